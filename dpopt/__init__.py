@@ -1,0 +1,29 @@
+"""Differentially private mechanisms designed by linear programming."""
+
+from dpopt._errors import (
+    DpoptError,
+    InfeasibleError,
+    NotPrivateError,
+    ParameterError,
+    SolverError,
+)
+from dpopt.lp import Problem, Solution, Status, solve
+from dpopt.mechanisms import majority
+from dpopt.privacy import Guarantee
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "DpoptError",
+    "Guarantee",
+    "InfeasibleError",
+    "NotPrivateError",
+    "ParameterError",
+    "Problem",
+    "Solution",
+    "SolverError",
+    "Status",
+    "__version__",
+    "majority",
+    "solve",
+]

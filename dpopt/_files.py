@@ -1,0 +1,64 @@
+"""Files written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from dpopt._errors import ParameterError
+from dpopt._types import Json
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a temporary path of the same ending; on success it takes the place of ``path``.
+
+    Raises:
+        ParameterError: if ``path`` is a directory, its folder is missing, or cannot be written.
+    """
+    if path.is_dir():
+        raise ParameterError(f"path is {str(path)!r}, a directory; it must be a file.")
+    if not path.parent.is_dir():
+        raise ParameterError(f"path is {str(path)!r}; its folder {str(path.parent)!r} is missing.")
+    try:
+        handle, name = tempfile.mkstemp(
+            dir=path.parent, prefix=".dpopt-", suffix="".join(path.suffixes[-1:])
+        )
+    except OSError as error:
+        raise ParameterError(f"path is {str(path)!r}; {_reason(error)}.") from error
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        mode = 0o666 & ~_umask()
+        temporary.chmod(mode)
+        temporary.replace(path)
+    except OSError as error:
+        raise ParameterError(f"path is {str(path)!r}; {_reason(error)}.") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write ``text`` to ``path`` in UTF-8, whole or not at all."""
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+
+
+def write_json(path: Path, value: Json) -> None:
+    """Write ``value`` as indented JSON, whole or not at all."""
+    write_text(path, json.dumps(value, indent=2, allow_nan=False) + "\n")
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,19 @@
+"""Which versions made a result."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import PackageNotFoundError, version
+
+_PACKAGES = ("dpopt", "numpy", "scipy", "highspy", "cvxpy", "python-flint")
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Python, dpopt and the libraries that its numbers rest on."""
+    found = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    return found

@@ -1,0 +1,34 @@
+"""Array aliases used across the package; the shapes stand in the docstrings that use them."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+Vector = npt.NDArray[np.float64]
+"""One-dimensional float array."""
+
+Matrix = npt.NDArray[np.float64]
+"""Two-dimensional float array."""
+
+IntVector = npt.NDArray[np.int64]
+"""One-dimensional integer array."""
+
+SparseMatrix: TypeAlias = sp.csr_array
+"""Sparse matrix in compressed row form."""
+
+MatrixLike = npt.ArrayLike | sp.sparray | sp.spmatrix
+"""Anything that becomes a matrix: nested lists, a numpy array, a scipy sparse matrix."""
+
+Json = dict[str, Any]
+"""A value of the JSON type "object"."""
+
+
+def frozen(array: npt.ArrayLike) -> Vector:
+    """Return a read-only float copy of ``array``."""
+    copy = np.array(array, dtype=np.float64)
+    copy.setflags(write=False)
+    return copy
