@@ -1,0 +1,22 @@
+"""Linear programs: one builder, several solvers, constraint sets given by an oracle."""
+
+from dpopt.lp.backends import Backend, backends, register_backend
+from dpopt.lp.model import Model, Rows, Separation, make_rows
+from dpopt.lp.problem import Problem
+from dpopt.lp.solution import Solution, Status
+from dpopt.lp.solve import Progress, solve
+
+__all__ = [
+    "Backend",
+    "Model",
+    "Problem",
+    "Progress",
+    "Rows",
+    "Separation",
+    "Solution",
+    "Status",
+    "backends",
+    "make_rows",
+    "register_backend",
+    "solve",
+]

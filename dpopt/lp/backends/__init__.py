@@ -1,0 +1,103 @@
+"""Solvers behind one protocol, reached by name so that an optional one stays optional."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Protocol, runtime_checkable
+
+from dpopt._errors import ParameterError
+from dpopt._types import Vector
+from dpopt.lp.model import Model, Rows
+from dpopt.lp.solution import Status
+
+
+@dataclass(frozen=True)
+class RawSolution:
+    """What a solver says before anything is checked.
+
+    Attributes:
+        status: the end of this run.
+        x: the point, shape (variables,); None unless the status is optimal.
+        y: row multipliers of the minimisation, shape (rows,), positive at a lower limit.
+        iterations: iterations of this run.
+        detail: the solver's own words.
+    """
+
+    status: Status
+    x: Vector | None
+    y: Vector | None
+    iterations: int
+    detail: str
+
+
+class Session(Protocol):
+    """One model loaded into a solver."""
+
+    def append(self, rows: Rows) -> None:
+        """Add rows below those present, keeping what can be kept for a warm start."""
+        ...
+
+    def run(self, time_limit: float | None, *, fresh: bool = False) -> RawSolution:
+        """Solve; ``fresh`` forgets earlier runs and tries another algorithm."""
+        ...
+
+
+@runtime_checkable
+class Backend(Protocol):
+    """A solver that can be handed to `dpopt.solve`.
+
+    Attributes:
+        name: shown in results.
+        tolerance: the residual that the solver reaches as a rule; the default of `solve`.
+    """
+
+    @property
+    def name(self) -> str:
+        """Shown in results."""
+        ...
+
+    @property
+    def tolerance(self) -> float:
+        """The residual that the solver reaches as a rule; the default of `solve`."""
+        ...
+
+    def load(self, model: Model) -> Session:
+        """Hand the model to the solver."""
+        ...
+
+
+_REGISTRY: dict[str, str] = {
+    "highs": "dpopt.lp.backends.highs:Highs",
+    "cvxpy": "dpopt.lp.backends.cvxpy:Cvxpy",
+}
+
+
+def backends() -> tuple[str, ...]:
+    """Return the names that `solve` accepts as ``backend``."""
+    return tuple(_REGISTRY)
+
+
+def register_backend(name: str, location: str) -> None:
+    """Make ``"package.module:Class"`` known under ``name``; it is imported when first used."""
+    _REGISTRY[name] = location
+
+
+def get_backend(backend: str | Backend) -> Backend:
+    """Return the backend for a name such as ``"highs"``, ``"cvxpy"`` or ``"cvxpy:CLARABEL"``.
+
+    Raises:
+        ParameterError: if the name is unknown or the solver behind it is not installed.
+    """
+    if not isinstance(backend, str):
+        if isinstance(backend, Backend):
+            return backend
+        raise ParameterError(f"backend is {backend!r}; it must be a name or a Backend object.")
+    name, _, solver = backend.partition(":")
+    if name not in _REGISTRY:
+        raise ParameterError(f"backend is {backend!r}; it must be one of {', '.join(_REGISTRY)}.")
+    module, _, attribute = _REGISTRY[name].partition(":")
+    factory = getattr(import_module(module), attribute)
+    if solver and name != "cvxpy":
+        raise ParameterError(f"backend is {backend!r}; only cvxpy takes a solver after the colon.")
+    return factory(solver) if solver else factory()

@@ -1,0 +1,137 @@
+"""Any LP solver that cvxpy offers."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+
+from dpopt._errors import ParameterError, SolverError
+from dpopt.lp.backends import RawSolution
+from dpopt.lp.export import split_limits
+from dpopt.lp.model import Model, Rows, stack
+from dpopt.lp.solution import Status
+
+# cvxpy reports a zero vector with status "user_limit" after a time limit: never a solution.
+_STATUS = {
+    cp.OPTIMAL: Status.OPTIMAL,
+    cp.INFEASIBLE: Status.INFEASIBLE,
+    cp.UNBOUNDED: Status.UNBOUNDED,
+    "user_limit": Status.TIME_LIMIT,
+}
+
+_TIME_OPTION = {
+    "HIGHS": "time_limit",
+    "CLARABEL": "time_limit",
+    "SCS": "time_limit_secs",
+    "OSQP": "time_limit",
+}
+
+_TIGHT: dict[str, dict[str, Any]] = {
+    "HIGHS": {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+    "CLARABEL": {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10},
+    "SCS": {"eps_abs": 1e-8, "eps_rel": 1e-8, "max_iters": 1_000_000},
+}
+
+_TOLERANCE = {"HIGHS": 1e-9, "CLARABEL": 1e-7}
+
+
+@dataclass(frozen=True)
+class Cvxpy:
+    """A solver reached through cvxpy.
+
+    Attributes:
+        solver: a name from `cvxpy.installed_solvers()`.
+    """
+
+    solver: str = "HIGHS"
+
+    def __post_init__(self) -> None:
+        installed = cp.installed_solvers()
+        if self.solver not in installed:
+            raise ParameterError(
+                f"solver is {self.solver!r}; installed in cvxpy: {', '.join(installed)}."
+            )
+
+    @property
+    def name(self) -> str:
+        """Shown in results."""
+        return f"cvxpy:{self.solver}"
+
+    @property
+    def tolerance(self) -> float:
+        """The residual that the solver reaches as a rule."""
+        return _TOLERANCE.get(self.solver, 1e-5)
+
+    def load(self, model: Model) -> CvxpySession:
+        """Keep the model; cvxpy compiles it at every run."""
+        return CvxpySession(model, self.solver)
+
+
+class CvxpySession:
+    """A model and the rows appended to it; every run starts anew."""
+
+    def __init__(self, model: Model, solver: str) -> None:
+        self._model = model
+        self._rows = model.rows
+        self._solver = solver
+
+    def append(self, rows: Rows) -> None:
+        """Add rows below those present."""
+        self._rows = stack([self._rows, rows], self._model.cost.size)
+
+    def run(self, time_limit: float | None, *, fresh: bool = False) -> RawSolution:
+        """Solve from nothing; ``fresh`` changes nothing, every run here is."""
+        del fresh
+        options: dict[str, Any] = dict(_TIGHT.get(self._solver, {}))
+        if time_limit is not None:
+            if self._solver not in _TIME_OPTION:
+                raise ParameterError(
+                    f"time_limit is {time_limit}; through cvxpy it is known only for "
+                    f"{', '.join(_TIME_OPTION)}."
+                )
+            options[_TIME_OPTION[self._solver]] = max(time_limit, 1e-9)
+        x = cp.Variable(self._model.cost.size, bounds=[self._model.lower, self._model.upper])
+        scale = float(np.max(np.abs(self._model.cost), initial=0.0)) or 1.0
+        equal, below, above = split_limits(self._rows)
+        constraints = [equal.matrix @ x == equal.lower] if equal.count else []
+        constraints += [below.matrix @ x >= below.lower] if below.count else []
+        constraints += [above.matrix @ x <= above.upper] if above.count else []
+        problem = cp.Problem(cp.Minimize((self._model.cost / scale) @ x), constraints)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                problem.solve(solver=self._solver, **options)
+        except cp.SolverError as error:
+            return RawSolution(Status.NUMERICAL, None, None, 0, str(error))
+        status = _STATUS.get(problem.status, Status.NUMERICAL)
+        iterations = _iterations(problem)
+        if status is not Status.OPTIMAL or x.value is None:
+            status = Status.NUMERICAL if status is Status.OPTIMAL else status
+            return RawSolution(status, None, None, iterations, str(problem.status))
+        y = scale * self._multipliers(constraints)
+        return RawSolution(status, np.array(x.value), y, iterations, str(problem.status))
+
+    def _multipliers(self, constraints: list[cp.Constraint]) -> np.ndarray:
+        """Put cvxpy's duals into the order and the sign of the rows."""
+        rows, y, left = self._rows, np.zeros(self._rows.count), list(constraints)
+        equal = rows.lower == rows.upper
+        for chosen, sign in (
+            (equal, -1.0),
+            (~equal & np.isfinite(rows.lower), 1.0),
+            (~equal & np.isfinite(rows.upper), -1.0),
+        ):
+            if np.any(chosen):
+                dual = left.pop(0).dual_value
+                if dual is None:
+                    raise SolverError(f"{self._solver} returned no duals.", Status.NUMERICAL)
+                y[chosen] += sign * np.asarray(dual, dtype=float).reshape(-1)
+        return y
+
+
+def _iterations(problem: cp.Problem) -> int:
+    stats = problem.solver_stats
+    return int(stats.num_iters or 0) if stats is not None else 0

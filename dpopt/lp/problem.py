@@ -1,0 +1,282 @@
+"""The builder of linear programs: named variables, named rows, rows given by an oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from dpopt._errors import ParameterError
+from dpopt._types import MatrixLike, Vector
+from dpopt.lp.model import Model, Oracle, Rows, Separation, make_rows, stack
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+    from dpopt.lp.solution import Solution
+
+Blocks = MatrixLike | Mapping[str, MatrixLike]
+
+
+@dataclass(frozen=True)
+class Family:
+    """A constraint set too large to write down.
+
+    Attributes:
+        oracle: separates a point from the set.
+        over: the part of x that the oracle sees and writes its rows for.
+    """
+
+    oracle: Oracle
+    over: slice
+
+    def separate(self, x: Vector) -> Separation:
+        """Ask the oracle about ``x`` (all variables); its rows come back over all variables."""
+        found = self.oracle(x[self.over])
+        return Separation(_place(found.rows, self.over, x.size), found.worst, found.checked)
+
+
+def _place(rows: Rows, part: slice, columns: int) -> Rows:
+    matrix = rows.matrix.tocoo()
+    placed = sp.csr_array(
+        (matrix.data, (matrix.row, matrix.col + part.start)), shape=(rows.count, columns)
+    )
+    return Rows(placed, rows.lower, rows.upper)
+
+
+class Problem:
+    """A linear program over named variables, built step by step and left unchanged by solving.
+
+    Example:
+        >>> from dpopt import Problem, solve
+        >>> problem = Problem()
+        >>> x = problem.add_variables("x", 2, lower=0.0, upper=1.0)
+        >>> problem.add_rows("budget", {"x": [[1.0, 2.0]]}, upper=2.0)
+        >>> problem.maximise({"x": [1.0, 1.0]})
+        >>> solution = solve(problem)
+        >>> round(solution.objective, 6), solution["x"].round(6).tolist()
+        (1.5, [1.0, 0.5])
+    """
+
+    def __init__(self, name: str = "problem") -> None:
+        self.name = name
+        self.maximising = False
+        self.variables: dict[str, slice] = {}
+        self.blocks: dict[str, Rows] = {}
+        self.families: dict[str, Family] = {}
+        self._lower: list[Vector] = []
+        self._upper: list[Vector] = []
+        self._cost: dict[str, Vector] = {}
+
+    @property
+    def size(self) -> int:
+        """Number of variables."""
+        return sum(part.stop - part.start for part in self.variables.values())
+
+    def add_variables(
+        self, name: str, size: int, *, lower: npt.ArrayLike, upper: npt.ArrayLike
+    ) -> slice:
+        """Add ``size`` variables called ``name`` and return their place in x.
+
+        Args:
+            name: a name not used before in this problem.
+            size: number of variables, at least 1.
+            lower: lower bounds, a number or shape (size,); ``-np.inf`` for none.
+            upper: upper bounds, likewise. The dual bound of a solution is rigorous if every
+                bound is finite.
+
+        Raises:
+            ParameterError: if the name is taken, or the bounds do not fit.
+        """
+        self._check_new(name)
+        if int(size) != size or size < 1:
+            raise ParameterError(f"size is {size}; it must be an integer of at least 1.")
+        try:
+            rows = make_rows(sp.eye_array(int(size), format="csr"), lower, upper)
+        except ParameterError as error:
+            raise ParameterError(f"bounds of {name!r}: {error}") from None
+        start = self.size
+        self.variables[name] = slice(start, start + int(size))
+        self._lower.append(rows.lower)
+        self._upper.append(rows.upper)
+        return self.variables[name]
+
+    def minimise(self, objective: npt.ArrayLike | Mapping[str, npt.ArrayLike]) -> None:
+        """Minimise ``objective @ x``: a vector over all variables, or one per variable name."""
+        self._set_objective(objective, maximising=False)
+
+    def maximise(self, objective: npt.ArrayLike | Mapping[str, npt.ArrayLike]) -> None:
+        """Maximise ``objective @ x``: a vector over all variables, or one per variable name."""
+        self._set_objective(objective, maximising=True)
+
+    def add_rows(
+        self,
+        name: str,
+        matrix: Blocks | Rows,
+        *,
+        lower: npt.ArrayLike | None = None,
+        upper: npt.ArrayLike | None = None,
+    ) -> None:
+        """Add a named block of rows ``lower <= matrix @ x <= upper``.
+
+        Args:
+            name: a name not used before in this problem.
+            matrix: dense or scipy sparse, shape (rows, variables); or a mapping from variable
+                names to such matrices, side by side; or ready-made `Rows`, with their limits.
+            lower: lower limits, a number or shape (rows,).
+            upper: upper limits, likewise.
+
+        Raises:
+            ParameterError: if the name is taken or shapes do not fit.
+        """
+        self._check_new(name)
+        if isinstance(matrix, Rows):
+            if lower is not None or upper is not None:
+                raise ParameterError("lower and upper come with the Rows; do not give them again.")
+            rows = matrix
+        else:
+            try:
+                full = self._side_by_side(matrix) if isinstance(matrix, Mapping) else matrix
+                rows = make_rows(full, lower, upper)
+            except ParameterError as error:
+                raise ParameterError(f"rows {name!r}: {error}") from None
+        if rows.matrix.shape[1] != self.size:
+            raise ParameterError(
+                f"rows {name!r} have {rows.matrix.shape[1]} columns; the problem has {self.size} "
+                "variables so far. Name the variables in a mapping to give only some columns."
+            )
+        self.blocks[name] = rows
+
+    def add_family(self, name: str, oracle: Oracle, over: str | None = None) -> None:
+        """Add a constraint set given by an oracle.
+
+        Args:
+            name: a name not used before in this problem.
+            oracle: called with the values of the variables; returns a `Separation`.
+            over: name of the variables that the oracle sees; all of them if None.
+
+        Raises:
+            ParameterError: if the name is taken or ``over`` is not a variable.
+        """
+        self._check_new(name)
+        part = slice(0, self.size) if over is None else self._find(over)
+        self.families[name] = Family(oracle, part)
+
+    def assemble(self) -> Model:
+        """Return the program without its families as arrays."""
+        if not self.variables:
+            raise ParameterError("the problem has no variables; call add_variables first.")
+        cost = np.zeros(self.size)
+        for name, values in self._cost.items():
+            cost[self.variables[name]] = values
+        places, row = {}, 0
+        for name, rows in self.blocks.items():
+            places[name] = slice(row, row + rows.count)
+            row += rows.count
+        return Model(
+            -cost if self.maximising else cost,
+            np.concatenate(self._lower),
+            np.concatenate(self._upper),
+            stack(list(self.blocks.values()), self.size),
+            dict(self.variables),
+            places,
+        )
+
+    def materialised(self, solution: Solution) -> Problem:
+        """Return a copy in which each family is the block of rows that ``solution`` used."""
+        copy = Problem(self.name)
+        copy.maximising = self.maximising
+        copy.variables = dict(self.variables)
+        copy._lower, copy._upper = list(self._lower), list(self._upper)
+        copy._cost = dict(self._cost)
+        copy.blocks = {**self.blocks, **solution.cuts}
+        return copy
+
+    def to_cvxpy(self) -> cp.Problem:
+        """Return the problem as a `cvxpy.Problem` with variables of the same names.
+
+        Raises:
+            ParameterError: if there are families; see `materialised`.
+        """
+        from dpopt.lp.export import to_cvxpy
+
+        return to_cvxpy(self._written_out(), self.maximising)
+
+    def write(self, path: str | Path) -> None:
+        """Write the problem to a ``.mps`` or ``.lp`` file, whole or not at all.
+
+        Raises:
+            ParameterError: if there are families, or the file cannot be written.
+        """
+        from dpopt.lp.export import write
+
+        write(self._written_out(), self.name, Path(path), self.maximising)
+
+    def _written_out(self) -> Model:
+        if self.families:
+            names = ", ".join(repr(name) for name in self.families)
+            raise ParameterError(
+                f"the problem has constraint families ({names}) that cannot be written out; "
+                "solve it and use problem.materialised(solution)."
+            )
+        return self.assemble()
+
+    def _check_new(self, name: str) -> None:
+        if not name or not isinstance(name, str):
+            raise ParameterError(f"name is {name!r}; it must be a non-empty string.")
+        if name in self.variables or name in self.blocks or name in self.families:
+            raise ParameterError(f"name is {name!r}; it is taken already in this problem.")
+
+    def _find(self, name: str) -> slice:
+        if name not in self.variables:
+            known = ", ".join(self.variables) or "none"
+            raise ParameterError(f"there is no variable named {name!r}; known: {known}.")
+        return self.variables[name]
+
+    def _side_by_side(self, parts: Mapping[str, MatrixLike]) -> sp.csr_array:
+        if not parts:
+            raise ParameterError("matrix is an empty mapping; name at least one variable.")
+        pieces, height = [], None
+        for name, part in parts.items():
+            place = self._find(name)
+            piece = sp.coo_array(part if sp.issparse(part) else np.atleast_2d(np.asarray(part)))
+            if piece.shape[1] != place.stop - place.start:
+                raise ParameterError(
+                    f"the matrix for {name!r} has {piece.shape[1]} columns; "
+                    f"it must have {place.stop - place.start}."
+                )
+            if height not in (None, piece.shape[0]):
+                raise ParameterError("the matrices of a block must have the same number of rows.")
+            height = piece.shape[0]
+            pieces.append((piece.data, piece.row, piece.col + place.start))
+        data, row, col = (np.concatenate(arrays) for arrays in zip(*pieces, strict=True))
+        return sp.csr_array((data.astype(float), (row, col)), shape=(height or 0, self.size))
+
+    def _set_objective(
+        self, objective: npt.ArrayLike | Mapping[str, npt.ArrayLike], *, maximising: bool
+    ) -> None:
+        if not isinstance(objective, Mapping):
+            whole = np.asarray(objective, dtype=float)
+            if whole.shape != (self.size,):
+                raise ParameterError(
+                    f"objective has shape {whole.shape}; it must be ({self.size},)."
+                )
+            objective = {name: whole[part] for name, part in self.variables.items()}
+        cost = {}
+        for name, value in objective.items():
+            part = self._find(name)
+            array = np.asarray(value, dtype=float)
+            if array.ndim and array.shape != (part.stop - part.start,):
+                raise ParameterError(
+                    f"objective of {name!r} has shape {array.shape}; "
+                    f"it must be a number or of shape ({part.stop - part.start},)."
+                )
+            if not np.all(np.isfinite(array)):
+                raise ParameterError(f"objective of {name!r} holds a value that is not finite.")
+            cost[name] = np.broadcast_to(array, (part.stop - part.start,)).copy()
+        self._cost, self.maximising = cost, maximising

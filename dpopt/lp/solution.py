@@ -1,0 +1,127 @@
+"""What a solve returns: the point, its proof of optimality, and how it was found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from dpopt._errors import ParameterError
+from dpopt._types import Json, Vector
+from dpopt.lp.model import Model, Rows
+
+
+class Status(StrEnum):
+    """How a solve ended."""
+
+    OPTIMAL = "optimal"
+    INFEASIBLE = "infeasible"
+    UNBOUNDED = "unbounded"
+    TIME_LIMIT = "time_limit"
+    ITERATION_LIMIT = "iteration_limit"
+    MEMORY_LIMIT = "memory_limit"
+    INTERRUPTED = "interrupted"
+    STALLED = "stalled"
+    NUMERICAL = "numerical"
+
+
+ADVICE: Mapping[Status, str] = {
+    Status.UNBOUNDED: "give every variable finite bounds, or check the sign of the objective",
+    Status.TIME_LIMIT: "raise time_limit, or solve a smaller instance",
+    Status.ITERATION_LIMIT: "raise the iteration or round limit, or try another backend",
+    Status.MEMORY_LIMIT: "solve a smaller instance, or state large constraint sets as families",
+    Status.INTERRUPTED: "run it again without interrupting it",
+    Status.STALLED: "loosen tolerance, or try backend='highs'",
+    Status.NUMERICAL: "rescale the rows to similar size, loosen tolerance, or try another backend",
+}
+"""What to try after each status that is a failure."""
+
+
+@dataclass(frozen=True)
+class Solution:
+    """An optimal point of a `Problem`, with what is needed to judge it.
+
+    Attributes:
+        status: always `Status.OPTIMAL`; every other end raises.
+        values: the point by variable name, read-only.
+        objective: the objective at the point.
+        bound: a bound on the optimum recomputed here from the dual vector and our own matrix:
+            below the optimum when minimising, above it when maximising. Weak duality makes it
+            valid for any dual vector if every variable has finite bounds; where a bound is
+            infinite, reduced costs below 1e-9 of the largest cost count as zero.
+        gap: distance from objective to bound, positive when the point falls short of the bound.
+        residual: worst violation over all blocks, families and variable bounds, recomputed.
+        duals: by block or family name, the change of the objective per unit of the active limit.
+        cuts: the rows of each family that the solve needed.
+        constraints_checked: rows of all blocks, plus constraints that the families' oracles
+            covered at the point returned.
+        rows_used: rows that the solver saw in the last round.
+        rounds: solves in the cutting-plane loop.
+        iterations: solver iterations over all rounds.
+        seconds: wall time.
+        backend: the backend's name.
+    """
+
+    status: Status
+    values: Mapping[str, Vector]
+    objective: float
+    bound: float
+    gap: float
+    residual: float
+    duals: Mapping[str, Vector]
+    cuts: Mapping[str, Rows]
+    constraints_checked: int
+    rows_used: int
+    rounds: int
+    iterations: int
+    seconds: float
+    backend: str
+
+    @property
+    def x(self) -> Vector:
+        """The whole point, variable groups in the order in which they were added."""
+        return np.concatenate(list(self.values.values()))
+
+    def __getitem__(self, name: str) -> Vector:
+        """Return the values of the variables called ``name``."""
+        if name not in self.values:
+            raise ParameterError(
+                f"there is no variable named {name!r}; known: {', '.join(self.values)}."
+            )
+        return self.values[name]
+
+    def to_dict(self) -> Json:
+        """Return everything but the cuts as plain Python values."""
+        return {
+            "status": str(self.status),
+            "values": {name: value.tolist() for name, value in self.values.items()},
+            "objective": self.objective,
+            "bound": self.bound,
+            "gap": self.gap,
+            "residual": self.residual,
+            "duals": {name: value.tolist() for name, value in self.duals.items()},
+            "constraints_checked": self.constraints_checked,
+            "rows_used": self.rows_used,
+            "rounds": self.rounds,
+            "iterations": self.iterations,
+            "seconds": self.seconds,
+            "backend": self.backend,
+        }
+
+
+def dual_bound(model: Model, rows: Rows, y: Vector) -> float:
+    """Return a lower bound on min cost @ x from any dual vector, by weak duality.
+
+    sum_i (y_i > 0 ? y_i lower_i : y_i upper_i) + sum_j min over the box of
+    (cost - A'y)_j x_j. Multipliers that point at an infinite limit are dropped.
+    """
+    limit = np.where(y > 0, rows.lower, rows.upper)
+    y = np.where(np.isfinite(limit), y, 0.0)
+    value = float(np.sum(y * np.where(y == 0.0, 0.0, limit)))
+    reduced = model.cost - rows.matrix.T @ y
+    box = np.where(reduced > 0, model.lower, model.upper)
+    noise = 1e-9 * max(1e-300, float(np.max(np.abs(model.cost), initial=0.0)))
+    reduced = np.where(~np.isfinite(box) & (np.abs(reduced) <= noise), 0.0, reduced)
+    return value + float(np.sum(reduced * np.where(reduced == 0.0, 0.0, box)))
