@@ -1,0 +1,103 @@
+"""Privacy constraints as rows of a linear program over a kernel.
+
+A kernel K has shape (inputs, outputs), K[x, y] = Pr[output y | input x]; as LP variables it is
+flattened row by row, K[x, y] at place x * outputs + y. Pairs of neighbours are directed: give
+both (x, x') and (x', x) where both directions must hold.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from dpopt import _checks
+from dpopt._errors import ParameterError
+from dpopt._types import IntVector
+from dpopt.lp import Rows, make_rows
+
+
+def complete_graph(inputs: int) -> IntVector:
+    """Return all ordered pairs of different inputs (local privacy), shape (n (n - 1), 2)."""
+    n = _checks.integer("inputs", inputs, 1)
+    first, second = np.nonzero(~np.eye(n, dtype=bool))
+    return np.stack([first, second], axis=1).astype(np.int64)
+
+
+def stochastic_rows(inputs: int, outputs: int) -> Rows:
+    """Return the rows sum_y K[x, y] = 1, one for each input."""
+    matrix = sp.kron(sp.eye_array(inputs), np.ones((1, outputs)), format="csr")
+    return make_rows(matrix, lower=1.0, upper=1.0)
+
+
+def ratio_rows(pairs: npt.ArrayLike, inputs: int, outputs: int, epsilon: float) -> Rows:
+    """Return the rows K[x, y] - e^epsilon K[x', y] <= 0, for each pair (x, x') and output y.
+
+    Args:
+        pairs: directed neighbours, shape (pairs, 2), entries in 0..inputs-1.
+        inputs: number of inputs.
+        outputs: number of outputs.
+        epsilon: at least 0.
+
+    Returns:
+        pairs * outputs rows over the flattened kernel.
+
+    Raises:
+        ParameterError: if an argument is out of range.
+    """
+    first, second = _selectors(pairs, inputs)
+    r = math.exp(_checks.real("epsilon", epsilon, 0.0))
+    return make_rows(sp.kron(first - r * second, sp.eye_array(outputs), format="csr"), upper=0.0)
+
+
+def column_minimum_rows(inputs: int, outputs: int, epsilon: float) -> Rows:
+    """Return u[y] <= K[x, y] <= e^epsilon u[y], over the flattened kernel followed by u.
+
+    Equivalent to `ratio_rows` over the complete graph, with 2 * inputs * outputs rows instead of
+    inputs * (inputs - 1) * outputs; u has one variable for each output, in [0, 1].
+    """
+    r = math.exp(_checks.real("epsilon", epsilon, 0.0))
+    kernel = sp.eye_array(inputs * outputs)
+    lift = sp.kron(np.ones((inputs, 1)), sp.eye_array(outputs))
+    low = sp.hstack([-kernel, lift])
+    high = sp.hstack([kernel, -r * lift])
+    return make_rows(sp.vstack([low, high], format="csr"), upper=0.0)
+
+
+def hockey_stick_rows(
+    pairs: npt.ArrayLike, inputs: int, outputs: int, epsilon: float, delta: float
+) -> Rows:
+    """Return (epsilon, delta)-privacy, over the flattened kernel followed by s.
+
+    s[e, y] >= K[x, y] - e^epsilon K[x', y] for each pair e = (x, x'), and sum_y s[e, y] <= delta;
+    s >= 0 has pairs * outputs variables, in [0, 1], flattened pair by pair.
+
+    Raises:
+        ParameterError: if an argument is out of range.
+    """
+    first, second = _selectors(pairs, inputs)
+    r = math.exp(_checks.real("epsilon", epsilon, 0.0))
+    delta = _checks.real("delta", delta, 0.0, 1.0)
+    count = first.shape[0]
+    ratio = sp.kron(first - r * second, sp.eye_array(outputs))
+    excess = sp.hstack([ratio, -sp.eye_array(count * outputs)])
+    total = sp.kron(sp.eye_array(count), np.ones((1, outputs)))
+    budget = sp.hstack([sp.csr_array((count, inputs * outputs)), total])
+    limits = np.concatenate([np.zeros(count * outputs), np.full(count, delta)])
+    return make_rows(sp.vstack([excess, budget], format="csr"), upper=limits)
+
+
+def _selectors(pairs: npt.ArrayLike, inputs: int) -> tuple[sp.csr_array, sp.csr_array]:
+    n = _checks.integer("inputs", inputs, 1)
+    array = np.asarray(pairs)
+    if array.ndim != 2 or array.shape[1] != 2 or not np.issubdtype(array.dtype, np.integer):
+        raise ParameterError(f"pairs has shape {array.shape}; it must be integers of shape (m, 2).")
+    if array.size and (array.min() < 0 or array.max() >= n):
+        raise ParameterError(f"pairs holds an input outside 0..{n - 1}.")
+    count = array.shape[0]
+    ones, place = np.ones(count), np.arange(count)
+    first = sp.csr_array((ones, (place, array[:, 0])), shape=(count, n))
+    second = sp.csr_array((ones, (place, array[:, 1])), shape=(count, n))
+    return first, second

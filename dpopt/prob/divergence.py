@@ -1,0 +1,89 @@
+"""Divergences between discrete laws, over the last axis of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from dpopt import _checks
+from dpopt._errors import ParameterError
+
+Array = npt.NDArray[np.float64]
+
+
+def total_variation(p: npt.ArrayLike, q: npt.ArrayLike) -> Array:
+    """Return 1/2 sum_x |p(x) - q(x)|."""
+    p, q = _pair(p, q)
+    return np.asarray(0.5 * np.sum(np.abs(p - q), axis=-1))
+
+
+def kl_divergence(p: npt.ArrayLike, q: npt.ArrayLike) -> Array:
+    """Return sum_x p(x) log(p(x) / q(x)), in nats; infinite if p is not supported on q."""
+    p, q = _pair(p, q)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(p > 0, p * (np.log(p) - np.log(q)), 0.0)
+    return np.asarray(np.sum(terms, axis=-1))
+
+
+def chi_square(p: npt.ArrayLike, q: npt.ArrayLike) -> Array:
+    """Return sum_x (p(x) - q(x))^2 / q(x); infinite if p is not supported on q."""
+    p, q = _pair(p, q)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(p == q, 0.0, (p - q) ** 2 / q)
+    return np.asarray(np.sum(terms, axis=-1))
+
+
+def hockey_stick(p: npt.ArrayLike, q: npt.ArrayLike, epsilon: float) -> Array:
+    """Return sum_x max(0, p(x) - e^epsilon q(x)), the smallest delta for this pair of laws.
+
+    Equals max over events S of P(S) - e^epsilon Q(S).
+
+    Args:
+        p: law of the outputs, shape (..., n).
+        q: law of the outputs on the neighbour, shape (..., n).
+        epsilon: at least 0.
+    """
+    epsilon = _checks.real("epsilon", epsilon, 0.0)
+    p, q = _pair(p, q)
+    return np.asarray(np.sum(np.maximum(0.0, p - np.exp(epsilon) * q), axis=-1))
+
+
+def f_divergence(
+    p: npt.ArrayLike,
+    q: npt.ArrayLike,
+    f: Callable[[Array], Array],
+    *,
+    at_zero: float,
+    slope_at_infinity: float,
+) -> Array:
+    """Return sum_x q(x) f(p(x) / q(x)), with q f(p / q) = p * slope_at_infinity where q = 0.
+
+    Args:
+        p: first law, shape (..., n).
+        q: second law, shape (..., n).
+        f: convex function with f(1) = 0, applied elementwise to positive ratios.
+        at_zero: limit of f(t) for t -> 0, possibly infinite.
+        slope_at_infinity: limit of f(t) / t for t -> infinity, possibly infinite.
+    """
+    p, q = _pair(p, q)
+    inside = (p > 0) & (q > 0)
+    ratio = np.divide(p, q, out=np.ones_like(p), where=inside)
+    terms = np.where(inside, q * f(ratio), 0.0)
+    with np.errstate(invalid="ignore"):
+        terms = np.where((p == 0) & (q > 0), q * at_zero, terms)
+        terms = np.where((p > 0) & (q == 0), p * slope_at_infinity, terms)
+    return np.asarray(np.sum(terms, axis=-1))
+
+
+def _pair(p: npt.ArrayLike, q: npt.ArrayLike) -> tuple[Array, Array]:
+    a, b = np.asarray(p, dtype=float), np.asarray(q, dtype=float)
+    if a.ndim == 0 or b.ndim == 0 or a.shape[-1] != b.shape[-1]:
+        raise ParameterError(
+            f"p has shape {a.shape} and q {b.shape}; their last axes must have the same length."
+        )
+    if not (np.all(a >= 0) and np.all(b >= 0)):
+        raise ParameterError("p or q holds a value below 0; probabilities must be at least 0.")
+    a, b = np.broadcast_arrays(a, b)
+    return a, b

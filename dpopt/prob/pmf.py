@@ -1,0 +1,105 @@
+"""Laws of counts: binomial, Poisson-binomial in batches, hypergeometric.
+
+All are built from products and sums of positive terms, so every probability carries a small
+*relative* error (about the number of trials, in units in the last place).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from dpopt import _checks
+from dpopt._errors import ParameterError
+from dpopt._types import Vector
+
+
+def binomial_pmf(trials: int, p: float) -> Vector:
+    """Return the law of Binomial(n, p): C(n, k) p^k (1 - p)^(n - k).
+
+    Args:
+        trials: n >= 0.
+        p: success probability in [0, 1].
+
+    Returns:
+        Probabilities of k = 0..n, shape (n + 1,).
+
+    Raises:
+        ParameterError: if an argument is out of range.
+    """
+    n = _checks.integer("trials", trials, 0)
+    p = _checks.real("p", p, 0.0, 1.0)
+    if p in (0.0, 1.0):
+        law = np.zeros(n + 1)
+        law[n if p == 1.0 else 0] = 1.0
+        return law
+    k = np.arange(n)
+    mode = min(n, int((n + 1) * p))
+    return _from_ratios((n - k) / (k + 1) * (p / (1 - p)), mode)
+
+
+def hypergeometric_pmf(population: int, successes: int, draws: int) -> Vector:
+    """Return the law of successes among draws without replacement.
+
+    C(s, k) C(N - s, n - k) / C(N, n) for N = population, s = successes, n = draws.
+
+    Args:
+        population: N >= 0.
+        successes: s in [0, N].
+        draws: n in [0, N].
+
+    Returns:
+        Probabilities of k = 0..n, shape (n + 1,); zero outside the support.
+
+    Raises:
+        ParameterError: if an argument is out of range.
+    """
+    total = _checks.integer("population", population, 0)
+    s = _checks.integer("successes", successes, 0, total)
+    n = _checks.integer("draws", draws, 0, total)
+    first, last = max(0, n - (total - s)), min(s, n)
+    k = np.arange(first, last)
+    ratios = (s - k) / (k + 1) * ((n - k) / (total - s - n + k + 1))
+    mode = int((n + 1) * (s + 1) / (total + 2))
+    law = np.zeros(n + 1)
+    law[first : last + 1] = _from_ratios(ratios, min(max(mode, first), last) - first)
+    return law
+
+
+def _from_ratios(ratios: Vector, mode: int) -> Vector:
+    """Return the law with the given ratios of neighbours, built outward from its mode."""
+    law = np.ones(ratios.size + 1)
+    law[mode + 1 :] = np.cumprod(ratios[mode:])
+    law[:mode] = np.cumprod(1.0 / ratios[:mode][::-1])[::-1]
+    return law / law.sum()
+
+
+def poisson_binomial_pmf(p: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Return the law of a sum of independent Bernoulli(p_i), for one vector or a batch.
+
+    The law of the first i + 1 trials is p_i times the shifted law of the first i plus 1 - p_i
+    times the unshifted one.
+
+    Args:
+        p: probabilities in [0, 1], shape (..., n).
+
+    Returns:
+        Probabilities of the counts 0..n, shape (..., n + 1).
+
+    Raises:
+        ParameterError: if a probability is outside [0, 1] or not a number.
+    """
+    array = np.asarray(p, dtype=float)
+    if array.ndim == 0:
+        raise ParameterError("p is a single number; it must have shape (..., n).")
+    if not np.all((array >= 0) & (array <= 1)):
+        raise ParameterError("p holds a value outside [0, 1]; probabilities must lie in it.")
+    n, batch = array.shape[-1], array.shape[:-1]
+    flat = np.ascontiguousarray(array.reshape(-1, n).T)
+    law = np.zeros((n + 1, flat.shape[1]))
+    law[0] = 1.0
+    for i, q in enumerate(flat):
+        moved = law[: i + 1] * q
+        law[: i + 1] *= 1.0 - q
+        law[1 : i + 2] += moved
+    return np.ascontiguousarray(law.T).reshape(*batch, n + 1)
