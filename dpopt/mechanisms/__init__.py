@@ -1,0 +1,1 @@
+"""Mechanisms, one paper to a module."""
