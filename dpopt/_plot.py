@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from matplotlib.axes import Axes
 
 
@@ -15,3 +17,10 @@ def new_axes(ax: Axes | None) -> Axes:
     from matplotlib.figure import Figure
 
     return Figure(figsize=(5.0, 3.4), layout="constrained").subplots()
+
+
+def save_figure(axes: Axes, path: Path) -> None:
+    """Write the figure that ``axes`` belong to; the ending of ``path`` tells the format."""
+    figure = axes.get_figure(root=True)
+    if figure is not None:
+        figure.savefig(path, dpi=150)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpopt._errors import ParameterError
-from dpopt._files import replacing
+from dpopt.files import replacing
 from dpopt.lp.model import Model, Rows
 
 if TYPE_CHECKING:

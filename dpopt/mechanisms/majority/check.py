@@ -33,8 +33,8 @@ class PrivacyCheck:
         constraints_checked: number of multisets.
         excess: max of Pr[1 | p] - e^(m epsilon) Pr[1 | p'] - delta.
         rounding: bound on the error of the excess in double precision.
-        epsilon: smallest epsilon for which gamma is (epsilon, delta)-DP, infinite if there is
-            none; None if the method is "reduced".
+        epsilon: smallest epsilon for which gamma is (epsilon, delta)-DP, up to rounding; infinite
+            if there is none; None if the method is "reduced".
         worst: how many voters sit at which corner (p, p') where the excess is largest; empty if
             the method is "reduced" and no constraint is broken.
     """
@@ -73,7 +73,7 @@ def rounding_error(setting: MajoritySetting) -> float:
     """Return a bound on the error of an excess computed from laws of K voters.
 
     The recurrence adds positive terms: 3 K units in the last place for each probability, and p
-    rounded in its last place moves E h(L) by at most 2 for each unit and voter.
+    rounded in its last place moves Pr[output 1] by at most 1 for each unit and voter.
     """
     return 8.0 * setting.mechanisms * 2.0**-53 * (1.0 + setting.ratio)
 
@@ -93,16 +93,18 @@ def check_full(setting: MajoritySetting, gamma: Vector) -> PrivacyCheck:
     """
     corners = CORNERS if setting.mechanism_delta > 0.0 else ("00", "11", "bc", "cb")
     inner = ("D", "m", "b", "c") if setting.mechanism_delta > 0.0 else ("b", "c")
-    table = _Expectations(setting, gamma, inner)
+    table = _Chances(setting, gamma, inner)
+    # p's own rounding: without it, p = delta beside q = 0 would count as an infinite loss.
+    noise = 8.0 * setting.mechanisms * 2.0**-53
     worst, loss, counts = -np.inf, 0.0, np.zeros(len(corners), np.int64)
     for block in _multisets(setting.mechanisms, len(corners)):
-        p = 0.5 + 0.5 * table(_groups(block, corners, inner, side=0))
-        q = 0.5 + 0.5 * table(_groups(block, corners, inner, side=1))
+        p = table(_groups(block, corners, inner, side=0))
+        q = table(_groups(block, corners, inner, side=1))
         excess = p - setting.ratio * q - setting.delta
         top = int(np.argmax(excess))
         if excess[top] > worst:
             worst, counts = float(excess[top]), block[top]
-        over = np.maximum(p - setting.delta, 0.0)
+        over = np.maximum(p * (1.0 - noise) - setting.delta, 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
             ratios = np.where(over > 0.0, over / q, 0.0)
         loss = max(loss, float(ratios.max()))
@@ -111,8 +113,8 @@ def check_full(setting: MajoritySetting, gamma: Vector) -> PrivacyCheck:
     return PrivacyCheck("full", full_size(setting), worst, rounding_error(setting), epsilon, where)
 
 
-class _Expectations:
-    """E h(L) for every law of L that corners can make: a table by the counts of inner values.
+class _Chances:
+    """Pr[output 1] for every law of L that corners can make, by the counts of inner values.
 
     L is the number of voters at probability 1 plus a Poisson-binomial over the inner values.
     """
@@ -124,8 +126,9 @@ class _Expectations:
         laws = np.concatenate(
             [_laws(values, part, k) for part in np.array_split(counts, len(counts) // 20_000 + 1)]
         )
-        h = np.concatenate([signed(gamma), np.zeros(k)])
-        shifted = np.lib.stride_tricks.sliding_window_view(h, k + 1)
+        # Sums of non-negative terms: a chance that is zero comes out as zero.
+        one = np.concatenate([0.5 + 0.5 * signed(gamma), np.zeros(k)])
+        shifted = np.lib.stride_tricks.sliding_window_view(one, k + 1)
         self._values = laws @ shifted.T
         self._base = k + 1
         self._place = np.full((k + 1) ** len(inner), -1, dtype=np.int64)

@@ -11,10 +11,9 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError
-from dpopt._files import write_json
 from dpopt._plot import new_axes
-from dpopt._provenance import versions
 from dpopt._types import Json, Vector, frozen
+from dpopt.files import write_json
 from dpopt.lp import Backend, Problem, Solution, solve
 from dpopt.mechanisms.majority.check import (
     FULL_LIMIT,
@@ -31,10 +30,11 @@ from dpopt.mechanisms.majority.prior import (
     sampled_error,
     surrogate_weights,
 )
-from dpopt.mechanisms.majority.separation import CornerOracle, reduced_size
+from dpopt.mechanisms.majority.separation import CornerOracle, reduced_size, require_priceable
 from dpopt.mechanisms.majority.setting import MajoritySetting, check_gamma, signed
 from dpopt.privacy import Guarantee
 from dpopt.privacy.release import draw_bernoulli
+from dpopt.provenance import versions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -108,9 +108,10 @@ class MajorityDesign:
         """
         if not self.check.private:
             raise NotPrivateError(
-                f"gamma breaks ({self.guarantee.epsilon:g}, {self.guarantee.delta:g})-DP by "
-                f"{self.check.worst_violation:.3g} for voters at {self.check.worst}; "
-                "it is not released."
+                f"gamma is not shown to be ({self.guarantee.epsilon:g}, "
+                f"{self.guarantee.delta:g})-DP: excess {self.check.excess:.3g}, rounding "
+                f"{self.check.rounding:.3g}, voters at {self.check.worst}; "
+                "assess it with repair=True to release it."
             )
         ones, single = self._count(votes)
         half = 1 << (_BITS - 1)
@@ -232,6 +233,7 @@ def design(
         SolverError: if the solver found no answer.
     """
     setting = MajoritySetting(mechanisms, epsilon, allowance, mechanism_delta, delta)
+    require_priceable(setting)
     prior = UniformPrior() if prior is None else prior
     name = _checks.choice("objective", objective, OBJECTIVES) if weights is None else "weights"
     if weights is not None:

@@ -161,7 +161,7 @@ def _signed_law(k: int, prior: UniformPrior, width: float) -> tuple[Vector, floa
     """Return E[sign(sum p - K/2) 1{L = l}] for l = 0..K, and a bound on the truncation error."""
     length = sum(b - a for a, b in prior.intervals)
     decay = 2 * len(prior.intervals) / length * width / math.pi
-    log_largest = math.log(math.comb(k, k // 2) * 2 / (math.pi * k)) + k * math.log(decay)
+    log_largest = math.log(math.comb(k, k // 2)) + math.log(2 / (math.pi * k)) + k * math.log(decay)
     terms = min(_MOST_TERMS, math.ceil(math.exp((log_largest + 16 * math.log(10)) / k) / 2) + 8)
     counts = np.arange(k + 1)
     log_choose = gammaln(k + 1) - gammaln(counts + 1) - gammaln(k - counts + 1)

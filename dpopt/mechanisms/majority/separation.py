@@ -27,6 +27,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from dpopt._errors import ParameterError
 from dpopt._types import Vector
 from dpopt.lp import Rows, Separation, make_rows
 from dpopt.mechanisms.majority.setting import MajoritySetting, fold, full_gamma, signed
@@ -35,6 +36,7 @@ from dpopt.prob import poisson_binomial_pmf
 Counts = tuple[tuple[str, int], ...]
 """How many voters sit at which corner, such as (("bc", 3), ("11", 8))."""
 
+_LARGEST_PURE, _LARGEST_APPROXIMATE = 4001, 201
 _PAIRS = (("D0", "0D"), ("1m", "m1"), ("bc", "cb"))
 
 
@@ -44,6 +46,20 @@ def reduced_size(setting: MajoritySetting) -> int:
     if setting.mechanism_delta == 0.0:
         return (k + 1) ** 2
     return comb(k + 4, 4) + 3 * comb(k + 3, 4) + 3 * comb(k + 2, 4) + comb(k + 1, 4)
+
+
+def require_priceable(setting: MajoritySetting) -> None:
+    """Refuse a setting whose reduced set is too large to be priced.
+
+    Raises:
+        ParameterError: if it is.
+    """
+    largest = _LARGEST_PURE if setting.mechanism_delta == 0.0 else _LARGEST_APPROXIMATE
+    if setting.mechanisms > largest:
+        raise ParameterError(
+            f"mechanisms is {setting.mechanisms}; every constraint can be priced up to "
+            f"{_LARGEST_PURE} voters if mechanism_delta is 0, else {_LARGEST_APPROXIMATE}."
+        )
 
 
 def corner_rows(setting: MajoritySetting, multisets: list[Counts]) -> Rows:
@@ -86,9 +102,13 @@ class CornerOracle:
     Args:
         setting: the voters and the target.
         cuts: most rows to return at once.
+
+    Raises:
+        ParameterError: if K is too large for the whole reduced set to be priced.
     """
 
     def __init__(self, setting: MajoritySetting, cuts: int | None = None) -> None:
+        require_priceable(setting)
         self.setting = setting
         self.cuts = 2 * setting.middle + 8 if cuts is None else cuts
         steps = np.arange(setting.mechanisms + 1)

@@ -13,6 +13,18 @@ from dpopt._errors import ParameterError
 from dpopt._types import Json
 
 
+def check_target(path: Path) -> None:
+    """Refuse a path that cannot become a file.
+
+    Raises:
+        ParameterError: if ``path`` is a directory, or its folder is missing.
+    """
+    if path.is_dir():
+        raise ParameterError(f"path is {str(path)!r}, a directory; it must be a file.")
+    if not path.parent.is_dir():
+        raise ParameterError(f"path is {str(path)!r}; its folder {str(path.parent)!r} is missing.")
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path of the same ending; on success it takes the place of ``path``.
@@ -20,10 +32,7 @@ def replacing(path: Path) -> Iterator[Path]:
     Raises:
         ParameterError: if ``path`` is a directory, its folder is missing, or cannot be written.
     """
-    if path.is_dir():
-        raise ParameterError(f"path is {str(path)!r}, a directory; it must be a file.")
-    if not path.parent.is_dir():
-        raise ParameterError(f"path is {str(path)!r}; its folder {str(path.parent)!r} is missing.")
+    check_target(path)
     try:
         handle, name = tempfile.mkstemp(
             dir=path.parent, prefix=".dpopt-", suffix="".join(path.suffixes[-1:])
@@ -52,6 +61,23 @@ def write_text(path: Path, text: str) -> None:
 def write_json(path: Path, value: Json) -> None:
     """Write ``value`` as indented JSON, whole or not at all."""
     write_text(path, json.dumps(value, indent=2, allow_nan=False) + "\n")
+
+
+def read_numbers(path: Path) -> list[float]:
+    """Read numbers separated by white space or commas.
+
+    Raises:
+        ParameterError: if the file is missing, a directory, or holds something else.
+    """
+    try:
+        words = path.read_text(encoding="utf-8").replace(",", " ").split()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = _reason(error) if isinstance(error, OSError) else "it is not text"
+        raise ParameterError(f"path is {str(path)!r}; {reason}.") from error
+    try:
+        return [float(word) for word in words]
+    except ValueError:
+        raise ParameterError(f"path is {str(path)!r}; it must hold numbers only.") from None
 
 
 def _reason(error: OSError) -> str:

@@ -1,0 +1,155 @@
+"""The command line: ``dpopt majority ...``. Exit 2: bad input; 3: no solution; 4: not private."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from dpopt import __version__
+from dpopt._errors import InfeasibleError, NotPrivateError, ParameterError, SolverError
+from dpopt._plot import save_figure
+from dpopt.files import check_target, read_numbers, replacing
+
+if TYPE_CHECKING:
+    from dpopt.mechanisms.majority import MajorityDesign
+
+_FIGURE_ENDINGS = (".png", ".pdf", ".svg")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="dpopt")
+def cli() -> None:
+    """Differentially private mechanisms, designed by linear programming."""
+
+
+@cli.command()
+@click.option("--mechanisms", type=int, required=True, help="Number of voters K, odd.")
+@click.option("--epsilon", type=float, required=True, help="Epsilon of each voter, above 0.")
+@click.option("--allowance", type=float, required=True, help="m: the majority may spend m epsilon.")
+@click.option("--mechanism-delta", type=float, default=0.0, help="Delta of each voter.  [0]")
+@click.option("--delta", type=float, default=0.0, help="Delta of the majority.  [0]")
+@click.option(
+    "--objective",
+    default="expected-error",
+    help="expected-error (default) or surrogate (the paper's equation 3).",
+)
+@click.option(
+    "--prior",
+    default="uniform:0,1",
+    help="Law of the voters' p: uniform:LOW,HIGH or a union of intervals.  [uniform:0,1]",
+)
+@click.option(
+    "--weights",
+    type=click.Path(path_type=Path),
+    help="Text file of (K + 1) / 2 numbers to maximise instead of an objective.",
+)
+@click.option("--backend", default="highs", help="highs (default), cvxpy or cvxpy:SOLVER.")
+@click.option("--time-limit", type=float, help="Seconds for the solve.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.option("--plot", type=click.Path(path_type=Path), help="Draw gamma to .png, .pdf or .svg.")
+@click.option("--save", type=click.Path(path_type=Path), help="Write the result as JSON.")
+def majority(
+    mechanisms: int,
+    epsilon: float,
+    allowance: float,
+    mechanism_delta: float,
+    delta: float,
+    objective: str,
+    prior: str,
+    weights: Path | None,
+    backend: str,
+    time_limit: float | None,
+    as_json: bool,
+    plot: Path | None,
+    save: Path | None,
+) -> None:
+    """Design the noise function gamma of a private majority vote (DaRRM).
+
+    Example: dpopt majority --mechanisms 11 --epsilon 0.1 --allowance 3
+    """
+    from dpopt.mechanisms.majority import UniformPrior, design
+
+    for target in (plot, save):
+        if target is not None:
+            check_target(target)
+    if plot is not None and plot.suffix.lower() not in _FIGURE_ENDINGS:
+        raise ParameterError(
+            f"plot is {str(plot)!r}; its ending must be {', '.join(_FIGURE_ENDINGS)}."
+        )
+    start = time.perf_counter()
+    result = design(
+        mechanisms,
+        epsilon,
+        allowance,
+        mechanism_delta=mechanism_delta,
+        delta=delta,
+        objective=objective,
+        prior=UniformPrior.parse(prior),
+        weights=None if weights is None else read_numbers(weights),
+        backend=backend,
+        time_limit=time_limit,
+    )
+    seconds = time.perf_counter() - start
+    if plot is not None:
+        with replacing(plot) as temporary:
+            save_figure(result.plot(), temporary)
+    if save is not None:
+        result.save(save)
+    if as_json:
+        click.echo(json.dumps({**result.to_dict(), "seconds": seconds}, allow_nan=False))
+    else:
+        _show_majority(result, seconds)
+
+
+def _show_majority(result: MajorityDesign, seconds: float) -> None:
+    setting, check = result.setting, result.check
+    lines = [
+        f"DaRRM with K = {setting.mechanisms} voters, each ({setting.epsilon:g}, "
+        f"{setting.mechanism_delta:g})-DP; target ({result.guarantee.epsilon:g}, "
+        f"{result.guarantee.delta:g})-DP",
+        f"objective       {result.value:.12f}  ({result.objective}; at most {result.bound:.12f})",
+        f"expected error  {result.expected_error:.6g}  under {result.prior} "
+        f"({result.expected_error_method})",
+        f"worst violation {check.worst_violation:.3g}  over {check.constraints_checked:,} corner "
+        f"multisets ({check.method} set)",
+        f"seconds         {seconds:.3f}",
+        "",
+        "    l  gamma(l)",
+    ]
+    lines += [
+        f"{ones:5d}  {result.gamma[ones]:.12f}"
+        for ones in range(setting.middle, setting.mechanisms + 1)
+    ]
+    click.echo("\n".join(lines))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit with its code."""
+    sys.exit(_run(arguments))
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    try:
+        code = cli.main(args=arguments, prog_name="dpopt", standalone_mode=False)
+    except click.ClickException as error:
+        return _refuse(error.format_message(), 2)
+    except ParameterError as error:
+        return _refuse(str(error), 2)
+    except (InfeasibleError, SolverError) as error:
+        return _refuse(str(error), 3)
+    except NotPrivateError as error:
+        return _refuse(str(error), 4)
+    except (click.Abort, KeyboardInterrupt):
+        return _refuse("interrupted.", 130)
+    return code if isinstance(code, int) else 0
+
+
+def _refuse(message: str, code: int) -> int:
+    click.echo(message, err=True)
+    return code

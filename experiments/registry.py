@@ -1,0 +1,93 @@
+"""An experiment: configuration -> tables -> figure, found by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Cell = str | int | float | bool | None
+Advance = Callable[[], None]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under named columns.
+
+    Attributes:
+        caption: one sentence; what the table holds.
+        columns: names.
+        rows: one tuple of cells for each row, in the order of the columns.
+    """
+
+    caption: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+    def select(self, **where: Cell) -> Table:
+        """Return the rows whose cells equal the given ones."""
+        places = {self.columns.index(name): value for name, value in where.items()}
+        rows = tuple(row for row in self.rows if all(row[i] == v for i, v in places.items()))
+        return Table(self.caption, self.columns, rows)
+
+    def column(self, name: str) -> list[Any]:
+        """Return the cells of one column."""
+        place = self.columns.index(name)
+        return [row[place] for row in self.rows]
+
+    @classmethod
+    def of(cls, caption: str, records: Sequence[Mapping[str, Cell]]) -> Table:
+        """Build a table from records with the same keys."""
+        columns = tuple(records[0])
+        return cls(caption, columns, tuple(tuple(record[c] for c in columns) for record in records))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run yields: tables by name, and findings in plain sentences."""
+
+    tables: Mapping[str, Table]
+    findings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One figure or table of a paper.
+
+    Attributes:
+        name: used on the command line and for file names.
+        paper: short name of the paper.
+        item: what it reproduces, such as "Figure 2".
+        summary: one sentence; what to see.
+        published: what the paper printed, in words or numbers; None if it printed no number.
+        config: frozen dataclass of the full run's parameters.
+        quick: the same for the quick run, in which less is sampled, never less is solved.
+        steps: calls of ``advance`` that ``run`` makes.
+        run: computes the outcome.
+        plot: draws it; computes nothing.
+    """
+
+    name: str
+    paper: str
+    item: str
+    summary: str
+    published: str | None
+    config: Any
+    quick: Any
+    steps: Callable[[Any], int]
+    run: Callable[[Any, Advance], Outcome]
+    plot: Callable[[Outcome], Figure]
+
+    def parameters(self, full: bool) -> dict[str, Any]:
+        """Return the configuration of a run as plain values."""
+        return asdict(self.config if full else self.quick)
+
+
+def all_experiments() -> dict[str, Experiment]:
+    """Return every experiment by name, in the order of the report."""
+    from experiments.majority import figure2
+
+    return {experiment.name: experiment for experiment in (figure2.EXPERIMENT,)}

@@ -1,0 +1,95 @@
+"""Imports point downwards only; the picture stands in the README."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BASE = {"_types", "_errors", "_checks", "_plot", "files", "provenance"}
+ALLOWED = {
+    "base": {"base"},
+    "lp": {"base", "lp"},
+    "prob": {"base", "prob"},
+    "privacy": {"base", "lp", "prob", "privacy"},
+    "mechanisms": {"base", "lp", "prob", "privacy", "mechanisms"},
+    "cli": {"base", "lp", "prob", "privacy", "mechanisms", "cli", "package"},
+    "package": {"base", "lp", "prob", "privacy", "mechanisms", "package"},
+}
+
+
+def imported_modules(path: Path) -> list[str]:
+    found = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            module = node.module or ""
+            found += [module, *(f"{module}.{alias.name}" for alias in node.names)]
+    return found
+
+
+def layer_of(module: str) -> str | None:
+    parts = module.split(".")
+    if parts[0] != "dpopt":
+        return None
+    if len(parts) == 1:
+        return "package"
+    if parts[1] in BASE:
+        return "base"
+    return parts[1] if parts[1] in ALLOWED else None
+
+
+def sources(folder: str) -> list[Path]:
+    return sorted((ROOT / folder).rglob("*.py"))
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(part for part in parts if part != "__init__")
+
+
+@pytest.mark.parametrize("path", sources("dpopt"), ids=module_name)
+def test_imports_point_downwards(path: Path) -> None:
+    layer = layer_of(module_name(path))
+    assert layer is not None, f"{path} belongs to no layer"
+    for target in imported_modules(path):
+        if not target.startswith("dpopt."):
+            continue
+        found = layer_of(target) or "package"
+        assert found in ALLOWED[layer], f"{module_name(path)} imports {target}"
+
+
+@pytest.mark.parametrize("path", sources("dpopt/mechanisms"), ids=module_name)
+def test_mechanisms_do_not_import_each_other(path: Path) -> None:
+    own = module_name(path).split(".")[:3]
+    for target in imported_modules(path):
+        if target.startswith("dpopt.mechanisms."):
+            assert target.split(".")[:3] == own, f"{module_name(path)} imports {target}"
+
+
+def test_the_judge_never_imports_the_designer() -> None:
+    judge = imported_modules(ROOT / "dpopt/mechanisms/majority/check.py")
+    for target in judge:
+        assert "separation" not in target
+        assert not target.startswith("dpopt.lp")
+
+
+@pytest.mark.parametrize("path", sources("experiments"), ids=module_name)
+def test_experiments_use_public_names(path: Path) -> None:
+    for target in imported_modules(path):
+        if target.split(".")[0] == "dpopt":
+            private = [part for part in target.split(".") if part.startswith("_")]
+            assert private in ([], ["__version__"]), f"{path} imports {target}"
+
+
+def test_no_optional_solver_is_imported_at_start() -> None:
+    for name in ("__init__", "model", "problem", "solution", "solve"):
+        path = ROOT / f"dpopt/lp/{name}.py"
+        top = [
+            node.module if isinstance(node, ast.ImportFrom) else node.names[0].name
+            for node in ast.parse(path.read_text(encoding="utf-8")).body
+            if isinstance(node, ast.Import | ast.ImportFrom)
+        ]
+        assert not {"cvxpy", "highspy"} & {str(module).split(".")[0] for module in top}

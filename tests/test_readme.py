@@ -1,0 +1,51 @@
+"""The README's examples run, and its two commands are what CI calls."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from dpopt.cli import main
+
+README = (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding="utf-8")
+PYTHON = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+SHELL = re.findall(r"```sh\n(.*?)```", README, flags=re.DOTALL)
+
+
+@pytest.mark.parametrize("example", PYTHON, ids=[f"example{i}" for i in range(len(PYTHON))])
+def test_python_examples_run(example: str, capsys: pytest.CaptureFixture[str]) -> None:
+    scope: dict = {}
+    exec(compile(example, "README.md", "exec"), scope)
+    assert scope["design"].check.private
+    assert capsys.readouterr().out
+
+
+def test_numbers_in_the_readme() -> None:
+    scope: dict = {}
+    exec(compile(PYTHON[0], "README.md", "exec"), scope)
+    assert f"{scope['design'].expected_error:.4f}" == "0.0155"
+    assert scope["design"].check.constraints_checked == 364
+    assert scope["label"] in (0, 1)
+
+
+def test_command_line_examples_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = [line for block in SHELL for line in block.splitlines() if line.startswith("dpopt ")]
+    assert lines
+    for line in lines:
+        with pytest.raises(SystemExit) as caught:
+            main(shlex.split(line)[1:])
+        assert caught.value.code == 0
+        assert "gamma(l)" in capsys.readouterr().out
+    assert (tmp_path / "gamma.png").exists()
+
+
+def test_the_first_screen_has_the_two_commands() -> None:
+    first = "\n".join(README.splitlines()[:22])
+    commands = [line for line in first.splitlines() if line.startswith("python3 -m venv")]
+    assert len(commands) == 2
+    assert commands[0].endswith("-m experiments")
+    assert commands[1].endswith("-m pytest")
