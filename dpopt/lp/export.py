@@ -72,9 +72,15 @@ def write(model: Model, name: str, path: Path, maximising: bool) -> None:
         for column, cost in enumerate(model.cost):
             solver.changeColCost(column, -float(cost))
     for column, label in enumerate(model.column_names()):
-        solver.passColName(column, label.replace(" ", "_"))
+        solver.passColName(column, _label(label, path))
     for row, label in enumerate(model.row_names()):
-        solver.passRowName(row, label.replace(" ", "_"))
+        solver.passRowName(row, _label(label, path))
     with replacing(path) as temporary:
         if solver.writeModel(str(temporary)) == highspy.HighsStatus.kError:
             raise ParameterError(f"HiGHS could not write {name!r} to {str(path)!r}.")
+
+
+def _label(label: str, path: Path) -> str:
+    """Return a name that the file's format allows: no blanks, and no brackets in LP files."""
+    label = label.replace(" ", "_")
+    return label.replace("[", "_").replace("]", "") if path.suffix.lower() == ".lp" else label

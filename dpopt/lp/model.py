@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +43,32 @@ class Rows:
         return Rows(self.matrix[np.flatnonzero(chosen)], self.lower[chosen], self.upper[chosen])
 
 
+def as_floats(name: str, value: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Return ``value`` as an array of floats.
+
+    Raises:
+        ParameterError: if it holds something else, or is ragged.
+    """
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError(f"{name} is not an array of numbers; it must be.") from None
+
+
+def as_matrix(matrix: MatrixLike) -> Any:  # noqa: ANN401
+    """Return a scipy sparse matrix as it is, and anything else as a two-dimensional array.
+
+    Raises:
+        ParameterError: if it is neither.
+    """
+    if sp.issparse(matrix):
+        return matrix
+    array = np.atleast_2d(as_floats("matrix", cast(npt.ArrayLike, matrix)))
+    if array.ndim != 2:
+        raise ParameterError(f"matrix has {array.ndim} axes; it must have two.")
+    return array
+
+
 def make_rows(
     matrix: MatrixLike,
     lower: npt.ArrayLike | None = None,
@@ -54,21 +81,23 @@ def make_rows(
     """
     if lower is None and upper is None:
         raise ParameterError("lower and upper are both None; a block of rows needs one of them.")
-    csr = sp.csr_array(matrix if sp.issparse(matrix) else np.atleast_2d(np.asarray(matrix, float)))
+    csr = sp.csr_array(as_matrix(matrix), copy=True).astype(np.float64)
     csr.sum_duplicates()
     if not np.all(np.isfinite(csr.data)):
         raise ParameterError("matrix holds a value that is not finite; every entry must be.")
     count = csr.shape[0]
     limits = []
     for name, value, missing in (("lower", lower, -np.inf), ("upper", upper, np.inf)):
-        array = np.asarray(missing if value is None else value, dtype=float)
+        array = as_floats(name, missing if value is None else value)
         if array.ndim > 1 or (array.ndim == 1 and array.size != count):
             raise ParameterError(
                 f"{name} has shape {array.shape}; it must be a number or of shape ({count},)."
             )
         limits.append(np.broadcast_to(array, (count,)).copy())
-        if np.any(np.isnan(array)):
-            raise ParameterError(f"{name} holds NaN; limits must be numbers or infinite.")
+        if np.any(np.isnan(array)) or np.any(array == -missing):
+            raise ParameterError(
+                f"{name} holds NaN or {-missing}; it must hold numbers, or {missing} for no limit."
+            )
     if np.any(limits[0] > limits[1]):
         row = int(np.argmax(limits[0] > limits[1]))
         raise ParameterError(

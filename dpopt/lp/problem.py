@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import MatrixLike, Vector
-from dpopt.lp.model import Model, Oracle, Rows, Separation, make_rows, stack
+from dpopt.lp.model import Model, Oracle, Rows, Separation, as_floats, as_matrix, make_rows, stack
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -38,6 +39,9 @@ class Family:
     def separate(self, x: Vector) -> Separation:
         """Ask the oracle about ``x`` (all variables); its rows come back over all variables."""
         found = self.oracle(x[self.over])
+        rows = found.rows
+        if np.isnan(found.worst) or not np.all(np.isfinite(rows.matrix.data)):
+            raise ParameterError("the oracle of a family answered with NaN; it must give numbers.")
         return Separation(_place(found.rows, self.over, x.size), found.worst, found.checked)
 
 
@@ -94,14 +98,13 @@ class Problem:
             ParameterError: if the name is taken, or the bounds do not fit.
         """
         self._check_new(name)
-        if int(size) != size or size < 1:
-            raise ParameterError(f"size is {size}; it must be an integer of at least 1.")
+        size = _checks.integer("size", size, 1)
         try:
-            rows = make_rows(sp.eye_array(int(size), format="csr"), lower, upper)
+            rows = make_rows(sp.eye_array(size, format="csr"), lower, upper)
         except ParameterError as error:
             raise ParameterError(f"bounds of {name!r}: {error}") from None
         start = self.size
-        self.variables[name] = slice(start, start + int(size))
+        self.variables[name] = slice(start, start + size)
         self._lower.append(rows.lower)
         self._upper.append(rows.upper)
         return self.variables[name]
@@ -138,7 +141,7 @@ class Problem:
         if isinstance(matrix, Rows):
             if lower is not None or upper is not None:
                 raise ParameterError("lower and upper come with the Rows; do not give them again.")
-            rows = matrix
+            rows = make_rows(matrix.matrix, matrix.lower, matrix.upper)
         else:
             try:
                 full = self._side_by_side(matrix) if isinstance(matrix, Mapping) else matrix
@@ -244,7 +247,7 @@ class Problem:
         pieces, height = [], None
         for name, part in parts.items():
             place = self._find(name)
-            piece = sp.coo_array(part if sp.issparse(part) else np.atleast_2d(np.asarray(part)))
+            piece = sp.coo_array(as_matrix(part))
             if piece.shape[1] != place.stop - place.start:
                 raise ParameterError(
                     f"the matrix for {name!r} has {piece.shape[1]} columns; "
@@ -261,7 +264,7 @@ class Problem:
         self, objective: npt.ArrayLike | Mapping[str, npt.ArrayLike], *, maximising: bool
     ) -> None:
         if not isinstance(objective, Mapping):
-            whole = np.asarray(objective, dtype=float)
+            whole = as_floats("objective", objective)
             if whole.shape != (self.size,):
                 raise ParameterError(
                     f"objective has shape {whole.shape}; it must be ({self.size},)."
@@ -270,7 +273,7 @@ class Problem:
         cost = {}
         for name, value in objective.items():
             part = self._find(name)
-            array = np.asarray(value, dtype=float)
+            array = as_floats(f"objective of {name!r}", value)
             if array.ndim and array.shape != (part.stop - part.start,):
                 raise ParameterError(
                     f"objective of {name!r} has shape {array.shape}; "

@@ -176,9 +176,10 @@ def _sound(loop: _Loop, raw: RawSolution, tolerance: float) -> bool:
     if raw.y is None:
         return True
     value = float(loop.model.cost @ x)
-    scale = float(np.sum(np.abs(loop.model.cost * x))) + abs(value) + 1e-300
+    scale = float(np.sum(np.abs(loop.model.cost * x)))
+    unit = float(np.max(np.abs(loop.model.cost), initial=0.0)) or 1.0
     gap = value - dual_bound(loop.model, rows, raw.y)
-    return gap <= 1e4 * tolerance * max(scale, float(np.max(np.abs(loop.model.cost), initial=0.0)))
+    return gap <= 1e4 * tolerance * max(scale, unit)
 
 
 def _objective(loop: _Loop, raw: RawSolution) -> float:

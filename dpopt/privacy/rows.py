@@ -28,6 +28,7 @@ def complete_graph(inputs: int) -> IntVector:
 
 def stochastic_rows(inputs: int, outputs: int) -> Rows:
     """Return the rows sum_y K[x, y] = 1, one for each input."""
+    inputs, outputs = _sizes(inputs, outputs)
     matrix = sp.kron(sp.eye_array(inputs), np.ones((1, outputs)), format="csr")
     return make_rows(matrix, lower=1.0, upper=1.0)
 
@@ -47,8 +48,9 @@ def ratio_rows(pairs: npt.ArrayLike, inputs: int, outputs: int, epsilon: float) 
     Raises:
         ParameterError: if an argument is out of range.
     """
+    inputs, outputs = _sizes(inputs, outputs)
     first, second = _selectors(pairs, inputs)
-    r = math.exp(_checks.real("epsilon", epsilon, 0.0))
+    r = _exp(epsilon)
     return make_rows(sp.kron(first - r * second, sp.eye_array(outputs), format="csr"), upper=0.0)
 
 
@@ -58,7 +60,8 @@ def column_minimum_rows(inputs: int, outputs: int, epsilon: float) -> Rows:
     Equivalent to `ratio_rows` over the complete graph, with 2 * inputs * outputs rows instead of
     inputs * (inputs - 1) * outputs; u has one variable for each output, in [0, 1].
     """
-    r = math.exp(_checks.real("epsilon", epsilon, 0.0))
+    inputs, outputs = _sizes(inputs, outputs)
+    r = _exp(epsilon)
     kernel = sp.eye_array(inputs * outputs)
     lift = sp.kron(np.ones((inputs, 1)), sp.eye_array(outputs))
     low = sp.hstack([-kernel, lift])
@@ -77,8 +80,9 @@ def hockey_stick_rows(
     Raises:
         ParameterError: if an argument is out of range.
     """
+    inputs, outputs = _sizes(inputs, outputs)
     first, second = _selectors(pairs, inputs)
-    r = math.exp(_checks.real("epsilon", epsilon, 0.0))
+    r = _exp(epsilon)
     delta = _checks.real("delta", delta, 0.0, 1.0)
     count = first.shape[0]
     ratio = sp.kron(first - r * second, sp.eye_array(outputs))
@@ -89,8 +93,16 @@ def hockey_stick_rows(
     return make_rows(sp.vstack([excess, budget], format="csr"), upper=limits)
 
 
+def _sizes(inputs: int, outputs: int) -> tuple[int, int]:
+    return _checks.integer("inputs", inputs, 1), _checks.integer("outputs", outputs, 1)
+
+
+def _exp(epsilon: float) -> float:
+    return math.exp(_checks.real("epsilon", epsilon, 0.0, 600.0))
+
+
 def _selectors(pairs: npt.ArrayLike, inputs: int) -> tuple[sp.csr_array, sp.csr_array]:
-    n = _checks.integer("inputs", inputs, 1)
+    n = inputs
     array = np.asarray(pairs)
     if array.ndim != 2 or array.shape[1] != 2 or not np.issubdtype(array.dtype, np.integer):
         raise ParameterError(f"pairs has shape {array.shape}; it must be integers of shape (m, 2).")

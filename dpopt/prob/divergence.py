@@ -47,7 +47,9 @@ def hockey_stick(p: npt.ArrayLike, q: npt.ArrayLike, epsilon: float) -> Array:
     """
     epsilon = _checks.real("epsilon", epsilon, 0.0)
     p, q = _pair(p, q)
-    return np.asarray(np.sum(np.maximum(0.0, p - np.exp(epsilon) * q), axis=-1))
+    with np.errstate(over="ignore", invalid="ignore"):
+        covered = np.where(q > 0, np.exp(epsilon) * q, 0.0)
+    return np.asarray(np.sum(np.maximum(0.0, p - covered), axis=-1))
 
 
 def f_divergence(
@@ -85,5 +87,10 @@ def _pair(p: npt.ArrayLike, q: npt.ArrayLike) -> tuple[Array, Array]:
         )
     if not (np.all(a >= 0) and np.all(b >= 0)):
         raise ParameterError("p or q holds a value below 0; probabilities must be at least 0.")
-    a, b = np.broadcast_arrays(a, b)
+    try:
+        a, b = np.broadcast_arrays(a, b)
+    except ValueError:
+        raise ParameterError(
+            f"p has shape {a.shape} and q {b.shape}; they must broadcast against each other."
+        ) from None
     return a, b

@@ -6,6 +6,8 @@ All are built from products and sums of positive terms, so every probability car
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
@@ -95,7 +97,7 @@ def poisson_binomial_pmf(p: npt.ArrayLike) -> npt.NDArray[np.float64]:
     if not np.all((array >= 0) & (array <= 1)):
         raise ParameterError("p holds a value outside [0, 1]; probabilities must lie in it.")
     n, batch = array.shape[-1], array.shape[:-1]
-    flat = np.ascontiguousarray(array.reshape(-1, n).T)
+    flat = np.ascontiguousarray(array.reshape(math.prod(batch), n).T)
     law = np.zeros((n + 1, flat.shape[1]))
     law[0] = 1.0
     for i, q in enumerate(flat):
