@@ -1,0 +1,209 @@
+"""The same program in cvxpy and in files: same optimum, same sense, same names."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import cvxpy as cp
+import highspy
+import numpy as np
+import pytest
+
+from dpopt import ParameterError, Problem, solve
+from dpopt.lp import Separation, make_rows
+from tests.lp.zoo import ZOO, Case, random_program
+
+CASES = pytest.mark.parametrize("case", ZOO, ids=lambda case: case.name)
+ENDINGS = pytest.mark.parametrize("ending", [".mps", ".lp"])
+
+
+def named() -> Problem:
+    """Maximise 3x + 2y with two-sided, equality and one-sided rows; optimum 13.5."""
+    problem = Problem("named")
+    problem.add_variables("x", 2, lower=[0.0, 1.0], upper=[4.0, 1.0])
+    problem.add_variables("lone y", 1, lower=-np.inf, upper=np.inf)
+    problem.add_rows("two sided", {"x": [[1.0, 1.0]]}, lower=0.5, upper=4.5)
+    problem.add_rows("equal", {"x": [[1.0, 0.0]], "lone y": [[-2.0]]}, lower=0.5, upper=0.5)
+    problem.add_rows("below", {"lone y": [[1.0]]}, upper=100.0)
+    problem.maximise({"x": [3.0, 0.0], "lone y": 2.0})
+    return problem
+
+
+def read(path: Path) -> highspy.Highs:
+    solver = highspy.Highs()
+    solver.setOptionValue("output_flag", False)
+    assert solver.readModel(str(path)) == highspy.HighsStatus.kOk
+    solver.run()
+    assert solver.getModelStatus() == highspy.HighsModelStatus.kOptimal
+    return solver
+
+
+@CASES
+def test_cvxpy_reaches_the_known_optimum(case: Case) -> None:
+    problem = case.build()
+    program = problem.to_cvxpy()
+    optimum = program.solve(solver=cp.HIGHS)
+    assert program.status == cp.OPTIMAL
+    assert optimum == pytest.approx(case.objective, rel=1e-7, abs=1e-7)
+    assert isinstance(program.objective, cp.Maximize) == problem.maximising
+    assert {v.name(): v.size for v in program.variables()} == {
+        name: part.stop - part.start for name, part in problem.variables.items()
+    }
+
+
+def test_cvxpy_values_by_name() -> None:
+    program = named().to_cvxpy()
+    program.solve(solver=cp.CLARABEL)
+    values = {v.name(): np.asarray(v.value, dtype=float) for v in program.variables()}
+    np.testing.assert_allclose(values["x"], [3.5, 1.0], atol=1e-6)
+    np.testing.assert_allclose(values["lone y"], [1.5], atol=1e-6)
+
+
+def test_cvxpy_constraints_carry_the_names_of_blocks() -> None:
+    labels = {constraint.label for constraint in named().to_cvxpy().constraints}
+    assert labels == {"two sided:lower", "two sided:upper", "equal:equal", "below:upper"}
+
+
+@CASES
+@ENDINGS
+def test_file_has_the_known_optimum_and_sense(case: Case, ending: str, tmp_path: Path) -> None:
+    problem, path = case.build(), tmp_path / f"model{ending}"
+    problem.write(path)
+    solver = read(path)
+    assert solver.getObjectiveValue() == pytest.approx(case.objective, rel=1e-7, abs=1e-7)
+    sense = highspy.ObjSense.kMaximize if problem.maximising else highspy.ObjSense.kMinimize
+    if np.any(problem.assemble().cost):
+        assert solver.getLp().sense_ == sense
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+@ENDINGS
+@pytest.mark.parametrize("seed", range(5))
+def test_file_of_a_random_program(seed: int, ending: str, tmp_path: Path) -> None:
+    problem, path = random_program(seed).problem(), tmp_path / f"model{ending}"
+    problem.write(path)
+    assert read(path).getObjectiveValue() == pytest.approx(solve(problem).objective, rel=1e-7)
+
+
+@ENDINGS
+def test_file_keeps_digits(ending: str, tmp_path: Path) -> None:
+    problem = Problem()
+    problem.add_variables("x", 1, lower=0.0, upper=1.0)
+    problem.add_rows("third", [[1.0 / 3.0]], upper=1.0 / 7.0)
+    problem.maximise([1.0])
+    path = tmp_path / f"model{ending}"
+    problem.write(path)
+    lp = read(path).getLp()
+    assert lp.a_matrix_.value_[0] == pytest.approx(1.0 / 3.0, rel=1e-14)
+    assert lp.row_upper_[0] == pytest.approx(1.0 / 7.0, rel=1e-14)
+
+
+def plain(label: str) -> str:
+    """A name with its brackets and blanks replaced, whatever they are replaced by."""
+    return re.sub(r"\W+", "_", label).strip("_")
+
+
+@ENDINGS
+def test_file_keeps_names_of_variables(ending: str, tmp_path: Path) -> None:
+    path = tmp_path / f"named{ending}"
+    named().write(path)
+    names = {plain(name) for name in read(path).getLp().col_names_}
+    assert names == {"x_0", "x_1", "lone_y_0"}
+
+
+@ENDINGS
+def test_file_keeps_names_of_rows(ending: str, tmp_path: Path) -> None:
+    path = tmp_path / f"named{ending}"
+    named().write(path)
+    names = [plain(name) for name in read(path).getLp().row_names_]
+    assert {"equal_0", "below_0"} <= set(names)
+    assert any(name.startswith("two_sided_0") for name in names)
+
+
+@ENDINGS
+def test_names_that_differ_only_by_a_blank_stay_apart(ending: str, tmp_path: Path) -> None:
+    problem = Problem()
+    problem.add_variables("a b", 1, lower=0.0, upper=1.0)
+    problem.add_variables("a_b", 1, lower=0.0, upper=2.0)
+    problem.maximise({"a b": 1.0, "a_b": 10.0})
+    path = tmp_path / f"model{ending}"
+    problem.write(path)
+    solver = read(path)
+    assert solver.getObjectiveValue() == pytest.approx(21.0)
+    assert len(set(solver.getLp().col_names_)) == 2
+
+
+@ENDINGS
+def test_file_takes_the_place_of_an_older_one(ending: str, tmp_path: Path) -> None:
+    path = tmp_path / f"model{ending}"
+    path.write_text("old", encoding="utf-8")
+    named().write(str(path))
+    assert read(path).getObjectiveValue() == pytest.approx(13.5)
+
+
+def test_ending_may_be_in_capitals(tmp_path: Path) -> None:
+    named().write(tmp_path / "model.MPS")
+    assert read(tmp_path / "model.MPS").getObjectiveValue() == pytest.approx(13.5)
+
+
+def test_writing_leaves_the_problem_unchanged(tmp_path: Path) -> None:
+    problem = named()
+    problem.write(tmp_path / "model.mps")
+    problem.to_cvxpy()
+    assert solve(problem).objective == pytest.approx(13.5, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["model.txt", "model", "model.mps.gz", "lp"])
+def test_wrong_ending(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match=r"path is .* \.mps or \.lp"):
+        named().write(tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_directory_as_target(tmp_path: Path) -> None:
+    target = tmp_path / "folder.mps"
+    target.mkdir()
+    with pytest.raises(ParameterError, match="path is .* directory"):
+        named().write(target)
+    assert list(tmp_path.rglob("*")) == [target]
+
+
+def test_missing_folder(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="path is .* missing"):
+        named().write(tmp_path / "nowhere" / "model.mps")
+    assert list(tmp_path.iterdir()) == []
+
+
+def with_family() -> Problem:
+    problem = named()
+    nothing = make_rows(np.zeros((0, problem.size)), upper=0.0)
+    problem.add_family("cone", lambda x: Separation(nothing, 0.0, x.size))
+    return problem
+
+
+def test_families_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match=r"'cone'.*materialised"):
+        with_family().write(tmp_path / "model.mps")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_families_cannot_go_to_cvxpy() -> None:
+    with pytest.raises(ParameterError, match=r"'cone'.*materialised"):
+        with_family().to_cvxpy()
+
+
+def test_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "model.mps"
+    path.write_text("old", encoding="utf-8")
+
+    def half_written(solver: highspy.Highs, name: str) -> highspy.HighsStatus:
+        del solver
+        Path(name).write_text("half", encoding="utf-8")
+        return highspy.HighsStatus.kError
+
+    monkeypatch.setattr(highspy.Highs, "writeModel", half_written)
+    with pytest.raises(ParameterError, match="could not write 'named'"):
+        named().write(path)
+    assert path.read_text(encoding="utf-8") == "old"
+    assert list(tmp_path.iterdir()) == [path]

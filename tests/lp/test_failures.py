@@ -1,0 +1,466 @@
+"""Every end that is not an optimum raises, and says why; a bad point is never returned."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from dpopt import InfeasibleError, ParameterError, Problem, SolverError, Status, solve
+from dpopt.lp import Backend, Model, Rows, Separation, make_rows
+from dpopt.lp.backends import RawSolution, Session
+from dpopt.lp.backends.cvxpy import Cvxpy
+from dpopt.lp.backends.highs import Highs
+
+EXACT = pytest.mark.parametrize("backend", ["highs", "cvxpy"])
+EVERY = pytest.mark.parametrize("backend", ["highs", "cvxpy", "cvxpy:CLARABEL"])
+
+
+def conflict_of(problem: Problem, backend: str) -> set[str]:
+    with pytest.raises(InfeasibleError) as caught:
+        solve(problem, backend)
+    for block in caught.value.blocks:
+        assert block in str(caught.value)
+    assert len(set(caught.value.blocks)) == len(caught.value.blocks)
+    return set(caught.value.blocks)
+
+
+def free_pair() -> Problem:
+    problem = Problem("pair")
+    problem.add_variables("x", 2, lower=-np.inf, upper=np.inf)
+    problem.minimise([1.0, 2.0])
+    return problem
+
+
+@EVERY
+def test_two_blocks_in_conflict(backend: str) -> None:
+    problem = free_pair()
+    problem.add_rows("innocent", [[1.0, -1.0]], lower=-4.0, upper=4.0)
+    problem.add_rows("floor", [[1.0, 1.0]], lower=3.0)
+    problem.add_rows("ceiling", [[1.0, 1.0]], upper=2.0)
+    problem.add_rows("bystander", np.eye(2), lower=-100.0, upper=100.0)
+    assert conflict_of(problem, backend) == {"floor", "ceiling"}
+
+
+@EVERY
+def test_block_against_bounds(backend: str) -> None:
+    problem = Problem()
+    problem.add_variables("x", 2, lower=0.0, upper=1.0)
+    problem.add_variables("y", 1, lower=0.0, upper=1.0)
+    problem.add_rows("too much", {"x": [[1.0, 1.0]]}, lower=3.0)
+    problem.add_rows("innocent", {"x": [[1.0, -1.0]], "y": [[1.0]]}, upper=1.0)
+    problem.maximise({"x": 1.0})
+    assert conflict_of(problem, backend) == {"too much", "bounds of x"}
+
+
+@EXACT
+def test_three_blocks_of_which_any_two_agree(backend: str) -> None:
+    problem = free_pair()
+    problem.add_rows("first", [[1.0, 0.0]], lower=1.0)
+    problem.add_rows("innocent", [[1.0, 1.0]], lower=-50.0)
+    problem.add_rows("second", [[0.0, 1.0]], lower=1.0)
+    problem.add_rows("sum", [[1.0, 1.0]], upper=1.5)
+    assert conflict_of(problem, backend) == {"first", "second", "sum"}
+
+
+@EXACT
+def test_conflicting_equalities_within_one_block(backend: str) -> None:
+    problem = free_pair()
+    problem.add_rows("innocent", [[1.0, 0.0]], lower=0.0)
+    problem.add_rows("same", [[1.0, 1.0], [2.0, 2.0]], lower=[1.0, 3.0], upper=[1.0, 3.0])
+    assert conflict_of(problem, backend) == {"same"}
+
+
+@EXACT
+def test_row_without_variables_that_cannot_hold(backend: str) -> None:
+    problem = free_pair()
+    problem.add_rows("innocent", [[1.0, 0.0]], lower=0.0)
+    problem.add_rows("nothing", [[0.0, 0.0]], lower=1.0)
+    assert conflict_of(problem, backend) == {"nothing"}
+
+
+@EXACT
+def test_infeasible_and_with_an_unbounded_direction(backend: str) -> None:
+    problem = Problem()
+    problem.add_variables("x", 1, lower=-np.inf, upper=np.inf)
+    problem.add_variables("runaway", 1, lower=0.0, upper=np.inf)
+    problem.add_rows("floor", {"x": [[1.0]]}, lower=1.0)
+    problem.add_rows("ceiling", {"x": [[1.0]]}, upper=0.0)
+    problem.maximise({"runaway": 1.0})
+    assert conflict_of(problem, backend) == {"floor", "ceiling"}
+
+
+def disc(x: np.ndarray) -> Separation:
+    length = float(np.linalg.norm(x))
+    violated = length > 1.0
+    tangent = make_rows(x[None, :] / length if violated else np.zeros((0, 2)), upper=1.0)
+    return Separation(tangent, max(0.0, length - 1.0), 1)
+
+
+@EXACT
+def test_family_against_a_block(backend: str) -> None:
+    problem = Problem()
+    problem.add_variables("x", 2, lower=-10.0, upper=10.0)
+    problem.add_rows("innocent", [[1.0, -1.0]], lower=-30.0, upper=30.0)
+    problem.add_rows("outside", [[1.0, 1.0]], lower=1.5)
+    problem.add_family("disc", disc)
+    problem.minimise([1.0, 0.5])
+    assert conflict_of(problem, backend) == {"disc", "outside"}
+
+
+@EXACT
+def test_family_against_bounds(backend: str) -> None:
+    problem = Problem()
+    problem.add_variables("idle", 1, lower=0.0, upper=1.0)
+    problem.add_variables("x", 2, lower=0.9, upper=10.0)
+    problem.add_family("disc", disc, over="x")
+    problem.minimise({"x": 1.0, "idle": 1.0})
+    assert conflict_of(problem, backend) == {"disc", "bounds of x"}
+
+
+def failure_of(problem: Problem, backend: str | Backend, **options: float) -> SolverError:
+    with pytest.raises(SolverError) as caught:
+        solve(problem, backend, **options)  # pyright: ignore[reportArgumentType]
+    assert str(caught.value).endswith(".")
+    return caught.value
+
+
+@EVERY
+def test_unbounded_ray(backend: str) -> None:
+    problem = Problem("rocket")
+    problem.add_variables("x", 2, lower=0.0, upper=np.inf)
+    problem.add_rows("slope", [[1.0, -1.0]], upper=1.0)
+    problem.maximise([1.0, 1.0])
+    error = failure_of(problem, backend)
+    assert error.status == "unbounded"
+    assert "rocket" in str(error)
+
+
+@EVERY
+def test_unbounded_line_within_an_equality(backend: str) -> None:
+    problem = free_pair()
+    problem.add_rows("line", [[1.0, -1.0]], lower=0.0, upper=0.0)
+    assert failure_of(problem, backend).status == "unbounded"
+
+
+@EXACT
+def test_unbounded_without_rows(backend: str) -> None:
+    assert failure_of(free_pair(), backend).status == "unbounded"
+
+
+def large(size: int) -> Problem:
+    """A dense program that takes far longer than a millisecond."""
+    rng = np.random.default_rng(5)
+    problem = Problem("large")
+    problem.add_variables("x", size, lower=0.0, upper=10.0)
+    problem.add_rows("rows", rng.uniform(0.1, 1.0, (size, size)), upper=float(size))
+    problem.maximise(rng.uniform(0.5, 1.0, size))
+    return problem
+
+
+@EVERY
+def test_no_time_at_all(backend: str) -> None:
+    problem = free_pair()
+    problem.add_rows("floor", np.eye(2), lower=0.0)
+    error = failure_of(problem, backend, time_limit=0.0)
+    assert error.status == "time_limit"
+    assert "time_limit" in str(error)
+
+
+@EXACT
+def test_too_little_time_for_a_large_program(backend: str) -> None:
+    assert failure_of(large(300), backend, time_limit=1e-3).status == "time_limit"
+
+
+@dataclass(frozen=True)
+class Hurried:
+    """A real backend that is given a millisecond for each run, however long the loop has left."""
+
+    inner: Backend
+    name: str = "hurried"
+    tolerance: float = 1e-9
+
+    def load(self, model: Model) -> HurriedSession:
+        return HurriedSession(self.inner.load(model))
+
+
+@dataclass
+class HurriedSession:
+    inner: Session
+
+    def append(self, rows: Rows) -> None:
+        self.inner.append(rows)
+
+    def run(self, time_limit: float | None, *, fresh: bool = False) -> RawSolution:
+        del time_limit
+        return self.inner.run(1e-3, fresh=fresh)
+
+
+INNER = pytest.mark.parametrize(
+    "inner", [Highs(), Cvxpy("HIGHS"), Cvxpy("CLARABEL")], ids=lambda inner: inner.name
+)
+
+
+@INNER
+def test_solver_that_runs_out_of_time_returns_no_point(inner: Backend) -> None:
+    raw = inner.load(large(300).assemble()).run(1e-3)
+    assert raw.status is Status.TIME_LIMIT
+    assert raw.x is None
+    assert raw.y is None
+
+
+@INNER
+def test_solver_that_runs_out_of_time_is_no_solution(inner: Backend) -> None:
+    error = failure_of(large(300), Hurried(inner))
+    assert error.status == "time_limit"
+    assert "time is used up" not in str(error)
+
+
+@INNER
+def test_session_that_ran_out_of_time_can_go_on(inner: Backend) -> None:
+    problem = large(60)
+    session = inner.load(problem.assemble())
+    session.run(1e-9)
+    raw = session.run(600.0)
+    assert raw.status is Status.OPTIMAL
+    assert raw.x is not None
+    found = -float(problem.assemble().cost @ raw.x)
+    assert found == pytest.approx(solve(problem).objective, rel=1e-6)
+
+
+def test_time_of_earlier_runs_does_not_count_for_the_next() -> None:
+    session = Highs().load(large(100).assemble())
+    start = time.perf_counter()
+    for _ in range(10):
+        session.run(None, fresh=True)
+    spent = time.perf_counter() - start
+    assert session.run(0.9 * spent, fresh=True).status is Status.OPTIMAL
+
+
+@dataclass
+class Script:
+    """A backend that answers by a script, once for each run.
+
+    Attributes:
+        answer: called with ``fresh`` and the model; returns what the run says.
+        runs: ``fresh`` of every run so far.
+    """
+
+    answer: Callable[[bool, Model], RawSolution]
+    name: str = "script"
+    tolerance: float = 1e-9
+    runs: list[bool] = field(default_factory=list)
+    model: Model | None = None
+
+    def load(self, model: Model) -> Script:
+        self.model = model
+        return self
+
+    def append(self, rows: Rows) -> None:
+        del rows
+
+    def run(self, time_limit: float | None, *, fresh: bool = False) -> RawSolution:
+        del time_limit
+        self.runs.append(fresh)
+        assert self.model is not None
+        return self.answer(fresh, self.model)
+
+
+def said(
+    x: list[float] | None, y: list[float] | None = None, status: Status = Status.OPTIMAL
+) -> RawSolution:
+    return RawSolution(
+        status, None if x is None else np.array(x), None if y is None else np.array(y), 7, "said"
+    )
+
+
+def scripted(*answers: RawSolution) -> Script:
+    """Give the answers in turn, the last one for ever."""
+
+    def every() -> Iterator[RawSolution]:
+        yield from answers
+        while True:
+            yield answers[-1]
+
+    queue = every()
+    return Script(lambda fresh, model: next(queue))  # noqa: ARG005
+
+
+def budget() -> Problem:
+    """Optimum 1.5 at (1, 0.5) with dual 0.5; as a minimisation the multiplier is -0.5."""
+    problem = Problem("budget")
+    problem.add_variables("x", 2, lower=0.0, upper=1.0)
+    problem.add_rows("budget", [[1.0, 2.0]], upper=2.0)
+    problem.maximise([1.0, 1.0])
+    return problem
+
+
+RIGHT = said([1.0, 0.5], [-0.5])
+
+
+def test_script_that_tells_the_truth() -> None:
+    backend = scripted(RIGHT)
+    solution = solve(budget(), backend)
+    assert solution.objective == 1.5
+    assert solution.bound == 1.5
+    assert solution.duals["budget"].tolist() == [0.5]
+    assert (solution.rounds, solution.iterations, solution.backend) == (1, 7, "script")
+    assert backend.runs == [False]
+
+
+@pytest.mark.parametrize("backend", [scripted(RIGHT)], ids=["script"])
+def test_script_is_a_backend(backend: object) -> None:
+    assert isinstance(backend, Backend)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("y", [[-0.5], None])
+def test_point_that_is_not_finite(bad: float, y: list[float] | None) -> None:
+    error = failure_of(budget(), scripted(said([1.0, bad], y)))
+    assert error.status == "numerical"
+
+
+def test_optimal_without_a_point() -> None:
+    assert failure_of(budget(), scripted(said(None))).status == "numerical"
+
+
+LIES = {
+    "infeasible point": said([1.0, 1.0], [-0.5]),
+    "infeasible point, no duals": said([1.0, 1.0]),
+    "point outside its bounds": said([7.0, -2.5], [-0.5]),
+    "not optimal": said([0.0, 0.0], [-0.5]),
+    "wrong duals": said([1.0, 0.5], [-3.0]),
+    "duals of the wrong sign": said([1.0, 0.5], [0.5]),
+    "duals that are not numbers": said([1.0, 0.5], [np.nan]),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_wrong_answer_on_every_run(lie: str) -> None:
+    backend = scripted(LIES[lie])
+    error = failure_of(budget(), backend)
+    assert error.status == "numerical"
+    assert backend.runs == [False, True]
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_wrong_answer_that_a_fresh_run_mends(lie: str) -> None:
+    backend = Script(lambda fresh, model: RIGHT if fresh else LIES[lie])  # noqa: ARG005
+    solution = solve(budget(), backend)
+    assert solution.objective == 1.5
+    assert solution.x.tolist() == [1.0, 0.5]
+    assert solution.gap == 0.0
+    assert (solution.rounds, solution.iterations) == (2, 14)
+    assert backend.runs == [False, True]
+
+
+def test_without_duals_the_bound_is_that_of_the_box() -> None:
+    solution = solve(budget(), scripted(said([1.0, 0.5])))
+    assert solution.bound == 2.0
+    assert solution.gap == 0.5
+
+
+FAILURES = [status for status in Status if status not in (Status.OPTIMAL, Status.INFEASIBLE)]
+
+
+@pytest.mark.parametrize("status", FAILURES)
+def test_status_of_the_solver_is_passed_on(status: Status) -> None:
+    error = failure_of(budget(), scripted(said([1.0, 0.5], [-0.5], status)))
+    assert error.status == status.value
+    assert type(error.status) is str
+    assert "said" in str(error)
+
+
+def test_infeasible_by_mistake_names_no_block() -> None:
+    with pytest.raises(InfeasibleError) as caught:
+        solve(budget(), scripted(said(None, status=Status.INFEASIBLE)))
+    assert caught.value.blocks == ()
+
+
+def test_failure_in_a_fresh_run_is_passed_on() -> None:
+    late = scripted(LIES["not optimal"], said(None, status=Status.MEMORY_LIMIT))
+    assert failure_of(budget(), late).status == "memory_limit"
+
+
+HALF = make_rows([[1.0, 0.0]], upper=0.5)
+NO_ROWS = make_rows(np.zeros((0, 2)), upper=0.0)
+
+
+@EXACT
+@pytest.mark.parametrize("rows", [HALF, NO_ROWS], ids=["same row", "no row"])
+def test_oracle_that_is_never_content(backend: str, rows: Rows) -> None:
+    problem = budget()
+    problem.add_family("sulking", lambda x: Separation(rows, 1.0, x.size))
+    error = failure_of(problem, backend)
+    assert error.status == "stalled"
+    assert "tolerance" in str(error)
+
+
+@EXACT
+def test_oracle_that_answers_with_no_number(backend: str) -> None:
+    problem = budget()
+    problem.add_family("lost", lambda x: Separation(NO_ROWS, float("nan"), x.size))
+    with pytest.raises((SolverError, ParameterError)):
+        solve(problem, backend)
+
+
+@EXACT
+def test_oracle_whose_rows_are_not_numbers(backend: str) -> None:
+    lost = Rows(HALF.matrix * np.nan, HALF.lower, HALF.upper)
+    problem = budget()
+    problem.add_family("lost", lambda x: Separation(lost, 1.0, x.size))
+    with pytest.raises((SolverError, ParameterError)):
+        solve(problem, backend)
+
+
+@EXACT
+def test_oracle_that_reports_a_row_twice_gets_it_once(backend: str) -> None:
+    def oracle(x: np.ndarray) -> Separation:
+        worst = max(0.0, float(x[0]) - 0.5)
+        return Separation(HALF, worst, 1)
+
+    problem = budget()
+    problem.add_family("half", oracle)
+    solution = solve(problem, backend)
+    assert solution.objective == pytest.approx(1.25, abs=1e-9)
+    assert solution.cuts["half"].count == 1
+
+
+def test_solver_that_ignores_the_rows_it_is_given() -> None:
+    problem = budget()
+    problem.add_family("half", lambda x: Separation(HALF, max(0.0, float(x[0]) - 0.5), 1))
+    backend = scripted(RIGHT, said([1.0, 0.5], [-0.5, 0.0]))
+    assert failure_of(problem, backend).status == "stalled"
+    assert backend.runs == [False, False, True]
+
+
+def test_fresh_run_after_a_stall_can_succeed() -> None:
+    problem = budget()
+    problem.add_family("half", lambda x: Separation(HALF, max(0.0, float(x[0]) - 0.5), 1))
+    stuck, right = said([1.0, 0.5], [-0.5, 0.0]), said([0.5, 0.75], [-0.5, -0.5])
+    solution = solve(problem, scripted(RIGHT, stuck, right))
+    assert solution.objective == 1.25
+    assert solution.bound == 1.25
+    assert solution.duals["half"].tolist() == [0.5]
+
+
+@EXACT
+@pytest.mark.parametrize("rounds", [1, 2, 3])
+def test_too_few_rounds(backend: str, rounds: int) -> None:
+    problem = Problem()
+    problem.add_variables("x", 2, lower=-2.0, upper=2.0)
+    problem.add_family("disc", disc)
+    problem.maximise([3.0, 4.0])
+    error = failure_of(problem, backend, max_rounds=rounds)
+    assert error.status == "iteration_limit"
+    assert f"{rounds} rounds" in str(error)
+
+
+@EXACT
+def test_unbounded_until_the_family_speaks(backend: str) -> None:
+    problem = free_pair()
+    problem.add_family("disc", disc)
+    assert failure_of(problem, backend).status == "unbounded"

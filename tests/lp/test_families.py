@@ -1,0 +1,241 @@
+"""Constraint sets given by an oracle: a disc, seen only through its tangents."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import highspy
+import numpy as np
+import pytest
+
+from dpopt import Problem, solve
+from dpopt.lp import Progress, Separation, make_rows
+
+EXACT = pytest.mark.parametrize("backend", ["highs", "cvxpy"])
+COSTS = pytest.mark.parametrize("cost", [(3.0, 4.0), (1.0, 0.0), (-1.0, 0.3), (1e-3, -2e-3)])
+
+
+def disc(x: np.ndarray) -> Separation:
+    """Separate from the unit disc by the tangent in the direction of x."""
+    length = float(np.linalg.norm(x))
+    violated = length > 1.0
+    tangent = make_rows(x[None, :] / length if violated else np.zeros((0, 2)), upper=1.0)
+    return Separation(tangent, max(0.0, length - 1.0), 1)
+
+
+def disc_problem(cost: tuple[float, float]) -> Problem:
+    problem = Problem("disc")
+    problem.add_variables("x", 2, lower=-2.0, upper=2.0)
+    problem.add_family("disc", disc)
+    problem.maximise(cost)
+    return problem
+
+
+@EXACT
+@COSTS
+def test_linear_function_over_a_disc(backend: str, cost: tuple[float, float]) -> None:
+    solution = solve(disc_problem(cost), backend)
+    length = np.hypot(*cost)
+    assert solution.objective == pytest.approx(length, rel=1e-8)
+    assert np.linalg.norm(solution.x) <= 1 + 1e-8
+    assert solution.bound >= length * (1 - 1e-12)
+    assert abs(solution.gap) <= 1e-8 * (1 + length)
+    assert solution.residual <= 1e-9
+
+
+@COSTS
+def test_minimising_gives_the_opposite(cost: tuple[float, float]) -> None:
+    problem = disc_problem(cost)
+    problem.minimise(cost)
+    solution = solve(problem)
+    length = np.hypot(*cost)
+    assert solution.objective == pytest.approx(-length, rel=1e-8)
+    assert solution.bound <= -length * (1 - 1e-12)
+
+
+def test_interior_point_solver_reaches_its_own_tolerance() -> None:
+    solution = solve(disc_problem((3.0, 4.0)), "cvxpy:CLARABEL")
+    assert solution.objective == pytest.approx(5.0, rel=1e-6)
+
+
+def test_tolerance_is_the_violation_allowed() -> None:
+    loose = solve(disc_problem((3.0, 4.0)), tolerance=1e-2)
+    tight = solve(disc_problem((3.0, 4.0)), tolerance=1e-9)
+    assert loose.rounds < tight.rounds
+    assert 1.0 < np.linalg.norm(loose.x) <= 1 + 1e-2
+
+
+@EXACT
+def test_cuts_are_tangents_and_their_duals_carry_the_optimum(backend: str) -> None:
+    solution = solve(disc_problem((3.0, 4.0)), backend)
+    cuts, duals = solution.cuts["disc"], solution.duals["disc"]
+    assert cuts.count == duals.size == solution.rows_used
+    np.testing.assert_allclose(np.linalg.norm(cuts.matrix.toarray(), axis=1), 1.0, rtol=1e-12)
+    assert np.all(duals >= -1e-9)
+    np.testing.assert_allclose(cuts.matrix.T @ duals, [3.0, 4.0], atol=1e-7)
+    assert duals.sum() == pytest.approx(5.0, abs=1e-6)
+    assert solution.constraints_checked == 1
+
+
+def two_groups() -> Problem:
+    problem = Problem()
+    problem.add_variables("other", 3, lower=0.0, upper=1.0)
+    problem.add_variables("x", 2, lower=-2.0, upper=2.0)
+    problem.add_rows("link", {"other": [[1.0, 1.0, 1.0]], "x": [[-1.0, 0.0]]}, upper=0.5)
+    problem.maximise({"other": 1.0, "x": [2.0, 4.0]})
+    return problem
+
+
+@EXACT
+def test_family_over_one_group_of_two(backend: str) -> None:
+    seen = []
+
+    def oracle(x: np.ndarray) -> Separation:
+        seen.append(x.size)
+        return disc(x)
+
+    problem = two_groups()
+    problem.add_family("disc", oracle, over="x")
+    solution = solve(problem, backend)
+    # sum(other) = 1/2 + x_0 at the optimum, so the objective is 1/2 + (3, 4) . x.
+    assert solution.objective == pytest.approx(5.5, rel=1e-8)
+    np.testing.assert_allclose(solution["x"], [0.6, 0.8], atol=1e-4)
+    assert set(seen) == {2}
+    assert solution.cuts["disc"].matrix.shape[1] == problem.size
+    assert solution.cuts["disc"].matrix[:, :3].nnz == 0
+
+
+def test_family_declared_before_later_variables_sees_the_earlier_ones() -> None:
+    problem = disc_problem((1.0, 0.0))
+    problem.add_variables("late", 1, lower=0.0, upper=1.0)
+    problem.maximise({"x": [3.0, 4.0], "late": 1.0})
+    assert solve(problem).objective == pytest.approx(6.0, rel=1e-8)
+
+
+@EXACT
+def test_two_families_and_a_block(backend: str) -> None:
+    def shifted(x: np.ndarray) -> Separation:
+        away = x - np.array([1.0, 0.0])
+        length = float(np.linalg.norm(away))
+        normal = away / max(length, 1e-12)
+        rows = make_rows(normal[None, :], upper=1.0 + normal[0])
+        empty = make_rows(np.zeros((0, 2)), upper=1.0)
+        return Separation(rows if length > 1 else empty, max(0.0, length - 1.0), 5)
+
+    problem = disc_problem((0.0, 1.0))
+    problem.add_family("shifted", shifted)
+    problem.add_rows("idle", [[1.0, 1.0]], upper=10.0)
+    solution = solve(problem, backend)
+    # The discs around (0, 0) and (1, 0) meet at (1/2, sqrt(3)/2).
+    assert solution.objective == pytest.approx(np.sqrt(0.75), rel=1e-8)
+    assert solution.x == pytest.approx([0.5, np.sqrt(0.75)], abs=1e-7)
+    assert set(solution.cuts) == {"disc", "shifted"}
+    assert set(solution.duals) == {"idle", "disc", "shifted"}
+    assert solution.constraints_checked == 1 + 1 + 5
+    for name, centre in (("disc", 0.0), ("shifted", 1.0)):
+        cuts = solution.cuts[name]
+        limit = 1.0 + centre * cuts.matrix[:, [0]].toarray().ravel()
+        np.testing.assert_allclose(cuts.upper, limit, rtol=1e-12)
+    assert sum(cuts.count for cuts in solution.cuts.values()) + 1 == solution.rows_used
+
+
+def test_callback_hears_of_every_round() -> None:
+    told: list[Progress] = []
+    solution = solve(disc_problem((3.0, 4.0)), callback=told.append)
+    rounds = [progress.round for progress in told]
+    assert rounds[0] == 1
+    assert rounds == sorted(set(rounds))
+    assert len(rounds) > 3
+    assert solution.rounds >= rounds[-1]
+    objectives = [progress.objective for progress in told]
+    assert objectives[0] == pytest.approx(14.0, abs=1e-9)
+    assert all(a >= b - 1e-8 for a, b in pairwise(objectives))
+    assert told[0].worst == pytest.approx(np.sqrt(8.0) - 1.0, rel=1e-9)
+    assert told[-1].worst <= 1e-9
+    rows = [progress.rows for progress in told]
+    assert rows[0] == 0
+    assert rows == sorted(rows)
+    assert rows[-1] <= solution.rows_used
+
+
+def test_callback_of_a_problem_without_families_is_called_once() -> None:
+    problem = disc_problem((3.0, 4.0))
+    told: list[Progress] = []
+    solve(problem.materialised(solve(problem)), callback=told.append)
+    assert [(progress.round, progress.worst) for progress in told] == [(1, 0.0)]
+
+
+@EXACT
+def test_solving_leaves_the_problem_unchanged(backend: str) -> None:
+    problem = disc_problem((3.0, 4.0))
+    first = solve(problem, backend)
+    assert problem.assemble().rows.count == 0
+    assert list(problem.families) == ["disc"]
+    second = solve(problem, backend)
+    np.testing.assert_array_equal(first.x, second.x)
+    assert first.objective == second.objective
+    assert first.rounds == second.rounds
+
+
+@EXACT
+def test_materialised_problem_has_the_same_optimum(backend: str) -> None:
+    problem = two_groups()
+    problem.add_family("disc", disc, over="x")
+    solution = solve(problem, backend)
+    written = problem.materialised(solution)
+    assert list(written.blocks) == ["link", "disc"]
+    assert written.families == {}
+    assert list(problem.families) == ["disc"]
+    assert list(problem.blocks) == ["link"]
+    again = solve(written, backend)
+    assert again.objective == pytest.approx(5.5, rel=1e-8)
+    assert again.objective == pytest.approx(solution.objective, rel=1e-9)
+    assert again.rounds == 1
+
+
+def test_materialised_problem_is_independent_of_the_original() -> None:
+    problem = disc_problem((3.0, 4.0))
+    written = problem.materialised(solve(problem))
+    written.add_variables("more", 1, lower=0.0, upper=1.0)
+    written.minimise({"more": 1.0})
+    assert problem.size == 2
+    assert solve(problem).objective == pytest.approx(5.0, rel=1e-8)
+
+
+def test_materialised_problem_can_be_exported(tmp_path: Path) -> None:
+    problem = disc_problem((3.0, 4.0))
+    written = problem.materialised(solve(problem))
+    program = written.to_cvxpy()
+    assert program.solve(solver="HIGHS") == pytest.approx(5.0, rel=1e-6)
+    written.write(tmp_path / "disc.mps")
+    solver = highspy.Highs()
+    solver.setOptionValue("output_flag", False)
+    solver.readModel(str(tmp_path / "disc.mps"))
+    solver.run()
+    assert solver.getObjectiveValue() == pytest.approx(5.0, rel=1e-6)
+
+
+def test_family_that_is_never_violated_adds_nothing() -> None:
+    problem = disc_problem((3.0, 4.0))
+    problem.add_rows("inside", np.vstack([np.eye(2), -np.eye(2)]), upper=0.5)
+    solution = solve(problem)
+    assert solution.objective == pytest.approx(3.5, abs=1e-9)
+    assert solution.rounds == 1
+    assert solution.cuts["disc"].count == 0
+    assert solution.duals["disc"].size == 0
+
+
+def test_time_limit_that_suffices_for_many_rounds() -> None:
+    solution = solve(disc_problem((3.0, 4.0)), time_limit=600.0)
+    assert solution.objective == pytest.approx(5.0, rel=1e-8)
+
+
+def test_error_of_an_oracle_reaches_the_caller() -> None:
+    def broken(x: np.ndarray) -> Separation:
+        raise RuntimeError(f"no idea about {x.size} numbers")
+
+    problem = disc_problem((3.0, 4.0))
+    problem.add_family("broken", broken)
+    with pytest.raises(RuntimeError, match="no idea about 2 numbers"):
+        solve(problem)

@@ -1,0 +1,330 @@
+"""The builder: what it assembles, and what it says of bad input."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from importlib import import_module
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from dpopt import ParameterError, Problem, solve
+from dpopt.lp import Backend, Rows, backends, make_rows, register_backend
+from dpopt.lp.backends.highs import Highs
+
+
+def small() -> Problem:
+    problem = Problem()
+    problem.add_variables("x", 2, lower=0.0, upper=1.0)
+    problem.add_rows("budget", [[1.0, 2.0]], upper=2.0)
+    problem.maximise([1.0, 1.0])
+    return problem
+
+
+def mixed() -> Problem:
+    problem = Problem("mixed")
+    problem.add_variables("x", 2, lower=0.0, upper=[1.0, 2.0])
+    problem.add_rows("early", [[1.0, 2.0]], upper=2.0)
+    problem.add_variables("y", 1, lower=-np.inf, upper=np.inf)
+    problem.add_rows("late", {"y": [[4.0], [5.0]], "x": [[1.0, 0.0], [0.0, 3.0]]}, lower=[0, 1])
+    problem.maximise({"y": 7.0, "x": [1.0, -1.0]})
+    return problem
+
+
+def test_assembled_arrays() -> None:
+    model = mixed().assemble()
+    np.testing.assert_array_equal(model.cost, [-1.0, 1.0, -7.0])
+    np.testing.assert_array_equal(model.lower, [0.0, 0.0, -np.inf])
+    np.testing.assert_array_equal(model.upper, [1.0, 2.0, np.inf])
+    np.testing.assert_array_equal(
+        model.rows.matrix.toarray(), [[1.0, 2.0, 0.0], [1.0, 0.0, 4.0], [0.0, 3.0, 5.0]]
+    )
+    np.testing.assert_array_equal(model.rows.lower, [-np.inf, 0.0, 1.0])
+    np.testing.assert_array_equal(model.rows.upper, [2.0, np.inf, np.inf])
+    assert dict(model.variables) == {"x": slice(0, 2), "y": slice(2, 3)}
+    assert dict(model.blocks) == {"early": slice(0, 1), "late": slice(1, 3)}
+    assert model.column_names() == ["x[0]", "x[1]", "y[0]"]
+    assert model.row_names() == ["early[0]", "late[0]", "late[1]"]
+
+
+def test_a_second_objective_replaces_the_first() -> None:
+    problem = mixed()
+    problem.minimise({"y": 2.0})
+    np.testing.assert_array_equal(problem.assemble().cost, [0.0, 0.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        [1.0, 2.0],
+        np.array([[1.0, 2.0]]),
+        np.array([[1, 2]]),
+        sp.csr_array([[1.0, 2.0]]),
+        sp.coo_matrix(np.array([[1, 2]])),
+        sp.csc_array([[1, 2]]),
+        {"x": [[1.0, 2.0]]},
+        {"x": sp.csr_matrix([[1, 2]])},
+        make_rows([[1.0, 2.0]], upper=2.0),
+    ],
+)
+def test_every_form_of_a_matrix(matrix: object) -> None:
+    problem = Problem()
+    problem.add_variables("x", 2, lower=0.0, upper=1.0)
+    limits = {} if isinstance(matrix, Rows) else {"upper": 2.0}
+    problem.add_rows("budget", matrix, **limits)  # pyright: ignore[reportArgumentType]
+    problem.maximise([1.0, 1.0])
+    assert solve(problem).objective == pytest.approx(1.5, abs=1e-9)
+
+
+def test_entries_given_twice_are_added() -> None:
+    twice = sp.csr_array((np.array([1.0, 2.0, 3.0]), np.array([1, 0, 1]), np.array([0, 3])), (1, 2))
+    np.testing.assert_array_equal(make_rows(twice, upper=1.0).matrix.toarray(), [[2.0, 4.0]])
+
+
+def test_the_callers_matrix_stays_as_it_was() -> None:
+    data, indices = np.array([1.0, 2.0, 3.0]), np.array([1, 0, 1], dtype=np.int32)
+    matrix = sp.csr_array((data, indices, np.array([0, 3], dtype=np.int32)), (1, 2))
+    problem = Problem()
+    problem.add_variables("x", 2, lower=0.0, upper=1.0)
+    problem.add_rows("sum", matrix, upper=2.0)
+    assert matrix.nnz == 3
+    np.testing.assert_array_equal(data, [1.0, 2.0, 3.0])
+
+
+def test_changing_the_callers_matrix_does_not_change_the_problem() -> None:
+    matrix = sp.csr_array([[1.0, 2.0]])
+    problem = Problem()
+    problem.add_variables("x", 2, lower=0.0, upper=1.0)
+    problem.add_rows("budget", matrix, upper=2.0)
+    problem.maximise([1.0, 1.0])
+    matrix.data[:] = 100.0
+    assert solve(problem).objective == pytest.approx(1.5, abs=1e-9)
+
+
+def test_changing_the_callers_limits_does_not_change_the_problem() -> None:
+    bounds, limit, cost = np.ones(2), np.array([2.0]), np.ones(2)
+    problem = Problem()
+    problem.add_variables("x", 2, lower=0.0, upper=bounds)
+    problem.add_rows("budget", [[1.0, 2.0]], upper=limit)
+    problem.maximise(cost)
+    bounds[:], limit[:], cost[:] = 0.0, 0.0, 0.0
+    assert solve(problem).objective == pytest.approx(1.5, abs=1e-9)
+
+
+def test_violation_of_rows_by_hand() -> None:
+    rows = make_rows([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], lower=[2.0, 0.0, -1.0], upper=3.0)
+    np.testing.assert_array_equal(rows.violation(np.array([0.5, 4.0])), [1.5, 1.0, 1.5])
+    np.testing.assert_array_equal(rows.violation(np.array([2.0, 1.0])), [0.0, 0.0, 0.0])
+
+
+def test_solution_looks_up_names_and_is_read_only() -> None:
+    solution = solve(mixed_bounded())
+    np.testing.assert_array_equal(solution.x, np.r_[solution["x"], solution["y"]])
+    with pytest.raises(ValueError, match="read-only"):
+        solution["x"][0] = 3.0
+    with pytest.raises(ParameterError, match="'z'"):
+        solution["z"]
+
+
+def mixed_bounded() -> Problem:
+    problem = Problem()
+    problem.add_variables("x", 2, lower=0.0, upper=1.0)
+    problem.add_variables("y", 1, lower=-1.0, upper=1.0)
+    problem.add_rows("both", {"x": [[1.0, 1.0]], "y": [[1.0]]}, upper=2.0)
+    problem.maximise({"x": 1.0, "y": 0.5})
+    return problem
+
+
+def test_solution_as_plain_values() -> None:
+    plain = solve(small()).to_dict()
+    assert plain["status"] == "optimal"
+    assert plain["values"]["x"] == pytest.approx([1.0, 0.5], abs=1e-9)
+    assert plain["duals"]["budget"] == pytest.approx([0.5], abs=1e-9)
+    assert type(plain["objective"]) is float
+    assert "cuts" not in plain
+
+
+def test_solving_twice_gives_the_same_and_changes_nothing() -> None:
+    problem = small()
+    before = problem.assemble()
+    first, second = solve(problem), solve(problem)
+    after = problem.assemble()
+    np.testing.assert_array_equal(first.x, second.x)
+    assert first.objective == second.objective
+    np.testing.assert_array_equal(before.rows.matrix.toarray(), after.rows.matrix.toarray())
+    np.testing.assert_array_equal(before.cost, after.cost)
+    assert list(problem.blocks) == ["budget"]
+
+
+@pytest.mark.parametrize("name", ["x", "budget"])
+def test_a_name_is_used_once(name: str) -> None:
+    with pytest.raises(ParameterError, match=f"name is '{name}'"):
+        small().add_variables(name, 1, lower=0.0, upper=1.0)
+    with pytest.raises(ParameterError, match=f"name is '{name}'"):
+        small().add_rows(name, [[1.0, 1.0]], upper=1.0)
+    with pytest.raises(ParameterError, match=f"name is '{name}'"):
+        small().add_family(name, lambda x: pytest.fail(str(x)))
+
+
+@pytest.mark.parametrize("name", ["", None, 3, ["x"]])
+def test_a_name_is_a_string(name: object) -> None:
+    with pytest.raises(ParameterError, match="name is"):
+        small().add_rows(name, [[1.0, 1.0]], upper=1.0)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("size", [0, -1, 2.5, "3", None, math.nan, math.inf])
+def test_bad_size(size: object) -> None:
+    with pytest.raises(ParameterError, match="size is"):
+        Problem().add_variables("x", size, lower=0.0, upper=1.0)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "says"),
+    [
+        (math.nan, 1.0, "lower"),
+        (0.0, [1.0, math.nan], "upper"),
+        (1.0, 0.0, "lower"),
+        ([0.0, 2.0], 1.0, "row 1"),
+        ([0.0, 0.0, 0.0], 1.0, "lower"),
+        (0.0, [1.0], "upper"),
+        (0.0, [[1.0, 1.0]], "upper"),
+        ("low", 1.0, "lower"),
+        (math.inf, math.inf, "lower"),
+        (-math.inf, -math.inf, "upper"),
+    ],
+)
+def test_bad_bounds(lower: list[float], upper: list[float], says: str) -> None:
+    with pytest.raises(ParameterError, match=says) as caught:
+        Problem().add_variables("x", 2, lower=lower, upper=upper)
+    assert "'x'" in str(caught.value)
+
+
+def test_bad_bounds_add_nothing() -> None:
+    problem = Problem()
+    with pytest.raises(ParameterError):
+        problem.add_variables("x", 2, lower=1.0, upper=0.0)
+    problem.add_variables("x", 2, lower=0.0, upper=1.0)
+    assert problem.size == 2
+
+
+ROWS: dict[str, tuple[Callable[[Problem], None], str]] = {
+    "columns": (lambda p: p.add_rows("r", [[1.0]], upper=1.0), "'r' have 1 columns"),
+    "part": (lambda p: p.add_rows("r", {"x": [[1.0]]}, upper=1.0), "'x' has 1 columns"),
+    "ready": (lambda p: p.add_rows("r", make_rows([[1.0]], upper=1.0)), "'r' have 1 columns"),
+    "ready, nan": (
+        lambda p: p.add_rows("r", Rows(sp.csr_array([[math.nan] * 3]), np.zeros(1), np.ones(1))),
+        "matrix",
+    ),
+    "no limits": (lambda p: p.add_rows("r", [[1.0, 1.0]]), "lower and upper"),
+    "limits twice": (
+        lambda p: p.add_rows("r", make_rows([[1.0, 1.0]], upper=1.0), upper=1.0),
+        "lower and upper",
+    ),
+    "crossed": (lambda p: p.add_rows("r", [[1.0, 1.0]], lower=2.0, upper=1.0), "lower is 2"),
+    "nan": (lambda p: p.add_rows("r", [[1.0, math.nan]], upper=1.0), "matrix"),
+    "infinite": (lambda p: p.add_rows("r", {"x": [[1.0, math.inf]]}, upper=1.0), "matrix"),
+    "nan limit": (lambda p: p.add_rows("r", [[1.0, 1.0]], upper=math.nan), "upper"),
+    "limit shape": (lambda p: p.add_rows("r", [[1.0, 1.0]], lower=[1.0, 2.0]), "lower"),
+    "unknown": (lambda p: p.add_rows("r", {"z": [[1.0]]}, upper=1.0), "'z'"),
+    "empty": (lambda p: p.add_rows("r", {}, upper=1.0), "matrix"),
+    "heights": (lambda p: p.add_rows("r", {"x": np.eye(2), "y": [[1.0]]}, upper=1.0), "rows 'r'"),
+    "ragged": (lambda p: p.add_rows("r", [[1.0, 2.0], [1.0]], upper=1.0), "matrix"),
+    "words": (lambda p: p.add_rows("r", {"x": [["a", "b"]]}, upper=1.0), "matrix"),
+    "three axes": (lambda p: p.add_rows("r", np.zeros((1, 1, 3)), upper=1.0), "matrix"),
+    "impossible": (lambda p: p.add_rows("r", [[1.0, 1.0, 1.0]], lower=math.inf), "lower"),
+}
+
+
+@pytest.mark.parametrize("kind", ROWS)
+def test_bad_rows(kind: str) -> None:
+    add, says = ROWS[kind]
+    problem = small()
+    problem.add_variables("y", 1, lower=0.0, upper=1.0)
+    with pytest.raises(ParameterError, match=says):
+        add(problem)
+    assert list(problem.blocks) == ["budget"]
+
+
+def test_family_over_an_unknown_variable() -> None:
+    with pytest.raises(ParameterError, match="'z'"):
+        small().add_family("cone", lambda x: pytest.fail(str(x)), over="z")
+
+
+@pytest.mark.parametrize(
+    ("objective", "says"),
+    [
+        ([1.0, 1.0, 1.0], "objective"),
+        ([[1.0, 1.0]], "objective"),
+        (1.0, "objective"),
+        ([1.0, math.nan], "objective of 'x'"),
+        ({"x": [1.0, math.inf]}, "objective of 'x'"),
+        ({"x": [1.0]}, "objective of 'x'"),
+        ({"z": 1.0}, "'z'"),
+        (["a", "b"], "objective"),
+    ],
+)
+def test_bad_objective(objective: list[float], says: str) -> None:
+    problem = small()
+    with pytest.raises(ParameterError, match=says):
+        problem.minimise(objective)
+    assert solve(problem).objective == pytest.approx(1.5, abs=1e-9)
+
+
+@pytest.mark.parametrize("use", [solve, Problem.assemble, Problem.to_cvxpy])
+def test_a_problem_without_variables(use: Callable[[Problem], object]) -> None:
+    with pytest.raises(ParameterError, match="no variables"):
+        use(Problem())
+
+
+@pytest.mark.parametrize(
+    ("backend", "says"),
+    [
+        ("glpk", "backend is 'glpk'"),
+        ("", "backend is ''"),
+        ("highs:ipm", "backend is 'highs:ipm'"),
+        ("cvxpy:NOBODY", "'NOBODY'"),
+        (3, "backend is 3"),
+        (None, "backend is None"),
+    ],
+)
+def test_bad_backend(backend: object, says: str) -> None:
+    with pytest.raises(ParameterError, match=says):
+        solve(small(), backend)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("tolerance", [0.0, -1e-9, 2.0, math.nan, "1e-9"])
+def test_bad_tolerance(tolerance: object) -> None:
+    with pytest.raises(ParameterError, match="tolerance is"):
+        solve(small(), tolerance=tolerance)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("time_limit", [-1.0, math.nan, math.inf, "1"])
+def test_bad_time_limit(time_limit: object) -> None:
+    with pytest.raises(ParameterError, match="time_limit is"):
+        solve(small(), time_limit=time_limit)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("max_rounds", [0, -1, 1.5, math.inf, "3", None])
+def test_bad_number_of_rounds(max_rounds: object) -> None:
+    with pytest.raises(ParameterError, match="max_rounds is"):
+        solve(small(), max_rounds=max_rounds)  # pyright: ignore[reportArgumentType]
+
+
+def test_time_limit_where_cvxpy_knows_no_option() -> None:
+    with pytest.raises(ParameterError, match="time_limit is"):
+        solve(small(), "cvxpy:SCIPY", time_limit=10.0)
+
+
+def test_backend_objects_and_names() -> None:
+    assert isinstance(Highs(), Backend)
+    assert solve(small(), Highs(feasibility=1e-8)).backend == "highs"
+    assert {"highs", "cvxpy"} <= set(backends())
+
+
+def test_registered_backend(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(import_module("dpopt.lp.backends"), "_REGISTRY", {})
+    register_backend("mine", "dpopt.lp.backends.highs:Highs")
+    assert backends() == ("mine",)
+    assert solve(small(), "mine").objective == pytest.approx(1.5, abs=1e-9)

@@ -1,0 +1,213 @@
+"""Programs with known answers, through every backend, and random ones judged by scipy."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from dpopt import Problem, Solution, Status, solve
+from dpopt.lp.solution import dual_bound
+from tests.lp.zoo import ZOO, Case, RandomProgram, random_program
+
+EXACT = ("highs", "cvxpy")
+CASES = pytest.mark.parametrize("case", ZOO, ids=lambda case: case.name)
+SEEDS = pytest.mark.parametrize("seed", range(20))
+
+
+@cache
+def solved(case: Case, backend: str) -> Solution:
+    return solve(case.build(), backend)
+
+
+def shortfall(problem: Problem, bound: float, optimum: float) -> float:
+    """By how much the bound lies on the valid side of the optimum."""
+    return bound - optimum if problem.maximising else optimum - bound
+
+
+def sign_of_limits(problem: Problem, solution: Solution, block: str) -> None:
+    """A dual of one sign belongs to one limit, and only to a limit that is active."""
+    model, duals = problem.assemble(), solution.duals[block]
+    place = model.blocks[block]
+    lower, upper = model.rows.lower[place], model.rows.upper[place]
+    values = (model.rows.matrix @ solution.x)[place]
+    at_lower = duals < -1e-7 if problem.maximising else duals > 1e-7
+    at_upper = duals > 1e-7 if problem.maximising else duals < -1e-7
+    assert np.all(np.abs(values - lower)[at_lower] <= 1e-6 * (1 + np.abs(values[at_lower])))
+    assert np.all(np.abs(values - upper)[at_upper] <= 1e-6 * (1 + np.abs(values[at_upper])))
+
+
+@CASES
+@pytest.mark.parametrize("backend", EXACT)
+def test_known_answer(case: Case, backend: str) -> None:
+    solution = solved(case, backend)
+    assert solution.status is Status.OPTIMAL
+    assert solution.objective == pytest.approx(case.objective, rel=1e-8, abs=1e-8)
+    if case.x is not None:
+        np.testing.assert_allclose(solution.x, case.x, rtol=1e-8, atol=1e-8)
+    for block, duals in case.duals.items():
+        np.testing.assert_allclose(solution.duals[block], duals, rtol=1e-8, atol=1e-8)
+
+
+@CASES
+@pytest.mark.parametrize("backend", EXACT)
+def test_bound_is_valid_and_closes_the_gap(case: Case, backend: str) -> None:
+    problem, solution = case.build(), solved(case, backend)
+    size = 1 + abs(case.objective)
+    assert shortfall(problem, solution.bound, case.objective) >= -1e-9 * size
+    assert abs(solution.gap) <= 1e-8 * size
+    difference = solution.bound - solution.objective
+    assert solution.gap == (difference if problem.maximising else -difference)
+    assert solution.residual <= 1e-9 * size
+
+
+@CASES
+@pytest.mark.parametrize("backend", EXACT)
+def test_duals_belong_to_active_limits(case: Case, backend: str) -> None:
+    problem, solution = case.build(), solved(case, backend)
+    assert set(solution.duals) == set(problem.blocks)
+    for block in problem.blocks:
+        sign_of_limits(problem, solution, block)
+
+
+@CASES
+def test_backends_agree(case: Case) -> None:
+    first, second = (solved(case, backend) for backend in EXACT)
+    assert first.objective == pytest.approx(second.objective, rel=1e-8, abs=1e-8)
+    if case.x is not None:
+        np.testing.assert_allclose(first.x, second.x, rtol=1e-8, atol=1e-8)
+
+
+@CASES
+def test_interior_point_solver_through_cvxpy(case: Case) -> None:
+    problem, solution = case.build(), solved(case, "cvxpy:CLARABEL")
+    size = 1 + abs(case.objective)
+    assert abs(solution.objective - case.objective) <= 1e-6 * size
+    assert shortfall(problem, solution.bound, case.objective) >= -1e-9 * size
+    assert abs(solution.gap) <= 1e-5 * size
+    if case.x is not None:
+        np.testing.assert_allclose(solution.x, case.x, rtol=1e-5, atol=1e-5)
+    for block, duals in case.duals.items():
+        np.testing.assert_allclose(solution.duals[block], duals, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("backend", EXACT)
+def test_solution_counts_what_it_used(backend: str) -> None:
+    solution = solve(ZOO[0].build(), backend)
+    assert solution.backend == {"highs": "highs", "cvxpy": "cvxpy:HIGHS"}[backend]
+    assert (solution.rows_used, solution.constraints_checked, solution.rounds) == (1, 1, 1)
+    assert solution.cuts == {}
+
+
+def two_limits(lower: float, upper: float, maximising: bool) -> Problem:
+    problem = Problem()
+    problem.add_variables("x", 2, lower=0.0, upper=[5.0, 1.0])
+    problem.add_rows("sum", [[2.0, 1.0]], lower=lower, upper=upper)
+    (problem.maximise if maximising else problem.minimise)([3.0, 2.0])
+    return problem
+
+
+@pytest.mark.parametrize("backend", EXACT)
+@pytest.mark.parametrize("maximising", [True, False])
+def test_dual_is_the_change_per_unit_of_the_active_limit(backend: str, maximising: bool) -> None:
+    step = 0.25
+    base = solve(two_limits(3.0, 6.0, maximising), backend)
+    shift = (0.0, step) if maximising else (step, 0.0)
+    moved = solve(two_limits(3.0 + shift[0], 6.0 + shift[1], maximising), backend)
+    change = (moved.objective - base.objective) / step
+    assert change == pytest.approx(1.5, abs=1e-8)
+    assert base.duals["sum"] == pytest.approx([change], abs=1e-8)
+
+
+def judge(program: RandomProgram) -> float:
+    """The optimum according to scipy."""
+    sign = -1.0 if program.maximising else 1.0
+    above, below = np.isfinite(program.upper), np.isfinite(program.lower)
+    answer = linprog(
+        sign * program.cost,
+        A_ub=np.vstack([program.matrix[above], -program.matrix[below]]),
+        b_ub=np.concatenate([program.upper[above], -program.lower[below]]),
+        bounds=program.box,
+    )
+    assert answer.status == 0
+    return sign * answer.fun
+
+
+@SEEDS
+@pytest.mark.parametrize("backend", EXACT)
+def test_random_programs_match_scipy(seed: int, backend: str) -> None:
+    program = random_program(seed)
+    optimum, problem = judge(program), program.problem()
+    solution = solve(problem, backend)
+    assert solution.objective == pytest.approx(optimum, rel=1e-8, abs=1e-8)
+    assert solution.objective == pytest.approx(program.cost @ solution.x, rel=1e-12, abs=1e-12)
+    assert shortfall(problem, solution.bound, optimum) >= -1e-9 * (1 + abs(optimum))
+    assert abs(solution.gap) <= 1e-8 * (1 + abs(optimum))
+    sign_of_limits(problem, solution, "rows")
+
+
+@SEEDS
+def test_random_programs_through_an_interior_point_solver(seed: int) -> None:
+    program = random_program(seed)
+    solution = solve(program.problem(), "cvxpy:CLARABEL")
+    assert solution.objective == pytest.approx(judge(program), rel=1e-6, abs=1e-6)
+
+
+def test_random_programs_cover_every_kind_of_row() -> None:
+    programs = [random_program(seed) for seed in range(20)]
+    lower = np.concatenate([program.lower for program in programs])
+    upper = np.concatenate([program.upper for program in programs])
+    assert np.any(lower == upper)
+    assert np.any(np.isinf(lower))
+    assert np.any(np.isinf(upper))
+    assert np.any(np.isfinite(lower) & np.isfinite(upper) & (lower < upper))
+    assert {program.maximising for program in programs} == {True, False}
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 10_000), data=st.data())
+def test_any_dual_vector_gives_a_valid_bound(seed: int, data: st.DataObject) -> None:
+    program = random_program(seed, integral=True)
+    model = program.problem().assemble()
+    count = program.lower.size
+    multiplier = st.floats(-100, 100, allow_subnormal=False)
+    y = np.array(data.draw(st.lists(multiplier, min_size=count, max_size=count)))
+    sign = -1.0 if program.maximising else 1.0
+    optimum = sign * judge(program)
+    assert dual_bound(model, model.rows, y) <= optimum + 1e-9 * (1 + abs(optimum))
+
+
+@SEEDS
+def test_bound_from_the_right_duals_is_the_optimum(seed: int) -> None:
+    program = random_program(seed)
+    model, solution = program.problem().assemble(), solve(program.problem(), "cvxpy")
+    sign = -1.0 if program.maximising else 1.0
+    optimum = sign * judge(program)
+    bound = dual_bound(model, model.rows, sign * solution.duals["rows"])
+    assert bound == pytest.approx(optimum, rel=1e-8, abs=1e-8)
+
+
+def test_bound_by_hand() -> None:
+    problem = Problem()
+    problem.add_variables("x", 2, lower=[0.0, -1.0], upper=[1.0, 2.0])
+    problem.add_rows("rows", [[1.0, 1.0], [1.0, -1.0]], lower=[1.0, -np.inf], upper=[np.inf, 3.0])
+    problem.minimise([1.0, 2.0])
+    model = problem.assemble()
+    # 2 * 1 - 1 * 3, then costs (1, 2) - (2, 2) + (1, -1) = (0, -1) over the box.
+    assert dual_bound(model, model.rows, np.array([2.0, -1.0])) == -3.0
+    # Both multipliers point at infinite limits: only the box counts.
+    assert dual_bound(model, model.rows, np.array([-5.0, 7.0])) == -2.0
+
+
+def test_bound_is_infinite_where_a_free_variable_keeps_a_reduced_cost() -> None:
+    problem = Problem()
+    problem.add_variables("x", 1, lower=-np.inf, upper=0.0)
+    problem.add_rows("floor", [[1.0]], lower=-1.0)
+    problem.minimise([1.0])
+    model = problem.assemble()
+    assert dual_bound(model, model.rows, np.array([0.5])) == -np.inf
+    assert dual_bound(model, model.rows, np.array([1.0])) == -1.0

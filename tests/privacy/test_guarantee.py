@@ -1,0 +1,156 @@
+"""Composition of guarantees against printed numbers and many-digit arithmetic."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import mpmath
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from dpopt import Guarantee, ParameterError
+from dpopt.privacy import general_composition, simple_composition
+
+MODEST = settings(max_examples=80, deadline=None, derandomize=True)
+
+
+@pytest.mark.parametrize(
+    ("folds", "ratio", "delta"),
+    [
+        (10, 6.4521, 0.1001),
+        (13, 7.5742, 0.1001),
+        (15, 8.2708, 0.1001),
+        (20, 9.8823, 0.1002),
+        (35, 14.0328, 0.1003),
+    ],
+)
+def test_printed_values_with_large_slack(folds: int, ratio: float, delta: float) -> None:
+    found = general_composition(Guarantee(0.1, 1e-5), folds, 0.1)
+    assert found.epsilon / 0.1 == pytest.approx(ratio, abs=5.01e-5)
+    assert found.delta == pytest.approx(delta, abs=5.01e-5)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "printed"),
+    [
+        (0.2676, 3e-4, (5.352, 9.901, 15.044)),
+        (0.0892, 1e-4, (1.704, 2.837, 4.202)),
+        (0.4460, 5e-4, (8.920, 18.428, 28.926)),
+        (0.6244, 7e-4, (12.488, 28.392, 45.683)),
+        (0.2556, 3e-4, (5.112, 9.382, 14.219)),
+        (0.0852, 1e-4, (1.620, 2.695, 3.988)),
+        (0.4260, 5e-4, (8.520, 17.398, 27.223)),
+        (0.5964, 7e-4, (11.928, 26.738, 42.873)),
+    ],
+)
+def test_printed_values_for_many_queries(
+    epsilon: float, delta: float, printed: tuple[float, ...]
+) -> None:
+    for folds, value in zip((20, 50, 100), printed, strict=True):
+        found = general_composition(Guarantee(epsilon, delta), folds, 1e-4)
+        assert found.epsilon == pytest.approx(value, abs=5.01e-4)
+
+
+def printed_formula(
+    epsilon: float, delta: float, k: int, slack: float
+) -> tuple[mpmath.mpf, mpmath.mpf]:
+    """The theorem as it is printed, without the rewriting that saves digits."""
+    with mpmath.workdps(60):
+        e, d, s = mpmath.mpf(epsilon), mpmath.mpf(delta), mpmath.mpf(slack)
+        base = k * e * (mpmath.exp(e) - 1) / (mpmath.exp(e) + 1)
+        first = base + e * mpmath.sqrt(2 * k * mpmath.log(mpmath.e + mpmath.sqrt(k * e**2) / s))
+        second = base + e * mpmath.sqrt(2 * k * mpmath.log(1 / s))
+        return min(k * e, first, second), 1 - (1 - d) ** k * (1 - s)
+
+
+@MODEST
+@given(
+    epsilon=st.floats(-10, 1.5).map(lambda power: 10.0**power),
+    delta=st.floats(-300, -1).map(lambda power: 10.0**power) | st.just(0.0),
+    folds=st.integers(1, 500),
+    slack=st.floats(-300, -0.001).map(lambda power: 10.0**power),
+)
+def test_formula_to_many_digits(epsilon: float, delta: float, folds: int, slack: float) -> None:
+    expected_epsilon, expected_delta = printed_formula(epsilon, delta, folds, slack)
+    assume(expected_delta < 1 - 1e-15)
+    found = general_composition(Guarantee(epsilon, delta), folds, slack)
+    assert found.epsilon == pytest.approx(float(expected_epsilon), rel=1e-13)
+    with mpmath.workdps(400):
+        k, d, s = folds, mpmath.mpf(delta), mpmath.mpf(slack)
+        assert found.delta == pytest.approx(float(1 - (1 - d) ** k * (1 - s)), rel=1e-13)
+
+
+@pytest.mark.parametrize(("delta", "slack"), [(1e-18, 1e-18), (1e-30, 1e-25), (0.0, 1e-300)])
+def test_tiny_deltas_keep_their_digits(delta: float, slack: float) -> None:
+    found = general_composition(Guarantee(0.1, delta), 12, slack)
+    assert found.delta == pytest.approx(12 * delta + slack, rel=1e-14)
+
+
+def test_no_epsilon_costs_nothing() -> None:
+    assert general_composition(Guarantee(0.0, 0.0), 50, 1e-6).epsilon == 0.0
+
+
+def test_large_epsilon_falls_back_to_addition() -> None:
+    assert general_composition(Guarantee(800.0), 3, 1e-6).epsilon == 2400.0
+
+
+@MODEST
+@given(epsilon=st.floats(1e-3, 3), delta=st.floats(0, 1e-4), slack=st.floats(1e-9, 0.5))
+def test_more_folds_promise_less(epsilon: float, delta: float, slack: float) -> None:
+    found = [general_composition(Guarantee(epsilon, delta), k, slack) for k in range(1, 40)]
+    assert all(a.epsilon < b.epsilon for a, b in pairwise(found))
+    assert all(a.delta <= b.delta for a, b in pairwise(found))
+
+
+@MODEST
+@given(epsilon=st.floats(0, 5), folds=st.integers(1, 300), slack=st.floats(1e-9, 0.5))
+def test_never_worse_than_addition(epsilon: float, folds: int, slack: float) -> None:
+    general = general_composition(Guarantee(epsilon), folds, slack)
+    assert general.epsilon <= simple_composition(Guarantee(epsilon), folds).epsilon
+
+
+def test_simple_composition_adds() -> None:
+    assert simple_composition(Guarantee(0.25, 0.125), 4) == Guarantee(1.0, 0.5)
+
+
+def test_simple_composition_that_promises_nothing() -> None:
+    with pytest.raises(ParameterError, match="delta"):
+        simple_composition(Guarantee(0.1, 0.1), 10)
+
+
+def test_default_delta_is_zero() -> None:
+    assert Guarantee(1.0) == Guarantee(1.0, 0.0)
+
+
+def test_integers_become_floats() -> None:
+    found = Guarantee(1, 0)
+    assert isinstance(found.epsilon, float)
+    assert isinstance(found.delta, float)
+
+
+@pytest.mark.parametrize("epsilon", [-1e-9, math.nan, math.inf, "1", None, True, 10**400])
+def test_bad_epsilon(epsilon: object) -> None:
+    with pytest.raises(ParameterError, match="^epsilon is"):
+        Guarantee(epsilon)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("delta", [-1e-9, 1.0, 2.0, math.nan, "0", None])
+def test_bad_delta(delta: object) -> None:
+    with pytest.raises(ParameterError, match="^delta is"):
+        Guarantee(1.0, delta)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("folds", [0, -1, 1.5, math.nan, math.inf, "2", None])
+def test_bad_folds(folds: object) -> None:
+    with pytest.raises(ParameterError, match="^folds is"):
+        simple_composition(Guarantee(1.0), folds)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ParameterError, match="^folds is"):
+        general_composition(Guarantee(1.0), folds, 0.1)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("slack", [0.0, 1.0, -0.1, 1.1, math.nan, "0.1", None])
+def test_bad_slack(slack: object) -> None:
+    with pytest.raises(ParameterError, match="^slack is"):
+        general_composition(Guarantee(1.0), 2, slack)  # pyright: ignore[reportArgumentType]

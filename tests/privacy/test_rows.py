@@ -1,0 +1,222 @@
+"""Privacy as rows: optima of small design problems with closed forms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from dpopt import ParameterError, Problem, Solution, solve
+from dpopt.lp import Rows
+from dpopt.privacy import (
+    column_minimum_rows,
+    complete_graph,
+    hockey_stick_rows,
+    ratio_rows,
+    stochastic_rows,
+)
+
+SIZES = pytest.mark.parametrize("k", [2, 3, 5])
+EPSILONS = pytest.mark.parametrize("epsilon", [0.0, 0.5, 2.0])
+
+
+def kernel_problem(inputs: int, outputs: int) -> Problem:
+    problem = Problem("mechanism")
+    problem.add_variables("kernel", inputs * outputs, lower=0.0, upper=1.0)
+    problem.add_rows("stochastic", stochastic_rows(inputs, outputs))
+    return problem
+
+
+def kernel_of(solution: Solution, inputs: int) -> np.ndarray:
+    return solution["kernel"].reshape(inputs, -1)
+
+
+def path(n: int) -> np.ndarray:
+    steps = [(i, i + 1) for i in range(n - 1)]
+    return np.array(steps + [(b, a) for a, b in steps])
+
+
+def worst_ratio(kernel: np.ndarray, pairs: npt.NDArray[np.int64], epsilon: float) -> float:
+    return float(np.max(kernel[pairs[:, 0]] - math.exp(epsilon) * kernel[pairs[:, 1]]))
+
+
+@SIZES
+@EPSILONS
+def test_randomised_response_is_optimal_for_zero_one_loss(k: int, epsilon: float) -> None:
+    pairs = complete_graph(k)
+    problem = kernel_problem(k, k)
+    problem.add_rows("privacy", ratio_rows(pairs, k, k, epsilon))
+    problem.maximise(np.eye(k).reshape(-1) / k)
+    solution = solve(problem)
+    accuracy = math.exp(epsilon) / (math.exp(epsilon) + k - 1)
+    assert solution.objective == pytest.approx(accuracy, rel=1e-8)
+    assert worst_ratio(kernel_of(solution, k), pairs, epsilon) <= 1e-8
+
+
+@SIZES
+@EPSILONS
+def test_column_minima_give_the_same_optimum(k: int, epsilon: float) -> None:
+    problem = kernel_problem(k, k)
+    problem.add_variables("least", k, lower=0.0, upper=1.0)
+    problem.add_rows("privacy", column_minimum_rows(k, k, epsilon))
+    problem.maximise({"kernel": np.eye(k).reshape(-1) / k})
+    solution = solve(problem)
+    accuracy = math.exp(epsilon) / (math.exp(epsilon) + k - 1)
+    assert solution.objective == pytest.approx(accuracy, rel=1e-8)
+    kernel, least = kernel_of(solution, k), solution["least"]
+    assert worst_ratio(kernel, complete_graph(k), epsilon) <= 1e-8
+    assert np.all(kernel >= least - 1e-8)
+
+
+def binary_problem(epsilon: float, delta: float) -> Problem:
+    problem = kernel_problem(2, 2)
+    problem.add_variables("excess", 4, lower=0.0, upper=1.0)
+    problem.add_rows("privacy", hockey_stick_rows([[0, 1], [1, 0]], 2, 2, epsilon, delta))
+    problem.maximise({"kernel": np.eye(2).reshape(-1) / 2})
+    return problem
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.5])
+@pytest.mark.parametrize("delta", [0.0, 1e-6, 0.1, 0.7])
+def test_binary_response_with_delta(epsilon: float, delta: float) -> None:
+    solution = solve(binary_problem(epsilon, delta))
+    expected = (math.exp(epsilon) + delta) / (1 + math.exp(epsilon))
+    assert solution.objective == pytest.approx(expected, rel=1e-8)
+    kernel = kernel_of(solution, 2)
+    for first, second in ((0, 1), (1, 0)):
+        excess = np.maximum(0.0, kernel[first] - math.exp(epsilon) * kernel[second])
+        assert excess.sum() <= delta + 1e-8
+
+
+def truncated_geometric(n: int, epsilon: float) -> np.ndarray:
+    a = math.exp(-epsilon)
+    distance = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
+    kernel = (1 - a) / (1 + a) * a**distance
+    kernel[:, [0, -1]] = a ** distance[:, [0, -1]] / (1 + a)
+    return kernel
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 6])
+@pytest.mark.parametrize("epsilon", [0.2, 1.0])
+def test_count_queries_on_a_path(n: int, epsilon: float) -> None:
+    pairs = path(n)
+    loss = np.abs(np.subtract.outer(np.arange(n), np.arange(n))).astype(float)
+    geometric = truncated_geometric(n, epsilon)
+    np.testing.assert_allclose(geometric.sum(axis=1), 1.0, rtol=1e-14)
+    assert worst_ratio(geometric, pairs, epsilon) <= 1e-15
+
+    problem = kernel_problem(n, n)
+    problem.add_rows("privacy", ratio_rows(pairs, n, n, epsilon))
+    problem.minimise(loss.reshape(-1) / n)
+    solution = solve(problem)
+
+    assert solution.objective <= np.sum(geometric * loss) / n + 1e-9
+    # The optimum is the geometric mechanism with every output sent to its best answer.
+    remapped = np.min(geometric.T @ loss, axis=1).sum() / n
+    assert solution.objective == pytest.approx(remapped, rel=1e-8)
+    assert worst_ratio(kernel_of(solution, n), pairs, epsilon) <= 1e-8
+
+
+def same_rows(rows: Rows, matrix: list[list[int]], upper: list[float]) -> None:
+    np.testing.assert_allclose(rows.matrix.toarray(), matrix, rtol=1e-15)
+    np.testing.assert_allclose(rows.upper, upper, rtol=1e-15)
+    assert np.all(rows.lower == -np.inf)
+
+
+def test_ratio_rows_by_hand() -> None:
+    rows = ratio_rows([[0, 1]], 2, 2, math.log(3))
+    same_rows(rows, [[1, 0, -3, 0], [0, 1, 0, -3]], [0, 0])
+
+
+def test_column_minimum_rows_by_hand() -> None:
+    rows = column_minimum_rows(2, 1, math.log(3))
+    same_rows(rows, [[-1, 0, 1], [0, -1, 1], [1, 0, -3], [0, 1, -3]], [0] * 4)
+
+
+def test_hockey_stick_rows_by_hand() -> None:
+    rows = hockey_stick_rows([[1, 0]], 2, 2, math.log(3), 0.125)
+    matrix = [[-3, 0, 1, 0, -1, 0], [0, -3, 0, 1, 0, -1], [0, 0, 0, 0, 1, 1]]
+    same_rows(rows, matrix, [0, 0, 0.125])
+
+
+def test_stochastic_rows_by_hand() -> None:
+    rows = stochastic_rows(2, 3)
+    expected = [[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]]
+    np.testing.assert_array_equal(rows.matrix.toarray(), expected)
+    np.testing.assert_array_equal(rows.lower, [1.0, 1.0])
+    np.testing.assert_array_equal(rows.upper, [1.0, 1.0])
+
+
+def test_complete_graph_holds_every_ordered_pair() -> None:
+    pairs = {tuple(pair) for pair in complete_graph(4).tolist()}
+    assert pairs == {(a, b) for a in range(4) for b in range(4) if a != b}
+    assert complete_graph(1).shape == (0, 2)
+
+
+def test_no_pairs_give_no_ratio_rows() -> None:
+    assert ratio_rows(complete_graph(1), 1, 3, 1.0).count == 0
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        [],
+        [0, 1],
+        [[0, 1, 2]],
+        [[0.0, 1.0]],
+        [[0, 2]],
+        [[-1, 0]],
+        [["0", "1"]],
+    ],
+)
+def test_bad_pairs(pairs: list[list[int]]) -> None:
+    with pytest.raises(ParameterError, match="pairs"):
+        ratio_rows(pairs, 2, 2, 1.0)
+    with pytest.raises(ParameterError, match="pairs"):
+        hockey_stick_rows(pairs, 2, 2, 1.0, 0.1)
+
+
+@pytest.mark.parametrize("epsilon", [-0.1, math.nan, math.inf, 1000.0, "1"])
+def test_bad_epsilon(epsilon: float) -> None:
+    with pytest.raises(ParameterError, match="epsilon"):
+        ratio_rows([[0, 1]], 2, 2, epsilon)
+    with pytest.raises(ParameterError, match="epsilon"):
+        column_minimum_rows(2, 2, epsilon)
+    with pytest.raises(ParameterError, match="epsilon"):
+        hockey_stick_rows([[0, 1]], 2, 2, epsilon, 0.1)
+
+
+@pytest.mark.parametrize("delta", [-0.1, 1.1, math.nan, "0"])
+def test_bad_delta(delta: float) -> None:
+    with pytest.raises(ParameterError, match="delta"):
+        hockey_stick_rows([[0, 1]], 2, 2, 1.0, delta)
+
+
+@pytest.mark.parametrize("inputs", [0, -1, 1.5, math.nan])
+def test_bad_inputs_of_a_graph(inputs: int) -> None:
+    with pytest.raises(ParameterError, match="inputs"):
+        complete_graph(inputs)
+    with pytest.raises(ParameterError, match="inputs"):
+        ratio_rows([[0, 0]], inputs, 2, 1.0)
+    with pytest.raises(ParameterError, match="inputs"):
+        hockey_stick_rows([[0, 0]], inputs, 2, 1.0, 0.1)
+
+
+KERNEL_ROWS: dict[str, Callable[[int, int], Rows]] = {
+    "stochastic": stochastic_rows,
+    "ratio": lambda inputs, outputs: ratio_rows([[0, 0]], inputs, outputs, 1.0),
+    "column_minimum": lambda inputs, outputs: column_minimum_rows(inputs, outputs, 1.0),
+    "hockey_stick": lambda inputs, outputs: hockey_stick_rows([[0, 0]], inputs, outputs, 1.0, 0.1),
+}
+
+
+@pytest.mark.parametrize("size", [0, -1, 1.5])
+@pytest.mark.parametrize("kind", KERNEL_ROWS)
+def test_bad_size_of_a_kernel(kind: str, size: int) -> None:
+    with pytest.raises(ParameterError, match="inputs"):
+        KERNEL_ROWS[kind](size, 2)
+    with pytest.raises(ParameterError, match="outputs"):
+        KERNEL_ROWS[kind](2, size)

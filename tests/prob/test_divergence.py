@@ -1,0 +1,201 @@
+"""Divergences against fractions, numbers by hand and brute force over events."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpopt import ParameterError
+from dpopt.prob import chi_square, f_divergence, hockey_stick, kl_divergence, total_variation
+
+MODEST = settings(max_examples=60, deadline=None, derandomize=True)
+Divergence = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+@st.composite
+def pairs_of_laws(draw: st.DrawFn) -> tuple[list[Fraction], list[Fraction]]:
+    """Two laws over at most eight outcomes, zeros included."""
+    n = draw(st.integers(1, 8))
+    laws = []
+    for _ in range(2):
+        weights = draw(st.lists(st.integers(0, 50), min_size=n, max_size=n).filter(any))
+        laws.append([Fraction(weight, sum(weights)) for weight in weights])
+    return laws[0], laws[1]
+
+
+def floats(law: list[Fraction]) -> np.ndarray:
+    return np.array([float(value) for value in law])
+
+
+@MODEST
+@given(laws=pairs_of_laws())
+def test_total_variation_is_exact(laws: tuple[list[Fraction], list[Fraction]]) -> None:
+    p, q = laws
+    exact = sum(abs(a - b) for a, b in zip(p, q, strict=True)) / 2
+    assert total_variation(floats(p), floats(q)) == pytest.approx(float(exact), abs=1e-15)
+
+
+@MODEST
+@given(laws=pairs_of_laws())
+def test_chi_square_is_exact(laws: tuple[list[Fraction], list[Fraction]]) -> None:
+    p, q = laws
+    if any(a > 0 and b == 0 for a, b in zip(p, q, strict=True)):
+        exact = math.inf
+    else:
+        exact = float(sum((a - b) ** 2 / b for a, b in zip(p, q, strict=True) if b))
+    assert chi_square(floats(p), floats(q)) == pytest.approx(exact, rel=1e-12, abs=1e-15)
+
+
+@MODEST
+@given(laws=pairs_of_laws())
+def test_kl_divergence_is_exact(laws: tuple[list[Fraction], list[Fraction]]) -> None:
+    p, q = laws
+    if any(a > 0 and b == 0 for a, b in zip(p, q, strict=True)):
+        exact = math.inf
+    else:
+        exact = math.fsum(a * math.log(a / b) for a, b in zip(p, q, strict=True) if a)
+    assert kl_divergence(floats(p), floats(q)) == pytest.approx(exact, rel=1e-12, abs=1e-14)
+
+
+@MODEST
+@given(laws=pairs_of_laws(), epsilon=st.floats(0, 5))
+def test_hockey_stick_is_the_worst_event(
+    laws: tuple[list[Fraction], list[Fraction]], epsilon: float
+) -> None:
+    p, q = laws
+    factor = Fraction(math.exp(epsilon))
+    worst = Fraction(0)
+    for event in range(1 << len(p)):
+        inside = [i for i in range(len(p)) if event >> i & 1]
+        excess = sum((p[i] for i in inside), Fraction()) - factor * sum(
+            (q[i] for i in inside), Fraction()
+        )
+        worst = max(worst, excess)
+    found = hockey_stick(floats(p), floats(q), epsilon)
+    assert found == pytest.approx(float(worst), abs=1e-14 * float(factor))
+
+
+@MODEST
+@given(laws=pairs_of_laws())
+def test_hockey_stick_at_zero_is_total_variation(
+    laws: tuple[list[Fraction], list[Fraction]],
+) -> None:
+    p, q = laws
+    exact = float(sum(abs(a - b) for a, b in zip(p, q, strict=True)) / 2)
+    assert hockey_stick(floats(p), floats(q), 0.0) == pytest.approx(exact, abs=1e-15)
+
+
+P, Q = np.array([0.5, 0.5, 0.0]), np.array([0.25, 0.25, 0.5])
+APART = np.array([0.0, 0.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("divergence", "p", "q", "expected"),
+    [
+        (total_variation, P, Q, 0.5),
+        (kl_divergence, P, Q, math.log(2)),
+        (chi_square, P, Q, 1.0),
+        (kl_divergence, Q, P, math.inf),
+        (chi_square, Q, P, math.inf),
+        (total_variation, P, APART, 1.0),
+        (kl_divergence, P, APART, math.inf),
+        (chi_square, P, APART, math.inf),
+        (total_variation, P, P, 0.0),
+        (kl_divergence, P, P, 0.0),
+        (chi_square, P, P, 0.0),
+    ],
+)
+def test_by_hand(divergence: Divergence, p: np.ndarray, q: np.ndarray, expected: float) -> None:
+    assert divergence(p, q) == pytest.approx(expected, rel=1e-15)
+
+
+def test_hockey_stick_by_hand() -> None:
+    assert hockey_stick(P, Q, math.log(1.5)) == pytest.approx(0.25, rel=1e-14)
+    assert hockey_stick(Q, P, math.log(1.5)) == pytest.approx(0.5, rel=1e-14)
+    assert hockey_stick(P, Q, math.log(2) + 1e-12) == 0.0
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1.0, 700.0, 1000.0])
+def test_hockey_stick_of_disjoint_laws_is_one(epsilon: float) -> None:
+    assert hockey_stick(P, APART, epsilon) == 1.0
+
+
+def half_absolute(t: np.ndarray) -> np.ndarray:
+    return 0.5 * np.abs(t - 1)
+
+
+def t_log_t(t: np.ndarray) -> np.ndarray:
+    return t * np.log(t)
+
+
+def squared(t: np.ndarray) -> np.ndarray:
+    return (t - 1) ** 2
+
+
+@pytest.mark.parametrize(
+    ("f", "at_zero", "slope", "reference"),
+    [
+        (half_absolute, 0.5, 0.5, total_variation),
+        (t_log_t, 0.0, math.inf, kl_divergence),
+        (squared, 1.0, math.inf, chi_square),
+    ],
+)
+@pytest.mark.parametrize(
+    ("p", "q"),
+    [(P, Q), (Q, P), (P, APART), (APART, P), (P, P), (np.array([0.1, 0.9]), np.array([0.7, 0.3]))],
+)
+def test_f_divergence_reproduces_the_named_ones(
+    f: Divergence, at_zero: float, slope: float, reference: Divergence, p: np.ndarray, q: np.ndarray
+) -> None:
+    found = f_divergence(p, q, f, at_zero=at_zero, slope_at_infinity=slope)  # pyright: ignore[reportArgumentType]
+    assert found == pytest.approx(reference(p, q), rel=1e-14, abs=1e-15)
+
+
+def test_f_divergence_with_an_infinite_limit_at_zero() -> None:
+    def reverse_kl(t: np.ndarray) -> np.ndarray:
+        return -np.log(t)
+
+    half = np.array([0.5, 0.5, 0.0])
+    full = np.array([0.25, 0.75, 0.0])
+    found = f_divergence(half, full, reverse_kl, at_zero=math.inf, slope_at_infinity=0.0)
+    assert found == pytest.approx(0.25 * math.log(0.5) + 0.75 * math.log(1.5), rel=1e-14)
+    assert f_divergence(P, Q, reverse_kl, at_zero=math.inf, slope_at_infinity=0.0) == math.inf
+
+
+def test_last_axis_and_broadcasting() -> None:
+    first = np.array([[0.5, 0.5, 0.0], [0.25, 0.25, 0.5]])
+    np.testing.assert_allclose(total_variation(first, Q), [0.5, 0.0], atol=1e-15)
+    np.testing.assert_allclose(kl_divergence(first, Q), [math.log(2), 0.0], atol=1e-15)
+    np.testing.assert_allclose(chi_square(first, Q), [1.0, 0.0], atol=1e-15)
+    np.testing.assert_allclose(hockey_stick(first, Q, 0.0), [0.5, 0.0], atol=1e-15)
+    grid = total_variation(first[:, None, :], first[None, :, :])
+    np.testing.assert_allclose(grid, [[0.0, 0.5], [0.5, 0.0]], atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("p", "q"),
+    [
+        ([0.5, 0.5], [1.0]),
+        (1.0, [1.0]),
+        ([1.0], 1.0),
+        ([-0.1, 1.1], [0.5, 0.5]),
+        ([0.5, 0.5], [math.nan, 1.0]),
+        ([[0.5, 0.5]] * 2, [[0.5, 0.5]] * 3),
+    ],
+)
+@pytest.mark.parametrize("divergence", [total_variation, kl_divergence, chi_square])
+def test_bad_laws(divergence: Divergence, p: object, q: object) -> None:
+    with pytest.raises(ParameterError, match="^p "):
+        divergence(p, q)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("epsilon", [-0.1, math.nan, math.inf, "1"])
+def test_bad_epsilon(epsilon: object) -> None:
+    with pytest.raises(ParameterError, match="epsilon"):
+        hockey_stick(P, Q, epsilon)  # pyright: ignore[reportArgumentType]

@@ -1,0 +1,251 @@
+"""Laws of counts against exact fractions, fifty-digit arithmetic and scipy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpopt import ParameterError
+from dpopt.prob import binomial_pmf, hypergeometric_pmf, poisson_binomial_pmf
+
+MODEST = settings(max_examples=40, deadline=None, derandomize=True)
+probabilities = st.floats(1e-4, 1 - 1e-4) | st.sampled_from([0.0, 1.0, 0.5, 1e-4, 0.9999])
+
+
+def exact_binomial(n: int, p: float) -> list[Fraction]:
+    q = Fraction(p)
+    return [math.comb(n, k) * q**k * (1 - q) ** (n - k) for k in range(n + 1)]
+
+
+def exact_hypergeometric(population: int, successes: int, draws: int) -> list[Fraction]:
+    ways = math.comb(population, draws)
+    return [
+        Fraction(math.comb(successes, k) * math.comb(population - successes, draws - k), ways)
+        for k in range(draws + 1)
+    ]
+
+
+def exact_poisson_binomial(p: Sequence[float]) -> list[Fraction]:
+    law = [Fraction(1)]
+    for q in map(Fraction, p):
+        stay, move = [*law, Fraction(0)], [Fraction(0), *law]
+        law = [(1 - q) * a + q * b for a, b in zip(stay, move, strict=True)]
+    return law
+
+
+def worst_relative_error(found: np.ndarray, exact: Sequence[Fraction]) -> float:
+    """Largest relative error; infinite where one is zero and the other is not."""
+    assert found.shape == (len(exact),)
+    errors = [
+        (0.0 if value == 0 else math.inf) if law == 0 else abs(Fraction(float(value)) / law - 1)
+        for value, law in zip(found, exact, strict=True)
+    ]
+    return float(max(errors))
+
+
+@MODEST
+@given(n=st.integers(0, 60), p=probabilities)
+def test_binomial_is_exact_in_every_entry(n: int, p: float) -> None:
+    assert worst_relative_error(binomial_pmf(n, p), exact_binomial(n, p)) <= 1e-13
+
+
+@MODEST
+@given(population=st.integers(0, 60), data=st.data())
+def test_hypergeometric_is_exact_in_every_entry(population: int, data: st.DataObject) -> None:
+    successes = data.draw(st.integers(0, population))
+    draws = data.draw(st.integers(0, population))
+    found = hypergeometric_pmf(population, successes, draws)
+    exact = exact_hypergeometric(population, successes, draws)
+    assert worst_relative_error(found, exact) <= 1e-13
+
+
+@MODEST
+@given(p=st.lists(probabilities, min_size=1, max_size=60))
+def test_poisson_binomial_is_exact_in_every_entry(p: list[float]) -> None:
+    assert worst_relative_error(poisson_binomial_pmf(p), exact_poisson_binomial(p)) <= 1e-13
+
+
+def test_sixty_trials_of_every_law() -> None:
+    p = np.random.default_rng(1).uniform(1e-3, 0.999, 60).tolist()
+    assert worst_relative_error(poisson_binomial_pmf(p), exact_poisson_binomial(p)) <= 1e-13
+    assert worst_relative_error(binomial_pmf(60, 0.3), exact_binomial(60, 0.3)) <= 1e-13
+    found, exact = hypergeometric_pmf(400, 130, 60), exact_hypergeometric(400, 130, 60)
+    assert worst_relative_error(found, exact) <= 1e-13
+
+
+def assert_samples(found: np.ndarray, exact: dict[int, mpmath.mpf]) -> None:
+    for k, law in exact.items():
+        assert abs(mpmath.mpf(float(found[k])) / law - 1) <= 1e-11, k
+
+
+def mp_binomial(n: int, k: int, p: mpmath.mpf) -> mpmath.mpf:
+    return math.comb(n, k) * p**k * (1 - p) ** (n - k)
+
+
+@pytest.mark.parametrize("p", [0.5, 0.3, 0.01, 0.97, 1 / 3])
+def test_two_thousand_binomial_trials(p: float) -> None:
+    centre = round(2000 * p)
+    sampled = {min(max(centre + step, 0), 2000) for step in (-150, -60, -9, 0, 1, 17, 80, 200)}
+    with mpmath.workdps(50):
+        law = {k: mp_binomial(2000, k, mpmath.mpf(p)) for k in sorted(sampled)}
+        assert min(law.values()) > mpmath.mpf(10) ** -300
+        assert_samples(binomial_pmf(2000, p), law)
+
+
+def test_two_thousand_draws_without_replacement() -> None:
+    ways = math.comb(6000, 2000)
+    with mpmath.workdps(50):
+        law = {
+            k: mpmath.mpf(math.comb(2500, k) * math.comb(3500, 2000 - k)) / ways
+            for k in (400, 500, 700, 800, 833, 834, 900, 1000, 1200)
+        }
+        assert min(law.values()) > mpmath.mpf(10) ** -300
+        assert_samples(hypergeometric_pmf(6000, 2500, 2000), law)
+
+
+def test_two_thousand_unequal_trials() -> None:
+    first, second = 0.37, 0.81
+    with mpmath.workdps(50):
+        a = [mp_binomial(1000, k, mpmath.mpf(first)) for k in range(1001)]
+        b = [mp_binomial(1000, k, mpmath.mpf(second)) for k in range(1001)]
+        law = {
+            k: mpmath.fsum(a[j] * b[k - j] for j in range(max(0, k - 1000), min(k, 1000) + 1))
+            for k in (700, 900, 1100, 1180, 1250, 1400, 1600)
+        }
+        found = poisson_binomial_pmf(np.r_[np.full(1000, first), np.full(1000, second)])
+        assert_samples(found, law)
+
+
+@pytest.mark.parametrize(
+    ("law", "arguments", "expected"),
+    [
+        (binomial_pmf, (0, 0.3), [1.0]),
+        (binomial_pmf, (0, 0.0), [1.0]),
+        (binomial_pmf, (0, 1.0), [1.0]),
+        (binomial_pmf, (3, 0.0), [1.0, 0.0, 0.0, 0.0]),
+        (binomial_pmf, (3, 1.0), [0.0, 0.0, 0.0, 1.0]),
+        (binomial_pmf, (2, 0.5), [0.25, 0.5, 0.25]),
+        (hypergeometric_pmf, (0, 0, 0), [1.0]),
+        (hypergeometric_pmf, (7, 3, 0), [1.0]),
+        (hypergeometric_pmf, (4, 3, 4), [0.0, 0.0, 0.0, 1.0, 0.0]),
+        (hypergeometric_pmf, (5, 0, 2), [1.0, 0.0, 0.0]),
+        (hypergeometric_pmf, (5, 5, 2), [0.0, 0.0, 1.0]),
+        (hypergeometric_pmf, (4, 2, 2), [1 / 6, 4 / 6, 1 / 6]),
+        (poisson_binomial_pmf, ([],), [1.0]),
+        (poisson_binomial_pmf, ([0.0, 1.0, 1.0],), [0.0, 0.0, 1.0, 0.0]),
+        (poisson_binomial_pmf, ([0.25, 0.5],), [0.375, 0.5, 0.125]),
+    ],
+)
+def test_small_laws_by_hand(
+    law: Callable[..., np.ndarray], arguments: tuple, expected: list[float]
+) -> None:
+    found = law(*arguments)
+    assert found.shape == (len(expected),)
+    np.testing.assert_allclose(found, expected, rtol=1e-15, atol=0.0)
+
+
+@pytest.mark.parametrize("p", [5e-324, 1e-300, 1e-17, 1 - 2**-53])
+def test_binomial_with_extreme_p(p: float) -> None:
+    law = binomial_pmf(3, p)
+    expected = exact_binomial(3, p)
+    assert law.sum() == pytest.approx(1.0, rel=1e-15)
+    for value, exact in zip(law, expected, strict=True):
+        assert value == pytest.approx(float(exact), rel=1e-13, abs=1e-320)
+
+
+def test_batch_equals_calls_row_by_row() -> None:
+    p = np.random.default_rng(2).uniform(size=(3, 4, 9))
+    law = poisson_binomial_pmf(p)
+    assert law.shape == (3, 4, 10)
+    for place in np.ndindex(3, 4):
+        np.testing.assert_array_equal(law[place], poisson_binomial_pmf(p[place]))
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (2, 0), (0, 0)])
+def test_empty_batches(shape: tuple[int, int]) -> None:
+    law = poisson_binomial_pmf(np.zeros(shape))
+    assert law.shape == (shape[0], shape[1] + 1)
+    assert np.all(law[:, 0] == 1.0)
+
+
+def test_batch_leaves_its_input_unchanged() -> None:
+    p = np.array([[0.2, 0.7], [0.1, 0.9]])
+    kept = p.copy()
+    poisson_binomial_pmf(p)
+    np.testing.assert_array_equal(p, kept)
+
+
+@MODEST
+@given(p=st.lists(probabilities, min_size=2, max_size=25), data=st.data())
+def test_order_of_trials_does_not_matter(p: list[float], data: st.DataObject) -> None:
+    shuffled = data.draw(st.permutations(p))
+    np.testing.assert_allclose(
+        poisson_binomial_pmf(shuffled), poisson_binomial_pmf(p), rtol=1e-13, atol=0.0
+    )
+
+
+@MODEST
+@given(n=st.integers(1, 80), p=probabilities)
+def test_equal_trials_are_binomial(n: int, p: float) -> None:
+    np.testing.assert_allclose(
+        poisson_binomial_pmf(np.full(n, p)), binomial_pmf(n, p), rtol=1e-13, atol=0.0
+    )
+
+
+def test_scipy_agrees() -> None:
+    k = np.arange(31)
+    np.testing.assert_allclose(
+        binomial_pmf(30, 0.42), scipy.stats.binom.pmf(k, 30, 0.42), rtol=1e-10
+    )
+    np.testing.assert_allclose(
+        hypergeometric_pmf(90, 40, 30), scipy.stats.hypergeom.pmf(k, 90, 40, 30), rtol=1e-10
+    )
+
+
+@pytest.mark.skipif(not hasattr(scipy.stats, "poisson_binom"), reason="scipy before 1.15")
+def test_scipy_agrees_on_unequal_trials() -> None:
+    p = np.random.default_rng(3).uniform(size=30)
+    found = scipy.stats.poisson_binom.pmf(np.arange(31), p)
+    np.testing.assert_allclose(poisson_binomial_pmf(p), found, rtol=1e-9, atol=1e-15)
+
+
+@pytest.mark.parametrize("trials", [-1, 2.5, math.nan, math.inf, "3", None, True])
+def test_bad_number_of_trials(trials: object) -> None:
+    with pytest.raises(ParameterError, match="trials"):
+        binomial_pmf(trials, 0.5)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("p", [-1e-9, 1 + 1e-9, math.nan, math.inf, "0.5", None])
+def test_bad_probability(p: object) -> None:
+    with pytest.raises(ParameterError, match="^p is"):
+        binomial_pmf(3, p)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        ((-1, 0, 0), "population"),
+        ((5, 6, 0), "successes"),
+        ((5, -1, 0), "successes"),
+        ((5, 3, 6), "draws"),
+        ((5, 3, -1), "draws"),
+        ((5, 3, 1.5), "draws"),
+    ],
+)
+def test_bad_hypergeometric(arguments: tuple[int, int, int], name: str) -> None:
+    with pytest.raises(ParameterError, match=name):
+        hypergeometric_pmf(*arguments)
+
+
+@pytest.mark.parametrize("p", [0.5, [0.5, 1.1], [-0.1], [math.nan], [[0.5, math.inf]]])
+def test_bad_poisson_binomial(p: float | list[float]) -> None:
+    with pytest.raises(ParameterError, match="^p "):
+        poisson_binomial_pmf(p)

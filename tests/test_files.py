@@ -1,0 +1,147 @@
+"""Files appear whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from dpopt import ParameterError
+from dpopt.files import read_numbers, replacing, write_json, write_text
+
+
+def test_new_file(tmp_path: Path) -> None:
+    path = tmp_path / "new.txt"
+    with replacing(path) as temporary:
+        temporary.write_text("whole", encoding="utf-8")
+        assert not path.exists()
+        assert temporary.parent == tmp_path
+        assert temporary.suffix == ".txt"
+    assert path.read_text(encoding="utf-8") == "whole"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_old_file_is_replaced_only_at_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "file.txt"
+    path.write_text("old", encoding="utf-8")
+    with replacing(path) as temporary:
+        temporary.write_text("new", encoding="utf-8")
+        assert path.read_text(encoding="utf-8") == "old"
+    assert path.read_text(encoding="utf-8") == "new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+class StopError(Exception):
+    """Raised in the middle of writing."""
+
+
+@pytest.mark.parametrize("error", [StopError, KeyboardInterrupt])
+def test_old_file_survives_an_error(tmp_path: Path, error: type[BaseException]) -> None:
+    path = tmp_path / "file.txt"
+    path.write_text("old", encoding="utf-8")
+
+    def interrupted() -> None:
+        with replacing(path) as temporary:
+            temporary.write_text("half", encoding="utf-8")
+            raise error
+
+    with pytest.raises(error):
+        interrupted()
+    assert path.read_text(encoding="utf-8") == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_nothing_is_left_where_nothing_was(tmp_path: Path) -> None:
+    with pytest.raises(StopError), replacing(tmp_path / "file.txt"):
+        raise StopError
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_error_of_the_disk_names_the_path(tmp_path: Path) -> None:
+    path = tmp_path / "file.txt"
+    path.write_text("old", encoding="utf-8")
+    with pytest.raises(ParameterError, match=r"path is .*file\.txt.*no space"), replacing(path):
+        raise OSError(28, "No space left on device")
+    assert path.read_text(encoding="utf-8") == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(**_: object) -> tuple[int, str]:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("tempfile.mkstemp", refuse)
+    with pytest.raises(ParameterError, match="path is .* permission denied"):
+        write_text(tmp_path / "file.txt", "text")
+
+
+def test_directory_as_target(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="path is .* directory"):
+        write_text(tmp_path, "text")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_missing_folder(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="path is .* missing"):
+        write_text(tmp_path / "nowhere" / "file.txt", "text")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_permissions_follow_the_umask(tmp_path: Path) -> None:
+    mask = os.umask(0o027)
+    try:
+        write_text(tmp_path / "file.txt", "text")
+        assert os.umask(0o027) == 0o027
+    finally:
+        os.umask(mask)
+    if os.name == "posix":
+        assert stat.S_IMODE((tmp_path / "file.txt").stat().st_mode) == 0o640
+
+
+def test_text_is_utf8_with_plain_line_ends(tmp_path: Path) -> None:
+    write_text(tmp_path / "file.txt", "ε\nδ\n")
+    assert (tmp_path / "file.txt").read_bytes() == "ε\nδ\n".encode()
+
+
+def test_json_reads_back(tmp_path: Path) -> None:
+    value = {"epsilon": 0.1, "weights": [1, 2], "name": "ε"}
+    write_json(tmp_path / "file.json", value)
+    text = (tmp_path / "file.json").read_text(encoding="utf-8")
+    assert json.loads(text) == value
+    assert text.endswith("}\n")
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, object()])
+def test_json_that_cannot_be_written_leaves_the_old_file(tmp_path: Path, bad: object) -> None:
+    path = tmp_path / "file.json"
+    path.write_text("{}", encoding="utf-8")
+    with pytest.raises((TypeError, ValueError)):
+        write_json(path, {"value": bad})
+    assert path.read_text(encoding="utf-8") == "{}"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_numbers_read_back(tmp_path: Path) -> None:
+    path = tmp_path / "numbers.txt"
+    path.write_text("0.5, 1e-3\n2,3\t4\n", encoding="utf-8")
+    assert read_numbers(path) == [0.5, 1e-3, 2.0, 3.0, 4.0]
+
+
+@pytest.mark.parametrize(
+    ("content", "says"), [(b"1 two 3", "numbers only"), (b"\xff\xfe\x80", "not text")]
+)
+def test_file_without_numbers(tmp_path: Path, content: bytes, says: str) -> None:
+    path = tmp_path / "numbers.txt"
+    path.write_bytes(content)
+    with pytest.raises(ParameterError, match=f"path is .*{says}"):
+        read_numbers(path)
+
+
+def test_numbers_from_no_file(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "missing.txt"):
+        with pytest.raises(ParameterError, match="path is"):
+            read_numbers(path)
