@@ -7,6 +7,7 @@ from dpopt._errors import (
     ParameterError,
     SolverError,
 )
+from dpopt._load import load
 from dpopt.lp import Problem, Solution, Status, solve
 from dpopt.mechanisms import majority
 from dpopt.privacy import Guarantee
@@ -24,6 +25,7 @@ __all__ = [
     "SolverError",
     "Status",
     "__version__",
+    "load",
     "majority",
     "solve",
 ]

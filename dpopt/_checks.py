@@ -58,9 +58,10 @@ def integer(name: str, value: object, lower: int, upper: int | None = None) -> i
     number = _number(name, value, allowed)
     if not math.isfinite(number) or number != int(number):
         raise ParameterError(f"{name} is {value}; it must be {allowed}.")
-    if number < lower or (upper is not None and number > upper):
+    whole = int(value) if isinstance(value, numbers.Integral) else int(number)
+    if whole < lower or (upper is not None and whole > upper):
         raise ParameterError(f"{name} is {value}; it must be {allowed}.")
-    return int(number)
+    return whole
 
 
 def choice(name: str, value: object, allowed: tuple[str, ...]) -> str:

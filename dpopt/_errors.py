@@ -37,4 +37,22 @@ class SolverError(DpoptError, RuntimeError):
 
 
 class NotPrivateError(DpoptError):
-    """A mechanism breaks the privacy guarantee that it was meant to have."""
+    """A mechanism breaks the privacy guarantee that it was meant to have.
+
+    Attributes:
+        inputs: the two neighbouring inputs, in words.
+        output: the output at which the guarantee breaks; None if it takes several at once.
+        excess: by how much, in probability.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        inputs: tuple[str, str] = ("", ""),
+        output: str | None = None,
+        excess: float = 0.0,
+    ) -> None:
+        super().__init__(message)
+        self.inputs = inputs
+        self.output = output
+        self.excess = excess

@@ -14,7 +14,7 @@ import click
 from dpopt import __version__
 from dpopt._errors import InfeasibleError, NotPrivateError, ParameterError, SolverError
 from dpopt._plot import save_figure
-from dpopt.files import check_target, read_numbers, replacing
+from dpopt.files import check_target, read_integer_rows, read_numbers, replacing
 
 if TYPE_CHECKING:
     from dpopt.mechanisms.majority import MajorityDesign
@@ -107,8 +107,62 @@ def majority(
         _show_majority(result, seconds)
 
 
+@cli.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print the certificate as JSON.")
+def certify(file: Path, as_json: bool) -> None:
+    """Certify a saved mechanism again, from its integers. Exit code 4 if it is not private.
+
+    Example: dpopt certify gamma.json
+    """
+    from dpopt import load
+
+    start = time.perf_counter()
+    proof = load(file).certificate
+    if proof is None:
+        raise NotPrivateError(f"file {str(file)!r} holds a mechanism without a certificate.")
+    seconds = time.perf_counter() - start
+    if as_json:
+        click.echo(json.dumps({"private": True, **proof.to_dict(), "seconds": seconds}))
+        return
+    lines = [
+        f"({proof.guarantee.epsilon:g}, {proof.guarantee.delta:g})-DP: {proof.claim}",
+        f"constraints  {proof.constraints:,}",
+        f"worst slack  {float(proof.slack):.3g}",
+        f"tightest     {proof.tightest}",
+        f"arithmetic   {proof.arithmetic}; probabilities over 2^{proof.bits}",
+        f"seconds      {seconds:.3f}",
+    ]
+    click.echo("\n".join(lines))
+
+
+@cli.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--input",
+    "text",
+    required=True,
+    help="Votes 1,0,1,... of one query (majority) or inputs (kernel); or a file, a query a line.",
+)
+def release(file: Path, text: str) -> None:
+    """Release from a saved mechanism, once for each query, with the system's randomness.
+
+    Example: dpopt release gamma.json --input 1,1,1,0,0
+    """
+    from dpopt import load
+    from dpopt.mechanisms.majority import MajorityDesign
+
+    queries = read_integer_rows(text)
+    mechanism = load(file)
+    if isinstance(mechanism, MajorityDesign):
+        drawn = [mechanism.release(votes) for votes in queries]
+    else:
+        drawn = [mechanism.release(index) for row in queries for index in row]
+    click.echo("\n".join(str(output) for output in drawn))
+
+
 def _show_majority(result: MajorityDesign, seconds: float) -> None:
-    setting, check = result.setting, result.check
+    setting, record = result.setting, result.to_dict()
     lines = [
         f"DaRRM with K = {setting.mechanisms} voters, each ({setting.epsilon:g}, "
         f"{setting.mechanism_delta:g})-DP; target ({result.guarantee.epsilon:g}, "
@@ -116,8 +170,9 @@ def _show_majority(result: MajorityDesign, seconds: float) -> None:
         f"objective       {result.value:.12f}  ({result.objective}; at most {result.bound:.12f})",
         f"expected error  {result.expected_error:.6g}  under {result.prior} "
         f"({result.expected_error_method})",
-        f"worst violation {check.worst_violation:.3g}  over {check.constraints_checked:,} corner "
-        f"multisets ({check.method} set)",
+        f"worst violation {result.worst_violation:.3g}  over {record['constraints_checked']:,} "
+        f"corner multisets ({'full' if result.check else 'reduced'} set)",
+        f"certificate     {result.certificate.arithmetic if result.certificate else 'none'}",
         f"seconds         {seconds:.3f}",
         "",
         "    l  gamma(l)",

@@ -80,6 +80,28 @@ def read_numbers(path: Path) -> list[float]:
         raise ParameterError(f"path is {str(path)!r}; it must hold numbers only.") from None
 
 
+def read_integer_rows(text: str) -> list[list[int]]:
+    """Read rows of integers, separated by commas or blanks: from ``text``, or from a file it names.
+
+    Raises:
+        ParameterError: if it is neither, or holds something else.
+    """
+    if not set(text) <= set("0123456789, \t-"):
+        path = Path(text)
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
+            reason = _reason(error) if isinstance(error, OSError) else "it is not text"
+            raise ParameterError(f"input is {str(path)!r}; {reason}.") from error
+    rows = [line.replace(",", " ").split() for line in text.splitlines() if line.strip()]
+    if not rows or not all(rows):
+        raise ParameterError("input is empty; give integers separated by commas.")
+    try:
+        return [[int(word) for word in row] for row in rows]
+    except ValueError:
+        raise ParameterError("input holds something other than integers.") from None
+
+
 def _reason(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
 

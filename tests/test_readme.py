@@ -17,7 +17,7 @@ SHELL = re.findall(r"```sh\n(.*?)```", README, flags=re.DOTALL)
 def test_python_examples_run(example: str, capsys: pytest.CaptureFixture[str]) -> None:
     scope: dict = {}
     exec(compile(example, "README.md", "exec"), scope)
-    assert scope["design"].check.private
+    assert scope["design"].private
     assert capsys.readouterr().out
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -81,6 +82,7 @@ def write(model: Model, name: str, path: Path, maximising: bool) -> None:
 
 
 def _label(label: str, path: Path) -> str:
-    """Return a name that the file's format allows: no blanks, and no brackets in LP files."""
-    label = label.replace(" ", "_")
-    return label.replace("[", "_").replace("]", "") if path.suffix.lower() == ".lp" else label
+    """Return a name that the file's format allows: no blanks, and little else in LP files."""
+    if path.suffix.lower() != ".lp":
+        return re.sub(r"\s", "_", label)
+    return re.sub(r"[^\w.]", "_", label.removesuffix("]"))

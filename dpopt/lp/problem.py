@@ -161,7 +161,7 @@ class Problem:
         Args:
             name: a name not used before in this problem.
             oracle: called with the values of the variables; returns a `Separation`.
-            over: name of the variables that the oracle sees; all of them if None.
+            over: name of the variables that the oracle sees; all added so far if None.
 
         Raises:
             ParameterError: if the name is taken or ``over`` is not a variable.

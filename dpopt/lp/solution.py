@@ -115,7 +115,8 @@ def dual_bound(model: Model, rows: Rows, y: Vector) -> float:
     """Return a lower bound on min cost @ x from any dual vector, by weak duality.
 
     sum_i (y_i > 0 ? y_i lower_i : y_i upper_i) + sum_j min over the box of
-    (cost - A'y)_j x_j. Multipliers that point at an infinite limit are dropped.
+    (cost - A'y)_j x_j. Multipliers that point at an infinite limit are dropped, and a bound on
+    the rounding error of this very sum is taken off.
     """
     limit = np.where(y > 0, rows.lower, rows.upper)
     y = np.where(np.isfinite(limit), y, 0.0)
@@ -124,4 +125,13 @@ def dual_bound(model: Model, rows: Rows, y: Vector) -> float:
     box = np.where(reduced > 0, model.lower, model.upper)
     noise = 1e-9 * max(1e-300, float(np.max(np.abs(model.cost), initial=0.0)))
     reduced = np.where(~np.isfinite(box) & (np.abs(reduced) <= noise), 0.0, reduced)
-    return value + float(np.sum(reduced * np.where(reduced == 0.0, 0.0, box)))
+    terms = reduced * np.where(reduced == 0.0, 0.0, box)
+    return value + float(np.sum(terms)) - _rounding(model, rows, y, limit, terms)
+
+
+def _rounding(model: Model, rows: Rows, y: Vector, limit: Vector, terms: Vector) -> float:
+    """Return a bound on the rounding error of `dual_bound`'s sums."""
+    reach = [np.where(np.isfinite(b), np.abs(b), 0.0) for b in (model.lower, model.upper)]
+    inner = (np.abs(model.cost) + abs(rows.matrix).T @ np.abs(y)) @ np.maximum(*reach)
+    outer = np.sum(np.abs(y * np.where(y == 0.0, 0.0, limit))) + np.sum(np.abs(terms))
+    return (rows.count + model.cost.size + 4) * 2.0**-53 * float(inner + outer)

@@ -1,6 +1,17 @@
-"""What "private" means: guarantees, their composition, and privacy as rows of a program."""
+"""What "private" means: guarantees, rows of programs, exact certificates, exact release."""
 
+from dpopt.privacy.audit import Audit, audit_epsilon
+from dpopt.privacy.exact import (
+    Certificate,
+    certify_kernel,
+    exp_lower,
+    exp_upper,
+    raise_sequence,
+    shrink_to_budget,
+)
 from dpopt.privacy.guarantee import Guarantee, general_composition, simple_composition
+from dpopt.privacy.kernel import ExactKernel
+from dpopt.privacy.quantise import quantise_kernel
 from dpopt.privacy.rows import (
     column_minimum_rows,
     complete_graph,
@@ -10,12 +21,22 @@ from dpopt.privacy.rows import (
 )
 
 __all__ = [
+    "Audit",
+    "Certificate",
+    "ExactKernel",
     "Guarantee",
+    "audit_epsilon",
+    "certify_kernel",
     "column_minimum_rows",
     "complete_graph",
+    "exp_lower",
+    "exp_upper",
     "general_composition",
     "hockey_stick_rows",
+    "quantise_kernel",
+    "raise_sequence",
     "ratio_rows",
+    "shrink_to_budget",
     "simple_composition",
     "stochastic_rows",
 ]

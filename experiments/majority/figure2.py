@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpopt import majority
+from dpopt import NotPrivateError, majority
 from experiments.registry import Advance, Cell, Experiment, Outcome, Table
 
 if TYPE_CHECKING:
@@ -71,15 +71,17 @@ def _designs(config: Config, m: int) -> dict[str, majority.MajorityDesign]:
         )
         for objective in ("expected-error", "surrogate")
     }
-    subsampled = majority.assess(setting, majority.subsampling(setting.mechanisms, m))
-    randomised = majority.assess(setting, majority.constant(setting))
+    subsampled = majority.assess(setting, majority.subsampling(setting.mechanisms, m), repair=True)
+    randomised = majority.assess(setting, majority.constant(setting), repair=True)
     return {**solved, "subsampling": subsampled, "constant": randomised}
 
 
 def _measured(config: Config, design: majority.MajorityDesign) -> dict[str, Cell]:
     rng = np.random.default_rng(config.seed)
     means = [design.sampled_error(rng, config.draws)[0] for _ in range(config.repeats)]
-    check = design.check
+    check, proof = design.check, design.certificate
+    if check is None or proof is None:
+        raise NotPrivateError(f"no proof for {design.objective} at m = {design.setting.allowance}.")
     return {
         "expected_error": design.expected_error,
         "sampled_error": float(np.mean(means)),
@@ -87,7 +89,8 @@ def _measured(config: Config, design: majority.MajorityDesign) -> dict[str, Cell
         "target_epsilon": design.guarantee.epsilon,
         "spent_epsilon": check.epsilon,
         "delta": design.guarantee.delta,
-        "worst_violation": check.worst_violation,
+        "worst_violation": design.worst_violation,
+        "exact_slack": float(proof.slack),
         "constraints_checked": check.constraints_checked,
         "lp_gap": design.gap,
     }

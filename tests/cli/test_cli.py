@@ -66,7 +66,7 @@ def test_plot_and_save_write_files(tmp_path: Path, capsys: pytest.CaptureFixture
     code, _, _ = run([*GOOD, "--plot", str(figure), "--save", str(result)], capsys)
     assert code == 0
     assert figure.read_bytes().startswith(b"\x89PNG")
-    assert np.array(json.loads(result.read_text())["gamma"]).shape == (12,)
+    assert np.array(json.loads(result.read_text())["body"]["gamma"]).shape == (12,)
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,8 @@ def layer_of(module: str) -> str | None:
         return "package"
     if parts[1] in BASE:
         return "base"
+    if parts[1] == "_load":
+        return "package"
     return parts[1] if parts[1] in ALLOWED else None
 
 

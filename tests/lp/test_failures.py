@@ -305,7 +305,7 @@ def test_script_that_tells_the_truth() -> None:
     backend = scripted(RIGHT)
     solution = solve(budget(), backend)
     assert solution.objective == 1.5
-    assert solution.bound == 1.5
+    assert solution.bound == pytest.approx(1.5, abs=1e-13)
     assert solution.duals["budget"].tolist() == [0.5]
     assert (solution.rounds, solution.iterations, solution.backend) == (1, 7, "script")
     assert backend.runs == [False]
@@ -352,15 +352,15 @@ def test_wrong_answer_that_a_fresh_run_mends(lie: str) -> None:
     solution = solve(budget(), backend)
     assert solution.objective == 1.5
     assert solution.x.tolist() == [1.0, 0.5]
-    assert solution.gap == 0.0
+    assert solution.gap == pytest.approx(0.0, abs=1e-13)
     assert (solution.rounds, solution.iterations) == (2, 14)
     assert backend.runs == [False, True]
 
 
 def test_without_duals_the_bound_is_that_of_the_box() -> None:
     solution = solve(budget(), scripted(said([1.0, 0.5])))
-    assert solution.bound == 2.0
-    assert solution.gap == 0.5
+    assert solution.bound == pytest.approx(2.0, abs=1e-13)
+    assert solution.gap == pytest.approx(0.5, abs=1e-13)
 
 
 FAILURES = [status for status in Status if status not in (Status.OPTIMAL, Status.INFEASIBLE)]
@@ -443,7 +443,7 @@ def test_fresh_run_after_a_stall_can_succeed() -> None:
     stuck, right = said([1.0, 0.5], [-0.5, 0.0]), said([0.5, 0.75], [-0.5, -0.5])
     solution = solve(problem, scripted(RIGHT, stuck, right))
     assert solution.objective == 1.25
-    assert solution.bound == 1.25
+    assert solution.bound == pytest.approx(1.25, abs=1e-13)
     assert solution.duals["half"].tolist() == [0.5]
 
 

@@ -90,11 +90,11 @@ def get_backend(backend: str | Backend) -> Backend:
         ParameterError: if the name is unknown or the solver behind it is not installed.
     """
     if not isinstance(backend, str):
-        if isinstance(backend, Backend):
+        if isinstance(backend, Backend) and not isinstance(backend, type):
             return backend
         raise ParameterError(f"backend is {backend!r}; it must be a name or a Backend object.")
-    name, _, solver = backend.partition(":")
-    if name not in _REGISTRY:
+    name, colon, solver = backend.partition(":")
+    if name not in _REGISTRY or (colon and not solver):
         raise ParameterError(f"backend is {backend!r}; it must be one of {', '.join(_REGISTRY)}.")
     module, _, attribute = _REGISTRY[name].partition(":")
     factory = getattr(import_module(module), attribute)

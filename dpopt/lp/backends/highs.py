@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import highspy
 import numpy as np
 
+from dpopt import _checks
 from dpopt._errors import SolverError
 from dpopt._types import Vector
 from dpopt.lp.backends import RawSolution
@@ -34,6 +35,11 @@ class Highs:
     """
 
     feasibility: float = 1e-10
+
+    def __post_init__(self) -> None:
+        object.__setattr__(
+            self, "feasibility", _checks.real("feasibility", self.feasibility, 1e-10, 1e-2)
+        )
 
     @property
     def name(self) -> str:

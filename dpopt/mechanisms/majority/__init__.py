@@ -4,8 +4,9 @@ Jiang, Zhang, Joshi, "Optimized Tradeoffs for Private Prediction with Majority E
 """
 
 from dpopt.mechanisms.majority.baselines import constant, double_subsampling, subsampling
+from dpopt.mechanisms.majority.certificate import GammaProver
 from dpopt.mechanisms.majority.check import PrivacyCheck, check_full, full_size
-from dpopt.mechanisms.majority.design import MajorityDesign, assess, design, gamma_problem
+from dpopt.mechanisms.majority.design import assess, design, from_sealed, gamma_problem
 from dpopt.mechanisms.majority.prior import (
     UniformPrior,
     Weights,
@@ -13,11 +14,13 @@ from dpopt.mechanisms.majority.prior import (
     sampled_error,
     surrogate_weights,
 )
+from dpopt.mechanisms.majority.result import MajorityDesign
 from dpopt.mechanisms.majority.separation import CornerOracle, corner_rows, reduced_size
 from dpopt.mechanisms.majority.setting import MajoritySetting
 
 __all__ = [
     "CornerOracle",
+    "GammaProver",
     "MajorityDesign",
     "MajoritySetting",
     "PrivacyCheck",
@@ -30,6 +33,7 @@ __all__ = [
     "design",
     "double_subsampling",
     "expected_error_weights",
+    "from_sealed",
     "full_size",
     "gamma_problem",
     "reduced_size",

@@ -25,46 +25,27 @@ _LARGEST_GRID = 200_000
 
 @dataclass(frozen=True)
 class PrivacyCheck:
-    """What a set of corner multisets says of a gamma, in double precision.
+    """What the paper's corner set says of a gamma, in double precision.
 
     Attributes:
-        method: "full" for the paper's set, enumerated; "reduced" where that is too large and the
-            set of the reduction theorem was priced instead.
         constraints_checked: number of multisets.
         excess: max of Pr[1 | p] - e^(m epsilon) Pr[1 | p'] - delta.
         rounding: bound on the error of the excess in double precision.
         epsilon: smallest epsilon for which gamma is (epsilon, delta)-DP, up to rounding; infinite
-            if there is none; None if the method is "reduced".
-        worst: how many voters sit at which corner (p, p') where the excess is largest; empty if
-            the method is "reduced" and no constraint is broken.
+            if there is none.
+        worst: how many voters sit at which corner (p, p') where the excess is largest.
     """
 
-    method: str
     constraints_checked: int
     excess: float
     rounding: float
-    epsilon: float | None
+    epsilon: float
     worst: dict[str, int]
-
-    @property
-    def private(self) -> bool:
-        """Whether every constraint holds by more than the rounding error."""
-        return self.excess + self.rounding <= 0.0
-
-    @property
-    def worst_violation(self) -> float:
-        """By how much the worst constraint is broken, in probability; 0 if all hold."""
-        return max(self.excess, 0.0)
-
-    @property
-    def worst_slack(self) -> float:
-        """By how much the tightest constraint holds, in probability; negative if broken."""
-        return -self.excess
 
     def to_dict(self) -> Json:
         """Return the fields as plain values; an infinite epsilon becomes None."""
         plain = asdict(self)
-        if self.epsilon is not None and not np.isfinite(self.epsilon):
+        if not np.isfinite(self.epsilon):
             plain["epsilon"] = None
         return plain
 
@@ -110,7 +91,7 @@ def check_full(setting: MajoritySetting, gamma: Vector) -> PrivacyCheck:
         loss = max(loss, float(ratios.max()))
     where = {name: int(n) for name, n in zip(corners, counts, strict=True) if n}
     epsilon = log(loss) if 1.0 < loss < np.inf else (np.inf if loss == np.inf else 0.0)
-    return PrivacyCheck("full", full_size(setting), worst, rounding_error(setting), epsilon, where)
+    return PrivacyCheck(full_size(setting), worst, rounding_error(setting), epsilon, where)
 
 
 class _Chances:

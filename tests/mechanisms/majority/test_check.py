@@ -58,8 +58,10 @@ def test_majority_itself_spends_k_epsilon_for_k_voters_at_most() -> None:
 def test_a_broken_gamma_is_refused_and_the_voters_named() -> None:
     setting = MajoritySetting(3, 0.5, 1)
     broken = majority.assess(setting, np.ones(4))
-    assert not broken.check.private
-    assert broken.check.worst_violation > 0.01
+    assert not broken.private
+    assert broken.check is not None
+    assert broken.check.excess == pytest.approx(broken.worst_violation, rel=1e-12)
+    assert broken.worst_violation > 0.01
     assert sum(broken.check.worst.values()) == 3
 
 

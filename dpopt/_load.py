@@ -1,0 +1,30 @@
+"""Reading saved mechanisms back, whatever their kind; nothing is believed, all is certified."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dpopt.mechanisms.majority import MajorityDesign, from_sealed
+from dpopt.privacy.kernel import ExactKernel
+from dpopt.privacy.saved import read_sealed
+
+Mechanism = MajorityDesign | ExactKernel
+
+
+def load(path: str | Path) -> Mechanism:
+    """Return a saved mechanism after certifying it again from its integers.
+
+    Structure is checked first, then privacy, then the hash: a file whose weights are not private
+    is reported as such even if it was edited.
+
+    Raises:
+        ParameterError: if the file is missing, truncated, malformed, of a newer schema, or was
+            changed after it was saved.
+        NotPrivateError: if its weights are not private.
+    """
+    sealed = read_sealed(Path(path))
+    if sealed.kind == "majority":
+        return from_sealed(sealed)
+    if sealed.kind == "kernel":
+        return ExactKernel.from_sealed(sealed)
+    raise sealed.refuse(f"its kind is {sealed.kind!r}; known are majority and kernel")

@@ -1,0 +1,187 @@
+"""A designed noise function: what it is, what was proved of it, and draws from exactly it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from dpopt._errors import ParameterError
+from dpopt._plot import new_axes
+from dpopt._types import Json, Vector
+from dpopt.lp import Solution
+from dpopt.mechanisms.majority.certificate import BITS, GammaProver, Weights
+from dpopt.mechanisms.majority.check import PrivacyCheck
+from dpopt.mechanisms.majority.prior import UniformPrior, sampled_error
+from dpopt.mechanisms.majority.setting import MajoritySetting, signed
+from dpopt.privacy import Guarantee
+from dpopt.privacy.exact import Certificate
+from dpopt.privacy.release import Words, cumulative_words, draw, random_words
+from dpopt.privacy.saved import seal
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True)
+class MajorityDesign:
+    """A noise function gamma for the private majority of K private voters, and its record.
+
+    With L ones among the K votes, DaRRM outputs the majority with probability gamma(L), else a
+    fair coin (algorithm 1 of the paper).
+
+    Attributes:
+        setting: the voters and the target guarantee.
+        weights: gamma's upper half as integers over 2^62, l = (K + 1) / 2..K: what is certified,
+            and what `release` draws from.
+        gamma: the same as floats on 0..K, shape (K + 1,), read-only.
+        certificate: the exact proof; None if gamma is not private (only possible for a given one).
+        check: the paper's full corner set in double precision; None where it is too large.
+        excess: largest Pr[1 | p] - e^(m epsilon) Pr[1 | p'] - delta, from the exact arithmetic.
+        objective: "expected-error", "surrogate", "weights", or "given" for a gamma not designed.
+        value: objective weights @ gamma's upper half, which the program maximises.
+        bound: upper bound on the value of any private gamma, from the dual vector.
+        gap: bound - value: what the solver, repair and quantisation together may have lost.
+        prior: the prior that `expected_error` refers to.
+        expected_error: see `expected_error_weights`; ``expected_error_method`` says how.
+        shrink: the repair's factor: gamma is the point times this, up to 2^24 units of 2^-62.
+        solution: the solve behind it; None if gamma was given or loaded.
+        provenance: versions that made it.
+    """
+
+    setting: MajoritySetting
+    weights: Weights
+    gamma: Vector
+    certificate: Certificate | None
+    check: PrivacyCheck | None
+    excess: float
+    objective: str
+    value: float | None
+    bound: float | None
+    gap: float | None
+    prior: UniformPrior
+    expected_error: float
+    expected_error_method: str
+    shrink: float
+    solution: Solution | None
+    provenance: dict[str, str]
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The (m epsilon, delta) that gamma was meant to have."""
+        return self.setting.guarantee
+
+    @property
+    def private(self) -> bool:
+        """Whether the guarantee was proved."""
+        return self.certificate is not None
+
+    @property
+    def worst_violation(self) -> float:
+        """By how much the worst constraint is broken, in probability; 0 if gamma is certified."""
+        return 0.0 if self.private else max(self.excess, 0.0)
+
+    def sampled_error(self, rng: np.random.Generator, draws: int = 10_000) -> tuple[float, float]:
+        """Return mean and standard error of the error over p drawn from the prior."""
+        return sampled_error(self.setting, self.gamma, self.prior, rng, draws)
+
+    def release(self, votes: npt.ArrayLike) -> npt.NDArray[np.int64] | int:
+        """Return the private majority of votes, with the operating system's randomness.
+
+        Each row of votes is one query and spends the whole guarantee once. Pr[output 1] is
+        exactly (2^62 + h) / 2^63, with h = weights above the middle and -weights below. No seed;
+        Python is not constant-time, and timing is outside the guarantee.
+
+        Args:
+            votes: zeros and ones, shape (K,) for one query or (queries, K).
+
+        Returns:
+            0 or 1 for one query; an array of them, shape (queries,), for several.
+
+        Raises:
+            ParameterError: for another shape or other values.
+            NotPrivateError: if gamma has no certificate; it names the voters.
+        """
+        if not self.private:
+            GammaProver(self.setting).certify(self.weights)
+        ones, single = self._count(votes)
+        drawn = draw(self._cumulative, ones, random_words(BITS + 1, ones.size))
+        return int(drawn[0]) if single else drawn
+
+    def simulate(
+        self, votes: npt.ArrayLike, rng: np.random.Generator
+    ) -> npt.NDArray[np.int64] | int:
+        """Return what `release` would, from a seeded generator: for experiments, NOT private."""
+        ones, single = self._count(votes)
+        p = 0.5 + 0.5 * signed(self.gamma)[ones]
+        drawn = (rng.random(p.size) < p).astype(np.int64)
+        return int(drawn[0]) if single else drawn
+
+    @cached_property
+    def _cumulative(self) -> Words:
+        half = 1 << BITS
+        lower = [(half + w, half - w) for w in reversed(self.weights)]
+        upper = [(half - w, half + w) for w in self.weights]
+        return cumulative_words(lower + upper, BITS + 1)
+
+    def plot(self, ax: Axes | None = None, *, label: str | None = None) -> Axes:
+        """Draw gamma against the number of ones, on ``ax`` or on a new figure; return the axes."""
+        axes = new_axes(ax)
+        axes.plot(np.arange(self.gamma.size), self.gamma, marker="o", markersize=3, label=label)
+        axes.set_xlabel("number of ones among the votes, $l$")
+        axes.set_ylabel(r"$\gamma(l)$")
+        axes.set_ylim(-0.03, 1.03)
+        return axes
+
+    def to_dict(self) -> Json:
+        """Return the design as plain values, ready for JSON; weights as decimal strings."""
+        solved, check, proof = self.solution, self.check, self.certificate
+        counted = check.constraints_checked if check else proof.constraints if proof else None
+        return {
+            "setting": self.setting.to_dict(),
+            "guarantee": {"epsilon": self.guarantee.epsilon, "delta": self.guarantee.delta},
+            "gamma": self.gamma.tolist(),
+            "bits": BITS,
+            "weights": [str(weight) for weight in self.weights],
+            "objective_name": self.objective,
+            "objective": self.value,
+            "bound": self.bound,
+            "gap": self.gap,
+            "prior": str(self.prior),
+            "expected_error": self.expected_error,
+            "expected_error_method": self.expected_error_method,
+            "private": self.private,
+            "worst_violation": self.worst_violation,
+            "constraints_checked": counted,
+            "certificate": None if proof is None else proof.to_dict(),
+            "check": None if check is None else check.to_dict(),
+            "shrink": self.shrink,
+            "status": None if solved is None else str(solved.status),
+            "backend": None if solved is None else solved.backend,
+            "rows_used": None if solved is None else solved.rows_used,
+            "rounds": None if solved is None else solved.rounds,
+            "provenance": self.provenance,
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write the design to a JSON file that `dpopt.load` certifies again.
+
+        Raises:
+            ParameterError: if the file cannot be written.
+        """
+        seal("majority", self.to_dict(), Path(path))
+
+    def _count(self, votes: npt.ArrayLike) -> tuple[npt.NDArray[np.int64], bool]:
+        array = np.asarray(votes)
+        k = self.setting.mechanisms
+        if array.ndim not in (1, 2) or array.shape[-1] != k:
+            raise ParameterError(
+                f"votes has shape {array.shape}; it must be ({k},) or (queries, {k})."
+            )
+        if not np.all((array == 0) | (array == 1)):
+            raise ParameterError("votes holds a value other than 0 and 1.")
+        return np.atleast_2d(array).astype(np.int64).sum(axis=1), array.ndim == 1

@@ -1,0 +1,95 @@
+"""A lower bound on epsilon from draws: a check that what runs is what was certified."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import beta
+
+from dpopt import _checks
+from dpopt._errors import ParameterError
+
+
+@dataclass(frozen=True)
+class Audit:
+    """A lower bound on epsilon, wrong with probability at most 1 - confidence.
+
+    Attributes:
+        epsilon: the bound; 0 if the draws show nothing.
+        output: the output that shows it; None if none does.
+        reversed: whether the second sample is the likelier one there.
+        delta: the delta that was granted.
+        confidence: of the bound, over all outputs and both directions together.
+    """
+
+    epsilon: float
+    output: int | None
+    reversed: bool
+    delta: float
+    confidence: float
+
+
+def audit_epsilon(
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    outputs: int,
+    *,
+    delta: float = 0.0,
+    confidence: float = 0.999,
+) -> Audit:
+    """Return a lower bound on epsilon from the outputs drawn on two neighbouring inputs.
+
+    For each output y, log((lower bound of P(y) - delta) / upper bound of P'(y)) with
+    Clopper-Pearson bounds, shared among all outputs and both directions (Bonferroni).
+
+    Args:
+        first: outputs drawn on x, integers in 0..outputs-1, shape (n,).
+        second: outputs drawn on the neighbour x', likewise.
+        outputs: number of outputs.
+        delta: granted to the mechanism.
+        confidence: in (0, 1).
+
+    Raises:
+        ParameterError: if a sample is empty or holds something else.
+    """
+    size = _checks.integer("outputs", outputs, 1)
+    delta = _checks.real("delta", delta, 0.0, 1.0)
+    confidence = _checks.real("confidence", confidence, 0.0, 1.0, open_lower=True, open_upper=True)
+    counts = [_counts(name, s, size) for name, s in (("first", first), ("second", second))]
+    level = (1.0 - confidence) / (4 * size)
+    best = Audit(0.0, None, False, delta, confidence)
+    for turned, (one, other) in enumerate((counts, counts[::-1])):
+        low = _lower(one, level) - delta
+        high = _upper(other, level)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            bounds = np.where(low > 0, np.log(low / high), -math.inf)
+        place = int(np.argmax(bounds))
+        if bounds[place] > best.epsilon:
+            best = Audit(float(bounds[place]), place, bool(turned), delta, confidence)
+    return best
+
+
+def _counts(name: str, sample: npt.ArrayLike, outputs: int) -> npt.NDArray[np.int64]:
+    array = np.asarray(sample)
+    if array.ndim != 1 or array.size == 0 or not np.issubdtype(array.dtype, np.integer):
+        raise ParameterError(f"{name} must be a non-empty one-dimensional array of integers.")
+    if array.min() < 0 or array.max() >= outputs:
+        raise ParameterError(f"{name} holds an output outside 0..{outputs - 1}.")
+    return np.bincount(array.astype(np.int64), minlength=outputs)
+
+
+def _lower(counts: npt.NDArray[np.int64], level: float) -> npt.NDArray[np.float64]:
+    n = counts.sum()
+    with np.errstate(invalid="ignore"):
+        found = beta.ppf(level, counts, n - counts + 1)
+    return np.where(counts == 0, 0.0, found)
+
+
+def _upper(counts: npt.NDArray[np.int64], level: float) -> npt.NDArray[np.float64]:
+    n = counts.sum()
+    with np.errstate(invalid="ignore"):
+        found = beta.isf(level, counts + 1, n - counts)
+    return np.where(counts == n, 1.0, found)

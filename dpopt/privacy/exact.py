@@ -1,0 +1,289 @@
+"""From a float solution to a proof: exact ratios, repair, quantisation, certificates.
+
+A linear program's solution breaks its constraints by the solver's tolerance, and its coefficients
+were rounded before the solver saw them. Here every probability becomes an integer over 2^bits and
+every privacy inequality is decided in integers, against a rational lower bound of e^epsilon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from numbers import Rational
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+from flint import arb, ctx, fmpq, fmpz
+
+from dpopt._errors import NotPrivateError, ParameterError
+from dpopt._types import Json
+from dpopt.privacy.guarantee import Guarantee
+
+Pairs = Sequence[tuple[int, int]] | npt.NDArray[np.int64]
+Number = float | Rational
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A record of inequalities that were decided exactly, all of them true.
+
+    Attributes:
+        claim: what was proved, in one sentence.
+        guarantee: the (epsilon, delta) that follows.
+        ratio: the rational used for e^epsilon, at most e^epsilon.
+        constraints: number of inequalities decided.
+        slack: smallest right side minus left side, in probability; at least 0.
+        tightest: the neighbours and the output where the slack is smallest.
+        arithmetic: how the inequalities were decided.
+        bits: the probabilities are integers over 2^bits.
+    """
+
+    claim: str
+    guarantee: Guarantee
+    ratio: Fraction
+    constraints: int
+    slack: Fraction
+    tightest: str
+    arithmetic: str
+    bits: int
+
+    def to_dict(self) -> Json:
+        """Return the certificate as plain values; rationals as "numerator/denominator"."""
+        return {
+            "claim": self.claim,
+            "epsilon": self.guarantee.epsilon,
+            "delta": self.guarantee.delta,
+            "ratio": str(self.ratio),
+            "constraints": self.constraints,
+            "slack": float(self.slack),
+            "slack_exact": str(self.slack),
+            "tightest": self.tightest,
+            "arithmetic": self.arithmetic,
+            "bits": self.bits,
+        }
+
+
+def exp_lower(exponent: Number, bits: int = 128) -> Fraction:
+    """Return the largest multiple of 2^-bits that interval arithmetic proves to be <= e^exponent.
+
+    Args:
+        exponent: a float or a rational, taken exactly.
+        bits: of the fractional part.
+    """
+    return Fraction(_exp_scaled(exponent, bits, upper=False), 1 << bits)
+
+
+def exp_upper(exponent: Number, bits: int = 128) -> Fraction:
+    """Return the smallest multiple of 2^-bits that interval arithmetic proves >= e^exponent."""
+    return Fraction(_exp_scaled(exponent, bits, upper=True), 1 << bits)
+
+
+def _exp_scaled(exponent: Number, bits: int, *, upper: bool) -> int:
+    exact = Fraction(exponent)
+    precision = bits + 64 + max(0, 2 * int(abs(exact)))
+    with ctx.workprec(precision):
+        value = arb(fmpq(exact.numerator, exact.denominator)).exp() * arb(fmpz(1) << bits)
+        edge = value.upper().ceil() if upper else value.lower().floor()
+        return int(cast(fmpz, edge.unique_fmpz()))
+
+
+def resolve_ratio(guarantee: Guarantee, ratio: Rational | None) -> Fraction:
+    """Return the rational to use for e^epsilon: the caller's, or a lower bound of 128 bits.
+
+    Raises:
+        ParameterError: if the caller's ratio is above e^epsilon by more than epsilon's rounding.
+    """
+    if ratio is None:
+        return exp_lower(guarantee.epsilon)
+    exact = Fraction(ratio)
+    if exact < 1 or exact > exp_upper(guarantee.epsilon) * (1 + Fraction(1, 2**50)):
+        raise ParameterError(
+            f"ratio is {exact}; it must be at least 1 and at most e^{guarantee.epsilon:g}."
+        )
+    return exact
+
+
+def shrink_to_budget(worst: Fraction, budget: Fraction) -> Fraction:
+    """Return the largest t in [0, 1] with t * worst <= budget, for constraints linear in a point.
+
+    Where every constraint is linear, 0 at the origin and has right side ``budget`` > 0, t times
+    the point is feasible.
+    """
+    if budget <= 0:
+        raise ParameterError(f"budget is {float(budget):g}; it must be above 0.")
+    return Fraction(1) if worst <= budget else budget / worst
+
+
+def raise_sequence(
+    values: Sequence[Number], lower: Sequence[tuple[Number, Number]], bits: int
+) -> list[int]:
+    """Return the least integers over 2^bits with q_m >= values_m and q_m >= a_m + b_m q_{m-1}.
+
+    The repair of a recursion in which raising one term asks for raising the next (b_m >= 0).
+
+    Args:
+        values: starting values, m = 0, 1, ...
+        lower: (a_m, b_m); b_0 is not used.
+        bits: of the result.
+
+    Returns:
+        Integers w_m with q_m = w_m / 2^bits, rounded up, so that the inequalities hold exactly.
+
+    Raises:
+        ParameterError: if a value would exceed 1, or some b_m is negative.
+    """
+    scale, before, raised = 1 << bits, Fraction(0), []
+    for m, (value, (a, b)) in enumerate(zip(values, lower, strict=True)):
+        if b < 0:
+            raise ParameterError(f"lower has slope {b} at {m}; it must be at least 0.")
+        least = max(Fraction(value), Fraction(a) + Fraction(b) * before, Fraction(0))
+        weight = -((-least.numerator * scale) // least.denominator)
+        if weight > scale:
+            raise ParameterError(f"value {m} would have to be {float(least):g}, above 1.")
+        before = Fraction(weight, scale)
+        raised.append(weight)
+    return raised
+
+
+def integer_weights(rows: npt.ArrayLike, bits: int) -> list[list[int]]:
+    """Return the weights of a row-stochastic matrix as Python integers, checked.
+
+    Raises:
+        ParameterError: if they are not non-negative integers in rows that sum to 2^bits.
+    """
+    found: list[list[int]] = []
+    for index, row in enumerate(cast(Sequence[Sequence[int]], rows)):
+        weights = [int(weight) for weight in row]
+        if any(weight < 0 for weight in weights):
+            raise ParameterError(f"row {index} of the weights holds a negative number.")
+        if sum(weights) != 1 << bits:
+            raise ParameterError(
+                f"row {index} of the weights sums to {sum(weights)}, not 2^{bits}."
+            )
+        found.append(weights)
+    if not found or len({len(row) for row in found}) != 1:
+        raise ParameterError("weights must be rows of the same length, at least one.")
+    return found
+
+
+def certify_kernel(
+    weights: npt.ArrayLike,
+    bits: int,
+    guarantee: Guarantee,
+    *,
+    pairs: Pairs | None = None,
+    ratio: Rational | None = None,
+) -> Certificate:
+    """Prove that a kernel given by integer weights is (epsilon, delta)-private along edges.
+
+    For each directed edge (x, x'): w[x, y] <= r w[x', y] for all y if delta = 0, else
+    sum_y max(0, w[x, y] - r w[x', y]) <= delta 2^bits, in integers.
+
+    Args:
+        weights: integers, shape (inputs, outputs), rows summing to 2^bits.
+        bits: see there.
+        guarantee: what to prove.
+        pairs: directed neighbours (x, x'), give both directions; all pairs of inputs if None.
+        ratio: e^epsilon as a rational, if it is one.
+
+    Raises:
+        NotPrivateError: naming the neighbours and the output, if an inequality fails.
+        ParameterError: if the weights are no kernel, or a pair names no input.
+    """
+    rows = integer_weights(weights, bits)
+    r = resolve_ratio(guarantee, ratio)
+    edges = _edges(pairs, len(rows))
+    if guarantee.delta > 0:
+        slack, where = _worst_hockey_stick(rows, edges, r, Fraction(guarantee.delta), bits)
+        count = len(rows) * (len(rows) - 1) if edges is None else len(edges)
+    else:
+        worst = _worst_by_column if edges is None else _worst_by_edge
+        slack, where = worst(rows, edges, r, bits)
+        pairs_count = len(rows) * (len(rows) - 1) if edges is None else len(edges)
+        count = pairs_count * len(rows[0])
+    x, other, y = where
+    if slack < 0:
+        output = "the event of all outputs that favour it" if y is None else f"output {y}"
+        raise NotPrivateError(
+            f"inputs {x} and {other} break ({guarantee.epsilon:g}, {guarantee.delta:g})-DP at "
+            f"{output}, by {float(-slack):.3g}.",
+            inputs=(str(x), str(other)),
+            output=None if y is None else str(y),
+            excess=float(-slack),
+        )
+    tightest = f"inputs {x} and {other}" + ("" if y is None else f", output {y}")
+    return Certificate(
+        claim="kernel is private along every edge",
+        guarantee=guarantee,
+        ratio=r,
+        constraints=count,
+        slack=slack,
+        tightest=tightest,
+        arithmetic="exact integers",
+        bits=bits,
+    )
+
+
+Place = tuple[int, int, int | None]
+
+
+def _edges(pairs: Pairs | None, inputs: int) -> list[tuple[int, int]] | None:
+    if pairs is None:
+        return None
+    edges = [(int(x), int(other)) for x, other in pairs]
+    for x, other in edges:
+        if not (0 <= x < inputs and 0 <= other < inputs):
+            raise ParameterError(f"pairs holds ({x}, {other}); inputs are 0..{inputs - 1}.")
+    return edges
+
+
+def _worst_by_column(
+    rows: list[list[int]], _: list[tuple[int, int]] | None, r: Fraction, bits: int
+) -> tuple[Fraction, Place]:
+    """Over all pairs of inputs, the extremes of each column decide."""
+    found: list[tuple[int, Place]] = []
+    for y, column in enumerate(zip(*rows, strict=True)):
+        low, high = min(column), max(column)
+        place = (column.index(high), column.index(low), y)
+        found.append((r.numerator * low - r.denominator * high, place))
+    slack, place = min(found)
+    return Fraction(slack, r.denominator << bits), place
+
+
+def _worst_by_edge(
+    rows: list[list[int]], edges: list[tuple[int, int]] | None, r: Fraction, bits: int
+) -> tuple[Fraction, Place]:
+    best: tuple[int, Place] | None = None
+    for x, other in edges or []:
+        for y, (weight, against) in enumerate(zip(rows[x], rows[other], strict=True)):
+            slack = r.numerator * against - r.denominator * weight
+            if best is None or slack < best[0]:
+                best = (slack, (x, other, y))
+    if best is None:
+        return Fraction(1), (0, 0, None)
+    return Fraction(best[0], r.denominator << bits), best[1]
+
+
+def _worst_hockey_stick(
+    rows: list[list[int]],
+    edges: list[tuple[int, int]] | None,
+    r: Fraction,
+    delta: Fraction,
+    bits: int,
+) -> tuple[Fraction, Place]:
+    best: tuple[Fraction, Place] | None = None
+    for x, other in _all_edges(len(rows)) if edges is None else edges:
+        excess = sum(
+            max(0, r.denominator * weight - r.numerator * against)
+            for weight, against in zip(rows[x], rows[other], strict=True)
+        )
+        slack = delta - Fraction(excess, r.denominator << bits)
+        if best is None or slack < best[0]:
+            best = (slack, (x, other, None))
+    return best or (delta, (0, 0, None))
+
+
+def _all_edges(inputs: int) -> Iterator[tuple[int, int]]:
+    return ((x, other) for x in range(inputs) for other in range(inputs) if x != other)

@@ -1,0 +1,145 @@
+"""A certified kernel: integer weights, their proof, and draws from exactly these weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from dpopt._errors import ParameterError
+from dpopt._types import Json, Matrix
+from dpopt.privacy.exact import Certificate, Pairs, certify_kernel, integer_weights
+from dpopt.privacy.guarantee import Guarantee
+from dpopt.privacy.release import Words, cumulative_words, draw, random_words, seeded_words
+from dpopt.privacy.saved import Sealed, guarantee_of, seal
+
+
+@dataclass(frozen=True)
+class ExactKernel:
+    """A kernel of integer weights over 2^bits that was certified.
+
+    Attributes:
+        weights: shape (inputs, outputs), Python integers, rows summing to 2^bits.
+        bits: see there.
+        guarantee: what was certified.
+        certificate: the proof's record.
+        pairs: directed neighbours; None for all pairs of inputs.
+        cost: largest total variation between a row and the one it was made from.
+    """
+
+    weights: tuple[tuple[int, ...], ...]
+    bits: int
+    guarantee: Guarantee
+    certificate: Certificate
+    pairs: tuple[tuple[int, int], ...] | None
+    cost: float
+
+    @classmethod
+    def make(
+        cls,
+        weights: Sequence[Sequence[int]],
+        bits: int,
+        guarantee: Guarantee,
+        certificate: Certificate | None = None,
+        pairs: Pairs | None = None,
+        cost: float = 0.0,
+    ) -> ExactKernel:
+        """Return the kernel; it is certified here if no certificate is given.
+
+        Raises:
+            NotPrivateError: if it is not private.
+        """
+        if certificate is None:
+            certificate = certify_kernel(weights, bits, guarantee, pairs=pairs)
+        rows = tuple(tuple(row) for row in integer_weights(weights, bits))
+        edges = None if pairs is None else tuple((int(x), int(y)) for x, y in pairs)
+        return cls(rows, bits, guarantee, certificate, edges, cost)
+
+    @property
+    def inputs(self) -> int:
+        """Number of inputs."""
+        return len(self.weights)
+
+    @property
+    def outputs(self) -> int:
+        """Number of outputs."""
+        return len(self.weights[0])
+
+    @cached_property
+    def _cumulative(self) -> Words:
+        return cumulative_words(self.weights, self.bits)
+
+    def matrix(self) -> Matrix:
+        """Return the probabilities as floats, shape (inputs, outputs); for reading only."""
+        return np.array([[w / (1 << self.bits) for w in row] for row in self.weights])
+
+    def release(self, inputs: npt.ArrayLike) -> npt.NDArray[np.int64] | int:
+        """Return one output for each input, drawn with the operating system's randomness.
+
+        The law is exactly ``weights / 2^bits``. No seed; timing is outside the guarantee.
+
+        Args:
+            inputs: an index in 0..inputs-1, or an array of them.
+
+        Raises:
+            ParameterError: if an index is no input.
+        """
+        rows, single = self._rows(inputs)
+        found = draw(self._cumulative, rows, random_words(self.bits, rows.size))
+        return int(found[0]) if single else found
+
+    def simulate(
+        self, inputs: npt.ArrayLike, rng: np.random.Generator
+    ) -> npt.NDArray[np.int64] | int:
+        """Return what `release` would, from a seeded generator: for experiments, NOT private."""
+        rows, single = self._rows(inputs)
+        found = draw(self._cumulative, rows, seeded_words(self.bits, rows.size, rng))
+        return int(found[0]) if single else found
+
+    def to_dict(self) -> Json:
+        """Return the kernel as plain values, weights as decimal strings."""
+        return {
+            "bits": self.bits,
+            "weights": [[str(weight) for weight in row] for row in self.weights],
+            "guarantee": {"epsilon": self.guarantee.epsilon, "delta": self.guarantee.delta},
+            "pairs": None if self.pairs is None else [list(pair) for pair in self.pairs],
+            "cost": self.cost,
+            "certificate": self.certificate.to_dict(),
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write the kernel to a JSON file that `dpopt.load` certifies again."""
+        seal("kernel", self.to_dict(), Path(path))
+
+    @classmethod
+    def from_sealed(cls, sealed: Sealed) -> ExactKernel:
+        """Certify the kernel of a saved file again.
+
+        Raises:
+            ParameterError: if the file holds no such kernel.
+            NotPrivateError: if it is not private.
+        """
+        body = sealed.body
+        bits = sealed.integer("bits")
+        try:
+            weights = [[int(weight) for weight in row] for row in body["weights"]]
+            pairs = None if body["pairs"] is None else [(int(x), int(y)) for x, y in body["pairs"]]
+            cost = float(body["cost"])
+        except (KeyError, TypeError, ValueError):
+            raise sealed.refuse("its weights, pairs or cost are malformed") from None
+        kernel = cls.make(weights, bits, guarantee_of(sealed), None, pairs, cost)
+        sealed.require_hash()
+        return kernel
+
+    def _rows(self, inputs: npt.ArrayLike) -> tuple[npt.NDArray[np.int64], bool]:
+        array = np.asarray(inputs)
+        if array.ndim > 1 or not np.issubdtype(array.dtype, np.integer):
+            raise ParameterError("inputs must be an integer or a one-dimensional array of them.")
+        rows = np.atleast_1d(array).astype(np.int64)
+        if rows.size and (rows.min() < 0 or rows.max() >= self.inputs):
+            raise ParameterError(f"inputs holds a value outside 0..{self.inputs - 1}.")
+        return rows, array.ndim == 0

@@ -1,0 +1,179 @@
+"""From a nearly private float kernel to integer weights that are private, at a measured cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from numbers import Rational
+
+import numpy as np
+import numpy.typing as npt
+
+from dpopt import _checks
+from dpopt._errors import NotPrivateError, ParameterError
+from dpopt._types import Vector
+from dpopt.privacy.exact import Pairs, certify_kernel, resolve_ratio
+from dpopt.privacy.guarantee import Guarantee
+from dpopt.privacy.kernel import ExactKernel
+
+_BITS = (63, 95, 127)
+
+
+def quantise_kernel(
+    kernel: npt.ArrayLike,
+    guarantee: Guarantee,
+    *,
+    pairs: Pairs | None = None,
+    row: npt.ArrayLike | None = None,
+    tolerance: float = 1e-7,
+    ratio: Rational | None = None,
+) -> ExactKernel:
+    """Return the certified kernel of integer weights next to a float kernel.
+
+    The kernel is mixed with an input-independent row u, K <- (1 - eta) K + eta 1 u^T, with eta
+    just large enough for the worst exact violation and for the rounding to come; then each row
+    is rounded to integers over 2^bits that sum to 2^bits (largest remainders).
+
+    With tau the worst max(0, K[x, y] - r K[x', y]), eta = tau / ((r - 1) min u + tau); for
+    delta > 0, with H the worst hockey-stick divergence, eta = 1 - delta / H.
+
+    Args:
+        kernel: shape (inputs, outputs), rows summing to 1 up to 1e-6.
+        guarantee: the (epsilon, delta) to certify.
+        pairs: directed neighbours; all pairs of inputs if None.
+        row: u, shape (outputs,), positive where the kernel is; the mean of the kernel's rows if
+            None. With u = q, a kernel that keeps q fixed keeps it up to rounding.
+        tolerance: most total variation between a row and its rounded version. Precision is
+            raised from 63 to 127 bits until the rounding allows it.
+        ratio: e^epsilon as a rational, if it is one.
+
+    Raises:
+        ParameterError: if the kernel is no kernel.
+        NotPrivateError: if making it private costs more than the tolerance: it was not nearly
+            private, or u has too little mass somewhere.
+    """
+    exact, u = _exact_rows(kernel, row)
+    r = resolve_ratio(guarantee, ratio)
+    tolerance = _checks.real("tolerance", tolerance, 0.0, 1.0, open_lower=True)
+    edges = _edge_list(pairs, len(exact))
+    cost = Fraction(1)
+    for bits in _BITS:
+        eta = _mixing(exact, u, r, Fraction(guarantee.delta), edges, bits)
+        if eta is None:
+            continue
+        mixed = [[(1 - eta) * k + eta * v for k, v in zip(line, u, strict=True)] for line in exact]
+        weights = [_round_row(line, bits) for line in mixed]
+        cost = max(_distance(line, w, bits) for line, w in zip(exact, weights, strict=True))
+        if cost <= tolerance:
+            certificate = certify_kernel(weights, bits, guarantee, pairs=pairs, ratio=ratio)
+            return ExactKernel.make(weights, bits, guarantee, certificate, pairs, float(cost))
+    raise NotPrivateError(
+        f"making the kernel ({guarantee.epsilon:g}, {guarantee.delta:g})-DP moves a row by "
+        f"{float(cost):.3g} in total variation, above tolerance {tolerance:g}; "
+        "solve more tightly, or raise tolerance."
+    )
+
+
+def _exact_rows(
+    kernel: npt.ArrayLike, row: npt.ArrayLike | None
+) -> tuple[list[list[Fraction]], list[Fraction]]:
+    array = np.asarray(kernel, dtype=np.float64)
+    if array.ndim != 2 or 0 in array.shape:
+        raise ParameterError(f"kernel has shape {array.shape}; it must be (inputs, outputs).")
+    if not np.all(np.isfinite(array)) or np.any(array < -1e-6):
+        raise ParameterError("kernel holds a negative number, or one that is not finite.")
+    if np.any(np.abs(array.sum(axis=1) - 1.0) > 1e-6):
+        raise ParameterError("kernel has a row that does not sum to 1.")
+    exact = [_normalised(line) for line in np.maximum(array, 0.0)]
+    mean = array.mean(axis=0) if row is None else np.asarray(row, dtype=np.float64)
+    if mean.shape != (array.shape[1],) or not np.all(mean >= 0) or mean.sum() <= 0:
+        raise ParameterError(f"row must be {array.shape[1]} non-negative numbers, not all zero.")
+    if np.any((mean == 0) & np.any(array > 0, axis=0)):
+        raise ParameterError("row is 0 at an output that the kernel can give.")
+    return exact, _normalised(np.maximum(mean, 0.0))
+
+
+def _normalised(values: Vector) -> list[Fraction]:
+    exact = [Fraction(float(value)) for value in values]
+    total = sum(exact, Fraction(0))
+    return [value / total for value in exact]
+
+
+def _edge_list(pairs: Pairs | None, inputs: int) -> list[tuple[int, int]] | None:
+    return None if pairs is None else [(int(x) % inputs, int(y) % inputs) for x, y in pairs]
+
+
+def _mixing(
+    rows: Sequence[Sequence[Fraction]],
+    u: Sequence[Fraction],
+    r: Fraction,
+    delta: Fraction,
+    edges: list[tuple[int, int]] | None,
+    bits: int,
+) -> Fraction | None:
+    """Return eta, or None if this precision leaves no room for rounding."""
+    unit = Fraction(1, 1 << bits)
+    if delta > 0:
+        room = delta - 2 * len(u) * (1 + r) * unit
+        worst = _worst_divergence(rows, r, edges)
+        if room <= 0:
+            return None
+        return max(Fraction(0), 1 - room / worst) if worst > 0 else Fraction(0)
+    eta = Fraction(0)
+    for tau, mass in zip(_violations(rows, r, edges), u, strict=True):
+        if mass == 0:
+            continue
+        # Twice the rounding: (1 - eta) of it is lost again below.
+        tau = tau + 2 * (1 + r) * unit
+        if tau > 0:
+            gain = (r - 1) * mass
+            eta = max(eta, tau / (gain + tau) if gain > 0 else Fraction(1))
+    return eta if eta <= Fraction(1, 2) else None
+
+
+def _violations(
+    rows: Sequence[Sequence[Fraction]], r: Fraction, edges: list[tuple[int, int]] | None
+) -> list[Fraction]:
+    """Return, for each output, the largest K[x, y] - r K[x', y] over the edges."""
+    columns = list(zip(*rows, strict=True))
+    if edges is None:
+        return [max(column) - r * min(column) for column in columns]
+    return [
+        max((column[x] - r * column[other] for x, other in edges), default=Fraction(-1))
+        for column in columns
+    ]
+
+
+def _worst_divergence(
+    rows: Sequence[Sequence[Fraction]], r: Fraction, edges: list[tuple[int, int]] | None
+) -> Fraction:
+    inputs = range(len(rows))
+    chosen = edges if edges is not None else [(x, y) for x in inputs for y in inputs if x != y]
+    return max(
+        (
+            sum(
+                (max(Fraction(0), a - r * b) for a, b in zip(rows[x], rows[other], strict=True)),
+                Fraction(0),
+            )
+            for x, other in chosen
+        ),
+        default=Fraction(0),
+    )
+
+
+def _round_row(row: Sequence[Fraction], bits: int) -> list[int]:
+    """Return integers that sum to 2^bits, each within one of row * 2^bits."""
+    scaled = [value * (1 << bits) for value in row]
+    floors = [value.numerator // value.denominator for value in scaled]
+    short = (1 << bits) - sum(floors)
+    by_remainder = sorted(range(len(row)), key=lambda i: floors[i] - scaled[i])
+    for place in by_remainder[:short]:
+        floors[place] += 1
+    return floors
+
+
+def _distance(row: Sequence[Fraction], weights: Sequence[int], bits: int) -> Fraction:
+    moved = (
+        abs(value - Fraction(weight, 1 << bits)) for value, weight in zip(row, weights, strict=True)
+    )
+    return sum(moved, Fraction(0)) / 2
