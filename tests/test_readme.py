@@ -14,14 +14,21 @@ SHELL = re.findall(r"```sh\n(.*?)```", README, flags=re.DOTALL)
 
 
 @pytest.mark.parametrize("example", PYTHON, ids=[f"example{i}" for i in range(len(PYTHON))])
-def test_python_examples_run(example: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_python_examples_run(
+    example: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
     scope: dict = {}
     exec(compile(example, "README.md", "exec"), scope)
-    assert scope["design"].private
+    assert scope["design"].certificate.slack >= 0
     assert capsys.readouterr().out
 
 
-def test_numbers_in_the_readme() -> None:
+def test_numbers_in_the_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     scope: dict = {}
     exec(compile(PYTHON[0], "README.md", "exec"), scope)
     assert f"{scope['design'].expected_error:.4f}" == "0.0155"
@@ -39,7 +46,7 @@ def test_command_line_examples_run(
         with pytest.raises(SystemExit) as caught:
             main(shlex.split(line)[1:])
         assert caught.value.code == 0
-        assert "gamma(l)" in capsys.readouterr().out
+        assert capsys.readouterr().out
     assert (tmp_path / "gamma.png").exists()
 
 

@@ -1,11 +1,11 @@
 """The proof that a noise function of integer weights is private, and the move that makes it so.
 
-Constants are rounded outward once: b up to a multiple of 2^-64 (with c = 1 - b), Delta up, and
+Constants are rounded outward once: b up to a multiple of 2^-128 (with c = 1 - b), Delta up, and
 e^(m epsilon) down. Larger b and Delta make a larger polygon, whose hull holds the true one, so
 what is proved for the rounded voters holds for the true ones.
 
 The multisets are those of the reduction theorem (see the separation module, which this one does
-not use). E h(L) follows a recursion in integers of 192 fractional bits, rounded down at every
+not use). E h(L) follows a recursion in integers of 256 fractional bits, rounded down at every
 step; one voter costs at most one unit, and the bound is added back. Rows that this leaves
 undecided are settled by exact laws.
 """
@@ -26,7 +26,7 @@ from dpopt.mechanisms.majority.setting import MajoritySetting
 from dpopt.privacy.exact import Certificate, exp_lower, exp_upper, shrink_to_budget
 
 BITS = 62
-_CORNER, _RATIO, _FIXED = 64, 128, 192
+_CORNER, _RATIO, _FIXED = 128, 128, 256
 # By how many units of 2^-BITS a weight may be raised, round after round, to use up the slack left.
 _UNITS = tuple(1 << power for power in (24, 28, 32, 36))
 _MOST_ROWS = 4000
@@ -66,7 +66,7 @@ class _Arithmetic:
         self.voters = setting.mechanisms
         self.pure = setting.mechanism_delta == 0.0
         delta = Fraction(setting.mechanism_delta)
-        r = exp_upper(setting.epsilon)
+        r = exp_upper(setting.epsilon, 2 * _CORNER)
         unit = 1 << _CORNER
         b = min(unit, _ceil((r + delta) / (r + 1) * unit))
         shift = min(unit, _ceil(delta * unit))
