@@ -28,7 +28,7 @@ from experiments.report import Entry, write_report
 )
 @click.option("--list", "listing", is_flag=True, help="List the experiments and stop.")
 def command(names: tuple[str, ...], full: bool, out: Path, listing: bool) -> int:
-    """Regenerate figures and tables (all of them, or those NAMEd) and report.html."""
+    """Regenerate figures and tables (all but benchmarks, or those NAMEd) and report.html."""
     known = all_experiments()
     if listing:
         for experiment in known.values():
@@ -41,7 +41,9 @@ def command(names: tuple[str, ...], full: bool, out: Path, listing: bool) -> int
         out.mkdir(parents=True, exist_ok=True)
     except OSError:
         raise ParameterError(f"out is {str(out)!r}; it must be a folder.") from None
-    chosen = [known[name] for name in dict.fromkeys(names)] if names else list(known.values())
+    if not names:
+        names = tuple(name for name, experiment in known.items() if experiment.repeatable)
+    chosen = [known[name] for name in dict.fromkeys(names)]
     entries = _run_all(chosen, out, full)
     click.echo(f"report: {write_report(entries, out, full=full)}")
     failed = [entry for entry in entries if entry.failure is not None]

@@ -68,6 +68,8 @@ class Experiment:
         steps: calls of ``advance`` that ``run`` makes.
         run: computes the outcome.
         plot: draws it; computes nothing.
+        repeatable: whether runs give the same bytes; False for benchmarks, which run only when
+            they are named.
     """
 
     name: str
@@ -80,6 +82,7 @@ class Experiment:
     steps: Callable[[Any], int]
     run: Callable[[Any, Advance], Outcome]
     plot: Callable[[Outcome], Figure]
+    repeatable: bool = True
 
     def parameters(self, full: bool) -> dict[str, Any]:
         """Return the configuration of a run as plain values."""
@@ -88,6 +91,8 @@ class Experiment:
 
 def all_experiments() -> dict[str, Experiment]:
     """Return every experiment by name, in the order of the report."""
+    from experiments.benchmarks import exactness
     from experiments.majority import figure2
 
-    return {experiment.name: experiment for experiment in (figure2.EXPERIMENT,)}
+    found = (figure2.EXPERIMENT, exactness.EXPERIMENT)
+    return {experiment.name: experiment for experiment in found}

@@ -77,7 +77,7 @@ def _section(entry: Entry, full: bool) -> str:
     head = f'<h3 id="{name}">{escape(experiment.item)}</h3><p>{escape(experiment.summary)}</p>'
     if entry.outcome is None:
         return f'{head}<p class="failed">{escape(entry.failure or "failed")}</p>'
-    printed = experiment.published or "The paper prints no numbers for this figure."
+    printed = experiment.published or "No numbers are printed for this item."
     facts = {"the paper": printed, "time": f"{entry.seconds:.1f} s"}
     facts |= {key: str(value) for key, value in experiment.parameters(full).items()}
     listed = "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in facts.items())

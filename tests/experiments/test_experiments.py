@@ -1,13 +1,15 @@
 import csv
 import json
+from fractions import Fraction
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
-from dpopt import SolverError
+from dpopt import SolverError, majority
 from experiments import __main__ as runner
 from experiments import registry
+from experiments.benchmarks import exactness
 from experiments.majority import figure2
 from experiments.output import to_csv
 from experiments.registry import Outcome, Table
@@ -151,3 +153,22 @@ def test_list_names_every_experiment(capsys: pytest.CaptureFixture[str]) -> None
 def test_csv_keeps_every_digit() -> None:
     table = Table.of("t", [{"a": 0.1 + 0.2, "b": None, "c": "x,y", "d": 3}])
     assert to_csv(table) == 'a,b,c,d\n0.30000000000000004,,"x,y",3\n'
+
+
+def test_the_benchmark_compares_and_stays_out_of_the_default_run(tmp_path: Path) -> None:
+    config = exactness.Config(voters=(5,), draws=1_000, letters=8, rounds=1)
+    told = []
+    table = exactness.run(config, lambda: told.append(1)).tables["times"]
+    assert len(told) == exactness.EXPERIMENT.steps(config)
+    assert len(table.rows) == 3 + 2
+    assert all(ratio > 0 for ratio in table.column("ratio"))
+    assert run(["--out", str(tmp_path)]) == 0
+    assert not list(tmp_path.glob("benchmark*"))
+
+
+def test_the_slow_contenders_of_the_benchmark_judge_rightly() -> None:
+    design = majority.design(7, 0.2, 2)
+    broken = majority.assess(design.setting, [1.0] * 8)
+    for number in (Fraction, exactness._interval):
+        assert exactness._by_laws(design, number)
+        assert not exactness._by_laws(broken, number)
