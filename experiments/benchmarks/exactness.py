@@ -77,13 +77,13 @@ def _interval(value: Fraction) -> arb:
 def _by_laws(design: majority.MajorityDesign, number: Any) -> bool:  # noqa: ANN401
     """Look for a multiset of the reduced set that certainly fails, by its two laws."""
     setting, unit = design.setting, 1 << 62
-    r = exp_upper(setting.epsilon, 64)
+    r = exp_upper(setting.epsilon, 256)
     b, c = number(r / (r + 1)), number(1 / (r + 1))
-    target = number(exp_upper(setting.guarantee.epsilon, 64))
+    target = number(exp_upper(setting.guarantee.epsilon, 256))
     upper = [number(Fraction(w, unit)) for w in design.weights]
     h = [-x for x in reversed(upper)] + upper
     one = number(Fraction(1))
-    with ctx.workprec(128):
+    with ctx.workprec(320):
         return not any(
             _mean(h, p, s, ones) - target * _mean(h, q, s, ones) > target - one
             for p, q, s, ones in _multisets(setting.mechanisms, b, c)
