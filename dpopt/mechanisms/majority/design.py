@@ -12,7 +12,6 @@ from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._types import Vector, frozen
 from dpopt.lp import Backend, Problem, solve
 from dpopt.mechanisms.majority.certificate import BITS, GammaProver, Weights
-from dpopt.mechanisms.majority.check import FULL_LIMIT, check_full, full_size
 from dpopt.mechanisms.majority.prior import (
     UniformPrior,
     expected_error_weights,
@@ -167,7 +166,6 @@ def _result(
         weights=weights,
         gamma=frozen(gamma),
         certificate=certificate,
-        check=check_full(setting, gamma) if full_size(setting) <= FULL_LIMIT else None,
         excess=excess,
         objective="given",
         value=None,

@@ -15,7 +15,7 @@ from dpopt._plot import new_axes
 from dpopt._types import Json, Vector
 from dpopt.lp import Solution
 from dpopt.mechanisms.majority.certificate import BITS, GammaProver, Weights
-from dpopt.mechanisms.majority.check import PrivacyCheck
+from dpopt.mechanisms.majority.check import FULL_LIMIT, PrivacyCheck, check_full, full_size
 from dpopt.mechanisms.majority.prior import UniformPrior, sampled_error
 from dpopt.mechanisms.majority.setting import MajoritySetting, signed
 from dpopt.privacy import Guarantee
@@ -40,7 +40,6 @@ class MajorityDesign:
             and what `release` draws from.
         gamma: the same as floats on 0..K, shape (K + 1,), read-only.
         certificate: the exact proof; None if gamma is not private (only possible for a given one).
-        check: the paper's full corner set in double precision; None where it is too large.
         excess: largest Pr[1 | p] - e^(m epsilon) Pr[1 | p'] - delta, from the exact arithmetic.
         objective: "expected-error", "surrogate", "weights", or "given" for a gamma not designed.
         value: objective weights @ gamma's upper half, which the program maximises.
@@ -57,7 +56,6 @@ class MajorityDesign:
     weights: Weights
     gamma: Vector
     certificate: Certificate | None
-    check: PrivacyCheck | None
     excess: float
     objective: str
     value: float | None
@@ -79,6 +77,16 @@ class MajorityDesign:
     def private(self) -> bool:
         """Whether the guarantee was proved."""
         return self.certificate is not None
+
+    @cached_property
+    def check(self) -> PrivacyCheck | None:
+        """The paper's full corner set in double precision, enumerated when first asked for.
+
+        None where it is too large: K above 21 for Delta > 0, above 191 for Delta = 0.
+        """
+        if full_size(self.setting) > FULL_LIMIT:
+            return None
+        return check_full(self.setting, self.gamma)
 
     @property
     def worst_violation(self) -> float:
