@@ -130,7 +130,8 @@ class Separation:
     Attributes:
         rows: violated rows worth adding, over the variables that the family is declared for;
             empty if there are none.
-        worst: an upper bound on the violation of any row of the family at the point.
+        worst: an upper bound on the violation of any row of the family at the point; infinite if
+            the oracle stopped early because it had found violated rows.
         checked: number of constraints that the bound covers.
     """
 

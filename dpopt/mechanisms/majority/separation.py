@@ -22,7 +22,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 from math import comb
-from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -31,12 +30,14 @@ from dpopt._errors import ParameterError
 from dpopt._types import Vector
 from dpopt.lp import Rows, Separation, make_rows
 from dpopt.mechanisms.majority.setting import MajoritySetting, fold, full_gamma, signed
-from dpopt.prob import poisson_binomial_pmf
+from dpopt.prob import binomial_pmf
 
 Counts = tuple[tuple[str, int], ...]
 """How many voters sit at which corner, such as (("bc", 3), ("11", 8))."""
 
 _LARGEST_PURE, _LARGEST_APPROXIMATE = 4001, 201
+# Relative violation above which a slice without D and M voters is cut before all are priced.
+_PLAIN = 1e-7
 _PAIRS = (("D0", "0D"), ("1m", "m1"), ("bc", "cb"))
 
 
@@ -72,15 +73,24 @@ def corner_rows(setting: MajoritySetting, multisets: list[Counts]) -> Rows:
     Returns:
         Rows fold(alpha - e^(m epsilon) alpha') / budget @ gamma <= 1.
     """
-    sides = []
-    for side in (0, 1):
-        values = [
-            np.repeat([setting.corner(name)[side] for name, _ in counts], [n for _, n in counts])
-            for counts in multisets
-        ]
-        sides.append(poisson_binomial_pmf(np.array(values)))
+    sides = [np.array([_law(setting, counts, side) for counts in multisets]) for side in (0, 1)]
     matrix = fold(sides[0] - setting.ratio * sides[1]) / setting.budget
     return make_rows(matrix, upper=1.0)
+
+
+def _law(setting: MajoritySetting, counts: Counts, side: int) -> Vector:
+    """Return the law of L on one side: binomials of the corners, convolved."""
+    law, ones = np.ones(1), 0
+    for name, count in counts:
+        p = setting.corner(name)[side]
+        if p == 1.0:
+            ones += count
+        elif p > 0.0:
+            part = binomial_pmf(count, p)
+            law = part if law.size == 1 else np.convolve(law, part)
+    full = np.zeros(setting.mechanisms + 1)
+    full[ones : ones + law.size] = law
+    return full
 
 
 @dataclass(frozen=True)
@@ -122,13 +132,18 @@ class CornerOracle:
             top = float(best.max())
             worst = max(worst, top)
             if top > 0.0:
-                found += self._peaks(n_d, n_m, values, best)
-        found.sort(key=lambda priced: -priced.violation)
-        multisets = list(dict.fromkeys(priced.counts for priced in found))[: self.cuts]
-        if multisets:
-            rows = corner_rows(self.setting, multisets)
-        else:
-            rows = make_rows(np.empty((0, self.setting.middle)), upper=1.0)
+                found.append(_peaks(n_d, n_m, values, best))
+            if n_d == n_m == 0 and top > _PLAIN and self.setting.mechanism_delta > 0.0:
+                # Violated without any D or M voter: cut there before pricing the rest.
+                worst = np.inf
+                break
+        if not found:
+            empty = make_rows(np.empty((0, self.setting.middle)), upper=1.0)
+            return Separation(empty, worst, reduced_size(self.setting))
+        peaks = np.concatenate(found)
+        order = np.argsort(-peaks[:, 0], kind="stable")[: 2 * self.cuts]
+        multisets = dict.fromkeys(self._counts(*peaks[place, 1:].astype(int)) for place in order)
+        rows = corner_rows(self.setting, list(multisets)[: self.cuts])
         return Separation(rows, worst, reduced_size(self.setting))
 
     def _slices(self, h: Vector) -> Iterator[tuple[int, int, npt.NDArray[np.float64]]]:
@@ -169,33 +184,15 @@ class CornerOracle:
 
     def price(self, gamma: Vector) -> Priced:
         """Return the multiset of the reduced set where f is largest."""
-        best: Priced | None = None
+        best = Priced(-np.inf, ())
         for n_d, n_m, values in self._slices(signed(full_gamma(gamma))):
             place = np.unravel_index(int(np.argmax(values)), values.shape)
-            if best is None or values[place] > best.violation:
-                best = self._at(n_d, n_m, values, place)
-        return cast(Priced, best)
+            if values[place] > best.violation:
+                i, j, b, s, o = (int(index) for index in place)
+                best = Priced(float(values[place]), self._counts(n_d, n_m, i, j, b, s, o))
+        return best
 
-    def _peaks(
-        self,
-        n_d: int,
-        n_m: int,
-        values: npt.NDArray[np.float64],
-        best: npt.NDArray[np.float64],
-    ) -> list[Priced]:
-        """Return, for each family, the violated local maxima over s of the best o."""
-        edge = np.full((*best.shape[:-1], 1), -np.inf)
-        around = np.concatenate([edge, best, edge], axis=-1)
-        peak = (best > 0.0) & (best >= around[..., :-2]) & (best >= around[..., 2:])
-        return [
-            self._at(n_d, n_m, values, (*place, int(np.argmax(values[place]))))
-            for place in zip(*np.nonzero(peak), strict=True)
-        ]
-
-    def _at(
-        self, n_d: int, n_m: int, values: npt.NDArray[np.float64], place: tuple[Any, ...]
-    ) -> Priced:
-        i, j, b, s, o = (int(index) for index in place)
+    def _counts(self, n_d: int, n_m: int, i: int, j: int, b: int, s: int, o: int) -> Counts:
         counts = (
             (_PAIRS[0][i], n_d),
             (_PAIRS[1][j], n_m),
@@ -203,8 +200,23 @@ class CornerOracle:
             ("11", o),
             ("00", self.setting.mechanisms - n_d - n_m - s - o),
         )
-        used = tuple((name, count) for name, count in counts if count)
-        return Priced(float(values[place]), used)
+        return tuple((name, int(count)) for name, count in counts if count)
+
+
+def _peaks(
+    n_d: int, n_m: int, values: npt.NDArray[np.float64], best: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Return, for each family, the violated local maxima over s of the best o.
+
+    Rows (violation, n_D, n_M, i, j, b, s, o).
+    """
+    edge = np.full((*best.shape[:-1], 1), -np.inf)
+    around = np.concatenate([edge, best, edge], axis=-1)
+    peak = (best > 0.0) & (best >= around[..., :-2]) & (best >= around[..., 2:])
+    place = np.nonzero(peak)
+    fixed = np.full((place[0].size, 2), (n_d, n_m))
+    last = values[place].argmax(axis=-1)
+    return np.column_stack([best[place], fixed, *place, last]).astype(np.float64)
 
 
 def _one_more(table: npt.NDArray[np.float64], p: Vector) -> npt.NDArray[np.float64]:
