@@ -51,20 +51,36 @@ def test_the_reduced_set_decides_for_random_and_optimal_gammas(k: int, shift: fl
         assert price(setting, upper) == pytest.approx(full_excess(setting, upper), abs=1e-12)
 
 
+def plain(counts: tuple[tuple[str, int], ...]) -> bool:
+    return {name for name, _ in counts} <= {"00", "11", "bc", "cb"}
+
+
 @pytest.mark.parametrize("shift", [0.0, 0.02])
 def test_the_oracle_s_rows_are_the_violated_ones_of_the_listed_set(shift: float) -> None:
     setting = MajoritySetting(5, 0.6, 1.2, shift, shift)
     multisets = reduced_multisets(setting)
     assert len(multisets) == reduced_size(setting)
-    rows = corner_rows(setting, multisets)
     upper = np.array([1.0, 0.9, 1.0])
-    listed = rows.violation(upper)
+    if shift:
+        # To the edge of the multisets without D and M: what is violated now needs them.
+        easy = corner_rows(setting, [counts for counts in multisets if plain(counts)])
+        upper /= 1 + easy.violation(upper).max()
+    listed = corner_rows(setting, multisets).violation(upper)
     found = CornerOracle(setting)(upper)
     assert found.worst == pytest.approx(listed.max(), abs=1e-13)
+    assert found.worst > 1e-3
     assert found.checked == len(multisets)
     own = found.rows.violation(upper)
     assert own.max() == pytest.approx(listed.max(), abs=1e-13)
     assert np.all(own > 0)
+
+
+def test_the_oracle_stops_early_only_with_violated_rows_and_says_so() -> None:
+    setting = MajoritySetting(5, 0.6, 1.2, 0.02, 0.02)
+    upper = np.array([1.0, 0.9, 1.0])
+    found = CornerOracle(setting)(upper)
+    assert found.worst == np.inf
+    assert np.all(found.rows.violation(upper) > 1e-7)
 
 
 def test_a_private_gamma_has_no_rows() -> None:
