@@ -92,7 +92,7 @@ class Experiment:
 def all_experiments() -> dict[str, Experiment]:
     """Return every experiment by name, in the order of the report."""
     from experiments.benchmarks import exactness
-    from experiments.majority import figure2
+    from experiments.majority import figures
 
-    found = (figure2.EXPERIMENT, exactness.EXPERIMENT)
+    found = (*figures.EXPERIMENTS, exactness.EXPERIMENT)
     return {experiment.name: experiment for experiment in found}

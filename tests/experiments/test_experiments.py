@@ -1,5 +1,6 @@
 import csv
 import json
+from dataclasses import replace
 from fractions import Fraction
 from html.parser import HTMLParser
 from pathlib import Path
@@ -10,11 +11,13 @@ from dpopt import SolverError, majority
 from experiments import __main__ as runner
 from experiments import registry
 from experiments.benchmarks import exactness
-from experiments.majority import figure2
+from experiments.majority import figures
+from experiments.majority.noise_functions import CURVES
 from experiments.output import to_csv
 from experiments.registry import Outcome, Table
 
-SMALL = figure2.Config(draws=2_000, repeats=3)
+FIGURE_2, FIGURE_6, FIGURE_7, FIGURE_8 = figures.EXPERIMENTS
+SMALL = replace(FIGURE_2.quick, draws=2_000, repeats=3)
 
 
 def run(arguments: list[str]) -> int:
@@ -25,7 +28,7 @@ def run(arguments: list[str]) -> int:
 
 @pytest.fixture(scope="module")
 def outcome() -> Outcome:
-    return figure2.run(SMALL, lambda: None)
+    return FIGURE_2.run(SMALL, lambda: None)
 
 
 def test_figure_2_has_the_reference_errors(outcome: Outcome) -> None:
@@ -41,26 +44,32 @@ def test_figure_2_has_the_reference_errors(outcome: Outcome) -> None:
         (5, "subsampling"): 0.0673,
     }
     for (m, curve), value in known.items():
-        (found,) = errors.select(m=m, curve=curve).column("expected_error")
+        (found,) = errors.select(target=m, curve=curve).column("expected_error")
         assert found == pytest.approx(value, rel=0.02)
 
 
 def test_figure_2_is_private_and_its_order_is_right(outcome: Outcome) -> None:
     errors = outcome.tables["errors"]
-    for m in SMALL.allowances:
+    for target in SMALL.targets:
         error = {
-            curve: errors.select(m=m, curve=curve).column("expected_error")[0]
-            for curve in figure2.CURVES
+            curve: errors.select(target=target.at, curve=curve).column("expected_error")[0]
+            for curve in SMALL.curves
         }
         assert error["expected-error"] <= error["surrogate"] + 1e-9
         assert error["surrogate"] <= error["subsampling"] + 1e-9
         assert error["subsampling"] < error["constant"]
-    assert set(errors.column("constraints_checked")) == {31_824}
-    assert max(errors.column("worst_violation")) < 1e-15
+    assert set(errors.column("paper_constraints")) == {31_824}
+    assert set(errors.column("constraints_proved")) == {7_008}
+    assert max(errors.column("worst_violation")) == 0.0
+    assert min(errors.column("exact_slack")) >= 0.0
+    for spent, target in zip(
+        errors.column("spent_epsilon"), errors.column("target_epsilon"), strict=True
+    ):
+        assert spent <= target
 
 
 def test_figure_2_s_gamma_is_not_all_ones_and_symmetric(outcome: Outcome) -> None:
-    gamma = outcome.tables["shapes"].select(m=3, curve="surrogate").column("gamma")
+    gamma = outcome.tables["shapes"].select(target=3, curve="surrogate").column("gamma")
     known = [0.93924057, 0.54234043, 1, 1, 0.97769559, 1]
     assert gamma[6:] == pytest.approx(known, abs=1e-6)
     assert gamma == gamma[::-1]
@@ -79,8 +88,8 @@ def test_sampled_errors_agree_with_quadrature(outcome: Outcome) -> None:
 
 def test_steps_match_the_progress_told() -> None:
     told = []
-    figure2.run(figure2.Config(draws=10, repeats=2), lambda: told.append(1))
-    assert len(told) == figure2.EXPERIMENT.steps(figure2.EXPERIMENT.quick)
+    FIGURE_2.run(replace(SMALL, draws=10, repeats=2), lambda: told.append(1))
+    assert len(told) == FIGURE_2.steps(FIGURE_2.quick) == 16
 
 
 class Links(HTMLParser):
@@ -127,7 +136,7 @@ def test_a_failing_experiment_is_reported_and_the_exit_code_says_so(
     def fail(*_: object) -> Outcome:
         raise SolverError("highs ended with status time_limit", "time_limit")
 
-    broken = figure2.EXPERIMENT.__class__(**{**vars(figure2.EXPERIMENT), "run": fail})
+    broken = replace(FIGURE_2, run=fail)
     monkeypatch.setattr(runner, "all_experiments", lambda: {broken.name: broken})
     assert run(["--out", str(tmp_path)]) == 1
     assert "time_limit" in capsys.readouterr().err
@@ -150,19 +159,59 @@ def test_list_names_every_experiment(capsys: pytest.CaptureFixture[str]) -> None
     assert all(name in out for name in registry.all_experiments())
 
 
+def test_figure_6_has_the_parameters_of_table_3() -> None:
+    targets = FIGURE_6.quick.targets
+    assert [round(t.allowance, 4) for t in targets] == [6.4521, 7.5742, 8.2708, 9.8823]
+    assert [round(t.delta, 4) for t in targets] == [0.1001, 0.1001, 0.1001, 0.1002]
+    assert {round(t.tau or 0, 4) for t in targets} == {14.0328}
+    assert {round(t.lam or 0, 4) for t in targets} == {0.1003}
+
+
+def test_figure_7_has_double_subsampling_between_the_program_and_subsampling() -> None:
+    config = replace(FIGURE_7.quick, targets=FIGURE_7.quick.targets[1:3], draws=100, repeats=2)
+    errors = FIGURE_7.run(config, lambda: None).tables["errors"]
+    for m, double in ((3, 0.0673), (5, 0.0209)):
+        found = dict(
+            zip(
+                errors.select(target=m).column("curve"),
+                errors.select(target=m).column("expected_error"),
+                strict=True,
+            )
+        )
+        assert found["double"] == pytest.approx(double, rel=0.01)
+        assert found["surrogate"] < found["double"] < found["subsampling"]
+
+
+def test_figure_8_is_the_paper_s_largest() -> None:
+    config = replace(FIGURE_8.quick, targets=FIGURE_8.quick.targets[:1], draws=100, repeats=2)
+    outcome = FIGURE_8.run(config, lambda: None)
+    errors = outcome.tables["errors"]
+    found = dict(zip(errors.column("curve"), errors.column("expected_error"), strict=True))
+    assert found["expected-error"] == pytest.approx(0.0065, rel=0.02)
+    assert found["surrogate"] == pytest.approx(0.0348, rel=0.01)
+    assert found["double"] == pytest.approx(0.1149, rel=0.01)
+    assert set(found) == set(CURVES)
+    assert FIGURE_8.plot(outcome).get_axes()
+
+
 def test_csv_keeps_every_digit() -> None:
     table = Table.of("t", [{"a": 0.1 + 0.2, "b": None, "c": "x,y", "d": 3}])
     assert to_csv(table) == 'a,b,c,d\n0.30000000000000004,,"x,y",3\n'
 
 
-def test_the_benchmark_compares_and_stays_out_of_the_default_run(tmp_path: Path) -> None:
+def test_the_benchmark_compares_and_stays_out_of_the_default_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     config = exactness.Config(voters=(5,), draws=1_000, letters=8, rounds=1)
     told = []
     table = exactness.run(config, lambda: told.append(1)).tables["times"]
     assert len(told) == exactness.EXPERIMENT.steps(config)
     assert len(table.rows) == 3 + 2
     assert all(ratio > 0 for ratio in table.column("ratio"))
+    cheap = {FIGURE_2.name: FIGURE_2, exactness.EXPERIMENT.name: exactness.EXPERIMENT}
+    monkeypatch.setattr(runner, "all_experiments", lambda: cheap)
     assert run(["--out", str(tmp_path)]) == 0
+    assert (tmp_path / "majority-figure-2.png").exists()
     assert not list(tmp_path.glob("benchmark*"))
 
 

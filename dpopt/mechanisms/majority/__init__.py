@@ -12,6 +12,7 @@ from dpopt.mechanisms.majority.prior import (
     Weights,
     expected_error_weights,
     sampled_error,
+    sampled_margins,
     surrogate_weights,
 )
 from dpopt.mechanisms.majority.result import MajorityDesign
@@ -38,6 +39,7 @@ __all__ = [
     "gamma_problem",
     "reduced_size",
     "sampled_error",
+    "sampled_margins",
     "subsampling",
     "surrogate_weights",
 ]

@@ -65,16 +65,22 @@ def full_size(setting: MajoritySetting) -> int:
     return comb(setting.mechanisms + others, others)
 
 
-def check_full(setting: MajoritySetting, gamma: Vector) -> PrivacyCheck:
+def check_full(
+    setting: MajoritySetting, gamma: Vector, chances: Vector | None = None
+) -> PrivacyCheck:
     """Check gamma against every multiset of the paper's corners.
 
     Args:
         setting: the voters and the target; `full_size` must be at most `FULL_LIMIT`.
         gamma: noise function on 0..K, shape (K + 1,).
+        chances: Pr[output 1 | L = l] on 0..K, where they are known better than 1/2 +- gamma / 2:
+            a gamma next to 1 loses the digits of 1 - gamma.
     """
+    if chances is None:
+        chances = 0.5 + 0.5 * signed(gamma)
     corners = CORNERS if setting.mechanism_delta > 0.0 else ("00", "11", "bc", "cb")
     inner = ("D", "m", "b", "c") if setting.mechanism_delta > 0.0 else ("b", "c")
-    table = _Chances(setting, gamma, inner)
+    table = _Chances(setting, chances, inner)
     # p's own rounding: without it, p = delta beside q = 0 would count as an infinite loss.
     noise = 8.0 * setting.mechanisms * 2.0**-53
     worst, loss, counts = -np.inf, 0.0, np.zeros(len(corners), np.int64)
@@ -100,7 +106,7 @@ class _Chances:
     L is the number of voters at probability 1 plus a Poisson-binomial over the inner values.
     """
 
-    def __init__(self, setting: MajoritySetting, gamma: Vector, inner: tuple[str, ...]) -> None:
+    def __init__(self, setting: MajoritySetting, chances: Vector, inner: tuple[str, ...]) -> None:
         k = setting.mechanisms
         values = np.array([setting.corner(name + name)[0] for name in inner])
         counts = np.concatenate(list(_multisets(k, len(inner) + 1)))[:, :-1]
@@ -108,7 +114,7 @@ class _Chances:
             [_laws(values, part, k) for part in np.array_split(counts, len(counts) // 20_000 + 1)]
         )
         # Sums of non-negative terms: a chance that is zero comes out as zero.
-        one = np.concatenate([0.5 + 0.5 * signed(gamma), np.zeros(k)])
+        one = np.concatenate([chances, np.zeros(k)])
         shifted = np.lib.stride_tricks.sliding_window_view(one, k + 1)
         self._values = laws @ shifted.T
         self._base = k + 1

@@ -188,6 +188,26 @@ def linear_error(weights: Weights, gamma: Vector) -> float:
     return float(np.sum(weights.values * (1.0 - gamma[gamma.size // 2 :])))
 
 
+def sampled_margins(
+    mechanisms: int, prior: UniformPrior, rng: np.random.Generator, draws: int = 10_000
+) -> np.ndarray:
+    """Return 1/2 (alpha_l - alpha_{K-l}) for sampled p, l = (K + 1) / 2..K.
+
+    The error of gamma at the sampled p's is |margins @ (1 - gamma's upper half)|.
+
+    Args:
+        mechanisms: K.
+        prior: where p is drawn from.
+        rng: numpy generator; this is an experiment, not a release.
+        draws: number of p's, at least 1.
+
+    Returns:
+        Shape (draws, (K + 1) / 2).
+    """
+    draws = _checks.integer("draws", draws, 1)
+    return 0.5 * fold(poisson_binomial_pmf(prior.sample((draws, mechanisms), rng)))
+
+
 def sampled_error(
     setting: MajoritySetting,
     gamma: Vector,
@@ -205,6 +225,6 @@ def sampled_error(
         draws: number of p's, at least 2.
     """
     draws = _checks.integer("draws", draws, 2)
-    laws = poisson_binomial_pmf(prior.sample((draws, setting.mechanisms), rng))
-    errors = np.abs(0.5 * (fold(laws) @ (1.0 - gamma[setting.middle :])))
+    margins = sampled_margins(setting.mechanisms, prior, rng, draws)
+    errors = np.abs(margins @ (1.0 - gamma[setting.middle :]))
     return float(errors.mean()), float(errors.std(ddof=1) / math.sqrt(draws))

@@ -86,7 +86,8 @@ class MajorityDesign:
         """
         if full_size(self.setting) > FULL_LIMIT:
             return None
-        return check_full(self.setting, self.gamma)
+        chances = np.array([ones / (1 << (BITS + 1)) for _, ones in self._rows])
+        return check_full(self.setting, self.gamma, chances)
 
     @property
     def worst_violation(self) -> float:
@@ -129,12 +130,16 @@ class MajorityDesign:
         drawn = (rng.random(p.size) < p).astype(np.int64)
         return int(drawn[0]) if single else drawn
 
-    @cached_property
-    def _cumulative(self) -> Words:
+    @property
+    def _rows(self) -> list[tuple[int, int]]:
+        """Weights of the outputs 0 and 1 for each number of ones, over 2^(BITS + 1)."""
         half = 1 << BITS
         lower = [(half + w, half - w) for w in reversed(self.weights)]
-        upper = [(half - w, half + w) for w in self.weights]
-        return cumulative_words(lower + upper, BITS + 1)
+        return lower + [(half - w, half + w) for w in self.weights]
+
+    @cached_property
+    def _cumulative(self) -> Words:
+        return cumulative_words(self._rows, BITS + 1)
 
     def plot(self, ax: Axes | None = None, *, label: str | None = None) -> Axes:
         """Draw gamma against the number of ones, on ``ax`` or on a new figure; return the axes."""
