@@ -19,6 +19,8 @@ def check_target(path: Path) -> None:
     Raises:
         ParameterError: if ``path`` is a directory, or its folder is missing.
     """
+    if "\0" in str(path):
+        raise ParameterError(f"path is {str(path)!r}; a path holds no NUL character.")
     if path.is_dir():
         raise ParameterError(f"path is {str(path)!r}, a directory; it must be a file.")
     if not path.parent.is_dir():
@@ -71,7 +73,7 @@ def read_numbers(path: Path) -> list[float]:
     """
     try:
         words = path.read_text(encoding="utf-8").replace(",", " ").split()
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         reason = _reason(error) if isinstance(error, OSError) else "it is not text"
         raise ParameterError(f"path is {str(path)!r}; {reason}.") from error
     try:

@@ -7,6 +7,7 @@ every privacy inequality is decided in integers, against a rational lower bound 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -23,6 +24,8 @@ from dpopt.privacy.guarantee import Guarantee
 
 Pairs = Sequence[tuple[int, int]] | npt.NDArray[np.int64]
 Number = float | Rational
+
+_LARGEST_EXPONENT = 10_000
 
 
 @dataclass(frozen=True)
@@ -82,11 +85,17 @@ def exp_upper(exponent: Number, bits: int = 128) -> Fraction:
 
 def _exp_scaled(exponent: Number, bits: int, *, upper: bool) -> int:
     exact = Fraction(exponent)
+    if abs(exact) > _LARGEST_EXPONENT:
+        raise ParameterError(
+            f"epsilon is {float(exact):g}; exact arithmetic takes at most {_LARGEST_EXPONENT}."
+        )
     precision = bits + 64 + max(0, 2 * int(abs(exact)))
     with ctx.workprec(precision):
         value = arb(fmpq(exact.numerator, exact.denominator)).exp() * arb(fmpz(1) << bits)
         edge = value.upper().ceil() if upper else value.lower().floor()
-        return int(cast(fmpz, edge.unique_fmpz()))
+        scaled = int(cast(fmpz, edge.unique_fmpz()))
+    # An enclosure of e^x for tiny x > 0 reaches below 1, which e^x does not.
+    return max(scaled, 1 << bits) if exact >= 0 else scaled
 
 
 def resolve_ratio(guarantee: Guarantee, ratio: Rational | None) -> Fraction:
@@ -98,7 +107,9 @@ def resolve_ratio(guarantee: Guarantee, ratio: Rational | None) -> Fraction:
     if ratio is None:
         return exp_lower(guarantee.epsilon)
     exact = Fraction(ratio)
-    if exact < 1 or exact > exp_upper(guarantee.epsilon) * (1 + Fraction(1, 2**50)):
+    # epsilon = log(ratio) is rounded: allow two floats more.
+    epsilon = math.nextafter(math.nextafter(guarantee.epsilon, math.inf), math.inf)
+    if exact < 1 or exact > exp_upper(epsilon):
         raise ParameterError(
             f"ratio is {exact}; it must be at least 1 and at most e^{guarantee.epsilon:g}."
         )
@@ -136,9 +147,10 @@ def raise_sequence(
     """
     scale, before, raised = 1 << bits, Fraction(0), []
     for m, (value, (a, b)) in enumerate(zip(values, lower, strict=True)):
-        if b < 0:
+        if m and b < 0:
             raise ParameterError(f"lower has slope {b} at {m}; it must be at least 0.")
-        least = max(Fraction(value), Fraction(a) + Fraction(b) * before, Fraction(0))
+        needed = Fraction(a) + (Fraction(b) * before if m else 0)
+        least = max(Fraction(value), needed, Fraction(0))
         weight = -((-least.numerator * scale) // least.denominator)
         if weight > scale:
             raise ParameterError(f"value {m} would have to be {float(least):g}, above 1.")
@@ -153,19 +165,48 @@ def integer_weights(rows: npt.ArrayLike, bits: int) -> list[list[int]]:
     Raises:
         ParameterError: if they are not non-negative integers in rows that sum to 2^bits.
     """
+    if not isinstance(rows, Sequence | np.ndarray) or len(rows) == 0:
+        raise ParameterError("weights must be rows of integers, at least one.")
     found: list[list[int]] = []
-    for index, row in enumerate(cast(Sequence[Sequence[int]], rows)):
+    for index, row in enumerate(rows):
+        if not isinstance(row, Sequence | np.ndarray) or not all(map(_is_whole, row)):
+            raise ParameterError(f"row {index} of weights must hold integers.")
         weights = [int(weight) for weight in row]
         if any(weight < 0 for weight in weights):
-            raise ParameterError(f"row {index} of the weights holds a negative number.")
+            raise ParameterError(f"row {index} of weights holds a negative number.")
         if sum(weights) != 1 << bits:
-            raise ParameterError(
-                f"row {index} of the weights sums to {sum(weights)}, not 2^{bits}."
-            )
+            raise ParameterError(f"row {index} of weights sums to {sum(weights)}, not 2^{bits}.")
         found.append(weights)
-    if not found or len({len(row) for row in found}) != 1:
-        raise ParameterError("weights must be rows of the same length, at least one.")
+    if len({len(row) for row in found}) != 1:
+        raise ParameterError("weights must be rows of the same length.")
     return found
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def edge_list(pairs: Pairs | None, inputs: int) -> list[tuple[int, int]] | None:
+    """Return directed neighbours as pairs of Python integers; None for all pairs of inputs.
+
+    Raises:
+        ParameterError: if they are not pairs of integers in 0..inputs-1.
+    """
+    if pairs is None:
+        return None
+    try:
+        array = np.asarray(pairs)
+    except ValueError:
+        raise ParameterError("pairs must be pairs of integers.") from None
+    if array.size == 0:
+        return []
+    if array.ndim != 2 or array.shape[1] != 2 or not np.issubdtype(array.dtype, np.integer):
+        raise ParameterError("pairs must be pairs of integers.")
+    edges = [(int(x), int(other)) for x, other in array]
+    for x, other in edges:
+        if not (0 <= x < inputs and 0 <= other < inputs):
+            raise ParameterError(f"pairs holds ({x}, {other}); inputs are 0..{inputs - 1}.")
+    return edges
 
 
 def certify_kernel(
@@ -194,7 +235,7 @@ def certify_kernel(
     """
     rows = integer_weights(weights, bits)
     r = resolve_ratio(guarantee, ratio)
-    edges = _edges(pairs, len(rows))
+    edges = edge_list(pairs, len(rows))
     if guarantee.delta > 0:
         slack, where = _worst_hockey_stick(rows, edges, r, Fraction(guarantee.delta), bits)
         count = len(rows) * (len(rows) - 1) if edges is None else len(edges)
@@ -227,16 +268,6 @@ def certify_kernel(
 
 
 Place = tuple[int, int, int | None]
-
-
-def _edges(pairs: Pairs | None, inputs: int) -> list[tuple[int, int]] | None:
-    if pairs is None:
-        return None
-    edges = [(int(x), int(other)) for x, other in pairs]
-    for x, other in edges:
-        if not (0 <= x < inputs and 0 <= other < inputs):
-            raise ParameterError(f"pairs holds ({x}, {other}); inputs are 0..{inputs - 1}.")
-    return edges
 
 
 def _worst_by_column(

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
+from numbers import Rational
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import Json, Matrix
-from dpopt.privacy.exact import Certificate, Pairs, certify_kernel, integer_weights
+from dpopt.privacy.exact import Certificate, Pairs, certify_kernel, edge_list, integer_weights
 from dpopt.privacy.guarantee import Guarantee
 from dpopt.privacy.release import Words, cumulative_words, draw, random_words, seeded_words
-from dpopt.privacy.saved import Sealed, guarantee_of, seal
+from dpopt.privacy.saved import Sealed, guarantee_of, seal, whole
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,7 @@ class ExactKernel:
         certificate: the proof's record.
         pairs: directed neighbours; None for all pairs of inputs.
         cost: largest total variation between a row and the one it was made from.
+        ratio: e^epsilon, where it was given as a rational.
     """
 
     weights: tuple[tuple[int, ...], ...]
@@ -37,6 +41,7 @@ class ExactKernel:
     certificate: Certificate
     pairs: tuple[tuple[int, int], ...] | None
     cost: float
+    ratio: Fraction | None = None
 
     @classmethod
     def make(
@@ -44,20 +49,24 @@ class ExactKernel:
         weights: Sequence[Sequence[int]],
         bits: int,
         guarantee: Guarantee,
-        certificate: Certificate | None = None,
+        *,
         pairs: Pairs | None = None,
         cost: float = 0.0,
+        ratio: Rational | None = None,
     ) -> ExactKernel:
-        """Return the kernel; it is certified here if no certificate is given.
+        """Return the kernel after certifying it; see `certify_kernel` for the arguments.
 
         Raises:
             NotPrivateError: if it is not private.
+            ParameterError: if the weights are no kernel.
         """
-        if certificate is None:
-            certificate = certify_kernel(weights, bits, guarantee, pairs=pairs)
+        certificate = certify_kernel(weights, bits, guarantee, pairs=pairs, ratio=ratio)
         rows = tuple(tuple(row) for row in integer_weights(weights, bits))
-        edges = None if pairs is None else tuple((int(x), int(y)) for x, y in pairs)
-        return cls(rows, bits, guarantee, certificate, edges, cost)
+        edges = edge_list(pairs, len(rows))
+        exact = None if ratio is None else Fraction(ratio)
+        return cls(
+            rows, bits, guarantee, certificate, None if edges is None else tuple(edges), cost, exact
+        )
 
     @property
     def inputs(self) -> int:
@@ -108,6 +117,7 @@ class ExactKernel:
             "guarantee": {"epsilon": self.guarantee.epsilon, "delta": self.guarantee.delta},
             "pairs": None if self.pairs is None else [list(pair) for pair in self.pairs],
             "cost": self.cost,
+            "ratio": None if self.ratio is None else str(self.ratio),
             "certificate": self.certificate.to_dict(),
         }
 
@@ -126,12 +136,18 @@ class ExactKernel:
         body = sealed.body
         bits = sealed.integer("bits")
         try:
-            weights = [[int(weight) for weight in row] for row in body["weights"]]
-            pairs = None if body["pairs"] is None else [(int(x), int(y)) for x, y in body["pairs"]]
-            cost = float(body["cost"])
-        except (KeyError, TypeError, ValueError):
-            raise sealed.refuse("its weights, pairs or cost are malformed") from None
-        kernel = cls.make(weights, bits, guarantee_of(sealed), None, pairs, cost)
+            weights = [[whole(weight) for weight in row] for row in body["weights"]]
+            pairs = body["pairs"]
+            pairs = None if pairs is None else [(whole(x), whole(y)) for x, y in pairs]
+            cost = _checks.real("cost", body["cost"], 0.0, 1.0)
+            ratio = None if body["ratio"] is None else Fraction(str(body["ratio"]))
+        except (ArithmeticError, KeyError, TypeError, ValueError):
+            raise sealed.refuse("its weights, pairs, cost or ratio are malformed") from None
+        guarantee = guarantee_of(sealed)
+        try:
+            kernel = cls.make(weights, bits, guarantee, pairs=pairs, cost=cost, ratio=ratio)
+        except ParameterError as error:
+            raise sealed.refuse(str(error).rstrip(".")) from None
         sealed.require_hash()
         return kernel
 

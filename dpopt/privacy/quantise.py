@@ -12,7 +12,8 @@ import numpy.typing as npt
 from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._types import Vector
-from dpopt.privacy.exact import Pairs, certify_kernel, resolve_ratio
+from dpopt.lp.model import as_floats
+from dpopt.privacy.exact import Pairs, certify_kernel, edge_list, resolve_ratio
 from dpopt.privacy.guarantee import Guarantee
 from dpopt.privacy.kernel import ExactKernel
 
@@ -34,8 +35,9 @@ def quantise_kernel(
     just large enough for the worst exact violation and for the rounding to come; then each row
     is rounded to integers over 2^bits that sum to 2^bits (largest remainders).
 
-    With tau the worst max(0, K[x, y] - r K[x', y]), eta = tau / ((r - 1) min u + tau); for
-    delta > 0, with H the worst hockey-stick divergence, eta = 1 - delta / H.
+    With tau = max over neighbours of K[x, y] - r K[x', y] and rho = (1 + r) 2^-bits,
+    eta = max over y of (tau + rho) / ((r - 1) u[y] + tau); for delta > 0, with H the worst
+    hockey-stick divergence, eta = 1 - (delta - rounding) / H. No mixing if rounding alone passes.
 
     Args:
         kernel: shape (inputs, outputs), rows summing to 1 up to 1e-6.
@@ -55,18 +57,19 @@ def quantise_kernel(
     exact, u = _exact_rows(kernel, row)
     r = resolve_ratio(guarantee, ratio)
     tolerance = _checks.real("tolerance", tolerance, 0.0, 1.0, open_lower=True)
-    edges = _edge_list(pairs, len(exact))
+    edges = edge_list(pairs, len(exact))
     cost = Fraction(1)
     for bits in _BITS:
-        eta = _mixing(exact, u, r, Fraction(guarantee.delta), edges, bits)
-        if eta is None:
-            continue
-        mixed = [[(1 - eta) * k + eta * v for k, v in zip(line, u, strict=True)] for line in exact]
-        weights = [_round_row(line, bits) for line in mixed]
-        cost = max(_distance(line, w, bits) for line, w in zip(exact, weights, strict=True))
-        if cost <= tolerance:
-            certificate = certify_kernel(weights, bits, guarantee, pairs=pairs, ratio=ratio)
-            return ExactKernel.make(weights, bits, guarantee, certificate, pairs, float(cost))
+        for eta in (Fraction(0), _mixing(exact, u, r, Fraction(guarantee.delta), edges, bits)):
+            if eta is None:
+                continue
+            weights = [_round_row(_mixed(line, u, eta), bits) for line in exact]
+            moved = max(_distance(line, w, bits) for line, w in zip(exact, weights, strict=True))
+            if moved <= tolerance and _is_private(weights, bits, guarantee, edges, ratio):
+                return ExactKernel.make(
+                    weights, bits, guarantee, pairs=edges, cost=float(moved), ratio=ratio
+                )
+            cost = moved if eta else cost
     raise NotPrivateError(
         f"making the kernel ({guarantee.epsilon:g}, {guarantee.delta:g})-DP moves a row by "
         f"{float(cost):.3g} in total variation, above tolerance {tolerance:g}; "
@@ -74,33 +77,49 @@ def quantise_kernel(
     )
 
 
+def _mixed(line: Sequence[Fraction], u: Sequence[Fraction], eta: Fraction) -> list[Fraction]:
+    return [(1 - eta) * k + eta * v for k, v in zip(line, u, strict=True)] if eta else list(line)
+
+
+def _is_private(
+    weights: list[list[int]],
+    bits: int,
+    guarantee: Guarantee,
+    edges: list[tuple[int, int]] | None,
+    ratio: Rational | None,
+) -> bool:
+    try:
+        certify_kernel(weights, bits, guarantee, pairs=edges, ratio=ratio)
+    except NotPrivateError:
+        return False
+    return True
+
+
 def _exact_rows(
     kernel: npt.ArrayLike, row: npt.ArrayLike | None
 ) -> tuple[list[list[Fraction]], list[Fraction]]:
-    array = np.asarray(kernel, dtype=np.float64)
+    array = as_floats("kernel", kernel)
     if array.ndim != 2 or 0 in array.shape:
         raise ParameterError(f"kernel has shape {array.shape}; it must be (inputs, outputs).")
     if not np.all(np.isfinite(array)) or np.any(array < -1e-6):
         raise ParameterError("kernel holds a negative number, or one that is not finite.")
     if np.any(np.abs(array.sum(axis=1) - 1.0) > 1e-6):
         raise ParameterError("kernel has a row that does not sum to 1.")
-    exact = [_normalised(line) for line in np.maximum(array, 0.0)]
-    mean = array.mean(axis=0) if row is None else np.asarray(row, dtype=np.float64)
-    if mean.shape != (array.shape[1],) or not np.all(mean >= 0) or mean.sum() <= 0:
+    array = np.maximum(array, 0.0)
+    exact = [_normalised(line) for line in array]
+    mean = array.mean(axis=0) if row is None else as_floats("row", row)
+    usable = mean.shape == (array.shape[1],) and bool(np.all(np.isfinite(mean) & (mean >= 0)))
+    if not usable or mean.sum() <= 0:
         raise ParameterError(f"row must be {array.shape[1]} non-negative numbers, not all zero.")
     if np.any((mean == 0) & np.any(array > 0, axis=0)):
         raise ParameterError("row is 0 at an output that the kernel can give.")
-    return exact, _normalised(np.maximum(mean, 0.0))
+    return exact, _normalised(mean)
 
 
 def _normalised(values: Vector) -> list[Fraction]:
     exact = [Fraction(float(value)) for value in values]
     total = sum(exact, Fraction(0))
     return [value / total for value in exact]
-
-
-def _edge_list(pairs: Pairs | None, inputs: int) -> list[tuple[int, int]] | None:
-    return None if pairs is None else [(int(x) % inputs, int(y) % inputs) for x, y in pairs]
 
 
 def _mixing(
@@ -123,12 +142,13 @@ def _mixing(
     for tau, mass in zip(_violations(rows, r, edges), u, strict=True):
         if mass == 0:
             continue
-        # Twice the rounding: (1 - eta) of it is lost again below.
-        tau = tau + 2 * (1 + r) * unit
-        if tau > 0:
-            gain = (r - 1) * mass
-            eta = max(eta, tau / (gain + tau) if gain > 0 else Fraction(1))
-    return eta if eta <= Fraction(1, 2) else None
+        # eta (r - 1) u >= (1 - eta) tau + rounding
+        rounding, gain = (1 + r) * unit, (r - 1) * mass
+        if tau + rounding > 0:
+            if gain <= rounding:
+                return None
+            eta = max(eta, (tau + rounding) / (gain + tau))
+    return eta
 
 
 def _violations(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,7 +54,11 @@ class Sealed:
         Raises:
             ParameterError: if the hash does not match.
         """
-        if _digest(self.kind, self.body, self.provenance) != self.digest:
+        try:
+            digest = _digest(self.kind, self.body, self.provenance)
+        except RecursionError:
+            raise self.refuse("it is nested too deeply") from None
+        if digest != self.digest:
             raise self.refuse("its contents were changed after it was saved (hash mismatch)")
 
 
@@ -82,7 +87,7 @@ def read_sealed(path: Path) -> Sealed:
     refuse = Sealed(path, "", {}, {}, "").refuse
     try:
         text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
+    except ValueError:
         raise refuse("it is not text") from None
     except OSError as error:
         raise refuse((error.strerror or str(error)).lower()) from error
@@ -93,7 +98,7 @@ def read_sealed(path: Path) -> Sealed:
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise refuse("it is not a saved dpopt mechanism")
     schema = found.get("schema")
-    if not isinstance(schema, int) or schema < 1:
+    if isinstance(schema, bool) or not isinstance(schema, int) or schema < 1:
         raise refuse("its schema is not a whole number")
     if schema > SCHEMA:
         raise refuse(f"its schema is {schema}, newer than {SCHEMA}; install a newer dpopt")
@@ -122,6 +127,19 @@ def guarantee_of(sealed: Sealed) -> Guarantee:
         return Guarantee(stated.get("epsilon"), stated.get("delta"))  # type: ignore[arg-type]
     except ParameterError as error:
         raise sealed.refuse(f"its guarantee is wrong: {str(error).rstrip('.')}") from None
+
+
+def whole(value: object) -> int:
+    """Return an integer of a saved body: a JSON integer, or a string of decimal digits.
+
+    Raises:
+        ValueError: for anything else.
+    """
+    if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,2000}", value):
+        return int(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    raise ValueError("not a whole number")
 
 
 def _digest(kind: str, body: Json, provenance: Json) -> str:

@@ -21,7 +21,7 @@ from dpopt.mechanisms.majority.prior import (
 from dpopt.mechanisms.majority.result import MajorityDesign
 from dpopt.mechanisms.majority.separation import CornerOracle, require_priceable
 from dpopt.mechanisms.majority.setting import MajoritySetting, check_gamma, full_gamma
-from dpopt.privacy.saved import Sealed
+from dpopt.privacy.saved import Sealed, whole
 from dpopt.provenance import versions
 
 OBJECTIVES = ("expected-error", "surrogate")
@@ -190,19 +190,25 @@ def from_sealed(sealed: Sealed) -> MajorityDesign:
     body = sealed.body
     try:
         setting = MajoritySetting(**body["setting"])
-        weights = tuple(int(weight) for weight in body["weights"])
+        weights = tuple(whole(weight) for weight in body["weights"])
         prior = UniformPrior.parse(body["prior"])
         stated = body["guarantee"]["epsilon"], body["guarantee"]["delta"]
-        record = {name: body[name] for name in ("objective", "bound", "gap")}
-        name, shrink = str(body["objective_name"]), float(body["shrink"])
+        record = {
+            name: None if body[name] is None else _checks.real(name, body[name])
+            for name in ("objective", "bound", "gap")
+        }
+        name, shrink = body["objective_name"], _checks.real("shrink", body["shrink"], 0.0, 1.0)
+        require_priceable(setting)
     except ParameterError as error:
         raise sealed.refuse(str(error).rstrip(".")) from None
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except (ArithmeticError, KeyError, TypeError, ValueError, AttributeError):
         raise sealed.refuse("its setting, weights or record are missing or malformed") from None
     if sealed.integer("bits") != BITS or len(weights) != setting.middle:
         raise sealed.refuse(f"it must hold {setting.middle} weights of {BITS} bits")
     if not all(0 <= weight <= 1 << BITS for weight in weights):
         raise sealed.refuse(f"a weight is outside 0..2^{BITS}")
+    if name not in (*OBJECTIVES, "weights", "given"):
+        raise sealed.refuse(f"its objective is {name!r}")
     if stated != (setting.guarantee.epsilon, setting.guarantee.delta):
         raise sealed.refuse("its guarantee is not that of its setting")
     result = _result(setting, weights, prior, shrink, strict=True)

@@ -1,0 +1,499 @@
+"""The exactness layer against plain fractions and mpmath at 100 digits and more."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+
+import mpmath
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpopt import Guarantee, NotPrivateError, ParameterError
+from dpopt.privacy import (
+    Certificate,
+    certify_kernel,
+    exp_lower,
+    exp_upper,
+    raise_sequence,
+    shrink_to_budget,
+)
+
+Edges = list[tuple[int, int]]
+
+EXPONENTS = [0.0, 1e-300, 1e-9, 0.1, 1.0, 10.0, 100.0, 500.0, Fraction(1, 3), Fraction(-7, 5)]
+NINE_QUARTERS = Fraction(9, 4)
+
+
+def true_exp(exponent: Fraction) -> mpmath.mpf:
+    return mpmath.exp(mpmath.mpf(exponent.numerator) / exponent.denominator)
+
+
+def as_mpf(value: Fraction) -> mpmath.mpf:
+    return mpmath.mpf(value.numerator) / value.denominator
+
+
+@pytest.mark.parametrize("exponent", EXPONENTS)
+def test_exp_is_bracketed(exponent: float | Fraction) -> None:
+    lower, upper = exp_lower(exponent), exp_upper(exponent)
+    with mpmath.workdps(500):
+        value = true_exp(Fraction(exponent))
+        assert as_mpf(lower) <= value <= as_mpf(upper)
+    assert upper - lower <= Fraction(4, 2**128)
+    assert (2**128 * lower).denominator == (2**128 * upper).denominator == 1
+
+
+@given(exponent=st.floats(1e-6, 600.0), bits=st.integers(1, 200))
+def test_exp_is_rounded_outward_to_the_next_multiple(exponent: float, bits: int) -> None:
+    with mpmath.workdps(700):
+        scaled = true_exp(Fraction(exponent)) * mpmath.mpf(2) ** bits
+        below, above = int(mpmath.floor(scaled)), int(mpmath.ceil(scaled))
+    assert exp_lower(exponent, bits) == Fraction(below, 2**bits)
+    assert exp_upper(exponent, bits) == Fraction(above, 2**bits)
+
+
+def test_exp_of_zero_is_one() -> None:
+    assert exp_lower(0.0) == exp_upper(0.0) == 1
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 5e-324, 1e-300, 1e-60, 1e-40, 1e-9])
+def test_constant_kernels_are_private_for_every_epsilon(epsilon: float) -> None:
+    assert exp_lower(epsilon) >= 1
+    assert certify_kernel(UNIFORM, 1, Guarantee(epsilon)).slack >= 0
+
+
+UNIFORM = [[1, 1], [1, 1]]
+
+
+def test_a_rational_ratio_is_used_as_given() -> None:
+    guarantee = Guarantee(math.log(2.25))
+    proof = certify_kernel([[9, 7], [4, 12]], 4, guarantee, ratio=NINE_QUARTERS)
+    assert proof.ratio == NINE_QUARTERS
+    assert proof.slack == 0
+    assert proof.guarantee == guarantee
+
+
+@pytest.mark.parametrize("ratio", [Fraction(1), Fraction(3, 2), NINE_QUARTERS])
+def test_a_ratio_below_the_exponential_is_accepted(ratio: Fraction) -> None:
+    assert certify_kernel(UNIFORM, 1, Guarantee(math.log(2.25)), ratio=ratio).ratio == ratio
+
+
+@pytest.mark.parametrize(
+    "ratio", [Fraction(99, 100), Fraction(0), Fraction(-9, 4), Fraction(23, 10)]
+)
+def test_a_ratio_out_of_range_is_refused(ratio: Fraction) -> None:
+    with pytest.raises(ParameterError, match="ratio"):
+        certify_kernel(UNIFORM, 1, Guarantee(math.log(2.25)), ratio=ratio)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1e-18, 1e-9])
+def test_a_ratio_above_the_exponential_by_more_than_the_rounding_of_epsilon_is_refused(
+    epsilon: float,
+) -> None:
+    ratio = exp_upper(epsilon) + Fraction(1, 2**51)
+    assert ratio > exp_upper(math.nextafter(epsilon, 1.0))
+    with pytest.raises(ParameterError, match="ratio"):
+        certify_kernel(UNIFORM, 1, Guarantee(epsilon), ratio=ratio)
+
+
+RATIOS = {"2": 2, "7": 7, "10^40": 10**40, "399^80": 399**80, "391^80": 391**80, "2^700": 2**700}
+
+
+@pytest.mark.parametrize("ratio", RATIOS.values(), ids=RATIOS)
+def test_the_float_logarithm_of_a_ratio_is_enough(ratio: int) -> None:
+    guarantee = Guarantee(math.log(ratio))
+    assert certify_kernel(UNIFORM, 1, guarantee, ratio=Fraction(ratio)).ratio == ratio
+
+
+@dataclass(frozen=True)
+class Verdict:
+    slacks: dict[tuple[int, int, int | None], Fraction]
+    constraints: int
+
+    @property
+    def slack(self) -> Fraction:
+        return min(self.slacks.values())
+
+
+def ordered_pairs(inputs: int) -> Edges:
+    return [(x, y) for x in range(inputs) for y in range(inputs) if x != y]
+
+
+def reference(
+    weights: Sequence[Sequence[int]], bits: int, guarantee: Guarantee, edges: Edges, r: Fraction
+) -> Verdict:
+    """All slacks by the definition, one for each inequality."""
+    kernel = [[Fraction(weight, 2**bits) for weight in row] for row in weights]
+    slacks: dict[tuple[int, int, int | None], Fraction] = {}
+    for x, other in edges:
+        gaps = [r * b - a for a, b in zip(kernel[x], kernel[other], strict=True)]
+        if guarantee.delta == 0:
+            slacks.update({(x, other, y): gap for y, gap in enumerate(gaps)})
+        else:
+            excess = sum((-gap for gap in gaps if gap < 0), Fraction(0))
+            slacks[x, other, None] = Fraction(guarantee.delta) - excess
+    return Verdict(slacks, len(edges) * (len(weights[0]) if guarantee.delta == 0 else 1))
+
+
+def check_refusal(error: NotPrivateError, verdict: Verdict, guarantee: Guarantee) -> None:
+    x, other = map(int, error.inputs)
+    y = None if error.output is None else int(error.output)
+    assert (error.output is None) == (guarantee.delta > 0)
+    assert error.excess == float(-verdict.slacks[x, other, y]) > 0
+    assert verdict.slacks[x, other, y] == verdict.slack
+    assert f"inputs {x} and {other}" in str(error)
+
+
+def check_verdict(
+    weights: Sequence[Sequence[int]],
+    bits: int,
+    guarantee: Guarantee,
+    pairs: Edges | None,
+    ratio: Fraction | None,
+) -> bool:
+    """Compare with the reference; return whether the kernel is private."""
+    edges = ordered_pairs(len(weights)) if pairs is None else pairs
+    r = exp_lower(guarantee.epsilon) if ratio is None else ratio
+    verdict = reference(weights, bits, guarantee, edges, r)
+    if verdict.slacks and verdict.slack < 0:
+        with pytest.raises(NotPrivateError) as caught:
+            certify_kernel(weights, bits, guarantee, pairs=pairs, ratio=ratio)
+        check_refusal(caught.value, verdict, guarantee)
+        return False
+    proof = certify_kernel(weights, bits, guarantee, pairs=pairs, ratio=ratio)
+    assert proof.constraints == verdict.constraints
+    assert (proof.guarantee, proof.bits, proof.ratio) == (guarantee, bits, r)
+    if verdict.slacks:
+        assert proof.slack == verdict.slack
+    return True
+
+
+def path(inputs: int) -> Edges:
+    steps = [(x, x + 1) for x in range(inputs - 1)]
+    return steps + [(b, a) for a, b in steps]
+
+
+@st.composite
+def graphs(draw: st.DrawFn, inputs: int) -> Edges | None:
+    vertex = st.integers(0, inputs - 1)
+    kinds = [st.none(), st.just(path(inputs)), st.lists(st.tuples(vertex, vertex), max_size=8)]
+    return draw(st.one_of(kinds))
+
+
+@st.composite
+def random_rows(draw: st.DrawFn, bits: int, inputs: int, outputs: int) -> list[list[int]]:
+    near = draw(st.booleans())
+    low, high = (2**bits // 3, 2**bits // 2) if near and outputs == 2 else (0, 2**bits)
+    rows = []
+    for _ in range(inputs):
+        cuts = sorted(draw(st.integers(low, high)) for _ in range(outputs - 1))
+        ends = [0, *cuts, 2**bits]
+        rows.append([b - a for a, b in pairwise(ends)])
+    return rows
+
+
+GUARANTEES = st.builds(
+    Guarantee, st.sampled_from([0.0, 0.1, 1.0, 3.0]), st.sampled_from([0.0, 0.0, 1e-3, 0.25, 0.6])
+)
+
+
+@given(data=st.data(), bits=st.integers(6, 20), inputs=st.integers(1, 5), outputs=st.integers(1, 5))
+def test_verdict_on_random_kernels(
+    data: st.DataObject, bits: int, inputs: int, outputs: int
+) -> None:
+    weights = data.draw(random_rows(bits, inputs, outputs))
+    check_verdict(weights, bits, data.draw(GUARANTEES), data.draw(graphs(inputs)), None)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A private kernel; one more unit on output 0 of input 0 breaks it."""
+
+    weights: list[list[int]]
+    bits: int
+    guarantee: Guarantee
+    ratio: Fraction | None
+    pairs: Edges | None
+
+
+@st.composite
+def kernels_on_the_limit(draw: st.DrawFn) -> Limit:
+    bits = draw(st.integers(6, 20))
+    ratio = draw(st.sampled_from([None, NINE_QUARTERS, Fraction(2), Fraction(8, 7)]))
+    epsilon = draw(st.sampled_from([0.3, 1.0])) if ratio is None else math.log(ratio)
+    # Upwards, so that the ratio is certainly at most e^epsilon.
+    guarantee = Guarantee(math.nextafter(epsilon, 9.0))
+    r = exp_lower(guarantee.epsilon) if ratio is None else ratio
+    total = 2**bits
+    low = draw(st.integers(1, int(total / (2 * (r + 1)))))
+    extra = draw(st.sampled_from([0, 1, total // 8]))
+    guarantee = Guarantee(guarantee.epsilon, extra / total)
+    high = int(r * low) + extra
+    firsts = [high, low, *draw(st.lists(st.integers(low, high), max_size=3))]
+    parts = draw(st.integers(1, 4))
+    pairs = draw(st.sampled_from([None, [(0, 1), (1, 0)]]))
+    return Limit([spread(first, total, parts) for first in firsts], bits, guarantee, ratio, pairs)
+
+
+def spread(first: int, total: int, parts: int) -> list[int]:
+    """Output 0 gets ``first``; the rest is shared in proportions that all rows have in common."""
+    rest = total - first
+    shares = [rest // 8 for _ in range(parts - 1)]
+    return [first, *shares, rest - sum(shares)]
+
+
+@given(limit=kernels_on_the_limit(), taken=st.integers(1, 4))
+def test_one_unit_in_the_last_place_decides(limit: Limit, taken: int) -> None:
+    rest = (limit.bits, limit.guarantee, limit.pairs, limit.ratio)
+    assert check_verdict(limit.weights, *rest)
+    broken = [list(row) for row in limit.weights]
+    broken[0][0] += 1
+    broken[0][1 + (taken - 1) % (len(broken[0]) - 1)] -= 1
+    assert not check_verdict(broken, *rest)
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+@pytest.mark.parametrize("complete", [True, False])
+def test_randomised_response_at_a_rational_ratio(k: int, complete: bool) -> None:
+    bits = 20
+    unit = (2**bits - 1) // (k + 1)
+    weights = [[unit] * k for _ in range(k)]
+    for x in range(k):
+        weights[x][x] = 2 * unit
+    filled = [[*row, 2**bits - (k + 1) * unit] for row in weights]
+    pairs = None if complete else ordered_pairs(k)
+    proof = certify_kernel(filled, bits, Guarantee(math.log(2)), pairs=pairs, ratio=Fraction(2))
+    assert proof.slack == 0
+    assert proof.constraints == k * (k - 1) * (k + 1)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 500.0])
+@pytest.mark.parametrize("pairs", [None, [(0, 1), (1, 0)]])
+def test_a_zero_beside_a_non_zero_fails(epsilon: float, pairs: Edges | None) -> None:
+    with pytest.raises(NotPrivateError) as caught:
+        certify_kernel([[0, 64], [1, 63]], 6, Guarantee(epsilon), pairs=pairs)
+    assert (caught.value.inputs, caught.value.output) == (("1", "0"), "0")
+    assert caught.value.excess == 1 / 64
+
+
+def test_a_zero_beside_a_non_zero_is_within_delta() -> None:
+    weights = [[0, 64], [1, 63]]
+    assert certify_kernel(weights, 6, Guarantee(0.0, 1 / 64)).slack == 0
+    with pytest.raises(NotPrivateError):
+        certify_kernel(weights, 6, Guarantee(0.0, math.nextafter(1 / 64, 0.0)))
+
+
+def test_one_direction_can_hold_without_the_other() -> None:
+    weights = [[0, 64], [32, 32]]
+    assert certify_kernel(weights, 6, Guarantee(math.log(3)), pairs=[(0, 1)]).constraints == 2
+    with pytest.raises(NotPrivateError):
+        certify_kernel(weights, 6, Guarantee(math.log(3)), pairs=[(1, 0)])
+
+
+def test_a_certificate_keeps_its_rationals_in_plain_values() -> None:
+    proof: Certificate = certify_kernel([[9, 7], [5, 11]], 4, Guarantee(1.0, 0.125))
+    plain = proof.to_dict()
+    assert Fraction(plain["ratio"]) == proof.ratio == exp_lower(1.0)
+    assert Fraction(plain["slack_exact"]) == proof.slack == Fraction(1, 8)
+    assert (plain["epsilon"], plain["delta"], plain["bits"]) == (1.0, 0.125, 4)
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        [],
+        [[]],
+        [[-1, 3], [1, 1]],
+        [[1, 2], [1, 1]],
+        [[1, 0], [1, 1]],
+        [[2], [1, 1]],
+        [[1, 1], [1, 1, 0]],
+        [1, 1],
+        2,
+        [[math.nan, 1], [1, 1]],
+        [[math.inf, 1], [1, 1]],
+        [[1.9, 1.9], [1, 1]],
+        [[None, 2], [1, 1]],
+    ],
+)
+def test_malformed_weights(weights: object) -> None:
+    with pytest.raises(ParameterError):
+        certify_kernel(weights, 1, Guarantee(1.0))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [[(0, 2)], [(-1, 0)], [(0, 1), (5, 0)], [(0, 1, 1)], [(0,)], [0, 1], [(0.5, 1.9)], [("a", 0)]],
+)
+def test_malformed_pairs(pairs: Edges) -> None:
+    for delta in (0.0, 0.1):
+        with pytest.raises(ParameterError):
+            certify_kernel(UNIFORM, 1, Guarantee(1.0, delta), pairs=pairs)
+
+
+def test_an_epsilon_too_large_for_exact_arithmetic() -> None:
+    with pytest.raises(ParameterError, match="epsilon"):
+        certify_kernel(UNIFORM, 1, Guarantee(1e300))
+
+
+RATIONALS = st.fractions(0, 4, max_denominator=1000)
+
+
+@given(worst=RATIONALS, budget=st.fractions(Fraction(1, 1000), 4, max_denominator=1000))
+def test_shrinking_uses_the_whole_budget(worst: Fraction, budget: Fraction) -> None:
+    factor = shrink_to_budget(worst, budget)
+    assert 0 < factor <= 1
+    assert factor * worst <= budget
+    assert factor == 1 or factor * worst == budget
+
+
+@pytest.mark.parametrize("budget", [Fraction(0), Fraction(-1, 7)])
+def test_shrinking_to_no_budget(budget: Fraction) -> None:
+    with pytest.raises(ParameterError, match="budget"):
+        shrink_to_budget(Fraction(1), budget)
+
+
+Line = tuple[Fraction, Fraction]
+
+
+def demands(
+    values: Sequence[Fraction | float], lower: Sequence[Line], raised: Sequence[int], bits: int
+) -> list[Fraction]:
+    """What each term has to reach, given the raised one before it."""
+    found = [max(Fraction(0), Fraction(values[0]), lower[0][0])]
+    for m in range(1, len(values)):
+        a, b = lower[m]
+        before = Fraction(raised[m - 1], 2**bits)
+        found.append(max(Fraction(0), Fraction(values[m]), a + b * before))
+    return found
+
+
+SMALL = st.fractions(0, Fraction(1, 2), max_denominator=99)
+INTERCEPTS = st.fractions(-1, Fraction(1, 2), max_denominator=99)
+
+
+@given(
+    terms=st.lists(st.tuples(SMALL, INTERCEPTS, SMALL), min_size=1, max_size=8),
+    bits=st.integers(1, 70),
+)
+def test_a_raised_sequence_is_feasible_and_minimal(
+    terms: list[tuple[Fraction, Fraction, Fraction]], bits: int
+) -> None:
+    values = [value for value, _, _ in terms]
+    lower = [(a, b) for _, a, b in terms]
+    raised = raise_sequence(values, lower, bits)
+    least = demands(values, lower, raised, bits)
+    for weight, needed in zip(raised, least, strict=True):
+        assert Fraction(weight, 2**bits) >= needed > Fraction(weight - 1, 2**bits)
+
+
+def test_a_sequence_raised_by_hand() -> None:
+    values = [0.5, 0.0, 0.25]
+    lower = [(Fraction(0), Fraction(9)), (Fraction(1, 8), Fraction(1, 2)), (Fraction(0), 0)]
+    assert raise_sequence(values, lower, 3) == [4, 3, 2]
+    assert raise_sequence(values, lower, 2) == [2, 2, 1]
+
+
+def test_the_first_slope_is_not_used() -> None:
+    assert raise_sequence([0.5], [(0.0, -1.0)], 2) == [2]
+
+
+def test_a_sequence_above_one() -> None:
+    with pytest.raises(ParameterError, match="above 1"):
+        raise_sequence([0.9, 0.0], [(0.0, 0.0), (0.2, 1.0)], 10)
+
+
+def test_a_negative_slope() -> None:
+    with pytest.raises(ParameterError, match="slope"):
+        raise_sequence([0.9, 0.0], [(0.0, 0.0), (0.2, -1.0)], 10)
+
+
+def test_sequences_of_different_lengths() -> None:
+    with pytest.raises(ValueError, match="argument"):
+        raise_sequence([0.9, 0.0], [(0.0, 0.0)], 10)
+
+
+def obscure_lines(k: int, n: int, e: Fraction, m: int) -> list[Line]:
+    """The affine lower bounds on q_m in q_{m-1} of Reveal-or-Obscure."""
+    share, step = Fraction(1, k), Fraction(m, n)
+    u, v = share - step - Fraction(1, n), e * (share - step)
+    w = e * step - Fraction(1, n) - step
+    lines = [(-w / v, u / v)] if m * k < n else []
+    c = n - (k - 1) * m
+    if c * k > n:
+        lines.append((-(e - 1) * Fraction(k * c, k * c - n), e))
+    return lines or [(Fraction(0), Fraction(0))]
+
+
+def obscure_start(k: int, n: int, e: Fraction) -> Fraction:
+    return 1 / (1 + Fraction(n, k) * (e - 1))
+
+
+def obscure_exact(k: int, n: int, e: Fraction, terms: int) -> list[Fraction]:
+    q = [obscure_start(k, n, e)]
+    for m in range(1, terms):
+        q.append(max([Fraction(0), *(a + b * q[-1] for a, b in obscure_lines(k, n, e, m))]))
+    return q
+
+
+def raise_obscure(k: int, n: int, e: Fraction, terms: int, bits: int) -> list[int]:
+    """Feed, term by term, the larger of the lines at the raised value before."""
+    zero = Fraction(0)
+    lower: list[Line] = [(zero, zero)]
+    values: list[Fraction] = [obscure_start(k, n, e)]
+    raised = raise_sequence(values, lower, bits)
+    for m in range(1, terms):
+        before = Fraction(raised[-1], 2**bits)
+        lower.append(max(obscure_lines(k, n, e, m), key=lambda line: line[0] + line[1] * before))
+        values.append(zero)
+        raised = raise_sequence(values, lower, bits)
+    return raised
+
+
+KNOWN = {0: 0.0868274749137, 8: 0.0605050983452, 16: 0.00258300569767, 17: 0.0}
+
+
+def test_known_values_of_reveal_or_obscure() -> None:
+    raised = raise_obscure(10, 1000, exp_upper(0.1), 18, 62)
+    for m, value in KNOWN.items():
+        assert raised[m] / 2**62 == pytest.approx(value, rel=1e-11)
+    assert raised[17] == 0
+
+
+OBSCURE = pytest.mark.parametrize(
+    ("k", "n", "e"),
+    [
+        (10, 1000, exp_upper(0.1)),
+        (3, 60, exp_upper(0.05)),
+        (3, 12, Fraction(3, 2)),
+        (5, 100, Fraction(9, 8)),
+    ],
+)
+
+
+@OBSCURE
+@pytest.mark.parametrize("bits", [20, 62, 95])
+def test_raised_reveal_or_obscure_is_feasible_and_minimal(
+    k: int, n: int, e: Fraction, bits: int
+) -> None:
+    terms = next(m for m, q in enumerate(obscure_exact(k, n, e, n // k + 1)) if q == 0) + 1
+    raised = raise_obscure(k, n, e, terms, bits)
+    unit = Fraction(1, 2**bits)
+    assert raised[0] * unit >= obscure_start(k, n, e) > (raised[0] - 1) * unit
+    for m in range(1, terms):
+        before = raised[m - 1] * unit
+        least = max([Fraction(0), *(a + b * before for a, b in obscure_lines(k, n, e, m))])
+        assert raised[m] * unit >= least > (raised[m] - 1) * unit
+
+
+@OBSCURE
+def test_raising_costs_reveal_or_obscure_next_to_nothing(k: int, n: int, e: Fraction) -> None:
+    exact = obscure_exact(k, n, e, n // k + 1)
+    terms = next(m for m, q in enumerate(exact) if q == 0)
+    raised = raise_obscure(k, n, e, terms, 95)
+    for weight, q in zip(raised, exact, strict=False):
+        assert 0 <= Fraction(weight, 2**95) - q <= Fraction(1, 2**60)

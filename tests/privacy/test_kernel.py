@@ -1,0 +1,166 @@
+"""Certified kernels: what they release, what they refuse, and what floats would have cost."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from dpopt import Guarantee, NotPrivateError, ParameterError
+from dpopt.privacy import ExactKernel, certify_kernel, exp_lower, quantise_kernel
+
+BINARY = ExactKernel.make([[3, 1], [1, 3]], 2, Guarantee(1.2))
+
+
+def path(n: int) -> list[tuple[int, int]]:
+    steps = [(i, i + 1) for i in range(n - 1)]
+    return steps + [(b, a) for a, b in steps]
+
+
+def geometric(n: int, epsilon: float) -> npt.NDArray[np.float64]:
+    a = math.exp(-epsilon)
+    distance = np.abs(np.subtract.outer(np.arange(n), np.arange(n))).astype(float)
+    kernel = (1 - a) / (1 + a) * a**distance
+    kernel[:, [0, -1]] = a ** distance[:, [0, -1]] / (1 + a)
+    return kernel
+
+
+def test_sizes_and_matrix() -> None:
+    kernel = ExactKernel.make([[1, 2, 1], [2, 1, 1]], 2, Guarantee(0.7))
+    assert (kernel.inputs, kernel.outputs) == (2, 3)
+    np.testing.assert_array_equal(kernel.matrix(), [[0.25, 0.5, 0.25], [0.5, 0.25, 0.25]])
+
+
+def test_making_a_kernel_certifies_it() -> None:
+    proof = certify_kernel([[3, 1], [1, 3]], 2, Guarantee(1.2))
+    assert BINARY.certificate == proof
+    with pytest.raises(NotPrivateError):
+        ExactKernel.make([[3, 1], [1, 3]], 2, Guarantee(1.0))
+    with pytest.raises(ParameterError):
+        ExactKernel.make([[3, 2], [1, 3]], 2, Guarantee(1.2))
+
+
+def test_a_scalar_gives_an_int() -> None:
+    found = [BINARY.release(0) for _ in range(200)]
+    assert all(type(output) is int for output in found)
+    assert 0 in found
+    assert 1 in found
+    assert type(BINARY.simulate(np.int64(1), np.random.default_rng(1))) is int
+
+
+@pytest.mark.parametrize("inputs", [[0], [0, 1, 1, 0], np.array([1, 0], dtype=np.uint8)])
+def test_an_array_gives_one_output_each(inputs: npt.ArrayLike) -> None:
+    for found in (BINARY.release(inputs), BINARY.simulate(inputs, np.random.default_rng(1))):
+        assert isinstance(found, np.ndarray)
+        assert found.shape == np.shape(inputs)
+        assert found.dtype == np.int64
+        assert set(found.tolist()) <= {0, 1}
+
+
+def test_an_empty_array_gives_an_empty_array() -> None:
+    none = np.zeros(0, dtype=np.int64)
+    for found in (BINARY.release(none), BINARY.simulate(none, np.random.default_rng(1))):
+        assert isinstance(found, np.ndarray)
+        assert found.shape == (0,)
+        assert found.dtype == np.int64
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        2,
+        -1,
+        [0, 2],
+        [-1, 0],
+        0.0,
+        [0.0, 1.0],
+        math.nan,
+        True,
+        "0",
+        None,
+        [[0, 1]],
+        10**30,
+        np.array([2**64 - 1], dtype=np.uint64),
+    ],
+)
+def test_what_is_no_input_is_refused(inputs: npt.ArrayLike) -> None:
+    with pytest.raises(ParameterError, match="inputs"):
+        BINARY.release(inputs)
+    with pytest.raises(ParameterError, match="inputs"):
+        BINARY.simulate(inputs, np.random.default_rng(1))
+
+
+def test_each_entry_is_drawn_from_its_own_row() -> None:
+    kernel = ExactKernel.make([[4, 0, 0], [0, 4, 0], [0, 0, 4]], 2, Guarantee(0.0), pairs=[])
+    inputs = np.array([2, 0, 1, 1, 2, 0] * 1000)
+    np.testing.assert_array_equal(kernel.release(inputs), inputs)
+    np.testing.assert_array_equal(kernel.simulate(inputs, np.random.default_rng(1)), inputs)
+
+
+def test_a_kernel_of_one_output() -> None:
+    kernel = ExactKernel.make([[2], [2]], 1, Guarantee(0.0))
+    np.testing.assert_array_equal(kernel.release([0, 1, 1]), [0, 0, 0])
+
+
+def test_simulations_repeat_and_releases_do_not() -> None:
+    inputs = np.zeros(500, dtype=np.int64)
+    one, same, other = (BINARY.simulate(inputs, np.random.default_rng(seed)) for seed in (7, 7, 8))
+    np.testing.assert_array_equal(one, same)
+    assert not np.array_equal(one, other)
+    assert not np.array_equal(BINARY.release(inputs), BINARY.release(inputs))
+
+
+def test_numpys_global_seed_does_not_reach_a_release() -> None:
+    inputs = np.zeros(500, dtype=np.int64)
+    found = []
+    for _ in range(2):
+        np.random.seed(1)  # noqa: NPY002
+        found.append(BINARY.release(inputs))
+    assert not np.array_equal(found[0], found[1])
+
+
+def test_a_release_takes_no_seed() -> None:
+    assert list(inspect.signature(ExactKernel.release).parameters) == ["self", "inputs"]
+    assert list(inspect.signature(ExactKernel.simulate).parameters) == ["self", "inputs", "rng"]
+
+
+def chosen(row: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The lengths of the intervals that Generator.choice searches in."""
+    ends = np.cumsum(row)
+    ends /= ends[-1]
+    return np.diff(ends, prepend=0.0)
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 4.0, 10.0])
+def test_float_sampling_loses_what_the_certificate_promises(epsilon: float) -> None:
+    n = 64
+    kernel = quantise_kernel(geometric(n, epsilon), Guarantee(epsilon), pairs=path(n))
+    r = exp_lower(epsilon)
+    for x, other in path(n):
+        for weight, against in zip(kernel.weights[x], kernel.weights[other], strict=True):
+            assert (weight > 0) == (against > 0)
+            assert Fraction(weight) <= r * against
+
+    matrix = kernel.matrix()
+    lengths = np.array([chosen(row) for row in matrix])
+    assert np.all(matrix > 0)
+    assert np.any(lengths == 0)
+    # An output that one input can give and its neighbour cannot: epsilon is infinite.
+    assert any(np.any((lengths[x] > 0) & (lengths[other] == 0)) for x, other in path(n))
+
+
+def test_generator_choice_itself_never_gives_the_lost_outputs() -> None:
+    kernel = quantise_kernel(geometric(64, 4.0), Guarantee(4.0), pairs=path(64))
+    row = kernel.matrix()[0]
+    ends = np.cumsum(row)
+    ends /= ends[-1]
+    near = [np.nextafter(ends, 0.0), ends, np.nextafter(ends, 1.0), [0.0]]
+    grid = np.concatenate(near)
+    reached = set(np.searchsorted(ends, grid[grid < 1.0], side="right").tolist())
+    lost = set(np.nonzero(chosen(row) == 0)[0].tolist())
+    assert lost
+    assert not reached & lost

@@ -1,0 +1,331 @@
+"""Float kernels become private integers: the cost measured, the refusals checked, by fractions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpopt import Guarantee, NotPrivateError, ParameterError, Problem, solve
+from dpopt.privacy import (
+    ExactKernel,
+    complete_graph,
+    exp_lower,
+    hockey_stick_rows,
+    quantise_kernel,
+    ratio_rows,
+    stochastic_rows,
+)
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+def path(n: int) -> Integers:
+    steps = [(i, i + 1) for i in range(n - 1)]
+    return np.array(steps + [(b, a) for a, b in steps])
+
+
+def loss_of(n: int, power: int) -> Floats:
+    distance = np.abs(np.subtract.outer(np.arange(n), np.arange(n))).astype(float)
+    return np.minimum(distance, 1.0) if power == 0 else distance**power
+
+
+def solve_kernel(
+    loss: Floats, pairs: Integers, guarantee: Guarantee, backend: str = "highs"
+) -> Floats:
+    inputs, outputs = loss.shape
+    problem = Problem("mechanism")
+    problem.add_variables("kernel", loss.size, lower=0.0, upper=1.0)
+    problem.add_rows("stochastic", stochastic_rows(inputs, outputs))
+    epsilon, delta = guarantee.epsilon, guarantee.delta
+    if delta > 0:
+        problem.add_variables("excess", len(pairs) * outputs, lower=0.0, upper=1.0)
+        rows = hockey_stick_rows(pairs, inputs, outputs, epsilon, delta)
+    else:
+        rows = ratio_rows(pairs, inputs, outputs, epsilon)
+    problem.add_rows("privacy", rows)
+    problem.minimise({"kernel": loss.reshape(-1) / inputs})
+    return solve(problem, backend)["kernel"].reshape(inputs, outputs)
+
+
+def normalised(row: Sequence[float]) -> list[Fraction]:
+    exact = [max(Fraction(value), Fraction(0)) for value in row]
+    return [value / sum(exact) for value in exact]
+
+
+def moved(kernel: Floats, exact: ExactKernel) -> Fraction:
+    """Largest total variation between a float row, normalised, and its integers."""
+    return max(
+        sum(
+            (
+                abs(p - Fraction(w, 2**exact.bits))
+                for p, w in zip(normalised(row), weights, strict=True)
+            ),
+            Fraction(0),
+        )
+        / 2
+        for row, weights in zip(kernel.tolist(), exact.weights, strict=True)
+    )
+
+
+def worst_excess(exact: ExactKernel, pairs: Integers) -> Fraction:
+    """Largest left side minus right side over all inequalities, by the definition."""
+    r, delta = exp_lower(exact.guarantee.epsilon), Fraction(exact.guarantee.delta)
+    found = []
+    for x, other in pairs.tolist():
+        gaps = [a - r * b for a, b in zip(exact.weights[x], exact.weights[other], strict=True)]
+        total = sum((gap for gap in gaps if gap > 0), Fraction(0))
+        found.append(max(gaps) if delta == 0 else total - delta * 2**exact.bits)
+    return max(found) / 2**exact.bits
+
+
+def check(kernel: Floats, exact: ExactKernel, pairs: Integers, tolerance: float) -> None:
+    assert {sum(row) for row in exact.weights} == {2**exact.bits}
+    assert exact.certificate.slack == -worst_excess(exact, pairs) >= 0
+    cost = moved(kernel, exact)
+    assert exact.cost == float(cost)
+    assert cost <= tolerance
+    np.testing.assert_allclose(exact.matrix(), kernel, atol=4 * tolerance)
+
+
+CASES = {
+    "response-3": (loss_of(3, 0), complete_graph(3), Guarantee(0.5)),
+    "response-16": (loss_of(16, 0), complete_graph(16), Guarantee(2.0)),
+    "absolute-3": (loss_of(3, 1), path(3), Guarantee(0.2)),
+    "absolute-16": (loss_of(16, 1), path(16), Guarantee(1.0)),
+    "squared-8-complete": (loss_of(8, 2), complete_graph(8), Guarantee(3.0)),
+    "response-3-delta": (loss_of(3, 0), complete_graph(3), Guarantee(0.5, 0.01)),
+    "response-8-small-delta": (loss_of(8, 0), complete_graph(8), Guarantee(1.0, 1e-5)),
+    "absolute-16-delta": (loss_of(16, 1), path(16), Guarantee(0.5, 0.05)),
+    "response-16-no-epsilon": (loss_of(16, 0), path(16), Guarantee(0.0, 0.1)),
+}
+
+
+@pytest.mark.parametrize("backend", ["highs", "cvxpy:CLARABEL"])
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_kernels_of_linear_programs(case: tuple[Floats, Integers, Guarantee], backend: str) -> None:
+    loss, pairs, guarantee = case
+    kernel = solve_kernel(loss, pairs, guarantee, backend)
+    tolerance = 1e-7 if backend == "highs" else 1e-5
+    exact = quantise_kernel(
+        kernel, guarantee, pairs=[(int(x), int(y)) for x, y in pairs], tolerance=tolerance
+    )
+    check(kernel, exact, pairs, tolerance)
+    n = len(loss)
+    optimum = float(np.sum(loss * kernel)) / n
+    assert float(np.sum(loss * exact.matrix())) / n == pytest.approx(optimum, abs=1e3 * tolerance)
+
+
+@pytest.mark.parametrize("guarantee", [Guarantee(1.0), Guarantee(1.0, 0.01)])
+def test_no_pairs_mean_the_complete_graph(guarantee: Guarantee) -> None:
+    pairs = complete_graph(6)
+    kernel = solve_kernel(loss_of(6, 1), pairs, guarantee)
+    given_all = quantise_kernel(kernel, guarantee, pairs=pairs)
+    given_none = quantise_kernel(kernel, guarantee)
+    assert given_none.weights == given_all.weights
+    assert given_none.pairs is None
+    check(kernel, given_none, pairs, 1e-7)
+
+
+def truncated_geometric(n: int, epsilon: float) -> Floats:
+    a = math.exp(-epsilon)
+    distance = loss_of(n, 1)
+    kernel = (1 - a) / (1 + a) * a**distance
+    kernel[:, [0, -1]] = a ** distance[:, [0, -1]] / (1 + a)
+    return kernel
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1.0, 10.0])
+def test_the_truncated_geometric_in_floats(epsilon: float) -> None:
+    kernel = truncated_geometric(12, epsilon)
+    exact = quantise_kernel(kernel, Guarantee(epsilon), pairs=path(12))
+    check(kernel, exact, path(12), 1e-7)
+
+
+def test_a_rational_ratio_is_kept_exactly() -> None:
+    kernel = [[0.75, 0.25], [0.25, 0.75]]
+    exact = quantise_kernel(kernel, Guarantee(math.log(3)), ratio=Fraction(3))
+    assert exact.certificate.ratio == 3
+    assert exact.certificate.slack >= 0
+    assert exact.cost < 1e-17
+    for rows in (exact.weights, exact.weights[::-1]):
+        assert all(a <= 3 * b for a, b in zip(*rows, strict=True))
+
+
+@st.composite
+def private_kernels(draw: st.DrawFn) -> tuple[Floats, Guarantee]:
+    """A mix with its own mean row, at its own exact ratio but for a perturbation of 1e-9."""
+    inputs, outputs = draw(st.integers(1, 5)), draw(st.integers(1, 5))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    kernel = 0.5 * rng.dirichlet(np.ones(outputs), inputs) + 0.5 / outputs
+    epsilon = math.log(np.max(kernel.max(axis=0) / kernel.min(axis=0)))
+    epsilon = max(epsilon, 0.05) - draw(st.sampled_from([0.0, 1e-9]))
+    return kernel, Guarantee(epsilon)
+
+
+@given(case=private_kernels())
+def test_nearly_private_kernels_are_moved_by_next_to_nothing(
+    case: tuple[Floats, Guarantee],
+) -> None:
+    kernel, guarantee = case
+    exact = quantise_kernel(kernel, guarantee)
+    if len(kernel) > 1:
+        check(kernel, exact, complete_graph(len(kernel)), 1e-7)
+    assert moved(kernel, exact) <= Fraction(1, 10**7)
+
+
+def test_one_input_has_nothing_to_hide() -> None:
+    exact = quantise_kernel([[0.25, 0.0, 0.75]], Guarantee(0.3))
+    assert exact.weights[0] == (2**61, 0, 3 * 2**61)
+    assert exact.certificate.constraints == 0
+
+
+@pytest.mark.parametrize("guarantee", [Guarantee(0.0), Guarantee(0.0, 0.1), Guarantee(1.0)])
+def test_equal_rows_are_private_for_every_epsilon(guarantee: Guarantee) -> None:
+    exact = quantise_kernel([[0.25, 0.75], [0.25, 0.75]], guarantee)
+    assert exact.cost <= 1e-17
+
+
+@pytest.mark.parametrize("guarantee", [Guarantee(100.0), Guarantee(100.0, 1e-3)])
+def test_a_large_epsilon_asks_for_next_to_nothing(guarantee: Guarantee) -> None:
+    kernel = np.array([[0.25, 0.75], [0.5, 0.5]])
+    assert quantise_kernel(kernel, guarantee).cost <= 1e-17
+
+
+FAR = [[0.9, 0.1], [0.1, 0.9]]
+
+
+@pytest.mark.parametrize("guarantee", [Guarantee(1.0), Guarantee(1.0, 1e-3), Guarantee(0.0, 0.5)])
+def test_a_kernel_far_from_private_is_refused(guarantee: Guarantee) -> None:
+    with pytest.raises(NotPrivateError, match="tolerance"):
+        quantise_kernel(FAR, guarantee)
+
+
+@pytest.mark.parametrize("guarantee", [Guarantee(2.0), Guarantee(2.0, 0.15)])
+def test_a_larger_tolerance_pays_for_privacy(guarantee: Guarantee) -> None:
+    exact = quantise_kernel(FAR, guarantee, tolerance=0.05)
+    check(np.array(FAR), exact, complete_graph(2), 0.05)
+    assert exact.cost > 1e-3
+
+
+@pytest.mark.parametrize("tolerance", [0.0, -1e-9, 1.5, math.nan])
+def test_bad_tolerance(tolerance: float) -> None:
+    with pytest.raises(ParameterError, match="tolerance"):
+        quantise_kernel(FAR, Guarantee(3.0), tolerance=tolerance)
+
+
+@pytest.mark.parametrize("guarantee", [Guarantee(1.0), Guarantee(1.0, 0.01)])
+def test_zero_columns_stay_zero(guarantee: Guarantee) -> None:
+    kernel = np.array([[0.0, 0.6, 0.0, 0.4, 0.0], [0.0, 0.3, 0.0, 0.7, 0.0]])
+    exact = quantise_kernel(kernel, guarantee)
+    check(kernel, exact, complete_graph(2), 1e-7)
+    assert all(row[0] == row[2] == row[4] == 0 for row in exact.weights)
+
+
+def test_tiny_masses_are_kept() -> None:
+    tiny = 1e-14 * math.e
+    kernel = np.array([[0.6, 0.4 - 1e-14, 1e-14], [0.4, 0.6 - tiny, tiny]])
+    exact = quantise_kernel(kernel, Guarantee(1.0))
+    check(kernel, exact, complete_graph(2), 1e-7)
+    assert all(row[2] > 0 for row in exact.weights)
+
+
+def test_a_tiny_mass_beside_a_zero_needs_a_row_with_room_there() -> None:
+    kernel = np.array([[0.6, 0.4 - 1e-12, 1e-12], [0.4, 0.6, 0.0]])
+    with pytest.raises(NotPrivateError, match="tolerance"):
+        quantise_kernel(kernel, Guarantee(1.0))
+    exact = quantise_kernel(kernel, Guarantee(1.0), row=[0.25, 0.25, 0.5])
+    check(kernel, exact, complete_graph(2), 1e-7)
+    assert exact.weights[1][2] > 0
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [[[0.5, 0.5, -1e-12], [0.5, 0.5, 0.0]], [[0.5, 0.5 - 1e-9, 1e-9], [0.5, 0.5 + 1e-9, -1e-9]]],
+)
+def test_negative_dust_of_a_solver_counts_as_zero(kernel: list[list[float]]) -> None:
+    exact = quantise_kernel(kernel, Guarantee(1.0), tolerance=1e-6)
+    check(np.array(kernel), exact, complete_graph(2), 1e-6)
+
+
+@pytest.mark.parametrize("stay", [0.3, 0.6])
+@pytest.mark.parametrize("delta", [0.0, 1e-3])
+def test_mixing_with_a_fixed_law_keeps_it_fixed(stay: float, delta: float) -> None:
+    q = np.array([0.1, 0.2, 0.3, 0.4])
+    kernel = stay * np.eye(4) + (1 - stay) * q
+    loss = np.max(kernel.max(axis=0) / kernel.min(axis=0))
+    # A little too small: without mixing, the kernel would not be private.
+    epsilon = math.log(loss) - 1e-8 if delta == 0 else math.log((kernel[0, 0] - delta) / 0.1) - 1.0
+    guarantee = Guarantee(epsilon, delta)
+    exact = quantise_kernel(kernel, guarantee, row=q, tolerance=0.999)
+    check(kernel, exact, complete_graph(4), 0.999)
+    assert moved(kernel, exact) > 1e-10
+    exact_q = normalised(q.tolist())
+    for y in range(4):
+        after = (
+            sum(p * row[y] for p, row in zip(exact_q, exact.weights, strict=True)) / 2**exact.bits
+        )
+        assert abs(after - exact_q[y]) <= 1e-9
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        [0.5, 0.5],
+        0.5,
+        [],
+        [[]],
+        np.zeros((0, 2)),
+        [[[0.5, 0.5]]],
+        [[math.nan, 1.0], [0.5, 0.5]],
+        [[math.inf, 0.0], [0.5, 0.5]],
+        [[1.1, -0.1], [0.5, 0.5]],
+        [[0.5, 0.4], [0.5, 0.5]],
+        [[0.5, 0.51], [0.5, 0.5]],
+        [[0.0, 0.0], [0.5, 0.5]],
+        [[0.5, 0.5], [1.0]],
+        [["a", "b"]],
+    ],
+)
+def test_bad_kernels(kernel: npt.ArrayLike) -> None:
+    with pytest.raises(ParameterError, match="kernel"):
+        quantise_kernel(kernel, Guarantee(1.0))
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        [1.0, 0.0],
+        [0.0, 0.0],
+        [0.5, 0.5, 0.5],
+        [1.0],
+        0.5,
+        [[0.5, 0.5]],
+        [1.1, -0.1],
+        [math.nan, 1.0],
+        [math.inf, 1.0],
+    ],
+)
+def test_bad_rows(row: npt.ArrayLike) -> None:
+    with pytest.raises(ParameterError, match="row"):
+        quantise_kernel([[0.5, 0.5], [0.4, 0.6]], Guarantee(1.0), row=row)
+
+
+@pytest.mark.parametrize("pairs", [[(0, 2)], [(-1, 0)], [(0, 1, 1)], [(0.5, 1)]])
+@pytest.mark.parametrize("delta", [0.0, 0.1])
+def test_bad_pairs(pairs: list[tuple[int, int]], delta: float) -> None:
+    with pytest.raises(ParameterError):
+        quantise_kernel([[0.5, 0.5], [0.4, 0.6]], Guarantee(1.0, delta), pairs=pairs)
+
+
+@pytest.mark.parametrize("ratio", [Fraction(1, 2), Fraction(3)])
+def test_bad_ratios(ratio: Fraction) -> None:
+    with pytest.raises(ParameterError, match="ratio"):
+        quantise_kernel([[0.5, 0.5], [0.4, 0.6]], Guarantee(1.0), ratio=ratio)
