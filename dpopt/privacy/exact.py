@@ -109,7 +109,8 @@ def resolve_ratio(guarantee: Guarantee, ratio: Rational | None) -> Fraction:
     exact = Fraction(ratio)
     # epsilon = log(ratio) is rounded: allow two floats more.
     epsilon = math.nextafter(math.nextafter(guarantee.epsilon, math.inf), math.inf)
-    if exact < 1 or exact > exp_upper(epsilon):
+    largest = exp_upper(epsilon) if guarantee.epsilon > 0 else Fraction(1)
+    if not 1 <= exact <= largest:
         raise ParameterError(
             f"ratio is {exact}; it must be at least 1 and at most e^{guarantee.epsilon:g}."
         )

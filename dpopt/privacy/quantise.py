@@ -36,8 +36,9 @@ def quantise_kernel(
     is rounded to integers over 2^bits that sum to 2^bits (largest remainders).
 
     With tau = max over neighbours of K[x, y] - r K[x', y] and rho = (1 + r) 2^-bits,
-    eta = max over y of (tau + rho) / ((r - 1) u[y] + tau); for delta > 0, with H the worst
-    hockey-stick divergence, eta = 1 - (delta - rounding) / H. No mixing if rounding alone passes.
+    eta = max over y of (tau + rho) / ((r - 1) u[y] + tau); for delta > 0, the least eta that
+    brings every hockey-stick divergence to delta less the rounding. No mixing if rounding the
+    rows is enough.
 
     Args:
         kernel: shape (inputs, outputs), rows summing to 1 up to 1e-6.
@@ -131,14 +132,16 @@ def _mixing(
     bits: int,
 ) -> Fraction | None:
     """Return eta, or None if this precision leaves no room for rounding."""
-    unit = Fraction(1, 1 << bits)
+    unit, eta = Fraction(1, 1 << bits), Fraction(0)
     if delta > 0:
-        room = delta - 2 * len(u) * (1 + r) * unit
-        worst = _worst_divergence(rows, r, edges)
+        room = delta - len(u) * (1 + r) * unit
         if room <= 0:
             return None
-        return max(Fraction(0), 1 - room / worst) if worst > 0 else Fraction(0)
-    eta = Fraction(0)
+        inputs = range(len(rows))
+        chosen = [(x, y) for x in inputs for y in inputs if x != y] if edges is None else edges
+        gains = [(r - 1) * mass for mass in u]
+        found = (_least_mixing(rows[x], rows[y], r, gains, room) for x, y in chosen)
+        return max(found, default=eta)
     for tau, mass in zip(_violations(rows, r, edges), u, strict=True):
         if mass == 0:
             continue
@@ -164,21 +167,27 @@ def _violations(
     ]
 
 
-def _worst_divergence(
-    rows: Sequence[Sequence[Fraction]], r: Fraction, edges: list[tuple[int, int]] | None
+def _least_mixing(
+    row: Sequence[Fraction],
+    other: Sequence[Fraction],
+    r: Fraction,
+    gains: Sequence[Fraction],
+    room: Fraction,
 ) -> Fraction:
-    inputs = range(len(rows))
-    chosen = edges if edges is not None else [(x, y) for x in inputs for y in inputs if x != y]
-    return max(
-        (
-            sum(
-                (max(Fraction(0), a - r * b) for a, b in zip(rows[x], rows[other], strict=True)),
-                Fraction(0),
-            )
-            for x, other in chosen
-        ),
-        default=Fraction(0),
-    )
+    """Return the least eta with sum_y max(0, (1 - eta) g_y - eta (r - 1) u_y) <= room.
+
+    g_y = K[x, y] - r K[x', y]. Newton's steps on this convex, piecewise linear function stay left
+    of the root and reach it after at most one step for each output.
+    """
+    terms = [(a - r * b, gain) for a, b, gain in zip(row, other, gains, strict=True)]
+    eta = Fraction(0)
+    while True:
+        active = [(g, gain) for g, gain in terms if (1 - eta) * g > eta * gain]
+        excess = sum((g for g, _ in active), Fraction(0))
+        slope = excess + sum((gain for _, gain in active), Fraction(0))
+        if excess - eta * slope <= room:
+            return eta
+        eta = (excess - room) / slope
 
 
 def _round_row(row: Sequence[Fraction], bits: int) -> list[int]:

@@ -329,3 +329,14 @@ def test_bad_pairs(pairs: list[tuple[int, int]], delta: float) -> None:
 def test_bad_ratios(ratio: Fraction) -> None:
     with pytest.raises(ParameterError, match="ratio"):
         quantise_kernel([[0.5, 0.5], [0.4, 0.6]], Guarantee(1.0), ratio=ratio)
+
+
+@pytest.mark.parametrize("delta", [1e-9, 1e-6, 1e-3])
+def test_a_violation_far_below_delta_costs_next_to_nothing(delta: float) -> None:
+    over = delta * (1 + 1e-3)
+    x = (1 - over) / (1 + math.e)
+    kernel = np.array([[1 - x, x], [x, 1 - x]])
+    exact = quantise_kernel(kernel, Guarantee(1.0, delta), tolerance=1e-5)
+    check(kernel, exact, complete_graph(2), 1e-5)
+    # Each row must come closer to the other by about the violation, and by little more.
+    assert exact.cost <= 1e-3 * delta
