@@ -29,7 +29,7 @@ BITS = 62
 _CORNER, _RATIO, _FIXED = 128, 128, 256
 # By how many units of 2^-BITS a weight may be raised, round after round, to use up the slack left.
 _UNITS = tuple(1 << power for power in (24, 28, 32, 36))
-_MOST_ROWS = 4000
+_MOST_ROWS, _MOST_LISTED = 4000, 1 << 20
 
 Weights = tuple[int, ...]
 """gamma's upper half as integers over 2^BITS, l = (K + 1) / 2..K."""
@@ -88,10 +88,32 @@ class _Arithmetic:
     def exact_slack(self, weights: Weights, at: Multiset) -> Fraction:
         """Return budget - f at a multiset, without any rounding."""
         sign, total = self.signed(weights), Fraction(0)
+        flat = [self.flat(sign, at, side) for side in (0, 1)]
+        if flat[0] is not None and flat[1] is not None:
+            return self.budget - (flat[0] - self.ratio * flat[1]) / (1 << BITS)
         for law, factor in zip(self.laws(at), (Fraction(1), -self.ratio), strict=True):
             value = sum(int(mass) * h for mass, h in zip(law, sign, strict=True))
             total += factor * Fraction(value, 1 << (self.scale(at) + BITS))
         return self.budget - total
+
+    def flat(self, sign: list[int], at: Multiset, side: int) -> int | None:
+        """Return h where it is the same at every L that a multiset can give; else None.
+
+        Such multisets are ties by the thousand where gamma is 1: settled without their laws.
+        """
+        i, j, k = (choice ^ side for choice in at.family)
+        low, width = at.ones, 0
+        for p, count in (
+            (self.p_shifted[i], at.shifted),
+            (self.p_mirrored[j], at.mirrored),
+            (self.p_inner[k], at.inner),
+        ):
+            if p == 1 << _CORNER:
+                low += count
+            elif p > 0:
+                width += count
+        window = sign[low : low + width + 1]
+        return window[0] if window.count(window[0]) == len(window) else None
 
     def scale(self, at: Multiset) -> int:
         """Return the exponent of the denominator of a multiset's laws."""
@@ -154,7 +176,7 @@ class _Sweeper:
             if best is None or slack < best:
                 index = np.unravel_index(int(np.argmax(values)), values.shape)
                 best, place = slack, self._at(shifted, mirrored, inner, index)
-            if slack <= self.reach and len(near) < _MOST_ROWS:
+            if slack <= self.reach and len(near) < _MOST_LISTED:
                 found = np.nonzero(values >= self.limit - self.reach)
                 near.extend(
                     self._at(shifted, mirrored, inner, index) for index in zip(*found, strict=True)
@@ -248,7 +270,7 @@ class GammaProver:
         slack, at = min(undecided, key=lambda found: found[0], default=(None, sweep.place))
         if slack is None:
             slack = Fraction(sweep.slack, 1 << (_FIXED + _RATIO))
-        if slack < 0 or len(undecided) >= _MOST_ROWS:
+        if slack < 0 or len(undecided) >= _MOST_LISTED:
             raise self._refusal(slack, at)
         guarantee = self.setting.guarantee
         return Certificate(
@@ -272,7 +294,7 @@ class GammaProver:
         """
         arithmetic = self._arithmetic
         sweep = _Sweeper(arithmetic, weights, Fraction(0)).run()
-        if sweep.slack >= 0:
+        if sweep.slack >= 0 or _only_ties(arithmetic, weights, sweep.near):
             return weights, Fraction(1)
         worst = arithmetic.budget + Fraction(-sweep.slack, 1 << (_FIXED + _RATIO))
         rounding = (1 + arithmetic.ratio) / (1 << BITS)
@@ -283,14 +305,20 @@ class GammaProver:
         """Return private weights raised until no single one could be one unit larger.
 
         Only where a constraint is within 2^36 units of its limit, which is where an optimal gamma
-        is once it has been shrunk; any other is returned as it is.
+        is once it has been shrunk, and where at most 4,000 are (K up to about 150); otherwise,
+        the weights are returned as they are.
         """
         arithmetic = self._arithmetic
+        if all(weight == 1 << BITS for weight in weights):
+            return weights
         sweep = self._reachable(weights, _UNITS[0])
         for units, wider in zip(_UNITS, (*_UNITS[1:], 0), strict=True):
-            if not sweep.near or len(sweep.near) >= _MOST_ROWS:
+            sign = arithmetic.signed(weights)
+            # Where h is 1 or -1 throughout, no weight of the multiset can be raised.
+            near = [at for at in sweep.near if not _is_full(arithmetic, sign, at)]
+            if not near or max(len(near), len(sweep.near) - _MOST_LISTED) >= _MOST_ROWS:
                 break
-            weights, stopped = _raise_weights(arithmetic, weights, sweep.near, units)
+            weights, stopped = _raise_weights(arithmetic, weights, near, units)
             if stopped or not wider:
                 break
             sweep = self._reachable(weights, wider)
@@ -311,6 +339,17 @@ class GammaProver:
             output="1",
             excess=float(-slack / 2),
         )
+
+
+def _only_ties(arithmetic: _Arithmetic, weights: Weights, near: list[Multiset]) -> bool:
+    """Whether all undecided multisets have a constant h on both sides, and hold."""
+    sign = arithmetic.signed(weights)
+    flat = all(arithmetic.flat(sign, at, side) is not None for at in near for side in (0, 1))
+    return flat and all(arithmetic.exact_slack(weights, at) >= 0 for at in near)
+
+
+def _is_full(arithmetic: _Arithmetic, sign: list[int], at: Multiset) -> bool:
+    return all(abs(arithmetic.flat(sign, at, side) or 0) == 1 << BITS for side in (0, 1))
 
 
 def _raise_weights(

@@ -195,3 +195,12 @@ def test_a_saved_design_comes_back_certified(tmp_path: Path) -> None:
     assert loaded.prior == design.prior
     assert loaded.provenance == design.provenance
     assert loaded.release([1] * 11) in (0, 1)
+
+
+@pytest.mark.parametrize(("k", "m"), [(11, 7), (201, 150)])
+def test_a_majority_that_is_private_by_itself_is_left_whole(k: int, m: int) -> None:
+    design = majority.design(k, 0.1, m)
+    assert set(design.weights) == {ONE}
+    assert design.certificate is not None
+    # All voters at 0 on both sides: e^(m epsilon) - 1 <= e^(m epsilon) - 1.
+    assert design.certificate.slack == 0
