@@ -145,7 +145,7 @@ class _Arithmetic:
 
 @dataclass(frozen=True)
 class _Sweep:
-    """All multisets at one gamma: their number, the worst, and those within reach of the limit.
+    """All multisets at one gamma: number, worst, and those in reach of the limit, not beyond it.
 
     Slacks are lower bounds, in units of 2^-(_FIXED + _RATIO).
     """
@@ -164,6 +164,9 @@ class _Sweeper:
         scale = 1 << (_FIXED + _RATIO)
         self.limit = _floor(arithmetic.budget * scale)
         self.reach = _floor(reach * scale)
+        # Both tables are low by less than a unit for each voter; the bound adds one of the two.
+        units = (1 << _RATIO) + arithmetic.ratio_scaled
+        self.surely_broken = self.limit + arithmetic.voters * units
         shift = _FIXED - BITS
         self.h = np.array([h << shift for h in arithmetic.signed(weights)], dtype=object)
 
@@ -177,7 +180,8 @@ class _Sweeper:
                 index = np.unravel_index(int(np.argmax(values)), values.shape)
                 best, place = slack, self._at(shifted, mirrored, inner, index)
             if slack <= self.reach and len(near) < _MOST_LISTED:
-                found = np.nonzero(values >= self.limit - self.reach)
+                doubtful = (values >= self.limit - self.reach) & (values <= self.surely_broken)
+                found = np.nonzero(doubtful)
                 near.extend(
                     self._at(shifted, mirrored, inner, index) for index in zip(*found, strict=True)
                 )
@@ -265,7 +269,10 @@ class GammaProver:
             NotPrivateError: naming the voters on both sides, if a constraint fails.
         """
         arithmetic = self._arithmetic
-        sweep = _Sweeper(arithmetic, weights, Fraction(0)).run()
+        sweeper = _Sweeper(arithmetic, weights, Fraction(0))
+        sweep = sweeper.run()
+        if sweeper.limit - sweep.slack > sweeper.surely_broken:
+            raise self._refusal(arithmetic.exact_slack(weights, sweep.place), sweep.place)
         undecided = [(arithmetic.exact_slack(weights, at), at) for at in sweep.near]
         slack, at = min(undecided, key=lambda found: found[0], default=(None, sweep.place))
         if slack is None:
@@ -293,8 +300,10 @@ class GammaProver:
         each is linear in gamma, 0 at gamma = 0, and moves by at most (1 + e^(m epsilon)) 2^-62.
         """
         arithmetic = self._arithmetic
-        sweep = _Sweeper(arithmetic, weights, Fraction(0)).run()
-        if sweep.slack >= 0 or _only_ties(arithmetic, weights, sweep.near):
+        sweeper = _Sweeper(arithmetic, weights, Fraction(0))
+        sweep = sweeper.run()
+        doubtful = sweeper.limit - sweep.slack <= sweeper.surely_broken
+        if sweep.slack >= 0 or (doubtful and _only_ties(arithmetic, weights, sweep.near)):
             return weights, Fraction(1)
         worst = arithmetic.budget + Fraction(-sweep.slack, 1 << (_FIXED + _RATIO))
         rounding = (1 + arithmetic.ratio) / (1 << BITS)
