@@ -75,6 +75,8 @@ def majority(
     """
     from dpopt.mechanisms.majority import UniformPrior, design
 
+    if plot is not None and plot == save:
+        raise ParameterError(f"plot and save are both {str(plot)!r}; they must differ.")
     for target in (plot, save):
         if target is not None:
             check_target(target)

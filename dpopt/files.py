@@ -17,14 +17,21 @@ def check_target(path: Path) -> None:
     """Refuse a path that cannot become a file.
 
     Raises:
-        ParameterError: if ``path`` is a directory, or its folder is missing.
+        ParameterError: if ``path`` is a directory, a device or a pipe, or its folder is missing.
     """
     if "\0" in str(path):
         raise ParameterError(f"path is {str(path)!r}; a path holds no NUL character.")
-    if path.is_dir():
-        raise ParameterError(f"path is {str(path)!r}, a directory; it must be a file.")
-    if not path.parent.is_dir():
-        raise ParameterError(f"path is {str(path)!r}; its folder {str(path.parent)!r} is missing.")
+    try:
+        if path.is_dir():
+            raise ParameterError(f"path is {str(path)!r}, a directory; it must be a file.")
+        if path.exists() and not path.is_file():
+            raise ParameterError(f"path is {str(path)!r}, a device or a pipe; it must be a file.")
+        if not path.parent.is_dir():
+            raise ParameterError(
+                f"path is {str(path)!r}; its folder {str(path.parent)!r} is missing."
+            )
+    except OSError as error:
+        raise ParameterError(f"path is {str(path)!r}; {_reason(error)}.") from error
 
 
 @contextmanager
@@ -35,6 +42,8 @@ def replacing(path: Path) -> Iterator[Path]:
         ParameterError: if ``path`` is a directory, its folder is missing, or cannot be written.
     """
     check_target(path)
+    # Through a symbolic link to its target, which is what an ordinary write would change.
+    path = path.resolve()
     try:
         handle, name = tempfile.mkstemp(
             dir=path.parent, prefix=".dpopt-", suffix="".join(path.suffixes[-1:])

@@ -145,3 +145,25 @@ def test_numbers_from_no_file(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "missing.txt"):
         with pytest.raises(ParameterError, match="path is"):
             read_numbers(path)
+
+
+def test_a_pipe_is_no_target_and_stays(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(ParameterError, match="pipe"):
+        write_text(pipe, "x")
+    assert pipe.is_fifo()
+
+
+def test_a_link_is_written_through(tmp_path: Path) -> None:
+    target, link = tmp_path / "target", tmp_path / "link"
+    target.write_text("old", encoding="utf-8")
+    link.symlink_to(target)
+    write_text(link, "new")
+    assert link.is_symlink()
+    assert target.read_text(encoding="utf-8") == "new"
+
+
+def test_a_name_too_long_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="path is"):
+        write_text(tmp_path / ("n" * 300), "x")

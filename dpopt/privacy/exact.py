@@ -35,7 +35,8 @@ class Certificate:
     Attributes:
         claim: what was proved, in one sentence.
         guarantee: the (epsilon, delta) that follows.
-        ratio: the rational used for e^epsilon, at most e^epsilon.
+        ratio: the rational used for e^epsilon: at most e^epsilon, or the caller's, of which epsilon
+            is the logarithm up to two floats.
         constraints: number of inequalities decided.
         slack: smallest right side minus left side, in probability; at least 0.
         tightest: the neighbours and the output where the slack is smallest.
@@ -257,7 +258,7 @@ def certify_kernel(
         )
     tightest = f"inputs {x} and {other}" + ("" if y is None else f", output {y}")
     return Certificate(
-        claim="kernel is private along every edge",
+        claim=_claim(len(rows), edges),
         guarantee=guarantee,
         ratio=r,
         constraints=count,
@@ -269,6 +270,16 @@ def certify_kernel(
 
 
 Place = tuple[int, int, int | None]
+
+
+def _claim(inputs: int, edges: list[tuple[int, int]] | None) -> str:
+    """Say which neighbours were proved: a list that names few of them proves little."""
+    if edges is None:
+        return f"kernel is private between all {inputs} inputs"
+    distinct = {(x, other) for x, other in edges if x != other}
+    one_way = sum((other, x) not in distinct for x, other in distinct)
+    warning = f", {one_way} of them in one direction only" if one_way else ""
+    return f"kernel is private along {len(distinct)} directed edges of {inputs} inputs{warning}"
 
 
 def _worst_by_column(

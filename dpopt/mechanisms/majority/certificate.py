@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 from math import floor
 
-from dpopt._errors import NotPrivateError
+from dpopt._errors import NotPrivateError, ParameterError
 from dpopt.mechanisms.majority.setting import MajoritySetting
 from dpopt.mechanisms.majority.sweep import (
     BITS,
@@ -51,7 +51,13 @@ class GammaProver:
 
         Raises:
             NotPrivateError: naming the voters on both sides, if a constraint fails.
+            ParameterError: if the weights are not (K + 1) / 2 integers in 0..2^62.
         """
+        whole = all(isinstance(w, int) and 0 <= w <= 1 << BITS for w in weights)
+        if len(weights) != self.setting.middle or not whole:
+            raise ParameterError(
+                f"weights must be {self.setting.middle} integers in 0..2^{BITS}, no others."
+            )
         arithmetic = self._arithmetic
         sweeper = Sweeper(arithmetic, weights, Fraction(0))
         sweep = sweeper.run()

@@ -27,6 +27,8 @@ from dpopt.provenance import versions
 OBJECTIVES = ("expected-error", "surrogate")
 # HiGHS's dual tolerance is 1e-10 of the largest weight: smaller weights would be noise to it.
 _VISIBLE = 1e-9
+# Rows are divided by the budget: below this, rounding their coefficients shows in the optimum.
+_LEAST_BUDGET = 1e-7
 
 
 def gamma_problem(setting: MajoritySetting, weights: npt.ArrayLike) -> Problem:
@@ -80,6 +82,11 @@ def design(
     """
     setting = MajoritySetting(mechanisms, epsilon, allowance, mechanism_delta, delta)
     require_priceable(setting)
+    if setting.budget < _LEAST_BUDGET:
+        raise ParameterError(
+            f"allowance * epsilon is {setting.guarantee.epsilon:g}; a program in double precision "
+            f"needs e^(m epsilon) - 1 + 2 delta of at least {_LEAST_BUDGET:g}."
+        )
     prior = UniformPrior() if prior is None else prior
     name = _checks.choice("objective", objective, OBJECTIVES) if weights is None else "weights"
     if weights is not None:

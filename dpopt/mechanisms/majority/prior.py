@@ -18,7 +18,7 @@ from dpopt._types import Vector, frozen
 from dpopt.mechanisms.majority.setting import MajoritySetting, fold
 from dpopt.prob import binomial_pmf, poisson_binomial_pmf
 
-_MOST_TERMS = 1 << 20
+_MOST_TERMS, _LARGEST_ERROR = 1 << 20, 1e-9
 _CHUNK = 1 << 16
 
 
@@ -68,7 +68,8 @@ class UniformPrior:
 
     def __str__(self) -> str:
         """Return the form that `parse` reads."""
-        return "uniform:" + ",".join(f"{end:g}" for pair in self.intervals for end in pair)
+        ends = (repr(end).removesuffix(".0") for pair in self.intervals for end in pair)
+        return "uniform:" + ",".join(ends)
 
     @property
     def mean(self) -> float:
@@ -144,6 +145,11 @@ def expected_error_weights(mechanisms: int, prior: UniformPrior) -> Weights:
     if k == 1:
         return Weights(frozen([_mean_distance(prior)]), 0.0, "closed form")
     by_count, error = _signed_law(k, prior, k * max(-low, high))
+    if error > _LARGEST_ERROR:
+        raise ParameterError(
+            f"prior is {prior}; its intervals are too narrow for their distance: the expected "
+            f"error would be known to {error:.1g} only. Widen them."
+        )
     return Weights(frozen(0.5 * fold(by_count)), error, "quadrature")
 
 
@@ -162,7 +168,8 @@ def _signed_law(k: int, prior: UniformPrior, width: float) -> tuple[Vector, floa
     length = sum(b - a for a, b in prior.intervals)
     decay = 2 * len(prior.intervals) / length * width / math.pi
     log_largest = math.log(math.comb(k, k // 2)) + math.log(2 / (math.pi * k)) + k * math.log(decay)
-    terms = min(_MOST_TERMS, math.ceil(math.exp((log_largest + 16 * math.log(10)) / k) / 2) + 8)
+    enough = math.exp(min((log_largest + 16 * math.log(10)) / k, 60.0)) / 2
+    terms = min(_MOST_TERMS, math.ceil(enough) + 8)
     counts = np.arange(k + 1)
     log_choose = gammaln(k + 1) - gammaln(counts + 1) - gammaln(k - counts + 1)
     law = np.zeros(k + 1)
@@ -175,7 +182,7 @@ def _signed_law(k: int, prior: UniformPrior, width: float) -> tuple[Vector, floa
             size = log_choose[count] + _times(count, log_one) + _times(k - count, log_zero)
             angle = count * np.angle(one) + (k - count) * np.angle(zero)
             law[count] += float(np.sum(np.exp(size) * np.sin(angle) / odd))
-    tail = math.exp(log_largest - k * math.log(2.0 * terms))
+    tail = math.exp(min(log_largest - k * math.log(2.0 * terms), 700.0))
     return law * (4 / math.pi), tail
 
 

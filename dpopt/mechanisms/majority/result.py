@@ -43,7 +43,8 @@ class MajorityDesign:
         excess: largest Pr[1 | p] - e^(m epsilon) Pr[1 | p'] - delta, from the exact arithmetic.
         objective: "expected-error", "surrogate", "weights", or "given" for a gamma not designed.
         value: objective weights @ gamma's upper half, which the program maximises.
-        bound: upper bound on the value of any private gamma, from the dual vector.
+        bound: upper bound on the value of any private gamma, from the dual vector; up to the
+            rounding of the rows, about 1e-16 / (e^(m epsilon) - 1 + 2 delta).
         gap: bound - value: what the solver, repair and quantisation together may have lost.
         prior: the prior that `expected_error` refers to.
         expected_error: see `expected_error_weights`; ``expected_error_method`` says how.

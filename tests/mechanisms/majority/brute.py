@@ -48,9 +48,9 @@ def worst_excess(
     gamma: list[Fraction], r: Fraction, shift: Fraction, target: Fraction, delta: Fraction
 ) -> Fraction:
     """Largest Pr[o | p] - target Pr[o | p'] - delta over both outputs and every multiset."""
-    worst = Fraction(-10)
+    found = []
     for p, q in all_pairs(len(gamma) - 1, r, shift):
         one, other = chance_of_one(p, gamma), chance_of_one(q, gamma)
-        worst = max(worst, one - target * other - delta)
-        worst = max(worst, (1 - one) - target * (1 - other) - delta)
-    return worst
+        found.append(one - target * other - delta)
+        found.append((1 - one) - target * (1 - other) - delta)
+    return max(found)

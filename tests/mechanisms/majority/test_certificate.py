@@ -204,3 +204,14 @@ def test_a_majority_that_is_private_by_itself_is_left_whole(k: int, m: int) -> N
     assert design.certificate is not None
     # All voters at 0 on both sides: e^(m epsilon) - 1 <= e^(m epsilon) - 1.
     assert design.certificate.slack == 0
+
+
+@pytest.mark.parametrize("weights", [(ONE + 1,), (-1,), (ONE, ONE), (), (0.5,)])
+def test_weights_that_are_no_gamma_are_refused(weights: tuple) -> None:
+    with pytest.raises(dpopt.ParameterError, match="weights"):
+        GammaProver(MajoritySetting(1, 1.0, 1.0, 0.0, 0.5)).certify(weights)
+
+
+def test_a_budget_below_double_precision_is_refused() -> None:
+    with pytest.raises(dpopt.ParameterError, match="double precision"):
+        majority.design(3, 1e-9, 1)

@@ -158,3 +158,14 @@ def test_samples_stay_inside_the_intervals() -> None:
     p = prior.sample((10_000,), np.random.default_rng(0))
     assert np.all((p <= 0.3) | (p >= 0.7))
     assert abs(np.mean(p < 0.5) - 0.5) < 0.03
+
+
+def test_a_prior_keeps_every_digit() -> None:
+    for prior in (UniformPrior(((1 / 3, 1.0),)), UniformPrior(((0.49999999, 0.50000001),))):
+        assert UniformPrior.parse(str(prior)) == prior
+
+
+@pytest.mark.parametrize(("k", "width"), [(3, 1e-8), (101, 1e-12)])
+def test_a_prior_too_narrow_for_the_quadrature_is_refused(k: int, width: float) -> None:
+    with pytest.raises(ParameterError, match="too narrow"):
+        expected_error_weights(k, UniformPrior(((0.0, width), (1.0 - width, 1.0))))
