@@ -17,7 +17,7 @@ from dpopt._plot import save_figure
 from dpopt.files import check_target, read_integer_rows, read_numbers, replacing
 
 if TYPE_CHECKING:
-    from dpopt.mechanisms.majority import MajorityDesign
+    from dpopt.mechanisms.majority import MajorityDesign, MajoritySetting
 
 _FIGURE_ENDINGS = (".png", ".pdf", ".svg")
 
@@ -29,20 +29,29 @@ def cli() -> None:
 
 
 @cli.command()
-@click.option("--mechanisms", type=int, required=True, help="Number of voters K, odd.")
-@click.option("--epsilon", type=float, required=True, help="Epsilon of each voter, above 0.")
+@click.option("--mechanisms", type=int, help="Number of voters K, odd.")
+@click.option("--epsilon", type=float, help="Epsilon of each voter, above 0.")
+@click.option(
+    "--group",
+    "groups",
+    multiple=True,
+    help="SIZE,EPSILON[,DELTA]: voters of different privacy, instead of --mechanisms and "
+    "--epsilon; give it once for each group. m then counts the largest epsilon.",
+)
 @click.option("--allowance", type=float, required=True, help="m: the majority may spend m epsilon.")
 @click.option("--mechanism-delta", type=float, default=0.0, help="Delta of each voter.  [0]")
 @click.option("--delta", type=float, default=0.0, help="Delta of the majority.  [0]")
 @click.option(
     "--objective",
     default="expected-error",
-    help="expected-error (default) or surrogate (the paper's equation 3).",
+    help="expected-error (default), surrogate (the paper's equation 3) or worst-case (over all p "
+    "that the prior allows).",
 )
 @click.option(
     "--prior",
     default="uniform:0,1",
-    help="Law of the voters' p: uniform:LOW,HIGH or a union of intervals.  [uniform:0,1]",
+    help="Law of the voters' p: uniform:LOW,HIGH[,LOW,HIGH], beta:A,B, either with common- before "
+    "it (one p for all), or point:P[,P].  [uniform:0,1]",
 )
 @click.option(
     "--weights",
@@ -55,8 +64,9 @@ def cli() -> None:
 @click.option("--plot", type=click.Path(path_type=Path), help="Draw gamma to .png, .pdf or .svg.")
 @click.option("--save", type=click.Path(path_type=Path), help="Write the result as JSON.")
 def majority(
-    mechanisms: int,
-    epsilon: float,
+    mechanisms: int | None,
+    epsilon: float | None,
+    groups: tuple[str, ...],
     allowance: float,
     mechanism_delta: float,
     delta: float,
@@ -73,7 +83,7 @@ def majority(
 
     Example: dpopt majority --mechanisms 11 --epsilon 0.1 --allowance 3
     """
-    from dpopt.mechanisms.majority import UniformPrior, design
+    from dpopt.mechanisms.majority import design_for
 
     if plot is not None and plot == save:
         raise ParameterError(f"plot and save are both {str(plot)!r}; they must differ.")
@@ -85,14 +95,10 @@ def majority(
             f"plot is {str(plot)!r}; its ending must be {', '.join(_FIGURE_ENDINGS)}."
         )
     start = time.perf_counter()
-    result = design(
-        mechanisms,
-        epsilon,
-        allowance,
-        mechanism_delta=mechanism_delta,
-        delta=delta,
+    result = design_for(
+        _voters(mechanisms, epsilon, groups, allowance, mechanism_delta, delta),
         objective=objective,
-        prior=UniformPrior.parse(prior),
+        prior=prior,
         weights=None if weights is None else read_numbers(weights),
         backend=backend,
         time_limit=time_limit,
@@ -163,17 +169,58 @@ def release(file: Path, text: str) -> None:
     click.echo("\n".join(str(output) for output in drawn))
 
 
+def _voters(
+    mechanisms: int | None,
+    epsilon: float | None,
+    groups: tuple[str, ...],
+    allowance: float,
+    mechanism_delta: float,
+    delta: float,
+) -> MajoritySetting:
+    """Return the setting of voters that are alike, or of groups of them."""
+    from dpopt.mechanisms.majority import MajoritySetting
+
+    if not groups:
+        if mechanisms is None or epsilon is None:
+            missing = "mechanisms" if mechanisms is None else "epsilon"
+            raise ParameterError(f"{missing} is missing; give --mechanisms and --epsilon.")
+        return MajoritySetting(mechanisms, epsilon, allowance, mechanism_delta, delta)
+    if mechanisms is not None or epsilon is not None or mechanism_delta:
+        raise ParameterError(
+            "group is given; mechanisms, epsilon and mechanism-delta are those of the groups."
+        )
+    found = []
+    for text in groups:
+        try:
+            found.append(tuple(float(part) for part in text.split(",")))
+        except ValueError:
+            raise ParameterError(
+                f"group is {text!r}; it must have the form SIZE,EPSILON or SIZE,EPSILON,DELTA."
+            ) from None
+    return MajoritySetting.of_groups(found, allowance, delta)
+
+
+def _of_voters(setting: MajoritySetting) -> str:
+    """Return the voters in words."""
+    parts = ", ".join(
+        f"{group.size} x ({group.epsilon:g}, {group.mechanism_delta:g})-DP"
+        for group in setting.voters
+    )
+    return f"DaRRM with K = {setting.mechanisms} voters, {parts}"
+
+
 def _show_majority(result: MajorityDesign, seconds: float) -> None:
     setting, record = result.setting, result.to_dict()
+    violation = "UNVERIFIED" if result.priced else f"{result.worst_violation:.3g}"
+    which = "full" if result.check else "reduced" if result.priced is None else "part of the"
     lines = [
-        f"DaRRM with K = {setting.mechanisms} voters, each ({setting.epsilon:g}, "
-        f"{setting.mechanism_delta:g})-DP; target ({result.guarantee.epsilon:g}, "
+        f"{_of_voters(setting)}; target ({result.guarantee.epsilon:g}, "
         f"{result.guarantee.delta:g})-DP",
         f"objective       {result.value:.12f}  ({result.objective}; at most {result.bound:.12f})",
         f"expected error  {result.expected_error:.6g}  under {result.prior} "
         f"({result.expected_error_method})",
-        f"worst violation {result.worst_violation:.3g}  over {record['constraints_checked']:,} "
-        f"corner multisets ({'full' if result.check else 'reduced'} set)",
+        f"worst violation {violation}  over {record['constraints_checked']:,} "
+        f"corner multisets ({which} set)",
         f"certificate     {result.certificate.arithmetic if result.certificate else 'none'}",
         f"seconds         {seconds:.3f}",
         "",

@@ -59,7 +59,9 @@ def constant(
 
     (e^{m eps} - 1 + 2 delta) / (2 (e^{tau eps} - e^{m eps} + (1 + e^{m eps}) lambda) /
     (e^{tau eps} + 1) + e^{m eps} - 1), at most 1, where the majority itself is
-    (tau eps, lambda)-DP.
+    (tau eps, lambda)-DP. The first summand below the line is 2 lambda where that is larger, which
+    only happens for tau < m: the lemma leaves out that corner of the polygon, and its gamma is not
+    private there.
 
     Args:
         setting: the voters and the target.
@@ -77,8 +79,9 @@ def constant(
     # Divided through by e^{tau eps} so that large tau eps does not overflow.
     shrink = math.exp(-tau * setting.epsilon)
     loss = 2.0 * (1.0 - r * shrink + (1.0 + r) * lam * shrink) / (1.0 + shrink)
+    loss = max(loss, 2.0 * lam)
     value = setting.budget / (loss + math.expm1(setting.allowance * setting.epsilon))
-    return frozen(np.full(k + 1, min(value, 1.0) if value > 0.0 else 1.0))
+    return frozen(np.full(k + 1, min(value, 1.0)))
 
 
 def _odd(mechanisms: int) -> int:

@@ -10,6 +10,7 @@ from functools import cached_property
 from math import floor
 
 from dpopt._errors import NotPrivateError, ParameterError
+from dpopt.mechanisms.majority.screen import Screen
 from dpopt.mechanisms.majority.setting import MajoritySetting
 from dpopt.mechanisms.majority.sweep import (
     BITS,
@@ -27,6 +28,11 @@ from dpopt.privacy.exact import Certificate, shrink_to_budget
 # By how many units of 2^-BITS a weight may be raised, round after round, to use up the slack left.
 _UNITS = tuple(1 << power for power in (24, 28, 32, 36))
 _MOST_ROWS = 4000
+_SCREENED = 15
+_HOW: dict[type, str] = {
+    Sweeper: f"integers of {FIXED} fractional bits, rounded outward",
+    Screen: "double precision within a bound of its rounding",
+}
 
 
 class GammaProver:
@@ -59,8 +65,7 @@ class GammaProver:
                 f"weights must be {self.setting.middle} integers in 0..2^{BITS}, no others."
             )
         arithmetic = self._arithmetic
-        sweeper = Sweeper(arithmetic, weights, Fraction(0))
-        sweep = sweeper.run()
+        sweeper, sweep = self._sweep(weights, Fraction(0))
         if sweeper.limit - sweep.slack > sweeper.surely_broken:
             raise self._refusal(arithmetic.exact_slack(weights, sweep.place), sweep.place)
         undecided = [(arithmetic.exact_slack(weights, at), at) for at in sweep.near]
@@ -76,10 +81,9 @@ class GammaProver:
             ratio=arithmetic.ratio,
             constraints=sweep.count,
             slack=slack / 2,
-            tightest=f"{at.describe(arithmetic.voters, 0)}; neighbour: "
-            f"{at.describe(arithmetic.voters, 1)}; output 1",
-            arithmetic=f"integers of {FIXED} fractional bits, rounded outward; "
-            f"{len(undecided)} constraints by exact laws",
+            tightest=f"{arithmetic.describe(at, 0)}; neighbour: "
+            f"{arithmetic.describe(at, 1)}; output 1",
+            arithmetic=f"{_HOW[type(sweeper)]}; {len(undecided)} constraints by exact laws",
             bits=BITS,
         )
 
@@ -90,10 +94,10 @@ class GammaProver:
         each is linear in gamma, 0 at gamma = 0, and moves by at most (1 + e^(m epsilon)) 2^-62.
         """
         arithmetic = self._arithmetic
-        sweeper = Sweeper(arithmetic, weights, Fraction(0))
-        sweep = sweeper.run()
+        sweeper, sweep = self._sweep(weights, Fraction(0))
         doubtful = sweeper.limit - sweep.slack <= sweeper.surely_broken
-        if sweep.slack >= 0 or (doubtful and _only_ties(arithmetic, weights, sweep.near)):
+        exact = isinstance(sweeper, Screen)
+        if sweep.slack >= 0 or (doubtful and _holds(arithmetic, weights, sweep.near, exact=exact)):
             return weights, Fraction(1)
         worst = arithmetic.budget + Fraction(-sweep.slack, 1 << (FIXED + RATIO))
         rounding = (1 + arithmetic.ratio) / (1 << BITS)
@@ -126,11 +130,21 @@ class GammaProver:
     def _reachable(self, weights: Weights, units: int) -> Sweep:
         """Sweep, listing every constraint that raising all weights by ``units`` could break."""
         reach = Fraction(units, 1 << BITS) * (1 + self._arithmetic.ratio)
-        return Sweeper(self._arithmetic, weights, reach).run()
+        return self._sweep(weights, reach)[1]
+
+    def _sweep(self, weights: Weights, reach: Fraction) -> tuple[Sweeper | Screen, Sweep]:
+        """Walk the set: large ones for Delta > 0 in floats, if that decides nearly all."""
+        if not self._arithmetic.pure and self.setting.mechanisms > _SCREENED:
+            screen = Screen(self._arithmetic, weights, reach)
+            sweep = screen.run()
+            if sweep is not None:
+                return screen, sweep
+        sweeper = Sweeper(self._arithmetic, weights, reach)
+        return sweeper, sweeper.run()
 
     def _refusal(self, slack: Fraction, at: Multiset) -> NotPrivateError:
-        voters, guarantee = self._arithmetic.voters, self.setting.guarantee
-        sides = (at.describe(voters, 0), at.describe(voters, 1))
+        guarantee = self.setting.guarantee
+        sides = (self._arithmetic.describe(at, 0), self._arithmetic.describe(at, 1))
         return NotPrivateError(
             f"gamma breaks ({guarantee.epsilon:g}, {guarantee.delta:g})-DP at output 1 by "
             f"{float(-slack / 2):.3g}: {sides[0]}; neighbour: {sides[1]}.",
@@ -140,11 +154,11 @@ class GammaProver:
         )
 
 
-def _only_ties(arithmetic: Arithmetic, weights: Weights, near: list[Multiset]) -> bool:
-    """Whether all undecided multisets have a constant h on both sides, and hold."""
+def _holds(arithmetic: Arithmetic, weights: Weights, near: list[Multiset], *, exact: bool) -> bool:
+    """Whether all undecided multisets hold; without ``exact``, only if each has a constant h."""
     sign = arithmetic.signed(weights)
     flat = all(arithmetic.flat(sign, at, side) is not None for at in near for side in (0, 1))
-    return flat and all(arithmetic.exact_slack(weights, at) >= 0 for at in near)
+    return (exact or flat) and all(arithmetic.exact_slack(weights, at) >= 0 for at in near)
 
 
 def _is_full(arithmetic: Arithmetic, sign: list[int], at: Multiset) -> bool:

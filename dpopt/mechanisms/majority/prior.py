@@ -1,25 +1,61 @@
-"""What is believed of the voters' probabilities, and the weights it gives to the noise function.
-
-The error of DaRRM at p is |1/2 sum over l >= mid of (alpha_l - alpha_{K-l}) (1 - gamma(l))|, with
-alpha the law of L (the paper's definition 2.4 and lemma 3.3).
-"""
+"""What is believed of the voters' probabilities p_1, ..., p_K."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import numpy as np
-from scipy.special import gammaln, spherical_jn
+from scipy.special import betainc, betaln, gammaln, roots_jacobi, spherical_jn
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._types import Vector, frozen
-from dpopt.mechanisms.majority.setting import MajoritySetting, fold
-from dpopt.prob import binomial_pmf, poisson_binomial_pmf
+from dpopt._types import Matrix, Vector
 
-_MOST_TERMS, _LARGEST_ERROR = 1 << 20, 1e-9
-_CHUNK = 1 << 16
+_MOST_NODES = 600
+
+
+@runtime_checkable
+class Prior(Protocol):
+    """A law of (p_1, ..., p_K); `str` names it, and `parse_prior` reads most names back."""
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """Smallest and largest p."""
+        ...
+
+    def sample(self, shape: tuple[int, int], rng: np.random.Generator) -> Matrix:
+        """Draw p's, shape (draws, K); for experiments, not private."""
+        ...
+
+
+@runtime_checkable
+class IndependentPrior(Prior, Protocol):
+    """p_1, ..., p_K independent and alike, with a density of bounded variation."""
+
+    @property
+    def mean(self) -> float:
+        """E p."""
+        ...
+
+    @property
+    def mean_distance(self) -> float:
+        """E|p - 1/2|."""
+        ...
+
+    @property
+    def variation(self) -> float:
+        """Bound v with |tilted(t)| <= v / t for all t > 0."""
+        ...
+
+    def tilted(self, t: Vector) -> tuple[np.ndarray, np.ndarray]:
+        """Return E[p e^{it(p - 1/2)}] and E[(1 - p) e^{it(p - 1/2)}], shape of t."""
+        ...
+
+    def binomial(self, trials: int, *, signed: bool = False) -> Vector:
+        """Return E[Binomial(trials, p) pmf] on 0..trials, times sign(p - 1/2) if ``signed``."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -49,7 +85,7 @@ class UniformPrior:
 
     @classmethod
     def parse(cls, text: str) -> UniformPrior:
-        """Read ``"uniform:0,1"`` or, for a union, ``"uniform:0,0.3,0.7,1"``.
+        """Read ``"uniform:0,1"`` or, for a union, ``"uniform:0,0.3,0.7,1"``; see `parse_prior`.
 
         Raises:
             ParameterError: for any other form, or ends outside [0, 1].
@@ -72,10 +108,42 @@ class UniformPrior:
         return "uniform:" + ",".join(ends)
 
     @property
+    def reach(self) -> tuple[float, float]:
+        """Smallest and largest p."""
+        return self.intervals[0][0], self.intervals[-1][1]
+
+    @property
+    def variation(self) -> float:
+        """Bound v with |tilted(t)| <= v / t: the total variation of p f(p) and (1 - p) f(p)."""
+        return 2 * len(self.intervals) / sum(b - a for a, b in self.intervals)
+
+    @property
     def mean(self) -> float:
         """E p."""
         total = sum(b - a for a, b in self.intervals)
         return sum((b - a) * (a + b) / 2 for a, b in self.intervals) / total
+
+    @property
+    def mean_distance(self) -> float:
+        """E|p - 1/2|."""
+        total = sum(b - a for a, b in self.intervals)
+
+        def part(a: float, b: float) -> float:
+            return ((b - 0.5) * abs(b - 0.5) - (a - 0.5) * abs(a - 0.5)) / 2
+
+        return sum(part(a, b) for a, b in self.intervals) / total
+
+    def binomial(self, trials: int, *, signed: bool = False) -> Vector:
+        """Return E[Binomial(trials, p) pmf] on 0..trials, times sign(p - 1/2) if ``signed``."""
+        ones, below = np.arange(trials + 1), -1.0 if signed else 1.0
+        pieces = [(a, min(b, 0.5), below) for a, b in self.intervals if a < 0.5]
+        pieces += [(max(a, 0.5), b, 1.0) for a, b in self.intervals if b > 0.5]
+        total = sum(b - a for a, b in self.intervals)
+        found = np.zeros(trials + 1)
+        for a, b, sign in pieces:
+            inside = betainc(ones + 1, trials - ones + 1, b)
+            found += sign * (inside - betainc(ones + 1, trials - ones + 1, a))
+        return found / (total * (trials + 1))
 
     def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> Vector:
         """Draw independent p's; for experiments, not private."""
@@ -100,138 +168,86 @@ class UniformPrior:
 
 
 @dataclass(frozen=True)
-class Weights:
-    """Linear weights on gamma's upper half.
+class BetaPrior:
+    """p_1, ..., p_K independent, each Beta(a, b).
 
     Attributes:
-        values: shape ((K + 1) / 2,).
-        error: a bound on the error of each value from truncating the quadrature; rounding, about
-            1e-15, comes on top.
-        method: how they were computed.
+        a: above 0; the density is proportional to p^(a-1) (1 - p)^(b-1).
+        b: above 0.
     """
 
-    values: Vector
-    error: float
-    method: str
+    a: float
+    b: float
+
+    def __post_init__(self) -> None:
+        for name in ("a", "b"):
+            value = _checks.real(f"prior's {name}", getattr(self, name), 0.0, 1e4, open_lower=True)
+            object.__setattr__(self, name, value)
+
+    def __str__(self) -> str:
+        """Return the form that `parse_prior` reads."""
+        return f"beta:{self.a!r},{self.b!r}"
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """Smallest and largest p."""
+        return 0.0, 1.0
+
+    @property
+    def mean(self) -> float:
+        """E p."""
+        return self.a / (self.a + self.b)
+
+    @property
+    def mean_distance(self) -> float:
+        """E|p - 1/2|, from the incomplete beta function at 1/2."""
+        below = float(betainc(self.a, self.b, 0.5))
+        partial = self.mean * float(betainc(self.a + 1, self.b, 0.5))
+        return self.mean - 0.5 + 2 * (0.5 * below - partial)
+
+    @property
+    def variation(self) -> float:
+        """Bound v with |tilted(t)| <= v / t: twice the peak of each density; inf if unbounded."""
+        if self.a < 1.0 or self.b < 1.0:
+            return math.inf
+        return 2 * max(_peak(self.a + 1, self.b, self), _peak(self.a, self.b + 1, self))
+
+    @staticmethod
+    def within(terms_by_width: float) -> bool:
+        """Whether `tilted` reaches t = 2 pi terms / width."""
+        return 0.25 * 2 * math.pi * terms_by_width + 40 <= _MOST_NODES
+
+    def tilted(self, t: Vector) -> tuple[np.ndarray, np.ndarray]:
+        """Return E[p e^{it(p - 1/2)}] and E[(1 - p) e^{it(p - 1/2)}], by Gauss-Jacobi quadrature.
+
+        Raises:
+            ParameterError: if some t asks for more than 600 nodes.
+        """
+        nodes = math.ceil(0.25 * float(np.max(t))) + 40
+        if nodes > _MOST_NODES:
+            raise ParameterError(f"prior is {self}; t is {np.max(t):g}, too large for quadrature.")
+        x, weight = roots_jacobi(nodes, self.b - 1, self.a - 1)
+        p, weight = (1 + x) / 2, weight / weight.sum()
+        wave = np.exp(1j * np.multiply.outer(t, p - 0.5)) * weight
+        return wave @ p, wave @ (1 - p)
+
+    def binomial(self, trials: int, *, signed: bool = False) -> Vector:
+        """Return E[Binomial(trials, p) pmf] on 0..trials, times sign(p - 1/2) if ``signed``."""
+        ones = np.arange(trials + 1)
+        log = gammaln(trials + 1) - gammaln(ones + 1) - gammaln(trials - ones + 1)
+        log = log + betaln(ones + self.a, trials - ones + self.b) - betaln(self.a, self.b)
+        below = betainc(ones + self.a, trials - ones + self.b, 0.5) if signed else 0.0
+        return np.exp(log) * (1 - 2 * below)
+
+    def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> Vector:
+        """Draw independent p's; for experiments, not private."""
+        return rng.beta(self.a, self.b, shape)
 
 
-def surrogate_weights(mechanisms: int, prior: UniformPrior | None = None) -> Weights:
-    """Return the weights of the paper's objective: 1/2 E[alpha_l - alpha_{K-l}].
-
-    By multi-affinity E alpha is the law of Binomial(K, E p), in closed form. The paper takes p
-    uniform on [0.5, 1] (its equation 3 and algorithms 4 and 5), the default here.
-    """
-    prior = UniformPrior(((0.5, 1.0),)) if prior is None else prior
-    return Weights(frozen(0.5 * fold(binomial_pmf(mechanisms, prior.mean))), 0.0, "closed form")
-
-
-def expected_error_weights(mechanisms: int, prior: UniformPrior) -> Weights:
-    """Return c_l = 1/2 E[sign(sum p - K/2) (alpha_l - alpha_{K-l})], l >= (K + 1) / 2.
-
-    sum_l c_l (1 - gamma(l)) is the expected error wherever the error's sign is that of
-    sum p - K/2, and a lower bound on it otherwise; `sampled_error` measures the difference.
-
-    E[sign; L = l] = C(K, l) E[sign(sum p_i - K/2) p_1 .. p_l (1 - p_{l+1}) .. (1 - p_K)]; with the
-    sign as a square wave of half-period W >= max |sum p - K/2| this is
-    C(K, l) (4 / pi) sum over odd k of Im(A_1^l A_0^{K-l})(pi k / W) / k, where A_1 and A_0 are the
-    transforms of `UniformPrior.tilted`. |A| <= 2 J / (t w) for J intervals of total length w
-    bounds the tail.
-    """
-    k = _checks.integer("mechanisms", mechanisms, 1)
-    low, high = prior.intervals[0][0] - 0.5, prior.intervals[-1][1] - 0.5
-    if low >= 0 or high <= 0:
-        sign = 1.0 if low >= 0 else -1.0
-        return Weights(frozen(sign * 0.5 * fold(binomial_pmf(k, prior.mean))), 0.0, "closed form")
-    if k == 1:
-        return Weights(frozen([_mean_distance(prior)]), 0.0, "closed form")
-    by_count, error = _signed_law(k, prior, k * max(-low, high))
-    if error > _LARGEST_ERROR:
-        raise ParameterError(
-            f"prior is {prior}; its intervals are too narrow for their distance: the expected "
-            f"error would be known to {error:.1g} only. Widen them."
-        )
-    return Weights(frozen(0.5 * fold(by_count)), error, "quadrature")
-
-
-def _mean_distance(prior: UniformPrior) -> float:
-    """Return E|p - 1/2|."""
-    total = sum(b - a for a, b in prior.intervals)
-
-    def part(a: float, b: float) -> float:
-        return ((b - 0.5) * abs(b - 0.5) - (a - 0.5) * abs(a - 0.5)) / 2
-
-    return sum(part(a, b) for a, b in prior.intervals) / total
-
-
-def _signed_law(k: int, prior: UniformPrior, width: float) -> tuple[Vector, float]:
-    """Return E[sign(sum p - K/2) 1{L = l}] for l = 0..K, and a bound on the truncation error."""
-    length = sum(b - a for a, b in prior.intervals)
-    decay = 2 * len(prior.intervals) / length * width / math.pi
-    log_largest = math.log(math.comb(k, k // 2)) + math.log(2 / (math.pi * k)) + k * math.log(decay)
-    enough = math.exp(min((log_largest + 16 * math.log(10)) / k, 60.0)) / 2
-    terms = min(_MOST_TERMS, math.ceil(enough) + 8)
-    counts = np.arange(k + 1)
-    log_choose = gammaln(k + 1) - gammaln(counts + 1) - gammaln(k - counts + 1)
-    law = np.zeros(k + 1)
-    for start in range(0, terms, _CHUNK):
-        odd = 2.0 * np.arange(start, min(terms, start + _CHUNK), dtype=np.float64) + 1.0
-        one, zero = prior.tilted(np.asarray(odd * (math.pi / width), dtype=np.float64))
-        with np.errstate(divide="ignore"):
-            log_one, log_zero = np.log(np.abs(one)), np.log(np.abs(zero))
-        for count in range(k + 1):
-            size = log_choose[count] + _times(count, log_one) + _times(k - count, log_zero)
-            angle = count * np.angle(one) + (k - count) * np.angle(zero)
-            law[count] += float(np.sum(np.exp(size) * np.sin(angle) / odd))
-    tail = math.exp(min(log_largest - k * math.log(2.0 * terms), 700.0))
-    return law * (4 / math.pi), tail
-
-
-def _times(count: int, log: Vector) -> Vector:
-    return count * log if count else np.zeros_like(log)
-
-
-def linear_error(weights: Weights, gamma: Vector) -> float:
-    """Return sum over l >= mid of weights_l (1 - gamma(l))."""
-    return float(np.sum(weights.values * (1.0 - gamma[gamma.size // 2 :])))
-
-
-def sampled_margins(
-    mechanisms: int, prior: UniformPrior, rng: np.random.Generator, draws: int = 10_000
-) -> np.ndarray:
-    """Return 1/2 (alpha_l - alpha_{K-l}) for sampled p, l = (K + 1) / 2..K.
-
-    The error of gamma at the sampled p's is |margins @ (1 - gamma's upper half)|.
-
-    Args:
-        mechanisms: K.
-        prior: where p is drawn from.
-        rng: numpy generator; this is an experiment, not a release.
-        draws: number of p's, at least 1.
-
-    Returns:
-        Shape (draws, (K + 1) / 2).
-    """
-    draws = _checks.integer("draws", draws, 1)
-    return 0.5 * fold(poisson_binomial_pmf(prior.sample((draws, mechanisms), rng)))
-
-
-def sampled_error(
-    setting: MajoritySetting,
-    gamma: Vector,
-    prior: UniformPrior,
-    rng: np.random.Generator,
-    draws: int = 10_000,
-) -> tuple[float, float]:
-    """Return mean and standard error of |error(p)| over sampled p, by definition 2.4.
-
-    Args:
-        setting: the voters.
-        gamma: noise function on 0..K.
-        prior: where p is drawn from.
-        rng: numpy generator; this is an experiment, not a release.
-        draws: number of p's, at least 2.
-    """
-    draws = _checks.integer("draws", draws, 2)
-    margins = sampled_margins(setting.mechanisms, prior, rng, draws)
-    errors = np.abs(margins @ (1.0 - gamma[setting.middle :]))
-    return float(errors.mean()), float(errors.std(ddof=1) / math.sqrt(draws))
+def _peak(a: float, b: float, base: BetaPrior) -> float:
+    """Return the largest value of p^(a-1) (1-p)^(b-1) / B(base.a, base.b), for a, b >= 1."""
+    mode = (a - 1) / (a + b - 2) if a + b > 2 else 0.5
+    log = 0.0
+    log += (a - 1) * math.log(mode) if a > 1 else 0.0
+    log += (b - 1) * math.log1p(-mode) if b > 1 else 0.0
+    return math.exp(log - float(betaln(base.a, base.b)))

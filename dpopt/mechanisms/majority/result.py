@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from dpopt._errors import ParameterError
+from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._plot import new_axes
 from dpopt._types import Json, Vector
 from dpopt.lp import Solution
 from dpopt.mechanisms.majority.certificate import BITS, GammaProver, Weights
 from dpopt.mechanisms.majority.check import FULL_LIMIT, PrivacyCheck, check_full, full_size
-from dpopt.mechanisms.majority.prior import UniformPrior, sampled_error
+from dpopt.mechanisms.majority.prior import Prior
+from dpopt.mechanisms.majority.separation import reduced_size
 from dpopt.mechanisms.majority.setting import MajoritySetting, signed
+from dpopt.mechanisms.majority.weights import sampled_error
 from dpopt.privacy import Guarantee
 from dpopt.privacy.exact import Certificate
 from dpopt.privacy.release import Words, cumulative_words, draw, random_words
@@ -25,6 +27,8 @@ from dpopt.privacy.saved import seal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+OBJECTIVES = ("expected-error", "surrogate", "worst-case")
 
 
 @dataclass(frozen=True)
@@ -41,13 +45,17 @@ class MajorityDesign:
         gamma: the same as floats on 0..K, shape (K + 1,), read-only.
         certificate: the exact proof; None if gamma is not private (only possible for a given one).
         excess: largest Pr[1 | p] - e^(m epsilon) Pr[1 | p'] - delta, from the exact arithmetic.
-        objective: "expected-error", "surrogate", "weights", or "given" for a gamma not designed.
-        value: objective weights @ gamma's upper half, which the program maximises.
+        priced: None if every multiset is proved or refuted; else how many of them the program
+            priced, the others being unverified (K above 201 and Delta > 0).
+        objective: one of `OBJECTIVES`, "weights", or "given" for a gamma not designed.
+        value: objective weights @ gamma's upper half, which the program maximises; for
+            "worst-case", minus the largest error.
         bound: upper bound on the value of any private gamma, from the dual vector; up to the
             rounding of the rows, about 1e-16 / (e^(m epsilon) - 1 + 2 delta).
         gap: bound - value: what the solver, repair and quantisation together may have lost.
         prior: the prior that `expected_error` refers to.
-        expected_error: see `expected_error_weights`; ``expected_error_method`` says how.
+        expected_error: see the function of that name; ``expected_error_method`` says how.
+        expected_error_standard_error: of it, if it comes from samples; else 0.
         shrink: the repair's factor: gamma is the point times this, up to 2^24 units of 2^-62.
         solution: the solve behind it; None if gamma was given or loaded.
         provenance: versions that made it.
@@ -58,12 +66,14 @@ class MajorityDesign:
     gamma: Vector
     certificate: Certificate | None
     excess: float
+    priced: int | None
     objective: str
     value: float | None
     bound: float | None
     gap: float | None
-    prior: UniformPrior
+    prior: Prior
     expected_error: float
+    expected_error_standard_error: float
     expected_error_method: str
     shrink: float
     solution: Solution | None
@@ -79,20 +89,30 @@ class MajorityDesign:
         """Whether the guarantee was proved."""
         return self.certificate is not None
 
+    @property
+    def verdict(self) -> str:
+        """What is known of its privacy: "private", "not private" or "unverified"."""
+        if self.priced is not None:
+            return "unverified"
+        return "private" if self.private else "not private"
+
     @cached_property
     def check(self) -> PrivacyCheck | None:
         """The paper's full corner set in double precision, enumerated when first asked for.
 
-        None where it is too large: K above 21 for Delta > 0, above 191 for Delta = 0.
+        None where it is too large: K above 21 for Delta > 0, above 191 for Delta = 0; and for
+        groups of voters.
         """
-        if full_size(self.setting) > FULL_LIMIT:
+        if self.setting.groups or full_size(self.setting) > FULL_LIMIT:
             return None
         chances = np.array([ones / (1 << (BITS + 1)) for _, ones in self._rows])
         return check_full(self.setting, self.gamma, chances)
 
     @property
-    def worst_violation(self) -> float:
-        """By how much the worst constraint is broken, in probability; 0 if gamma is certified."""
+    def worst_violation(self) -> float | None:
+        """By how much the worst constraint is broken, in probability; None if unverified."""
+        if self.priced is not None:
+            return None
         return 0.0 if self.private else max(self.excess, 0.0)
 
     def sampled_error(self, rng: np.random.Generator, draws: int = 10_000) -> tuple[float, float]:
@@ -116,11 +136,24 @@ class MajorityDesign:
             ParameterError: for another shape or other values.
             NotPrivateError: if gamma has no certificate; it names the voters.
         """
-        if not self.private:
-            GammaProver(self.setting).certify(self.weights)
+        self.require_private()
         ones, single = self._count(votes)
         drawn = draw(self._cumulative, ones, random_words(BITS + 1, ones.size))
         return int(drawn[0]) if single else drawn
+
+    def require_private(self) -> None:
+        """Refuse a gamma without a certificate.
+
+        Raises:
+            NotPrivateError: naming the voters whose constraint fails; or that not all were checked.
+        """
+        if self.priced is not None:
+            raise NotPrivateError(
+                f"gamma is unverified: only {self.priced:,} of "
+                f"{reduced_size(self.setting):,} constraints were priced."
+            )
+        if not self.private:
+            GammaProver(self.setting).certify(self.weights)
 
     def simulate(
         self, votes: npt.ArrayLike, rng: np.random.Generator
@@ -154,7 +187,8 @@ class MajorityDesign:
     def to_dict(self) -> Json:
         """Return the design as plain values, ready for JSON; weights as decimal strings."""
         solved, check, proof = self.solution, self.check, self.certificate
-        counted = check.constraints_checked if check else proof.constraints if proof else None
+        counted = proof.constraints if proof else self.priced
+        counted = check.constraints_checked if check else counted
         return {
             "setting": self.setting.to_dict(),
             "guarantee": {"epsilon": self.guarantee.epsilon, "delta": self.guarantee.delta},
@@ -167,8 +201,10 @@ class MajorityDesign:
             "gap": self.gap,
             "prior": str(self.prior),
             "expected_error": self.expected_error,
+            "expected_error_standard_error": self.expected_error_standard_error,
             "expected_error_method": self.expected_error_method,
             "private": self.private,
+            "verdict": self.verdict,
             "worst_violation": self.worst_violation,
             "constraints_checked": counted,
             "certificate": None if proof is None else proof.to_dict(),
@@ -186,7 +222,10 @@ class MajorityDesign:
 
         Raises:
             ParameterError: if the file cannot be written.
+            NotPrivateError: if it is unverified; a file is certified whenever it is loaded.
         """
+        if self.priced is not None:
+            self.require_private()
         seal("majority", self.to_dict(), Path(path))
 
     def _count(self, votes: npt.ArrayLike) -> tuple[npt.NDArray[np.int64], bool]:

@@ -13,7 +13,9 @@ is; a voter at bc and one at cb become (b, b) and (c, c), both on the segment fr
 Given the others, f is affine along that segment, hence largest at 00 or 11. The pairs (D0, 0D)
 and (1m, m1) become (0, 0), (Delta, Delta) and (1, 1), (1 - Delta, 1 - Delta): the same.
 
-What remains are O(K^2) multisets for Delta = 0, and O(K^4) in eight families otherwise.
+What remains are O(K^2) multisets for Delta = 0, and O(K^4) in eight families otherwise. With
+groups of voters of different privacy, the exchange stays within a group: each has its own three
+pairs of corners, of which one each need occur, while 00 and 11 are common to all.
 """
 
 from __future__ import annotations
@@ -21,7 +23,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
-from math import comb
 
 import numpy as np
 import numpy.typing as npt
@@ -35,18 +36,53 @@ from dpopt.prob import binomial_pmf
 Counts = tuple[tuple[str, int], ...]
 """How many voters sit at which corner, such as (("bc", 3), ("11", 8))."""
 
-_LARGEST_PURE, _LARGEST_APPROXIMATE = 4001, 201
+_LARGEST_VOTERS, _LARGEST_SIZE = 4001, 600_000_000
+_PARTIAL_VOTERS, _PARTIAL_SIZE = 1001, 20_000_000
 # Relative violation above which a slice without D and M voters is cut before all are priced.
 _PLAIN = 1e-7
-_PAIRS = (("D0", "0D"), ("1m", "m1"), ("bc", "cb"))
 
 
 def reduced_size(setting: MajoritySetting) -> int:
-    """Return the number of multisets that the reduction leaves to check."""
+    """Return the number of multisets that the reduction leaves to check.
+
+    (K + 1)^2 for Delta = 0, else C(K+4, 4) + 3 C(K+3, 4) + 3 C(K+2, 4) + C(K+1, 4); with groups,
+    counted from the ways to place t voters of each group at its corners.
+    """
+    return int(sum(_sizes(setting)))
+
+
+def _sizes(setting: MajoritySetting) -> list[int]:
+    """Return how many multisets have d voters at corners with Delta, d = 0..K."""
     k = setting.mechanisms
-    if setting.mechanism_delta == 0.0:
-        return (k + 1) ** 2
-    return comb(k + 4, 4) + 3 * comb(k + 3, 4) + 3 * comb(k + 2, 4) + comb(k + 1, 4)
+    # ways[d][t]: ways to have t voters at inner corners, d of them at corners with Delta.
+    ways = {(0, 0): 1}
+    for place, group in enumerate(setting.voters):
+        kinds = [axis.names[0][0] != "b" for axis in setting.axes if axis.group == place]
+        inside = {(0, 0): 1}
+        for shifted in kinds:
+            wider: dict[tuple[int, int], int] = {}
+            for (d, t), count in inside.items():
+                for n in range(group.size - t + 1):
+                    at = (d + n * shifted, t + n)
+                    wider[at] = wider.get(at, 0) + count * (2 if n else 1)
+            inside = wider
+        joined: dict[tuple[int, int], int] = {}
+        for (d, t), count in ways.items():
+            for (e, u), other in inside.items():
+                joined[d + e, t + u] = joined.get((d + e, t + u), 0) + count * other
+        ways = joined
+    sizes = [0] * (k + 1)
+    for (d, t), count in ways.items():
+        sizes[d] += count * (k - t + 1)
+    return sizes
+
+
+def priceable(setting: MajoritySetting) -> bool:
+    """Whether the whole reduced set is small enough to be priced: up to 6e8 multisets."""
+    k, families = setting.mechanisms, len(setting.axes)
+    return k <= _LARGEST_VOTERS and (
+        families == 1 or (k <= _PARTIAL_VOTERS and reduced_size(setting) <= _LARGEST_SIZE)
+    )
 
 
 def require_priceable(setting: MajoritySetting) -> None:
@@ -55,11 +91,11 @@ def require_priceable(setting: MajoritySetting) -> None:
     Raises:
         ParameterError: if it is.
     """
-    largest = _LARGEST_PURE if setting.mechanism_delta == 0.0 else _LARGEST_APPROXIMATE
-    if setting.mechanisms > largest:
+    if not priceable(setting):
         raise ParameterError(
             f"mechanisms is {setting.mechanisms}; every constraint can be priced up to "
-            f"{_LARGEST_PURE} voters if mechanism_delta is 0, else {_LARGEST_APPROXIMATE}."
+            f"{_LARGEST_VOTERS} voters if mechanism_delta is 0, else up to 201 (for groups: up to "
+            f"{_LARGEST_SIZE:.0e} multisets)."
         )
 
 
@@ -104,138 +140,194 @@ class Priced:
 class CornerOracle:
     """Prices every multiset of the reduced set by one recursion, and returns the worst rows.
 
-    T[n_D, n_M, s, o] = E h(o + Bin(n_D, p_D) + Bin(n_M, p_M) + Bin(s, p_B)) obeys
-    T[.., one voter more at p, o] = p T[.., o + 1] + (1 - p) T[.., o]; then
-    f = T[p's] - e^(m epsilon) T[p''s]. The eight families (D0 or 0D, 1m or m1, bc or cb) are the
-    eight choices of (p_D, p_M, p_B); a family's p' is the opposite choice.
+    T[n, s, o] = E h(o + sum of Bin(n_a, p_a) + Bin(s, p_B)), with one count n_a for each pair of
+    opposite corners but the last, B, obeys T[.., one voter more at p, o] = p T[.., o + 1] +
+    (1 - p) T[.., o]; then f = T[p's] - e^(m epsilon) T[p''s]. The families (D0 or 0D, 1m or m1,
+    bc or cb) are the choices of the p_a; a family's p' is the opposite choice.
 
     Args:
         setting: the voters and the target.
         cuts: most rows to return at once.
+        partial: price only as many voters at corners with Delta as 2e7 multisets allow, where
+            the whole set is too large; what is not priced is not known to hold.
 
     Raises:
         ParameterError: if K is too large for the whole reduced set to be priced.
     """
 
-    def __init__(self, setting: MajoritySetting, cuts: int | None = None) -> None:
-        require_priceable(setting)
+    def __init__(
+        self, setting: MajoritySetting, cuts: int | None = None, *, partial: bool = False
+    ) -> None:
+        self._most, self.checked = setting.mechanisms, 0
+        if partial and not priceable(setting):
+            self._most, self.checked = _partial(setting)
+        else:
+            require_priceable(setting)
+            self.checked = reduced_size(setting)
         self.setting = setting
         self.cuts = 2 * setting.middle + 8 if cuts is None else cuts
+        *self._outer, self._last = setting.axes
+        self._shifted = sum(axis.names[0][0] != "b" for axis in self._outer)
         steps = np.arange(setting.mechanisms + 1)
         self._sum = steps[:, None] + steps[None, :]
 
     def __call__(self, gamma: Vector) -> Separation:
         """Separate gamma's upper half, shape ((K + 1) / 2,), from the set of private ones."""
-        worst, found = 0.0, []
-        for n_d, n_m, values in self._slices(signed(full_gamma(gamma))):
-            best = values.max(axis=-1)
-            top = float(best.max())
-            worst = max(worst, top)
-            if top > 0.0:
-                found.append(_peaks(n_d, n_m, values, best))
-            if n_d == n_m == 0 and top > _PLAIN and self.setting.mechanism_delta > 0.0:
+        worst, plain, found = 0.0, 0.0, []
+        for counts, values in self._slices(signed(full_gamma(gamma))):
+            shifted = any(counts[: self._shifted])
+            if shifted and plain > _PLAIN:
                 # Violated without any D or M voter: cut there before pricing the rest.
                 worst = np.inf
                 break
+            best = values.max(axis=-1)
+            top = float(best.max())
+            worst = max(worst, top)
+            plain = plain if shifted else worst
+            if top > 0.0:
+                found.append(_peaks(counts, values, best))
         if not found:
             empty = make_rows(np.empty((0, self.setting.middle)), upper=1.0)
-            return Separation(empty, worst, reduced_size(self.setting))
-        peaks = np.concatenate(found)
-        order = np.argsort(-peaks[:, 0], kind="stable")[: 2 * self.cuts]
-        multisets = dict.fromkeys(self._counts(*peaks[place, 1:].astype(int)) for place in order)
-        rows = corner_rows(self.setting, list(multisets)[: self.cuts])
-        return Separation(rows, worst, reduced_size(self.setting))
+            return Separation(empty, worst, self.checked)
+        rows = corner_rows(self.setting, self._chosen(np.concatenate(found)))
+        return Separation(rows, worst, self.checked)
 
-    def _slices(self, h: Vector) -> Iterator[tuple[int, int, npt.NDArray[np.float64]]]:
-        """Yield f / budget - 1 over (family, s, o) for every (n_D, n_M); -inf where s + o > K'."""
-        setting, k = self.setting, self.setting.mechanisms
+    def _chosen(self, peaks: npt.NDArray[np.float64]) -> list[Counts]:
+        """Return the worst multisets, one of each kind first.
+
+        Voters at Delta or 1 - Delta are next to 0 or 1, so multisets with the same voters at b or
+        c and as many near 1 have nearly the same row: one cut speaks for all.
+        """
+        peaks = peaks[np.argsort(-peaks[:, 0], kind="stable")]
+        places = peaks[:, 1:].astype(np.int64)
+        outer, family = places[:, : len(self._outer)], places[:, len(self._outer) :]
+        mirrored = [i for i, axis in enumerate(self._outer) if axis.names[0][0] == "1"]
+        kind = np.column_stack(
+            [
+                outer[:, self._shifted :],
+                family[:, self._shifted : -1],
+                outer[:, mirrored].sum(axis=1) + family[:, -1],
+            ]
+        )
+        first = np.unique(kind, axis=0, return_index=True)[1]
+        others = np.setdiff1d(np.arange(len(peaks))[: 2 * self.cuts], first)
+        order = np.concatenate([np.sort(first), others])
+        chosen: dict[Counts, None] = {}
+        for place in order:
+            if len(chosen) == self.cuts:
+                break
+            chosen[self._counts(places[place])] = None
+        return list(chosen)
+
+    def _slices(self, h: Vector) -> Iterator[tuple[tuple[int, ...], npt.NDArray[np.float64]]]:
+        """Yield f / budget - 1 over (family, s, o) for all outer counts; -inf where s + o > K'."""
         base = self._base(h)
-        if setting.mechanism_delta == 0.0:
-            yield 0, 0, self._excess(base[None, None], k)
+        table = np.broadcast_to(base, (*(2,) * len(self._outer), *base.shape))
+        left = [group.size for group in self.setting.voters]
+        yield from self._walk(table, (), left, self._most)
+
+    def _walk(
+        self, table: npt.NDArray[np.float64], counts: tuple[int, ...], left: list[int], most: int
+    ) -> Iterator[tuple[tuple[int, ...], npt.NDArray[np.float64]]]:
+        place = len(counts)
+        if place == len(self._outer):
+            yield counts, self._excess(table)
             return
-        p_d = np.array([setting.corner("D0")[0], setting.corner("0D")[0]]).reshape(2, 1, 1, 1, 1)
-        p_m = np.array([setting.corner("1m")[0], setting.corner("m1")[0]]).reshape(1, 2, 1, 1, 1)
-        outer = np.broadcast_to(base, (2, 2, *base.shape))
-        for n_d in range(k + 1):
-            if n_d:
-                outer = _one_more(outer, p_d)
-            inner = outer
-            for n_m in range(k + 1 - n_d):
-                if n_m:
-                    inner = _one_more(inner, p_m)
-                yield n_d, n_m, self._excess(inner, k - n_d - n_m)
+        axis = self._outer[place]
+        shape = [1] * table.ndim
+        shape[place] = 2
+        p = np.reshape(axis.chances, shape)
+        room = left[axis.group]
+        for n in range((min(room, most) if place < self._shifted else room) + 1):
+            if n:
+                last = -1 if axis.group == self._last.group else None
+                table = p * table[..., :last, 1:] + (1.0 - p) * table[..., :last, :-1]
+            fewer = [size - n * (g == axis.group) for g, size in enumerate(left)]
+            rest = most - n if place < self._shifted else most
+            yield from self._walk(table, (*counts, n), fewer, rest)
 
     def _base(self, h: Vector) -> npt.NDArray[np.float64]:
-        """Return T[B, s, o] without D and M voters, shape (2, K + 1, K + 1)."""
-        k = self.setting.mechanisms
-        p = np.array([self.setting.corner("bc")[0], self.setting.corner("cb")[0]])[:, None]
-        table = np.zeros((2, k + 1, k + 1))
+        """Return T[B, s, o] without outer voters, shape (2, group's size + 1, K + 1)."""
+        k, size = self.setting.mechanisms, self.setting.voters[self._last.group].size
+        p = np.array(self._last.chances)[:, None]
+        table = np.zeros((2, size + 1, k + 1))
         table[:, 0] = h
-        for s in range(1, k + 1):
+        for s in range(1, size + 1):
             before = table[:, s - 1, : k + 2 - s]
             table[:, s, : k + 1 - s] = p * before[:, 1:] + (1.0 - p) * before[:, :-1]
         return table
 
-    def _excess(self, table: npt.NDArray[np.float64], left: int) -> npt.NDArray[np.float64]:
-        opposite = table[::-1, ::-1, ::-1]
+    def _excess(self, table: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        opposite = np.flip(table, axis=tuple(range(table.ndim - 2)))
         values = (table - self.setting.ratio * opposite) / self.setting.budget - 1.0
-        values[..., self._sum[: left + 1, : left + 1] > left] = -np.inf
+        s, o = table.shape[-2:]
+        values[..., self._sum[:s, :o] >= o] = -np.inf
         return values
 
     def price(self, gamma: Vector) -> Priced:
         """Return the multiset of the reduced set where f is largest."""
         best = Priced(-np.inf, ())
-        for n_d, n_m, values in self._slices(signed(full_gamma(gamma))):
+        for counts, values in self._slices(signed(full_gamma(gamma))):
             place = np.unravel_index(int(np.argmax(values)), values.shape)
             if values[place] > best.violation:
-                i, j, b, s, o = (int(index) for index in place)
-                best = Priced(float(values[place]), self._counts(n_d, n_m, i, j, b, s, o))
+                best = Priced(float(values[place]), self._counts(np.array([*counts, *place])))
         return best
 
-    def _counts(self, n_d: int, n_m: int, i: int, j: int, b: int, s: int, o: int) -> Counts:
-        counts = (
-            (_PAIRS[0][i], n_d),
-            (_PAIRS[1][j], n_m),
-            (_PAIRS[2][b], s),
-            ("11", o),
-            ("00", self.setting.mechanisms - n_d - n_m - s - o),
+    def _counts(self, flat: npt.NDArray[np.int64]) -> Counts:
+        """Name the multiset of (outer counts, family, s, o)."""
+        *rest, s, o = flat.tolist()
+        outer, family = rest[: len(self._outer)], rest[len(self._outer) :]
+        inner = (*outer, s)
+        axes = (*self._outer, self._last)
+        named = [(axis.names[i], n) for axis, i, n in zip(axes, family, inner, strict=True)]
+        named += [("11", o), ("00", self.setting.mechanisms - sum(inner) - o)]
+        return tuple((name, count) for name, count in named if count)
+
+
+def _partial(setting: MajoritySetting) -> tuple[int, int]:
+    """Return how many voters at corners with Delta are priced, and how many multisets that is."""
+    if setting.mechanisms > _PARTIAL_VOTERS or len(setting.groups) > 1:
+        raise ParameterError(
+            f"mechanisms is {setting.mechanisms}; with mechanism_delta above 0 a noise function "
+            f"can be designed up to {_PARTIAL_VOTERS} voters, unverified above 201."
         )
-        return tuple((name, int(count)) for name, count in counts if count)
+    covered, most = 0, -1
+    for size in _sizes(setting):
+        if covered + size > _PARTIAL_SIZE and most >= 1:
+            break
+        covered, most = covered + size, most + 1
+    return most, covered
 
 
 def _peaks(
-    n_d: int, n_m: int, values: npt.NDArray[np.float64], best: npt.NDArray[np.float64]
+    counts: tuple[int, ...], values: npt.NDArray[np.float64], best: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
     """Return, for each family, the violated local maxima over s of the best o.
 
-    Rows (violation, n_D, n_M, i, j, b, s, o).
+    Rows (violation, outer counts, family, s, o).
     """
     edge = np.full((*best.shape[:-1], 1), -np.inf)
     around = np.concatenate([edge, best, edge], axis=-1)
     peak = (best > 0.0) & (best >= around[..., :-2]) & (best >= around[..., 2:])
     place = np.nonzero(peak)
-    fixed = np.full((place[0].size, 2), (n_d, n_m))
+    fixed = np.full((place[0].size, len(counts)), counts)
     last = values[place].argmax(axis=-1)
     return np.column_stack([best[place], fixed, *place, last]).astype(np.float64)
 
 
-def _one_more(table: npt.NDArray[np.float64], p: Vector) -> npt.NDArray[np.float64]:
-    """Return the table with one more voter at p; it loses the last s and the last o."""
-    return p * table[..., :-1, 1:] + (1.0 - p) * table[..., :-1, :-1]
-
-
 def reduced_multisets(setting: MajoritySetting) -> list[Counts]:
     """List the reduced set, for tests and for small K."""
-    k = setting.mechanisms
-    names = ["bc", "cb"] if setting.mechanism_delta == 0.0 else None
-    families = [(name,) for name in names] if names else list(product(*_PAIRS))
+    k, axes = setting.mechanisms, setting.axes
     found: dict[Counts, None] = {}
-    for family in families:
-        corners = (*family, "11")
-        for counts in np.ndindex(*(k + 1,) * len(corners)):
-            rest = k - sum(counts)
-            if rest < 0:
-                continue
-            pairs = (*zip(corners, counts, strict=True), ("00", rest))
+    for counts in np.ndindex(*(setting.voters[axis.group].size + 1 for axis in axes), k + 1):
+        *inner, ones = counts
+        rest = k - sum(counts)
+        used = [0] * len(setting.voters)
+        for axis, n in zip(axes, inner, strict=True):
+            used[axis.group] += n
+        if rest < 0 or any(u > g.size for u, g in zip(used, setting.voters, strict=True)):
+            continue
+        for family in product(*(axis.names for axis in axes)):
+            pairs = (*zip(family, inner, strict=True), ("11", ones), ("00", rest))
             found[tuple((name, int(n)) for name, n in pairs if n)] = None
     return list(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -20,15 +21,53 @@ CORNERS = ("00", "11", "D0", "0D", "1m", "m1", "bc", "cb")
 
 
 @dataclass(frozen=True)
+class VoterGroup:
+    """Voters with the same privacy.
+
+    Attributes:
+        size: their number, at least 1.
+        epsilon: of each of them, above 0.
+        mechanism_delta: the paper's Delta, of each of them, in [0, 1).
+    """
+
+    size: int
+    epsilon: float
+    mechanism_delta: float = 0.0
+
+    def __post_init__(self) -> None:
+        size = _checks.integer("size", self.size, 1)
+        epsilon = _checks.real("epsilon", self.epsilon, 0.0, open_lower=True)
+        shift = _checks.real("mechanism_delta", self.mechanism_delta, 0.0, 1.0, open_upper=True)
+        for name, value in zip(self.__dataclass_fields__, (size, epsilon, shift), strict=True):
+            object.__setattr__(self, name, value)
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Two opposite corners (p, p') of a group's polygon, of which one at a time need occur.
+
+    Attributes:
+        group: place of the group.
+        names: of the two corners, such as ("bc", "cb").
+        chances: p of each; p' is the other one.
+    """
+
+    group: int
+    names: tuple[str, str]
+    chances: tuple[float, float]
+
+
+@dataclass(frozen=True)
 class MajoritySetting:
     """K voters, each (epsilon, mechanism_delta)-private, and the target (m epsilon, delta).
 
     Attributes:
         mechanisms: K, odd.
-        epsilon: of each voter, above 0.
+        epsilon: of each voter, above 0; with groups, of the least private one.
         allowance: m, real, in (0, K].
-        mechanism_delta: the paper's Delta, of each voter, in [0, 1).
+        mechanism_delta: the paper's Delta, of each voter, in [0, 1); with groups, the largest.
         delta: of the majority, in [mechanism_delta, 1).
+        groups: voters of different privacy, see `of_groups`; empty if all are alike.
     """
 
     mechanisms: int
@@ -36,6 +75,7 @@ class MajoritySetting:
     allowance: float
     mechanism_delta: float = 0.0
     delta: float = 0.0
+    groups: tuple[VoterGroup, ...] = ()
 
     def __post_init__(self) -> None:
         k = _checks.integer("mechanisms", self.mechanisms, 1)
@@ -55,9 +95,60 @@ class MajoritySetting:
                 f"mechanism_delta is {voter:g} and delta {delta:g}; "
                 "mechanism_delta must not exceed delta."
             )
-        values = (k, epsilon, allowance, voter, delta)
+        values = (k, epsilon, allowance, voter, delta, tuple(self.groups))
         for name, value in zip(self.__dataclass_fields__, values, strict=True):
             object.__setattr__(self, name, value)
+        if self.groups and self != self._of(self.groups, allowance, delta):
+            raise ParameterError(
+                "groups disagree with mechanisms, epsilon or mechanism_delta, which must be their "
+                "number of voters and their largest epsilon and Delta; use of_groups."
+            )
+
+    @classmethod
+    def of_groups(
+        cls, groups: Iterable[VoterGroup | tuple[float, ...]], allowance: float, delta: float = 0.0
+    ) -> MajoritySetting:
+        """Return the setting of voters of different privacy.
+
+        Args:
+            groups: `VoterGroup`, or (size, epsilon) or (size, epsilon, Delta); sizes sum to K.
+            allowance: m; the majority may spend m times the largest epsilon.
+            delta: of the majority, at least the largest Delta.
+
+        Raises:
+            ParameterError: for parameters out of range.
+        """
+        found = []
+        for group in groups:
+            if not isinstance(group, VoterGroup) and not 2 <= len(group) <= 3:
+                raise ParameterError(
+                    f"groups holds {group!r}; it must hold (size, epsilon) or (size, epsilon, "
+                    "mechanism_delta)."
+                )
+            found.append(group if isinstance(group, VoterGroup) else VoterGroup(*group))  # type: ignore[arg-type]
+        if not found:
+            raise ParameterError("groups is empty; it must hold at least one group of voters.")
+        same: dict[tuple[float, float], int] = {}
+        for group in found:
+            key = (group.epsilon, group.mechanism_delta)
+            same[key] = same.get(key, 0) + group.size
+        merged = tuple(VoterGroup(size, *key) for key, size in same.items())
+        if len(merged) > 1:
+            return cls._of(merged, allowance, delta)
+        (only,) = merged
+        return cls(only.size, only.epsilon, allowance, only.mechanism_delta, delta)
+
+    @classmethod
+    def _of(cls, groups: tuple[VoterGroup, ...], allowance: float, delta: float) -> MajoritySetting:
+        blank = cls(
+            sum(group.size for group in groups),
+            max(group.epsilon for group in groups),
+            allowance,
+            max(group.mechanism_delta for group in groups),
+            delta,
+        )
+        object.__setattr__(blank, "groups", groups)
+        return blank
 
     @property
     def middle(self) -> int:
@@ -79,9 +170,43 @@ class MajoritySetting:
         """Right side of every privacy row: e^(m epsilon) - 1 + 2 delta."""
         return math.expm1(self.allowance * self.epsilon) + 2.0 * self.delta
 
+    @property
+    def voters(self) -> tuple[VoterGroup, ...]:
+        """The groups; a single one if all voters are alike."""
+        alike = VoterGroup(self.mechanisms, self.epsilon, self.mechanism_delta)
+        return self.groups or (alike,)
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """The pairs of opposite corners; those with Delta come first, the last is a "bc"."""
+        kinds = [("D0", "0D"), ("1m", "m1"), ("bc", "cb")]
+        found = []
+        for kind in kinds:
+            for place, group in enumerate(self.voters):
+                if kind == kinds[-1] or group.mechanism_delta > 0.0:
+                    tag = f"@{place + 1}" if self.groups else ""
+                    names = kind[0] + tag, kind[1] + tag
+                    found.append(Axis(place, names, self.corner(names[0])))
+        return tuple(found)
+
     def corner(self, name: str) -> tuple[float, float]:
-        """Return (p, p') of a corner of the voter's polygon (lemma 5.1)."""
-        shift, r = self.mechanism_delta, math.exp(self.epsilon)
+        """Return (p, p') of a corner of a voter's polygon (lemma 5.1), or any pair of its values.
+
+        Args:
+            name: such as "bc"; with groups, such as "bc@2" for the second group.
+
+        Raises:
+            ParameterError: if there is no such corner.
+        """
+        kind, _, place = name.partition("@")
+        index = int(place) if place.isdecimal() else 1 if not place else 0
+        if len(kind) != 2 or not set(kind) <= set("01Dmbc") or not 1 <= index <= len(self.voters):
+            raise ParameterError(
+                f"corner is {name!r}; it must be a pair of 0, 1, D, m, b and c, such as "
+                f"{', '.join(CORNERS)}, with @ and the number of the group if there are groups."
+            )
+        group = self.voters[index - 1]
+        shift, r = group.mechanism_delta, math.exp(group.epsilon)
         value = {
             "0": 0.0,
             "1": 1.0,
@@ -90,11 +215,24 @@ class MajoritySetting:
             "b": (r + shift) / (r + 1.0),
             "c": (1.0 - shift) / (r + 1.0),
         }
-        return value[name[0]], value[name[1]]
+        return value[kind[0]], value[kind[1]]
 
     def to_dict(self) -> Json:
-        """Return the parameters as plain values."""
-        return asdict(self)
+        """Return the parameters as plain values; groups only if there are some."""
+        plain = asdict(self)
+        plain["groups"] = [list(asdict(group).values()) for group in self.groups]
+        return plain if self.groups else {k: v for k, v in plain.items() if k != "groups"}
+
+    @classmethod
+    def from_dict(cls, plain: Json) -> MajoritySetting:
+        """Return the setting that `to_dict` wrote.
+
+        Raises:
+            ParameterError: for parameters out of range.
+            TypeError: for missing or unknown ones.
+        """
+        groups = tuple(VoterGroup(*group) for group in plain.get("groups", ()))
+        return cls(**{**plain, "groups": groups})
 
 
 def full_gamma(upper: npt.ArrayLike) -> Vector:

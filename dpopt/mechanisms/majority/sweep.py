@@ -6,8 +6,9 @@ what is proved for the rounded voters holds for the true ones.
 
 The multisets are those of the reduction theorem (see the separation module, which this one does
 not use). E h(L) follows a recursion in integers of 256 fractional bits, rounded down at every
-step; one voter costs at most one unit, and the bound is added back. Rows that this leaves
-undecided are settled by exact laws.
+step; one voter costs at most one unit, and the bound is added back. Large sets for Delta > 0 are
+screened in double precision first, see the screen module. What this leaves undecided is settled
+by exact laws.
 """
 
 from __future__ import annotations
@@ -22,12 +23,13 @@ import numpy as np
 from flint import fmpz_poly
 
 from dpopt._errors import NotPrivateError
-from dpopt.mechanisms.majority.setting import MajoritySetting
+from dpopt.mechanisms.majority.setting import Axis, MajoritySetting, VoterGroup
 from dpopt.privacy.exact import exp_lower, exp_upper
 
 BITS = 62
 CORNER, RATIO, FIXED = 128, 128, 256
 MOST_LISTED = 1 << 20
+_WORDS = {"0": "0", "1": "1", "D": "Delta", "m": "1 - Delta", "b": "b", "c": "c"}
 
 Weights = tuple[int, ...]
 """gamma's upper half as integers over 2^BITS, l = (K + 1) / 2..K."""
@@ -35,26 +37,11 @@ Weights = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Multiset:
-    """Voters by corner: family (i, j, k) of (D0 or 0D, 1m or m1, bc or cb) and their counts."""
+    """Voters by corner: for each pair of opposite corners how many, and which of the two."""
 
-    family: tuple[int, int, int]
-    shifted: int
-    mirrored: int
-    inner: int
+    counts: tuple[int, ...]
+    family: tuple[int, ...]
     ones: int
-
-    def describe(self, voters: int, side: int) -> str:
-        """Return the voters' probabilities in words, on one side of the pair."""
-        i, j, k = self.family
-        zeros = voters - self.shifted - self.mirrored - self.inner - self.ones
-        parts = (
-            (self.shifted, ("Delta", "0")[i ^ side]),
-            (self.mirrored, ("1", "1 - Delta")[j ^ side]),
-            (self.inner, ("b", "c")[k ^ side]),
-            (self.ones, "1"),
-            (zeros, "0"),
-        )
-        return ", ".join(f"{count} voters at {value}" for count, value in parts if count)
 
 
 class Arithmetic:
@@ -62,15 +49,11 @@ class Arithmetic:
 
     def __init__(self, setting: MajoritySetting) -> None:
         self.voters = setting.mechanisms
+        self.sizes = tuple(group.size for group in setting.voters)
+        self.axes = setting.axes
         self.pure = setting.mechanism_delta == 0.0
-        delta = Fraction(setting.mechanism_delta)
-        r = exp_upper(setting.epsilon, 2 * CORNER)
-        unit = 1 << CORNER
-        b = min(unit, ceil((r + delta) / (r + 1) * unit))
-        shift = min(unit, ceil(delta * unit))
-        # [corner family's choice] -> p; the other choice is p'.
-        self.p_shifted, self.p_mirrored = (shift, 0), (unit, unit - shift)
-        self.p_inner = (b, unit - b)
+        # [axis][choice] -> p; the other choice is p'.
+        self.chances = tuple(_chances(setting.voters[a.group], a) for a in self.axes)
         exponent = min(
             Fraction(setting.allowance) * Fraction(setting.epsilon),
             Fraction(setting.guarantee.epsilon),
@@ -78,6 +61,16 @@ class Arithmetic:
         self.ratio = exp_lower(exponent, RATIO)
         self.ratio_scaled = int(self.ratio * (1 << RATIO))
         self.budget = self.ratio - 1 + 2 * Fraction(setting.delta)
+
+    def describe(self, at: Multiset, side: int) -> str:
+        """Return the voters' probabilities in words, on one side of the pair."""
+        parts = []
+        for axis, count, choice in zip(self.axes, at.counts, at.family, strict=True):
+            kind, _, group = axis.names[choice].partition("@")
+            name = _WORDS[kind[side]] + (f" (group {group})" if group else "")
+            parts.append((count, name))
+        parts += [(at.ones, "1"), (self.voters - sum(at.counts) - at.ones, "0")]
+        return ", ".join(f"{count} voters at {name}" for count, name in parts if count)
 
     def signed(self, weights: Weights) -> list[int]:
         """Return h over 2^BITS."""
@@ -99,13 +92,8 @@ class Arithmetic:
 
         Such multisets are ties by the thousand where gamma is 1: settled without their laws.
         """
-        i, j, k = (choice ^ side for choice in at.family)
         low, width = at.ones, 0
-        for p, count in (
-            (self.p_shifted[i], at.shifted),
-            (self.p_mirrored[j], at.mirrored),
-            (self.p_inner[k], at.inner),
-        ):
+        for p, count in self.voters_at(at, side):
             if p == 1 << CORNER:
                 low += count
             elif p > 0:
@@ -113,21 +101,21 @@ class Arithmetic:
         window = sign[low : low + width + 1]
         return window[0] if window.count(window[0]) == len(window) else None
 
+    def voters_at(self, at: Multiset, side: int) -> Iterator[tuple[int, int]]:
+        """Yield (p over 2^CORNER, count) of the voters that are not at 00 or 11."""
+        for pair, count, choice in zip(self.chances, at.counts, at.family, strict=True):
+            yield pair[choice ^ side], count
+
     def scale(self, at: Multiset) -> int:
         """Return the exponent of the denominator of a multiset's laws."""
-        return CORNER * (at.shifted + at.mirrored + at.inner)
+        return CORNER * sum(at.counts)
 
     def laws(self, at: Multiset) -> list[list[int]]:
         """Return the laws of L on both sides over 2^scale, as integers on 0..K."""
         found = []
         for side in (0, 1):
-            i, j, k = (choice ^ side for choice in at.family)
             law = fmpz_poly([0] * at.ones + [1])
-            for p, count in (
-                (self.p_shifted[i], at.shifted),
-                (self.p_mirrored[j], at.mirrored),
-                (self.p_inner[k], at.inner),
-            ):
+            for p, count in self.voters_at(at, side):
                 law *= fmpz_poly([(1 << CORNER) - p, p]) ** count
             masses = [int(mass) for mass in law.coeffs()]
             found.append(masses + [0] * (self.voters + 1 - len(masses)))
@@ -172,62 +160,65 @@ class Sweeper:
         """Walk the set; see `Sweep`."""
         count, best, place = 0, None, None
         near: list[Multiset] = []
-        for shifted, mirrored, inner, values in self._walk():
+        for counts, values in self._walk():
             count += values.size
             slack = self.limit - int(values.max())
             if best is None or slack < best:
                 index = np.unravel_index(int(np.argmax(values)), values.shape)
-                best, place = slack, self._at(shifted, mirrored, inner, index)
+                best, place = slack, _at(counts, index)
             if slack <= self.reach and len(near) < MOST_LISTED:
                 doubtful = (values >= self.limit - self.reach) & (values <= self.surely_broken)
                 found = np.nonzero(doubtful)
-                near.extend(
-                    self._at(shifted, mirrored, inner, index) for index in zip(*found, strict=True)
-                )
+                near.extend(_at(counts, index) for index in zip(*found, strict=True))
         if best is None or place is None:
             raise NotPrivateError("there is no multiset to check.")
         return Sweep(count, best, place, near)
 
-    @staticmethod
-    def _at(shifted: int, mirrored: int, inner: int, index: tuple[Any, ...]) -> Multiset:
-        i, j, k, ones = (int(part) for part in index)
-        return Multiset((i, j, k), shifted, mirrored, inner, ones)
+    def _walk(self) -> Iterator[tuple[tuple[int, ...], Any]]:
+        """Yield upper bounds of f over (family, ones) for each choice of counts, none twice."""
+        start = self.h.reshape(*(1,) * len(self.arithmetic.axes), -1)
+        yield from self._deeper(start, (), list(self.arithmetic.sizes))
 
-    def _walk(self) -> Iterator[tuple[int, int, int, Any]]:
-        """Yield upper bounds of f over (i, j, k, ones) for each (n_D, n_M, s), none twice."""
-        a, k = self.arithmetic, self.arithmetic.voters
-        start = self.h.reshape(1, 1, 1, -1)
-        if a.pure:
-            yield from self._inner(0, 0, start)
-            return
-        outer = np.broadcast_to(start, (2, 2, 1, k + 1))
-        p_shifted = np.array(a.p_shifted, dtype=object).reshape(2, 1, 1, 1)
-        p_mirrored = np.array(a.p_mirrored, dtype=object).reshape(1, 2, 1, 1)
-        for shifted in range(k + 1):
-            if shifted:
-                outer = _one_more(outer, p_shifted)
-            table = outer
-            for mirrored in range(k + 1 - shifted):
-                if mirrored:
-                    table = _one_more(table, p_mirrored)
-                yield from self._inner(shifted, mirrored, table)
-
-    def _inner(
+    def _deeper(
         self,
-        shifted: int,
-        mirrored: int,
         table: Any,  # noqa: ANN401
-    ) -> Iterator[tuple[int, int, int, Any]]:
-        a = self.arithmetic
-        p_inner = np.array(a.p_inner, dtype=object).reshape(1, 1, 2, 1)
-        some = (slice(2 if shifted else 1), slice(2 if mirrored else 1))
-        for s in range(a.voters - shifted - mirrored + 1):
-            if s:
-                table = _one_more(table, p_inner)
-            error = (shifted + mirrored + s) << RATIO
-            opposite = table[::-1, ::-1, ::-1]
-            values = (table * (1 << RATIO)) - a.ratio_scaled * opposite + error
-            yield shifted, mirrored, s, values[some]
+        counts: tuple[int, ...],
+        left: list[int],
+    ) -> Iterator[tuple[tuple[int, ...], Any]]:
+        a, place = self.arithmetic, len(counts)
+        if place == len(a.axes):
+            error = sum(counts) << RATIO
+            opposite = np.flip(table, axis=tuple(range(place)))
+            yield counts, (table * (1 << RATIO)) - a.ratio_scaled * opposite + error
+            return
+        shape = [1] * table.ndim
+        shape[place] = 2
+        p = np.array(a.chances[place], dtype=object).reshape(shape)
+        group = a.axes[place].group
+        for n in range(left[group] + 1):
+            if n:
+                table = _one_more(table, p)
+            fewer = [size - n * (g == group) for g, size in enumerate(left)]
+            yield from self._deeper(table, (*counts, n), fewer)
+
+
+def _at(counts: tuple[int, ...], index: tuple[Any, ...]) -> Multiset:
+    *family, ones = (int(part) for part in index)
+    return Multiset(counts, tuple(family), ones)
+
+
+def _chances(group: VoterGroup, axis: Axis) -> tuple[int, int]:
+    """Return p of an axis's two corners over 2^CORNER, rounded outward."""
+    unit, kind = 1 << CORNER, axis.names[0][0]
+    delta = Fraction(group.mechanism_delta)
+    shift = min(unit, ceil(delta * unit))
+    if kind == "D":
+        return shift, 0
+    if kind == "1":
+        return unit, unit - shift
+    r = exp_upper(group.epsilon, 2 * CORNER)
+    b = min(unit, ceil((r + delta) / (r + 1) * unit))
+    return b, unit - b
 
 
 def _one_more(table: Any, p: Any) -> Any:  # noqa: ANN401

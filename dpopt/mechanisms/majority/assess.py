@@ -1,0 +1,173 @@
+"""Any noise function as a result: a given one, or that of a saved file."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy.typing as npt
+
+from dpopt import _checks
+from dpopt._errors import NotPrivateError, ParameterError
+from dpopt._types import Vector, frozen
+from dpopt.mechanisms.majority.certificate import BITS, GammaProver, Weights
+from dpopt.mechanisms.majority.points import RecordedPrior, parse_prior
+from dpopt.mechanisms.majority.prior import Prior, UniformPrior
+from dpopt.mechanisms.majority.result import OBJECTIVES, MajorityDesign
+from dpopt.mechanisms.majority.separation import require_priceable
+from dpopt.mechanisms.majority.setting import MajoritySetting, check_gamma, full_gamma
+from dpopt.mechanisms.majority.weights import ErrorEstimate, expected_error
+from dpopt.privacy.saved import Sealed, whole
+from dpopt.provenance import versions
+
+_ERRORS = ("expected_error", "expected_error_standard_error")
+
+
+def assess(
+    setting: MajoritySetting,
+    gamma: npt.ArrayLike,
+    *,
+    prior: Prior | str | None = None,
+    repair: bool = False,
+) -> MajorityDesign:
+    """Return any noise function as a result: a baseline, or the point of your own program.
+
+    gamma is rounded down to a multiple of 2^-62 and certified; if that fails, the result has no
+    certificate and refuses to release.
+
+    Args:
+        setting: the voters and the target.
+        gamma: on 0..K, or its upper half.
+        prior: for the expected error, uniform on [0, 1] if None.
+        repair: shrink gamma to its largest private multiple first, if it is not private; see
+            `GammaProver.shrink`.
+
+    Raises:
+        ParameterError: if gamma has another shape, or leaves [0, 1].
+    """
+    prior = parse_prior(prior) if isinstance(prior, str) else prior or UniformPrior()
+    require_priceable(setting)
+    upper = check_gamma(setting, gamma)[setting.middle :]
+    weights, factor = quantised(upper), 1.0
+    if repair:
+        weights, exact = GammaProver(setting).shrink(weights)
+        factor = float(exact)
+    return result_of(setting, weights, prior, factor, strict=repair)
+
+
+def quantised(upper: Vector) -> Weights:
+    """Return gamma's upper half over 2^BITS, rounded down."""
+    return tuple(int(value * (1 << BITS)) for value in upper.tolist())
+
+
+def result_of(
+    setting: MajoritySetting,
+    weights: Weights,
+    prior: Prior,
+    shrink: float,
+    *,
+    strict: bool,
+    partly: int | None = None,
+) -> MajorityDesign:
+    """Return the record of a gamma of integer weights, certified if it can be.
+
+    Args:
+        setting: the voters and the target.
+        weights: gamma's upper half over 2^62.
+        prior: for the expected error.
+        shrink: the factor of the repair before.
+        strict: raise if gamma is not private, instead of recording by how much.
+        partly: number of multisets priced where not all could be; nothing is then proved.
+
+    Raises:
+        NotPrivateError: if gamma is not private, and strict.
+    """
+    certificate, excess = None, 0.0
+    try:
+        if partly is None:
+            certificate = GammaProver(setting).certify(weights)
+            excess = -float(certificate.slack)
+    except NotPrivateError as error:
+        if strict:
+            raise
+        excess = error.excess
+    gamma: Vector = full_gamma([weight / (1 << BITS) for weight in weights])
+    found = _expected(gamma, prior)
+    return MajorityDesign(
+        setting=setting,
+        weights=weights,
+        gamma=frozen(gamma),
+        certificate=certificate,
+        excess=excess,
+        priced=partly,
+        objective="given",
+        value=None,
+        bound=None,
+        gap=None,
+        prior=prior,
+        expected_error=found.value,
+        expected_error_standard_error=found.standard_error,
+        expected_error_method=found.method,
+        shrink=shrink,
+        solution=None,
+        provenance=versions(),
+    )
+
+
+def _expected(gamma: Vector, prior: Prior) -> ErrorEstimate:
+    if isinstance(prior, RecordedPrior):
+        return ErrorEstimate(0.0, 0.0, "recorded")
+    return expected_error(gamma, prior)
+
+
+def from_sealed(sealed: Sealed) -> MajorityDesign:
+    """Certify the design of a saved file again.
+
+    Raises:
+        ParameterError: if the file holds no such design, or was changed.
+        NotPrivateError: if it is not private.
+    """
+    body = sealed.body
+    try:
+        setting = MajoritySetting.from_dict(body["setting"])
+        weights = tuple(whole(weight) for weight in body["weights"])
+        prior = _prior(body["prior"])
+        stated = body["guarantee"]["epsilon"], body["guarantee"]["delta"]
+        record = {
+            name: None if body[name] is None else _checks.real(name, body[name])
+            for name in ("objective", "bound", "gap", *_ERRORS)
+        }
+        name, shrink = body["objective_name"], _checks.real("shrink", body["shrink"], 0.0, 1.0)
+        require_priceable(setting)
+    except ParameterError as error:
+        raise sealed.refuse(str(error).rstrip(".")) from None
+    except (ArithmeticError, KeyError, TypeError, ValueError, AttributeError):
+        raise sealed.refuse("its setting, weights or record are missing or malformed") from None
+    if sealed.integer("bits") != BITS or len(weights) != setting.middle:
+        raise sealed.refuse(f"it must hold {setting.middle} weights of {BITS} bits")
+    if not all(0 <= weight <= 1 << BITS for weight in weights):
+        raise sealed.refuse(f"a weight is outside 0..2^{BITS}")
+    if name not in (*OBJECTIVES, "weights", "given"):
+        raise sealed.refuse(f"its objective is {name!r}")
+    if stated != (setting.guarantee.epsilon, setting.guarantee.delta):
+        raise sealed.refuse("its guarantee is not that of its setting")
+    result = result_of(setting, weights, prior, shrink, strict=True)
+    sealed.require_hash()
+    if isinstance(prior, RecordedPrior):
+        errors = {key: record[key] or 0.0 for key in _ERRORS}
+        result = replace(result, **errors, expected_error_method="recorded samples")
+    return replace(
+        result,
+        objective=name,
+        value=record["objective"],
+        bound=record["bound"],
+        gap=record["gap"],
+        provenance=sealed.provenance,
+    )
+
+
+def _prior(name: object) -> Prior:
+    """Return the prior of a saved design; samples are not saved, only their name is."""
+    if isinstance(name, str) and re.fullmatch(r"samples:\d+x\d+:[0-9a-f]{16}", name):
+        return RecordedPrior(name)
+    return parse_prior(str(name))
