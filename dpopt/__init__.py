@@ -1,5 +1,6 @@
 """Differentially private mechanisms designed by linear programming."""
 
+from dpopt import gnmax, majority
 from dpopt._errors import (
     DpoptError,
     InfeasibleError,
@@ -9,7 +10,6 @@ from dpopt._errors import (
 )
 from dpopt._load import load
 from dpopt.lp import Problem, Solution, Status, solve
-from dpopt.mechanisms import majority
 from dpopt.privacy import Guarantee
 
 __version__ = "0.1.0"
@@ -25,6 +25,7 @@ __all__ = [
     "SolverError",
     "Status",
     "__version__",
+    "gnmax",
     "load",
     "majority",
     "solve",

@@ -12,6 +12,17 @@ from dpopt.privacy.exact import (
 from dpopt.privacy.guarantee import Guarantee, general_composition, simple_composition
 from dpopt.privacy.kernel import ExactKernel
 from dpopt.privacy.quantise import quantise_kernel
+from dpopt.privacy.rdp import (
+    ConcentratedGuarantee,
+    Conversion,
+    concentrated_composition,
+    convert_renyi,
+    gaussian_concentrated,
+    gaussian_delta,
+    gaussian_epsilon,
+    gaussian_sigma,
+    renyi_epsilon,
+)
 from dpopt.privacy.rows import (
     column_minimum_rows,
     complete_graph,
@@ -23,19 +34,28 @@ from dpopt.privacy.rows import (
 __all__ = [
     "Audit",
     "Certificate",
+    "ConcentratedGuarantee",
+    "Conversion",
     "ExactKernel",
     "Guarantee",
     "audit_epsilon",
     "certify_kernel",
     "column_minimum_rows",
     "complete_graph",
+    "concentrated_composition",
+    "convert_renyi",
     "exp_lower",
     "exp_upper",
+    "gaussian_concentrated",
+    "gaussian_delta",
+    "gaussian_epsilon",
+    "gaussian_sigma",
     "general_composition",
     "hockey_stick_rows",
     "quantise_kernel",
     "raise_sequence",
     "ratio_rows",
+    "renyi_epsilon",
     "shrink_to_budget",
     "simple_composition",
     "stochastic_rows",
