@@ -3,43 +3,71 @@
 Jiang, Zhang, Joshi, "Optimized Tradeoffs for Private Prediction with Majority Ensembling".
 """
 
+from dpopt.mechanisms.majority.assess import assess, from_sealed
 from dpopt.mechanisms.majority.baselines import constant, double_subsampling, subsampling
 from dpopt.mechanisms.majority.certificate import GammaProver
 from dpopt.mechanisms.majority.check import PrivacyCheck, check_full, full_size
-from dpopt.mechanisms.majority.design import assess, design, from_sealed, gamma_problem
-from dpopt.mechanisms.majority.prior import (
-    UniformPrior,
+from dpopt.mechanisms.majority.design import (
+    design,
+    design_for,
+    gamma_problem,
+    worst_case_problem,
+)
+from dpopt.mechanisms.majority.points import CommonPrior, PointPrior, SamplePrior, parse_prior
+from dpopt.mechanisms.majority.prior import BetaPrior, Prior, UniformPrior
+from dpopt.mechanisms.majority.result import MajorityDesign
+from dpopt.mechanisms.majority.separation import CornerOracle, corner_rows, reduced_size
+from dpopt.mechanisms.majority.setting import MajoritySetting, VoterGroup
+from dpopt.mechanisms.majority.spending import Spending, affordable_queries
+from dpopt.mechanisms.majority.vote import VoteBatch, vote
+from dpopt.mechanisms.majority.weights import (
+    ErrorEstimate,
     Weights,
+    expected_error,
     expected_error_weights,
     sampled_error,
     sampled_margins,
     surrogate_weights,
 )
-from dpopt.mechanisms.majority.result import MajorityDesign
-from dpopt.mechanisms.majority.separation import CornerOracle, corner_rows, reduced_size
-from dpopt.mechanisms.majority.setting import MajoritySetting
+from dpopt.mechanisms.majority.worst import WorstCase
 
 __all__ = [
+    "BetaPrior",
+    "CommonPrior",
     "CornerOracle",
+    "ErrorEstimate",
     "GammaProver",
     "MajorityDesign",
     "MajoritySetting",
+    "PointPrior",
+    "Prior",
     "PrivacyCheck",
+    "SamplePrior",
+    "Spending",
     "UniformPrior",
+    "VoteBatch",
+    "VoterGroup",
     "Weights",
+    "WorstCase",
+    "affordable_queries",
     "assess",
     "check_full",
     "constant",
     "corner_rows",
     "design",
+    "design_for",
     "double_subsampling",
+    "expected_error",
     "expected_error_weights",
     "from_sealed",
     "full_size",
     "gamma_problem",
+    "parse_prior",
     "reduced_size",
     "sampled_error",
     "sampled_margins",
     "subsampling",
     "surrogate_weights",
+    "vote",
+    "worst_case_problem",
 ]

@@ -1,0 +1,5 @@
+"""Other libraries' interfaces; each module needs its library, and nothing here loads one.
+
+Import the module itself, such as `dpopt.interop.sklearn`; the libraries come with the extra
+``dpopt[interop]``.
+"""

@@ -1,0 +1,346 @@
+"""The voting classifier on scikit-learn's digits: its law, its ledger, its refusals."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import subprocess
+import sys
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy.stats import chi2
+
+from dpopt import Guarantee, ParameterError, majority
+from dpopt.mechanisms.majority import result
+from dpopt.privacy import general_composition, simple_composition
+
+pytest.importorskip("sklearn", reason="scikit-learn is not installed")
+
+from sklearn.base import BaseEstimator, ClassifierMixin, clone  # pyright: ignore[reportMissingImports]
+from sklearn.datasets import load_digits  # pyright: ignore[reportMissingImports]
+from sklearn.exceptions import NotFittedError  # pyright: ignore[reportMissingImports]
+from sklearn.naive_bayes import GaussianNB  # pyright: ignore[reportMissingImports]
+
+from dpopt.interop.sklearn import PrivateVotingClassifier
+
+VOTERS, EPSILON, ALLOWANCE = 11, 1.0, 2.0
+TRUTHFUL = math.exp(EPSILON) / (1 + math.exp(EPSILON))
+ALARM = 1e-9
+
+
+class RandomisedVoter(ClassifierMixin, BaseEstimator):
+    """Randomised response on each prediction: the class that `model` predicts with chance TRUTHFUL.
+
+    Each prediction is EPSILON-DP in all of the training data, whatever the model is.
+    """
+
+    def __init__(self, model: Any, seed: int) -> None:
+        self.model = model
+        self.seed = seed
+
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
+        self.model_ = clone(self.model).fit(X, y)
+        self.classes_ = self.model_.classes_
+        self.n_features_in_ = self.model_.n_features_in_
+        self.rng_ = np.random.default_rng(self.seed)
+        return self
+
+    def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
+        truth = self.model_.predict(X) == self.classes_[1]
+        kept = self.rng_.random(truth.size) < TRUTHFUL
+        return self.classes_[np.where(kept, truth, ~truth).astype(int)]
+
+
+class Constant(BaseEstimator):
+    """Predicts what it is told."""
+
+    def __init__(self, label: Any = 1, classes: Any = (0, 1), features: int | None = 2) -> None:
+        self.label, self.classes, self.features = label, classes, features
+        self.classes_ = np.array(classes)
+        if features is not None:
+            self.n_features_in_ = features
+
+    def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
+        return np.full(len(np.asarray(X)), self.label)
+
+
+@pytest.fixture(scope="module")
+def digits() -> tuple[npt.NDArray[Any], ...]:
+    """3 against 8: training rows, their labels, test rows, their labels."""
+    X, y = load_digits(return_X_y=True)
+    kept = np.isin(y, (3, 8))
+    X, y = X[kept] + np.random.default_rng(0).normal(scale=0.5, size=X[kept].shape), y[kept]
+    order = np.random.default_rng(1).permutation(y.size)
+    train, test = order[:257], order[257:]
+    return X[train], y[train], X[test], y[test]
+
+
+@pytest.fixture(scope="module")
+def voters(digits: tuple[npt.NDArray[Any], ...]) -> list[RandomisedVoter]:
+    X, y = digits[:2]
+    return [
+        RandomisedVoter(GaussianNB(var_smoothing=1e-2), seed).fit(X[seed::VOTERS], y[seed::VOTERS])
+        for seed in range(VOTERS)
+    ]
+
+
+def classifier(voters: list[Any], **changed: Any) -> PrivateVotingClassifier:
+    given = {"epsilon": EPSILON, "allowance": ALLOWANCE, "trained_once": False}
+    return PrivateVotingClassifier(voters, **{**given, **changed})
+
+
+def exact_chances(
+    fitted: PrivateVotingClassifier, voters: list[Any], X: npt.NDArray[Any]
+) -> npt.NDArray[np.float64]:
+    """Pr[second class] for each row: the law of L by convolution, then the certified gamma."""
+    weights = [weight / (1 << 62) for weight in fitted.design_.weights]
+    shift = np.array([-w for w in reversed(weights)] + weights)
+    ones = np.array([voter.model_.predict(X) == voter.classes_[1] for voter in voters])
+    chances = []
+    for column in ones.T:
+        law = np.ones(1)
+        for one in column:
+            p = TRUTHFUL if one else 1 - TRUTHFUL
+            law = np.convolve(law, [1 - p, p])
+        chances.append(float(law @ (0.5 + 0.5 * shift)))
+    return np.array(chances)
+
+
+def test_labels_and_accuracy_follow_the_exact_law(
+    digits: tuple[npt.NDArray[Any], ...], voters: list[RandomisedVoter]
+) -> None:
+    X, y = digits[2:]
+    times = 400
+    fitted = classifier(voters).fit()
+    chances = exact_chances(fitted, voters, X)
+    drawn = fitted.predict(np.tile(X, (times, 1))).reshape(times, -1)
+    assert set(np.unique(drawn)) == {3, 8}
+    counts = np.count_nonzero(drawn == 8, axis=0)
+    variance = times * chances * (1 - chances)
+    assert variance.min() > 10
+    statistic = float(np.sum((counts - times * chances) ** 2 / variance))
+    assert chi2.sf(statistic, chances.size) > ALARM
+    assert chi2.cdf(statistic, chances.size) > ALARM
+    right = np.where(y == 8, chances, 1 - chances)
+    accuracy = float(np.mean(drawn == y))
+    spread = math.sqrt(float(np.sum(right * (1 - right))) / times) / y.size
+    assert abs(accuracy - right.mean()) < 7 * spread
+    alone = [np.mean(voter.model_.predict(X) == y) for voter in voters]
+    assert right.mean() > TRUTHFUL * max(alone) + (1 - TRUTHFUL) * (1 - max(alone))
+
+
+def test_score_spends(digits: tuple[npt.NDArray[Any], ...], voters: list[RandomisedVoter]) -> None:
+    X, y = digits[2:]
+    fitted = classifier(voters).fit()
+    assert fitted.spent_ == Guarantee(0.0)
+    assert 0.0 <= fitted.score(X, y) <= 1.0
+    assert fitted.queries_ == y.size
+    assert not hasattr(fitted, "predict_proba")
+
+
+def test_the_ledger_composes(voters: list[RandomisedVoter]) -> None:
+    fitted = classifier(voters, epsilon=0.1, allowance=3).fit()
+    each, row = Guarantee(3 * 0.1), np.zeros((1, 64))
+    fitted.predict(np.tile(row, (20, 1)))
+    assert fitted.spent_ == simple_composition(each, 20)
+    fitted.predict(np.tile(row, (80, 1)))
+    assert fitted.queries_ == 100
+    assert fitted.spent_ == general_composition(each, 100, 1e-6)
+    assert fitted.privacy_spent(slack=1e-4) == general_composition(each, 100, 1e-4)
+    with pytest.raises(ParameterError, match="slack is 2"):
+        fitted.privacy_spent(slack=2)
+
+
+def test_voters_trained_once() -> None:
+    voters = [Constant() for _ in range(5)]
+    given = {"epsilon": 0.1, "allowance": 3, "mechanism_delta": 1e-5, "trained_once": True}
+    fitted = PrivateVotingClassifier(voters, **given).fit()
+    fitted.predict(np.zeros((1, 2)))
+    assert fitted.spent_ == Guarantee(3 * 0.1, 3 * 1e-5)
+    fitted.predict(np.zeros((500, 2)))
+    assert fitted.spent_ == Guarantee(5 * 0.1, 5 * 1e-5)
+    apart = PrivateVotingClassifier(voters, **given, voters_per_record=1).fit()
+    apart.predict(np.zeros((500, 2)))
+    assert apart.spent_ == Guarantee(0.1, 1e-5)
+
+
+def test_a_budget_refuses_before_a_draw(
+    voters: list[RandomisedVoter], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fitted = classifier(voters, epsilon=0.125, budget_epsilon=1.0).fit()
+    fitted.predict(np.zeros((3, 64)))
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("something was drawn")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(result, "random_words", refuse)
+        with pytest.raises(ParameterError, match="queries is 5, .* affords 4"):
+            fitted.predict(np.zeros((2, 64)))
+        with pytest.raises(ParameterError, match="at least one query"):
+            classifier([Constant()] * 3).fit().predict(np.zeros((0, 2)))
+    assert fitted.queries_ == 3
+    fitted.predict(np.zeros((1, 64)))
+    assert fitted.spent_ == Guarantee(1.0)
+
+
+def test_a_budget_with_delta_allows_general_composition(voters: list[RandomisedVoter]) -> None:
+    given = {"epsilon": 0.1, "allowance": 1.0, "budget_epsilon": 3.0}
+    rows = np.zeros((100, 64))
+    with pytest.raises(ParameterError, match="affords 30"):
+        classifier(voters, **given).fit().predict(rows)
+    fitted = classifier(voters, **given, budget_delta=1e-3, slack=1e-3).fit()
+    with pytest.raises(ParameterError, match="queries is 100"):
+        fitted.predict(rows)
+    fitted.predict(rows[:50])
+    assert fitted.spent_ == general_composition(Guarantee(0.1), 50, 1e-3)
+    assert fitted.spent_.epsilon < 3.0
+
+
+def test_conventions_of_scikit_learn(voters: list[RandomisedVoter]) -> None:
+    frozen = pytest.importorskip("sklearn.frozen", reason="scikit-learn is older than 1.6")
+    held = [frozen.FrozenEstimator(voter) for voter in voters]
+    first = classifier(held, budget_epsilon=50.0)
+    assert first.get_params(deep=False) == {
+        "estimators": held,
+        "epsilon": EPSILON,
+        "allowance": ALLOWANCE,
+        "trained_once": False,
+        "mechanism_delta": 0.0,
+        "delta": None,
+        "objective": "expected-error",
+        "prior": None,
+        "voters_per_record": None,
+        "slack": 1e-6,
+        "budget_epsilon": 50.0,
+        "budget_delta": 0.0,
+    }
+    assert first.fit(np.zeros((2, 64)), [3, 8]) is first
+    assert first.n_features_in_ == 64
+    assert first.classes_.tolist() == [3, 8]
+    first.predict(np.zeros((2, 64)))
+    second = clone(first).set_params(allowance=3.0)
+    assert not hasattr(second, "design_")
+    assert second.fit().queries_ == 0
+    assert second.design_.setting.allowance == 3.0
+    assert first.queries_ == 2
+    assert repr(first).startswith("PrivateVotingClassifier(")
+    copy = pickle.loads(pickle.dumps(first))
+    assert copy.queries_ == 2
+    assert copy.design_.weights == first.design_.weights
+
+
+def test_a_clone_of_bare_estimators_is_not_fitted(voters: list[RandomisedVoter]) -> None:
+    with pytest.raises(ParameterError, match=r"estimators\[0\] has no classes_"):
+        clone(classifier(voters).fit()).fit()
+
+
+def test_prediction_needs_a_fit(voters: list[RandomisedVoter]) -> None:
+    with pytest.raises(NotFittedError):
+        classifier(voters).predict(np.zeros((1, 64)))
+    with pytest.raises(NotFittedError):
+        classifier(voters).privacy_spent()
+
+
+def test_fitting_again_does_not_forget() -> None:
+    fitted = classifier([Constant()] * 3, epsilon=0.5).fit().fit()
+    fitted.predict(np.zeros((7, 2)))
+    with pytest.raises(ParameterError, match="queries_ is 7"):
+        fitted.fit()
+
+
+def test_parameters_changed_after_the_fit_do_not_touch_the_ledger() -> None:
+    fitted = classifier([Constant()] * 3, epsilon=0.5, budget_epsilon=2.0).fit()
+    fitted.set_params(epsilon=1e-3, budget_epsilon=1e6, trained_once=True, estimators=[])
+    fitted.predict(np.zeros((2, 2)))
+    assert fitted.spent_ == Guarantee(2.0)
+    with pytest.raises(ParameterError, match="affords 2"):
+        fitted.predict(np.zeros((1, 2)))
+
+
+def test_classes_may_be_words() -> None:
+    voters = [Constant("yes", ("no", "yes"), None)] * 3
+    fitted = classifier(voters, epsilon=20.0, allowance=3).fit()
+    assert not hasattr(fitted, "n_features_in_")
+    # One label differs with probability below e^-20.
+    assert fitted.predict(np.zeros((5, 2))).tolist() == ["yes"] * 5
+
+
+def test_the_prior_reaches_the_design() -> None:
+    prior = majority.UniformPrior(((0.5, 1.0),))
+    voters = [Constant()] * VOTERS
+    fitted = classifier(voters, epsilon=0.1, allowance=3, prior=prior).fit()
+    plain = classifier(voters, epsilon=0.1, allowance=3).fit()
+    assert fitted.design_.prior == prior
+    assert plain.design_.gamma[-1] < fitted.design_.gamma[-1]
+
+
+@pytest.mark.parametrize(
+    ("voters", "said"),
+    [
+        ([], "holds 0"),
+        ([Constant()] * 4, "holds 4"),
+        (Constant(), "not a list"),
+        ("abc", "not a list"),
+        ([GaussianNB()] * 3, r"\[0\] has no classes_"),
+        ([Constant(), Constant(), 3], r"\[2\] has no classes_"),
+        ([Constant(classes=(0, 1, 2))] * 3, r"shape \(3,\)"),
+        ([Constant(), Constant(), Constant(classes=(1, 0))], r"\[2\] has classes_ \[1, 0\]"),
+        ([Constant(), Constant(), Constant(features=3)], r"n_features_in_ \[2, 2, 3\]"),
+    ],
+)
+def test_estimators_that_do_not_fit_together(voters: Any, said: str) -> None:
+    with pytest.raises(ParameterError, match=f"^estimators.*{said}"):
+        classifier(voters).fit()
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"epsilon": 0}, "epsilon is 0"),
+        ({"allowance": 12}, "allowance is 12"),
+        ({"trained_once": None}, "trained_once is None"),
+        ({"objective": "best"}, "objective is 'best'"),
+        ({"voters_per_record": 4}, "voters_per_record is 4"),
+        ({"slack": 0}, "slack is 0"),
+        ({"budget_epsilon": -1}, "epsilon is -1"),
+        ({"budget_epsilon": 1, "budget_delta": 1}, "delta is 1"),
+    ],
+)
+def test_bad_parameters(changed: dict[str, Any], said: str) -> None:
+    with pytest.raises(ParameterError, match=said):
+        classifier([Constant()] * 3, **changed).fit()
+
+
+class Short(Constant):
+    def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
+        return super().predict(X)[1:]
+
+
+@pytest.mark.parametrize(
+    ("odd", "said"), [(Constant(2), "other than one of"), (Short(), "predicts 3 rows")]
+)
+def test_odd_predictions_spend_nothing(odd: Any, said: str) -> None:
+    fitted = classifier([Constant(), Constant(), odd]).fit()
+    with pytest.raises(ParameterError, match=rf"estimators\[2\] .*{said}"):
+        fitted.predict(np.zeros((4, 2)))
+    assert fitted.queries_ == 0
+
+
+def run(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    return done.stdout + done.stderr
+
+
+def test_the_package_does_not_load_scikit_learn() -> None:
+    code = "import sys, dpopt; print({'sklearn', 'dpopt.interop'} & set(sys.modules))"
+    assert run(code).strip() == "set()"
+
+
+def test_without_scikit_learn_the_message_says_what_to_install() -> None:
+    said = run("import sys; sys.modules['sklearn'] = None; import dpopt.interop.sklearn")
+    assert "ImportError: dpopt.interop.sklearn needs scikit-learn; " in said
+    assert "dpopt[interop]" in said
