@@ -1,0 +1,206 @@
+"""Why the corners 00, 11, bc are not enough: optima over them, and the rows that they break."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import log
+
+import numpy as np
+import numpy.typing as npt
+
+from dpopt import Problem, Solution, majority, solve
+from dpopt.prob import poisson_binomial_pmf
+from experiments.majority.claims_exact import corner_voters, excess_at, surely_broken_by
+from experiments.majority.claims_record import REFUTED, Claim, Part, require
+from experiments.registry import Advance, Cell, Table
+
+CORNERS = "three corners"
+_ROUNDED_INWARD = "exact: one broken row in fractions, voters and target rounded inward"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A setting in which three corners let too much through."""
+
+    mechanisms: int
+    allowance: float
+    epsilon: float
+
+
+def three(setting: majority.MajoritySetting) -> tuple[str, ...]:
+    """Return the corners that are enough if gamma's sign times gamma rises with the count."""
+    return ("00", "11", "bc") if setting.mechanism_delta == 0.0 else ("D0", "1m", "bc")
+
+
+def solve_over(
+    setting: majority.MajoritySetting, weights: npt.ArrayLike, corners: Sequence[str]
+) -> Solution:
+    """Solve DaRRM's program with the multisets of some corners only.
+
+    Args:
+        setting: the voters and the target.
+        weights: maximised, on gamma's upper half, shape ((K + 1) / 2,).
+        corners: names; ``"bb"`` stands for (b, b), which no setting has as a corner.
+    """
+    k, b = setting.mechanisms, setting.corner("bc")[0]
+    pairs = np.array([(b, b) if name == "bb" else setting.corner(name) for name in corners])
+    chosen = np.array([np.repeat(np.arange(len(corners)), c) for c in _splits(k, len(corners))])
+    here, there = (poisson_binomial_pmf(pairs[chosen, side]) for side in (0, 1))
+    f = here - setting.ratio * there
+    rows = f[:, setting.middle :] - f[:, setting.middle - 1 :: -1]
+    problem = Problem("DaRRM with fewer corners")
+    problem.add_variables("gamma", setting.middle, lower=0.0, upper=1.0)
+    problem.add_rows("corners", rows / setting.budget, upper=1.0)
+    problem.maximise({"gamma": weights})
+    return solve(problem)
+
+
+def _splits(total: int, parts: int) -> Iterator[tuple[int, ...]]:
+    if parts == 1:
+        yield (total,)
+        return
+    for first in range(total + 1):
+        for rest in _splits(total - first, parts - 1):
+            yield (first, *rest)
+
+
+def three_corners(
+    cases: Sequence[Case],
+    swept: Sequence[tuple[int, float]],
+    epsilons: Sequence[float],
+    advance: Advance,
+) -> Part:
+    """Solve with the corners 00, 11, bc, and say which voters break the result.
+
+    Args:
+        cases: where the optimum is not private; the paper's objective, Delta = 0.
+        swept: (K, m) of the figure's curves.
+        epsilons: of these curves.
+        advance: called once for each case, and twice more.
+    """
+    claims = []
+    for case in cases:
+        claims.append(_loss(case, ("00", "11", "bc")))
+        advance()
+    claims += [_loss(cases[-1], ("00", "11", "bc", "bb")), _with_delta(), _smallest()]
+    advance()
+    records: list[dict[str, Cell]] = [
+        _swept(Case(k, m, epsilon)) for k, m in swept for epsilon in epsilons
+    ]
+    advance()
+    caption = "What the optimum over the corners 00, 11, bc spends, in units of its target."
+    return Part(tuple(claims), {"three-corners": Table.of(caption, records)})
+
+
+def _swept(case: Case) -> dict[str, Cell]:
+    setting = majority.MajoritySetting(case.mechanisms, case.epsilon, case.allowance)
+    weights = majority.surrogate_weights(case.mechanisms).values
+    solution = solve_over(setting, weights, three(setting))
+    spent = majority.check_full(setting, _whole(solution)).epsilon
+    return {
+        "K": case.mechanisms,
+        "m": case.allowance,
+        "epsilon": case.epsilon,
+        "spent_over_target": spent / setting.guarantee.epsilon,
+    }
+
+
+def _whole(solution: Solution) -> npt.NDArray[np.float64]:
+    upper = solution["gamma"]
+    return np.concatenate([upper[::-1], upper])
+
+
+def _loss(case: Case, corners: tuple[str, ...]) -> Claim:
+    """Return what the optimum over some corners spends, and the row that it breaks."""
+    k = case.mechanisms
+    setting = majority.MajoritySetting(k, case.epsilon, case.allowance)
+    weights = majority.surrogate_weights(k).values
+    solution = solve_over(setting, weights, corners)
+    check = majority.check_full(setting, _whole(solution))
+    broken = surely_broken_by(setting, _whole(solution).tolist(), check.worst)
+    require(broken > 0, f"K = {k}, epsilon = {case.epsilon:g}: broken row")
+    target = setting.guarantee.epsilon
+    found = (
+        f"the optimum spends {check.epsilon:.4g} instead of {target:.4g}; voters "
+        f"{_voters(check.worst)} break their row by {float(broken):.2g}."
+    )
+    if "bb" in corners:
+        same = solve_over(setting, weights, three(setting))
+        apart = float(np.max(np.abs(same["gamma"] - solution["gamma"])))
+        found = f"{found[:-1]}; the optimum for 00, 11, bc differs by {apart:.1g}."
+    return Claim(
+        claim=CORNERS,
+        place="the released code's list of corners" if "bb" in corners else "lemma 5.1, fewer",
+        instance=f"K = {k}, m = {case.allowance:g}, epsilon = {case.epsilon:g}, corners "
+        + ", ".join("(b, b)" if name == "bb" else name for name in corners),
+        says="these corners decide privacy",
+        found=found,
+        quantity="epsilon spent",
+        value_claimed=target,
+        value_found=check.epsilon,
+        status=REFUTED,
+        certificate=_ROUNDED_INWARD,
+        constraints=1,
+        slack=-float(broken),
+    )
+
+
+def _voters(worst: Mapping[str, int]) -> str:
+    return ", ".join(f"{n} at {name}" for name, n in worst.items())
+
+
+def _with_delta() -> Claim:
+    """K = 7, Delta > 0: the optimum over D0, 1m, bc is above the true one."""
+    setting = majority.MajoritySetting(7, 0.5, 1.0, 1e-3, 1e-3)
+    weights = np.ones(setting.middle)
+    few = solve_over(setting, weights, three(setting))
+    true = solve(majority.gamma_problem(setting, weights))
+    worst = majority.check_full(setting, _whole(few)).worst
+    broken = surely_broken_by(setting, _whole(few).tolist(), worst)
+    require(broken > 0 and few.objective > true.bound, "K = 7, Delta = 1e-3: broken row")
+    return Claim(
+        claim=CORNERS,
+        place="lemma 5.1, fewer",
+        instance="K = 7, m = 1, epsilon = 0.5, Delta = delta = 0.001, uniform weights, corners "
+        "D0, 1m, bc",
+        says="these corners decide privacy",
+        found=f"they give {few.objective:.10f} where {true.objective:.10f} is the optimum; voters "
+        f"{_voters(worst)} break their row by {float(broken):.2g}.",
+        quantity="sum of gamma over l >= 4",
+        value_claimed=few.objective,
+        value_found=true.objective,
+        status=REFUTED,
+        certificate=f"{_ROUNDED_INWARD}; dual bound {true.bound:.10f}",
+        constraints=1,
+        slack=-float(broken),
+    )
+
+
+def _smallest() -> Claim:
+    """K = 5, e^epsilon = 9/4, e^(m epsilon) = 2: every number of the broken row is rational."""
+    ratio, target = Fraction(9, 4), Fraction(2)
+    setting = majority.MajoritySetting(5, log(ratio), log(target) / log(ratio))
+    weights = np.array([0.0, 1.0, 0.0])
+    few = solve_over(setting, weights, three(setting))
+    true = solve(majority.gamma_problem(setting, weights))
+    worst = majority.check_full(setting, _whole(few)).worst
+    gamma = [Fraction(value) for value in _whole(few).tolist()]
+    broken = excess_at(gamma, corner_voters(worst, ratio, Fraction(0)), target)
+    require(broken > 0 and few.objective > true.bound, "K = 5: broken row")
+    return Claim(
+        claim=CORNERS,
+        place="lemma 5.1, fewer",
+        instance="K = 5, e^epsilon = 9/4, e^(m epsilon) = 2, maximise gamma(4), corners 00, 11, bc",
+        says="these corners decide privacy",
+        found=f"they give {few.objective:.10f} where {true.objective:.10f} is the optimum; voters "
+        f"{_voters(worst)} break their row by {float(broken):.2g}.",
+        quantity="gamma(4)",
+        value_claimed=few.objective,
+        value_found=true.objective,
+        status=REFUTED,
+        certificate=f"exact: one broken row in fractions; dual bound {true.bound:.10f}",
+        constraints=1,
+        slack=-float(broken),
+    )

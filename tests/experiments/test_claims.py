@@ -1,0 +1,487 @@
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import reduce
+from itertools import combinations_with_replacement, product
+from math import ceil, comb, exp, log, sqrt
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from dpopt import DpoptError, majority
+from experiments.majority import claims_constant, claims_exact
+from experiments.majority.claims import EXPERIMENTS
+from experiments.majority.claims_corners import Case
+from experiments.majority.claims_record import IMPROVED, REFUTED, proof_of, require
+from experiments.majority.claims_sampling import Sampled
+from experiments.registry import Outcome, Table
+
+(CLAIMS,) = EXPERIMENTS
+SMALL = replace(
+    CLAIMS.quick,
+    draws=4_000,
+    at_one=(3, 5, 11),
+    counted=(5, 11, 41),
+    pure=(5, 11),
+    approximate=(5,),
+    gammas=1,
+    swept=((9, 2.0),),
+    swept_epsilons=(0.8, 0.9),
+    doubled=(3, 5, 11),
+    certified=(5,),
+    sampled=(Sampled(11, 3, 0.1), Sampled(11, 3, 0.1, 1e-5), Sampled(35, 10, 0.1)),
+    sampled_curve=(7,),
+    constants=((5, (1, 2)), (11, (1, 3))),
+)
+RATIOS = [Fraction(101, 100), Fraction(11, 10), Fraction(8, 5), Fraction(2), Fraction(50)]
+Pair = tuple[Fraction, Fraction]
+
+
+@pytest.fixture(scope="module")
+def outcome() -> Outcome:
+    return CLAIMS.run(SMALL, lambda: None)
+
+
+@pytest.fixture(scope="module")
+def claims(outcome: Outcome) -> Table:
+    return outcome.tables["claims"]
+
+
+def row(table: Table, claim: str, start: str) -> dict:
+    """The only row of a claim whose instance starts like this."""
+    found = [dict(zip(table.columns, cells, strict=True)) for cells in table.rows]
+    (one,) = [r for r in found if r["claim"] == claim and str(r["instance"]).startswith(start)]
+    return one
+
+
+def corner_pairs(r: Fraction, shift: Fraction = Fraction(0)) -> list[Pair]:
+    """The polygon's corners from its inequalities: where two of its edges meet."""
+    edges = [  # a p + b q = c, each with <= for feasible points
+        (Fraction(1), -r, shift),
+        (-r, Fraction(1), shift),
+        (-Fraction(1), r, r - 1 + shift),
+        (r, -Fraction(1), r - 1 + shift),
+        (Fraction(-1), Fraction(0), Fraction(0)),
+        (Fraction(1), Fraction(0), Fraction(1)),
+        (Fraction(0), Fraction(-1), Fraction(0)),
+        (Fraction(0), Fraction(1), Fraction(1)),
+    ]
+    found = set()
+    for i, (a, b, c) in enumerate(edges):
+        for d, e, f in edges[:i]:
+            if (det := a * e - b * d) != 0:
+                p, q = (c * e - b * f) / det, (a * f - c * d) / det
+                if all(x * p + y * q <= z for x, y, z in edges):
+                    found.add((p, q))
+    return sorted(found)
+
+
+def output_one(gamma: Sequence[Fraction], p: Sequence[Fraction]) -> Fraction:
+    """Pr[DaRRM outputs 1], over all outcomes of the votes and of the two coins."""
+    total = Fraction(0)
+    for votes in product((0, 1), repeat=len(p)):
+        chance = reduce(
+            lambda a, b: a * b, (q if v else 1 - q for q, v in zip(p, votes, strict=True))
+        )
+        keep = gamma[sum(votes)]
+        total += chance * (keep * (2 * sum(votes) > len(p)) + (1 - keep) / 2)
+    return total
+
+
+def worst_ratio(gamma: Sequence[Fraction], pairs: Sequence[Pair]) -> Fraction:
+    """Largest Pr[o | p] / Pr[o | p'] over all voters at the given pairs and both outputs."""
+    found = []
+    for voters in combinations_with_replacement(pairs, len(gamma) - 1):
+        one, other = (output_one(gamma, [v[side] for v in voters]) for side in (0, 1))
+        for here, there in ((one, other), (1 - one, 1 - other)):
+            assert there > 0 or here == 0
+            if there > 0:
+                found.append(here / there)
+    return max(found)
+
+
+def test_the_corners_are_those_of_lemma_5_1() -> None:
+    r = Fraction(3, 2)
+    b, c = r / (r + 1), 1 / (r + 1)
+    assert set(corner_pairs(r)) == {(0, 0), (1, 1), (b, c), (c, b)}
+    assert len(corner_pairs(r, Fraction(1, 50))) == 8
+
+
+@pytest.mark.parametrize("r", RATIOS)
+def test_the_noise_function_that_refutes_lemma_3_2_is_private(r: Fraction) -> None:
+    third, one = Fraction(1, 3), Fraction(1)
+    gamma = [third, one, one, third]
+    assert worst_ratio(gamma, corner_pairs(r)) == r
+    for p, error, bound in (
+        ((one, one, 0 * one), Fraction(0), Fraction(1, 3)),
+        ((Fraction(3, 4), Fraction(3, 4), Fraction(1, 4)), Fraction(1, 32), Fraction(7, 96)),
+    ):
+        truth = output_one([one] * 4, p)
+        assert abs(truth - output_one(gamma, p)) == error
+        assert abs(truth - sum(p) / 3) == bound
+
+
+@pytest.mark.parametrize("r", RATIOS[1:4])
+def test_the_harmonic_noise_function_is_private_for_five_voters(r: Fraction) -> None:
+    gamma = [Fraction(1, n) for n in (5, 3, 1, 1, 3, 5)]
+    assert worst_ratio(gamma, corner_pairs(r)) == r
+
+
+def test_slack_polynomials_cover_the_paper_s_set_and_find_what_is_broken() -> None:
+    third, one = Fraction(1, 3), Fraction(1)
+    proof = claims_exact.prove_for_every_epsilon([one, third], 1, full=True)
+    assert (proof.constraints, proof.undecided) == (20, 0)
+    assert proof.tight == 3
+    reduced = claims_exact.prove_for_every_epsilon([one, third], 1)
+    assert (reduced.constraints, reduced.undecided) == (16, 0)
+    broken = claims_exact.prove_for_every_epsilon([one, one], 1)
+    assert broken.undecided > 0
+    assert worst_ratio([one] * 4, corner_pairs(Fraction(2))) == 4
+
+
+@given(
+    st.lists(st.fractions(0, 1, max_denominator=20), min_size=3, max_size=3),
+    st.integers(1, 3),
+    st.fractions(1, 5, max_denominator=7),
+)
+def test_what_the_polynomials_prove_holds(upper: list[Fraction], m: int, r: Fraction) -> None:
+    gamma = [*reversed(upper), *upper]
+    pairs = corner_pairs(r)
+    proof = claims_exact.prove_for_every_epsilon(upper, m, full=True)
+    assert proof.constraints == 56
+    voters = [pairs[i % len(pairs)] for i in (0, 1, 2, 2, 3)]
+    holds = claims_exact.excess_at(gamma, voters, r**m) <= 0
+    assert holds or proof.undecided > 0
+    one, other = (output_one(gamma, [v[side] for v in voters]) for side in (0, 1))
+    assert holds == (one <= r**m * other)
+
+
+def test_lemma_3_2_rows(claims: Table) -> None:
+    corner = row(claims, "lemma 3.2", "K = 3, m = 1, p = 1 for 2")
+    assert (corner["value_claimed"], corner["value_found"]) == (1 / 3, 0.0)
+    assert corner["constraints"] == 20
+    quarters = row(claims, "lemma 3.2", "K = 3, m = 1, p = (3/4")
+    assert (quarters["value_claimed"], quarters["value_found"]) == (7 / 96, 1 / 32)
+    eleven = row(claims, "lemma 3.2", "K = 11, m = 1, epsilon = 0.1, p ~ U[0, 1]^K, any")
+    assert eleven["value_claimed"] == pytest.approx(0.131, abs=5e-4)
+    assert eleven["value_found"] == pytest.approx(0.121, abs=5e-4)
+
+
+def test_gains_at_m_1_are_seen_in_samples(outcome: Outcome) -> None:
+    errors = outcome.tables["errors-at-m-1"]
+    for best, monotone, sub, gain, spread in zip(
+        *(
+            errors.column(c)
+            for c in ("best", "monotone", "subsampling", "sampled_gain", "standard_error")
+        ),
+        strict=True,
+    ):
+        assert best < monotone < sub
+        assert gain > 6 * spread
+        assert gain == pytest.approx(sub - best, abs=5 * spread + 0.01 * sub)
+
+
+def test_the_best_monotone_gamma_at_m_1_is_a_constant(claims: Table) -> None:
+    monotone = row(claims, "lemma 3.2", "K = 11, m = 1, epsilon = 0.1, p ~ U[0, 1]^K, monotone")
+    constant = row(claims, "lemma A.1", "K = 11, m = 1,")
+    assert constant["value_found"] == pytest.approx(0.370947, abs=1e-6)
+    assert "between 0.370947 and 0.370947" in monotone["found"]
+
+
+def test_surrogate_rows_have_the_reference_errors(claims: Table) -> None:
+    known = {
+        "K = 11, m = 1": (0.131, 0.121),
+        "K = 11, m = 3": (0.0377, 0.0154),
+        "K = 11, m = 5": (0.00098, 0.00015),
+        "K = 35, m = 10": (0.0035, 0.000045),
+        "K = 101, m = 10": (0.0348, 0.0065),
+        "K = 101, m = 20": (0.0037, 0.0000020),
+    }
+    for start, (surrogate, ours) in known.items():
+        found = row(claims, "surrogate objective", start + ",")
+        assert found["value_claimed"] == pytest.approx(surrogate, rel=0.015)
+        assert found["value_found"] == pytest.approx(ours, rel=0.02)
+        assert found["slack"] >= 0
+
+
+def test_baselines_beside_the_surrogate_have_the_reference_errors(outcome: Outcome) -> None:
+    table = outcome.tables["objectives"]
+    for k, m, double, sub in ((11, 3, 0.0673, 0.0952), (35, 10, 0.0558, 0.1003)):
+        part = table.select(K=k, m=m)
+        (found,) = part.select(curve="double").column("expected_error")
+        assert found == pytest.approx(double, rel=2e-3)
+        (found,) = part.select(curve="sub").column("expected_error")
+        assert found == pytest.approx(sub, rel=2e-3)
+
+
+def test_counts_are_those_of_the_spec(outcome: Outcome) -> None:
+    table = outcome.tables["counts"]
+    found = {
+        (k, case): (paper, reduced)
+        for k, case, paper, reduced in zip(
+            *(table.column(c) for c in ("K", "case", "paper", "reduced")), strict=True
+        )
+    }
+    assert found[11, "Delta > 0"] == (31_824, 7_008)
+    assert found[11, "Delta = 0"] == (364, 144)
+    # One of each pair of corners: the coefficient of x^K in (1 + 2x + 2x^2 + ..)^3 / (1 - x)^2.
+    pair, free = np.array([1, *[2] * 41], object), np.ones(42, object)
+    series = reduce(lambda a, b: np.convolve(a, b)[:42], [pair, pair, pair, free, free])
+    assert found[41, "Delta > 0"] == (comb(48, 7), series[41])
+    assert [round(count / 1e6, 2) for count in found[41, "Delta > 0"]] == [73.63, 1.04]
+
+
+def test_the_maxima_agree(outcome: Outcome) -> None:
+    table = outcome.tables["maxima"]
+    assert {"optimal for three corners", "zeros and ones"} <= set(table.column("gamma"))
+    for paper, reduced, rounding in zip(
+        *(table.column(c) for c in ("paper", "reduced", "rounding")), strict=True
+    ):
+        assert abs(paper - reduced) <= 2 * rounding < 1e-12
+    assert max(table.column("paper")) > 1e-2
+
+
+@pytest.mark.parametrize(
+    ("start", "claimed", "found"),
+    [
+        ("K = 15, m = 1", 0.7755, 1.040),
+        ("K = 41, m = 2", 0.2, 0.224),
+        ("K = 9, m = 2, epsilon = 0.9005, corners 00, 11, bc, (b, b)", 1.801, 1.943),
+    ],
+)
+def test_three_corner_optima_spend_more(
+    claims: Table, start: str, claimed: float, found: float
+) -> None:
+    record = row(claims, "three corners", start)
+    assert record["value_claimed"] == pytest.approx(claimed, abs=1e-12)
+    assert record["value_found"] == pytest.approx(found, abs=5e-4)
+    assert record["slack"] < 0
+
+
+def test_three_corner_optima_have_the_reference_values(claims: Table) -> None:
+    seven = row(claims, "three corners", "K = 7, m = 1")
+    assert seven["value_claimed"] == pytest.approx(2.6458842798, abs=5e-11)
+    assert seven["value_found"] == pytest.approx(2.6410583117, abs=5e-11)
+    # The excess in the paper's rows is twice that in probability; the budget is 0.65.
+    assert -2 * seven["slack"] / (exp(0.5) - 1 + 2e-3) == pytest.approx(1.1e-2, abs=5e-4)
+    smallest = row(claims, "three corners", "K = 5, e^epsilon = 9/4")
+    assert smallest["value_claimed"] == pytest.approx(0.9408553251, abs=5e-11)
+    assert smallest["value_found"] == pytest.approx(0.9354298401, abs=5e-11)
+    listed = row(claims, "three corners", "K = 9, m = 2, epsilon = 0.9005, corners 00, 11, bc, (")
+    assert "differs by 0." in listed["found"]
+
+
+def test_the_smallest_counterexample_by_another_solver_and_in_fractions() -> None:
+    r, target = Fraction(9, 4), Fraction(2)
+    pairs = corner_pairs(r)
+    b, c = r / (r + 1), 1 / (r + 1)
+    few = [pair for pair in pairs if pair != (c, b)]
+
+    def rows(allowed: list[Pair]) -> list[list[Fraction]]:
+        found = []
+        for voters in combinations_with_replacement(allowed, 5):
+            # f is linear in gamma: read its coefficients off unit noise functions.
+            units = [[Fraction(int(min(n, 5 - n) == i)) for n in range(6)] for i in (2, 1, 0)]
+            sides = [[2 * output_one(u, [v[s] for v in voters]) - 1 for u in units] for s in (0, 1)]
+            found.append([x - target * y for x, y in zip(*sides, strict=True)])
+        return found
+
+    optima = {}
+    for name, allowed in (("few", few), ("all", pairs)):
+        matrix = np.array(rows(allowed), dtype=float)
+        solved = linprog([0, -1, 0], A_ub=matrix, b_ub=np.ones(len(matrix)), bounds=(0, 1))
+        optima[name] = solved.x
+    assert optima["few"][1] == pytest.approx(0.9408553251, abs=1e-9)
+    assert optima["all"][1] == pytest.approx(0.9354298401, abs=1e-9)
+    upper = [Fraction(float(x)) for x in optima["few"]]
+    gamma = [*reversed(upper), *upper]
+    voters = [(0 * b, 0 * b)] * 4 + [(c, b)]
+    one, other = (output_one(gamma, [v[side] for v in voters]) for side in (0, 1))
+    assert one - target * other > Fraction(1, 200)
+
+
+def test_broken_rows_are_broken_for_private_voters() -> None:
+    setting = majority.MajoritySetting(5, 0.9, 1.0)
+    counts = {"cb": 3, "00": 2}
+    low = claims_exact.surely_broken_by(setting, [1.0] * 6, counts)
+    b, c = setting.corner("bc")
+    voters = [(c, b)] * 3 + [(0.0, 0.0)] * 2
+    float_excess = voters[0][0] ** 3 - exp(0.9) * voters[0][1] ** 3
+    assert float_excess < 0
+    assert float(low) == pytest.approx(float_excess, abs=1e-14)
+    assert low <= Fraction(c) ** 3 - Fraction(exp(0.9)) * Fraction(b) ** 3 + Fraction(1, 10**14)
+    assert claims_exact.surely_broken_by(setting, [1.0] * 6, {"bc": 3, "00": 2}) > 0
+
+
+@pytest.mark.parametrize("k", [3, 5])
+@pytest.mark.parametrize("r", [Fraction(11, 10), Fraction(3)])
+def test_sampling_spends_exactly_half_rounded_up(k: int, r: Fraction) -> None:
+    for size in range(1, k + 1):
+        chances = claims_exact.majority_of_sample(k, size)
+        gamma = [abs(2 * chance - 1) for chance in chances]
+        assert worst_ratio(gamma, corner_pairs(r)) == r ** ceil(size / 2)
+        np.testing.assert_allclose(
+            [float(g) for g in gamma], majority.subsampling(k, size), atol=1e-15
+        )
+
+
+@given(
+    st.integers(1, 3).flatmap(
+        lambda m: st.tuples(
+            st.just(m),
+            st.lists(
+                st.tuples(st.fractions(0, 1, max_denominator=9), st.fractions(0, 1)),
+                min_size=2 * m - 1,
+                max_size=2 * m - 1,
+            ),
+        )
+    ),
+    st.fractions(1, 4, max_denominator=9),
+    st.sampled_from([Fraction(0), Fraction(1, 10)]),
+)
+def test_the_majority_theorem(voters: tuple[int, list[Pair]], r: Fraction, shift: Fraction) -> None:
+    """Only p <= r p' + Delta is used, which is half of what privacy gives."""
+    m, draws = voters
+    p = [first for first, _ in draws]
+    # Any p' between (p - Delta) / r and 1.
+    lowest = [max(x - shift, Fraction(0)) / r for x in p]
+    q = [low + share * (1 - low) for low, (_, share) in zip(lowest, draws, strict=True)]
+    ones = [Fraction(1)] * (2 * m)
+    allowed = 1 - (1 - shift) ** (2 * m - 1)
+    assert output_one(ones, p) <= r**m * output_one(ones, q) + allowed
+
+
+def test_theorem_4_1_rows(claims: Table) -> None:
+    part = claims.select(claim="theorem 4.1")
+    assert len(part.rows) == 1 + 3 + 1 + 2
+    assert set(part.column("value_found")) == {0.0}
+    eleven = row(claims, "theorem 4.1", "K = 11")
+    assert eleven["constraints"] == 6 * 144
+    with_delta = row(claims, "theorem 4.1", "K = 7, m = 4, Delta = 0.01")
+    assert with_delta["constraints"] == 4 * 1408
+    assert with_delta["slack"] >= 0
+
+
+@pytest.mark.parametrize("m", [1, 2])
+def test_the_largest_constant_by_brute_force(claims: Table, m: int) -> None:
+    r = Fraction(exp(0.1))
+    target = Fraction(exp(0.1 * m))
+    largest = Fraction(1)
+    for voters in combinations_with_replacement(corner_pairs(r), 5):
+        one, other = (output_one([Fraction(1)] * 6, [v[s] for v in voters]) for s in (0, 1))
+        f = (2 * one - 1) - target * (2 * other - 1)
+        if f > 0:
+            largest = min(largest, (target - 1) / f)
+    found = row(claims, "lemma A.1", f"K = 5, m = {m},")
+    assert found["value_found"] == pytest.approx(float(largest), rel=1e-12)
+    assert found["value_claimed"] < found["value_found"]
+
+
+def test_constants_of_lemma_a_1(outcome: Outcome) -> None:
+    table = outcome.tables["constants"].select(K=11, m=3.0)
+    grown, r = exp(1.1), exp(0.3)
+    simple = (r - 1) / (2 * (grown - r) / (grown + 1) + r - 1)
+    (found,) = table.column("simple")
+    assert found == pytest.approx(simple, rel=1e-12)
+    (ratio,) = table.column("ratio")
+    assert ratio > 2
+    assert table.column("error_largest")[0] < table.column("error_general")[0]
+
+
+def test_lemma_a_1_fails_below_tau(claims: Table) -> None:
+    k, m, epsilon, slack = 35, 16, 0.1, 0.1
+    # Theorem 2.3 at delta = 0, written out.
+    tau = (exp(epsilon) - 1) * k / (exp(epsilon) + 1) + sqrt(
+        2 * k * min(log(np.e + sqrt(k * epsilon**2) / slack), log(1 / slack))
+    )
+    found = row(claims, "lemma A.1", "K = 35, m = 16")
+    assert f"({tau:.4f} epsilon, 0.1)-DP" in found["instance"]
+    assert tau < m
+    assert found["value_claimed"] == pytest.approx(1.6)
+    # Output 1 from 18 voters at b or at c, the others at 0: a ratio of e^(18 epsilon).
+    assert found["value_found"] == pytest.approx(1.8)
+    r = Fraction(exp(epsilon))
+    b, c = r / (r + 1), 1 / (r + 1)
+    assert b**18 > r**16 * c**18
+    assert found["status"] == REFUTED
+    g = (exp(1.6) - 1) / (
+        2 * (exp(tau * 0.1) - exp(1.6) + (1 + exp(1.6)) * slack) / (exp(tau * 0.1) + 1)
+        + exp(1.6)
+        - 1
+    )
+    setting = majority.MajoritySetting(k, epsilon, m)
+    assert claims_constant._printed_constant(setting, tau, slack) == pytest.approx(g, rel=1e-12)
+    assert g >= 1
+
+
+def test_subsampling_rows(claims: Table, outcome: Outcome) -> None:
+    known = {"3 of K = 11, epsilon = 0.1, Delta = 0,": 0.2, "10 of K = 35": 0.5}
+    for start, loss in known.items():
+        found = row(claims, "subsampling", start)
+        assert found["value_found"] == pytest.approx(loss, rel=1e-9)
+        assert found["value_claimed"] > 1.4 * found["value_found"]
+    with_delta = row(claims, "subsampling", "3 of K = 11, epsilon = 0.1, Delta = 1e-05")
+    assert with_delta["value_found"] == pytest.approx(0.198, abs=5e-4)
+    curve = outcome.tables["subsampling"].select(K=7).column("epsilons_spent")
+    assert curve == pytest.approx([1, 1, 2, 2, 3, 3, 4], rel=1e-9)
+
+
+def test_every_row_has_its_status_and_its_certificate(outcome: Outcome) -> None:
+    claims = outcome.tables["claims"]
+    expected = {
+        "lemma 3.2": {REFUTED},
+        "surrogate objective": {IMPROVED},
+        "number of constraints": {IMPROVED},
+        "three corners": {REFUTED},
+        "theorem 4.1": {IMPROVED},
+        "lemma A.1": {IMPROVED, REFUTED},
+        "subsampling": {IMPROVED},
+    }
+    found = {name: set(claims.select(claim=name).column("status")) for name in expected}
+    assert found == expected
+    assert set(claims.column("claim")) == set(expected)
+    for sentence, certificate in zip(outcome.findings, claims.column("certificate"), strict=True):
+        assert certificate
+        assert certificate in sentence
+    for status, claim, slack in zip(
+        *(claims.column(c) for c in ("status", "claim", "slack")), strict=True
+    ):
+        if slack is not None:
+            assert (slack < 0) == (status == REFUTED and claim in ("three corners", "lemma A.1"))
+
+
+def test_steps_match_and_runs_repeat() -> None:
+    config = replace(
+        SMALL,
+        at_one=(3,),
+        objectives=((11, 3),),
+        three=(Case(9, 2.0, 0.9005),),
+        constants=((5, (1,)),),
+    )
+    told: list[int] = []
+    runs = [CLAIMS.run(config, lambda: told.append(1)) for _ in range(2)]
+    assert len(told) == 2 * CLAIMS.steps(config)
+    assert runs[0].tables == runs[1].tables
+    assert runs[0].findings == runs[1].findings
+
+
+def test_the_figure_has_six_labelled_panels(outcome: Outcome) -> None:
+    axes = CLAIMS.plot(outcome).get_axes()
+    assert len(axes) == 6
+    for part in axes:
+        assert part.get_title()
+        assert part.get_xlabel()
+        assert part.get_ylabel()
+        assert part.get_legend() is not None
+
+
+def test_a_statement_that_does_not_hold_stops_the_run() -> None:
+    with pytest.raises(DpoptError, match="K = 7"):
+        require(False, "K = 7")
+    require(True, "K = 7")
+    broken = majority.assess(majority.MajoritySetting(5, 0.1, 1), np.ones(6))
+    with pytest.raises(DpoptError, match="not private"):
+        proof_of(broken)

@@ -1,0 +1,141 @@
+"""Figure 10 and tables 2, 4, 5, 7, 9 against what the paper prints."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import mpmath
+import pytest
+
+from dpopt.privacy import Guarantee, general_composition
+from experiments.majority import composition, gnmax
+from experiments.registry import Experiment, Outcome, Table
+
+(FIGURE_10,) = gnmax.EXPERIMENTS
+(TABLES,) = composition.EXPERIMENTS
+
+
+def ran(experiment: Experiment) -> tuple[Outcome, int]:
+    told: list[int] = []
+    outcome = experiment.run(experiment.config, lambda: told.append(1))
+    return outcome, len(told)
+
+
+def records(table: Table) -> list[dict[str, Any]]:
+    return [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+
+
+@pytest.fixture(scope="module")
+def figure_10() -> Outcome:
+    return ran(FIGURE_10)[0]
+
+
+@pytest.fixture(scope="module")
+def tables() -> Outcome:
+    return ran(TABLES)[0]
+
+
+@pytest.mark.parametrize("experiment", [FIGURE_10, TABLES], ids=lambda e: e.name)
+def test_runs_repeat_and_tell_their_progress(experiment: Experiment) -> None:
+    (first, told), (second, _) = ran(experiment), ran(experiment)
+    assert first == second
+    assert told == experiment.steps(experiment.config)
+    assert experiment.parameters(full=True) == experiment.parameters(full=False)
+
+
+def test_table_4_has_the_printed_sigmas_and_other_orders(figure_10: Outcome) -> None:
+    table = figure_10.tables["calibration"]
+    assert [round(s, 2) for s in table.column("sigma")] == [21.46, 22.46]
+    assert [round(s, 2) for s in table.column("grid_sigma")] == [21.46, 22.46]
+    assert [round(s, 2) for s in table.column("order")] == [62.12, 64.97]
+    assert table.column("printed_order") == [34.31, 35.74]
+    assert table.column("printed_order_minus_least") == pytest.approx([3.0, 3.0], abs=5e-3)
+    for row in records(table):
+        # epsilon = lambda / sigma^2 + log(1 / delta) / (lambda - 1), as the paper has it.
+        for order, sigma in (
+            (row["order"], row["sigma"]),
+            (row["printed_order"], row["sigma_at_printed_order"]),
+        ):
+            spent = order / sigma**2 + math.log(1 / row["delta"]) / (order - 1)
+            assert spent == pytest.approx(row["epsilon"], rel=1e-9)
+        assert row["sigma_at_printed_order"] > 1.7 * row["printed_sigma"]
+        assert row["label_sigma"] < row["analytic_sigma"] < row["sigma"]
+        assert row["label_epsilon"] < row["counts_epsilon"] < row["epsilon"]
+        assert row["unanimous_right"] < row["unanimous_right_label"]
+
+
+def test_the_data_dependent_bound_never_helps_11_voters(figure_10: Outcome) -> None:
+    rows = records(figure_10.tables["data_dependent"])
+    for row in rows:
+        if row["voters"] == 11:
+            assert row["data_dependent"] is None or row["data_dependent"] > row["gaussian"]
+            assert not (row["applies"] and row["order"] > 23)
+        else:
+            assert row["applies"]
+            assert row["data_dependent"] < row["gaussian"]
+    assert {row["voters"] for row in rows} == {11, 250}
+
+
+def test_figure_10_has_one_minimum_in_each_panel(figure_10: Outcome) -> None:
+    for row in records(figure_10.tables["calibration"]):
+        part = figure_10.tables["curves"].select(target=row["target"])
+        variances = part.column("variance")
+        place = variances.index(min(variances))
+        assert part.column("order")[place] == row["grid_order"]
+        assert variances[: place + 1] == sorted(variances[: place + 1], reverse=True)
+        assert variances[place:] == sorted(variances[place:])
+        assert max(part.column("order")) < 500
+    figure = FIGURE_10.plot(figure_10)
+    assert [axes.get_title() for axes in figure.get_axes()] == [
+        "MNIST, (0.2676, 0.0003)",
+        "Fashion-MNIST, (0.2556, 0.0003)",
+    ]
+
+
+def test_every_printed_total_is_ours_to_three_decimals(tables: Outcome) -> None:
+    rows = records(tables.tables["totals"])
+    assert len(rows) == 24
+    for row in rows:
+        with mpmath.workdps(40):
+            e, d = mpmath.mpf(row["query_epsilon"]), mpmath.mpf(row["query_delta"])
+            k, slack = row["queries"], mpmath.mpf(1e-4)
+            base = k * e * (mpmath.exp(e) - 1) / (mpmath.exp(e) + 1)
+            logs = {
+                "refined": mpmath.log(mpmath.e + mpmath.sqrt(k * e**2) / slack),
+                "plain": mpmath.log(1 / slack),
+            }
+            terms = {name: base + e * mpmath.sqrt(2 * k * v) for name, v in logs.items()}
+            terms["simple"] = k * e
+            delta = 1 - (1 - d) ** k * (1 - slack)
+        for name, value in terms.items():
+            assert row[name] == pytest.approx(float(value), rel=1e-13)
+        assert row["smallest_term"] == min(terms, key=terms.__getitem__)
+        assert row["epsilon"] == pytest.approx(float(min(terms.values())), rel=1e-13)
+        assert row["delta"] == pytest.approx(float(delta), rel=1e-12)
+        assert row["epsilon"] == pytest.approx(row["printed_epsilon"], abs=5.0001e-4)
+        assert row["delta"] == pytest.approx(row["printed_delta"], abs=5.0001e-4)
+        assert row["agrees"]
+        assert row["gnmax_rdp_epsilon"] < row["epsilon"]
+    assert tables.findings[0] == "24 of 24 printed pairs agree to three decimals."
+
+
+def test_a_total_that_disagrees_is_told() -> None:
+    wrong = composition.Row(2, "MNIST", 3, 0.2676, 3e-4, ((5.352, 0.006), (9.99, 0.015)))
+    config = composition.Config(rows=(wrong,), queries=(20, 50))
+    outcome = TABLES.run(config, lambda: None)
+    assert outcome.findings[0].startswith("1 of 2")
+    assert "printed (9.99, 0.015)" in outcome.findings[1]
+
+
+def test_curves_pass_through_the_totals(tables: Outcome) -> None:
+    curves = tables.tables["curves"]
+    for row in records(tables.tables["totals"]):
+        part = curves.select(data=row["data"], m=row["m"], queries=row["queries"])
+        assert part.column("general") == [row["epsilon"]]
+        assert part.column("simple") == [row["simple"]]
+    one = Guarantee(0.2676, 3e-4)
+    part = curves.select(data="MNIST", m=3)
+    assert part.column("queries") == list(range(1, 101))
+    assert part.column("general")[72] == general_composition(one, 73, 1e-4).epsilon
+    assert len(TABLES.plot(tables).get_axes()) == 2

@@ -1,0 +1,74 @@
+"""Every notebook runs from top to bottom in a fresh kernel, and is committed without outputs."""
+
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+from nbformat import NotebookNode
+
+ROOT = Path(__file__).resolve().parents[2]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("**/*.ipynb"))
+OURS = r"(dpopt|__main__)(\.|$)"
+STRICT = f"import warnings\nwarnings.filterwarnings('error', module={OURS!r})"
+
+
+def read(path: Path) -> NotebookNode:
+    return nbformat.read(path, as_version=4)
+
+
+def code(notebook: NotebookNode) -> list[NotebookNode]:
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def test_there_are_notebooks() -> None:
+    assert NOTEBOOKS
+
+
+def execute(notebook: NotebookNode, folder: Path) -> None:
+    """Run a notebook in a fresh kernel, in which warnings from our code are errors."""
+    notebook.cells.insert(0, nbformat.v4.new_code_cell(STRICT))
+    resources = {"metadata": {"path": str(folder)}}
+    NotebookClient(notebook, timeout=300, kernel_name="python3", resources=resources).execute()
+
+
+# Here, the client and its kernel manager may warn.
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebooks_run(path: Path, tmp_path: Path) -> None:
+    notebook = read(path)
+    cells = code(notebook)
+    assert cells
+    execute(notebook, tmp_path)
+    assert all(cell.execution_count for cell in cells)
+    outputs = [output for cell in cells for output in cell.outputs]
+    assert any("image/png" in output.get("data", {}) for output in outputs)
+    assert not [output for output in outputs if output.get("name") == "stderr"]
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_warning_in_a_cell_is_an_error(tmp_path: Path) -> None:
+    warns = nbformat.v4.new_code_cell("import warnings\nwarnings.warn('from a cell')")
+    with pytest.raises(CellExecutionError, match="from a cell"):
+        execute(nbformat.v4.new_notebook(cells=[warns]), tmp_path)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebooks_are_stripped(path: Path) -> None:
+    notebook = read(path)
+    nbformat.validate(notebook)
+    for cell in code(notebook):
+        assert cell.outputs == []
+        assert cell.execution_count is None
+    assert set(notebook.metadata) <= {"kernelspec", "language_info"}
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebooks_name_no_path_and_no_private_module(path: Path) -> None:
+    for cell in read(path).cells:
+        assert not re.search(r"(^|[\s\"'(])(/|~/|[A-Z]:\\)\w+/", cell.source)
+        assert not re.search(r"(from|import) dpopt[\w.]*\._", cell.source)
+        assert not re.search(r"(from|import) (experiments|tests)\b", cell.source)
