@@ -1,0 +1,153 @@
+"""Two classes of MNIST or Fashion-MNIST, from IDX files or from an .npz archive."""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from dpopt import ParameterError
+from experiments.data.idx import Bytes, read_idx
+
+SIDE = 28
+"""Height and width of an image, in pixels."""
+
+ARRAYS = {
+    "x_train": "train-images-idx3-ubyte",
+    "y_train": "train-labels-idx1-ubyte",
+    "x_test": "t10k-images-idx3-ubyte",
+    "y_test": "t10k-labels-idx1-ubyte",
+}
+"""Name of each array in an .npz archive, and of its IDX file."""
+
+
+@dataclass(frozen=True)
+class Digits:
+    """Images of two classes, in the order of the files; all arrays are read-only.
+
+    Attributes:
+        classes: the two classes; label 0 stands for the first, 1 for the second.
+        train_images: shape (n, 28, 28), unsigned bytes.
+        train_labels: zeros and ones, shape (n,).
+        test_images: shape (t, 28, 28).
+        test_labels: shape (t,).
+    """
+
+    classes: tuple[int, int]
+    train_images: Bytes
+    train_labels: Bytes
+    test_images: Bytes
+    test_labels: Bytes
+
+    @property
+    def sha256(self) -> str:
+        """Digest of the classes, shapes and values; the same whatever file they came from."""
+        digest = hashlib.sha256(repr(self.classes).encode())
+        for array in (self.train_images, self.train_labels, self.test_images, self.test_labels):
+            digest.update(repr(array.shape).encode() + array.tobytes())
+        return digest.hexdigest()
+
+
+def load_digits(path: str | Path, classes: tuple[int, int] = (5, 8)) -> Digits:
+    """Load two classes of MNIST, or of anything published in the same files.
+
+    Args:
+        path: a folder with the four IDX files under their original names, plain or with the
+            ending .gz; or an .npz archive of x_train, y_train, x_test and y_test.
+        classes: two different labels in 0..9.
+
+    Raises:
+        ParameterError: for classes out of range, a missing or malformed file, arrays of other
+            shapes, or a class without images.
+    """
+    first, second = _pair(classes)
+    path = Path(path)
+    try:
+        folder = path.is_dir()
+    except (OSError, ValueError):
+        raise ParameterError(f"path is {str(path)!r}; it must be a folder or a file.") from None
+    read = _folder_reader(path) if folder else _archive_reader(path)
+    train = _chosen(path, "train", read("x_train"), read("y_train"), (first, second))
+    test = _chosen(path, "test", read("x_test"), read("y_test"), (first, second))
+    return Digits((first, second), *train, *test)
+
+
+def _pair(classes: tuple[int, int]) -> tuple[int, int]:
+    try:
+        first, second = (int(c) for c in classes)
+    except (TypeError, ValueError):
+        first = second = -1
+    if first == second or not {first, second} <= set(range(10)):
+        raise ParameterError(f"classes is {classes!r}; it must be two different labels in 0..9.")
+    return first, second
+
+
+def _folder_reader(folder: Path) -> Callable[[str], npt.NDArray[np.generic]]:
+    def read(name: str) -> npt.NDArray[np.generic]:
+        plain = folder / ARRAYS[name]
+        packed = plain.with_name(plain.name + ".gz")
+        found = plain if plain.exists() else packed
+        if not found.exists():
+            raise ParameterError(
+                f"path is {str(folder)!r}; it holds neither {plain.name} nor {packed.name}."
+            )
+        return read_idx(found, 3 if name.startswith("x") else 1)
+
+    return read
+
+
+def _archive_reader(path: Path) -> Callable[[str], npt.NDArray[np.generic]]:
+    def read(name: str) -> npt.NDArray[np.generic]:
+        try:
+            # Opened by numpy alone, a file that is no archive would be taken for a pickle.
+            with zipfile.ZipFile(path) as archive, archive.open(f"{name}.npy") as member:
+                return np.lib.format.read_array(member, allow_pickle=False)
+        except KeyError:
+            raise ParameterError(
+                f"path is {str(path)!r}; it must hold {', '.join(ARRAYS)}, and {name} is missing."
+            ) from None
+        except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedError):
+            raise ParameterError(
+                f"path is {str(path)!r}; it must be a folder of IDX files or an .npz archive of "
+                "plain arrays, and it is neither or damaged."
+            ) from None
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise ParameterError(f"path is {str(path)!r}; {reason}.") from None
+
+    return read
+
+
+def _chosen(
+    path: Path,
+    part: str,
+    images: npt.NDArray[np.generic],
+    labels: npt.NDArray[np.generic],
+    classes: tuple[int, int],
+) -> tuple[Bytes, Bytes]:
+    """Return the images of the two classes and their labels as zeros and ones."""
+    if images.ndim != 3 or images.shape[1:] != (SIDE, SIDE) or images.dtype != np.uint8:
+        raise ParameterError(
+            f"path is {str(path)!r}; its {part} images have shape {images.shape} and type "
+            f"{images.dtype}, and must have (n, {SIDE}, {SIDE}) and uint8."
+        )
+    if labels.shape != images.shape[:1] or labels.dtype.kind not in "ui":
+        raise ParameterError(
+            f"path is {str(path)!r}; its {part} labels have shape {labels.shape} and type "
+            f"{labels.dtype}, and must be {images.shape[0]} integers."
+        )
+    keep = np.isin(labels, classes)
+    chosen = images[keep].astype(np.uint8)
+    ones = (labels[keep] == classes[1]).astype(np.uint8)
+    for value, name in enumerate(classes):
+        if not np.any(ones == value):
+            raise ParameterError(f"path is {str(path)!r}; its {part} set has no class {name}.")
+    chosen.setflags(write=False)
+    ones.setflags(write=False)
+    return chosen, ones

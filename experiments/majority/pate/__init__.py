@@ -1,0 +1,5 @@
+"""PATE with private teachers (section 6.2 of the DaRRM paper): training, votes, Tables 1 to 10."""
+
+from experiments.majority.pate.experiment import EXPERIMENTS
+
+__all__ = ["EXPERIMENTS"]

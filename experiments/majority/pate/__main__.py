@@ -1,0 +1,171 @@
+"""``python -m experiments.majority.pate``: train teachers and write their votes; or the tables."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from dpopt import DpoptError, ParameterError
+from dpopt.files import check_target, write_text
+from experiments.data.download import download
+from experiments.data.mnist import Digits, load_digits
+from experiments.majority.pate.experiment import for_votes
+from experiments.majority.pate.rates import scan
+from experiments.majority.pate.training import Training
+from experiments.majority.pate.votes import save_votes
+from experiments.output import to_csv, write_outcome
+from experiments.report import Entry, write_report
+
+_PATH = click.Path(path_type=Path)
+_PRIVATE_RATES = (0.01, 0.02, 0.03, 0.05, 0.1)
+_PLAIN_RATES = (0.03, 0.1, 0.3)
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Where the data come from, and which runs to train on them."""
+
+    data: Path | None
+    folder: Path | None
+    fashion: bool
+    seeds: tuple[int, ...]
+    threads: int
+
+    @property
+    def dataset(self) -> str:
+        return "fashion-mnist" if self.fashion else "mnist"
+
+    def digits(self) -> Digits:
+        if (self.data is None) == (self.folder is None):
+            raise ParameterError("data is ambiguous; give one of --data and --download.")
+        if self.folder is None:
+            return load_digits(self.data or Path())
+        download(self.dataset, self.folder)
+        return load_digits(self.folder)
+
+
+@click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--data", type=_PATH, help="Folder of IDX files, or an .npz archive.")
+@click.option("--download", "folder", type=_PATH, help="Download the data to this folder.")
+@click.option("--fashion", is_flag=True, help="The data are Fashion-MNIST.")
+@click.option("--out", type=_PATH, default=Path("votes.json"), help="Votes file.  [votes.json]")
+@click.option("--seeds", type=click.IntRange(1), default=3, help="Number of training runs.  [3]")
+@click.option("--threads", type=click.IntRange(1), default=2, help="Threads of PyTorch.  [2]")
+@click.pass_context
+def command(
+    context: click.Context,
+    data: Path | None,
+    folder: Path | None,
+    fashion: bool,
+    out: Path,
+    seeds: int,
+    threads: int,
+) -> None:
+    """Train 11 private and 11 plain teachers for each seed, and write their votes.
+
+    About two minutes for each seed. Needs the extra `pate` (PyTorch, opacus).
+    """
+    source = _Source(data, folder, fashion, tuple(range(seeds)), threads)
+    context.obj = source
+    if context.invoked_subcommand is not None:
+        return
+    check_target(out)
+    _require_torch(threads)
+    from experiments.majority.pate.teachers import train_votes
+
+    digits, training = source.digits(), Training()
+    with _progress("teachers", 2 * training.teachers * seeds) as advance:
+        votes = train_votes(digits, training, source.seeds, dataset=source.dataset, advance=advance)
+    save_votes(votes, out)
+    click.echo(f"votes: {out}")
+
+
+@command.command()
+@click.option("--out", type=_PATH, default=Path("rates.csv"), help="CSV file.  [rates.csv]")
+@click.pass_obj
+def rates(source: _Source, out: Path) -> None:
+    """Train at several learning rates, and write the teachers' accuracies."""
+    check_target(out)
+    _require_torch(source.threads)
+    digits, training = source.digits(), Training()
+    settings = (len(_PRIVATE_RATES) + len(_PLAIN_RATES)) * len(source.seeds)
+    with _progress("teachers", training.teachers * settings) as advance:
+        table = scan(digits, training, _PRIVATE_RATES, _PLAIN_RATES, source.seeds, advance)
+    write_text(out, to_csv(table))
+    click.echo(f"rates: {out}")
+
+
+@command.command()
+@click.option("--votes", type=_PATH, required=True, help="Votes file of a training run.")
+@click.option("--out", type=_PATH, default=Path("results"), help="Folder.  [results]")
+@click.option("--full", is_flag=True, help="Draw queries 1000 times instead of 10.")
+def tables(votes: Path, out: Path, full: bool) -> None:
+    """Compute the tables, the figure and a report from a votes file."""
+    experiment = for_votes(votes)
+    config = experiment.config if full else experiment.quick
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        raise ParameterError(f"out is {str(out)!r}; it must be a folder.") from None
+    start = time.perf_counter()
+    with _progress(experiment.name, experiment.steps(config)) as advance:
+        outcome = experiment.run(config, advance)
+    write_outcome(experiment, outcome, out, full=full)
+    entry = Entry(experiment, outcome, time.perf_counter() - start)
+    click.echo(f"report: {write_report([entry], out, full=full)}")
+
+
+def _require_torch(threads: int) -> None:
+    try:
+        import opacus  # noqa: F401  # pyright: ignore[reportMissingImports]
+        import torch  # pyright: ignore[reportMissingImports]
+    except ImportError:
+        raise ParameterError(
+            "training needs PyTorch and opacus, which are not installed; "
+            "install the extra: pip install '.[pate]'."
+        ) from None
+    torch.set_num_threads(threads)
+
+
+@contextmanager
+def _progress(title: str, total: int) -> Iterator[Callable[[], None]]:
+    columns = (
+        TextColumn("{task.description:24}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        task = progress.add_task(title, total=total)
+        yield lambda: progress.advance(task)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command and exit: 0, 1 if it failed, 2 for bad input."""
+    code = 0
+    try:
+        command.main(
+            args=arguments, prog_name="python -m experiments.majority.pate", standalone_mode=False
+        )
+    except click.ClickException as error:
+        click.echo(error.format_message(), err=True)
+        code = 2
+    except DpoptError as error:
+        click.echo(str(error), err=True)
+        code = 2 if isinstance(error, ParameterError) else 1
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted.", err=True)
+        code = 130
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,164 @@
+"""The rows behind Tables 1, 6, 8 and 10: accuracies, agreement of the teachers, what is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+import numpy as np
+
+from dpopt import ParameterError
+from dpopt.privacy import Guarantee, general_composition
+from experiments.majority.pate.aggregate import Aggregator, draw_accuracies, draw_spread
+from experiments.majority.pate.published import printed
+from experiments.majority.pate.rates import KINDS, accuracies
+from experiments.majority.pate.votes import Votes
+from experiments.registry import Cell, Table
+
+_COMPOSITION_SLACK = 1e-4
+
+
+@dataclass(frozen=True)
+class Draws:
+    """How often queries are drawn, and the seed of the draws and of the noise."""
+
+    count: int
+    seed: int
+
+
+def exact_record(votes: Votes, way: Aggregator, allowance: int) -> dict[str, Cell]:
+    """Return the expected accuracy of one label, over all test images, for each training run."""
+    means = [float(way.correct(run, votes.labels).mean()) for run in votes.runs]
+    record: dict[str, Cell] = {
+        "m": allowance,
+        "method": way.method,
+        "epsilon": allowance * votes.stated_epsilon,
+        "delta": allowance * votes.delta,
+        "sigma": way.sigma,
+        "proof_slack": way.slack,
+        "accuracy": fmean(means),
+        "lowest": min(means),
+        "highest": max(means),
+    }
+    return record | {f"seed_{run.seed}": m for run, m in zip(votes.runs, means, strict=True)}
+
+
+def drawn_records(
+    draws: Draws, votes: Votes, ways: Sequence[Aggregator], allowance: int, queries: int
+) -> list[dict[str, Cell]]:
+    """Return one record for each way of aggregating; all are asked for the same images.
+
+    Args:
+        draws: how often Q images are drawn, without replacement within a draw.
+        votes: the first run is used.
+        ways: the aggregators of one target.
+        allowance: m of that target.
+        queries: Q.
+
+    Raises:
+        ParameterError: if there are fewer images than queries.
+    """
+    first, images = votes.runs[0], len(votes.labels)
+    if queries > images:
+        raise ParameterError(f"queries is {queries}; there are {images} test images.")
+    rng = np.random.default_rng([draws.seed, allowance, queries])
+    chosen = np.array(
+        [rng.choice(images, queries, replace=False) for _ in range(draws.count)], dtype=np.int64
+    )
+    records = []
+    for way in ways:
+        correct = way.correct(first, votes.labels)
+        found = draw_accuracies(way, first, votes.labels, chosen, rng)
+        paper = printed(votes.dataset, allowance, queries, way.method)
+        mean = float(correct.mean())
+        record: dict[str, Cell] = {
+            "m": allowance,
+            "Q": queries,
+            "method": way.method,
+            "mean": float(found.mean()),
+            "std": float(found.std(ddof=1)),
+            "exact_mean": mean,
+            "exact_std": draw_spread(correct, queries),
+            "printed_mean": None if paper is None else paper[0],
+            "printed_std": None if paper is None else paper[1],
+            "exact_minus_printed": None if paper is None else mean - paper[0],
+        }
+        records.append(record)
+    return records
+
+
+def teacher_table(votes: Votes) -> Table:
+    """Return how accurate the teachers of each run are, alone and as a majority."""
+    records: list[dict[str, Cell]] = []
+    for run in votes.runs:
+        for kind, cast in zip(KINDS, (run.private, run.plain), strict=True):
+            low, mean, high, whole = accuracies(cast, votes.labels)
+            records.append(
+                {
+                    "seed": run.seed,
+                    "teachers": kind,
+                    "lowest": low,
+                    "mean": mean,
+                    "highest": high,
+                    "majority": whole,
+                    "share_of_ones": float(cast.mean()),
+                }
+            )
+    return Table.of(
+        "Accuracy of single teachers and of their majority without noise, for each training run.",
+        records,
+    )
+
+
+def agreement_table(votes: Votes) -> Table:
+    """Return how often l teachers vote for the majority, over all runs, and how often it is right.
+
+    An aggregator that knows only the votes gains or loses accuracy through these two columns.
+    """
+    k = votes.teachers
+    records: list[dict[str, Cell]] = []
+    for place, kind in enumerate(KINDS):
+        casts = [(run.private, run.plain)[place] for run in votes.runs]
+        ones = np.concatenate([cast.sum(axis=0, dtype=np.int64) for cast in casts])
+        right = (2 * ones > k) == np.tile(votes.labels, len(casts))
+        size = np.maximum(ones, k - ones)
+        for agreeing in range((k + 1) // 2, k + 1):
+            here = size == agreeing
+            share = float(right[here].mean()) if here.any() else None
+            records.append(
+                {
+                    "teachers": kind,
+                    "agreeing": agreeing,
+                    "share_of_images": float(here.mean()),
+                    "majority_right": share,
+                }
+            )
+    return Table.of("How many of the teachers agree, and how often they are right.", records)
+
+
+def totals_table(votes: Votes, allowances: Sequence[int], queries: Sequence[int]) -> Table:
+    """Return what Q labels spend for each target, accounted in three ways."""
+    records: list[dict[str, Cell]] = []
+    for allowance in allowances:
+        label = Guarantee(allowance * votes.stated_epsilon, allowance * votes.delta)
+        for asked in queries:
+            total = general_composition(label, asked, _COMPOSITION_SLACK)
+            records.append(
+                {
+                    "m": allowance,
+                    "Q": asked,
+                    "composed_epsilon": total.epsilon,
+                    "composed_delta": total.delta,
+                    "all_teachers_epsilon": votes.teachers * votes.stated_epsilon,
+                    "all_teachers_delta": votes.teachers * votes.delta,
+                    "one_teacher_epsilon": votes.stated_epsilon,
+                    "one_teacher_delta": votes.delta,
+                }
+            )
+    return Table.of(
+        "What Q labels spend: by theorem 2.3 as in Tables 2, 5, 7 and 9; by releasing all K "
+        "private teachers, of which any number of labels is post-processing; and the same where "
+        "one record is in one teacher's part only.",
+        records,
+    )

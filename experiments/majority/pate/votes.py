@@ -1,0 +1,185 @@
+"""The votes of trained teachers, and the file that keeps them with the record of their run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpopt import ParameterError
+from dpopt.files import write_text
+
+Bits = npt.NDArray[np.uint8]
+
+SHIPPED = Path(__file__).parent / "votes" / "mnist_5_8.json"
+"""The votes of a recorded run on MNIST, digits 5 against 8."""
+
+_FORMAT = "dpopt votes, version 1"
+
+
+@dataclass(frozen=True)
+class Run:
+    """The votes of one training run.
+
+    Attributes:
+        seed: of the parts, weights, batches and noise.
+        private: votes of the private teachers, zeros and ones, shape (K, test images).
+        plain: the same of the teachers trained without privacy.
+    """
+
+    seed: int
+    private: Bits
+    plain: Bits
+
+    def __post_init__(self) -> None:
+        for name in ("private", "plain"):
+            object.__setattr__(self, name, _bits(getattr(self, name)))
+
+
+@dataclass(frozen=True)
+class Votes:
+    """The votes of several runs on the same test images.
+
+    Attributes:
+        dataset: "mnist", "fashion-mnist" or the user's own name.
+        classes: the two classes that the votes 0 and 1 stand for.
+        labels: true labels as zeros and ones, shape (test images,).
+        runs: at least one.
+        epsilon: of each private teacher, by the accountant.
+        delta: at which epsilon was accounted.
+        record: hyper-parameters, versions and the digest of the data, as plain values.
+    """
+
+    dataset: str
+    classes: tuple[int, int]
+    labels: Bits
+    runs: tuple[Run, ...]
+    epsilon: float
+    delta: float
+    record: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "labels", _bits(self.labels))
+
+    @property
+    def teachers(self) -> int:
+        """K."""
+        return int(self.runs[0].private.shape[0])
+
+    @property
+    def stated_epsilon(self) -> float:
+        """The teachers' epsilon rounded up to four decimals, as the paper states it."""
+        return math.ceil(round(self.epsilon * 1e4, 6)) / 1e4
+
+
+def save_votes(votes: Votes, path: Path) -> None:
+    """Write the votes as JSON, each teacher's as the hexadecimal digits of its packed bits.
+
+    Raises:
+        ParameterError: if the file cannot be written.
+    """
+    body: dict[str, Any] = {
+        "format": _FORMAT,
+        "dataset": votes.dataset,
+        "classes": list(votes.classes),
+        "epsilon": votes.epsilon,
+        "delta": votes.delta,
+        "record": votes.record,
+        "images": len(votes.labels),
+        "labels": _packed(votes.labels),
+        "runs": [
+            {
+                "seed": run.seed,
+                "private": [_packed(row) for row in run.private],
+                "plain": [_packed(row) for row in run.plain],
+            }
+            for run in votes.runs
+        ],
+    }
+    body["sha256"] = _digest(body)
+    write_text(path, json.dumps(body, indent=1, allow_nan=False) + "\n")
+
+
+def load_votes(path: Path) -> Votes:
+    """Read a file that `save_votes` wrote.
+
+    Raises:
+        ParameterError: if it is missing, is no such file, or was changed or cut short.
+    """
+    try:
+        body = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise ParameterError(f"votes is {str(path)!r}; {reason}.") from None
+    except (ValueError, RecursionError):
+        raise ParameterError(f"votes is {str(path)!r}; it is not whole JSON.") from None
+    if not isinstance(body, dict) or body.get("format") != _FORMAT:
+        raise ParameterError(f"votes is {str(path)!r}; it must be a file of {_FORMAT!r}.")
+    stated = body.pop("sha256", None)
+    if stated != _digest(body):
+        raise ParameterError(f"votes is {str(path)!r}; it was changed: its digest is another.")
+    try:
+        return _parsed(body)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise ParameterError(
+            f"votes is {str(path)!r}; its votes or its record are missing or malformed."
+        ) from None
+
+
+def _parsed(body: dict[str, Any]) -> Votes:
+    images = int(body["images"])
+    first, second = (int(c) for c in body["classes"])
+    runs = tuple(
+        Run(
+            int(run["seed"]),
+            np.array([_unpacked(row, images) for row in run["private"]]),
+            np.array([_unpacked(row, images) for row in run["plain"]]),
+        )
+        for run in body["runs"]
+    )
+    shapes = {votes.shape for run in runs for votes in (run.private, run.plain)}
+    epsilon, delta = float(body["epsilon"]), float(body["delta"])
+    if len(shapes) != 1 or shapes.pop()[0] % 2 == 0 or images < 1:
+        raise ValueError
+    if (
+        not 0.0 < epsilon < math.inf
+        or not 0.0 <= delta < 1.0
+        or not isinstance(body["record"], dict)
+    ):
+        raise ValueError
+    return Votes(
+        str(body["dataset"]),
+        (first, second),
+        _unpacked(body["labels"], images),
+        runs,
+        epsilon,
+        delta,
+        body["record"],
+    )
+
+
+def _bits(values: npt.ArrayLike) -> Bits:
+    array = np.array(values, dtype=np.uint8)
+    array.setflags(write=False)
+    return array
+
+
+def _packed(bits: Bits) -> str:
+    return np.packbits(bits).tobytes().hex()
+
+
+def _unpacked(digits: str, count: int) -> Bits:
+    packed = np.frombuffer(bytes.fromhex(digits), np.uint8)
+    if packed.size != (count + 7) // 8:
+        raise ValueError
+    return np.unpackbits(packed, count=count)
+
+
+def _digest(body: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,288 @@
+import gzip
+import hashlib
+import http.server
+import re
+import struct
+import threading
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpopt import ParameterError
+from experiments.data import download as downloads
+from experiments.data.download import SOURCES, Source, download
+from experiments.data.idx import read_idx
+from experiments.data.mnist import ARRAYS, load_digits
+
+SAMPLE = Path(__file__).parents[1] / "data" / "mnist_sample.npz"
+
+
+def idx(array: np.ndarray, kind: int = 8) -> bytes:
+    return struct.pack(f">BBBB{array.ndim}I", 0, 0, kind, array.ndim, *array.shape) + bytes(array)
+
+
+def arrays() -> dict[str, np.ndarray]:
+    with np.load(SAMPLE) as archive:
+        return {name: archive[name] for name in ARRAYS}
+
+
+def write_folder(folder: Path, content: dict[str, np.ndarray], *, packed: bool) -> Path:
+    folder.mkdir()
+    for name, array in content.items():
+        data = idx(array)
+        file = ARRAYS[name] + (".gz" if packed else "")
+        (folder / file).write_bytes(gzip.compress(data, mtime=0) if packed else data)
+    return folder
+
+
+def refusal(path: Path, classes: tuple[int, int] = (5, 8)) -> str:
+    with pytest.raises(ParameterError) as caught:
+        load_digits(path, classes)
+    message = str(caught.value)
+    assert message.endswith(".")
+    assert "\n" not in message
+    assert str(path) in message
+    return message
+
+
+def test_the_sample_has_both_classes_as_zeros_and_ones() -> None:
+    digits = load_digits(SAMPLE)
+    raw = arrays()
+    assert digits.train_images.shape == (300, 28, 28)
+    assert digits.test_images.shape == (100, 28, 28)
+    assert digits.train_labels.sum() == np.sum(raw["y_train"] == 8) == 155
+    assert np.array_equal(digits.test_labels, raw["y_test"] == 8)
+    assert np.array_equal(digits.test_images, raw["x_test"])
+    assert not digits.train_images.flags.writeable
+    with pytest.raises(ValueError, match="read-only"):
+        digits.test_labels[0] = 1
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_idx_files_and_the_archive_hold_the_same(tmp_path: Path, packed: bool) -> None:
+    folder = write_folder(tmp_path / "idx", arrays(), packed=packed)
+    assert load_digits(folder).sha256 == load_digits(SAMPLE).sha256
+    assert load_digits(str(folder), (8, 5)).sha256 != load_digits(SAMPLE).sha256
+
+
+def test_other_classes_are_left_out_in_order(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    content = {
+        "x_train": rng.integers(0, 256, (40, 28, 28), dtype=np.uint8),
+        "y_train": np.arange(40, dtype=np.uint8) % 10,
+        "x_test": rng.integers(0, 256, (20, 28, 28), dtype=np.uint8),
+        "y_test": np.arange(20, dtype=np.uint8) % 10,
+    }
+    digits = load_digits(write_folder(tmp_path / "idx", content, packed=True), (9, 2))
+    assert digits.train_labels.tolist() == [1, 0] * 4
+    assert np.array_equal(digits.train_images[:2], content["x_train"][[2, 9]])
+    keras = tmp_path / "mnist.npz"
+    np.savez(
+        keras,
+        x_train=content["x_train"],
+        y_train=content["y_train"].astype(np.int64),
+        x_test=content["x_test"],
+        y_test=content["y_test"].astype(np.int64),
+    )
+    assert load_digits(keras, (9, 2)).sha256 == digits.sha256
+
+
+def test_plain_files_come_before_packed_ones(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "idx", arrays(), packed=False)
+    (folder / (ARRAYS["x_train"] + ".gz")).write_bytes(b"nonsense")
+    assert load_digits(folder).sha256 == load_digits(SAMPLE).sha256
+
+
+LABELS = np.arange(20, dtype=np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("content", "wanted"),
+    [
+        (b"", "IDX file"),
+        (b"\0\0\x08", "IDX file"),
+        (b"nonsense of some length", "IDX file"),
+        (idx(LABELS)[:-1], "19 values"),
+        (idx(LABELS) + b"\0", "21 values"),
+        (idx(LABELS, kind=13), "type 13"),
+        (idx(LABELS.reshape(4, 5)), "2 dimensions"),
+        (struct.pack(">BBBBI", 0, 0, 8, 1, 2**32 - 1), "4294967295"),
+        (gzip.compress(idx(LABELS))[:-9], "gzip"),
+        (gzip.compress(idx(LABELS))[:-8] + b"\0" * 8, "gzip"),
+        (b"\x1f\x8b\x08\0 and nothing that deflates", "gzip"),
+    ],
+)
+def test_a_malformed_idx_file_is_refused(tmp_path: Path, content: bytes, wanted: str) -> None:
+    path = tmp_path / "labels"
+    path.write_bytes(content)
+    with pytest.raises(ParameterError, match=wanted) as caught:
+        read_idx(path, 1)
+    assert str(path) in str(caught.value)
+
+
+def test_a_well_formed_idx_file_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "labels"
+    path.write_bytes(idx(LABELS))
+    assert np.array_equal(read_idx(path, 1), LABELS)
+    cube = np.arange(24, dtype=np.uint8).reshape(2, 3, 4)
+    path.write_bytes(idx(cube))
+    assert np.array_equal(read_idx(path, 3), cube)
+
+
+def test_missing_and_foreign_files_are_refused(tmp_path: Path) -> None:
+    assert "no such file" in refusal(tmp_path / "none.npz")
+    assert "neither train-images-idx3-ubyte nor" in refusal(tmp_path)
+    foreign = tmp_path / "foreign.npz"
+    for content in (b"", b"nonsense", SAMPLE.read_bytes()[:1000], b"\x93NUMPY"):
+        foreign.write_bytes(content)
+        assert "damaged" in refusal(foreign)
+    broken = bytearray(SAMPLE.read_bytes())
+    broken[2000:2010] = b"\0" * 10
+    foreign.write_bytes(bytes(broken))
+    assert "damaged" in refusal(foreign)
+
+
+def test_a_folder_s_damaged_file_is_named(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "idx", arrays(), packed=False)
+    (folder / ARRAYS["y_test"]).write_bytes(b"")
+    assert "t10k-labels" in refusal(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "wanted"),
+    [
+        ("x_train", lambda a: a[:, :27], "train images have shape"),
+        ("x_test", lambda a: a / 255.0, "float64"),
+        ("y_train", lambda a: a[:-1], "299"),
+        ("y_train", lambda a: a.astype(float), "float64"),
+        ("y_test", lambda a: np.full_like(a, 8), "test set has no class 5"),
+        ("y_train", lambda a: np.full_like(a, 5), "train set has no class 8"),
+        ("y_test", lambda a: a.astype(object), "damaged"),
+        ("x_test", None, "x_test is missing"),
+    ],
+)
+def test_an_archive_of_other_arrays_is_refused(tmp_path, name, change, wanted) -> None:
+    content = arrays()
+    changed = content.pop(name)
+    if change is not None:
+        content[name] = change(changed)
+    path = tmp_path / "other.npz"
+    np.savez(path, allow_pickle=True, **content)
+    assert wanted in refusal(path)
+
+
+@pytest.mark.parametrize("classes", [(5, 5), (5, 10), (-1, 5), (5,), (5, 8, 1), "ab", 5])
+def test_classes_are_two_different_labels(classes) -> None:
+    with pytest.raises(ParameterError, match="classes is"):
+        load_digits(SAMPLE, classes)
+
+
+def test_a_path_that_cannot_be_is_refused() -> None:
+    with pytest.raises(ParameterError, match="path is"):
+        load_digits("a\0b")
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        del format, args
+
+
+@pytest.fixture
+def mirror(tmp_path: Path) -> Iterator[tuple[str, Path]]:
+    """Address and folder of a local server."""
+    folder = write_folder(tmp_path / "served", arrays(), packed=True)
+    handler = partial(Quiet, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/", folder
+        server.shutdown()
+        thread.join()
+
+
+def source(folder: Path, *mirrors: str, algorithm: str = "md5") -> dict[str, Source]:
+    sums = {
+        path.name: f"{algorithm}:{hashlib.new(algorithm, path.read_bytes()).hexdigest()}"
+        for path in sorted(folder.iterdir())
+    }
+    return {"mnist": Source(mirrors, sums)}
+
+
+@pytest.mark.parametrize("algorithm", ["md5", "sha256"])
+def test_download_and_load(tmp_path: Path, mirror: tuple[str, Path], algorithm: str) -> None:
+    address, folder = mirror
+    target = tmp_path / "new" / "data"
+    paths = download("mnist", target, source(folder, address, algorithm=algorithm))
+    assert sorted(p.name for p in target.iterdir()) == sorted(p.name for p in paths)
+    assert len(paths) == 4
+    assert load_digits(target).sha256 == load_digits(SAMPLE).sha256
+
+
+def test_a_file_with_the_right_checksum_is_kept(tmp_path: Path, mirror: tuple[str, Path]) -> None:
+    address, folder = mirror
+    target = tmp_path / "data"
+    wanted = source(folder, address)
+    download("mnist", target, wanted)
+    (target / "t10k-labels-idx1-ubyte.gz").write_bytes(b"old")
+    for name in ("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz"):
+        (folder / name).unlink()
+    download("mnist", target, wanted)
+    assert load_digits(target).sha256 == load_digits(SAMPLE).sha256
+
+
+def test_a_wrong_checksum_leaves_nothing(tmp_path: Path, mirror: tuple[str, Path]) -> None:
+    address, folder = mirror
+    wanted = source(folder, address)
+    served = folder / "t10k-images-idx3-ubyte.gz"
+    served.write_bytes(served.read_bytes()[:-1])
+    target = tmp_path / "data"
+    with pytest.raises(ParameterError, match="t10k-images.*its checksum is wrong"):
+        download("mnist", target, wanted)
+    assert list(target.iterdir()) == []
+
+
+def test_a_wrong_file_does_not_replace_an_old_one(tmp_path: Path, mirror: tuple[str, Path]) -> None:
+    address, folder = mirror
+    wanted = source(folder, address)
+    name = "t10k-images-idx3-ubyte.gz"
+    (folder / name).write_bytes(b"another")
+    (tmp_path / name).write_bytes(b"old")
+    with pytest.raises(ParameterError):
+        download("mnist", tmp_path, wanted)
+    assert (tmp_path / name).read_bytes() == b"old"
+
+
+def test_the_next_mirror_is_tried(tmp_path: Path, mirror: tuple[str, Path]) -> None:
+    address, folder = mirror
+    gone = "http://127.0.0.1:1/"
+    paths = download("mnist", tmp_path / "a", source(folder, gone, address + "no/", address))
+    assert len(paths) == 4
+    with pytest.raises(ParameterError, match=r"status 404") as caught:
+        download("mnist", tmp_path / "b", source(folder, gone, address + "no/"))
+    assert "refused" in str(caught.value).lower()
+    assert list((tmp_path / "b").iterdir()) == []
+    local = folder.as_uri() + "/"
+    assert len(download("mnist", tmp_path / "c", source(folder, local))) == 4
+
+
+def test_bad_names_and_folders(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="mnist, fashion-mnist"):
+        download("cifar", tmp_path)
+    file = tmp_path / "file"
+    file.write_text("")
+    with pytest.raises(ParameterError, match="folder is"):
+        download("mnist", file)
+
+
+def test_published_sources_are_complete() -> None:
+    assert set(SOURCES) == {"mnist", "fashion-mnist"}
+    sums = [s for one in SOURCES.values() for s in one.checksums.values()]
+    assert len(set(sums)) == 8
+    for one in SOURCES.values():
+        assert set(one.checksums) == {f"{name}.gz" for name in ARRAYS.values()}
+        assert all(m.endswith("/") and m.startswith("http") for m in one.mirrors)
+    assert all(re.fullmatch("md5:[0-9a-f]{32}", value) for value in sums)
+    assert downloads._matches(SAMPLE, "md5:" + hashlib.md5(SAMPLE.read_bytes()).hexdigest())

@@ -1,0 +1,576 @@
+import json
+import math
+import subprocess
+import sys
+from dataclasses import replace
+from importlib.util import find_spec
+from itertools import combinations, product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+from scipy.stats import norm
+
+from dpopt import ParameterError
+from experiments.data.mnist import Digits, load_digits
+from experiments.majority.pate import __main__ as cli
+from experiments.majority.pate import votes as votes_module
+from experiments.majority.pate.aggregate import (
+    METHODS,
+    aggregators,
+    draw_accuracies,
+    draw_spread,
+)
+from experiments.majority.pate.experiment import EXPERIMENT, Config, for_votes
+from experiments.majority.pate.published import printed
+from experiments.majority.pate.rates import COLUMNS, accuracies, load_rates, scan
+from experiments.majority.pate.training import Training, disjoint_parts
+from experiments.majority.pate.votes import SHIPPED, Run, Votes, load_votes, save_votes
+from experiments.output import to_csv
+from experiments.registry import Outcome
+
+SAMPLE = Path(__file__).parents[1] / "data" / "mnist_sample.npz"
+
+needs_torch = pytest.mark.skipif(
+    find_spec("torch") is None or find_spec("opacus") is None,
+    reason="PyTorch and opacus are not installed (extra pate)",
+)
+
+
+def small_votes(teachers: int = 11, images: int = 200, seed: int = 0) -> Votes:
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 2, images)
+
+    def cast(right: float) -> np.ndarray:
+        return np.where(rng.random((teachers, images)) < right, labels, 1 - labels)
+
+    runs = tuple(Run(s, cast(0.7).astype(np.uint8), cast(0.97).astype(np.uint8)) for s in range(2))
+    return Votes("toy", (5, 8), labels.astype(np.uint8), runs, 0.08915930, 1e-4, {"made": "here"})
+
+
+@pytest.fixture(scope="module")
+def outcome() -> Outcome:
+    return EXPERIMENT.run(EXPERIMENT.quick, lambda: None)
+
+
+@pytest.fixture(scope="module")
+def digits() -> Digits:
+    return load_digits(SAMPLE)
+
+
+# The file of votes.
+
+
+def test_votes_come_back_as_they_were(tmp_path: Path) -> None:
+    votes = small_votes(images=203)
+    path = tmp_path / "votes.json"
+    save_votes(votes, path)
+    found = load_votes(path)
+    assert np.array_equal(found.labels, votes.labels)
+    for one, other in zip(found.runs, votes.runs, strict=True):
+        assert one.seed == other.seed
+        assert np.array_equal(one.private, other.private)
+        assert np.array_equal(one.plain, other.plain)
+        assert not one.plain.flags.writeable
+    assert replace(found, labels=0, runs=()) == replace(votes, labels=0, runs=())
+    first = path.read_bytes()
+    save_votes(found, path)
+    assert path.read_bytes() == first
+
+
+def test_packed_votes_are_what_they_say() -> None:
+    assert votes_module._packed(np.array([1, 0, 0, 0, 0, 0, 0, 1, 1], np.uint8)) == "8180"
+    assert votes_module._unpacked("8180", 9).tolist() == [1, 0, 0, 0, 0, 0, 0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"nonsense", b"[]", b"{}", b"\xff\xfe", b"[" * 100_000, b'{"format": 3}']
+)
+def test_a_foreign_file_is_no_votes_file(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "votes.json"
+    path.write_bytes(content)
+    with pytest.raises(ParameterError, match="votes is"):
+        load_votes(path)
+
+
+def test_a_damaged_votes_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "votes.json"
+    save_votes(small_votes(), path)
+    whole = path.read_text()
+    path.write_text(whole[:-100])
+    with pytest.raises(ParameterError, match="not whole JSON"):
+        load_votes(path)
+    body = json.loads(whole)
+    body["epsilon"] = 0.01
+    path.write_text(json.dumps(body))
+    with pytest.raises(ParameterError, match="was changed"):
+        load_votes(path)
+    with pytest.raises(ParameterError, match="no such file"):
+        load_votes(tmp_path / "none.json")
+    with pytest.raises(ParameterError, match="directory"):
+        load_votes(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda body: body.pop("labels"),
+        lambda body: body.update(images=300),
+        lambda body: body.update(runs=[]),
+        lambda body: body.update(runs=7),
+        lambda body: body.update(classes=[5]),
+        lambda body: body.update(epsilon=-1.0),
+        lambda body: body.update(epsilon=math.nan),
+        lambda body: body.update(delta=1.0),
+        lambda body: body.update(record=[]),
+        lambda body: body["runs"][0]["private"].pop(),
+        lambda body: body["runs"][0].update(plain=["zz"] * 11),
+        lambda body: body["runs"][1].update(private=["00" * 24] * 11),
+        lambda body: [run.update(private=[], plain=[]) for run in body["runs"]],
+        lambda body: [
+            run.update(private=run["private"][:10], plain=run["plain"][:10]) for run in body["runs"]
+        ],
+    ],
+)
+def test_a_sealed_but_malformed_votes_file_is_refused(tmp_path: Path, change) -> None:
+    path = tmp_path / "votes.json"
+    save_votes(small_votes(), path)
+    body = json.loads(path.read_text())
+    del body["sha256"]
+    change(body)
+    body["sha256"] = votes_module._digest(body)
+    path.write_text(json.dumps(body))
+    with pytest.raises(ParameterError, match="missing or malformed"):
+        load_votes(path)
+
+
+def test_the_shipped_votes_are_of_the_paper_s_setting() -> None:
+    votes = load_votes(SHIPPED)
+    assert votes.dataset == "mnist"
+    assert votes.classes == (5, 8)
+    assert votes.labels.size == 1866
+    # MNIST's test set has 892 fives and 974 eights.
+    assert int(votes.labels.sum()) == 974
+    assert len({run.seed for run in votes.runs}) == len(votes.runs) >= 3
+    assert all(run.private.shape == run.plain.shape == (11, 1866) for run in votes.runs)
+    assert votes.epsilon == pytest.approx(0.08916, abs=5e-6)
+    assert (votes.stated_epsilon, votes.delta) == (0.0892, 1e-4)
+    assert votes.record["images_per_teacher"] == 1024
+    assert votes.record["steps"] == 160
+    assert votes.record["secure_mode"] is False
+    assert {"torch", "opacus", "numpy"} <= set(votes.record["versions"])
+    assert Training(**votes.record["training"]) == Training()
+
+
+def test_epsilon_is_stated_rounded_up() -> None:
+    votes = small_votes()
+    for epsilon, stated in ((0.08915930, 0.0892), (0.0892, 0.0892), (0.08920001, 0.0893)):
+        assert replace(votes, epsilon=epsilon).stated_epsilon == stated
+
+
+def test_the_scan_of_learning_rates_contains_the_recorded_run() -> None:
+    votes, rates = load_votes(SHIPPED), load_rates()
+    training = Training(**votes.record["training"])
+    for kind, rate in (("private", training.private_rate), ("non-private", training.plain_rate)):
+        for run in votes.runs:
+            row = rates.select(teachers=kind, learning_rate=rate, seed=run.seed).rows[0]
+            cast = run.private if kind == "private" else run.plain
+            assert row[3:] == accuracies(cast, votes.labels)
+
+
+def test_a_malformed_scan_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "rates.csv"
+    for content in (
+        "",
+        "a,b\n1,2\n",
+        ",".join(COLUMNS) + "\n",
+        ",".join(COLUMNS) + "\nprivate,x\n",
+    ):
+        path.write_text(content)
+        with pytest.raises(ParameterError, match="scan as CSV"):
+            load_rates(path)
+    with pytest.raises(ParameterError, match="no such file"):
+        load_rates(tmp_path / "none.csv")
+
+
+# Aggregation.
+
+
+def test_exact_accuracy_is_the_brute_force_one() -> None:
+    votes = small_votes(teachers=3, images=30)
+    for way in aggregators(votes, 1):
+        run = votes.runs[0]
+        for image, found in enumerate(way.correct(run, votes.labels)):
+            ones = sum(int(v) for v in way.votes(run)[:, image])
+            one = way.chances[ones]
+            assert found == (one if votes.labels[image] == 1 else 1.0 - one)
+        assert way.chances == pytest.approx(1.0 - way.chances[::-1], abs=1e-12)
+
+
+def test_subsampling_is_the_majority_of_m_voters() -> None:
+    way = {w.method: w for w in aggregators(small_votes(teachers=5), 3)}["subsampling"]
+    for ones in range(6):
+        cast = [1] * ones + [0] * (5 - ones)
+        chances = [sum(three) >= 2 for three in combinations(cast, 3)]
+        assert way.chances[ones] == pytest.approx(np.mean(chances), abs=1e-9)
+
+
+def test_gnmax_has_the_paper_s_noise_and_the_normal_law() -> None:
+    way = {w.method: w for w in aggregators(small_votes(), 3)}["gnmax"]
+    assert way.sigma == pytest.approx(21.46, abs=5e-3)
+    for ones in range(12):
+        law = norm.cdf((2 * ones - 11) / (21.4604502 * math.sqrt(2)))
+        assert way.chances[ones] == pytest.approx(law, abs=1e-8)
+
+
+def test_the_noise_for_the_label_is_smaller_and_private() -> None:
+    for m in (1, 3, 7):
+        ways = {w.method: w for w in aggregators(small_votes(), m)}
+        label, delta = ways["gnmax-label"], m * 1e-4
+        assert label.sigma is not None
+        assert label.sigma < (ways["gnmax"].sigma or 0.0)
+        p = label.chances
+        excess = max(
+            a - math.exp(m * 0.0892) * b - delta
+            for i in range(11)
+            for a, b in ((p[i + 1], p[i]), (1 - p[i], 1 - p[i + 1]))
+        )
+        assert -1e-6 < excess < 1e-9
+
+
+def test_draws_agree_with_the_exact_accuracy() -> None:
+    votes = small_votes()
+    rng = np.random.default_rng(5)
+    chosen = rng.integers(0, 200, (400, 50))
+    for way in aggregators(votes, 3):
+        run = votes.runs[1]
+        found = draw_accuracies(way, run, votes.labels, chosen, rng)
+        assert found.shape == (400,)
+        exact = float(way.correct(run, votes.labels)[chosen].mean())
+        assert abs(found.mean() - exact) <= 6 * 0.5 / math.sqrt(chosen.size)
+
+
+def test_the_spread_of_a_draw_is_the_brute_force_one() -> None:
+    correct = np.array([0.1, 0.5, 0.9, 1.0, 0.7])
+    for queries in (1, 2, 4, 5):
+        values, chances = [], []
+        for images in combinations(range(5), queries):
+            for right in product((0, 1), repeat=queries):
+                a = correct[list(images)]
+                values.append(np.mean(right))
+                chances.append(np.prod(np.where(right, a, 1 - a)) / math.comb(5, queries))
+        mean = np.dot(values, chances)
+        spread = math.sqrt(np.dot((np.array(values) - mean) ** 2, chances))
+        assert draw_spread(correct, queries) == pytest.approx(spread, abs=1e-12)
+
+
+def test_no_gamma_is_better_for_the_votes_than_the_one_made_for_them() -> None:
+    for votes in (small_votes(), load_votes(SHIPPED)):
+        for m in (1, 3, 5):
+            means = {
+                way.method: np.mean([way.correct(r, votes.labels).mean() for r in votes.runs])
+                for way in aggregators(votes, m)
+            }
+            for method in ("subsampling", "surrogate", "expected-error", "common-p"):
+                assert means[method] <= means["best-for-votes"] + 1e-9
+
+
+def test_accuracies_of_three_teachers_by_hand() -> None:
+    votes = np.array([[1, 1, 0, 0], [1, 0, 0, 1], [0, 0, 0, 1]], np.uint8)
+    labels = np.array([1, 1, 0, 0], np.uint8)
+    assert accuracies(votes, labels) == (0.25, pytest.approx(7 / 12), 1.0, 0.5)
+
+
+# The tables.
+
+
+def test_printed_numbers() -> None:
+    assert printed("mnist", 3, 20, "gnmax") == (0.63, 0.09)
+    assert printed("mnist", 3, 100, "surrogate") == (0.80, 0.04)
+    assert printed("mnist", 1, 50, "surrogate") == (0.66, 0.05)
+    assert printed("mnist", 7, 20, "subsampling") == (0.80, 0.09)
+    assert printed("fashion-mnist", 3, 50, "gnmax") == (0.59, 0.06)
+    assert printed("toy", 3, 20, "gnmax") is None
+    assert printed("mnist", 2, 20, "gnmax") is None
+    assert printed("mnist", 3, 20, "expected-error") is None
+
+
+def test_tables_have_every_target_and_method(outcome: Outcome) -> None:
+    config = EXPERIMENT.quick
+    assert len(outcome.tables["accuracy"].rows) == 4 * len(METHODS)
+    drawn = outcome.tables["queries"]
+    assert len(drawn.rows) == 4 * 3 * len(METHODS)
+    assert sum(value is not None for value in drawn.column("printed_mean")) == 4 * 3 * 3
+    assert {"learning-rates", "teachers", "agreement", "totals"} <= set(outcome.tables)
+    assert EXPERIMENT.steps(config) == 4
+    for slack in outcome.tables["accuracy"].column("proof_slack"):
+        assert slack is None or slack >= 0.0
+
+
+def test_the_paper_s_order_and_the_one_that_it_leaves_out(outcome: Outcome) -> None:
+    for m in (3, 5, 7):
+        part = outcome.tables["accuracy"].select(m=m)
+        at = dict(zip(part.column("method"), part.column("accuracy"), strict=True))
+        assert at["surrogate"] > at["subsampling"] > at["gnmax"]
+        assert at["gnmax-label"] > at["gnmax"]
+        assert at["best-for-votes"] <= at["private-majority"] + 1e-9
+
+
+def test_drawn_means_are_near_the_exact_ones(outcome: Outcome) -> None:
+    drawn = outcome.tables["queries"]
+    for mean, exact, spread in zip(
+        drawn.column("mean"), drawn.column("exact_mean"), drawn.column("exact_std"), strict=True
+    ):
+        assert abs(mean - exact) <= 5 * spread / math.sqrt(10)
+
+
+def test_gnmax_agrees_with_the_printed_tables(outcome: Outcome) -> None:
+    # Teachers of 97 % vote almost as one, so that sigma decides; ten draws of the paper's.
+    part = outcome.tables["queries"].select(method="gnmax")
+    for gap, spread in zip(
+        part.column("exact_minus_printed"), part.column("exact_std"), strict=True
+    ):
+        assert abs(gap) <= 3 * spread / math.sqrt(10) + 0.005
+
+
+def test_totals_are_those_of_the_paper_and_more_than_the_teachers_cost(outcome: Outcome) -> None:
+    totals = outcome.tables["totals"]
+    found = [round(value, 3) for value in totals.column("composed_epsilon")]
+    assert found == [
+        *(1.704, 2.837, 4.202),
+        *(5.352, 9.901, 15.044),
+        *(8.920, 18.428, 28.926),
+        *(12.488, 28.392, 45.683),
+    ]
+    assert set(totals.column("all_teachers_epsilon")) == {11 * 0.0892}
+    assert min(found) > 11 * 0.0892
+
+
+def test_agreement_makes_up_the_majority(outcome: Outcome) -> None:
+    votes = load_votes(SHIPPED)
+    for kind, place in (("private", 0), ("non-private", 1)):
+        part = outcome.tables["agreement"].select(teachers=kind)
+        right = sum(
+            share * (chance or 0.0)
+            for share, chance in zip(
+                part.column("share_of_images"), part.column("majority_right"), strict=True
+            )
+        )
+        casts = [(run.private, run.plain)[place] for run in votes.runs]
+        assert right == pytest.approx(np.mean([accuracies(c, votes.labels)[3] for c in casts]))
+
+
+def test_a_second_run_is_the_same_and_the_figure_is_drawn(outcome: Outcome) -> None:
+    again = EXPERIMENT.run(EXPERIMENT.quick, lambda: None)
+    assert again.findings == outcome.findings
+    for name, table in outcome.tables.items():
+        assert to_csv(again.tables[name]) == to_csv(table)
+    axes = EXPERIMENT.plot(outcome).get_axes()
+    assert len(axes) == 4
+    assert "recorded training run" in outcome.findings[0]
+
+
+def test_more_queries_than_images_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "votes.json"
+    save_votes(small_votes(images=60), path)
+    with pytest.raises(ParameterError, match="queries is 100"):
+        for_votes(path).run(Config(str(path), allowances=(1,)), lambda: None)
+
+
+def run_cli(arguments: list[str]) -> int:
+    with pytest.raises(SystemExit) as caught:
+        cli.main(arguments)
+    return int(caught.value.code or 0)
+
+
+def test_tables_of_a_user_s_votes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, out = tmp_path / "votes.json", tmp_path / "out"
+    save_votes(small_votes(), path)
+    assert run_cli(["tables", "--votes", str(path), "--out", str(out)]) == 0
+    assert "report" in capsys.readouterr().out
+    names = {p.name for p in out.iterdir()}
+    assert {f"{EXPERIMENT.name}.accuracy.csv", f"{EXPERIMENT.name}.png", "report.html"} <= names
+    record = json.loads((out / f"{EXPERIMENT.name}.json").read_text())
+    assert record["configuration"]["votes"] == str(path)
+    assert "from the given file" in record["findings"][0]
+
+
+def test_bad_arguments_exit_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run_cli(["tables", "--votes", str(tmp_path / "none")]) == 2
+    assert "no such file" in capsys.readouterr().err
+    assert run_cli(["tables"]) == 2
+    assert run_cli(["--seeds", "0"]) == 2
+    assert run_cli(["--data", str(SAMPLE), "--out", str(tmp_path)]) == 2
+    assert "directory" in capsys.readouterr().err
+    monkeypatch.setitem(sys.modules, "opacus", None)
+    assert run_cli(["--data", str(SAMPLE), "--out", str(tmp_path / "v.json")]) == 2
+    assert "pip install '.[pate]'" in capsys.readouterr().err
+
+
+@needs_torch
+def test_data_are_asked_for_before_training(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = str(tmp_path / "votes.json")
+    assert run_cli(["--out", out]) == 2
+    assert "--data and --download" in capsys.readouterr().err
+    assert run_cli(["--data", str(SAMPLE), "--out", out]) == 2
+    assert "300 training images, 27 for each of 11 teachers" in capsys.readouterr().err
+
+
+def test_importing_the_experiments_leaves_torch_alone() -> None:
+    code = (
+        "import sys, experiments.registry as r, experiments.majority.pate.experiment, "
+        "experiments.majority.pate.__main__; r.all_experiments(); "
+        "sys.exit(bool({'torch', 'opacus'} & set(sys.modules)))"
+    )
+    root = Path(__file__).parents[2]
+    assert subprocess.run([sys.executable, "-c", code], cwd=root, check=False).returncode == 0
+
+
+# Training.
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"teachers": 10},
+        {"teachers": 0},
+        {"epochs": 0},
+        {"batch_size": 1.5},
+        {"noise_multiplier": 0.0},
+        {"clipping": math.inf},
+        {"private_rate": -1.0},
+        {"plain_rate": math.nan},
+        {"delta": 1.0},
+    ],
+)
+def test_training_parameters_are_checked(change: dict[str, Any]) -> None:
+    (name,) = change
+    with pytest.raises(ParameterError, match=f"{name} is"):
+        Training(**change)
+
+
+def test_parts_are_disjoint_and_equal() -> None:
+    training = Training()
+    parts = disjoint_parts(11_272, training, np.random.default_rng(0))
+    assert [len(part) for part in parts] == [1024] * 11
+    together = np.concatenate(parts)
+    assert len(set(together.tolist())) == 11 * 1024
+    assert 0 <= together.min() <= together.max() < 11_272
+    assert training.steps(1024) == 160
+
+
+def gaussian_limit_epsilon(noise: float, rate: float, steps: int, delta: float) -> float:
+    """Central limit of subsampled Gaussians (Bu et al. 2020): mu-GDP, mu = q sqrt(T (e^(1/s^2)-1)).
+
+    Its epsilon solves delta = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu).
+    """
+    mu = rate * math.sqrt(steps * math.expm1(noise**-2))
+    return brentq(
+        lambda e: norm.cdf(mu / 2 - e / mu) - math.exp(e) * norm.cdf(-mu / 2 - e / mu) - delta,
+        1e-6,
+        10.0,
+    )
+
+
+@needs_torch
+def test_the_accountant_gives_the_paper_s_epsilon() -> None:
+    from experiments.majority.pate.teachers import accounted_epsilon
+
+    assert accounted_epsilon(Training(), 1024) == pytest.approx(0.08916, abs=5e-6)
+    fine = accounted_epsilon(Training(), 1024, error=1e-3)
+    assert load_votes(SHIPPED).record["epsilon_at_error_0.001"] == pytest.approx(fine, abs=1e-9)
+    limit = gaussian_limit_epsilon(12.0, 1 / 32, 160, 1e-4)
+    # The accountant's bound lies up to twice its error above; the limit itself is within 1e-3.
+    assert limit - 1e-3 < fine < limit + 3e-3
+    assert accounted_epsilon(Training(noise_multiplier=6.0), 1024) > 0.15
+
+
+@needs_torch
+def test_the_printed_epsilon_of_fashion_mnist_is_that_of_12_000_images() -> None:
+    from experiments.majority.pate.teachers import accounted_epsilon
+
+    training = Training()
+    assert training.part_size(12_000) == 1090
+    assert training.steps(1090) == 175
+    assert accounted_epsilon(training, 1090) == pytest.approx(0.0852, abs=5e-5)
+    # The paper prints 10,000 images.
+    assert abs(accounted_epsilon(training, training.part_size(10_000)) - 0.0852) > 5e-3
+
+
+@needs_torch
+def test_teachers_vote_the_same_for_the_same_seed(digits: Digits) -> None:
+    import torch  # pyright: ignore[reportMissingImports]
+
+    from experiments.majority.pate.teachers import train_votes
+
+    training = Training(teachers=3, epochs=1)
+    told: list[int] = []
+    before = torch.get_rng_state()
+    votes = train_votes(digits, training, (0, 1), dataset="toy", advance=lambda: told.append(1))
+    assert torch.equal(torch.get_rng_state(), before)
+    assert len(told) == 2 * 2 * 3
+    assert votes.teachers == 3
+    assert all(run.private.shape == run.plain.shape == (3, 100) for run in votes.runs)
+    assert np.array_equal(votes.labels, digits.test_labels)
+    assert votes.record["data_sha256"] == digits.sha256
+    again = train_votes(digits, training, (1,))
+    assert np.array_equal(again.runs[0].private, votes.runs[1].private)
+    assert np.array_equal(again.runs[0].plain, votes.runs[1].plain)
+    assert not np.array_equal(votes.runs[0].private, votes.runs[1].private)
+
+
+@needs_torch
+def test_a_teacher_without_privacy_learns(digits: Digits) -> None:
+    from experiments.majority.pate.teachers import train_teachers
+
+    training = Training(teachers=1, epochs=10)
+    votes = train_teachers(digits, training, 0, private=False)
+    assert accuracies(votes, digits.test_labels)[1] > 0.8
+
+
+@needs_torch
+def test_noise_and_clipping_reach_the_private_teacher(digits: Digits) -> None:
+    from experiments.majority.pate.teachers import train_teachers
+
+    quiet = Training(teachers=1, epochs=4, private_rate=0.5, noise_multiplier=0.01)
+    learnt = train_teachers(digits, quiet, 0, private=True)
+    assert accuracies(learnt, digits.test_labels)[1] > 0.8
+    for change in ({"noise_multiplier": 1000.0}, {"clipping": 1e-9}):
+        training = replace(quiet, epochs=1, **change)
+        votes = train_teachers(digits, training, 0, private=True)
+        assert accuracies(votes, digits.test_labels)[1] < 0.75
+
+
+@needs_torch
+def test_from_images_to_tables(digits: Digits, tmp_path: Path) -> None:
+    from experiments.majority.pate.teachers import train_votes
+
+    path = tmp_path / "votes.json"
+    save_votes(train_votes(digits, Training(teachers=3, epochs=1), (0,)), path)
+    config = Config(str(path), allowances=(1, 3), queries=(20, 50))
+    outcome = for_votes(path).run(config, lambda: None)
+    assert len(outcome.tables["queries"].rows) == 2 * 2 * len(METHODS)
+    assert all(0.0 <= value <= 1.0 for value in outcome.tables["queries"].column("mean"))
+    assert len(EXPERIMENT.plot(outcome).get_axes()) == 2
+
+
+@needs_torch
+def test_a_scan_has_one_row_for_each_rate_and_seed(digits: Digits, tmp_path: Path) -> None:
+    table = scan(digits, Training(teachers=1, epochs=1), (0.01, 0.1), (0.1,), (0, 1))
+    assert [row[:3] for row in table.rows] == [
+        ("private", 0.01, 0),
+        ("private", 0.01, 1),
+        ("private", 0.1, 0),
+        ("private", 0.1, 1),
+        ("non-private", 0.1, 0),
+        ("non-private", 0.1, 1),
+    ]
+    path = tmp_path / "rates.csv"
+    path.write_text(to_csv(table))
+    assert load_rates(path).rows == table.rows
