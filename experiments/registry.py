@@ -91,8 +91,10 @@ class Experiment:
 
 def all_experiments() -> dict[str, Experiment]:
     """Return every experiment by name, in the order of the report."""
-    from experiments.benchmarks import exactness
-    from experiments.majority import figures
+    from experiments.benchmarks import exactness, majority_solve
+    from experiments.majority import claims, composition, figures, gnmax, pate, priors
 
-    found = (*figures.EXPERIMENTS, exactness.EXPERIMENT)
+    majority = (figures, priors, gnmax, composition, pate, claims)
+    papers = [experiment for module in majority for experiment in module.EXPERIMENTS]
+    found = (*papers, exactness.EXPERIMENT, majority_solve.EXPERIMENT)
     return {experiment.name: experiment for experiment in found}

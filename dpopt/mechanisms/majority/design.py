@@ -152,10 +152,10 @@ def design_for(
     run = _Run(setting, prior, backend, time_limit)
     if name == "worst-case":
         return run.worst_case()
+    oracle = CornerOracle(setting, partial=True)
     linear = _linear(setting, prior, name, weights)
     # Weights below what the solver sees would leave gamma undefined there.
     visible = linear if weights is not None else _visible(linear)
-    oracle = CornerOracle(setting, partial=True)
     solution = solve(_problem(setting, visible, oracle), backend, time_limit=time_limit)
     result = run.finished(solution, None if priceable(setting) else oracle.checked)
     value = float(linear @ result.gamma[setting.middle :])

@@ -37,6 +37,7 @@ Counts = tuple[tuple[str, int], ...]
 """How many voters sit at which corner, such as (("bc", 3), ("11", 8))."""
 
 _LARGEST_VOTERS, _LARGEST_SIZE = 4001, 600_000_000
+_LARGEST_GROUPED = 151
 _PARTIAL_VOTERS, _PARTIAL_SIZE = 1001, 20_000_000
 # Relative violation above which a slice without D and M voters is cut before all are priced.
 _PLAIN = 1e-7
@@ -54,7 +55,11 @@ def reduced_size(setting: MajoritySetting) -> int:
 def _sizes(setting: MajoritySetting) -> list[int]:
     """Return how many multisets have d voters at corners with Delta, d = 0..K."""
     k = setting.mechanisms
-    # ways[d][t]: ways to have t voters at inner corners, d of them at corners with Delta.
+    if not setting.groups:
+        # d voters at corners with Delta in 4 d ways, the others as for Delta = 0.
+        last = 0 if setting.mechanism_delta == 0.0 else k
+        return [(4 * d or 1) * (k - d + 1) ** 2 for d in range(last + 1)]
+    # ways[d, t]: ways to have t voters at inner corners, d of them at corners with Delta.
     ways = {(0, 0): 1}
     for place, group in enumerate(setting.voters):
         kinds = [axis.names[0][0] != "b" for axis in setting.axes if axis.group == place]
@@ -79,10 +84,10 @@ def _sizes(setting: MajoritySetting) -> list[int]:
 
 def priceable(setting: MajoritySetting) -> bool:
     """Whether the whole reduced set is small enough to be priced: up to 6e8 multisets."""
-    k, families = setting.mechanisms, len(setting.axes)
-    return k <= _LARGEST_VOTERS and (
-        families == 1 or (k <= _PARTIAL_VOTERS and reduced_size(setting) <= _LARGEST_SIZE)
-    )
+    k = setting.mechanisms
+    largest = _LARGEST_GROUPED if setting.groups else _LARGEST_VOTERS
+    pure = len(setting.axes) == 1
+    return k <= largest and (pure or reduced_size(setting) <= _LARGEST_SIZE)
 
 
 def require_priceable(setting: MajoritySetting) -> None:
@@ -95,7 +100,7 @@ def require_priceable(setting: MajoritySetting) -> None:
         raise ParameterError(
             f"mechanisms is {setting.mechanisms}; every constraint can be priced up to "
             f"{_LARGEST_VOTERS} voters if mechanism_delta is 0, else up to 201 (for groups: up to "
-            f"{_LARGEST_SIZE:.0e} multisets)."
+            f"{_LARGEST_GROUPED} voters and {_LARGEST_SIZE:.0e} multisets)."
         )
 
 
@@ -167,6 +172,7 @@ class CornerOracle:
         self.setting = setting
         self.cuts = 2 * setting.middle + 8 if cuts is None else cuts
         *self._outer, self._last = setting.axes
+        self._flipped = (slice(None, None, -1),) * len(setting.axes)
         self._shifted = sum(axis.names[0][0] != "b" for axis in self._outer)
         steps = np.arange(setting.mechanisms + 1)
         self._sum = steps[:, None] + steps[None, :]
@@ -209,9 +215,11 @@ class CornerOracle:
                 outer[:, mirrored].sum(axis=1) + family[:, -1],
             ]
         )
-        first = np.unique(kind, axis=0, return_index=True)[1]
-        others = np.setdiff1d(np.arange(len(peaks))[: 2 * self.cuts], first)
-        order = np.concatenate([np.sort(first), others])
+        order = np.arange(len(peaks))
+        if self._shifted:
+            first = np.unique(kind, axis=0, return_index=True)[1]
+            others = np.setdiff1d(order[: 2 * self.cuts], first)
+            order = np.concatenate([np.sort(first), others])
         chosen: dict[Counts, None] = {}
         for place in order:
             if len(chosen) == self.cuts:
@@ -247,19 +255,19 @@ class CornerOracle:
             yield from self._walk(table, (*counts, n), fewer, rest)
 
     def _base(self, h: Vector) -> npt.NDArray[np.float64]:
-        """Return T[B, s, o] without outer voters, shape (2, group's size + 1, K + 1)."""
+        """Return T[B, s, o] / budget without outer voters, shape (2, group's size + 1, K + 1)."""
         k, size = self.setting.mechanisms, self.setting.voters[self._last.group].size
         p = np.array(self._last.chances)[:, None]
         table = np.zeros((2, size + 1, k + 1))
-        table[:, 0] = h
+        table[:, 0] = h / self.setting.budget
         for s in range(1, size + 1):
             before = table[:, s - 1, : k + 2 - s]
             table[:, s, : k + 1 - s] = p * before[:, 1:] + (1.0 - p) * before[:, :-1]
         return table
 
     def _excess(self, table: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        opposite = np.flip(table, axis=tuple(range(table.ndim - 2)))
-        values = (table - self.setting.ratio * opposite) / self.setting.budget - 1.0
+        opposite = table[self._flipped]
+        values = table - self.setting.ratio * opposite - 1.0
         s, o = table.shape[-2:]
         values[..., self._sum[:s, :o] >= o] = -np.inf
         return values
@@ -286,7 +294,9 @@ class CornerOracle:
 
 def _partial(setting: MajoritySetting) -> tuple[int, int]:
     """Return how many voters at corners with Delta are priced, and how many multisets that is."""
-    if setting.mechanisms > _PARTIAL_VOTERS or len(setting.groups) > 1:
+    if setting.mechanism_delta == 0.0 or setting.groups:
+        require_priceable(setting)
+    if setting.mechanisms > _PARTIAL_VOTERS:
         raise ParameterError(
             f"mechanisms is {setting.mechanisms}; with mechanism_delta above 0 a noise function "
             f"can be designed up to {_PARTIAL_VOTERS} voters, unverified above 201."

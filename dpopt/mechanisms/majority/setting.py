@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -132,10 +133,10 @@ class MajoritySetting:
         for group in found:
             key = (group.epsilon, group.mechanism_delta)
             same[key] = same.get(key, 0) + group.size
-        merged = tuple(VoterGroup(size, *key) for key, size in same.items())
+        merged = [VoterGroup(size, *key) for key, size in same.items()]
         if len(merged) > 1:
-            return cls._of(merged, allowance, delta)
-        (only,) = merged
+            return cls._of(tuple(merged), allowance, delta)
+        only = merged[0]
         return cls(only.size, only.epsilon, allowance, only.mechanism_delta, delta)
 
     @classmethod
@@ -170,13 +171,13 @@ class MajoritySetting:
         """Right side of every privacy row: e^(m epsilon) - 1 + 2 delta."""
         return math.expm1(self.allowance * self.epsilon) + 2.0 * self.delta
 
-    @property
+    @cached_property
     def voters(self) -> tuple[VoterGroup, ...]:
         """The groups; a single one if all voters are alike."""
         alike = VoterGroup(self.mechanisms, self.epsilon, self.mechanism_delta)
         return self.groups or (alike,)
 
-    @property
+    @cached_property
     def axes(self) -> tuple[Axis, ...]:
         """The pairs of opposite corners; those with Delta come first, the last is a "bc"."""
         kinds = [("D0", "0D"), ("1m", "m1"), ("bc", "cb")]
@@ -205,17 +206,18 @@ class MajoritySetting:
                 f"corner is {name!r}; it must be a pair of 0, 1, D, m, b and c, such as "
                 f"{', '.join(CORNERS)}, with @ and the number of the group if there are groups."
             )
-        group = self.voters[index - 1]
-        shift, r = group.mechanism_delta, math.exp(group.epsilon)
-        value = {
-            "0": 0.0,
-            "1": 1.0,
-            "D": shift,
-            "m": 1.0 - shift,
-            "b": (r + shift) / (r + 1.0),
-            "c": (1.0 - shift) / (r + 1.0),
-        }
+        value = self._values[index - 1]
         return value[kind[0]], value[kind[1]]
+
+    @cached_property
+    def _values(self) -> tuple[dict[str, float], ...]:
+        """The values 0, 1, D, m, b and c of each group."""
+        found = []
+        for group in self.voters:
+            shift, r = group.mechanism_delta, math.exp(group.epsilon)
+            b, c = (r + shift) / (r + 1.0), (1.0 - shift) / (r + 1.0)
+            found.append({"0": 0.0, "1": 1.0, "D": shift, "m": 1.0 - shift, "b": b, "c": c})
+        return tuple(found)
 
     def to_dict(self) -> Json:
         """Return the parameters as plain values; groups only if there are some."""

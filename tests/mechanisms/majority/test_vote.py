@@ -17,13 +17,8 @@ from scipy.stats import chi2, chisquare
 
 from dpopt import Guarantee, NotPrivateError, ParameterError, majority
 from dpopt.mechanisms.majority import MajorityDesign, MajoritySetting, UniformPrior, result
-from dpopt.mechanisms.majority.vote import (
-    MOST_QUERIES,
-    Spending,
-    VoteBatch,
-    affordable_queries,
-    vote,
-)
+from dpopt.mechanisms.majority.spending import MOST_QUERIES, Spending, affordable_queries
+from dpopt.mechanisms.majority.vote import VoteBatch, vote
 from dpopt.privacy import general_composition, simple_composition
 
 ALARM = 1e-9

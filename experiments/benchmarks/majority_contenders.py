@@ -1,0 +1,243 @@
+"""Ways to solve for DaRRM's noise function: ours, and those that write every row of the paper."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+import dpopt
+from dpopt import majority
+from dpopt.prob import poisson_binomial_pmf
+
+_BLOCK = 20_000
+_LEAST_WEIGHT = 1e-9
+
+Floats = npt.NDArray[np.float64]
+Counts = npt.NDArray[np.int16]
+Law = Callable[[list[float]], Floats]
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A setting and the weights to maximise, shape ((K + 1) / 2,)."""
+
+    setting: majority.MajoritySetting
+    weights: Floats
+
+    @classmethod
+    def of(
+        cls, mechanisms: int, epsilon: float, allowance: float, mechanism_delta: float
+    ) -> Instance:
+        """Return the instance for delta = 1 - (1 - Delta)^m and p_i uniform on [0, 1]."""
+        delta = max(0.0, -math.expm1(allowance * math.log1p(-mechanism_delta)))
+        setting = majority.MajoritySetting(mechanisms, epsilon, allowance, mechanism_delta, delta)
+        weights = majority.expected_error_weights(mechanisms, majority.UniformPrior()).values
+        # As in `majority.design`: smaller weights would be noise to the solver.
+        return cls(setting, np.maximum(weights, _LEAST_WEIGHT * float(np.max(weights))))
+
+    @property
+    def corners(self) -> tuple[str, ...]:
+        """The paper's corners: 4 if Delta = 0, else 8 (lemma 5.1)."""
+        pure = ("00", "11", "bc", "cb")
+        return pure if self.setting.mechanism_delta == 0.0 else (*pure, "D0", "0D", "1m", "m1")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a contender found.
+
+    Attributes:
+        optimum: weights @ gamma; None where rows were only sampled.
+        multisets: corner multisets that the answer holds for, or that were sampled.
+        rows: written down and given to the solver.
+        building: seconds to build the rows; None if not told apart.
+        note: what else is to be said.
+    """
+
+    optimum: float | None
+    multisets: int
+    rows: int
+    building: float | None = None
+    note: str = ""
+
+
+def ours(instance: Instance) -> Answer:
+    """Solve by cutting planes; the last round prices every multiset of the reduced set."""
+    solution = dpopt.solve(majority.gamma_problem(instance.setting, instance.weights))
+    return Answer(solution.objective, solution.constraints_checked, solution.rows_used)
+
+
+def ours_certified(instance: Instance) -> Answer:
+    """Solve, repair, quantise and certify in exact arithmetic."""
+    setting = instance.setting
+    design = majority.design(
+        setting.mechanisms,
+        setting.epsilon,
+        setting.allowance,
+        mechanism_delta=setting.mechanism_delta,
+        delta=setting.delta,
+        weights=instance.weights,
+    )
+    if design.certificate is None or design.solution is None or design.value is None:
+        raise RuntimeError("the design came without a certificate.")
+    return Answer(design.value, majority.reduced_size(setting), design.solution.rows_used)
+
+
+def with_cvxpy(instance: Instance) -> Answer:
+    """Write the paper's full set, built with arrays, in cvxpy; solve with HiGHS."""
+    import cvxpy as cp
+
+    start = time.perf_counter()
+    rows = shared_rows(instance, multisets(instance))
+    built = time.perf_counter() - start
+    # As constraints, the bounds would make HiGHS several times slower.
+    gamma = cp.Variable(instance.setting.middle, bounds=[0.0, 1.0])
+    limits: list[cp.Constraint] = [rows @ gamma <= instance.setting.budget]
+    problem = cp.Problem(cp.Maximize(instance.weights @ gamma), limits)
+    problem.solve(solver=cp.HIGHS)
+    if problem.status != cp.OPTIMAL or gamma.value is None:
+        raise RuntimeError(f"cvxpy ended with status {problem.status}.")
+    return Answer(float(instance.weights @ gamma.value), len(rows), len(rows), built)
+
+
+def with_linprog(instance: Instance) -> Answer:
+    """Give the paper's full set, built with arrays, to scipy.optimize.linprog (HiGHS)."""
+    start = time.perf_counter()
+    rows = shared_rows(instance, multisets(instance))
+    built = time.perf_counter() - start
+    return Answer(_linprog(instance, rows), len(rows), len(rows), built)
+
+
+def one_by_one(instance: Instance) -> Answer:
+    """Compute two Poisson-binomial laws for each multiset, one by one; then linprog."""
+    counts = multisets(instance)
+    law = faster_law(instance)
+    start = time.perf_counter()
+    rows = separate_rows(instance, counts, law)
+    built = time.perf_counter() - start
+    return Answer(_linprog(instance, rows), len(rows), len(rows), built, law.__name__)
+
+
+def one_by_one_sampled(instance: Instance, sample: int = 2_000, seed: int = 4) -> Answer:
+    """Compute the two laws for multisets drawn uniformly, and solve nothing."""
+    rng, law = np.random.default_rng(seed), faster_law(instance)
+    counts = sampled_multisets(instance, sample, rng)
+    start = time.perf_counter()
+    separate_rows(instance, counts, law)
+    return Answer(None, sample, 0, time.perf_counter() - start, law.__name__)
+
+
+def multisets(instance: Instance) -> Counts:
+    """Return the paper's set: how many voters sit at each corner, shape (multisets, corners)."""
+    counts = np.zeros((1, 0), np.int16)
+    left = np.array([instance.setting.mechanisms])
+    for _ in instance.corners[1:]:
+        repeats = left + 1
+        parent = np.repeat(np.arange(left.size), repeats)
+        first = np.cumsum(repeats) - repeats
+        here = np.arange(parent.size) - first[parent]
+        counts = np.column_stack([counts[parent], here.astype(np.int16)])
+        left = left[parent] - here
+    return np.column_stack([counts, left.astype(np.int16)])
+
+
+def sampled_multisets(instance: Instance, size: int, rng: np.random.Generator) -> Counts:
+    """Draw multisets uniformly from the paper's set: bars among K stars."""
+    bars = len(instance.corners) - 1
+    places = instance.setting.mechanisms + bars
+    chosen = np.sort([rng.choice(places, bars, replace=False) for _ in range(size)], axis=1)
+    ends = np.pad(chosen, ((0, 0), (1, 1)), constant_values=((0, 0), (-1, places)))
+    return (np.diff(ends, axis=1) - 1).astype(np.int16)
+
+
+def shared_rows(instance: Instance, counts: Counts) -> Floats:
+    """Return alpha - e^(m epsilon) alpha', folded; a law is computed once for all its multisets.
+
+    L is the number of voters at probability 1 plus a Poisson-binomial over the inner values, of
+    which there are four at most.
+    """
+    k, ratio = instance.setting.mechanisms, instance.setting.ratio
+    sides = [_laws(instance, counts, side) for side in (0, 1)]
+    rows = np.empty((len(counts), instance.setting.middle))
+    steps = np.arange(k + 1)
+    for start in range(0, len(counts), _BLOCK):
+        part = slice(start, start + _BLOCK)
+        here, there = (
+            laws[place[part, None], k - ones[part, None] + steps] for laws, place, ones in sides
+        )
+        rows[part] = _fold(here - ratio * there)
+    return rows
+
+
+def _laws(
+    instance: Instance, counts: Counts, side: int
+) -> tuple[Floats, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the distinct laws of inner voters behind K zeros, each row's law, its voters at 1."""
+    k = instance.setting.mechanisms
+    values = np.array([instance.setting.corner(name)[side] for name in instance.corners])
+    inner = np.unique(values[(values > 0.0) & (values < 1.0)])
+    at = np.column_stack([counts[:, values == value].sum(axis=1) for value in inner])
+    code = at.astype(np.int64) @ (k + 1) ** np.arange(inner.size, dtype=np.int64)
+    _, first, place = np.unique(code, return_index=True, return_inverse=True)
+    ends = np.cumsum(at[first], axis=1)
+    which = (np.arange(k)[None, :, None] >= ends[:, None, :]).sum(axis=2)
+    laws = poisson_binomial_pmf(np.append(inner, 0.0)[which])
+    return np.pad(laws, ((0, 0), (k, 0))), place, counts[:, values == 1.0].sum(axis=1)
+
+
+def separate_rows(instance: Instance, counts: Counts, law: Law) -> Floats:
+    """Return the same rows from two calls of ``law`` for each multiset."""
+    sides = np.array([instance.setting.corner(name) for name in instance.corners])
+    rows = np.empty((len(counts), instance.setting.middle))
+    for row, count in zip(rows, counts, strict=True):
+        p, q = np.repeat(sides, count, axis=0).T.tolist()
+        row[:] = _fold(law(p) - instance.setting.ratio * law(q))
+    return rows
+
+
+def convolution(p: list[float]) -> Floats:
+    """Return a Poisson-binomial law by one numpy convolution for each voter."""
+    law = np.ones(1)
+    for value in p:
+        law = np.convolve(law, (1.0 - value, value))
+    return law
+
+
+def poisson_binom(p: list[float]) -> Floats:
+    """Return a Poisson-binomial law from `scipy.stats.poisson_binom`."""
+    from scipy import stats
+
+    return stats.poisson_binom.pmf(np.arange(len(p) + 1), p)
+
+
+def faster_law(instance: Instance) -> Law:
+    """Return which of the two is faster here, over 20 laws."""
+    p = [instance.setting.corner("bc")[0]] * instance.setting.mechanisms
+    seconds = {}
+    for law in (convolution, poisson_binom):
+        law(p)
+        start = time.perf_counter()
+        for _ in range(20):
+            law(p)
+        seconds[law] = time.perf_counter() - start
+    return min(seconds, key=seconds.__getitem__)
+
+
+def _fold(weights: Floats) -> Floats:
+    middle = weights.shape[-1] // 2
+    return weights[..., middle:] - weights[..., middle - 1 :: -1]
+
+
+def _linprog(instance: Instance, rows: Floats) -> float:
+    from scipy.optimize import linprog
+
+    limits = np.full(len(rows), instance.setting.budget)
+    result = linprog(-instance.weights, A_ub=rows, b_ub=limits, bounds=(0, 1), method="highs")
+    if not result.success:
+        raise RuntimeError(f"linprog ended with status {result.status}: {result.message}")
+    return float(instance.weights @ result.x)

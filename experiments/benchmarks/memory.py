@@ -1,0 +1,154 @@
+"""A contender in a child process of its own: time, peak memory, and limits that end it gently."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+_NO_MEMORY = ("MemoryError", "bad_alloc", "Cannot allocate memory")
+
+DONE, OUT_OF_MEMORY = "done", "out of memory"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a child may use.
+
+    Attributes:
+        address_space: bytes of virtual memory (RLIMIT_AS; macOS does not enforce it).
+        seconds: wall-clock time from the start of the process, imports included.
+    """
+
+    address_space: int = 8 << 30
+    seconds: float = 600.0
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What became of a child.
+
+    Attributes:
+        outcome: "done", "out of memory", "over N s", or the error in words.
+        value: what the last call returned; None unless done.
+        seconds: wall-clock seconds of each call.
+        cpu_seconds: seconds of processor time of each call, all threads together.
+        peak: bytes by which the calls raised the peak of the resident memory, from where it was
+            after imports and warm-up; 0 if they needed no more than those.
+    """
+
+    outcome: str
+    value: Any = None
+    seconds: tuple[float, ...] = ()
+    cpu_seconds: tuple[float, ...] = ()
+    peak: int | None = None
+
+
+def run_child(
+    function: Callable[[Any], object],
+    argument: object,
+    limits: Limits,
+    *,
+    warm_up: Sequence[object] = (),
+    least_seconds: float = 0.0,
+) -> Ran:
+    """Call a function in a fresh process with one thread for linear algebra.
+
+    Args:
+        function: importable by name.
+        argument: passed to it, picklable like what it returns.
+        limits: of the process.
+        warm_up: arguments of calls made first, neither timed nor part of the peak.
+        least_seconds: the timed call is repeated until this much time has passed.
+
+    Returns:
+        Times and memory, or why there are none; failures of the child are values, not errors.
+    """
+    places = os.pathsep.join(place or str(Path.cwd()) for place in sys.path)
+    environment = {**os.environ, "PYTHONPATH": places, **dict.fromkeys(_THREADS, "1")}
+    command = [sys.executable, "-m", __spec__.name, str(limits.address_space)]
+    request = pickle.dumps((function, argument, tuple(warm_up), least_seconds))
+    try:
+        child = subprocess.run(
+            command,
+            input=request,
+            capture_output=True,
+            env=environment,
+            timeout=limits.seconds,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return Ran(f"over {limits.seconds:g} s")
+    if child.returncode == 0:
+        return Ran(DONE, *pickle.loads(child.stdout))
+    return Ran(_reason(child.returncode, child.stderr.decode(errors="replace")))
+
+
+def _reason(code: int, errors: str) -> str:
+    """Return in words why a child ended with a code other than 0."""
+    lines = errors.strip().splitlines() or ["no message"]
+    if any(word in line for word in _NO_MEMORY for line in lines[-3:]):
+        return OUT_OF_MEMORY
+    if code < 0:
+        return f"ended by {signal.Signals(-code).name}"
+    return f"error: {lines[-1]}"
+
+
+def _serve() -> None:
+    """Answer one request on standard input, in the child."""
+    _limit(int(sys.argv[1]))
+    # What solvers print must not mix with the answer.
+    answer = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    function, argument, warm_up, least_seconds = pickle.load(sys.stdin.buffer)
+    for small in warm_up:
+        function(small)
+    before, value = _peak(), None
+    seconds: list[float] = []
+    cpu_seconds: list[float] = []
+    while not seconds or sum(seconds) < least_seconds:
+        # The last value is let go first: two at a time would show as memory.
+        value = None
+        start, cpu = time.perf_counter(), time.process_time()
+        value = function(argument)
+        seconds.append(time.perf_counter() - start)
+        cpu_seconds.append(time.process_time() - cpu)
+    peak = _peak() - before
+    with answer:
+        pickle.dump((value, tuple(seconds), tuple(cpu_seconds), peak), answer)
+
+
+def _limit(address_space: int) -> None:
+    if sys.platform != "win32":
+        import resource
+
+        hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+        soft = address_space if hard == resource.RLIM_INFINITY else min(address_space, hard)
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+def _peak() -> int:
+    """Return the peak of the resident memory in bytes."""
+    # Linux's ru_maxrss begins at the peak of the parent; VmHWM is the process's own.
+    status = Path("/proc/self/status")
+    if status.exists():
+        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+        return 1024 * int(line.split()[1])
+    if sys.platform == "win32":
+        return 0
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak
+
+
+if __name__ == "__main__":
+    _serve()
