@@ -70,6 +70,6 @@ def choice(name: str, value: object, allowed: tuple[str, ...]) -> str:
     Raises:
         ParameterError: if it is not.
     """
-    if value not in allowed:
+    if not isinstance(value, str) or value not in allowed:
         raise ParameterError(f"{name} is {value!r}; it must be one of {', '.join(allowed)}.")
     return cast(str, value)

@@ -15,8 +15,9 @@ from dpopt.mechanisms.majority.design import (
 )
 from dpopt.mechanisms.majority.points import CommonPrior, PointPrior, SamplePrior, parse_prior
 from dpopt.mechanisms.majority.prior import BetaPrior, Prior, UniformPrior
+from dpopt.mechanisms.majority.reduction import reduced_size
 from dpopt.mechanisms.majority.result import MajorityDesign
-from dpopt.mechanisms.majority.separation import CornerOracle, corner_rows, reduced_size
+from dpopt.mechanisms.majority.separation import CornerOracle, corner_rows
 from dpopt.mechanisms.majority.setting import MajoritySetting, VoterGroup
 from dpopt.mechanisms.majority.spending import Spending, affordable_queries
 from dpopt.mechanisms.majority.vote import VoteBatch, vote

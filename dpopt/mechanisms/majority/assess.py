@@ -11,10 +11,10 @@ from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._types import Vector, frozen
 from dpopt.mechanisms.majority.certificate import BITS, GammaProver, Weights
-from dpopt.mechanisms.majority.points import RecordedPrior, parse_prior
-from dpopt.mechanisms.majority.prior import Prior, UniformPrior
+from dpopt.mechanisms.majority.points import RecordedPrior, as_prior, parse_prior
+from dpopt.mechanisms.majority.prior import Prior
+from dpopt.mechanisms.majority.reduction import require_priceable
 from dpopt.mechanisms.majority.result import OBJECTIVES, MajorityDesign
-from dpopt.mechanisms.majority.separation import require_priceable
 from dpopt.mechanisms.majority.setting import MajoritySetting, check_gamma, full_gamma
 from dpopt.mechanisms.majority.weights import ErrorEstimate, expected_error
 from dpopt.privacy.saved import Sealed, whole
@@ -33,7 +33,8 @@ def assess(
     """Return any noise function as a result: a baseline, or the point of your own program.
 
     gamma is rounded down to a multiple of 2^-62 and certified; if that fails, the result has no
-    certificate and refuses to release.
+    certificate and refuses to release. The gamma of a design, as floats, may be a unit above the
+    integers that were certified: keep the design, or repair.
 
     Args:
         setting: the voters and the target.
@@ -45,7 +46,7 @@ def assess(
     Raises:
         ParameterError: if gamma has another shape, or leaves [0, 1].
     """
-    prior = parse_prior(prior) if isinstance(prior, str) else prior or UniformPrior()
+    prior = as_prior(prior)
     require_priceable(setting)
     upper = check_gamma(setting, gamma)[setting.middle :]
     weights, factor = quantised(upper), 1.0

@@ -7,9 +7,8 @@ import math
 import numpy as np
 
 from dpopt import _checks
-from dpopt._errors import ParameterError
 from dpopt._types import Vector, frozen
-from dpopt.mechanisms.majority.setting import MajoritySetting, full_gamma
+from dpopt.mechanisms.majority.setting import MajoritySetting, full_gamma, odd
 from dpopt.prob import hypergeometric_pmf
 
 
@@ -26,7 +25,7 @@ def subsampling(mechanisms: int, size: int) -> Vector:
     Returns:
         gamma on 0..K, shape (K + 1,), read-only.
     """
-    k = _odd(mechanisms)
+    k = odd(mechanisms)
     size = _checks.integer("size", size, 1, k)
     share = np.arange(size + 1) / size
     win = np.where(share > 0.5, 1.0, np.where(share == 0.5, 0.5, 0.0))
@@ -47,7 +46,7 @@ def double_subsampling(mechanisms: int, allowance: int) -> Vector:
     Returns:
         gamma on 0..K, shape (K + 1,), read-only.
     """
-    k = _odd(mechanisms)
+    k = odd(mechanisms)
     m = _checks.integer("allowance", allowance, 1, k)
     return subsampling(k, min(2 * m - 1, k))
 
@@ -82,10 +81,3 @@ def constant(
     loss = max(loss, 2.0 * lam)
     value = setting.budget / (loss + math.expm1(setting.allowance * setting.epsilon))
     return frozen(np.full(k + 1, min(value, 1.0)))
-
-
-def _odd(mechanisms: int) -> int:
-    k = _checks.integer("mechanisms", mechanisms, 1)
-    if k % 2 == 0:
-        raise ParameterError(f"mechanisms is {k}; it must be odd, so that no vote is tied.")
-    return k

@@ -10,6 +10,7 @@ from functools import cached_property
 from math import floor
 
 from dpopt._errors import NotPrivateError, ParameterError
+from dpopt.mechanisms.majority.reduction import reduced_size, require_priceable
 from dpopt.mechanisms.majority.screen import Screen
 from dpopt.mechanisms.majority.setting import MajoritySetting
 from dpopt.mechanisms.majority.sweep import (
@@ -29,6 +30,7 @@ from dpopt.privacy.exact import Certificate, shrink_to_budget
 _UNITS = tuple(1 << power for power in (24, 28, 32, 36))
 _MOST_ROWS = 4000
 _SCREENED = 15
+_MOST_INTEGERS = 4_000_000
 _HOW: dict[type, str] = {
     Sweeper: f"integers of {FIXED} fractional bits, rounded outward",
     Screen: "double precision within a bound of its rounding",
@@ -59,11 +61,7 @@ class GammaProver:
             NotPrivateError: naming the voters on both sides, if a constraint fails.
             ParameterError: if the weights are not (K + 1) / 2 integers in 0..2^62.
         """
-        whole = all(isinstance(w, int) and 0 <= w <= 1 << BITS for w in weights)
-        if len(weights) != self.setting.middle or not whole:
-            raise ParameterError(
-                f"weights must be {self.setting.middle} integers in 0..2^{BITS}, no others."
-            )
+        self._check(weights)
         arithmetic = self._arithmetic
         sweeper, sweep = self._sweep(weights, Fraction(0))
         if sweeper.limit - sweep.slack > sweeper.surely_broken:
@@ -72,6 +70,8 @@ class GammaProver:
         slack, at = min(undecided, key=lambda found: found[0], default=(None, sweep.place))
         if slack is None:
             slack = Fraction(sweep.slack, 1 << (FIXED + RATIO))
+        elif isinstance(sweeper, Screen):
+            slack = min(slack, sweeper.sure)
         if slack < 0 or len(undecided) >= MOST_LISTED:
             raise self._refusal(slack, at)
         guarantee = self.setting.guarantee
@@ -93,6 +93,7 @@ class GammaProver:
         gamma <- t gamma with the largest t that leaves every constraint room for rounding down:
         each is linear in gamma, 0 at gamma = 0, and moves by at most (1 + e^(m epsilon)) 2^-62.
         """
+        self._check(weights)
         arithmetic = self._arithmetic
         sweeper, sweep = self._sweep(weights, Fraction(0))
         doubtful = sweeper.limit - sweep.slack <= sweeper.surely_broken
@@ -111,6 +112,7 @@ class GammaProver:
         is once it has been shrunk, and where at most 4,000 are (K up to about 150); otherwise,
         the weights are returned as they are.
         """
+        self._check(weights)
         arithmetic = self._arithmetic
         if all(weight == 1 << BITS for weight in weights):
             return weights
@@ -119,7 +121,7 @@ class GammaProver:
             sign = arithmetic.signed(weights)
             # Where h is 1 or -1 throughout, no weight of the multiset can be raised.
             near = [at for at in sweep.near if not _is_full(arithmetic, sign, at)]
-            if not near or max(len(near), len(sweep.near) - MOST_LISTED) >= _MOST_ROWS:
+            if not near or len(near) >= _MOST_ROWS or len(sweep.near) >= MOST_LISTED:
                 break
             weights, stopped = _raise_weights(arithmetic, weights, near, units)
             if stopped or not wider:
@@ -139,8 +141,23 @@ class GammaProver:
             sweep = screen.run()
             if sweep is not None:
                 return screen, sweep
+            if reduced_size(self.setting) > _MOST_INTEGERS:
+                raise ParameterError(
+                    f"delta is {self.setting.delta:g}; too many constraints are within rounding of "
+                    "their limit to be decided one by one. Take delta = 0, or a larger one."
+                )
         sweeper = Sweeper(self._arithmetic, weights, reach)
         return sweeper, sweeper.run()
+
+    def _check(self, weights: Weights) -> None:
+        whole = isinstance(weights, tuple | list) and all(
+            isinstance(w, int) and 0 <= w <= 1 << BITS for w in weights
+        )
+        if not whole or len(weights) != self.setting.middle:
+            raise ParameterError(
+                f"weights must be {self.setting.middle} integers in 0..2^{BITS}, no others."
+            )
+        require_priceable(self.setting)
 
     def _refusal(self, slack: Fraction, at: Multiset) -> NotPrivateError:
         guarantee = self.setting.guarantee

@@ -13,10 +13,11 @@ from dpopt._types import Vector
 from dpopt.lp import Backend, Problem, Solution, solve
 from dpopt.mechanisms.majority.assess import quantised, result_of
 from dpopt.mechanisms.majority.certificate import GammaProver
-from dpopt.mechanisms.majority.points import parse_prior
-from dpopt.mechanisms.majority.prior import Prior, UniformPrior
+from dpopt.mechanisms.majority.points import as_prior
+from dpopt.mechanisms.majority.prior import Prior
+from dpopt.mechanisms.majority.reduction import priceable
 from dpopt.mechanisms.majority.result import OBJECTIVES, MajorityDesign
-from dpopt.mechanisms.majority.separation import CornerOracle, priceable
+from dpopt.mechanisms.majority.separation import CornerOracle
 from dpopt.mechanisms.majority.setting import MajoritySetting
 from dpopt.mechanisms.majority.weights import expected_error_weights, surrogate_weights
 from dpopt.mechanisms.majority.worst import WorstCase
@@ -142,12 +143,14 @@ def design_for(
         ParameterError: for a parameter out of range.
         SolverError: if the solver found no answer.
     """
+    if not isinstance(setting, MajoritySetting):
+        raise ParameterError(f"setting is {setting!r}; it must be a MajoritySetting.")
     if setting.budget < _LEAST_BUDGET:
         raise ParameterError(
             f"allowance * epsilon is {setting.guarantee.epsilon:g}; a program in double precision "
             f"needs e^(m epsilon) - 1 + 2 delta of at least {_LEAST_BUDGET:g}."
         )
-    prior = parse_prior(prior) if isinstance(prior, str) else prior or UniformPrior()
+    prior = as_prior(prior)
     name = _checks.choice("objective", objective, OBJECTIVES) if weights is None else "weights"
     run = _Run(setting, prior, backend, time_limit)
     if name == "worst-case":
@@ -170,9 +173,12 @@ def _linear(
     if weights is None:
         return expected_error_weights(setting.mechanisms, prior).values
     try:
-        linear = np.asarray(weights, dtype=float)
-    except (TypeError, ValueError):
+        linear = np.asarray(weights)
+    except ValueError:
         linear = np.empty(0)
+    if linear.dtype.kind not in "biuf":
+        linear = np.empty(0)
+    linear = linear.astype(np.float64)
     if linear.shape != (setting.middle,) or not np.all(np.isfinite(linear)):
         raise ParameterError(
             f"weights has shape {np.shape(linear)}; it must be {setting.middle} finite numbers, "

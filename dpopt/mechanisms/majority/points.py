@@ -13,7 +13,7 @@ import numpy.typing as npt
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import Matrix, frozen
-from dpopt.mechanisms.majority.prior import BetaPrior, UniformPrior
+from dpopt.mechanisms.majority.prior import BetaPrior, Prior, UniformPrior
 
 Sampler = Callable[[tuple[int, int], np.random.Generator], npt.ArrayLike]
 """Returns probabilities of a shape (draws, K)."""
@@ -28,6 +28,10 @@ class CommonPrior:
     """
 
     base: UniformPrior | BetaPrior
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.base, UniformPrior | BetaPrior):
+            raise ParameterError("prior's base must be a UniformPrior or a BetaPrior.")
 
     def __str__(self) -> str:
         """Return the form that `parse_prior` reads."""
@@ -54,7 +58,9 @@ class PointPrior:
     p: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        if not self.p:
+        if isinstance(self.p, float | int):
+            object.__setattr__(self, "p", (self.p,))
+        if not isinstance(self.p, tuple | list) or not self.p:
             raise ParameterError("prior has no p; give one for all voters, or one for each.")
         values = tuple(_checks.real("prior's p", value, 0.0, 1.0) for value in self.p)
         object.__setattr__(self, "p", values)
@@ -92,13 +98,9 @@ class SamplePrior:
     samples: Matrix
 
     def __post_init__(self) -> None:
-        try:
-            array = np.array(self.samples, dtype=float)
-        except (TypeError, ValueError):
-            raise ParameterError(
-                "prior's samples are not a table of numbers; it must have shape (draws, K)."
-            ) from None
-        if array.ndim != 2 or array.shape[0] < 2 or not np.all((array >= 0) & (array <= 1)):
+        array = _table(self.samples)
+        small = array.ndim != 2 or array.shape[0] < 2 or array.shape[1] < 1
+        if small or not np.all((array >= 0) & (array <= 1)):
             raise ParameterError(
                 f"prior's samples have shape {array.shape}; they must have shape (draws, K) with "
                 "at least two rows of numbers in [0, 1]."
@@ -109,8 +111,19 @@ class SamplePrior:
     def draw(
         cls, sampler: Sampler, mechanisms: int, rng: np.random.Generator, draws: int = 100_000
     ) -> SamplePrior:
-        """Return ``draws`` draws of any sampler, called with (draws, K) and the generator."""
-        return cls(np.asarray(sampler((draws, mechanisms), rng), dtype=float))
+        """Return ``draws`` draws of any sampler, called with (draws, K) and the generator.
+
+        Raises:
+            ParameterError: if it returns another shape, or values outside [0, 1].
+        """
+        k = _checks.integer("mechanisms", mechanisms, 1)
+        shape = (_checks.integer("draws", draws, 2), k)
+        if not callable(sampler):
+            raise ParameterError(f"sampler is {sampler!r}; it must be a function of shape and rng.")
+        found = _table(sampler(shape, rng))
+        if found.shape != shape:
+            raise ParameterError(f"sampler returned shape {found.shape}; it must be {shape}.")
+        return cls(found)
 
     @cached_property
     def _name(self) -> str:
@@ -163,6 +176,38 @@ class RecordedPrior:
         raise ParameterError(f"prior is {self.name}; its samples were not saved with the design.")
 
 
+def _table(values: npt.ArrayLike) -> Matrix:
+    """Return real numbers as a float array.
+
+    Raises:
+        ParameterError: if they are something else.
+    """
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        array = np.empty(0, dtype=object)
+    if array.dtype.kind not in "biuf":
+        raise ParameterError(
+            "prior's samples are not a table of numbers; it must have shape (draws, K)."
+        )
+    return array.astype(np.float64)
+
+
+def as_prior(prior: object) -> Prior:
+    """Return a prior: itself, the one that a text names, or U[0, 1] for None.
+
+    Raises:
+        ParameterError: for anything else.
+    """
+    if prior is None:
+        return UniformPrior()
+    if isinstance(prior, str):
+        return parse_prior(prior)
+    if isinstance(prior, type) or not isinstance(prior, Prior):
+        raise ParameterError(f"prior is {prior!r}; it must be a prior, or its name.")
+    return prior
+
+
 def parse_prior(text: str) -> UniformPrior | BetaPrior | CommonPrior | PointPrior:
     """Read a prior from words.
 
@@ -173,7 +218,7 @@ def parse_prior(text: str) -> UniformPrior | BetaPrior | CommonPrior | PointPrio
         ParameterError: for any other form, or values out of range.
     """
     kind, _, rest = str(text).partition(":")
-    if kind.startswith("common-"):
+    if kind in ("common-uniform", "common-beta"):
         base = parse_prior(str(text).removeprefix("common-"))
         if isinstance(base, UniformPrior | BetaPrior):
             return CommonPrior(base)

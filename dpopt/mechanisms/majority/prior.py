@@ -12,8 +12,11 @@ from scipy.special import betainc, betaln, gammaln, roots_jacobi, spherical_jn
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import Matrix, Vector
+from dpopt.prob import binomial_pmf
 
-_MOST_NODES = 600
+_MOST_NODES, _LARGEST_SHAPE = 600, 100.0
+_NARROW = 0.02
+_NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(48)
 
 
 @runtime_checkable
@@ -69,6 +72,11 @@ class UniformPrior:
     intervals: tuple[tuple[float, float], ...] = ((0.0, 1.0),)
 
     def __post_init__(self) -> None:
+        pairs = self.intervals
+        if not isinstance(pairs, tuple | list) or any(
+            not isinstance(pair, tuple | list) or len(pair) != 2 for pair in pairs
+        ):
+            raise ParameterError("prior's intervals must be pairs (lower, upper), such as (0, 1).")
         if not self.intervals:
             raise ParameterError("prior has no interval; give at least one, such as (0, 1).")
         end, checked = 0.0, []
@@ -141,9 +149,15 @@ class UniformPrior:
         total = sum(b - a for a, b in self.intervals)
         found = np.zeros(trials + 1)
         for a, b, sign in pieces:
+            if b - a < _NARROW:
+                # A difference of incomplete beta functions would cancel.
+                laws = [binomial_pmf(trials, a + (b - a) * (x + 1) / 2) for x in _NODES]
+                found += sign * (b - a) / 2 * (_NODE_WEIGHTS @ np.array(laws))
+                continue
             inside = betainc(ones + 1, trials - ones + 1, b)
-            found += sign * (inside - betainc(ones + 1, trials - ones + 1, a))
-        return found / (total * (trials + 1))
+            inside -= betainc(ones + 1, trials - ones + 1, a)
+            found += sign * inside / (trials + 1)
+        return found / total
 
     def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> Vector:
         """Draw independent p's; for experiments, not private."""
@@ -212,10 +226,12 @@ class BetaPrior:
             return math.inf
         return 2 * max(_peak(self.a + 1, self.b, self), _peak(self.a, self.b + 1, self))
 
-    @staticmethod
-    def within(terms_by_width: float) -> bool:
+    def within(self, terms_by_width: float) -> bool:
         """Whether `tilted` reaches t = 2 pi terms / width."""
-        return 0.25 * 2 * math.pi * terms_by_width + 40 <= _MOST_NODES
+        return (
+            max(self.a, self.b) <= _LARGEST_SHAPE
+            and 0.25 * 2 * math.pi * terms_by_width + 40 <= _MOST_NODES
+        )
 
     def tilted(self, t: Vector) -> tuple[np.ndarray, np.ndarray]:
         """Return E[p e^{it(p - 1/2)}] and E[(1 - p) e^{it(p - 1/2)}], by Gauss-Jacobi quadrature.

@@ -17,7 +17,7 @@ from dpopt.lp import Solution
 from dpopt.mechanisms.majority.certificate import BITS, GammaProver, Weights
 from dpopt.mechanisms.majority.check import FULL_LIMIT, PrivacyCheck, check_full, full_size
 from dpopt.mechanisms.majority.prior import Prior
-from dpopt.mechanisms.majority.separation import reduced_size
+from dpopt.mechanisms.majority.reduction import reduced_size
 from dpopt.mechanisms.majority.setting import MajoritySetting, signed
 from dpopt.mechanisms.majority.weights import sampled_error
 from dpopt.privacy import Guarantee
@@ -44,7 +44,8 @@ class MajorityDesign:
             and what `release` draws from.
         gamma: the same as floats on 0..K, shape (K + 1,), read-only.
         certificate: the exact proof; None if gamma is not private (only possible for a given one).
-        excess: largest Pr[1 | p] - e^(m epsilon) Pr[1 | p'] - delta, from the exact arithmetic.
+        excess: largest Pr[1 | p] - e^(m epsilon) Pr[1 | p'] - delta, from the exact arithmetic;
+            0 if unverified.
         priced: None if every multiset is proved or refuted; else how many of them the program
             priced, the others being unverified (K above 201 and Delta > 0).
         objective: one of `OBJECTIVES`, "weights", or "given" for a gamma not designed.

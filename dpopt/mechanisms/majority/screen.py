@@ -51,7 +51,10 @@ class Screen:
         self._scale = 1 << (FIXED + RATIO)
         self.limit = math.floor(arithmetic.budget * self._scale)
         self.surely_broken = self.limit + math.ceil(2 * self._error * self._scale)
-        self._low = math.nextafter(float(arithmetic.budget - reach - self._error), -math.inf)
+        # What is not listed has a slack of at least this.
+        self.sure = 2 * self._error
+        lowest = arithmetic.budget - reach - self.sure - self._error
+        self._low = math.nextafter(float(lowest), -math.inf)
         self._high = math.nextafter(float(arithmetic.budget + self._error), math.inf)
         self._h = np.array([h / (1 << BITS) for h in arithmetic.signed(weights)])
         self._ratio = float(ratio)

@@ -21,6 +21,18 @@ CORNERS = ("00", "11", "D0", "0D", "1m", "m1", "bc", "cb")
 """Names of the corners of a voter's polygon, first letter p, second p'; m stands for 1 - Delta."""
 
 
+def odd(mechanisms: object) -> int:
+    """Return a number of voters K, which must be odd.
+
+    Raises:
+        ParameterError: if it is not.
+    """
+    k = _checks.integer("mechanisms", mechanisms, 1)
+    if k % 2 == 0:
+        raise ParameterError(f"mechanisms is {k}; it must be odd, so that no vote is tied.")
+    return k
+
+
 @dataclass(frozen=True)
 class VoterGroup:
     """Voters with the same privacy.
@@ -79,9 +91,7 @@ class MajoritySetting:
     groups: tuple[VoterGroup, ...] = ()
 
     def __post_init__(self) -> None:
-        k = _checks.integer("mechanisms", self.mechanisms, 1)
-        if k % 2 == 0:
-            raise ParameterError(f"mechanisms is {k}; it must be odd, so that no vote is tied.")
+        k = odd(self.mechanisms)
         epsilon = _checks.real("epsilon", self.epsilon, 0.0, open_lower=True)
         allowance = _checks.real("allowance", self.allowance, 0.0, k, open_lower=True)
         if max(allowance, 1.0) * epsilon > _LARGEST_EXPONENT:
@@ -96,7 +106,12 @@ class MajoritySetting:
                 f"mechanism_delta is {voter:g} and delta {delta:g}; "
                 "mechanism_delta must not exceed delta."
             )
-        values = (k, epsilon, allowance, voter, delta, tuple(self.groups))
+        groups = self.groups
+        if not isinstance(groups, tuple | list) or not all(
+            isinstance(group, VoterGroup) for group in groups
+        ):
+            raise ParameterError("groups must be a tuple of VoterGroup; use of_groups.")
+        values = (k, epsilon, allowance, voter, delta, tuple(groups))
         for name, value in zip(self.__dataclass_fields__, values, strict=True):
             object.__setattr__(self, name, value)
         if self.groups and self != self._of(self.groups, allowance, delta):
@@ -120,8 +135,11 @@ class MajoritySetting:
             ParameterError: for parameters out of range.
         """
         found = []
+        if isinstance(groups, str) or not isinstance(groups, Iterable):
+            raise ParameterError(f"groups is {groups!r}; it must hold groups of voters.")
         for group in groups:
-            if not isinstance(group, VoterGroup) and not 2 <= len(group) <= 3:
+            sized = isinstance(group, tuple | list) and 2 <= len(group) <= 3
+            if not isinstance(group, VoterGroup) and not sized:
                 raise ParameterError(
                     f"groups holds {group!r}; it must hold (size, epsilon) or (size, epsilon, "
                     "mechanism_delta)."
@@ -199,8 +217,8 @@ class MajoritySetting:
         Raises:
             ParameterError: if there is no such corner.
         """
-        kind, _, place = name.partition("@")
-        index = int(place) if place.isdecimal() else 1 if not place else 0
+        kind, _, place = str(name).partition("@")
+        index = int(place) if place.isdecimal() and len(place) < 9 else 1 if not place else 0
         if len(kind) != 2 or not set(kind) <= set("01Dmbc") or not 1 <= index <= len(self.voters):
             raise ParameterError(
                 f"corner is {name!r}; it must be a pair of 0, 1, D, m, b and c, such as "

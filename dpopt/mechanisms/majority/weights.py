@@ -15,9 +15,9 @@ from scipy.special import gammaln
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import Matrix, Vector, frozen
-from dpopt.mechanisms.majority.points import CommonPrior, PointPrior, SamplePrior
+from dpopt.mechanisms.majority.points import CommonPrior, PointPrior, SamplePrior, as_prior
 from dpopt.mechanisms.majority.prior import BetaPrior, IndependentPrior, Prior, UniformPrior
-from dpopt.mechanisms.majority.setting import MajoritySetting, fold
+from dpopt.mechanisms.majority.setting import MajoritySetting, fold, odd
 from dpopt.prob import binomial_pmf, poisson_binomial_pmf
 
 _MOST_TERMS, _LARGEST_ERROR = 1 << 20, 1e-9
@@ -49,8 +49,8 @@ def surrogate_weights(mechanisms: int, prior: Prior | None = None) -> Weights:
     here. By multi-affinity E alpha is the law of Binomial(K, E p) for independent p_i, in closed
     form; so it is for a common p.
     """
-    k = _checks.integer("mechanisms", mechanisms, 1)
-    prior = UniformPrior(((0.5, 1.0),)) if prior is None else prior
+    k = odd(mechanisms)
+    prior = UniformPrior(((0.5, 1.0),)) if prior is None else as_prior(prior)
     if isinstance(prior, CommonPrior):
         law = prior.base.binomial(k)
     elif isinstance(prior, IndependentPrior):
@@ -75,7 +75,7 @@ def expected_error_weights(mechanisms: int, prior: Prior) -> Weights:
     `variation` v bounds the tail. For a common p it is a difference of incomplete beta functions.
     Other priors, and those whose transforms decay too slowly, are averaged over samples.
     """
-    k = _checks.integer("mechanisms", mechanisms, 1)
+    k, prior = odd(mechanisms), as_prior(prior)
     if isinstance(prior, CommonPrior):
         return Weights(frozen(0.5 * fold(prior.base.binomial(k, signed=True))), 0.0, "closed form")
     if not isinstance(prior, IndependentPrior):
@@ -158,7 +158,15 @@ def expected_error(gamma: Vector, prior: Prior) -> ErrorEstimate:
     Args:
         gamma: on 0..K, shape (K + 1,).
         prior: of the voters' p.
+
+    Raises:
+        ParameterError: for another shape, or values outside [0, 1].
     """
+    gamma = np.asarray(gamma, dtype=np.float64)
+    if gamma.ndim != 1 or gamma.size % 2 or not np.all((gamma >= 0) & (gamma <= 1)):
+        raise ParameterError(
+            f"gamma has shape {gamma.shape}; it must hold K + 1 noise levels in [0, 1], K odd."
+        )
     k = gamma.size - 1
     weights = expected_error_weights(k, prior)
     if weights.method in ("closed form", "quadrature") and not isinstance(prior, PointPrior):

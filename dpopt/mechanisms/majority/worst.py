@@ -7,9 +7,9 @@ from scipy.optimize import minimize_scalar
 
 from dpopt._types import Matrix, Vector
 from dpopt.lp import Separation, make_rows
-from dpopt.mechanisms.majority.points import CommonPrior, PointPrior, SamplePrior
+from dpopt.mechanisms.majority.points import CommonPrior, PointPrior, SamplePrior, as_prior
 from dpopt.mechanisms.majority.prior import Prior
-from dpopt.mechanisms.majority.setting import fold
+from dpopt.mechanisms.majority.setting import fold, odd
 from dpopt.prob import binomial_pmf, poisson_binomial_pmf
 
 _MOST_CUTS = 40
@@ -29,6 +29,7 @@ class WorstCase:
     """
 
     def __init__(self, mechanisms: int, prior: Prior) -> None:
+        mechanisms, prior = odd(mechanisms), as_prior(prior)
         self._k, self._prior = mechanisms, prior
         self._grid: Vector = np.empty(0)
         if isinstance(prior, CommonPrior):
@@ -95,6 +96,7 @@ def _peaks(values: Vector) -> list[int]:
 
 def _extremes(k: int, prior: Prior) -> Matrix:
     if isinstance(prior, SamplePrior):
+        prior.sample((1, k), np.random.default_rng(0))
         points = prior.samples
     elif isinstance(prior, PointPrior):
         points = prior.sample((1, k), np.random.default_rng(0))

@@ -61,6 +61,7 @@ def test_a_broken_gamma_is_refused_and_the_voters_named() -> None:
     assert not broken.private
     assert broken.check is not None
     assert broken.check.excess == pytest.approx(broken.worst_violation, rel=1e-12)
+    assert broken.worst_violation is not None
     assert broken.worst_violation > 0.01
     assert sum(broken.check.worst.values()) == 3
 

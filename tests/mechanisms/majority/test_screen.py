@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpopt import NotPrivateError
+from dpopt import NotPrivateError, majority
 from dpopt.mechanisms.majority import GammaProver, MajoritySetting, certificate, reduced_size
 from dpopt.mechanisms.majority import screen as screens
 from dpopt.mechanisms.majority import sweep as sweeps
@@ -163,6 +163,27 @@ def test_a_unit_beyond_the_limit_is_refused_and_the_unit_before_is_not(k: int) -
     assert caught
 
 
+def test_what_floats_cannot_decide_is_decided(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At an optimum many constraints are tight; moved within the bound, some break, some hold."""
+    setting = MajoritySetting(21, 0.1, 3, 1e-5, 3e-5)
+    weights = majority.design_for(setting).weights
+    sweep = Screen(Arithmetic(setting), weights, F(1, 1 << 40)).run()
+    assert sweep is not None
+    assert len(sweep.near) > 3
+    rng = np.random.default_rng(0)
+    moved, verdicts = weights, []
+    for _ in range(40):
+        step = rng.choice([3, 1000, 20_000]) * rng.integers(-1, 2, setting.middle)
+        moved = tuple(min(ONE, w + int(s)) for w, s in zip(weights, step, strict=True))
+        private = max(excess(setting, moved, at) for at in sweep.near) <= 0
+        assert verdict(setting, moved) == private
+        verdicts.append(private)
+    # A few by integers alone.
+    monkeypatch.setattr(certificate, "_SCREENED", 100)
+    assert verdict(setting, weights)
+    assert verdict(setting, moved) == verdicts[-1]
+
+
 def test_a_screen_that_decides_too_little_gives_way(monkeypatch: pytest.MonkeyPatch) -> None:
     setting = MajoritySetting(17, 0.1, 1, 1e-5, 3e-5)
     prover = GammaProver(setting)
@@ -256,7 +277,7 @@ def test_every_integer_is_an_upper_bound_and_near(
                 at = Multiset(counts, tuple(family), ones)
                 exact = arithmetic.budget - arithmetic.exact_slack(weights, at)
                 assert exact <= F(int(value), scale) <= exact + units
-        assert sweeper.surely_broken - sweeper.limit >= scale * units
+            assert sweeper.surely_broken - sweeper.limit >= scale * units
 
 
 COARSE = {

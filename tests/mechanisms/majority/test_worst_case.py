@@ -40,6 +40,7 @@ BOXES = [
     UniformPrior(((0.2, 0.9),)),
     UniformPrior(((0.0, 0.3), (0.7, 1.0))),
     UniformPrior(((0.55, 0.8),)),
+    UniformPrior(((0.1, 0.4),)),
 ]
 
 
