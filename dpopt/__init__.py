@@ -1,6 +1,6 @@
 """Differentially private mechanisms designed by linear programming."""
 
-from dpopt import gnmax, majority
+from dpopt import gnmax, majority, roo
 from dpopt._errors import (
     DpoptError,
     InfeasibleError,
@@ -28,5 +28,6 @@ __all__ = [
     "gnmax",
     "load",
     "majority",
+    "roo",
     "solve",
 ]

@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from dpopt.mechanisms.majority import MajorityDesign, from_sealed
+from dpopt.mechanisms.roo import MinCountSampler
+from dpopt.mechanisms.roo.minimum import from_sealed as min_count_from_sealed
 from dpopt.privacy.kernel import ExactKernel
 from dpopt.privacy.saved import read_sealed
 
-Mechanism = MajorityDesign | ExactKernel
+Mechanism = MajorityDesign | MinCountSampler | ExactKernel
 
 
 def load(path: str | Path) -> Mechanism:
@@ -27,4 +29,6 @@ def load(path: str | Path) -> Mechanism:
         return from_sealed(sealed)
     if sealed.kind == "kernel":
         return ExactKernel.from_sealed(sealed)
-    raise sealed.refuse(f"its kind is {sealed.kind!r}; known are majority and kernel")
+    if sealed.kind == "min-count":
+        return min_count_from_sealed(sealed)
+    raise sealed.refuse(f"its kind is {sealed.kind!r}; known are majority, min-count and kernel")

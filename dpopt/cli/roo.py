@@ -1,0 +1,130 @@
+"""``dpopt roo`` and ``dpopt sample``: one private letter from a column of records."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from dpopt._errors import ParameterError
+from dpopt.files import check_target
+
+if TYPE_CHECKING:
+    from dpopt.mechanisms.roo import LetterSampler, MinCountSampler
+
+_SHOWN = 40
+
+
+@click.command()
+@click.option("--records", type=int, required=True, help="Number of records n.")
+@click.option("--letters", type=int, required=True, help="Size k of the public alphabet.")
+@click.option("--epsilon", type=float, required=True, help="Privacy of the letter, above 0.")
+@click.option(
+    "--rule",
+    default="exact",
+    help="exact (default), journal, conference or roo. The two published rules can be looked at "
+    "where they are not private, but then release nothing.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.option("--save", type=click.Path(path_type=Path), help="Write the rule as JSON.")
+def roo(
+    records: int, letters: int, epsilon: float, rule: str, as_json: bool, save: Path | None
+) -> None:
+    """Compute the obscuring probabilities q_m of DS-ROO and audit them exactly.
+
+    Example: dpopt roo --records 1000 --letters 10 --epsilon 0.1
+    """
+    from dpopt.mechanisms.roo import min_count
+
+    if save is not None:
+        check_target(save)
+    start = time.perf_counter()
+    sampler = min_count(records, letters, epsilon, rule)
+    seconds = time.perf_counter() - start
+    if save is not None:
+        sampler.save(save)
+    if as_json:
+        click.echo(json.dumps({**sampler.to_dict(), "seconds": seconds}, allow_nan=False))
+    else:
+        _show(sampler, seconds)
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--column", required=True, help="Name of the column that holds the letters.")
+@click.option(
+    "--alphabet",
+    required=True,
+    help="The public letters: a list A,B,C or a text file with one letter a line.",
+)
+@click.option("--epsilon", type=float, required=True, help="Privacy of the letter, above 0.")
+@click.option("--rule", default="exact", help="exact (default), smooth-floor or roo.")
+def sample(file: Path, column: str, alphabet: str, epsilon: float, rule: str) -> None:
+    """Release one private letter from a column of a CSV or Parquet FILE.
+
+    The alphabet is public: it must be fixed before the data are looked at. A record outside it is
+    an error, not a letter. The number of records is public too.
+
+    Example: dpopt sample visits.csv --column city --alphabet Bern,Basel,Chur --epsilon 1
+    """
+    from dpopt import _checks
+    from dpopt.mechanisms.roo import tally_file
+
+    _checks.choice("rule", rule, ("exact", "smooth-floor", "roo"))
+    letters = _alphabet(alphabet)
+    found = tally_file(file, column, letters)
+    sampler = _sampler(int(found.counts.sum()), len(letters), epsilon, rule)
+    click.echo(str(sampler.release(found, alphabet=letters)))
+
+
+def _sampler(records: int, letters: int, epsilon: float, rule: str) -> LetterSampler:
+    from dpopt.mechanisms.roo import min_count, smooth_floor
+
+    if rule == "smooth-floor":
+        return smooth_floor(records, letters, epsilon)
+    return min_count(records, letters, epsilon, rule)
+
+
+def _alphabet(text: str) -> list[str]:
+    """Return the letters of a list, or of a file with one a line."""
+    path = Path(text)
+    try:
+        is_file = path.is_file()
+    except OSError:
+        is_file = False
+    if not is_file:
+        letters = [part.strip() for part in text.split(",")]
+    else:
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+        except (OSError, ValueError):
+            raise ParameterError(f"alphabet is {text!r}; it cannot be read as text.") from None
+        letters = [line.strip() for line in lines if line.strip()]
+    if len(letters) < 2 or not all(letters) or len(set(letters)) != len(letters):
+        raise ParameterError(
+            f"alphabet is {text!r}; it must be a file or a list A,B,C of at least two letters, "
+            "none empty and none twice."
+        )
+    return letters
+
+
+def _show(sampler: MinCountSampler, seconds: float) -> None:
+    audit, setting = sampler.audit, sampler.setting
+    spent = "unbounded" if audit.worst_ratio is None else f"{float(audit.worst_ratio):.12g}"
+    lines = [
+        f"rule {sampler.rule!r} for n = {setting.records} records, k = {setting.letters} letters, "
+        f"epsilon = {setting.epsilon:g}: {'private' if sampler.private else 'NOT PRIVATE'}",
+        f"worst ratio  {spent}  ({audit.excess_factor:.12g} e^epsilon, over {audit.rows:,} rows)",
+        f"attained by  {audit.witness.runs} and {audit.witness.neighbour_runs} (count, letters)",
+        f"seconds      {seconds:.3f}",
+        "",
+        "    m  q_m",
+    ]
+    lines += [f"{m:5d}  {q:.12f}" for m, q in enumerate(sampler.q[:_SHOWN])]
+    if sampler.q.size > _SHOWN:
+        lines.append(f"  ... {sampler.q.size - _SHOWN} more")
+    lines.append("all of them" if sampler.rule == "roo" else "0 from there on")
+    click.echo("\n".join(lines))

@@ -1,0 +1,71 @@
+"""``dpopt certify`` and ``dpopt release``: saved mechanisms."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import click
+
+from dpopt._errors import NotPrivateError
+from dpopt.files import read_integer_rows
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print the certificate as JSON.")
+def certify(file: Path, as_json: bool) -> None:
+    """Certify a saved mechanism again, from its integers. Exit code 4 if it is not private.
+
+    Example: dpopt certify gamma.json
+    """
+    from dpopt import load
+
+    start = time.perf_counter()
+    proof = load(file).certificate
+    if proof is None:
+        raise NotPrivateError(f"file {str(file)!r} holds a mechanism without a certificate.")
+    seconds = time.perf_counter() - start
+    if as_json:
+        click.echo(json.dumps({"private": True, **proof.to_dict(), "seconds": seconds}))
+        return
+    lines = [
+        f"({proof.guarantee.epsilon:g}, {proof.guarantee.delta:g})-DP: {proof.claim}",
+        f"constraints  {proof.constraints:,}",
+        f"worst slack  {float(proof.slack):.3g}",
+        f"tightest     {proof.tightest}",
+        f"arithmetic   {proof.arithmetic}; probabilities over 2^{proof.bits}",
+        f"seconds      {seconds:.3f}",
+    ]
+    click.echo("\n".join(lines))
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--input",
+    "text",
+    required=True,
+    help="Votes 1,0,1,... of one query (majority), inputs (kernel), or the counts of all letters "
+    "(min-count); or a file, a query a line.",
+)
+def release(file: Path, text: str) -> None:
+    """Release from a saved mechanism, once for each query, with the system's randomness.
+
+    Example: dpopt release gamma.json --input 1,1,1,0,0
+    """
+    from dpopt import load
+    from dpopt.mechanisms.majority import MajorityDesign
+    from dpopt.mechanisms.roo import MinCountSampler
+
+    queries = read_integer_rows(text)
+    mechanism = load(file)
+    drawn: list[object]
+    if isinstance(mechanism, MajorityDesign):
+        drawn = [mechanism.release(votes) for votes in queries]
+    elif isinstance(mechanism, MinCountSampler):
+        drawn = [mechanism.release(counts=counts) for counts in queries]
+    else:
+        drawn = [mechanism.release(index) for row in queries for index in row]
+    click.echo("\n".join(str(output) for output in drawn))

@@ -1,0 +1,220 @@
+"""The smooth-floor sampler: each letter in proportion to its count, with a smooth floor under it.
+
+K(y | counts) is proportional to W(c_y). With U = 2^bits, W(c) = c U from some c* on, and below
+W(c) = ceil(W(c + 1) / (1 + s)): rounded up, U max over j >= c of j (1 + s)^(c - j), where
+1 + s = e^a. A letter with count 0 keeps weight, and where every count is at least c*, about 1 / a,
+the law is the empirical one. `floor_proof` has the theorem and its proof.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import brentq
+
+from dpopt import _checks
+from dpopt._errors import ParameterError
+from dpopt._types import IntVector, Json, Vector, frozen
+from dpopt.mechanisms.roo.floor_proof import FloorAudit, audit_floor, floor_weights
+from dpopt.mechanisms.roo.sampler import Below, LetterSampler, certified, draw_record
+from dpopt.mechanisms.roo.setting import RooSetting
+from dpopt.privacy import Certificate, Guarantee
+from dpopt.provenance import versions
+
+_GUARD_BITS = 62
+_HALVINGS = 50
+
+
+@dataclass(frozen=True)
+class SmoothFloorSampler(LetterSampler):
+    """One letter y with probability W(c_y) / sum of W; W is a table below c* and linear beyond.
+
+    Attributes:
+        setting: n, k and epsilon.
+        growth: s = e^a - 1, a double taken exactly: W(c + 1) <= (1 + s) W(c).
+        weights: W(0)..W(c* - 1) as integers over 2^bits; W(c) = c 2^bits from c* = len(weights) on.
+        bits: see there.
+        floor: weights as floats, read-only.
+        audit: the theorem's inequalities.
+        certificate: the proof that it is epsilon-DP; None if the theorem does not give it.
+        provenance: versions that made it.
+    """
+
+    setting: RooSetting
+    growth: float
+    weights: tuple[int, ...]
+    bits: int
+    floor: Vector
+    audit: FloorAudit
+    certificate: Certificate | None
+    provenance: dict[str, str]
+
+    @property
+    def rate(self) -> float:
+        """The a of 1 + s = e^a, in nats."""
+        return math.log1p(self.growth)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The epsilon that the sampler was meant to have."""
+        return self.setting.guarantee
+
+    @property
+    def private(self) -> bool:
+        """Whether the guarantee was proved."""
+        return self.certificate is not None
+
+    def output_distribution(self, counts: npt.ArrayLike) -> Vector:
+        """Return W(c_y) / sum of W for each letter, shape (k,)."""
+        found = self.fitting(counts)
+        law = found.astype(float)
+        small = found < len(self.weights)
+        law[small] = self.floor[found[small]]
+        return frozen(law / law.sum())
+
+    def require_private(self) -> None:
+        """Refuse a sampler that the theorem does not cover.
+
+        Raises:
+            NotPrivateError: naming the count at which an inequality fails.
+        """
+        n, c, rate = self.setting.records, self.audit.count, self.rate
+        excess = float(self.audit.worst_bound / self.setting.ratio) - 1.0
+        why = (
+            f"rate is {rate:.10g}: the smooth floor is not proved {self.setting.epsilon:g}-DP for "
+            f"n = {n}, k = {self.setting.letters}; the bound for a letter whose count goes from {c}"
+            f" to {c + 1} is {1 + excess:.6g} e^epsilon."
+        )
+        certified(self.private, why, (f"letter 0: {c}", f"letter 0: {c + 1}"), excess)
+
+    def _draw(self, counts: IntVector, below: Below) -> int:
+        """Draw a record's letter, or one for what the floor lifts it by, W(c) - c 2^bits."""
+        values, letters = np.unique(counts[counts < len(self.weights)], return_counts=True)
+        lifts = [self.weights[c] - (c << self.bits) for c in values.tolist()]
+        shares = [lift * many for lift, many in zip(lifts, letters.tolist(), strict=True)]
+        drawn = below((self.setting.records << self.bits) + sum(shares))
+        for value, lift, share in zip(values.tolist(), lifts, shares, strict=True):
+            if drawn < share:
+                return int(np.flatnonzero(counts == value)[drawn // lift])
+            drawn -= share
+        return draw_record(counts, lambda _: drawn >> self.bits)
+
+    def to_dict(self) -> Json:
+        """Return the sampler as plain values, ready for JSON."""
+        audit, proof = self.audit, self.certificate
+        return {
+            "setting": self.setting.to_dict(),
+            "rate": self.rate,
+            "growth": self.growth,
+            "weights": [str(weight) for weight in self.weights],
+            "bits": self.bits,
+            "private": self.private,
+            "worst_bound": float(audit.worst_bound),
+            "rows": audit.rows,
+            "certificate": None if proof is None else proof.to_dict(),
+            "provenance": self.provenance,
+        }
+
+
+def smooth_floor(
+    records: int, letters: int, epsilon: float, *, rate: float | None = None
+) -> SmoothFloorSampler:
+    """Return the smooth-floor sampler with the largest rate a that is proved epsilon-DP.
+
+    a solves e^epsilon = e^a Z / (Z + w(1) - w(0) - b), where w = W / 2^bits, Z = w(0) + L(n) and
+    b = w(n) - w(n - 1): for n / (k - 1) above 1 / a, e^a (n + w(0)) / (n + w(0) e^a - 1). It is
+    lowered until the theorem holds in integers, as a rule by less than 1e-12 of it.
+
+    Args:
+        records: n, at least 1.
+        letters: k, at least 2.
+        epsilon: in nats, above log(1 + 1/n), where a = epsilon - log(1 + 1/n) would do as well.
+        rate: a itself, above 0, to look at another: without a proof it refuses to release.
+
+    Raises:
+        ParameterError: for a parameter out of range, or if 1 / a is above 2e6.
+    """
+    setting = RooSetting(records, letters, epsilon)
+    least = math.log1p(1 / setting.records)
+    if setting.epsilon <= least:
+        raise ParameterError(
+            f"epsilon is {setting.epsilon:g}; a smooth floor for {setting.records} records is for "
+            f"epsilon above log(1 + 1/n) = {least:g}. Use min_count."
+        )
+    if rate is not None:
+        return _sampler(
+            setting, math.expm1(_checks.real("rate", rate, 0.0, 700.0, open_lower=True))
+        )
+    return _lowered(setting, _tuned(setting))
+
+
+def _tuned(setting: RooSetting) -> float:
+    """Return the s that makes row c = 0 of (2) tight, in doubles."""
+    n, epsilon, others = setting.records, setting.epsilon, setting.letters - 1
+    each, more = divmod(n, others)
+
+    def excess(logarithm: float) -> float:
+        s = math.exp(logarithm)
+        first = math.ceil(1 / s)
+
+        def w(c: int) -> float:
+            return c if c >= first else first * math.exp((c - first) * math.log1p(s))
+
+        total = w(0) + (others - more) * w(each) + more * w(each + 1)
+        drop = min(0.0, (w(1) - w(0)) - (w(n) - w(n - 1)))
+        return math.log1p(s) - math.log1p(drop / total) - epsilon
+
+    high = epsilon if epsilon > 30 else math.log(math.expm1(epsilon))
+    if excess(high) <= 0:
+        return math.exp(high)
+    low = high - 1
+    while excess(low) > 0:
+        low -= 1
+    return math.exp(brentq(excess, low, high, xtol=1e-15, rtol=1e-15))
+
+
+def _lowered(setting: RooSetting, tuned: float) -> SmoothFloorSampler:
+    """Return the sampler of the largest s up to the tuned one that is proved, by bisection."""
+    sampler = _sampler(setting, tuned)
+    low, high = 0.0, tuned
+    for halving in range(_HALVINGS, 0, -1):
+        if sampler.private:
+            break
+        low, high = tuned * (1 - 0.5**halving), high if low == 0.0 else low
+        sampler = _sampler(setting, low)
+    # Only where the tuned s misses the worst count is there a gap worth closing.
+    while sampler.private and low > 0.0 and high - low > 1e-9 * high:
+        middle = (low + high) / 2
+        found = _sampler(setting, middle)
+        low, high = (middle, high) if found.private else (low, middle)
+        sampler = found if found.private else sampler
+    return sampler
+
+
+def _sampler(setting: RooSetting, growth: float) -> SmoothFloorSampler:
+    bits = _GUARD_BITS + math.ceil(math.log2(1 + growth))
+    weights = floor_weights(growth, bits)
+    audit = audit_floor(setting, weights, bits)
+    proof = Certificate(
+        claim="the smooth-floor sampler is private for all neighbouring data sets",
+        guarantee=setting.guarantee,
+        ratio=setting.ratio,
+        constraints=audit.rows,
+        slack=audit.slack,
+        tightest=f"a letter whose count goes from {audit.count} to {audit.count + 1}",
+        arithmetic="integers, no rounding",
+        bits=bits,
+    )
+    return SmoothFloorSampler(
+        setting=setting,
+        growth=growth,
+        weights=weights,
+        bits=bits,
+        floor=frozen([weight / (1 << bits) for weight in weights]),
+        audit=audit,
+        certificate=proof if audit.private else None,
+        provenance=versions(),
+    )

@@ -1,0 +1,211 @@
+"""Samplers whose obscuring probability depends on the smallest count: ROO and DS-ROO."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from dpopt import _checks
+from dpopt._errors import ParameterError
+from dpopt._plot import new_axes
+from dpopt._types import IntVector, Json, Vector, frozen
+from dpopt.mechanisms.roo.audit import RooAudit, audit_weights
+from dpopt.mechanisms.roo.rules import BITS, RULES, UNIT, rule_weights
+from dpopt.mechanisms.roo.sampler import Below, LetterSampler, certified, draw_record
+from dpopt.mechanisms.roo.setting import RooSetting
+from dpopt.privacy import Certificate, Guarantee
+from dpopt.privacy.saved import Sealed, seal, whole
+from dpopt.provenance import versions
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True)
+class MinCountSampler(LetterSampler):
+    """With probability q_m a uniform letter, else that of a uniform record; m the smallest count.
+
+    K(y | counts) = q_m / k + (1 - q_m) c_y / n.
+
+    Attributes:
+        setting: n, k and epsilon.
+        rule: see `rule_weights`; "roo" has the same q for every m.
+        weights: q_0, q_1, ... as integers over 2^62, all later ones 0: what is audited, and what
+            `release` draws from.
+        q: the same as floats, read-only.
+        audit: the exact worst ratio over all neighbours.
+        certificate: the proof that the rule is epsilon-DP; None if it is not.
+        provenance: versions that made it.
+    """
+
+    setting: RooSetting
+    rule: str
+    weights: tuple[int, ...]
+    q: Vector
+    audit: RooAudit
+    certificate: Certificate | None
+    provenance: dict[str, str]
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The epsilon that the rule was meant to have."""
+        return self.setting.guarantee
+
+    @property
+    def private(self) -> bool:
+        """Whether the guarantee was proved."""
+        return self.certificate is not None
+
+    def obscuring(self, minimum: int) -> float:
+        """Return q_m for a smallest count m."""
+        return self._weight(minimum) / UNIT
+
+    def output_distribution(self, counts: npt.ArrayLike) -> Vector:
+        """Return q_m / k + (1 - q_m) c_y / n for each letter, shape (k,)."""
+        found = self.fitting(counts)
+        q = self.obscuring(int(found.min()))
+        return frozen(q / self.setting.letters + (1 - q) * (found / self.setting.records))
+
+    def require_private(self) -> None:
+        """Refuse a rule whose audit failed.
+
+        Raises:
+            NotPrivateError: naming two data sets.
+        """
+        audit = self.audit
+        sides = (str(audit.witness.runs), str(audit.witness.neighbour_runs))
+        why = (
+            f"rule {self.rule!r} is not {self.setting.epsilon:g}-DP for n = "
+            f"{self.setting.records}, k = {self.setting.letters}: letter 0 is "
+            f"{audit.excess_factor:.6g} e^epsilon times as likely for one of two neighbours; "
+            f"(count, letters): {sides[0]} and {sides[1]}."
+        )
+        certified(self.private, why, sides, audit.excess_factor - 1.0)
+
+    def _weight(self, minimum: int) -> int:
+        if self.rule == "roo":
+            return self.weights[0]
+        return self.weights[minimum] if minimum < len(self.weights) else 0
+
+    def _draw(self, counts: IntVector, below: Below) -> int:
+        if below(UNIT) < self._weight(int(counts.min())):
+            return below(self.setting.letters)
+        return draw_record(counts, below)
+
+    def plot(self, ax: Axes | None = None, *, label: str | None = None) -> Axes:
+        """Draw q_m against the smallest count m; return the axes."""
+        axes = new_axes(ax)
+        last = self.setting.largest_minimum
+        shown = min(last, max(len(self.q) + 2, 4))
+        values = [self.obscuring(m) for m in range(shown + 1)]
+        axes.plot(np.arange(shown + 1), values, marker="o", markersize=3, label=label)
+        axes.set_xlabel("smallest count, $m$")
+        axes.set_ylabel("obscuring probability $q_m$")
+        axes.set_ylim(bottom=0.0)
+        return axes
+
+    def to_dict(self) -> Json:
+        """Return the sampler as plain values, ready for JSON."""
+        audit, proof = self.audit, self.certificate
+        ratio = audit.worst_ratio
+        return {
+            "setting": self.setting.to_dict(),
+            "rule": self.rule,
+            "q": self.q.tolist(),
+            "bits": BITS,
+            "weights": [str(weight) for weight in self.weights],
+            "private": self.private,
+            "worst_ratio": None if ratio is None else float(ratio),
+            "worst_ratio_exact": None if ratio is None else str(ratio),
+            "excess_factor": audit.excess_factor,
+            "rows": audit.rows,
+            "witness": audit.witness.to_dict(),
+            "certificate": None if proof is None else proof.to_dict(),
+            "provenance": self.provenance,
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write the sampler to a JSON file that `dpopt.load` audits again.
+
+        Raises:
+            ParameterError: if the file cannot be written.
+        """
+        seal("min-count", self.to_dict(), Path(path))
+
+
+def min_count(records: int, letters: int, epsilon: float, rule: str = "exact") -> MinCountSampler:
+    """Return a sampler whose q depends on the smallest count, audited in exact arithmetic.
+
+    Args:
+        records: n, at least 1.
+        letters: k, at least 2.
+        epsilon: above 0, in nats.
+        rule: "exact" (the best of its kind), "roo", "journal", "journal-repaired" or
+            "conference"; see `rule_weights`. Published rules that fail their audit can be looked
+            at but refuse to release.
+
+    Raises:
+        ParameterError: for a parameter out of range.
+    """
+    setting = RooSetting(records, letters, epsilon)
+    weights = rule_weights(setting, rule)
+    return from_weights(setting, rule, weights)
+
+
+def from_weights(setting: RooSetting, rule: str, weights: tuple[int, ...]) -> MinCountSampler:
+    """Audit a rule given as integers over 2^62; see `MinCountSampler`."""
+    audit = audit_weights(setting, weights, constant=rule == "roo")
+    return MinCountSampler(
+        setting=setting,
+        rule=rule,
+        weights=weights,
+        q=frozen([weight / UNIT for weight in weights]),
+        audit=audit,
+        certificate=_certificate(setting, audit) if audit.private else None,
+        provenance=versions(),
+    )
+
+
+def _certificate(setting: RooSetting, audit: RooAudit) -> Certificate:
+    witness = audit.witness
+    return Certificate(
+        claim="the min-count rule is private for all neighbouring data sets",
+        guarantee=setting.guarantee,
+        ratio=setting.ratio,
+        constraints=audit.rows,
+        slack=audit.slack,
+        tightest=f"(count, letters): {witness.runs}; neighbour: {witness.neighbour_runs}",
+        arithmetic="integers, no rounding",
+        bits=BITS,
+    )
+
+
+def from_sealed(sealed: Sealed) -> MinCountSampler:
+    """Audit the sampler of a saved file again.
+
+    Raises:
+        ParameterError: if the file holds no such sampler, or was changed.
+        NotPrivateError: if it is not private.
+    """
+    body = sealed.body
+    try:
+        setting = RooSetting(**body["setting"])
+        weights = tuple(whole(weight) for weight in body["weights"])
+        rule = _checks.choice("rule", body["rule"], RULES)
+    except ParameterError as error:
+        raise sealed.refuse(str(error).rstrip(".")) from None
+    except (KeyError, TypeError, ValueError):
+        raise sealed.refuse("its setting, rule or weights are missing or malformed") from None
+    longest = 1 if rule == "roo" else setting.largest_minimum + 1
+    if sealed.integer("bits") != BITS or not 1 <= len(weights) <= longest:
+        raise sealed.refuse(f"it must hold 1 to {longest} weights of {BITS} bits")
+    if not all(0 <= weight <= UNIT for weight in weights):
+        raise sealed.refuse(f"a weight is outside 0..2^{BITS}")
+    sampler = from_weights(setting, rule, weights)
+    sampler.require_private()
+    sealed.require_hash()
+    return sampler

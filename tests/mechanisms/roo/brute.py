@@ -1,0 +1,84 @@
+"""Reveal-or-Obscure by its definitions: all data sets, all neighbours, exact rationals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache, cached_property
+from itertools import permutations
+
+Counts = tuple[int, ...]
+Transition = tuple[int, int, int, int]
+"""Smallest count and a letter's count in one data set, and the same two in its neighbour."""
+
+
+def histograms(records: int, letters: int, most: int | None = None) -> Iterator[Counts]:
+    """All counts of ``letters`` letters up to their order, largest first."""
+    most = records if most is None else most
+    if letters == 1:
+        if records <= most:
+            yield (records,)
+        return
+    for largest in range(min(records, most), -1, -1):
+        if largest * letters < records:
+            return
+        for rest in histograms(records - largest, letters - 1, largest):
+            yield (largest, *rest)
+
+
+def neighbours(counts: Counts) -> Iterator[Counts]:
+    """All counts after one record changed its letter, letters in the same order."""
+    for loss, gain in permutations(range(len(counts)), 2):
+        if counts[loss] > 0:
+            after = list(counts)
+            after[loss] -= 1
+            after[gain] += 1
+            yield tuple(after)
+
+
+@cache
+def transitions(records: int, letters: int) -> frozenset[Transition]:
+    """What neighbours can do to the smallest count and to the count of some letter."""
+    found = set()
+    for before in histograms(records, letters):
+        low = min(before)
+        for after in neighbours(before):
+            new_low = min(after)
+            found.update((low, c, new_low, d) for c, d in zip(before, after, strict=True))
+    return frozenset(found)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule in the smallest count, and the law that it gives to a letter."""
+
+    records: int
+    letters: int
+    q: Sequence[Fraction]
+
+    def law(self, minimum: int, count: int) -> Fraction:
+        """Chance of a letter with this count: uniform with probability q, else a record's."""
+        q = self.q[minimum]
+        return q * Fraction(1, self.letters) + (1 - q) * Fraction(count, self.records)
+
+    @cached_property
+    def pairs(self) -> set[tuple[Fraction, Fraction]]:
+        """A letter's chance in one data set and in its neighbour, for all of them."""
+        moved = transitions(self.records, self.letters)
+        laws = {place: self.law(*place) for t in moved for place in (t[:2], t[2:])}
+        return {(laws[t[:2]], laws[t[2:]]) for t in moved}
+
+    def worst_ratio(self) -> Fraction | None:
+        """The largest chance after over chance before; None if one becomes possible."""
+        worst = Fraction(1)
+        for before, after in self.pairs:
+            if after > worst * before:
+                if not before:
+                    return None
+                worst = after / before
+        return worst
+
+    def least_slack(self, r: Fraction) -> Fraction:
+        """The smallest r K(y | x) - K(y | x')."""
+        return min(r * before - after for before, after in self.pairs)
