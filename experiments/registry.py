@@ -64,7 +64,8 @@ class Experiment:
         summary: one sentence; what to see.
         published: what the paper printed, in words or numbers; None if it printed no number.
         config: frozen dataclass of the full run's parameters.
-        quick: the same for the quick run, in which less is sampled, never less is solved.
+        quick: the same for the quick run: fewer samples, or a coarser grid of settings; each
+            setting is solved and proved whole.
         steps: calls of ``advance`` that ``run`` makes.
         run: computes the outcome.
         plot: draws it; computes nothing.
@@ -91,10 +92,11 @@ class Experiment:
 
 def all_experiments() -> dict[str, Experiment]:
     """Return every experiment by name, in the order of the report."""
+    from experiments import roo
     from experiments.benchmarks import exactness, majority_solve
     from experiments.majority import claims, composition, figures, gnmax, pate, priors
 
     majority = (figures, priors, gnmax, composition, pate, claims)
     papers = [experiment for module in majority for experiment in module.EXPERIMENTS]
-    found = (*papers, exactness.EXPERIMENT, majority_solve.EXPERIMENT)
+    found = (*papers, *roo.EXPERIMENTS, exactness.EXPERIMENT, majority_solve.EXPERIMENT)
     return {experiment.name: experiment for experiment in found}

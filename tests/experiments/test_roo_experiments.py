@@ -1,0 +1,237 @@
+"""Figures and tables of the Reveal-or-Obscure papers, on small configurations."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from dpopt import roo
+from experiments.registry import Experiment, Outcome
+from experiments.roo import (
+    EXPERIMENTS,
+    audit_map,
+    bounds_figure,
+    conference,
+    obscuring,
+    table_one,
+    utility,
+)
+from experiments.roo.common import records_of, two_level
+from experiments.roo.data_sets import DataSets
+
+SMALL = {
+    "roo-figure-1": obscuring.Config(),
+    "roo-figure-2": bounds_figure.Config(
+        panels=(bounds_figure.Panel(10, 0.1, 0.08), bounds_figure.Panel(5, 0.1, 0.02)),
+        largest=10_000,
+        points=7,
+    ),
+    "roo-conference-figures-2-3": conference.Config(points=7),
+    "roo-table-1": table_one.Config(letters=(3, 10), epsilons=(0.5,), accuracies=(0.1, 0.05)),
+    "roo-audit-map": audit_map.Config(letters=(2, 3), epsilons=(0.1, 0.5), minima=(1, 8, 20)),
+    "roo-utility": utility.Config(settings=((3, 1.0, (2, 6, 9)), (4, 1.0, (4,))), draws=4_000),
+}
+
+
+def ran(experiment: Experiment) -> tuple[Outcome, int]:
+    told: list[int] = []
+    outcome = experiment.run(SMALL[experiment.name], lambda: told.append(1))
+    return outcome, len(told)
+
+
+@pytest.fixture(scope="module")
+def outcomes() -> dict[str, Outcome]:
+    return {experiment.name: ran(experiment)[0] for experiment in EXPERIMENTS}
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda e: e.name)
+def test_runs_repeat_tell_their_progress_and_draw(
+    experiment: Experiment, outcomes: dict[str, Outcome]
+) -> None:
+    again, told = ran(experiment)
+    assert again == outcomes[experiment.name]
+    assert told == experiment.steps(SMALL[experiment.name])
+    figure = experiment.plot(again)
+    drawn = [a for a in figure.get_axes() if a.lines or a.patches or a.images or a.collections]
+    assert drawn
+    assert type(experiment.config) is type(experiment.quick)
+    assert experiment.parameters(full=True)
+    assert all(sentence.endswith(".") for sentence in again.findings)
+
+
+def test_figure_1_has_the_reference_values(outcomes: dict[str, Outcome]) -> None:
+    shapes = outcomes["roo-figure-1"].tables["shapes"]
+    known = [
+        ("journal, Figure 1", 0.1, 0, 0.0868274749137),
+        ("journal, Figure 1", 0.1, 8, 0.0605050983452),
+        ("journal, Figure 1", 0.1, 16, 0.00258300569767),
+        ("journal, Figure 1", 0.1, 17, 0.0),
+        ("journal, Figure 1", 0.5, 1, 0.0112668255949),
+        ("journal, Figure 1", 0.5, 2, 0.00492304560966),
+        ("journal, Figure 1", 1.0, 0, 0.00578609335314),
+        ("journal, Figure 1", 1.0, 1, 0.0),
+        ("conference, Figure 1", 0.1, 0, 0.0788291812985),
+        ("conference, Figure 1", 0.1, 16, 0.00309294293159),
+    ]
+    for panel, epsilon, m, q in known:
+        found = shapes.select(panel=panel, epsilon=epsilon, m=m)
+        assert found.column("q") == pytest.approx([q, q], abs=1e-12)
+
+
+def test_figure_1_names_the_violations(outcomes: dict[str, Outcome]) -> None:
+    audits = records_of(outcomes["roo-figure-1"].tables["audits"])
+    bad = {
+        (row["records"], row["letters"], row["epsilon"], row["rule"]): row["excess_factor"]
+        for row in audits
+        if row["violates"]
+    }
+    assert bad[20, 3, 0.1, "conference"] == pytest.approx(1.00668, abs=5e-6)
+    assert bad[3, 2, 0.5, "journal"] == pytest.approx(1.1077, abs=5e-5)
+    assert len(bad) == 3
+    (row,) = (r for r in audits if r["records"] == 20 and r["rule"] == "conference")
+    assert row["data_sets"] == "(6, 6, 8) to (7, 6, 7)"
+    sampler = roo.min_count(20, 3, 0.1, "conference")
+    ratio = sampler.output_distribution([7, 6, 7])[0] / sampler.output_distribution([6, 6, 8])[0]
+    assert ratio / math.exp(0.1) == pytest.approx(row["excess_factor"], rel=1e-12)
+
+
+def test_figure_2_keeps_the_order_of_the_curves(outcomes: dict[str, Outcome]) -> None:
+    rows = records_of(outcomes["roo-figure-2"].tables["bounds"])
+    assert len(rows) == 14
+    for row in rows:
+        n, k, e = row["records"], row["letters"], row["epsilon"]
+        assert row["laplace"] == pytest.approx(2 * k / (n * e))
+        assert row["subrr"] == pytest.approx((k - 1) / (n * e + k - 1))
+        assert row["roo"] == pytest.approx((1 - 1 / k) / (1 + n / k * math.expm1(e)))
+        assert row["binomial"] <= row["ds_roo"] * (1 + 1e-9)
+        assert row["ds_roo"] <= row["roo"] * (1 + 1e-9)
+        assert row["roo"] < min(row["laplace"], row["subrr"])
+        assert row["lower"] < row["roo"]
+        if row["exact"] is None:
+            assert row["binomial"] <= 1e-20
+        else:
+            assert row["exact"] <= row["binomial"] * (1 + 1e-9)
+    decay = [row["ds_roo"] for row in rows if row["letters"] == 10]
+    assert decay[-1] < 1e-30
+    assert all(text.endswith("True.") for text in outcomes["roo-figure-2"].findings[-2:-1])
+
+
+def test_two_level_distributions() -> None:
+    for low in range(1, 5):
+        p = two_level(5, 0.04, low)
+        assert p.sum() == pytest.approx(1.0)
+        assert np.count_nonzero(p == 0.04) == low
+        assert p.min() == 0.04
+
+
+def test_conference_figures(outcomes: dict[str, Outcome]) -> None:
+    outcome = outcomes["roo-conference-figures-2-3"]
+    laws = outcome.tables["laws"]
+    for name in ("true", "ds_roo", "roo"):
+        column = laws.column(name)
+        assert sum(column) == pytest.approx(1.0)
+        assert max(column) == column[4]
+        assert column == pytest.approx(column[::-1])
+    # The centre loses, the ends gain, ROO more than DS-ROO: what the paper describes.
+    assert laws.column("true")[4] > laws.column("ds_roo")[4] > laws.column("roo")[4]
+    assert laws.column("true")[0] < laws.column("ds_roo")[0] < laws.column("roo")[0]
+    rows = records_of(outcome.tables["accuracy"])
+    for row in rows:
+        assert row["exact"] <= row["roo_exact"] * (1 + 1e-9)
+        assert row["roo_exact"] < row["roo"] < row["laplace"]
+    assert [row["exact"] for row in rows] == sorted((r["exact"] for r in rows), reverse=True)
+    rng = np.random.default_rng(11)
+    sampler = roo.min_count(1000, 9, 0.1)
+    counts = rng.multinomial(1000, laws.column("true"), size=100_000)
+    q = np.array([sampler.obscuring(m) for m in range(112)])[counts.min(axis=1)]
+    bias = q[:, None] * (1 / 9 - counts / 1000)
+    errors = bias.std(axis=0) / math.sqrt(100_000)
+    assert np.all(np.abs(bias.mean(axis=0) - laws.column("difference")) < 5 * errors)
+
+
+def test_table_1_is_its_formulas(outcomes: dict[str, Outcome]) -> None:
+    tables = outcomes["roo-table-1"].tables
+    bounds = records_of(tables["bounds"])
+    for row in bounds:
+        k = row["letters"]
+        assert row["exact"] <= row["binomial"] * (1 + 1e-9)
+        assert row["binomial"] <= row["bound_50"] * (1 + 1e-9)
+        if row["conditions_41"]:
+            assert row["q_at_m_0"] == 0.0
+            assert row["first_zero_q"] <= row["m_0_40"]
+        # exp(2 m_0^2 / n) is what o(1) stands for.
+        omitted = math.exp(2 * row["m_0_40"] ** 2 / row["records"])
+        assert row["table_i_leading"] == pytest.approx(row["rate_42"] * omitted, rel=1e-9)
+        assert row["roo"] == pytest.approx(
+            (1 - 1 / k) / (1 + row["records"] / k * math.expm1(row["epsilon"]))
+        )
+    for row in records_of(tables["records"]):
+        assert row["lower"] <= row["roo"] <= row["subrr"] <= row["laplace"]
+        assert row["ds_roo_0.8_of_1/k"] <= row["ds_roo_0.2_of_1/k"] <= row["roo"]
+
+
+def test_audit_map(outcomes: dict[str, Outcome]) -> None:
+    rows = records_of(outcomes["roo-audit-map"].tables["audits"])
+    for row in rows:
+        if row["rule"] in ("exact", "journal-repaired"):
+            assert not row["violates"]
+        if row["rule"] == "exact":
+            assert row["excess_factor"] <= 1.0
+        if row["rule"] == "journal" and row["violates"]:
+            assert row["beyond_lemma_2"]
+    bad = {
+        (row["records"], row["letters"], row["epsilon"], row["rule"])
+        for row in rows
+        if row["violates"]
+    }
+    assert (3, 2, 0.5, "journal") in bad
+    assert (25, 3, 0.1, "conference") in bad
+    worst = outcomes["roo-audit-map"].tables["worst"]
+    for row in records_of(worst):
+        part = [r for r in rows if (r["rule"], r["letters"]) == (row["rule"], row["letters"])]
+        assert row["excess_factor"] == max(r["excess_factor"] for r in part)
+        assert row["violations"] == sum(r["violates"] for r in part)
+
+
+def test_utility_has_the_optimum_below_all(outcomes: dict[str, Outcome]) -> None:
+    rows = records_of(outcomes["roo-utility"].tables["utility"])
+    settings = {(row["letters"], row["records"]) for row in rows}
+    assert settings == {(3, 2), (3, 6), (3, 9), (4, 4)}
+    for k, n in settings:
+        at = {r["sampler"]: r for r in rows if (r["letters"], r["records"]) == (k, n)}
+        best, proof = at["optimum"], at["optimum-bound"]
+        assert at["lower-bound"]["worst_case"] <= best["worst_case"] * (1 + 1e-8)
+        assert best["worst_case"] == pytest.approx(proof["worst_case"], abs=1e-7)
+        assert best["mean"] == pytest.approx(proof["mean"], abs=1e-7)
+        for name in ("subrr", "roo", "journal-repaired", "exact", "smooth-floor", "laplace"):
+            slack = [5 * (at[name][column] or 0.0) for column in ("worst_error", "mean_error")]
+            assert at[name]["worst_case"] >= best["worst_case"] - slack[0] - 1e-7
+            assert at[name]["mean"] >= best["mean"] - slack[1] - 1e-7
+        assert at["exact"]["mean"] <= at["journal-repaired"]["mean"] * (1 + 1e-9)
+        assert at["roo"]["worst_case"] == pytest.approx(
+            (1 - 1 / k) / (1 + n / k * math.expm1(1.0)), rel=1e-12
+        )
+        assert 0 < at["laplace"]["worst_error"] < 0.01
+
+
+def test_data_sets_are_all_of_them() -> None:
+    data = DataSets.of(5, 3)
+    assert data.weights.sum() == pytest.approx(1.0)
+    seen = {tuple(row) for counts in data.counts.tolist() for row in permutations(counts)}
+    assert len(seen) == math.comb(7, 2)
+    assert {sum(row) for row in seen} == {5}
+    for counts, weight in zip(data.counts.tolist(), data.weights, strict=True):
+        assert weight == pytest.approx(len(set(permutations(counts))) / 21)
+
+
+def test_no_violation_is_reported_where_there_is_none() -> None:
+    config = replace(
+        obscuring.Config(), panels=obscuring.Config().panels[:2], others=((24, 3, 0.05, "exact"),)
+    )
+    outcome = obscuring.run(config, lambda: None)
+    assert not any(outcome.tables["audits"].column("violates"))
+    assert outcome.findings[0].startswith("0 of the 8")
