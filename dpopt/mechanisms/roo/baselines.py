@@ -22,7 +22,7 @@ from dpopt.mechanisms.roo.rules import UNIT
 from dpopt.mechanisms.roo.sampler import Below, LetterSampler
 from dpopt.mechanisms.roo.setting import RooSetting
 from dpopt.mechanisms.roo.tally import Tally, tally
-from dpopt.privacy import Certificate, Guarantee
+from dpopt.privacy import Certificate
 
 AMPLIFICATIONS = ("published", "tight")
 
@@ -62,11 +62,6 @@ class SubRRSampler(LetterSampler):
         (k - 1) / (n epsilon + k - 1) with the published amplification where n epsilon >= 1.
         """
         return self.obscuring * (1 - 1 / self.setting.letters)
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """The epsilon of the setting."""
-        return self.setting.guarantee
 
     @property
     def certificate(self) -> Certificate | None:

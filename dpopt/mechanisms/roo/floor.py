@@ -21,7 +21,7 @@ from dpopt._types import IntVector, Json, Vector, frozen
 from dpopt.mechanisms.roo.floor_proof import FloorAudit, audit_floor, floor_weights
 from dpopt.mechanisms.roo.sampler import Below, LetterSampler, certified, draw_record
 from dpopt.mechanisms.roo.setting import RooSetting
-from dpopt.privacy import Certificate, Guarantee
+from dpopt.privacy import Certificate
 from dpopt.provenance import versions
 
 _GUARD_BITS = 62
@@ -56,11 +56,6 @@ class SmoothFloorSampler(LetterSampler):
     def rate(self) -> float:
         """The a of 1 + s = e^a, in nats."""
         return math.log1p(self.growth)
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """The epsilon that the sampler was meant to have."""
-        return self.setting.guarantee
 
     @property
     def private(self) -> bool:

@@ -17,7 +17,7 @@ from dpopt.mechanisms.roo.audit import RooAudit, audit_weights
 from dpopt.mechanisms.roo.rules import BITS, RULES, UNIT, rule_weights
 from dpopt.mechanisms.roo.sampler import Below, LetterSampler, certified, draw_record
 from dpopt.mechanisms.roo.setting import RooSetting
-from dpopt.privacy import Certificate, Guarantee
+from dpopt.privacy import Certificate
 from dpopt.privacy.saved import Sealed, seal, whole
 from dpopt.provenance import versions
 
@@ -49,11 +49,6 @@ class MinCountSampler(LetterSampler):
     audit: RooAudit
     certificate: Certificate | None
     provenance: dict[str, str]
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """The epsilon that the rule was meant to have."""
-        return self.setting.guarantee
 
     @property
     def private(self) -> bool:

@@ -19,7 +19,7 @@ from dpopt.mechanisms.roo.optimal_program import histogram_prior, incidence
 from dpopt.mechanisms.roo.optimal_proof import BITS
 from dpopt.mechanisms.roo.sampler import Below, LetterSampler
 from dpopt.mechanisms.roo.setting import RooSetting
-from dpopt.privacy import Certificate, Guarantee
+from dpopt.privacy import Certificate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,11 +61,6 @@ class OptimalSampler(LetterSampler):
     mixing: float
     solution: Solution
     provenance: dict[str, str]
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """(epsilon, 0)."""
-        return self.setting.guarantee
 
     @property
     def distances(self) -> Vector:

@@ -14,6 +14,7 @@ from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._types import IntVector, Vector
 from dpopt.mechanisms.roo.setting import RooSetting
 from dpopt.mechanisms.roo.tally import Tally, tally
+from dpopt.privacy import Guarantee
 
 _LARGE = 1 << 40
 
@@ -25,6 +26,11 @@ class LetterSampler(ABC):
     """A mechanism that releases one letter of a public alphabet from the counts of n records."""
 
     setting: RooSetting
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The (epsilon, 0) that the sampler was meant to have."""
+        return self.setting.guarantee
 
     @abstractmethod
     def output_distribution(self, counts: npt.ArrayLike) -> Vector:
