@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import beta
+from scipy.special import betainccinv, betaincinv
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
@@ -84,12 +84,12 @@ def _counts(name: str, sample: npt.ArrayLike, outputs: int) -> npt.NDArray[np.in
 def _lower(counts: npt.NDArray[np.int64], level: float) -> npt.NDArray[np.float64]:
     n = counts.sum()
     with np.errstate(invalid="ignore"):
-        found = beta.ppf(level, counts, n - counts + 1)
+        found = betaincinv(counts, n - counts + 1, level)
     return np.where(counts == 0, 0.0, found)
 
 
 def _upper(counts: npt.NDArray[np.int64], level: float) -> npt.NDArray[np.float64]:
     n = counts.sum()
     with np.errstate(invalid="ignore"):
-        found = beta.isf(level, counts + 1, n - counts)
+        found = betainccinv(counts + 1, n - counts, level)
     return np.where(counts == n, 1.0, found)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from dpopt._types import Matrix, Vector
 from dpopt.lp import Separation, make_rows
@@ -66,6 +65,8 @@ class WorstCase:
 
     def _refined(self, gamma: Vector, place: int) -> float:
         low, high = self._grid[max(place - 1, 0)], self._grid[min(place + 1, self._grid.size - 1)]
+
+        from scipy.optimize import minimize_scalar
 
         def loss(p: float) -> float:
             return -abs(float(_common(self._k, np.array([p]))[0] @ (1.0 - gamma)))

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import lambertw
-from scipy.stats import binom
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
@@ -84,6 +83,8 @@ def smooth_floor_binomial_bound(sampler: SmoothFloorSampler, least_probability: 
     n, k = sampler.setting.records, sampler.setting.letters
     gamma = least_of(least_probability, k)
     c = np.arange(min(sampler.floor.size, n + 1))
+    from scipy.stats import binom
+
     mean = float((sampler.floor[: c.size] - c) @ binom.pmf(c, n, gamma))
     return min(1.0, k / n * mean)
 

@@ -9,7 +9,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import binom
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
@@ -103,6 +102,8 @@ def ds_roo_binomial_bound(sampler: MinCountSampler, least_probability: float) ->
     q = _falling(sampler)
     if sampler.rule == "roo":
         return float(q[0]) * (1 - 1 / k)
+    from scipy.stats import binom
+
     mean = float(q @ binom.pmf(np.arange(q.size), n, gamma))
     return min(float(q[0]) * (1 - 1 / k), (k - 1) * mean)
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
@@ -161,6 +160,8 @@ def _tuned(setting: RooSetting) -> float:
         total = w(0) + (others - more) * w(each) + more * w(each + 1)
         drop = min(0.0, (w(1) - w(0)) - (w(n) - w(n - 1)))
         return math.log1p(s) - math.log1p(drop / total) - epsilon
+
+    from scipy.optimize import brentq
 
     high = epsilon if epsilon > 30 else math.log(math.expm1(epsilon))
     if excess(high) <= 0:
