@@ -1,6 +1,6 @@
 """Differentially private mechanisms designed by linear programming."""
 
-from dpopt import gnmax, majority, roo
+from dpopt import gnmax, kernel, majority, public_prior, roo
 from dpopt._errors import (
     DpoptError,
     InfeasibleError,
@@ -26,8 +26,10 @@ __all__ = [
     "Status",
     "__version__",
     "gnmax",
+    "kernel",
     "load",
     "majority",
+    "public_prior",
     "roo",
     "solve",
 ]

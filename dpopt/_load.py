@@ -5,12 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from dpopt.mechanisms.majority import MajorityDesign, from_sealed
+from dpopt.mechanisms.public_prior import SamplingKernel
+from dpopt.mechanisms.public_prior.saved import KIND as PUBLIC_PRIOR
+from dpopt.mechanisms.public_prior.saved import from_sealed as public_prior_from_sealed
 from dpopt.mechanisms.roo import MinCountSampler
 from dpopt.mechanisms.roo.minimum import from_sealed as min_count_from_sealed
 from dpopt.privacy.kernel import ExactKernel
 from dpopt.privacy.saved import read_sealed
 
-Mechanism = MajorityDesign | MinCountSampler | ExactKernel
+Mechanism = MajorityDesign | MinCountSampler | SamplingKernel | ExactKernel
 
 
 def load(path: str | Path) -> Mechanism:
@@ -31,4 +34,8 @@ def load(path: str | Path) -> Mechanism:
         return ExactKernel.from_sealed(sealed)
     if sealed.kind == "min-count":
         return min_count_from_sealed(sealed)
-    raise sealed.refuse(f"its kind is {sealed.kind!r}; known are majority, min-count and kernel")
+    if sealed.kind == PUBLIC_PRIOR:
+        return public_prior_from_sealed(sealed)
+    raise sealed.refuse(
+        f"its kind is {sealed.kind!r}; known are majority, min-count, public-prior and kernel"
+    )

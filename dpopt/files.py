@@ -74,17 +74,26 @@ def write_json(path: Path, value: Json) -> None:
     write_text(path, json.dumps(value, indent=2, allow_nan=False) + "\n")
 
 
+def read_text(path: Path) -> str:
+    """Return the text of a file in UTF-8.
+
+    Raises:
+        ParameterError: if the file is missing, a directory, or not text.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        reason = _reason(error) if isinstance(error, OSError) else "it is not text"
+        raise ParameterError(f"path is {str(path)!r}; {reason}.") from error
+
+
 def read_numbers(path: Path) -> list[float]:
     """Read numbers separated by white space or commas.
 
     Raises:
         ParameterError: if the file is missing, a directory, or holds something else.
     """
-    try:
-        words = path.read_text(encoding="utf-8").replace(",", " ").split()
-    except (OSError, ValueError) as error:
-        reason = _reason(error) if isinstance(error, OSError) else "it is not text"
-        raise ParameterError(f"path is {str(path)!r}; {reason}.") from error
+    words = read_text(path).replace(",", " ").split()
     try:
         return [float(word) for word in words]
     except ValueError:

@@ -9,6 +9,7 @@ import click
 
 from dpopt import __version__
 from dpopt._errors import InfeasibleError, NotPrivateError, ParameterError, SolverError
+from dpopt.cli.kernel import kernel
 from dpopt.cli.majority import majority
 from dpopt.cli.roo import roo, sample
 from dpopt.cli.saved import certify, release
@@ -20,7 +21,7 @@ def cli() -> None:
     """Differentially private mechanisms, designed by linear programming."""
 
 
-for command in (majority, roo, sample, certify, release):
+for command in (majority, kernel, roo, sample, certify, release):
     cli.add_command(command)
 
 

@@ -39,7 +39,7 @@ def layer_of(module: str) -> str | None:
         return "package"
     if parts[1] in BASE:
         return "base"
-    if parts[1] in ("_load", "majority", "gnmax", "roo"):
+    if parts[1] in ("_load", "majority", "gnmax", "roo", "public_prior", "kernel"):
         return "package"
     return parts[1] if parts[1] in ALLOWED else None
 
@@ -77,8 +77,9 @@ def test_the_judge_never_imports_the_designer() -> None:
         for target in imported_modules(ROOT / f"dpopt/mechanisms/majority/{judge}.py"):
             assert "separation" not in target
             assert not target.startswith("dpopt.lp")
-    for judge in ("audit", "witness", "floor_proof", "optimal_proof"):
-        for target in imported_modules(ROOT / f"dpopt/mechanisms/roo/{judge}.py"):
+    judges = [f"roo/{name}" for name in ("audit", "witness", "floor_proof", "optimal_proof")]
+    for judge in (*judges, "public_prior/proof", "public_prior/exact"):
+        for target in imported_modules(ROOT / f"dpopt/mechanisms/{judge}.py"):
             assert "program" not in target
             assert not target.startswith("dpopt.lp")
 

@@ -1,0 +1,201 @@
+"""``dpopt kernel``: locally private sampling with a public prior."""
+
+from __future__ import annotations
+
+import json
+import time
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dpopt._errors import ParameterError
+from dpopt.files import check_target, read_numbers, read_text
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from dpopt.mechanisms.public_prior import PopulationKernel, SamplingKernel
+
+_LARGEST_SHOWN, _LARGEST_LISTED = 200, 20
+_OBJECTIVES = ("minimax", "leximin", "population")
+
+
+@click.group(invoke_without_command=True)
+@click.option("--prior", help="Public prior q: a list 0.2,0.3,0.5 or a file of numbers.")
+@click.option("--epsilon", type=float, help="Local privacy of a released letter, above 0.")
+@click.option(
+    "--objective",
+    default="minimax",
+    help="minimax (default: Algorithm 1), leximin, or population (by linear program, for --users).",
+)
+@click.option(
+    "--users",
+    type=click.Path(path_type=Path),
+    help="File with the law of one user in each line, for the objective population.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.option("--save", type=click.Path(path_type=Path), help="Write the kernel as JSON.")
+@click.pass_context
+def kernel(
+    context: click.Context,
+    prior: str | None,
+    epsilon: float | None,
+    objective: str,
+    users: Path | None,
+    as_json: bool,
+    save: Path | None,
+) -> None:
+    """Design a kernel K that releases a letter of pK, epsilon-LDP and with qK = q.
+
+    Example: dpopt kernel --prior 0.05,0.1,0.15,0.2,0.5 --epsilon 1
+    """
+    from dpopt import _checks
+
+    if context.invoked_subcommand is not None:
+        return
+    if prior is None or epsilon is None:
+        raise ParameterError(
+            f"{'prior' if prior is None else 'epsilon'} is missing; give --prior and --epsilon."
+        )
+    _checks.choice("objective", objective, _OBJECTIVES)
+    if (objective == "population") != (users is not None):
+        raise ParameterError("users is for the objective population, which needs it.")
+    if save is not None:
+        check_target(save)
+    start = time.perf_counter()
+    found = _designed(_numbers(prior), epsilon, objective, users)
+    if save is not None:
+        _save(found, save)
+    record = _record(found, objective)
+    record["seconds"] = time.perf_counter() - start
+    if as_json:
+        click.echo(json.dumps(record, allow_nan=False))
+    else:
+        _show(record)
+
+
+@kernel.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--distribution",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="File with the user's p: counts, decimals or fractions such as 1/3, in the prior's order.",
+)
+def release(file: Path, distribution: Path) -> None:
+    """Release one private letter for a user with distribution p, from a saved kernel.
+
+    Example: dpopt kernel release kernel.json --distribution mine.txt
+    """
+    import numpy as np
+
+    from dpopt import load
+    from dpopt.mechanisms.public_prior import SamplingKernel, draw_own_letter
+    from dpopt.privacy import ExactKernel
+
+    mechanism = load(file)
+    words = read_text(distribution).replace(",", " ").split()
+    try:
+        p = np.array([Fraction(word) for word in words], dtype=object)
+    except (ValueError, ZeroDivisionError):
+        raise ParameterError(
+            f"distribution is {str(distribution)!r}; it must hold counts, decimals or fractions."
+        ) from None
+    if isinstance(mechanism, SamplingKernel):
+        click.echo(str(mechanism.release_from(p)))
+    elif isinstance(mechanism, ExactKernel):
+        own = draw_own_letter(p, mechanism.inputs)
+        click.echo(str(mechanism.release(own)))
+    else:
+        raise ParameterError(f"file is {str(file)!r}; it does not hold a kernel.")
+
+
+def _numbers(prior: str) -> npt.ArrayLike:
+    """Return the numbers of a list, or of a file."""
+    words = prior.replace(",", " ").split()
+    try:
+        return [float(word) for word in words]
+    except ValueError:
+        return read_numbers(Path(prior))
+
+
+def _designed(
+    prior: npt.ArrayLike, epsilon: float, objective: str, users: Path | None
+) -> SamplingKernel | PopulationKernel:
+    from dpopt.mechanisms.public_prior import leximin_kernel, minimax_kernel, population_kernel
+
+    if users is None:
+        return (leximin_kernel if objective == "leximin" else minimax_kernel)(prior, epsilon)
+    rows = [line.replace(",", " ").split() for line in read_text(users).splitlines()]
+    try:
+        laws = [[float(word) for word in row] for row in rows if row]
+    except ValueError:
+        raise ParameterError(f"users is {str(users)!r}; it must hold numbers only.") from None
+    if not laws or any(len(law) != len(laws[0]) for law in laws):
+        raise ParameterError(
+            f"users is {str(users)!r}; it must hold the law of one user in each line, all of the "
+            "same length."
+        )
+    return population_kernel(prior, epsilon, laws)
+
+
+def _save(found: SamplingKernel | PopulationKernel, path: Path) -> None:
+    from dpopt.mechanisms.public_prior import SamplingKernel, save_kernel
+
+    if isinstance(found, SamplingKernel):
+        save_kernel(found, path)
+    else:
+        found.exact.save(path)
+
+
+def _record(found: SamplingKernel | PopulationKernel, objective: str) -> dict[str, Any]:
+    """Return what is printed; the kernel itself up to 200 letters."""
+    import numpy as np
+
+    from dpopt.mechanisms.public_prior import SamplingKernel
+
+    if isinstance(found, SamplingKernel):
+        n, diagonal, gamma = found.letters, found.diagonal, found.gamma_tv
+        worst, ratio = found.worst_tv, found.exact.worst_ratio
+        matrix = found.matrix() if n <= _LARGEST_SHOWN else None
+    else:
+        whole = found.matrix()
+        n, diagonal, gamma = len(whole), np.diag(whole), found.gamma_tv
+        worst, ratio = found.worst_tv, float(np.max(whole.max(0) / whole.min(0)))
+        matrix = whole if n <= _LARGEST_SHOWN else None
+    proof = found.certificate
+    return {
+        "letters": n,
+        "epsilon": proof.guarantee.epsilon,
+        "objective": objective,
+        "gamma_tv": gamma,
+        "worst_tv": worst,
+        "diagonal": diagonal.tolist(),
+        "kernel": None if matrix is None else matrix.tolist(),
+        "worst_ratio": ratio,
+        "drift": found.drift,
+        "private": True,
+        "certificate": proof.to_dict(),
+    }
+
+
+def _show(record: dict[str, Any]) -> None:
+    proof = record["certificate"]
+    lines = [
+        f"{record['objective']} kernel over {record['letters']} letters, {record['epsilon']:g}-LDP",
+        f"Gamma_TV     {record['gamma_tv']:.12f}  (least possible largest total variation)",
+        f"worst case   {record['worst_tv']:.12f}",
+        f"worst ratio  {record['worst_ratio']:.12g}",
+        f"qK - q       {record['drift']:.3g}  in total variation, by rounding",
+        f"certificate  {proof['constraints']:,} constraints; {proof['arithmetic']}",
+        f"seconds      {record['seconds']:.3f}",
+        "",
+        "letter  K_ii",
+    ]
+    shown = record["diagonal"][:_LARGEST_LISTED]
+    lines += [f"{letter:6d}  {value:.12f}" for letter, value in enumerate(shown)]
+    if record["letters"] > len(shown):
+        lines.append(f"   ...  {record['letters'] - len(shown)} more")
+    click.echo("\n".join(lines))

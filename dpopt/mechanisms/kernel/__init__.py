@@ -1,0 +1,20 @@
+"""The optimal private kernel for a finite set of inputs and outputs, by linear programming."""
+
+from dpopt.mechanisms.kernel.graph import directed_pairs
+from dpopt.mechanisms.kernel.optimal import design_of, optimal_kernel
+from dpopt.mechanisms.kernel.program import ExtraRows, kernel_problem
+from dpopt.mechanisms.kernel.result import KernelDesign
+from dpopt.mechanisms.kernel.setting import KernelSetting
+from dpopt.mechanisms.kernel.variables import kernel_of, over_kernel
+
+__all__ = [
+    "ExtraRows",
+    "KernelDesign",
+    "KernelSetting",
+    "design_of",
+    "directed_pairs",
+    "kernel_of",
+    "kernel_problem",
+    "optimal_kernel",
+    "over_kernel",
+]

@@ -1,0 +1,100 @@
+"""Which inputs are neighbours: complete graph, path, Hamming graph, or the user's own edges."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+
+from dpopt import _checks
+from dpopt._errors import ParameterError
+from dpopt._types import IntVector
+from dpopt.privacy import complete_graph
+
+GRAPHS = ("complete", "path", "hamming")
+
+
+def directed_pairs(
+    graph: str | npt.ArrayLike, inputs: int, shape: Sequence[int] | None = None
+) -> IntVector | None:
+    """Return the directed neighbours of a graph, both directions of each edge, without repeats.
+
+    Args:
+        graph: "complete" (every two inputs), "path" (x and x + 1), "hamming" (words that differ
+            in one place), or undirected edges, shape (edges, 2), entries in 0..inputs-1.
+        inputs: number of inputs.
+        shape: for "hamming" only: number of letters at each place; input x is the word
+            ``np.unravel_index(x, shape)``.
+
+    Returns:
+        Shape (pairs, 2), sorted, read-only; None if every two inputs are neighbours.
+
+    Raises:
+        ParameterError: for an unknown name, an edge that is none, or a shape that does not fit.
+    """
+    if (shape is not None) != (isinstance(graph, str) and graph == "hamming"):
+        raise ParameterError(f"shape is {shape!r}; it belongs to graph 'hamming', and only there.")
+    if isinstance(graph, str):
+        _checks.choice("graph", graph, GRAPHS)
+        if graph == "complete":
+            return None
+        edges = _path(inputs) if graph == "path" else _hamming(cast(Sequence[int], shape), inputs)
+    else:
+        edges = _own_edges(graph, inputs)
+    pairs = np.unique(np.concatenate([edges, edges[:, ::-1]]), axis=0)
+    if len(pairs) == inputs * (inputs - 1):
+        return None
+    pairs.setflags(write=False)
+    return pairs
+
+
+def all_pairs(pairs: IntVector | None, inputs: int) -> IntVector:
+    """Return the directed neighbours written out, shape (pairs, 2)."""
+    return complete_graph(inputs) if pairs is None else pairs
+
+
+def _path(inputs: int) -> IntVector:
+    first = np.arange(inputs - 1)
+    return np.stack([first, first + 1], axis=1).astype(np.int64)
+
+
+def _hamming(shape: Sequence[int], inputs: int) -> IntVector:
+    """Return the edges x < x' of words that differ in exactly one place."""
+    listed = isinstance(shape, Sequence | np.ndarray) and not isinstance(shape, str)
+    if not listed or len(shape) == 0:
+        raise ParameterError(f"shape is {shape!r}; it must be a sequence of integers.")
+    sizes = tuple(_checks.integer("shape", size, 1, inputs) for size in shape)
+    words = 1
+    for size in sizes:
+        words *= size
+    if words != inputs:
+        raise ParameterError(
+            f"shape is {sizes}, which makes {words} words; loss has {inputs} inputs."
+        )
+    index = np.arange(inputs, dtype=np.int64).reshape(sizes)
+    edges = [np.empty((0, 2), dtype=np.int64)]
+    for axis, size in enumerate(sizes):
+        lines = np.moveaxis(index, axis, -1).reshape(-1, size)
+        low, high = np.triu_indices(size, 1)
+        edges.append(np.stack([lines[:, low].ravel(), lines[:, high].ravel()], axis=1))
+    return np.concatenate(edges)
+
+
+def _own_edges(graph: npt.ArrayLike, inputs: int) -> IntVector:
+    allowed = f"a name ({', '.join(GRAPHS)}) or at least one edge, integers of shape (edges, 2)"
+    try:
+        edges = np.asarray(graph)
+    except ValueError:
+        raise ParameterError(f"graph is ragged; it must be {allowed}.") from None
+    fits = edges.ndim == 2 and edges.shape[1] == 2 and len(edges) > 0
+    if not fits or not np.issubdtype(edges.dtype, np.integer):
+        raise ParameterError(f"graph has shape {edges.shape}; it must be {allowed}.")
+    for x, other in edges.tolist():
+        if x == other or not (0 <= x < inputs and 0 <= other < inputs):
+            raise ParameterError(
+                f"graph holds the edge ({x}, {other}); "
+                f"an edge joins two different inputs of 0..{inputs - 1}."
+            )
+    return edges.astype(np.int64)

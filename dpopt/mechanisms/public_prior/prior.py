@@ -1,0 +1,181 @@
+"""The public prior: a distribution over n letters, in the caller's order."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from dpopt import _checks
+from dpopt._errors import ParameterError
+from dpopt._types import IntVector, Vector, frozen
+
+TOLERANCE = 1e-9
+_NAMED = 5
+
+
+@dataclass(frozen=True, eq=False)
+class PublicPrior:
+    """A distribution q > 0 over n letters that everybody may know.
+
+    Attributes:
+        letters: shape (n,), in the caller's order; a range if they have no names.
+        masses: q, shape (n,), above 0, summing to 1, read-only.
+    """
+
+    letters: Sequence[Hashable]
+    masses: Vector
+
+    @property
+    def size(self) -> int:
+        """Number of letters, n."""
+        return self.masses.size
+
+    @cached_property
+    def order(self) -> IntVector:
+        """Places of the letters by ascending mass, ties in the caller's order, shape (n,)."""
+        order = np.argsort(self.masses, kind="stable").astype(np.int64)
+        order.setflags(write=False)
+        return order
+
+    @cached_property
+    def places(self) -> Mapping[Hashable, int]:
+        """Place of each letter in the caller's order."""
+        return {letter: place for place, letter in enumerate(self.letters)}
+
+
+def public_prior(
+    masses: npt.ArrayLike | PublicPrior, letters: Iterable[Hashable] | None = None
+) -> PublicPrior:
+    """Return a checked prior, its masses divided by their sum.
+
+    Args:
+        masses: q, shape (n,), n >= 1, each above 0, summing to 1 up to 1e-9; in any order.
+        letters: n distinct names; 0..n-1 if None.
+
+    Raises:
+        ParameterError: for another shape, masses that are negative, not finite or do not sum to
+            1, letters of mass 0 (they are outside the theorem: invariance forces their column to
+            0, and no letter can then be told apart from them), or names that are not distinct.
+    """
+    if isinstance(masses, PublicPrior):
+        if letters is not None:
+            raise ParameterError("letters are given, but the prior has its own; give one of them.")
+        return masses
+    values = _masses(masses)
+    names = _letters(letters, values.size)
+    zero = np.flatnonzero(values == 0)
+    if zero.size:
+        shown = ", ".join(repr(names[int(place)]) for place in zero[:_NAMED])
+        more = f" and {zero.size - _NAMED} more" if zero.size > _NAMED else ""
+        raise ParameterError(
+            f"prior has mass 0 at {shown}{more}; every letter needs a mass above 0: drop them with "
+            "drop_zeros(masses), or give them mass with smooth_prior(masses, weight)."
+        )
+    total = float(np.sum(values, dtype=np.longdouble))
+    if abs(total - 1.0) > TOLERANCE:
+        raise ParameterError(
+            f"prior sums to {total:.12g}; it must sum to 1 up to {TOLERANCE:g}: divide it by its "
+            "sum."
+        )
+    return PublicPrior(names, frozen(values / np.sum(values, dtype=np.longdouble)))
+
+
+def drop_zeros(masses: npt.ArrayLike, letters: Iterable[Hashable] | None = None) -> PublicPrior:
+    """Return the prior over the letters of mass above 0; the others leave the alphabet.
+
+    The names that remain are the caller's, or the old places, so that a letter keeps its name.
+    Users may then hold none of the dropped letters.
+
+    Args:
+        masses: shape (n,), at least 0, summing to 1 up to 1e-9.
+        letters: n distinct names; 0..n-1 if None.
+
+    Raises:
+        ParameterError: as `public_prior`, or if no mass is above 0.
+    """
+    values = _masses(masses)
+    names = _letters(letters, values.size)
+    kept = np.flatnonzero(values > 0)
+    if kept.size == 0:
+        raise ParameterError("prior has mass 0 everywhere; at least one must be above 0.")
+    if kept.size == values.size:
+        return public_prior(values, letters if letters is None else names)
+    return public_prior(values[kept], [names[int(place)] for place in kept])
+
+
+def smooth_prior(
+    masses: npt.ArrayLike, weight: float, letters: Iterable[Hashable] | None = None
+) -> PublicPrior:
+    """Return (1 - weight) q + weight / n: every letter gets a mass above 0.
+
+    Args:
+        masses: q, shape (n,), at least 0, summing to 1 up to 1e-9.
+        weight: of the uniform distribution, in (0, 1].
+        letters: n distinct names; 0..n-1 if None.
+
+    Raises:
+        ParameterError: as `public_prior`, or for a weight out of range.
+    """
+    values = _masses(masses)
+    weight = _checks.real("weight", weight, 0.0, 1.0, open_lower=True)
+    return public_prior((1 - weight) * values + weight / values.size, letters)
+
+
+def distributions(values: npt.ArrayLike, size: int) -> Vector:
+    """Return one distribution or a batch of them, checked.
+
+    Args:
+        values: shape (size,) or (users, size), at least 0, rows summing to 1 up to 1e-9.
+        size: n.
+
+    Raises:
+        ParameterError: for another shape or other values.
+    """
+    array = _floats("p", values)
+    if array.ndim not in (1, 2) or array.shape[-1] != size:
+        raise ParameterError(f"p has shape {array.shape}; it must be ({size},) or (users, {size}).")
+    if not np.all(np.isfinite(array)) or np.any(array < 0):
+        raise ParameterError("p holds a negative number, or one that is not finite.")
+    if np.any(np.abs(array.sum(axis=-1) - 1.0) > TOLERANCE):
+        raise ParameterError(f"p does not sum to 1 up to {TOLERANCE:g}; divide it by its sum.")
+    return array
+
+
+def _floats(name: str, values: npt.ArrayLike) -> Vector:
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind in "biufO":
+            return array.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise ParameterError(f"{name} must be an array of numbers.")
+
+
+def _masses(masses: npt.ArrayLike) -> Vector:
+    values = _floats("prior", masses)
+    if values.ndim != 1 or values.size == 0:
+        raise ParameterError(f"prior has shape {values.shape}; it must be (n,) with n at least 1.")
+    if not np.all(np.isfinite(values)) or np.any(values < 0):
+        raise ParameterError("prior holds a negative number, or one that is not finite.")
+    return values
+
+
+def _letters(letters: Iterable[Hashable] | None, size: int) -> Sequence[Hashable]:
+    if letters is None:
+        return range(size)
+    if isinstance(letters, str | bytes | set | frozenset) or not isinstance(letters, Iterable):
+        raise ParameterError(f"letters is {letters!r}; it must be a sequence of {size} names.")
+    names = tuple(name.item() if isinstance(name, np.generic) else name for name in letters)
+    try:
+        distinct = len(set(names))
+    except TypeError:
+        raise ParameterError("letters holds a name that is not hashable.") from None
+    if len(names) != size or distinct != size:
+        raise ParameterError(
+            f"letters has {len(names)} names, {distinct} of them distinct; the prior has {size}."
+        )
+    return names

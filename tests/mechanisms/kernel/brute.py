@@ -1,0 +1,145 @@
+"""The optimal kernel the slow way: every event written down, another solver, exact fractions."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import combinations, product
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import linprog
+
+Array = npt.NDArray[np.float64]
+Edges = list[tuple[int, int]]
+
+
+def complete(inputs: int) -> Edges:
+    return [(x, other) for x in range(inputs) for other in range(inputs) if x != other]
+
+
+def path(inputs: int) -> Edges:
+    return [(x, y) for x, y in complete(inputs) if abs(x - y) == 1]
+
+
+def hamming(shape: tuple[int, ...]) -> Edges:
+    words = list(product(*(range(size) for size in shape)))
+    return [
+        (i, j)
+        for i, word in enumerate(words)
+        for j, other in enumerate(words)
+        if sum(a != b for a, b in zip(word, other, strict=True)) == 1
+    ]
+
+
+def events(outputs: int) -> list[tuple[int, ...]]:
+    return [
+        chosen for size in range(1, outputs + 1) for chosen in combinations(range(outputs), size)
+    ]
+
+
+def least_loss(
+    loss: Array,
+    edges: Edges,
+    epsilon: float,
+    delta: float = 0.0,
+    *,
+    prior: Array | None = None,
+    fixed: Array | None = None,
+) -> float:
+    """The optimum with one row for each edge and event; minimax if there is no prior."""
+    n, m = loss.shape
+    upper, limits, equal, right = [], [], [], []
+    for x, other in edges:
+        for chosen in events(m):
+            row = np.zeros((n, m))
+            row[x, list(chosen)] = 1.0
+            row[other, list(chosen)] = -math.exp(epsilon)
+            upper.append([*row.ravel(), 0.0])
+            limits.append(delta)
+    for x in range(n):
+        row = np.zeros((n, m))
+        row[x] = 1.0
+        equal.append([*row.ravel(), 0.0])
+        right.append(1.0)
+        if prior is None:
+            row = np.zeros((n, m))
+            row[x] = loss[x]
+            upper.append([*row.ravel(), -1.0])
+            limits.append(0.0)
+    for y in range(m if fixed is not None else 0):
+        row = np.zeros((n, m))
+        row[:, y] = fixed
+        equal.append([*row.ravel(), 0.0])
+        right.append(fixed[y] if fixed is not None else 0.0)
+    cost = np.zeros((n, m)) if prior is None else prior[:, None] * loss
+    found = linprog(
+        [*cost.ravel(), 1.0 if prior is None else 0.0],
+        A_ub=upper,
+        b_ub=limits,
+        A_eq=equal,
+        b_eq=right,
+        bounds=[(0, 1)] * (n * m) + [(None, None)],
+        method="highs-ds",
+    )
+    assert found.status == 0
+    return float(found.fun)
+
+
+def geometric(inputs: int, epsilon: float) -> Array:
+    """The truncated geometric mechanism for counts 0..inputs-1."""
+    a = math.exp(-epsilon)
+    x = np.arange(inputs)
+    kernel = (1 - a) / (1 + a) * a ** np.abs(x[:, None] - x[None, :])
+    kernel[:, 0] = a**x / (1 + a)
+    kernel[:, -1] = a ** (inputs - 1 - x) / (1 + a)
+    return kernel
+
+
+def remapped(loss: Array, epsilon: float, prior: Array) -> float:
+    """Bayes loss of the geometric mechanism with the best output for each of its outputs."""
+    joint = prior[:, None] * geometric(len(loss), epsilon)
+    return sum(
+        min(float(joint[:, y] @ loss[:, z]) for z in range(loss.shape[1]))
+        for y in range(joint.shape[1])
+    )
+
+
+def remapped_minimax(loss: Array, epsilon: float) -> float:
+    """Minimax loss of the geometric mechanism with the best random remap of its outputs."""
+    law = geometric(len(loss), epsilon)
+    n, m = loss.shape
+    upper = [[*np.outer(law[x], loss[x]).ravel(), -1.0] for x in range(n)]
+    equal = [[*np.outer(np.arange(n) == y, np.ones(m)).ravel(), 0.0] for y in range(n)]
+    found = linprog(
+        [0.0] * (n * m) + [1.0],
+        A_ub=upper,
+        b_ub=np.zeros(n),
+        A_eq=np.array(equal, dtype=float),
+        b_eq=np.ones(n),
+        bounds=[(0, 1)] * (n * m) + [(None, None)],
+        method="highs-ds",
+    )
+    assert found.status == 0
+    return float(found.fun)
+
+
+def exp_below(epsilon: float) -> Fraction:
+    """A lower bound of e^epsilon: 120 terms of its series, in fractions."""
+    total, term = Fraction(0), Fraction(1)
+    for k in range(120):
+        total += term
+        term = term * Fraction(epsilon) / (k + 1)
+    return total
+
+
+def is_private(
+    weights: tuple[tuple[int, ...], ...], bits: int, edges: Edges, epsilon: float, delta: float
+) -> bool:
+    """Whether K(S | x) <= e^epsilon K(S | x') + delta for all edges and events, in fractions."""
+    ratio, slack = exp_below(epsilon), Fraction(delta) * (1 << bits)
+    return all(
+        sum(weights[x][y] for y in chosen) <= ratio * sum(weights[other][y] for y in chosen) + slack
+        for x, other in edges
+        for chosen in events(len(weights[0]))
+    )
