@@ -1,0 +1,67 @@
+"""Groups of users over the same letters, as the loaders return them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpopt import ParameterError
+
+PRIORS = ("total", "average")
+"""How a group's public prior is made; see `UserGroup.prior`."""
+
+
+@dataclass(frozen=True)
+class UserGroup:
+    """What the users of one group chose.
+
+    Attributes:
+        attribute: what the users have in common, such as "age".
+        value: its value.
+        letters: names of the letters, those that some user of the group chose.
+        counts: clicks or summed ratings, shape (users, letters); no row and no column is zero;
+            read-only.
+    """
+
+    attribute: str
+    value: str
+    letters: tuple[str, ...]
+    counts: np.ndarray
+
+    @classmethod
+    def of(
+        cls, attribute: str, value: str, letters: tuple[str, ...], counts: np.ndarray
+    ) -> UserGroup:
+        """Return the group without the letters that no user chose, and the users without any."""
+        users, used = counts.sum(axis=1) > 0, counts.sum(axis=0) > 0
+        kept = np.ascontiguousarray(counts[np.ix_(users, used)])
+        kept.setflags(write=False)
+        names = tuple(name for name, chosen in zip(letters, used, strict=True) if chosen)
+        return cls(attribute, value, names, kept)
+
+    @property
+    def users(self) -> int:
+        """Number of users."""
+        return self.counts.shape[0]
+
+    @property
+    def laws(self) -> np.ndarray:
+        """Each user's own distribution p, shape (users, letters)."""
+        return self.counts / self.counts.sum(axis=1, keepdims=True)
+
+    def prior(self, kind: str) -> np.ndarray:
+        """Return the public prior q, shape (letters,), all positive.
+
+        Args:
+            kind: "total", the counts summed over the users; or "average", the mean of the users'
+                distributions.
+
+        Raises:
+            ParameterError: for another kind.
+        """
+        if kind not in PRIORS:
+            raise ParameterError(f"prior is {kind!r}; it must be one of {', '.join(PRIORS)}.")
+        weights = self.laws if kind == "average" else self.counts
+        total = weights.sum(axis=0, dtype=float)
+        return total / total.sum()

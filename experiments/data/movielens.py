@@ -1,0 +1,209 @@
+"""MovieLens 1M and 100k: each user's ratings summed by primary genre, in groups of age.
+
+The data sets belong to GroupLens and may not be redistributed without permission.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from dpopt import ParameterError
+from experiments.data.groups import UserGroup
+
+SOURCE = (
+    "download ml-1m.zip or ml-100k.zip from grouplens.org/datasets/movielens and unpack it; "
+    "its licence does not allow redistribution"
+)
+AGES: Mapping[int, str] = {
+    1: "Under 18",
+    18: "18-24",
+    25: "25-34",
+    35: "35-44",
+    45: "45-49",
+    50: "50-55",
+    56: "56+",
+}
+"""Age groups of MovieLens 1M by their code, which is the lowest age of the group."""
+GENRES = (
+    "Action",
+    "Adventure",
+    "Animation",
+    "Children's",
+    "Comedy",
+    "Crime",
+    "Documentary",
+    "Drama",
+    "Fantasy",
+    "Film-Noir",
+    "Horror",
+    "Musical",
+    "Mystery",
+    "Romance",
+    "Sci-Fi",
+    "Thriller",
+    "War",
+    "Western",
+)
+_FLAGS = ("unknown", *GENRES)
+_FIRST_FLAG = 5
+_LONGEST_ID = 1 << 24
+
+
+@dataclass(frozen=True)
+class _Format:
+    """File names and separator of one release."""
+
+    ratings: str
+    users: str
+    movies: str
+    separator: str
+
+
+FORMATS: Mapping[str, _Format] = {
+    "1m": _Format("ratings.dat", "users.dat", "movies.dat", "::"),
+    "100k": _Format("u.data", "u.user", "u.item", "|"),
+}
+"""Releases by name; the ratings of 100k are separated by tabs, its other files by |."""
+
+
+def load_movielens(folder: str | Path) -> tuple[UserGroup, ...]:
+    """Read a folder of MovieLens 1M or 100k (told apart by the names of the files).
+
+    A movie's primary genre is the first that is listed; in 100k, where genres are flags in
+    alphabetical order, the first flag. A user's count of a genre is the sum of the ratings.
+
+    Args:
+        folder: holds ratings.dat, users.dat and movies.dat, or u.data, u.user and u.item.
+
+    Returns:
+        One group for each age range with users, from young to old. In 100k the years are put
+        into the ranges of 1M.
+
+    Raises:
+        ParameterError: if a file is missing or malformed.
+    """
+    folder = Path(folder)
+    release = next((n for n, f in FORMATS.items() if (folder / f.ratings).is_file()), None)
+    if release is None:
+        names = " or ".join(form.ratings for form in FORMATS.values())
+        raise ParameterError(f"folder is {str(folder)!r}, which has no {names}; {SOURCE}.")
+    form = FORMATS[release]
+    ratings = _ratings(folder / form.ratings, "::" if release == "1m" else "\t")
+    ages = _ages(folder / form.users, form.separator, release)
+    genres = _genres(folder / form.movies, form.separator, release)
+    letters = _FLAGS if release == "100k" else GENRES
+    sums = np.zeros((len(ages), len(letters)), dtype=np.int64)
+    user_row = _lookup(list(ages))
+    genre_of = _lookup(list(genres), [letters.index(name) for name in genres.values()])
+    rows = _found(folder / form.ratings, "user", user_row, ratings[:, 0], form.users)
+    columns = _found(folder / form.ratings, "movie", genre_of, ratings[:, 1], form.movies)
+    np.add.at(sums, (rows, columns), ratings[:, 2])
+    group_of = np.array(list(ages.values()))
+    found = (
+        UserGroup.of("age", label, letters, sums[group_of == code]) for code, label in AGES.items()
+    )
+    return tuple(group for group in found if group.users)
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        # Not splitlines: latin-1 titles may hold characters that it takes for line ends.
+        lines = path.read_bytes().decode("latin-1").replace("\r\n", "\n").split("\n")
+    except FileNotFoundError:
+        raise ParameterError(f"path is {str(path)!r}, which is missing; {SOURCE}.") from None
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise ParameterError(f"path is {str(path)!r}; {reason}.") from None
+    if lines and not lines[-1]:
+        lines.pop()
+    if not lines:
+        raise ParameterError(f"path is {str(path)!r}; it is empty.")
+    return lines
+
+
+def _malformed(path: Path, line: int, form: str) -> ParameterError:
+    return ParameterError(f"path is {str(path)!r}; line {line} must be {form}.")
+
+
+def _ratings(path: Path, separator: str) -> np.ndarray:
+    """Return user, movie and rating of every line, shape (ratings, 3)."""
+    form = f"user, movie, rating 1..5 and time, separated by {separator!r}"
+    lines = _lines(path)
+    found = np.empty((len(lines), 3), dtype=np.int64)
+    for place, line in enumerate(lines):
+        words = line.split(separator)
+        # isdecimal, as int() would also take signs and underscores.
+        if len(words) != 4 or not all(word.isdecimal() and len(word) < 12 for word in words):
+            raise _malformed(path, place + 1, form)
+        found[place] = int(words[0]), int(words[1]), int(words[2])
+    wrong = np.flatnonzero((found[:, 2] < 1) | (found[:, 2] > 5))
+    if wrong.size:
+        raise _malformed(path, int(wrong[0]) + 1, form)
+    return found
+
+
+def _ages(path: Path, separator: str, release: str) -> dict[int, int]:
+    """Return the code of the age group of each user, in the order of the file."""
+    place, form = (2, "user::gender::age::occupation::zip with an age code of MovieLens 1M")
+    if release == "100k":
+        place, form = (1, "user|age|gender|occupation|zip")
+    ages: dict[int, int] = {}
+    for number, line in enumerate(_lines(path), 1):
+        words = line.split(separator)
+        if len(words) != 5 or not words[0].isdecimal() or not words[place].isdecimal():
+            raise _malformed(path, number, form)
+        user, age = int(words[0]), int(words[place])
+        if user in ages or user > _LONGEST_ID or (release == "1m" and age not in AGES):
+            raise _malformed(path, number, f"{form}, with each user once")
+        ages[user] = max((code for code in AGES if code <= age), default=1)
+    return ages
+
+
+def _genres(path: Path, separator: str, release: str) -> dict[int, str]:
+    """Return the primary genre of each movie."""
+    form = "movie::title::genre|genre|..."
+    if release == "100k":
+        form = f"movie|title|date|date|address and {len(_FLAGS)} flags, one at least set"
+    genres: dict[int, str] = {}
+    for number, line in enumerate(_lines(path), 1):
+        words = line.split(separator)
+        genre = _flagged(words) if release == "100k" else _listed(words)
+        identifier = words[0]
+        if genre is None or not identifier.isdecimal() or int(identifier) > _LONGEST_ID:
+            raise _malformed(path, number, form)
+        genres[int(identifier)] = genre
+    return genres
+
+
+def _listed(words: Sequence[str]) -> str | None:
+    genre = words[-1].split("|")[0]
+    return genre if len(words) >= 3 and genre in GENRES else None
+
+
+def _flagged(words: Sequence[str]) -> str | None:
+    flags = words[_FIRST_FLAG:]
+    if len(flags) != len(_FLAGS) or not set(flags) <= {"0", "1"} or "1" not in flags:
+        return None
+    return _FLAGS[flags.index("1")]
+
+
+def _lookup(keys: Sequence[int], values: Sequence[int] | None = None) -> np.ndarray:
+    """Return an array that holds a value, by default the place, at each key; -1 elsewhere."""
+    table = np.full(max(keys) + 1, -1, dtype=np.int64)
+    table[list(keys)] = range(len(keys)) if values is None else list(values)
+    return table
+
+
+def _found(path: Path, what: str, table: np.ndarray, keys: np.ndarray, other: str) -> np.ndarray:
+    inside = np.where(keys < table.size, table[np.minimum(keys, table.size - 1)], -1)
+    missing = np.flatnonzero(inside < 0)
+    if missing.size:
+        raise ParameterError(
+            f"path is {str(path)!r}; line {missing[0] + 1} has {what} {keys[missing[0]]}, "
+            f"which {other} does not list."
+        )
+    return inside

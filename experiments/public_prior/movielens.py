@@ -1,0 +1,128 @@
+"""Figure 4: largest distance over the users of each age group, in the format of MovieLens 1M."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dpopt import public_prior
+from experiments.data.generate import generate_movielens
+from experiments.data.groups import UserGroup
+from experiments.data.movielens import load_movielens
+from experiments.public_prior.common import METHODS, PAPER, distances, scratch, short
+from experiments.registry import Advance, Cell, Experiment, Outcome, Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_SHOWN = ("uniform", "mollifier-tv", "mollifier-kl", "minimax", "leximin")
+
+
+@dataclass(frozen=True)
+class Config:
+    """Parameters of the figure.
+
+    Attributes:
+        path: folder of MovieLens 1M or 100k; None for a generated one.
+        epsilon: in nats, as in the paper.
+        users: of the generated data.
+        movies: of the generated data.
+        seed: of the generated data.
+    """
+
+    path: str | None = None
+    epsilon: float = 4.0
+    users: int = 1000
+    movies: int = 1000
+    seed: int = 4
+
+
+def run(config: Config, advance: Advance) -> Outcome:
+    """Measure every method on the users of every age group."""
+    groups = _groups(config)
+    advance()
+    rows = [record for group in groups for record in _records(group, config.epsilon)]
+    advance()
+    source = "generated data" if config.path is None else "MovieLens"
+    table = Table.of(
+        f"Total variation between users' laws and their sampling laws, {source}: largest and mean "
+        "over each age group, with the least worst case over all laws.",
+        rows,
+    )
+    return Outcome({"distances": table}, tuple(_findings(config, table)))
+
+
+def _groups(config: Config) -> tuple[UserGroup, ...]:
+    if config.path is not None:
+        return load_movielens(config.path)
+    with scratch() as folder:
+        generate_movielens(folder, config.users, config.movies, config.seed)
+        return load_movielens(folder)
+
+
+def _records(group: UserGroup, epsilon: float) -> list[dict[str, Cell]]:
+    prior, laws = group.prior("total"), group.laws
+    worst = public_prior.minimax_utility(prior, epsilon)
+    rows: list[dict[str, Cell]] = []
+    for method in _SHOWN:
+        found = distances(method, prior, laws, epsilon)
+        rows.append(
+            {
+                "age": group.value,
+                "method": method,
+                "users": group.users,
+                "letters": len(group.letters),
+                "largest": float(found.max()),
+                "mean": float(found.mean()),
+                "worst_case": worst,
+            }
+        )
+    return rows
+
+
+def _findings(config: Config, table: Table) -> list[str]:
+    found = [] if config.path else ["The data are generated: no number here is one of MovieLens."]
+    for age in dict.fromkeys(table.column("age")):
+        part = table.select(age=age)
+        values = dict(zip(part.column("method"), part.column("largest"), strict=True))
+        listed = ", ".join(f"{method} {short(values[method])}" for method in _SHOWN)
+        found.append(f"{age} ({part.column('users')[0]} users), largest TV: {listed}.")
+    return found
+
+
+def plot(outcome: Outcome) -> Figure:
+    """Draw the largest distance of each method in each age group as bars."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 4.4), layout="constrained")
+    axes = figure.subplots()
+    table = outcome.tables["distances"]
+    ages = list(dict.fromkeys(table.column("age")))
+    width = 0.8 / len(_SHOWN)
+    for place, method in enumerate(_SHOWN):
+        label, colour, _ = METHODS[method]
+        at = [age + width * (place - (len(_SHOWN) - 1) / 2) for age in range(len(ages))]
+        heights = table.select(method=method).column("largest")
+        axes.bar(at, heights, width=0.95 * width, color=colour, label=label)
+    axes.set_xticks(range(len(ages)), ages)
+    axes.set_xlabel("age group")
+    axes.set_ylabel("largest total variation over users")
+    axes.grid(axis="y", alpha=0.25)
+    figure.legend(frameon=False, fontsize=8, ncols=len(_SHOWN), loc="outside upper center")
+    return figure
+
+
+EXPERIMENT = Experiment(
+    name="prior-figure-4",
+    paper=PAPER,
+    item="Figure 4",
+    summary="Largest total variation over the users of each age group, epsilon = 4: p is a user's "
+    "ratings summed by primary genre, q the same over the age group. The data are generated in "
+    "the format of MovieLens 1M unless the configuration names the folder of a download.",
+    published="on MovieLens 1M, ages 18-24: 0.62 with the mollifier, below 0.3 with Algorithm 1",
+    config=Config(users=6040, movies=3883),
+    quick=Config(),
+    steps=lambda _: 2,
+    run=run,
+    plot=plot,
+)

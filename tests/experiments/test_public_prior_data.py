@@ -1,0 +1,333 @@
+import gzip
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpopt import ParameterError
+from experiments.data import avazu, movielens
+from experiments.data.avazu import ATTRIBUTES, COLUMNS, load_clicks, subcategories
+from experiments.data.generate import generate_avazu, generate_movielens
+from experiments.data.groups import UserGroup
+from experiments.data.movielens import load_movielens
+
+pl: Any = pytest.importorskip("polars", reason="polars is not installed (extra data)")
+
+HEADER = ",".join(COLUMNS)
+ROW = (
+    "12345678901234567890,0,14102100,1005,0,aaaa0001,aaaa0002,aaaa0003,aaaa0004,aaaa0005,aaaa0006,"
+    "aaaa0007,aaaa0008,aaaa0009,1,2,15001,320,50,1701,0,35,-1,79"
+)
+"""Of the form of train.csv; the values are invented."""
+
+
+def row(user: str, site: str, click: int = 1, **attributes: int) -> str:
+    words = dict(zip(COLUMNS, ROW.split(","), strict=True))
+    words |= {"device_id": user, "site_id": site, "click": str(click)}
+    words |= {name: str(value) for name, value in attributes.items()}
+    return ",".join(words.values())
+
+
+def write(path: Path, *rows: str, header: str = HEADER) -> Path:
+    path.write_text("\n".join((header, *rows)) + "\n")
+    return path
+
+
+def refusal(call, *arguments, **options) -> str:
+    with pytest.raises(ParameterError) as caught:
+        call(*arguments, **options)
+    message = str(caught.value)
+    assert message.endswith(".")
+    assert "\n" not in message
+    return message
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    return write(
+        tmp_path / "train.csv",
+        ROW,
+        *[row("0000000a", "0000ffff", C18=1)] * 3,
+        *[row("0000000a", "00000002", C18=1)] * 2,
+        *[row("0000000b", "0000ffff", C18=1)] * 4,
+        *[row("0000000c", "00000003", C18=1)] * 1,
+        row("0000000c", "0000ffff", 0, C18=1),
+        *[row("0000000a", "00000003", C18=2)] * 5,
+    )
+
+
+def test_clicks_are_counted_by_subcategory_user_and_site(small: Path) -> None:
+    clicks = load_clicks(small)
+    assert (clicks.rows, clicks.frame.height) == (17, 15)
+    two = {"minimum_clicks": 2, "minimum_users": 1}
+    first, second = subcategories(clicks, "C18", **two)
+    assert (first.attribute, first.value, second.value) == ("C18", "1", "2")
+    assert first.letters == ("0000ffff", "00000002")
+    assert first.counts.tolist() == [[3, 2], [4, 0]]
+    assert first.laws.tolist() == [[0.6, 0.4], [1.0, 0.0]]
+    assert first.prior("total").tolist() == pytest.approx([7 / 9, 2 / 9])
+    assert first.prior("average").tolist() == pytest.approx([0.8, 0.2])
+    assert second.counts.tolist() == [[5]]
+    (only,) = subcategories(clicks, "C18", minimum_clicks=2, minimum_users=2)
+    assert only.value == "1"
+    top = subcategories(clicks, "C18", sites=1, minimum_clicks=4, minimum_users=1)
+    assert [(g.value, g.counts.tolist()) for g in top] == [("1", [[4]]), ("2", [[5]])]
+    (both,) = subcategories(clicks, "C14", minimum_clicks=1, minimum_users=3)
+    assert both.counts.tolist() == [[3, 5, 2], [4, 0, 0], [0, 1, 0]]
+    assert both.letters == ("0000ffff", "00000003", "00000002")
+    assert list(subcategories(clicks, "C14")) == []
+
+
+def test_a_user_is_a_device_or_an_address(small: Path) -> None:
+    assert load_clicks(small).frame["user"].n_unique() == 3
+    assert load_clicks(small, "device_ip").frame["user"].unique().to_list() == [0xAAAA0008]
+
+
+@pytest.mark.parametrize("block", [1, 100, 1000, 1 << 20])
+def test_blocks_and_compression_do_not_change_the_clicks(small: Path, block: int) -> None:
+    packed = small.with_suffix(".gz")
+    packed.write_bytes(gzip.compress(small.read_bytes()))
+    whole = load_clicks(small)
+    for path in (small, packed):
+        found = load_clicks(path, block=block)
+        assert found.rows == whole.rows
+        assert found.frame.equals(whole.frame)
+
+
+def test_a_last_line_without_its_end_and_windows_line_ends_are_read(small: Path) -> None:
+    text = small.read_text().rstrip("\n")
+    whole = load_clicks(small).frame
+    small.write_text(text)
+    assert load_clicks(small).frame.equals(whole)
+    small.write_bytes(text.replace("\n", "\r\n").encode())
+    assert load_clicks(small).frame.equals(whole)
+
+
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        (row("0000000a", "0000ffff", 2), "row 3 "),
+        (row("0000000a", "0000ffff").rsplit(",", 1)[0], "a row in 1..4"),
+        (row("0000000a", "0000ffff") + ",1", "a row in 1..4"),
+        (row("0000000a", "0000ffff").replace(",320,", ",x,"), "a row in 1..4"),
+        (row("0000000a", "0000ffff").replace(",79", ","), "row 3 "),
+        (row("xyz", "0000ffff"), "hexadecimal"),
+        (row("0000000a", "123"), "hexadecimal"),
+        (row("+000000a", "123"), "hexadecimal"),
+    ],
+)
+def test_malformed_rows_are_named(tmp_path: Path, bad: str, words: str) -> None:
+    good = row("0000000a", "0000ffff")
+    path = write(tmp_path / "train.csv", ROW, good, bad, good)
+    message = refusal(load_clicks, path)
+    assert str(path) in message
+    assert words in message
+
+
+def test_malformed_avazu_files_are_one_sentence(small: Path, tmp_path: Path) -> None:
+    missing = refusal(load_clicks, tmp_path / "absent.csv")
+    assert "kaggle.com" in missing
+    assert "redistribution" in missing
+    assert "first line" in refusal(load_clicks, write(tmp_path / "a.csv", ROW, header="id,click"))
+    assert "no click" in refusal(load_clicks, write(tmp_path / "b.csv", ROW))
+    assert "no click" in refusal(load_clicks, write(tmp_path / "c.csv"))
+    packed = tmp_path / "d.gz"
+    packed.write_bytes(gzip.compress(small.read_bytes())[:-20])
+    assert "gzip stream" in refusal(load_clicks, packed)
+    (tmp_path / "empty").write_bytes(b"")
+    assert "first line" in refusal(load_clicks, tmp_path / "empty")
+    assert "directory" in refusal(load_clicks, tmp_path)
+    assert "user is 'me'" in refusal(load_clicks, small, "me")
+    assert "attributes" in refusal(load_clicks, small, attributes=("C2",))
+    assert "block is 0" in refusal(load_clicks, small, block=0)
+    for name in ("sites", "minimum_clicks", "minimum_users"):
+        call = {name: 0}
+        assert f"{name} is 0" in refusal(
+            lambda call=call: list(subcategories(load_clicks(small), "C1", **call))
+        )
+    clicks = load_clicks(small, attributes=("C1",))
+    assert "attribute is 'C14'" in refusal(lambda: list(subcategories(clicks, "C14")))
+
+
+def test_without_polars_the_extra_is_named(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(avazu.importlib.util, "find_spec", lambda _: None)
+    assert "extra `data`" in refusal(load_clicks, small)
+    assert "extra `data`" in refusal(generate_avazu, small, 10, 1)
+
+
+def test_a_generated_avazu_file_agrees_with_a_plain_count(tmp_path: Path) -> None:
+    path = generate_avazu(tmp_path / "train.csv", 30_000, 5, chunk=7_000)
+    lines = [line.split(",") for line in path.read_text().splitlines()]
+    assert tuple(lines[0]) == COLUMNS
+    assert len(lines) == 30_001
+    assert len({line[0] for line in lines}) == 30_001
+    place = {name: COLUMNS.index(name) for name in COLUMNS}
+    counts: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
+    for line in lines[1:]:
+        if line[place["click"]] == "1":
+            user, site = line[place["device_id"]], line[place["site_id"]]
+            counts[line[place["C18"]]][user, site] += 1
+    clicks = load_clicks(path)
+    assert clicks.rows == 30_000
+    assert clicks.frame.height == sum(sum(c.values()) for c in counts.values())
+    assert abs(clicks.frame.height / 30_000 - 0.17) < 0.02
+    found = {g.value: g for g in subcategories(clicks, "C18", sites=10, minimum_users=5)}
+    assert len(found) >= 2
+    for value, group in found.items():
+        sites: Counter[str] = Counter()
+        for (_, site), count in counts[value].items():
+            sites[site] += count
+        top = sorted(sites, key=lambda site: (-sites[site], site))[:10]
+        users: dict[str, list[int]] = defaultdict(lambda: [0] * 10)
+        for (user, site), count in counts[value].items():
+            if site in top:
+                users[user][top.index(site)] += count
+        kept = np.array([users[user] for user in sorted(users) if sum(users[user]) >= 20])
+        used = kept.sum(axis=0) > 0
+        assert group.letters == tuple(np.array(top)[used])
+        assert np.array_equal(group.counts, kept[:, used])
+    assert set(found) == {v for v, c in counts.items() if v in found}
+
+
+def test_generated_files_repeat_and_differ_by_seed(tmp_path: Path) -> None:
+    first, second, other = (
+        generate_avazu(tmp_path / f"{k}.csv", 3000, seed).read_bytes()
+        for k, seed in enumerate((1, 1, 2))
+    )
+    assert first == second != other
+    packed = generate_avazu(tmp_path / "p.gz", 3000, 1)
+    assert gzip.decompress(packed.read_bytes()) == first
+    assert "rows is 0" in refusal(generate_avazu, tmp_path / "x.csv", 0, 1)
+    assert "missing" in refusal(generate_avazu, tmp_path / "no" / "x.csv", 1, 1)
+    frame = pl.read_csv(tmp_path / "0.csv")
+    assert frame["hour"].is_sorted()
+    assert all(frame[name].dtype.is_integer() for name in ATTRIBUTES)
+
+
+def ml_1m(folder: Path) -> Path:
+    (folder / "users.dat").write_text("1::F::1::10::00001\n2::M::25::16::00002\n7::M::25::1::0\n")
+    (folder / "movies.dat").write_bytes(
+        "1::First (1990)::Animation|Children's|Comedy\n"
+        "73::Été, L' (1991)::Drama|Musical\n"
+        "9::Odd :: Title (1999)::Drama\n".encode("latin-1")
+    )
+    (folder / "ratings.dat").write_text(
+        "1::1::5::900000001\n1::73::3::900000002\n2::1::4::900000003\n2::73::1::900000004\n"
+        "2::9::2::900000005\n7::9::3::1\n"
+    )
+    return folder
+
+
+def test_movielens_1m_sums_ratings_by_primary_genre_and_age(tmp_path: Path) -> None:
+    young, middle = load_movielens(ml_1m(tmp_path))
+    assert (young.attribute, young.value, middle.value) == ("age", "Under 18", "25-34")
+    assert young.letters == ("Animation", "Drama")
+    assert young.counts.tolist() == [[5, 3]]
+    assert middle.counts.tolist() == [[4, 3], [0, 3]]
+    assert middle.laws.tolist() == [[4 / 7, 3 / 7], [0, 1]]
+    assert middle.prior("total").tolist() == [0.4, 0.6]
+    assert middle.prior("average").tolist() == pytest.approx([2 / 7, 5 / 7])
+    assert "median" in refusal(middle.prior, "median")
+
+
+def ml_100k(folder: Path) -> Path:
+    (folder / "u.user").write_text("1|24|M|technician|00001\n2|53|F|other|00002\n3|7|M|none|0\n")
+    flags = {3: "|".join("1" if k in (3, 5) else "0" for k in range(19))}
+    flags[8] = "|".join("1" if k == 0 else "0" for k in range(19))
+    (folder / "u.item").write_text(
+        "".join(f"{m}|Movie (1995)|01-Jan-1995||http://x|{f}\n" for m, f in flags.items())
+    )
+    (folder / "u.data").write_text(
+        "1\t3\t4\t900000001\n1\t8\t1\t900000001\n2\t3\t2\t1\n3\t3\t5\t1\n"
+    )
+    return folder
+
+
+def test_movielens_100k_puts_years_into_the_age_groups(tmp_path: Path) -> None:
+    groups = load_movielens(ml_100k(tmp_path))
+    assert [g.value for g in groups] == ["Under 18", "18-24", "50-55"]
+    assert groups[1].letters == ("unknown", "Animation")
+    assert groups[1].counts.tolist() == [[1, 4]]
+    assert groups[2].counts.tolist() == [[2]]
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "words"),
+    [
+        ("ratings.dat", "1::1::5\n", "line 1"),
+        ("ratings.dat", "1::1::5::0\n1::1::9::0\n", "line 2"),
+        ("ratings.dat", "1::x::5::0\n", "line 1"),
+        ("ratings.dat", "", "empty"),
+        ("ratings.dat", "4::1::5::0\n", "user 4"),
+        ("ratings.dat", "99999999999::1::5::0\n", "user 99999999999"),
+        ("ratings.dat", "1::2::5::0\n", "movie 2"),
+        ("users.dat", "1::F::1::10\n", "line 1"),
+        ("users.dat", "1::F::2::10::0\n", "line 1"),
+        ("users.dat", "1::F::1::10::0\n1::F::1::10::0\n", "line 2"),
+        ("movies.dat", "1::First::Toys\n", "line 1"),
+        ("movies.dat", "one::First::Drama\n", "line 1"),
+        ("movies.dat", "1 First Drama\n", "line 1"),
+    ],
+)
+def test_malformed_movielens_files_are_one_sentence(
+    tmp_path: Path, file: str, content: str, words: str
+) -> None:
+    (ml_1m(tmp_path) / file).write_text(content)
+    message = refusal(load_movielens, tmp_path)
+    assert words in message
+    assert file in message
+
+
+def test_a_missing_movielens_file_says_where_to_get_it(tmp_path: Path) -> None:
+    assert "grouplens.org" in refusal(load_movielens, tmp_path / "absent")
+    (ml_1m(tmp_path) / "movies.dat").unlink()
+    message = refusal(load_movielens, tmp_path)
+    assert "movies.dat" in message
+    assert "redistribution" in message
+    (tmp_path / "movies.dat").mkdir()
+    assert "directory" in refusal(load_movielens, tmp_path)
+    ml_100k(tmp_path)
+    (tmp_path / "ratings.dat").unlink()
+    (tmp_path / "u.item").write_text("3|Movie|a||b|" + "|".join("0" * 19) + "\n")
+    assert "u.item" in refusal(load_movielens, tmp_path)
+
+
+def test_a_generated_movielens_folder_agrees_with_a_plain_count(tmp_path: Path) -> None:
+    folder = generate_movielens(tmp_path / "ml", 60, 80, 3)
+    again = generate_movielens(tmp_path / "again", 60, 80, 3)
+    names = ("ratings.dat", "users.dat", "movies.dat")
+    assert [(folder / n).read_bytes() for n in names] == [(again / n).read_bytes() for n in names]
+    ages, genres = (
+        {line.split("::")[0]: line.split("::")[2] for line in (folder / name).read_text().split()}
+        if name == "users.dat"
+        else {
+            line.split("::")[0]: line.split("::")[2]
+            for line in (folder / name).read_text().splitlines()
+        }
+        for name in ("users.dat", "movies.dat")
+    )
+    sums: dict[str, Counter[str]] = defaultdict(Counter)
+    rated: Counter[str] = Counter()
+    for line in (folder / "ratings.dat").read_text().splitlines():
+        user, movie, rating, _ = line.split("::")
+        sums[movielens.AGES[int(ages[user])]][genres[movie]] += int(rating)
+        rated[user] += 1
+    groups = load_movielens(folder)
+    assert {g.value for g in groups} == set(sums)
+    for group in groups:
+        totals = dict(zip(group.letters, group.counts.sum(axis=0).tolist(), strict=True))
+        assert totals == dict(sums[group.value])
+    assert sum(g.users for g in groups) == 60
+    assert "movies" in refusal(generate_movielens, folder, 1, 17, 1)
+    (tmp_path / "file").write_text("")
+    assert "folder is" in refusal(generate_movielens, tmp_path / "file", 1, 18, 1)
+
+
+def test_groups_are_read_only_and_drop_what_nobody_chose() -> None:
+    group = UserGroup.of("a", "b", ("x", "y", "z"), np.array([[1, 0, 2], [0, 0, 0], [3, 0, 0]]))
+    assert group.letters == ("x", "z")
+    assert group.counts.tolist() == [[1, 2], [3, 0]]
+    with pytest.raises(ValueError, match="read-only"):
+        group.counts[0, 0] = 1

@@ -1,0 +1,308 @@
+import json
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpopt import ParameterError, public_prior
+from experiments.data.avazu import load_clicks, subcategories
+from experiments.data.generate import generate_avazu, generate_movielens
+from experiments.data.movielens import load_movielens
+from experiments.public_prior import (
+    EXPERIMENTS,
+    avazu,
+    example_one,
+    kernels,
+    kernels_time,
+    movielens,
+    synthetic,
+)
+from experiments.public_prior import __main__ as own_data
+from experiments.public_prior.common import records_of
+from experiments.public_prior.kernels_time import printed_algorithm
+from experiments.registry import Experiment, Outcome
+
+pytest.importorskip("polars", reason="polars is not installed (extra data)")
+
+SMALL: dict[str, Any] = {
+    "prior-figure-2": replace(synthetic.Config(), letters=12, runs=3, points=5),
+    "prior-figure-4": replace(movielens.Config(), users=80, movies=60),
+    "prior-figures-3-6-11": replace(avazu.Config(), rows=40_000, sites=8, minimum_users=8),
+    "prior-example-1": example_one.Config(points=11),
+    "prior-kernels": replace(
+        kernels.Config(), settings=((3, 1.0), (4, 2.0)), training=40, held_out=200, sizes=(5, 2000)
+    ),
+    "prior-kernels-time": kernels_time.Config(sizes=(5, 40), printed_up_to=40, rounds=1),
+}
+
+
+def run(experiment: Experiment, config: Any = None) -> Outcome:
+    config = SMALL[experiment.name] if config is None else config
+    told: list[int] = []
+    outcome = experiment.run(config, lambda: told.append(1))
+    assert len(told) == experiment.steps(config)
+    return outcome
+
+
+@pytest.fixture(scope="module")
+def outcomes() -> dict[str, Outcome]:
+    return {experiment.name: run(experiment) for experiment in EXPERIMENTS}
+
+
+def tv(p: np.ndarray, r: np.ndarray) -> float:
+    return float(np.abs(p - r).sum() / 2)
+
+
+def test_names_are_those_of_the_paper_s_items() -> None:
+    assert [experiment.name for experiment in EXPERIMENTS] == list(SMALL)
+    assert [e.name for e in EXPERIMENTS if not e.repeatable] == ["prior-kernels-time"]
+
+
+def test_tables_repeat_and_figures_are_drawn(outcomes: dict[str, Outcome]) -> None:
+    for experiment in EXPERIMENTS:
+        if experiment.repeatable:
+            assert run(experiment) == outcomes[experiment.name]
+        assert experiment.plot(outcomes[experiment.name]).get_axes()
+        assert all(f.endswith(".") and "\n" not in f for f in outcomes[experiment.name].findings)
+
+
+def test_seeds_change_the_tables() -> None:
+    for experiment in EXPERIMENTS[:3]:
+        config = SMALL[experiment.name]
+        other = replace(config, seed=config.seed + 1)
+        assert run(experiment, other).tables != run(experiment, config).tables
+
+
+def clamp_by_bisection(prior: np.ndarray, law: np.ndarray, epsilon: float) -> np.ndarray:
+    """The KL mollifier as the paper computes it."""
+    low, high = prior * math.exp(-epsilon / 2), prior * math.exp(epsilon / 2)
+    left, right = 1e-12, 1e12
+    for _ in range(200):
+        middle = math.sqrt(left * right)
+        if np.clip(law / middle, low, high).sum() > 1:
+            left = middle
+        else:
+            right = middle
+    return np.clip(law / left, low, high)
+
+
+def by_hand(method: str, prior: np.ndarray, law: np.ndarray, epsilon: float) -> np.ndarray:
+    if method == "mollifier-kl":
+        return clamp_by_bisection(prior, law, epsilon)
+    if method == "uniform":
+        prior = np.full(prior.size, 1 / prior.size)
+    return law @ printed_algorithm(prior, epsilon)
+
+
+def test_the_printed_recursion_is_the_reference_table() -> None:
+    kernel = printed_algorithm(np.array([0.05, 0.1, 0.15, 0.2, 0.5]), 1.0)
+    first = [0.125160997998, 0.0920883160002, 0.138132474000, 0.184176632000, 0.460441580001]
+    diagonal = [0.125160997998, 0.231151335839, 0.319835608357, 0.391342199099, 0.607292323365]
+    assert kernel[0] == pytest.approx(first, abs=1e-12)
+    assert np.diag(kernel) == pytest.approx(diagonal, abs=1e-12)
+    prior = np.random.default_rng(1).dirichlet(np.ones(30))
+    ours = public_prior.minimax_kernel(prior, 3.0).matrix()
+    assert np.allclose(printed_algorithm(prior, 3.0), ours, rtol=1e-12, atol=0)
+
+
+def test_figure_2_is_mean_and_standard_error_of_values_by_hand(
+    outcomes: dict[str, Outcome],
+) -> None:
+    config = SMALL["prior-figure-2"]
+    rng = np.random.default_rng(config.seed)
+    priors = [rng.random(12) for _ in range(3)]
+    table = outcomes["prior-figure-2"].tables["divergences"]
+    firsts = [1 / 12 + k * (1 - 1 / 12) / 4 for k in range(5)]
+    for method in ("minimax", "mollifier-kl"):
+        rows = records_of(table.select(method=method))
+        assert [row["first"] for row in rows] == pytest.approx(firsts)
+        for row in rows:
+            law = np.array([row["first"]] + [(1 - row["first"]) / 11] * 11)
+            released = [by_hand(method, q / q.sum(), law, 8.0) for q in priors]
+            values = [tv(law, r) for r in released]
+            kl = [
+                sum(a * math.log(a / b) for a, b in zip(law, r, strict=True) if a > 0)
+                for r in released
+            ]
+            assert row["tv"] == pytest.approx(sum(values) / 3, rel=1e-7, abs=1e-12)
+            assert row["kl"] == pytest.approx(sum(kl) / 3, rel=1e-6, abs=1e-12)
+            error = math.sqrt(sum((v - sum(values) / 3) ** 2 for v in values) / 2 / 3)
+            assert row["tv_error"] == pytest.approx(error, rel=1e-6, abs=1e-12)
+    kl, program = (table.select(method=f"mollifier-{name}").column("tv") for name in ("kl", "tv"))
+    assert kl == pytest.approx(program, abs=1e-7)
+
+
+def test_figure_2_has_the_paper_s_order_at_the_paper_s_size() -> None:
+    outcome = run(EXPERIMENTS[0], replace(synthetic.Config(), runs=2, points=3))
+    table = outcome.tables["divergences"]
+    for measure in ("tv", "kl"):
+        ours = table.select(method="minimax").column(measure)
+        other = table.select(method=f"mollifier-{measure}").column(measure)
+        assert other[0] < ours[0]
+        assert ours[-1] < other[-1] / 2
+
+
+def test_figure_4_is_the_largest_distance_of_each_age_group(
+    outcomes: dict[str, Outcome], tmp_path: Path
+) -> None:
+    config = SMALL["prior-figure-4"]
+    table = outcomes["prior-figure-4"].tables["distances"]
+    generate_movielens(tmp_path, config.users, config.movies, config.seed)
+    groups = load_movielens(tmp_path)
+    assert len(table.rows) == 5 * len(groups)
+    for group in groups:
+        prior = group.counts.sum(axis=0) / group.counts.sum()
+        for method in ("minimax", "mollifier-kl", "uniform"):
+            (row,) = records_of(table.select(age=group.value, method=method))
+            laws = [counts / counts.sum() for counts in group.counts]
+            values = [tv(law, by_hand(method, prior, law, 4.0)) for law in laws]
+            assert row["largest"] == pytest.approx(max(values), rel=1e-9)
+            assert row["mean"] == pytest.approx(sum(values) / len(values), rel=1e-9)
+            assert row["users"] == len(values)
+        least = prior.min()
+        gamma = (1 - least) / (math.exp(4.0) * least + 1 - least)
+        for name in ("minimax", "leximin"):
+            (row,) = records_of(table.select(age=group.value, method=name))
+            assert row["worst_case"] == pytest.approx(gamma)
+            assert row["largest"] <= gamma + 1e-12
+        kl, best = (
+            table.select(age=group.value, method=f"mollifier-{name}").column("largest")
+            for name in ("kl", "tv")
+        )
+        assert kl == pytest.approx(best)
+    again = run(EXPERIMENTS[1], replace(config, path=str(tmp_path)))
+    assert again.tables["distances"].rows == table.rows
+    assert "generated" in outcomes["prior-figure-4"].findings[0]
+    assert "generated" not in "".join(again.findings)
+
+
+def test_avazu_cases_and_summary_by_hand(outcomes: dict[str, Outcome], tmp_path: Path) -> None:
+    config = SMALL["prior-figures-3-6-11"]
+    outcome = outcomes["prior-figures-3-6-11"]
+    cases = outcome.tables["cases"]
+    path = generate_avazu(tmp_path / "train.csv", config.rows, config.seed)
+    clicks = load_clicks(path)
+    groups = list(subcategories(clicks, "C18", sites=8, minimum_users=8))
+    assert len(cases.select(attribute="C18").rows) == 3 * len(groups) >= 3
+    for group in groups:
+        laws = [counts / counts.sum() for counts in group.counts]
+        prior = np.mean(laws, axis=0)
+        for epsilon in (8.0, 12.0, 16.0):
+            (row,) = records_of(cases.select(attribute="C18", value=group.value, epsilon=epsilon))
+            for method in ("minimax", "mollifier-kl"):
+                values = [tv(law, by_hand(method, prior, law, epsilon)) for law in laws]
+                assert row[method] == pytest.approx(max(values), rel=1e-6)
+                assert row[f"{method}_mean"] == pytest.approx(np.mean(values), rel=1e-6)
+    gains = [row["mollifier-kl"] - row["minimax"] for row in records_of(cases)]
+    won = [gain for gain in gains if gain > 0]
+    lost = [-gain for gain in gains if gain <= 0]
+    *_, every, published = records_of(outcome.tables["summary"])
+    assert every["cases"] == len(gains)
+    assert every["wins"] == len(won) / len(gains)
+    assert every["improvement"] == pytest.approx(sum(won) / len(won))
+    assert every["loss"] == (pytest.approx(sum(lost) / len(lost)) if lost else None)
+    assert (published["wins"], published["improvement"], published["loss"]) == (0.905, 0.46, 0.009)
+    own = run(EXPERIMENTS[2], replace(config, path=str(path)))
+    assert own.tables["cases"].rows == cases.rows
+    total = run(EXPERIMENTS[2], replace(config, prior="total"))
+    assert total.tables["cases"].rows != cases.rows
+
+
+def test_avazu_without_a_large_subcategory_says_so() -> None:
+    outcome = run(EXPERIMENTS[2], replace(avazu.Config(), rows=1000))
+    assert set(outcome.tables) == {"summary"}
+    assert outcome.tables["summary"].column("cases") == [0, 0, 0, 0, None]
+    assert "no subcategory" in outcome.findings[-1]
+    assert EXPERIMENTS[2].plot(outcome).texts
+
+
+def test_missing_files_are_refused_in_one_sentence(tmp_path: Path) -> None:
+    missing = str(tmp_path / "absent")
+    calls: list[Callable[[], Outcome]] = [
+        lambda: run(EXPERIMENTS[1], movielens.Config(path=missing)),
+        lambda: run(EXPERIMENTS[2], avazu.Config(path=missing)),
+        lambda: run(EXPERIMENTS[2], replace(SMALL["prior-figures-3-6-11"], prior="median")),
+    ]
+    for call in calls:
+        with pytest.raises(ParameterError, match=r"\.$"):
+            call()
+
+
+def command(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as caught:
+        own_data.main(arguments)
+    return int(caught.value.code or 0)
+
+
+def test_the_user_s_own_data_become_a_report(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ratings = generate_movielens(tmp_path / "ml", 30, 40, 1)
+    clicks = generate_avazu(tmp_path / "train.csv", 2000, 1)
+    out = tmp_path / "out"
+    given = ("--movielens", str(ratings), "--avazu", str(clicks), "--user", "device_ip")
+    assert command(*given, "--out", str(out)) == 0
+    names = {path.name for path in out.iterdir()}
+    assert {
+        "prior-figure-4.distances.csv",
+        "prior-figure-4.png",
+        "prior-figures-3-6-11.summary.csv",
+        "prior-figures-3-6-11.png",
+        "report.html",
+    } <= names
+    record = json.loads((out / "prior-figures-3-6-11.json").read_text())
+    assert record["configuration"]["user"] == "device_ip"
+    assert record["configuration"]["path"] == str(clicks)
+    assert record["configuration"]["minimum_users"] == 1000
+    capsys.readouterr()
+    assert command() == 2
+    assert "--movielens" in capsys.readouterr().err
+    assert command("--avazu", str(tmp_path / "absent")) == 2
+    assert "kaggle" in capsys.readouterr().err
+    assert command("--movielens", str(ratings), "--out", str(clicks)) == 2
+    assert command("--prior", "median") == 2
+
+
+def test_example_1_has_the_corrected_numbers(outcomes: dict[str, Outcome]) -> None:
+    public, uniform = records_of(outcomes["prior-example-1"].tables["numbers"])
+    assert (public["printed"], uniform["printed"]) == (0.03, 0.1)
+    assert public["realised"] == pytest.approx(0.0376, abs=5e-5)
+    assert uniform["realised"] == pytest.approx(0.1073, abs=5e-5)
+    # In closed form, for two letters: TV = |p - q_1| Gamma_TV / (1 - q_1).
+    ratio = math.exp(2.0)
+    assert public["worst_case"] == pytest.approx(0.99 / (0.01 * ratio + 0.99), rel=1e-12)
+    assert public["realised"] == pytest.approx(0.04 / (0.01 * ratio + 0.99), rel=1e-12)
+    assert uniform["worst_case"] == pytest.approx(1 / (ratio + 1), rel=1e-12)
+    assert uniform["realised"] == pytest.approx(0.45 / (0.5 * ratio + 0.5), rel=1e-12)
+
+
+def test_kernels_are_in_the_order_that_theory_gives(outcomes: dict[str, Outcome]) -> None:
+    tables = outcomes["prior-kernels"].tables
+    for letters, epsilon in SMALL["prior-kernels"].settings:
+        rows = records_of(tables["distances"].select(letters=letters, epsilon=epsilon))
+        at = {row["method"]: row for row in rows}
+        assert set(at) == {"minimax", "leximin", "population", "mollifier-kl"}
+        for name in ("leximin", "population"):
+            assert at[name]["worst_case"] == pytest.approx(at["minimax"]["worst_case"], abs=1e-6)
+            # The program's own users: none of the kernels that it may choose from does better.
+            assert at["population"]["training_mean"] <= at[name]["training_mean"] + 1e-7
+        assert at["population"]["training_mean"] <= at["minimax"]["training_mean"] + 1e-7
+        assert at["mollifier-kl"]["worst_case"] >= at["minimax"]["worst_case"] - 1e-12
+        for row in rows:
+            assert 0 < row["mean"] < row["largest"] <= row["worst_case"] + 1e-12
+    sizes = tables["sizes"]
+    assert sizes.column("letters") == [5, 5, 2000, 2000]
+    assert max(sizes.column("invariance")) < 1e-12
+    assert max(sizes.column("least_diagonal")) < 1e-12
+
+
+def test_times_are_of_every_method(outcomes: dict[str, Outcome]) -> None:
+    table = outcomes["prior-kernels-time"].tables["times"]
+    found = {(row["letters"], row["contender"]) for row in records_of(table)}
+    both = {"minimax", "leximin", "mollifier", "printed"}
+    assert found == {(n, name) for n in (5, 40) for name in both} | {(5, "program")}
+    assert min(table.column("fastest")) > 0
