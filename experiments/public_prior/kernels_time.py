@@ -12,7 +12,7 @@ import numpy as np
 from dpopt import public_prior, solve
 from experiments.benchmarks.timing import race
 from experiments.public_prior.common import PAPER, short
-from experiments.registry import Advance, Experiment, Outcome, Table
+from experiments.registry import Advance, Cell, Experiment, Outcome, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,6 +33,8 @@ class Config:
     sizes: tuple[int, ...] = (10, 30, 100, 1000, 10_000, 100_000)
     printed_up_to: int = 1000
     program_up_to: int = 30
+    materialised: int = 1000
+    largest: int = 1_000_000
     epsilon: float = 4.0
     rounds: int = 3
     seed: int = 8
@@ -52,7 +54,49 @@ def run(config: Config, advance: Advance) -> Outcome:
         "Medians of alternating runs in one process; ratio to the closed form of Algorithm 1.",
         records,
     )
-    return Outcome({"times": table}, tuple(_findings(table)))
+    whole = Table.of(
+        "The matrix made, one law applied, and as many exact releases as letters; each task's "
+        "ratio to its first contender.",
+        [*_matrices(config, rng), *_largest(config, rng)],
+    )
+    advance()
+    findings = (*_findings(table), *_said(whole))
+    return Outcome({"times": table, "whole kernels": whole}, findings)
+
+
+def _matrices(config: Config, rng: np.random.Generator) -> list[dict[str, Cell]]:
+    """Time the matrix of Algorithm 1, by its closed form and by the printed recursion."""
+    prior = rng.random(config.materialised) + 1e-3
+    prior /= prior.sum()
+    contenders: dict[str, Callable[[], object]] = {
+        "closed form": lambda: public_prior.minimax_kernel(prior, config.epsilon).matrix(),
+        "recursion in place": lambda: printed_algorithm(prior, config.epsilon),
+        "recursion as printed": lambda: grown_algorithm(prior, config.epsilon),
+    }
+    return race("matrix of Algorithm 1", str(prior.size), contenders, config.rounds)
+
+
+def _largest(config: Config, rng: np.random.Generator) -> list[dict[str, Cell]]:
+    """Time what one kernel over very many letters does, once it is made and certified."""
+    prior, law = rng.random(config.largest) + 1e-3, rng.random(config.largest)
+    law /= law.sum()
+    kernel = public_prior.minimax_kernel(prior / prior.sum(), config.epsilon)
+    own = rng.integers(0, config.largest, config.largest)
+    kernel.release(own[:1])
+    size = str(config.largest)
+    applied = race("p K of one user", size, {"apply": lambda: kernel.apply(law)}, config.rounds)
+    released = race(
+        "one release for each of as many users", size, {"release": lambda: kernel.release(own)}, 1
+    )
+    return [*applied, *released]
+
+
+def _said(table: Table) -> list[str]:
+    return [
+        f"{row[0]}, n = {int(str(row[1])):,}: {row[2]} takes {float(str(row[3])):.3g} s, "
+        f"{float(str(row[6])):.3g} times its task's first."
+        for row in table.rows
+    ]
 
 
 def _contenders(
@@ -92,6 +136,26 @@ def printed_algorithm(prior: np.ndarray, epsilon: float) -> np.ndarray:
         kernel[i + 1 :, i] *= left[0] / below
         kernel[i, i] *= ratio * left[0] / below
         kernel[i + 1 :, i + 1 :] *= 1 - left[0] / below
+    found = np.empty_like(kernel)
+    found[np.ix_(order, order)] = kernel
+    return found
+
+
+def grown_algorithm(prior: np.ndarray, epsilon: float) -> np.ndarray:
+    """Return the same as the paper writes it: from two letters up, each level a new matrix."""
+    order = np.argsort(prior, kind="stable")
+    q, n, ratio = prior[order], prior.size, math.exp(epsilon)
+    a = q[-2] / (q[-2] + q[-1])
+    kernel = np.array([[ratio * a, 1 - a], [a, (ratio - 1) * a + 1 - a]]) / (ratio * a + 1 - a)
+    for i in range(n - 3, -1, -1):
+        left = q[i:] / q[i:].sum()
+        below = ratio * left[0] + 1 - left[0]
+        larger = np.empty((n - i, n - i))
+        larger[0, 0] = ratio * left[0] / below
+        larger[1:, 0] = left[0] / below
+        larger[0, 1:] = left[1:] / below
+        larger[1:, 1:] = (1 - left[0] / below) * kernel
+        kernel = larger
     found = np.empty_like(kernel)
     found[np.ix_(order, order)] = kernel
     return found
@@ -142,7 +206,7 @@ EXPERIMENT = Experiment(
     published=None,
     config=Config(sizes=(10, 30, 100, 1000, 10_000, 100_000, 1_000_000), rounds=5),
     quick=Config(),
-    steps=lambda config: len(config.sizes),
+    steps=lambda config: len(config.sizes) + 1,
     run=run,
     plot=plot,
     repeatable=False,

@@ -23,7 +23,7 @@ from experiments.public_prior import (
 )
 from experiments.public_prior import __main__ as own_data
 from experiments.public_prior.common import records_of
-from experiments.public_prior.kernels_time import printed_algorithm
+from experiments.public_prior.kernels_time import grown_algorithm, printed_algorithm
 from experiments.registry import Experiment, Outcome
 
 pytest.importorskip("polars", reason="polars is not installed (extra data)")
@@ -36,7 +36,9 @@ SMALL: dict[str, Any] = {
     "prior-kernels": replace(
         kernels.Config(), settings=((3, 1.0), (4, 2.0)), training=40, held_out=200, sizes=(5, 2000)
     ),
-    "prior-kernels-time": kernels_time.Config(sizes=(5, 40), printed_up_to=40, rounds=1),
+    "prior-kernels-time": kernels_time.Config(
+        sizes=(5, 40), printed_up_to=40, rounds=1, materialised=20, largest=50
+    ),
 }
 
 
@@ -306,3 +308,12 @@ def test_times_are_of_every_method(outcomes: dict[str, Outcome]) -> None:
     both = {"minimax", "leximin", "mollifier", "printed"}
     assert found == {(n, name) for n in (5, 40) for name in both} | {(5, "program")}
     assert min(table.column("fastest")) > 0
+
+
+@pytest.mark.parametrize("size", [2, 3, 17])
+def test_both_recursions_are_algorithm_1(size: int) -> None:
+    prior = np.random.default_rng(size).random(size) + 0.01
+    prior /= prior.sum()
+    closed = public_prior.minimax_kernel(prior, 2.0).matrix()
+    np.testing.assert_allclose(printed_algorithm(prior, 2.0), closed, rtol=1e-12)
+    np.testing.assert_allclose(grown_algorithm(prior, 2.0), closed, rtol=1e-12)

@@ -11,7 +11,7 @@ from itertools import accumulate
 import numpy as np
 import numpy.typing as npt
 
-from dpopt._types import Vector, frozen
+from dpopt._types import Matrix, Vector, frozen
 from dpopt.mechanisms.public_prior.exact import LayeredRows
 from dpopt.mechanisms.public_prior.prior import PublicPrior, public_prior
 from dpopt.mechanisms.public_prior.quantise import Maker
@@ -42,6 +42,15 @@ class PublicPriorKernel(SamplingKernel):
         later[..., :-1] = np.cumsum(p[..., :0:-1], axis=-1)[..., ::-1]
         # e^eps g can be near 1 where g is tiny: first g, then p.
         return q * (earlier + (math.exp(self.epsilon) * g) * p + g * later)
+
+    def _matrix(self) -> Matrix:
+        scale = np.empty_like(self.scale)
+        scale[self.prior.order] = self.scale
+        # g does not increase, so that g_{min(i, j)} is the larger of g_i and g_j.
+        found = np.maximum.outer(scale, scale)
+        found *= self.prior.masses
+        np.fill_diagonal(found, self.diagonal)
+        return found
 
     def _maker(self) -> Maker:
         return staircase_rows

@@ -110,7 +110,12 @@ class SamplingKernel(ABC):
                 f"the kernel has {self.letters} letters; its matrix is made for at most "
                 f"{LARGEST_MATRIX}: use apply."
             )
-        return frozen(self.apply(np.eye(self.letters)))
+        found = self._matrix()
+        found.setflags(write=False)
+        return found
+
+    def _matrix(self) -> Matrix:
+        return self.apply(np.eye(self.letters))
 
     @cached_property
     def exact(self) -> CertifiedRows:
