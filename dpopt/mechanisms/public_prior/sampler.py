@@ -15,7 +15,7 @@ import numpy.typing as npt
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._plot import new_axes
-from dpopt._types import IntVector, Json, Matrix, Vector, frozen
+from dpopt._types import IntVector, Json, Matrix, Vector
 from dpopt.mechanisms.public_prior.inputs import counts_of, own_letters, places_of
 from dpopt.mechanisms.public_prior.prior import PublicPrior, distributions
 from dpopt.mechanisms.public_prior.quantise import CertifiedRows, Maker, certified_rows
