@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from dpopt import DpoptError, ParameterError
+from experiments.entry import run_command
 from experiments.output import write_outcome
 from experiments.registry import Experiment, all_experiments
 from experiments.report import Entry, write_report
@@ -77,20 +77,7 @@ def _run_all(chosen: Sequence[Experiment], out: Path, full: bool) -> list[Entry]
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command and exit: 0, 1 if an experiment failed, 2 for bad input."""
-    try:
-        code = command.main(
-            args=arguments, prog_name="python -m experiments", standalone_mode=False
-        )
-    except click.ClickException as error:
-        click.echo(error.format_message(), err=True)
-        code = 2
-    except ParameterError as error:
-        click.echo(str(error), err=True)
-        code = 2
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("interrupted.", err=True)
-        code = 130
-    sys.exit(code if isinstance(code, int) else 0)
+    run_command(command, "python -m experiments", arguments)
 
 
 if __name__ == "__main__":

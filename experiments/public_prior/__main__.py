@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,9 +9,10 @@ from pathlib import Path
 
 import click
 
-from dpopt import DpoptError, ParameterError
+from dpopt import ParameterError
 from experiments.data.avazu import USERS
 from experiments.data.groups import PRIORS
+from experiments.entry import run_command
 from experiments.output import write_outcome
 from experiments.public_prior import avazu, movielens
 from experiments.registry import Experiment
@@ -60,21 +60,7 @@ def command(ratings: str | None, clicks: str | None, user: str, prior: str, out:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command and exit: 0, 1 if it failed, 2 for bad input."""
-    code = 0
-    try:
-        command.main(
-            args=arguments, prog_name="python -m experiments.public_prior", standalone_mode=False
-        )
-    except click.ClickException as error:
-        click.echo(error.format_message(), err=True)
-        code = 2
-    except DpoptError as error:
-        click.echo(str(error), err=True)
-        code = 2 if isinstance(error, ParameterError) else 1
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("interrupted.", err=True)
-        code = 130
-    sys.exit(code)
+    run_command(command, "python -m experiments.public_prior", arguments)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,10 +12,11 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from dpopt import DpoptError, ParameterError
+from dpopt import ParameterError
 from dpopt.files import check_target, write_text
 from experiments.data.download import download
 from experiments.data.mnist import Digits, load_digits
+from experiments.entry import run_command
 from experiments.majority.pate.experiment import for_votes
 from experiments.majority.pate.rates import scan
 from experiments.majority.pate.training import Training
@@ -150,21 +150,7 @@ def _progress(title: str, total: int) -> Iterator[Callable[[], None]]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command and exit: 0, 1 if it failed, 2 for bad input."""
-    code = 0
-    try:
-        command.main(
-            args=arguments, prog_name="python -m experiments.majority.pate", standalone_mode=False
-        )
-    except click.ClickException as error:
-        click.echo(error.format_message(), err=True)
-        code = 2
-    except DpoptError as error:
-        click.echo(str(error), err=True)
-        code = 2 if isinstance(error, ParameterError) else 1
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("interrupted.", err=True)
-        code = 130
-    sys.exit(code)
+    run_command(command, "python -m experiments.majority.pate", arguments)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,34 @@
+"""How a command of the experiments ends: an exit code, and one line on failure."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+import click
+
+from dpopt import DpoptError, ParameterError
+
+
+def run_command(command: click.Command, name: str, arguments: Sequence[str] | None) -> NoReturn:
+    """Run a command and exit: 0 or its own code, 1 if it failed, 2 for bad input.
+
+    Args:
+        command: returns its exit code, or None for 0.
+        name: how it is called.
+        arguments: those of the process if None.
+    """
+    code: object
+    try:
+        code = command.main(args=arguments, prog_name=name, standalone_mode=False)
+    except click.ClickException as error:
+        click.echo(error.format_message(), err=True)
+        code = 2
+    except DpoptError as error:
+        click.echo(str(error), err=True)
+        code = 2 if isinstance(error, ParameterError) else 1
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted.", err=True)
+        code = 130
+    sys.exit(code if isinstance(code, int) else 0)
