@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-BASE = {"_types", "_errors", "_checks", "_plot", "files", "provenance"}
+BASE = {"_types", "_errors", "_checks", "_plot", "_progress", "files", "provenance"}
+PACKAGE = {"_cite", "_load", "gnmax", "kernel", "majority", "public_prior", "roo", "smoothed"}
 ALLOWED = {
     "base": {"base"},
     "lp": {"base", "lp"},
@@ -14,7 +15,9 @@ ALLOWED = {
     "privacy": {"base", "lp", "prob", "privacy"},
     "mechanisms": {"base", "lp", "prob", "privacy", "mechanisms"},
     "interop": {"base", "lp", "prob", "privacy", "mechanisms", "interop"},
-    "cli": {"base", "lp", "prob", "privacy", "mechanisms", "cli", "package"},
+    "sweeps": {"base", "sweeps"},
+    "explore": {"base", "explore", "package"},
+    "cli": {"base", "lp", "prob", "privacy", "mechanisms", "explore", "cli", "package"},
     "package": {"base", "lp", "prob", "privacy", "mechanisms", "package"},
 }
 
@@ -39,7 +42,7 @@ def layer_of(module: str) -> str | None:
         return "package"
     if parts[1] in BASE:
         return "base"
-    if parts[1] in ("_load", "majority", "gnmax", "roo", "public_prior", "kernel"):
+    if parts[1] in PACKAGE:
         return "package"
     return parts[1] if parts[1] in ALLOWED else None
 

@@ -1,0 +1,107 @@
+"""``dpopt cite`` and ``dpopt doctor``: what to cite, and whether this installation works."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import click
+
+from dpopt._errors import DpoptError
+
+_EXTRAS = ("pandas", "polars", "scikit-learn", "opendp", "dp-accounting", "joblib", "torch")
+
+
+@click.command()
+@click.argument("subject")
+def cite(subject: str) -> None:
+    """Print BibTeX for SUBJECT: a mechanism's name, or the file of a saved mechanism.
+
+    Names: majority, gnmax, roo, public-prior, kernel, smoothed.
+
+    Example: dpopt cite majority
+    """
+    from dpopt._cite import cite as entries
+
+    click.echo(entries(subject))
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+def doctor(as_json: bool) -> int:
+    """Print versions, solvers and threads, and solve a known program with each backend.
+
+    Exit code 1 if a backend does not return the known optimum.
+
+    Example: dpopt doctor
+    """
+    record = _examined()
+    if as_json:
+        click.echo(json.dumps(record))
+    else:
+        _show(record)
+    return 0 if all(entry["correct"] for entry in record["backends"]) else 1
+
+
+def _examined() -> dict[str, Any]:
+    from dpopt.provenance import versions
+
+    return {
+        "versions": versions(),
+        "extras": {name: _version(name) for name in _EXTRAS},
+        "processors": os.cpu_count(),
+        "threads": {
+            name: os.environ[name] for name in ("OMP_NUM_THREADS",) if name in os.environ
+        },
+        "backends": [_tried(name) for name in _backends()],
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _backends() -> list[str]:
+    import cvxpy
+
+    return ["highs", *(f"cvxpy:{name}" for name in cvxpy.installed_solvers())]
+
+
+def _tried(backend: str) -> dict[str, Any]:
+    """Solve max 3a + 2b, a + b <= 4, a + 3b <= 6, a <= 3: 11 at (3, 1)."""
+    from dpopt import Problem, solve
+
+    problem = Problem("known optimum 11")
+    problem.add_variables("x", 2, lower=0.0, upper=10.0)
+    problem.add_rows("limits", {"x": [[1.0, 1.0], [1.0, 3.0], [1.0, 0.0]]}, upper=[4.0, 6.0, 3.0])
+    problem.maximise({"x": [3.0, 2.0]})
+    start = time.perf_counter()
+    try:
+        solution = solve(problem, backend=backend)
+        found, why = solution.objective, None
+    except DpoptError as error:
+        found, why = None, str(error)
+    return {
+        "backend": backend,
+        "objective": found,
+        "correct": found is not None and abs(found - 11.0) < 1e-4,
+        "failure": why,
+        "seconds": time.perf_counter() - start,
+    }
+
+
+def _show(record: dict[str, Any]) -> None:
+    for name, found in {**record["versions"], **record["extras"]}.items():
+        click.echo(f"{name:14s} {found or 'not installed'}")
+    click.echo(f"{'processors':14s} {record['processors']}")
+    for name, value in record["threads"].items():
+        click.echo(f"{name:14s} {value}")
+    for entry in record["backends"]:
+        end = "optimum 11 found" if entry["correct"] else f"FAILED: {entry['failure']}"
+        click.echo(f"{entry['backend']:18s} {end} in {entry['seconds']:.3f} s")

@@ -1,0 +1,87 @@
+"""The commands cite and doctor."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import dpopt
+from dpopt import ParameterError, majority
+from dpopt.cli import about, main
+
+Capture = pytest.CaptureFixture[str]
+
+
+def run(arguments: list[str], capsys: Capture) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    printed = capsys.readouterr()
+    return int(caught.value.code or 0), printed.out, printed.err
+
+
+@pytest.mark.parametrize(
+    ("name", "keys"),
+    [
+        ("majority", ["jiang2024optimized", "dpopt", "huangfu2018parallelizing"]),
+        ("gnmax", ["papernot2018scalable", "jiang2024optimized"]),
+        ("roo", ["tasnim2025differentially", "tasnim2025reveal"]),
+        ("public-prior", ["zamanlooy2024locally"]),
+        ("kernel", ["dpopt", "huangfu2018parallelizing"]),
+        ("smoothed", ["liu2023smoothed"]),
+    ],
+)
+def test_cite_by_name(name: str, keys: list[str], capsys: Capture) -> None:
+    code, out, _ = run(["cite", name], capsys)
+    found = re.findall(r"^@\w+\{([^,]+),$", out, flags=re.MULTILINE)
+    assert code == 0
+    assert set(keys) <= set(found)
+    assert len(found) == len(set(found))
+    assert out.count("{") == out.count("}")
+
+
+def test_cite_a_result_and_its_file(tmp_path: Path, capsys: Capture) -> None:
+    design = majority.design(mechanisms=3, epsilon=0.1, allowance=1)
+    path = tmp_path / "gamma.json"
+    design.save(path)
+    assert dpopt.cite(design) == dpopt.cite("majority") == dpopt.cite(path)
+    assert run(["cite", str(path)], capsys)[1].strip() == dpopt.cite("majority")
+
+
+def test_cite_names_cvxpy_where_it_solved() -> None:
+    design = majority.design(mechanisms=3, epsilon=0.1, allowance=1, backend="cvxpy:CLARABEL")
+    entries = dpopt.cite(design)
+    assert "diamond2016cvxpy" in entries
+    assert "huangfu" not in entries
+
+
+def test_cite_refuses_what_it_does_not_know(capsys: Capture) -> None:
+    code, out, err = run(["cite", "laplace"], capsys)
+    assert (code, out) == (2, "")
+    assert "subject is 'laplace'" in err
+    with pytest.raises(ParameterError, match="of type int"):
+        dpopt.cite(3)
+
+
+def test_doctor_solves_the_known_program_with_each_backend(capsys: Capture) -> None:
+    code, out, _ = run(["doctor", "--json"], capsys)
+    found = json.loads(out)
+    names = [entry["backend"] for entry in found["backends"]]
+    assert code == 0
+    assert {"highs", "cvxpy:HIGHS", "cvxpy:CLARABEL"} <= set(names)
+    assert all(entry["objective"] == pytest.approx(11.0, abs=1e-4) for entry in found["backends"])
+    assert found["versions"]["dpopt"] == dpopt.__version__
+    code, out, _ = run(["doctor"], capsys)
+    assert code == 0
+    assert out.count("optimum 11 found") == len(names)
+
+
+def test_doctor_reports_a_backend_that_fails(
+    monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.setattr(about, "_backends", lambda: ["highs", "cvxpy:MISSING"])
+    code, out, _ = run(["doctor"], capsys)
+    assert code == 1
+    assert "FAILED: solver is 'MISSING'" in out
