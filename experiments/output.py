@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +48,7 @@ def _record(experiment: Experiment, outcome: Outcome, full: bool) -> dict[str, A
         "configuration": experiment.parameters(full),
         "versions": versions(),
         "findings": list(outcome.findings),
+        "comparisons": [asdict(comparison) for comparison in outcome.comparisons],
         "tables": {
             name: {
                 "caption": table.caption,

@@ -45,12 +45,38 @@ class Table:
         return cls(caption, columns, tuple(tuple(record[c] for c in columns) for record in records))
 
 
+VERDICTS = ("agrees", "differs", "refuted", "sharper")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What a paper printed or claimed, beside what this run found.
+
+    Attributes:
+        claim: the published number or statement, with its place in the paper.
+        ours: what was found.
+        verdict: among `VERDICTS`: "agrees", "differs" (another number), "refuted" (a statement
+            that is false), or "sharper" (the statement holds, and more does).
+        certificate: what proves it: the kind of arithmetic, and where it can be read.
+    """
+
+    claim: str
+    ours: str
+    verdict: str
+    certificate: str
+
+    def __post_init__(self) -> None:
+        if self.verdict not in VERDICTS:
+            raise ValueError(f"verdict is {self.verdict!r}; it must be one of {VERDICTS}.")
+
+
 @dataclass(frozen=True)
 class Outcome:
-    """What a run yields: tables by name, and findings in plain sentences."""
+    """What a run yields: tables by name, findings in plain sentences, and the paper beside us."""
 
     tables: Mapping[str, Table]
     findings: tuple[str, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
 
 
 @dataclass(frozen=True)
