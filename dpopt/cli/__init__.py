@@ -9,7 +9,7 @@ import click
 
 from dpopt import __version__
 from dpopt._errors import InfeasibleError, NotPrivateError, ParameterError, SolverError
-from dpopt.cli.about import cite, doctor
+from dpopt.cli.about import cite, completion, doctor
 from dpopt.cli.kernel import kernel
 from dpopt.cli.majority import majority
 from dpopt.cli.roo import roo, sample
@@ -22,7 +22,7 @@ def cli() -> None:
     """Differentially private mechanisms, designed by linear programming."""
 
 
-for command in (majority, kernel, roo, sample, certify, release, cite, doctor):
+for command in (majority, kernel, roo, sample, certify, release, cite, doctor, completion):
     cli.add_command(command)
 
 

@@ -1,4 +1,4 @@
-"""``dpopt cite`` and ``dpopt doctor``: what to cite, and whether this installation works."""
+"""``dpopt cite``, ``doctor``, ``completion``: what to cite, what works here, what Tab offers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from dpopt._errors import DpoptError
+from dpopt._errors import DpoptError, ParameterError
 
 _EXTRAS = ("pandas", "polars", "scikit-learn", "opendp", "dp-accounting", "joblib", "torch")
 
@@ -46,6 +46,23 @@ def doctor(as_json: bool) -> int:
     return 0 if all(entry["correct"] for entry in record["backends"]) else 1
 
 
+@click.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the lines that let SHELL complete dpopt's commands and options.
+
+    Example: dpopt completion bash >> ~/.bashrc
+    """
+    from click.shell_completion import get_completion_class
+
+    found = get_completion_class(shell)
+    if found is None:
+        raise ParameterError(f"shell is {shell!r}; it must be bash, zsh or fish.")
+    script = found(click.get_current_context().find_root().command, {}, "dpopt", "_DPOPT_COMPLETE")
+    # bash's own source() starts the shell to learn its version; the template needs no such thing.
+    click.echo(script.source_template % script.source_vars())
+
+
 def _examined() -> dict[str, Any]:
     from dpopt.provenance import versions
 
@@ -53,9 +70,7 @@ def _examined() -> dict[str, Any]:
         "versions": versions(),
         "extras": {name: _version(name) for name in _EXTRAS},
         "processors": os.cpu_count(),
-        "threads": {
-            name: os.environ[name] for name in ("OMP_NUM_THREADS",) if name in os.environ
-        },
+        "threads": {name: os.environ[name] for name in ("OMP_NUM_THREADS",) if name in os.environ},
         "backends": [_tried(name) for name in _backends()],
     }
 

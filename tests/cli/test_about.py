@@ -1,9 +1,12 @@
-"""The commands cite and doctor."""
+"""The commands cite, doctor and completion."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -85,3 +88,30 @@ def test_doctor_reports_a_backend_that_fails(
     code, out, _ = run(["doctor"], capsys)
     assert code == 1
     assert "FAILED: solver is 'MISSING'" in out
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_a_script(shell: str, capsys: Capture) -> None:
+    code, out, _ = run(["completion", shell], capsys)
+    assert code == 0
+    assert "_DPOPT_COMPLETE" in out
+    assert "dpopt" in out
+
+
+def test_tab_offers_the_commands() -> None:
+    asked = {"_DPOPT_COMPLETE": "bash_complete", "COMP_WORDS": "dpopt ma", "COMP_CWORD": "1"}
+    program = "import sys; from dpopt.cli import main; sys.argv = ['dpopt']; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, **asked},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.split() == ["plain,majority"]
+
+
+def test_completion_refuses_another_shell(capsys: Capture) -> None:
+    code, out, err = run(["completion", "tcsh"], capsys)
+    assert (code, out) == (2, "")
+    assert "tcsh" in err
