@@ -14,8 +14,10 @@ def _number(name: str, value: object, allowed: str) -> float:
         raise ParameterError(f"{name} is {value!r}; it must be {allowed}.")
     try:
         return float(cast(SupportsFloat, value))
-    except (OverflowError, TypeError):
+    except OverflowError:
         raise ParameterError(f"{name} is too large a number; it must be {allowed}.") from None
+    except TypeError:
+        raise ParameterError(f"{name} is {value!r}; it must be {allowed}.") from None
 
 
 def real(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from fractions import Fraction
 from numbers import Rational
 from typing import Any
@@ -49,6 +49,17 @@ def places_of(prior: PublicPrior, own: object) -> tuple[IntVector, bool]:
     except (KeyError, TypeError):
         raise unknown from None
     return np.array(places, dtype=np.int64), False
+
+
+def in_order(counts: Any, letters: Sequence[Hashable]) -> Any:  # noqa: ANN401
+    """Return counts in the order of the letters, if they are the labels of a table or column."""
+    if type(counts).__module__.split(".")[0] not in ("pandas", "polars"):
+        return counts
+    labels = getattr(counts, "columns", getattr(counts, "index", None))
+    names = [] if labels is None else list(labels)
+    if len(names) != len(letters) or set(names) != set(letters):
+        return counts
+    return counts[list(letters)]
 
 
 def counts_of(counts: object, size: int) -> tuple[Counts, bool]:

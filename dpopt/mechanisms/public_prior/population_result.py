@@ -14,7 +14,7 @@ from dpopt._plot import new_axes
 from dpopt._types import Json, Matrix, Vector, frozen
 from dpopt.lp import Solution
 from dpopt.mechanisms.public_prior.algorithm import minimax_kernel
-from dpopt.mechanisms.public_prior.inputs import counts_of, own_letters, places_of
+from dpopt.mechanisms.public_prior.inputs import counts_of, in_order, own_letters, places_of
 from dpopt.mechanisms.public_prior.leximin import leximin_kernel
 from dpopt.mechanisms.public_prior.mollifier import laws_over
 from dpopt.mechanisms.public_prior.prior import PublicPrior, distributions
@@ -142,7 +142,7 @@ class PopulationKernel:
         Raises:
             ParameterError: for another shape or other values.
         """
-        table, single = counts_of(counts, self.prior.size)
+        table, single = counts_of(in_order(counts, self.prior.letters), self.prior.size)
         return self._named(self.exact.release(own_letters(table, secrets.randbelow)), single)
 
     def simulate(self, own: object, rng: np.random.Generator) -> Released:

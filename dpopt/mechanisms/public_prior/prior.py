@@ -54,7 +54,7 @@ def public_prior(
 
     Args:
         masses: q, shape (n,), n >= 1, each above 0, summing to 1 up to 1e-9; in any order.
-        letters: n distinct names; 0..n-1 if None.
+        letters: n distinct names; if None, the index of a pandas column that has one, else 0..n-1.
 
     Raises:
         ParameterError: for another shape, masses that are negative, not finite or do not sum to
@@ -65,6 +65,7 @@ def public_prior(
         if letters is not None:
             raise ParameterError("letters are given, but the prior has its own; give one of them.")
         return masses
+    letters = _index_of(masses) if letters is None else letters
     values = _masses(masses)
     names = _letters(letters, values.size)
     zero = np.flatnonzero(values == 0)
@@ -92,11 +93,12 @@ def drop_zeros(masses: npt.ArrayLike, letters: Iterable[Hashable] | None = None)
 
     Args:
         masses: shape (n,), at least 0, summing to 1 up to 1e-9.
-        letters: n distinct names; 0..n-1 if None.
+        letters: n distinct names; if None, the index of a pandas column that has one, else 0..n-1.
 
     Raises:
         ParameterError: as `public_prior`, or if no mass is above 0.
     """
+    letters = _index_of(masses) if letters is None else letters
     values = _masses(masses)
     names = _letters(letters, values.size)
     kept = np.flatnonzero(values > 0)
@@ -115,11 +117,12 @@ def smooth_prior(
     Args:
         masses: q, shape (n,), at least 0, summing to 1 up to 1e-9.
         weight: of the uniform distribution, in (0, 1].
-        letters: n distinct names; 0..n-1 if None.
+        letters: n distinct names; if None, the index of a pandas column that has one, else 0..n-1.
 
     Raises:
         ParameterError: as `public_prior`, or for a weight out of range.
     """
+    letters = _index_of(masses) if letters is None else letters
     values = _masses(masses)
     weight = _checks.real("weight", weight, 0.0, 1.0, open_lower=True)
     return public_prior((1 - weight) * values + weight / values.size, letters)
@@ -153,6 +156,13 @@ def _floats(name: str, values: npt.ArrayLike) -> Vector:
     except (TypeError, ValueError, OverflowError):
         pass
     raise ParameterError(f"{name} must be an array of numbers.")
+
+
+def _index_of(masses: object) -> Iterable[Hashable] | None:
+    """Return the index of a pandas column, unless it only counts."""
+    index = getattr(masses, "index", None)
+    pandas = type(masses).__module__.split(".")[0] == "pandas"
+    return index if pandas and type(index).__name__ != "RangeIndex" else None
 
 
 def _masses(masses: npt.ArrayLike) -> Vector:

@@ -16,7 +16,7 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._plot import new_axes
 from dpopt._types import IntVector, Json, Matrix, Vector
-from dpopt.mechanisms.public_prior.inputs import counts_of, own_letters, places_of
+from dpopt.mechanisms.public_prior.inputs import counts_of, in_order, own_letters, places_of
 from dpopt.mechanisms.public_prior.prior import PublicPrior, distributions
 from dpopt.mechanisms.public_prior.quantise import CertifiedRows, Maker, certified_rows
 from dpopt.mechanisms.public_prior.utility import diagonal_bounds, minimax_utility
@@ -195,7 +195,7 @@ class SamplingKernel(ABC):
         Raises:
             ParameterError: for another shape or other values.
         """
-        table, single = counts_of(counts, self.letters)
+        table, single = counts_of(in_order(counts, self.prior.letters), self.letters)
         places = own_letters(table, secrets.randbelow)
         return self._named(self._released(places), single)
 
@@ -211,7 +211,7 @@ class SamplingKernel(ABC):
         self, counts: object, rng: np.random.Generator
     ) -> Hashable | list[Hashable] | IntVector:
         """Return what `release_from` would, from a seeded generator: NOT private."""
-        table, single = counts_of(counts, self.letters)
+        table, single = counts_of(in_order(counts, self.prior.letters), self.letters)
         rng = _generator(rng)
         # At least 64 bits more than the counts have: the bias is below 2^-64.
         longest = max((int(total).bit_length() for total in table.sum(axis=1)), default=0)

@@ -38,13 +38,17 @@ class Tally:
         """Return given counts as a tally.
 
         Args:
-            counts: non-negative integers, shape (k,).
+            counts: non-negative integers, shape (k,); or a pandas column whose index names
+                letters, in any order, those it leaves out being 0.
             alphabet: the k letters, or k.
 
         Raises:
             ParameterError: for another shape or other values.
         """
         letters = letters_of(alphabet)
+        index = getattr(counts, "index", None)
+        if _is_pandas(counts) and type(index).__name__ != "RangeIndex":
+            return tally(dict(zip(cast(Any, index), cast(Any, counts), strict=True)), letters)
         try:
             array = np.asarray(counts)
         except ValueError:
@@ -148,6 +152,10 @@ def tally(data: object, alphabet: object) -> Tally:
             "array or one column of a table."
         )
     return Tally.of_counts(ledger.counts, letters)
+
+
+def _is_pandas(data: object) -> bool:
+    return type(data).__module__.split(".")[0] == "pandas"
 
 
 def _whole_counts(data: Mapping[Any, Any]) -> list[int]:

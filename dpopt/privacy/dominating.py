@@ -1,0 +1,148 @@
+"""Pairs of laws that dominate a mechanism: the privacy loss of all neighbours in one.
+
+A pair of laws (P, Q) dominates a mechanism if for every alpha >= 0 its hockey-stick divergence
+sup_S P(S) - alpha Q(S) is at least that of any two neighbours. Pairs that dominate several
+mechanisms dominate their adaptive composition, as product laws (Zhu, Dong, Wang 2022, theorem 10;
+each mechanism's randomness independent of the others', given data and earlier outputs).
+
+Theorem. Let C be the set of all points (Q(S), P(S)), over all neighbours and all events S, and let
+the upper concave hull of C with (0, 0) and (1, 1) have the vertices (b_0, a_0), ..., (b_t, a_t),
+from left to right. The pair with the atoms P_i = a_i - a_{i-1}, Q_i = b_i - b_{i-1}, and with an
+atom of P alone where a_0 > 0, has exactly the largest divergence of all neighbours at every alpha.
+
+Proof. Its slopes P_i / Q_i fall, so sum_i (P_i - alpha Q_i)_+ is a sum over the first atoms: the
+largest a_j - alpha b_j over the vertices, which is the largest over C. (No other hull is needed:
+each divergence is convex in alpha, and so is a pointwise maximum of them.)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+
+from dpopt import _checks
+from dpopt.privacy.exact import exp_lower
+
+Point = tuple[int, int]
+"""(Q(S), P(S)) of an event, as integers over a common scale."""
+
+_CHUNK = 200_000
+
+
+@dataclass(frozen=True)
+class DominatingPair:
+    """Two laws over few outcomes that no pair of neighbours is easier to tell apart than.
+
+    Attributes:
+        upper: P of each outcome as integers over ``scale``, by falling P / Q.
+        lower: Q of each outcome, likewise; 0 only for the first one.
+        scale: the denominator of both.
+    """
+
+    upper: tuple[int, ...]
+    lower: tuple[int, ...]
+    scale: int
+
+    @classmethod
+    def of_points(cls, points: Iterable[Point], scale: int) -> DominatingPair:
+        """Return the pair of the upper concave hull of points (Q(S), P(S)) over ``scale``."""
+        hull = _hull([*points, (0, 0), (scale, scale)])
+        # The hull starts at (0, a_0); what lies below it is an outcome of P alone.
+        steps = [(0, 0), *hull] if hull[0] != (0, 0) else hull
+        upper = tuple(after[1] - before[1] for before, after in pairwise(steps))
+        lower = tuple(after[0] - before[0] for before, after in pairwise(steps))
+        return cls(upper, lower, scale)
+
+    @property
+    def infinite_mass(self) -> Fraction:
+        """P of the outcome that is impossible under Q; 0 if there is none."""
+        return Fraction(self.upper[0], self.scale) if self.lower[0] == 0 else Fraction(0)
+
+    @property
+    def largest_loss(self) -> float:
+        """Largest log P / Q, rounded up: the epsilon of delta = 0; infinite if there is none."""
+        if self.infinite_mass:
+            return math.inf
+        return log_upper(Fraction(self.upper[0], self.lower[0]))
+
+    def to_records(self) -> list[dict[str, float]]:
+        """Return a record for each outcome: P, Q and log P / Q as floats, for a table."""
+        return [
+            {
+                "upper": p / self.scale,
+                "lower": q / self.scale,
+                "loss": math.log(p) - math.log(q) if p and q else (math.inf if p else -math.inf),
+            }
+            for p, q in zip(self.upper, self.lower, strict=True)
+        ]
+
+    def delta(self, epsilon: float) -> float:
+        """Return sum_i (P_i - e^epsilon Q_i)_+, rounded up: the least delta for this epsilon.
+
+        Args:
+            epsilon: in [-600, 600]; below 0, the divergence at alpha < 1.
+        """
+        ratio = exp_lower(_checks.real("epsilon", epsilon, -600.0, 600.0), 1024)
+        terms = (p - ratio * q for p, q in zip(self.upper, self.lower, strict=True))
+        return float_up(sum((max(Fraction(0), t) for t in terms), Fraction(0)) / self.scale)
+
+
+def log_upper(ratio: Fraction) -> float:
+    """Return a float of at least log(ratio), a few floats above it at most, for a ratio >= 1."""
+    near = ratio < 2
+    found = (
+        math.log1p(float(ratio - 1))
+        if near
+        else (math.log(ratio.numerator) - math.log(ratio.denominator))
+    )
+    while exp_lower(found, 256) < ratio:
+        found = math.nextafter(found, math.inf)
+    return found
+
+
+def float_up(value: Fraction) -> float:
+    """Return the least float of at least a rational."""
+    found = float(value)
+    return found if Fraction(found) >= value else math.nextafter(found, math.inf)
+
+
+def _hull(points: Iterable[Point]) -> list[Point]:
+    """Return the upper concave hull from left to right, in integers."""
+    hull: list[Point] = []
+    for b, a in sorted(set(points)):
+        if hull and hull[-1][0] == b:
+            hull.pop()
+        while len(hull) > 1:
+            (left, low), (middle, high) = hull[-2:]
+            if (high - low) * (b - left) > (a - low) * (middle - left):
+                break
+            hull.pop()
+        hull.append((b, a))
+    return hull
+
+
+def upper_hull(points: Iterable[Point]) -> list[Point]:
+    """Return the upper concave hull of many points from left to right, a part at a time."""
+    kept: list[Point] = []
+    for point in points:
+        kept.append(point)
+        if len(kept) >= _CHUNK:
+            kept = _hull(kept)
+    return _hull(kept)
+
+
+def likelihood_tests(row: Sequence[int], other: Sequence[int], bits: int) -> Iterator[Point]:
+    """Yield (Q(S), P(S)) of the likelihood ratio tests: outcomes by falling P / Q."""
+    # Ratios of integers up to 2^bits that differ do so by at least 2^(-2 bits).
+    order = sorted(
+        ((1 << 4 * bits + 1) if q == 0 else (p << 2 * bits) // q, p, q)
+        for p, q in zip(row, other, strict=True)
+        if p
+    )
+    a = b = 0
+    for _, p, q in reversed(order):
+        a, b = a + p, b + q
+        yield b, a

@@ -1,0 +1,521 @@
+"""Privacy loss distributions against fractions, enumeration, closed forms and generic bounds."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import combinations_with_replacement, product
+
+import numpy as np
+import pytest
+
+from dpopt import Guarantee, NotPrivateError, ParameterError, kernel, majority, public_prior, roo
+from dpopt.privacy import (
+    ExactKernel,
+    exp_lower,
+    general_composition,
+    quantise_kernel,
+    simple_composition,
+)
+from dpopt.prob import poisson_binomial_pmf
+
+pytest.importorskip("dp_accounting", reason="dp-accounting is not installed")
+
+from dp_accounting.pld import privacy_loss_distribution as google  # pyright: ignore[reportMissingImports]
+
+from dpopt.interop.accounting import (
+    DominatingPair,
+    composed_epsilon,
+    dominating_pair,
+    privacy_loss,
+)
+
+Law = Sequence[Fraction]
+ALPHAS = [Fraction(i, 7) for i in range(22)] + [Fraction(10), Fraction(1000)]
+
+
+def hockey_stick(p: Law, q: Law, alpha: Fraction) -> Fraction:
+    return sum((max(Fraction(0), a - alpha * b) for a, b in zip(p, q, strict=True)), Fraction(0))
+
+
+def of_pair(pair: DominatingPair, alpha: Fraction) -> Fraction:
+    upper = [Fraction(p, pair.scale) for p in pair.upper]
+    lower = [Fraction(q, pair.scale) for q in pair.lower]
+    assert sum(upper) == sum(lower) == 1
+    return hockey_stick(upper, lower, alpha)
+
+
+def slopes(laws: Sequence[tuple[Law, Law]]) -> list[Fraction]:
+    found = {a / b for p, q in laws for a, b in zip(p, q, strict=True) if b}
+    return sorted(found | set(ALPHAS))
+
+
+def randomised_response(letters: int, ratio: int) -> ExactKernel:
+    """K-ary randomised response with e^epsilon = ratio, up to 2^-63."""
+    matrix = (np.eye(letters) * (ratio - 1) + 1) / (ratio + letters - 1)
+    return quantise_kernel(matrix, Guarantee(math.log(ratio) + 1e-12))
+
+
+def random_kernel(seed: int, inputs: int, outputs: int) -> ExactKernel:
+    rng = np.random.default_rng(seed)
+    cuts = np.sort(rng.integers(0, 1 << 10, size=(inputs, outputs - 1)), axis=1)
+    weights = np.diff(cuts, axis=1, prepend=0, append=1 << 10)
+    return ExactKernel.make(weights.tolist(), 10, Guarantee(0.1, 0.999999))
+
+
+def exact_delta(pair: DominatingPair, folds: int, epsilon: float) -> float:
+    """Delta of `folds` releases by the multinomial formula, in integers."""
+    ratio, total = exp_lower(epsilon, 256), 0
+    for counts in compositions(folds, len(pair.upper)):
+        ways = math.factorial(folds)
+        for count in counts:
+            ways //= math.factorial(count)
+        p = math.prod(u**c for u, c in zip(pair.upper, counts, strict=True))
+        q = math.prod(v**c for v, c in zip(pair.lower, counts, strict=True))
+        total += ways * max(0, p * ratio.denominator - q * ratio.numerator)
+    return float(Fraction(total, pair.scale**folds * ratio.denominator))
+
+
+def compositions(folds: int, parts: int) -> Iterator[tuple[int, ...]]:
+    if parts == 1:
+        yield (folds,)
+        return
+    for first in range(folds + 1):
+        for rest in compositions(folds - first, parts - 1):
+            yield first, *rest
+
+
+def optimal_epsilon(guarantee: Guarantee, folds: int, delta: float) -> float:
+    """Theorem 3.3 of Kairouz, Oh, Viswanath 2015: least (k - 2 i) epsilon; pure mechanisms only."""
+    assert guarantee.delta == 0.0
+    e, best = guarantee.epsilon, folds * guarantee.epsilon
+    for i in range(folds // 2 + 1):
+        spent = math.fsum(
+            math.comb(folds, j) * (math.exp((folds - j) * e) - math.exp((folds - 2 * i + j) * e))
+            for j in range(i)
+        ) * math.exp(-folds * math.log1p(math.exp(e)))
+        if spent <= delta:
+            best = (folds - 2 * i) * e
+    return best
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_pair_of_a_kernel_is_the_largest_divergence_everywhere(seed: int) -> None:
+    found = random_kernel(seed, 2 + seed % 4, 2 + seed % 5)
+    rows = [[Fraction(w, 1 << found.bits) for w in row] for row in found.weights]
+    laws = [(p, q) for p, q in product(rows, rows) if p is not q]
+    pair = dominating_pair(found)
+    for alpha in slopes(laws):
+        assert of_pair(pair, alpha) == max(hockey_stick(p, q, alpha) for p, q in laws)
+    assert len(pair.upper) >= 1
+    falling = [Fraction(p, q) for p, q in zip(pair.upper, pair.lower, strict=True) if q]
+    assert falling == sorted(falling, reverse=True)
+
+
+def test_only_certified_neighbours_count() -> None:
+    weights = [[3, 1, 0], [2, 1, 1], [0, 1, 3]]
+    path = [(0, 1), (1, 0), (1, 2), (2, 1)]
+    found = ExactKernel.make(weights, 2, Guarantee(0.5, 0.9), pairs=path)
+    rows = [[Fraction(w, 4) for w in row] for row in weights]
+    laws = [(rows[x], rows[y]) for x, y in path]
+    pair = dominating_pair(found)
+    for alpha in slopes(laws):
+        assert of_pair(pair, alpha) == max(hockey_stick(p, q, alpha) for p, q in laws)
+    assert pair.infinite_mass == Fraction(1, 2)
+    assert pair.largest_loss == math.inf
+    everyone = dominating_pair(ExactKernel.make(weights, 2, Guarantee(0.5, 0.9)))
+    assert everyone.infinite_mass == Fraction(3, 4)
+
+
+def test_rows_give_that_pair_alone() -> None:
+    found = random_kernel(3, 3, 4)
+    rows = [[Fraction(w, 1 << found.bits) for w in row] for row in found.weights]
+    pair = dominating_pair(found, rows=(2, 0))
+    for alpha in slopes([(rows[2], rows[0])]):
+        assert of_pair(pair, alpha) == hockey_stick(rows[2], rows[0], alpha)
+
+
+def test_delta_is_rounded_up_and_largest_loss_is_epsilon() -> None:
+    found = randomised_response(4, 3)
+    pair = dominating_pair(found)
+    for epsilon in (-1.0, 0.0, 0.3, 1.0):
+        exact = of_pair(pair, exp_lower(epsilon, 256))
+        assert Fraction(pair.delta(epsilon)) >= exact
+        assert pair.delta(epsilon) == pytest.approx(float(exact), rel=1e-15)
+    assert pair.delta(pair.largest_loss) == 0.0
+    assert pair.largest_loss == pytest.approx(math.log(3), abs=1e-14)
+    assert pair.largest_loss <= found.guarantee.epsilon
+
+
+def test_symmetric_neighbours_have_a_symmetric_pair() -> None:
+    pair = dominating_pair(random_kernel(5, 3, 4))
+    assert pair.upper[::-1] == pair.lower
+
+
+def test_of_randomised_response_as_dp_accounting_has_it() -> None:
+    letters, ratio = 5, 3
+    # Their noise parameter is the chance of a uniform letter.
+    theirs = google.from_randomized_response(letters / (ratio + letters - 1), letters)
+    ours = privacy_loss(randomised_response(letters, ratio))
+    for epsilon in (0.0, 0.2, 0.7, 1.0):
+        assert ours.get_delta_for_epsilon(epsilon) == pytest.approx(
+            theirs.get_delta_for_epsilon(epsilon), abs=5e-5
+        )
+        # Ours has its largest loss on the grid, theirs is rounded up.
+        assert ours.get_delta_for_epsilon(epsilon) <= theirs.get_delta_for_epsilon(epsilon)
+
+
+def test_public_prior_and_programs_are_kernels_too() -> None:
+    prior = public_prior.public_prior([0.5, 0.2, 0.3], ["a", "b", "c"])
+    local = public_prior.minimax_kernel(prior, 1.0)
+    scale = 1 << local.exact.rows.bits
+    rows = [[Fraction(w, scale) for w in row] for row in local.weights()]
+    laws = [(p, q) for p, q in product(rows, rows) if p is not q]
+    pair = dominating_pair(local)
+    for alpha in slopes(laws):
+        assert of_pair(pair, alpha) == max(hockey_stick(p, q, alpha) for p, q in laws)
+    one = dominating_pair(local, rows=(0, 1))
+    assert of_pair(one, Fraction(1)) == hockey_stick(rows[0], rows[1], Fraction(1))
+    best = kernel.optimal_kernel(1 - np.eye(3), epsilon=1.0)
+    assert dominating_pair(best) == dominating_pair(best.exact)
+
+
+@pytest.mark.parametrize(("letters", "folds"), [(2, 7), (2, 100), (3, 4), (3, 60), (6, 25)])
+@pytest.mark.parametrize("delta", [1e-11, 1e-9, 1e-6, 1e-3, 0.1])
+def test_composition_bounds_the_multinomial_formula_tightly(
+    letters: int, folds: int, delta: float
+) -> None:
+    pair = dominating_pair(randomised_response(letters, 3))
+    epsilon = composed_epsilon(pair, folds, delta)
+    assert exact_delta(pair, folds, epsilon) <= delta
+    # 1e-14 of delta per release is reserved; the rest is the grid's and the FFT's.
+    lower = epsilon - 1e-6 * epsilon - 1e-9
+    if lower > 0:
+        assert exact_delta(pair, folds, lower) > delta * (1 - 1e-6) - 1.1e-12
+
+
+@pytest.mark.parametrize("folds", [1, 2, 5, 9])
+def test_composition_of_uneven_losses_bounds_fractions(folds: int) -> None:
+    pair = dominating_pair(roo.min_count(1000, 10, 0.1))
+    for delta in (1e-9, 1e-5, 1e-2):
+        epsilon = composed_epsilon(pair, folds, delta)
+        exact = exact_delta(pair, folds, epsilon)
+        assert exact <= delta
+        # At epsilon = 0 nothing smaller can be had; else the bound is close.
+        if epsilon:
+            assert exact > 0.999 * delta - 1.1e-12
+
+
+def test_single_distribution_is_never_below_the_exact_profile() -> None:
+    for pair in (
+        dominating_pair(random_kernel(8, 4, 5)),
+        dominating_pair(roo.min_count(20, 3, 0.5)),
+    ):
+        for interval in (None, 0.05, 1e-3):
+            found = privacy_loss(pair, interval=interval)
+            for epsilon in np.linspace(0, 2, 23):
+                exact = float(of_pair(pair, exp_lower(float(epsilon), 200)))
+                above = float(found.get_delta_for_epsilon(float(epsilon))) - exact
+                assert -1e-16 <= above <= (interval or 1e-3) ** 2 + 1e-15
+
+
+def test_different_mechanisms_compose_on_one_grid() -> None:
+    first, second = (
+        dominating_pair(randomised_response(3, 3)),
+        dominating_pair(roo.min_count(20, 3, 0.5)),
+    )
+    together = privacy_loss(first, interval=1e-4).compose(privacy_loss(second, interval=1e-4))
+    for epsilon in (0.0, 0.4, 1.2):
+        ratio = exp_lower(epsilon, 200)
+        p = [
+            Fraction(a * b, first.scale * second.scale)
+            for a, b in product(first.upper, second.upper)
+        ]
+        q = [
+            Fraction(a * b, first.scale * second.scale)
+            for a, b in product(first.lower, second.lower)
+        ]
+        exact = float(hockey_stick(p, q, ratio))
+        assert exact <= together.get_delta_for_epsilon(epsilon) + 1e-14
+        assert together.get_delta_for_epsilon(epsilon) == pytest.approx(exact, abs=1e-7)
+
+
+def generic_bounds(guarantee: Guarantee, folds: int, delta: float) -> dict[str, float]:
+    return {
+        "basic": simple_composition(guarantee, folds).epsilon,
+        "advanced": general_composition(guarantee, folds, delta).epsilon,
+        "optimal": optimal_epsilon(guarantee, folds, delta),
+    }
+
+
+@pytest.mark.parametrize("delta", [1e-8, 1e-5])
+@pytest.mark.parametrize("name", ["response", "prior", "rule"])
+def test_a_hundred_releases_spend_less_than_generic_composition(name: str, delta: float) -> None:
+    mechanism = {
+        "response": lambda: randomised_response(4, 2),
+        "prior": lambda: public_prior.minimax_kernel([0.5, 0.2, 0.3], 0.5),
+        "rule": lambda: roo.min_count(1000, 10, 0.1),
+    }[name]()
+    found = composed_epsilon(mechanism, 100, delta)
+    bounds = generic_bounds(mechanism.guarantee, 100, delta)
+    assert bounds["optimal"] <= bounds["advanced"]
+    assert found < 0.98 * bounds["optimal"]
+
+
+@pytest.mark.parametrize(("voters", "epsilon", "allowance"), [(11, 0.1, 3), (51, 0.1, 5)])
+def test_a_hundred_fresh_majorities_spend_less_than_generic_composition(
+    voters: int, epsilon: float, allowance: float
+) -> None:
+    design = majority.design(voters, epsilon, allowance)
+    found = composed_epsilon(design, 100, 1e-6, trained_once=False)
+    bounds = generic_bounds(design.guarantee, 100, 1e-6)
+    assert found < 0.999 * bounds["optimal"]
+    assert found < bounds["advanced"]
+    assert found < bounds["basic"]
+
+
+def test_a_hundred_majorities_with_delta_spend_less_than_advanced_composition() -> None:
+    design = majority.design(11, 0.1, 3, mechanism_delta=1e-8, delta=1e-7)
+    slack = 1e-6
+    advanced = general_composition(design.guarantee, 100, slack)
+    assert composed_epsilon(design, 100, advanced.delta, trained_once=False) < advanced.epsilon
+
+
+def test_binary_randomised_response_is_the_worst_pure_mechanism() -> None:
+    pair = dominating_pair(randomised_response(2, 2))
+    guarantee = Guarantee(math.log(2))
+    for folds in (10, 40):
+        for i in range(1, folds // 2):
+            epsilon = (folds - 2 * i) * math.log(2)
+            delta = exact_delta(pair, folds, epsilon) * (1 + 1e-9)
+            if delta > 1e-9:
+                assert optimal_epsilon(guarantee, folds, delta) == pytest.approx(epsilon)
+                assert composed_epsilon(pair, folds, delta) == pytest.approx(epsilon, abs=1e-3)
+
+
+def corner_points(setting: majority.MajoritySetting, chances: np.ndarray) -> np.ndarray:
+    """(Pr[1 | p'], Pr[1 | p]) for every choice of a corner for each voter, nothing reduced."""
+    lists = []
+    for place, group in enumerate(setting.voters, start=1):
+        names = ("00", "11", "D0", "0D", "1m", "m1", "bc", "cb")
+        tag = f"@{place}" if setting.groups else ""
+        corners = [setting.corner(name + tag) for name in names]
+        lists += [list(combinations_with_replacement(corners, group.size))]
+    found = []
+    for chosen in product(*lists):
+        voters = np.array([corner for part in chosen for corner in part])
+        found.append([poisson_binomial_pmf(voters[:, side]) @ chances for side in (1, 0)])
+    return np.array(found)
+
+
+SETTINGS = [
+    majority.MajoritySetting(5, 0.7, 2),
+    majority.MajoritySetting(3, 1.0, 1.5, 0.01, 0.03),
+    majority.MajoritySetting(5, 0.4, 2, 1e-3, 5e-3),
+    majority.MajoritySetting.of_groups([(2, 0.5), (3, 0.2)], 1.5),
+    majority.MajoritySetting.of_groups([(1, 0.5, 1e-2), (2, 0.3, 1e-3)], 1.5, 0.05),
+]
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=str)
+def test_pair_of_a_majority_against_every_choice_of_corners(
+    setting: majority.MajoritySetting,
+) -> None:
+    design = majority.design_for(setting)
+    chances = 0.5 + 0.5 * np.concatenate(
+        [-design.gamma[: setting.middle], design.gamma[setting.middle :]]
+    )
+    points = corner_points(setting, chances)
+    # Output 0 as well.
+    points = np.concatenate([points, 1 - points])
+    pair = dominating_pair(design)
+    for alpha in (0.0, 0.3, 0.9, 1.0, 1.1, 1.5, setting.ratio, 4.0, 50.0):
+        brute = max(0.0, 1 - alpha, float((points[:, 1] - alpha * points[:, 0]).max()))
+        assert float(of_pair(pair, Fraction(alpha))) == pytest.approx(
+            brute, abs=4e-15 * (1 + alpha)
+        )
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=str)
+def test_no_voters_within_their_privacy_are_beyond_the_pair(
+    setting: majority.MajoritySetting,
+) -> None:
+    design = majority.design_for(setting)
+    pair = dominating_pair(design)
+    rng = np.random.default_rng(7)
+    chances = 0.5 + 0.5 * np.concatenate(
+        [-design.gamma[: setting.middle], design.gamma[setting.middle :]]
+    )
+    bounds = [
+        (math.exp(group.epsilon), group.mechanism_delta)
+        for group in setting.voters
+        for _ in range(group.size)
+    ]
+    p, q = rng.random((2, 200_000, setting.mechanisms))
+    kept = np.ones(len(p), dtype=bool)
+    for i, (ratio, shift) in enumerate(bounds):
+        # Pull q towards p, so that enough draws are private.
+        q[:, i] = p[:, i] + (q[:, i] - p[:, i]) * 0.3 * rng.random(len(p))
+        for a, b in ((p[:, i], q[:, i]), (q[:, i], p[:, i])):
+            kept &= (a <= ratio * b + shift) & (1 - a <= ratio * (1 - b) + shift)
+    assert kept.sum() > 1000
+    ones = [poisson_binomial_pmf(side[kept]) @ chances for side in (p, q)]
+    for alpha in (0.5, 1.0, 1.3, setting.ratio):
+        limit = float(of_pair(pair, Fraction(alpha)))
+        for a, b in ((ones[0], ones[1]), (1 - ones[0], 1 - ones[1])):
+            assert np.all(a - alpha * b <= limit + 1e-13)
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=str)
+def test_pair_of_a_majority_keeps_what_was_certified(setting: majority.MajoritySetting) -> None:
+    design = majority.design_for(setting)
+    pair = dominating_pair(design)
+    guarantee = design.guarantee
+    assert pair.delta(guarantee.epsilon) <= guarantee.delta * (1 + 1e-12) + 1e-30
+    if guarantee.delta == 0.0:
+        assert pair.largest_loss == pytest.approx(guarantee.epsilon, rel=1e-12)
+    else:
+        assert pair.infinite_mass > 0
+
+
+def rule_laws(sampler: roo.MinCountSampler) -> list[tuple[Law, Law]]:
+    """The laws of all ordered pairs of neighbouring data sets, by their counts."""
+    n, k = sampler.setting.records, sampler.setting.letters
+
+    def law(counts: tuple[int, ...]) -> Law:
+        m = min(counts)
+        weight = (
+            sampler.weights[0]
+            if sampler.rule == "roo"
+            else (sampler.weights[m] if m < len(sampler.weights) else 0)
+        )
+        q = Fraction(weight, 1 << 62)
+        return [q / k + (1 - q) * Fraction(c, n) for c in counts]
+
+    found = []
+    for counts in product(range(n + 1), repeat=k):
+        if sum(counts) != n:
+            continue
+        for a, b in product(range(k), repeat=2):
+            if a != b and counts[a]:
+                after = list(counts)
+                after[a] -= 1
+                after[b] += 1
+                found.append((law(counts), law(tuple(after))))
+    return found
+
+
+SIZES = [(1, 2), (2, 2), (3, 2), (6, 2), (7, 2), (1, 3), (3, 3), (5, 3), (8, 3), (4, 4), (7, 4)]
+RULES = [
+    *product(SIZES, (0.1, 0.6, 1.7), ("exact", "roo")),
+    *product([(3, 2), (5, 3), (7, 4)], (0.1, 0.6), ("journal-repaired",)),
+    ((6, 5), 0.6, "exact"),
+]
+
+
+@pytest.mark.parametrize(("size", "epsilon", "rule"), RULES)
+def test_pair_of_a_min_count_rule_against_all_data_sets(
+    size: tuple[int, int], epsilon: float, rule: str
+) -> None:
+    k = size[1]
+    sampler = roo.min_count(*size, epsilon, rule)
+    laws = rule_laws(sampler)
+    pair = dominating_pair(sampler)
+    points = []
+    for p, q in laws:
+        order = sorted(range(k), key=lambda y: (q[y] == 0, p[y] / q[y] if q[y] else 0))[::-1]
+        a = b = Fraction(0)
+        for y in order:
+            a, b = a + p[y], b + q[y]
+            points.append((int(b * pair.scale), int(a * pair.scale)))
+    assert pair == DominatingPair.of_points(points, pair.scale)
+    for alpha in (Fraction(1, 2), Fraction(1), Fraction(11, 10), Fraction(5, 2)):
+        assert of_pair(pair, alpha) == max(hockey_stick(p, q, alpha) for p, q in laws)
+
+
+def test_subrr_is_roo_and_large_rules_are_quick() -> None:
+    tight = roo.subrr(50, 4, 0.5, amplification="tight")
+    assert dominating_pair(tight) == dominating_pair(tight.roo)
+    pair = dominating_pair(roo.min_count(10**9, 10, 0.01))
+    assert pair.largest_loss <= 0.01
+    assert pair.delta(0.01) == 0.0
+    assert 0.0 < pair.delta(0.0) < 1e-3
+
+
+def test_pure_composition_is_a_sum() -> None:
+    found = randomised_response(3, 3)
+    loss = dominating_pair(found).largest_loss
+    assert composed_epsilon(found, 7, 0.0) >= 7 * Fraction(loss)
+    assert composed_epsilon(found, 7, 0.0) == pytest.approx(7 * loss, rel=1e-15)
+    open_kernel = ExactKernel.make([[3, 1], [4, 0]], 2, Guarantee(0.5, 0.5))
+    assert composed_epsilon(open_kernel, 2, 0.0) == math.inf
+    assert composed_epsilon(open_kernel, 2, 1e-3) == math.inf
+    assert composed_epsilon(open_kernel, 1, 0.3) < 1.0
+
+
+def test_a_constant_kernel_spends_nothing() -> None:
+    found = ExactKernel.make([[1, 3], [1, 3]], 2, Guarantee(0.0))
+    assert dominating_pair(found) == DominatingPair((4,), (4,), 4)
+    assert composed_epsilon(found, 100, 1e-6) == 0.0
+    assert dominating_pair(found).to_records() == [{"upper": 1.0, "lower": 1.0, "loss": 0.0}]
+
+
+def test_records_of_a_pair() -> None:
+    found = ExactKernel.make([[3, 1], [4, 0]], 2, Guarantee(0.5, 0.5))
+    assert dominating_pair(found).to_records() == [
+        {"upper": 0.25, "lower": 0.0, "loss": math.inf},
+        {"upper": 0.75, "lower": 0.75, "loss": 0.0},
+        {"upper": 0.0, "lower": 0.25, "loss": -math.inf},
+    ]
+
+
+def test_refusals() -> None:
+    found = randomised_response(3, 3)
+    design = majority.design(3, 0.5, 1)
+    with pytest.raises(ParameterError, match="trained_once is None; it must be True or False"):
+        composed_epsilon(design, 2, 1e-6)
+    with pytest.raises(ParameterError, match="trained once do not compose"):
+        composed_epsilon(design, 2, 1e-6, trained_once=True)
+    assert composed_epsilon(design, 1, 0.0, trained_once=True) == pytest.approx(0.5)
+    with pytest.raises(ParameterError, match="trained_once is given"):
+        composed_epsilon(found, 2, 1e-6, trained_once=False)
+    with pytest.raises(
+        ParameterError, match="delta is 1e-14; for 2 releases it must be 0, or at least 1e-13"
+    ):
+        composed_epsilon(found, 2, 1e-14)
+    with pytest.raises(ParameterError, match="releases is 0"):
+        composed_epsilon(found, 0, 1e-6)
+    with pytest.raises(ParameterError, match="interval is 0"):
+        privacy_loss(found, interval=0.0)
+    with pytest.raises(ParameterError, match="rows is given"):
+        dominating_pair(design, rows=(0, 1))
+    with pytest.raises(ParameterError, match="rows is 3"):
+        dominating_pair(found, rows=(0, 3))
+    with pytest.raises(ParameterError, match="type SmoothFloorSampler"):
+        dominating_pair(roo.smooth_floor(20, 3, 0.5))  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="at most 4e"):
+        dominating_pair(public_prior.minimax_kernel(np.full(400, 1 / 400), 1.0))
+    far = majority.assess(majority.MajoritySetting(301, 86.0, 1), np.zeros(302))
+    with pytest.raises(ParameterError, match="their product is too large"):
+        dominating_pair(far)
+
+
+def test_what_is_not_private_has_no_distribution() -> None:
+    with pytest.raises(NotPrivateError, match="conference"):
+        dominating_pair(roo.min_count(20, 3, 0.1, "conference"))
+    setting = majority.MajoritySetting(5, 0.5, 1)
+    with pytest.raises(NotPrivateError, match="gamma breaks"):
+        dominating_pair(majority.assess(setting, np.ones(6)))
+
+
+def test_without_the_library_the_error_names_the_extra() -> None:
+    code = (
+        "import sys; sys.modules['dp_accounting'] = None\n"
+        "try:\n    import dpopt.interop.accounting\n"
+        "except ImportError as error:\n    print(error)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "pip install 'dpopt[interop]'" in run.stdout

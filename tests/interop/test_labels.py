@@ -1,0 +1,48 @@
+"""Labels of pandas and polars name letters; no position is taken where a label is there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dpopt import ParameterError, public_prior, roo
+
+pd: Any = pytest.importorskip("pandas", reason="pandas is not installed")
+pl: Any = pytest.importorskip("polars", reason="polars is not installed")
+
+LETTERS = ["a", "b", "c"]
+
+
+def test_counts_follow_their_index() -> None:
+    counted = pd.Series(["c", "a", "c", "c"]).value_counts()
+    assert roo.Tally.of_counts(counted, LETTERS).counts.tolist() == [1, 0, 3]
+    assert roo.Tally.of_counts(pd.Series([3, 0, 2]).value_counts(), 4).counts.tolist() == [
+        1,
+        0,
+        1,
+        1,
+    ]
+    assert roo.Tally.of_counts(pd.Series([1, 0, 3]), LETTERS).counts.tolist() == [1, 0, 3]
+    assert roo.min_count(4, 3, 600.0).release(counts=pd.Series({"b": 4}), alphabet=LETTERS) == "b"
+    with pytest.raises(ParameterError, match="outside the alphabet"):
+        roo.Tally.of_counts(pd.Series({"a": 1, "b": 2, "d": 1}), LETTERS)
+
+
+def test_priors_follow_their_index() -> None:
+    masses = pd.Series({"x": 0.5, "y": 0.3, "z": 0.2})
+    assert public_prior.public_prior(masses).letters == ("x", "y", "z")
+    assert public_prior.smooth_prior(masses, 0.1).letters == ("x", "y", "z")
+    assert public_prior.drop_zeros(pd.Series({"x": 0.5, "y": 0.0, "z": 0.5})).letters == ("x", "z")
+    assert list(public_prior.public_prior(masses.reset_index(drop=True)).letters) == [0, 1, 2]
+    assert public_prior.public_prior(masses, ["u", "v", "w"]).letters == ("u", "v", "w")
+
+
+def test_users_counts_follow_their_labels() -> None:
+    prior = public_prior.public_prior([0.5, 0.3, 0.2], LETTERS)
+    sure = public_prior.minimax_kernel(prior, 600.0)
+    assert sure.release_from(pd.Series({"c": 5, "a": 0, "b": 0})) == "c"
+    for table in (pd.DataFrame, pl.DataFrame):
+        users = table({"c": [1, 0], "b": [0, 0], "a": [0, 1]})
+        assert sure.release_from(users) == ["c", "a"]
+        assert sure.release_from(table({"u": [1, 0], "v": [0, 0], "w": [0, 1]})) == ["a", "c"]

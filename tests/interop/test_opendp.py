@@ -1,0 +1,395 @@
+"""Measurements in OpenDP: their maps against fractions, their draws, and OpenDP's combinators."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from dpopt import Guarantee, NotPrivateError, ParameterError, kernel, majority, public_prior, roo
+from dpopt.privacy import ExactKernel, certify_kernel, exp_lower, exp_upper, simple_composition
+
+pytest.importorskip("opendp", reason="OpenDP is not installed")
+
+import opendp.prelude  # pyright: ignore[reportMissingImports]
+
+from dpopt.interop.opendp import group_privacy, make_kernel, make_majority, make_sampler
+
+dp: Any = opendp.prelude
+ALARM = 1e-9
+THIRD = ExactKernel.make(
+    [[2, 1, 1], [1, 2, 1], [1, 1, 2]], 2, Guarantee(math.log(2)), ratio=Fraction(2)
+)
+
+
+@pytest.fixture(autouse=True)
+def features() -> Iterator[None]:
+    dp.enable_features("contrib", "honest-but-curious")
+    yield
+    dp.disable_features("contrib", "honest-but-curious")
+
+
+def assert_law(draws: list[Any], law: dict[Any, float]) -> None:
+    """Chi-square test at a level that one run in 1e9 fails."""
+    total = len(draws)
+    assert set(draws) <= {letter for letter, p in law.items() if p > 0}
+    statistic = sum((draws.count(y) - total * p) ** 2 / (total * p) for y, p in law.items() if p)
+    assert statistic < chi2.isf(ALARM, len([p for p in law.values() if p]) - 1)
+
+
+def at_least(epsilon: float, ratio: Fraction) -> bool:
+    """Whether e^epsilon >= ratio, proved."""
+    return exp_lower(epsilon, 256) >= ratio
+
+
+def path_kernel(epsilon: float = 0.7, delta: float = 0.0) -> kernel.KernelDesign:
+    places = np.arange(4)
+    loss = np.abs(places[:, None] - places[None, :]).astype(float)
+    return kernel.optimal_kernel(loss, epsilon=epsilon, delta=delta, graph="path")
+
+
+def test_local_kernel_is_a_measurement_under_the_discrete_distance() -> None:
+    made = make_kernel(THIRD)
+    assert made.input_metric == dp.discrete_distance()
+    assert made.input_domain == dp.atom_domain(bounds=(0, 2))
+    assert made.output_measure == dp.max_divergence()
+    assert made.map(0) == 0.0
+    # Every two letters are neighbours: there is nothing further apart.
+    assert made.map(1) == made.map(5)
+    assert at_least(made.map(1), Fraction(2))
+    assert made.map(1) == pytest.approx(math.log(2), rel=1e-15)
+
+
+def test_draws_have_the_certified_law() -> None:
+    made = make_kernel(THIRD)
+    assert_law([made(1) for _ in range(1500)], {0: 0.25, 1: 0.5, 2: 0.25})
+
+
+def test_composition_by_opendp_agrees_with_ours() -> None:
+    made = make_kernel(THIRD)
+    for folds in (2, 5):
+        together = dp.c.make_composition([made] * folds)
+        released = together(2)
+        assert len(released) == folds
+        assert set(released) <= {0, 1, 2}
+        ours = simple_composition(Guarantee(made.map(1)), folds).epsilon
+        assert together.map(1) == pytest.approx(ours, rel=1e-14)
+        assert Fraction(together.map(1)) >= folds * Fraction(made.map(1))
+
+
+def test_adaptive_composition_and_postprocessing() -> None:
+    made = make_kernel(THIRD)
+    spent = made.map(1)
+    session = dp.c.make_adaptive_composition(
+        made.input_domain, made.input_metric, dp.max_divergence(), d_in=1, d_mids=[spent, spent]
+    )
+    ask = session(0)
+    assert {ask(made), ask(made)} <= {0, 1, 2}
+    with pytest.raises(dp.OpenDPException):
+        ask(made)
+    doubled = made >> dp.new_function(lambda y: 2 * y, TO=int)
+    assert doubled(0) in {0, 2, 4}
+    assert doubled.map(1) == spent
+
+
+def test_kernel_with_delta_spends_both() -> None:
+    design = kernel.optimal_kernel(1 - np.eye(4), epsilon=0.5, delta=0.01)
+    made = make_kernel(design)
+    assert made.output_measure == dp.approximate(dp.max_divergence())
+    assert made.map(1) == (0.5, 0.01)
+    assert made.map(0) == (0.0, 0.0)
+    together = dp.c.make_composition([made, made, made])
+    epsilon, delta = together.map(1)
+    ours = simple_composition(design.guarantee, 3)
+    assert epsilon == pytest.approx(ours.epsilon, rel=1e-14)
+    assert delta == pytest.approx(ours.delta, rel=1e-14)
+    profile = dp.c.make_fixed_approxDP_to_approxDP(made).map(1)
+    assert profile.epsilon(delta=0.01) == 0.5
+    assert made(3) in range(4)
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.003])
+def test_path_is_group_privacy_in_the_absolute_distance(delta: float) -> None:
+    design = path_kernel(0.7, delta)
+    made = make_kernel(design)
+    assert made.input_metric == dp.absolute_distance(T=int)
+    assert made.map(1) == (0.7 if delta == 0.0 else (0.7, delta))
+    assert made.map(9) == made.map(3)
+    for steps in (1, 2, 3):
+        spent = made.map(steps)
+        epsilon, grown = spent if isinstance(spent, tuple) else (spent, 0.0)
+        # The kernel itself is the judge of what inputs `steps` apart may spend.
+        pairs = [(x, y) for x, y in product(range(4), repeat=2) if abs(x - y) == steps]
+        exact = design.exact
+        certify_kernel(exact.weights, exact.bits, Guarantee(epsilon, grown), pairs=pairs)
+    assert make_kernel(design.exact).map(2) == made.map(2)
+
+
+def test_words_are_vectors_under_the_hamming_distance() -> None:
+    letters = [np.unravel_index(x, (2, 2, 2)) for x in range(8)]
+    loss = np.array([[np.sum(np.not_equal(x, y)) for y in letters] for x in letters], dtype=float)
+    design = kernel.optimal_kernel(loss, epsilon=1.0, graph="hamming", shape=(2, 2, 2))
+    made = make_kernel(design)
+    assert made.input_metric == dp.hamming_distance()
+    assert [made.map(d) for d in (0, 1, 2, 3, 4)] == [0.0, 1.0, 2.0, 3.0, 3.0]
+    row = design.kernel[5]
+    assert_law([made([1, 0, 1]) for _ in range(1000)], dict(enumerate(row)))
+    with pytest.raises(dp.OpenDPException, match="word does not fit the shape"):
+        made([1, 0])
+
+
+def test_other_neighbours_are_refused() -> None:
+    ring = kernel.optimal_kernel(1 - np.eye(4), epsilon=1.0, graph=[(0, 1), (1, 2), (2, 3), (3, 0)])
+    with pytest.raises(ParameterError, match="neither all pairs of inputs nor a path"):
+        make_kernel(ring)
+    one_way = ExactKernel.make([[1, 1], [1, 1]], 1, Guarantee(0.5), pairs=[(0, 1)])
+    with pytest.raises(ParameterError, match="neither all pairs of inputs nor a path"):
+        make_kernel(one_way)
+    mixed = kernel.optimal_kernel(1 - np.eye(6), epsilon=1.0, graph="hamming", shape=(2, 3))
+    with pytest.raises(ParameterError, match="same letters at every place"):
+        make_kernel(mixed)
+    with pytest.raises(ParameterError, match="kernel is of type ndarray"):
+        make_kernel(np.eye(2))  # type: ignore[arg-type]
+
+
+def test_public_prior_takes_letters() -> None:
+    prior = public_prior.public_prior([0.5, 0.3, 0.2], ["x", "y", "z"])
+    local = public_prior.minimax_kernel(prior, 0.8)
+    made = make_kernel(local)
+    assert made.map(1) == 0.8
+    assert made.map(2) == 0.8
+    assert made.input_domain.member("x")
+    assert not made.input_domain.member("w")
+    assert not made.input_domain.member(1)
+    row = local.matrix()[1]
+    assert_law([made("y") for _ in range(1000)], dict(zip("xyz", row, strict=True)))
+    together = dp.c.make_composition([made, make_kernel(public_prior.leximin_kernel(prior, 0.5))])
+    assert set(together("z")) <= set("xyz")
+    assert together.map(1) == pytest.approx(1.3, rel=1e-14)
+    with pytest.raises(dp.OpenDPException, match="letter that the prior does not have") as caught:
+        made("private value")
+    assert "private value" not in str(caught.value)
+    other = public_prior.public_prior([0.5, 0.3, 0.2], ["x", "y", "w"])
+    with pytest.raises(dp.OpenDPException, match="All input domains must be the same"):
+        dp.c.make_composition([made, make_kernel(public_prior.minimax_kernel(other, 0.8))])
+    numbered = make_kernel(public_prior.minimax_kernel([0.5, 0.3, 0.2], 0.8))
+    assert numbered.input_domain == dp.atom_domain(bounds=(0, 2))
+    assert numbered(1) in range(3)
+
+
+def test_many_letters_are_named_by_their_hash() -> None:
+    names = [f"letter {i}" for i in range(30)]
+    masses = np.full(30, 1 / 30)
+    made = [
+        make_kernel(public_prior.minimax_kernel(public_prior.public_prior(masses, order), 1.0))
+        for order in (names, names, names[::-1])
+    ]
+    assert made[0].input_domain == made[1].input_domain
+    assert made[0].input_domain != made[2].input_domain
+    assert "SHA-256" in str(made[0].input_domain)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: roo.min_count(6, 3, 0.9),
+        lambda: roo.smooth_floor(6, 3, 0.9),
+        lambda: roo.subrr(6, 3, 0.9),
+        lambda: roo.optimal_sampler(6, 3, 0.9),
+    ],
+    ids=["min-count", "smooth floor", "subrr", "optimal"],
+)
+def test_samplers_take_records_under_change_one(make: Callable[[], Any]) -> None:
+    sampler = make()
+    made = make_sampler(sampler)
+    assert made.input_metric == dp.change_one_distance()
+    assert made.input_domain.member([0, 1, 2, 2, 0, 0])
+    assert not made.input_domain.member([0, 1, 2, 2, 0])
+    assert not made.input_domain.member([0, 1, 2, 2, 0, 3])
+    assert made.map(1) == 0.9
+    assert made.map(4) == pytest.approx(3.6, rel=1e-15)
+    assert made.map(7) == made.map(6)
+    law = sampler.output_distribution([3, 1, 2])
+    assert_law([made([0, 1, 2, 2, 0, 0]) for _ in range(800)], dict(enumerate(law)))
+    named = make_sampler(sampler, ["a", "b", "c"])
+    assert named(list("abccaa")) in {"a", "b", "c"}
+    assert named.input_domain.member(list("abccaa"))
+    assert not named.input_domain.member(list("abcdaa"))
+
+
+def test_sampler_after_an_opendp_transformation() -> None:
+    """A stable transformation before, a composition around, and the maps go through both."""
+    made = make_sampler(roo.min_count(4, 2, 0.5))
+    flip = dp.t.make_user_transformation(
+        made.input_domain,
+        made.input_metric,
+        made.input_domain,
+        made.input_metric,
+        lambda records: [1 - record for record in records],
+        lambda d_in: d_in,
+    )
+    both = dp.c.make_composition([flip >> made, made])
+    assert set(both([0, 0, 0, 1])) <= {0, 1}
+    assert both.map(1) == pytest.approx(1.0, rel=1e-14)
+
+
+def test_samplers_that_are_not_certified_are_refused() -> None:
+    with pytest.raises(NotPrivateError, match="conference"):
+        make_sampler(roo.min_count(20, 3, 0.1, "conference"))
+    with pytest.raises(ParameterError, match="sampler is of type LaplaceProjection"):
+        make_sampler(roo.laplace_projection(20, 3, 0.1))  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="alphabet has 2 letters; the sampler is for 3"):
+        make_sampler(roo.min_count(6, 3, 0.9), ["a", "b"])
+
+
+def response(probability: float) -> Any:
+    return dp.m.make_randomized_response_bool(probability)
+
+
+def test_majority_of_measurements_is_checked() -> None:
+    voter = response(0.6)
+    spent = voter.map(1)
+    design = majority.design(5, spent, 2)
+    made = make_majority(design, [voter] * 5)
+    assert made.input_domain == voter.input_domain
+    assert made.input_metric == voter.input_metric
+    assert made.output_measure == dp.max_divergence()
+    assert made.map(0) == 0.0
+    assert made.map(1) == pytest.approx(2 * spent, rel=1e-15)
+    ones = [math.comb(5, i) * 0.6**i * 0.4 ** (5 - i) for i in range(6)]
+    one = sum(
+        p * (0.5 + s * g / 2)
+        for p, s, g in zip(ones, (-1, -1, -1, 1, 1, 1), design.gamma, strict=True)
+    )
+    assert_law([made(True) for _ in range(1000)], {0: 1 - one, 1: one})
+    together = dp.c.make_composition([made, made, voter])
+    assert together.map(1) == pytest.approx(5 * spent, rel=1e-14)
+    # What is released is as private as the map says, by the law of the votes.
+    other = sum(
+        p * (0.5 + s * g / 2)
+        for p, s, g in zip(ones[::-1], (-1, -1, -1, 1, 1, 1), design.gamma, strict=True)
+    )
+    assert max(one / other, (1 - other) / (1 - one)) <= math.exp(made.map(1))
+
+
+def test_majority_falls_back_to_what_the_voters_spend() -> None:
+    weak, strong = response(0.6), response(0.8)
+    design = majority.design(3, weak.map(1), 2)
+    made = make_majority(design, [weak, weak, strong])
+    assert made.map(1) == pytest.approx(2 * weak.map(1) + strong.map(1), rel=1e-14)
+    # Voters that are more private than stated may together spend less than the design.
+    quiet = response(0.51)
+    assert make_majority(design, [quiet] * 3).map(1) == pytest.approx(3 * quiet.map(1), rel=1e-14)
+
+
+def test_majority_of_groups_and_of_approximate_voters() -> None:
+    weak, strong = response(0.6), response(0.8)
+    setting = majority.MajoritySetting.of_groups([(2, weak.map(1)), (1, strong.map(1))], 1.0)
+    design = majority.design_for(setting)
+    made = make_majority(design, [weak, weak, strong])
+    assert made.map(1) == pytest.approx(strong.map(1), rel=1e-15)
+    wrong = make_majority(design, [strong, weak, weak])
+    assert wrong.map(1) == pytest.approx(strong.map(1) + 2 * weak.map(1), rel=1e-14)
+    approximate = dp.c.make_approximate(weak)
+    shifted = majority.design(3, weak.map(1), 1, mechanism_delta=1e-4, delta=1e-3)
+    made = make_majority(shifted, [approximate] * 3)
+    assert made.output_measure == dp.approximate(dp.max_divergence())
+    assert made.map(1) == (pytest.approx(weak.map(1), rel=1e-15), 1e-3)
+    assert make_majority(shifted, [weak] * 3).map(1) == made.map(1)
+    assert made(True) in {0, 1}
+
+
+def test_majority_of_a_function_is_the_callers_word() -> None:
+    design = majority.design(3, 0.5, 1.5, mechanism_delta=1e-5, delta=1e-4)
+    domain = dp.vector_domain(dp.atom_domain(T=int))
+    seen = []
+
+    def voters(data: list[int]) -> list[int]:
+        seen.append(data)
+        return [int(sum(data) > 3)] * 3
+
+    made = make_majority(design, voters, input_domain=domain, input_metric=dp.symmetric_distance())
+    assert made.map(1) == (0.75, 1e-4)
+    assert made.map(3) == group_privacy(0.75, 1e-4, 3)
+    assert made([2, 2]) in {0, 1}
+    assert seen == [[2, 2]]
+    local = make_majority(
+        design,
+        lambda own: [own] * 3,
+        input_domain=dp.atom_domain(bounds=(0, 1)),
+        input_metric=dp.discrete_distance(),
+    )
+    assert local.map(4) == (0.75, 1e-4)
+    bad = make_majority(
+        design, lambda _: [2, 0, 0], input_domain=domain, input_metric=dp.symmetric_distance()
+    )
+    with pytest.raises(dp.OpenDPException, match="votes holds a value other than 0 and 1"):
+        bad([1])
+
+
+def test_majority_refusals() -> None:
+    voter = response(0.6)
+    design = majority.design(3, 0.5, 1)
+    with pytest.raises(ParameterError, match="voters must be 3 OpenDP measurements"):
+        make_majority(design, [voter] * 5)
+    with pytest.raises(ParameterError, match="voters must be 3 OpenDP measurements"):
+        make_majority(design, voter)
+    with pytest.raises(ParameterError, match="they belong to a function"):
+        make_majority(design, [voter] * 3, input_domain=voter.input_domain)
+    with pytest.raises(ParameterError, match="with its input_domain and input_metric"):
+        make_majority(design, lambda data: data)
+    with pytest.raises(ParameterError, match="voters have the measure ZeroConcentrated"):
+        make_majority(design, [dp.c.make_pureDP_to_zCDP(voter)] * 3)
+    with pytest.raises(ParameterError, match="design is 3"):
+        make_majority(3, [voter])  # type: ignore[arg-type]
+    setting = majority.MajoritySetting(5, 0.5, 1)
+    with pytest.raises(NotPrivateError, match="gamma breaks"):
+        make_majority(majority.assess(setting, np.ones(6)), [voter] * 5)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1e-30, 1e-9, 0.3, 2.5, 40.0])
+@pytest.mark.parametrize("delta", [0.0, 1e-12, 0.01])
+def test_group_privacy_bounds_the_sum_closely(epsilon: float, delta: float) -> None:
+    assert group_privacy(epsilon, delta, 0) == (0.0, 0.0)
+    for steps in (1, 2, 3, 17):
+        total, grown = group_privacy(epsilon, delta, steps)
+        assert Fraction(total) >= steps * Fraction(epsilon)
+        assert total == pytest.approx(steps * epsilon, rel=1e-15)
+        low = Fraction(delta) * sum(exp_lower(i * Fraction(epsilon), 200) for i in range(steps))
+        high = Fraction(delta) * sum(exp_upper(i * Fraction(epsilon), 200) for i in range(steps))
+        assert Fraction(grown) >= min(low, Fraction(1))
+        assert grown <= float(min(high, Fraction(1))) * (1 + 1e-15)
+    assert group_privacy(50.0, 1e-9, 4_000_000_000) == (2e11, 1.0)
+
+
+def test_a_ratio_above_epsilons_float_is_rounded_up() -> None:
+    """The logarithm of 3 is rounded down: the map is the next float, for which e^epsilon >= 3."""
+    below = math.log(3)
+    while exp_lower(below, 256) >= 3:
+        below = math.nextafter(below, 0)
+    thrice = ExactKernel.make([[3, 1], [1, 3]], 2, Guarantee(below), ratio=Fraction(3))
+    made = make_kernel(thrice)
+    assert made.map(1) > below
+    assert at_least(made.map(1), Fraction(3))
+
+
+def test_features_are_the_callers_to_enable() -> None:
+    dp.disable_features("honest-but-curious")
+    with pytest.raises(dp.OpenDPException, match="honest-but-curious"):
+        make_kernel(THIRD)
+    dp.enable_features("honest-but-curious")
+
+
+def test_without_the_library_the_error_names_the_extra() -> None:
+    code = "import sys; sys.modules['opendp'] = None; import dpopt.interop.opendp"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "ImportError: dpopt.interop.opendp needs opendp; " in done.stderr
+    assert "dpopt[interop]" in done.stderr
