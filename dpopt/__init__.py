@@ -14,11 +14,13 @@ from dpopt._errors import (
 )
 
 if TYPE_CHECKING:
-    from dpopt import gnmax, kernel, majority, public_prior, roo
+    from dpopt import gnmax, kernel, majority, public_prior, roo, smoothed
     from dpopt._cite import cite
     from dpopt._load import load
+    from dpopt._progress import ProgressEvent, progress_bar, reporting
     from dpopt.lp import Problem, Solution, Status, solve
     from dpopt.privacy import Guarantee
+    from dpopt.sweeps import SweepResult, sweep
 
 __version__ = "0.1.0"
 
@@ -29,31 +31,42 @@ __all__ = [
     "NotPrivateError",
     "ParameterError",
     "Problem",
+    "ProgressEvent",
     "Solution",
     "SolverError",
     "Status",
+    "SweepResult",
     "__version__",
     "cite",
     "gnmax",
     "kernel",
     "load",
     "majority",
+    "progress_bar",
     "public_prior",
+    "reporting",
     "roo",
+    "smoothed",
     "solve",
+    "sweep",
 ]
 
 # Loaded when first used: a script that needs one mechanism does not wait for the libraries of all.
 _HOMES = {
     "Guarantee": "dpopt.privacy",
     "Problem": "dpopt.lp",
+    "ProgressEvent": "dpopt._progress",
     "Solution": "dpopt.lp",
     "Status": "dpopt.lp",
+    "SweepResult": "dpopt.sweeps",
     "cite": "dpopt._cite",
     "load": "dpopt._load",
+    "progress_bar": "dpopt._progress",
+    "reporting": "dpopt._progress",
     "solve": "dpopt.lp",
+    "sweep": "dpopt.sweeps",
 }
-_MODULES = ("gnmax", "kernel", "majority", "public_prior", "roo")
+_MODULES = ("gnmax", "kernel", "majority", "public_prior", "roo", "smoothed")
 
 
 def __getattr__(name: str) -> object:

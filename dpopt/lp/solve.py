@@ -10,6 +10,7 @@ import numpy as np
 
 from dpopt import _checks
 from dpopt._errors import InfeasibleError, SolverError
+from dpopt._progress import advance
 from dpopt._types import Vector, frozen
 from dpopt.lp.backends import Backend, RawSolution, Session, get_backend
 from dpopt.lp.model import Model, Rows, Separation, stack
@@ -119,6 +120,16 @@ def solve(
         ParameterError: for a backend that is unknown, or a limit out of range.
         InfeasibleError: if no point satisfies every constraint; it names the blocks in conflict.
         SolverError: for any other end; it carries the status and says what to try.
+
+    Example:
+        >>> from dpopt import Problem, solve
+        >>> problem = Problem()
+        >>> x = problem.add_variables("x", 2, lower=0.0, upper=1.0)
+        >>> problem.add_rows("share", {"x": [[1.0, 1.0]]}, lower=1.0)
+        >>> problem.minimise({"x": [2.0, 1.0]})
+        >>> solution = solve(problem)
+        >>> round(solution.objective, 6), solution["x"].round(6).tolist(), solution.gap < 1e-9
+        (1.0, [0.0, 1.0], True)
     """
     chosen = get_backend(backend)
     tolerance = (
@@ -130,6 +141,7 @@ def solve(
         time_limit = _checks.real("time_limit", time_limit, 0.0)
     loop = _Loop(problem, chosen, time_limit)
     for _ in range(_checks.integer("max_rounds", max_rounds, 1)):
+        advance("linear program", loop.rounds, message=problem.name)
         raw = loop.run()
         separations = _separate(problem, raw)
         worst = max((found.worst for found in separations.values()), default=0.0)
@@ -152,6 +164,7 @@ def solve(
             if not _sound(loop, raw, tolerance):
                 detail = "the point returned fails its own rows or its dual bound"
                 raise _failure(Status.NUMERICAL, problem, chosen, detail)
+        advance("linear program", loop.rounds, loop.rounds)
         return _finish(loop, raw, separations, worst)
     raise _failure(Status.ITERATION_LIMIT, problem, chosen, f"{max_rounds} rounds were not enough")
 

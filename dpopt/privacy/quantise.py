@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError
+from dpopt._progress import track
 from dpopt._types import Vector
 from dpopt.lp.model import as_floats
 from dpopt.privacy.exact import Pairs, certify_kernel, edge_list, resolve_ratio
@@ -54,6 +55,12 @@ def quantise_kernel(
         ParameterError: if the kernel is no kernel.
         NotPrivateError: if making it private costs more than the tolerance: it was not nearly
             private, or u has too little mass somewhere.
+
+    Example:
+        >>> from dpopt.privacy import Guarantee, quantise_kernel
+        >>> exact = quantise_kernel([[0.8, 0.2], [0.2, 0.8]], Guarantee(1.0), tolerance=0.1)
+        >>> exact.matrix().round(4).tolist(), exact.certificate.slack >= 0
+        ([[0.7311, 0.2689], [0.2689, 0.7311]], True)
     """
     exact, u = _exact_rows(kernel, row)
     r = resolve_ratio(guarantee, ratio)
@@ -64,7 +71,8 @@ def quantise_kernel(
         for eta in (Fraction(0), _mixing(exact, u, r, Fraction(guarantee.delta), edges, bits)):
             if eta is None:
                 continue
-            weights = [_round_row(_mixed(line, u, eta), bits) for line in exact]
+            lines = track(exact, f"rounding to {bits} bits")
+            weights = [_round_row(_mixed(line, u, eta), bits) for line in lines]
             moved = max(_distance(line, w, bits) for line, w in zip(exact, weights, strict=True))
             if moved <= tolerance and _is_private(weights, bits, guarantee, edges, ratio):
                 return ExactKernel.make(

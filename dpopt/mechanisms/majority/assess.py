@@ -45,6 +45,14 @@ def assess(
 
     Raises:
         ParameterError: if gamma has another shape, or leaves [0, 1].
+
+    Example:
+        >>> from dpopt import majority
+        >>> setting = majority.MajoritySetting(mechanisms=3, epsilon=0.1, allowance=1)
+        >>> majority.assess(setting, [1.0, 1.0]).verdict  # the majority itself
+        'not private'
+        >>> majority.assess(setting, [1.0, 1.0], repair=True).verdict
+        'private'
     """
     prior = as_prior(prior)
     require_priceable(setting)

@@ -24,6 +24,11 @@ def subsampling(mechanisms: int, size: int) -> Vector:
 
     Returns:
         gamma on 0..K, shape (K + 1,), read-only.
+
+    Example:
+        >>> from dpopt import majority
+        >>> majority.subsampling(11, 3)[6:].round(4).tolist()
+        [0.1515, 0.4424, 0.697, 0.8909, 1.0, 1.0]
     """
     k = odd(mechanisms)
     size = _checks.integer("size", size, 1, k)

@@ -10,6 +10,7 @@ from functools import cached_property
 from math import floor
 
 from dpopt._errors import NotPrivateError, ParameterError
+from dpopt._progress import track
 from dpopt.mechanisms.majority.reduction import reduced_size, require_priceable
 from dpopt.mechanisms.majority.screen import Screen
 from dpopt.mechanisms.majority.setting import MajoritySetting
@@ -66,7 +67,8 @@ class GammaProver:
         sweeper, sweep = self._sweep(weights, Fraction(0))
         if sweeper.limit - sweep.slack > sweeper.surely_broken:
             raise self._refusal(arithmetic.exact_slack(weights, sweep.place), sweep.place)
-        undecided = [(arithmetic.exact_slack(weights, at), at) for at in sweep.near]
+        near = track(sweep.near, "proof by exact laws")
+        undecided = [(arithmetic.exact_slack(weights, at), at) for at in near]
         slack, at = min(undecided, key=lambda found: found[0], default=(None, sweep.place))
         if slack is None:
             slack = Fraction(sweep.slack, 1 << (FIXED + RATIO))

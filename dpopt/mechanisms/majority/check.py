@@ -13,6 +13,7 @@ from math import comb, log
 import numpy as np
 import numpy.typing as npt
 
+from dpopt._progress import track
 from dpopt._types import IntVector, Json, Vector
 from dpopt.mechanisms.majority.setting import CORNERS, MajoritySetting, signed
 from dpopt.prob import poisson_binomial_pmf
@@ -84,7 +85,7 @@ def check_full(
     # p's own rounding: without it, p = delta beside q = 0 would count as an infinite loss.
     noise = 8.0 * setting.mechanisms * 2.0**-53
     worst, loss, counts = -np.inf, 0.0, np.zeros(len(corners), np.int64)
-    for block in _multisets(setting.mechanisms, len(corners)):
+    for block in track(_multisets(setting.mechanisms, len(corners)), "check of all corners"):
         p = table(_groups(block, corners, inner, side=0))
         q = table(_groups(block, corners, inner, side=1))
         excess = p - setting.ratio * q - setting.delta

@@ -103,6 +103,12 @@ def design(
     Raises:
         ParameterError: for a parameter out of range.
         SolverError: if the solver found no answer.
+
+    Example:
+        >>> from dpopt import majority
+        >>> best = majority.design(11, 0.1, 3)
+        >>> best.verdict, round(best.expected_error, 4)
+        ('private', 0.0155)
     """
     return design_for(
         MajoritySetting(mechanisms, epsilon, allowance, mechanism_delta, delta),

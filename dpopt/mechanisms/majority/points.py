@@ -113,6 +113,12 @@ class SamplePrior:
     ) -> SamplePrior:
         """Return ``draws`` draws of any sampler, called with (draws, K) and the generator.
 
+        Args:
+            sampler: returns probabilities in [0, 1], of the shape that it is called with.
+            mechanisms: K, odd.
+            rng: the generator that it is called with.
+            draws: number of rows, at least 1.
+
         Raises:
             ParameterError: if it returns another shape, or values outside [0, 1].
         """

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 from dpopt._errors import ParameterError
-from dpopt.mechanisms.majority.setting import MajoritySetting
+from dpopt.mechanisms.majority.setting import Axis, MajoritySetting
 
 _LARGEST_VOTERS, _LARGEST_SIZE = 4001, 600_000_000
 _LARGEST_GROUPED = 151
@@ -68,3 +71,16 @@ def require_priceable(setting: MajoritySetting) -> None:
             f"{_LARGEST_VOTERS} voters if mechanism_delta is 0, else up to 201 (for groups: up to "
             f"{_LARGEST_GROUPED} voters and {_LARGEST_SIZE:.0e} multisets)."
         )
+
+
+def walk_size(axes: Sequence[Axis], sizes: Sequence[int]) -> int:
+    """Count the choices of how many voters stand on each axis, those of a group at most its size.
+
+    Args:
+        axes: those walked over; a group may have several.
+        sizes: of the groups.
+    """
+    return math.prod(
+        math.comb(size + sum(axis.group == group for axis in axes), size)
+        for group, size in enumerate(sizes)
+    )

@@ -19,6 +19,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dpopt._progress import track
+from dpopt.mechanisms.majority.reduction import walk_size
 from dpopt.mechanisms.majority.sweep import (
     BITS,
     CORNER,
@@ -66,7 +68,9 @@ class Screen:
         """Return the sweep, or None if more is undecided than exact laws can settle."""
         count, best = 0, None
         near: list[Multiset] = []
-        for counts, values in self._walk():
+        a = self.arithmetic
+        walk = track(self._walk(), "proof over corner multisets", walk_size(a.axes[:-1], a.sizes))
+        for counts, values in walk:
             count += self._distinct(values)
             top = float(values.max())
             if best is None or top > best[0]:

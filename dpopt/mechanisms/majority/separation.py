@@ -28,6 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpopt._errors import ParameterError
+from dpopt._progress import advance, track
 from dpopt._types import Vector
 from dpopt.lp import Rows, Separation, make_rows
 from dpopt.mechanisms.majority.reduction import (
@@ -35,6 +36,7 @@ from dpopt.mechanisms.majority.reduction import (
     reduced_size,
     reduced_sizes,
     require_priceable,
+    walk_size,
 )
 from dpopt.mechanisms.majority.setting import MajoritySetting, fold, full_gamma, signed
 from dpopt.prob import binomial_pmf
@@ -115,6 +117,9 @@ class CornerOracle:
         self.setting = setting
         self.cuts = 2 * setting.middle + 8 if cuts is None else cuts
         *self._outer, self._last = setting.axes
+        whole = self._most == setting.mechanisms
+        sizes = [group.size for group in setting.voters]
+        self._total = walk_size(self._outer, sizes) if whole else None
         self._flipped = (slice(None, None, -1),) * len(setting.axes)
         self._shifted = sum(axis.names[0][0] != "b" for axis in self._outer)
         steps = np.arange(setting.mechanisms + 1)
@@ -123,11 +128,14 @@ class CornerOracle:
     def __call__(self, gamma: Vector) -> Separation:
         """Separate gamma's upper half, shape ((K + 1) / 2,), from the set of private ones."""
         worst, plain, found = 0.0, 0.0, []
-        for counts, values in self._slices(signed(full_gamma(gamma))):
+        for counts, values in track(
+            self._slices(signed(full_gamma(gamma))), "pricing corner multisets", self._total
+        ):
             shifted = any(counts[: self._shifted])
             if shifted and plain > _PLAIN:
                 # Violated without any D or M voter: cut there before pricing the rest.
                 worst = np.inf
+                advance("pricing corner multisets", 1, 1)
                 break
             best = values.max(axis=-1)
             top = float(best.max())
@@ -218,7 +226,9 @@ class CornerOracle:
     def price(self, gamma: Vector) -> Priced:
         """Return the multiset of the reduced set where f is largest."""
         best = Priced(-np.inf, ())
-        for counts, values in self._slices(signed(full_gamma(gamma))):
+        for counts, values in track(
+            self._slices(signed(full_gamma(gamma))), "pricing corner multisets", self._total
+        ):
             place = np.unravel_index(int(np.argmax(values)), values.shape)
             if values[place] > best.violation:
                 best = Priced(float(values[place]), self._counts(np.array([*counts, *place])))

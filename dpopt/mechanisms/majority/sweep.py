@@ -23,6 +23,8 @@ import numpy as np
 from flint import fmpz_poly
 
 from dpopt._errors import NotPrivateError
+from dpopt._progress import track
+from dpopt.mechanisms.majority.reduction import walk_size
 from dpopt.mechanisms.majority.setting import Axis, MajoritySetting, VoterGroup
 from dpopt.privacy.exact import exp_lower, exp_upper
 
@@ -160,7 +162,9 @@ class Sweeper:
         """Walk the set; see `Sweep`."""
         count, best, place = 0, None, None
         near: list[Multiset] = []
-        for counts, values in self._walk():
+        a = self.arithmetic
+        walk = track(self._walk(), "proof over corner multisets", walk_size(a.axes, a.sizes))
+        for counts, values in walk:
             count += values.size
             slack = self.limit - int(values.max())
             if best is None or slack < best:

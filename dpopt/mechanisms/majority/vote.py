@@ -159,6 +159,13 @@ def vote(
             a batch beyond the budget; it says how many queries are affordable.
         NotPrivateError: if the design has no certificate; it names the voters.
         SolverError: if the solver found no noise function.
+
+    Example:
+        >>> from dpopt import majority
+        >>> votes = [[1, 1, 1], [0, 1, 0]]
+        >>> batch = majority.vote(votes, trained_once=True, epsilon=0.1, allowance=1)
+        >>> batch.queries, round(batch.total.epsilon, 12), batch.composition
+        (2, 0.3, 'voters-simple')
     """
     ballots = _ballots(votes)
     before = _checks.integer("answered", answered, 0)

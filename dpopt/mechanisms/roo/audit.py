@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from dpopt._progress import track
 from dpopt.mechanisms.roo.rules import UNIT, first_free
 from dpopt.mechanisms.roo.setting import RooSetting
 from dpopt.mechanisms.roo.transitions import Move, moves
@@ -70,7 +71,7 @@ def _rows(setting: RooSetting, weights: Sequence[int], *, constant: bool) -> Ite
     last = setting.largest_minimum
     # With one q for all, the ratio is largest where a count is smallest.
     end = 1 if constant else max(len(weights) + 2, first_free(setting) + 1)
-    for m in range(min(end, last) + 1):
+    for m in track(range(min(end, last) + 1), "audit of neighbours"):
         yield from moves(setting, m)
     if min(end, last) < last:
         # A pair with the largest possible smallest counts, in case rows there were forgotten.

@@ -12,11 +12,14 @@ from fractions import Fraction
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
+from dpopt._progress import advance, track
 from dpopt.mechanisms.roo.setting import RooSetting
 
 BITS = 62
 UNIT = 1 << BITS
 RULES = ("exact", "roo", "journal", "journal-repaired", "conference")
+"""The rules that `rule_weights` and `min_count` take."""
+
 _LONGEST = 20_000_000
 
 Next = Callable[[int, Fraction], Fraction]
@@ -62,9 +65,10 @@ def first_free(setting: RooSetting) -> int:
 def _run(setting: RooSetting, following: Next, first: Fraction) -> tuple[int, ...]:
     """Follow a recursion until it stays at 0."""
     found, free = [_up(first)], first_free(setting)
-    for m in range(1, setting.largest_minimum + 1):
+    for m in track(range(1, setting.largest_minimum + 1), "rule of the smallest count"):
         weight = _up(max(Fraction(0), following(m, Fraction(found[-1], UNIT))))
         if weight == 0 and m >= free:
+            advance("rule of the smallest count", m, m)
             break
         found.append(weight)
         if len(found) > _LONGEST:

@@ -1,0 +1,263 @@
+"""Progress of long computations, told to one callback; nobody listens unless asked to.
+
+A loop tells where it is by `advance` or `track`. Who listens is a context variable, so that no
+function in between hands a callback through:
+
+    with reporting(callback):       # or: with progress_bar():
+        majority.design(2001, 0.01, 100)
+
+The variable belongs to the thread (or task) that set it: work that is handed to other threads or
+processes reports nothing; `dpopt.sweep` reports its finished points from the calling thread.
+An exception of the callback is not caught: it ends the computation, which is how to cancel one.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sized
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TextIO, TypeAlias, TypeVar
+
+from dpopt import _checks
+from dpopt._errors import ParameterError
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Display
+    from rich.progress import TaskID
+
+_T = TypeVar("_T")
+_QUIET_SECONDS = 0.1
+
+
+@dataclass(frozen=True)
+class ProgressEvent:
+    """Where a computation is.
+
+    Attributes:
+        task: what is being done, in a few words; events of one task share it.
+        done: steps finished, at least 0.
+        total: steps in all; None while it is unknown. The task is over when ``done`` equals it.
+        message: detail to show beside it, such as the worst violation so far.
+    """
+
+    task: str
+    done: int
+    total: int | None = None
+    message: str = ""
+
+
+ProgressCallback: TypeAlias = Callable[[ProgressEvent], None]
+"""What is called with every event; what it raises ends the computation."""
+
+_listener: ContextVar[ProgressCallback | None] = ContextVar("dpopt_progress", default=None)
+
+
+def advance(task: str, done: int, total: int | None = None, message: str = "") -> None:
+    """Tell the callback in force, if any, that ``done`` of ``total`` steps are finished."""
+    callback = _listener.get()
+    if callback is not None:
+        callback(ProgressEvent(task, done, total, message))
+
+
+def track(items: Iterable[_T], task: str, total: int | None = None) -> Iterator[_T]:
+    """Yield ``items``, telling the callback in force how many of them are finished.
+
+    The first event (0 done) comes before the first item and the last one (all done) after the
+    last; between them there are at most ten a second, however short a step is. A loop that is
+    left early reports no end.
+
+    Args:
+        items: what to go through.
+        task: see `ProgressEvent`.
+        total: number of items; by default ``len(items)`` where there is one.
+    """
+    callback = _listener.get()
+    if callback is None:
+        yield from items
+        return
+    if total is None:
+        total = len(items) if isinstance(items, Sized) else None
+    if total != 0:
+        callback(ProgressEvent(task, 0, total))
+    count, told = 0, time.monotonic()
+    for item in items:
+        yield item
+        count += 1
+        now = time.monotonic()
+        if now - told >= _QUIET_SECONDS and count != total:
+            callback(ProgressEvent(task, count, total))
+            told = now
+    callback(ProgressEvent(task, count, count))
+
+
+@contextmanager
+def reporting(callback: ProgressCallback | None) -> Iterator[None]:
+    """Send the progress of everything inside the block to ``callback``; None silences it.
+
+    Blocks nest: the innermost callback is the one that is called. It is called in the thread that
+    computes, so it should return quickly.
+
+    Args:
+        callback: called with a `ProgressEvent`. What it raises ends the computation and reaches
+            the caller of it.
+
+    Raises:
+        ParameterError: if ``callback`` is neither callable nor None.
+    """
+    if callback is not None and not callable(callback):
+        raise ParameterError(f"callback is {callback!r}; it must be callable or None.")
+    token = _listener.set(callback)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+def progress_bar(
+    *, file: TextIO | None = None, delay: float = 1.0, always: bool = False
+) -> AbstractContextManager[ProgressCallback]:
+    """Show the progress of everything inside the block as bars on a terminal.
+
+    A task that is over leaves no trace on the screen. Where ``file`` is no terminal, nothing is
+    written at all.
+
+    Args:
+        file: standard error by default.
+        delay: seconds that a task must last before it is shown, so that short ones do not flicker;
+            at least 0.
+        always: draw even if ``file`` is not a terminal.
+
+    Returns:
+        A context manager; it yields the callback, for functions that take one as ``progress``.
+
+    Raises:
+        ParameterError: if ``delay`` is out of range.
+    """
+    delay = _checks.real("delay", delay, 0.0)
+    stream = sys.stderr if file is None else file
+    return _shown(_Bars(stream, delay, always) if always or stream.isatty() else None)
+
+
+@contextmanager
+def _shown(bars: _Bars | None) -> Iterator[ProgressCallback]:
+    if bars is None:
+        yield _ignore
+        return
+    try:
+        with reporting(bars):
+            yield bars
+    finally:
+        bars.stop()
+
+
+def _ignore(event: ProgressEvent) -> None:
+    """Listen to nothing."""
+
+
+class _Bars:
+    """One line for each task under way; the display exists only while there is one.
+
+    A timer brings a task to the screen, for the next event of a long step may be far away. There
+    is at most one timer at a time, however many tasks come and go.
+    """
+
+    def __init__(self, stream: TextIO, delay: float, always: bool) -> None:
+        self.stream, self.delay, self.always = stream, delay, always
+        self.tasks: dict[str, tuple[float, ProgressEvent]] = {}
+        self.lines: dict[str, TaskID] = {}
+        self.display: Display | None = None
+        self.timer: threading.Timer | None = None
+        self.lock = threading.RLock()
+
+    def __call__(self, event: ProgressEvent) -> None:
+        with self.lock:
+            if event.total is not None and event.done >= event.total:
+                self._end(event.task)
+                return
+            since, _ = self.tasks.get(event.task, (time.monotonic(), None))
+            self.tasks[event.task] = since, event
+            if event.task in self.lines:
+                self._draw(event)
+            else:
+                self._appear()
+
+    def stop(self) -> None:
+        """Take the bars off the screen."""
+        with self.lock:
+            if self.timer is not None:
+                self.timer.cancel()
+            if self.display is not None:
+                self.display.stop()
+            self.timer = self.display = None
+            self.lines.clear()
+            self.tasks.clear()
+
+    def _appear(self) -> None:
+        """Draw the tasks that have lasted long enough; come back for the others."""
+        limit = time.monotonic() - self.delay
+        for task, (since, event) in self.tasks.items():
+            if task not in self.lines and since <= limit:
+                self._draw(event)
+        if self.timer is None and len(self.lines) < len(self.tasks):
+            self.timer = threading.Timer(self.delay, self._wake)
+            self.timer.daemon = True
+            self.timer.start()
+
+    def _wake(self) -> None:
+        with self.lock:
+            if self.timer is threading.current_thread():
+                self.timer = None
+                self._appear()
+
+    def _draw(self, event: ProgressEvent) -> None:
+        display = self._started()
+        if event.task not in self.lines:
+            self.lines[event.task] = display.add_task(event.task, total=event.total, message="")
+        display.update(
+            self.lines[event.task],
+            completed=event.done,
+            total=event.total,
+            message=event.message,
+        )
+
+    def _end(self, task: str) -> None:
+        self.tasks.pop(task, None)
+        line = self.lines.pop(task, None)
+        if self.display is None or line is None:
+            return
+        if self.lines:
+            self.display.remove_task(line)
+        else:
+            # What the program prints next must not meet a live display.
+            self.display.stop()
+            self.display = None
+
+    def _started(self) -> Display:
+        if self.display is None:
+            from rich.console import Console
+            from rich.progress import (
+                BarColumn,
+                MofNCompleteColumn,
+                Progress,
+                TextColumn,
+                TimeElapsedColumn,
+            )
+
+            self.display = Progress(
+                TextColumn("{task.description}", markup=False),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TimeElapsedColumn(),
+                TextColumn("{task.fields[message]}", markup=False),
+                console=Console(file=self.stream, force_terminal=self.always or None),
+                transient=True,
+                # Redirection would send the program's standard output to standard error.
+                redirect_stdout=False,
+                redirect_stderr=False,
+            )
+            self.display.start()
+        return self.display

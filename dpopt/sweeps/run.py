@@ -1,0 +1,222 @@
+"""Running a sweep: what is missing of a grid, here or on joblib's workers, each result kept."""
+
+from __future__ import annotations
+
+import signal
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from dpopt import _checks
+from dpopt._errors import ParameterError
+from dpopt._progress import ProgressCallback, advance, reporting
+from dpopt.sweeps.call import Answer, check_portable, compute
+from dpopt.sweeps.grid import FAILURE, Grid, Point, fingerprint, name_of, points_of
+from dpopt.sweeps.result import Failure, SweepResult
+from dpopt.sweeps.table import Done, Table
+
+BACKENDS = ("processes", "threads", "dask", "current")
+
+
+def sweep(
+    function: Callable[..., Any],
+    grid: Grid,
+    *,
+    workers: int = 1,
+    backend: str = "processes",
+    table: str | Path | None = None,
+    progress: ProgressCallback | None = None,
+    on_error: str = "raise",
+    version: str | None = None,
+) -> SweepResult:
+    """Call a function at every point of a grid, in parallel, and keep what is done.
+
+    >>> sweep(lambda a, b: a * b, {"a": [2, 3], "b": [10, 20]}).records[1]
+    {'a': 2, 'b': 20, 'value': 40}
+
+    With a table, every finished point is on disk at once. A sweep that was interrupted (Ctrl-C, an
+    exception, a killed process) is continued by the same call: points in the table are not
+    computed again, those that failed are. Ctrl-C ends the workers and raises KeyboardInterrupt;
+    threads, which cannot be ended, finish the point they are at.
+
+    Several workers need the extra ``sweeps`` (joblib). The function may be a lambda or a closure;
+    other processes get a copy of it. Random numbers: seed them from a parameter of the point, as
+    workers share no generator. A Dask worker that dies again and again is not noticed by joblib:
+    the sweep then waits until it is interrupted.
+
+    Args:
+        function: called with the parameters of a point as keywords. It returns a mapping from
+            names to values, or one value (kept as ``value``), made of numbers, strings, truth
+            values, None, lists and mappings; numpy's scalars and arrays become numbers and lists.
+        grid: values for each parameter, whose product is swept, the last one fastest; or a list of
+            points, each a mapping with the same names.
+        workers: at least 1; with 1 the function runs in this process (unless ``backend`` is
+            ``"dask"`` or ``"current"``, which have their own workers).
+        backend: ``"processes"``, ``"threads"`` (for functions that release the lock of the
+            interpreter), ``"dask"`` (the cluster of the current ``dask.distributed.Client``, whose
+            workers need dpopt too), or ``"current"``, that of the surrounding
+            ``joblib.parallel_config``.
+        table: file of JSON lines, created if missing; None keeps nothing on disk. A table belongs
+            to one function and one set of parameter names; the grid may grow or shrink.
+        progress: called after each point with a `dpopt.ProgressEvent` (with one worker also by
+            what runs inside the function); by default what `dpopt.reporting` has set. What it
+            raises ends the sweep.
+        on_error: ``"raise"`` the first exception of the function, or ``"record"`` it and go on.
+        version: stands for the function in the table in place of its code, so that an edit that
+            leaves results as they are does not part the function from its table. None: the code
+            of the function itself (not of what it calls) and dpopt's version.
+
+    Returns:
+        The records in the order of the grid.
+
+    Raises:
+        ParameterError: for a grid, table or option that cannot be used, or if the function
+            returns something else than the above.
+        ImportError: if joblib or Dask is needed and missing.
+        Exception: what the function raised, for ``on_error="raise"``.
+    """
+    if not callable(function):
+        raise ParameterError(f"function is {function!r}; it must be callable.")
+    workers = _checks.integer("workers", workers, 1)
+    _checks.choice("backend", backend, BACKENDS)
+    _checks.choice("on_error", on_error, ("raise", "record"))
+    points = points_of(grid)
+    found: dict[str, Done] = {}
+    with ExitStack() as stack:
+        if progress is not None:
+            stack.enter_context(reporting(progress))
+        kept = None
+        if table is not None:
+            mark, names = fingerprint(function, version), list(points[0].parameters)
+            kept = stack.enter_context(Table(Path(table), name_of(function), mark, names))
+            found = kept.done()
+        todo = [index for index, point in enumerate(points) if point.key not in found]
+        reused = len(points) - len(todo)
+        advance("sweep", reused, len(points))
+        answers = stack.enter_context(_answering(function, points, todo, workers, backend))
+        for count, answer in enumerate(answers, start=reused + 1):
+            point = points[answer.index]
+            line = found[point.key] = _line(point, answer, on_error)
+            if kept is not None:
+                kept.append(line)
+            advance("sweep", count, len(points), _in_words(point))
+    return _result(function, points, found, reused)
+
+
+def _line(point: Point, answer: Answer, on_error: str) -> Done:
+    """Return what is kept of an answer; raise its error if that is wanted."""
+    error = answer.error
+    if error is None:
+        return Done(point.parameters, answer.values, answer.seconds)
+    if answer.unusable or on_error == "raise":
+        error.add_note(f"raised at the point {point.key} of a sweep")
+        raise error
+    kind, message = answer.failure
+    failure = Failure(point.parameters, kind, message)
+    return Done(point.parameters, {}, answer.seconds, failure)
+
+
+def _result(
+    function: Callable[..., Any], points: Sequence[Point], found: Mapping[str, Done], reused: int
+) -> SweepResult:
+    records, failures = [], []
+    lines = [found[point.key] for point in points]
+    for point, line in zip(points, lines, strict=True):
+        record = {**point.parameters, **line.values}
+        if line.failure is not None:
+            failures.append(line.failure)
+            record[FAILURE] = str(line.failure)
+        records.append(record)
+    return SweepResult(
+        function=name_of(function),
+        parameters=tuple(points[0].parameters),
+        records=tuple(records),
+        failures=tuple(failures),
+        seconds=tuple(line.seconds for line in lines),
+        reused=reused,
+    )
+
+
+def _in_words(point: Point) -> str:
+    return ", ".join(f"{name}={value}" for name, value in point.parameters.items())
+
+
+@contextmanager
+def _answering(
+    function: Callable[..., Any],
+    points: Sequence[Point],
+    todo: Sequence[int],
+    workers: int,
+    backend: str,
+) -> Iterator[Iterable[Answer]]:
+    """Yield the answers, which come as they are ready; the workers end with the block."""
+    if not todo:
+        yield ()
+        return
+    if workers == 1 and backend in ("processes", "threads"):
+        yield (compute(function, index, points[index].arguments) for index in todo)
+        return
+    joblib = _joblib(backend)
+    away = backend != "threads"
+    if away:
+        check_portable(function)
+    calls = (
+        joblib.delayed(compute)(function, index, points[index].arguments, away) for index in todo
+    )
+    answers = _started(joblib, calls, workers, backend)
+    try:
+        yield answers
+    finally:
+        with warnings.catch_warnings():
+            # That work under way is lost is known to whoever interrupts.
+            warnings.simplefilter("ignore", UserWarning)
+            answers.close()
+
+
+def _started(joblib: ModuleType, calls: Iterable[Any], workers: int, backend: str) -> Any:  # noqa: ANN401
+    """Hand the calls to joblib one by one; return the generator of the answers."""
+    options: dict[str, Any] = {"batch_size": 1, "return_as": "generator_unordered"}
+    context: Any = nullcontext()
+    if backend == "processes":
+        # Ctrl-C reaches every process of a terminal; only this one is to answer it.
+        options.update(backend="loky", n_jobs=workers, initializer=_ignore_interrupts)
+    elif backend == "threads":
+        options.update(backend="threading", n_jobs=workers)
+    elif backend == "dask":
+        context = _configured(joblib)
+    with context:
+        return joblib.Parallel(**options)(calls)
+
+
+def _configured(joblib: ModuleType) -> Any:  # noqa: ANN401
+    try:
+        return joblib.parallel_config(backend="dask")
+    except ValueError as error:
+        raise ParameterError(
+            "backend is 'dask', but there is no cluster; open one before, such as "
+            "dask.distributed.Client()."
+        ) from error
+
+
+def _joblib(backend: str) -> ModuleType:
+    try:
+        import cloudpickle  # noqa: F401  # pyright: ignore[reportMissingImports]
+        import joblib  # pyright: ignore[reportMissingImports]
+    except ImportError as error:
+        raise ImportError(
+            "dpopt.sweep with several workers needs joblib and cloudpickle; install them "
+            "with pip install 'dpopt[sweeps]'."
+        ) from error
+    if backend == "dask" and find_spec("distributed") is None:
+        raise ImportError(
+            "dpopt.sweep on a cluster needs Dask; install it with pip install 'dask[distributed]'."
+        )
+    return joblib
+
+
+def _ignore_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
