@@ -1,0 +1,103 @@
+"""Smoothed differential privacy: what a sample, or any anonymous mechanism, reveals on its own.
+
+Liu, Wang, Xia, "Smoothed Differential Privacy". delta(x) of a database is the largest hockey-stick
+divergence from any neighbour; smoothed delta is its largest expectation when each record is drawn
+from a distribution of a set that the adversary picks from. All are exact sums, in logarithms.
+"""
+
+from dpopt.mechanisms.smoothed.batch import BatchLaw, batch_law
+from dpopt.mechanisms.smoothed.bounds import log_upper_bound, published_log_bound
+from dpopt.mechanisms.smoothed.carlo import (
+    QuantisedGradient,
+    monte_carlo_delta,
+    sample_database,
+)
+from dpopt.mechanisms.smoothed.delta import smoothed_delta, smoothed_epsilon
+from dpopt.mechanisms.smoothed.description import AnonymousMechanism, KernelMechanism
+from dpopt.mechanisms.smoothed.distributional import DistributionalDelta, distributional_delta
+from dpopt.mechanisms.smoothed.general import general_epsilon
+from dpopt.mechanisms.smoothed.histogram import SamplingHistogram
+from dpopt.mechanisms.smoothed.histograms import histograms
+from dpopt.mechanisms.smoothed.hull import distribution_reduction, hull_vertices
+from dpopt.mechanisms.smoothed.lower import average_log_delta, log_exposure, log_lower_bound
+from dpopt.mechanisms.smoothed.noisy import NoisyGuarantee, NoisyHistogram, noisy_guarantee
+from dpopt.mechanisms.smoothed.operations import compose, post_process, pre_process, push_forward
+from dpopt.mechanisms.smoothed.profile import privacy_profile, worst_case_delta
+from dpopt.mechanisms.smoothed.program import (
+    SmoothedAdversary,
+    SmoothedInstance,
+    adversary_problem,
+    best_test_problem,
+    excess_problem,
+    profile_problem,
+    read_adversary,
+    smoothed_instance,
+    smoothed_problem,
+    solve_smoothed,
+)
+from dpopt.mechanisms.smoothed.result import (
+    MaximumCertificate,
+    PrivacyProfile,
+    SmoothedDelta,
+    SmoothedEpsilon,
+    WorstCase,
+)
+from dpopt.mechanisms.smoothed.sampling import SamplingAverage
+from dpopt.mechanisms.smoothed.sgd import sgd_log_profile, sgd_profile
+from dpopt.mechanisms.smoothed.sgd_result import SgdNeighbour, SgdProfile
+from dpopt.mechanisms.smoothed.utility import adversary_utility, candidates_utility
+
+__all__ = [
+    "AnonymousMechanism",
+    "BatchLaw",
+    "DistributionalDelta",
+    "KernelMechanism",
+    "MaximumCertificate",
+    "NoisyGuarantee",
+    "NoisyHistogram",
+    "PrivacyProfile",
+    "QuantisedGradient",
+    "SamplingAverage",
+    "SamplingHistogram",
+    "SgdNeighbour",
+    "SgdProfile",
+    "SmoothedAdversary",
+    "SmoothedDelta",
+    "SmoothedEpsilon",
+    "SmoothedInstance",
+    "WorstCase",
+    "adversary_problem",
+    "adversary_utility",
+    "average_log_delta",
+    "batch_law",
+    "best_test_problem",
+    "candidates_utility",
+    "compose",
+    "distribution_reduction",
+    "distributional_delta",
+    "excess_problem",
+    "general_epsilon",
+    "histograms",
+    "hull_vertices",
+    "log_exposure",
+    "log_lower_bound",
+    "log_upper_bound",
+    "monte_carlo_delta",
+    "noisy_guarantee",
+    "post_process",
+    "pre_process",
+    "privacy_profile",
+    "profile_problem",
+    "published_log_bound",
+    "push_forward",
+    "read_adversary",
+    "sample_database",
+    "sgd_log_profile",
+    "sgd_profile",
+    "smoothed_delta",
+    "smoothed_epsilon",
+    "smoothed_instance",
+    "smoothed_problem",
+    "solve_smoothed",
+    "worst_case_delta",
+]

@@ -1,0 +1,195 @@
+"""The exact law of a batch: T of N integers drawn without replacement, and their sum.
+
+The law counts the T-subsets by their sum: the coefficients of z^T y^s in prod_i (1 + z y^(v_i)).
+Records are inserted one at a time, A_t[s] += A_(t-1)[s - v_i], so every number is a sum of
+positive ones and no digit is lost: after N insertions the relative error of each count is below
+N 2^-53. Counts carry one factor 2^-k, which is exact; below 2^53 they are exact integers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dpopt import _checks
+from dpopt._errors import ParameterError
+from dpopt._types import IntVector, Matrix, Vector, frozen
+
+LARGEST_SUBSETS_BITS = 1000
+"""Counts span the range of a double up to this many bits; C(1000, 500) has 995."""
+
+LARGEST_VALUE = 1 << 40
+"""Sums of values up to here stay exact in 64 bits."""
+_LARGEST_TABLE = 50_000_000
+
+
+@dataclass(frozen=True)
+class BatchLaw:
+    """The law of an integer output of a batch.
+
+    Attributes:
+        lowest: the output that the first probability belongs to.
+        probabilities: shape (outputs,), of ``lowest``, ``lowest`` + 1 and so on; read-only.
+    """
+
+    lowest: int
+    probabilities: Vector
+
+    @property
+    def outputs(self) -> IntVector:
+        """The outputs, consecutive integers."""
+        return self.lowest + np.arange(self.probabilities.size)
+
+
+def batch_law(values: npt.ArrayLike, drawn: int, *, rounded: bool = False) -> BatchLaw:
+    """Return the law of the sum of ``drawn`` of the values, drawn without replacement.
+
+    Takes N T S additions, S = T (max - min) + 1.
+
+    Args:
+        values: N integers, such as quantised gradients.
+        drawn: T, from 1 to N.
+        rounded: whether the output is the mean, rounded to the nearest integer, halves upwards:
+            floor(s / T + 1/2).
+
+    Raises:
+        ParameterError: if a value is no integer, T is out of range, there are 2^1000 batches or
+            more, or the table of partial sums would exceed 5e7 entries.
+    """
+    array = as_values(values)
+    drawn = check_batch(array, drawn)
+    least = int(array.min())
+    table = _insert(start(array, drawn), array - least)
+    sums = table[-1] / subsets(array.size, drawn)
+    if not rounded:
+        return BatchLaw(drawn * least, frozen(sums))
+    half = drawn // 2
+    outputs = (sums.size - 1 + half) // drawn + 1
+    padded = np.zeros(outputs * drawn)
+    padded[half : half + sums.size] = sums
+    return BatchLaw(least, frozen(padded.reshape(outputs, drawn).sum(axis=1)))
+
+
+def leave_one_out(
+    values: IntVector, drawn: int, wanted: Collection[int] | None = None
+) -> Iterator[tuple[int, Vector, Vector]]:
+    """Yield, for each distinct value, the counts by sum without one record of that value.
+
+    Division by 1 + z y^v subtracts and loses digits where a sum hardly occurs without v. Instead
+    the values are halved again and again, each half receiving the records of the other, and only
+    the rows that still reach T - 1 or T are carried: log2(distinct values) times the work of the
+    law at most, and again only sums of positive numbers.
+
+    Args:
+        values: shape (N,), the least of them 0, N at least ``drawn``; checked by the caller.
+        drawn: T.
+        wanted: the values asked for; all if None.
+
+    Yields:
+        The value; the counts of T-subsets of the other records; the counts of (T-1)-subsets of
+        them; by sum from 0, both with the factor of `subsets`.
+    """
+    distinct, copies = np.unique(values, return_counts=True)
+    table = start(values, drawn)
+    most = (drawn - 1) * int(distinct[-1] - distinct[0])
+    kept = set(distinct.tolist() if wanted is None else wanted)
+    for value, rows in _halve(table, distinct, copies, kept):
+        yield value, rows[-1], rows[-2, : most + 1]
+
+
+def _halve(
+    table: Matrix, distinct: IntVector, copies: IntVector, wanted: set[int]
+) -> Iterator[tuple[int, Matrix]]:
+    """Yield the tables of the distinct values, given the counts over all other records."""
+    if wanted.isdisjoint(distinct.tolist()):
+        return
+    # The R - 1 insertions to come move a count up by R - 1 rows at most, towards T - 1 and T.
+    table = table[-(int(copies.sum()) + 1) :]
+    if distinct.size == 1:
+        yield int(distinct[0]), _insert(table, np.repeat(distinct, copies - 1))
+        return
+    middle = distinct.size // 2
+    low, high = slice(None, middle), slice(middle, None)
+    for kept, inserted in ((low, high), (high, low)):
+        part = _insert(table, np.repeat(distinct[inserted], copies[inserted]))
+        yield from _halve(part, distinct[kept], copies[kept], wanted)
+
+
+def _insert(table: Matrix, values: IntVector) -> Matrix:
+    """Return a table of counts by sum after adding one record of each of the values."""
+    buffers = np.empty((min(values.size, 2), *table.shape))
+    for index, value in enumerate(values.tolist()):
+        out, width = buffers[index % 2], table.shape[1] - value
+        out[0] = table[0]
+        out[1:, :value] = table[1:, :value]
+        np.add(table[1:, value:], table[:-1, :width], out=out[1:, value:])
+        table = out
+    return table
+
+
+def start(values: IntVector, drawn: int) -> Matrix:
+    """Return the counts over no records: one empty subset, as 2^-k; shape (T + 1, S)."""
+    span = int(values.max() - values.min())
+    table = np.zeros((drawn + 1, drawn * span + 1))
+    table[0, 0] = math.ldexp(1.0, -_exponent(values.size, drawn))
+    return table
+
+
+def subsets(records: int, drawn: int) -> float:
+    """Return C(N, T) 2^-k, the number of batches with the factor of the tables, in [1/2, 1)."""
+    return math.comb(records, drawn) / (1 << _exponent(records, drawn))
+
+
+def _exponent(records: int, drawn: int) -> int:
+    return math.comb(records, drawn).bit_length()
+
+
+def as_values(values: npt.ArrayLike) -> IntVector:
+    """Return the values of a database as a read-only integer vector.
+
+    Raises:
+        ParameterError: if they are no vector of integers, none, or beyond 2^40.
+    """
+    array = np.asarray(values)
+    if array.ndim != 1 or array.size == 0:
+        raise ParameterError(
+            f"values has shape {array.shape}; it must be a vector of at least one."
+        )
+    if array.dtype.kind not in "iuf":
+        raise ParameterError(f"values has dtype {array.dtype}; it must hold integers.")
+    if not np.all(np.abs(array.astype(float)) <= LARGEST_VALUE):
+        raise ParameterError("values holds a number beyond 2^40; integers up to 2^40 are allowed.")
+    if np.any(array != np.round(array)):
+        raise ParameterError("values holds a number that is no integer; quantise it first.")
+    whole = array.astype(np.int64)
+    whole.setflags(write=False)
+    return whole
+
+
+def check_batch(values: IntVector, drawn: int) -> int:
+    """Return T after checking that the law of a batch fits a table of doubles.
+
+    Raises:
+        ParameterError: if T is out of range, there are 2^1000 batches or more, or the table of
+            partial sums would exceed 5e7 entries.
+    """
+    drawn = _checks.integer("drawn", drawn, 1, values.size)
+    # C(N, T) >= (N / T)^T settles the large ones without computing them.
+    fewer = min(drawn, values.size - drawn)
+    large = fewer > 0 and fewer * math.log2(values.size / fewer) > LARGEST_SUBSETS_BITS
+    if large or _exponent(values.size, drawn) > LARGEST_SUBSETS_BITS:
+        raise ParameterError(
+            f"drawn is {drawn} of {values.size} values; there must be fewer than "
+            f"2^{LARGEST_SUBSETS_BITS} batches."
+        )
+    entries = (drawn + 1) * (drawn * int(values.max() - values.min()) + 1)
+    if entries > _LARGEST_TABLE:
+        raise ParameterError(
+            f"drawn is {drawn} and the values span {int(values.max() - values.min())}; the table "
+            f"of {entries} partial sums must have at most {_LARGEST_TABLE} entries."
+        )
+    return drawn

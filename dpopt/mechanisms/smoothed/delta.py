@@ -1,0 +1,184 @@
+"""Smoothed delta and smoothed epsilon: the worst way to draw the records from a set of laws."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from dpopt import _checks
+from dpopt._errors import ParameterError
+from dpopt._progress import advance
+from dpopt._types import Matrix, Vector
+from dpopt.mechanisms.smoothed.composition import maximise
+from dpopt.mechanisms.smoothed.expectation import allowance
+from dpopt.mechanisms.smoothed.histogram import SamplingHistogram
+from dpopt.mechanisms.smoothed.hull import checked_distributions, hull_vertices
+from dpopt.mechanisms.smoothed.profile import (
+    LARGEST_EPSILON,
+    checked_epsilon,
+    log_profile,
+    worst_case_delta,
+)
+from dpopt.mechanisms.smoothed.result import (
+    MaximumCertificate,
+    Mechanism,
+    SmoothedDelta,
+    SmoothedEpsilon,
+)
+from dpopt.mechanisms.smoothed.vertices import general_smoothed
+from dpopt.provenance import versions
+
+
+def smoothed_delta(
+    mechanism: Mechanism, epsilon: float, distributions: npt.ArrayLike
+) -> SmoothedDelta:
+    """Return max over pi in Pi^n of E_{x ~ pi} delta_{epsilon,M}(x), with its certificate.
+
+    Each of the n records is drawn independently, from a distribution of Pi that the adversary
+    chooses. M is anonymous, so what matters is how many records come from which; by Proposition 7
+    only the vertices of the convex hull of Pi do. Every composition over the vertices is evaluated
+    or bounded, none is skipped.
+
+    Args:
+        mechanism: a `SamplingHistogram` or any `AnonymousMechanism`.
+        epsilon: from 0 to 700, in nats.
+        distributions: Pi: shape (l, m), rows summing to 1; for m = 2 also shape (l,), the shares
+            of the first category.
+
+    Returns:
+        The maximum, the composition that attains it, an upper bound for all others, and DP's delta.
+
+    Raises:
+        ParameterError: if an argument is out of range, or there are too many databases to list.
+
+    References:
+        Liu, Wang, Xia, Smoothed Differential Privacy, Definition 3, Proposition 7, Algorithm 1.
+    """
+    epsilon = checked_epsilon(epsilon)
+    laws = laws_of_records(mechanism, distributions)
+    values = log_profile(mechanism, epsilon)
+    return _maximum(mechanism, epsilon, laws, values)
+
+
+def smoothed_epsilon(
+    mechanism: Mechanism,
+    delta: float,
+    distributions: npt.ArrayLike,
+    *,
+    tolerance: float = 1e-9,
+) -> SmoothedEpsilon:
+    """Return the least epsilon, up to ``tolerance``, at which smoothed delta is at most ``delta``.
+
+    delta(x) falls as epsilon grows, and so does its maximum: bisection. What is returned suffices;
+    ``lower`` does not (or is 0).
+
+    Args:
+        mechanism: a `SamplingHistogram` or any `AnonymousMechanism`.
+        delta: the target, in (0, 1).
+        distributions: see `smoothed_delta`.
+        tolerance: width of the bracket, at least 1e-12.
+
+    Returns:
+        The bracket; epsilon is infinite if even 700 does not suffice, as where a category can be
+        absent from a database.
+
+    Raises:
+        ParameterError: if an argument is out of range, or there are too many databases to list.
+    """
+    target = _checks.real("delta", delta, 0.0, 1.0, open_lower=True, open_upper=True)
+    width = _checks.real("tolerance", tolerance, 1e-12)
+    laws = laws_of_records(mechanism, distributions)
+    goal = math.log(target)
+    at = smoothed_delta(mechanism, 0.0, laws)
+    if at.log_delta <= goal:
+        return SmoothedEpsilon(target, 0.0, 0.0, at)
+    lower, upper = 0.0, 1.0
+    while (at := smoothed_delta(mechanism, upper, laws)).log_delta > goal:
+        if upper >= LARGEST_EPSILON:
+            return SmoothedEpsilon(target, math.inf, upper, at)
+        lower, upper = upper, min(2.0 * upper, LARGEST_EPSILON)
+    while upper - lower > width:
+        advance("smoothed epsilon", 0, message=f"bracket {upper - lower:.1e}")
+        middle = 0.5 * (lower + upper)
+        if middle in (lower, upper):
+            break
+        tried = smoothed_delta(mechanism, middle, laws)
+        if tried.log_delta <= goal:
+            upper, at = middle, tried
+        else:
+            lower = middle
+    advance("smoothed epsilon", 1, 1)
+    return SmoothedEpsilon(target, upper, lower, at)
+
+
+def laws_of_records(mechanism: Mechanism, distributions: npt.ArrayLike) -> Matrix:
+    """Return Pi as rows of probabilities, shape (l, m); shares of the first category for m = 2.
+
+    Raises:
+        ParameterError: if a row is no distribution over the m categories.
+    """
+    try:
+        given = np.asarray(distributions, dtype=np.float64)
+    except (TypeError, ValueError):
+        return checked_distributions(distributions, mechanism.categories)
+    if given.ndim == 1 and mechanism.categories == 2:
+        if not np.all((given >= 0) & (given <= 1)):
+            raise ParameterError(f"distributions is {given.tolist()}; shares must be in [0, 1].")
+        given = np.column_stack([given, 1.0 - given])
+    return checked_distributions(given, mechanism.categories)
+
+
+def _dp(mechanism: Mechanism, epsilon: float, values: Vector) -> float:
+    if isinstance(mechanism, SamplingHistogram):
+        return worst_case_delta(mechanism, epsilon).log_delta
+    return float(np.max(values))
+
+
+def _maximum(mechanism: Mechanism, epsilon: float, laws: Matrix, values: Vector) -> SmoothedDelta:
+    n = mechanism.records
+    counts = [0] * len(laws)
+    if mechanism.categories == 2:
+        shares = laws[:, 0]
+        low, high = int(np.argmin(shares)), int(np.argmax(shares))
+        found = maximise(values, float(shares[low]), float(shares[high]))
+        counts[low] += n - found.ones_from_high
+        counts[high] += found.ones_from_high
+        log_value, log_bound, method = found.log_value, found.log_bound, found.method
+        certified, evaluated, compositions = found.certified, found.evaluated, n + 1
+    else:
+        vertices = hull_vertices(laws)
+        best = general_smoothed(values, n, mechanism.categories, laws[vertices])
+        for place, count in zip(vertices, best.composition, strict=True):
+            counts[int(place)] = count
+        log_value, evaluated, compositions = best.log_value, best.evaluated, best.evaluated
+        log_bound, method = log_value + allowance(n, log_value, n), "every composition"
+        certified = True
+    return SmoothedDelta(
+        mechanism=mechanism,
+        epsilon=epsilon,
+        distributions=laws,
+        log_delta=log_value,
+        argmax=tuple(counts),
+        certified=certified,
+        certificate=_certificate(n, log_value, log_bound, method, evaluated, compositions),
+        log_dp_delta=_dp(mechanism, epsilon, values),
+        provenance=versions(),
+    )
+
+
+def _certificate(
+    records: int, log_value: float, log_bound: float, method: str, evaluated: int, compositions: int
+) -> MaximumCertificate:
+    excess = 0.0 if log_bound == log_value else log_bound - log_value
+    slack = 2.0 * allowance(records, log_value, records) - excess
+    return MaximumCertificate(
+        claim=f"no composition of the {records} records has an expected delta above the bound",
+        method=method,
+        evaluated=evaluated,
+        compositions=compositions,
+        log_bound=log_bound,
+        excess=excess,
+        slack=slack,
+    )

@@ -1,0 +1,239 @@
+"""The law of Bin(n1, high) + Bin(n2, low) + certain ones, to full relative precision."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+from scipy.linalg.blas import dtbsv
+
+from dpopt._types import Vector
+
+_STIRLING = (1 / 12, 1 / 360, 1 / 1260, 1 / 1680, 1 / 1188)
+
+
+@dataclass(frozen=True)
+class SumLaw:
+    """n1 records of odds r1 and n2 of odds r2 (0 < r < inf), and ``certain`` ones.
+
+    If n2 = 0 the law is binomial. ``mirrored`` laws count zeros: odds 1/r, shares 1 - p.
+    """
+
+    n1: int
+    n2: int
+    p1: float
+    p2: float
+    certain: int = 0
+    mirrored: bool = False
+
+    @property
+    def size(self) -> int:
+        """Return n1 + n2."""
+        return self.n1 + self.n2
+
+    def odds(self) -> tuple[float, float, float]:
+        """Return both odds divided by the larger one, and the logarithm of that one."""
+        first, second = self.p1 / (1.0 - self.p1), self.p2 / (1.0 - self.p2)
+        if self.mirrored:
+            first, second = 1.0 / first, 1.0 / second
+        scale = max(first, second)
+        return first / scale, second / scale, math.log(scale)
+
+
+def sum_law(low: float, high: float, from_low: int, from_high: int) -> SumLaw:
+    """Return the law of the number of ones; records of share 0 or 1 become ``certain`` ones."""
+    certain = (from_high if high == 1.0 else 0) + (from_low if low == 1.0 else 0)
+    groups = [(c, p) for c, p in ((from_high, high), (from_low, low)) if c > 0 and 0.0 < p < 1.0]
+    if len(groups) == 2 and low == high:
+        groups = [(from_low + from_high, low)]
+    groups += [(0, 0.5 if not groups else groups[0][1])] * (2 - len(groups))
+    (n1, p1), (n2, p2) = groups
+    return SumLaw(n1, n2, p1, p2, certain)
+
+
+@functools.lru_cache(maxsize=256)
+def _product(count: int, share: float, zeros: bool) -> tuple[float, float]:
+    """Return count * share (or count * (1 - share)) as a rounded product and the rest."""
+    exact = count * (1 - Fraction(share) if zeros else Fraction(share))
+    return float(exact), float(exact - Fraction(float(exact)))
+
+
+def _deviance(x: int, mean: tuple[float, float]) -> float:
+    """Return x log(x/m) + m - x without cancellation near x = m (Loader's bd0), for x >= 1."""
+    m, rest = mean
+    v = ((x - m) - rest) / (x + m)
+    if abs(v) >= 0.5:
+        return x * math.log(x / m) + m - x + rest * (1.0 - x / m)
+    square, series = v * v, 0.0
+    for order in range(61, 1, -2):
+        series = (series + 1.0 / order) * square
+    return ((x - m) - rest) * v + 2.0 * x * v * series
+
+
+def _stirling_rest(x: int) -> float:
+    """Return log x! - log(sqrt(2 pi x) (x/e)^x) for x >= 1."""
+    rest = 0.0
+    while x < 16:
+        rest += (x + 0.5) * math.log1p(1.0 / x) - 1.0
+        x += 1
+    series = 0.0
+    for coefficient in reversed(_STIRLING):
+        series = coefficient - series / (x * x)
+    return rest + series / x
+
+
+def _log_binomial(n: int, k: int, share: float, mirrored: bool) -> float:
+    """Return log Pr[Bin(n, share) = k] in Loader's saddle-point form, 0 <= k <= n."""
+    k = n - k if mirrored else k
+    if n == 0:
+        return 0.0
+    if k in (0, n):
+        return n * (math.log(share) if k else math.log1p(-share))
+    rest = _stirling_rest(n) - _stirling_rest(k) - _stirling_rest(n - k)
+    deviance = _deviance(k, _product(n, share, False))
+    deviance += _deviance(n - k, _product(n, share, True))
+    return rest - deviance + 0.5 * math.log(n / (2.0 * math.pi * k * (n - k)))
+
+
+def _log_point(law: SumLaw, s: int) -> float:
+    """Return log Pr[sum = s]: the largest product of two binomials, times a sum of ratios."""
+    if law.n2 == 0:
+        return _log_binomial(law.n1, s, law.p1, law.mirrored)
+    n1, n2 = law.n1, law.n2
+    least, most = max(0, s - n2), min(n1, s)
+    first, second, _ = law.odds()
+    b = first * (n1 + s) + second * (n2 - s)
+    root = math.sqrt(max(b * b - 4.0 * (first - second) * first * n1 * s, 0.0))
+    mode = min(max(int(2.0 * first * n1 * s / (b + root)) if s else 0, least), most)
+    parts = (mode + 1, n1 - mode + 1, s - mode + 1, n2 - s + mode + 1)
+    width = 40 + int(8.0 / math.sqrt(sum(1.0 / part for part in parts)))
+
+    def up(i: Vector) -> Vector:
+        j = mode + i
+        return (n1 - j) * (s - j) / ((j + 1.0) * (n2 - s + j + 1.0)) * (first / second)
+
+    def down(i: Vector) -> Vector:
+        j = mode - i
+        return j * (n2 - s + j) / ((n1 - j + 1.0) * (s - j + 1.0)) * (second / first)
+
+    total = 1.0 + _sum_products(up, most - mode, width) + _sum_products(down, mode - least, width)
+    top = _log_binomial(n1, mode, law.p1, law.mirrored)
+    return top + _log_binomial(n2, s - mode, law.p2, law.mirrored) + math.log(total)
+
+
+def _sum_products(ratio: Callable[[Vector], Vector], limit: int, width: int) -> float:
+    """Return the sum of r_0, r_0 r_1, ... up to ``limit`` terms, for falling ratios r.
+
+    Stops where the rest, at most t r / (1 - r) after a term t, is below 1e-17 of the sum.
+    """
+    total, last = 0.0, 1.0
+    for start in range(0, limit, width):
+        ratios = ratio(np.arange(start, min(start + width, limit), dtype=np.float64))
+        terms = last * np.cumprod(ratios)
+        total += float(terms.sum())
+        last, r = float(terms[-1]), float(ratios[-1])
+        if r < 1.0 and last * r <= 1e-17 * (1.0 - r) * (1.0 + total):
+            break
+    return total
+
+
+def _tilt(law: SumLaw, s: Vector) -> Vector:
+    """Return y > 0 with mean s of the law with odds y times `SumLaw.odds` (saddle point)."""
+    first, second, _ = law.odds()
+    n = law.size
+    a = first * (law.n1 - s) + second * (law.n2 - s)
+    b = first * second * (n - s)
+    root = np.hypot(a, 2.0 * np.sqrt(b * s))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        y = np.where(a >= 0.0, 2.0 * s / (a + root), (root - a) / (2.0 * b))
+    return np.clip(np.nan_to_num(y, nan=1.0), 1e-300, 1e300)
+
+
+def log_chernoff(law: SumLaw, s: Vector) -> Vector:
+    """Return an upper bound of log Pr[sum = s]: log E z^(sum - s), valid for each z > 0."""
+    if law.size == 0:
+        return np.zeros_like(s)
+    first, second, log_scale = law.odds()
+    y = _tilt(law, s)
+    theta = np.log(y) - log_scale
+    bound = law.n1 * (np.log1p(first * y) + math.log1p(-law.p1)) - theta * s
+    bound += law.n2 * (np.log1p(second * y) + math.log1p(-law.p2))
+    return np.minimum(bound + 1e-6 + 1e-13 * law.size * (1.0 + np.abs(theta)), 0.0)
+
+
+def mean(law: SumLaw) -> float:
+    """Return the mean of the random part, for a law that is not mirrored."""
+    return law.n1 * law.p1 + law.n2 * law.p2
+
+
+def log_law(law: SumLaw, start: int, stop: int) -> Vector:
+    """Return log Pr[sum = s] for s = start..stop (inclusive), relative to ``certain``."""
+    if law.size == 0:
+        return np.zeros(1)
+    turn = stop
+    if law.n2 > 0:
+        first, second, _ = law.odds()
+        turn = math.floor((first * law.n1 + second * law.n2) / (first + second))
+    parts = [
+        _rising(law, left, right) if right <= turn else _falling(law, left, right)
+        for left, right in _pieces(law, start, stop, turn)
+    ]
+    return np.concatenate(parts)
+
+
+def _pieces(law: SumLaw, start: int, stop: int, turn: int) -> Iterator[tuple[int, int]]:
+    """Cut start..stop into pieces of about 16 standard deviations, none across ``turn``."""
+    first, second, _ = law.odds()
+    while start <= stop:
+        centre = np.array([min(max(start, 0.5), law.size - 0.5)])
+        y = float(_tilt(law, centre)[0])
+        one, two = first * y / (1.0 + first * y), second * y / (1.0 + second * y)
+        spread = law.n1 * one * (1.0 - one) + law.n2 * two * (1.0 - two)
+        end = min(start + 63 + int(16.0 * math.sqrt(spread)), stop)
+        end = turn if start <= turn < end else end
+        yield start, end
+        start = end + 1
+
+
+def _falling(law: SumLaw, start: int, stop: int) -> Vector:
+    """Return log Pr[sum = s] on start..stop as the law of the zeros, read backwards."""
+    mirror = replace(law, mirrored=not law.mirrored)
+    return _rising(mirror, law.size - stop, law.size - start)[::-1]
+
+
+def _rising(law: SumLaw, start: int, stop: int) -> Vector:
+    """Return log f(s) = log Pr[sum = s] on start..stop by a recursion with positive terms.
+
+    (s + 1) f(s + 1) = [r1 (n1 - s) + r2 (n2 - s)] f(s) + r1 r2 (n - s + 1) f(s - 1), from the
+    logarithmic derivative of the generating function; the bracket is positive up to the turn
+    (r1 n1 + r2 n2) / (r1 + r2). The odds are tilted to the middle of the piece.
+    """
+    count = stop - start + 1
+    head = _log_point(law, start)
+    if count <= 2:
+        return np.array([head, _log_point(law, stop)][:count])
+    middle = min(max(0.5 * (start + stop), 0.5), law.size - 0.5)
+    y = float(_tilt(law, np.array([middle]))[0])
+    first, second, log_scale = law.odds()
+    first, second, theta = first * y, second * y, math.log(y) - log_scale
+    s = np.arange(start, stop + 1, dtype=np.float64)
+    if law.n2 == 0:
+        scaled = np.concatenate(([1.0], np.cumprod(first * (law.n1 - s[:-1]) / s[1:])))
+    else:
+        bands = np.ones((3, count), order="F")
+        bands[0, 2:] = s[2:]
+        bands[1] = -(first * (law.n1 - s) + second * (law.n2 - s))
+        bands[1, 0] = 0.0
+        bands[2] = -first * second * (law.size - s)
+        scaled = np.zeros(count)
+        scaled[0] = 1.0
+        scaled[1] = math.exp(min(_log_point(law, start + 1) - head + theta, 690.0))
+        scaled = dtbsv(2, bands, scaled, lower=1)
+    if not (scaled.min() > 1e-280 and scaled.max() < 1e280):
+        cut = (start + stop) // 2
+        return np.concatenate((_rising(law, start, cut), _rising(law, cut + 1, stop)))
+    return head + np.log(scaled) - theta * (s - start)

@@ -1,0 +1,154 @@
+"""Smoothed delta over any number of categories: every composition of the records (Algorithm 1)."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dpopt import _checks
+from dpopt._errors import ParameterError
+from dpopt._progress import track
+from dpopt._types import IntVector, Matrix, Vector
+from dpopt.mechanisms.smoothed.histograms import histogram_count, histograms, index_of
+from dpopt.mechanisms.smoothed.hull import checked_distributions
+
+_LARGEST_WORK = 2 * 10**9
+_LARGEST_LEVEL = 5 * 10**7
+_DOUBLE_RANGE = 690.0
+
+
+class GeneralMaximum(NamedTuple):
+    """The largest expected profile over compositions.
+
+    Attributes:
+        log_value: its natural logarithm.
+        composition: how many records come from each vertex, summing to n.
+        evaluated: number of compositions, all of which were evaluated.
+    """
+
+    log_value: float
+    composition: tuple[int, ...]
+    evaluated: int
+
+
+def general_smoothed(
+    log_values: npt.ArrayLike, records: int, categories: int, vertices: npt.ArrayLike
+) -> GeneralMaximum:
+    """Return the largest E V(x) over all ways to draw the n records from the vertices.
+
+    Drawing one more record from p turns a function V of histograms of k records into one of k - 1:
+    (S_p V)[h] = sum_c p_c V[h + e_c], positive terms only. E V for n_1 records from p_1, n_2 from
+    p_2, ... is S_{p_1}^{n_1} ... S_{p_l}^{n_l} V at the empty histogram. Functions with the same
+    first vertices are shared: C(n + l + m - 1, n) values in all, level by level.
+
+    The relative error is a few n rounding errors. Where logarithms range over more than doubles
+    hold (about 690), the recursion runs on logarithms, with an absolute error of about n times the
+    rounding of the largest |log|.
+
+    Args:
+        log_values: log V in the order of `histograms`, shape (N,), -inf for 0.
+        records: n, at least 1.
+        categories: m, at least 2.
+        vertices: p_1, ..., p_l, laws of one record, shape (l, m); see `hull_vertices`.
+
+    Returns:
+        The maximum, at the first composition that attains it up to rounding.
+
+    Raises:
+        ParameterError: if an argument is out of range, or there are too many pairs of a
+            composition and a histogram: above 2e9 in all, or 5e7 held at once.
+    """
+    n = _checks.integer("records", records, 1)
+    m = _checks.integer("categories", categories, 2)
+    laws = checked_distributions(vertices, m)
+    _require_feasible(n, m, laws.shape[0])
+    values = np.asarray(log_values, dtype=np.float64)
+    wanted = histogram_count(n, m)
+    if values.shape != (wanted,) or not np.all(values < np.inf):
+        raise ParameterError(
+            f"log_values has shape {values.shape}; it must be ({wanted},) and below infinity."
+        )
+    top, evaluated = float(values.max()), math.comb(n + laws.shape[0] - 1, n)
+    if top == -math.inf:
+        return GeneralMaximum(top, (n,) + (0,) * (laws.shape[0] - 1), evaluated)
+    linear = _fits_doubles(values, n, laws)
+    state = (np.exp(values - top) if linear else values - top)[:, None]
+    ends = [np.ones(laws.shape[0], dtype=np.int64)]
+    for left in track(range(n - 1, -1, -1), "compositions of distributions"):
+        state = _with_record(state, left, laws, ends[-1], linear=linear)
+        ends.append(np.cumsum(ends[-1]))
+    best = int(np.argmax(state[0]))
+    value = math.log(state[0, best]) if linear else float(state[0, best])
+    return GeneralMaximum(top + value, _composition(best, ends), evaluated)
+
+
+def _with_record(
+    state: Matrix, left: int, laws: Matrix, ends: IntVector, *, linear: bool
+) -> Matrix:
+    """Return S_p of every function that may be continued with p, for every vertex p.
+
+    Args:
+        state: functions of histograms of left + 1 records, shape (histograms, functions), those
+            that end with the first vertex first.
+        left: number of records of the new functions.
+        laws: the vertices.
+        ends: number of functions that end with vertex j or an earlier one, shape (l,); these and
+            no others may be continued with vertex j.
+        linear: whether the state is V, not log V.
+    """
+    m = laws.shape[1]
+    table = histograms(left, m)
+    parts = [state[index_of(table + np.eye(m, dtype=np.int64)[c])] for c in range(m)]
+    pieces = []
+    for law, end in zip(laws, ends.tolist(), strict=True):
+        if linear:
+            piece = law[0] * parts[0][:, :end]
+            for c in range(1, m):
+                piece += law[c] * parts[c][:, :end]
+        else:
+            with np.errstate(divide="ignore"):
+                logs = np.log(law)
+            piece = logs[0] + parts[0][:, :end]
+            for c in range(1, m):
+                piece = np.logaddexp(piece, logs[c] + parts[c][:, :end])
+        pieces.append(piece)
+    return np.concatenate(pieces, axis=1)
+
+
+def _composition(place: int, ends: list[IntVector]) -> tuple[int, ...]:
+    """Return the counts of the vertices for one of the last functions."""
+    counts = [0] * ends[0].size
+    for sizes in reversed(ends[:-1]):
+        starts = np.cumsum(sizes) - sizes
+        vertex = int(np.searchsorted(starts, place, side="right")) - 1
+        counts[vertex] += 1
+        place -= int(starts[vertex])
+    return tuple(counts)
+
+
+def _fits_doubles(values: Vector, n: int, laws: Matrix) -> bool:
+    """Whether no expectation that matters can underflow once V is scaled to a maximum of 1."""
+    finite = values[np.isfinite(values)]
+    lowest = float(finite.min() - finite.max())
+    if finite.size < values.size:
+        lowest += n * math.log(float(laws[laws > 0].min()))
+    return lowest > -_DOUBLE_RANGE
+
+
+def _require_feasible(n: int, m: int, vertices: int) -> None:
+    if max(n, m, vertices) < 10**6:
+        work = math.comb(n + vertices + m - 1, n)
+        level = max(
+            math.comb(s + vertices - 1, s) * histogram_count(n - s, m)
+            for s in range(0, n + 1, max(1, n // 64))
+        )
+        if work <= _LARGEST_WORK and level <= _LARGEST_LEVEL:
+            return
+    raise ParameterError(
+        f"records is {n} with {m} categories and {vertices} vertices: too many compositions and "
+        f"histograms; there may be at most {_LARGEST_WORK:,} pairs of them in all and "
+        f"{_LARGEST_LEVEL:,} at once. Use fewer records, or merge categories."
+    )

@@ -1,0 +1,112 @@
+"""Laws and hockey-sticks in exact rationals, from the definitions."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from itertools import combinations, product
+
+from mpmath import mp, mpf
+
+Law = dict[tuple[int, ...], Fraction]
+Histogram = tuple[int, ...]
+
+
+def exact_exp(epsilon: float) -> Fraction:
+    """Return e^epsilon to 60 digits."""
+    with mp.workdps(70):
+        return Fraction(int(mp.exp(mpf(epsilon)) * mpf(10) ** 60), 10**60)
+
+
+def compositions(total: int, parts: int) -> Iterator[Histogram]:
+    """Yield all histograms, smallest first counts first."""
+    if parts == 1:
+        yield (total,)
+        return
+    for first in range(total + 1):
+        for rest in compositions(total - first, parts - 1):
+            yield (first, *rest)
+
+
+def records_of(histogram: Histogram) -> list[int]:
+    """Return a database with this histogram."""
+    return [c for c, count in enumerate(histogram) for _ in range(count)]
+
+
+def counts_of(records: tuple[int, ...], categories: int) -> Histogram:
+    tally = Counter(records)
+    return tuple(tally[c] for c in range(categories))
+
+
+def by_subsets(histogram: Histogram, drawn: int) -> Law:
+    """Return the law of the drawn histogram over all subsets of T records."""
+    tally = Counter(
+        counts_of(chosen, len(histogram)) for chosen in combinations(records_of(histogram), drawn)
+    )
+    return {key: Fraction(count, tally.total()) for key, count in tally.items()}
+
+
+def by_words(histogram: Histogram, drawn: int) -> Law:
+    """Return the law of the drawn histogram over all words of T records with replacement."""
+    tally = Counter(
+        counts_of(word, len(histogram)) for word in product(records_of(histogram), repeat=drawn)
+    )
+    return {key: Fraction(count, tally.total()) for key, count in tally.items()}
+
+
+def hypergeometric(histogram: Histogram, drawn: int) -> Law:
+    """Return prod C(H_c, h_c) / C(n, T)."""
+    total = math.comb(sum(histogram), drawn)
+    law = {
+        h: math.prod(math.comb(a, b) for a, b in zip(histogram, h, strict=True))
+        for h in compositions(drawn, len(histogram))
+    }
+    return {h: Fraction(count, total) for h, count in law.items() if count}
+
+
+def multinomial(histogram: Histogram, drawn: int) -> Law:
+    """Return T! prod (H_c / n)^h_c / h_c!."""
+    total = sum(histogram) ** drawn
+    law = {}
+    for h in compositions(drawn, len(histogram)):
+        ways = math.factorial(drawn)
+        for count in h:
+            ways //= math.factorial(count)
+        law[h] = ways * math.prod(a**b for a, b in zip(histogram, h, strict=True))
+    return {h: Fraction(count, total) for h, count in law.items() if count}
+
+
+def neighbours(histogram: Histogram) -> list[Histogram]:
+    """Return what one replaced record makes of it."""
+    found = []
+    for a, b in product(range(len(histogram)), repeat=2):
+        if a != b and histogram[a]:
+            moved = list(histogram)
+            moved[a] -= 1
+            moved[b] += 1
+            found.append(tuple(moved))
+    return found
+
+
+def stick(p: Law, q: Law, ratio: Fraction) -> Fraction:
+    """Return sum (p - ratio q)_+."""
+    return sum((max(p[y] - ratio * q.get(y, 0), Fraction(0)) for y in p), Fraction(0))
+
+
+def delta(law: Callable[[Histogram], Law], histogram: Histogram, ratio: Fraction) -> Fraction:
+    """Return delta of one database, from its law and those of its neighbours."""
+    own, worst = law(histogram), Fraction(0)
+    for other in neighbours(histogram):
+        its = law(other)
+        worst = max(worst, stick(own, its, ratio), stick(its, own, ratio))
+    return worst
+
+
+def log_of(value: Fraction) -> float:
+    """Return ln of a rational, correctly to about a rounding error, -inf for 0."""
+    if value == 0:
+        return -math.inf
+    with mp.workdps(40):
+        return float(mp.log(mpf(value.numerator) / mpf(value.denominator)))

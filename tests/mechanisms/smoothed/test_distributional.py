@@ -1,0 +1,94 @@
+"""Distributional DP by linear program, against a program over ordered records and all events."""
+
+from __future__ import annotations
+
+import math
+from itertools import chain, combinations, product
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from dpopt import ParameterError, smoothed
+
+LAWS = [[0.3, 0.7], [0.6, 0.4]]
+
+
+def by_events(n: int, drawn: int, epsilon: float, laws: list[list[float]]) -> float:
+    """Least delta over simulators of ordered records, one row for every event."""
+    outputs, factor = drawn + 1, math.exp(epsilon)
+    ordered = list(product(range(2), repeat=n - 1))
+
+    def law(ones: int) -> np.ndarray:
+        ways = math.comb(n, drawn)
+        return np.array(
+            [math.comb(ones, h) * math.comb(n - ones, drawn - h) / ways for h in range(outputs)]
+        )
+
+    events = list(chain.from_iterable(combinations(range(outputs), k) for k in range(outputs + 1)))
+    rows, limits = [], []
+    for chosen in product(range(len(laws)), repeat=n - 1):
+        chance = [math.prod(laws[c][v] for c, v in zip(chosen, x, strict=True)) for x in ordered]
+        for value in range(2):
+            mean = sum(p * law(sum(x) + value) for p, x in zip(chance, ordered, strict=True))
+            for event in events:
+                simulated = np.zeros(len(ordered) * outputs + 1)
+                for i, p in enumerate(chance):
+                    for a in event:
+                        simulated[i * outputs + a] = p
+                known = sum(mean[a] for a in event)
+                for row, limit in (
+                    (-factor * simulated, -known),
+                    (simulated, factor * known),
+                ):
+                    row = row.copy()
+                    row[-1] = -1.0
+                    rows.append(row)
+                    limits.append(limit)
+    whole = np.zeros((len(ordered), len(ordered) * outputs + 1))
+    for i in range(len(ordered)):
+        whole[i, i * outputs : (i + 1) * outputs] = 1.0
+    cost = np.zeros(len(ordered) * outputs + 1)
+    cost[-1] = 1.0
+    found = linprog(cost, np.array(rows), limits, whole, np.ones(len(ordered)), (0, 1))
+    assert found.status == 0
+    return float(found.fun)
+
+
+@pytest.mark.parametrize(("n", "drawn"), [(2, 1), (3, 2), (4, 3)])
+@pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.0])
+def test_equals_the_program_over_ordered_records(n: int, drawn: int, epsilon: float) -> None:
+    mechanism = smoothed.SamplingHistogram(n, drawn)
+    found = smoothed.distributional_delta(mechanism, epsilon, LAWS)
+    assert found.value == pytest.approx(by_events(n, drawn, epsilon, LAWS), abs=1e-8)
+    assert abs(found.gap) < 1e-8
+    assert found.simulator.shape == (n, drawn + 1)
+    assert found.simulator.sum(axis=1) == pytest.approx(np.ones(n), abs=1e-8)
+
+
+def test_two_records_in_closed_form() -> None:
+    found = smoothed.distributional_delta(smoothed.SamplingHistogram(2, 1), 0.0, LAWS)
+    assert found.value == pytest.approx(0.25, abs=1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.7])
+def test_smoothed_implies_distributional(epsilon: float) -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(4):
+        kernel = rng.dirichlet(np.ones(3), size=15)
+        mechanism = smoothed.KernelMechanism(4, 3, kernel, "random")
+        laws = rng.dirichlet(np.ones(3), size=2)
+        apart = smoothed.distributional_delta(mechanism, epsilon, laws)
+        found = smoothed.smoothed_delta(mechanism, epsilon, laws)
+        assert apart.value <= found.delta + 1e-9
+        assert found.delta <= found.dp_delta * (1 + 1e-12)
+
+
+def test_bad_input() -> None:
+    mechanism = smoothed.SamplingHistogram(1, 1)
+    with pytest.raises(ParameterError, match="records is 1"):
+        smoothed.distributional_delta(mechanism, 0.0, LAWS)
+    with pytest.raises(ParameterError, match="variables"):
+        smoothed.distributional_delta(smoothed.SamplingHistogram(300, 200), 0.0, LAWS)
+    with pytest.raises(ParameterError, match="epsilon"):
+        smoothed.distributional_delta(smoothed.SamplingHistogram(4, 3), 17.0, LAWS)

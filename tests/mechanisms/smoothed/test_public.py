@@ -1,0 +1,268 @@
+"""Profiles, smoothed delta, its inverse and DP, through the public names."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpopt import ParameterError, smoothed
+
+DC, NE_3 = 18586 / 335909, 222179 / 288033
+DISTRICTS = [DC, 0.4666, NE_3]
+
+
+def exact_law(records: int, drawn: int, counts: tuple[int, ...]) -> dict[tuple[int, ...], Fraction]:
+    ways = math.comb(records, drawn)
+    found = {}
+    for h in product(*(range(count + 1) for count in counts)):
+        if sum(h) == drawn:
+            found[h] = Fraction(
+                math.prod(math.comb(c, k) for c, k in zip(counts, h, strict=True)), ways
+            )
+    return found
+
+
+def exact_delta(records: int, drawn: int, counts: tuple[int, ...], factor: Fraction) -> Fraction:
+    own = exact_law(records, drawn, counts)
+    best = Fraction(0)
+    for a, b in product(range(len(counts)), repeat=2):
+        if a == b or counts[a] == 0:
+            continue
+        other = tuple(c - (i == a) + (i == b) for i, c in enumerate(counts))
+        law = exact_law(records, drawn, other)
+        for p, q in ((own, law), (law, own)):
+            excess = sum(max(Fraction(0), p[h] - factor * q.get(h, Fraction(0))) for h in p)
+            best = max(best, Fraction(excess))
+    return best
+
+
+@pytest.mark.parametrize(("n", "drawn"), [(7, 5), (12, 11), (20, 16)])
+@pytest.mark.parametrize("factor", [Fraction(1), Fraction(3, 2), Fraction(8)])
+def test_profile_equals_fractions_for_two_categories(n: int, drawn: int, factor: Fraction) -> None:
+    profile = smoothed.privacy_profile(smoothed.SamplingHistogram(n, drawn), math.log(factor))
+    for row, delta in zip(profile.histograms.tolist(), profile.delta, strict=True):
+        known = float(exact_delta(n, drawn, tuple(row), factor))
+        assert delta == pytest.approx(known, rel=1e-11)
+
+
+def test_profile_equals_fractions_for_three_categories() -> None:
+    mechanism = smoothed.SamplingHistogram(8, 6, categories=3)
+    profile = smoothed.privacy_profile(mechanism, math.log(2.0))
+    assert profile.histograms.shape == (45, 3)
+    for row, delta in zip(profile.histograms.tolist(), profile.delta, strict=True):
+        known = float(exact_delta(8, 6, tuple(row), Fraction(2)))
+        assert delta == pytest.approx(known, rel=1e-11)
+    one = smoothed.privacy_profile(mechanism, math.log(2.0), (1, 3, 4))
+    assert one.log_delta[0] == pytest.approx(profile.at((1, 3, 4)), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("n", "drawn", "epsilon", "ones", "known"),
+    [
+        (200, 160, 1.0, 100, 4.993893946215e-05),
+        (1000, 998, 1.0, 500, 2.497497497497e-01),
+        (10000, 9980, 0.5, 5000, 3.641183721535e-02),
+        (500000, 499000, 2.0, 250000, 3.258418755669e-147),
+        (500000, 499000, 2.0, 125000, 1.864391603702e-72),
+    ],
+)
+def test_reference_profiles(n: int, drawn: int, epsilon: float, ones: int, known: float) -> None:
+    mechanism = smoothed.SamplingHistogram(n, drawn)
+    one = smoothed.privacy_profile(mechanism, epsilon, (ones, n - ones))
+    assert one.delta[0] == pytest.approx(known, rel=5e-13)
+    assert one.log10_delta[0] == pytest.approx(math.log10(known), abs=1e-12)
+
+
+def test_the_elections_of_2020_and_1920() -> None:
+    epsilon = math.log(51 / 49)
+    mechanism = smoothed.SamplingHistogram.of_lost_rate(155485078, "0.002")
+    assert mechanism.drawn == round(0.998 * 155485078)
+    votes = (81268924, 74216154)
+    one = smoothed.privacy_profile(mechanism, epsilon, votes)
+    assert one.delta[0] == pytest.approx(1.207812712909e-32, rel=1e-12)
+    utility = smoothed.adversary_utility(mechanism, 0.51, votes)
+    assert math.exp(utility) == pytest.approx(1.123258997447e-32, rel=1e-12)
+    votes = (16144093, 9139661)
+    mechanism = smoothed.SamplingHistogram(sum(votes), round(0.998 * sum(votes)))
+    one = smoothed.privacy_profile(mechanism, epsilon, votes)
+    assert one.delta[0] == pytest.approx(1.638398645075e-08, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("n", "epsilon", "known"),
+    [(100_000, 1.0, 1.90155846356e-03), (500_000, 2.0, 1.25696234591e-17)],
+)
+def test_reference_smoothed_deltas(n: int, epsilon: float, known: float) -> None:
+    mechanism = smoothed.SamplingHistogram.of_lost_rate(n, 0.002)
+    found = smoothed.smoothed_delta(mechanism, epsilon, DISTRICTS)
+    assert found.delta == pytest.approx(known, rel=2e-11)
+    assert found.certified
+    assert found.argmax[1] == 0
+    assert sum(found.argmax) == n
+    assert found.dp_delta == pytest.approx(0.998, rel=1e-15)
+    assert found.certificate.log_bound >= found.log_delta
+    assert found.certificate.slack >= 0.0
+    assert found.certificate.compositions == n + 1
+
+
+def test_the_maximum_may_lie_inside() -> None:
+    mechanism = smoothed.SamplingHistogram(36, 34)
+    found = smoothed.smoothed_delta(mechanism, 0.0, [0.6, 0.4])
+    assert found.argmax == (18, 18)
+    assert found.certified
+    assert found.delta == pytest.approx(0.478070349009, abs=1e-12)
+    end = smoothed.smoothed_delta(mechanism, 0.0, [0.6])
+    assert end.delta == pytest.approx(0.477756536586, abs=1e-12)
+
+
+def test_smoothed_delta_equals_fractions() -> None:
+    n, drawn, factor = 9, 7, Fraction(3, 2)
+    low, high = Fraction(1, 4), Fraction(3, 4)
+    deltas = [exact_delta(n, drawn, (ones, n - ones), factor) for ones in range(n + 1)]
+
+    def expected(from_high: int) -> Fraction:
+        law = [Fraction(1)]
+        for share in [high] * from_high + [low] * (n - from_high):
+            law = [
+                (law[k] if k < len(law) else 0) * (1 - share) + (law[k - 1] if k else 0) * share
+                for k in range(len(law) + 1)
+            ]
+        return sum((p * d for p, d in zip(law, deltas, strict=True)), Fraction(0))
+
+    known = max(expected(k) for k in range(n + 1))
+    mechanism = smoothed.SamplingHistogram(n, drawn)
+    found = smoothed.smoothed_delta(mechanism, math.log(1.5), [0.25, 0.75])
+    assert found.delta == pytest.approx(float(known), rel=1e-12)
+    rows = [[0.25, 0.75], [0.75, 0.25], [0.5, 0.5]]
+    again = smoothed.smoothed_delta(mechanism, math.log(1.5), rows)
+    assert again.delta == pytest.approx(found.delta, rel=1e-14)
+    assert again.argmax[2] == 0
+
+
+def test_three_categories_over_every_composition() -> None:
+    mechanism = smoothed.SamplingHistogram(6, 5, categories=3)
+    laws = np.array([[0.2, 0.3, 0.5], [0.6, 0.2, 0.2], [0.4, 0.25, 0.35]])
+    found = smoothed.smoothed_delta(mechanism, math.log(2.0), laws)
+    deltas = {
+        row: float(exact_delta(6, 5, row, Fraction(2)))
+        for row in product(range(7), repeat=3)
+        if sum(row) == 6
+    }
+
+    def expected(counts: tuple[int, ...]) -> float:
+        law = {(0, 0, 0): 1.0}
+        for place, count in enumerate(counts):
+            for _ in range(count):
+                grown: dict[tuple[int, ...], float] = {}
+                for row, p in law.items():
+                    for c in range(3):
+                        key = tuple(v + (i == c) for i, v in enumerate(row))
+                        grown[key] = grown.get(key, 0.0) + p * laws[place][c]
+                law = grown
+        return sum(p * deltas[row] for row, p in law.items())
+
+    known = {c: expected(c) for c in product(range(7), repeat=3) if sum(c) == 6}
+    assert found.delta == pytest.approx(max(known.values()), rel=1e-12)
+    assert found.delta == pytest.approx(known[found.argmax], rel=1e-12)
+    assert found.argmax[2] == 0
+
+
+def test_worst_case_is_the_chance_to_be_drawn() -> None:
+    for epsilon in (0.0, 1.0, 6.0):
+        plain = smoothed.SamplingHistogram(15, 12)
+        assert smoothed.worst_case_delta(plain, epsilon).delta == pytest.approx(0.8, rel=1e-15)
+        every = smoothed.privacy_profile(plain, epsilon)
+        assert every.delta.max() == pytest.approx(0.8, rel=1e-12)
+        back = smoothed.SamplingHistogram(15, 12, replacement=True)
+        known = 1 - (14 / 15) ** 12
+        assert smoothed.worst_case_delta(back, epsilon).delta == pytest.approx(known, rel=1e-14)
+        every = smoothed.privacy_profile(back, epsilon)
+        assert every.delta.max() == pytest.approx(known, rel=1e-12)
+
+
+def test_worst_case_of_a_kernel_is_found_by_listing() -> None:
+    response = np.array([[0.75, 0.25], [0.5, 0.5], [0.25, 0.75]])
+    mechanism = smoothed.KernelMechanism(2, 2, response, "two answers")
+    found = smoothed.worst_case_delta(mechanism, 0.0)
+    assert found.delta == pytest.approx(0.25)
+    assert found.method == "every database"
+    assert smoothed.worst_case_delta(mechanism, math.log(2.0)).delta == 0.0
+
+
+def test_smoothed_epsilon_inverts_smoothed_delta() -> None:
+    mechanism = smoothed.SamplingHistogram(400, 300)
+    found = smoothed.smoothed_epsilon(mechanism, 1e-6, [0.3, 0.6], tolerance=1e-9)
+    assert found.epsilon - found.lower <= 1e-9
+    assert smoothed.smoothed_delta(mechanism, found.epsilon, [0.3, 0.6]).delta <= 1e-6
+    assert smoothed.smoothed_delta(mechanism, found.lower, [0.3, 0.6]).delta > 1e-6
+    assert found.certified
+    assert smoothed.smoothed_epsilon(mechanism, 0.9, [0.3, 0.6]).epsilon == 0.0
+
+
+def test_no_epsilon_suffices_where_a_category_may_be_absent() -> None:
+    mechanism = smoothed.SamplingHistogram(5, 4)
+    found = smoothed.smoothed_epsilon(mechanism, 1e-6, [0.5])
+    assert found.epsilon == math.inf
+    assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["epsilon"] is None
+
+
+def test_values_below_doubles_are_told_by_their_logarithm() -> None:
+    mechanism = smoothed.SamplingHistogram.of_lost_rate(500_000, 0.01)
+    profile = smoothed.privacy_profile(mechanism, 2.0, (250_000, 250_000))
+    assert profile.delta[0] == 0.0
+    assert -2000 < profile.log10_delta[0] < -308
+
+
+def test_results_plot_and_save(tmp_path: Path) -> None:
+    mechanism = smoothed.SamplingHistogram(30, 25)
+    profile = smoothed.privacy_profile(mechanism, 1.0)
+    found = smoothed.smoothed_delta(mechanism, 1.0, [0.4, 0.6])
+    assert len(np.asarray(profile.plot().lines[0].get_ydata())) == 31
+    assert found.plot().get_ylabel()
+    for name, result in (("p", profile), ("s", found)):
+        path = tmp_path / f"{name}.json"
+        result.save(path)
+        assert json.loads(path.read_text()) == json.loads(json.dumps(result.to_dict()))
+    assert len(profile.to_records()) == 31
+    with pytest.raises(ValueError, match="read-only"):
+        profile.log_delta[0] = 0.0
+
+
+def refused(call: object, *words: str) -> None:
+    assert callable(call)
+    with pytest.raises(ParameterError) as caught:
+        call()
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_bad_input_is_refused_in_one_sentence() -> None:
+    mechanism = smoothed.SamplingHistogram(10, 8)
+    profile, delta = smoothed.privacy_profile, smoothed.smoothed_delta
+    refused(lambda: profile(mechanism, -0.1), "epsilon", "-0.1")
+    refused(lambda: profile(mechanism, math.nan), "epsilon")
+    refused(lambda: profile(mechanism, 1.0, (5, 4)), "histogram", "10")
+    refused(lambda: profile(mechanism, 1.0, (5, 4, 1)), "histogram")
+    refused(lambda: profile(mechanism, 1.0, (5.5, 4.5)), "histogram")
+    refused(lambda: delta(mechanism, 1.0, [0.2, 1.2]), "distributions", "[0, 1]")
+    refused(lambda: delta(mechanism, 1.0, [[0.2, 0.7]]), "sum")
+    refused(lambda: delta(mechanism, 1.0, [[0.2, 0.3, 0.5]]), "categories")
+    refused(lambda: delta(mechanism, 1.0, []), "distributions")
+    refused(lambda: smoothed.smoothed_epsilon(mechanism, 0.0, [0.5]), "delta")
+    refused(lambda: smoothed.SamplingHistogram(10, 11), "drawn", "11")
+    refused(lambda: smoothed.SamplingHistogram(10, 0), "drawn")
+    refused(lambda: smoothed.SamplingHistogram.of_lost_rate(10, 1.0), "lost_rate")
+    refused(lambda: smoothed.SamplingHistogram.of_lost_rate(10, "half"), "lost_rate")
+    refused(lambda: profile(smoothed.SamplingHistogram(10**9, 10**8), 1.0), "databases")
+
+
+def test_lost_rate_is_read_as_a_decimal() -> None:
+    assert smoothed.SamplingHistogram.of_lost_rate(1000, 0.002).drawn == 998
+    assert smoothed.SamplingHistogram.of_lost_rate(1000, Fraction(1, 3)).drawn == 667
+    assert smoothed.SamplingHistogram.of_lost_rate(7, "0.5").lost == 3
