@@ -1,0 +1,3 @@
+"""What the experiments on smoothed differential privacy share."""
+
+PAPER = "Smoothed Differential Privacy"

@@ -1,0 +1,179 @@
+"""Figures on quantised SGD, on small configurations."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from dpopt import smoothed
+from experiments.output import write_outcome
+from experiments.registry import Experiment, Outcome
+from experiments.smoothed import sgd, sgd_bias, sgd_common
+from experiments.smoothed.sgd_databases import GAUSSIAN, databases
+
+ALL = {e.name: e for e in (*sgd.EXPERIMENTS, *sgd_bias.EXPERIMENTS)}
+SMALL = sgd_common.Config(
+    sgd.FIGURE_5[2:],
+    batches=(3, 4),
+    epsilons=(0.5, 2.0),
+    shares=(0.0, 0.5, 1.0),
+    databases=5,
+)
+SMALL_BIAS = sgd_bias.Config(
+    records=60, drawn=6, epsilons=(0.5, 1.0, 3.0), draws=(10**4, 10**5, 10**6), estimates=6
+)
+
+
+def records(outcome: Outcome, name: str) -> list[dict]:
+    table = outcome.tables[name]
+    return [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+
+
+@pytest.fixture(scope="module")
+def figure() -> Outcome:
+    return sgd_common.run(SMALL, lambda: None)
+
+
+@pytest.fixture(scope="module")
+def bias() -> Outcome:
+    return sgd_bias.run(SMALL_BIAS, lambda: None)
+
+
+def test_averages_are_those_of_the_sampled_databases(figure: Outcome) -> None:
+    setting, drawn, first = SMALL.settings[1], 4, 8
+    rng = np.random.default_rng([SMALL.seed, 1, drawn, first])
+    deltas = [
+        smoothed.sgd_profile(
+            smoothed.sample_database((setting.first, setting.second), (first, 8), rng), drawn, 2.0
+        ).delta[0]
+        for _ in range(SMALL.databases)
+    ]
+    (row,) = (
+        r
+        for r in records(figure, "compositions")
+        if (r["setting"], r["drawn"], r["from_first"], r["epsilon"]) == (setting.label, 4, 8, 2.0)
+    )
+    assert 10 ** row["log10_average"] == pytest.approx(np.mean(deltas), rel=1e-12)
+    assert row["relative_deviation"] == pytest.approx(np.std(deltas, ddof=1) / np.mean(deltas))
+    assert row["share_of_largest"] == pytest.approx(max(deltas) / sum(deltas))
+    quantile = scipy.stats.t.isf(0.01 / 3 / 2, SMALL.databases - 1)
+    width = quantile * scipy.stats.sem(deltas) / np.mean(deltas)
+    for name, sign in (("log10_lower", -1), ("log10_upper", 1)):
+        expected = math.log10(np.mean(deltas)) + sign * width / math.log(10)
+        assert row[name] == pytest.approx(expected, abs=1e-10)
+
+
+def test_the_figure_takes_the_largest_composition(figure: Outcome) -> None:
+    averages = records(figure, "compositions")
+    largest = records(figure, "smoothed")
+    assert len(averages) == 2 * 2 * 2 * 3
+    assert len(largest) == 2 * 2 * 2
+    for row in largest:
+        names = ("setting", "records", "epsilon")
+        part = [r for r in averages if all(r[name] == row[name] for name in names)]
+        assert len(part) == 3
+        assert row["log10_delta"] == max(r["log10_average"] for r in part)
+        assert row["dp_delta"] == row["drawn"] / row["records"] == 1 / row["drawn"]
+        assert row["log10_lower"] <= row["log10_delta"] <= row["log10_upper"] + 1e-12
+        assert row["log10_upper"] <= math.log10(row["dp_delta"])
+
+
+def test_fits_go_through_two_sizes(figure: Outcome) -> None:
+    for fit in records(figure, "fits"):
+        for row in records(figure, "smoothed"):
+            if (row["setting"], row["epsilon"]) == (fit["setting"], fit["epsilon"]):
+                line = (fit["a"] + fit["b"] * row[fit["variable"]]) / math.log(10)
+                assert line == pytest.approx(row["log10_delta"], abs=1e-10)
+
+
+def test_the_paper_stands_beside_the_run(figure: Outcome, bias: Outcome) -> None:
+    assert [c.verdict for c in bias.comparisons] == ["differs", "agrees"]
+    assert "T / n is 0.1," in bias.comparisons[1].ours
+    (claim,) = figure.comparisons
+    assert "of 4 curves" in claim.ours
+    sizes = replace(SMALL, settings=sgd.FIGURE_2, batches=(3, 6, 9))
+    run = sgd_common.run(sizes, lambda: None)
+    fits = {(r["epsilon"], r["variable"]): r["r_squared"] for r in records(run, "fits")}
+    better = sum(fits[e, "drawn"] > fits[e, "records"] for e in sizes.epsilons)
+    assert f"in {better} of 2 curves" in run.comparisons[0].ours
+    assert run.comparisons[0].verdict == ("differs" if better == 2 else "agrees")
+    assert "Over n = 9 to 81" in run.comparisons[0].ours
+
+
+def test_estimates_are_compared_with_exact_values(bias: Outcome) -> None:
+    found = databases(SMALL_BIAS.records, SMALL_BIAS.seed)
+    rows = records(bias, "estimates")
+    assert len(rows) == 2 * 3 * 3
+    for row in rows:
+        exact = smoothed.sgd_profile(found[row["database"]], 6, row["epsilon"]).delta[0]
+        assert row["delta"] == pytest.approx(exact, rel=1e-12)
+        assert row["factor"] == pytest.approx(row["mean_estimate"] / exact)
+        assert row["least_factor"] <= row["factor"] <= row["largest_factor"]
+    formula = {(r["epsilon"], r["draws"]): r["factor"] for r in rows if r["database"] == "formula"}
+    assert formula[3.0, 10**4] > 5 * formula[3.0, 10**5] > 25
+    assert formula[3.0, 10**5] > formula[1.0, 10**5]
+
+
+def test_heuristic_neighbours_miss_the_largest_delta_on_two_values(bias: Outcome) -> None:
+    rows = records(bias, "neighbours")
+    assert all(row["heuristic"] <= row["delta"] * (1 + 1e-12) for row in rows)
+    for row in rows:
+        if row["database"] == "-127, 128":
+            assert row["delta"] == pytest.approx(6 / 60, rel=1e-12)
+            assert row["heuristic"] < 0.01
+        if row["database"] in ("formula", "N(0, .12²)"):
+            assert row["factor"] == pytest.approx(1.0, rel=1e-12)
+    text = " ".join(bias.findings)
+    assert "They miss it on '-127, 128'" in text
+    assert "They miss it on 'formula'" not in text
+
+
+def test_the_spread_of_the_sampled_distributions() -> None:
+    found = databases(225, 3)
+    assert found[GAUSSIAN].std() == pytest.approx(0.12 * 256, rel=0.15)
+    assert found["formula"][:3].tolist() == [-90, -42, 80]
+    assert all(values.size == 225 for values in found.values())
+
+
+def test_figures_draw_the_tables(figure: Outcome, bias: Outcome) -> None:
+    drawn = sgd.plot(figure)
+    assert [axes.get_title() for axes in drawn.axes] == [s.label for s in SMALL.settings]
+    lines = drawn.axes[0].lines
+    assert len(lines) == 2 * 2 + 1
+    rows = figure.tables["smoothed"].select(setting=SMALL.settings[0].label, epsilon=0.5)
+    expected = 10.0 ** np.array(rows.column("log10_delta"))
+    np.testing.assert_array_equal(lines[0].get_ydata(), expected)
+    panels = sgd_bias.plot(bias).axes
+    assert len(panels) == 3
+    rows = bias.tables["estimates"].select(database="formula", draws=10**4)
+    np.testing.assert_array_equal(panels[0].lines[0].get_ydata(), rows.column("factor"))
+
+
+@pytest.mark.parametrize("name", list(ALL))
+def test_runs_repeat(name: str) -> None:
+    experiment = ALL[name]
+    config = SMALL_BIAS if name == "smoothed-sgd-bias" else _tiny(experiment)
+    calls: list[int] = []
+    one, two = (experiment.run(config, lambda: calls.append(1)) for _ in range(2))
+    assert one == two
+    assert len(calls) == 2 * experiment.steps(config)
+
+
+def test_a_run_is_written(tmp_path: Path) -> None:
+    experiment = ALL["smoothed-figure-2-right"]
+    small = replace(experiment, quick=_tiny(experiment))
+    write_outcome(small, small.run(small.quick, lambda: None), tmp_path, full=False)
+    read = json.loads((tmp_path / "smoothed-figure-2-right.json").read_text(encoding="utf-8"))
+    assert read["configuration"]["batches"] == [3, 4]
+    assert read["configuration"]["settings"][0]["second"]["mean"] == 0.2
+    assert (tmp_path / "smoothed-figure-2-right.png").stat().st_size > 1000
+
+
+def _tiny(experiment: Experiment) -> sgd_common.Config:
+    return replace(experiment.quick, batches=(3, 4), databases=2)
