@@ -9,11 +9,14 @@ import click
 
 from dpopt import __version__
 from dpopt._errors import InfeasibleError, NotPrivateError, ParameterError, SolverError
+from dpopt._progress import progress_bar
 from dpopt.cli.about import cite, completion, doctor
+from dpopt.cli.explore import explore
 from dpopt.cli.kernel import kernel
 from dpopt.cli.majority import majority
 from dpopt.cli.roo import roo, sample
 from dpopt.cli.saved import certify, release
+from dpopt.cli.smoothed import profile, smoothed
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -22,7 +25,10 @@ def cli() -> None:
     """Differentially private mechanisms, designed by linear programming."""
 
 
-for command in (majority, kernel, roo, sample, certify, release, cite, doctor, completion):
+for command in (
+    *(majority, kernel, roo, sample, smoothed, profile, certify, release),
+    *(explore, cite, doctor, completion),
+):
     cli.add_command(command)
 
 
@@ -33,7 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _run(arguments: Sequence[str] | None) -> int:
     try:
-        code = cli.main(args=arguments, prog_name="dpopt", standalone_mode=False)
+        with progress_bar():
+            code = cli.main(args=arguments, prog_name="dpopt", standalone_mode=False)
     except click.ClickException as error:
         return _refuse(error.format_message(), 2)
     except ParameterError as error:

@@ -16,9 +16,9 @@ ALLOWED = {
     "mechanisms": {"base", "lp", "prob", "privacy", "mechanisms"},
     "interop": {"base", "lp", "prob", "privacy", "mechanisms", "interop"},
     "sweeps": {"base", "sweeps"},
-    "explore": {"base", "explore", "package"},
+    "explore": {"base", "lp", "prob", "privacy", "mechanisms", "package", "explore"},
     "cli": {"base", "lp", "prob", "privacy", "mechanisms", "explore", "cli", "package"},
-    "package": {"base", "lp", "prob", "privacy", "mechanisms", "package"},
+    "package": {"base", "lp", "prob", "privacy", "mechanisms", "sweeps", "package"},
 }
 
 

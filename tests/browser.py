@@ -1,0 +1,127 @@
+"""A headless Chromium for tests of pages, whether served on this machine or opened from a file.
+
+It downloads nothing: browser and driver are those found on the path, and without them the test is
+skipped with that reason.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from selenium.webdriver import Chrome
+    from selenium.webdriver.remote.webelement import WebElement
+
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+_FLAGS = (
+    "--headless",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+_NETWORK = ("http", "https", "ws", "wss", "ftp", "file")
+_PATIENCE = 30.0
+
+# Pages of widgets nest one tree in another, into which a plain selector does not look.
+_FIND = """
+const [selector] = arguments, found = [];
+function walk(node) {
+  if (node.matches(selector)) found.push(node);
+  for (const child of node.shadowRoot ? node.shadowRoot.children : []) walk(child);
+  for (const child of node.children) walk(child);
+}
+walk(document.documentElement);
+return found;
+"""
+
+
+@contextmanager
+def chromium(
+    profile: Path, *, dark: bool = False, size: tuple[int, int] = (1250, 1400)
+) -> Iterator[Chrome]:
+    """Yield a browser with an empty profile, which records what its pages ask for.
+
+    Args:
+        profile: an empty folder, such as ``tmp_path``.
+        dark: whether its user prefers dark pages.
+        size: of the window, in pixels.
+    """
+    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+    service = pytest.importorskip("selenium.webdriver.chrome.service")
+    browser = next(filter(None, map(shutil.which, _BROWSERS)), None)
+    driver_path = shutil.which("chromedriver")
+    if browser is None or driver_path is None:
+        pytest.skip("neither Chromium nor its driver chromedriver is on the path")
+    options = webdriver.ChromeOptions()
+    options.binary_location = browser
+    for flag in (*_FLAGS, f"--user-data-dir={profile}"):
+        options.add_argument(flag)
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        options.add_argument("--no-sandbox")
+    options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=service.Service(driver_path))
+    try:
+        driver.set_window_size(*size)
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+        driver.get_log("performance")
+        yield driver
+    finally:
+        driver.quit()
+
+
+def find_all(driver: Chrome, selector: str) -> list[WebElement]:
+    """Return the elements that match a CSS selector, those of shadow trees too, in their order.
+
+    The selector sees one tree at a time: no ancestor outside an element's own shadow tree.
+    """
+    return driver.execute_script(_FIND, selector)
+
+
+def wait_for(sought: Callable[[], object], expected: object) -> None:
+    """Wait until ``sought()`` is ``expected``; fail with the last value that it had.
+
+    Errors of selenium count as a value: the element may just be replaced.
+    """
+    from selenium.common.exceptions import WebDriverException
+
+    end = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            value = sought()
+        except (WebDriverException, IndexError) as error:
+            value = error
+        if value == expected:
+            return
+        if time.monotonic() > end:
+            pytest.fail(f"waited for {expected!r}; last seen: {value!r}")
+        time.sleep(0.05)
+
+
+def requested(driver: Chrome) -> list[str]:
+    """Return what the pages asked for since the last call: web addresses, sockets, files."""
+    found = []
+    for entry in driver.get_log("performance"):
+        message = json.loads(entry["message"])["message"]
+        if message["method"] == "Network.requestWillBeSent":
+            found.append(message["params"]["request"]["url"])
+        elif message["method"] == "Network.webSocketCreated":
+            found.append(message["params"]["url"])
+    return [address for address in found if address.split(":", 1)[0] in _NETWORK]
+
+
+def complaints(driver: Chrome) -> list[str]:
+    """Return the errors on the console since the last call."""
+    return [entry["message"] for entry in driver.get_log("browser") if entry["level"] == "SEVERE"]

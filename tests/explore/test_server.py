@@ -1,0 +1,128 @@
+"""`dpopt explore` as a program: where it listens, whom it answers, how it ends."""
+
+import http.client
+import signal
+import socket
+import subprocess
+import sys
+from importlib.util import find_spec
+from urllib.parse import urlsplit
+
+import click
+import pytest
+
+from dpopt.explore import serve
+from dpopt.explore.server import PORT
+from tests.explore.serving import COMMAND, explorer
+
+needs_panel = pytest.mark.skipif(
+    find_spec("panel") is None,
+    reason="panel is not installed (extra explore)",
+)
+
+
+def port_of(address: str) -> int:
+    port = urlsplit(address).port
+    assert port is not None
+    return port
+
+
+def other_addresses() -> list[str]:
+    """Addresses of this machine other than 127.0.0.1; no packet is sent."""
+    found = ["127.0.0.2"]
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+        except OSError:
+            return found
+        return [*found, probe.getsockname()[0]]
+
+
+def opened(host: str, port: int) -> bool:
+    try:
+        socket.create_connection((host, port), timeout=5).close()
+    except OSError:
+        return False
+    return True
+
+
+@needs_panel
+def test_only_this_machine_is_listened_to_and_nothing_stays_behind() -> None:
+    with explorer() as (process, address):
+        port = port_of(address)
+        assert opened("127.0.0.1", port)
+        assert [host for host in [*other_addresses(), "::1"] if opened(host, port)] == []
+        process.send_signal(signal.SIGINT)
+        said, complained = process.communicate(timeout=30)
+        assert (process.returncode, said, complained.strip()) == (130, "", "interrupted.")
+        assert not opened("127.0.0.1", port)
+
+
+@needs_panel
+def test_a_page_of_another_site_is_refused() -> None:
+    def status(origin: str) -> int:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        connection.request(
+            "GET",
+            "/ws",
+            headers={
+                "Origin": origin,
+                "Connection": "Upgrade",
+                "Upgrade": "websocket",
+                "Sec-WebSocket-Version": "13",
+                "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
+                "Sec-WebSocket-Protocol": "bokeh, none",
+            },
+        )
+        found = connection.getresponse().status
+        connection.close()
+        return found
+
+    with explorer() as (_, address):
+        port = port_of(address)
+        assert status("http://example.org") == 403
+        assert status(f"http://example.org:{port}") == 403
+        assert status(f"http://127.0.0.1:{port}") != 403
+
+
+@needs_panel
+def test_a_port_in_use_is_a_sentence_and_exit_2() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        done = subprocess.run(
+            [*COMMAND, "--port", str(port)], capture_output=True, text=True, timeout=60, check=False
+        )
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr == (
+        f"port is {port}; another program listens there: give another --port, or 0 for any free "
+        "one.\n"
+    )
+
+
+@pytest.mark.parametrize("port", ["-1", "65536", "eighty", "1.5"])
+def test_a_bad_port_is_exit_2(port: str) -> None:
+    done = subprocess.run(
+        [*COMMAND, "--port", port], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert port in done.stderr
+
+
+def test_a_missing_library_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("bokeh.settings", "panel", "panel.io.server"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ValueError, match=r"pip install 'dpopt\[explore\]'"):
+        serve(0, open_browser=False)
+
+
+def test_the_default_port_of_command_and_function_agree() -> None:
+    from dpopt.cli.explore import explore
+
+    (port,) = [option for option in explore.params if option.name == "port"]
+    assert isinstance(port, click.Option)
+    assert port.default == PORT
+    assert f"[{PORT}]" in (port.help or "")
