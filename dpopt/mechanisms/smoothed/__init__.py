@@ -5,6 +5,15 @@ divergence from any neighbour; smoothed delta is its largest expectation when ea
 from a distribution of a set that the adversary picks from. All are exact sums, in logarithms.
 """
 
+from dpopt.mechanisms.smoothed.adversary import (
+    SmoothedAdversary,
+    SmoothedInstance,
+    adversary_problem,
+    read_adversary,
+    smoothed_instance,
+    smoothed_problem,
+    solve_smoothed,
+)
 from dpopt.mechanisms.smoothed.batch import BatchLaw, batch_law
 from dpopt.mechanisms.smoothed.bounds import log_upper_bound, published_log_bound
 from dpopt.mechanisms.smoothed.carlo import (
@@ -13,6 +22,11 @@ from dpopt.mechanisms.smoothed.carlo import (
     sample_database,
 )
 from dpopt.mechanisms.smoothed.delta import smoothed_delta, smoothed_epsilon
+from dpopt.mechanisms.smoothed.delta_result import (
+    MaximumCertificate,
+    SmoothedDelta,
+    SmoothedEpsilon,
+)
 from dpopt.mechanisms.smoothed.description import AnonymousMechanism, KernelMechanism
 from dpopt.mechanisms.smoothed.distributional import DistributionalDelta, distributional_delta
 from dpopt.mechanisms.smoothed.general import general_epsilon
@@ -23,25 +37,8 @@ from dpopt.mechanisms.smoothed.lower import average_log_delta, log_exposure, log
 from dpopt.mechanisms.smoothed.noisy import NoisyGuarantee, NoisyHistogram, noisy_guarantee
 from dpopt.mechanisms.smoothed.operations import compose, post_process, pre_process, push_forward
 from dpopt.mechanisms.smoothed.profile import privacy_profile, worst_case_delta
-from dpopt.mechanisms.smoothed.program import (
-    SmoothedAdversary,
-    SmoothedInstance,
-    adversary_problem,
-    best_test_problem,
-    excess_problem,
-    profile_problem,
-    read_adversary,
-    smoothed_instance,
-    smoothed_problem,
-    solve_smoothed,
-)
-from dpopt.mechanisms.smoothed.result import (
-    MaximumCertificate,
-    PrivacyProfile,
-    SmoothedDelta,
-    SmoothedEpsilon,
-    WorstCase,
-)
+from dpopt.mechanisms.smoothed.program import best_test_problem, excess_problem, profile_problem
+from dpopt.mechanisms.smoothed.result import PrivacyProfile, WorstCase
 from dpopt.mechanisms.smoothed.sampling import SamplingAverage
 from dpopt.mechanisms.smoothed.sgd import sgd_log_profile, sgd_profile
 from dpopt.mechanisms.smoothed.sgd_result import SgdNeighbour, SgdProfile

@@ -12,6 +12,11 @@ from dpopt._errors import ParameterError
 from dpopt._progress import advance
 from dpopt._types import Matrix, Vector
 from dpopt.mechanisms.smoothed.composition import maximise
+from dpopt.mechanisms.smoothed.delta_result import (
+    MaximumCertificate,
+    SmoothedDelta,
+    SmoothedEpsilon,
+)
 from dpopt.mechanisms.smoothed.expectation import allowance
 from dpopt.mechanisms.smoothed.histogram import SamplingHistogram
 from dpopt.mechanisms.smoothed.hull import checked_distributions, hull_vertices
@@ -21,12 +26,7 @@ from dpopt.mechanisms.smoothed.profile import (
     log_profile,
     worst_case_delta,
 )
-from dpopt.mechanisms.smoothed.result import (
-    MaximumCertificate,
-    Mechanism,
-    SmoothedDelta,
-    SmoothedEpsilon,
-)
+from dpopt.mechanisms.smoothed.result import Mechanism
 from dpopt.mechanisms.smoothed.vertices import general_smoothed
 from dpopt.provenance import versions
 

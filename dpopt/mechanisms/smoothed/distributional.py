@@ -13,10 +13,11 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector, Matrix, frozen
 from dpopt.lp import Problem, Solution, solve
+from dpopt.mechanisms.smoothed.adversary import database_laws
 from dpopt.mechanisms.smoothed.description import AnonymousMechanism
 from dpopt.mechanisms.smoothed.histograms import histogram_count, histograms, index_of
 from dpopt.mechanisms.smoothed.hull import checked_distributions
-from dpopt.mechanisms.smoothed.program import LARGEST_PROGRAM, database_laws
+from dpopt.mechanisms.smoothed.program import LARGEST_PROGRAM
 from dpopt.mechanisms.smoothed.result import Mechanism
 from dpopt.mechanisms.smoothed.sampling import as_anonymous
 

@@ -9,8 +9,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from dpopt import ParameterError, solve
-from dpopt.mechanisms.smoothed import program
+from dpopt import ParameterError, smoothed, solve
 from dpopt.mechanisms.smoothed.description import KernelMechanism
 from dpopt.mechanisms.smoothed.histogram import SamplingHistogram
 from dpopt.mechanisms.smoothed.histograms import histogram_count, histograms, neighbours
@@ -64,8 +63,8 @@ def test_the_test_and_its_dual_are_the_hockey_stick(epsilon: float, seed: int) -
     if seed > 2:
         q[seed] = 0.0
     wanted = float(hockey_stick(p, q, epsilon))
-    best = solve(program.best_test_problem(p, q, epsilon))
-    dual = solve(program.excess_problem(p, q, epsilon))
+    best = solve(smoothed.best_test_problem(p, q, epsilon))
+    dual = solve(smoothed.excess_problem(p, q, epsilon))
     assert best.objective == pytest.approx(wanted, abs=1e-9)
     assert dual.objective == pytest.approx(wanted, abs=1e-9)
     test = (p > math.exp(epsilon) * q).astype(float)
@@ -79,14 +78,14 @@ def test_the_profile_is_one_program(epsilon: float) -> None:
         whole = as_anonymous(mechanism)
         for row, wanted in closed_profile(mechanism, epsilon).items():
             law, others = whole.laws([row])[0], whole.laws(neighbours(row))
-            solution = solve(program.profile_problem(law, others, epsilon))
+            solution = solve(smoothed.profile_problem(law, others, epsilon))
             assert solution.objective == pytest.approx(wanted, abs=1e-9)
             assert solution["weights"].sum() == pytest.approx(1.0, abs=1e-9)
 
 
 def test_a_profile_of_zero_is_zero() -> None:
     law = [0.5, 0.5]
-    solution = solve(program.profile_problem(law, [[0.45, 0.55], [0.5, 0.5]], 0.3))
+    solution = solve(smoothed.profile_problem(law, [[0.45, 0.55], [0.5, 0.5]], 0.3))
     assert solution.objective == pytest.approx(0.0, abs=1e-12)
 
 
@@ -110,14 +109,14 @@ def test_the_smoothed_delta_is_the_best_composition(
 ) -> None:
     profile = closed_profile(mechanism, epsilon)
     wanted = closed_smoothed(profile, distributions, mechanism.records)
-    found = program.solve_smoothed(mechanism, epsilon, distributions)
+    found = smoothed.solve_smoothed(mechanism, epsilon, distributions)
     best = max(wanted.values())
     assert found.value == pytest.approx(best, abs=1e-9)
     assert found.bound <= best + 1e-12
     assert found.gap == pytest.approx(0.0, abs=1e-9)
     assert wanted[found.composition] == pytest.approx(best, abs=1e-9)
-    instance = program.smoothed_instance(mechanism, epsilon, distributions)
-    dual = solve(program.adversary_problem(instance))
+    instance = smoothed.smoothed_instance(mechanism, epsilon, distributions)
+    dual = solve(smoothed.adversary_problem(instance))
     assert dual.objective == pytest.approx(best, abs=1e-9)
 
 
@@ -127,7 +126,7 @@ def test_the_duals_are_an_adversary_that_attains_the_value(
     distributions: list[list[float]],
     epsilon: float,
 ) -> None:
-    found = program.solve_smoothed(mechanism, epsilon, distributions)
+    found = smoothed.solve_smoothed(mechanism, epsilon, distributions)
     laws = as_anonymous(mechanism).laws(histograms(mechanism.records, mechanism.categories))
     first, second = laws[found.pairs[:, 0]], laws[found.pairs[:, 1]]
     gains = np.stack(
@@ -138,7 +137,7 @@ def test_the_duals_are_an_adversary_that_attains_the_value(
     spent = np.zeros(len(laws))
     for pair, ends in zip(found.pairs, found.sides, strict=True):
         spent[pair] += ends.sum(axis=0)
-    instance = program.smoothed_instance(mechanism, epsilon, distributions)
+    instance = smoothed.smoothed_instance(mechanism, epsilon, distributions)
     available = found.weights @ instance.databases
     assert np.all(spent <= available + 1e-9)
     reached = float(np.sum(found.sides.sum(axis=2)[:, :, None] * found.tests * gains))
@@ -147,8 +146,8 @@ def test_the_duals_are_an_adversary_that_attains_the_value(
 
 def test_the_programs_are_each_others_duals_by_name() -> None:
     mechanism, distributions, epsilon = CASES[1]
-    instance = program.smoothed_instance(mechanism, epsilon, distributions)
-    low, high = program.smoothed_problem(instance), program.adversary_problem(instance)
+    instance = smoothed.smoothed_instance(mechanism, epsilon, distributions)
+    low, high = smoothed.smoothed_problem(instance), smoothed.adversary_problem(instance)
     assert set(low.blocks) == set(high.variables)
     for name, rows in low.blocks.items():
         place = high.variables[name]
@@ -162,7 +161,7 @@ def test_the_programs_are_each_others_duals_by_name() -> None:
 
 
 def test_a_maximum_inside() -> None:
-    found = program.solve_smoothed(SamplingHistogram(36, 34), 0.0, [[0.6, 0.4], [0.4, 0.6]])
+    found = smoothed.solve_smoothed(SamplingHistogram(36, 34), 0.0, [[0.6, 0.4], [0.4, 0.6]])
     assert found.value == pytest.approx(0.478070349009, abs=1e-9)
     assert found.composition == (18, 18)
     assert found.weights[18] == pytest.approx(1.0, abs=1e-6)
@@ -170,7 +169,7 @@ def test_a_maximum_inside() -> None:
 
 def test_the_databases_of_a_composition_are_counted_right() -> None:
     distributions = [[0.2, 0.3, 0.5], [0.4, 0.4, 0.2]]
-    instance = program.smoothed_instance(SamplingHistogram(4, 1, 3), 0.1, distributions)
+    instance = smoothed.smoothed_instance(SamplingHistogram(4, 1, 3), 0.1, distributions)
     table = [tuple(row) for row in histograms(4, 3).tolist()]
     for counts, law in zip(instance.compositions.tolist(), instance.databases, strict=True):
         for place, row in enumerate(table):
@@ -181,24 +180,24 @@ def test_the_databases_of_a_composition_are_counted_right() -> None:
 
 def test_another_solver_agrees() -> None:
     mechanism, distributions, epsilon = CASES[4]
-    ours = program.solve_smoothed(mechanism, epsilon, distributions)
-    theirs = program.solve_smoothed(mechanism, epsilon, distributions, backend="cvxpy:CLARABEL")
+    ours = smoothed.solve_smoothed(mechanism, epsilon, distributions)
+    theirs = smoothed.solve_smoothed(mechanism, epsilon, distributions, backend="cvxpy:CLARABEL")
     assert theirs.value == pytest.approx(ours.value, abs=1e-6)
 
 
 def test_bad_input_is_named() -> None:
     for p, q in (([0.5, 0.5], [1.0]), ([], []), ([-0.1, 1.1], [0.5, 0.5]), (["a"], [1.0])):
         with pytest.raises(ParameterError):
-            program.best_test_problem(p, q, 0.1)
+            smoothed.best_test_problem(p, q, 0.1)
         with pytest.raises(ParameterError):
-            program.excess_problem(p, q, 0.1)
+            smoothed.excess_problem(p, q, 0.1)
     with pytest.raises(ParameterError, match="neighbours"):
-        program.profile_problem([1.0, 0.0], np.empty((0, 2)), 0.1)
+        smoothed.profile_problem([1.0, 0.0], np.empty((0, 2)), 0.1)
     with pytest.raises(ParameterError, match="law"):
-        program.profile_problem([1.0, 0.0, 0.0], [[0.5, 0.5]], 0.1)
+        smoothed.profile_problem([1.0, 0.0, 0.0], [[0.5, 0.5]], 0.1)
     with pytest.raises(ParameterError, match="epsilon"):
-        program.best_test_problem([1.0], [1.0], -0.1)
+        smoothed.best_test_problem([1.0], [1.0], -0.1)
     with pytest.raises(ParameterError, match="entries"):
-        program.smoothed_instance(SamplingHistogram(3000, 10), 0.1, [[0.5, 0.5], [0.4, 0.6]])
+        smoothed.smoothed_instance(SamplingHistogram(3000, 10), 0.1, [[0.5, 0.5], [0.4, 0.6]])
     with pytest.raises(ParameterError, match="categories"):
-        program.smoothed_instance(SamplingHistogram(3, 1), 0.1, [[0.5, 0.4, 0.1]])
+        smoothed.smoothed_instance(SamplingHistogram(3, 1), 0.1, [[0.5, 0.4, 0.1]])
