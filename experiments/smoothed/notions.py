@@ -88,7 +88,7 @@ def _without_noise(n: int, epsilon: float, laws: np.ndarray) -> dict[str, Cell]:
 
 
 def _notions(n: int, epsilon: float, laws: np.ndarray) -> dict[str, Cell]:
-    mechanism = smoothed.SamplingHistogram(n, max(1, math.ceil0.9 * n - (n < 10)))
+    mechanism = smoothed.SamplingHistogram(n, max(1, math.ceil(0.9 * n) - (n < 10)))
     found = smoothed.smoothed_delta(mechanism, epsilon, laws)
     apart = smoothed.distributional_delta(mechanism, epsilon, laws)
     return {
