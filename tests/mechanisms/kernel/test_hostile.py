@@ -74,7 +74,11 @@ BAD: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("options", "message"), BAD, ids=lambda value: str(value)[:40])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    BAD,
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else value[:40],
+)
 def test_bad_input_gets_one_sentence(options: dict[str, Any], message: str) -> None:
     given: dict[str, Any] = {"loss": np.eye(3), "epsilon": 1.0, **options}
     loss = given.pop("loss")

@@ -164,7 +164,7 @@ BAD_ALPHABETS: list[object] = [
 ]
 
 
-@pytest.mark.parametrize("alphabet", BAD_ALPHABETS, ids=repr)
+@pytest.mark.parametrize("alphabet", BAD_ALPHABETS, ids=lambda value: type(value).__name__)
 def test_bad_alphabets_are_refused(alphabet: object) -> None:
     with pytest.raises(ParameterError, match="alphabet"):
         roo.tally([], alphabet)
