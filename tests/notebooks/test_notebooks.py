@@ -23,8 +23,10 @@ def code(notebook: NotebookNode) -> list[NotebookNode]:
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
-def test_there_are_notebooks() -> None:
-    assert NOTEBOOKS
+def test_there_is_a_notebook_for_each_mechanism() -> None:
+    stems = {path.stem for path in NOTEBOOKS}
+    assert {"majority", "reveal_or_obscure", "public_prior", "kernel", "smoothed"} <= stems
+    assert {"bring_your_own_lp", "majority_claims"} <= stems
 
 
 def execute(notebook: NotebookNode, folder: Path) -> None:
@@ -63,7 +65,29 @@ def test_notebooks_are_stripped(path: Path) -> None:
     for cell in code(notebook):
         assert cell.outputs == []
         assert cell.execution_count is None
-    assert set(notebook.metadata) <= {"kernelspec", "language_info"}
+    assert set(notebook.metadata) == {"kernelspec", "language_info"}
+    assert notebook.metadata.kernelspec.name == "python3"
+    assert all(cell.metadata == {} for cell in notebook.cells)
+    assert (notebook.nbformat, notebook.nbformat_minor) == (4, 5)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebooks_are_short_and_begin_with_their_title(path: Path) -> None:
+    cells = read(path).cells
+    assert 12 <= len(cells) <= 25
+    assert cells[0].cell_type == "markdown"
+    assert re.match(r"# \w", cells[0].source)
+    assert [cell.id for cell in cells] == [
+        f"{cells[0].id.removesuffix('-00')}-{place:02d}" for place in range(len(cells))
+    ]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_no_release_in_a_notebook_takes_a_seed(path: Path) -> None:
+    source = "\n".join(cell.source for cell in code(read(path)))
+    calls = re.findall(r"\.(?:release|release_from|vote)\(([^\n]*)", source)
+    assert not [call for call in calls if re.search(r"rng|seed", call)]
+    assert not re.search(r"np\.random\.(seed|rand)\b|default_rng\(\)", source)
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
