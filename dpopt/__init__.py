@@ -14,7 +14,18 @@ from dpopt._errors import (
 )
 
 if TYPE_CHECKING:
-    from dpopt import gnmax, kernel, majority, public_prior, roo, smoothed
+    from dpopt import (
+        gnmax,
+        interop,
+        kernel,
+        lp,
+        majority,
+        privacy,
+        prob,
+        public_prior,
+        roo,
+        smoothed,
+    )
     from dpopt._cite import cite
     from dpopt._load import load
     from dpopt._progress import ProgressEvent, progress_bar, reporting
@@ -39,9 +50,13 @@ __all__ = [
     "__version__",
     "cite",
     "gnmax",
+    "interop",
     "kernel",
     "load",
+    "lp",
     "majority",
+    "privacy",
+    "prob",
     "progress_bar",
     "public_prior",
     "reporting",
@@ -66,7 +81,10 @@ _HOMES = {
     "solve": "dpopt.lp",
     "sweep": "dpopt.sweeps",
 }
-_MODULES = ("gnmax", "kernel", "majority", "public_prior", "roo", "smoothed")
+_MODULES = (
+    *("gnmax", "kernel", "majority", "public_prior", "roo", "smoothed"),
+    *("interop", "lp", "privacy", "prob"),
+)
 
 
 def __getattr__(name: str) -> object:

@@ -27,6 +27,12 @@ Json = dict[str, Any]
 """A value of the JSON type "object"."""
 
 
+def brief(result: object, **facts: object) -> str:
+    """Return one line that names a result's type and some facts, for ``__repr__``."""
+    words = (f"{k}={v:.6g}" if isinstance(v, float) else f"{k}={v}" for k, v in facts.items())
+    return f"{type(result).__name__}({', '.join(words)})"
+
+
 def frozen(array: npt.ArrayLike) -> Vector:
     """Return a read-only float copy of ``array``."""
     copy = np.array(array, dtype=np.float64)

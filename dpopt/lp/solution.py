@@ -9,7 +9,7 @@ from enum import StrEnum
 import numpy as np
 
 from dpopt._errors import ParameterError
-from dpopt._types import Json, Vector
+from dpopt._types import Json, Vector, brief
 from dpopt.lp.model import Model, Rows
 
 
@@ -91,6 +91,18 @@ class Solution:
                 f"there is no variable named {name!r}; known: {', '.join(self.values)}."
             )
         return self.values[name]
+
+    def __repr__(self) -> str:
+        return brief(
+            self,
+            status=str(self.status),
+            objective=self.objective,
+            bound=self.bound,
+            gap=self.gap,
+            rows_used=self.rows_used,
+            rounds=self.rounds,
+            backend=self.backend,
+        )
 
     def to_dict(self) -> Json:
         """Return everything but the cuts as plain Python values."""

@@ -83,6 +83,11 @@ def calibrate_gnmax(
 
     Raises:
         ParameterError: if an argument is out of range, or epsilon = 0 with "rdp".
+
+    Example:
+        >>> from dpopt import Guarantee, gnmax
+        >>> round(gnmax.calibrate_gnmax(Guarantee(0.2676, 0.0003)).sigma, 2)
+        21.46
     """
     method = _checks.choice("method", method, METHODS)
     epsilon, delta = guarantee.epsilon, guarantee.delta

@@ -234,6 +234,13 @@ def certify_kernel(
     Raises:
         NotPrivateError: naming the neighbours and the output, if an inequality fails.
         ParameterError: if the weights are no kernel, or a pair names no input.
+
+    Example:
+        >>> import math
+        >>> from dpopt.privacy import Guarantee, certify_kernel
+        >>> proof = certify_kernel([[3, 1], [1, 3]], 2, Guarantee(math.log(3)), ratio=3)
+        >>> proof.constraints, proof.slack
+        (4, Fraction(0, 1))
     """
     rows = integer_weights(weights, bits)
     r = resolve_ratio(guarantee, ratio)

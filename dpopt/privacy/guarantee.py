@@ -54,6 +54,11 @@ def general_composition(guarantee: Guarantee, folds: int, slack: float) -> Guara
 
     References:
         Kairouz, Oh, Viswanath (2015); theorem 2.3 of the DaRRM paper.
+
+    Example:
+        >>> from dpopt.privacy import Guarantee, general_composition
+        >>> round(general_composition(Guarantee(0.1), 100, slack=1e-6).epsilon, 4)
+        5.7561
     """
     k = _checks.integer("folds", folds, 1)
     slack = _checks.real("slack", slack, 0.0, 1.0, open_lower=True, open_upper=True)

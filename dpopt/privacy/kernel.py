@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._types import Json, Matrix
+from dpopt._types import Json, Matrix, brief
 from dpopt.privacy.exact import Certificate, Pairs, certify_kernel, edge_list, integer_weights
 from dpopt.privacy.guarantee import Guarantee
 from dpopt.privacy.release import Words, cumulative_words, draw, random_words, seeded_words
@@ -108,6 +108,16 @@ class ExactKernel:
         rows, single = self._rows(inputs)
         found = draw(self._cumulative, rows, seeded_words(self.bits, rows.size, rng))
         return int(found[0]) if single else found
+
+    def __repr__(self) -> str:
+        return brief(
+            self,
+            inputs=len(self.weights),
+            outputs=len(self.weights[0]),
+            guarantee=self.guarantee,
+            bits=self.bits,
+            cost=self.cost,
+        )
 
     def to_dict(self) -> Json:
         """Return the kernel as plain values, weights as decimal strings."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import product
 from numbers import Rational
 
 import numpy as np
@@ -45,8 +46,10 @@ def quantise_kernel(
         kernel: shape (inputs, outputs), rows summing to 1 up to 1e-6.
         guarantee: the (epsilon, delta) to certify.
         pairs: directed neighbours; all pairs of inputs if None.
-        row: u, shape (outputs,), positive where the kernel is; the mean of the kernel's rows if
-            None. With u = q, a kernel that keeps q fixed keeps it up to rounding.
+        row: u, shape (outputs,), positive where the kernel is; if None the mean of the kernel's
+            rows, or where that costs too much, as at an output of hardly any mass, its average
+            with the uniform law of the outputs that occur. With u = q, a kernel that keeps q
+            fixed keeps it up to rounding.
         tolerance: most total variation between a row and its rounded version. Precision is
             raised from 63 to 127 bits until the rounding allows it.
         ratio: e^epsilon as a rational, if it is one.
@@ -62,12 +65,12 @@ def quantise_kernel(
         >>> exact.matrix().round(4).tolist(), exact.certificate.slack >= 0
         ([[0.7311, 0.2689], [0.2689, 0.7311]], True)
     """
-    exact, u = _exact_rows(kernel, row)
+    exact, rows = _exact_rows(kernel, row)
     r = resolve_ratio(guarantee, ratio)
     tolerance = _checks.real("tolerance", tolerance, 0.0, 1.0, open_lower=True)
     edges = edge_list(pairs, len(exact))
     cost = Fraction(1)
-    for bits in _BITS:
+    for u, bits in product(rows, _BITS):
         for eta in (Fraction(0), _mixing(exact, u, r, Fraction(guarantee.delta), edges, bits)):
             if eta is None:
                 continue
@@ -78,7 +81,7 @@ def quantise_kernel(
                 return ExactKernel.make(
                     weights, bits, guarantee, pairs=edges, cost=float(moved), ratio=ratio
                 )
-            cost = moved if eta else cost
+            cost = min(cost, moved) if eta else cost
     raise NotPrivateError(
         f"making the kernel ({guarantee.epsilon:g}, {guarantee.delta:g})-DP moves a row by "
         f"{float(cost):.3g} in total variation, above tolerance {tolerance:g}; "
@@ -106,7 +109,7 @@ def _is_private(
 
 def _exact_rows(
     kernel: npt.ArrayLike, row: npt.ArrayLike | None
-) -> tuple[list[list[Fraction]], list[Fraction]]:
+) -> tuple[list[list[Fraction]], list[list[Fraction]]]:
     array = as_floats("kernel", kernel)
     if array.ndim != 2 or 0 in array.shape:
         raise ParameterError(f"kernel has shape {array.shape}; it must be (inputs, outputs).")
@@ -122,7 +125,10 @@ def _exact_rows(
         raise ParameterError(f"row must be {array.shape[1]} non-negative numbers, not all zero.")
     if np.any((mean == 0) & np.any(array > 0, axis=0)):
         raise ParameterError("row is 0 at an output that the kernel can give.")
-    return exact, _normalised(mean)
+    if row is not None:
+        return exact, [_normalised(mean)]
+    occurs = (array.max(axis=0) > 0).astype(float)
+    return exact, [_normalised(mean), _normalised(mean + occurs / occurs.sum())]
 
 
 def _normalised(values: Vector) -> list[Fraction]:

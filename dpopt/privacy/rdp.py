@@ -230,6 +230,11 @@ def gaussian_sigma(guarantee: Guarantee, sensitivity: float = 1.0) -> float:
 
     References:
         Balle, Wang (2018), section 3.
+
+    Example:
+        >>> from dpopt.privacy import Guarantee, gaussian_sigma
+        >>> round(gaussian_sigma(Guarantee(1.0, 1e-5), sensitivity=1.0), 4)
+        3.7306
     """
     delta = _delta(guarantee.delta)
     sensitivity = _checks.real("sensitivity", sensitivity, 0.0, open_lower=True)

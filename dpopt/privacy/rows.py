@@ -77,6 +77,13 @@ def hockey_stick_rows(
     s[e, y] >= K[x, y] - e^epsilon K[x', y] for each pair e = (x, x'), and sum_y s[e, y] <= delta;
     s >= 0 has pairs * outputs variables, in [0, 1], flattened pair by pair.
 
+    Args:
+        pairs: directed neighbours, shape (pairs, 2), entries in 0..inputs-1.
+        inputs: number of inputs.
+        outputs: number of outputs.
+        epsilon: at least 0.
+        delta: in [0, 1].
+
     Raises:
         ParameterError: if an argument is out of range.
     """

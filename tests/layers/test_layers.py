@@ -18,7 +18,7 @@ ALLOWED = {
     "sweeps": {"base", "sweeps"},
     "explore": {"base", "lp", "prob", "privacy", "mechanisms", "package", "explore"},
     "cli": {"base", "lp", "prob", "privacy", "mechanisms", "explore", "cli", "package"},
-    "package": {"base", "lp", "prob", "privacy", "mechanisms", "sweeps", "package"},
+    "package": {"base", "lp", "prob", "privacy", "mechanisms", "interop", "sweeps", "package"},
 }
 
 

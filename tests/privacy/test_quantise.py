@@ -240,10 +240,11 @@ def test_tiny_masses_are_kept() -> None:
 def test_a_tiny_mass_beside_a_zero_needs_a_row_with_room_there() -> None:
     kernel = np.array([[0.6, 0.4 - 1e-12, 1e-12], [0.4, 0.6, 0.0]])
     with pytest.raises(NotPrivateError, match="tolerance"):
-        quantise_kernel(kernel, Guarantee(1.0))
-    exact = quantise_kernel(kernel, Guarantee(1.0), row=[0.25, 0.25, 0.5])
-    check(kernel, exact, complete_graph(2), 1e-7)
-    assert exact.weights[1][2] > 0
+        quantise_kernel(kernel, Guarantee(1.0), row=kernel.mean(axis=0))
+    for row in (None, [0.25, 0.25, 0.5]):
+        exact = quantise_kernel(kernel, Guarantee(1.0), row=row)
+        check(kernel, exact, complete_graph(2), 1e-7)
+        assert exact.weights[1][2] > 0
 
 
 @pytest.mark.parametrize(
@@ -340,3 +341,12 @@ def test_a_violation_far_below_delta_costs_next_to_nothing(delta: float) -> None
     check(kernel, exact, complete_graph(2), 1e-5)
     # Each row must come closer to the other by about the violation, and by little more.
     assert exact.cost <= 1e-3 * delta
+
+
+def test_an_output_of_hardly_any_mass_does_not_make_a_private_kernel_dear() -> None:
+    ratio = np.exp(1.0)
+    response = (np.ones((3, 3)) + (ratio - 1) * np.eye(3)) / (ratio + 2)
+    kernel = np.column_stack([response, [2e-15, 0.0, 0.0]])
+    exact = quantise_kernel(kernel / kernel.sum(axis=1, keepdims=True), Guarantee(1.0))
+    assert exact.cost < 1e-12
+    assert exact.certificate.slack >= 0

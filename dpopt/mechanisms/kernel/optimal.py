@@ -74,6 +74,13 @@ def optimal_kernel(
     References:
         Ghosh, Roughgarden, Sundararajan (2012) for count queries; Kairouz, Oh, Viswanath (2016)
         for local privacy.
+
+    Example:
+        >>> import numpy as np
+        >>> from dpopt import kernel
+        >>> design = kernel.optimal_kernel([[0, 1], [1, 0]], epsilon=np.log(3))
+        >>> round(design.value, 6), design.kernel.round(6).tolist()
+        (0.25, [[0.75, 0.25], [0.25, 0.75]])
     """
     setting = KernelSetting(loss, epsilon, delta, graph, shape, prior, objective, sense, invariant)
     problem = kernel_problem(setting, formulation=formulation, rows=rows)

@@ -115,9 +115,9 @@ class SamplePrior:
 
         Args:
             sampler: returns probabilities in [0, 1], of the shape that it is called with.
-            mechanisms: K, odd.
+            mechanisms: K, at least 1.
             rng: the generator that it is called with.
-            draws: number of rows, at least 1.
+            draws: number of rows, at least 2.
 
         Raises:
             ParameterError: if it returns another shape, or values outside [0, 1].

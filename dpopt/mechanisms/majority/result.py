@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._plot import new_axes
-from dpopt._types import Json, Vector
+from dpopt._types import Json, Vector, brief
 from dpopt.lp import Solution
 from dpopt.mechanisms.majority.certificate import BITS, GammaProver, Weights
 from dpopt.mechanisms.majority.check import FULL_LIMIT, PrivacyCheck, check_full, full_size
@@ -55,8 +55,9 @@ class MajorityDesign:
             rounding of the rows, about 1e-16 / (e^(m epsilon) - 1 + 2 delta).
         gap: bound - value: what the solver, repair and quantisation together may have lost.
         prior: the prior that `expected_error` refers to.
-        expected_error: see the function of that name; ``expected_error_method`` says how.
+        expected_error: see the function of that name.
         expected_error_standard_error: of it, if it comes from samples; else 0.
+        expected_error_method: "closed form", "quadrature", or which samples it comes from.
         shrink: the repair's factor: gamma is the point times this, up to 2^24 units of 2^-62.
         solution: the solve behind it; None if gamma was given or loaded.
         provenance: versions that made it.
@@ -184,6 +185,16 @@ class MajorityDesign:
         axes.set_ylabel(r"$\gamma(l)$")
         axes.set_ylim(-0.03, 1.03)
         return axes
+
+    def __repr__(self) -> str:
+        return brief(
+            self,
+            mechanisms=self.setting.mechanisms,
+            guarantee=self.guarantee,
+            verdict=self.verdict,
+            objective=self.objective,
+            expected_error=self.expected_error,
+        )
 
     def to_dict(self) -> Json:
         """Return the design as plain values, ready for JSON; weights as decimal strings."""

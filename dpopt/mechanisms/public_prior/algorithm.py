@@ -19,7 +19,7 @@ from dpopt.mechanisms.public_prior.sampler import SamplingKernel, checked_epsilo
 from dpopt.provenance import versions
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PublicPriorKernel(SamplingKernel):
     """The kernel of Algorithm 1, kept as n numbers.
 
@@ -79,6 +79,12 @@ def minimax_kernel(
     References:
         Zamanlooy, Diaz, Asoodeh, "Locally Private Sampling with Public Data", Algorithm 1 and
         theorem 2; the closed form of its recursion is ours.
+
+    Example:
+        >>> from dpopt import public_prior
+        >>> design = public_prior.minimax_kernel([0.05, 0.1, 0.15, 0.2, 0.5], epsilon=1.0)
+        >>> round(design.gamma_tv, 4), design.diagonal.round(4).tolist()
+        (0.8748, [0.1252, 0.2312, 0.3198, 0.3913, 0.6073])
     """
     q, epsilon = public_prior(prior, letters), checked_epsilon(epsilon)
     sorted_masses = q.masses[q.order].astype(np.longdouble)

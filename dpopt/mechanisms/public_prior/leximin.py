@@ -19,7 +19,7 @@ from dpopt.mechanisms.public_prior.utility import diagonal_bounds
 from dpopt.provenance import versions
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LeximinKernel(SamplingKernel):
     """The kernel whose sorted diagonal is largest letter by letter, kept as O(n) numbers.
 
@@ -67,6 +67,12 @@ def leximin_kernel(
 
     Raises:
         ParameterError: for a prior or an epsilon out of range.
+
+    Example:
+        >>> from dpopt import public_prior
+        >>> design = public_prior.leximin_kernel([0.05, 0.1, 0.15, 0.2, 0.5], epsilon=1.0)
+        >>> design.diagonal.round(4).tolist()
+        [0.1252, 0.232, 0.3242, 0.4046, 0.6005]
     """
     q, epsilon = public_prior(prior, letters), checked_epsilon(epsilon)
     masses, excess = q.masses[q.order], math.expm1(epsilon)

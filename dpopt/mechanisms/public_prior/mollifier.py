@@ -44,6 +44,11 @@ def mollify(prior: npt.ArrayLike | PublicPrior, laws: npt.ArrayLike, epsilon: fl
 
     Raises:
         ParameterError: if an argument is out of range.
+
+    Example:
+        >>> from dpopt import public_prior
+        >>> public_prior.mollify([0.25, 0.25, 0.5], [1.0, 0.0, 0.0], 1.0).round(4).tolist()
+        [0.4122, 0.1959, 0.3919]
     """
     q = public_prior(prior).masses
     p = laws_over(laws, q.size)

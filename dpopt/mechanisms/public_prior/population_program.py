@@ -15,6 +15,7 @@ from dpopt.lp import Problem
 from dpopt.mechanisms.public_prior.programs import shifted_diagonal, shifted_problem
 
 POPULATION_OBJECTIVES = ("tv", "diagonal")
+"""What `population_kernel` can minimise: the mean total variation, or 1 - sum_i p(i) K_ii."""
 
 _MOST_ENTRIES = 20_000_000
 

@@ -19,6 +19,7 @@ from dpopt.mechanisms.public_prior.prior import PublicPrior, public_prior
 from dpopt.privacy import column_minimum_rows, complete_graph, ratio_rows, stochastic_rows
 
 FORMULATIONS = ("shifted", "columns", "naive")
+"""How `tv_problem` can write the constraints of privacy."""
 
 # e^-epsilon must stay well above a solver's tolerance, 1e-10: from 18 on, with masses below 1e-8,
 # solves failed.

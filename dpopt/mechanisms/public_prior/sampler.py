@@ -15,7 +15,7 @@ import numpy.typing as npt
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._plot import new_axes
-from dpopt._types import IntVector, Json, Matrix, Vector
+from dpopt._types import IntVector, Json, Matrix, Vector, brief
 from dpopt.mechanisms.public_prior.inputs import counts_of, in_order, own_letters, places_of
 from dpopt.mechanisms.public_prior.prior import PublicPrior, distributions
 from dpopt.mechanisms.public_prior.quantise import CertifiedRows, Maker, certified_rows
@@ -243,6 +243,14 @@ class SamplingKernel(ABC):
         axes.set_ylabel("probability to keep the letter, $K_{ii}$")
         axes.set_ylim(0.0, 1.0)
         return axes
+
+    def __repr__(self) -> str:
+        return brief(
+            self,
+            letters=self.letters,
+            epsilon=self.epsilon,
+            worst_tv=self.worst_tv,
+        )
 
     def to_dict(self) -> Json:
         """Return the kernel as plain values, ready for JSON; certifies it."""

@@ -14,6 +14,7 @@ from dpopt._types import Vector, frozen
 from dpopt.mechanisms.public_prior.prior import PublicPrior, public_prior
 
 DIVERGENCES = ("tv", "kl", "chi-square")
+"""Names of the divergences that `minimax_utility` knows."""
 
 Divergence = str | Callable[[Vector], Vector]
 """A name among `DIVERGENCES`, or f: convex, f(1) = 0, elementwise on positive ratios."""

@@ -130,6 +130,11 @@ def smooth_floor(
 
     Raises:
         ParameterError: for a parameter out of range, or if 1 / a is above 2e6.
+
+    Example:
+        >>> from dpopt import roo
+        >>> roo.smooth_floor(6, 3, 1.0).output_distribution([6, 0, 0]).round(4).tolist()
+        [0.8845, 0.0578, 0.0578]
     """
     setting = RooSetting(records, letters, epsilon)
     least = math.log1p(1 / setting.records)

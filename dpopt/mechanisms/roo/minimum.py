@@ -12,7 +12,7 @@ import numpy.typing as npt
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._plot import new_axes
-from dpopt._types import IntVector, Json, Vector, frozen
+from dpopt._types import IntVector, Json, Vector, brief, frozen
 from dpopt.mechanisms.roo.audit import RooAudit, audit_weights
 from dpopt.mechanisms.roo.rules import BITS, RULES, UNIT, rule_weights
 from dpopt.mechanisms.roo.sampler import Below, LetterSampler, certified, draw_record
@@ -95,13 +95,23 @@ class MinCountSampler(LetterSampler):
         """Draw q_m against the smallest count m; return the axes."""
         axes = new_axes(ax)
         last = self.setting.largest_minimum
-        shown = min(last, max(len(self.q) + 2, 4))
+        shown = min(last, 40 if self.rule == "roo" else max(len(self.q) + 2, 4))
         values = [self.obscuring(m) for m in range(shown + 1)]
         axes.plot(np.arange(shown + 1), values, marker="o", markersize=3, label=label)
         axes.set_xlabel("smallest count, $m$")
         axes.set_ylabel("obscuring probability $q_m$")
         axes.set_ylim(bottom=0.0)
         return axes
+
+    def __repr__(self) -> str:
+        return brief(
+            self,
+            rule=self.rule,
+            records=self.setting.records,
+            letters=self.setting.letters,
+            epsilon=self.setting.epsilon,
+            private=self.private,
+        )
 
     def to_dict(self) -> Json:
         """Return the sampler as plain values, ready for JSON."""
@@ -145,6 +155,12 @@ def min_count(records: int, letters: int, epsilon: float, rule: str = "exact") -
 
     Raises:
         ParameterError: for a parameter out of range.
+
+    Example:
+        >>> from dpopt import roo
+        >>> sampler = roo.min_count(records=1000, letters=10, epsilon=0.1)
+        >>> round(sampler.obscuring(0), 4), sampler.obscuring(17), sampler.audit.private
+        (0.0868, 0.0, True)
     """
     setting = RooSetting(records, letters, epsilon)
     weights = rule_weights(setting, rule)

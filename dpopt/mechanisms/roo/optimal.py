@@ -75,6 +75,12 @@ def optimal_sampler(
     Raises:
         ParameterError: for a parameter out of range.
         SolverError: if the solver found no answer.
+
+    Example:
+        >>> from dpopt import roo
+        >>> best = roo.optimal_sampler(6, 3, 1.0)
+        >>> round(best.value, 4), round(roo.worst_case_tv(roo.min_count(6, 3, 1.0)), 4)
+        (0.071, 0.1503)
     """
     setting = RooSetting(records, letters, epsilon)
     _checks.choice("objective", objective, OPTIMAL_OBJECTIVES)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpopt._plot import new_axes
-from dpopt._types import IntVector, Json, Vector, frozen
+from dpopt._types import IntVector, Json, Vector, brief, frozen
 from dpopt.files import write_json
 from dpopt.lp import Solution
 from dpopt.mechanisms.roo.histograms import Histograms
@@ -112,6 +112,17 @@ class OptimalSampler(LetterSampler):
         axes.set_ylim(-0.03, 1.03)
         return axes
 
+    def __repr__(self) -> str:
+        return brief(
+            self,
+            records=self.setting.records,
+            letters=self.setting.letters,
+            epsilon=self.setting.epsilon,
+            objective=self.objective,
+            value=self.value,
+            gap=self.gap,
+        )
+
     def to_dict(self) -> Json:
         """Return the sampler as plain values, ready for JSON; weights as decimal strings."""
         law, found = self.distribution, self.histograms
@@ -139,7 +150,7 @@ class OptimalSampler(LetterSampler):
         }
 
     def save(self, path: str | Path) -> None:
-        """Write the sampler to a JSON file, whole or not at all.
+        """Write the sampler to a JSON file, for reading: `dpopt.load` does not take it back.
 
         Raises:
             ParameterError: if the file cannot be written.

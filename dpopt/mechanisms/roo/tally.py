@@ -124,6 +124,11 @@ def tally(data: object, alphabet: object) -> Tally:
 
     Raises:
         ParameterError: if a record is outside the alphabet, or data is of another kind.
+
+    Example:
+        >>> from dpopt import roo
+        >>> roo.tally(["Bern", "Chur", "Bern"], ["Basel", "Bern", "Chur"]).counts.tolist()
+        [0, 2, 1]
     """
     letters = letters_of(alphabet)
     if isinstance(data, Tally):

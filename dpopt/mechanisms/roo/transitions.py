@@ -16,7 +16,14 @@ from dpopt.mechanisms.roo.setting import RooSetting
 
 @dataclass(frozen=True)
 class Move:
-    """A letter's count and the data set's smallest count, before and after one record changes."""
+    """A letter's count and the data set's smallest count, before and after one record changes.
+
+    Attributes:
+        minimum: m, the smallest count before.
+        count: c, the letter's count before.
+        new_minimum: m~, the smallest count after.
+        new_count: c~, the letter's count after.
+    """
 
     minimum: int
     count: int

@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from dpopt import _checks
-from dpopt._errors import ParameterError
 from dpopt._progress import advance
 from dpopt._types import Matrix, Vector
 from dpopt.mechanisms.smoothed.composition import maximise
@@ -57,7 +56,7 @@ def smoothed_delta(
         Liu, Wang, Xia, Smoothed Differential Privacy, Definition 3, Proposition 7, Algorithm 1.
     """
     epsilon = checked_epsilon(epsilon)
-    laws = laws_of_records(mechanism, distributions)
+    laws = checked_distributions(distributions, mechanism.categories)
     values = log_profile(mechanism, epsilon)
     return _maximum(mechanism, epsilon, laws, values)
 
@@ -89,7 +88,7 @@ def smoothed_epsilon(
     """
     target = _checks.real("delta", delta, 0.0, 1.0, open_lower=True, open_upper=True)
     width = _checks.real("tolerance", tolerance, 1e-12)
-    laws = laws_of_records(mechanism, distributions)
+    laws = checked_distributions(distributions, mechanism.categories)
     goal = math.log(target)
     at = smoothed_delta(mechanism, 0.0, laws)
     if at.log_delta <= goal:
@@ -111,23 +110,6 @@ def smoothed_epsilon(
             lower = middle
     advance("smoothed epsilon", 1, 1)
     return SmoothedEpsilon(target, upper, lower, at)
-
-
-def laws_of_records(mechanism: Mechanism, distributions: npt.ArrayLike) -> Matrix:
-    """Return Pi as rows of probabilities, shape (l, m); shares of the first category for m = 2.
-
-    Raises:
-        ParameterError: if a row is no distribution over the m categories.
-    """
-    try:
-        given = np.asarray(distributions, dtype=np.float64)
-    except (TypeError, ValueError):
-        return checked_distributions(distributions, mechanism.categories)
-    if given.ndim == 1 and mechanism.categories == 2:
-        if not np.all((given >= 0) & (given <= 1)):
-            raise ParameterError(f"distributions is {given.tolist()}; shares must be in [0, 1].")
-        given = np.column_stack([given, 1.0 - given])
-    return checked_distributions(given, mechanism.categories)
 
 
 def _dp(mechanism: Mechanism, epsilon: float, values: Vector) -> float:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpopt._plot import new_axes
-from dpopt._types import Json, Matrix
+from dpopt._types import Json, Matrix, brief
 from dpopt.files import write_json
 from dpopt.mechanisms.smoothed.result import LN10, Mechanism, finite
 
@@ -99,6 +99,16 @@ class SmoothedDelta:
         axes.set_title(rf"$\varepsilon = {self.epsilon:g}$, $n = {self.mechanism.records}$")
         axes.margins(x=0.5)
         return axes
+
+    def __repr__(self) -> str:
+        return brief(
+            self,
+            mechanism=self.mechanism,
+            epsilon=self.epsilon,
+            log10_delta=self.log10_delta,
+            argmax=self.argmax,
+            certified=self.certified,
+        )
 
     def to_dict(self) -> Json:
         """Return the result as plain values, ready for JSON; None for the logarithm of 0."""

@@ -16,8 +16,9 @@ def checked_distributions(distributions: npt.ArrayLike, categories: int | None =
     """Return the distributions divided by their sums, shape (l, m), read-only.
 
     Args:
-        distributions: laws of one record, shape (l, m), l >= 1, m >= 2.
-        categories: m, where it is known.
+        distributions: laws of one record, shape (l, m), l >= 1, m >= 2; for m = 2 also the shares
+            of the first category, shape (l,).
+        categories: m, where it is known; needed for shares.
 
     Raises:
         ParameterError: for another shape, a value below 0 or not finite, or a row whose sum is
@@ -28,6 +29,10 @@ def checked_distributions(distributions: npt.ArrayLike, categories: int | None =
         rows = np.asarray(distributions, dtype=np.float64)
     except (ValueError, TypeError):
         raise ParameterError(f"distributions hold other values; they must be {allowed}.") from None
+    if rows.ndim == 1 and categories == 2:
+        if not np.all((rows >= 0) & (rows <= 1)):
+            raise ParameterError(f"distributions is {rows.tolist()}; shares must be in [0, 1].")
+        rows = np.column_stack([rows, 1.0 - rows])
     if rows.ndim != 2 or rows.shape[0] < 1 or rows.shape[1] < 2:
         raise ParameterError(f"distributions have shape {rows.shape}; they must be {allowed}.")
     if categories is not None and rows.shape[1] != categories:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from dpopt._errors import ParameterError
 from dpopt._plot import new_axes
-from dpopt._types import Json, Vector, frozen
+from dpopt._types import Json, Vector, brief, frozen
 from dpopt.files import write_json
 from dpopt.mechanisms.smoothed.description import AnonymousMechanism
 from dpopt.mechanisms.smoothed.histogram import SamplingHistogram
@@ -89,6 +89,15 @@ class PrivacyProfile:
         axes.set_xlabel("share of the first category")
         axes.set_ylabel(r"$\log_{10} \delta(x)$")
         return axes
+
+    def __repr__(self) -> str:
+        return brief(
+            self,
+            mechanism=self.mechanism,
+            epsilon=self.epsilon,
+            databases=len(self.histograms),
+            method=repr(self.method),
+        )
 
     def to_records(self) -> list[Json]:
         """Return one record for each database, for tables and frames."""
