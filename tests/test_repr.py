@@ -23,7 +23,7 @@ def solved() -> object:
         (lambda: roo.optimal_sampler(4, 2, 1.0), ("letters=2", "gap=")),
         (lambda: public_prior.minimax_kernel([0.2, 0.3, 0.5], 1.0), ("letters=3", "epsilon=1")),
         (lambda: public_prior.leximin_kernel([0.2, 0.3, 0.5], 1.0), ("letters=3",)),
-        (lambda: kernel.optimal_kernel(1 - np.eye(3), 1.0).exact, ("inputs=3", "bits=")),
+        (lambda: kernel.optimal_kernel(1 - np.eye(3), epsilon=1.0).exact, ("inputs=3", "bits=")),
         (
             lambda: smoothed.smoothed_delta(smoothed.SamplingHistogram(36, 34), 0.0, [0.4, 0.6]),
             ("argmax=(18, 18)", "certified=True"),
