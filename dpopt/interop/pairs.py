@@ -33,6 +33,7 @@ Mechanism = (
     | MinCountSampler
     | SubRRSampler
 )
+"""A certified mechanism of which the laws of neighbours, or bounds on them, are integers."""
 
 _MOST_POINTS = 4_000_000
 _MOST_BITS = 1 << 15

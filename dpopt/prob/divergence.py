@@ -44,6 +44,12 @@ def hockey_stick(p: npt.ArrayLike, q: npt.ArrayLike, epsilon: float) -> Array:
         p: law of the outputs, shape (..., n).
         q: law of the outputs on the neighbour, shape (..., n).
         epsilon: at least 0.
+
+    Example:
+        >>> import math
+        >>> from dpopt.prob import hockey_stick
+        >>> round(float(hockey_stick([0.75, 0.25], [0.25, 0.75], math.log(2))), 6)
+        0.25
     """
     epsilon = _checks.real("epsilon", epsilon, 0.0)
     p, q = _pair(p, q)

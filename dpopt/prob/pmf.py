@@ -90,6 +90,11 @@ def poisson_binomial_pmf(p: npt.ArrayLike) -> npt.NDArray[np.float64]:
 
     Raises:
         ParameterError: if a probability is outside [0, 1] or not a number.
+
+    Example:
+        >>> from dpopt.prob import poisson_binomial_pmf
+        >>> poisson_binomial_pmf([0.5, 0.2]).round(6).tolist()
+        [0.4, 0.5, 0.1]
     """
     array = np.asarray(p, dtype=float)
     if array.ndim == 0:

@@ -45,12 +45,7 @@ class Session(Protocol):
 
 @runtime_checkable
 class Backend(Protocol):
-    """A solver that can be handed to `dpopt.solve`.
-
-    Attributes:
-        name: shown in results.
-        tolerance: the residual that the solver reaches as a rule; the default of `solve`.
-    """
+    """A solver that can be handed to `dpopt.solve`."""
 
     @property
     def name(self) -> str:

@@ -52,6 +52,12 @@ def smoothed_delta(
     Raises:
         ParameterError: if an argument is out of range, or there are too many databases to list.
 
+    Example:
+        >>> from dpopt import smoothed
+        >>> found = smoothed.smoothed_delta(smoothed.SamplingHistogram(36, 34), 0.0, [0.4, 0.6])
+        >>> round(found.delta, 12), found.certified, found.argmax
+        (0.478070349009, True, (18, 18))
+
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, Definition 3, Proposition 7, Algorithm 1.
     """
@@ -85,6 +91,12 @@ def smoothed_epsilon(
 
     Raises:
         ParameterError: if an argument is out of range, or there are too many databases to list.
+
+    Example:
+        >>> from dpopt import smoothed
+        >>> mechanism = smoothed.SamplingHistogram(records=100, drawn=80)
+        >>> round(smoothed.smoothed_epsilon(mechanism, 1e-3, [0.3, 0.5]).epsilon, 4)
+        2.0172
     """
     target = _checks.real("delta", delta, 0.0, 1.0, open_lower=True, open_upper=True)
     width = _checks.real("tolerance", tolerance, 1e-12)

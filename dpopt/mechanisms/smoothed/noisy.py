@@ -141,9 +141,11 @@ def noisy_guarantee(mechanism: NoisyHistogram) -> NoisyGuarantee:
 
     in [epsilon/2, 3 epsilon/4], as r - r^2 <= 1 - r <= epsilon/4. The record is drawn with
     probability eta, hence ``amplified``. It is at most eta epsilon
+
     - for every epsilon if eta >= 1/2: f(eta) = e^(eta epsilon) - 1 - eta (e^eps' - 1) is convex
       with f(0) = 0, and f(1/2) >= r^-2 (1 - (1 + r) / 2) >= 0;
     - for every eta if e^eps' <= 1 + epsilon, as then f'(0) >= 0.
+
     For every eta < 1/2 the claim of Table 1 fails from some epsilon on: where x has n equal records
     and x' another one, M(x') draws (T - 1, 1) with probability eta and (T, 0) otherwise; the
     largest ratios of M(x') to M(x) and back are 1 + eta (e^(epsilon - eps') - 1), about

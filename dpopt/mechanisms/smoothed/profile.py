@@ -39,6 +39,13 @@ def privacy_profile(
     Raises:
         ParameterError: if an argument is out of range, or there are too many databases to list.
 
+    Example:
+        >>> import math
+        >>> from dpopt import smoothed
+        >>> mechanism = smoothed.SamplingHistogram(records=10, drawn=9)
+        >>> smoothed.privacy_profile(mechanism, math.log(2), [5, 5]).delta.round(6).tolist()
+        [0.5]
+
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, Definition 2.
     """
@@ -70,6 +77,12 @@ def worst_case_delta(mechanism: Mechanism, epsilon: float) -> WorstCase:
 
     Raises:
         ParameterError: if an argument is out of range, or there are too many databases to list.
+
+    Example:
+        >>> from dpopt import smoothed
+        >>> mechanism = smoothed.SamplingHistogram(records=10, drawn=9)
+        >>> round(smoothed.worst_case_delta(mechanism, 1.0).delta, 6)
+        0.9
     """
     epsilon = checked_epsilon(epsilon)
     if isinstance(mechanism, SamplingHistogram):

@@ -1,0 +1,1 @@
+"""The API reference: HTML pages from the docstrings of every public name."""
