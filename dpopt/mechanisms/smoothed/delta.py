@@ -21,7 +21,7 @@ from dpopt.mechanisms.smoothed.histogram import SamplingHistogram
 from dpopt.mechanisms.smoothed.hull import checked_distributions, hull_vertices
 from dpopt.mechanisms.smoothed.profile import (
     LARGEST_EPSILON,
-    checked_epsilon,
+    checked,
     log_profile,
     worst_case_delta,
 )
@@ -61,7 +61,7 @@ def smoothed_delta(
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, Definition 3, Proposition 7, Algorithm 1.
     """
-    epsilon = checked_epsilon(epsilon)
+    epsilon = checked(mechanism, epsilon)
     laws = checked_distributions(distributions, mechanism.categories)
     values = log_profile(mechanism, epsilon)
     return _maximum(mechanism, epsilon, laws, values)
@@ -98,6 +98,7 @@ def smoothed_epsilon(
         >>> round(smoothed.smoothed_epsilon(mechanism, 1e-3, [0.3, 0.5]).epsilon, 4)
         2.0172
     """
+    checked(mechanism, 0.0)
     target = _checks.real("delta", delta, 0.0, 1.0, open_lower=True, open_upper=True)
     width = _checks.real("tolerance", tolerance, 1e-12)
     laws = checked_distributions(distributions, mechanism.categories)

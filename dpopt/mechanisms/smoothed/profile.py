@@ -10,6 +10,7 @@ from dpopt._errors import ParameterError
 from dpopt._types import IntVector, Vector, frozen
 from dpopt.mechanisms.smoothed import binary, replacement
 from dpopt.mechanisms.smoothed.categories import categories_log_profile
+from dpopt.mechanisms.smoothed.description import AnonymousMechanism
 from dpopt.mechanisms.smoothed.general import general_log_profile
 from dpopt.mechanisms.smoothed.histogram import SamplingHistogram
 from dpopt.mechanisms.smoothed.histograms import checked_histogram, histogram_count, histograms
@@ -49,7 +50,7 @@ def privacy_profile(
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, Definition 2.
     """
-    epsilon = checked_epsilon(epsilon)
+    epsilon = checked(mechanism, epsilon)
     if histogram is None:
         _require_listable(mechanism)
         rows = histograms(mechanism.records, mechanism.categories)
@@ -84,7 +85,7 @@ def worst_case_delta(mechanism: Mechanism, epsilon: float) -> WorstCase:
         >>> round(smoothed.worst_case_delta(mechanism, 1.0).delta, 6)
         0.9
     """
-    epsilon = checked_epsilon(epsilon)
+    epsilon = checked(mechanism, epsilon)
     if isinstance(mechanism, SamplingHistogram):
         database = (0,) * (mechanism.categories - 1) + (mechanism.records,)
         return WorstCase(mechanism, epsilon, log_exposure(mechanism), database, "closed form")
@@ -94,8 +95,16 @@ def worst_case_delta(mechanism: Mechanism, epsilon: float) -> WorstCase:
     return WorstCase(mechanism, epsilon, float(profile.log_delta[row]), database, "every database")
 
 
-def checked_epsilon(epsilon: object) -> float:
-    """Return epsilon as a float in [0, 700]."""
+def checked(mechanism: Mechanism, epsilon: object) -> float:
+    """Return epsilon as a float in [0, 700].
+
+    Raises:
+        ParameterError: if it is none, or the mechanism is no mechanism.
+    """
+    if not isinstance(mechanism, SamplingHistogram | AnonymousMechanism):
+        raise ParameterError(
+            f"mechanism is {mechanism!r}; it must be a SamplingHistogram or an AnonymousMechanism."
+        )
     return _checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON)
 
 

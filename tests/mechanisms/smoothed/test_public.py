@@ -247,6 +247,9 @@ def test_bad_input_is_refused_in_one_sentence() -> None:
     profile, delta = smoothed.privacy_profile, smoothed.smoothed_delta
     refused(lambda: profile(mechanism, -0.1), "epsilon", "-0.1")
     refused(lambda: profile(mechanism, math.nan), "epsilon")
+    refused(lambda: profile(3, 1.0), "mechanism is 3")  # type: ignore[arg-type]
+    refused(lambda: delta("count", 1.0, [0.5]), "mechanism")  # type: ignore[arg-type]
+    refused(lambda: smoothed.smoothed_epsilon(None, 0.1, [0.5]), "mechanism")  # type: ignore[arg-type]
     refused(lambda: profile(mechanism, 1.0, (5, 4)), "histogram", "10")
     refused(lambda: profile(mechanism, 1.0, (5, 4, 1)), "histogram")
     refused(lambda: profile(mechanism, 1.0, (5.5, 4.5)), "histogram")
