@@ -23,6 +23,8 @@ def write_outcome(experiment: Experiment, outcome: Outcome, folder: Path, *, ful
         write_text(folder / f"{experiment.name}.{name}.csv", to_csv(table))
     write_json(folder / f"{experiment.name}.json", _record(experiment, outcome, full))
     _write_figure(figure, folder / f"{experiment.name}.png")
+    # Laid out once: the PDF takes the places that the PNG found.
+    figure.set_layout_engine("none")
     _write_figure(figure, folder / f"{experiment.name}.pdf")
 
 

@@ -1,50 +1,27 @@
-"""The index page: every figure with its table, parameters, findings and time."""
+"""The index page: every figure with its table, the paper beside it, parameters and time."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
 from dpopt.files import write_text
 from dpopt.provenance import versions
-from experiments.registry import Cell, Comparison, Experiment, Outcome, Table
+from experiments.registry import VERDICTS, Comparison, Experiment, Outcome
+from experiments.report_tables import table_html
 
-_OPEN_ROWS = 40
+_STYLE = Path(__file__).with_suffix(".css")
+# More of them start folded.
+_OPEN_FINDINGS = 12
 
-_STYLE = """
-:root { color-scheme: light dark; --line: #d8d8d8; --soft: #5f5f5f; --tint: #f4f5f7;
-        --agrees: #2c6e49; --differs: #9a6700; --refuted: #b3261e; --sharper: #2f5d9b; }
-@media (prefers-color-scheme: dark) {
-  :root { --line: #444; --soft: #aaa; --tint: #232527; --agrees: #7cc89a; --differs: #e0b050;
-          --refuted: #ff8a80; --sharper: #8ab4f8; }
-  img { filter: invert(.92) hue-rotate(180deg); }
+_PARTING = {
+    "refuted": "Refuted: a published statement that is false",
+    "differs": "Another number, or another order",
+    "sharper": "The statement holds, and more does",
 }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 74rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.6rem; } h2 { margin-top: 3rem; border-bottom: 1px solid var(--line); }
-h3 { margin-top: 2.2rem; } h4 { margin: 1rem 0 .2rem; }
-a { color: var(--sharper); }
-img { max-width: 100%; background: #fff; border: 1px solid var(--line); padding: .5rem;
-      box-sizing: border-box; }
-nav { display: grid; grid-template-columns: repeat(auto-fit, minmax(19rem, 1fr)); gap: 0 2rem; }
-nav ul { margin: .2rem 0 1rem; padding-left: 1.1rem; }
-.scroll { overflow: auto; max-height: 28rem; }
-table { border-collapse: collapse; font-size: .82rem; font-variant-numeric: tabular-nums; }
-th, td { border-bottom: 1px solid var(--line); padding: .2rem .6rem; text-align: right;
-         white-space: nowrap; }
-th { position: sticky; top: 0; background: Canvas; }
-.compare { font-size: .9rem; width: 100%; }
-.compare th, .compare td { text-align: left; white-space: normal; vertical-align: top; }
-.verdict { font-weight: 600; white-space: nowrap; }
-.agrees { color: var(--agrees); } .differs { color: var(--differs); }
-.refuted, .failed { color: var(--refuted); } .sharper { color: var(--sharper); }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem; margin: .4rem 0; }
-dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
-details { margin: .5rem 0; } summary { cursor: pointer; color: var(--soft); }
-.left { text-align: left; }
-@media print { details > * { display: block; } .scroll { max-height: none; } }
-"""
 
 
 @dataclass(frozen=True)
@@ -56,9 +33,17 @@ class Entry:
     seconds: float
     failure: str | None = None
 
+    @property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """What the paper says beside what was found; none if it failed."""
+        return () if self.outcome is None else self.outcome.comparisons
+
 
 def write_report(entries: Sequence[Entry], folder: Path, *, full: bool) -> Path:
-    """Write ``report.html`` beside the files of the run; return its path."""
+    """Write ``report.html`` beside the files of the run; return its path.
+
+    The page holds its own style and no script; it asks for nothing but the figures beside it.
+    """
     papers = _by_paper(entries)
     sections = "".join(
         f'<h2 id="{_anchor(paper)}">{escape(paper)}</h2>'
@@ -69,11 +54,11 @@ def write_report(entries: Sequence[Entry], folder: Path, *, full: bool) -> Path:
     page = (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<meta name="color-scheme" content="light dark">'
-        f"<title>dpopt experiments</title><style>{_STYLE}</style></head><body>"
-        f"<h1>dpopt: {'full' if full else 'quick'} run</h1>"
+        f"<title>dpopt experiments</title><style>{_STYLE.read_text(encoding='utf-8')}</style>"
+        '</head><body><h1 id="top">dpopt: '
+        f"{'full' if full else 'quick'} run</h1>"
         f"<p>{len(entries)} experiments in {sum(e.seconds for e in entries):.1f} s; "
-        f"{escape(libraries)}.</p>{_disagreements(entries)}{_index(papers)}{sections}"
+        f"{escape(libraries)}.</p>{_index(papers)}{_disagreements(entries)}{sections}"
         "</body></html>\n"
     )
     path = folder / "report.html"
@@ -92,47 +77,6 @@ def _anchor(paper: str) -> str:
     return "paper-" + "".join(c if c.isalnum() else "-" for c in paper.lower())
 
 
-def _disagreements(entries: Sequence[Entry]) -> str:
-    """Return every comparison in which paper and run part, most serious first."""
-    found = [
-        (comparison, entry.experiment)
-        for verdict in ("refuted", "differs", "sharper")
-        for entry in entries
-        if entry.outcome is not None
-        for comparison in entry.outcome.comparisons
-        if comparison.verdict == verdict
-    ]
-    if not found:
-        return ""
-    rows = "".join(
-        f'<tr><td><a href="#{escape(experiment.name)}">{escape(experiment.paper)}, '
-        f"{escape(experiment.item)}</a></td>{_cells(comparison)}</tr>"
-        for comparison, experiment in found
-    )
-    return (
-        '<h2 id="disagreements">Where the papers and this run part</h2>'
-        "<p>Refuted: a published statement that is false. Differs: another number. Sharper: the "
-        "statement holds, and more does.</p>"
-        f"{_comparison_table('<th>item</th>', rows)}"
-    )
-
-
-def _comparison_table(first: str, rows: str) -> str:
-    head = f"{first}<th>the paper</th><th>this run</th><th>verdict</th><th>certificate</th>"
-    return (
-        f'<div class="scroll"><table class="compare"><thead><tr>{head}</tr></thead>'
-        f"<tbody>{rows}</tbody></table></div>"
-    )
-
-
-def _cells(comparison: Comparison) -> str:
-    return (
-        f"<td>{escape(comparison.claim)}</td><td>{escape(comparison.ours)}</td>"
-        f'<td class="verdict {comparison.verdict}">{comparison.verdict}</td>'
-        f"<td>{escape(comparison.certificate)}</td>"
-    )
-
-
 def _index(papers: dict[str, list[Entry]]) -> str:
     parts = "".join(
         f'<div><h4><a href="#{_anchor(paper)}">{escape(paper)}</a></h4><ul>'
@@ -145,11 +89,84 @@ def _index(papers: dict[str, list[Entry]]) -> str:
 
 def _link(entry: Entry) -> str:
     experiment = entry.experiment
-    failed = " <span class=failed>failed</span>" if entry.failure else ""
+    said = '<span class="failed">failed</span>' if entry.failure else _tally(entry.comparisons)
     return (
         f'<li><a href="#{escape(experiment.name)}">{escape(experiment.item)}</a> '
-        f"({entry.seconds:.1f} s){failed}</li>"
+        f'<span class="soft">{entry.seconds:.1f} s</span> {said}</li>'
     )
+
+
+def _tally(comparisons: Iterable[Comparison]) -> str:
+    """Return how many comparisons have each verdict, such as "3 agree, 1 refuted"."""
+    counts = Counter(comparison.verdict for comparison in comparisons)
+    words = {"agrees": "agree", "differs": "differ"}
+    return ", ".join(
+        f'<span class="{verdict}">{counts[verdict]}&nbsp;{words.get(verdict, verdict)}</span>'
+        for verdict in VERDICTS
+        if counts[verdict]
+    )
+
+
+def _disagreements(entries: Sequence[Entry]) -> str:
+    """Return every comparison in which paper and run part, most serious first."""
+    whole = [comparison for entry in entries for comparison in entry.comparisons]
+    parts = []
+    for verdict, heading in _PARTING.items():
+        rows = "".join(
+            _row(
+                comparison,
+                f'<td class="item" data-label="item"><a href="#{escape(entry.experiment.name)}">'
+                f"{escape(entry.experiment.paper)}, {escape(entry.experiment.item)}</a></td>",
+                "",
+            )
+            for entry in entries
+            for comparison in entry.comparisons
+            if comparison.verdict == verdict
+        )
+        if rows:
+            head = '<th class="item">item</th>'
+            parts.append(f"<h4>{heading}</h4>{_comparison_table(rows, head, '')}")
+    if not parts:
+        return ""
+    return (
+        '<h2 id="disagreements">Where the papers and this run part</h2>'
+        f"<p>{len(whole)} printed numbers and statements were compared: {_tally(whole)}.</p>"
+        + "".join(parts)
+    )
+
+
+def _comparison_table(
+    rows: str, item: str = "", verdict: str = '<th class="verdict">verdict</th>'
+) -> str:
+    return (
+        f'<table class="compare"><thead><tr>{item}<th>the paper</th><th>this run</th>{verdict}'
+        '<th class="certificate">certificate</th></tr></thead>'
+        f"<tbody>{rows}</tbody></table>"
+    )
+
+
+def _row(comparison: Comparison, item: str, verdict: str) -> str:
+    """Return a row; the cells ``item`` and ``verdict`` are empty where the table has neither."""
+    return (
+        f'<tr>{item}<td data-label="the paper">{escape(comparison.claim)}</td>'
+        f'<td data-label="this run">{escape(comparison.ours)}</td>{verdict}'
+        f'<td class="certificate" data-label="certificate">{escape(comparison.certificate)}</td>'
+        "</tr>"
+    )
+
+
+def _compared(comparisons: Sequence[Comparison]) -> str:
+    """Return what the paper says of one item beside what was found; nothing if it says nothing."""
+    rows = "".join(
+        _row(
+            comparison,
+            "",
+            f'<td class="verdict {comparison.verdict}" data-label="verdict">'
+            f"{comparison.verdict}</td>",
+        )
+        for comparison in comparisons
+    )
+    return _comparison_table(rows) if rows else ""
 
 
 def _section(entry: Entry, full: bool) -> str:
@@ -157,20 +174,27 @@ def _section(entry: Entry, full: bool) -> str:
     head = f'<h3 id="{name}">{escape(experiment.item)}</h3><p>{escape(experiment.summary)}</p>'
     if entry.outcome is None:
         return f'{head}<p class="failed">{escape(entry.failure or "failed")}</p>'
-    outcome = entry.outcome
-    printed = experiment.published or "no numbers are printed for this item"
-    compared = "".join(f"<tr>{_cells(comparison)}</tr>" for comparison in outcome.comparisons)
-    findings = "".join(f"<li>{escape(line)}</li>" for line in outcome.findings)
+    printed = escape((experiment.published or "no numbers are printed for this item").rstrip("."))
     tables = "".join(
-        _table(f"{experiment.name}.{key}.csv", table) for key, table in outcome.tables.items()
+        table_html(f"{experiment.name}.{key}.csv", table)
+        for key, table in entry.outcome.tables.items()
     )
+    alt = f"{escape(experiment.paper)}, {escape(experiment.item)}"
     return (
-        f'{head}<a href="{name}.pdf"><img src="{name}.png" alt="{escape(experiment.item)}"></a>'
-        f"<p>The paper: {escape(printed)}. Time: {entry.seconds:.1f} s.</p>"
-        f"{_comparison_table('', compared) if compared else ''}"
-        f"<ul>{findings}</ul>{tables}{_parameters(experiment, full)}"
-        f'<p><a href="{name}.json">everything as JSON</a></p>'
+        f'{head}<a class="figure" href="{name}.pdf"><img src="{name}.png" alt="{alt}"></a>'
+        f"<p>The paper: {printed}. Time: {entry.seconds:.1f} s.</p>"
+        f"{_compared(entry.comparisons)}{_findings(entry.outcome.findings)}"
+        f"{tables}{_parameters(experiment, full)}"
+        f'<p><a href="{name}.json">everything as JSON</a> · '
+        '<a href="#top">to the top</a></p>'
     )
+
+
+def _findings(findings: Sequence[str]) -> str:
+    listed = f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in findings)}</ul>"
+    if len(findings) <= _OPEN_FINDINGS:
+        return listed
+    return f"<details><summary>{len(findings)} findings</summary>{listed}</details>"
 
 
 def _parameters(experiment: Experiment, full: bool) -> str:
@@ -179,34 +203,3 @@ def _parameters(experiment: Experiment, full: bool) -> str:
         for key, value in experiment.parameters(full).items()
     )
     return f"<details><summary>parameters</summary><dl>{listed}</dl></details>"
-
-
-def _table(file: str, table: Table) -> str:
-    words = [any(isinstance(row[i], str) for row in table.rows) for i in range(len(table.columns))]
-    style = [" class=left" if word else "" for word in words]
-    head = "".join(
-        f"<th{kind}>{escape(column)}</th>"
-        for kind, column in zip(style, table.columns, strict=True)
-    )
-    body = "".join(
-        "<tr>"
-        + "".join(
-            f"<td{kind}>{escape(_show(cell))}</td>" for kind, cell in zip(style, row, strict=True)
-        )
-        + "</tr>"
-        for row in table.rows
-    )
-    shown = " open" if len(table.rows) <= _OPEN_ROWS else ""
-    return (
-        f"<details{shown}><summary>{escape(table.caption)} ({len(table.rows)} rows)</summary>"
-        f'<div class="scroll"><table><thead><tr>{head}</tr></thead>'
-        f'<tbody>{body}</tbody></table></div><p><a href="{escape(file)}">CSV</a></p></details>'
-    )
-
-
-def _show(cell: Cell) -> str:
-    if cell is None:
-        return "–"
-    if isinstance(cell, float):
-        return f"{cell:.6g}"
-    return str(cell)

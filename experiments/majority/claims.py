@@ -12,6 +12,7 @@ from experiments.majority import (
     claims_error,
     claims_sampling,
 )
+from experiments.majority.claims_compared import of_claims
 from experiments.majority.claims_corners import Case
 from experiments.majority.claims_figure import plot
 from experiments.majority.claims_record import Part
@@ -113,7 +114,7 @@ def run(config: Config, advance: Advance) -> Outcome:
     tables = {"claims": Table.of(caption, [asdict(claim) for claim in claims])}
     for part in parts:
         tables |= part.tables
-    return Outcome(tables, tuple(claim.sentence for claim in claims))
+    return Outcome(tables, tuple(claim.sentence for claim in claims), of_claims(claims))
 
 
 def _parts(config: Config, advance: Advance) -> Iterator[Part]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from dpopt.mechanisms import gnmax
 from dpopt.privacy import Guarantee, general_composition, simple_composition
 from dpopt.privacy.rdp import concentrated_composition
+from experiments.majority.comparisons_privacy import of_totals
 from experiments.registry import Advance, Cell, Experiment, Outcome, Table
 
 if TYPE_CHECKING:
@@ -69,7 +70,8 @@ def run(config: Config, advance: Advance) -> Outcome:
         "totals": Table.of("The total loss beside the printed one.", totals),
         "curves": Table.of("Epsilon by general and by simple composition.", curves),
     }
-    return Outcome(tables, _findings(tables["totals"]))
+    totalled = tables["totals"]
+    return Outcome(tables, _findings(totalled), of_totals(totalled))
 
 
 def _point(row: Row, one: Guarantee, count: int, slack: float) -> dict[str, Cell]:

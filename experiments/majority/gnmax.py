@@ -10,6 +10,7 @@ import numpy as np
 from dpopt.mechanisms import gnmax
 from dpopt.privacy import Guarantee
 from dpopt.privacy.rdp import gaussian_epsilon
+from experiments.majority.comparisons_privacy import of_gnmax
 from experiments.registry import Advance, Cell, Experiment, Outcome, Table
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def run(config: Config, advance: Advance) -> Outcome:
         "data_dependent": Table.of("Algorithm 6 where all voters agree, two classes.", bounds),
         "curves": Table.of("The variance that each order proves to be enough.", curves),
     }
-    return Outcome(tables, _findings(config, tables))
+    return Outcome(tables, _findings(config, tables), of_gnmax(tables))
 
 
 def _grid(config: Config, guarantee: Guarantee) -> np.ndarray:

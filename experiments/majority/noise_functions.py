@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpopt import NotPrivateError, majority
+from experiments.majority.comparisons import of_noise_functions
 from experiments.registry import Advance, Cell, Outcome, Table
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def run(config: Config, advance: Advance) -> Outcome:
         "errors": Table.of("Error under p ~ U[0, 1]^K and privacy of each noise function.", errors),
         "shapes": Table.of("The noise functions gamma(l), l = 0..K.", shapes),
     }
-    return Outcome(tables, _findings(config, tables["errors"]))
+    return Outcome(tables, _findings(config, tables["errors"]), of_noise_functions(config, tables))
 
 
 def _design(config: Config, target: Target, curve: str) -> majority.MajorityDesign:

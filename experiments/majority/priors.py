@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpopt import majority
+from experiments.majority.comparisons_priors import of_priors
 from experiments.registry import Advance, Cell, Experiment, Outcome, Table
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def run(config: Config, advance: Advance) -> Outcome:
         "errors": Table.of("Expected error for each law of the p_i that may be true.", errors),
         "shapes": Table.of("The noise functions gamma(l), l = 0..K.", shapes),
     }
-    return Outcome(tables, _findings(config, tables["errors"]))
+    return Outcome(tables, _findings(config, tables["errors"]), of_priors(tables["errors"]))
 
 
 def _design(

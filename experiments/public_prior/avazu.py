@@ -11,6 +11,7 @@ from experiments.data.avazu import ATTRIBUTES, Clicks, load_clicks, subcategorie
 from experiments.data.generate import generate_avazu
 from experiments.data.groups import UserGroup
 from experiments.public_prior.common import METHODS, PAPER, distances, records_of, scratch, short
+from experiments.public_prior.comparisons import of_avazu
 from experiments.registry import Advance, Cell, Experiment, Outcome, Table
 
 if TYPE_CHECKING:
@@ -75,7 +76,8 @@ def run(config: Config, advance: Advance) -> Outcome:
         tables["cases"] = Table.of(
             f"Largest and mean total variation over the users of each subcategory, {source}.", rows
         )
-    return Outcome(tables, tuple(_findings(config, clicks, tables)))
+    compared = of_avazu(tables["summary"], own=config.path is not None)
+    return Outcome(tables, tuple(_findings(config, clicks, tables)), compared)
 
 
 def _clicks(config: Config) -> Clicks:

@@ -9,6 +9,7 @@ import numpy as np
 
 from dpopt import public_prior
 from experiments.public_prior.common import PAPER, distances, records_of, short
+from experiments.public_prior.comparisons import of_example
 from experiments.registry import Advance, Cell, Experiment, Outcome, Table
 
 if TYPE_CHECKING:
@@ -64,7 +65,8 @@ def run(config: Config, advance: Advance) -> Outcome:
         ),
         "curves": Table.of("TV(p, pK) for each click rate p on site A.", curves),
     }
-    return Outcome(tables, tuple(_findings(tables["numbers"])))
+    numbers_table = tables["numbers"]
+    return Outcome(tables, tuple(_findings(numbers_table)), of_example(numbers_table))
 
 
 def _realised(prior: np.ndarray, rates: np.ndarray, epsilon: float) -> list[float]:

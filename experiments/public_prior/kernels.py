@@ -10,6 +10,7 @@ import numpy as np
 from dpopt import public_prior
 from dpopt.prob import total_variation
 from experiments.public_prior.common import METHODS, PAPER, distances, records_of, short
+from experiments.public_prior.comparisons import of_kernels
 from experiments.registry import Advance, Cell, Experiment, Outcome, Table
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def run(config: Config, advance: Advance) -> Outcome:
             sizes,
         ),
     }
-    return Outcome(tables, tuple(_findings(tables)))
+    return Outcome(tables, tuple(_findings(tables)), of_kernels(tables))
 
 
 def _records(

@@ -12,6 +12,7 @@ import numpy as np
 from dpopt import public_prior, solve
 from experiments.benchmarks.timing import race
 from experiments.public_prior.common import PAPER, short
+from experiments.public_prior.comparisons import of_times
 from experiments.registry import Advance, Cell, Experiment, Outcome, Table
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def run(config: Config, advance: Advance) -> Outcome:
     )
     advance()
     findings = (*_findings(table), *_said(whole))
-    return Outcome({"times": table, "whole kernels": whole}, findings)
+    return Outcome({"times": table, "whole kernels": whole}, findings, of_times(whole))
 
 
 def _matrices(config: Config, rng: np.random.Generator) -> list[dict[str, Cell]]:

@@ -10,6 +10,7 @@ from experiments.data.generate import generate_movielens
 from experiments.data.groups import UserGroup
 from experiments.data.movielens import load_movielens
 from experiments.public_prior.common import METHODS, PAPER, distances, scratch, short
+from experiments.public_prior.comparisons import of_movielens
 from experiments.registry import Advance, Cell, Experiment, Outcome, Table
 
 if TYPE_CHECKING:
@@ -49,7 +50,8 @@ def run(config: Config, advance: Advance) -> Outcome:
         "over each age group, with the least worst case over all laws.",
         rows,
     )
-    return Outcome({"distances": table}, tuple(_findings(config, table)))
+    compared = of_movielens(table, own=config.path is not None)
+    return Outcome({"distances": table}, tuple(_findings(config, table)), compared)
 
 
 def _groups(config: Config) -> tuple[UserGroup, ...]:

@@ -11,6 +11,7 @@ import numpy as np
 from dpopt import public_prior, solve
 from dpopt.prob import kl_divergence, total_variation
 from experiments.public_prior.common import METHODS, PAPER, records_of, sampling_laws, short
+from experiments.public_prior.comparisons import of_synthetic
 from experiments.registry import Advance, Cell, Experiment, Outcome, Table
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def run(config: Config, advance: Advance) -> Outcome:
         "priors.",
         _records(config, values),
     )
-    return Outcome({"divergences": table}, tuple(_findings(table)))
+    return Outcome({"divergences": table}, tuple(_findings(table)), of_synthetic(table))
 
 
 def _released(method: str, prior: np.ndarray, config: Config) -> np.ndarray:

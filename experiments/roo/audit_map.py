@@ -12,6 +12,7 @@ import numpy as np
 from dpopt import roo
 from experiments.registry import Advance, Cell, Experiment, Outcome, Table
 from experiments.roo.common import PAPER, VIOLATES, data_sets, records_of, violates
+from experiments.roo.comparisons import of_theorem_2
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,7 +51,7 @@ def run(config: Config, advance: Advance) -> Outcome:
         "worst": Table.of("The largest excess factor of each rule for each k.", worst),
         "audits": audits,
     }
-    return Outcome(tables, tuple(_findings(tables)))
+    return Outcome(tables, tuple(_findings(tables)), of_theorem_2(audits))
 
 
 def _audit(n: int, k: int, epsilon: float, rule: str) -> dict[str, Cell]:
@@ -129,7 +130,7 @@ def plot(outcome: Outcome) -> Figure:
         axes.set_xlabel(r"$M = \lfloor n / k \rfloor$")
         axes.set_ylabel(r"$\varepsilon$")
     if image is not None:
-        label = r"$\log_{10}$ of (worst ratio / $e^\varepsilon$ $-$ 1); white: private"
+        label = r"$\log_{10}$ of (worst ratio / $e^\varepsilon$ $-$ 1); blank: private"
         figure.colorbar(image, ax=grid, label=label, shrink=0.8)
     return figure
 

@@ -11,6 +11,7 @@ import numpy as np
 from dpopt import roo
 from experiments.registry import Advance, Cell, Experiment, Outcome, Table
 from experiments.roo.common import PAPER, records_of, two_level
+from experiments.roo.comparisons import of_bounds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,7 +71,8 @@ def run(config: Config, advance: Advance) -> Outcome:
         rows += [_record(panel, n) for n in config.grid]
         advance()
     tables = {"bounds": Table.of("Total variation of each sampler, or its bound.", rows)}
-    return Outcome(tables, tuple(_findings(tables["bounds"])))
+    bounds = tables["bounds"]
+    return Outcome(tables, tuple(_findings(bounds)), of_bounds(bounds))
 
 
 def _record(panel: Panel, n: int) -> dict[str, Cell]:

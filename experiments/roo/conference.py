@@ -10,6 +10,7 @@ import numpy as np
 from dpopt import roo
 from experiments.registry import Advance, Cell, Experiment, Outcome, Table
 from experiments.roo.common import PAPER, records_of, short, violates
+from experiments.roo.comparisons import of_conference
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,7 +85,7 @@ def run(config: Config, advance: Advance) -> Outcome:
         "laws": Table.of("Figure 2: P, and the exact law of the released letter.", laws),
         "accuracy": Table.of("Figure 3: total variation for each epsilon.", rows),
     }
-    return Outcome(tables, tuple(_findings(outputs, tables)))
+    return Outcome(tables, tuple(_findings(outputs, tables)), of_conference(tables))
 
 
 def _record(config: Config, epsilon: float) -> dict[str, Cell]:

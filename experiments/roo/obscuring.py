@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dpopt import roo
 from experiments.registry import Advance, Cell, Experiment, Outcome, Table
 from experiments.roo.common import PAPER, RULES, data_sets, records_of, violates
+from experiments.roo.comparisons import of_obscuring
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,7 +65,7 @@ def run(config: Config, advance: Advance) -> Outcome:
         "audits": Table.of("Exact audit of each rule.", audits),
         "shapes": Table.of("The obscuring probabilities q_m.", shapes),
     }
-    return Outcome(tables, tuple(_findings(tables)))
+    return Outcome(tables, tuple(_findings(tables)), of_obscuring(tables))
 
 
 def _shape(panel: Panel, sampler: roo.MinCountSampler) -> list[dict[str, Cell]]:

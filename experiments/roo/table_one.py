@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from dpopt import roo
 from experiments.registry import Advance, Cell, Experiment, Outcome, Table
 from experiments.roo.common import PAPER, records_of, short, two_level
+from experiments.roo.comparisons import of_table_one
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,7 +55,7 @@ def run(config: Config, advance: Advance) -> Outcome:
         ),
         "records": Table.of("Records that each method asks for to be alpha-accurate.", sizes),
     }
-    return Outcome(tables, tuple(_findings(tables)))
+    return Outcome(tables, tuple(_findings(tables)), of_table_one(tables))
 
 
 def _bound(n: int, k: int, epsilon: float, gamma: float) -> dict[str, Cell]:

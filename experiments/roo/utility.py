@@ -11,6 +11,7 @@ import numpy as np
 from dpopt import roo
 from experiments.registry import Advance, Cell, Experiment, Outcome, Table
 from experiments.roo.common import PAPER, records_of, short
+from experiments.roo.comparisons import of_utility
 from experiments.roo.data_sets import DataSets, distances, estimated_distances
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def run(config: Config, advance: Advance) -> Outcome:
         "the simplex.",
         rows,
     )
-    return Outcome({"utility": table}, tuple(_findings(config, table)))
+    return Outcome({"utility": table}, tuple(_findings(config, table)), of_utility(table))
 
 
 def _records(

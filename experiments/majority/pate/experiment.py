@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from experiments.majority.pate.aggregate import METHODS, aggregators
+from experiments.majority.pate.comparisons import comparisons
 from experiments.majority.pate.figure import plot
 from experiments.majority.pate.findings import findings
 from experiments.majority.pate.rates import load_rates
@@ -79,7 +80,8 @@ def run(config: Config, advance: Advance) -> Outcome:
     }
     if config.votes is None:
         tables["learning-rates"] = load_rates()
-    return Outcome(tables, findings(votes, tables, shipped=config.votes is None))
+    found = findings(votes, tables, shipped=config.votes is None)
+    return Outcome(tables, found, comparisons(tables))
 
 
 QUICK = Config()

@@ -1,0 +1,76 @@
+"""Verdicts on Reveal-or-Obscure: right ones on the runs' own tables, other ones on other tables."""
+
+from __future__ import annotations
+
+from experiments.roo import audit_map, bounds_figure, conference, obscuring, table_one, utility
+from experiments.roo import comparisons as roo_comparisons
+from tests.experiments.comparing import edited, only, ran, verdict
+
+
+def test_theorem_2_and_figure_1() -> None:
+    outcome = ran(obscuring.EXPERIMENT)
+    found = outcome.comparisons
+    assert verdict(found, "non-increasing") == "agrees"
+    assert "1.0067 e^epsilon at n = 20, k = 3" in only(found, "conference").ours
+    assert "1.1077 e^epsilon at n = 3, k = 2" in only(found, "journal").ours
+    assert {only(found, rule).verdict for rule in ("conference", "journal")} == {"refuted"}
+    private = edited(outcome.tables["audits"], violates=False)
+    assert {c.verdict for c in roo_comparisons.of_theorem_2(private)} == {"agrees"}
+    rising = edited(outcome.tables["shapes"], lambda row: {"q": row["m"] / 100})
+    other = roo_comparisons.of_obscuring({**outcome.tables, "shapes": rising})
+    assert verdict(other, "non-increasing") == "refuted"
+
+
+def test_the_map_counts_what_it_audits() -> None:
+    config = audit_map.Config(letters=(2,), epsilons=(0.5,), minima=(1, 8))
+    outcome = ran(audit_map.EXPERIMENT, config)
+    audits = outcome.tables["audits"].select(rule="journal")
+    bad = sum(audits.column("violates"))
+    assert bad > 0
+    ours = only(outcome.comparisons, "journal").ours
+    assert ours.startswith(f"Not in {bad} of {len(audits.rows)} settings")
+
+
+def test_bounds_and_accuracy() -> None:
+    config = bounds_figure.Config(panels=(bounds_figure.Panel(5, 0.1, 0.05),), points=4)
+    outcome = ran(bounds_figure.EXPERIMENT, config)
+    bounds = outcome.tables["bounds"]
+    assert [c.verdict for c in outcome.comparisons] == ["agrees", "sharper"]
+    swapped = edited(bounds, lambda row: {"roo": row["laplace"], "ds_roo": 2 * row["laplace"]})
+    assert {c.verdict for c in roo_comparisons.of_bounds(swapped)} == {"refuted"}
+
+    outcome = ran(conference.EXPERIMENT, conference.Config(points=3))
+    assert {c.verdict for c in outcome.comparisons} == {"agrees"}
+    tables = {
+        "laws": edited(outcome.tables["laws"], lambda row: {"difference": -row["difference"]}),
+        "accuracy": edited(outcome.tables["accuracy"], laplace=0.0, conference_violates=True),
+    }
+    assert {c.verdict for c in roo_comparisons.of_conference(tables)} == {"refuted"}
+
+
+def test_table_i_and_small_settings() -> None:
+    config = table_one.Config(letters=(10,), epsilons=(0.5,), accuracies=(0.1,))
+    outcome = ran(table_one.EXPERIMENT, config)
+    found = outcome.comparisons
+    assert verdict(found, "fewer records") == "agrees"
+    assert verdict(found, "make q_m0 = 0") == "sharper"
+    assert verdict(found, "asymptotic") == "differs"
+    tables = {
+        "bounds": edited(outcome.tables["bounds"], q_at_m_0=0.1, table_i_leading=0.0),
+        "records": edited(outcome.tables["records"], lambda row: {"roo": row["laplace"]}),
+    }
+    other = roo_comparisons.of_table_one(tables)
+    assert [c.verdict for c in other] == ["refuted", "refuted", "agrees"]
+
+    outcome = ran(utility.EXPERIMENT, utility.Config(settings=((3, 1.0, (2, 6)),), draws=200))
+    assert verdict(outcome.comparisons, "at least as good") == "sharper"
+    below = edited(
+        outcome.tables["utility"],
+        lambda row: {"worst_case": 2.0, "mean": 2.0} if row["sampler"] == "exact" else {},
+    )
+    assert verdict(roo_comparisons.of_utility(below), "at least as good") == "refuted"
+    noisy = edited(
+        outcome.tables["utility"],
+        lambda row: {"worst_case": 0.0, "worst_error": 0.0} if row["sampler"] == "laplace" else {},
+    )
+    assert verdict(roo_comparisons.of_utility(noisy), "Raskhodnikova") == "differs"

@@ -1,0 +1,48 @@
+"""Verdicts follow the numbers."""
+
+from __future__ import annotations
+
+import pytest
+
+from experiments.registry import Comparison, all_experiments
+from experiments.verdicts import numbers, observed, rounds_to, statement
+from tests.experiments.comparing import ran
+
+
+@pytest.mark.parametrize(
+    ("found", "printed", "digits", "same"),
+    [
+        (0.1249, 0.12, 2, True),
+        (0.1251, 0.12, 2, False),
+        (0.115, 0.12, 2, True),
+        (0.1149, 0.12, 2, False),
+        (21.4604, 21.46, 2, True),
+        (62.12, 34.31, 2, False),
+        (-0.5, 0.0, 0, True),
+    ],
+)
+def test_half_a_unit_of_the_last_digit(
+    found: float, printed: float, digits: int, same: bool
+) -> None:
+    assert rounds_to(found, printed, digits) is same
+    made = numbers("c", "o", [(printed, printed), (found, printed)], digits, "p")
+    assert made == Comparison("c", "o", "agrees" if same else "differs", "p")
+
+
+def test_statements() -> None:
+    assert statement("c", "o", "p", holds=False, more=True).verdict == "refuted"
+    assert statement("c", "o", "p", holds=True, more=True).verdict == "sharper"
+    assert statement("c", "o", "p", holds=True).verdict == "agrees"
+    assert observed("c", "o", "p", alike=True).verdict == "agrees"
+    assert observed("c", "o", "p", alike=False).verdict == "differs"
+    with pytest.raises(ValueError, match="proved"):
+        Comparison("c", "o", "proved", "p")
+
+
+def test_claims_are_short() -> None:
+    """Of the fast experiments; longer sentences do not fit a table."""
+    for name in ("majority-figure-9", "majority-figure-10", "roo-figure-1", "prior-example-1"):
+        for comparison in ran(all_experiments()[name]).comparisons:
+            assert max(map(len, (comparison.claim, comparison.ours))) <= 200
+            assert comparison.claim.endswith(".")
+            assert comparison.ours.endswith(".")
