@@ -18,6 +18,8 @@ from dpopt.lp.solution import Status
 # cvxpy reports a zero vector with status "user_limit" after a time limit: never a solution.
 _STATUS = {
     cp.OPTIMAL: Status.OPTIMAL,
+    # `solve` judges every point by its own residual and dual bound.
+    cp.OPTIMAL_INACCURATE: Status.OPTIMAL,
     cp.INFEASIBLE: Status.INFEASIBLE,
     cp.UNBOUNDED: Status.UNBOUNDED,
     "user_limit": Status.TIME_LIMIT,
