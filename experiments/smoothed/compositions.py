@@ -33,6 +33,7 @@ class Setting:
     lost_rate: str
 
 
+_STRAIGHT = 0.99
 _DISTRICTS = Setting("units of 2020", "units", "0.002")
 
 
@@ -63,7 +64,7 @@ def run(config: Config, advance: Advance) -> Outcome:
         "hull": Table.of("Vertices of the convex hull of the distributions.", hulls),
         "fits": Table.of("log10 of smoothed delta = a + b n.", _fits(config, records)),
     }
-    return Outcome(tables, tuple(_findings(records, hulls)), tuple(_comparisons(records, hulls)))
+    return Outcome(tables, tuple(_findings(records, hulls)), tuple(_comparisons(tables)))
 
 
 def _of_size(
@@ -116,6 +117,7 @@ def _fits(config: Config, records: list[dict[str, Cell]]) -> list[dict[str, Cell
                     "epsilon": epsilon,
                     "a": float(start),
                     "b": float(slope),
+                    "r_squared": float(np.corrcoef(sizes, values)[0, 1] ** 2),
                 }
             )
     return fits
@@ -140,9 +142,9 @@ def _findings(records: list[dict[str, Cell]], hulls: list[dict[str, Cell]]) -> l
     ]
 
 
-def _comparisons(records: list[dict[str, Cell]], hulls: list[dict[str, Cell]]) -> list[Comparison]:
+def _comparisons(tables: dict[str, Table]) -> list[Comparison]:
     """Return what the paper says of the hull and of the compositions."""
-    vertices = [str(row["distribution"]) for row in hulls if row["setting"] == _DISTRICTS.title]
+    vertices = tables["hull"].select(setting=_DISTRICTS.title).column("distribution")
     found = []
     if vertices:
         share = next(unit.share for unit in units() if unit.name == "NE-2")
@@ -154,14 +156,18 @@ def _comparisons(records: list[dict[str, Cell]], hulls: list[dict[str, Cell]]) -
                 "smallest and largest share among the 56 units",
             )
         )
-    certified = all(bool(row["certified"]) for row in records)
+    fits, values = tables["fits"], tables["smoothed"]
+    straight = [r for b, r in zip(fits.column("b"), fits.column("r_squared"), strict=True) if b < 0]
+    good = sum(r >= _STRAIGHT for r in straight)
+    whole = all(values.column("certified"))
     found.append(
         Comparison(
-            "Smoothed delta is exponentially small in n.",
-            f"{len(records)} values, each the maximum over every composition.",
-            "agrees",
-            "branch and bound over compositions, V-shaped majorants"
-            + ("" if certified else "; not all certified"),
+            "Smoothed delta is exponentially small in n, with exponential fits.",
+            f"log10 delta falls along a line in n (r squared of at least {_STRAIGHT}) in {good} of "
+            f"{len(fits.rows)} curves; the least r squared is {min(fits.column('r_squared')):.4f}.",
+            "agrees" if good == len(fits.rows) else "differs",
+            f"{len(values.rows)} maxima over every composition"
+            + (", all certified" if whole else ", not all certified"),
         )
     )
     return found
@@ -191,7 +197,7 @@ _COLOURS = ("#2f5d9b", "#c1432e", "#d98a29", "#3b7f4a")
 def _panel(axes: Axes, part: Table, fits: Table) -> None:
     sizes = sorted(set(part.column("records")))
     for colour, fit in zip(_COLOURS, fits.rows, strict=True):
-        epsilon, start, slope = fit[2:]
+        epsilon, start, slope = fit[2:5]
         curve = part.select(epsilon=epsilon)
         values = curve.column("log10_delta")
         axes.plot(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dpopt import smoothed
-from experiments.registry import Advance, Cell, Experiment, Outcome, Table
+from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
 from experiments.smoothed.common import PAPER
 from experiments.smoothed.votes import Election, history
 
@@ -34,7 +34,7 @@ def run(config: Config, advance: Advance) -> Outcome:
     table = Table.of(
         "delta(x) and the adversary's utility, as decimal logarithms, beside 1/n.", records
     )
-    return Outcome({"elections": table}, tuple(_findings(records)))
+    return Outcome({"elections": table}, tuple(_findings(records)), tuple(_comparisons(table)))
 
 
 def _record(election: Election, lost_rate: str, threshold: float) -> dict[str, Cell]:
@@ -55,6 +55,44 @@ def _record(election: Election, lost_rate: str, threshold: float) -> dict[str, C
         "log10_one_over_n": -math.log10(election.records),
         "dp_delta": smoothed.worst_case_delta(mechanism, epsilon).delta,
     }
+
+
+def _comparisons(table: Table) -> list[Comparison]:
+    """Return what the paper says of the utilities, where this run has the setting."""
+    found = []
+    first = table.select(lost_rate=0.002, threshold=0.51)
+    if first.rows:
+        utility = first.column("log10_utility")
+        low, high = min(utility), max(utility)
+        below = all(u < b for u, b in zip(utility, first.column("log10_one_over_n"), strict=True))
+        orders = (math.floor(low), math.floor(high)) == (-32, -8)
+        found.append(
+            Comparison(
+                "0.2 % lost, t = 0.51: the adversary's utility is of the order of 1e-32 to 1e-8, "
+                "always below 1/n (Section 1).",
+                f"From {10**low:.2e} to {10**high:.2e}, {'' if below else 'not '}always below 1/n.",
+                "agrees" if orders and below else "differs",
+                "exact sums of the hypergeometric tails",
+            )
+        )
+    last = table.select(lost_rate=0.0001, threshold=0.6)
+    if last.rows:
+        below = all(
+            d < b
+            for d, b in zip(
+                last.column("log10_delta"), last.column("log10_one_over_n"), strict=True
+            )
+        )
+        found.append(
+            Comparison(
+                "0.01 % lost, t = 0.6: delta is o(1/n) (Appendix A.2).",
+                f"delta(x) is {'' if below else 'not '}below 1/n in every election, at most "
+                f"10^{max(last.column('log10_delta')):.1f}.",
+                "agrees" if below else "differs",
+                "exact sums of the hypergeometric tails",
+            )
+        )
+    return found
 
 
 def _findings(records: list[dict[str, Cell]]) -> list[str]:

@@ -8,12 +8,13 @@ from dataclasses import replace
 import pytest
 
 from experiments.registry import Outcome
-from experiments.smoothed import compositions, elections, notions
+from experiments.smoothed import claims, compositions, elections, notions
 from experiments.smoothed.votes import history, units
 
 FIGURE_1, FIGURE_3 = elections.EXPERIMENTS
 FIGURE_2, FIGURE_4 = compositions.EXPERIMENTS
 (TABLES,) = notions.EXPERIMENTS
+(CLAIMS,) = claims.EXPERIMENTS
 
 
 def ran(experiment: object, config: object) -> Outcome:
@@ -113,3 +114,33 @@ def test_table_1_shows_where_the_claim_on_noise_fails() -> None:
         strict=True,
     ):
         assert apart < smooth < worst
+
+
+def test_the_claims_that_exact_values_refute() -> None:
+    small = replace(CLAIMS.quick, drawn=(1, 4, 100), above=(0.005, 0.5), pairs=200)
+    outcome = ran(CLAIMS, small)
+    verdicts = [comparison.verdict for comparison in outcome.comparisons]
+    assert verdicts == ["refuted", "refuted", "sharper", "refuted"]
+    table = outcome.tables["remark_8"]
+    for exact, ours, lower in zip(
+        table.column("exact"), table.column("ours"), table.column("lower"), strict=True
+    ):
+        assert lower - 1e-9 <= exact <= ours + 1e-9
+    (known,) = table.select(records=127).column("exact")
+    (bound,) = table.select(records=127).column("remark_8")
+    assert known == pytest.approx(-7.072, abs=5e-4)
+    assert bound == pytest.approx(-7.091, abs=5e-4)
+    for dp, largest in zip(
+        outcome.tables["theorem_5"].column("dp_delta"),
+        outcome.tables["theorem_5"].column("largest_profile"),
+        strict=True,
+    ):
+        assert dp == pytest.approx(largest, rel=1e-11)
+    assert outcome.tables["lemmas"].select(lemma="2").column("largest") == [pytest.approx(1 / 3)]
+
+
+def test_what_the_paper_says_of_its_figures() -> None:
+    first = ran(FIGURE_1, FIGURE_1.quick).comparisons
+    assert [comparison.verdict for comparison in first] == ["agrees"]
+    third = ran(FIGURE_3, FIGURE_3.quick).comparisons
+    assert len(third) == 2
