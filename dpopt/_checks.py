@@ -4,20 +4,98 @@ from __future__ import annotations
 
 import math
 import numbers
-from typing import SupportsFloat, cast
+import warnings
+from typing import Any, SupportsFloat, cast
+
+import numpy as np
+import numpy.typing as npt
 
 from dpopt._errors import ParameterError
 
+_LONGEST_SHOWN = 80
+
 
 def _number(name: str, value: object, allowed: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, (numbers.Real, SupportsFloat)):
-        raise ParameterError(f"{name} is {value!r}; it must be {allowed}.")
+    wrong = isinstance(value, bool | np.bool_ | complex | np.complexfloating)
+    if wrong or not isinstance(value, (numbers.Real, SupportsFloat)):
+        raise ParameterError(f"{name} is {shown(value)}; it must be {allowed}.")
     try:
-        return float(cast(SupportsFloat, value))
+        # numpy warns where an array of one number, or a complex one, is used as a number.
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            return float(cast(SupportsFloat, value))
     except OverflowError:
         raise ParameterError(f"{name} is too large a number; it must be {allowed}.") from None
-    except TypeError:
-        raise ParameterError(f"{name} is {value!r}; it must be {allowed}.") from None
+    except (TypeError, ValueError, Warning):
+        raise ParameterError(f"{name} is {shown(value)}; it must be {allowed}.") from None
+
+
+def shown(value: object) -> str:
+    """Return a value in one line of at most 80 characters, for a message."""
+    try:
+        text = str(value) if isinstance(value, numbers.Number) else repr(value)
+    except ValueError:
+        return "an integer of thousands of digits"
+    text = " ".join(text.split())
+    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
+
+
+def array(name: str, value: object) -> npt.NDArray[Any]:
+    """Return ``value`` as an array of whatever it holds.
+
+    Raises:
+        ParameterError: if it is ragged, has masked entries, or cannot become an array.
+    """
+    try:
+        found = np.asarray(value)
+    except (TypeError, ValueError):
+        raise ParameterError(
+            f"{name} has no shape: it is ragged, or no array; it must be one."
+        ) from None
+    if np.ma.is_masked(value):
+        raise ParameterError(f"{name} has masked entries; it must have none.")
+    return found
+
+
+def instance(name: str, value: object, kind: type) -> None:
+    """Refuse a ``value`` of another class.
+
+    Raises:
+        ParameterError: if it is not a ``kind``.
+    """
+    if not isinstance(value, kind):
+        raise ParameterError(f"{name} is {shown(value)}; it must be a {kind.__name__}.")
+
+
+def flag(name: str, value: object) -> bool:
+    """Return ``value`` if it is True or False.
+
+    Raises:
+        ParameterError: if it is anything else.
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise ParameterError(f"{name} is {shown(value)}; it must be True or False.")
+    return bool(value)
+
+
+def floats(name: str, value: object) -> npt.NDArray[np.float64]:
+    """Return ``value`` as an array of floats, infinities and NaN included.
+
+    Raises:
+        ParameterError: if it holds something else, is ragged, has masked entries, which numpy
+            would unmask, or a number is beyond all floats.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = np.asarray(value)
+            if found.dtype.kind in "biufO" and not np.ma.is_masked(value):
+                return found.astype(np.float64)
+    except (TypeError, ValueError, OverflowError, Warning):
+        pass
+    raise ParameterError(
+        f"{name} is not an array of numbers: it holds other values, or one that is not a number."
+    )
 
 
 def real(
@@ -46,7 +124,7 @@ def real(
         number < upper if open_upper else number <= upper
     )
     if not math.isfinite(number) or not inside:
-        raise ParameterError(f"{name} is {value}; it must be {allowed}.")
+        raise ParameterError(f"{name} is {shown(value)}; it must be {allowed}.")
     return number
 
 
@@ -59,10 +137,10 @@ def integer(name: str, value: object, lower: int, upper: int | None = None) -> i
     allowed = f"an integer of at least {lower}" + ("" if upper is None else f" and at most {upper}")
     number = _number(name, value, allowed)
     if not math.isfinite(number) or number != int(number):
-        raise ParameterError(f"{name} is {value}; it must be {allowed}.")
+        raise ParameterError(f"{name} is {shown(value)}; it must be {allowed}.")
     whole = int(value) if isinstance(value, numbers.Integral) else int(number)
     if whole < lower or (upper is not None and whole > upper):
-        raise ParameterError(f"{name} is {value}; it must be {allowed}.")
+        raise ParameterError(f"{name} is {shown(value)}; it must be {allowed}.")
     return whole
 
 
@@ -73,5 +151,5 @@ def choice(name: str, value: object, allowed: tuple[str, ...]) -> str:
         ParameterError: if it is not.
     """
     if not isinstance(value, str) or value not in allowed:
-        raise ParameterError(f"{name} is {value!r}; it must be one of {', '.join(allowed)}.")
+        raise ParameterError(f"{name} is {shown(value)}; it must be one of {', '.join(allowed)}.")
     return cast(str, value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dpopt import __version__
+from dpopt import __version__, _checks
 from dpopt._errors import ParameterError
 
 _ENTRIES = {
@@ -114,10 +114,14 @@ def cite(subject: object) -> str:
 def _loaded(path: str | Path) -> object:
     from dpopt._load import load
 
-    if not Path(path).exists():
+    try:
+        exists = Path(path).exists()
+    except (OSError, ValueError):
+        exists = False
+    if not exists:
         raise ParameterError(
-            f"subject is {str(path)!r}; it must be one of {', '.join(MECHANISMS)}, or the path of "
-            "a saved mechanism."
+            f"subject is {_checks.shown(str(path))}; it must be one of {', '.join(MECHANISMS)}, or "
+            "the path of a saved mechanism."
         )
     return load(path)
 

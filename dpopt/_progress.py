@@ -139,7 +139,10 @@ def progress_bar(
     """
     delay = _checks.real("delay", delay, 0.0)
     stream = sys.stderr if file is None else file
-    return _shown(_Bars(stream, delay, always) if always or stream.isatty() else None)
+    if stream is None or not (always or stream.isatty()):
+        # A process that was started with standard error closed has none.
+        return _shown(None)
+    return _shown(_Bars(stream, delay, always))
 
 
 @contextmanager

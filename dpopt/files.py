@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from dpopt._errors import ParameterError
 from dpopt._types import Json
+
+_UMASK = threading.Lock()
 
 
 def check_target(path: Path) -> None:
@@ -30,6 +33,12 @@ def check_target(path: Path) -> None:
             raise ParameterError(
                 f"path is {str(path)!r}; its folder {str(path.parent)!r} is missing."
             )
+        path.resolve()
+    except (RuntimeError, UnicodeEncodeError):
+        # Before Python 3.13 a loop of symbolic links is a RuntimeError.
+        raise ParameterError(
+            f"path is {str(path)!r}; it is a loop of links, or no file can have that name."
+        ) from None
     except OSError as error:
         raise ParameterError(f"path is {str(path)!r}; {_reason(error)}.") from error
 
@@ -127,6 +136,8 @@ def _reason(error: OSError) -> str:
 
 
 def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
+    # It can only be read by setting it: two threads at once could leave it at 0.
+    with _UMASK:
+        mask = os.umask(0)
+        os.umask(mask)
     return mask

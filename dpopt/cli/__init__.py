@@ -18,6 +18,8 @@ from dpopt.cli.roo import roo, sample
 from dpopt.cli.saved import certify, release
 from dpopt.cli.smoothed import profile, smoothed
 
+_LONGEST = 600
+
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="dpopt")
@@ -49,11 +51,17 @@ def _run(arguments: Sequence[str] | None) -> int:
         return _refuse(str(error), 3)
     except NotPrivateError as error:
         return _refuse(str(error), 4)
+    except MemoryError:
+        return _refuse("out of memory; ask for a smaller instance.", 3)
     except (click.Abort, KeyboardInterrupt):
         return _refuse("interrupted.", 130)
     return code if isinstance(code, int) else 0
 
 
 def _refuse(message: str, code: int) -> int:
-    click.echo(message, err=True)
+    """Print one sentence, whatever the library that refused had to say."""
+    sentence = " ".join(message.split())
+    if len(sentence) > _LONGEST:
+        sentence = f"{sentence[: _LONGEST // 2]} ... {sentence[-_LONGEST // 2 :]}"
+    click.echo(sentence if sentence.endswith((".", "?")) else f"{sentence}.", err=True)
     return code

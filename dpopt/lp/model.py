@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import MatrixLike, SparseMatrix, Vector
 
@@ -49,10 +50,7 @@ def as_floats(name: str, value: npt.ArrayLike) -> npt.NDArray[np.float64]:
     Raises:
         ParameterError: if it holds something else, or is ragged.
     """
-    try:
-        return np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ParameterError(f"{name} is not an array of numbers; it must be.") from None
+    return _checks.floats(name, value)
 
 
 def as_matrix(matrix: MatrixLike) -> Any:  # noqa: ANN401

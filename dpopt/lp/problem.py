@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
     from dpopt.lp.solution import Solution
 
+# As many as HiGHS can count.
+_MOST_VARIABLES = 2**31 - 1
+_LARGEST_COST = 1e100
+
 Blocks = MatrixLike | Mapping[str, MatrixLike]
 
 
@@ -98,7 +102,7 @@ class Problem:
             ParameterError: if the name is taken, or the bounds do not fit.
         """
         self._check_new(name)
-        size = _checks.integer("size", size, 1)
+        size = _checks.integer("size", size, 1, _MOST_VARIABLES)
         try:
             rows = make_rows(sp.eye_array(size, format="csr"), lower, upper)
         except ParameterError as error:
@@ -230,8 +234,8 @@ class Problem:
         return self.assemble()
 
     def _check_new(self, name: str) -> None:
-        if not name or not isinstance(name, str):
-            raise ParameterError(f"name is {name!r}; it must be a non-empty string.")
+        if not isinstance(name, str) or not name:
+            raise ParameterError(f"name is {_checks.shown(name)}; it must be a non-empty string.")
         if name in self.variables or name in self.blocks or name in self.families:
             raise ParameterError(f"name is {name!r}; it is taken already in this problem.")
 
@@ -279,7 +283,10 @@ class Problem:
                     f"objective of {name!r} has shape {array.shape}; "
                     f"it must be a number or of shape ({part.stop - part.start},)."
                 )
-            if not np.all(np.isfinite(array)):
-                raise ParameterError(f"objective of {name!r} holds a value that is not finite.")
+            if not np.all(np.abs(array) <= _LARGEST_COST):
+                raise ParameterError(
+                    f"objective of {name!r} holds a value that is not finite, or beyond "
+                    f"{_LARGEST_COST:g}."
+                )
             cost[name] = np.broadcast_to(array, (part.stop - part.start,)).copy()
         self._cost, self.maximising = cost, maximising

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpopt import _checks
-from dpopt._errors import InfeasibleError, SolverError
+from dpopt._errors import InfeasibleError, ParameterError, SolverError
 from dpopt._progress import advance
 from dpopt._types import Vector, frozen
 from dpopt.lp.backends import Backend, RawSolution, Session, get_backend
@@ -131,6 +131,9 @@ def solve(
         >>> round(solution.objective, 6), solution["x"].round(6).tolist(), solution.gap < 1e-9
         (1.0, [0.0, 1.0], True)
     """
+    _checks.instance("problem", problem, Problem)
+    if callback is not None and not callable(callback):
+        raise ParameterError(f"callback is {_checks.shown(callback)}; it must be a function.")
     chosen = get_backend(backend)
     tolerance = (
         chosen.tolerance
@@ -188,6 +191,8 @@ def _sound(loop: _Loop, raw: RawSolution, tolerance: float) -> bool:
         return False
     if raw.y is None:
         return True
+    if not np.all(np.isfinite(raw.y)):
+        return False
     value = float(loop.model.cost @ x)
     scale = float(np.sum(np.abs(loop.model.cost * x)))
     unit = float(np.max(np.abs(loop.model.cost), initial=0.0)) or 1.0

@@ -44,6 +44,8 @@ SENSITIVITY = math.sqrt(2.0)
 
 METHODS = ("rdp", "analytic", "label")
 
+_MOST_VOTERS = 10**8
+
 
 @dataclass(frozen=True)
 class GNMaxCalibration:
@@ -90,7 +92,10 @@ def calibrate_gnmax(
         21.46
     """
     method = _checks.choice("method", method, METHODS)
+    _checks.instance("guarantee", guarantee, Guarantee)
     epsilon, delta = guarantee.epsilon, guarantee.delta
+    if voters is not None:
+        voters = _checks.integer("voters", voters, 1, _MOST_VOTERS)
     order = None
     if method == "label":
         if voters is None:
@@ -120,7 +125,8 @@ def variance_at_order(guarantee: Guarantee, orders: npt.ArrayLike) -> Vector:
     References:
         Section D.2.1 and Figure 10 of the DaRRM paper.
     """
-    array = np.asarray(orders, dtype=float)
+    array = _checks.floats("orders", orders)
+    _checks.instance("guarantee", guarantee, Guarantee)
     loss = _loss(guarantee)
     least = 1.0 + loss / guarantee.epsilon
     if not np.all((array > least) & np.isfinite(array)):
@@ -151,7 +157,7 @@ def label_epsilon(voters: int, sigma: float, delta: float = 0.0) -> float:
         sigma: above 0.
         delta: in [0, 1).
     """
-    k = _checks.integer("voters", voters, 1)
+    k = _checks.integer("voters", voters, 1, _MOST_VOTERS)
     sigma = _checks.real("sigma", sigma, 0.0, open_lower=True)
     delta = _checks.real("delta", delta, 0.0, 1.0, open_upper=True)
     with np.errstate(over="ignore"):
@@ -282,7 +288,7 @@ def data_dependent_rdp(counts: npt.ArrayLike, sigma: float, order: float) -> Dat
     References:
         Papernot et al. (2018), theorem 6, propositions 7 and 10.
     """
-    array = np.asarray(counts)
+    array = _checks.floats("counts", counts)
     if array.ndim != 1:
         raise ParameterError(f"counts has shape {array.shape}; it must be (classes,).")
     array = _counts(array, array.size)
@@ -330,7 +336,7 @@ def _log_miss(counts: Vector, sigma: float) -> float:
 
 
 def _counts(counts: npt.ArrayLike, classes: int) -> Matrix:
-    array = np.asarray(counts, dtype=float)
+    array = _checks.floats("counts", counts)
     if classes < 2 or array.ndim not in (1, 2) or array.shape[-1] != classes:
         wanted = max(2, classes)
         raise ParameterError(

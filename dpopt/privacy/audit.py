@@ -12,6 +12,8 @@ from scipy.special import betainccinv, betaincinv
 from dpopt import _checks
 from dpopt._errors import ParameterError
 
+_MOST_OUTPUTS = 10**8
+
 
 @dataclass(frozen=True)
 class Audit:
@@ -55,7 +57,7 @@ def audit_epsilon(
     Raises:
         ParameterError: if a sample is empty or holds something else.
     """
-    size = _checks.integer("outputs", outputs, 1)
+    size = _checks.integer("outputs", outputs, 1, _MOST_OUTPUTS)
     delta = _checks.real("delta", delta, 0.0, 1.0)
     confidence = _checks.real("confidence", confidence, 0.0, 1.0, open_lower=True, open_upper=True)
     counts = [_counts(name, s, size) for name, s in (("first", first), ("second", second))]
@@ -73,7 +75,7 @@ def audit_epsilon(
 
 
 def _counts(name: str, sample: npt.ArrayLike, outputs: int) -> npt.NDArray[np.int64]:
-    array = np.asarray(sample)
+    array = _checks.array(name, sample)
     if array.ndim != 1 or array.size == 0 or not np.issubdtype(array.dtype, np.integer):
         raise ParameterError(f"{name} must be a non-empty one-dimensional array of integers.")
     if array.min() < 0 or array.max() >= outputs:

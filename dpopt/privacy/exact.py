@@ -11,13 +11,14 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from numbers import Rational
-from typing import cast
+from numbers import Rational, Real
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 from flint import arb, ctx, fmpq, fmpz
 
+from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._types import Json
 from dpopt.privacy.guarantee import Guarantee
@@ -26,6 +27,7 @@ Pairs = Sequence[tuple[int, int]] | npt.NDArray[np.int64]
 Number = float | Rational
 
 _LARGEST_EXPONENT = 10_000
+_MOST_BITS = 100_000
 
 
 @dataclass(frozen=True)
@@ -76,19 +78,23 @@ def exp_lower(exponent: Number, bits: int = 128) -> Fraction:
         exponent: a float or a rational, taken exactly.
         bits: of the fractional part.
     """
-    return Fraction(_exp_scaled(exponent, bits, upper=False), 1 << bits)
+    scaled = _exp_scaled(exponent, bits, upper=False)
+    return Fraction(scaled, 1 << int(bits))
 
 
 def exp_upper(exponent: Number, bits: int = 128) -> Fraction:
     """Return the smallest multiple of 2^-bits that interval arithmetic proves >= e^exponent."""
-    return Fraction(_exp_scaled(exponent, bits, upper=True), 1 << bits)
+    scaled = _exp_scaled(exponent, bits, upper=True)
+    return Fraction(scaled, 1 << int(bits))
 
 
 def _exp_scaled(exponent: Number, bits: int, *, upper: bool) -> int:
-    exact = Fraction(exponent)
+    exact = rational("epsilon", exponent)
+    bits = _checks.integer("bits", bits, 1, _MOST_BITS)
     if abs(exact) > _LARGEST_EXPONENT:
         raise ParameterError(
-            f"epsilon is {float(exact):g}; exact arithmetic takes at most {_LARGEST_EXPONENT}."
+            f"epsilon is {_checks.shown(exponent)}; exact arithmetic takes at most "
+            f"{_LARGEST_EXPONENT}."
         )
     precision = bits + 64 + max(0, 2 * int(abs(exact)))
     with ctx.workprec(precision):
@@ -99,21 +105,37 @@ def _exp_scaled(exponent: Number, bits: int, *, upper: bool) -> int:
     return max(scaled, 1 << bits) if exact >= 0 else scaled
 
 
+def rational(name: str, value: object) -> Fraction:
+    """Return a number exactly, as a fraction.
+
+    Raises:
+        ParameterError: if it is no number, or not finite.
+    """
+    try:
+        if isinstance(value, Real) and not isinstance(value, bool):
+            return Fraction(value if isinstance(value, Rational) else float(value))
+    except (OverflowError, ValueError):
+        pass
+    raise ParameterError(f"{name} is {_checks.shown(value)}; it must be a finite number.")
+
+
 def resolve_ratio(guarantee: Guarantee, ratio: Rational | None) -> Fraction:
     """Return the rational to use for e^epsilon: the caller's, or a lower bound of 128 bits.
 
     Raises:
         ParameterError: if the caller's ratio is above e^epsilon by more than epsilon's rounding.
     """
+    _checks.instance("guarantee", guarantee, Guarantee)
     if ratio is None:
         return exp_lower(guarantee.epsilon)
-    exact = Fraction(ratio)
+    exact = rational("ratio", ratio)
     # epsilon = log(ratio) is rounded: allow two floats more.
     epsilon = math.nextafter(math.nextafter(guarantee.epsilon, math.inf), math.inf)
     largest = exp_upper(epsilon) if guarantee.epsilon > 0 else Fraction(1)
     if not 1 <= exact <= largest:
         raise ParameterError(
-            f"ratio is {exact}; it must be at least 1 and at most e^{guarantee.epsilon:g}."
+            f"ratio is {_checks.shown(exact)}; it must be at least 1 and at most "
+            f"e^{guarantee.epsilon:g}."
         )
     return exact
 
@@ -124,8 +146,9 @@ def shrink_to_budget(worst: Fraction, budget: Fraction) -> Fraction:
     Where every constraint is linear, 0 at the origin and has right side ``budget`` > 0, t times
     the point is feasible.
     """
+    worst, budget = rational("worst", worst), rational("budget", budget)
     if budget <= 0:
-        raise ParameterError(f"budget is {float(budget):g}; it must be above 0.")
+        raise ParameterError(f"budget is {_checks.shown(budget)}; it must be above 0.")
     return Fraction(1) if worst <= budget else budget / worst
 
 
@@ -147,18 +170,34 @@ def raise_sequence(
     Raises:
         ParameterError: if a value would exceed 1, or some b_m is negative.
     """
+    bits = _checks.integer("bits", bits, 1, _MOST_BITS)
     scale, before, raised = 1 << bits, Fraction(0), []
-    for m, (value, (a, b)) in enumerate(zip(values, lower, strict=True)):
+    for m, (value, a, b) in enumerate(_recursion(values, lower)):
         if m and b < 0:
-            raise ParameterError(f"lower has slope {b} at {m}; it must be at least 0.")
-        needed = Fraction(a) + (Fraction(b) * before if m else 0)
-        least = max(Fraction(value), needed, Fraction(0))
+            raise ParameterError(f"lower has slope {float(b):g} at {m}; it must be at least 0.")
+        needed = a + (b * before if m else 0)
+        least = max(value, needed, Fraction(0))
         weight = -((-least.numerator * scale) // least.denominator)
         if weight > scale:
-            raise ParameterError(f"value {m} would have to be {float(least):g}, above 1.")
+            raise ParameterError(f"value {m} would have to be above 1.")
         before = Fraction(weight, scale)
         raised.append(weight)
     return raised
+
+
+def _recursion(
+    values: Sequence[Number], lower: Sequence[tuple[Number, Number]]
+) -> list[tuple[Fraction, Fraction, Fraction]]:
+    found = [_checks.floats("values", values), _checks.floats("lower", lower)]
+    if found[0].ndim != 1 or found[1].shape != (found[0].size, 2):
+        raise ParameterError(
+            f"the arguments values and lower have shapes {found[0].shape} and {found[1].shape}; "
+            "they must be (n,) and (n, 2)."
+        )
+    return [
+        (rational("values", value), rational("lower", a), rational("lower", b))
+        for value, (a, b) in zip(values, lower, strict=True)
+    ]
 
 
 def integer_weights(rows: npt.ArrayLike, bits: int) -> list[list[int]]:
@@ -167,11 +206,14 @@ def integer_weights(rows: npt.ArrayLike, bits: int) -> list[list[int]]:
     Raises:
         ParameterError: if they are not non-negative integers in rows that sum to 2^bits.
     """
-    if not isinstance(rows, Sequence | np.ndarray) or len(rows) == 0:
+    bits = _checks.integer("bits", bits, 0, _MOST_BITS)
+    listed: Any = rows.tolist() if isinstance(rows, np.ndarray) else rows
+    if not isinstance(listed, Sequence) or len(listed) == 0:
         raise ParameterError("weights must be rows of integers, at least one.")
     found: list[list[int]] = []
-    for index, row in enumerate(rows):
-        if not isinstance(row, Sequence | np.ndarray) or not all(map(_is_whole, row)):
+    for index, given in enumerate(listed):
+        row: Any = given.tolist() if isinstance(given, np.ndarray) else given
+        if not isinstance(row, Sequence) or not all(map(_is_whole, row)):
             raise ParameterError(f"row {index} of weights must hold integers.")
         weights = [int(weight) for weight in row]
         if any(weight < 0 for weight in weights):

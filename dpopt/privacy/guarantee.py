@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from dpopt import _checks
 
+# Integers up to here are floats.
+_MOST_FOLDS = 2**53
+
 
 @dataclass(frozen=True)
 class Guarantee:
@@ -36,7 +39,8 @@ def simple_composition(guarantee: Guarantee, folds: int) -> Guarantee:
         Theorem 2.2 of the DaRRM paper. Where k delta reaches 1 nothing is promised, and a
         ParameterError says so.
     """
-    k = _checks.integer("folds", folds, 1)
+    _checks.instance("guarantee", guarantee, Guarantee)
+    k = _checks.integer("folds", folds, 1, _MOST_FOLDS)
     return Guarantee(k * guarantee.epsilon, k * guarantee.delta)
 
 
@@ -60,7 +64,8 @@ def general_composition(guarantee: Guarantee, folds: int, slack: float) -> Guara
         >>> round(general_composition(Guarantee(0.1), 100, slack=1e-6).epsilon, 4)
         5.7561
     """
-    k = _checks.integer("folds", folds, 1)
+    _checks.instance("guarantee", guarantee, Guarantee)
+    k = _checks.integer("folds", folds, 1, _MOST_FOLDS)
     slack = _checks.real("slack", slack, 0.0, 1.0, open_lower=True, open_upper=True)
     e = guarantee.epsilon
     base = k * e * math.tanh(e / 2)

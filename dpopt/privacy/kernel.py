@@ -162,7 +162,7 @@ class ExactKernel:
         return kernel
 
     def _rows(self, inputs: npt.ArrayLike) -> tuple[npt.NDArray[np.int64], bool]:
-        array = np.asarray(inputs)
+        array = _checks.array("inputs", inputs)
         if array.ndim > 1 or not np.issubdtype(array.dtype, np.integer):
             raise ParameterError("inputs must be an integer or a one-dimensional array of them.")
         rows = np.atleast_1d(array).astype(np.int64)

@@ -121,7 +121,7 @@ def _exact_rows(
     exact = [_normalised(line) for line in array]
     mean = array.mean(axis=0) if row is None else as_floats("row", row)
     usable = mean.shape == (array.shape[1],) and bool(np.all(np.isfinite(mean) & (mean >= 0)))
-    if not usable or mean.sum() <= 0:
+    if not usable or not 0 < mean.max() <= 1e300:
         raise ParameterError(f"row must be {array.shape[1]} non-negative numbers, not all zero.")
     if np.any((mean == 0) & np.any(array > 0, axis=0)):
         raise ParameterError("row is 0 at an output that the kernel can give.")

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
 
 from scipy.special import erfcx, ndtr
 
@@ -116,6 +117,8 @@ def concentrated_composition(*guarantees: ConcentratedGuarantee) -> Concentrated
     References:
         Mironov (2017), proposition 1.
     """
+    for guarantee in guarantees:
+        _checks.instance("guarantees", guarantee, ConcentratedGuarantee)
     return ConcentratedGuarantee(math.fsum(guarantee.rho for guarantee in guarantees))
 
 
@@ -163,12 +166,20 @@ def convert_renyi(curve: Curve, delta: float, conversion: str = "classical") -> 
     delta = _delta(delta)
     conversion = _checks.choice("conversion", conversion, CONVERSIONS)
     loss = -math.log(delta)
+    if not callable(curve):
+        raise ParameterError(
+            f"curve is {_checks.shown(curve)}; it must be a function of the order."
+        )
 
     def value(log_excess: float) -> float:
         excess = math.exp(log_excess)
-        divergence = float(curve(1.0 + excess))
-        if not divergence >= 0.0:
-            raise ParameterError(f"curve is {divergence} at {1.0 + excess}; it must be at least 0.")
+        found = curve(1.0 + excess)
+        if not isinstance(found, Real) or not found >= 0.0:
+            raise ParameterError(
+                f"curve is {_checks.shown(found)} at {1.0 + excess}; it must be a number of at "
+                "least 0."
+            )
+        divergence = float(found)
         return _epsilon(excess, divergence, loss, conversion)
 
     best, place = _golden_section(value, math.log(_SMALLEST), math.log(_LARGEST))
@@ -236,6 +247,7 @@ def gaussian_sigma(guarantee: Guarantee, sensitivity: float = 1.0) -> float:
         >>> round(gaussian_sigma(Guarantee(1.0, 1e-5), sensitivity=1.0), 4)
         3.7306
     """
+    _checks.instance("guarantee", guarantee, Guarantee)
     delta = _delta(guarantee.delta)
     sensitivity = _checks.real("sensitivity", sensitivity, 0.0, open_lower=True)
     # delta(0) = erf(r / sqrt 8) <= r / sqrt(2 pi): enough at every epsilon.

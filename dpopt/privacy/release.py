@@ -13,6 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from dpopt import _checks
+
 Words = npt.NDArray[np.uint64]
 
 _WORD = 64
@@ -37,6 +39,7 @@ def random_words(bits: int, count: int) -> Words:
 
 def seeded_words(bits: int, count: int, rng: np.random.Generator) -> Words:
     """Return what `random_words` would, from a seeded generator: for experiments, NOT private."""
+    _checks.instance("rng", rng, np.random.Generator)
     words = -(-bits // _WORD)
     return _trim(rng.integers(0, 1 << _WORD, size=(words, count), dtype=np.uint64), bits)
 

@@ -18,10 +18,13 @@ from dpopt._errors import ParameterError
 from dpopt._types import IntVector
 from dpopt.lp import Rows, make_rows
 
+# As many variables as HiGHS can count; and inputs whose pairs fit in memory.
+_MOST, _MOST_INPUTS = 2**31 - 1, 20_000
+
 
 def complete_graph(inputs: int) -> IntVector:
     """Return all ordered pairs of different inputs (local privacy), shape (n (n - 1), 2)."""
-    n = _checks.integer("inputs", inputs, 1)
+    n = _checks.integer("inputs", inputs, 1, _MOST_INPUTS)
     first, second = np.nonzero(~np.eye(n, dtype=bool))
     return np.stack([first, second], axis=1).astype(np.int64)
 
@@ -101,7 +104,15 @@ def hockey_stick_rows(
 
 
 def _sizes(inputs: int, outputs: int) -> tuple[int, int]:
-    return _checks.integer("inputs", inputs, 1), _checks.integer("outputs", outputs, 1)
+    sizes = (
+        _checks.integer("inputs", inputs, 1, _MOST),
+        _checks.integer("outputs", outputs, 1, _MOST),
+    )
+    if sizes[0] * sizes[1] > _MOST:
+        raise ParameterError(
+            f"a kernel of {sizes[0]} inputs and {sizes[1]} outputs has more than {_MOST} entries."
+        )
+    return sizes
 
 
 def _exp(epsilon: float) -> float:
@@ -110,7 +121,7 @@ def _exp(epsilon: float) -> float:
 
 def _selectors(pairs: npt.ArrayLike, inputs: int) -> tuple[sp.csr_array, sp.csr_array]:
     n = inputs
-    array = np.asarray(pairs)
+    array = _checks.array("pairs", pairs)
     if array.ndim != 2 or array.shape[1] != 2 or not np.issubdtype(array.dtype, np.integer):
         raise ParameterError(f"pairs has shape {array.shape}; it must be integers of shape (m, 2).")
     if array.size and (array.min() < 0 or array.max() >= n):

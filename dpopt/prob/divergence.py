@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -11,6 +12,8 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 
 Array = npt.NDArray[np.float64]
+
+_LARGEST = 1e100
 
 
 def total_variation(p: npt.ArrayLike, q: npt.ArrayLike) -> Array:
@@ -30,7 +33,7 @@ def kl_divergence(p: npt.ArrayLike, q: npt.ArrayLike) -> Array:
 def chi_square(p: npt.ArrayLike, q: npt.ArrayLike) -> Array:
     """Return sum_x (p(x) - q(x))^2 / q(x); infinite if p is not supported on q."""
     p, q = _pair(p, q)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         terms = np.where(p == q, 0.0, (p - q) ** 2 / q)
     return np.asarray(np.sum(terms, axis=-1))
 
@@ -76,23 +79,44 @@ def f_divergence(
         slope_at_infinity: limit of f(t) / t for t -> infinity, possibly infinite.
     """
     p, q = _pair(p, q)
+    at_zero, slope_at_infinity = (
+        _limit("at_zero", at_zero),
+        _limit("slope_at_infinity", slope_at_infinity),
+    )
+    if not callable(f):
+        raise ParameterError(f"f is {_checks.shown(f)}; it must be a function of an array.")
     inside = (p > 0) & (q > 0)
-    ratio = np.divide(p, q, out=np.ones_like(p), where=inside)
-    terms = np.where(inside, q * f(ratio), 0.0)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(over="ignore"):
+        ratio = np.divide(p, q, out=np.ones_like(p), where=inside)
+    values = _checks.floats("the value of f", f(ratio))
+    if values.shape not in ((), ratio.shape):
+        raise ParameterError(
+            f"f returned shape {values.shape} for shape {ratio.shape}; it must work elementwise."
+        )
+    with np.errstate(invalid="ignore", over="ignore"):
+        terms = np.where(inside, q * values, 0.0)
         terms = np.where((p == 0) & (q > 0), q * at_zero, terms)
         terms = np.where((p > 0) & (q == 0), p * slope_at_infinity, terms)
     return np.asarray(np.sum(terms, axis=-1))
 
 
+def _limit(name: str, value: object) -> float:
+    if isinstance(value, float | np.floating) and math.isinf(value):
+        return float(value)
+    return _checks.real(name, value)
+
+
 def _pair(p: npt.ArrayLike, q: npt.ArrayLike) -> tuple[Array, Array]:
-    a, b = np.asarray(p, dtype=float), np.asarray(q, dtype=float)
+    a, b = _checks.floats("p", p), _checks.floats("q", q)
     if a.ndim == 0 or b.ndim == 0 or a.shape[-1] != b.shape[-1]:
         raise ParameterError(
             f"p has shape {a.shape} and q {b.shape}; their last axes must have the same length."
         )
-    if not (np.all(a >= 0) and np.all(b >= 0)):
-        raise ParameterError("p or q holds a value below 0; probabilities must be at least 0.")
+    if not all(np.all((law >= 0) & (law <= _LARGEST)) for law in (a, b)):
+        raise ParameterError(
+            "p or q holds a value below 0, or one that is no finite number; probabilities must be "
+            "at least 0."
+        )
     try:
         a, b = np.broadcast_arrays(a, b)
     except ValueError:

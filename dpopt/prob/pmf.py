@@ -15,6 +15,9 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import Vector
 
+# Entries of a law; and integers that floats still tell apart.
+_MOST, _LARGEST = 10**9, 10**15
+
 
 def binomial_pmf(trials: int, p: float) -> Vector:
     """Return the law of Binomial(n, p): C(n, k) p^k (1 - p)^(n - k).
@@ -29,7 +32,7 @@ def binomial_pmf(trials: int, p: float) -> Vector:
     Raises:
         ParameterError: if an argument is out of range.
     """
-    n = _checks.integer("trials", trials, 0)
+    n = _checks.integer("trials", trials, 0, _MOST)
     p = _checks.real("p", p, 0.0, 1.0)
     if p in (0.0, 1.0):
         law = np.zeros(n + 1)
@@ -56,9 +59,9 @@ def hypergeometric_pmf(population: int, successes: int, draws: int) -> Vector:
     Raises:
         ParameterError: if an argument is out of range.
     """
-    total = _checks.integer("population", population, 0)
+    total = _checks.integer("population", population, 0, _LARGEST)
     s = _checks.integer("successes", successes, 0, total)
-    n = _checks.integer("draws", draws, 0, total)
+    n = _checks.integer("draws", draws, 0, min(total, _MOST))
     first, last = max(0, n - (total - s)), min(s, n)
     k = np.arange(first, last)
     ratios = (s - k) / (k + 1) * ((n - k) / (total - s - n + k + 1))
@@ -96,7 +99,7 @@ def poisson_binomial_pmf(p: npt.ArrayLike) -> npt.NDArray[np.float64]:
         >>> poisson_binomial_pmf([0.5, 0.2]).round(6).tolist()
         [0.4, 0.5, 0.1]
     """
-    array = np.asarray(p, dtype=float)
+    array = _checks.floats("p", p)
     if array.ndim == 0:
         raise ParameterError("p is a single number; it must have shape (..., n).")
     if not np.all((array >= 0) & (array <= 1)):

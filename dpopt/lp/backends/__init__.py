@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Protocol, runtime_checkable
 
+from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import Vector
 from dpopt.lp.model import Model, Rows
@@ -87,10 +88,14 @@ def get_backend(backend: str | Backend) -> Backend:
     if not isinstance(backend, str):
         if isinstance(backend, Backend) and not isinstance(backend, type):
             return backend
-        raise ParameterError(f"backend is {backend!r}; it must be a name or a Backend object.")
+        raise ParameterError(
+            f"backend is {_checks.shown(backend)}; it must be a name or a Backend object."
+        )
     name, colon, solver = backend.partition(":")
     if name not in _REGISTRY or (colon and not solver):
-        raise ParameterError(f"backend is {backend!r}; it must be one of {', '.join(_REGISTRY)}.")
+        raise ParameterError(
+            f"backend is {_checks.shown(backend)}; it must be one of {', '.join(_REGISTRY)}."
+        )
     module, _, attribute = _REGISTRY[name].partition(":")
     factory = getattr(import_module(module), attribute)
     if solver and name != "cvxpy":

@@ -54,7 +54,7 @@ def assess(
         >>> majority.assess(setting, [1.0, 1.0], repair=True).verdict
         'private'
     """
-    prior = as_prior(prior)
+    prior, repair = as_prior(prior), _checks.flag("repair", repair)
     require_priceable(setting)
     upper = check_gamma(setting, gamma)[setting.middle :]
     weights, factor = quantised(upper), 1.0

@@ -75,6 +75,7 @@ def constant(
     Returns:
         gamma on 0..K, shape (K + 1,), read-only.
     """
+    _checks.instance("setting", setting, MajoritySetting)
     k, r = setting.mechanisms, setting.ratio
     tau = float(k) if tau is None else _checks.real("tau", tau, 0.0, open_lower=True)
     lam = (

@@ -9,6 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 from math import floor
 
+from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._progress import track
 from dpopt.mechanisms.majority.reduction import reduced_size, require_priceable
@@ -46,6 +47,7 @@ class GammaProver:
     """
 
     def __init__(self, setting: MajoritySetting) -> None:
+        _checks.instance("setting", setting, MajoritySetting)
         self.setting = setting
 
     @cached_property

@@ -13,9 +13,10 @@ from math import comb, log
 import numpy as np
 import numpy.typing as npt
 
+from dpopt import _checks
 from dpopt._progress import track
 from dpopt._types import IntVector, Json, Vector
-from dpopt.mechanisms.majority.setting import CORNERS, MajoritySetting, signed
+from dpopt.mechanisms.majority.setting import CORNERS, MajoritySetting, check_gamma, signed
 from dpopt.prob import poisson_binomial_pmf
 
 FULL_LIMIT = 1_200_000
@@ -62,6 +63,7 @@ def rounding_error(setting: MajoritySetting) -> float:
 
 def full_size(setting: MajoritySetting) -> int:
     """Return the size of the paper's set: C(K+7, 7), or C(K+3, 3) if Delta = 0."""
+    _checks.instance("setting", setting, MajoritySetting)
     others = 3 if setting.mechanism_delta == 0.0 else 7
     return comb(setting.mechanisms + others, others)
 
@@ -77,6 +79,8 @@ def check_full(
         chances: Pr[output 1 | L = l] on 0..K, where they are known better than 1/2 +- gamma / 2:
             a gamma next to 1 loses the digits of 1 - gamma.
     """
+    _checks.instance("setting", setting, MajoritySetting)
+    gamma = check_gamma(setting, gamma)
     if chances is None:
         chances = 0.5 + 0.5 * signed(gamma)
     corners = CORNERS if setting.mechanism_delta > 0.0 else ("00", "11", "bc", "cb")

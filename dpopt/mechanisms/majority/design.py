@@ -58,6 +58,7 @@ def worst_case_problem(setting: MajoritySetting, prior: Prior) -> Problem:
     Raises:
         ParameterError: if K is too large for every multiset to be priced.
     """
+    _checks.instance("setting", setting, MajoritySetting)
     problem = _problem(setting, np.zeros(setting.middle), CornerOracle(setting))
     problem.add_variables("worst", 1, lower=0.0, upper=0.5)
     problem.minimise({"worst": 1.0})
@@ -157,7 +158,8 @@ def design_for(
             f"needs e^(m epsilon) - 1 + 2 delta of at least {_LEAST_BUDGET:g}."
         )
     prior = as_prior(prior)
-    name = _checks.choice("objective", objective, OBJECTIVES) if weights is None else "weights"
+    name = _checks.choice("objective", objective, OBJECTIVES)
+    name = name if weights is None else "weights"
     run = _Run(setting, prior, backend, time_limit)
     if name == "worst-case":
         return run.worst_case()
@@ -178,13 +180,7 @@ def _linear(
         return surrogate_weights(setting.mechanisms).values
     if weights is None:
         return expected_error_weights(setting.mechanisms, prior).values
-    try:
-        linear = np.asarray(weights)
-    except ValueError:
-        linear = np.empty(0)
-    if linear.dtype.kind not in "biuf":
-        linear = np.empty(0)
-    linear = linear.astype(np.float64)
+    linear = _checks.floats("weights", weights)
     if linear.shape != (setting.middle,) or not np.all(np.isfinite(linear)):
         raise ParameterError(
             f"weights has shape {np.shape(linear)}; it must be {setting.middle} finite numbers, "

@@ -188,10 +188,7 @@ def _table(values: npt.ArrayLike) -> Matrix:
     Raises:
         ParameterError: if they are something else.
     """
-    try:
-        array = np.asarray(values)
-    except ValueError:
-        array = np.empty(0, dtype=object)
+    array = _checks.array("prior's samples", values)
     if array.dtype.kind not in "biuf":
         raise ParameterError(
             "prior's samples are not a table of numbers; it must have shape (draws, K)."

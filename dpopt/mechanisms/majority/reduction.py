@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt.mechanisms.majority.setting import Axis, MajoritySetting
 
@@ -18,6 +19,7 @@ def reduced_size(setting: MajoritySetting) -> int:
     (K + 1)^2 for Delta = 0, else C(K+4, 4) + 3 C(K+3, 4) + 3 C(K+2, 4) + C(K+1, 4); with groups,
     counted from the ways to place t voters of each group at its corners.
     """
+    _checks.instance("setting", setting, MajoritySetting)
     return int(sum(reduced_sizes(setting)))
 
 
@@ -65,6 +67,7 @@ def require_priceable(setting: MajoritySetting) -> None:
     Raises:
         ParameterError: if it is.
     """
+    _checks.instance("setting", setting, MajoritySetting)
     if not priceable(setting):
         raise ParameterError(
             f"mechanisms is {setting.mechanisms}; every constraint can be priced up to "

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._plot import new_axes
 from dpopt._types import Json, Vector, brief
@@ -161,6 +162,7 @@ class MajorityDesign:
         self, votes: npt.ArrayLike, rng: np.random.Generator
     ) -> npt.NDArray[np.int64] | int:
         """Return what `release` would, from a seeded generator: for experiments, NOT private."""
+        _checks.instance("rng", rng, np.random.Generator)
         ones, single = self._count(votes)
         p = 0.5 + 0.5 * signed(self.gamma)[ones]
         drawn = (rng.random(p.size) < p).astype(np.int64)
@@ -241,7 +243,7 @@ class MajorityDesign:
         seal("majority", self.to_dict(), Path(path))
 
     def _count(self, votes: npt.ArrayLike) -> tuple[npt.NDArray[np.int64], bool]:
-        array = np.asarray(votes)
+        array = _checks.array("votes", votes)
         k = self.setting.mechanisms
         if array.ndim not in (1, 2) or array.shape[-1] != k:
             raise ParameterError(

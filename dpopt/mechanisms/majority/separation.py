@@ -27,6 +27,7 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
+from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._progress import advance, track
 from dpopt._types import Vector
@@ -59,9 +60,20 @@ def corner_rows(setting: MajoritySetting, multisets: list[Counts]) -> Rows:
     Returns:
         Rows fold(alpha - e^(m epsilon) alpha') / budget @ gamma <= 1.
     """
+    _checks.instance("setting", setting, MajoritySetting)
+    if not isinstance(multisets, list | tuple) or not all(map(_is_multiset, multisets)):
+        raise ParameterError(
+            "multisets must be a list of multisets, each a tuple of pairs (corner, count)."
+        )
     sides = [np.array([_law(setting, counts, side) for counts in multisets]) for side in (0, 1)]
     matrix = fold(sides[0] - setting.ratio * sides[1]) / setting.budget
     return make_rows(matrix, upper=1.0)
+
+
+def _is_multiset(counts: object) -> bool:
+    return isinstance(counts, list | tuple) and all(
+        isinstance(pair, list | tuple) and len(pair) == 2 for pair in counts
+    )
 
 
 def _law(setting: MajoritySetting, counts: Counts, side: int) -> Vector:
@@ -108,14 +120,17 @@ class CornerOracle:
     def __init__(
         self, setting: MajoritySetting, cuts: int | None = None, *, partial: bool = False
     ) -> None:
+        _checks.instance("setting", setting, MajoritySetting)
         self._most, self.checked = setting.mechanisms, 0
+        partial = _checks.flag("partial", partial)
         if partial and not priceable(setting):
             self._most, self.checked = _partial(setting)
         else:
             require_priceable(setting)
             self.checked = reduced_size(setting)
         self.setting = setting
-        self.cuts = 2 * setting.middle + 8 if cuts is None else cuts
+        most = 2 * setting.middle + 8
+        self.cuts = most if cuts is None else _checks.integer("cuts", cuts, 1)
         *self._outer, self._last = setting.axes
         whole = self._most == setting.mechanisms
         sizes = [group.size for group in setting.voters]

@@ -135,8 +135,11 @@ class MajoritySetting:
             ParameterError: for parameters out of range.
         """
         found = []
-        if isinstance(groups, str) or not isinstance(groups, Iterable):
-            raise ParameterError(f"groups is {groups!r}; it must hold groups of voters.")
+        listed = isinstance(groups, Iterable) and getattr(groups, "ndim", 1) > 0
+        if isinstance(groups, str) or not listed:
+            raise ParameterError(
+                f"groups is {_checks.shown(groups)}; it must hold groups of voters."
+            )
         for group in groups:
             sized = isinstance(group, tuple | list) and 2 <= len(group) <= 3
             if not isinstance(group, VoterGroup) and not sized:
@@ -282,7 +285,7 @@ def check_gamma(setting: MajoritySetting, gamma: npt.ArrayLike) -> Vector:
     Raises:
         ParameterError: for another shape, values outside [0, 1], or a gamma not symmetric.
     """
-    array = np.array(gamma, dtype=float)
+    array = _checks.floats("gamma", gamma)
     k = setting.mechanisms
     if array.shape == (setting.middle,):
         array = full_gamma(array)

@@ -65,6 +65,7 @@ class Spending:
     voters_per_record: int | None = None
 
     def __post_init__(self) -> None:
+        _checks.instance("setting", self.setting, MajoritySetting)
         if not isinstance(self.trained_once, bool | np.bool_):
             raise ParameterError(
                 f"trained_once is {self.trained_once!r}; it must be True or False."
@@ -153,6 +154,8 @@ def affordable_queries(per_query: Guarantee, budget: Guarantee, slack: float = S
     References:
         Theorems 2.2 and 2.3 of the DaRRM paper.
     """
+    _checks.instance("per_query", per_query, Guarantee)
+    _checks.instance("budget", budget, Guarantee)
     slack = _slack(slack)
     return _most(
         lambda count: any(

@@ -17,11 +17,12 @@ from dpopt._errors import ParameterError
 from dpopt._types import Matrix, Vector, frozen
 from dpopt.mechanisms.majority.points import CommonPrior, PointPrior, SamplePrior, as_prior
 from dpopt.mechanisms.majority.prior import BetaPrior, IndependentPrior, Prior, UniformPrior
-from dpopt.mechanisms.majority.setting import MajoritySetting, fold, odd
+from dpopt.mechanisms.majority.setting import MajoritySetting, check_gamma, fold, odd
 from dpopt.prob import binomial_pmf, poisson_binomial_pmf
 
 _MOST_TERMS, _LARGEST_ERROR = 1 << 20, 1e-9
 _CHUNK = 1 << 16
+_MOST_DRAWS = 10**8
 # Expectations that no formula gives are averages over this many draws of a fixed seed.
 _DRAWS, _SEED = 100_000, 5
 
@@ -162,7 +163,7 @@ def expected_error(gamma: Vector, prior: Prior) -> ErrorEstimate:
     Raises:
         ParameterError: for another shape, or values outside [0, 1].
     """
-    gamma = np.asarray(gamma, dtype=np.float64)
+    gamma = _checks.floats("gamma", gamma)
     if gamma.ndim != 1 or gamma.size % 2 or not np.all((gamma >= 0) & (gamma <= 1)):
         raise ParameterError(
             f"gamma has shape {gamma.shape}; it must hold K + 1 noise levels in [0, 1], K odd."
@@ -214,6 +215,13 @@ def linear_error(weights: Weights, gamma: Vector) -> float:
     return float(np.sum(weights.values * (1.0 - gamma[gamma.size // 2 :])))
 
 
+def _drawable(prior: Prior) -> Prior:
+    found = as_prior(prior)
+    if not hasattr(found, "sample"):
+        raise ParameterError(f"prior is {_checks.shown(prior)}; it cannot be drawn from.")
+    return found
+
+
 def sampled_margins(
     mechanisms: int, prior: Prior, rng: np.random.Generator, draws: int = 10_000
 ) -> np.ndarray:
@@ -230,7 +238,9 @@ def sampled_margins(
     Returns:
         Shape (draws, (K + 1) / 2).
     """
-    draws = _checks.integer("draws", draws, 1)
+    draws = _checks.integer("draws", draws, 1, _MOST_DRAWS)
+    mechanisms, prior = odd(mechanisms), _drawable(prior)
+    _checks.instance("rng", rng, np.random.Generator)
     return 0.5 * fold(poisson_binomial_pmf(prior.sample((draws, mechanisms), rng)))
 
 
@@ -250,7 +260,9 @@ def sampled_error(
         rng: numpy generator; this is an experiment, not a release.
         draws: number of p's, at least 2.
     """
-    draws = _checks.integer("draws", draws, 2)
+    _checks.instance("setting", setting, MajoritySetting)
+    draws = _checks.integer("draws", draws, 2, _MOST_DRAWS)
+    gamma = check_gamma(setting, gamma)
     margins = sampled_margins(setting.mechanisms, prior, rng, draws)
     errors = np.abs(margins @ (1.0 - gamma[setting.middle :]))
     return float(errors.mean()), float(errors.std(ddof=1) / math.sqrt(draws))

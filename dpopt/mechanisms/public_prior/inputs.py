@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector
 from dpopt.mechanisms.public_prior.prior import PublicPrior
@@ -29,10 +30,7 @@ def places_of(prior: PublicPrior, own: object) -> tuple[IntVector, bool]:
         ParameterError: for a letter that the prior does not have.
     """
     if isinstance(prior.letters, range):
-        try:
-            array = np.asarray(own)
-        except ValueError:
-            array = np.empty((0, 0))
+        array = _checks.array("own", own)
         whole = array.dtype.kind in "iu" or array.size == 0
         if array.ndim > 1 or not whole:
             raise ParameterError("own must be a letter, or a sequence of them: integers.")
@@ -75,10 +73,8 @@ def counts_of(counts: object, size: int) -> tuple[Counts, bool]:
     Raises:
         ParameterError: for another shape, other values, or a user without any.
     """
-    try:
-        array = np.asarray(counts)
-    except ValueError:
-        array = np.empty(0)
+    size = _checks.integer("size", size, 1)
+    array = _checks.array("counts", counts)
     if array.ndim not in (1, 2) or array.shape[-1] != size:
         raise ParameterError(
             f"counts has shape {array.shape}; it must be ({size},) or (users, {size})."

@@ -100,6 +100,6 @@ def _weights(weights: npt.ArrayLike | None, users: int) -> Vector:
     w = as_floats("weights", weights)
     if w.shape != (users,):
         raise ParameterError(f"weights has shape {w.shape}; it must be ({users},).")
-    if not np.all(np.isfinite(w) & (w >= 0.0)) or w.sum() <= 0.0:
+    if not np.all((w >= 0.0) & (w <= 1e300 / users)) or w.sum() <= 0.0:
         raise ParameterError("weights must be numbers of at least 0, not all 0.")
     return np.asarray(w / w.sum())

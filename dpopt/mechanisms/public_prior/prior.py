@@ -149,13 +149,7 @@ def distributions(values: npt.ArrayLike, size: int) -> Vector:
 
 
 def _floats(name: str, values: npt.ArrayLike) -> Vector:
-    try:
-        array = np.asarray(values)
-        if array.dtype.kind in "biufO":
-            return array.astype(np.float64)
-    except (TypeError, ValueError, OverflowError):
-        pass
-    raise ParameterError(f"{name} must be an array of numbers.")
+    return _checks.floats(name, values)
 
 
 def _index_of(masses: object) -> Iterable[Hashable] | None:
@@ -179,6 +173,9 @@ def _letters(letters: Iterable[Hashable] | None, size: int) -> Sequence[Hashable
         return range(size)
     if isinstance(letters, str | bytes | set | frozenset) or not isinstance(letters, Iterable):
         raise ParameterError(f"letters is {letters!r}; it must be a sequence of {size} names.")
+    axes = getattr(letters, "ndim", 1)
+    if axes != 1:
+        raise ParameterError(f"letters has {axes} axes; it must have one.")
     names = tuple(name.item() if isinstance(name, np.generic) else name for name in letters)
     try:
         distinct = len(set(names))

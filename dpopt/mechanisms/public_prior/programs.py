@@ -75,6 +75,7 @@ def kernel_of(solution: Solution, epsilon: float) -> Matrix:
         solution: of `tv_problem`.
         epsilon: the one given there.
     """
+    _checks.instance("solution", solution, Solution)
     epsilon = program_epsilon(epsilon)
     if "kernel" in solution.values:
         n = math.isqrt(solution["kernel"].size)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from pathlib import Path
 
+from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt.mechanisms.public_prior.algorithm import minimax_kernel
 from dpopt.mechanisms.public_prior.inputs import counts_of, own_letters
@@ -27,6 +28,7 @@ def save_kernel(kernel: SamplingKernel, path: str | Path) -> None:
         ParameterError: if the file cannot be written, or letters are neither text nor integers.
         NotPrivateError: if the kernel cannot be certified.
     """
+    _checks.instance("kernel", kernel, SamplingKernel)
     names = kernel.prior.letters
     plain = all(isinstance(name, str | int) and not isinstance(name, bool) for name in names)
     if not plain:

@@ -138,7 +138,7 @@ def _bad_limit(at_zero: object) -> ParameterError:
 
 def _value(f: Callable[[Vector], Vector], ratio: float) -> float:
     with np.errstate(all="ignore"):
-        values = np.asarray(f(np.array([ratio])), dtype=float)
+        values = _checks.floats("the value of divergence", f(np.array([ratio])))
     if values.shape != (1,):
         raise ParameterError(
             f"divergence returned shape {values.shape} for shape (1,); it must work elementwise."

@@ -60,6 +60,7 @@ def worst_case_tv(sampler: MinCountSampler) -> float:
     largest where one letter has all it can: q_m (1 - 1/k) (1 - k m / n). Also the largest
     distance from P over all P, where the maximum is at m = 0: then P is a single letter.
     """
+    _checks.instance("sampler", sampler, MinCountSampler)
     n, k = sampler.setting.records, sampler.setting.letters
     q = sampler.q[:1] if sampler.rule == "roo" else sampler.q[: n // k + 1]
     spread = (n - k * np.arange(q.size)) / n
@@ -80,6 +81,7 @@ def smooth_floor_binomial_bound(sampler: SmoothFloorSampler, least_probability: 
     Raises:
         ParameterError: for a gamma out of range.
     """
+    _checks.instance("sampler", sampler, SmoothFloorSampler)
     n, k = sampler.setting.records, sampler.setting.letters
     gamma = least_of(least_probability, k)
     c = np.arange(min(sampler.floor.size, n + 1))
@@ -119,13 +121,15 @@ def lower_bound(setting: RooSetting) -> LowerBound:
     over integers is beside it, since the logarithm is concave in j. Above 1e6 letters a grid of d
     is tried: the value stays a bound.
     """
+    _checks.instance("setting", setting, RooSetting)
     n, k, e = setting.records, setting.letters, setting.epsilon
     most = min(k - 1, n)
     if most <= _MOST_LISTED:
         d = np.arange(1, most + 1)
     else:
         d = np.unique(np.geomspace(1, most, _MOST_LISTED).astype(np.int64))
-    best = (1 + lambertw((k - d) / (d * math.e)).real) / e
+    with np.errstate(over="ignore"):
+        best = (1 + lambertw((k - d) / (d * math.e)).real) / e
     best = np.minimum(np.floor(best), n // d)
     # In logarithms: e^(epsilon j) may be out of range.
     tried = np.stack([np.clip(best + step, 1, n // d) for step in (0, 1)])

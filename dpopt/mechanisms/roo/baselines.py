@@ -24,6 +24,8 @@ from dpopt.mechanisms.roo.setting import RooSetting
 from dpopt.mechanisms.roo.tally import Tally, tally
 from dpopt.privacy import Certificate
 
+_LARGEST = 1e300
+
 AMPLIFICATIONS = ("published", "tight")
 
 
@@ -136,6 +138,9 @@ class LaplaceProjection:
 
     setting: RooSetting
 
+    def __post_init__(self) -> None:
+        _checks.instance("setting", self.setting, RooSetting)
+
     @property
     def scale(self) -> float:
         """2 / (n epsilon): the scale of the noise on each empirical probability."""
@@ -224,9 +229,11 @@ def project_to_simplex(points: npt.ArrayLike) -> npt.NDArray[np.float64]:
     Raises:
         ParameterError: for other values or no entries.
     """
-    v = np.asarray(points, dtype=np.float64)
-    if v.ndim == 0 or v.shape[-1] == 0 or not np.all(np.isfinite(v)):
-        raise ParameterError(f"points have shape {v.shape}; they must be finite and not empty.")
+    v = _checks.floats("points", points)
+    if v.ndim == 0 or v.shape[-1] == 0 or not np.all(np.abs(v) <= _LARGEST):
+        raise ParameterError(
+            f"points have shape {v.shape}; they must hold numbers up to {_LARGEST:g}, at least one."
+        )
     falling = -np.sort(-v, axis=-1)
     places = np.arange(1, v.shape[-1] + 1)
     means = (np.cumsum(falling, axis=-1) - 1.0) / places

@@ -16,22 +16,26 @@ from dpopt._types import Vector
 from dpopt.mechanisms.roo.minimum import MinCountSampler, min_count
 from dpopt.mechanisms.roo.setting import RooSetting
 
+_MOST_RECORDS = 10**15
 METHODS = ("laplace", "subrr", "roo")
 
 
 def laplace_bound(setting: RooSetting) -> float:
     """Return 2 k / (n epsilon): noisy empirical law, projected (Raskhodnikova et al., table I)."""
+    _checks.instance("setting", setting, RooSetting)
     return 2 * setting.letters / (setting.records * setting.epsilon)
 
 
 def subrr_bound(setting: RooSetting) -> float:
     """Return (k - 1) / (n epsilon + k - 1): subsampled randomised response (Cheu, Nayak)."""
+    _checks.instance("setting", setting, RooSetting)
     k = setting.letters
     return (k - 1) / (setting.records * setting.epsilon + k - 1)
 
 
 def roo_bound(setting: RooSetting) -> float:
     """Return q_0 (1 - 1/k): ROO, (8) and (49). Attained where P is concentrated on one letter."""
+    _checks.instance("setting", setting, RooSetting)
     return setting.obscuring * (1 - 1 / setting.letters)
 
 
@@ -63,6 +67,7 @@ def ds_roo_bound(sampler: MinCountSampler, least_probability: float) -> DsRooBou
     Raises:
         ParameterError: for a gamma out of range.
     """
+    _checks.instance("sampler", sampler, MinCountSampler)
     n, k = sampler.setting.records, sampler.setting.letters
     gamma = least_of(least_probability, k)
     rest = 1 - 1 / k
@@ -97,6 +102,7 @@ def ds_roo_binomial_bound(sampler: MinCountSampler, least_probability: float) ->
     Raises:
         ParameterError: for a gamma out of range.
     """
+    _checks.instance("sampler", sampler, MinCountSampler)
     n, k = sampler.setting.records, sampler.setting.letters
     gamma = least_of(least_probability, k)
     q = _falling(sampler)
@@ -143,6 +149,7 @@ def ds_roo_rate(setting: RooSetting, least_probability: float) -> DsRooRate:
     Raises:
         ParameterError: for a gamma out of range.
     """
+    _checks.instance("setting", setting, RooSetting)
     n, k, e = setting.records, setting.letters, setting.epsilon
     gamma = least_of(least_probability, k)
     gain = math.expm1(e)
@@ -181,12 +188,16 @@ def records_needed(method: str, accuracy: float, letters: int, epsilon: float) -
     alpha = _checks.real("accuracy", accuracy, 0.0, 1.0, open_lower=True, open_upper=True)
     one = RooSetting(1, letters, epsilon)
     k, e = one.letters, one.epsilon
-    real = {
-        "laplace": 2 * k / (alpha * e),
-        "subrr": (k - 1) * (1 - alpha) / (alpha * e),
-        "roo": (k * (1 - alpha) - 1) / (alpha * math.expm1(e)),
+    above, below = {
+        "laplace": (2 * k, alpha * e),
+        "subrr": ((k - 1) * (1 - alpha), alpha * e),
+        "roo": (k * (1 - alpha) - 1, alpha * math.expm1(e)),
     }[method]
-    return max(1, math.ceil(real))
+    if above > _MOST_RECORDS * below:
+        raise ParameterError(
+            f"accuracy is {alpha:g} and epsilon {e:g}; they ask for more than 1e15 records."
+        )
+    return max(1, math.ceil(above / below)) if above > 0 else 1
 
 
 def ds_roo_records(

@@ -60,6 +60,7 @@ def expected_output(sampler: MinCountSampler, distribution: npt.ArrayLike) -> Ex
     Raises:
         ParameterError: for another shape, another sum, or a larger n or k.
     """
+    _checks.instance("sampler", sampler, MinCountSampler)
     setting = sampler.setting
     _checks.integer("records", setting.records, 1, _LARGEST_RECORDS)
     _checks.integer("letters", setting.letters, 2, _MOST_LETTERS)
@@ -80,12 +81,9 @@ def expected_output(sampler: MinCountSampler, distribution: npt.ArrayLike) -> Ex
 
 
 def _probabilities(distribution: npt.ArrayLike, letters: int) -> Vector:
-    try:
-        p = np.asarray(distribution, dtype=float)
-    except (TypeError, ValueError):
-        raise ParameterError("distribution holds a value that is not a number.") from None
+    p = _checks.floats("distribution", distribution)
     if p.shape != (letters,):
         raise ParameterError(f"distribution has shape {p.shape}; it must be ({letters},).")
-    if not np.all(p >= 0) or not abs(p.sum() - 1) <= 1e-9:
+    if not np.all((p >= 0) & (p <= 2)) or not abs(p.sum() - 1) <= 1e-9:
         raise ParameterError("distribution must hold probabilities that sum to 1.")
     return p / p.sum()

@@ -30,10 +30,9 @@ class Ledger:
     """Counts of letters under way."""
 
     def __init__(self, letters: Sequence[Hashable]) -> None:
-        if len(letters) > _MOST_LETTERS:
-            raise ParameterError(
-                f"alphabet has {len(letters)} letters; at most {_MOST_LETTERS} are counted."
-            )
+        # len() of a range overflows beyond 2^63.
+        if letters[_MOST_LETTERS:]:
+            raise ParameterError(f"alphabet has more than {_MOST_LETTERS} letters.")
         self._letters = letters
         self.counts: IntVector = np.zeros(len(letters), dtype=np.int64)
         self._places: tuple[dict[Hashable, int], dict[Hashable, int]] | None = None

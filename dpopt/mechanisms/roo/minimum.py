@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dpopt import _checks
-from dpopt._errors import ParameterError
+from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._plot import new_axes
 from dpopt._types import IntVector, Json, Vector, brief, frozen
 from dpopt.mechanisms.roo.audit import RooAudit, audit_weights
-from dpopt.mechanisms.roo.rules import BITS, RULES, UNIT, rule_weights
+from dpopt.mechanisms.roo.rules import BITS, RULES, UNIT, first_free, rule_weights
 from dpopt.mechanisms.roo.sampler import Below, LetterSampler, certified, draw_record
 from dpopt.mechanisms.roo.setting import RooSetting
 from dpopt.privacy import Certificate
@@ -168,7 +168,13 @@ def min_count(records: int, letters: int, epsilon: float, rule: str = "exact") -
 
 
 def from_weights(setting: RooSetting, rule: str, weights: tuple[int, ...]) -> MinCountSampler:
-    """Audit a rule given as integers over 2^62; see `MinCountSampler`."""
+    """Audit a rule given as integers over 2^62; see `MinCountSampler`.
+
+    Raises:
+        ParameterError: for weights that are not 1 to M + 1 integers in 0..2^62, one for "roo".
+    """
+    _checks.instance("setting", setting, RooSetting)
+    rule, weights = _checks.choice("rule", rule, RULES), _checked(setting, rule, weights)
     audit = audit_weights(setting, weights, constant=rule == "roo")
     return MinCountSampler(
         setting=setting,
@@ -179,6 +185,20 @@ def from_weights(setting: RooSetting, rule: str, weights: tuple[int, ...]) -> Mi
         certificate=_certificate(setting, audit) if audit.private else None,
         provenance=versions(),
     )
+
+
+def _checked(setting: RooSetting, rule: str, weights: object) -> tuple[int, ...]:
+    longest = 1 if rule == "roo" else setting.largest_minimum + 1
+    listed = tuple(weights) if isinstance(weights, list | tuple) else ()
+    if not 1 <= len(listed) <= longest or not all(
+        isinstance(weight, int) and not isinstance(weight, bool) and 0 <= weight <= UNIT
+        for weight in listed
+    ):
+        raise ParameterError(
+            f"weights is {_checks.shown(weights)}; it must hold 1 to {longest} integers in "
+            f"0..2^{BITS}."
+        )
+    return listed
 
 
 def _certificate(setting: RooSetting, audit: RooAudit) -> Certificate:
@@ -216,6 +236,14 @@ def from_sealed(sealed: Sealed) -> MinCountSampler:
         raise sealed.refuse(f"it must hold 1 to {longest} weights of {BITS} bits")
     if not all(0 <= weight <= UNIT for weight in weights):
         raise sealed.refuse(f"a weight is outside 0..2^{BITS}")
+    if rule != "roo" and len(weights) < min(first_free(setting), setting.largest_minimum):
+        # Found by the audit too, but after all m that are missing: up to 1e15 of them.
+        m = len(weights)
+        raise NotPrivateError(
+            f"file {str(sealed.path)!r} holds no q_{m}: a letter of count {m}, the smallest, "
+            f"becomes {m + 1} / {m} times as likely with one record more, above e^epsilon.",
+            (f"a letter of count {m + 1}", f"a letter of count {m}"),
+        )
     sampler = from_weights(setting, rule, weights)
     sampler.require_private()
     sealed.require_hash()

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import scipy.sparse as sp
 
+from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt.lp import Problem, make_rows
 from dpopt.lp.model import Rows
@@ -25,6 +26,7 @@ def exact_problem(setting: RooSetting) -> Problem:
     Raises:
         ParameterError: if M = floor(n / k) is above 200,000.
     """
+    _checks.instance("setting", setting, RooSetting)
     found = [move for m in range(_size(setting)) for move in moves(setting, m)]
     return _problem(setting, "privacy", _rows(setting, found))
 
@@ -35,6 +37,7 @@ def journal_problem(setting: RooSetting) -> Problem:
     Raises:
         ParameterError: if M = floor(n / k) is above 200,000.
     """
+    _checks.instance("setting", setting, RooSetting)
     n, k, e = setting.records, setting.letters, math.exp(setting.epsilon)
     last = _size(setting) - 1
     m = np.arange(last + 1)

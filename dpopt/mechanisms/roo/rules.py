@@ -42,6 +42,7 @@ def rule_weights(setting: RooSetting, rule: str) -> tuple[int, ...]:
     Raises:
         ParameterError: for another rule, or if more than 2e7 of the q_m are not 0.
     """
+    _checks.instance("setting", setting, RooSetting)
     _checks.choice("rule", rule, RULES)
     first = 1 / (1 + Fraction(setting.records, setting.letters) * (setting.ratio - 1))
     if rule == "roo":

@@ -81,7 +81,11 @@ def _file(path: str | Path) -> Path:
     target = Path(path)
     if target.suffix.lower() not in _ENDINGS:
         raise ParameterError(f"path is {str(path)!r}; it must end in {' or '.join(_ENDINGS)}.")
-    if not target.is_file():
+    try:
+        exists = target.is_file()
+    except OSError:
+        exists = False
+    if not exists:
         raise ParameterError(f"path is {str(path)!r}; there is no such file.")
     return target
 

@@ -9,6 +9,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector
 from dpopt.mechanisms.roo.ledger import (
@@ -47,12 +48,9 @@ class Tally:
         """
         letters = letters_of(alphabet)
         index = getattr(counts, "index", None)
-        if _is_pandas(counts) and type(index).__name__ != "RangeIndex":
+        if index is not None and _is_pandas(counts) and type(index).__name__ != "RangeIndex":
             return tally(dict(zip(cast(Any, index), cast(Any, counts), strict=True)), letters)
-        try:
-            array = np.asarray(counts)
-        except ValueError:
-            array = np.empty(0, object)
+        array = _checks.array("counts", counts)
         if array.shape != (len(letters),):
             raise ParameterError(
                 f"counts has shape {array.shape}; it must be ({len(letters)},), one for each "
@@ -78,9 +76,13 @@ def letters_of(alphabet: object) -> Sequence[Hashable]:
     if isinstance(alphabet, int | np.integer) and not isinstance(alphabet, bool):
         if alphabet < 2:
             raise ParameterError(f"alphabet is {alphabet}; it must have at least 2 letters.")
+        if alphabet >> 62:
+            raise ParameterError("alphabet is beyond 2^62; it must be the number of letters.")
         return range(int(alphabet))
     if isinstance(alphabet, range) and len(alphabet) >= 2:
         return alphabet
+    if getattr(alphabet, "ndim", 1) != 1:
+        raise ParameterError("alphabet is an array without exactly one axis; it must have one.")
     unordered = isinstance(alphabet, str | bytes | set | frozenset | Mapping)
     if unordered or not isinstance(alphabet, Iterable):
         raise ParameterError(

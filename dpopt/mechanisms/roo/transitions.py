@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from dpopt import _checks
 from dpopt.mechanisms.roo.setting import RooSetting
 
 
@@ -38,6 +39,8 @@ def moves(setting: RooSetting, minimum: int) -> Iterator[Move]:
         setting: n and k.
         minimum: m, in 0..M.
     """
+    _checks.instance("setting", setting, RooSetting)
+    minimum = _checks.integer("minimum", minimum, 0, setting.largest_minimum)
     ranges = _two_letters if setting.letters == 2 else _more_letters
     seen = set()
     for new_minimum, step, low, high in ranges(setting, minimum):

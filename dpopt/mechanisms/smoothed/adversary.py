@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from dpopt import _checks
 from dpopt._types import IntVector, Matrix, Vector, frozen
 from dpopt.lp import Problem, Solution, solve
 from dpopt.mechanisms.smoothed.description import AnonymousMechanism
@@ -80,6 +81,7 @@ def smoothed_problem(instance: SmoothedInstance) -> Problem:
     from (E, 2, outputs)). The duals of the three blocks are the variables of the same names in
     `adversary_problem`.
     """
+    _checks.instance("instance", instance, SmoothedInstance)
     compositions, databases = instance.databases.shape
     pairs, sides, outputs = instance.gains.shape
     problem = Problem("smoothed delta")
@@ -107,6 +109,7 @@ def adversary_problem(instance: SmoothedInstance) -> Problem:
     Variables: "weights" (w), "sides" (v, flattened from (E, 2, 2): pair, direction, which of the
     two databases) and "tests" (psi, flattened from (E, 2, outputs)).
     """
+    _checks.instance("instance", instance, SmoothedInstance)
     compositions = instance.databases.shape[0]
     pairs, sides, outputs = instance.gains.shape
     problem = Problem("adversary of the smoothed delta")
@@ -199,6 +202,8 @@ def read_adversary(instance: SmoothedInstance, solution: Solution) -> tuple[Vect
         pair answers with each direction's test, shape (E, 2, 2); the tests, psi / (v_x + v_x'),
         shape (E, 2, outputs).
     """
+    _checks.instance("instance", instance, SmoothedInstance)
+    _checks.instance("solution", solution, Solution)
     pairs, directions, _ = instance.gains.shape
     weights = np.abs(np.maximum(0.0, solution.duals["weights"]))
     sides = np.maximum(0.0, solution.duals["sides"]).reshape(pairs, directions, 2)

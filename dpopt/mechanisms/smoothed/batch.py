@@ -60,7 +60,7 @@ def batch_law(values: npt.ArrayLike, drawn: int, *, rounded: bool = False) -> Ba
         ParameterError: if a value is no integer, T is out of range, there are 2^1000 batches or
             more, or the table of partial sums would exceed 5e7 entries.
     """
-    array = as_values(values)
+    array, rounded = as_values(values), _checks.flag("rounded", rounded)
     drawn = check_batch(array, drawn)
     least = int(array.min())
     table = _insert(start(array, drawn), array - least)
@@ -154,7 +154,7 @@ def as_values(values: npt.ArrayLike) -> IntVector:
     Raises:
         ParameterError: if they are no vector of integers, none, or beyond 2^40.
     """
-    array = np.asarray(values)
+    array = _checks.array("values", values)
     if array.ndim != 1 or array.size == 0:
         raise ParameterError(
             f"values has shape {array.shape}; it must be a vector of at least one."

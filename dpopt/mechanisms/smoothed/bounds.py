@@ -41,6 +41,7 @@ def published_log_bound(
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, Theorem 3 (i), Remark 8 and Appendix E.
     """
+    _checks.instance("mechanism", mechanism, SamplingHistogram)
     share = float(checked_distributions(distributions, mechanism.categories).min())
     if mechanism.replacement or mechanism.lost == 0:
         raise ParameterError("mechanism must draw fewer records than n, without replacement.")
@@ -90,6 +91,7 @@ def log_upper_bound(
         Liu, Wang, Xia, Smoothed Differential Privacy, Theorems 3 (i) and 5. Hoeffding 1963,
         Theorems 1 and 4.
     """
+    _checks.instance("mechanism", mechanism, SamplingHistogram)
     shares = checked_distributions(distributions, mechanism.categories).min(axis=0)
     epsilon = _checks.real("epsilon", epsilon, 0.0)
     log_ratio, log_factor = _decay(mechanism, epsilon)

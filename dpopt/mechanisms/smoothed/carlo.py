@@ -81,7 +81,8 @@ class QuantisedGradient:
 
     def _masses(self) -> Vector:
         edges = np.arange(self.lowest - 1, self.highest + 1) / (1 << self.bits)
-        scaled = (edges - self.mean) / self.deviation
+        with np.errstate(over="ignore"):
+            scaled = (edges - self.mean) / self.deviation
         # Each interval as a difference of the tails on its own side of the mean.
         left, right = scaled[:-1], scaled[1:]
         return np.where(
@@ -120,6 +121,12 @@ def sample_database(
     Raises:
         ParameterError: if the two differ in length, a count is below 0, or there is no record.
     """
+    for name, value in (("gradients", gradients), ("composition", composition)):
+        if not isinstance(value, list | tuple | np.ndarray) or getattr(value, "ndim", 1) != 1:
+            raise ParameterError(f"{name} is {_checks.shown(value)}; it must be a sequence.")
+    for gradient in gradients:
+        _checks.instance("gradients", gradient, QuantisedGradient)
+    _checks.instance("rng", rng, np.random.Generator)
     if len(gradients) != len(composition):
         raise ParameterError(
             f"composition has {len(composition)} counts for {len(gradients)} distributions; "
@@ -168,6 +175,7 @@ def monte_carlo_delta(
     Raises:
         ParameterError: if an argument is out of range, or the law of a batch too large a table.
     """
+    _checks.instance("rng", rng, np.random.Generator)
     x = as_values(values)
     epsilon = _checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON)
     draws = _checks.integer("draws", draws, 1, _LARGEST_DRAWS)

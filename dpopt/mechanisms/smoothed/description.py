@@ -72,10 +72,7 @@ class KernelMechanism(AnonymousMechanism):
         n = _checks.integer("records", self.records, 1)
         m = _checks.integer("categories", self.categories, 2)
         wanted = histogram_count(n, m)
-        try:
-            rows = np.asarray(self.kernel, dtype=np.float64)
-        except (ValueError, TypeError):
-            raise ParameterError("kernel holds other values; it must hold probabilities.") from None
+        rows = _checks.floats("kernel", self.kernel)
         if rows.ndim != 2 or rows.shape[0] != wanted or rows.shape[1] < 1:
             raise ParameterError(
                 f"kernel has shape {rows.shape}; it must be ({wanted}, outputs), one row for each "

@@ -156,10 +156,7 @@ def _moved(rows: IntMatrix, a: int, b: int) -> IntMatrix:
 
 
 def _integers(rows: object) -> IntMatrix:
-    try:
-        table = np.asarray(rows)
-    except ValueError:
-        raise ParameterError(f"histograms are ragged; they must be {_ALLOWED}.") from None
+    table = _checks.array("histograms", rows)
     if table.ndim != 2 or table.shape[1] < 1:
         raise ParameterError(f"histograms have shape {table.shape}; they must be {_ALLOWED}.")
     if not np.issubdtype(table.dtype, np.integer) and table.size:

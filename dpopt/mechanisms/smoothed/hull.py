@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector, Matrix, Vector, frozen
 
@@ -25,10 +26,7 @@ def checked_distributions(distributions: npt.ArrayLike, categories: int | None =
             not 1 to 1e-9.
     """
     allowed = "laws of one record, shape (distributions, categories)"
-    try:
-        rows = np.asarray(distributions, dtype=np.float64)
-    except (ValueError, TypeError):
-        raise ParameterError(f"distributions hold other values; they must be {allowed}.") from None
+    rows = _checks.floats("distributions", distributions)
     if rows.ndim == 1 and categories == 2:
         if not np.all((rows >= 0) & (rows <= 1)):
             raise ParameterError(f"distributions is {rows.tolist()}; shares must be in [0, 1].")

@@ -30,6 +30,7 @@ def log_exposure(mechanism: SamplingHistogram) -> float:
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, Theorem 3 (iii) and Theorem 5.
     """
+    _checks.instance("mechanism", mechanism, SamplingHistogram)
     n, drawn = mechanism.records, mechanism.drawn
     if not mechanism.replacement or drawn == 1:
         return math.log(drawn / n)
@@ -57,6 +58,7 @@ def log_lower_bound(mechanism: SamplingHistogram, distributions: npt.ArrayLike) 
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, Theorem 3 (ii).
     """
+    _checks.instance("mechanism", mechanism, SamplingHistogram)
     share = float(checked_distributions(distributions, mechanism.categories).min())
     rest = mechanism.records - 1
     rare = rest * math.log1p(-share) + math.log1p(rest * share)

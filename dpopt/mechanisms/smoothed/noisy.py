@@ -157,6 +157,7 @@ def noisy_guarantee(mechanism: NoisyHistogram) -> NoisyGuarantee:
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, Table 1 and Appendix A.3.
     """
+    _checks.instance("mechanism", mechanism, NoisyHistogram)
     epsilon, drawn = mechanism.epsilon, mechanism.drawn
     eta, r = drawn / mechanism.records, math.exp(-epsilon / 4.0)
     # (1 + r - r^T) / (1 + r - r^(T+1)) is 1 - x.

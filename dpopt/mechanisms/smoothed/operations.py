@@ -202,6 +202,8 @@ def push_forward(
         Liu, Wang, Xia, Smoothed Differential Privacy, before Proposition 6.
     """
     laws = checked_distributions(distributions)
+    if categories is not None:
+        categories = _checks.integer("categories", categories, 1, LARGEST_OUTPUTS)
     indices = _indices(mapping, categories)
     if indices.size != laws.shape[1]:
         raise ParameterError(
@@ -247,10 +249,12 @@ def compose(*mechanisms: AnyMechanism) -> Composed:
 
 def _indices(mapping: npt.ArrayLike, categories: int | None) -> IntVector:
     most = "" if categories is None else f" and at most {categories - 1}"
-    given = np.asarray(mapping)
+    given = _checks.array("mapping", mapping)
     whole = given.ndim == 1 and given.size > 0 and np.issubdtype(given.dtype, np.integer)
     if not whole or np.any(given < 0) or (categories is not None and np.any(given >= categories)):
-        raise ParameterError(f"mapping is {mapping!r}; it must hold integers of at least 0{most}.")
+        raise ParameterError(
+            f"mapping is {_checks.shown(mapping)}; it must hold integers of at least 0{most}."
+        )
     return given.astype(np.int64)
 
 
@@ -258,7 +262,7 @@ def _stochastic(outputs: int, mapping: Callable[[int], int] | npt.ArrayLike) -> 
     """Return the map as a matrix of shape (outputs, new outputs)."""
     if callable(mapping):
         mapping = [_checks.integer("the map's value", mapping(i), 0) for i in range(outputs)]
-    given = np.asarray(mapping)
+    given = _checks.array("mapping", mapping)
     if given.ndim == 1:
         labels = _indices(given, None)
         if labels.size != outputs:

@@ -90,7 +90,7 @@ def profile_problem(law: npt.ArrayLike, neighbours: npt.ArrayLike, epsilon: floa
             more than 2,000,000 tests.
     """
     others = _table("neighbours", neighbours)
-    single = _table("law", [law])
+    single = _table("law", [_checks.array("law", law)])
     if single.shape[1] != others.shape[1]:
         raise ParameterError(
             f"law has {single.shape[1]} outputs; it must have {others.shape[1]}, as neighbours."
@@ -111,7 +111,7 @@ def profile_problem(law: npt.ArrayLike, neighbours: npt.ArrayLike, epsilon: floa
 
 
 def _laws(p: npt.ArrayLike, q: npt.ArrayLike) -> tuple[Vector, Vector]:
-    law, other = _table("p", [p])[0], _table("q", [q])[0]
+    law, other = (_table(n, [_checks.array(n, v)])[0] for n, v in (("p", p), ("q", q)))
     if law.shape != other.shape:
         raise ParameterError(f"q has {other.size} outputs; it must have {law.size}, as p.")
     return law, other
@@ -119,11 +119,8 @@ def _laws(p: npt.ArrayLike, q: npt.ArrayLike) -> tuple[Vector, Vector]:
 
 def _table(name: str, rows: object) -> Matrix:
     allowed = "probabilities of the outputs, at least 0, one row for each law"
-    try:
-        table = np.asarray(rows, dtype=np.float64)
-    except (ValueError, TypeError):
-        raise ParameterError(f"{name} holds other values; it must hold {allowed}.") from None
-    if table.ndim != 2 or 0 in table.shape or not np.all(np.isfinite(table) & (table >= 0)):
+    table = _checks.floats(name, rows)
+    if table.ndim != 2 or 0 in table.shape or not np.all((table >= 0) & (table <= 2)):
         raise ParameterError(f"{name} has shape {table.shape}; it must hold {allowed}.")
     return table
 

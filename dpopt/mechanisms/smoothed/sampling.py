@@ -110,9 +110,12 @@ class SamplingAverage(AnonymousMechanism):
 
     def __init__(self, records: int, drawn: int, values: npt.ArrayLike) -> None:
         n = _checks.integer("records", records, 1)
-        given = [] if isinstance(values, str) else list(np.asarray(values, dtype=object).ravel())
+        table = _checks.array("values", values)
+        given = list(np.asarray(values, dtype=object)) if table.ndim == 1 else []
         if len(given) < 2:
-            raise ParameterError(f"values is {values!r}; it must hold at least 2 numbers.")
+            raise ParameterError(
+                f"values is {_checks.shown(values)}; it must hold at least 2 numbers."
+            )
         object.__setattr__(self, "records", n)
         object.__setattr__(self, "drawn", _checks.integer("drawn", drawn, 1, n))
         object.__setattr__(self, "values", tuple(_fraction(value) for value in given))

@@ -149,7 +149,7 @@ def _checked_range(x: IntVector, lowest: int, highest: int) -> tuple[int, int]:
 
 
 def _checked_epsilons(epsilons: npt.ArrayLike) -> Vector:
-    given = np.atleast_1d(np.asarray(epsilons))
+    given = np.atleast_1d(_checks.array("epsilons", epsilons))
     if given.ndim != 1 or given.size == 0:
         raise ParameterError(
             f"epsilons has shape {given.shape}; it must be a number or a vector of numbers."

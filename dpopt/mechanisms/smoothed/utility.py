@@ -47,8 +47,8 @@ def candidates_utility(laws: npt.ArrayLike, threshold: float) -> float:
         Liu, Wang, Xia, Smoothed Differential Privacy, equation (3) and Lemma 10.
     """
     t = _checks.real("threshold", threshold, 0.0, 1.0, open_upper=True)
-    table = np.asarray(laws, dtype=np.float64)
-    if table.ndim != 2 or table.shape[0] < 2 or not np.all(np.isfinite(table) & (table >= 0)):
+    table = _checks.floats("laws", laws)
+    if table.ndim != 2 or table.shape[0] < 2 or not np.all((table >= 0) & (table <= 2)):
         raise ParameterError(
             f"laws has shape {table.shape}; it must hold probabilities, one row for each of at "
             "least 2 candidates."

@@ -1,0 +1,80 @@
+"""Values that no one should pass, each made anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import scipy.sparse as sp
+
+VALUES: dict[str, Callable[[], object]] = {
+    "None": lambda: None,
+    "True": lambda: True,
+    "text": lambda: "x",
+    "text of a number": lambda: "3",
+    "unicode": lambda: "ε\U0001f4a5\ud800",
+    "bytes": lambda: b"x",
+    "object": object,
+    "type": lambda: int,
+    "function": lambda: lambda: 1,
+    "dict of nonsense": lambda: {"x": "y", 3: None},
+    "generator": lambda: (i for i in range(2)),
+    "ragged": lambda: [[1.0], [2.0, 3.0]],
+    "texts": lambda: ["a", "b"],
+    "Nones": lambda: [None, None],
+    "deep": lambda: [[[[1.0]]]],
+    "nan": lambda: float("nan"),
+    "inf": lambda: float("inf"),
+    "-1": lambda: -1,
+    "0": lambda: 0,
+    "0.5": lambda: 0.5,
+    "least": lambda: 5e-324,
+    "largest": lambda: 1.7e308,
+    "10**400": lambda: 10**400,
+    "2**63": lambda: 2**63,
+    "complex": lambda: 1 + 2j,
+    "huge fraction": lambda: Fraction(10**400, 3),
+    "decimal snan": lambda: Decimal("sNaN"),
+    "float32 nan": lambda: np.float32("nan"),
+    "0-d": lambda: np.array(1.5),
+    "0-d text": lambda: np.array("a"),
+    "nans": lambda: np.array([np.nan, np.nan]),
+    "infs": lambda: [np.inf, -np.inf],
+    "negatives": lambda: np.array([-1.0, -2.0]),
+    "largests": lambda: np.array([1.7e308, 1.7e308]),
+    "huge list": lambda: [10**400, 10**400],
+    "objects": lambda: np.array([object(), None], dtype=object),
+    "records": lambda: np.zeros(2, dtype=[("a", "i4")]),
+    "dates": lambda: np.array(["2020-01-01", "NaT"], dtype="datetime64[D]"),
+    "empty array": lambda: np.empty((0, 2)),
+    "3-d": lambda: np.zeros((2, 2, 2)),
+    "nan matrix": lambda: np.full((2, 2), np.nan),
+    "masked": lambda: np.ma.masked_array([0.5, 0.5], [True, False]),
+    "sparse": lambda: sp.csr_array(np.eye(2)),
+}
+
+
+def _pandas() -> dict[str, Callable[[], object]]:
+    try:
+        import pandas as pd
+    except ModuleNotFoundError:
+        return {}
+    return {
+        "series": lambda: pd.Series([0.5, None], index=["x", "y"]),
+        "frame": lambda: pd.DataFrame({"a": [0.5, 0.5], "b": ["x", "y"]}),
+        "NA": lambda: pd.NA,
+    }
+
+
+VALUES |= _pandas()
+
+# For arguments that take an object of the package, or a function: of another class is enough.
+_OTHER_CLASSES = ("None", "text", "object", "type", "function", "nan", "nans", "dict of nonsense")
+
+
+def values_for(good: object) -> tuple[str, ...]:
+    """Return the names of the values to put in the place of a good one."""
+    package = type(good).__module__.partition(".")[0] == "dpopt"
+    return _OTHER_CLASSES if package or callable(good) else tuple(VALUES)

@@ -1,0 +1,375 @@
+"""Every command of ``dpopt`` with wrong, missing, extreme and hostile arguments."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from fractions import Fraction
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.mechanisms.majority.brute import worst_excess
+from tests.mechanisms.roo.brute import histograms, neighbours
+from tests.robustness.commands import (
+    WORDS,
+    baselines,
+    complaint,
+    files,
+    leaves,
+    options,
+    run,
+)
+
+# Answers that do not end by themselves, or take seconds; their arguments are fuzzed by hand below.
+SLOW = {("explore",), ("doctor",)}
+VALUES, MIXES = 240, 50
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cli")
+
+
+def test_every_command_is_here(folder: Path) -> None:
+    assert set(leaves()) == set(baselines(folder)) | SLOW
+
+
+COMMANDS = sorted(set(leaves()) - SLOW)
+IDS = [" ".join(words) for words in COMMANDS]
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=IDS)
+def test_good_arguments_answer(
+    words: tuple[str, ...], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    ended = run(*words, *baselines(folder)[words])
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=IDS)
+def test_each_option_with_each_hostile_value(
+    words: tuple[str, ...], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    rng = random.Random(" ".join(words))
+    good = baselines(folder)[words]
+    hostile = (*WORDS, *files(folder).values())
+    tried = [list(words), [*words, *good, "--no-such-option"]]
+    for option in options(words):
+        name = option.opts[0]
+        if option.is_flag:
+            tried.append([*words, *good, name, name])
+            continue
+        for value in rng.sample(hostile, min(len(hostile), VALUES // len(options(words)))):
+            place = good.index(name) + 1 if name in good else None
+            spoiled = [*good, name, value] if place is None else list(good)
+            if place is not None:
+                spoiled[place] = value
+            tried.append([*words, *spoiled])
+        tried.append([*words, *good, name])
+        if name in good:
+            place = good.index(name)
+            tried.append([*words, *good[:place], *good[place + 2 :]])
+    if good and not good[0].startswith("-"):
+        tried += [[*words, value, *good[1:]] for value in hostile]
+    assert_sentences(tried)
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=IDS)
+def test_mixtures_of_arguments(
+    words: tuple[str, ...], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    rng = random.Random(" ".join(words))
+    hostile, good = (*WORDS, *files(folder).values()), baselines(folder)[words]
+    names = [option.opts[0] for option in options(words)] or ["--x"]
+    tried = []
+    for _ in range(MIXES):
+        mixed = list(good)
+        for _ in range(rng.randint(1, 4)):
+            kind = rng.random()
+            if kind < 0.2 and mixed:
+                mixed.pop(rng.randrange(len(mixed)))
+            elif kind < 0.6 and mixed:
+                mixed[rng.randrange(len(mixed))] = rng.choice(hostile)
+            else:
+                mixed += [rng.choice(names), rng.choice(hostile)]
+        tried.append([*words, *mixed])
+    assert_sentences(tried)
+
+
+def assert_sentences(tried: list[list[str]]) -> None:
+    wrong = []
+    for arguments in tried:
+        try:
+            found = complaint(run(*arguments))
+        except Exception as error:  # noqa: BLE001
+            found = f"{type(error).__name__}: {error}"
+        if found is not None:
+            wrong.append(f"{[argument[:60] for argument in arguments]}: {found}")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("port", ["-1", "65536", "x", "", "1e3", "9" * 50])
+def test_explore_refuses_what_is_no_port(port: str) -> None:
+    ended = run("explore", "--no-browser", "--port", port)
+    assert ended.code == 2
+    assert complaint(ended) is None
+
+
+@pytest.mark.parametrize("arguments", [["--no-such"], ["x"], ["--json", "x"]])
+def test_doctor_takes_no_arguments(arguments: list[str]) -> None:
+    ended = run("doctor", *arguments)
+    assert ended.code == 2
+    assert complaint(ended) is None
+
+
+TWICE = ("--plot", "a.png", "--save", "a.png")
+CONTRADICTIONS = [
+    ["majority", "--mechanisms", "3", "--epsilon", "0.1", "--allowance", "1", "--group", "3,0.1"],
+    ["majority", "--group", "3,0.1", "--allowance", "1", "--mechanism-delta", "0.1"],
+    ["smoothed", "--records", "6", "--drawn", "3", "--lost-rate", "0.5", "--epsilon", "1"],
+    ["profile", "--counts", "4,3", "--epsilon", "1"],
+    ["profile", "--counts", "4,3", "--drawn", "3", "--lost-rate", "0.5", "--epsilon", "1"],
+    ["kernel", "--prior", "0.5,0.5", "--epsilon", "1", "--objective", "population"],
+    ["kernel", "--prior", "0.5,0.5", "--epsilon", "1", "--users", "numbers"],
+    ["majority", "--mechanisms", "3", "--epsilon", "1", "--allowance", "1", *TWICE],
+]
+
+
+@pytest.mark.parametrize("arguments", CONTRADICTIONS, ids=range(len(CONTRADICTIONS)))
+def test_contradictions_are_refused(arguments: list[str], folder: Path) -> None:
+    ended = run(*arguments)
+    assert ended.code == 2, folder
+    assert complaint(ended) is None
+
+
+EXTREMES = [
+    ["majority", "--mechanisms", "99999", "--epsilon", "0.1", "--allowance", "1"],
+    ["majority", "--mechanisms", "99999999999", "--epsilon", "0.1", "--allowance", "1"],
+    ["majority", "--mechanisms", "3", "--epsilon", "5e-324", "--allowance", "5e-324"],
+    ["majority", "--mechanisms", "3", "--epsilon", "200", "--allowance", "3"],
+    ["majority", "--mechanisms", "1", "--epsilon", "1e-6", "--allowance", "1"],
+    ["roo", "--records", "1000000000000000", "--letters", "1000000000000000", "--epsilon", "1"],
+    ["roo", "--records", "1000000000", "--letters", "2", "--epsilon", "600"],
+    ["roo", "--records", "1", "--letters", "2", "--epsilon", "5e-324"],
+    ["smoothed", "--records", "1000000000", "--drawn", "1", "--epsilon", "1", "--shares", "0,1"],
+    ["smoothed", "--records", "50", "--drawn", "50", "--epsilon", "700", "--shares", "0,1"],
+    ["profile", "--counts", "1000000000000,1", "--drawn", "1", "--epsilon", "0"],
+    ["profile", "--counts", "1,0", "--drawn", "1", "--epsilon", "0"],
+    ["kernel", "--prior", "1e-300,1", "--epsilon", "600"],
+    ["kernel", "--prior", "1", "--epsilon", "1"],
+]
+
+
+@pytest.mark.parametrize("arguments", EXTREMES, ids=range(len(EXTREMES)))
+def test_extreme_but_legal(arguments: list[str]) -> None:
+    assert complaint(run(*arguments, "--json")) is None
+
+
+def answer(*arguments: object) -> dict[str, Any]:
+    ended = run(*map(str, arguments), "--json")
+    assert (ended.code, ended.err) == (0, "")
+    return json.loads(ended.out)
+
+
+def exponential(epsilon: float) -> Fraction:
+    """Return e^epsilon to 40 digits, by its series at epsilon / 2^64."""
+    halvings, x = 64, Fraction(epsilon) / 2**64
+    value = sum((x**n / math.factorial(n) for n in range(6)), Fraction(0))
+    for _ in range(halvings):
+        value = Fraction(round(value * value * 10**60), 10**60)
+    return value
+
+
+@settings(max_examples=25)
+@given(
+    voters=st.sampled_from([1, 3, 5]),
+    epsilon=st.floats(0.01, 2.0),
+    share=st.floats(0.05, 1.0),
+    shift=st.sampled_from([0.0, 1e-5, 0.05]),
+)
+def test_majority_against_every_corner(
+    voters: int, epsilon: float, share: float, shift: float
+) -> None:
+    """Definition 2.1 in fractions, over every multiset of corners: private, and at its limit."""
+    if voters == 5 and shift:
+        voters = 3
+    m = max(0.05, share * voters)
+    found = answer(
+        *("majority", "--mechanisms", voters, "--epsilon", epsilon, "--allowance", m),
+        *("--mechanism-delta", shift, "--delta", 2 * shift),
+    )
+    assert found["private"]
+    half = [Fraction(int(weight), 2**62) for weight in found["weights"]]
+    gamma = [*half[::-1], *half]
+    r, target = exponential(epsilon), exponential(m * epsilon)
+    exact = (r, Fraction(shift), target, Fraction(2 * shift))
+    assert worst_excess(gamma, *exact) <= Fraction(1, 10**35)
+    assert all(abs(float(a) - b) <= 1e-15 for a, b in zip(gamma, found["gamma"], strict=True))
+    if min(half) < 1:
+        raised = [min(Fraction(1), value + Fraction(1, 10**6)) for value in gamma]
+        assert worst_excess(raised, *exact) > 0
+
+
+@settings(max_examples=40)
+@given(
+    records=st.integers(1, 9),
+    letters=st.integers(2, 4),
+    epsilon=st.floats(0.01, 4.0),
+)
+def test_roo_against_every_histogram(records: int, letters: int, epsilon: float) -> None:
+    """Private for all neighbours in fractions, and with no smaller q_m."""
+    found = answer("roo", "--records", records, "--letters", letters, "--epsilon", epsilon)
+    assert found["private"]
+    weights = [Fraction(int(weight), 2**62) for weight in found["weights"]]
+    r = exponential(epsilon)
+    assert largest_ratio(records, letters, weights) <= r * (1 + Fraction(1, 10**30))
+    for place, q in enumerate(weights):
+        if q > Fraction(1, 10**6):
+            lower = [*weights[:place], q - Fraction(1, 10**7), *weights[place + 1 :]]
+            assert largest_ratio(records, letters, lower) > r
+
+
+def largest_ratio(records: int, letters: int, q: list[Fraction]) -> Fraction:
+    """Largest ratio of a letter's probability between neighbours, from algorithm 2."""
+
+    def chance(counts: tuple[int, ...], letter: int) -> Fraction:
+        least = min(counts)
+        obscured = q[least] if least < len(q) else Fraction(0)
+        return obscured / letters + (1 - obscured) * Fraction(counts[letter], records)
+
+    worst = Fraction(1)
+    for counts in histograms(records, letters):
+        for other in neighbours(counts):
+            for letter in range(letters):
+                below = chance(other, letter)
+                above = chance(counts, letter)
+                if above > 0 and below == 0:
+                    return Fraction(10**100)
+                if below:
+                    worst = max(worst, above / below)
+    return worst
+
+
+def hockey_sticks(counts: tuple[int, ...], drawn: int, r: Fraction) -> Fraction:
+    """Largest divergence between a database and a neighbour, both ways, by hypergeometric laws."""
+
+    def law(database: tuple[int, ...]) -> dict[tuple[int, ...], Fraction]:
+        found: dict[tuple[int, ...], Fraction] = {(): Fraction(1)}
+        for count in database:
+            found = {
+                (*key, taken): chance * math.comb(count, taken)
+                for key, chance in found.items()
+                for taken in range(min(count, drawn - sum(key)) + 1)
+            }
+        total = math.comb(sum(database), drawn)
+        return {key: value / total for key, value in found.items() if sum(key) == drawn}
+
+    worst, own = Fraction(0), law(counts)
+    for a in range(len(counts)):
+        for b in range(len(counts)):
+            if a == b or counts[a] == 0:
+                continue
+            moved = list(counts)
+            moved[a], moved[b] = moved[a] - 1, moved[b] + 1
+            other = law(tuple(moved))
+            for p, q in ((own, other), (other, own)):
+                excess = sum((max(Fraction(0), p[o] - r * q.get(o, 0)) for o in p), Fraction(0))
+                worst = max(worst, excess)
+    return worst
+
+
+@settings(max_examples=40)
+@given(
+    counts=st.lists(st.integers(0, 12), min_size=2, max_size=3).filter(any),
+    share=st.floats(0.0, 1.0),
+    epsilon=st.sampled_from([0.0, 0.1, 0.5, 2.0, 30.0]),
+)
+def test_profile_against_fractions(counts: list[int], share: float, epsilon: float) -> None:
+    drawn = max(1, round(share * sum(counts)))
+    words = ",".join(map(str, counts))
+    found = answer("profile", "--counts", words, "--drawn", drawn, "--epsilon", epsilon)
+    exact = hockey_sticks(tuple(counts), drawn, exponential(epsilon))
+    assert found["delta"] == pytest.approx(float(exact), rel=1e-10, abs=1e-300)
+    assert (found["records"], found["drawn"]) == (sum(counts), drawn)
+
+
+@settings(max_examples=20)
+@given(
+    records=st.integers(1, 8),
+    share=st.floats(0.0, 1.0),
+    epsilon=st.sampled_from([0.0, 0.3, 1.0]),
+    shares=st.lists(st.floats(0.001, 1.0) | st.just(0.0), min_size=1, max_size=3),
+)
+def test_smoothed_against_brute_force(
+    records: int, share: float, epsilon: float, shares: list[float]
+) -> None:
+    """Every assignment of distributions to records, every database, in fractions."""
+    drawn = max(1, round(share * records))
+    found = answer(
+        *("smoothed", "--records", records, "--drawn", drawn, "--epsilon", epsilon),
+        *("--shares", ",".join(map(repr, shares))),
+    )
+    r = exponential(epsilon)
+    table = [hockey_sticks((n, records - n), drawn, r) for n in range(records + 1)]
+    worst = Fraction(0)
+    for split in multisets(len(shares), records):
+        ones = [Fraction(1)]
+        for law in split:
+            p = Fraction(shares[law])
+            ones = [
+                (ones[i - 1] * p if i else 0) + (ones[i] * (1 - p) if i < len(ones) else 0)
+                for i in range(len(ones) + 1)
+            ]
+        worst = max(worst, sum((c * d for c, d in zip(ones, table, strict=True)), Fraction(0)))
+    assert found["certified"]
+    assert found["delta"] == pytest.approx(float(worst), rel=1e-9, abs=1e-300)
+    assert found["dp_delta"] == pytest.approx(float(max(table)), rel=1e-10, abs=1e-300)
+
+
+def multisets(kinds: int, size: int) -> list[list[int]]:
+    bars = combinations(range(size + kinds - 1), kinds - 1)
+    found = []
+    for places in bars:
+        edges = (-1, *places, size + kinds - 1)
+        counts = [edges[i + 1] - edges[i] - 1 for i in range(kinds)]
+        found.append([law for law, count in enumerate(counts) for _ in range(count)])
+    return found
+
+
+@settings(max_examples=30)
+@given(
+    masses=st.lists(st.integers(1, 1000), min_size=2, max_size=6),
+    epsilon=st.floats(0.05, 5.0),
+    objective=st.sampled_from(["minimax", "leximin"]),
+)
+def test_kernel_against_its_definition(masses: list[int], epsilon: float, objective: str) -> None:
+    """Rows sum to 1, ratios within e^epsilon, qK = q; the worst row as good as theorem 1 says."""
+    q = [mass / sum(masses) for mass in masses]
+    found = answer(
+        *("kernel", "--prior", ",".join(map(repr, q)), "--epsilon", epsilon),
+        *("--objective", objective),
+    )
+    kernel, r, size = found["kernel"], math.exp(epsilon), len(q)
+    assert found["private"]
+    assert all(abs(sum(row) - 1.0) < 1e-12 for row in kernel)
+    for j in range(size):
+        column = [row[j] for row in kernel]
+        assert max(column) <= r * min(column) * (1 + 1e-12)
+        assert sum(q[i] * column[i] for i in range(size)) == pytest.approx(q[j], abs=1e-12)
+    assert [kernel[i][i] for i in range(size)] == pytest.approx(found["diagonal"], abs=1e-15)
+    worst = max(1.0 - kernel[i][i] for i in range(size))
+    assert found["worst_tv"] == pytest.approx(worst, abs=1e-12)
+    # K_ii + (1 - q_i) K_ii / r <= 1 and K_ii <= r q_i-average: no kernel keeps its rarest letter
+    # with more than r / (r + 1 / q_min - 1).
+    rarest = min(q)
+    assert 1.0 - worst <= r / (r + 1.0 / rarest - 1.0) + 1e-12

@@ -1,0 +1,302 @@
+"""A backend that fails in every way it can: never an answer, and nothing half written."""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpopt import (
+    DpoptError,
+    InfeasibleError,
+    Problem,
+    SolverError,
+    Status,
+    kernel,
+    majority,
+    public_prior,
+    roo,
+    smoothed,
+    solve,
+)
+from dpopt.lp import Model, Rows
+from dpopt.lp.backends import RawSolution, Session
+from dpopt.lp.backends.highs import Highs
+from tests.lp.zoo import ZOO, random_program
+
+Spoil = Callable[[RawSolution], RawSolution]
+
+
+@dataclass
+class Faulty:
+    """HiGHS, its answers spoiled from one run on."""
+
+    spoil: Spoil
+    first: int = 0
+    name: str = "faulty"
+    tolerance: float = 1e-9
+
+    def load(self, model: Model) -> Session:
+        return _Session(Highs().load(model), self.spoil, self.first)
+
+
+class _Session:
+    def __init__(self, inner: Session, spoil: Spoil, first: int) -> None:
+        self.inner, self.spoil, self.left = inner, spoil, first
+
+    def append(self, rows: Rows) -> None:
+        self.inner.append(rows)
+
+    def run(self, time_limit: float | None, *, fresh: bool = False) -> RawSolution:
+        raw = self.inner.run(time_limit, fresh=fresh)
+        self.left -= 1
+        return raw if self.left >= 0 else self.spoil(raw)
+
+
+def raising(error: BaseException) -> Spoil:
+    def spoil(raw: RawSolution) -> RawSolution:
+        del raw
+        raise error
+
+    return spoil
+
+
+def at_x(change: Callable[[np.ndarray], np.ndarray]) -> Spoil:
+    def spoil(raw: RawSolution) -> RawSolution:
+        assert raw.x is not None
+        return replace(raw, x=change(raw.x.copy()))
+
+    return spoil
+
+
+def ended(status: Status) -> Spoil:
+    return lambda raw: replace(raw, status=status)
+
+
+def first_to(value: float) -> Callable[[np.ndarray], np.ndarray]:
+    def change(x: np.ndarray) -> np.ndarray:
+        x[0] = value
+        return x
+
+    return change
+
+
+# Each of them a point, a status or multipliers that are wrong for every program below.
+FAULTS: dict[str, Spoil] = {
+    **{status.value: ended(status) for status in Status if status is not Status.OPTIMAL},
+    "no point": lambda raw: replace(raw, x=None),
+    "NaN in x": at_x(first_to(math.nan)),
+    "infinity in x": at_x(first_to(math.inf)),
+    "NaN in all of x": at_x(lambda x: x * math.nan),
+    "multipliers of NaN": lambda raw: replace(raw, y=None if raw.y is None else raw.y * math.nan),
+    "multipliers of infinity": lambda raw: replace(
+        raw, y=None if raw.y is None else np.full_like(raw.y, math.inf)
+    ),
+    "multipliers that prove nothing": lambda raw: replace(
+        raw, y=None if raw.y is None else 1e3 * (1.0 + np.abs(raw.y))
+    ),
+}
+
+
+def limited() -> Problem:
+    """Optimum 1.5 at (1, 0.5)."""
+    problem = Problem("limited")
+    problem.add_variables("x", 2, lower=0.0, upper=1.0)
+    problem.add_rows("budget", [[1.0, 2.0]], upper=2.0)
+    problem.maximise([1.0, 1.0])
+    return problem
+
+
+TASKS: dict[str, Callable[[Faulty], object]] = {
+    "program": lambda backend: solve(limited(), backend),
+    "majority": lambda backend: majority.design(11, 0.3, 3, backend=backend),
+    "majority with delta": lambda backend: majority.design(
+        5, 0.3, 2, mechanism_delta=1e-3, delta=1e-2, backend=backend
+    ),
+    "worst case": lambda backend: majority.design(
+        5, 0.3, 2, objective="worst-case", prior="uniform:0.5,1", backend=backend
+    ),
+    "kernel": lambda backend: kernel.optimal_kernel(1.0 - np.eye(3), epsilon=1.0, backend=backend),
+    "population kernel": lambda backend: public_prior.population_kernel(
+        [0.2, 0.3, 0.5], 1.0, [[1.0, 0.0, 0.0], [0.0, 0.5, 0.5]], backend=backend
+    ),
+    "optimal sampler": lambda backend: roo.optimal_sampler(4, 2, 1.0, backend=backend),
+    "leximin": lambda backend: public_prior.leximin_values([0.2, 0.3, 0.5], 1.0, backend=backend),
+}
+
+
+def test_without_faults_all_answer() -> None:
+    for task in TASKS.values():
+        task(Faulty(lambda raw: raw))
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_from_the_first_run_on(task: str, fault: str) -> None:
+    with pytest.raises((SolverError, InfeasibleError)) as caught:
+        TASKS[task](Faulty(FAULTS[fault]))
+    assert str(caught.value).endswith(".")
+
+
+@pytest.mark.parametrize("task", ["majority", "majority with delta", "leximin"])
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("first", [1, 2])
+def test_a_fault_in_a_later_run(task: str, fault: str, first: int) -> None:
+    """An error, or the answer of the runs before it; the answer is then the right one."""
+    try:
+        found = TASKS[task](Faulty(FAULTS[fault], first))
+    except (SolverError, InfeasibleError):
+        return
+    right = TASKS[task](Faulty(lambda raw: raw))
+    if isinstance(found, majority.MajorityDesign):
+        assert isinstance(right, majority.MajorityDesign)
+        assert found.value == pytest.approx(right.value, rel=1e-9)
+        assert found.private
+    else:
+        np.testing.assert_allclose(np.asarray(found), np.asarray(right), rtol=1e-9)
+
+
+# A wrong point that looks like an optimum: outside the rows, or inside and not the best.
+WRONG_POINTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "upper corner": np.ones_like,
+    "beyond the box": lambda x: x + 7.0,
+    "a little outside": lambda x: x + 1e-3,
+    "origin": np.zeros_like,
+    "half of it": lambda x: 0.5 * x,
+}
+
+
+@pytest.mark.parametrize("point", WRONG_POINTS)
+def test_a_wrong_point_called_optimal(point: str) -> None:
+    with pytest.raises(SolverError):
+        TASKS["program"](Faulty(at_x(WRONG_POINTS[point])))
+
+
+@pytest.mark.parametrize("point", WRONG_POINTS)
+@pytest.mark.parametrize("task", sorted(set(TASKS) - {"program"}))
+def test_a_wrong_point_gives_no_wrong_mechanism(task: str, point: str) -> None:
+    """Refused; or, where a repair makes it private, certified and no better than its bound."""
+    try:
+        found = TASKS[task](Faulty(at_x(WRONG_POINTS[point])))
+    except DpoptError:
+        return
+    right = TASKS[task](Faulty(lambda raw: raw))
+    if isinstance(found, majority.MajorityDesign):
+        assert isinstance(right, majority.MajorityDesign)
+        assert found.private
+        assert found.value is not None
+        assert right.bound is not None
+        assert found.value <= right.bound + 1e-12
+    elif isinstance(found, np.ndarray):
+        np.testing.assert_allclose(found, np.asarray(right), rtol=1e-6)
+    else:
+        assert found.certificate is not None  # type: ignore[attr-defined]
+
+
+ERRORS = (MemoryError("no memory"), RuntimeError("solver"), OSError("library"), ValueError("x"))
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("task", TASKS)
+def test_what_a_backend_raises_is_not_swallowed(task: str, error: Exception) -> None:
+    with pytest.raises((type(error), DpoptError)):
+        TASKS[task](Faulty(raising(error)))
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_ctrl_c_in_the_middle(task: str) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        TASKS[task](Faulty(raising(KeyboardInterrupt())))
+    TASKS[task](Faulty(lambda raw: raw))
+
+
+def test_ctrl_c_while_saving_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "gamma.json"
+    majority.design(3, 0.1, 1).save(path)
+    before = path.read_bytes()
+
+    def interrupted(*_: object, **__: object) -> int:
+        raise KeyboardInterrupt
+
+    other = majority.design(5, 0.1, 1)
+    monkeypatch.setattr(Path, "write_text", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        other.save(path)
+    monkeypatch.undo()
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_problem_is_unchanged_by_failing() -> None:
+    problem = limited()
+    for fault in FAULTS.values():
+        with pytest.raises((SolverError, InfeasibleError)):
+            solve(problem, Faulty(fault))
+    assert solve(problem).objective == 1.5
+
+
+def test_programs_in_threads_are_those_in_a_row() -> None:
+    problems = [random_program(seed).problem() for seed in range(60)]
+    problems += [case.build() for case in ZOO]
+
+    def solved(problem: Problem) -> tuple[float, bytes]:
+        found = solve(problem)
+        return found.objective, found.x.tobytes()
+
+    alone = [solved(problem) for problem in problems]
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(solved, problems)) == alone
+
+
+def test_one_problem_in_many_threads() -> None:
+    problem = majority.gamma_problem(majority.MajoritySetting(21, 0.2, 4), [1.0] * 11)
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: solve(problem).x.tobytes(), range(16)))
+    assert len(set(found)) == 1
+
+
+def test_mechanisms_in_threads_are_those_in_a_row() -> None:
+    """Designs, audits and proofs of different kinds at once."""
+    rng = np.random.default_rng(0)
+    jobs: list[Callable[[], object]] = []
+    for voters, epsilon in ((3, 0.1), (5, 0.4), (11, 0.2), (21, 0.1)):
+        jobs.append(lambda k=voters, e=epsilon: majority.design(k, e, k / 3).weights)
+    for records, letters in ((9, 2), (20, 3), (50, 4)):
+        jobs.append(lambda n=records, k=letters: roo.min_count(n, k, 0.5).weights)
+    for size in (2, 3, 5):
+        loss = rng.random((size, size))
+        jobs.append(lambda c=loss: kernel.optimal_kernel(c, epsilon=1.0).exact.weights)
+        prior = rng.dirichlet(np.ones(size))
+        jobs.append(lambda q=prior: public_prior.leximin_kernel(q, 0.7).diagonal.tobytes())
+    mechanism = smoothed.SamplingHistogram(30, 10)
+    jobs.append(lambda: smoothed.smoothed_delta(mechanism, 0.5, [[0.4, 0.6], [0.7, 0.3]]).log_delta)
+    alone = [job() for job in jobs]
+    with ThreadPoolExecutor(8) as pool:
+        for _ in range(3):
+            assert list(pool.map(lambda job: job(), jobs)) == alone
+
+
+def test_one_file_written_by_many_threads_is_whole(tmp_path: Path) -> None:
+    designs = [majority.design(voters, 0.1, 1) for voters in (3, 5, 7, 9)]
+    path, start = tmp_path / "gamma.json", threading.Barrier(8)
+
+    def write(number: int) -> None:
+        start.wait()
+        for _ in range(5):
+            designs[number % 4].save(path)
+            json.loads(path.read_text())
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(write, range(8)))
+    assert list(tmp_path.iterdir()) == [path]
+    umask_kept = (tmp_path / "other").touch() or (tmp_path / "other").stat().st_mode
+    assert path.stat().st_mode == umask_kept
