@@ -3,6 +3,7 @@
 from dpopt.mechanisms.kernel.graph import directed_pairs
 from dpopt.mechanisms.kernel.optimal import design_of, optimal_kernel
 from dpopt.mechanisms.kernel.program import ExtraRows, kernel_problem
+from dpopt.mechanisms.kernel.rays import solve_kernel
 from dpopt.mechanisms.kernel.result import KernelDesign
 from dpopt.mechanisms.kernel.setting import KernelSetting
 from dpopt.mechanisms.kernel.variables import kernel_of, over_kernel
@@ -17,4 +18,5 @@ __all__ = [
     "kernel_problem",
     "optimal_kernel",
     "over_kernel",
+    "solve_kernel",
 ]

@@ -15,6 +15,8 @@ from dpopt.privacy import complete_graph
 
 GRAPHS = ("complete", "path", "hamming")
 
+_MOST_INPUTS = 2**31 - 1
+
 
 def directed_pairs(
     graph: str | npt.ArrayLike, inputs: int, shape: Sequence[int] | None = None
@@ -34,6 +36,7 @@ def directed_pairs(
     Raises:
         ParameterError: for an unknown name, an edge that is none, or a shape that does not fit.
     """
+    inputs = _checks.integer("inputs", inputs, 1, _MOST_INPUTS)
     if (shape is not None) != (isinstance(graph, str) and graph == "hamming"):
         raise ParameterError(f"shape is {shape!r}; it belongs to graph 'hamming', and only there.")
     if isinstance(graph, str):

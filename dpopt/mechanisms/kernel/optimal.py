@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
@@ -10,11 +11,13 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
+from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._types import Matrix, Vector, frozen
-from dpopt.lp import Backend, Problem, Solution, solve
+from dpopt.lp import Backend, Problem, Solution
 from dpopt.mechanisms.kernel.graph import all_pairs
 from dpopt.mechanisms.kernel.program import OWN_BLOCKS, ExtraRows, kernel_problem
+from dpopt.mechanisms.kernel.rays import solve_kernel
 from dpopt.mechanisms.kernel.result import KernelDesign
 from dpopt.mechanisms.kernel.setting import KernelSetting
 from dpopt.mechanisms.kernel.variables import kernel_of, kernel_shape
@@ -62,7 +65,7 @@ def optimal_kernel(
         invariant: q with q K = q, or (A, B) with A K = B; kept up to ``residuals["invariance"]``.
         formulation: see `kernel_problem`, as for rows.
         rows: further linear rows over the flattened kernel.
-        backend: see `dpopt.solve`.
+        backend: see `dpopt.solve`; for how the program is solved, see `solve_kernel`.
         time_limit: seconds for the solve.
 
     Raises:
@@ -84,7 +87,8 @@ def optimal_kernel(
     """
     setting = KernelSetting(loss, epsilon, delta, graph, shape, prior, objective, sense, invariant)
     problem = kernel_problem(setting, formulation=formulation, rows=rows)
-    return design_of(setting, problem, solve(problem, backend, time_limit=time_limit))
+    solution = solve_kernel(setting, problem, backend, time_limit=time_limit)
+    return design_of(setting, problem, solution)
 
 
 def design_of(setting: KernelSetting, problem: Problem, solution: Solution) -> KernelDesign:
@@ -103,6 +107,7 @@ def design_of(setting: KernelSetting, problem: Problem, solution: Solution) -> K
         ParameterError: if setting, problem and solution do not belong together.
         NotPrivateError: if repair would move a row by more than 1e-5 in total variation.
     """
+    _checks.instance("setting", setting, KernelSetting)
     if kernel_shape(problem) != (setting.inputs, setting.outputs):
         raise ParameterError(
             f"problem has a kernel of shape {kernel_shape(problem)}; the setting's is "
@@ -146,7 +151,24 @@ def _cleaned(setting: KernelSetting, kernel: Matrix) -> Matrix:
         _, part = connected_components(links, directed=False)
         means = [kernel[part == label].mean(axis=0) for label in range(int(part.max()) + 1)]
         kernel = np.stack(means)[part]
-    return kernel / kernel.sum(axis=1, keepdims=True)
+    return _filled(setting, kernel)
+
+
+def _filled(setting: KernelSetting, kernel: Matrix) -> Matrix:
+    """Return the kernel with rows that sum to 1; ratios between rows stay private.
+
+    All rows are scaled alike, and each is filled up with a multiple of one law; the multiples
+    differ by less than e^epsilon. Where that does not apply each row is divided by its sum.
+    """
+    sums = kernel.sum(axis=1, keepdims=True)
+    top, short = float(sums.max()), 1.0 - float(sums.min() / sums.max())
+    plain = setting.delta > 0 or setting.invariances is not None
+    room = 0.0 if plain else math.expm1(setting.epsilon)
+    if short >= room * _TOLERANCE:
+        return kernel / sums
+    scale = (1.0 - short / room) / top
+    mean = kernel.mean(axis=0)
+    return scale * kernel + (1.0 - scale * sums) * (mean / mean.sum())
 
 
 def _certified(setting: KernelSetting, kernel: Matrix) -> ExactKernel:

@@ -59,6 +59,7 @@ def kernel_problem(
         ParameterError: if the formulation does not fit the setting, the program would have more
             than 2,000,000 privacy rows, or rows have the wrong shape.
     """
+    _checks.instance("setting", setting, KernelSetting)
     form = _form(formulation, setting)
     problem = Problem("optimal kernel")
     _add_kernel(problem, setting, form)

@@ -195,6 +195,8 @@ def _invariances(invariant: object, inputs: int, outputs: int) -> Invariances | 
             "q K = q needs as many outputs as inputs."
         )
     law = _law("invariant", row, inputs)
-    if abs(float(row.sum()) - 1.0) > 1e-9:
-        raise ParameterError(f"invariant sums to {float(row.sum()):g}; it must sum to 1.")
+    with np.errstate(over="ignore"):
+        total = float(row.sum())
+    if abs(total - 1.0) > 1e-9:
+        raise ParameterError(f"invariant sums to {total:g}; it must sum to 1.")
     return frozen(law[None, :]), frozen(law[None, :])

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import Matrix, MatrixLike, SparseMatrix
 from dpopt.lp import Problem, Solution
@@ -27,6 +28,7 @@ def over_kernel(problem: Problem, matrix: MatrixLike) -> Mapping[str, SparseMatr
     Raises:
         ParameterError: if the problem is no kernel program, or the matrix does not fit.
     """
+    _checks.instance("problem", problem, Problem)
     inputs, outputs = kernel_shape(problem)
     found: Any = as_matrix(matrix)
     if found.shape[1] != inputs * outputs:
@@ -49,6 +51,7 @@ def kernel_of(problem: Problem, solution: Solution) -> Matrix:
     Raises:
         ParameterError: if the problem is no kernel program, or the solution is not its own.
     """
+    _checks.instance("solution", solution, Solution)
     shape = kernel_shape(problem)
     sizes = {name: part.stop - part.start for name, part in problem.variables.items()}
     if sizes != {name: values.size for name, values in solution.values.items()}:
@@ -66,6 +69,7 @@ def kernel_shape(problem: Problem) -> tuple[int, int]:
     Raises:
         ParameterError: if the problem is none.
     """
+    _checks.instance("problem", problem, Problem)
     part = problem.variables.get("kernel", problem.variables.get("excess"))
     if part is None or "sums" not in problem.blocks:
         raise ParameterError(
