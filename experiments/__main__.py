@@ -1,7 +1,8 @@
-"""``python -m experiments [NAME ...] [--full] [--out DIR]``: tables, figures, report."""
+"""``python -m experiments [NAME ...] [--full]``: tables, figures, report; also ``benchmarks``."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -57,7 +58,12 @@ def command(names: tuple[str, ...], full: bool, out: Path, workers: int, listing
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command and exit: 0, 1 if an experiment failed, 2 for bad input."""
-    run_command(command, "python -m experiments", arguments)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if given[:1] == ["benchmarks"]:
+        from experiments.benchmarks.__main__ import main as run_benchmarks
+
+        run_benchmarks(given[1:])
+    run_command(command, "python -m experiments", given)
 
 
 if __name__ == "__main__":

@@ -70,6 +70,16 @@ def _kernel(config: Config) -> ExactKernel:
     return quantise_kernel(kernel, Guarantee(2 * config.epsilon), pairs=pairs)
 
 
+def by_intervals(design: majority.MajorityDesign) -> bool:
+    """Return whether no multiset of the reduced set certainly fails, in interval arithmetic."""
+    return _by_laws(design, _interval)
+
+
+def by_fractions(design: majority.MajorityDesign) -> bool:
+    """Return the same by plain fractions."""
+    return _by_laws(design, Fraction)
+
+
 def _interval(value: Fraction) -> arb:
     return arb(value.numerator) / arb(value.denominator)
 

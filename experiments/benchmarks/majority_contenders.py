@@ -88,8 +88,8 @@ def ours_certified(instance: Instance) -> Answer:
     return Answer(design.value, majority.reduced_size(setting), design.solution.rows_used)
 
 
-def with_cvxpy(instance: Instance) -> Answer:
-    """Write the paper's full set, built with arrays, in cvxpy; solve with HiGHS."""
+def with_cvxpy(instance: Instance, solver: str = "HIGHS") -> Answer:
+    """Write the paper's full set, built with arrays, in cvxpy; solve with HiGHS or another."""
     import cvxpy as cp
 
     start = time.perf_counter()
@@ -99,7 +99,7 @@ def with_cvxpy(instance: Instance) -> Answer:
     gamma = cp.Variable(instance.setting.middle, bounds=[0.0, 1.0])
     limits: list[cp.Constraint] = [rows @ gamma <= instance.setting.budget]
     problem = cp.Problem(cp.Maximize(instance.weights @ gamma), limits)
-    problem.solve(solver=cp.HIGHS)
+    problem.solve(solver=solver)
     if problem.status != cp.OPTIMAL or gamma.value is None:
         raise RuntimeError(f"cvxpy ended with status {problem.status}.")
     return Answer(float(instance.weights @ gamma.value), len(rows), len(rows), built)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
-_NO_MEMORY = ("MemoryError", "bad_alloc", "Cannot allocate memory")
+_NO_MEMORY = ("MemoryError", "bad_alloc", "Cannot allocate memory", "Memory limit reached")
 
 DONE, OUT_OF_MEMORY = "done", "out of memory"
 
@@ -26,10 +26,13 @@ class Limits:
     Attributes:
         address_space: bytes of virtual memory (RLIMIT_AS; macOS does not enforce it).
         seconds: wall-clock time from the start of the process, imports included.
+        processor_seconds: time of the processor, imports included (RLIMIT_CPU), which does not
+            depend on what else runs on the machine; None for no limit.
     """
 
     address_space: int = 8 << 30
     seconds: float = 600.0
+    processor_seconds: int | None = None
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,8 @@ class Ran:
         seconds: wall-clock seconds of each call.
         cpu_seconds: seconds of processor time of each call, all threads together.
         peak: bytes by which the calls raised the peak of the resident memory, from where it was
-            after imports and warm-up; 0 if they needed no more than those.
+            after imports, warm-up and preparation; 0 if they needed no more than those.
+        resident: peak of the resident memory of the whole process in bytes, imports included.
     """
 
     outcome: str
@@ -50,6 +54,7 @@ class Ran:
     seconds: tuple[float, ...] = ()
     cpu_seconds: tuple[float, ...] = ()
     peak: int | None = None
+    resident: int | None = None
 
 
 def run_child(
@@ -57,6 +62,7 @@ def run_child(
     argument: object,
     limits: Limits,
     *,
+    prepare: Callable[[Any], object] | None = None,
     warm_up: Sequence[object] = (),
     least_seconds: float = 0.0,
 ) -> Ran:
@@ -66,6 +72,8 @@ def run_child(
         function: importable by name.
         argument: passed to it, picklable like what it returns.
         limits: of the process.
+        prepare: called on every argument first, in the child; its result is what ``function`` is
+            given. Not timed, but under the limits.
         warm_up: arguments of calls made first, neither timed nor part of the peak.
         least_seconds: the timed call is repeated until this much time has passed.
 
@@ -74,8 +82,9 @@ def run_child(
     """
     places = os.pathsep.join(place or str(Path.cwd()) for place in sys.path)
     environment = {**os.environ, "PYTHONPATH": places, **dict.fromkeys(_THREADS, "1")}
-    command = [sys.executable, "-m", __spec__.name, str(limits.address_space)]
-    request = pickle.dumps((function, argument, tuple(warm_up), least_seconds))
+    allowed = (limits.address_space, limits.processor_seconds or 0)
+    command = [sys.executable, "-m", __spec__.name, *map(str, allowed)]
+    request = pickle.dumps((function, argument, prepare, tuple(warm_up), least_seconds))
     try:
         child = subprocess.run(
             command,
@@ -89,6 +98,8 @@ def run_child(
         return Ran(f"over {limits.seconds:g} s")
     if child.returncode == 0:
         return Ran(DONE, *pickle.loads(child.stdout))
+    if sys.platform != "win32" and child.returncode == -signal.SIGXCPU:
+        return Ran(f"over {limits.processor_seconds} s")
     return Ran(_reason(child.returncode, child.stderr.decode(errors="replace")))
 
 
@@ -104,13 +115,14 @@ def _reason(code: int, errors: str) -> str:
 
 def _serve() -> None:
     """Answer one request on standard input, in the child."""
-    _limit(int(sys.argv[1]))
+    _limit(int(sys.argv[1]), int(sys.argv[2]))
     # What solvers print must not mix with the answer.
     answer = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    function, argument, warm_up, least_seconds = pickle.load(sys.stdin.buffer)
+    function, argument, prepare, warm_up, least_seconds = pickle.load(sys.stdin.buffer)
     for small in warm_up:
-        function(small)
+        function(prepare(small) if prepare else small)
+    argument = prepare(argument) if prepare else argument
     before, value = _peak(), None
     seconds: list[float] = []
     cpu_seconds: list[float] = []
@@ -121,18 +133,22 @@ def _serve() -> None:
         value = function(argument)
         seconds.append(time.perf_counter() - start)
         cpu_seconds.append(time.process_time() - cpu)
-    peak = _peak() - before
+    resident = _peak()
+    found = (value, tuple(seconds), tuple(cpu_seconds), resident - before, resident)
     with answer:
-        pickle.dump((value, tuple(seconds), tuple(cpu_seconds), peak), answer)
+        pickle.dump(found, answer)
 
 
-def _limit(address_space: int) -> None:
+def _limit(address_space: int, processor_seconds: int) -> None:
     if sys.platform != "win32":
         import resource
 
         hard = resource.getrlimit(resource.RLIMIT_AS)[1]
         soft = address_space if hard == resource.RLIM_INFINITY else min(address_space, hard)
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+        if processor_seconds:
+            hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
+            resource.setrlimit(resource.RLIMIT_CPU, (processor_seconds, hard))
 
 
 def _peak() -> int:

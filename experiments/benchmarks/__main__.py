@@ -1,0 +1,91 @@
+"""``python -m experiments benchmarks [NAME ...] [--quick] [--out DIR]``: speed, side by side."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from dpopt import ParameterError
+from dpopt.files import write_json, write_text
+from experiments.benchmarks.page import to_markdown
+from experiments.benchmarks.report_page import EXPERIMENT, run_config, steps, to_outcome
+from experiments.benchmarks.results import Results
+from experiments.benchmarks.suite import benchmarks
+from experiments.entry import run_command
+from experiments.output import write_outcome
+from experiments.report import Entry, write_report
+
+PUBLISHED = Path(__file__).parent
+"""Where a whole run leaves RESULTS.md and results.json."""
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("names", nargs=-1)
+@click.option("--quick", is_flag=True, help="The smallest size of each, once.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("results"),
+    help="Folder to write to.  [results]",
+)
+@click.option("--jobs", type=click.IntRange(1, 64), default=2, help="Benchmarks at a time.  [2]")
+@click.option("--list", "listing", is_flag=True, help="List the benchmarks and stop.")
+def command(names: tuple[str, ...], quick: bool, out: Path, jobs: int, listing: bool) -> int:
+    """Time dpopt beside what one would use instead: all benchmarks, or those NAMEd.
+
+    Writes tables, a figure, report.html, RESULTS.md and results.json to the folder; a whole run
+    (no NAME, not --quick) also renews experiments/benchmarks/RESULTS.md and results.json.
+    """
+    known = benchmarks()
+    if listing:
+        for benchmark in known.values():
+            click.echo(f"{benchmark.name:24} {benchmark.title}")
+        return 0
+    for name in names:
+        if name not in known:
+            raise ParameterError(f"benchmark is {name!r}; it must be one of {', '.join(known)}.")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        raise ParameterError(f"out is {str(out)!r}; it must be a folder.") from None
+    config = EXPERIMENT.quick if quick else EXPERIMENT.config
+    config = replace(config, names=tuple(dict.fromkeys(names)) or tuple(known), jobs=jobs)
+    start = time.perf_counter()
+    with Progress(
+        TextColumn("{task.description:24}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+    ) as progress:
+        task = progress.add_task(EXPERIMENT.name, total=steps(config))
+        results = run_config(config, lambda: progress.advance(task))
+    for folder in (out,) if names or quick else (out, PUBLISHED):
+        write_results(results, folder)
+    experiment = replace(EXPERIMENT, config=config, quick=config)
+    outcome = to_outcome(results)
+    write_outcome(experiment, outcome, out, full=not quick)
+    entry = Entry(experiment, outcome, time.perf_counter() - start)
+    click.echo(f"report: {write_report([entry], out, full=not quick)}")
+    return 0
+
+
+def write_results(results: Results, folder: Path) -> None:
+    """Write results.json and RESULTS.md to a folder."""
+    write_json(folder / "results.json", results)
+    write_text(folder / "RESULTS.md", to_markdown(results))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command and exit: 0, 1 if it failed, 2 for bad input."""
+    run_command(command, "python -m experiments benchmarks", arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,155 @@
+"""Benchmarks of certificates: what a proof of privacy costs, beside plainer ways to the verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from dpopt import majority, public_prior
+from dpopt.privacy import exp_lower, quantise_kernel
+from experiments.benchmarks.exactness import by_fractions, by_intervals
+from experiments.benchmarks.spec import LIBRARY, OURS, PAPER, Answer, Benchmark, Contender, limited
+from experiments.benchmarks.suite_kernels import user
+from experiments.benchmarks.suite_majority import pure, shifted
+
+_KERNEL_EPSILON = 4.0
+
+
+def pure_design(mechanisms: int) -> majority.MajorityDesign:
+    """Return a design for Delta = 0."""
+    return _designed(pure(mechanisms).setting)
+
+
+def shifted_design(mechanisms: int) -> majority.MajorityDesign:
+    """Return a design for Delta = 1e-5."""
+    return _designed(shifted(mechanisms).setting)
+
+
+def _designed(setting: majority.MajoritySetting) -> majority.MajorityDesign:
+    return majority.design(
+        setting.mechanisms,
+        setting.epsilon,
+        setting.allowance,
+        mechanism_delta=setting.mechanism_delta,
+        delta=setting.delta,
+    )
+
+
+def proved(design: majority.MajorityDesign) -> Answer:
+    """Prove it over the reduced set."""
+    proof = majority.GammaProver(design.setting).certify(design.weights)
+    return Answer(1.0, note=f"{proof.constraints:,} multisets")
+
+
+def in_intervals(design: majority.MajorityDesign) -> Answer:
+    """Look for a failing multiset in interval arithmetic."""
+    return Answer(float(by_intervals(design)))
+
+
+def in_fractions(design: majority.MajorityDesign) -> Answer:
+    """Look for a failing multiset in plain fractions."""
+    return Answer(float(by_fractions(design)))
+
+
+def in_doubles(design: majority.MajorityDesign) -> Answer:
+    """Enumerate the paper's full set in double precision, which proves nothing."""
+    found = majority.check_full(design.setting, design.gamma)
+    private = found.excess <= found.rounding
+    return Answer(float(private), note=f"{found.constraints_checked:,} multisets, no proof")
+
+
+@dataclass(frozen=True)
+class Prior:
+    """A public prior, shape (n,)."""
+
+    masses: np.ndarray
+
+
+def prior(letters: int) -> Prior:
+    """Return a random prior."""
+    return Prior(user(letters).prior)
+
+
+def proved_kernel(instance: Prior) -> Answer:
+    """Make the minimax kernel's integers and prove them, in O(n)."""
+    kernel = public_prior.minimax_kernel(instance.masses, _KERNEL_EPSILON)
+    return Answer(1.0, note=f"{kernel.certificate.constraints:,} rows implied")
+
+
+def proved_matrix(instance: Prior) -> Answer:
+    """Round the matrix to integers and prove every column, in O(n^2)."""
+    kernel = public_prior.minimax_kernel(instance.masses, _KERNEL_EPSILON)
+    exact = quantise_kernel(kernel.matrix(), kernel.guarantee)
+    return Answer(1.0, note=f"{exact.certificate.constraints:,} rows")
+
+
+def every_pair(instance: Prior) -> Answer:
+    """Compare every two rows of the rounded matrix in plain fractions, in O(n^3)."""
+    kernel = public_prior.minimax_kernel(instance.masses, _KERNEL_EPSILON)
+    exact = quantise_kernel(kernel.matrix(), kernel.guarantee)
+    ratio, total = exp_lower(Fraction(_KERNEL_EPSILON)), 1 << exact.bits
+    rows = [[Fraction(weight, total) for weight in row] for row in exact.weights]
+    private = all(
+        one <= ratio * two
+        for first in rows
+        for second in rows
+        for one, two in zip(first, second, strict=True)
+    )
+    return Answer(float(private), note=f"{len(rows) ** 3:,} ratios")
+
+
+PURE = Benchmark(
+    name="proof-majority-pure",
+    title="Proof of a noise function, Delta = 0",
+    measures="Proving a designed gamma over all voters.",
+    setting="as majority-pure; the design is given",
+    axis="voters K",
+    value="private (1) or not (0)",
+    sizes=(11, 51, 101, 201, 501),
+    contenders=(
+        Contender("dpopt, integers", OURS, pure_design, proved),
+        Contender("interval arithmetic", LIBRARY, pure_design, in_intervals, largest=51),
+        Contender("plain fractions", LIBRARY, pure_design, in_fractions, largest=11),
+        Contender("paper's set in doubles", PAPER, pure_design, in_doubles, largest=101),
+    ),
+    tolerance=0.0,
+    warm_up=5,
+)
+
+SHIFTED = Benchmark(
+    name="proof-majority-shifted",
+    title="Proof of a noise function, Delta = 1e-5",
+    measures="Proving a designed gamma over all voters.",
+    setting="as majority-shifted; the design is given",
+    axis="voters K",
+    value="private (1) or not (0)",
+    sizes=(5, 11, 15, 21, 31, 41),
+    contenders=(
+        Contender("dpopt, integers", OURS, shifted_design, proved),
+        Contender("paper's set in doubles", PAPER, shifted_design, in_doubles, largest=21),
+    ),
+    tolerance=0.0,
+    warm_up=5,
+)
+
+KERNEL = Benchmark(
+    name="proof-kernel",
+    title="Proof of a kernel with a public prior",
+    measures="Making Algorithm 1's kernel in integers and proving it epsilon-LDP.",
+    setting="epsilon = 4; q random",
+    axis="letters n",
+    value="private (1) or not (0)",
+    sizes=(10, 30, 100, 1000, 10_000, 100_000, 1_000_000),
+    contenders=(
+        Contender("dpopt, layers", OURS, prior, proved_kernel),
+        Contender("dpopt, matrix", OURS, prior, proved_matrix, largest=100),
+        Contender("plain fractions, every pair", LIBRARY, prior, every_pair, largest=30),
+    ),
+    tolerance=0.0,
+    warm_up=5,
+    limits=limited(60),
+)
+
+BENCHMARKS = (PURE, SHIFTED, KERNEL)

@@ -1,0 +1,261 @@
+"""Benchmarks of release: exact draws with the system's randomness beside numpy and OpenDP."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpopt import majority, public_prior, roo
+from dpopt.privacy import ExactKernel, Guarantee, quantise_kernel
+from experiments.benchmarks.spec import LIBRARY, OURS, Answer, Benchmark, Contender, limited
+from experiments.benchmarks.suite_kernels import user
+from experiments.benchmarks.suite_roo import setting as roo_setting
+
+_ALPHABET, _EPSILON, _OWN = 64, 1.0, 20
+_VOTERS = 11
+# What is released and what it is released from must not share a stream.
+_SEED, _DRAWN = 3, 4
+_USERS, _TIMES = 1_000, 1_000
+_OPENDP = ("opendp", "interop")
+
+Integers = npt.NDArray[np.int64]
+
+
+def _share(hits: float, draws: int, note: str = "") -> Answer:
+    """Return a relative frequency with its standard error, at least that of one hit."""
+    error = math.sqrt(max(hits * (draws - hits), draws) / draws) / draws
+    return Answer(hits / draws, error=error, note=note)
+
+
+def _truth() -> float:
+    """Return the chance that randomised response over 64 letters keeps the letter."""
+    return math.exp(_EPSILON) / (math.exp(_EPSILON) + _ALPHABET - 1)
+
+
+@dataclass(frozen=True)
+class Letters:
+    """How many letters are released, and what releases them."""
+
+    draws: int
+    mechanism: Any
+
+
+def exact_letters(draws: int) -> Letters:
+    """Return the certified kernel of randomised response over 64 letters."""
+    other = (1 - _truth()) / (_ALPHABET - 1)
+    matrix = np.full((_ALPHABET, _ALPHABET), other)
+    np.fill_diagonal(matrix, _truth())
+    kernel = quantise_kernel(matrix, Guarantee(_EPSILON))
+    kernel.release(np.zeros(1, np.int64))
+    return Letters(draws, kernel)
+
+
+def float_letters(draws: int) -> Letters:
+    """Return numpy's generator, seeded."""
+    return Letters(draws, np.random.default_rng(_DRAWN))
+
+
+def opendp_letters(draws: int) -> Letters:
+    """Return OpenDP's measurement of randomised response."""
+    import opendp.prelude as dp  # pyright: ignore[reportMissingImports]
+
+    dp.enable_features("contrib")  # pyright: ignore[reportPrivateImportUsage]
+    letters = list(range(_ALPHABET))
+    return Letters(draws, dp.m.make_randomized_response(categories=letters, prob=_truth()))
+
+
+def release_letters(instance: Letters) -> Answer:
+    """Draw with the system's randomness from exact integers."""
+    kernel: ExactKernel = instance.mechanism
+    drawn = kernel.release(np.full(instance.draws, _OWN))
+    return _share(float(np.sum(drawn == _OWN)), instance.draws)
+
+
+def simulate_letters(instance: Letters) -> Answer:
+    """Draw floats: no privacy proof holds for them."""
+    rng: np.random.Generator = instance.mechanism
+    kept = rng.random(instance.draws) < _truth()
+    moved = (_OWN + rng.integers(1, _ALPHABET, instance.draws)) % _ALPHABET
+    drawn = np.where(kept, _OWN, moved)
+    return _share(float(np.sum(drawn == _OWN)), instance.draws, "seeded floats, not private")
+
+
+def invoke_letters(instance: Letters) -> Answer:
+    """Invoke OpenDP's measurement once for each letter."""
+    measure: Callable[[int], int] = instance.mechanism
+    hits = sum(measure(_OWN) == _OWN for _ in range(instance.draws))
+    return _share(float(hits), instance.draws)
+
+
+@dataclass(frozen=True)
+class Votes:
+    """A certified design and votes, shape (queries, K)."""
+
+    design: majority.MajorityDesign
+    votes: Integers
+
+
+def votes(queries: int) -> Votes:
+    """Return a design for 11 voters and votes that are ones with chance 0.6."""
+    made = majority.design(_VOTERS, 0.1, 3)
+    drawn = np.random.default_rng(_SEED).random((queries, _VOTERS)) < 0.6
+    made.release(drawn[:1].astype(np.int64))
+    return Votes(made, drawn.astype(np.int64))
+
+
+def release_votes(instance: Votes) -> Answer:
+    """Release one private majority for each query."""
+    drawn = instance.design.release(instance.votes)
+    return _share(float(np.sum(drawn)), len(instance.votes))
+
+
+def simulate_votes(instance: Votes) -> Answer:
+    """Do the same with numpy's floats, from a seed."""
+    rng, gamma = np.random.default_rng(_DRAWN), instance.design.gamma
+    ones = instance.votes.sum(axis=1)
+    noisy = rng.random(ones.size) >= gamma[ones]
+    drawn = np.where(noisy, rng.random(ones.size) < 0.5, ones > _VOTERS / 2)
+    return _share(float(drawn.sum()), ones.size, "seeded floats, not private")
+
+
+@dataclass(frozen=True)
+class Users:
+    """A certified kernel and the letters of 1,000 users."""
+
+    kernel: public_prior.PublicPriorKernel
+    own: Integers
+
+
+def users(letters: int) -> Users:
+    """Return Algorithm 1's kernel, certified, and 1,000 users."""
+    made = user(letters)
+    kernel = public_prior.minimax_kernel(made.prior, made.epsilon)
+    own = np.random.default_rng(_SEED).choice(letters, _USERS, p=made.prior)
+    kernel.release(own[:1])
+    return Users(kernel, own)
+
+
+def release_users(instance: Users) -> Answer:
+    """Release one letter for each user."""
+    drawn = np.asarray(instance.kernel.release(instance.own))
+    return _share(float(np.sum(drawn == instance.own)), instance.own.size)
+
+
+def choose_users(instance: Users) -> Answer:
+    """Make each user's row in floats and let numpy choose from it."""
+    rng, kernel = np.random.default_rng(_DRAWN), instance.kernel
+    hits, letter = 0, np.zeros(kernel.letters)
+    for own in instance.own.tolist():
+        letter[own] = 1.0
+        row = kernel.apply(letter)
+        letter[own] = 0.0
+        hits += int(rng.choice(row.size, p=row / row.sum()) == own)
+    return _share(float(hits), instance.own.size, "seeded floats, not private")
+
+
+@dataclass(frozen=True)
+class Records:
+    """A certified sampler and the counts of its records."""
+
+    sampler: roo.MinCountSampler
+    counts: Integers
+
+
+def records(size: int) -> Records:
+    """Return the exact rule and counts in the proportions 1 : 2 : ... : k."""
+    setting = roo_setting(size)
+    sampler = roo.min_count(setting.records, setting.letters, setting.epsilon)
+    weights = np.arange(1, setting.letters + 1)
+    counts = size * weights // int(weights.sum())
+    counts[-1] += size - int(counts.sum())
+    return Records(sampler, counts)
+
+
+def release_records(instance: Records) -> Answer:
+    """Release a letter 1,000 times."""
+    last = instance.counts.size - 1
+    hits = sum(instance.sampler.release(counts=instance.counts) == last for _ in range(_TIMES))
+    return _share(float(hits), _TIMES)
+
+
+def choose_records(instance: Records) -> Answer:
+    """Draw 1,000 times with numpy from the same law in floats."""
+    rng, law = np.random.default_rng(_DRAWN), instance.sampler.output_distribution(instance.counts)
+    hits = sum(int(rng.choice(law.size, p=law)) == law.size - 1 for _ in range(_TIMES))
+    return _share(float(hits), _TIMES, "seeded floats, not private")
+
+
+LETTERS = Benchmark(
+    name="release-letters",
+    title="Release: randomised response over 64 letters",
+    measures="Drawing one letter for each of so many users.",
+    setting="64 letters, epsilon = 1; the kernel is given",
+    axis="draws",
+    value="share of letters kept",
+    sizes=(100, 1000, 10_000, 100_000, 1_000_000),
+    contenders=(
+        Contender("dpopt release", OURS, exact_letters, release_letters),
+        Contender("numpy floats", LIBRARY, float_letters, simulate_letters),
+        Contender(
+            "OpenDP, one call each", LIBRARY, opendp_letters, invoke_letters, 10_000, needs=_OPENDP
+        ),
+    ),
+    tolerance=0.0,
+    warm_up=5,
+)
+
+VOTES = Benchmark(
+    name="release-majority",
+    title="Release: private majorities",
+    measures="Releasing one private majority of 11 votes for each query.",
+    setting="K = 11, epsilon = 0.1, m = 3; the certified design is given",
+    axis="queries",
+    value="share of ones",
+    sizes=(100, 1000, 10_000, 100_000, 1_000_000),
+    contenders=(
+        Contender("dpopt release", OURS, votes, release_votes),
+        Contender("numpy floats", LIBRARY, votes, simulate_votes),
+    ),
+    tolerance=0.0,
+    warm_up=5,
+)
+
+USERS = Benchmark(
+    name="release-prior",
+    title="Release: a kernel over many letters",
+    measures="Releasing one letter for each of 1,000 users, who know their own letter.",
+    setting="epsilon = 4; the certified kernel is given",
+    axis="letters n",
+    value="share of letters kept",
+    sizes=(10, 100, 1000, 10_000, 100_000, 1_000_000),
+    contenders=(
+        Contender("dpopt release", OURS, users, release_users),
+        Contender("numpy choice from the row", LIBRARY, users, choose_users, largest=100_000),
+    ),
+    tolerance=0.0,
+    warm_up=5,
+    limits=limited(60),
+)
+
+RECORDS = Benchmark(
+    name="release-roo",
+    title="Release: Reveal-or-Obscure",
+    measures="Releasing one letter of n records, from their counts, 1,000 times.",
+    setting="k = 10, epsilon = 0.1; the certified rule is given",
+    axis="records n",
+    value="share of the last letter",
+    sizes=(10, 1000, 10**5, 10**7, 10**9),
+    contenders=(
+        Contender("dpopt release", OURS, records, release_records),
+        Contender("numpy choice", LIBRARY, records, choose_records),
+    ),
+    tolerance=0.0,
+    warm_up=20,
+)
+
+BENCHMARKS = (LETTERS, VOTES, USERS, RECORDS)

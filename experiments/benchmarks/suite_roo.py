@@ -1,0 +1,147 @@
+"""Benchmark of the Reveal-or-Obscure rule in the smallest count."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from dpopt import roo, solve
+from experiments.benchmarks.spec import OURS, PAPER, SOLVER, Answer, Benchmark, Contender
+
+LETTERS, EPSILON = 10, 0.1
+
+Integers = npt.NDArray[np.int64]
+
+
+def setting(records: int) -> roo.RooSetting:
+    """Return n records over 10 letters, epsilon = 0.1."""
+    return roo.RooSetting(records, LETTERS, EPSILON)
+
+
+def certified(instance: roo.RooSetting) -> Answer:
+    """Make the least rule by its recursion and audit it in exact arithmetic."""
+    sampler = roo.min_count(instance.records, instance.letters, instance.epsilon)
+    sampler.require_private()
+    return Answer(float(sampler.q.sum()), note=f"{sampler.audit.rows:,} rows decided")
+
+
+def by_program(instance: roo.RooSetting) -> Answer:
+    """Solve dpopt's program: a few rows for each smallest count."""
+    return Answer(solve(roo.exact_problem(instance)).objective)
+
+
+def journal_rule(instance: roo.RooSetting) -> Answer:
+    """Run the journal's Algorithm 2 as printed, over every smallest count."""
+    n, k, e = instance.records, instance.letters, math.exp(instance.epsilon)
+    u_all, v_all, w_all = -1 + 1 / k - 1 / n, e * (1 / k - 1), e - 1 - 1 / n
+    q = 1 / (1 + n / k * (e - 1))
+    total = q
+    for j in range(1, n // k + 1):
+        found = max(0.0, (v_all * q + w_all) / u_all)
+        if j < n / k:
+            u, v, w = -j / n + 1 / k - 1 / n, e * (1 / k - j / n), -1 / n - j / n + j / n * e
+            found = max(found, (u * q - w) / v)
+        q = found
+        total += q
+    return Answer(total, note="another rule, never below ours, and not always private")
+
+
+def by_linprog(instance: roo.RooSetting) -> Answer:
+    """Give a row for each count of each move to scipy's linprog."""
+    from scipy.optimize import linprog
+
+    matrix, right = every_row(instance)
+    cost = np.ones(matrix.shape[1])
+    result = linprog(cost, A_ub=matrix, b_ub=right, bounds=(0, 1), method="highs")
+    if not result.success:
+        raise RuntimeError(f"linprog ended with status {result.status}: {result.message}")
+    return Answer(float(result.fun), note=f"{right.size:,} rows")
+
+
+def by_highs(instance: roo.RooSetting) -> Answer:
+    """Give the same rows to cvxpy and HiGHS."""
+    return _by_cvxpy(instance, "HIGHS")
+
+
+def by_clarabel(instance: roo.RooSetting) -> Answer:
+    """Give the same rows to cvxpy and CLARABEL."""
+    return _by_cvxpy(instance, "CLARABEL")
+
+
+def _by_cvxpy(instance: roo.RooSetting, solver: str) -> Answer:
+    import cvxpy as cp
+
+    matrix, right = every_row(instance)
+    q = cp.Variable(matrix.shape[1], bounds=[0.0, 1.0])
+    limits: list[cp.Constraint] = [matrix @ q <= right]
+    problem = cp.Problem(cp.Minimize(cp.sum(q)), limits)
+    problem.solve(solver=solver)
+    if problem.status != cp.OPTIMAL:
+        raise RuntimeError(f"cvxpy ended with status {problem.status}.")
+    return Answer(float(np.asarray(problem.value)), note=f"{right.size:,} rows")
+
+
+def every_row(instance: roo.RooSetting) -> tuple[sp.csr_array, npt.NDArray[np.float64]]:
+    """Return f(m~, c~) <= e^epsilon f(m, c) for every m, c, m~, c~ of neighbours, times n.
+
+    f(m, c) = q_m / k + (1 - q_m) c / n, for k >= 3 letters.
+
+    Returns:
+        The rows over q_0, ..., q_M, and their right sides.
+    """
+    n, k, e = instance.records, instance.letters, math.exp(instance.epsilon)
+    before, count, after, moved = _every_move(instance)
+    place = np.arange(before.size)
+    data = np.concatenate([n / k - moved, -e * (n / k - count)])
+    columns = np.concatenate([after, before])
+    shape = (before.size, instance.largest_minimum + 1)
+    matrix = sp.csr_array((data, (np.tile(place, 2), columns)), shape=shape)
+    return matrix, np.asarray(e * count - moved, dtype=np.float64)
+
+
+def _every_move(instance: roo.RooSetting) -> tuple[Integers, Integers, Integers, Integers]:
+    """Return m, c, m~ and c~ of every move, each of shape (rows,)."""
+    n, k, last = instance.records, instance.letters, instance.largest_minimum
+    parts: list[tuple[Integers, Integers, Integers, Integers]] = []
+    for m in range(last + 1):
+        top, above = n - (k - 1) * m, n - (k - 1) * (m + 1)
+        ranges = []
+        if n >= k * m + 1:
+            ranges += [(m, 1, m, top - 1), (m, 0, m, top - 1), (m, -1, m + 1, top)]
+        if m >= 1:
+            ranges += [(m - 1, 1, m, top), (m - 1, 0, m, top), (m - 1, -1, m, m)]
+        if m < last:
+            ranges += [(m + 1, 1, m, m), (m + 1, 0, m + 1, above)]
+            ranges += [(m + 1, -1, m + 2, above + 1)]
+        for new, step, low, high in ranges:
+            counts = np.arange(low, high + 1)
+            ones = np.ones_like(counts)
+            parts.append((m * ones, counts, new * ones, counts + step))
+    before, count, after, moved = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return before, count, after, moved
+
+
+BENCHMARKS = (
+    Benchmark(
+        name="roo-rule",
+        title="Reveal-or-Obscure: the least rule in the smallest count",
+        measures="From n, k and epsilon to all q_m; ours with the exact audit that proves them.",
+        setting=f"k = {LETTERS}, epsilon = {EPSILON}",
+        axis="records n",
+        value="sum of q_m",
+        sizes=(10, 100, 1000, 10_000, 10**6, 10**9),
+        contenders=(
+            Contender("dpopt, certified", OURS, setting, certified),
+            Contender("dpopt.solve, exact program", OURS, setting, by_program, largest=10**6),
+            Contender("journal recursion", PAPER, setting, journal_rule, 10**6, same=False),
+            Contender("cvxpy + HiGHS, all rows", SOLVER, setting, by_highs, largest=1000),
+            Contender("cvxpy + CLARABEL, all rows", SOLVER, setting, by_clarabel, largest=1000),
+            Contender("linprog, all rows", SOLVER, setting, by_linprog, largest=1000),
+        ),
+        tolerance=1e-6,
+        warm_up=20,
+    ),
+)

@@ -1,0 +1,227 @@
+"""Benchmarks of smoothed differential privacy: profiles, compositions."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dpopt import smoothed
+from experiments.benchmarks.spec import OURS, PAPER, Answer, Benchmark, Contender, Target
+
+EPSILON = 1.0
+SHARES = (0.7714, 0.0553)
+_LOST = 500
+_WHOLE_UP_TO = 2_000
+_ENTRIES, _LEAST_TABLES, _MOST_TABLES, _BLOCKS = 2_000_000, 40, 400, 4
+
+Floats = npt.NDArray[np.float64]
+
+
+def mechanism(records: int) -> smoothed.SamplingHistogram:
+    """Return the sampling-histogram that loses one record in 500."""
+    return smoothed.SamplingHistogram(records, records - max(1, records // _LOST))
+
+
+def every_database(instance: smoothed.SamplingHistogram) -> Answer:
+    """Sum tails for all n + 1 databases."""
+    log_delta = smoothed.privacy_profile(instance, EPSILON).log_delta
+    return Answer(float(np.mean(log_delta)) / math.log(10))
+
+
+def tables_on_support(instance: smoothed.SamplingHistogram) -> Answer:
+    """Make a hypergeometric table for each H up to n / 2, over the outputs it can have."""
+    return _by_tables(instance, whole=False)
+
+
+def tables_of_all_outputs(instance: smoothed.SamplingHistogram) -> Answer:
+    """Make the same tables over every output 0..T."""
+    return _by_tables(instance, whole=True)
+
+
+def _by_tables(instance: smoothed.SamplingHistogram, *, whole: bool) -> Answer:
+    """Return the mean of log10 delta, or do a part of the tables where there are many."""
+    n = instance.records
+    half = n // 2
+    length = instance.drawn + 1 if whole else instance.lost + 1
+    if n <= _WHOLE_UP_TO:
+        lower = _deltas(instance, 0, half + 1, whole=whole)
+        every = np.append(lower, lower[: n - half][::-1])
+        return Answer(float(np.mean(np.log10(every))), note=f"{half + 2:,} tables")
+    each = max(_LEAST_TABLES, min(_MOST_TABLES, _ENTRIES // length)) // _BLOCKS
+    starts = np.linspace(1, half - each, _BLOCKS).astype(int)
+    for start in starts.tolist():
+        _deltas(instance, start, start + each, whole=whole)
+    # A run of databases needs the tables of both ends' neighbours too.
+    done = (each + 2) * _BLOCKS
+    note = f"{done:,} of {half + 2:,} tables, in {_BLOCKS} runs of neighbours"
+    return Answer(None, part=done / (half + 2), note=note)
+
+
+def _deltas(instance: smoothed.SamplingHistogram, first: int, last: int, *, whole: bool) -> Floats:
+    """Return delta(H) for H in first..last - 1; each table serves both of its neighbours."""
+    tables: dict[int, tuple[int, Floats]] = {}
+    found = []
+    n = instance.records
+    for ones in range(first, last):
+        near = [h for h in (ones - 1, ones, ones + 1) if 0 <= h <= n]
+        tables = {h: tables.get(h) or _table(instance, h, whole=whole) for h in near}
+        sticks = [
+            _stick(tables[a], tables[b])
+            for h in near
+            if h != ones
+            for a, b in ((ones, h), (h, ones))
+        ]
+        found.append(max(sticks))
+    return np.array(found)
+
+
+def _table(instance: smoothed.SamplingHistogram, ones: int, *, whole: bool) -> tuple[int, Floats]:
+    """Return the least output and the probabilities of the numbers of ones published."""
+    from scipy.stats import hypergeom
+
+    low = 0 if whole else ones - instance.lost
+    high = instance.drawn if whole else ones
+    outputs = np.arange(low, high + 1)
+    return low, hypergeom.pmf(outputs, instance.records, ones, instance.drawn)
+
+
+def _stick(one: tuple[int, Floats], two: tuple[int, Floats]) -> float:
+    """Return sum of max(0, P - e^epsilon P')."""
+    (low, p), (other, q) = one, two
+    moved = np.zeros(p.size)
+    here, there = max(0, other - low), max(0, low - other)
+    shared = min(p.size - here, q.size - there)
+    moved[here : here + shared] = q[there : there + shared]
+    return float(np.maximum(p - math.exp(EPSILON) * moved, 0.0).sum())
+
+
+def one_database(instance: smoothed.SamplingHistogram) -> Answer:
+    """Sum the tail of the database with as many ones as zeros."""
+    n = instance.records
+    profile = smoothed.privacy_profile(instance, EPSILON, [n - n // 2, n // 2])
+    return Answer(float(profile.log_delta[0]) / math.log(10))
+
+
+def three_tables(instance: smoothed.SamplingHistogram) -> Answer:
+    """Make the tables of the database and its two neighbours with scipy, in logarithms."""
+    from scipy.special import logsumexp
+    from scipy.stats import hypergeom
+
+    n, drawn, half = instance.records, instance.drawn, instance.records // 2
+    outputs = np.arange(max(0, half - 1 - instance.lost), half + 2)
+    laws = {h: hypergeom.logpmf(outputs, n, h, drawn) for h in (half - 1, half, half + 1)}
+    best = -math.inf
+    for h in (half - 1, half + 1):
+        for p, q in ((laws[half], laws[h]), (laws[h], laws[half])):
+            over = (p > -np.inf) & (p > EPSILON + q)
+            p, q = p[over], q[over]
+            best = max(best, float(logsumexp(p + np.log(-np.expm1(EPSILON + q - p)))))
+    return Answer(best / math.log(10))
+
+
+def every_composition(instance: smoothed.SamplingHistogram) -> Answer:
+    """Return smoothed delta with the certificate that the maximum is the maximum."""
+    distributions = [[1 - share, share] for share in SHARES]
+    found = smoothed.smoothed_delta(instance, EPSILON, distributions)
+    note = "certified" if found.certificate is not None else "without a certificate"
+    return Answer(float(found.log10_delta), note=note)
+
+
+@dataclass(frozen=True)
+class Profiled:
+    """A mechanism and delta of all its databases, shape (n + 1,), by number of ones."""
+
+    mechanism: smoothed.SamplingHistogram
+    delta: Floats
+
+
+def profiled(records: int) -> Profiled:
+    """Return the mechanism with its profile, which the paper's Algorithm 1 starts from."""
+    made = mechanism(records)
+    profile = smoothed.privacy_profile(made, EPSILON)
+    ones = profile.histograms[:, 1]
+    delta = np.empty(records + 1)
+    delta[ones] = np.exp(profile.log_delta)
+    return Profiled(made, delta)
+
+
+def one_convolution_each(instance: Profiled) -> Answer:
+    """Convolve two binomial laws for every composition and average delta, as Algorithm 1 does."""
+    from scipy.signal import fftconvolve
+    from scipy.stats import binom
+
+    n = instance.mechanism.records
+    whole = n <= _WHOLE_UP_TO
+    sizes = np.arange(n + 1) if whole else np.linspace(0, n, _few(n)).astype(int)
+    best = 0.0
+    for first in sizes.tolist():
+        one = binom.pmf(np.arange(first + 1), first, SHARES[0])
+        two = binom.pmf(np.arange(n - first + 1), n - first, SHARES[1])
+        best = max(best, float(fftconvolve(one, two) @ instance.delta))
+    note = f"{sizes.size:,} of {n + 1:,} compositions; the profile is given"
+    return Answer(math.log10(best) if whole else None, part=sizes.size / (n + 1), note=note)
+
+
+def _few(records: int) -> int:
+    return max(_LEAST_TABLES, min(200, 2 * _ENTRIES // records))
+
+
+PROFILE = Benchmark(
+    name="smoothed-profile",
+    title="Smoothed DP: delta of every database",
+    measures="delta of all n + 1 databases of a sampling-histogram with two categories.",
+    setting="0.2 % of the records lost, epsilon = 1",
+    axis="records n",
+    value="mean of log10 delta",
+    sizes=(1000, 10_000, 100_000, 1_000_000),
+    contenders=(
+        Contender("dpopt.privacy_profile", OURS, mechanism, every_database),
+        Contender("n / 2 tables, support only", PAPER, mechanism, tables_on_support),
+        Contender("n / 2 tables, every output", PAPER, mechanism, tables_of_all_outputs),
+    ),
+    tolerance=1e-9,
+    warm_up=100,
+    targets=(
+        Target(100_000, "n / 2 tables, support only", 1000.0),
+        Target(100_000, "n / 2 tables, every output", 1000.0),
+    ),
+)
+
+DATABASE = Benchmark(
+    name="smoothed-database",
+    title="Smoothed DP: delta of one database",
+    measures="delta of the database with as many ones as zeros.",
+    setting="0.2 % of the records lost, epsilon = 1",
+    axis="records n",
+    value="log10 delta",
+    sizes=(1000, 10_000, 100_000, 1_000_000, 10**7, 10**8, 10**9),
+    contenders=(
+        Contender("dpopt.privacy_profile", OURS, mechanism, one_database),
+        Contender("scipy, three log tables", PAPER, mechanism, three_tables),
+    ),
+    tolerance=1e-6,
+    warm_up=100,
+)
+
+COMPOSITIONS = Benchmark(
+    name="smoothed-delta",
+    title="Smoothed DP: the maximum over compositions",
+    measures="Smoothed delta over two distributions, the maximum of n + 1 compositions; ours "
+    "includes the profile and the certificate, the paper's way starts from the profile.",
+    setting="0.2 % of the records lost, epsilon = 1, shares 77.14 % and 5.53 %",
+    axis="records n",
+    value="log10 delta",
+    sizes=(1000, 10_000, 100_000, 1_000_000),
+    contenders=(
+        Contender("dpopt.smoothed_delta", OURS, mechanism, every_composition),
+        Contender("one convolution each", PAPER, profiled, one_convolution_each),
+    ),
+    tolerance=1e-9,
+    warm_up=100,
+    targets=(Target(100_000, "one convolution each", 1000.0),),
+)
+
+BENCHMARKS = (PROFILE, DATABASE, COMPOSITIONS)

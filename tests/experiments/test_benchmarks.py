@@ -1,0 +1,593 @@
+"""The registry of benchmarks: frozen, its contenders agree, its runs and its page are honest."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import pickle
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import FrozenInstanceError, replace
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+
+from dpopt import public_prior, roo, smoothed
+from experiments.benchmarks import __main__ as runner
+from experiments.benchmarks import (
+    suite_kernels,
+    suite_majority,
+    suite_roo,
+    suite_sgd,
+    suite_smoothed,
+)
+from experiments.benchmarks.measure import (
+    EXTRAPOLATED,
+    MEASURED,
+    QUICK,
+    Effort,
+    Record,
+    measure,
+    outcome_of,
+    turn_seconds,
+)
+from experiments.benchmarks.memory import DONE, OUT_OF_MEMORY, Limits, Ran, run_child
+from experiments.benchmarks.page import to_markdown
+from experiments.benchmarks.report_page import EXPERIMENT, Config, plot, steps, to_outcome
+from experiments.benchmarks.results import run_benchmarks, slopes
+from experiments.benchmarks.spec import (
+    LIBRARY,
+    OURS,
+    Answer,
+    Benchmark,
+    Contender,
+    Target,
+    limited,
+)
+from experiments.benchmarks.suite import BENCHMARKS, benchmarks
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="limits and peaks are Linux's")
+NAMES = [benchmark.name for benchmark in BENCHMARKS]
+
+
+def in_this_process(
+    function: Callable[[Any], object],
+    argument: object,
+    limits: Limits,
+    *,
+    prepare: Callable[[Any], object],
+    warm_up: tuple[int, ...],
+    least_seconds: float,
+) -> Ran:
+    """Stand in for a child, with made-up times."""
+    assert limits.processor_seconds
+    assert limits.seconds > limits.processor_seconds > least_seconds >= 0.0
+    function(prepare(warm_up[0]))
+    return Ran(DONE, function(prepare(argument)), (2.0, 4.0), (1.0, 3.0), 3 << 20, 70 << 20)
+
+
+@pytest.fixture(autouse=True)
+def _few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(suite_sgd, "_DRAWS", 100_000)
+    monkeypatch.setattr(suite_sgd, "_BATCH", 50_000)
+
+
+def test_specifications_are_frozen_and_unique() -> None:
+    assert len(set(NAMES)) == len(NAMES) >= 14
+    assert len({benchmark.title for benchmark in BENCHMARKS}) == len(NAMES)
+    assert list(benchmarks()) == NAMES
+    for benchmark in BENCHMARKS:
+        with pytest.raises(FrozenInstanceError):
+            benchmark.name = "other"  # type: ignore[misc]
+        assert hash(benchmark) == hash(replace(benchmark))
+        first = benchmark.contenders[0]
+        assert (first.kind, first.same, first.largest) == (OURS, True, None)
+        assert len(benchmark.contenders) >= 2
+        assert benchmark.warm_up <= benchmark.sizes[0] or benchmark.warm_up <= 20
+
+
+def test_contenders_can_be_sent_to_a_child() -> None:
+    for benchmark in BENCHMARKS:
+        for contender in benchmark.contenders:
+            sent = pickle.loads(pickle.dumps((contender.prepare, contender.run)))
+            assert sent == (contender.prepare, contender.run)
+
+
+def test_the_sizes_are_those_that_were_promised() -> None:
+    known = benchmarks()
+    assert (known["majority-pure"].sizes[0], known["majority-pure"].sizes[-1]) == (11, 1001)
+    assert (known["majority-shifted"].sizes[0], known["majority-shifted"].sizes[-1]) == (5, 41)
+    assert (known["prior-kernel"].sizes[0], known["prior-kernel"].sizes[-1]) == (10, 10**6)
+    assert (known["roo-rule"].sizes[0], known["roo-rule"].sizes[-1]) == (10, 10**9)
+    assert known["smoothed-profile"].sizes == (10**3, 10**4, 10**5, 10**6)
+    assert known["smoothed-database"].sizes[-1] == 10**9
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_all_contenders_agree_at_the_smallest_size(name: str) -> None:
+    benchmark = benchmarks()[name]
+    told: list[int] = []
+    records = measure(
+        benchmark, benchmark.sizes[:1], QUICK, lambda: told.append(1), in_this_process
+    )
+    assert told == [1]
+    assert [r["contender"] for r in records] == [c.name for c in benchmark.contenders]
+    for record, contender in zip(records, benchmark.contenders, strict=True):
+        if str(record["outcome"]).startswith("skipped"):
+            assert contender.needs
+            continue
+        assert record["outcome"] == DONE
+        assert record["how"] == MEASURED
+        assert record["value"] is not None
+        assert record["agrees"] is (True if contender.same else None)
+        assert (record["seconds"], record["ratio"], record["peak_mib"]) == (2.0, 1.0, 70.0)
+
+
+def test_a_contender_that_answers_otherwise_is_seen() -> None:
+    benchmark = benchmarks()["roo-rule"]
+    wrong = replace(benchmark.contenders[2], same=True)
+    forged = replace(benchmark, contenders=(benchmark.contenders[0], wrong))
+    records = measure(forged, (10,), QUICK, lambda: None, in_this_process)
+    assert [record["agrees"] for record in records] == [True, False]
+
+
+def size_itself(size: int) -> int:
+    return size
+
+
+def answer(size: int) -> Answer:
+    return Answer(float(size), part=0.5 if size > 10 else 1.0, note="half")
+
+
+def exact(size: int) -> Answer:
+    return Answer(float(size))
+
+
+def again(size: int) -> Answer:
+    return Answer(float(size))
+
+
+TOY = Benchmark(
+    name="toy",
+    title="Toy",
+    measures="Nothing.",
+    setting="none",
+    axis="size",
+    value="size",
+    sizes=(10, 100, 1000),
+    contenders=(
+        Contender("ours", OURS, size_itself, exact),
+        Contender("half", LIBRARY, size_itself, answer),
+        Contender("small", LIBRARY, size_itself, again, largest=10),
+        Contender("absent", LIBRARY, size_itself, exact, needs=("no_such_package", "extra")),
+    ),
+    tolerance=1e-9,
+    warm_up=1,
+    targets=(Target(100, "half", 3.0), Target(1000, "half", 7.0)),
+)
+SPENT = {"ours": (1.0, 1.0, 2.0), "half": (2.0, 3.0, 16.0), "small": (5.0, 5.0, 5.0)}
+
+
+class Scripted:
+    """Children with scripted seconds: of each contender in each round."""
+
+    def __init__(self, fail_at: int | None = None) -> None:
+        self.calls: list[tuple[str, int]] = []
+        self.fail_at = fail_at
+
+    def __call__(self, function: Callable[[Any], Any], size: int, *_: Any, **__: Any) -> Ran:
+        name = {"exact": "ours", "answer": "half", "again": "small"}[function.__name__]
+        turn = sum(call == (name, size) for call in self.calls)
+        self.calls.append((name, size))
+        if name == "half" and size == self.fail_at:
+            return Ran(OUT_OF_MEMORY)
+        seconds = SPENT[name][turn]
+        return Ran(DONE, function(size), (9.0,), (seconds,), 1 << 20, 80 << 20)
+
+
+def by(records: list[Record], contender: str, size: int) -> Record:
+    (found,) = [r for r in records if (r["contender"], r["size"]) == (contender, size)]
+    return found
+
+
+def test_turns_alternate_and_ratios_are_of_one_round() -> None:
+    child = Scripted()
+    records = measure(TOY, (10,), Effort(3, 0.0, 1e9), lambda: None, child)
+    assert child.calls == [("ours", 10), ("half", 10), ("small", 10)] * 3
+    half = by(records, "half", 10)
+    # 2/1, 3/1 and 16/2.
+    assert (half["ratio_low"], half["ratio"], half["ratio_high"]) == (2.5, 3.0, 5.5)
+    assert (half["fastest"], half["seconds"], half["slowest"]) == (2.0, 3.0, 16.0)
+    assert half["clock_seconds"] == 9.0
+    assert (half["turns"], half["calls"], half["how"]) == (3, 3, MEASURED)
+
+
+def test_a_part_of_the_work_is_extrapolated_and_says_so() -> None:
+    records = measure(TOY, (100,), Effort(1), lambda: None, Scripted())
+    half = by(records, "half", 100)
+    assert (half["how"], half["seconds"], half["ratio"]) == (EXTRAPOLATED, 4.0, 4.0)
+    assert half["ratio_low"] is None
+    assert by(records, "small", 100)["outcome"] == "not tried above 10"
+    assert by(records, "small", 100)["seconds"] is None
+    assert by(records, "absent", 100)["outcome"] == (
+        "skipped: no_such_package is not installed (extra extra)"
+    )
+
+
+def test_a_contender_that_failed_is_not_tried_at_larger_sizes() -> None:
+    child = Scripted(fail_at=100)
+    records = measure(TOY, TOY.sizes, Effort(2), lambda: None, child)
+    assert by(records, "half", 10)["outcome"] == DONE
+    assert by(records, "half", 100)["outcome"] == "over 8 GiB"
+    assert by(records, "half", 1000)["outcome"] == "not tried (over 8 GiB at 100)"
+    assert {by(records, "half", n)["seconds"] for n in (100, 1000)} == {None}
+    assert child.calls.count(("half", 100)) == 1
+    assert ("half", 1000) not in child.calls
+
+
+def test_patience_ends_the_turns_of_a_slow_contender() -> None:
+    records = measure(TOY, (10,), Effort(3, 0.0, 9.9), lambda: None, Scripted())
+    assert [by(records, name, 10)["turns"] for name in ("ours", "half", "small")] == [3, 3, 1]
+
+
+def test_seconds_are_the_processors_where_there_are_enough_of_them() -> None:
+    whole = Ran(DONE, Answer(1.0), (1.0, 3.0), (0.5, 1.5))
+    assert turn_seconds(whole) == 1.0
+    assert turn_seconds(replace(whole, value=Answer(None, part=0.25))) == 4.0
+    short = Ran(DONE, Answer(1.0), (0.01, 0.03), (0.0, 0.004))
+    assert turn_seconds(short) == pytest.approx(0.02)
+
+
+def test_limits_are_named() -> None:
+    assert outcome_of(Ran(OUT_OF_MEMORY), limited(60, 4)) == "over 4 GiB"
+    assert outcome_of(Ran("over 60 s"), limited(60)) == "over 60 s"
+
+
+def test_a_contender_may_have_its_own_time() -> None:
+    longer = replace(TOY.contenders[1], seconds=90)
+    assert longer.allowed(TOY.limits).processor_seconds == 90
+    assert longer.allowed(TOY.limits).address_space == TOY.limits.address_space
+    assert TOY.contenders[1].allowed(TOY.limits) == TOY.limits
+    seen: list[Limits] = []
+
+    def child(function: Callable[[int], object], size: int, limits: Limits, **_: Any) -> Ran:
+        seen.append(limits)
+        return Ran(DONE, function(size), (1.0,), (1.0,), 0, 0)
+
+    forged = replace(TOY, contenders=(TOY.contenders[0], longer))
+    measure(forged, (10,), QUICK, lambda: None, child)
+    assert [limits.processor_seconds for limits in seen] == [30, 90]
+
+
+def test_benchmarks_that_run_at_a_time_come_back_in_order() -> None:
+    other = replace(TOY, name="other", sizes=(10,), targets=())
+    told: list[int] = []
+    results = run_benchmarks(
+        [TOY, other], Effort(1), lambda: told.append(1), jobs=2, child=in_order
+    )
+    assert [benchmark["name"] for benchmark in results["benchmarks"]] == ["toy", "other"]
+    assert len(told) == 4
+    assert results["jobs"] == 2
+    assert [len(b["records"]) for b in results["benchmarks"]] == [12, 4]
+
+
+def test_an_error_ends_the_whole_run() -> None:
+    calls: list[int] = []
+    many = [replace(TOY, name=f"toy {i}") for i in range(20)]
+
+    def child(function: Callable[[int], object], size: int, *_: Any, **__: Any) -> Ran:
+        calls.append(size)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        time.sleep(0.2)
+        return Ran(DONE, function(size), (1.0,), (1.0,), 0, 0)
+
+    with pytest.raises(KeyboardInterrupt):
+        run_benchmarks(many, Effort(1), lambda: None, jobs=2, child=child)
+    # One call was under way in each lane, and at most one more began before the stop.
+    assert len(calls) <= 6
+
+
+def in_order(function: Callable[[int], object], size: int, *_: Any, **__: Any) -> Ran:
+    return Ran(DONE, function(size), (1.0,), (1.0,), 0, 0)
+
+
+@linux
+def test_a_child_prepares_and_stops_after_its_processor_time() -> None:
+    ran = run_child(len, 32 << 20, Limits(1 << 30, 60.0), prepare=os.urandom, warm_up=[8])
+    assert (ran.outcome, ran.value) == (DONE, 32 << 20)
+    # What was prepared counts as memory of the process, not of the call.
+    assert ran.peak is not None
+    assert ran.resident is not None
+    assert ran.peak < 8 << 20 < 32 << 20 < ran.resident
+    limits = Limits(1 << 30, 60.0, processor_seconds=1)
+    assert run_child(math.factorial, 10**8, limits) == Ran("over 1 s")
+
+
+def test_slopes_are_those_of_the_data() -> None:
+    sizes = (10, 100, 1000, 10_000)
+    rows: list[Record] = [
+        {"size": n, "contender": "power", "seconds": 3e-6 * n**1.5, "outcome": DONE} for n in sizes
+    ]
+    rows += [
+        {"size": n, "contender": "bent", "seconds": float(max(1, n**2 // 10**6)), "outcome": DONE}
+        for n in sizes
+    ]
+    rows += [{"size": n, "contender": "short", "seconds": 1.0, "outcome": DONE} for n in (1, 2)]
+    rows.append({"size": 3, "contender": "short", "seconds": None, "outcome": "over 60 s"})
+    power, bent = slopes(rows)
+    assert power["slope"] == pytest.approx(1.5, abs=1e-12)
+    assert power["last_slope"] == pytest.approx(1.5, abs=1e-12)
+    assert power["constant"] == pytest.approx(3e-6, rel=1e-9)
+    assert power["sizes"] == 4
+    assert (bent["contender"], bent["last_slope"]) == ("bent", pytest.approx(2.0))
+    # Least squares over y = (0, 0, 0, 2) and x = (1, 2, 3, 4), in decades.
+    assert bent["slope"] == pytest.approx(0.6)
+
+
+@pytest.fixture(scope="module")
+def toy() -> dict[str, Any]:
+    return run_benchmarks([TOY], Effort(1), lambda: None, child=Scripted())
+
+
+def test_results_are_plain_and_their_page_is_a_pure_function(toy: dict[str, Any]) -> None:
+    again = json.loads(json.dumps(toy, allow_nan=False))
+    assert again == toy
+    page = to_markdown(toy)
+    assert page == to_markdown(again)
+    assert "| 10 | half | 2.00 s | 2.00 | 80 MiB | 10 | 0 |" in page
+    assert "| 100 | half | ~4.00 s | ~4.00 | 80 MiB | 100 | 0 |" in page
+    assert "| 100 | small | not tried above 10 | | | | |" in page
+    assert "| toy | 100 | half | 3 | ~4.00 | shown |" in page
+    assert "| toy | 1,000 | half | 7 | ~4.00 | not shown |" in page
+    assert "4 of 4 values" in page
+    record = again["benchmarks"][0]["records"][4]
+    record |= {"seconds": None, "outcome": "error: dpopt._errors.SolverError: status (a; b)"}
+    assert "| 100 | ours | error: SolverError | | | | |" in to_markdown(again)
+    record["outcome"] = "not tried (error: SolverError: failed at 3 at 10)"
+    assert "| 100 | ours | not tried (error at 10) | | | | |" in to_markdown(again)
+    assert "half 0.15 (3 sizes; between the last two 0.00)" in page
+
+
+def test_a_disagreement_stands_on_the_page(toy: dict[str, Any]) -> None:
+    forged = json.loads(json.dumps(toy))
+    record = forged["benchmarks"][0]["records"][1]
+    record |= {"value": 10.5, "difference": 0.5, "agrees": False}
+    page = to_markdown(forged)
+    assert "3 of 4 values" in page
+    assert "toy, half at 10 differs." in page
+    assert "| **5.0e-01** |" in page
+    assert any("DISAGREES" in line for line in to_outcome(forged).findings)
+
+
+def test_the_figure_has_a_panel_for_each_benchmark(toy: dict[str, Any]) -> None:
+    outcome = to_outcome(toy)
+    (axes,) = plot(outcome).get_axes()
+    hollow = [line for line in axes.get_lines() if line.get_markerfacecolor() == "white"]
+    assert [np.asarray(line.get_xdata()).tolist() for line in hollow] == [[100, 1000]]
+    legend = axes.get_legend()
+    assert legend is not None
+    assert "half: slope 0.15" in [text.get_text() for text in legend.get_texts()]
+    assert outcome.tables["growth"].select(contender="half").column("slope") == pytest.approx(
+        [math.log10(2) / 2]
+    )
+    assert any("(extrapolated)" in line for line in outcome.findings)
+
+
+def test_the_experiment_is_registered_for_the_report() -> None:
+    assert EXPERIMENT.name == "benchmarks"
+    assert not EXPERIMENT.repeatable
+    assert steps(EXPERIMENT.config) == sum(len(benchmark.sizes) for benchmark in BENCHMARKS)
+    assert steps(EXPERIMENT.quick) == len(BENCHMARKS)
+    assert steps(Config(names=("roo-rule",), most_sizes=2)) == 2
+
+
+def run(arguments: list[str]) -> int:
+    with pytest.raises(SystemExit) as caught:
+        runner.main(arguments)
+    return int(caught.value.code or 0)
+
+
+def test_the_command_writes_results_page_tables_and_report(tmp_path: Path) -> None:
+    kept = {path: path.stat().st_mtime_ns for path in runner.PUBLISHED.glob("*.*")}
+    assert run(["release-majority", "--quick", "--out", str(tmp_path)]) == 0
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "RESULTS.md",
+        "results.json",
+        "benchmarks.times.csv",
+        "benchmarks.growth.csv",
+        "benchmarks.json",
+        "benchmarks.png",
+        "benchmarks.pdf",
+        "report.html",
+    }
+    results = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
+    assert (tmp_path / "RESULTS.md").read_text(encoding="utf-8") == to_markdown(results)
+    (benchmark,) = results["benchmarks"]
+    assert {record["outcome"] for record in benchmark["records"]} == {DONE}
+    assert {record["agrees"] for record in benchmark["records"]} == {True}
+    assert results["versions"]["highspy"]
+    assert results["machine"]["cores"] >= 1
+    # A part of the run, or a quick one, leaves the published results alone.
+    assert kept == {path: path.stat().st_mtime_ns for path in runner.PUBLISHED.glob("*.*")}
+
+
+def test_bad_names_and_folders_exit_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["nonsense"]) == 2
+    assert "majority-pure" in capsys.readouterr().err
+    file = tmp_path / "file"
+    file.write_text("")
+    assert run(["roo-rule", "--out", str(file)]) == 2
+    assert run(["--list"]) == 0
+    assert all(name in capsys.readouterr().out for name in NAMES[:1])
+
+
+PUBLISHED = runner.PUBLISHED / "results.json"
+
+
+def test_the_published_page_is_that_of_the_published_results() -> None:
+    results = json.loads(PUBLISHED.read_text(encoding="utf-8"))
+    page = (runner.PUBLISHED / "RESULTS.md").read_bytes()
+    assert page == to_markdown(results).encode()
+
+
+def test_the_published_results_are_of_this_registry_and_only_scipy_disagrees() -> None:
+    results = json.loads(PUBLISHED.read_text(encoding="utf-8"))
+    assert [benchmark["name"] for benchmark in results["benchmarks"]] == NAMES
+    for found, benchmark in zip(results["benchmarks"], BENCHMARKS, strict=True):
+        rows = [(record["size"], record["contender"]) for record in found["records"]]
+        names = [contender.name for contender in benchmark.contenders]
+        assert rows == list(product(benchmark.sizes, names))
+        apart = [record for record in found["records"] if record["agrees"] is False]
+        # Logarithms of gamma functions in doubles; which of the two is right is tested below.
+        assert {(r["contender"], r["size"]) for r in apart} <= {("scipy, three log tables", 10**9)}
+        ours = [r for r in found["records"] if r["contender"] == names[0]]
+        assert {record["outcome"] for record in ours} == {DONE}
+        fitted = slopes(found["records"])
+        assert [s["contender"] for s in found["slopes"]] == [s["contender"] for s in fitted]
+        for kept, again in zip(found["slopes"], fitted, strict=True):
+            assert kept["slope"] == pytest.approx(again["slope"], abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_linprog_with_every_ratio_finds_gamma(seed: int) -> None:
+    masses = np.random.default_rng(seed).dirichlet(np.ones(4))
+    made = suite_kernels.Instance(masses, masses, 0.5 * seed)
+    expected = public_prior.minimax_utility(masses, 0.5 * seed)
+    assert suite_kernels.by_linprog(made).value == pytest.approx(expected, abs=1e-8)
+
+
+def test_rows_of_roo_are_those_of_every_pair_of_neighbours() -> None:
+    setting = roo.RooSetting(9, 4, 0.3)
+    n, k, e = 9, 4, math.exp(0.3)
+    expected = set()
+    for counts in product(range(n + 1), repeat=k):
+        if sum(counts) != n:
+            continue
+        for out, into in product(range(k), repeat=2):
+            if out == into or counts[out] == 0:
+                continue
+            after = list(counts)
+            after[out] -= 1
+            after[into] += 1
+            for c, moved in zip(counts, after, strict=True):
+                expected.add((min(counts), c, min(after), moved))
+    found = list(zip(*(a.tolist() for a in suite_roo._every_move(setting)), strict=True))
+    assert set(found) == expected
+    assert len(found) == len(expected)
+    matrix, right = suite_roo.every_row(setting)
+    q = np.random.default_rng(0).random(setting.largest_minimum + 1)
+    law = [
+        (q[m] / k + (1 - q[m]) * c / n, q[after] / k + (1 - q[after]) * moved / n)
+        for m, c, after, moved in found
+    ]
+    excess = [n * (after - e * before) for before, after in law]
+    assert matrix @ q - right == pytest.approx(excess, abs=1e-12)
+
+
+def test_the_journal_recursion_is_the_journal_rule() -> None:
+    for records in (10, 100, 1000):
+        setting = suite_roo.setting(records)
+        weights = roo.rule_weights(setting, "journal")
+        expected = float(sum(Fraction(weight, 1 << 62) for weight in weights))
+        assert suite_roo.journal_rule(setting).value == pytest.approx(expected, rel=1e-12)
+
+
+def test_many_tables_are_sampled_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+    original = suite_smoothed._table
+
+    def counting(instance: smoothed.SamplingHistogram, ones: int, *, whole: bool) -> Any:
+        made.append(ones)
+        return original(instance, ones, whole=whole)
+
+    monkeypatch.setattr(suite_smoothed, "_table", counting)
+    instance = suite_smoothed.mechanism(3000)
+    for way in (suite_smoothed.tables_on_support, suite_smoothed.tables_of_all_outputs):
+        made.clear()
+        found = way(instance)
+        assert found.value is None
+        assert found.part == pytest.approx(len(made) / 1502)
+        assert found.part < 1
+
+
+def test_sampled_databases_have_their_delta() -> None:
+    instance = suite_smoothed.mechanism(3000)
+    log_delta = smoothed.privacy_profile(instance, suite_smoothed.EPSILON).log_delta
+    for whole in (False, True):
+        found = suite_smoothed._deltas(instance, 700, 720, whole=whole)
+        assert found == pytest.approx(np.exp(log_delta[700:720]), rel=1e-9)
+
+
+def test_delta_of_a_billion_records_to_fifty_digits() -> None:
+    instance = suite_smoothed.mechanism(10**9)
+    n, lost, half = instance.records, instance.lost, instance.records // 2
+    with mpmath.workdps(50):
+        found = max(tail(n, lost, ones) for ones in (half - 1, half))
+        expected = float(mpmath.log10(found))
+    value = suite_smoothed.one_database(instance).value
+    assert value == pytest.approx(expected, rel=1e-13)
+    in_doubles = suite_smoothed.three_tables(instance).value
+    assert in_doubles is not None
+    assert abs(in_doubles - expected) > 1e-3
+
+
+def tail(n: int, lost: int, ones: int) -> mpmath.mpf:
+    """Return sum over k of max(0, P_(H+1)(k ones lost) - e^epsilon P_H(k - 1 lost)), H = ones."""
+    gain = mpmath.exp(suite_smoothed.EPSILON)
+
+    def weight(k: int) -> mpmath.mpf:
+        return 1 - gain * k * (n - ones) / (mpmath.mpf(ones + 1) * (lost - k + 1))
+
+    low, high = 0, lost
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if weight(middle) > 0 else (low, middle - 1)
+    drawn = [(ones + 1, low), (n - ones - 1, lost - low)]
+    logs = [mpmath.log(mpmath.binomial(*pair)) for pair in (*drawn, (n, lost))]
+    mass = mpmath.exp(logs[0] + logs[1] - logs[2])
+    total = mass * weight(low)
+    for k in range(low, max(0, low - 5000), -1):
+        mass *= mpmath.mpf(k * (n - ones - 1 - lost + k)) / ((ones + 2 - k) * (lost - k + 1))
+        total += mass * weight(k - 1)
+    return total
+
+
+def test_many_multisets_and_compositions_are_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(suite_majority, "_WHOLE_UP_TO", 100)
+    monkeypatch.setattr(suite_majority, "_SAMPLE", 30)
+    found = suite_majority.one_law_each(suite_majority.pure(11))
+    assert (found.value, found.part) == (None, 30 / 364)
+    monkeypatch.setattr(suite_smoothed, "_WHOLE_UP_TO", 100)
+    found = suite_smoothed.one_convolution_each(suite_smoothed.profiled(999))
+    assert (found.value, found.part) == (None, 0.2)
+
+
+def test_batches_are_drawn_uniformly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(suite_sgd, "_DRAWS", 200_000)
+    values = np.array([-3, 0, 1, 4, 8, 9, 9, -7])
+    found = suite_sgd._frequencies(values, 3, np.random.default_rng(1))
+    law = smoothed.batch_law(values, 3, rounded=True)
+    expected = np.zeros(257)
+    expected[128 + law.lowest + np.arange(law.probabilities.size)] = law.probabilities
+    spread = np.sqrt(expected * (1 - expected) / 200_000)
+    assert found.sum() == pytest.approx(1.0)
+    assert np.all(np.abs(found - expected) <= 5 * spread + 1e-12)
+
+
+def test_a_specification_that_contradicts_itself_is_refused() -> None:
+    with pytest.raises(ValueError, match="names must differ"):
+        replace(TOY, contenders=(TOY.contenders[0],) * 2)
+    with pytest.raises(ValueError, match="must ascend"):
+        replace(TOY, sizes=(100, 10), targets=())
+    with pytest.raises(ValueError, match="no row"):
+        replace(TOY, targets=(Target(11, "half", 2.0),))
+    with pytest.raises(ValueError, match="kind is 'theirs'"):
+        replace(TOY.contenders[0], kind="theirs")
