@@ -12,6 +12,7 @@ import click
 
 from dpopt._errors import DpoptError, ParameterError
 
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 _EXTRAS = ("pandas", "polars", "scikit-learn", "opendp", "dp-accounting", "joblib", "torch")
 
 
@@ -70,7 +71,7 @@ def _examined() -> dict[str, Any]:
         "versions": versions(),
         "extras": {name: _version(name) for name in _EXTRAS},
         "processors": os.cpu_count(),
-        "threads": {name: os.environ[name] for name in ("OMP_NUM_THREADS",) if name in os.environ},
+        "threads": {name: os.environ.get(name, "not set") for name in _THREADS},
         "backends": [_tried(name) for name in _backends()],
     }
 
@@ -116,7 +117,7 @@ def _show(record: dict[str, Any]) -> None:
         click.echo(f"{name:14s} {found or 'not installed'}")
     click.echo(f"{'processors':14s} {record['processors']}")
     for name, value in record["threads"].items():
-        click.echo(f"{name:14s} {value}")
+        click.echo(f"{name} {value}")
     for entry in record["backends"]:
         end = "optimum 11 found" if entry["correct"] else f"FAILED: {entry['failure']}"
         click.echo(f"{entry['backend']:18s} {end} in {entry['seconds']:.3f} s")

@@ -64,12 +64,12 @@ def exact_compositions(values, low, high):
 
 
 def from_logs(log_values):
-    with mpmath.workdps(40):
+    with mpmath.workdps(50):
         return [mpmath.exp(mpmath.mpf(x)) if x > -math.inf else mpmath.mpf(0) for x in log_values]
 
 
 def exact_logs(log_values, low, high):
-    with mpmath.workdps(40):
+    with mpmath.workdps(50):
         return np.array(exact_compositions(from_logs(log_values), low, high))
 
 
@@ -106,7 +106,7 @@ def saw_tooth(records, period=41, slope=8.0):
 
 @given(weights, share_pairs)
 def test_all_compositions_equal_exact_rationals(values, pair):
-    with mpmath.workdps(40):
+    with mpmath.workdps(50):
         logs = [
             float(mpmath.log(mpmath.mpf(v.numerator) / v.denominator)) if v else -math.inf
             for v in values
@@ -167,7 +167,7 @@ def test_a_v_shape_has_its_maximum_at_an_end(levels, pair, data):
 
 def test_interior_maximum_of_the_spec():
     profile = exact_profile(36, 34)
-    with mpmath.workdps(40):
+    with mpmath.workdps(50):
         logs = [float(mpmath.log(mpmath.mpf(v.numerator) / v.denominator)) for v in profile]
         exact = exact_compositions(
             [mpmath.mpf(v.numerator) / v.denominator for v in profile],
