@@ -30,7 +30,8 @@ def by_events(n: int, drawn: int, epsilon: float, laws: list[list[float]]) -> fl
     for chosen in product(range(len(laws)), repeat=n - 1):
         chance = [math.prod(laws[c][v] for c, v in zip(chosen, x, strict=True)) for x in ordered]
         for value in range(2):
-            mean = sum(p * law(sum(x) + value) for p, x in zip(chance, ordered, strict=True))
+            parts = [p * law(sum(x) + value) for p, x in zip(chance, ordered, strict=True)]
+            mean = np.sum(parts, axis=0)
             for event in events:
                 simulated = np.zeros(len(ordered) * outputs + 1)
                 for i, p in enumerate(chance):
