@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -49,16 +50,21 @@ class Config:
 
 def run(config: Config, advance: Advance) -> Outcome:
     """Maximise over every composition for each size, epsilon and setting."""
-    records: list[dict[str, Cell]] = []
+    cases: list[_Case] = []
     hulls: list[dict[str, Cell]] = []
     for setting in config.settings:
         elections = units() if setting.votes == "units" else history()
         laws = [(election.share, 1.0 - election.share) for election in elections]
         vertices = [elections[place] for place in smoothed.hull_vertices(laws)]
         hulls += [_vertex(setting, election) for election in vertices]
-        for n in config.sizes:
-            records += _of_size(setting, n, [unit.share for unit in vertices], config.epsilons)
-            advance()
+        shares = tuple(unit.share for unit in vertices)
+        cases += [_Case(setting, n, shares, e) for n in config.sizes for e in config.epsilons]
+    records: list[dict[str, Cell]] = []
+    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
+        for place, record in enumerate(pool.map(_solved, cases), start=1):
+            records.append(record)
+            if place % len(config.epsilons) == 0:
+                advance()
     tables = {
         "smoothed": Table.of("Smoothed delta, the maximum over every composition.", records),
         "hull": Table.of("Vertices of the convex hull of the distributions.", hulls),
@@ -67,14 +73,21 @@ def run(config: Config, advance: Advance) -> Outcome:
     return Outcome(tables, tuple(_findings(records, hulls)), tuple(_comparisons(tables)))
 
 
-def _of_size(
-    setting: Setting, n: int, shares: list[float], epsilons: tuple[float, ...]
-) -> list[dict[str, Cell]]:
-    """Return one record for each epsilon; two at a time, since numpy lets other threads run."""
-    mechanism = smoothed.SamplingHistogram.of_lost_rate(n, setting.lost_rate)
-    with ThreadPoolExecutor(max_workers=2) as pool:
-        found = pool.map(lambda e: smoothed.smoothed_delta(mechanism, e, shares), epsilons)
-        return [_record(setting, e, one) for e, one in zip(epsilons, found, strict=True)]
+@dataclass(frozen=True)
+class _Case:
+    """One maximum to compute."""
+
+    setting: Setting
+    records: int
+    shares: tuple[float, ...]
+    epsilon: float
+
+
+def _solved(case: _Case) -> dict[str, Cell]:
+    """Return the record of one maximum; called in a process of the pool."""
+    mechanism = smoothed.SamplingHistogram.of_lost_rate(case.records, case.setting.lost_rate)
+    found = smoothed.smoothed_delta(mechanism, case.epsilon, case.shares)
+    return _record(case.setting, case.epsilon, found)
 
 
 def _vertex(setting: Setting, election: Election) -> dict[str, Cell]:
