@@ -48,6 +48,8 @@ IDS = [" ".join(words) for words in COMMANDS]
 def test_good_arguments_answer(
     words: tuple[str, ...], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if words == ("sample",):
+        pytest.importorskip("polars")
     monkeypatch.chdir(folder)
     ended = run(*words, *baselines(folder)[words])
     assert (ended.code, ended.err) == (0, "")
