@@ -39,7 +39,7 @@ def run_all(chosen: Sequence[Experiment], out: Path, *, full: bool, workers: int
     if workers == 1 or len(repeatable) < 2:
         repeatable, alone = [], list(chosen)
     found: dict[str, Result] = {}
-    with _display() as progress:
+    with display() as progress:
         if repeatable:
             found |= _run_together(repeatable, out, full, min(workers, len(repeatable)), progress)
         for experiment in alone:
@@ -52,7 +52,8 @@ def run_all(chosen: Sequence[Experiment], out: Path, *, full: bool, workers: int
 
 
 @contextmanager
-def _display() -> Iterator[Progress]:
+def display() -> Iterator[Progress]:
+    """Show bars on standard error while the block runs."""
     with Progress(
         TextColumn("{task.description:24}"),
         BarColumn(),

@@ -8,8 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from dpopt import ParameterError
 from dpopt.files import write_json, write_text
@@ -20,6 +18,7 @@ from experiments.benchmarks.suite import benchmarks
 from experiments.entry import run_command
 from experiments.output import write_outcome
 from experiments.report import Entry, write_report
+from experiments.runner import display
 
 PUBLISHED = Path(__file__).parent
 """Where a whole run leaves RESULTS.md and results.json."""
@@ -57,13 +56,7 @@ def command(names: tuple[str, ...], quick: bool, out: Path, jobs: int, listing: 
     config = EXPERIMENT.quick if quick else EXPERIMENT.config
     config = replace(config, names=tuple(dict.fromkeys(names)) or tuple(known), jobs=jobs)
     start = time.perf_counter()
-    with Progress(
-        TextColumn("{task.description:24}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-    ) as progress:
+    with display() as progress:
         task = progress.add_task(EXPERIMENT.name, total=steps(config))
         results = run_config(config, lambda: progress.advance(task))
     for folder in (out,) if names or quick else (out, PUBLISHED):

@@ -79,9 +79,7 @@ def log_profile(records: int, drawn: int, epsilon: float) -> Vector:
         ParameterError: if a parameter is outside its range.
     """
     records, _, _ = _check(records, drawn, epsilon)
-    forward = log_divergence(records, drawn, epsilon, np.arange(records))
-    pair = np.maximum(forward, forward[::-1])
-    return np.maximum(np.append(pair, -np.inf), np.append(-np.inf, pair))
+    return largest_of_pairs(log_divergence(records, drawn, epsilon, np.arange(records)))
 
 
 def log_delta_at(records: int, drawn: int, epsilon: float, ones: IntVector) -> Vector:
@@ -102,6 +100,16 @@ def log_delta_at(records: int, drawn: int, epsilon: float, ones: IntVector) -> V
     records, _, _ = _check(records, drawn, epsilon)
     ones = checked_counts(ones, records)
     return log_largest(records, ones, lambda each: log_divergence(records, drawn, epsilon, each))
+
+
+def largest_of_pairs(forward: Vector) -> Vector:
+    """Return ln delta(H), H = 0..n, from ln D(H + 1 || H), H = 0..n-1.
+
+    Each pair counts in both directions, D(H || H + 1) being D(n - H || n - 1 - H), and for both of
+    its databases.
+    """
+    pair = np.maximum(forward, forward[::-1])
+    return np.maximum(np.append(pair, -np.inf), np.append(-np.inf, pair))
 
 
 def log_largest(records: int, ones: IntVector, log_forward: LogForward) -> Vector:

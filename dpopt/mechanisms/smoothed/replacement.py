@@ -18,7 +18,7 @@ import numpy as np
 from dpopt import _checks
 from dpopt._types import IntVector, Vector
 from dpopt.mechanisms.smoothed import saddle, tails
-from dpopt.mechanisms.smoothed.binary import checked_counts, log_largest
+from dpopt.mechanisms.smoothed.binary import checked_counts, largest_of_pairs, log_largest
 
 _LARGEST = 10**10
 _BLOCK = 4096
@@ -74,9 +74,7 @@ def log_profile(records: int, drawn: int, epsilon: float) -> Vector:
         Liu, Wang, Xia, Smoothed Differential Privacy, Theorem 5.
     """
     records, drawn, epsilon = _check(records, drawn, epsilon)
-    forward = log_divergence(records, drawn, epsilon, np.arange(records))
-    pair = np.maximum(forward, forward[::-1])
-    return np.maximum(np.append(pair, -np.inf), np.append(-np.inf, pair))
+    return largest_of_pairs(log_divergence(records, drawn, epsilon, np.arange(records)))
 
 
 def log_delta_at(records: int, drawn: int, epsilon: float, ones: IntVector) -> Vector:
