@@ -1,0 +1,78 @@
+"""A user's program, which mypy --strict and pyright check against the installed package.
+
+It is run, too: what it states of types holds at run time as far as `assert_type` cannot tell.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import assert_type
+
+import numpy as np
+import numpy.typing as npt
+
+import dpopt
+from dpopt import kernel, lp, majority, privacy, public_prior, roo, smoothed
+
+
+def own_program() -> float:
+    """A linear program of two shares."""
+    problem = dpopt.Problem("shares")
+    problem.add_variables("x", 2, lower=0.0, upper=1.0)
+    problem.add_rows("share", {"x": [[1.0, 1.0]]}, lower=1.0)
+    problem.minimise({"x": [2.0, 1.0]})
+    solution = dpopt.solve(problem, backend="highs")
+    assert_type(solution, dpopt.Solution)
+    assert_type(lp.solve(problem), dpopt.Solution)
+    assert_type(solution.gap, float)
+    shares: npt.NDArray[np.float64] = solution["x"]
+    assert_type(solution.status, dpopt.Status)
+    return solution.objective + float(shares.sum())
+
+
+def mechanisms(folder: Path) -> list[privacy.Guarantee]:
+    """One design of each kind, what it is worth, and what it releases."""
+    design = majority.design(mechanisms=3, epsilon=0.1, allowance=1)
+    assert_type(design, majority.MajorityDesign)
+    assert_type(design.expected_error, float)
+    assert_type(design.gamma, npt.NDArray[np.float64])
+    design.save(folder / "gamma.json")
+    loaded = dpopt.load(folder / "gamma.json")
+    if not isinstance(loaded, majority.MajorityDesign):
+        raise TypeError(loaded)
+    label = loaded.release([1, 0, 1])
+    rule = roo.min_count(records=10, letters=2, epsilon=0.5)
+    assert_type(rule.audit.worst_ratio, Fraction | None)
+    prior = public_prior.minimax_kernel([0.2, 0.8], epsilon=1.0)
+    assert_type(prior.gamma_tv, float)
+    best = kernel.optimal_kernel(1.0 - np.eye(3), epsilon=1.0)
+    assert_type(best.value, float)
+    found = smoothed.smoothed_delta(smoothed.SamplingHistogram(36, 34), 0.0, [0.4, 0.6])
+    assert_type(found.delta, float)
+    table = dpopt.sweep(own_cube, {"side": [1.0, 2.0]})
+    assert_type(table, dpopt.SweepResult)
+    assert_type(dpopt.cite(design), str)
+    if label not in (0, 1):
+        raise ValueError(label)
+    return [design.guarantee, rule.guarantee, prior.guarantee, best.guarantee]
+
+
+def own_cube(side: float) -> dict[str, float]:
+    """A function to sweep."""
+    return {"cube": side**3}
+
+
+def refused() -> str:
+    """Errors are caught by the names that `dpopt` exports."""
+    try:
+        majority.design(mechanisms=4, epsilon=0.1, allowance=1)
+    except dpopt.ParameterError as error:
+        return str(error)
+    raise ValueError("an even number of voters")
+
+
+if __name__ == "__main__":
+    own_program()
+    mechanisms(Path.cwd())
+    refused()
