@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
-import threading
+import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dpopt._errors import ParameterError
 from dpopt._types import Json
-
-_UMASK = threading.Lock()
 
 
 def check_target(path: Path) -> None:
@@ -53,23 +50,50 @@ def replacing(path: Path) -> Iterator[Path]:
     check_target(path)
     # Through a symbolic link to its target, which is what an ordinary write would change.
     path = path.resolve()
-    try:
-        handle, name = tempfile.mkstemp(
-            dir=path.parent, prefix=".dpopt-", suffix="".join(path.suffixes[-1:])
-        )
-    except OSError as error:
-        raise ParameterError(f"path is {str(path)!r}; {_reason(error)}.") from error
-    os.close(handle)
-    temporary = Path(name)
+    temporary = _created_beside(path)
     try:
         yield temporary
-        mode = 0o666 & ~_umask()
-        temporary.chmod(mode)
+        # First the contents, then the name: a crash in between leaves the old file.
+        _to_disk(temporary)
         temporary.replace(path)
+        with suppress(OSError):
+            # Either file is whole; a folder that may not be read, or cannot be synced, is no error.
+            _folder_to_disk(path.parent)
     except OSError as error:
         raise ParameterError(f"path is {str(path)!r}; {_reason(error)}.") from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _created_beside(path: Path) -> Path:
+    """Create an empty file of a new name in the folder of ``path``, as private as ``path`` is.
+
+    A new ``path`` gets the permissions of any new file: what the process's mask leaves of 0o666.
+    """
+    temporary = path.parent / f".dpopt-{secrets.token_hex(8)}{path.suffix}"
+    try:
+        known = (path.stat().st_mode & 0o777) | 0o600 if path.exists() else None
+        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY
+        os.close(os.open(temporary, flags, 0o666 if known is None else known))
+        if known is not None:
+            temporary.chmod(known)
+    except OSError as error:
+        raise ParameterError(f"path is {str(path)!r}; {_reason(error)}.") from error
+    return temporary
+
+
+def _to_disk(path: Path) -> None:
+    with path.open("rb+") as file:
+        os.fsync(file)
+
+
+def _folder_to_disk(folder: Path) -> None:
+    if os.name == "posix":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -133,11 +157,3 @@ def read_integer_rows(text: str) -> list[list[int]]:
 
 def _reason(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
-
-
-def _umask() -> int:
-    # It can only be read by setting it: two threads at once could leave it at 0.
-    with _UMASK:
-        mask = os.umask(0)
-        os.umask(mask)
-    return mask

@@ -7,6 +7,7 @@ import math
 import os
 import stat
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -71,10 +72,10 @@ def test_error_of_the_disk_names_the_path(tmp_path: Path) -> None:
 
 
 def test_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(**_: object) -> tuple[int, str]:
+    def refuse(*_: object) -> int:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("tempfile.mkstemp", refuse)
+    monkeypatch.setattr(os, "open", refuse)
     with pytest.raises(ParameterError, match="path is .* permission denied"):
         write_text(tmp_path / "file.txt", "text")
 
@@ -91,15 +92,73 @@ def test_missing_folder(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_permissions_follow_the_umask(tmp_path: Path) -> None:
-    mask = os.umask(0o027)
+posix = pytest.mark.skipif(os.name != "posix", reason="permissions and masks of POSIX")
+
+
+@posix
+def test_permissions_of_a_new_file_follow_the_mask_which_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = os.umask(0o027)
     try:
-        write_text(tmp_path / "file.txt", "text")
+        # Another thread would create its files with whatever mask is set meanwhile.
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "umask", None)
+            write_text(tmp_path / "file.txt", "text")
         assert os.umask(0o027) == 0o027
     finally:
-        os.umask(mask)
-    if os.name == "posix":
-        assert stat.S_IMODE((tmp_path / "file.txt").stat().st_mode) == 0o640
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "file.txt").stat().st_mode) == 0o640
+
+
+@posix
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o666])
+def test_permissions_of_an_old_file_stay_while_it_is_written_too(tmp_path: Path, mode: int) -> None:
+    path = tmp_path / "file.txt"
+    path.touch()
+    path.chmod(mode)
+    with replacing(path) as temporary:
+        assert stat.S_IMODE(temporary.stat().st_mode) == mode
+        temporary.write_text("text", encoding="utf-8")
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+
+
+@posix
+def test_contents_are_on_disk_before_the_name_and_the_name_before_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    sync, rename = os.fsync, Path.replace
+
+    def synced(file: int | IO[bytes]) -> None:
+        number = file if isinstance(file, int) else file.fileno()
+        done.append("folder" if stat.S_ISDIR(os.fstat(number).st_mode) else "contents")
+        sync(number)
+
+    def renamed(path: Path, target: Path) -> Path:
+        done.append("name")
+        return rename(path, target)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(Path, "replace", renamed)
+    write_text(tmp_path / "file.txt", "text")
+    assert done == ["contents", "name", "folder"]
+
+
+def test_what_cannot_be_synced_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file.txt"
+    path.write_text("old", encoding="utf-8")
+
+    def refuse(_: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    with pytest.raises(ParameterError, match="input/output error"):
+        write_text(path, "new")
+    assert path.read_text(encoding="utf-8") == "old"
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_text_is_utf8_with_plain_line_ends(tmp_path: Path) -> None:
