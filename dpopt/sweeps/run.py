@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import signal
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,7 +18,7 @@ from dpopt._progress import ProgressCallback, advance, reporting
 from dpopt.sweeps.call import Answer, check_portable, compute
 from dpopt.sweeps.grid import FAILURE, Grid, Point, fingerprint, name_of, points_of
 from dpopt.sweeps.result import Failure, SweepResult
-from dpopt.sweeps.table import Done, Table
+from dpopt.sweeps.table import Done, Lines, Table
 
 BACKENDS = ("processes", "threads", "dask", "current")
 
@@ -40,8 +41,11 @@ def sweep(
 
     With a table, every finished point is on disk at once. A sweep that was interrupted (Ctrl-C, an
     exception, a killed process) is continued by the same call: points in the table are not
-    computed again, those that failed are. Ctrl-C ends the workers and raises KeyboardInterrupt;
-    threads, which cannot be ended, finish the point they are at.
+    computed again, those that failed are. Several processes may fill one table at the same time,
+    where its file system has locks: none loses a point of another, and a point that another has
+    finished meanwhile is taken from the table, unless it was already begun. Ctrl-C ends the
+    workers and raises KeyboardInterrupt; threads, which cannot be ended, finish the point they are
+    at.
 
     Several workers need the extra ``sweeps`` (joblib). The function may be a lambda or a closure;
     other processes get a copy of it. Random numbers: seed them from a parameter of the point, as
@@ -54,14 +58,16 @@ def sweep(
             values, None, lists and mappings; numpy's scalars and arrays become numbers and lists.
         grid: values for each parameter, whose product is swept, the last one fastest; or a list of
             points, each a mapping with the same names.
-        workers: at least 1; with 1 the function runs in this process (unless ``backend`` is
-            ``"dask"`` or ``"current"``, which have their own workers).
+        workers: at least 1, of which no more start than there are points; with 1 the function
+            runs in this process (unless ``backend`` is ``"dask"`` or ``"current"``, which have
+            their own workers).
         backend: ``"processes"``, ``"threads"`` (for functions that release the lock of the
             interpreter), ``"dask"`` (the cluster of the current ``dask.distributed.Client``, whose
             workers need dpopt too), or ``"current"``, that of the surrounding
             ``joblib.parallel_config``.
         table: file of JSON lines, created if missing; None keeps nothing on disk. A table belongs
-            to one function and one set of parameter names; the grid may grow or shrink.
+            to one function and one set of parameter names; the grid may grow or shrink. On a file
+            system without locks it warns (RuntimeWarning): then one process at a time may use it.
         progress: called after each point with a `dpopt.ProgressEvent` (with one worker also by
             what runs inside the function); by default what `dpopt.reporting` has set. What it
             raises ends the sweep.
@@ -85,26 +91,53 @@ def sweep(
     _checks.choice("backend", backend, BACKENDS)
     _checks.choice("on_error", on_error, ("raise", "record"))
     points = points_of(grid)
-    found: dict[str, Done] = {}
     with ExitStack() as stack:
         if progress is not None:
             stack.enter_context(reporting(progress))
-        kept = None
+        kept: Lines = Lines()
         if table is not None:
             mark, names = fingerprint(function, version), list(points[0].parameters)
             kept = stack.enter_context(Table(Path(table), name_of(function), mark, names))
-            found = kept.done()
-        todo = [index for index, point in enumerate(points) if point.key not in found]
-        reused = len(points) - len(todo)
-        advance("sweep", reused, len(points))
-        answers = stack.enter_context(_answering(function, points, todo, workers, backend))
-        for count, answer in enumerate(answers, start=reused + 1):
-            point = points[answer.index]
-            line = found[point.key] = _line(point, answer, on_error)
-            if kept is not None:
-                kept.append(line)
-            advance("sweep", count, len(points), _in_words(point))
-    return _result(function, points, found, reused)
+        todo = [index for index, point in enumerate(points) if not kept.done(point.key)]
+        advance("sweep", len(points) - len(todo), len(points))
+        answers = stack.enter_context(_answering(function, points, todo, kept, workers, backend))
+        computed = _collect(answers, points, todo, kept, on_error)
+    return _result(function, points, kept.lines, len(points) - computed)
+
+
+def _collect(
+    answers: Iterable[Answer],
+    points: Sequence[Point],
+    todo: Sequence[int],
+    kept: Lines,
+    on_error: str,
+) -> int:
+    """Keep the answers as they come; return how many there were."""
+    computed, seen, waiting = 0, 0, {points[index].key for index in todo}
+    for answer in answers:
+        computed += 1
+        point = points[answer.index]
+        kept.append(_line(point, answer, on_error))
+        waiting.discard(point.key)
+        if kept.foreign != seen:
+            seen, waiting = kept.foreign, {key for key in waiting if not kept.done(key)}
+        advance("sweep", len(points) - len(waiting), len(points), _in_words(point))
+    return computed
+
+
+def _left(points: Sequence[Point], todo: Sequence[int], kept: Lines) -> Iterator[int]:
+    """Yield what nobody has finished: in order, but at random once others fill the table too.
+
+    They may have started at the same point and be as fast: in order, all would be done twice.
+    """
+    left, rng = list(reversed(todo)), random.Random()
+    while left:
+        if kept.foreign:
+            place = rng.randrange(len(left))
+            left[place], left[-1] = left[-1], left[place]
+        index = left.pop()
+        if not kept.done(points[index].key):
+            yield index
 
 
 def _line(point: Point, answer: Answer, on_error: str) -> Done:
@@ -150,6 +183,7 @@ def _answering(
     function: Callable[..., Any],
     points: Sequence[Point],
     todo: Sequence[int],
+    kept: Lines,
     workers: int,
     backend: str,
 ) -> Iterator[Iterable[Answer]]:
@@ -157,17 +191,19 @@ def _answering(
     if not todo:
         yield ()
         return
+    left = _left(points, todo, kept)
     if workers == 1 and backend in ("processes", "threads"):
-        yield (compute(function, index, points[index].arguments) for index in todo)
+        yield (compute(function, index, points[index].arguments) for index in left)
         return
     joblib = _joblib(backend)
     away = backend != "threads"
     if away:
         check_portable(function)
     calls = (
-        joblib.delayed(compute)(function, index, points[index].arguments, away) for index in todo
+        joblib.delayed(compute)(function, index, points[index].arguments, away) for index in left
     )
-    answers = _started(joblib, calls, workers, backend)
+    # A worker without a point would only take its time to start.
+    answers = _started(joblib, calls, min(workers, len(todo)), backend)
     try:
         yield answers
     finally:

@@ -1,22 +1,26 @@
 """The table of a sweep on disk: a line that says whose it is, and one line for each point done.
 
-Every line is JSON and is appended by one write, so that a process that is killed leaves at most
-its last line short of an end; such a line is dropped when the table is opened again.
+Several processes may fill one table. Each appends under the table's lock, after it has read what
+the others appended. A process that is killed leaves at most a last line without its end, which
+whoever holds the lock next cuts off: no one else can be writing it.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from dpopt._errors import ParameterError
-from dpopt.files import check_target, write_text
+from dpopt.files import check_target
 from dpopt.sweeps.grid import key_of
+from dpopt.sweeps.lock import locked
 from dpopt.sweeps.result import Failure
 
 SCHEMA = 1
@@ -56,8 +60,31 @@ class Done:
         return cls(dict(line["point"]), values, float(line["seconds"]), failure)
 
 
-class Table:
-    """An open table; lines go to its end.
+class Lines:
+    """Points that are done, in memory only.
+
+    Attributes:
+        lines: the last line of each point, by key.
+        foreign: how many of them other processes have added meanwhile.
+    """
+
+    def __init__(self) -> None:
+        self.lines: dict[str, Done] = {}
+        self.foreign = 0
+
+    def done(self, key: str) -> bool:
+        """Return whether there is a point, and its last try did not fail."""
+        return key in self.lines and self.lines[key].failure is None
+
+    def append(self, line: Done) -> None:
+        """Keep a line, unless another process has finished its point already."""
+        key = key_of(line.parameters)
+        if not self.done(key):
+            self.lines[key] = line
+
+
+class Table(Lines):
+    """An open table on disk; lines go to its end.
 
     Args:
         path: created if it is missing.
@@ -70,6 +97,7 @@ class Table:
     """
 
     def __init__(self, path: Path, name: str, fingerprint: str, parameters: list[str]) -> None:
+        super().__init__()
         self.path = path
         self.header = {
             "dpopt": "sweep",
@@ -78,10 +106,19 @@ class Table:
             "fingerprint": fingerprint,
             "parameters": sorted(parameters),
         }
+        self._rows, self._end, self._sure = 0, 0, False
         check_target(path)
-        if not path.exists() or path.stat().st_size == 0:
-            write_text(path, json.dumps(self.header) + "\n")
-        self.file, self.lines = self._opened()
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
+        try:
+            self._file = os.open(path, flags, 0o666)
+        except OSError as error:
+            raise self._disk(error) from error
+        try:
+            with self._alone():
+                self._begin()
+        except BaseException:
+            os.close(self._file)
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -92,57 +129,110 @@ class Table:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        os.fsync(self.file)
-        os.close(self.file)
-
-    def done(self) -> dict[str, Done]:
-        """Return the last line of each point, by key, without points whose last try failed."""
-        found = {key_of(line.parameters): line for line in self.lines}
-        return {key: line for key, line in found.items() if line.failure is None}
+        os.close(self._file)
 
     def append(self, line: Done) -> None:
-        """Write a line.
+        """Write a line, unless another process has finished its point already.
 
         Raises:
-            ParameterError: if the disk does not take it.
+            ParameterError: if the disk does not take it, or the file is no longer at its place.
         """
-        data = (json.dumps(line.to_dict()) + "\n").encode()
-        try:
-            # One call, not a buffer: an interrupt cannot come between the parts of a line.
-            written = os.write(self.file, data)
-        except OSError as error:
-            raise ParameterError(f"table is {str(self.path)!r}; {error.strerror}.") from error
-        if written != len(data):
-            raise ParameterError(f"table is {str(self.path)!r}; the disk is full.")
+        with self._alone():
+            self.foreign += self._catch_up()
+            if not self.done(key_of(line.parameters)):
+                self._write(json.dumps(line.to_dict()))
+                super().append(line)
 
-    def _opened(self) -> tuple[int, list[Done]]:
-        """Open the file at its end, after the last line that is whole, and read its lines."""
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Hold the table's lock; errors of the disk become errors of the parameter."""
         try:
-            data = self.path.read_bytes()
-            file = os.open(self.path, os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0))
+            with locked(self._file) as self._sure:
+                self._check_place()
+                yield
         except OSError as error:
-            raise ParameterError(f"table is {str(self.path)!r}; {error.strerror}.") from error
+            raise self._disk(error) from error
+
+    def _begin(self) -> None:
+        """Read the table, or write its head if the file is empty or holds a part of that head."""
+        if not self._sure:
+            warnings.warn(
+                f"table is {str(self.path)!r}; its file system has no locks: let one process at a "
+                "time use it.",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+        head = json.dumps(self.header)
+        data = self._unread()
+        if len(data) <= len(head) and f"{head}\n".encode().startswith(data):
+            self._cut(bool(data))
+            self._write(head)
+            self._rows = 1
+        else:
+            self._catch_up()
+
+    def _catch_up(self) -> int:
+        """Read the lines since the last one read; return how many there were."""
+        data = self._unread()
         whole = data.rfind(b"\n") + 1
-        try:
-            lines = self._read(data[:whole].decode(errors="replace"))
-            os.ftruncate(file, whole)
-        except ParameterError:
-            os.close(file)
-            raise
-        return file, lines
+        rows = data[:whole].decode(errors="replace").split("\n")[:-1]
+        if self._rows == 0:
+            self._check_header(rows[0] if rows else "")
+        for number, row in enumerate(rows, start=self._rows + 1):
+            if number > 1:
+                self._take(number, row)
+        self._rows += len(rows)
+        self._end += whole
+        self._cut(len(data) > whole)
+        return len(rows)
 
-    def _read(self, text: str) -> list[Done]:
-        rows = text.split("\n")
-        self._check_header(rows[0])
-        lines = []
-        for number, row in enumerate(rows[1:-1], start=2):
-            try:
-                lines.append(Done.from_dict(json.loads(row)))
-            except (AttributeError, KeyError, TypeError, ValueError):
-                raise ParameterError(
-                    f"table is {str(self.path)!r}; its line {number} is not that of a point."
-                ) from None
-        return lines
+    def _take(self, number: int, row: str) -> None:
+        try:
+            line = Done.from_dict(json.loads(row))
+        except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
+            raise ParameterError(
+                f"table is {str(self.path)!r}; its line {number} is not that of a point."
+            ) from None
+        self.lines[key_of(line.parameters)] = line
+
+    def _unread(self) -> bytes:
+        os.lseek(self._file, self._end, os.SEEK_SET)
+        parts = iter(lambda: os.read(self._file, 1 << 20), b"")
+        return b"".join(parts)
+
+    def _cut(self, needed: bool) -> None:
+        """Drop what follows the last whole line; only the holder of the lock may."""
+        if needed and not self._sure:
+            raise ParameterError(
+                f"table is {str(self.path)!r}; its last line was cut off, and without locks "
+                "another process may be writing it: end that line, or remove it."
+            )
+        if needed:
+            os.ftruncate(self._file, self._end)
+
+    def _write(self, row: str) -> None:
+        data = f"{row}\n".encode()
+        written = os.write(self._file, data)
+        if written != len(data):
+            self._cut(True)
+            raise ParameterError(f"table is {str(self.path)!r}; the disk is full.")
+        os.fsync(self._file)
+        self._end += len(data)
+        self._rows += 1
+
+    def _check_place(self) -> None:
+        """Refuse to go on with a file that is no longer what its path names."""
+        try:
+            there = os.path.samestat(self.path.stat(), os.fstat(self._file))
+        except FileNotFoundError:
+            there = False
+        if not there:
+            raise ParameterError(
+                f"table is {str(self.path)!r}; it was removed or replaced while the sweep ran."
+            )
+
+    def _disk(self, error: OSError) -> ParameterError:
+        return ParameterError(f"table is {str(self.path)!r}; {error.strerror}.")
 
     def _check_header(self, row: str) -> None:
         try:
