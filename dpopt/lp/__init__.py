@@ -1,10 +1,10 @@
 """Linear programs: one builder, several solvers, constraint sets given by an oracle."""
 
 from dpopt.lp.backends import Backend, backends, register_backend
+from dpopt.lp.loop import Progress, solve
 from dpopt.lp.model import Model, Rows, Separation, make_rows
 from dpopt.lp.problem import Problem
 from dpopt.lp.solution import Solution, Status
-from dpopt.lp.solve import Progress, solve
 
 __all__ = [
     "Backend",

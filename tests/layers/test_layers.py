@@ -96,7 +96,7 @@ def test_experiments_use_public_names(path: Path) -> None:
 
 
 def test_no_optional_solver_is_imported_at_start() -> None:
-    for name in ("__init__", "model", "problem", "solution", "solve"):
+    for name in ("__init__", "model", "problem", "solution", "loop"):
         path = ROOT / f"dpopt/lp/{name}.py"
         top = [
             node.module if isinstance(node, ast.ImportFrom) else node.names[0].name
