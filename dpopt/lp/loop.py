@@ -1,4 +1,8 @@
-"""The cutting-plane loop: solve, ask every family, add what is violated, until nothing is."""
+"""The cutting-plane loop: solve, ask every family, add what is violated, until nothing is.
+
+No answer of a solver is believed: its form, its residual and its dual bound are checked against
+our own matrix, and so is a claim that there is no answer. Where one fails, the next way is tried.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +17,13 @@ from dpopt._errors import InfeasibleError, ParameterError, SolverError
 from dpopt._progress import advance
 from dpopt._types import Vector, frozen
 from dpopt.lp.backends import Backend, RawSolution, Session, get_backend
+from dpopt.lp.claims import surely_infeasible, surely_unbounded
 from dpopt.lp.model import Model, Rows, Separation, stack
 from dpopt.lp.problem import Problem
-from dpopt.lp.solution import ADVICE, Solution, Status, dual_bound
+from dpopt.lp.solution import Solution, Status, advice, dual_bound
+
+# Ends that another way would meet too.
+_FINAL = (Status.TIME_LIMIT, Status.MEMORY_LIMIT, Status.INTERRUPTED)
 
 
 @dataclass(frozen=True)
@@ -37,12 +45,32 @@ class Progress:
     seconds: float
 
 
+@dataclass(frozen=True)
+class _Answer:
+    """A run's point with all that was checked of it.
+
+    Attributes:
+        raw: the point and the multipliers.
+        separations: what the families say of it.
+        worst: worst violation that they found.
+        poor: why the next way should be tried first; empty if it need not.
+    """
+
+    raw: RawSolution
+    separations: Mapping[str, Separation]
+    worst: float
+    poor: str
+
+
 class _Loop:
     """State of one solve: the rows given to the solver, and who they belong to."""
 
-    def __init__(self, problem: Problem, backend: Backend, time_limit: float | None) -> None:
+    def __init__(
+        self, problem: Problem, backend: Backend, tolerance: float, time_limit: float | None
+    ) -> None:
         self.start = time.perf_counter()
-        self.problem, self.backend, self.time_limit = problem, backend, time_limit
+        self.problem, self.backend = problem, backend
+        self.tolerance, self.time_limit = tolerance, time_limit
         self.model: Model = problem.assemble()
         self.session: Session = backend.load(self.model)
         self.owners: list[str] = []
@@ -54,22 +82,135 @@ class _Loop:
     def seconds(self) -> float:
         return time.perf_counter() - self.start
 
-    def run(self, *, fresh: bool = False) -> RawSolution:
-        left = None if self.time_limit is None else self.time_limit - self.seconds()
-        if left is not None and left <= 0:
-            raise _failure(Status.TIME_LIMIT, self.problem, self.backend, "time is used up")
-        raw = self.session.run(left, fresh=fresh)
-        self.iterations += raw.iterations
+    def left(self) -> float | None:
+        """Return the seconds left; raise if there are none."""
+        if self.time_limit is None:
+            return None
+        left = self.time_limit - self.seconds()
+        if left <= 0:
+            raise self.failure(Status.TIME_LIMIT, "time is used up")
+        return left
+
+    def failure(self, status: Status, detail: str) -> SolverError:
+        name = self.backend.name
+        return SolverError(
+            f"{name} ended with status {status} on {self.problem.name!r} ({detail}); "
+            f"{advice(status, name)}.",
+            str(status),
+        )
+
+    def round(self, callback: Callable[[Progress], None] | None) -> _Answer | None:
+        """Return the optimum; or None where the relaxation grew.
+
+        The backend's ways are tried in turn until an answer stands up to `examined`. If none
+        does, the first that is within the wider limits there is taken with the gap that it has.
+        """
+        spare, failure = None, None
+        for way in range(self.session.ways):
+            raw, failure = self.run(way)
+            if raw is None:
+                continue
+            answer = self.examined(raw)
+            if isinstance(answer, SolverError):
+                failure = answer
+                continue
+            if callback is not None and spare is None:
+                callback(self.progress(answer))
+            if answer.poor:
+                spare = spare or answer
+                failure = self.failure(Status.NUMERICAL, answer.poor)
+                continue
+            if answer.worst <= self.tolerance:
+                return answer
+            if self.append(answer.separations):
+                return None
+            failure = self.stalled(answer.worst)
+        if spare is not None and spare.worst <= self.tolerance:
+            return spare
+        if spare is not None and self.append(spare.separations):
+            return None
+        raise failure or self.failure(Status.NUMERICAL, "it was not run")
+
+    def run(self, way: int) -> tuple[RawSolution | None, SolverError | None]:
+        """Return an optimal point of the right form, or why there is none.
+
+        Raises:
+            InfeasibleError: if that was claimed, and is proved.
+            SolverError: if no other way can help.
+        """
+        raw = self.session.run(self.left(), way=way)
         self.rounds += 1
+        fault = _malformed(raw)
+        if fault:
+            return None, self.failure(Status.NUMERICAL, fault)
+        self.iterations += int(raw.iterations)
+        if raw.status is Status.OPTIMAL:
+            fault = _misshapen(raw, self.model.cost.size, self.model.rows.count + len(self.owners))
+            if fault:
+                return None, self.failure(Status.NUMERICAL, f"{raw.detail}: {fault}")
+            x = np.clip(np.asarray(raw.x, dtype=float), self.model.lower, self.model.upper)
+            y = None if raw.y is None else np.asarray(raw.y, dtype=float)
+            return replace(raw, x=x, y=y), None
+        if raw.status in _FINAL:
+            raise self.failure(raw.status, raw.detail)
+        claim = f"{raw.status} was claimed and could not be confirmed"
         if raw.status is Status.INFEASIBLE:
-            raise _infeasible(self.problem, self.all_rows(), self.owners, self.model)
-        if raw.status is not Status.OPTIMAL or raw.x is None or not np.all(np.isfinite(raw.x)):
-            status = Status.NUMERICAL if raw.status is Status.OPTIMAL else raw.status
-            raise _failure(status, self.problem, self.backend, raw.detail)
-        return replace(raw, x=np.clip(raw.x, self.model.lower, self.model.upper))
+            if surely_infeasible(self.whole(), self.judge(), self.left()):
+                raise _infeasible(self.problem, self.all_rows(), self.owners, self.model)
+            return None, self.failure(Status.NUMERICAL, claim)
+        if raw.status is Status.UNBOUNDED:
+            if surely_unbounded(self.whole(), self.judge(), self.left()):
+                raise self.failure(raw.status, raw.detail)
+            return None, self.failure(Status.NUMERICAL, claim)
+        return None, self.failure(raw.status, raw.detail)
+
+    def judge(self) -> Callable[[Model], Session]:
+        """Return the solver that is asked for proofs of claims, whichever backend made them."""
+        return get_backend("highs").load
+
+    def examined(self, raw: RawSolution) -> _Answer | SolverError:
+        """Return the answer with its checks; or an error if it is of no use.
+
+        Wanted are rows that hold up to 10 tolerances and, where no family is violated, a duality
+        gap of 10 tolerances, 1e-8 for HiGHS; within limits 10 and 1,000 times as wide an answer
+        is poor but of use. Rows are measured in units of 1 + max |x|, the gap in units of
+        sum |c x|, or of the largest |c| where that is more.
+        """
+        rows, x = self.all_rows(), _point(raw)
+        residual = float(np.max(rows.violation(x), initial=0.0)) / _size(x)
+        if residual > 100 * self.tolerance:
+            # Rows that were appended: the solver does not see what the families ask for.
+            if self.extra and not np.any(self.model.rows.violation(x) > self.tolerance * _size(x)):
+                return self.stalled(residual)
+            return self.failure(Status.NUMERICAL, "the point returned fails its own rows")
+        separations = _separate(self.problem, raw)
+        worst = max((found.worst for found in separations.values()), default=0.0)
+        poor = ""
+        if residual > 10 * self.tolerance:
+            poor = f"its rows are violated by {residual:.1e}"
+        if worst <= self.tolerance and raw.y is not None:
+            gap = _relative_gap(self.model, rows, raw)
+            if not gap <= 1e4 * self.tolerance:
+                detail = f"the point returned fails its dual bound by {gap:.1e}"
+                return self.failure(Status.NUMERICAL, detail)
+            if abs(gap) > 10 * self.tolerance:
+                poor = f"a duality gap of {gap:.1e} stays"
+        return _Answer(raw, separations, worst, poor)
+
+    def stalled(self, worst: float) -> SolverError:
+        detail = f"a violation of {worst:.1e} stays above tolerance {self.tolerance:.1e}"
+        return self.failure(Status.STALLED, detail)
+
+    def progress(self, answer: _Answer) -> Progress:
+        value = _objective(self, answer.raw)
+        rows = self.model.rows.count + len(self.owners)
+        return Progress(self.rounds, value, answer.worst, rows, self.seconds())
 
     def all_rows(self) -> Rows:
         return stack([self.model.rows, *self.extra], self.model.cost.size)
+
+    def whole(self) -> Model:
+        return replace(self.model, rows=self.all_rows())
 
     def append(self, separations: Mapping[str, Separation]) -> bool:
         """Give the solver the violated rows that it has not seen; False if there are none."""
@@ -142,34 +283,14 @@ def solve(
     )
     if time_limit is not None:
         time_limit = _checks.real("time_limit", time_limit, 0.0)
-    loop = _Loop(problem, chosen, time_limit)
+    loop = _Loop(problem, chosen, tolerance, time_limit)
     for _ in range(_checks.integer("max_rounds", max_rounds, 1)):
         advance("linear program", loop.rounds, message=problem.name)
-        raw = loop.run()
-        separations = _separate(problem, raw)
-        worst = max((found.worst for found in separations.values()), default=0.0)
-        if callback is not None:
-            value = _objective(loop, raw)
-            rows = loop.model.rows.count + len(loop.owners)
-            callback(Progress(loop.rounds, value, worst, rows, loop.seconds()))
-        if worst > tolerance and loop.append(separations):
-            continue
-        if worst > tolerance or not _sound(loop, raw, tolerance):
-            # No new row, yet violated; or a poor point. Warm starts cause both now and then.
-            raw = loop.run(fresh=True)
-            separations = _separate(problem, raw)
-            worst = max((found.worst for found in separations.values()), default=0.0)
-            if worst > tolerance:
-                if loop.append(separations):
-                    continue
-                detail = f"a violation of {worst:.1e} stays above tolerance {tolerance:.1e}"
-                raise _failure(Status.STALLED, problem, chosen, detail)
-            if not _sound(loop, raw, tolerance):
-                detail = "the point returned fails its own rows or its dual bound"
-                raise _failure(Status.NUMERICAL, problem, chosen, detail)
-        advance("linear program", loop.rounds, loop.rounds)
-        return _finish(loop, raw, separations, worst)
-    raise _failure(Status.ITERATION_LIMIT, problem, chosen, f"{max_rounds} rounds were not enough")
+        answer = loop.round(callback)
+        if answer is not None:
+            advance("linear program", loop.rounds, loop.rounds)
+            return _finish(loop, answer.raw, answer.separations, answer.worst)
+    raise loop.failure(Status.ITERATION_LIMIT, f"{max_rounds} rounds were not enough")
 
 
 def _separate(problem: Problem, raw: RawSolution) -> dict[str, Separation]:
@@ -183,21 +304,45 @@ def _point(raw: RawSolution) -> Vector:
     return raw.x
 
 
-def _sound(loop: _Loop, raw: RawSolution, tolerance: float) -> bool:
-    """Whether residual and duality gap are what a solver of this tolerance should reach."""
-    rows, x = loop.all_rows(), _point(raw)
-    size = 1.0 + float(np.max(np.abs(x), initial=0.0))
-    if float(np.max(rows.violation(x), initial=0.0)) > 100 * tolerance * size:
+def _malformed(raw: object) -> str:
+    """Return what is wrong with the form of a backend's answer; empty if nothing is."""
+    if not isinstance(raw, RawSolution) or not isinstance(raw.status, Status):
+        return "its answer is no RawSolution with a Status"
+    if not isinstance(raw.iterations, int | np.integer):
+        return "its number of iterations is not an integer"
+    return ""
+
+
+def _misshapen(raw: RawSolution, columns: int, rows: int) -> str:
+    """Return what is wrong with the point or the multipliers; empty if nothing is."""
+    if not _is_vector(raw.x, columns):
+        return f"the point does not hold {columns} finite numbers"
+    if raw.y is not None and not _is_vector(raw.y, rows):
+        return f"the multipliers are not {rows} finite numbers"
+    return ""
+
+
+def _is_vector(values: object, size: int) -> bool:
+    try:
+        found = np.asarray(values)
+    except (TypeError, ValueError):
         return False
+    return found.dtype.kind in "iuf" and found.shape == (size,) and bool(np.all(np.isfinite(found)))
+
+
+def _size(x: Vector) -> float:
+    return 1.0 + float(np.max(np.abs(x), initial=0.0))
+
+
+def _relative_gap(model: Model, rows: Rows, raw: RawSolution) -> float:
+    """Return (objective - dual bound) / max(sum |c x|, max |c|)."""
     if raw.y is None:
-        return True
-    if not np.all(np.isfinite(raw.y)):
-        return False
-    value = float(loop.model.cost @ x)
-    scale = float(np.sum(np.abs(loop.model.cost * x)))
-    unit = float(np.max(np.abs(loop.model.cost), initial=0.0)) or 1.0
-    gap = value - dual_bound(loop.model, rows, raw.y)
-    return gap <= 1e4 * tolerance * max(scale, unit)
+        return np.inf
+    x = _point(raw)
+    unit = max(
+        float(np.sum(np.abs(model.cost * x))), float(np.max(np.abs(model.cost), initial=0.0))
+    )
+    return (float(model.cost @ x) - dual_bound(model, rows, raw.y)) / (unit or 1.0)
 
 
 def _objective(loop: _Loop, raw: RawSolution) -> float:
@@ -250,14 +395,6 @@ def _keys(rows: Rows) -> list[bytes]:
         limits = np.array([rows.lower[i], rows.upper[i]])
         keys.append(matrix.indices[part].tobytes() + matrix.data[part].tobytes() + limits.tobytes())
     return keys
-
-
-def _failure(status: Status, problem: Problem, backend: Backend, detail: str) -> SolverError:
-    return SolverError(
-        f"{backend.name} ended with status {status} on {problem.name!r} ({detail}); "
-        f"{ADVICE[status]}.",
-        str(status),
-    )
 
 
 def _infeasible(problem: Problem, rows: Rows, owners: list[str], model: Model) -> InfeasibleError:

@@ -27,16 +27,21 @@ class Status(StrEnum):
     NUMERICAL = "numerical"
 
 
-ADVICE: Mapping[Status, str] = {
+_ADVICE: Mapping[Status, str] = {
     Status.UNBOUNDED: "give every variable finite bounds, or check the sign of the objective",
     Status.TIME_LIMIT: "raise time_limit, or solve a smaller instance",
-    Status.ITERATION_LIMIT: "raise the iteration or round limit, or try another backend",
+    Status.ITERATION_LIMIT: "raise max_rounds of dpopt.solve, or try {other}",
     Status.MEMORY_LIMIT: "solve a smaller instance, or state large constraint sets as families",
     Status.INTERRUPTED: "run it again without interrupting it",
-    Status.STALLED: "loosen tolerance, or try backend='highs'",
-    Status.NUMERICAL: "rescale the rows to similar size, loosen tolerance, or try another backend",
+    Status.STALLED: "try {other}, or a larger tolerance in dpopt.solve",
+    Status.NUMERICAL: "rescale the rows to similar size, or try {other}",
 }
-"""What to try after each status that is a failure."""
+
+
+def advice(status: Status, backend: str) -> str:
+    """Return what to try after a failure; another backend is never the one in use."""
+    other = "backend='cvxpy:CLARABEL'" if backend == "highs" else "backend='highs'"
+    return _ADVICE[status].format(other=other)
 
 
 @dataclass(frozen=True)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
 
 from dpopt import InfeasibleError, ParameterError, Problem, SolverError, Status, solve
 from dpopt.lp import Backend, Model, Rows, Separation, make_rows
-from dpopt.lp.backends import RawSolution, Session
+from dpopt.lp.backends import RawSolution, Session, get_backend
 from dpopt.lp.backends.cvxpy import Cvxpy
 from dpopt.lp.backends.highs import Highs
+from dpopt.lp.solution import advice
 
 EXACT = pytest.mark.parametrize("backend", ["highs", "cvxpy"])
 EVERY = pytest.mark.parametrize("backend", ["highs", "cvxpy", "cvxpy:CLARABEL"])
@@ -191,12 +193,16 @@ class Hurried:
 class HurriedSession:
     inner: Session
 
+    @property
+    def ways(self) -> int:
+        return self.inner.ways
+
     def append(self, rows: Rows) -> None:
         self.inner.append(rows)
 
-    def run(self, time_limit: float | None, *, fresh: bool = False) -> RawSolution:
+    def run(self, time_limit: float | None, *, way: int = 0) -> RawSolution:
         del time_limit
-        return self.inner.run(1e-3, fresh=fresh)
+        return self.inner.run(1e-3, way=way)
 
 
 INNER = pytest.mark.parametrize(
@@ -235,9 +241,9 @@ def test_time_of_earlier_runs_does_not_count_for_the_next() -> None:
     session = Highs().load(large(100).assemble())
     start = time.perf_counter()
     for _ in range(10):
-        session.run(None, fresh=True)
+        session.run(None, way=1)
     spent = time.perf_counter() - start
-    assert session.run(0.9 * spent, fresh=True).status is Status.OPTIMAL
+    assert session.run(0.9 * spent, way=1).status is Status.OPTIMAL
 
 
 @dataclass
@@ -245,15 +251,16 @@ class Script:
     """A backend that answers by a script, once for each run.
 
     Attributes:
-        answer: called with ``fresh`` and the model; returns what the run says.
-        runs: ``fresh`` of every run so far.
+        answer: called with the way and the model; returns what the run says.
+        runs: the way of every run so far.
     """
 
-    answer: Callable[[bool, Model], RawSolution]
+    answer: Callable[[int, Model], RawSolution]
     name: str = "script"
     tolerance: float = 1e-9
-    runs: list[bool] = field(default_factory=list)
+    runs: list[int] = field(default_factory=list)
     model: Model | None = None
+    ways: int = 2
 
     def load(self, model: Model) -> Script:
         self.model = model
@@ -262,11 +269,11 @@ class Script:
     def append(self, rows: Rows) -> None:
         del rows
 
-    def run(self, time_limit: float | None, *, fresh: bool = False) -> RawSolution:
+    def run(self, time_limit: float | None, *, way: int = 0) -> RawSolution:
         del time_limit
-        self.runs.append(fresh)
+        self.runs.append(way)
         assert self.model is not None
-        return self.answer(fresh, self.model)
+        return self.answer(way, self.model)
 
 
 def said(
@@ -286,7 +293,7 @@ def scripted(*answers: RawSolution) -> Script:
             yield answers[-1]
 
     queue = every()
-    return Script(lambda fresh, model: next(queue))  # noqa: ARG005
+    return Script(lambda way, model: next(queue))  # noqa: ARG005
 
 
 def budget() -> Problem:
@@ -308,7 +315,7 @@ def test_script_that_tells_the_truth() -> None:
     assert solution.bound == pytest.approx(1.5, abs=1e-13)
     assert solution.duals["budget"].tolist() == [0.5]
     assert (solution.rounds, solution.iterations, solution.backend) == (1, 7, "script")
-    assert backend.runs == [False]
+    assert backend.runs == [0]
 
 
 @pytest.mark.parametrize("backend", [scripted(RIGHT)], ids=["script"])
@@ -343,18 +350,18 @@ def test_wrong_answer_on_every_run(lie: str) -> None:
     backend = scripted(LIES[lie])
     error = failure_of(budget(), backend)
     assert error.status == "numerical"
-    assert backend.runs == [False, True]
+    assert backend.runs == [0, 1]
 
 
 @pytest.mark.parametrize("lie", LIES)
-def test_wrong_answer_that_a_fresh_run_mends(lie: str) -> None:
-    backend = Script(lambda fresh, model: RIGHT if fresh else LIES[lie])  # noqa: ARG005
+def test_wrong_answer_that_the_next_way_mends(lie: str) -> None:
+    backend = Script(lambda way, model: RIGHT if way else LIES[lie])  # noqa: ARG005
     solution = solve(budget(), backend)
     assert solution.objective == 1.5
     assert solution.x.tolist() == [1.0, 0.5]
     assert solution.gap == pytest.approx(0.0, abs=1e-13)
     assert (solution.rounds, solution.iterations) == (2, 14)
-    assert backend.runs == [False, True]
+    assert backend.runs == [0, 1]
 
 
 def test_without_duals_the_bound_is_that_of_the_box() -> None:
@@ -363,7 +370,8 @@ def test_without_duals_the_bound_is_that_of_the_box() -> None:
     assert solution.gap == pytest.approx(0.5, abs=1e-13)
 
 
-FAILURES = [status for status in Status if status not in (Status.OPTIMAL, Status.INFEASIBLE)]
+CLAIMS = (Status.INFEASIBLE, Status.UNBOUNDED)
+FAILURES = [status for status in Status if status not in (Status.OPTIMAL, *CLAIMS)]
 
 
 @pytest.mark.parametrize("status", FAILURES)
@@ -374,13 +382,71 @@ def test_status_of_the_solver_is_passed_on(status: Status) -> None:
     assert "said" in str(error)
 
 
-def test_infeasible_by_mistake_names_no_block() -> None:
-    with pytest.raises(InfeasibleError) as caught:
-        solve(budget(), scripted(said(None, status=Status.INFEASIBLE)))
-    assert caught.value.blocks == ()
+@pytest.mark.parametrize("status", CLAIMS)
+def test_a_false_claim_is_never_passed_on(status: Status) -> None:
+    backend = scripted(said(None, status=status))
+    error = failure_of(budget(), backend)
+    assert type(error) is SolverError
+    assert error.status == "numerical"
+    assert f"{status} was claimed" in str(error)
+    assert backend.runs == [0, 1]
 
 
-def test_failure_in_a_fresh_run_is_passed_on() -> None:
+@pytest.mark.parametrize("status", CLAIMS)
+def test_after_a_false_claim_the_next_way_answers(status: Status) -> None:
+    assert solve(budget(), scripted(said(None, status=status), RIGHT)).objective == 1.5
+
+
+def test_unbounded_is_false_where_it_is_infeasible_or_bounded_by_rows() -> None:
+    problem = Problem()
+    problem.add_variables("x", 2, lower=0.0, upper=np.inf)
+    problem.add_rows("budget", [[1.0, 2.0]], upper=2.0)
+    problem.maximise([1.0, 1.0])
+    assert failure_of(problem, scripted(said(None, status=Status.UNBOUNDED))).status == "numerical"
+
+
+MISSHAPEN: dict[str, RawSolution] = {
+    "too short": said([1.0], [-0.5]),
+    "too long": said([1.0, 0.5, 0.0], [-0.5]),
+    "a row": replace(RIGHT, x=np.array([[1.0, 0.5]])),
+    "a number": replace(RIGHT, x=np.float64(1.0)),  # type: ignore[arg-type]
+    "words": replace(RIGHT, x=np.array(["1.0", "0.5"])),
+    "complex": replace(RIGHT, x=np.array([1.0, 0.5j])),
+    "objects": replace(RIGHT, x=np.array([1.0, None])),
+    "ragged": replace(RIGHT, x=[[1.0], [0.5, 0.5]]),  # type: ignore[arg-type]
+    "no multipliers for the rows": said([1.0, 0.5], []),
+    "too many multipliers": said([1.0, 0.5], [-0.5, 0.0]),
+    "multipliers as a column": replace(RIGHT, y=np.array([[-0.5]])),
+    "multipliers in words": replace(RIGHT, y=np.array(["-0.5"])),
+    "iterations in words": replace(RIGHT, iterations="7"),  # type: ignore[arg-type]
+    "status in words": replace(RIGHT, status="optimal"),  # type: ignore[arg-type]
+    "nothing": None,  # type: ignore[dict-item]
+}
+
+
+@pytest.mark.parametrize("form", MISSHAPEN)
+def test_answer_of_a_wrong_form(form: str) -> None:
+    assert failure_of(budget(), scripted(MISSHAPEN[form])).status == "numerical"
+    assert solve(budget(), scripted(MISSHAPEN[form], RIGHT)).objective == 1.5
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float16, list])
+def test_answer_of_another_type_of_numbers(kind: Callable[[list[float]], np.ndarray]) -> None:
+    given = replace(RIGHT, x=kind([1.0, 0.5]), y=kind([-0.5]))
+    solution = solve(budget(), scripted(given))
+    assert solution["x"].dtype == solution.duals["budget"].dtype == np.float64
+    assert (solution.objective, solution.bound) == (1.5, pytest.approx(1.5))
+
+
+@pytest.mark.parametrize("name", ["highs", "cvxpy:HIGHS", "script"])
+@pytest.mark.parametrize("status", list(Status)[2:])
+def test_the_remedy_is_another_backend_that_exists(name: str, status: Status) -> None:
+    found = re.findall(r"backend='([^']*)'", advice(status, name))
+    assert name not in found
+    assert [get_backend(other).name for other in found] == found
+
+
+def test_failure_of_the_last_way_is_passed_on() -> None:
     late = scripted(LIES["not optimal"], said(None, status=Status.MEMORY_LIMIT))
     assert failure_of(budget(), late).status == "memory_limit"
 
@@ -434,10 +500,10 @@ def test_solver_that_ignores_the_rows_it_is_given() -> None:
     problem.add_family("half", lambda x: Separation(HALF, max(0.0, float(x[0]) - 0.5), 1))
     backend = scripted(RIGHT, said([1.0, 0.5], [-0.5, 0.0]))
     assert failure_of(problem, backend).status == "stalled"
-    assert backend.runs == [False, False, True]
+    assert backend.runs == [0, 0, 1]
 
 
-def test_fresh_run_after_a_stall_can_succeed() -> None:
+def test_another_way_after_a_stall_can_succeed() -> None:
     problem = budget()
     problem.add_family("half", lambda x: Separation(HALF, max(0.0, float(x[0]) - 0.5), 1))
     stuck, right = said([1.0, 0.5], [-0.5, 0.0]), said([0.5, 0.75], [-0.5, -0.5])

@@ -51,11 +51,15 @@ class _Session:
     def __init__(self, inner: Session, spoil: Spoil, first: int) -> None:
         self.inner, self.spoil, self.left = inner, spoil, first
 
+    @property
+    def ways(self) -> int:
+        return self.inner.ways
+
     def append(self, rows: Rows) -> None:
         self.inner.append(rows)
 
-    def run(self, time_limit: float | None, *, fresh: bool = False) -> RawSolution:
-        raw = self.inner.run(time_limit, fresh=fresh)
+    def run(self, time_limit: float | None, *, way: int = 0) -> RawSolution:
+        raw = self.inner.run(time_limit, way=way)
         self.left -= 1
         return raw if self.left >= 0 else self.spoil(raw)
 

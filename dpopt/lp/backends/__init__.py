@@ -33,14 +33,19 @@ class RawSolution:
 
 
 class Session(Protocol):
-    """One model loaded into a solver."""
+    """One model loaded into a solver, with one or more ways to solve it."""
+
+    @property
+    def ways(self) -> int:
+        """How many ways there are; `solve` tries the next where an answer fails its checks."""
+        ...
 
     def append(self, rows: Rows) -> None:
         """Add rows below those present, keeping what can be kept for a warm start."""
         ...
 
-    def run(self, time_limit: float | None, *, fresh: bool = False) -> RawSolution:
-        """Solve; ``fresh`` forgets earlier runs and tries another algorithm."""
+    def run(self, time_limit: float | None, *, way: int = 0) -> RawSolution:
+        """Solve: 0 is the ordinary way, from where the last run ended; others start anew."""
         ...
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from dpopt._errors import ParameterError, SolverError
 from dpopt.lp.backends import RawSolution
+from dpopt.lp.backends.interrupt import interruptible
 from dpopt.lp.export import split_limits
 from dpopt.lp.model import Model, Rows, stack
 from dpopt.lp.solution import Status
@@ -74,7 +75,9 @@ class Cvxpy:
 
 
 class CvxpySession:
-    """A model and the rows appended to it; every run starts anew."""
+    """A model and the rows appended to it; every run starts anew, in the one way there is."""
+
+    ways = 1
 
     def __init__(self, model: Model, solver: str) -> None:
         self._model = model
@@ -85,9 +88,9 @@ class CvxpySession:
         """Add rows below those present."""
         self._rows = stack([self._rows, rows], self._model.cost.size)
 
-    def run(self, time_limit: float | None, *, fresh: bool = False) -> RawSolution:
-        """Solve from nothing; ``fresh`` changes nothing, every run here is."""
-        del fresh
+    def run(self, time_limit: float | None, *, way: int = 0) -> RawSolution:
+        """Solve from nothing."""
+        del way
         options: dict[str, Any] = dict(_TIGHT.get(self._solver, {}))
         if time_limit is not None:
             if self._solver not in _TIME_OPTION:
@@ -106,7 +109,7 @@ class CvxpySession:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                problem.solve(solver=self._solver, **options)
+                interruptible(lambda: problem.solve(solver=self._solver, **options))
         except cp.SolverError as error:
             return RawSolution(Status.NUMERICAL, None, None, 0, str(error))
         status = _STATUS.get(problem.status, Status.NUMERICAL)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import highspy
 import numpy as np
@@ -11,7 +11,8 @@ from dpopt import _checks
 from dpopt._errors import SolverError
 from dpopt._types import Vector
 from dpopt.lp.backends import RawSolution
-from dpopt.lp.model import Model, Rows
+from dpopt.lp.backends.interrupt import interruptible
+from dpopt.lp.model import Model, Rows, stack
 from dpopt.lp.solution import Status
 
 _STATUS = {
@@ -86,28 +87,56 @@ def _require(status: highspy.HighsStatus, what: str) -> None:
         raise SolverError(f"HiGHS stopped: {what}.", Status.NUMERICAL)
 
 
+Option = bool | float | int | str
+
+_ORDINARY: dict[str, Option] = {
+    "solver": "choose",
+    "presolve": "choose",
+    "run_crossover": "on",
+    "simplex_strategy": 1,
+    "simplex_scale_strategy": 2,
+}
+# After the warm start, each way begins with a new instance. The first of them differs by that
+# alone: HiGHS scales appended rows by the factors of the first ones, and can lose eight digits.
+_WAYS: tuple[dict[str, Option], ...] = (
+    {},
+    {"solver": "simplex"},
+    {"solver": "ipm"},
+    {"solver": "simplex", "simplex_strategy": 4, "presolve": "off"},
+    {"solver": "simplex", "simplex_scale_strategy": 0, "presolve": "off"},
+    {"solver": "ipm", "presolve": "off", "ipm_optimality_tolerance": 1e-10},
+    {"solver": "ipm", "presolve": "off", "run_crossover": "off", "ipm_optimality_tolerance": 1e-12},
+)
+# A simplex that cycles does so for ever; ordinary runs take less than 5 iterations for each row
+# and column, and interior points less than 50 in all.
+_LEAST_ITERATIONS, _ITERATIONS_EACH, _INTERIOR_ITERATIONS = 2_000, 50, 300
+
+
 class HighsSession:
     """One HiGHS instance and the rows given to it."""
+
+    ways = len(_WAYS)
 
     def __init__(self, model: Model, feasibility: float) -> None:
         # HiGHS measures dual feasibility absolutely: bring the costs to size one.
         self._scale = float(np.max(np.abs(model.cost), initial=0.0)) or 1.0
-        scaled = Model(
-            model.cost / self._scale,
-            model.lower,
-            model.upper,
-            model.rows,
-            model.variables,
-            model.blocks,
-        )
-        self._solver = load_model(
-            scaled,
-            primal_feasibility_tolerance=feasibility,
-            dual_feasibility_tolerance=feasibility,
+        self._model = replace(model, cost=model.cost / self._scale)
+        self._feasibility = feasibility
+        self._appended: list[Rows] = []
+        self._solver = self._loaded()
+
+    def _loaded(self) -> highspy.Highs:
+        rows = stack([self._model.rows, *self._appended], self._model.cost.size)
+        return load_model(
+            replace(self._model, rows=rows),
+            primal_feasibility_tolerance=self._feasibility,
+            dual_feasibility_tolerance=self._feasibility,
+            ipm_iteration_limit=_INTERIOR_ITERATIONS,
         )
 
     def append(self, rows: Rows) -> None:
         """Add rows below those present; the basis is kept."""
+        self._appended.append(rows)
         matrix = rows.matrix
         status = self._solver.addRows(
             rows.count,
@@ -120,35 +149,30 @@ class HighsSession:
         )
         _require(status, "it refused appended rows")
 
-    def run(self, time_limit: float | None, *, fresh: bool = False) -> RawSolution:
-        """Solve by warm simplex; cold, then by interior point, if that fails or if ``fresh``."""
-        plans: list[dict[str, str]] = [{"solver": "choose"}, {"solver": "simplex"}]
-        plans.append({"solver": "ipm", "run_crossover": "off"})
-        raw = None
-        for number, plan in enumerate(plans[1:] if fresh else plans):
-            if fresh or number > 0:
-                self._solver.clearSolver()
-            raw = self._run_once(time_limit, plan)
-            if raw.status is not Status.NUMERICAL:
-                break
-        set_options(self._solver, solver="choose", run_crossover="on")
-        if raw is None:
-            raise SolverError("HiGHS was not run.", Status.NUMERICAL)
-        return raw
-
-    def _run_once(self, time_limit: float | None, plan: dict[str, str]) -> RawSolution:
+    def run(self, time_limit: float | None, *, way: int = 0) -> RawSolution:
+        """Solve: by warm simplex, or in another way from a new instance; iterations are bounded."""
+        if way > 0:
+            self._solver = self._loaded()
         solver = self._solver
+        size = self._model.cost.size + solver.getNumRow()
         # HiGHS compares time_limit with the clock of the instance, which goes on between runs.
         limit = np.inf if time_limit is None else solver.getRunTime() + max(time_limit, 0.0)
-        set_options(solver, time_limit=float(limit), **plan)
-        solver.run()
+        set_options(
+            solver,
+            time_limit=float(limit),
+            simplex_iteration_limit=_LEAST_ITERATIONS + _ITERATIONS_EACH * size,
+            **(_ORDINARY | _WAYS[way]),
+        )
+        interruptible(solver.run)
         code = solver.getModelStatus()
         if code == highspy.HighsModelStatus.kUnboundedOrInfeasible:
             set_options(solver, presolve="off")
-            solver.run()
-            set_options(solver, presolve="choose")
+            interruptible(solver.run)
             code = solver.getModelStatus()
-        status = _STATUS.get(code, Status.NUMERICAL)
+        return self._answer(code)
+
+    def _answer(self, code: highspy.HighsModelStatus) -> RawSolution:
+        solver, status = self._solver, _STATUS.get(code, Status.NUMERICAL)
         info, point = solver.getInfo(), solver.getSolution()
         iterations = max(info.simplex_iteration_count, 0) + max(info.ipm_iteration_count, 0)
         detail = solver.modelStatusToString(code)

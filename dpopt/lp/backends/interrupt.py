@@ -1,0 +1,66 @@
+"""Ctrl-C while a solver's own code runs, which takes no signal until it returns."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from queue import SimpleQueue
+from typing import TypeVar, cast
+
+T = TypeVar("T")
+_Job = tuple[Callable[[], object], "Future[object]"]
+
+
+class _Worker(threading.Thread):
+    """Does one job after another until it is told that it was left."""
+
+    def __init__(self) -> None:
+        super().__init__(name="dpopt solver", daemon=True)
+        self.jobs: SimpleQueue[_Job | None] = SimpleQueue()
+
+    def run(self) -> None:
+        while (job := self.jobs.get()) is not None:
+            work, done = job
+            try:
+                done.set_result(work())
+            except BaseException as error:  # noqa: BLE001 (it is raised where the job came from)
+                done.set_exception(error)
+            # Nothing of a job is kept while there is no other.
+            del job, work, done
+
+
+# A wait without end could not be interrupted on every system.
+_POLL = 0.1
+# Kept between jobs: HiGHS starts its own threads anew for each thread that calls it.
+_idle: list[_Worker] = []
+
+
+def interruptible(work: Callable[[], T]) -> T:
+    """Return ``work()``, and let Ctrl-C raise KeyboardInterrupt at once while it runs.
+
+    Signals go to the main thread: there, the work is done by another thread, which is left to its
+    end (solvers run with limits) if the signal comes. In any other thread the work is just done.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    # After a fork no thread but the caller's is alive.
+    worker = _idle.pop() if _idle else _Worker()
+    if not worker.is_alive():
+        worker = _Worker()
+        worker.start()
+    done: Future[object] = Future()
+    worker.jobs.put((work, done))
+    try:
+        while True:
+            try:
+                return cast(T, done.result(timeout=_POLL))
+            except TimeoutError:
+                # Of the wait, or of the work.
+                if done.done():
+                    raise
+    finally:
+        if done.done():
+            _idle.append(worker)
+        else:
+            worker.jobs.put(None)

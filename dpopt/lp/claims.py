@@ -1,0 +1,116 @@
+"""What a solver says of a program without an optimum, checked before anybody is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from dpopt._types import Vector
+from dpopt.lp.backends import RawSolution, Session
+from dpopt.lp.model import Model, Rows, stack
+from dpopt.lp.solution import Status, dual_bound
+
+Load = Callable[[Model], Session]
+_PROVEN = 1e-9
+
+
+def surely_infeasible(model: Model, load: Load, time_limit: float | None = None) -> bool:
+    """Whether it is proved that no point satisfies the rows within the variables' bounds.
+
+    Minimise t such that lower - t <= A x <= upper + t: always feasible, with an optimum above 0
+    iff the rows are in conflict. The dual bound of this program, recomputed by `dual_bound`, is
+    then above 0: its multipliers are Farkas's. Where bounds are infinite it must be above 1e-9.
+
+    Args:
+        model: the program; its costs do not matter.
+        load: opens a session of the solver that is asked for the multipliers.
+        time_limit: seconds for each way of the solver.
+    """
+    relaxed = _relaxed(model)
+    boxed = bool(np.all(np.isfinite(model.lower)) and np.all(np.isfinite(model.upper)))
+    least = 0.0 if boxed else _PROVEN
+    return any(
+        raw.y is not None and dual_bound(relaxed, relaxed.rows, raw.y) > least
+        for raw in _answers(load(relaxed), time_limit)
+    )
+
+
+def surely_unbounded(model: Model, load: Load, time_limit: float | None = None) -> bool:
+    """Whether there is a direction in which the objective falls and that no row or bound ends.
+
+    Minimise c d over directions d of at most 1 in each variable that leave every finite limit
+    alone; a point of value below -1e-9 of the largest cost whose rows hold up to 1e-9 is taken.
+
+    Args:
+        model: the program.
+        load: as for `surely_infeasible`.
+        time_limit: likewise.
+    """
+    directions = _directions(model)
+    if not np.any(directions.lower < directions.upper):
+        return False
+    unit = float(np.max(np.abs(model.cost), initial=0.0))
+    for raw in _answers(load(directions), time_limit):
+        if raw.x is None:
+            continue
+        d = np.clip(raw.x, directions.lower, directions.upper)
+        broken = float(np.max(directions.rows.violation(d), initial=0.0))
+        if broken <= _PROVEN and float(model.cost @ d) < -_PROVEN * unit:
+            return True
+    return False
+
+
+def _answers(session: Session, time_limit: float | None) -> list[RawSolution]:
+    """Return the first way's answer, or those of all ways if that is none."""
+    answers = []
+    for way in range(session.ways):
+        answers.append(session.run(time_limit, way=way))
+        if answers[-1].status is Status.OPTIMAL:
+            break
+    return answers
+
+
+def _relaxed(model: Model) -> Model:
+    """Return min t over (x, t), t >= 0, with t taken off each limit."""
+    rows, size = model.rows, model.cost.size
+    above, below = np.isfinite(rows.lower), np.isfinite(rows.upper)
+    blocks = [_with_slack(rows, above, 1.0), _with_slack(rows, below, -1.0)]
+    return Model(
+        np.append(np.zeros(size), 1.0),
+        np.append(model.lower, 0.0),
+        # More than any row is broken by at the bounds nearest to 0.
+        np.append(model.upper, 1.0 + float(np.max(rows.violation(_nearest(model)), initial=0.0))),
+        stack(blocks, size + 1),
+        {},
+        {},
+    )
+
+
+def _nearest(model: Model) -> Vector:
+    return np.clip(np.zeros(model.cost.size), model.lower, model.upper)
+
+
+def _with_slack(rows: Rows, chosen: np.ndarray, sign: float) -> Rows:
+    part = rows.take(chosen)
+    slack = sp.csr_array(np.full((part.count, 1), sign))
+    matrix = sp.csr_array(sp.hstack([part.matrix, slack], format="csr"))
+    none = np.full(part.count, sign * np.inf)
+    return Rows(matrix, part.lower, none) if sign > 0 else Rows(matrix, none, part.upper)
+
+
+def _directions(model: Model) -> Model:
+    """Return min c d over the directions in which no finite limit is ever reached."""
+    rows = model.rows
+    return replace(
+        model,
+        lower=np.where(np.isfinite(model.lower), 0.0, -1.0),
+        upper=np.where(np.isfinite(model.upper), 0.0, 1.0),
+        rows=Rows(
+            rows.matrix,
+            np.where(np.isfinite(rows.lower), 0.0, -np.inf),
+            np.where(np.isfinite(rows.upper), 0.0, np.inf),
+        ),
+    )
