@@ -163,13 +163,17 @@ class HighsSession:
             simplex_iteration_limit=_LEAST_ITERATIONS + _ITERATIONS_EACH * size,
             **(_ORDINARY | _WAYS[way]),
         )
-        interruptible(solver.run)
+        interruptible(solver.run, self._stop)
         code = solver.getModelStatus()
         if code == highspy.HighsModelStatus.kUnboundedOrInfeasible:
             set_options(solver, presolve="off")
-            interruptible(solver.run)
+            interruptible(solver.run, self._stop)
             code = solver.getModelStatus()
         return self._answer(code)
+
+    def _stop(self) -> None:
+        """End a run that was left; a callback at each iteration would wait for other threads."""
+        set_options(self._solver, time_limit=0.0)
 
     def _answer(self, code: highspy.HighsModelStatus) -> RawSolution:
         solver, status = self._solver, _STATUS.get(code, Status.NUMERICAL)
@@ -191,10 +195,10 @@ def conflict(model: Model) -> tuple[list[int], list[int]] | None:
     None if HiGHS finds the model feasible or cannot tell.
     """
     solver = load_model(model, iis_strategy=6)
-    solver.run()
+    interruptible(solver.run)
     if solver.getModelStatus() != highspy.HighsModelStatus.kInfeasible:
         return None
-    status, iis = solver.getIis()
+    status, iis = interruptible(solver.getIis)
     if status == highspy.HighsStatus.kError or not iis.valid_:
         return None
     status_of = highspy.IisBoundStatus

@@ -36,11 +36,15 @@ _POLL = 0.1
 _idle: list[_Worker] = []
 
 
-def interruptible(work: Callable[[], T]) -> T:
+def interruptible(work: Callable[[], T], stop: Callable[[], None] | None = None) -> T:
     """Return ``work()``, and let Ctrl-C raise KeyboardInterrupt at once while it runs.
 
-    Signals go to the main thread: there, the work is done by another thread, which is left to its
-    end (solvers run with limits) if the signal comes. In any other thread the work is just done.
+    Signals go to the main thread: there, the work is done by another thread, which is left if the
+    signal comes. In any other thread the work is just done.
+
+    Args:
+        work: returns to Python only when it is done.
+        stop: asks work that was left to end early; it is not waited for.
     """
     if threading.current_thread() is not threading.main_thread():
         return work()
@@ -64,3 +68,5 @@ def interruptible(work: Callable[[], T]) -> T:
             _idle.append(worker)
         else:
             worker.jobs.put(None)
+            if stop is not None:
+                stop()

@@ -56,7 +56,7 @@ def optimal_sampler(
       sampler that knows P with its labels would need no data.
 
     Where "worst-case" or "fixed" leave a choice, the mean of "bayes" is least among the optima, up
-    to 1e-9 of the worst case and 1e-6 of the fixed distance.
+    to 1e-9 of the distance.
 
     Takes seconds for k = 3 and minutes for the largest n at k = 6; rows grow with k, not only
     with the number of histograms.

@@ -22,7 +22,7 @@ _MOST_COUNTS = 1_000_000
 # Weights below this part of the largest would leave K undefined where they stand.
 _VISIBLE = 1e-9
 # What an optimum gives way, so that the solver can tell its ties from its tolerance.
-_TIES = {"worst": 1e-9, "below": 1e-6}
+_TIE = 1e-9
 
 
 def histogram_prior(found: Histograms, alpha: float) -> Vector:
@@ -119,11 +119,11 @@ class SamplerProgram:
         return problem
 
     def among_optima(self, problem: Problem, objective: float, weights: Vector) -> None:
-        """Turn a program into that of the least mean among its optima, up to `_TIES`."""
+        """Turn a program into that of the least mean among its optima, up to `_TIE`."""
         name = "worst" if "worst" in problem.variables else "below"
         part = problem.variables[name]
         ones = np.ones((1, part.stop - part.start))
-        problem.add_rows("optimum", {name: ones}, upper=objective + _TIES[name])
+        problem.add_rows("optimum", {name: ones}, upper=objective + _TIE)
         problem.minimise({"shortfall": self._distances().T @ weights})
 
     def fixed(self, chances: Matrix, law: Vector) -> Problem:
