@@ -1,8 +1,7 @@
 """Random designs over the whole range of parameters: ``python -m tests.robustness.sweep_designs``.
 
-Each must be found, certified, and within 1e-8 of its own upper bound. Errors and noise levels are
-probabilities, so the gap is absolute; where the largest weight of the objective is smaller than
-one, as for a prior that is nearly sure of the majority, it is also within 1e-6 of that weight.
+Each must be found, certified, and within 1e-8 of the upper bound that its dual vector proves.
+Objectives are sums of probabilities of at most 1, so the gap is absolute.
 """
 
 from __future__ import annotations

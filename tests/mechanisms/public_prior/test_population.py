@@ -106,6 +106,23 @@ def test_cvxpy_finds_the_same_optimum(objective: str, slack: float) -> None:
         assert found.worst_tv <= worst + 1e-8
 
 
+@pytest.mark.parametrize("least", [1e-12, 1e-10, 1e-9, 1e-6, 1e-3, 0.3])
+@pytest.mark.parametrize("epsilon", [0.1, 3.0, 9.623328547590642, 15.5])
+def test_two_letters_in_closed_form(least: float, epsilon: float) -> None:
+    """K = [[1 - a, a], [a s, 1 - a s]], s = q_1 / q_2, has TV(p, p K) = a |p_1 - p_2 s|.
+
+    Privacy asks for a >= 1 / (1 + e^epsilon s) and a >= 1 / (e^epsilon + s), and nothing else.
+    Rows of 1e-9 beside rows of 1 were once called infeasible.
+    """
+    laws = np.random.default_rng(5).dirichlet([0.5, 0.5], size=5)
+    ratio = least / (1.0 - least)
+    a = max(1 / (1 + math.exp(epsilon) * ratio), 1 / (math.exp(epsilon) + ratio))
+    found = population_kernel([least, 1.0 - least], epsilon, laws)
+    expected = a * float(np.mean(np.abs(laws[:, 0] - laws[:, 1] * ratio)))
+    assert found.value == pytest.approx(expected, abs=1e-8)
+    assert found.bound <= expected + 1e-12
+
+
 def test_slack_lets_the_mean_fall() -> None:
     common = np.eye(PRIOR.size)[-1]
     values = [population_kernel(PRIOR, 1.0, common, slack=s).value for s in (0.0, 0.02, 0.1)]

@@ -18,10 +18,10 @@ import scipy.sparse as sp
 from scipy.optimize import linprog
 from scipy.stats import multinomial
 
-from dpopt import NotPrivateError, ParameterError, roo
+from dpopt import NotPrivateError, ParameterError, roo, solve
 from dpopt.mechanisms.roo.histograms import histograms
 from dpopt.mechanisms.roo.optimal import optimal_sampler
-from dpopt.mechanisms.roo.optimal_program import histogram_prior, incidence
+from dpopt.mechanisms.roo.optimal_program import SamplerProgram, histogram_prior, incidence
 from dpopt.mechanisms.roo.optimal_proof import prove, quantised
 from dpopt.mechanisms.roo.optimal_result import OptimalSampler
 from dpopt.privacy import exp_lower
@@ -336,6 +336,35 @@ def test_among_the_optima_the_mean_is_least() -> None:
     best = optimal_sampler(12, 3, 0.4, objective="bayes").value
     assert best - 1e-9 <= sampler.mean <= mean + 1e-9
     assert sampler.mean < 1.1 * best
+
+
+@pytest.mark.parametrize(
+    ("n", "epsilon", "law"),
+    [
+        (5, 1.0, (0.6, 0.4)),
+        (6, 0.3, (0.9, 0.1)),
+        (10, 0.5, (0.5, 0.3, 0.2)),
+        (9, 1.0, (0.7, 0.2, 0.1)),
+        (40, 1.0, (0.5, 0.3, 0.2)),
+        (12, 0.1, (0.4, 0.3, 0.2, 0.1)),
+    ],
+)
+def test_fixed_is_as_good_as_its_program(n: int, epsilon: float, law: tuple[float, ...]) -> None:
+    """The least of the means among the optima gives nothing of the optimum away."""
+    sampler = optimal_sampler(n, len(law), epsilon, objective="fixed", distribution=law)
+    assert -1e-12 <= sampler.gap <= 5e-9
+    program = SamplerProgram(sampler.setting, sampler.histograms)
+    found = solve(program.fixed(incidence(sampler.histograms, law), np.array(law)), "cvxpy")
+    assert sampler.value == pytest.approx(found.objective, abs=5e-9)
+
+
+def test_a_hundred_records_of_three_letters() -> None:
+    """Once without an answer; P is met exactly, by the dual bound and by what is released."""
+    law = np.array([0.5, 0.3, 0.2])
+    sampler = optimal_sampler(100, 3, 1.0, objective="fixed", distribution=law)
+    assert -1e-12 <= sampler.gap <= 5e-9
+    output = incidence(sampler.histograms, law) @ sampler.kernel
+    assert distance(output, law) == pytest.approx(0.0, abs=5e-9)
 
 
 def test_repair_of_a_kernel_that_is_not_private() -> None:

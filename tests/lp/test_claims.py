@@ -1,0 +1,117 @@
+"""Claims of a solver without a point: confirmed by our own arithmetic, or not passed on."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from dpopt import InfeasibleError, Problem, solve
+from dpopt.lp.backends.highs import Highs
+from dpopt.lp.claims import surely_infeasible, surely_unbounded
+from dpopt.lp.model import Model
+from tests.lp.zoo import ZOO, random_program
+
+
+def infeasible(model: Model) -> bool:
+    return surely_infeasible(model, Highs().load)
+
+
+def unbounded(model: Model) -> bool:
+    return surely_unbounded(model, Highs().load)
+
+
+@pytest.mark.parametrize("case", ZOO, ids=lambda case: case.name)
+def test_programs_with_an_optimum_are_neither(case: object) -> None:
+    model = case.build().assemble()  # type: ignore[attr-defined]
+    assert not infeasible(model)
+    assert not unbounded(model)
+
+
+def shifted(seed: int, by: float) -> tuple[Problem, float]:
+    """Return a random program with one row moved away, and its least worst violation."""
+    program = random_program(seed)
+    lower, upper = program.lower.copy(), program.upper.copy()
+    row = seed % lower.size
+    reach = np.abs(program.matrix[row]) @ np.abs(program.box).max(axis=1)
+    lower[row] = upper[row] = reach + by
+    problem = Problem("shifted")
+    problem.add_variables("x", program.cost.size, lower=program.box[:, 0], upper=program.box[:, 1])
+    problem.add_rows("rows", program.matrix, lower=lower, upper=upper)
+    above, below = np.isfinite(upper), np.isfinite(lower)
+    count = int(above.sum() + below.sum())
+    answer = linprog(
+        np.append(np.zeros(program.cost.size), 1.0),
+        A_ub=np.hstack(
+            [np.vstack([program.matrix[above], -program.matrix[below]]), -np.ones((count, 1))]
+        ),
+        b_ub=np.concatenate([upper[above], -lower[below]]),
+        bounds=[*program.box.tolist(), (0, None)],
+    )
+    return problem, float(answer.fun)
+
+
+@pytest.mark.parametrize("by", [1e-6, 1e-3, 1.0])
+def test_rows_beyond_the_reach_of_the_box(by: float) -> None:
+    for seed in range(20):
+        problem, least = shifted(seed, by)
+        assert least > by / 100
+        assert infeasible(problem.assemble())
+        with pytest.raises(InfeasibleError):
+            solve(problem)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e-3, 1.0, 1e6])
+def test_a_conflict_is_told_from_a_tie_at_any_scale(scale: float) -> None:
+    """x <= a and x >= a is feasible; with a gap of 1e-3 between them it is not."""
+    for gap, right in ((0.0, False), (1e-3, True)):
+        problem = Problem()
+        problem.add_variables("x", 2, lower=0.0, upper=scale)
+        problem.add_rows("below", [[1.0, 1.0]], upper=scale / 3)
+        problem.add_rows("above", [[1.0, 1.0]], lower=scale / 3 * (1 + gap))
+        assert infeasible(problem.assemble()) == right
+
+
+def test_the_ray_is_farkas_s_in_fractions() -> None:
+    """Whenever a small program is called infeasible, exact elimination agrees."""
+    rng = np.random.default_rng(3)
+    verdicts = [0, 0]
+    for _ in range(150):
+        rows = rng.integers(-3, 4, (3, 2))
+        right = rng.integers(-4, 5, 3)
+        problem = Problem()
+        problem.add_variables("x", 2, lower=-2.0, upper=2.0)
+        problem.add_rows("rows", rows.astype(float), upper=right.astype(float))
+        found = infeasible(problem.assemble())
+        assert found == (not feasible_in_fractions(rows, right))
+        verdicts[found] += 1
+    assert min(verdicts) > 20
+
+
+def feasible_in_fractions(rows: np.ndarray, right: np.ndarray) -> bool:
+    """Whether a vertex of the lines, box included, satisfies all: the box is compact."""
+    lines = [(*map(int, row), int(b)) for row, b in zip(rows, right, strict=True)]
+    lines += [(1, 0, 2), (-1, 0, 2), (0, 1, 2), (0, -1, 2)]
+    for i, (a, b, c) in enumerate(lines):
+        for d, e, f in lines[:i]:
+            det = a * e - b * d
+            if det == 0:
+                continue
+            x, y = Fraction(c * e - b * f, det), Fraction(a * f - c * d, det)
+            if all(p * x + q * y <= r for p, q, r in lines):
+                return True
+    return False
+
+
+def test_directions() -> None:
+    problem = Problem()
+    problem.add_variables("x", 2, lower=0.0, upper=np.inf)
+    problem.add_rows("slope", [[1.0, -1.0]], upper=1.0)
+    problem.maximise([1.0, 0.0])
+    assert unbounded(problem.assemble())
+    problem.minimise([1.0, 0.0])
+    assert not unbounded(problem.assemble())
+    problem.maximise([1.0, -1.0])
+    assert not unbounded(problem.assemble())
