@@ -4,40 +4,30 @@ from __future__ import annotations
 
 import math
 import numbers
-import warnings
 from typing import Any, SupportsFloat, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from dpopt._errors import ParameterError
-
-_LONGEST_SHOWN = 80
+from dpopt._numbers import shown
 
 
 def _number(name: str, value: object, allowed: str) -> float:
     wrong = isinstance(value, bool | np.bool_ | complex | np.complexfloating)
     if wrong or not isinstance(value, (numbers.Real, SupportsFloat)):
         raise ParameterError(f"{name} is {shown(value)}; it must be {allowed}.")
+    # An array of one number, or a complex one: numpy would take it, with a warning. (Filters of
+    # warnings are those of all threads, so they are left alone.)
+    kind = getattr(getattr(value, "dtype", None), "kind", "f")
+    if getattr(value, "ndim", 0) != 0 or kind == "c":
+        raise ParameterError(f"{name} is {shown(value)}; it must be {allowed}.")
     try:
-        # numpy warns where an array of one number, or a complex one, is used as a number.
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            return float(cast(SupportsFloat, value))
+        return float(cast(SupportsFloat, value))
     except OverflowError:
         raise ParameterError(f"{name} is too large a number; it must be {allowed}.") from None
-    except (TypeError, ValueError, Warning):
+    except (TypeError, ValueError):
         raise ParameterError(f"{name} is {shown(value)}; it must be {allowed}.") from None
-
-
-def shown(value: object) -> str:
-    """Return a value in one line of at most 80 characters, for a message."""
-    try:
-        text = str(value) if isinstance(value, numbers.Number) else repr(value)
-    except ValueError:
-        return "an integer of thousands of digits"
-    text = " ".join(text.split())
-    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
 
 
 def array(name: str, value: object) -> npt.NDArray[Any]:
@@ -86,12 +76,13 @@ def floats(name: str, value: object) -> npt.NDArray[np.float64]:
             would unmask, or a number is beyond all floats.
     """
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            found = np.asarray(value)
-            if found.dtype.kind in "biufO" and not np.ma.is_masked(value):
+        found = np.asarray(value)
+        # An array within an array of objects would become a number, with a warning.
+        nested = found.dtype.kind == "O" and any(getattr(part, "ndim", 0) for part in found.flat)
+        if found.dtype.kind in "biufO" and not nested and not np.ma.is_masked(value):
+            with np.errstate(over="raise"):
                 return found.astype(np.float64)
-    except (TypeError, ValueError, OverflowError, Warning):
+    except (TypeError, ValueError, OverflowError, FloatingPointError):
         pass
     raise ParameterError(
         f"{name} is not an array of numbers: it holds other values, or one that is not a number."

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from numbers import Rational
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+
+from dpopt._numbers import shown
 
 Vector = npt.NDArray[np.float64]
 """One-dimensional float array."""
@@ -29,8 +32,14 @@ Json = dict[str, Any]
 
 def brief(result: object, **facts: object) -> str:
     """Return one line that names a result's type and some facts, for ``__repr__``."""
-    words = (f"{k}={v:.6g}" if isinstance(v, float) else f"{k}={v}" for k, v in facts.items())
+    words = (f"{name}={_told(fact)}" for name, fact in facts.items())
     return f"{type(result).__name__}({', '.join(words)})"
+
+
+def _told(fact: object) -> str:
+    if isinstance(fact, float):
+        return f"{fact:.6g}"
+    return shown(fact) if isinstance(fact, Rational) else str(fact)
 
 
 def frozen(array: npt.ArrayLike) -> Vector:

@@ -16,10 +16,11 @@ import numpy as np
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
+from dpopt._numbers import float_up
 from dpopt.interop.pairs import Mechanism, dominating_pair
 from dpopt.mechanisms.majority import MajorityDesign
 from dpopt.privacy import exp_lower
-from dpopt.privacy.dominating import DominatingPair, float_up
+from dpopt.privacy.dominating import DominatingPair
 
 try:
     from dp_accounting.pld.privacy_loss_distribution import (  # pyright: ignore[reportMissingImports]

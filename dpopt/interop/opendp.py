@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from dpopt._errors import ParameterError
+from dpopt._numbers import float_up
 from dpopt.mechanisms.kernel import KernelDesign, directed_pairs
 from dpopt.mechanisms.majority import MajorityDesign
 from dpopt.mechanisms.public_prior import PopulationKernel, SamplingKernel
@@ -316,14 +317,14 @@ def group_privacy(epsilon: float, delta: float, steps: int) -> Spent:
         return 0.0, 0.0
     total = steps * Fraction(epsilon)
     if delta == 0.0 or steps == 1:
-        return _up(total), delta
+        return float_up(total), delta
     if total > _CERTAIN:
-        return _up(total), 1.0
+        return float_up(total), 1.0
     grown, least = exp_upper(total, 256), exp_lower(epsilon, 256)
     factor = steps * grown
     if least > 1:
         factor = min(factor, (grown - 1) / (least - 1))
-    return _up(total), min(1.0, _up(Fraction(delta) * factor))
+    return float_up(total), min(1.0, float_up(Fraction(delta) * factor))
 
 
 def _certified(guarantee: Guarantee, certificate: Certificate | None) -> Spent:
@@ -342,8 +343,3 @@ def _as_pair(spent: Any) -> Spent:  # noqa: ANN401
 
 def _within(spent: Spent, limit: Spent) -> bool:
     return spent[0] <= limit[0] and spent[1] <= limit[1]
-
-
-def _up(value: Fraction) -> float:
-    found = float(value)
-    return found if Fraction(found) >= value else math.nextafter(found, math.inf)

@@ -4,11 +4,10 @@ from dpopt.privacy.audit import Audit, audit_epsilon
 from dpopt.privacy.exact import (
     Certificate,
     certify_kernel,
-    exp_lower,
-    exp_upper,
     raise_sequence,
     shrink_to_budget,
 )
+from dpopt.privacy.exponential import exp_lower, exp_upper
 from dpopt.privacy.guarantee import Guarantee, general_composition, simple_composition
 from dpopt.privacy.kernel import ExactKernel
 from dpopt.privacy.quantise import quantise_kernel

@@ -24,7 +24,8 @@ from fractions import Fraction
 from itertools import pairwise
 
 from dpopt import _checks
-from dpopt.privacy.exact import exp_lower
+from dpopt._numbers import float_up
+from dpopt.privacy.exponential import exp_lower, log_upper
 
 Point = tuple[int, int]
 """(Q(S), P(S)) of an event, as integers over a common scale."""
@@ -88,25 +89,6 @@ class DominatingPair:
         ratio = exp_lower(_checks.real("epsilon", epsilon, -600.0, 600.0), 1024)
         terms = (p - ratio * q for p, q in zip(self.upper, self.lower, strict=True))
         return float_up(sum((max(Fraction(0), t) for t in terms), Fraction(0)) / self.scale)
-
-
-def log_upper(ratio: Fraction) -> float:
-    """Return a float of at least log(ratio), a few floats above it at most, for a ratio >= 1."""
-    near = ratio < 2
-    found = (
-        math.log1p(float(ratio - 1))
-        if near
-        else (math.log(ratio.numerator) - math.log(ratio.denominator))
-    )
-    while exp_lower(found, 256) < ratio:
-        found = math.nextafter(found, math.inf)
-    return found
-
-
-def float_up(value: Fraction) -> float:
-    """Return the least float of at least a rational."""
-    found = float(value)
-    return found if Fraction(found) >= value else math.nextafter(found, math.inf)
 
 
 def _hull(points: Iterable[Point]) -> list[Point]:

@@ -11,23 +11,20 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from numbers import Rational, Real
-from typing import Any, cast
+from numbers import Rational
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from flint import arb, ctx, fmpq, fmpz
 
 from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError
-from dpopt._types import Json
+from dpopt._numbers import MOST_BITS, exact_text
+from dpopt._types import Json, brief
+from dpopt.privacy.exponential import Number, exp_lower, exp_upper, rational
 from dpopt.privacy.guarantee import Guarantee
 
 Pairs = Sequence[tuple[int, int]] | npt.NDArray[np.int64]
-Number = float | Rational
-
-_LARGEST_EXPONENT = 10_000
-_MOST_BITS = 100_000
 
 
 @dataclass(frozen=True)
@@ -55,68 +52,30 @@ class Certificate:
     arithmetic: str
     bits: int
 
+    def __repr__(self) -> str:
+        return brief(
+            self,
+            claim=self.claim,
+            guarantee=self.guarantee,
+            constraints=self.constraints,
+            slack=float(self.slack),
+            arithmetic=self.arithmetic,
+        )
+
     def to_dict(self) -> Json:
-        """Return the certificate as plain values; rationals as "numerator/denominator"."""
+        """Return the certificate as plain values; rationals as "a/b", beyond 256 bits "0x..."."""
         return {
             "claim": self.claim,
             "epsilon": self.guarantee.epsilon,
             "delta": self.guarantee.delta,
-            "ratio": str(self.ratio),
+            "ratio": exact_text(self.ratio),
             "constraints": self.constraints,
             "slack": float(self.slack),
-            "slack_exact": str(self.slack),
+            "slack_exact": exact_text(self.slack),
             "tightest": self.tightest,
             "arithmetic": self.arithmetic,
             "bits": self.bits,
         }
-
-
-def exp_lower(exponent: Number, bits: int = 128) -> Fraction:
-    """Return the largest multiple of 2^-bits that interval arithmetic proves to be <= e^exponent.
-
-    Args:
-        exponent: a float or a rational, taken exactly.
-        bits: of the fractional part.
-    """
-    scaled = _exp_scaled(exponent, bits, upper=False)
-    return Fraction(scaled, 1 << int(bits))
-
-
-def exp_upper(exponent: Number, bits: int = 128) -> Fraction:
-    """Return the smallest multiple of 2^-bits that interval arithmetic proves >= e^exponent."""
-    scaled = _exp_scaled(exponent, bits, upper=True)
-    return Fraction(scaled, 1 << int(bits))
-
-
-def _exp_scaled(exponent: Number, bits: int, *, upper: bool) -> int:
-    exact = rational("epsilon", exponent)
-    bits = _checks.integer("bits", bits, 1, _MOST_BITS)
-    if abs(exact) > _LARGEST_EXPONENT:
-        raise ParameterError(
-            f"epsilon is {_checks.shown(exponent)}; exact arithmetic takes at most "
-            f"{_LARGEST_EXPONENT}."
-        )
-    precision = bits + 64 + max(0, 2 * int(abs(exact)))
-    with ctx.workprec(precision):
-        value = arb(fmpq(exact.numerator, exact.denominator)).exp() * arb(fmpz(1) << bits)
-        edge = value.upper().ceil() if upper else value.lower().floor()
-        scaled = int(cast(fmpz, edge.unique_fmpz()))
-    # An enclosure of e^x for tiny x > 0 reaches below 1, which e^x does not.
-    return max(scaled, 1 << bits) if exact >= 0 else scaled
-
-
-def rational(name: str, value: object) -> Fraction:
-    """Return a number exactly, as a fraction.
-
-    Raises:
-        ParameterError: if it is no number, or not finite.
-    """
-    try:
-        if isinstance(value, Real) and not isinstance(value, bool):
-            return Fraction(value if isinstance(value, Rational) else float(value))
-    except (OverflowError, ValueError):
-        pass
-    raise ParameterError(f"{name} is {_checks.shown(value)}; it must be a finite number.")
 
 
 def resolve_ratio(guarantee: Guarantee, ratio: Rational | None) -> Fraction:
@@ -129,6 +88,10 @@ def resolve_ratio(guarantee: Guarantee, ratio: Rational | None) -> Fraction:
     if ratio is None:
         return exp_lower(guarantee.epsilon)
     exact = rational("ratio", ratio)
+    if exact.numerator.bit_length() > 2 * MOST_BITS:
+        raise ParameterError(
+            f"ratio is {_checks.shown(exact)}; it must have at most {2 * MOST_BITS:,} bits."
+        )
     # epsilon = log(ratio) is rounded: allow two floats more.
     epsilon = math.nextafter(math.nextafter(guarantee.epsilon, math.inf), math.inf)
     largest = exp_upper(epsilon) if guarantee.epsilon > 0 else Fraction(1)
@@ -170,7 +133,7 @@ def raise_sequence(
     Raises:
         ParameterError: if a value would exceed 1, or some b_m is negative.
     """
-    bits = _checks.integer("bits", bits, 1, _MOST_BITS)
+    bits = _checks.integer("bits", bits, 1, MOST_BITS)
     scale, before, raised = 1 << bits, Fraction(0), []
     for m, (value, a, b) in enumerate(_recursion(values, lower)):
         if m and b < 0:
@@ -206,7 +169,7 @@ def integer_weights(rows: npt.ArrayLike, bits: int) -> list[list[int]]:
     Raises:
         ParameterError: if they are not non-negative integers in rows that sum to 2^bits.
     """
-    bits = _checks.integer("bits", bits, 0, _MOST_BITS)
+    bits = _checks.integer("bits", bits, 1, MOST_BITS)
     listed: Any = rows.tolist() if isinstance(rows, np.ndarray) else rows
     if not isinstance(listed, Sequence) or len(listed) == 0:
         raise ParameterError("weights must be rows of integers, at least one.")
@@ -219,7 +182,9 @@ def integer_weights(rows: npt.ArrayLike, bits: int) -> list[list[int]]:
         if any(weight < 0 for weight in weights):
             raise ParameterError(f"row {index} of weights holds a negative number.")
         if sum(weights) != 1 << bits:
-            raise ParameterError(f"row {index} of weights sums to {sum(weights)}, not 2^{bits}.")
+            raise ParameterError(
+                f"row {index} of weights sums to {_checks.shown(sum(weights))}, not 2^{bits}."
+            )
         found.append(weights)
     if len({len(row) for row in found}) != 1:
         raise ParameterError("weights must be rows of the same length.")

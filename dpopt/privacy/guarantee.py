@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 from dpopt import _checks
+from dpopt._numbers import brief_number, float_up
+from dpopt.privacy.exponential import exp_upper, log_upper, sqrt_upper
 
 # Integers up to here are floats.
 _MOST_FOLDS = 2**53
+_ALL_OF_IT = 100
+# Deltas go down to 2^-1074; each of the up to 107 products loses less than 2^54 units.
+_POWER_BITS = 1220
 
 
 @dataclass(frozen=True)
@@ -31,9 +36,15 @@ class Guarantee:
         delta = _checks.real("delta", self.delta, 0.0, 1.0, open_upper=True)
         object.__setattr__(self, "delta", delta)
 
+    def __repr__(self) -> str:
+        epsilon, delta = brief_number(self.epsilon), brief_number(self.delta)
+        return f"Guarantee(epsilon={epsilon}, delta={delta})"
+
 
 def simple_composition(guarantee: Guarantee, folds: int) -> Guarantee:
-    """Return the guarantee of ``folds`` mechanisms together: (k epsilon, k delta).
+    """Return the guarantee of ``folds`` mechanisms together: (k epsilon, k delta), rounded up.
+
+    The least floats of at least the exact products.
 
     References:
         Theorem 2.2 of the DaRRM paper. Where k delta reaches 1 nothing is promised, and a
@@ -41,7 +52,8 @@ def simple_composition(guarantee: Guarantee, folds: int) -> Guarantee:
     """
     _checks.instance("guarantee", guarantee, Guarantee)
     k = _checks.integer("folds", folds, 1, _MOST_FOLDS)
-    return Guarantee(k * guarantee.epsilon, k * guarantee.delta)
+    exact = Fraction(guarantee.epsilon), Fraction(guarantee.delta)
+    return Guarantee(float_up(k * exact[0]), float_up(k * exact[1]))
 
 
 def general_composition(guarantee: Guarantee, folds: int, slack: float) -> Guarantee:
@@ -49,7 +61,8 @@ def general_composition(guarantee: Guarantee, folds: int, slack: float) -> Guara
 
     epsilon' = min{ k e, A + e sqrt(2k log(E + sqrt(k e^2) / slack)), A + e sqrt(2k log(1 / slack))
     } with e = epsilon, E = exp(1), A = k e (exp(e) - 1) / (exp(e) + 1), and
-    delta' = 1 - (1 - delta)^k (1 - slack).
+    delta' = 1 - (1 - delta)^k (1 - slack). Both are rounded up: every step is taken in rationals
+    that are at least the exact value, by a few floats at most.
 
     Args:
         guarantee: of each mechanism.
@@ -67,14 +80,30 @@ def general_composition(guarantee: Guarantee, folds: int, slack: float) -> Guara
     _checks.instance("guarantee", guarantee, Guarantee)
     k = _checks.integer("folds", folds, 1, _MOST_FOLDS)
     slack = _checks.real("slack", slack, 0.0, 1.0, open_lower=True, open_upper=True)
-    e = guarantee.epsilon
-    base = k * e * math.tanh(e / 2)
-    spread = e * math.sqrt(2 * k)
-    epsilon = min(
-        k * e,
-        base + spread * math.sqrt(math.log(math.e + math.sqrt(k) * e / slack)),
-        base + spread * math.sqrt(math.log(1 / slack)),
-    )
-    # log1p keeps deltas of 1e-12 and below.
-    delta = -math.expm1(k * math.log1p(-guarantee.delta) + math.log1p(-slack))
-    return Guarantee(epsilon, delta)
+    e, tail = Fraction(guarantee.epsilon), Fraction(slack)
+    base = k * e * _mean_loss(e)
+    root = sqrt_upper(k) * e / tail
+    logs = log_upper(exp_upper(1) + root), log_upper(1 / tail)
+    spread = e * sqrt_upper(2 * k * Fraction(min(logs)))
+    kept = _power_below(1 - Fraction(guarantee.delta), k) * (1 - tail)
+    return Guarantee(float_up(min(k * e, base + spread)), float_up(1 - kept))
+
+
+def _mean_loss(e: Fraction) -> Fraction:
+    """Return (exp(e) - 1) / (exp(e) + 1), rounded up; 1 where that is nearer than any float."""
+    if e > _ALL_OF_IT:
+        return Fraction(1)
+    grown = exp_upper(e)
+    return (grown - 1) / (grown + 1)
+
+
+def _power_below(base: Fraction, exponent: int) -> Fraction:
+    """Return base^exponent for a base in [0, 1], rounded down by at most 2^-1150."""
+    scale = 1 << _POWER_BITS
+    power, square = scale, base.numerator * scale // base.denominator
+    while exponent:
+        if exponent & 1:
+            power = power * square >> _POWER_BITS
+        square = square * square >> _POWER_BITS
+        exponent >>= 1
+    return Fraction(power, scale)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-BASE = {"_types", "_errors", "_checks", "_plot", "_progress", "files", "provenance"}
+BASE = {"_types", "_errors", "_checks", "_numbers", "_plot", "_progress", "files", "provenance"}
 PACKAGE = {"_cite", "_load", "gnmax", "kernel", "majority", "public_prior", "roo", "smoothed"}
 ALLOWED = {
     "base": {"base"},

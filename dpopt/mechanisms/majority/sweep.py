@@ -26,7 +26,7 @@ from dpopt._errors import NotPrivateError
 from dpopt._progress import track
 from dpopt.mechanisms.majority.reduction import walk_size
 from dpopt.mechanisms.majority.setting import Axis, MajoritySetting, VoterGroup
-from dpopt.privacy.exact import exp_lower, exp_upper
+from dpopt.privacy.exponential import exp_lower, exp_upper
 
 BITS = 62
 CORNER, RATIO, FIXED = 128, 128, 256

@@ -1,0 +1,137 @@
+"""Numbers of any size: shown in a message, written to a file, read back, rounded to a float.
+
+Python refuses the decimal form of an integer beyond 4,300 digits, and takes time that grows with
+the square of its length before that. So a long number is shown by its leading digits, and written
+in hexadecimal, which is exact and takes time in proportion to its length.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+import re
+from fractions import Fraction
+
+import numpy as np
+
+MOST_BITS = 100_000
+"""Most bits of the probabilities of a kernel, when it is made as when it is read."""
+
+LONGEST_SHOWN = 80
+_DECIMAL_BITS = 256
+_LONGEST_DECIMAL = 4_000
+_LARGEST_POWER = 4_000
+_LONGEST_WHOLE = 60_000
+
+_WHOLE = re.compile(rf"-?(?:[0-9]{{1,{_LONGEST_DECIMAL}}}|0x[0-9a-f]{{1,{_LONGEST_WHOLE}}})")
+# At most one sign, one point, one exponent or one denominator: what Fraction takes, but bounded.
+_TYPED = re.compile(r"[+-]?(?:[0-9]+(?:/[0-9]+|\.[0-9]*)?|\.[0-9]+)(?:[eE]([+-]?[0-9]{1,5}))?")
+
+
+def shown(value: object) -> str:
+    """Return any value in one line of at most 80 characters, for a message; never raises.
+
+    Numbers that are different floats, or integers and fractions of at most 25 digits, look
+    different.
+    """
+    try:
+        text = " ".join(_text(value).split())
+    except Exception:  # noqa: BLE001 - what a stranger's __repr__ raises must not hide the message
+        return f"a {type(value).__name__} that cannot be shown"
+    return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 3] + "..."
+
+
+def _text(value: object) -> str:
+    if isinstance(value, numbers.Rational) and not isinstance(value, bool | np.bool_):
+        return _rational_text(Fraction(int(value.numerator), int(value.denominator)))
+    if isinstance(value, float | np.floating) and float(value) == value:
+        short = f"{value:g}"
+        return short if float(short) == value else str(value)
+    return str(value) if isinstance(value, numbers.Number) else repr(value)
+
+
+def _rational_text(value: Fraction) -> str:
+    bits = max(value.numerator.bit_length(), value.denominator.bit_length())
+    if bits <= LONGEST_SHOWN:
+        return str(value)
+    kind = "an integer" if value.denominator == 1 else "a fraction"
+    return f"about {_leading(value)} ({kind} of {bits:,} bits)"
+
+
+def _leading(value: Fraction) -> str:
+    """Return 17 significant digits, or 12 where the number is beyond all floats."""
+    try:
+        found = float(value)
+    except OverflowError:
+        found = 0.0
+    if found:
+        return repr(found)
+    power = math.log10(abs(value.numerator)) - math.log10(value.denominator)
+    whole = math.floor(power)
+    sign = "-" if value < 0 else ""
+    return f"{sign}{10 ** (power - whole):.12g}e{whole:+d}"
+
+
+def brief_number(value: float) -> str:
+    """Return a float for a ``repr`` of one line: 12 significant digits, 0.1 * 3 as 0.3."""
+    return repr(float(f"{value:.12g}"))
+
+
+def exact_text(value: numbers.Rational) -> str:
+    """Return a whole number or fraction exactly: as "3" or "7/3", or "0x..." beyond 256 bits.
+
+    The inverse is `whole` or `exact_rational`.
+    """
+    top, bottom = int(value.numerator), int(value.denominator)
+    show = hex if max(top.bit_length(), bottom.bit_length()) > _DECIMAL_BITS else str
+    return show(top) if bottom == 1 else f"{show(top)}/{show(bottom)}"
+
+
+def whole(value: object) -> int:
+    """Return the integer of a file: an integer, or a string of decimal or hexadecimal digits.
+
+    Raises:
+        ValueError: for anything else, more than 4,000 decimal or 60,000 hexadecimal digits.
+    """
+    if isinstance(value, str) and _WHOLE.fullmatch(value):
+        return int(value, 16 if "x" in value else 10)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    raise ValueError("not a whole number")
+
+
+def exact_rational(value: object) -> Fraction:
+    """Return the rational of a file: a whole number, or two of them as "a/b".
+
+    Raises:
+        ValueError: for anything else, and for a denominator of 0.
+    """
+    top, _, bottom = value.partition("/") if isinstance(value, str) else (value, "", "")
+    below = whole(bottom) if bottom else 1
+    if below <= 0:
+        raise ValueError("no positive denominator")
+    return Fraction(whole(top), below)
+
+
+def typed_rational(text: str) -> Fraction:
+    """Return a number that somebody typed, exactly: 12, 0.25, 1e-9 or 1/3.
+
+    Raises:
+        ValueError: for anything else, more than 4,000 characters, or an exponent beyond 4,000.
+    """
+    found = _TYPED.fullmatch(text) if len(text) <= _LONGEST_DECIMAL else None
+    if found is None or abs(int(found[1] or 0)) > _LARGEST_POWER:
+        raise ValueError("no number, or one too long")
+    try:
+        return Fraction(text)
+    except ZeroDivisionError:
+        raise ValueError("a denominator of 0") from None
+
+
+def float_up(value: Fraction) -> float:
+    """Return the least float of at least a rational; infinity beyond all floats."""
+    try:
+        found = float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -np.finfo(np.float64).max
+    return found if Fraction(found) >= value else math.nextafter(found, math.inf)

@@ -1,0 +1,147 @@
+"""e^x and log x, bounded in integers alone, from above and from below.
+
+No library's precision is set or read here: a result depends on its arguments alone, whatever other
+threads do, and nobody's settings are changed. (Arb would do the same, but its precision in
+python-flint is one number for the whole process.)
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+from numbers import Rational, Real
+
+from flint import fmpz
+
+from dpopt import _checks
+from dpopt._errors import ParameterError
+from dpopt._numbers import MOST_BITS
+
+Number = float | Rational
+
+_LARGEST_EXPONENT = 10_000
+_GUARD = 64
+_USUAL_BITS, _LEAST_SIGNIFICANT = 128, 64
+
+
+def exp_lower(exponent: Number, bits: int | None = None) -> Fraction:
+    """Return the largest multiple of 2^-bits that integer arithmetic proves to be <= e^exponent.
+
+    Args:
+        exponent: a float or a rational, taken exactly, in [-10,000, 10,000].
+        bits: of the fractional part, in 1..100,000; if None 128, and for an exponent next to 0 as
+            many more as leave 64 significant bits to e^exponent - 1.
+    """
+    exact, bits = _checked(exponent, bits)
+    return Fraction(_scaled(exact, bits)[0], 1 << bits)
+
+
+def exp_upper(exponent: Number, bits: int | None = None) -> Fraction:
+    """Return the smallest multiple of 2^-bits that integer arithmetic proves >= e^exponent.
+
+    The arguments are those of `exp_lower`.
+    """
+    exact, bits = _checked(exponent, bits)
+    return Fraction(_scaled(exact, bits)[1], 1 << bits)
+
+
+def rational(name: str, value: object) -> Fraction:
+    """Return a number exactly, as a fraction of Python integers.
+
+    Raises:
+        ParameterError: if it is no number, or not finite.
+    """
+    try:
+        if isinstance(value, Rational) and not isinstance(value, bool):
+            # numpy's integers would stay in the fraction, and overflow in it.
+            return Fraction(int(value.numerator), int(value.denominator))
+        if isinstance(value, Real) and not isinstance(value, bool):
+            return Fraction(float(value))
+    except (OverflowError, ValueError):
+        pass
+    raise ParameterError(f"{name} is {_checks.shown(value)}; it must be a finite number.")
+
+
+def log_upper(ratio: Fraction) -> float:
+    """Return a float of at least log(ratio), a few floats above it at most, for a ratio >= 1.
+
+    The least float f of those around log(ratio) with exp_lower(f) >= ratio.
+    """
+    if ratio < 2:
+        found = math.log1p(float(ratio - 1))
+    else:
+        found = math.log(ratio.numerator) - math.log(ratio.denominator)
+    bits = 256 + max(0, -math.frexp(found)[1])
+    step, low = math.ulp(found), found
+    while exp_lower(found, bits) < ratio:
+        low, found, step = found, found + step, 2 * step
+    while (middle := low + (found - low) / 2) not in (low, found):
+        if exp_lower(middle, bits) < ratio:
+            low = middle
+        else:
+            found = middle
+    return found
+
+
+def sqrt_upper(value: Rational) -> Fraction:
+    """Return a rational of at least the root of a number >= 0, at most 2^-100 of it too large."""
+    exact = rational("value", value)
+    shift = max(0, 101 - (exact.numerator.bit_length() - exact.denominator.bit_length()) // 2)
+    scaled = -(-(exact.numerator << 2 * shift) // exact.denominator)
+    root = math.isqrt(scaled)
+    return Fraction(root + (root * root < scaled), 1 << shift)
+
+
+def _checked(exponent: Number, bits: int | None) -> tuple[Fraction, int]:
+    exact = rational("epsilon", exponent)
+    if abs(exact) > _LARGEST_EXPONENT:
+        raise ParameterError(
+            f"epsilon is {_checks.shown(exponent)}; exact arithmetic takes at most "
+            f"{_LARGEST_EXPONENT}."
+        )
+    if bits is not None:
+        return exact, _checks.integer("bits", bits, 1, MOST_BITS)
+    # 2^-small <= |exponent|, up to a factor of 2
+    small = exact.denominator.bit_length() - abs(exact.numerator).bit_length() if exact else 0
+    return exact, min(max(_USUAL_BITS, _LEAST_SIGNIFICANT + small), MOST_BITS)
+
+
+@lru_cache(maxsize=256)
+def _scaled(exponent: Fraction, bits: int) -> tuple[int, int]:
+    """Return integers a, b with a <= 2^bits e^exponent <= b, as a rule b = a + 1."""
+    if exponent == 0:
+        return 1 << bits, 1 << bits
+    size = abs(exponent)
+    # Below 0 the power is at most 1; above, its integer part takes bits of its own.
+    power, work = _enclosed(size, bits + _GUARD + (int(1.5 * size) + 2 if exponent > 0 else 0))
+    low, high = power
+    if exponent < 0:
+        one = fmpz(1) << (bits + work)
+        return int(one // high), int(-(-one // low))
+    cut = work - bits
+    return int(low >> cut), int(-(-high >> cut))
+
+
+def _enclosed(size: Fraction, bits: int) -> tuple[tuple[fmpz, fmpz], int]:
+    """Return (a, b), work with a <= 2^work e^size <= b, b - a below 2^-bits of it; size > 0.
+
+    e^size = (e^t)^(2^s) with t = size / 2^s below 2^-r, by the series of e^t: about r terms and
+    s squarings. All is rounded down, and how much was lost at most is carried along in units.
+    """
+    halvings = max(math.isqrt(bits), 2) + max(int(size).bit_length(), 0)
+    work = bits + halvings + bits.bit_length() + 8
+    t = fmpz((size.numerator << work) // (size.denominator << halvings))
+    term = total = fmpz(1) << work
+    count = 0
+    while term:
+        count += 1
+        term = ((term * t) >> work) // count
+        total += term
+    # With t below 1/2 each term is low by less than 3 units, and so are all left out together.
+    lost = fmpz(3 * count + 6)
+    for _ in range(halvings):
+        # T^2 - v^2 = (T - v)(T + v)
+        lost = ((2 * lost * (total + lost)) >> work) + 2
+        total = (total * total) >> work
+    return (total, total + lost), work
