@@ -77,7 +77,7 @@ def brief_number(value: float) -> str:
     return repr(float(f"{value:.12g}"))
 
 
-def exact_text(value: numbers.Rational) -> str:
+def exact_text(value: int | numbers.Rational) -> str:
     """Return a whole number or fraction exactly: as "3" or "7/3", or "0x..." beyond 256 bits.
 
     The inverse is `whole` or `exact_rational`.
@@ -126,6 +126,17 @@ def typed_rational(text: str) -> Fraction:
         return Fraction(text)
     except ZeroDivisionError:
         raise ValueError("a denominator of 0") from None
+
+
+def decimal_rational(value: object) -> Fraction:
+    """Return a rational as it is, and a float as its shortest decimal: 0.002 is 2 / 1000.
+
+    Raises:
+        ValueError: for anything else, as `typed_rational`.
+    """
+    if isinstance(value, numbers.Rational) and not isinstance(value, bool):
+        return Fraction(int(value.numerator), int(value.denominator))
+    return typed_rational(str(value).strip())
 
 
 def float_up(value: Fraction) -> float:

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from dpopt._errors import ParameterError
 from dpopt._types import Json
 
+LARGEST_FILE = 1 << 28
+"""Bytes of the largest file that is read or saved: 256 MiB."""
+
+_TOO_LARGE = f"it has more than {LARGEST_FILE >> 20} MiB"
+_LONGEST_INTEGER = 4_000
 
 def check_target(path: Path) -> None:
     """Refuse a path that cannot become a file.
@@ -104,7 +112,10 @@ def write_text(path: Path, text: str) -> None:
 
 def write_json(path: Path, value: Json) -> None:
     """Write ``value`` as indented JSON, whole or not at all."""
-    write_text(path, json.dumps(value, indent=2, allow_nan=False) + "\n")
+    text = json.dumps(value, indent=2, allow_nan=False) + "\n"
+    if len(text) > LARGEST_FILE:
+        raise ParameterError(f"path is {str(path)!r}; the file would be too large: {_TOO_LARGE}.")
+    write_text(path, text)
 
 
 def read_text(path: Path) -> str:
@@ -114,10 +125,73 @@ def read_text(path: Path) -> str:
         ParameterError: if the file is missing, a directory, or not text.
     """
     try:
-        return path.read_text(encoding="utf-8")
+        return contents(path)
     except (OSError, ValueError) as error:
-        reason = _reason(error) if isinstance(error, OSError) else "it is not text"
-        raise ParameterError(f"path is {str(path)!r}; {reason}.") from error
+        raise ParameterError(f"path is {str(path)!r}; {why_unread(error)}.") from error
+
+
+def contents(path: Path) -> str:
+    """Return the text of an ordinary file in UTF-8; see `why_unread` for a message.
+
+    A device or a pipe may never end, and waiting for one may not either: neither is opened to be
+    read, and no more than `LARGEST_FILE` bytes are.
+
+    Raises:
+        OSError: if there is no such file.
+        ValueError: if it is not an ordinary one, too large, or not text.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    with os.fdopen(os.open(path, flags | getattr(os, "O_NOCTTY", 0)), "rb", closefd=True) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise ValueError("it is a device or a pipe, not a file")
+        data = file.read(LARGEST_FILE + 1)
+    if len(data) > LARGEST_FILE:
+        raise ValueError(_TOO_LARGE)
+    return data.decode("utf-8").replace("\r\n", "\n")
+
+
+def why_unread(error: OSError | ValueError) -> str:
+    """Return the reason why `contents` failed, or `parse_json`."""
+    if isinstance(error, OSError):
+        return _reason(error)
+    return "it is not text" if isinstance(error, UnicodeError) else str(error)
+
+
+def parse_json(text: str) -> Any:  # noqa: ANN401
+    """Return the value of a JSON text in which no name stands twice and all numbers are finite.
+
+    Raises:
+        ValueError: saying what is wrong with it.
+    """
+    try:
+        return json.loads(
+            text,
+            object_pairs_hook=_named_once,
+            parse_constant=_finite,
+            parse_float=_finite,
+            parse_int=_short,
+        )
+    except (json.JSONDecodeError, RecursionError):
+        raise ValueError("it is not JSON, or it was cut off") from None
+
+
+def _named_once(pairs: list[tuple[str, Any]]) -> Json:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name stands twice in one of its objects")
+    return found
+
+
+def _finite(text: str) -> float:
+    if not math.isfinite(number := float(text)):
+        raise ValueError("it holds a number that is not finite")
+    return number
+
+
+def _short(text: str) -> int:
+    if len(text) > _LONGEST_INTEGER:
+        raise ValueError(f"it holds an integer of more than {_LONGEST_INTEGER:,} digits")
+    return int(text)
 
 
 def read_numbers(path: Path) -> list[float]:
@@ -142,10 +216,9 @@ def read_integer_rows(text: str) -> list[list[int]]:
     if not set(text) <= set("0123456789, \t-"):
         path = Path(text)
         try:
-            text = path.read_text(encoding="utf-8")
+            text = contents(path)
         except (OSError, ValueError) as error:
-            reason = _reason(error) if isinstance(error, OSError) else "it is not text"
-            raise ParameterError(f"input is {str(path)!r}; {reason}.") from error
+            raise ParameterError(f"input is {str(path)!r}; {why_unread(error)}.") from error
     rows = [line.replace(",", " ").split() for line in text.splitlines() if line.strip()]
     if not rows or not all(rows):
         raise ParameterError("input is empty; give integers separated by commas.")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import time
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from dpopt._errors import ParameterError
+from dpopt._numbers import typed_rational
 from dpopt.files import check_target, read_numbers, read_text
 
 if TYPE_CHECKING:
@@ -98,8 +98,8 @@ def release(file: Path, distribution: Path) -> None:
     mechanism = load(file)
     words = read_text(distribution).replace(",", " ").split()
     try:
-        p = np.array([Fraction(word) for word in words], dtype=object)
-    except (ValueError, ZeroDivisionError):
+        p = np.array([typed_rational(word) for word in words], dtype=object)
+    except ValueError:
         raise ParameterError(
             f"distribution is {str(distribution)!r}; it must hold counts, decimals or fractions."
         ) from None

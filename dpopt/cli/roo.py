@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dpopt._errors import ParameterError
-from dpopt.files import check_target
+from dpopt.files import check_target, contents
 
 if TYPE_CHECKING:
     from dpopt.mechanisms.roo import LetterSampler, MinCountSampler
@@ -99,7 +99,7 @@ def _alphabet(text: str) -> list[str]:
         letters = [part.strip() for part in text.split(",")]
     else:
         try:
-            lines = path.read_text(encoding="utf-8").splitlines()
+            lines = contents(path).splitlines()
         except (OSError, ValueError):
             raise ParameterError(f"alphabet is {text!r}; it cannot be read as text.") from None
         letters = [line.strip() for line in lines if line.strip()]

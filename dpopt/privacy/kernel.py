@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from numbers import Rational
@@ -14,11 +14,13 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
+from dpopt._numbers import exact_rational, exact_text, whole
 from dpopt._types import Json, Matrix, brief
 from dpopt.privacy.exact import Certificate, Pairs, certify_kernel, edge_list, integer_weights
+from dpopt.privacy.exponential import rational
 from dpopt.privacy.guarantee import Guarantee
 from dpopt.privacy.release import Words, cumulative_words, draw, random_words, seeded_words
-from dpopt.privacy.saved import Sealed, guarantee_of, seal, whole
+from dpopt.privacy.saved import STATED, Sealed, guarantee_of, seal
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class ExactKernel:
         pairs: directed neighbours; None for all pairs of inputs.
         cost: largest total variation between a row and the one it was made from.
         ratio: e^epsilon, where it was given as a rational.
+        stated: what a file stated and nothing could check: ("cost",) of a loaded kernel.
     """
 
     weights: tuple[tuple[int, ...], ...]
@@ -42,6 +45,7 @@ class ExactKernel:
     pairs: tuple[tuple[int, int], ...] | None
     cost: float
     ratio: Fraction | None = None
+    stated: tuple[str, ...] = field(default=(), compare=False)
 
     @classmethod
     def make(
@@ -63,7 +67,7 @@ class ExactKernel:
         certificate = certify_kernel(weights, bits, guarantee, pairs=pairs, ratio=ratio)
         rows = tuple(tuple(row) for row in integer_weights(weights, bits))
         edges = edge_list(pairs, len(rows))
-        exact = None if ratio is None else Fraction(ratio)
+        exact = None if ratio is None else rational("ratio", ratio)
         return cls(
             rows, bits, guarantee, certificate, None if edges is None else tuple(edges), cost, exact
         )
@@ -117,18 +121,20 @@ class ExactKernel:
             guarantee=self.guarantee,
             bits=self.bits,
             cost=self.cost,
+            **({STATED: ", ".join(self.stated)} if self.stated else {}),
         )
 
     def to_dict(self) -> Json:
-        """Return the kernel as plain values, weights as decimal strings."""
+        """Return the kernel as plain values; weights as strings, hexadecimal beyond 256 bits."""
         return {
             "bits": self.bits,
-            "weights": [[str(weight) for weight in row] for row in self.weights],
+            "weights": [[exact_text(weight) for weight in row] for row in self.weights],
             "guarantee": {"epsilon": self.guarantee.epsilon, "delta": self.guarantee.delta},
             "pairs": None if self.pairs is None else [list(pair) for pair in self.pairs],
             "cost": self.cost,
-            "ratio": None if self.ratio is None else str(self.ratio),
+            "ratio": None if self.ratio is None else exact_text(self.ratio),
             "certificate": self.certificate.to_dict(),
+            **({STATED: list(self.stated)} if self.stated else {}),
         }
 
     def save(self, path: str | Path) -> None:
@@ -150,7 +156,7 @@ class ExactKernel:
             pairs = body["pairs"]
             pairs = None if pairs is None else [(whole(x), whole(y)) for x, y in pairs]
             cost = _checks.real("cost", body["cost"], 0.0, 1.0)
-            ratio = None if body["ratio"] is None else Fraction(str(body["ratio"]))
+            ratio = None if body["ratio"] is None else exact_rational(body["ratio"])
         except (ArithmeticError, KeyError, TypeError, ValueError):
             raise sealed.refuse("its weights, pairs, cost or ratio are malformed") from None
         guarantee = guarantee_of(sealed)
@@ -159,7 +165,7 @@ class ExactKernel:
         except ParameterError as error:
             raise sealed.refuse(str(error).rstrip(".")) from None
         sealed.require_hash()
-        return kernel
+        return replace(kernel, stated=("cost",))
 
     def _rows(self, inputs: npt.ArrayLike) -> tuple[npt.NDArray[np.int64], bool]:
         array = _checks.array("inputs", inputs)

@@ -1,22 +1,32 @@
-"""Saved mechanisms: JSON with exact integers, read back with suspicion."""
+"""Saved mechanisms: JSON with exact integers, read back with suspicion.
+
+A file is ordinary, of at most 256 MiB, and text; no name stands twice in an object; numbers are
+finite, and strings of digits bounded before they become numbers. What can be computed is computed
+again. What cannot, such as the bound of a program that was solved elsewhere, is named as stated by
+the file.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dpopt._errors import ParameterError
+from dpopt._numbers import MOST_BITS, shown
 from dpopt._types import Json
-from dpopt.files import write_json
+from dpopt.files import contents, parse_json, why_unread, write_json
 from dpopt.privacy.guarantee import Guarantee
 from dpopt.provenance import versions
 
-SCHEMA = 1
+SCHEMA = 2
+"""1 had all integers in decimal; from 2 on those beyond 256 bits are hexadecimal."""
+
 FORMAT = "dpopt mechanism"
+STATED = "stated_by_file"
+"""Name, in `to_dict`, of the list of what a loaded mechanism took from its file unchecked."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +39,7 @@ class Sealed:
         body: the mechanism.
         provenance: what made it.
         digest: the hash that the file states.
+        schema: of the file, at most `SCHEMA`.
     """
 
     path: Path
@@ -36,16 +47,17 @@ class Sealed:
     body: Json
     provenance: dict[str, Any]
     digest: str
+    schema: int = SCHEMA
 
     def refuse(self, why: str) -> ParameterError:
         """Return the error to raise when the body is not what its kind asks for."""
         return ParameterError(f"file {str(self.path)!r} cannot be used: {why}.")
 
     def integer(self, name: str) -> int:
-        """Return a whole number of the body."""
+        """Return a whole number of the body, a number of bits."""
         value = self.body.get(name)
-        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 4096:
-            raise self.refuse(f"{name} is {value!r}, not a whole number in 1..4096")
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_BITS:
+            raise self.refuse(f"{name} is {shown(value)}, not a whole number in 1..{MOST_BITS}")
         return value
 
     def require_hash(self) -> None:
@@ -55,7 +67,7 @@ class Sealed:
             ParameterError: if the hash does not match.
         """
         try:
-            digest = _digest(self.kind, self.body, self.provenance)
+            digest = _digest(self.schema, self.kind, self.body, self.provenance)
         except RecursionError:
             raise self.refuse("it is nested too deeply") from None
         if digest != self.digest:
@@ -65,6 +77,8 @@ class Sealed:
 def seal(kind: str, body: Json, path: Path) -> None:
     """Write a mechanism with schema, provenance and hash; whole or not at all."""
     provenance = versions()
+    # A file is all statement; the mark is for what was read from one.
+    body = {name: value for name, value in body.items() if name != STATED}
     write_json(
         path,
         {
@@ -73,7 +87,7 @@ def seal(kind: str, body: Json, path: Path) -> None:
             "kind": kind,
             "body": body,
             "provenance": provenance,
-            "hash": _digest(kind, body, provenance),
+            "hash": _digest(SCHEMA, kind, body, provenance),
         },
     )
 
@@ -86,22 +100,16 @@ def read_sealed(path: Path) -> Sealed:
     """
     refuse = Sealed(path, "", {}, {}, "").refuse
     try:
-        text = path.read_text(encoding="utf-8")
-    except ValueError:
-        raise refuse("it is not text") from None
-    except OSError as error:
-        raise refuse((error.strerror or str(error)).lower()) from error
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        raise refuse("it is not JSON, or it was cut off") from None
+        found = parse_json(contents(path))
+    except (OSError, ValueError) as error:
+        raise refuse(why_unread(error)) from None
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise refuse("it is not a saved dpopt mechanism")
     schema = found.get("schema")
     if isinstance(schema, bool) or not isinstance(schema, int) or schema < 1:
         raise refuse("its schema is not a whole number")
     if schema > SCHEMA:
-        raise refuse(f"its schema is {schema}, newer than {SCHEMA}; install a newer dpopt")
+        raise refuse(f"its schema is {shown(schema)}, newer than {SCHEMA}; install a newer dpopt")
     parts = (found.get("kind"), found.get("body"), found.get("provenance"), found.get("hash"))
     kind, body, provenance, digest = parts
     if not (
@@ -111,7 +119,7 @@ def read_sealed(path: Path) -> Sealed:
         and isinstance(digest, str)
     ):
         raise refuse("kind, body, provenance or hash is missing")
-    return Sealed(path, kind, body, provenance, digest)
+    return Sealed(path, kind, body, provenance, digest, schema)
 
 
 def guarantee_of(sealed: Sealed) -> Guarantee:
@@ -129,19 +137,6 @@ def guarantee_of(sealed: Sealed) -> Guarantee:
         raise sealed.refuse(f"its guarantee is wrong: {str(error).rstrip('.')}") from None
 
 
-def whole(value: object) -> int:
-    """Return an integer of a saved body: a JSON integer, or a string of decimal digits.
-
-    Raises:
-        ValueError: for anything else.
-    """
-    if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,2000}", value):
-        return int(value)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    raise ValueError("not a whole number")
-
-
-def _digest(kind: str, body: Json, provenance: Json) -> str:
-    text = json.dumps([SCHEMA, kind, body, provenance], sort_keys=True, separators=(",", ":"))
+def _digest(schema: int, kind: str, body: Json, provenance: Json) -> str:
+    text = json.dumps([schema, kind, body, provenance], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()

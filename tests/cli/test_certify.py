@@ -97,13 +97,13 @@ def test_certificate_as_text(saved: Path, capsys: Capture) -> None:
 
 UNUSABLE: dict[str, tuple[Change, str]] = {
     "tampered": (lambda record: record["body"].update(note=1), "changed"),
-    "newer": (lambda record: record.update(schema=2), "newer"),
+    "newer": (lambda record: record.update(schema=3), "newer"),
     "schema": (lambda record: record.update(schema="x"), "schema"),
     "format": (lambda record: record.update(format="x"), "not a saved dpopt mechanism"),
     "kind": (lambda record: record.update(kind="x"), "kind"),
     "no-weights": (lambda record: record["body"].pop("weights"), "weights"),
-    "infinite": (lambda record: record["body"].update(weights=[float("inf")]), "weights"),
-    "infinite-row": (lambda record: record["body"].update(weights=[[float("inf")]]), "weights"),
+    "infinite": (lambda record: record["body"].update(weights=[float("inf")]), "not finite"),
+    "infinite-row": (lambda record: record["body"].update(weights=[[float("inf")]]), "not finite"),
     "huge": (lambda record: record["body"].update(shrink=10**400, cost=10**400), "cannot be used"),
 }
 

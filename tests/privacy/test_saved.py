@@ -84,9 +84,36 @@ def test_weights_are_written_as_decimal_strings(tmp_path: Path) -> None:
     assert written["body"]["weights"] == [[str(weight) for weight in row] for row in kernel.weights]
     assert (written["format"], written["schema"], written["kind"]) == (
         "dpopt mechanism",
-        1,
+        2,
         "kernel",
     )
+
+
+def test_weights_beyond_256_bits_are_written_in_hexadecimal(tmp_path: Path) -> None:
+    kernel = ExactKernel.make([[2**299 + 1, 2**299 - 1]] * 2, 300, Guarantee(0.1))
+    kernel.save(tmp_path / "kernel.json")
+    body = json.loads((tmp_path / "kernel.json").read_text())["body"]
+    assert body["weights"] == [[hex(2**299 + 1), hex(2**299 - 1)]] * 2
+    top, bottom = body["certificate"]["slack_exact"].split("/")
+    assert Fraction(int(top, 16), int(bottom, 16)) == kernel.certificate.slack
+
+
+SCHEMA_1 = Path(__file__).resolve().parents[1] / "data" / "schema_1"
+
+
+@pytest.mark.parametrize("path", sorted(SCHEMA_1.glob("*.json")), ids=lambda path: path.stem)
+def test_files_of_schema_1_load(path: Path, tmp_path: Path) -> None:
+    """Saved by dpopt before hexadecimal: decimal integers, and a hash over its own schema."""
+    assert json.loads(path.read_text())["schema"] == 1
+    found = dpopt.load(path)
+    assert found.certificate is not None
+    if isinstance(found, ExactKernel):
+        assert found.weights == ((2**299 + 1, 2**299 - 1),) * 2
+    edited = json.loads(path.read_text())
+    edited["provenance"]["dpopt"] = "0"
+    (tmp_path / "edited.json").write_text(json.dumps(edited))
+    with pytest.raises(ParameterError, match="changed"):
+        dpopt.load(tmp_path / "edited.json")
 
 
 def saved(kernel: ExactKernel, folder: Path) -> tuple[Path, Json]:
@@ -172,7 +199,7 @@ def test_a_lowered_delta(tmp_path: Path) -> None:
 ENVELOPES: dict[str, tuple[Change, str]] = {
     "format": (lambda record: record.update(format="other"), "not a saved dpopt mechanism"),
     "no-format": (lambda record: record.pop("format"), "not a saved dpopt mechanism"),
-    "newer": (lambda record: record.update(schema=2), "newer"),
+    "newer": (lambda record: record.update(schema=3), "newer"),
     "much-newer": (lambda record: record.update(schema=10**30), "newer"),
     "schema-x": (lambda record: record.update(schema="x"), "schema"),
     "schema-0": (lambda record: record.update(schema=0), "schema"),

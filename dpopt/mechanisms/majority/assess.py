@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError
+from dpopt._numbers import whole
 from dpopt._types import Vector, frozen
 from dpopt.mechanisms.majority.certificate import BITS, GammaProver, Weights
 from dpopt.mechanisms.majority.points import RecordedPrior, as_prior, parse_prior
@@ -16,8 +17,14 @@ from dpopt.mechanisms.majority.prior import Prior
 from dpopt.mechanisms.majority.reduction import require_priceable
 from dpopt.mechanisms.majority.result import OBJECTIVES, MajorityDesign
 from dpopt.mechanisms.majority.setting import MajoritySetting, check_gamma, full_gamma
-from dpopt.mechanisms.majority.weights import ErrorEstimate, expected_error
-from dpopt.privacy.saved import Sealed, whole
+from dpopt.mechanisms.majority.weights import (
+    ErrorEstimate,
+    expected_error,
+    expected_error_weights,
+    surrogate_weights,
+)
+from dpopt.mechanisms.majority.worst import WorstCase
+from dpopt.privacy.saved import Sealed
 from dpopt.provenance import versions
 
 _ERRORS = ("expected_error", "expected_error_standard_error")
@@ -144,7 +151,7 @@ def from_sealed(sealed: Sealed) -> MajorityDesign:
         stated = body["guarantee"]["epsilon"], body["guarantee"]["delta"]
         record = {
             name: None if body[name] is None else _checks.real(name, body[name])
-            for name in ("objective", "bound", "gap", *_ERRORS)
+            for name in ("objective", "bound", *_ERRORS)
         }
         name, shrink = body["objective_name"], _checks.real("shrink", body["shrink"], 0.0, 1.0)
         require_priceable(setting)
@@ -162,17 +169,38 @@ def from_sealed(sealed: Sealed) -> MajorityDesign:
         raise sealed.refuse("its guarantee is not that of its setting")
     result = result_of(setting, weights, prior, shrink, strict=True)
     sealed.require_hash()
+    stated = ["shrink"]
     if isinstance(prior, RecordedPrior):
         errors = {key: record[key] or 0.0 for key in _ERRORS}
         result = replace(result, **errors, expected_error_method="recorded samples")
+        stated += _ERRORS
+    value, bound = _value(result, name), record["bound"]
+    if value is None and record["objective"] is not None:
+        value = record["objective"]
+        stated.append("objective")
+    if bound is not None:
+        stated += ["bound", "gap"]
     return replace(
         result,
         objective=name,
-        value=record["objective"],
-        bound=record["bound"],
-        gap=record["gap"],
+        value=value,
+        bound=bound,
+        gap=None if bound is None or value is None else bound - value,
         provenance=sealed.provenance,
+        stated=tuple(stated),
     )
+
+
+def _value(design: MajorityDesign, objective: str) -> float | None:
+    """Return the value of gamma by the objective's definition; None if the file only names it."""
+    upper, k = design.gamma[design.setting.middle :], design.setting.mechanisms
+    if objective == "surrogate":
+        return float(surrogate_weights(k).values @ upper)
+    if objective not in OBJECTIVES or isinstance(design.prior, RecordedPrior):
+        return None
+    if objective == "worst-case":
+        return -WorstCase(k, design.prior).value(upper)
+    return float(expected_error_weights(k, design.prior).values @ upper)
 
 
 def _prior(name: object) -> Prior:

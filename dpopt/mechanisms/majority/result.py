@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError
+from dpopt._numbers import exact_text
 from dpopt._plot import new_axes
 from dpopt._types import Json, Vector, brief
 from dpopt.lp import Solution
@@ -24,7 +25,7 @@ from dpopt.mechanisms.majority.weights import sampled_error
 from dpopt.privacy import Guarantee
 from dpopt.privacy.exact import Certificate
 from dpopt.privacy.release import Words, cumulative_words, draw, random_words
-from dpopt.privacy.saved import seal
+from dpopt.privacy.saved import STATED, seal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,6 +63,8 @@ class MajorityDesign:
         shrink: the repair's factor: gamma is the point times this, up to 2^24 units of 2^-62.
         solution: the solve behind it; None if gamma was given or loaded.
         provenance: versions that made it.
+        stated: names, as in `to_dict`, of what the file of a loaded design stated and nothing here
+            could check: no solve is behind its bound. Empty if the design was made here.
     """
 
     setting: MajoritySetting
@@ -81,6 +84,7 @@ class MajorityDesign:
     shrink: float
     solution: Solution | None
     provenance: dict[str, str]
+    stated: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -196,6 +200,7 @@ class MajorityDesign:
             verdict=self.verdict,
             objective=self.objective,
             expected_error=self.expected_error,
+            **({STATED: ", ".join(self.stated)} if self.stated else {}),
         )
 
     def to_dict(self) -> Json:
@@ -208,7 +213,7 @@ class MajorityDesign:
             "guarantee": {"epsilon": self.guarantee.epsilon, "delta": self.guarantee.delta},
             "gamma": self.gamma.tolist(),
             "bits": BITS,
-            "weights": [str(weight) for weight in self.weights],
+            "weights": [exact_text(weight) for weight in self.weights],
             "objective_name": self.objective,
             "objective": self.value,
             "bound": self.bound,
@@ -229,6 +234,7 @@ class MajorityDesign:
             "rows_used": None if solved is None else solved.rows_used,
             "rounds": None if solved is None else solved.rounds,
             "provenance": self.provenance,
+            **({STATED: list(self.stated)} if self.stated else {}),
         }
 
     def save(self, path: str | Path) -> None:

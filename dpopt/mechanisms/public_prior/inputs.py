@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from fractions import Fraction
 from numbers import Rational
 from typing import Any
 
@@ -13,8 +12,10 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
+from dpopt._numbers import MOST_BITS
 from dpopt._types import IntVector
 from dpopt.mechanisms.public_prior.prior import PublicPrior
+from dpopt.privacy.exponential import rational
 
 _SMALL = 1 << 62
 
@@ -99,8 +100,12 @@ def _whole(row: npt.NDArray[np.object_]) -> list[int]:
     """Return rationals times their common denominator."""
     if not all(isinstance(value, Rational) and not isinstance(value, bool) for value in row):
         raise ParameterError("counts must be integers or Fractions; floats are not exact.")
-    exact = [Fraction(value) for value in row]
-    common = math.lcm(*(value.denominator for value in exact))
+    exact = [rational("counts", value) for value in row]
+    common = 1
+    for value in exact:
+        common = math.lcm(common, value.denominator)
+        if common.bit_length() > MOST_BITS:
+            raise ParameterError(f"counts have a common denominator beyond 2^{MOST_BITS}.")
     return [int(value * common) for value in exact]
 
 

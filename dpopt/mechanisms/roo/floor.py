@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
+from dpopt._numbers import exact_text
 from dpopt._types import IntVector, Json, Vector, frozen
 from dpopt.mechanisms.roo.floor_proof import FloorAudit, audit_floor, floor_weights
 from dpopt.mechanisms.roo.sampler import Below, LetterSampler, certified, draw_record
@@ -103,7 +104,7 @@ class SmoothFloorSampler(LetterSampler):
             "setting": self.setting.to_dict(),
             "rate": self.rate,
             "growth": self.growth,
-            "weights": [str(weight) for weight in self.weights],
+            "weights": [exact_text(weight) for weight in self.weights],
             "bits": self.bits,
             "private": self.private,
             "worst_bound": float(audit.worst_bound),

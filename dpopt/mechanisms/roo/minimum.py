@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError
+from dpopt._numbers import exact_text, whole
 from dpopt._plot import new_axes
 from dpopt._types import IntVector, Json, Vector, brief, frozen
 from dpopt.mechanisms.roo.audit import RooAudit, audit_weights
@@ -18,7 +19,7 @@ from dpopt.mechanisms.roo.rules import BITS, RULES, UNIT, first_free, rule_weigh
 from dpopt.mechanisms.roo.sampler import Below, LetterSampler, certified, draw_record
 from dpopt.mechanisms.roo.setting import RooSetting
 from dpopt.privacy import Certificate
-from dpopt.privacy.saved import Sealed, seal, whole
+from dpopt.privacy.saved import Sealed, seal
 from dpopt.provenance import versions
 
 if TYPE_CHECKING:
@@ -122,10 +123,10 @@ class MinCountSampler(LetterSampler):
             "rule": self.rule,
             "q": self.q.tolist(),
             "bits": BITS,
-            "weights": [str(weight) for weight in self.weights],
+            "weights": [exact_text(weight) for weight in self.weights],
             "private": self.private,
             "worst_ratio": None if ratio is None else float(ratio),
-            "worst_ratio_exact": None if ratio is None else str(ratio),
+            "worst_ratio_exact": None if ratio is None else exact_text(ratio),
             "excess_factor": audit.excess_factor,
             "rows": audit.rows,
             "witness": audit.witness.to_dict(),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from dpopt._numbers import exact_text
 from dpopt._plot import new_axes
 from dpopt._types import IntVector, Json, Vector, brief, frozen
 from dpopt.files import write_json
@@ -135,7 +136,7 @@ class OptimalSampler(LetterSampler):
             "histograms": found.counts.tolist(),
             "places": np.stack([found.owner, found.count], axis=1).tolist(),
             "bits": BITS,
-            "weights": [str(weight) for weight in self.weights],
+            "weights": [exact_text(weight) for weight in self.weights],
             "private": True,
             "value": self.value,
             "bound": self.bound,

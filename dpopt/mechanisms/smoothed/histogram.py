@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
+from dpopt._numbers import decimal_rational
 from dpopt._types import Json
 
 LARGEST_RECORDS = 10**10
@@ -60,13 +61,13 @@ class SamplingHistogram:
         """
         n = _checks.integer("records", records, 1, LARGEST_RECORDS)
         try:
-            rate = Fraction(str(lost_rate))
-        except (ValueError, ZeroDivisionError):
+            rate = decimal_rational(lost_rate)
+        except ValueError:
+            rate = None
+        if rate is None or not 0 <= rate < 1:
             raise ParameterError(
-                f"lost_rate is {lost_rate!r}; it must be a number in [0, 1)."
-            ) from None
-        if not 0 <= rate < 1:
-            raise ParameterError(f"lost_rate is {lost_rate}; it must be a number in [0, 1).")
+                f"lost_rate is {_checks.shown(lost_rate)}; it must be a number in [0, 1)."
+            )
         return cls(n, math.ceil((1 - rate) * n), categories)
 
     @property

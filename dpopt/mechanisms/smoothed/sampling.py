@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
+from dpopt._numbers import decimal_rational, exact_text
 from dpopt._types import Json, Matrix, Vector, frozen
 from dpopt.mechanisms.smoothed.description import AnonymousMechanism
 from dpopt.mechanisms.smoothed.histogram import SamplingHistogram
@@ -203,7 +204,7 @@ class SamplingAverage(AnonymousMechanism):
             "mechanism": "sampling-average",
             "records": self.records,
             "drawn": self.drawn,
-            "values": [str(value) for value in self.values],
+            "values": [exact_text(value) for value in self.values],
         }
 
 
@@ -252,6 +253,8 @@ def _poisson(rate: float, most: int) -> Vector:
 
 def _fraction(value: object) -> Fraction:
     try:
-        return Fraction(str(value))
-    except (ValueError, ZeroDivisionError):
-        raise ParameterError(f"values holds {value!r}; it must hold finite numbers.") from None
+        return decimal_rational(value)
+    except ValueError:
+        raise ParameterError(
+            f"values holds {_checks.shown(value)}; it must hold finite numbers."
+        ) from None
