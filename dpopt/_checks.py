@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpopt._errors import ParameterError
-from dpopt._numbers import shown
+from dpopt._numbers import digits, shown
 
 
 def _number(name: str, value: object, allowed: str) -> float:
@@ -107,9 +107,9 @@ def real(
     if math.isinf(lower) and math.isinf(upper):
         allowed = "a finite number"
     elif math.isinf(upper):
-        allowed = f"a finite number {'above' if open_lower else 'of at least'} {lower:g}"
+        allowed = f"a finite number {'above' if open_lower else 'of at least'} {digits(lower)}"
     else:
-        allowed = f"a number in {left}{lower:g}, {upper:g}{right}"
+        allowed = f"a number in {left}{digits(lower)}, {digits(upper)}{right}"
     number = _number(name, value, allowed)
     inside = (number > lower if open_lower else number >= lower) and (
         number < upper if open_upper else number <= upper

@@ -10,7 +10,9 @@ from __future__ import annotations
 import math
 import numbers
 import re
+from collections.abc import Sequence
 from fractions import Fraction
+from typing import cast
 
 import numpy as np
 
@@ -44,9 +46,13 @@ def shown(value: object) -> str:
 def _text(value: object) -> str:
     if isinstance(value, numbers.Rational) and not isinstance(value, bool | np.bool_):
         return _rational_text(Fraction(int(value.numerator), int(value.denominator)))
-    if isinstance(value, float | np.floating) and float(value) == value:
-        short = f"{value:g}"
-        return short if float(short) == value else str(value)
+    if type(value) in (list, tuple):
+        # No more than a line holds; a number in it may be one that repr refuses.
+        parts = cast(Sequence[object], value)[:LONGEST_SHOWN]
+        inside = ", ".join(map(_text, parts))
+        if type(value) is list:
+            return f"[{inside}]"
+        return f"({inside},)" if len(parts) == 1 else f"({inside})"
     return str(value) if isinstance(value, numbers.Number) else repr(value)
 
 
@@ -75,6 +81,15 @@ def _leading(value: Fraction) -> str:
 def brief_number(value: float) -> str:
     """Return a float for a ``repr`` of one line: 12 significant digits, 0.1 * 3 as 0.3."""
     return repr(float(f"{value:.12g}"))
+
+
+def digits(value: float) -> str:
+    """Return a float in as few digits as tell it from all others, whole numbers without a point.
+
+    For a message that compares two numbers: unlike ``:g`` it never makes two of one.
+    """
+    short = f"{value:g}"
+    return short if float(short) == value else str(float(value))
 
 
 def exact_text(value: int | numbers.Rational) -> str:

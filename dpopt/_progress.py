@@ -109,7 +109,7 @@ def reporting(callback: ProgressCallback | None) -> Iterator[None]:
         ParameterError: if ``callback`` is neither callable nor None.
     """
     if callback is not None and not callable(callback):
-        raise ParameterError(f"callback is {callback!r}; it must be callable or None.")
+        raise ParameterError(f"callback is {_checks.shown(callback)}; it must be callable or None.")
     token = _listener.set(callback)
     try:
         yield

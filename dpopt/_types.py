@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from numbers import Rational
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
 from dpopt._numbers import shown
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 Vector = npt.NDArray[np.float64]
 """One-dimensional float array."""
@@ -36,10 +40,15 @@ def brief(result: object, **facts: object) -> str:
     return f"{type(result).__name__}({', '.join(words)})"
 
 
+def short_repr(result: DataclassInstance) -> str:
+    """Return one line with all fields of a dataclass, long numbers by their leading digits."""
+    return brief(result, **{field.name: getattr(result, field.name) for field in fields(result)})
+
+
 def _told(fact: object) -> str:
     if isinstance(fact, float):
         return f"{fact:.6g}"
-    return shown(fact) if isinstance(fact, Rational) else str(fact)
+    return shown(fact) if isinstance(fact, Rational | list | tuple) else str(fact)
 
 
 def frozen(array: npt.ArrayLike) -> Vector:

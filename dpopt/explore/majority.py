@@ -9,6 +9,7 @@ import numpy as np
 
 from dpopt import _checks, majority
 from dpopt._errors import ParameterError
+from dpopt._numbers import digits
 from dpopt.explore.view import Picture, Table, View, drawing, number, picture
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def majority_view(
 def _require_quick(setting: majority.MajoritySetting, prior: str) -> None:
     if setting.guarantee.epsilon > _LARGEST_TARGET:
         raise ParameterError(
-            f"allowance * epsilon is {setting.guarantee.epsilon:g}; this page solves up to "
+            f"allowance * epsilon is {digits(setting.guarantee.epsilon)}; this page solves up to "
             f"{_LARGEST_TARGET:g}. dpopt.majority.design solves more."
         )
     law = majority.parse_prior(prior)

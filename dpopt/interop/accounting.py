@@ -16,7 +16,7 @@ import numpy as np
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._numbers import float_up
+from dpopt._numbers import digits, float_up
 from dpopt.interop.pairs import Mechanism, dominating_pair
 from dpopt.mechanisms.majority import MajorityDesign
 from dpopt.privacy import exp_lower
@@ -124,8 +124,8 @@ def composed_epsilon(
     delta = _checks.real("delta", delta, 0.0, 1.0, open_upper=True)
     if 0.0 < delta < LEAST_DELTA * count:
         raise ParameterError(
-            f"delta is {delta:g}; for {count} releases it must be 0, or at least "
-            f"{LEAST_DELTA * count:g}."
+            f"delta is {digits(delta)}; for {count} releases it must be 0, or at least "
+            f"{digits(LEAST_DELTA * count)}."
         )
     _require_fresh(mechanism, count, trained_once)
     pair = _pair(mechanism, None)
@@ -155,7 +155,9 @@ def _require_fresh(mechanism: object, count: int, trained_once: bool | None) -> 
         if trained_once is not None:
             raise ParameterError("trained_once is given; it belongs to a majority, and only there.")
     elif not isinstance(trained_once, bool | np.bool_):
-        raise ParameterError(f"trained_once is {trained_once!r}; it must be True or False.")
+        raise ParameterError(
+            f"trained_once is {_checks.shown(trained_once)}; it must be True or False."
+        )
     elif trained_once and count > 1:
         raise ParameterError(
             f"releases is {count} and trained_once is True; queries to voters trained once do not "

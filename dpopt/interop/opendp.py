@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from dpopt._errors import ParameterError
-from dpopt._numbers import float_up
+from dpopt._numbers import float_up, shown
 from dpopt.mechanisms.kernel import KernelDesign, directed_pairs
 from dpopt.mechanisms.majority import MajorityDesign
 from dpopt.mechanisms.public_prior import PopulationKernel, SamplingKernel
@@ -170,7 +170,7 @@ def make_majority(
         OpenDPException: if OpenDP's features are not enabled.
     """
     if not isinstance(design, MajorityDesign):
-        raise ParameterError(f"design is {design!r}; it must be a MajorityDesign.")
+        raise ParameterError(f"design is {shown(design)}; it must be a MajorityDesign.")
     design.require_private()
     spent = _certified(design.guarantee, design.certificate)
     function = None if isinstance(voters, Sequence | Measurement) else voters

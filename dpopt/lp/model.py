@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
+from dpopt._numbers import digits
 from dpopt._types import MatrixLike, SparseMatrix, Vector
 
 
@@ -99,7 +100,7 @@ def make_rows(
     if np.any(limits[0] > limits[1]):
         row = int(np.argmax(limits[0] > limits[1]))
         raise ParameterError(
-            f"lower is {limits[0][row]:g} and upper {limits[1][row]:g} in row {row}; "
+            f"lower is {digits(limits[0][row])} and upper {digits(limits[1][row])} in row {row}; "
             "lower must not exceed upper."
         )
     return Rows(csr, limits[0], limits[1])

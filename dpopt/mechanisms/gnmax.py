@@ -20,6 +20,7 @@ from scipy.special import log_ndtr, logsumexp, ndtr
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
+from dpopt._numbers import digits
 from dpopt._types import Matrix, Vector, frozen
 from dpopt.privacy import Guarantee
 from dpopt.privacy.rdp import (
@@ -130,7 +131,9 @@ def variance_at_order(guarantee: Guarantee, orders: npt.ArrayLike) -> Vector:
     loss = _loss(guarantee)
     least = 1.0 + loss / guarantee.epsilon
     if not np.all((array > least) & np.isfinite(array)):
-        raise ParameterError(f"orders holds a value that is not finite or not above {least:g}.")
+        raise ParameterError(
+            f"orders holds a value that is not finite or not above {digits(least)}."
+        )
     return frozen(array / (guarantee.epsilon - loss / (array - 1.0)))
 
 

@@ -25,6 +25,7 @@ from itertools import pairwise
 
 from dpopt import _checks
 from dpopt._numbers import float_up
+from dpopt._types import short_repr
 from dpopt.privacy.exponential import exp_lower, log_upper
 
 Point = tuple[int, int]
@@ -46,6 +47,9 @@ class DominatingPair:
     upper: tuple[int, ...]
     lower: tuple[int, ...]
     scale: int
+
+    def __repr__(self) -> str:
+        return short_repr(self)
 
     @classmethod
     def of_points(cls, points: Iterable[Point], scale: int) -> DominatingPair:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError
-from dpopt._numbers import MOST_BITS, exact_text
+from dpopt._numbers import MOST_BITS, digits, exact_text
 from dpopt._types import Json, brief
 from dpopt.privacy.exponential import Number, exp_lower, exp_upper, rational
 from dpopt.privacy.guarantee import Guarantee
@@ -98,7 +98,7 @@ def resolve_ratio(guarantee: Guarantee, ratio: Rational | None) -> Fraction:
     if not 1 <= exact <= largest:
         raise ParameterError(
             f"ratio is {_checks.shown(exact)}; it must be at least 1 and at most "
-            f"e^{guarantee.epsilon:g}."
+            f"e^{digits(guarantee.epsilon)}."
         )
     return exact
 

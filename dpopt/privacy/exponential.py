@@ -72,7 +72,10 @@ def log_upper(ratio: Fraction) -> float:
         found = math.log1p(float(ratio - 1))
     else:
         found = math.log(ratio.numerator) - math.log(ratio.denominator)
-    bits = 256 + max(0, -math.frexp(found)[1])
+    # Enough for a float's 53 digits of log(ratio), of which the least is 2^-1074.
+    above = ratio - 1
+    small = above.denominator.bit_length() - above.numerator.bit_length() if above else 0
+    bits = 256 + min(max(0, small), 1100)
     step, low = math.ulp(found), found
     while exp_lower(found, bits) < ratio:
         low, found, step = found, found + step, 2 * step

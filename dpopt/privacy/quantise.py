@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError
+from dpopt._numbers import digits
 from dpopt._progress import track
 from dpopt._types import Vector
 from dpopt.lp.model import as_floats
@@ -84,7 +85,7 @@ def quantise_kernel(
             cost = min(cost, moved) if eta else cost
     raise NotPrivateError(
         f"making the kernel ({guarantee.epsilon:g}, {guarantee.delta:g})-DP moves a row by "
-        f"{float(cost):.3g} in total variation, above tolerance {tolerance:g}; "
+        f"{digits(float(cost))} in total variation, above tolerance {digits(tolerance)}; "
         "solve more tightly, or raise tolerance."
     )
 

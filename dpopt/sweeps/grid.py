@@ -14,6 +14,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from dpopt._errors import ParameterError
+from dpopt._numbers import exact_text, shown
 from dpopt.provenance import versions
 
 Axes: TypeAlias = Mapping[str, Iterable[Any]]
@@ -23,6 +24,7 @@ Grid: TypeAlias = Axes | Iterable[Mapping[str, Any]]
 """Values for each parameter (their product is swept), or the points themselves."""
 
 FAILURE = "failure"
+_LONGEST_INTEGER = 10_000
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,9 @@ class Point:
 def plain(value: Any, where: str) -> Any:  # noqa: ANN401
     """Return ``value`` as a value of JSON.
 
-    Scalars of numpy become numbers, arrays and tuples become lists; NaN and infinities stay.
+    Scalars of numpy become numbers, arrays and tuples become lists; NaN and infinities stay. An
+    integer of more than 10,000 bits, which Python neither writes nor reads in decimal, becomes a
+    string in hexadecimal.
 
     Args:
         value: a number, a string, a truth value, None, or lists and mappings of these.
@@ -56,9 +60,10 @@ def plain(value: Any, where: str) -> Any:  # noqa: ANN401
         value = value.tolist()
     if value is None or isinstance(value, bool | str):
         return value
-    for kind in (int, float):
-        if isinstance(value, kind):
-            return kind(value)
+    if isinstance(value, int):
+        return int(value) if value.bit_length() <= _LONGEST_INTEGER else exact_text(value)
+    if isinstance(value, float):
+        return float(value)
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
         return {str(key): plain(part, where) for key, part in value.items()}
     if isinstance(value, list | tuple):
@@ -137,13 +142,13 @@ def _listed(grid: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def _check_name(name: object) -> None:
     if not isinstance(name, str) or not name.isidentifier() or name == FAILURE:
         raise ParameterError(
-            f"grid has a parameter named {name!r}; it must be a name that the function takes, and "
-            f"not {FAILURE!r}."
+            f"grid has a parameter named {shown(name)}; it must be a name that the function "
+            f"takes, and not {FAILURE!r}."
         )
 
 
 def _shortened(value: object) -> str:
-    text = repr(value)
+    text = shown(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -187,6 +192,8 @@ def _described(value: object) -> list[str]:
         return ["set", *sorted("\t".join(_described(part)) for part in value)]
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return ["[", *(line for part in value for line in _described(part)), "]"]
+    if isinstance(value, int) and value.bit_length() > _LONGEST_INTEGER:
+        return [f"int {exact_text(value)}"]
     if value is None or isinstance(value, bool | int | float | complex | str | bytes):
         return [f"{type(value).__name__} {value!r}"]
     return [f"{type(value).__module__}.{type(value).__qualname__}"]

@@ -86,7 +86,7 @@ def sweep(
         Exception: what the function raised, for ``on_error="raise"``.
     """
     if not callable(function):
-        raise ParameterError(f"function is {function!r}; it must be callable.")
+        raise ParameterError(f"function is {_checks.shown(function)}; it must be callable.")
     workers = _checks.integer("workers", workers, 1)
     _checks.choice("backend", backend, BACKENDS)
     _checks.choice("on_error", on_error, ("raise", "record"))

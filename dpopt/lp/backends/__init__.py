@@ -104,5 +104,7 @@ def get_backend(backend: str | Backend) -> Backend:
     module, _, attribute = _REGISTRY[name].partition(":")
     factory = getattr(import_module(module), attribute)
     if solver and name != "cvxpy":
-        raise ParameterError(f"backend is {backend!r}; only cvxpy takes a solver after the colon.")
+        raise ParameterError(
+            f"backend is {_checks.shown(backend)}; only cvxpy takes a solver after the colon."
+        )
     return factory(solver) if solver else factory()

@@ -38,7 +38,9 @@ def directed_pairs(
     """
     inputs = _checks.integer("inputs", inputs, 1, _MOST_INPUTS)
     if (shape is not None) != (isinstance(graph, str) and graph == "hamming"):
-        raise ParameterError(f"shape is {shape!r}; it belongs to graph 'hamming', and only there.")
+        raise ParameterError(
+            f"shape is {_checks.shown(shape)}; it belongs to graph 'hamming', and only there."
+        )
     if isinstance(graph, str):
         _checks.choice("graph", graph, GRAPHS)
         if graph == "complete":
@@ -67,7 +69,7 @@ def _hamming(shape: Sequence[int], inputs: int) -> IntVector:
     """Return the edges x < x' of words that differ in exactly one place."""
     listed = isinstance(shape, Sequence | np.ndarray) and not isinstance(shape, str)
     if not listed or len(shape) == 0:
-        raise ParameterError(f"shape is {shape!r}; it must be a sequence of integers.")
+        raise ParameterError(f"shape is {_checks.shown(shape)}; it must be a sequence of integers.")
     sizes = tuple(_checks.integer("shape", size, 1, inputs) for size in shape)
     words = 1
     for size in sizes:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
+from dpopt._numbers import digits
 from dpopt._types import IntVector, Json, Matrix, Vector, frozen
 from dpopt.lp.model import as_floats
 from dpopt.mechanisms.kernel.graph import directed_pairs
@@ -198,5 +199,5 @@ def _invariances(invariant: object, inputs: int, outputs: int) -> Invariances | 
     with np.errstate(over="ignore"):
         total = float(row.sum())
     if abs(total - 1.0) > 1e-9:
-        raise ParameterError(f"invariant sums to {total:g}; it must sum to 1.")
+        raise ParameterError(f"invariant sums to {digits(total)}; it must sum to 1.")
     return frozen(law[None, :]), frozen(law[None, :])

@@ -51,7 +51,7 @@ def assess(
             `GammaProver.shrink`.
 
     Raises:
-        ParameterError: if gamma has another shape, or leaves [0, 1].
+        ParameterError: if gamma has another shape, or leaves [0, 1] by more than a rounding, 1e-15.
 
     Example:
         >>> from dpopt import majority
@@ -164,7 +164,7 @@ def from_sealed(sealed: Sealed) -> MajorityDesign:
     if not all(0 <= weight <= 1 << BITS for weight in weights):
         raise sealed.refuse(f"a weight is outside 0..2^{BITS}")
     if name not in (*OBJECTIVES, "weights", "given"):
-        raise sealed.refuse(f"its objective is {name!r}")
+        raise sealed.refuse(f"its objective is {_checks.shown(name)}")
     if stated != (setting.guarantee.epsilon, setting.guarantee.delta):
         raise sealed.refuse("its guarantee is not that of its setting")
     result = result_of(setting, weights, prior, shrink, strict=True)

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
+from dpopt._numbers import digits
 from dpopt._types import Vector
 from dpopt.lp import Backend, Problem, Solution, solve
 from dpopt.mechanisms.majority.assess import quantised, result_of
@@ -151,11 +152,11 @@ def design_for(
         SolverError: if the solver found no answer.
     """
     if not isinstance(setting, MajoritySetting):
-        raise ParameterError(f"setting is {setting!r}; it must be a MajoritySetting.")
+        raise ParameterError(f"setting is {_checks.shown(setting)}; it must be a MajoritySetting.")
     if setting.budget < _LEAST_BUDGET:
         raise ParameterError(
-            f"allowance * epsilon is {setting.guarantee.epsilon:g}; a program in double precision "
-            f"needs e^(m epsilon) - 1 + 2 delta of at least {_LEAST_BUDGET:g}."
+            f"allowance * epsilon is {digits(setting.guarantee.epsilon)}; a program in double "
+            f"precision needs e^(m epsilon) - 1 + 2 delta of at least {_LEAST_BUDGET:g}."
         )
     prior = as_prior(prior)
     name = _checks.choice("objective", objective, OBJECTIVES)

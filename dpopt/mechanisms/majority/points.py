@@ -125,7 +125,9 @@ class SamplePrior:
         k = _checks.integer("mechanisms", mechanisms, 1)
         shape = (_checks.integer("draws", draws, 2), k)
         if not callable(sampler):
-            raise ParameterError(f"sampler is {sampler!r}; it must be a function of shape and rng.")
+            raise ParameterError(
+                f"sampler is {_checks.shown(sampler)}; it must be a function of shape and rng."
+            )
         found = _table(sampler(shape, rng))
         if found.shape != shape:
             raise ParameterError(f"sampler returned shape {found.shape}; it must be {shape}.")
@@ -207,7 +209,7 @@ def as_prior(prior: object) -> Prior:
     if isinstance(prior, str):
         return parse_prior(prior)
     if isinstance(prior, type) or not isinstance(prior, Prior):
-        raise ParameterError(f"prior is {prior!r}; it must be a prior, or its name.")
+        raise ParameterError(f"prior is {_checks.shown(prior)}; it must be a prior, or its name.")
     return prior
 
 
@@ -236,6 +238,6 @@ def parse_prior(text: str) -> UniformPrior | BetaPrior | CommonPrior | PointPrio
     if kind == "point" and values:
         return PointPrior(values)
     raise ParameterError(
-        f"prior is {text!r}; it must have the form uniform:LOW,HIGH[,LOW,HIGH], beta:A,B, "
-        "common-uniform:LOW,HIGH, common-beta:A,B or point:P[,P]."
+        f"prior is {_checks.shown(text)}; it must have the form uniform:LOW,HIGH[,LOW,HIGH], "
+        "beta:A,B, common-uniform:LOW,HIGH, common-beta:A,B or point:P[,P]."
     )

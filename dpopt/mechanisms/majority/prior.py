@@ -11,6 +11,7 @@ from scipy.special import betainc, betaln, gammaln, roots_jacobi, spherical_jn
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
+from dpopt._numbers import digits
 from dpopt._types import Matrix, Vector
 from dpopt.prob import binomial_pmf
 
@@ -84,7 +85,9 @@ class UniformPrior:
             lower = _checks.real("prior's lower end", lower, 0.0, 1.0)
             upper = _checks.real("prior's upper end", upper, 0.0, 1.0)
             if not lower < upper:
-                raise ParameterError(f"prior has interval [{lower:g}, {upper:g}]; it is empty.")
+                raise ParameterError(
+                    f"prior has interval [{digits(lower)}, {digits(upper)}]; it is empty."
+                )
             if checked and lower < end:
                 raise ParameterError("prior's intervals overlap; they must be disjoint, ascending.")
             end = upper
@@ -101,13 +104,15 @@ class UniformPrior:
         kind, _, rest = text.partition(":")
         form = "uniform:LOW,HIGH or uniform:LOW,HIGH,LOW,HIGH"
         if kind != "uniform":
-            raise ParameterError(f"prior is {text!r}; it must have the form {form}.")
+            raise ParameterError(f"prior is {_checks.shown(text)}; it must have the form {form}.")
         try:
             ends = [float(part) for part in rest.split(",")]
         except ValueError:
-            raise ParameterError(f"prior is {text!r}; it must have the form {form}.") from None
+            raise ParameterError(
+                f"prior is {_checks.shown(text)}; it must have the form {form}."
+            ) from None
         if len(ends) % 2:
-            raise ParameterError(f"prior is {text!r}; it must have the form {form}.")
+            raise ParameterError(f"prior is {_checks.shown(text)}; it must have the form {form}.")
         return cls(tuple(zip(ends[::2], ends[1::2], strict=True)))
 
     def __str__(self) -> str:

@@ -12,10 +12,12 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
+from dpopt._numbers import digits
 from dpopt._types import Json, Vector
 from dpopt.privacy import Guarantee
 
 _LARGEST_EXPONENT = 600.0
+_ROUNDING = 1e-15
 
 CORNERS = ("00", "11", "D0", "0D", "1m", "m1", "bc", "cb")
 """Names of the corners of a voter's polygon, first letter p, second p'; m stands for 1 - Delta."""
@@ -103,7 +105,7 @@ class MajoritySetting:
         delta = _checks.real("delta", self.delta, 0.0, 1.0, open_upper=True)
         if voter > delta:
             raise ParameterError(
-                f"mechanism_delta is {voter:g} and delta {delta:g}; "
+                f"mechanism_delta is {digits(voter)} and delta {digits(delta)}; "
                 "mechanism_delta must not exceed delta."
             )
         groups = self.groups
@@ -144,8 +146,8 @@ class MajoritySetting:
             sized = isinstance(group, tuple | list) and 2 <= len(group) <= 3
             if not isinstance(group, VoterGroup) and not sized:
                 raise ParameterError(
-                    f"groups holds {group!r}; it must hold (size, epsilon) or (size, epsilon, "
-                    "mechanism_delta)."
+                    f"groups holds {_checks.shown(group)}; it must hold (size, epsilon) or "
+                    "(size, epsilon, mechanism_delta)."
                 )
             found.append(group if isinstance(group, VoterGroup) else VoterGroup(*group))  # type: ignore[arg-type]
         if not found:
@@ -224,8 +226,8 @@ class MajoritySetting:
         index = int(place) if place.isdecimal() and len(place) < 9 else 1 if not place else 0
         if len(kind) != 2 or not set(kind) <= set("01Dmbc") or not 1 <= index <= len(self.voters):
             raise ParameterError(
-                f"corner is {name!r}; it must be a pair of 0, 1, D, m, b and c, such as "
-                f"{', '.join(CORNERS)}, with @ and the number of the group if there are groups."
+                f"corner is {_checks.shown(name)}; it must be a pair of 0, 1, D, m, b and c, such "
+                f"as {', '.join(CORNERS)}, with @ and the number of the group if there are groups."
             )
         value = self._values[index - 1]
         return value[kind[0]], value[kind[1]]
@@ -279,6 +281,17 @@ def fold(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return weights[..., middle:] - weights[..., middle - 1 :: -1]
 
 
+def noise_levels(gamma: Vector) -> Vector:
+    """Return gamma's values, those beyond 0 or 1 by at most a rounding, 1e-15, set to it.
+
+    Raises:
+        ParameterError: for other values outside [0, 1].
+    """
+    if not np.all((gamma >= -_ROUNDING) & (gamma <= 1.0 + _ROUNDING)):
+        raise ParameterError("gamma holds a value outside [0, 1]; noise levels must lie in it.")
+    return np.clip(gamma, 0.0, 1.0)
+
+
 def check_gamma(setting: MajoritySetting, gamma: npt.ArrayLike) -> Vector:
     """Return gamma on 0..K as an array, given on 0..K or on its upper half.
 
@@ -293,8 +306,7 @@ def check_gamma(setting: MajoritySetting, gamma: npt.ArrayLike) -> Vector:
         raise ParameterError(
             f"gamma has shape {array.shape}; it must be ({k + 1},) or ({setting.middle},)."
         )
-    if not np.all((array >= 0.0) & (array <= 1.0)):
-        raise ParameterError("gamma holds a value outside [0, 1]; noise levels must lie in it.")
+    array = noise_levels(array)
     if not np.array_equal(array, array[::-1]):
         raise ParameterError("gamma is not symmetric; gamma(l) must equal gamma(K - l).")
     return array

@@ -68,7 +68,7 @@ class Spending:
         _checks.instance("setting", self.setting, MajoritySetting)
         if not isinstance(self.trained_once, bool | np.bool_):
             raise ParameterError(
-                f"trained_once is {self.trained_once!r}; it must be True or False."
+                f"trained_once is {_checks.shown(self.trained_once)}; it must be True or False."
             )
         if self.voters_per_record is not None:
             reach = self.voters_per_record

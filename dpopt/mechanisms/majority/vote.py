@@ -170,7 +170,7 @@ def vote(
     ballots = _ballots(votes)
     before = _checks.integer("answered", answered, 0)
     if budget is not None and not isinstance(budget, Guarantee):
-        raise ParameterError(f"budget is {budget!r}; it must be a Guarantee or None.")
+        raise ParameterError(f"budget is {_checks.shown(budget)}; it must be a Guarantee or None.")
     if design is None:
         if epsilon is None or allowance is None:
             raise ParameterError("design is None; give a design, or epsilon and allowance.")
@@ -227,7 +227,7 @@ def _ballots(votes: npt.ArrayLike) -> npt.NDArray[np.int64]:
 def _fitting(design: MajorityDesign, mechanisms: int) -> MajoritySetting:
     """Return the setting of a design that is certified and has as many voters."""
     if not isinstance(design, MajorityDesign):
-        raise ParameterError(f"design is {design!r}; it must be a MajorityDesign.")
+        raise ParameterError(f"design is {_checks.shown(design)}; it must be a MajorityDesign.")
     if design.setting.mechanisms != mechanisms:
         raise ParameterError(
             f"votes has {mechanisms} columns; the design is for {design.setting.mechanisms} voters."

@@ -17,7 +17,7 @@ from dpopt._errors import ParameterError
 from dpopt._types import Matrix, Vector, frozen
 from dpopt.mechanisms.majority.points import CommonPrior, PointPrior, SamplePrior, as_prior
 from dpopt.mechanisms.majority.prior import BetaPrior, IndependentPrior, Prior, UniformPrior
-from dpopt.mechanisms.majority.setting import MajoritySetting, check_gamma, fold, odd
+from dpopt.mechanisms.majority.setting import MajoritySetting, check_gamma, fold, noise_levels, odd
 from dpopt.prob import binomial_pmf, poisson_binomial_pmf
 
 _MOST_TERMS, _LARGEST_ERROR = 1 << 20, 1e-9
@@ -164,10 +164,11 @@ def expected_error(gamma: Vector, prior: Prior) -> ErrorEstimate:
         ParameterError: for another shape, or values outside [0, 1].
     """
     gamma = _checks.floats("gamma", gamma)
-    if gamma.ndim != 1 or gamma.size % 2 or not np.all((gamma >= 0) & (gamma <= 1)):
+    if gamma.ndim != 1 or gamma.size % 2:
         raise ParameterError(
-            f"gamma has shape {gamma.shape}; it must hold K + 1 noise levels in [0, 1], K odd."
+            f"gamma has shape {gamma.shape}; it must hold K + 1 noise levels, K odd."
         )
+    gamma = noise_levels(gamma)
     k = gamma.size - 1
     weights = expected_error_weights(k, prior)
     if weights.method in ("closed form", "quadrature") and not isinstance(prior, PointPrior):

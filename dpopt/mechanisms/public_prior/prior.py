@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
+from dpopt._numbers import digits
 from dpopt._types import IntVector, Vector, frozen
 
 TOLERANCE = 1e-9
@@ -79,8 +80,8 @@ def public_prior(
     total = float(np.sum(values, dtype=np.longdouble))
     if abs(total - 1.0) > TOLERANCE:
         raise ParameterError(
-            f"prior sums to {total:.12g}; it must sum to 1 up to {TOLERANCE:g}: divide it by its "
-            "sum."
+            f"prior sums to {digits(total)}; it must sum to 1 up to {TOLERANCE:g}: divide it by "
+            "its sum."
         )
     return PublicPrior(names, frozen(values / np.sum(values, dtype=np.longdouble)))
 
@@ -172,7 +173,9 @@ def _letters(letters: Iterable[Hashable] | None, size: int) -> Sequence[Hashable
     if letters is None:
         return range(size)
     if isinstance(letters, str | bytes | set | frozenset) or not isinstance(letters, Iterable):
-        raise ParameterError(f"letters is {letters!r}; it must be a sequence of {size} names.")
+        raise ParameterError(
+            f"letters is {_checks.shown(letters)}; it must be a sequence of {size} names."
+        )
     axes = getattr(letters, "ndim", 1)
     if axes != 1:
         raise ParameterError(f"letters has {axes} axes; it must have one.")

@@ -276,7 +276,7 @@ def checked_epsilon(epsilon: float) -> float:
 
 def _generator(rng: np.random.Generator) -> np.random.Generator:
     if not isinstance(rng, np.random.Generator):
-        raise ParameterError(f"rng is {rng!r}; it must be a numpy random Generator.")
+        raise ParameterError(f"rng is {_checks.shown(rng)}; it must be a numpy random Generator.")
     return rng
 
 

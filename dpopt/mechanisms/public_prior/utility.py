@@ -132,7 +132,8 @@ def _generic(odds: float, f: Callable[[Vector], Vector], at_zero: float | None) 
 
 def _bad_limit(at_zero: object) -> ParameterError:
     return ParameterError(
-        f"at_zero is {at_zero!r}; it must be the limit of f(t) for t -> 0, a number or infinity."
+        f"at_zero is {_checks.shown(at_zero)}; it must be the limit of f(t) for t -> 0, a "
+        "number or infinity."
     )
 
 

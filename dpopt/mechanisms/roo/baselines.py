@@ -243,5 +243,5 @@ def project_to_simplex(points: npt.ArrayLike) -> npt.NDArray[np.float64]:
 
 def _checked_generator(rng: object) -> np.random.Generator:
     if not isinstance(rng, np.random.Generator):
-        raise ParameterError(f"rng is {rng!r}; it must be a numpy random Generator.")
+        raise ParameterError(f"rng is {_checks.shown(rng)}; it must be a numpy random Generator.")
     return rng

@@ -12,6 +12,7 @@ import numpy as np
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
+from dpopt._numbers import digits
 from dpopt._types import Vector
 from dpopt.mechanisms.roo.minimum import MinCountSampler, min_count
 from dpopt.mechanisms.roo.setting import RooSetting
@@ -248,6 +249,6 @@ def least_of(least_probability: float, letters: int) -> float:
     gamma = _checks.real("least_probability", least_probability, 0.0, open_lower=True)
     if gamma > (1 + 1e-12) / letters:
         raise ParameterError(
-            f"least_probability is {gamma:g}; it must be a number in (0, 1/{letters}]."
+            f"least_probability is {digits(gamma)}; it must be a number in (0, 1/{letters}]."
         )
     return gamma

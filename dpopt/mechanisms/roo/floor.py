@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._numbers import exact_text
-from dpopt._types import IntVector, Json, Vector, frozen
+from dpopt._numbers import digits, exact_text
+from dpopt._types import IntVector, Json, Vector, brief, frozen
 from dpopt.mechanisms.roo.floor_proof import FloorAudit, audit_floor, floor_weights
 from dpopt.mechanisms.roo.sampler import Below, LetterSampler, certified, draw_record
 from dpopt.mechanisms.roo.setting import RooSetting
@@ -97,6 +97,16 @@ class SmoothFloorSampler(LetterSampler):
             drawn -= share
         return draw_record(counts, lambda _: drawn >> self.bits)
 
+    def __repr__(self) -> str:
+        return brief(
+            self,
+            records=self.setting.records,
+            letters=self.setting.letters,
+            epsilon=self.setting.epsilon,
+            rate=self.rate,
+            private=self.private,
+        )
+
     def to_dict(self) -> Json:
         """Return the sampler as plain values, ready for JSON."""
         audit, proof = self.audit, self.certificate
@@ -141,8 +151,8 @@ def smooth_floor(
     least = math.log1p(1 / setting.records)
     if setting.epsilon <= least:
         raise ParameterError(
-            f"epsilon is {setting.epsilon:g}; a smooth floor for {setting.records} records is for "
-            f"epsilon above log(1 + 1/n) = {least:g}. Use min_count."
+            f"epsilon is {digits(setting.epsilon)}; a smooth floor for {setting.records} records "
+            f"is for epsilon above log(1 + 1/n) = {digits(least)}. Use min_count."
         )
     if rate is not None:
         return _sampler(

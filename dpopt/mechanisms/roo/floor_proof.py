@@ -33,6 +33,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 from dpopt._errors import ParameterError
+from dpopt._types import short_repr
 from dpopt.mechanisms.roo.setting import RooSetting
 
 _LONGEST = 2_000_000
@@ -56,6 +57,9 @@ class FloorAudit:
     slack: Fraction
     count: int
     rows: int
+
+    def __repr__(self) -> str:
+        return short_repr(self)
 
 
 def floor_weights(growth: float, bits: int) -> tuple[int, ...]:

@@ -83,7 +83,9 @@ class LetterSampler(ABC):
     ) -> Hashable:
         """Return what `release` would, from a seeded generator: for experiments, NOT private."""
         if not isinstance(rng, np.random.Generator):
-            raise ParameterError(f"rng is {rng!r}; it must be a numpy random Generator.")
+            raise ParameterError(
+                f"rng is {_checks.shown(rng)}; it must be a numpy random Generator."
+            )
         return self._letter(data, counts, alphabet, lambda limit: _seeded_below(rng, limit))
 
     def _letter(

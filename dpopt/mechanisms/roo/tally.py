@@ -86,7 +86,8 @@ def letters_of(alphabet: object) -> Sequence[Hashable]:
     unordered = isinstance(alphabet, str | bytes | set | frozenset | Mapping)
     if unordered or not isinstance(alphabet, Iterable):
         raise ParameterError(
-            f"alphabet is {alphabet!r}; it must be a sequence of letters, or their number."
+            f"alphabet is {_checks.shown(alphabet)}; it must be a sequence of letters, or "
+            "their number."
         )
     letters = tuple(item.item() if isinstance(item, np.generic) else item for item in alphabet)
     try:

@@ -36,7 +36,9 @@ class SamplingHistogram:
     def __post_init__(self) -> None:
         records = _checks.integer("records", self.records, 1, LARGEST_RECORDS)
         if not isinstance(self.replacement, bool):
-            raise ParameterError(f"replacement is {self.replacement!r}; it must be True or False.")
+            raise ParameterError(
+                f"replacement is {_checks.shown(self.replacement)}; it must be True or False."
+            )
         most = LARGEST_RECORDS if self.replacement else records
         drawn = _checks.integer("drawn", self.drawn, 1, most)
         categories = _checks.integer("categories", self.categories, 2)

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
+from dpopt._numbers import digits
 from dpopt._types import IntVector, Matrix, Vector, frozen
 
 _SUM_TOLERANCE = 1e-9
@@ -43,7 +44,7 @@ def checked_distributions(distributions: npt.ArrayLike, categories: int | None =
     wrong = np.abs(sums - 1.0) > _SUM_TOLERANCE
     if np.any(wrong):
         raise ParameterError(
-            f"a distribution has sum {float(sums[wrong][0]):.12g}; each must sum to 1."
+            f"a distribution has sum {digits(float(sums[wrong][0]))}; each must sum to 1."
         )
     return frozen(rows / sums[:, None])
 

@@ -103,7 +103,8 @@ def checked(mechanism: Mechanism, epsilon: object) -> float:
     """
     if not isinstance(mechanism, SamplingHistogram | AnonymousMechanism):
         raise ParameterError(
-            f"mechanism is {mechanism!r}; it must be a SamplingHistogram or an AnonymousMechanism."
+            f"mechanism is {_checks.shown(mechanism)}; it must be a SamplingHistogram or an "
+            "AnonymousMechanism."
         )
     return _checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON)
 

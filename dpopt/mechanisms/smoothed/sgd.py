@@ -75,7 +75,7 @@ def sgd_profile(
     drawn = check_batch(x, drawn)
     low, high = _checked_range(x, lowest, highest)
     if not isinstance(rounded, bool):
-        raise ParameterError(f"rounded is {rounded!r}; it must be True or False.")
+        raise ParameterError(f"rounded is {_checks.shown(rounded)}; it must be True or False.")
     neighbours = _checks.choice("neighbours", neighbours, _NEIGHBOURS)
     at = _checked_epsilons(epsilons)
     best = _largest_sticks(x, drawn, at, (low, high), rounded, neighbours == "extreme")

@@ -1,0 +1,180 @@
+"""e^x, log x and roots in integers: bounds on the right side, and nobody's precision touched."""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+from threading import Event
+
+import flint
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpopt import Guarantee, NotPrivateError, ParameterError, majority
+from dpopt.privacy import (
+    certify_kernel,
+    exp_lower,
+    exp_upper,
+    general_composition,
+    simple_composition,
+)
+from dpopt.privacy.exponential import log_upper, sqrt_upper
+
+TINY = [5e-324, 1e-300, 1e-100, 1e-39, 1e-20, -1e-39]
+
+
+def arb_bracket(exponent: float, bits: int) -> tuple[int, int]:
+    """Arb's enclosure of e^x 2^bits: floor of its lower and ceiling of its upper end."""
+    exact = Fraction(exponent)
+    with flint.ctx.workprec(bits + 1500 + 2 * int(abs(exact))):
+        value = flint.arb(flint.fmpq(exact.numerator, exact.denominator)).exp()
+        value *= flint.arb(flint.fmpz(1) << bits)
+        ends = value.lower().floor().unique_fmpz(), value.upper().ceil().unique_fmpz()
+    return int(ends[0]), int(ends[1])
+
+
+@given(
+    exponent=st.one_of(st.floats(-2000.0, 2000.0), st.floats(-1e-3, 1e-3)),
+    bits=st.integers(1, 1300),
+)
+def test_both_bounds_agree_with_those_of_arb(exponent: float, bits: int) -> None:
+    low, high = arb_bracket(exponent, bits)
+    ours = exp_lower(exponent, bits) * 2**bits, exp_upper(exponent, bits) * 2**bits
+    assert ours[0] <= low <= high <= ours[1]
+    # A unit more only where e^x is within 2^-60 of a multiple.
+    assert low - ours[0] <= 1
+    assert ours[1] - high <= 1
+
+
+@pytest.mark.parametrize("exponent", TINY)
+def test_the_grid_follows_a_tiny_exponent(exponent: float) -> None:
+    low, high = exp_lower(exponent), exp_upper(exponent)
+    exact = Fraction(exponent)
+    # 1 + x <= e^x <= 1 + x + x^2 for |x| < 1
+    assert low <= 1 + exact + exact**2
+    assert high >= 1 + exact
+    assert abs(high - 1 - exact) <= abs(exact) / 2**60
+    assert abs(low - 1 - exact) <= abs(exact) / 2**60
+
+
+def test_a_ratio_far_above_a_tiny_epsilon_is_refused() -> None:
+    """2^-128 above 1 is epsilon = 2.9e-39: it was taken for epsilon = 1e-300."""
+    with pytest.raises(ParameterError, match="ratio"):
+        certify_kernel([[1, 1], [1, 1]], 1, Guarantee(1e-300), ratio=1 + Fraction(1, 2**128))
+    weights = [[2**1199 + 2**200, 2**1199 - 2**200], [2**1199, 2**1199]]
+    assert certify_kernel(weights, 1200, Guarantee(1e-300)).slack >= 0
+    broken = [[2**1199 + 2**204, 2**1199 - 2**204], [2**1199, 2**1199]]
+    with pytest.raises(NotPrivateError, match="break"):
+        certify_kernel(broken, 1200, Guarantee(1e-300))
+
+
+@given(st.fractions(min_value=1, max_value=10**40), st.integers(0, 2000))
+def test_the_logarithm_is_above_by_two_floats_at_most(ratio: Fraction, shift: int) -> None:
+    value = 1 + (ratio - 1) / 2**shift
+    found = log_upper(value)
+    with mpmath.workdps(1000):
+        true = mpmath.log(mpmath.mpf(value.numerator) / value.denominator)
+        assert mpmath.mpf(found) >= true
+        assert mpmath.mpf(found) - true <= 2 * mpmath.mpf(math.ulp(found))
+
+
+@given(st.fractions(min_value=0, max_value=10**30))
+def test_the_root_is_above_by_next_to_nothing(value: Fraction) -> None:
+    found = sqrt_upper(value)
+    assert found**2 >= value
+    assert found**2 <= value * (1 + Fraction(1, 2**95)) or value < Fraction(1, 10**20)
+
+
+def exact_general(guarantee: Guarantee, k: int, slack: float) -> tuple[mpmath.mpf, mpmath.mpf]:
+    e, s = mpmath.mpf(guarantee.epsilon), mpmath.mpf(slack)
+    base, spread = k * e * mpmath.tanh(e / 2), e * mpmath.sqrt(2 * k)
+    logs = mpmath.e + mpmath.sqrt(k) * e / s, 1 / s
+    epsilon = min(k * e, *(base + spread * mpmath.sqrt(mpmath.log(x)) for x in logs))
+    return epsilon, 1 - (1 - mpmath.mpf(guarantee.delta)) ** k * (1 - s)
+
+
+@given(
+    epsilon=st.one_of(st.floats(0.0, 20.0), st.floats(0.0, 1e-30)),
+    delta=st.floats(0.0, 0.01),
+    folds=st.one_of(st.integers(1, 100), st.integers(1, 2**53)),
+    slack=st.floats(1e-300, 0.5),
+)
+def test_compositions_are_never_below_the_theorems(
+    epsilon: float, delta: float, folds: int, slack: float
+) -> None:
+    guarantee = Guarantee(epsilon, delta)
+    exact = folds * Fraction(epsilon), folds * Fraction(delta)
+    if exact[1] < 1 - Fraction(1, 2**60):
+        simple = simple_composition(guarantee, folds)
+        for found, true in zip((simple.epsilon, simple.delta), exact, strict=True):
+            assert Fraction(found) >= true
+            assert found == 0.0 or Fraction(math.nextafter(found, -1.0)) < true
+    with mpmath.workdps(400):
+        general = exact_general(guarantee, folds, slack)
+        if general[1] < 1 - mpmath.mpf(2) ** -60:
+            found = general_composition(guarantee, folds, slack)
+            assert mpmath.mpf(found.epsilon) >= general[0]
+            assert mpmath.mpf(found.delta) >= general[1]
+            assert mpmath.mpf(found.epsilon) <= general[0] * (1 + 1e-14) + 5e-324
+            assert mpmath.mpf(math.nextafter(found.delta, 0.0)) < general[1]
+
+
+def test_threads_neither_change_a_precision_nor_depend_on_it() -> None:
+    """python-flint has one precision for all threads: somebody else's changes all the while."""
+    setting = majority.MajoritySetting(5, 0.3, 2)
+    design = majority.design_for(setting)
+    alone = [exp_upper(x / 7, 256) for x in range(100)]
+    before, stop = flint.ctx.prec, Event()
+
+    def disturb() -> None:
+        while not stop.is_set():
+            for bits in (2, 53, 1000):
+                flint.ctx.prec = bits
+
+    def compute(_: int) -> list[Fraction]:
+        majority.assess(setting, design.gamma, repair=True)
+        return [exp_upper(x / 7, 256) for x in range(100)]
+
+    with ThreadPoolExecutor(5) as pool:
+        try:
+            disturber = pool.submit(disturb)
+            found = list(pool.map(compute, range(12)))
+        finally:
+            stop.set()
+            disturber.result()
+            flint.ctx.prec = before
+    assert all(values == alone for values in found)
+
+
+def test_the_precision_of_the_caller_is_the_same_within_and_after() -> None:
+    seen: list[int] = []
+
+    class Watching(Fraction):
+        @property
+        def numerator(self) -> int:
+            seen.append(flint.ctx.prec)
+            return super().numerator
+
+    with flint.ctx.workprec(77):
+        exp_lower(Watching(1, 3))
+        with pytest.raises(ParameterError):
+            exp_lower(1e9)
+        with pytest.raises(ParameterError):
+            exp_upper(Watching(1, 3), 10**9)
+        assert flint.ctx.prec == 77
+    assert seen
+    assert set(seen) == {77}
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint64])
+def test_numpy_integers_become_pythons(kind: type[np.integer]) -> None:
+    """Left in a Fraction, they overflow in its products."""
+    assert exp_lower(kind(5)) == exp_lower(5)
+    three = certify_kernel([[3, 1], [1, 3]], 2, Guarantee(math.log(3)), ratio=kind(3))
+    assert three.slack == 0
+    assert type(three.ratio.numerator) is int
+    assert simple_composition(Guarantee(0.1), kind(100)).epsilon >= 10.0
