@@ -92,6 +92,18 @@ def digits(value: float) -> str:
     return short if float(short) == value else str(float(value))
 
 
+def roughly(value: Fraction) -> str:
+    """Return three significant digits of a rational, also of one beyond all floats or below."""
+    try:
+        found = float(value)
+    except OverflowError:
+        found = math.inf
+    if not math.isinf(found) and bool(found) == bool(value):
+        return f"{found:.3g}"
+    mantissa, _, exponent = _leading(value).partition("e")
+    return f"{float(mantissa):.3g}e{exponent}"
+
+
 def exact_text(value: int | numbers.Rational) -> str:
     """Return a whole number or fraction exactly: as "3" or "7/3", or "0x..." beyond 256 bits.
 

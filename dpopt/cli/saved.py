@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from dpopt._errors import NotPrivateError
+from dpopt._numbers import roughly
 from dpopt.files import read_integer_rows
 
 
@@ -33,7 +34,7 @@ def certify(file: Path, as_json: bool) -> None:
     lines = [
         f"({proof.guarantee.epsilon:g}, {proof.guarantee.delta:g})-DP: {proof.claim}",
         f"constraints  {proof.constraints:,}",
-        f"worst slack  {float(proof.slack):.3g}",
+        f"worst slack  {roughly(proof.slack)}",
         f"tightest     {proof.tightest}",
         f"arithmetic   {proof.arithmetic}; probabilities over 2^{proof.bits}",
         f"seconds      {seconds:.3f}",

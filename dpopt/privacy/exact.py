@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError
-from dpopt._numbers import MOST_BITS, digits, exact_text
+from dpopt._numbers import MOST_BITS, digits, exact_text, roughly
 from dpopt._types import Json, brief
 from dpopt.privacy.exponential import Number, exp_lower, exp_upper, rational
 from dpopt.privacy.guarantee import Guarantee
@@ -265,10 +265,10 @@ def certify_kernel(
         output = "the event of all outputs that favour it" if y is None else f"output {y}"
         raise NotPrivateError(
             f"inputs {x} and {other} break ({guarantee.epsilon:g}, {guarantee.delta:g})-DP at "
-            f"{output}, by {float(-slack):.3g}.",
+            f"{output}, by {roughly(-slack)}.",
             inputs=(str(x), str(other)),
             output=None if y is None else str(y),
-            excess=float(-slack),
+            excess=float(-slack) or math.ulp(0.0),
         )
     tightest = f"inputs {x} and {other}" + ("" if y is None else f", output {y}")
     return Certificate(

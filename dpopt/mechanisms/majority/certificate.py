@@ -11,6 +11,7 @@ from math import floor
 
 from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError
+from dpopt._numbers import roughly
 from dpopt._progress import track
 from dpopt.mechanisms.majority.reduction import reduced_size, require_priceable
 from dpopt.mechanisms.majority.screen import Screen
@@ -168,7 +169,7 @@ class GammaProver:
         sides = (self._arithmetic.describe(at, 0), self._arithmetic.describe(at, 1))
         return NotPrivateError(
             f"gamma breaks ({guarantee.epsilon:g}, {guarantee.delta:g})-DP at output 1 by "
-            f"{float(-slack / 2):.3g}: {sides[0]}; neighbour: {sides[1]}.",
+            f"{roughly(-slack / 2)}: {sides[0]}; neighbour: {sides[1]}.",
             inputs=sides,
             output="1",
             excess=float(-slack / 2),

@@ -222,9 +222,10 @@ def parse_prior(text: str) -> UniformPrior | BetaPrior | CommonPrior | PointPrio
     Raises:
         ParameterError: for any other form, or values out of range.
     """
-    kind, _, rest = str(text).partition(":")
+    _checks.instance("prior", text, str)
+    kind, _, rest = text.partition(":")
     if kind in ("common-uniform", "common-beta"):
-        base = parse_prior(str(text).removeprefix("common-"))
+        base = parse_prior(text.removeprefix("common-"))
         if isinstance(base, UniformPrior | BetaPrior):
             return CommonPrior(base)
     if kind == "uniform":

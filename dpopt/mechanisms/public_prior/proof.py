@@ -7,6 +7,7 @@ from fractions import Fraction
 from itertools import accumulate
 
 from dpopt._errors import NotPrivateError
+from dpopt._numbers import roughly
 from dpopt.mechanisms.public_prior.exact import Layer, LayeredRows
 from dpopt.privacy import Certificate, Guarantee, exp_lower
 
@@ -65,7 +66,7 @@ def certify_rows(rows: LayeredRows, epsilon: float) -> Certificate:
     slack = Fraction(worst, r.denominator * total)
     if worst < 0:
         raise NotPrivateError(
-            f"column {place} of the kernel breaks {epsilon:g}-LDP by {float(-slack):.3g}.",
+            f"column {place} of the kernel breaks {epsilon:g}-LDP by {roughly(-slack)}.",
             output=str(place),
             excess=float(-slack),
         )

@@ -196,7 +196,8 @@ def records_needed(method: str, accuracy: float, letters: int, epsilon: float) -
     }[method]
     if above > _MOST_RECORDS * below:
         raise ParameterError(
-            f"accuracy is {alpha:g} and epsilon {e:g}; they ask for more than 1e15 records."
+            f"accuracy is {digits(alpha)} and epsilon {digits(e)}; they ask for more "
+            "than 1e15 records."
         )
     return max(1, math.ceil(above / below)) if above > 0 else 1
 

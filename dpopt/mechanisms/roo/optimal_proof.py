@@ -13,6 +13,7 @@ from typing import TypeVar, cast
 import numpy as np
 
 from dpopt._errors import NotPrivateError
+from dpopt._numbers import roughly
 from dpopt._types import Vector, frozen
 from dpopt.mechanisms.roo.histograms import Histograms
 from dpopt.mechanisms.roo.setting import RooSetting
@@ -74,7 +75,7 @@ def prove(setting: RooSetting, found: Histograms, weights: Sequence[int]) -> Cer
     if slack < 0:
         raise NotPrivateError(
             f"the sampler is not {setting.epsilon:g}-DP: {sides[0]}; {sides[1]}: above e^epsilon "
-            f"times as likely by {float(-slack):.3g}.",
+            f"times as likely by {roughly(-slack)}.",
             inputs=(sides[0], sides[1]),
             excess=float(-slack),
         )

@@ -12,6 +12,7 @@ from fractions import Fraction
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
+from dpopt._numbers import digits
 from dpopt._progress import advance, track
 from dpopt.mechanisms.roo.setting import RooSetting
 
@@ -74,8 +75,9 @@ def _run(setting: RooSetting, following: Next, first: Fraction) -> tuple[int, ..
         found.append(weight)
         if len(found) > _LONGEST:
             raise ParameterError(
-                f"epsilon is {setting.epsilon:g} for n / k = {setting.records / setting.letters:g};"
-                f" more than {_LONGEST:.0e} of the q_m are not 0. Use the rule 'roo'."
+                f"epsilon is {digits(setting.epsilon)} for n = {setting.records} and k = "
+                f"{setting.letters}; more than {_LONGEST:.0e} of the q_m are not 0. "
+                "Use the rule 'roo'."
             )
     while len(found) > 1 and found[-1] == 0:
         found.pop()

@@ -1,0 +1,156 @@
+"""Every result at sizes whose integers Python does not print: shown, written and read all the same.
+
+Python refuses the decimal form of an integer beyond 4,300 digits, about 14,284 bits.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpopt
+from dpopt import Guarantee, kernel, majority, public_prior, roo, smoothed
+from dpopt.cli import main
+from dpopt.explore import kernel_view, majority_view, prior_view, rule_view
+from dpopt.interop.pairs import dominating_pair
+from dpopt.privacy import Certificate, ExactKernel
+from dpopt.sweeps import sweep
+
+UNPRINTABLE = 14_300
+
+
+def long_kernel(bits: int, ratio: Fraction | None = None) -> ExactKernel:
+    half = 1 << (bits - 1)
+    weights = [[half + 1, half - 1], [half - 1, half + 1]]
+    return ExactKernel.make(weights, bits, Guarantee(0.25), ratio=ratio)
+
+
+def long_design() -> majority.MajorityDesign:
+    return majority.design(281, 0.1, 70.25, objective="surrogate")
+
+
+LARGEST: dict[str, Callable[[], Any]] = {
+    "kernel": lambda: long_kernel(15_000),
+    "kernel-largest": lambda: long_kernel(100_000),
+    "kernel-ratio": lambda: long_kernel(15_000, 1 + Fraction(1, 3**9_000)),
+    "majority": long_design,
+    "vote": lambda: majority.vote(np.ones((2, 281)), trained_once=False, design=long_design()),
+    "min-count": lambda: roo.min_count(10**15, 2, 600.0),
+    "roo": lambda: roo.min_count(10**15, 10**15, 600.0, "roo"),
+    "journal": lambda: roo.min_count(10**12, 10**6, 600.0, "journal"),
+    "floor": lambda: roo.smooth_floor(10**15, 10**9, 600.0),
+    "optimal-sampler": lambda: roo.optimal_sampler(4, 2, 600.0),
+    "minimax": lambda: public_prior.minimax_kernel([0.2, 0.3, 0.5], 600.0),
+    "leximin": lambda: public_prior.leximin_kernel([1e-9, 0.3, 0.7 - 1e-9], 600.0),
+    "population": lambda: public_prior.population_kernel([0.4, 0.6], 16.0, [[0.5, 0.5]]),
+    "kernel-design": lambda: kernel.optimal_kernel(1 - np.eye(3), epsilon=600.0),
+    "average": lambda: smoothed.SamplingAverage(5, 3, [Fraction(1, 3**10_000), 1.0]),
+    "pair": lambda: dominating_pair(long_kernel(15_000)),
+}
+LOADED = {"kernel", "kernel-largest", "kernel-ratio", "majority", "min-count", "roo", "journal"}
+
+
+@pytest.mark.parametrize("name", LARGEST)
+def test_it_is_shown_and_written_and_read(name: str, tmp_path: Path) -> None:
+    result = LARGEST[name]()
+    parts = (result, getattr(result, "certificate", None), getattr(result, "audit", None))
+    for part in parts:
+        # Every digit of one such integer would make it longer.
+        assert len(repr(part)) < 4300
+    if hasattr(result, "to_dict"):
+        json.dumps(result.to_dict(), allow_nan=False)
+    if not hasattr(result, "save"):
+        return
+    path, again = tmp_path / "saved.json", tmp_path / "again.json"
+    result.save(path)
+    json.loads(path.read_text())
+    if name in LOADED:
+        found: Any = dpopt.load(path)
+        assert found.weights == result.weights
+        assert found.certificate.slack == result.certificate.slack
+        found.save(again)
+        assert name == "majority" or again.read_bytes() == path.read_bytes()
+
+
+def read_back(text: str) -> Fraction:
+    """The inverse of what a file holds, by Python's own parser of literals."""
+    top, _, bottom = text.partition("/")
+    return Fraction(int(top, 0), int(bottom or "1", 0))
+
+
+@pytest.mark.parametrize("name", ["kernel", "kernel-ratio", "majority"])
+def test_a_certificate_is_written_exactly(name: str) -> None:
+    proof: Certificate = LARGEST[name]().certificate
+    assert proof.slack.denominator.bit_length() > UNPRINTABLE
+    plain = proof.to_dict()
+    assert read_back(plain["slack_exact"]) == proof.slack
+    assert read_back(plain["ratio"]) == proof.ratio
+
+
+def test_a_refusal_by_less_than_any_float_is_not_by_zero() -> None:
+    with pytest.raises(dpopt.NotPrivateError, match=r"by 7\.1e-4516\.") as caught:
+        long_kernel(15_000, Fraction(1))
+    assert caught.value.excess > 0
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+def test_the_command_line_at_the_smallest_design_that_failed(
+    as_json: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, options = str(tmp_path / "gamma.json"), ["--json"] if as_json else []
+    words = [
+        "--mechanisms",
+        "281",
+        "--epsilon",
+        "0.1",
+        "--allowance",
+        "70.25",
+        "--objective",
+        "surrogate",
+    ]
+    for command in (["majority", *words, "--save", path], ["certify", path]):
+        with pytest.raises(SystemExit) as ended:
+            main([*command, *options])
+        assert ended.value.code == 0
+        printed = capsys.readouterr()
+        assert printed.err == ""
+        if as_json:
+            json.loads(printed.out)
+
+
+LARGEST_VIEWS = {
+    "majority": lambda: majority_view(41, 41.0, 0.2),
+    "majority-delta": lambda: majority_view(21, 5.0, 0.1, 1e-3, 1e-2),
+    "kernel": lambda: kernel_view(20, 5.0),
+    "prior": lambda: prior_view(",".join(["0.025"] * 40), 5.0),
+    "rule": lambda: rule_view(2000, 100, 5.0, "exact"),
+}
+
+
+@pytest.mark.parametrize("name", LARGEST_VIEWS)
+def test_the_explorer_at_its_largest(name: str) -> None:
+    assert LARGEST_VIEWS[name]().facts
+
+
+def power(exponent: int, offset: int) -> dict[str, object]:
+    return {"bits": (offset + 1).bit_length(), "power": 1 << exponent, "low": offset % 7}
+
+
+def test_a_sweep_over_integers_that_cannot_be_printed(tmp_path: Path) -> None:
+    grid = {"exponent": [3, 20_000], "offset": [7**3, 7**9000]}
+    first = sweep(power, grid, table=tmp_path / "table.jsonl")
+    assert [record["bits"] for record in first.records] == [9, 25_267, 9, 25_267]
+    assert first.records[0]["power"] == 8
+    assert first.records[2]["power"] == hex(1 << 20_000)
+    again = sweep(power, grid, table=tmp_path / "table.jsonl")
+    assert (again.reused, again.records) == (4, first.records)
+    first.save(tmp_path / "found.json")
+    first.save(tmp_path / "found.csv")
+    with pytest.raises(dpopt.ParameterError, match="offset holds a dict that cannot be shown"):
+        sweep(power, {"exponent": [1], "offset": [{3: 7**9000}]})

@@ -1,0 +1,267 @@
+"""One helper shows, writes and reads numbers of any size, and never raises where it shows."""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpopt import Guarantee, ParameterError, _checks, majority
+from dpopt._numbers import (
+    decimal_rational,
+    digits,
+    exact_rational,
+    exact_text,
+    float_up,
+    shown,
+    typed_rational,
+    whole,
+)
+
+HUGE = 7**9000
+
+
+class Hostile:
+    def __repr__(self) -> str:
+        raise RuntimeError("no")
+
+
+ANY = [
+    HUGE,
+    -HUGE,
+    Fraction(HUGE, 3),
+    Fraction(1, HUGE),
+    Fraction(HUGE + 1, HUGE),
+    [HUGE],
+    (HUGE, [Fraction(1, HUGE)]),
+    {"a": HUGE},
+    np.array([HUGE], dtype=object),
+    np.float64(0.1),
+    np.int64(-(2**63)),
+    np.longdouble(1) / 3,
+    1 + 2j,
+    math.nan,
+    math.inf,
+    10**400,
+    True,
+    np.True_,
+    None,
+    "x" * 1000,
+    Hostile(),
+    Hostile,
+    [Hostile()],
+    range(10**30),
+    b"\xff" * 200,
+]
+
+
+@pytest.mark.parametrize("value", ANY, ids=lambda value: type(value).__name__)
+def test_anything_is_shown_in_a_short_line(value: object) -> None:
+    text = shown(value)
+    assert 0 < len(text) <= 80
+    assert "\n" not in text
+
+
+def test_long_numbers_by_their_leading_digits() -> None:
+    exponent = math.floor(9000 * math.log10(7))
+    assert shown(HUGE).startswith(f"about {7**9000 // 10 ** (exponent - 4) / 10**4:.3f}"[:9])
+    assert f"e+{exponent} (an integer of 25,267 bits)" in shown(HUGE)
+    assert shown(Fraction(HUGE + 1, HUGE)).startswith("about 1.0 (a fraction")
+    assert shown(Fraction(1, 10**40)).startswith("about 1e-40")
+    assert shown(3) == "3"
+    assert shown(Fraction(1, 3)) == "1/3"
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        lambda value: _checks.integer("bits", value, 1, 10),
+        lambda value: _checks.real("epsilon", value, 0.0, 1.0),
+        lambda value: _checks.choice("rule", value, ("a", "b")),
+        lambda value: _checks.flag("repair", value),
+        lambda value: _checks.instance("guarantee", value, Guarantee),
+        lambda value: _checks.floats("gamma", value),
+        majority.parse_prior,
+        lambda value: majority.MajoritySetting(3, value, 1.0),
+    ],
+)
+@pytest.mark.parametrize(
+    "value", [HUGE, Fraction(HUGE, 3), [HUGE], Hostile()], ids=["int", "fraction", "list", "class"]
+)
+def test_a_refusal_of_it_is_one_sentence(check: object, value: object) -> None:
+    assert callable(check)
+    with pytest.raises(ParameterError) as caught:
+        check(value)
+    assert len(str(caught.value)) < 400
+
+
+@given(st.integers(-(2**400), 2**400), st.integers(1, 2**400), st.integers(0, 20_000))
+def test_exact_text_is_read_back_exactly(top: int, bottom: int, shift: int) -> None:
+    value = Fraction(top << shift, bottom)
+    assert exact_rational(exact_text(value)) == value
+    assert whole(exact_text(top << shift)) == top << shift
+
+
+def test_short_numbers_are_written_in_decimal() -> None:
+    assert exact_text(Fraction(7, 3)) == "7/3"
+    assert exact_text(-(2**255)) == str(-(2**255))
+    assert exact_text(2**256) == hex(2**256)
+    assert exact_text(Fraction(1, 2**256)) == f"0x1/{hex(2**256)}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "x",
+        "1.5",
+        "1e3",
+        "1e300000000",
+        "1/0",
+        "1/-2",
+        "/",
+        "1/2/3",
+        " 1",
+        "1_0",
+        "0x",
+        "0xg",
+        "0b1",
+        "--1",
+        "9" * 4_001,
+        "0x" + "f" * 60_001,
+        "1/" + "9" * 10**7,
+        True,
+        None,
+        1.0,
+        [1],
+    ],
+)
+def test_what_a_file_may_not_hold_as_a_rational(text: object) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        exact_rational(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("12", 12),
+        ("1/3", Fraction(1, 3)),
+        (".5", Fraction(1, 2)),
+        ("1e-9", Fraction(1, 10**9)),
+        ("+2.5E+2", 250),
+        ("-0", 0),
+        ("3.", 3),
+        ("1e4000", 10**4000),
+    ],
+)
+def test_what_may_be_typed(text: str, value: Fraction) -> None:
+    assert typed_rational(text) == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        ".",
+        "e5",
+        "1e",
+        "1/0",
+        "1/2e3",
+        "nan",
+        "inf",
+        "1e4001",
+        "1e-100000000",
+        "1e999999999999",
+        "9" * 4_001,
+        "1 2",
+        "0x10",
+        "1_000",
+        "\u0663x",
+    ],
+)
+def test_what_may_not_be_typed(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        typed_rational(text)
+
+
+def test_a_float_is_read_as_its_shortest_decimal() -> None:
+    assert decimal_rational(0.002) == Fraction(2, 1000)
+    assert decimal_rational(np.float64(0.1)) == Fraction(1, 10)
+    assert decimal_rational(Fraction(1, HUGE)) == Fraction(1, HUGE)
+    assert type(decimal_rational(np.int64(3)).numerator) is int
+
+
+@given(st.fractions(), st.integers(-1200, 1200))
+def test_rounding_up_gives_the_least_float(value: Fraction, shift: int) -> None:
+    scaled = value * (Fraction(2) ** shift)
+    found = float_up(scaled)
+    assert math.isinf(found) or Fraction(found) >= scaled
+    below = math.nextafter(found, -math.inf)
+    assert math.isinf(below) or Fraction(below) < scaled
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False), st.booleans())
+def test_two_floats_that_differ_are_never_told_alike(value: float, up: bool) -> None:
+    assert digits(value) != digits(math.nextafter(value, math.inf if up else -math.inf))
+    assert float(digits(value)) == value
+
+
+def test_a_message_that_compares_tells_two_numbers_apart() -> None:
+    below = 1 - (1 - 1e-5) ** 1
+    assert f"{below:g}" == f"{1e-5:g}"
+    shift = math.nextafter(below, 1.0)
+    with pytest.raises(ParameterError) as caught:
+        majority.MajoritySetting(11, 0.1, 3, mechanism_delta=shift, delta=below)
+    told = re.findall(r"(?:mechanism_delta is|and delta) (\S+?)[; ]", str(caught.value))
+    assert [float(number) for number in told] == [shift, below]
+    with pytest.raises(ParameterError) as caught:
+        _checks.real("t", math.nextafter(0.1, 0.0), 0.1, 1 / 3)
+    assert str(caught.value) == (
+        "t is 0.09999999999999999; it must be a number in [0.1, 0.3333333333333333]."
+    )
+
+
+def comparing(path: Path) -> list[str]:
+    """f-strings raised as ParameterError with two or more fields cut to six digits."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "ParameterError":
+            cut = [
+                part
+                for part in ast.walk(node)
+                if isinstance(part, ast.FormattedValue)
+                and part.format_spec is not None
+                and ast.unparse(part.format_spec) in ("f'g'", "f'.3g'", "f'.6g'", "f'.12g'")
+                and not getattr(part.value, "id", "").lstrip("_").isupper()
+            ]
+            found += [f"{path.name}:{node.lineno}"] if len(cut) > 1 else []
+    return found
+
+
+def test_no_refusal_compares_numbers_cut_to_six_digits() -> None:
+    package = Path(__file__).resolve().parents[1] / "dpopt"
+    assert [place for path in package.rglob("*.py") for place in comparing(path)] == []
+
+
+def test_reprs_are_short() -> None:
+    assert repr(Guarantee(0.1 * 3, 1e-6)) == "Guarantee(epsilon=0.3, delta=1e-06)"
+    design = majority.design(3, 0.1, 3)
+    assert "0.30000000000000004" not in repr(design)
+    assert "0.30000000000000004" not in repr(design.certificate)
+
+
+def test_gamma_may_leave_its_interval_by_a_rounding() -> None:
+    setting = majority.MajoritySetting(3, 0.1, 3)
+    above = majority.assess(setting, [math.nextafter(1.0, 2.0), 1.0])
+    assert above.weights == (2**62, 2**62)
+    assert majority.assess(setting, [-1e-17, 0.5]).weights[0] == 0
+    for wrong in (1 + 1e-12, -1e-12, math.nan):
+        with pytest.raises(ParameterError, match="outside"):
+            majority.assess(setting, [wrong, 1.0])
