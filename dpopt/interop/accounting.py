@@ -21,6 +21,7 @@ from dpopt.interop.pairs import Mechanism, dominating_pair
 from dpopt.mechanisms.majority import MajorityDesign
 from dpopt.privacy import exp_lower
 from dpopt.privacy.dominating import DominatingPair
+from dpopt.privacy.exponential import log_near
 
 try:
     from dp_accounting.pld.privacy_loss_distribution import (  # pyright: ignore[reportMissingImports]
@@ -46,6 +47,7 @@ LEAST_DELTA = 5e-14
 
 _RESERVE = 1e-14
 _INTERVAL, _FEWEST, _MOST_STEPS = 1e-4, 2000, 20_000
+_MOST_PLACES = 10_000_000
 
 
 def privacy_loss(
@@ -68,17 +70,14 @@ def privacy_loss(
 
     Args:
         mechanism: see `dominating_pair`; or the pair itself.
-        interval: the grid of the losses, above 0; distributions compose only if theirs are equal.
+        interval: the grid of the losses, above 0, at least 1e-7 of the largest finite one;
+            distributions compose only if theirs are equal.
             If None, one of which the largest loss is a multiple: about 1e-4, or 1/2,000 of the
             largest loss if that is less, or 1/20,000 if that is more.
         rows: see there.
     """
     pair = _pair(mechanism, rows)
-    step = (
-        _interval(pair)
-        if interval is None
-        else _checks.real("interval", interval, 0.0, open_lower=True)
-    )
+    step = _interval(pair) if interval is None else _own_interval(pair, interval)
     losses: dict[int, float] = {}
     power = cache(lambda place: _exp(place * step))
     for p, q in zip(pair.upper, pair.lower, strict=True):
@@ -171,11 +170,25 @@ def _pair(mechanism: Mechanism | DominatingPair, rows: tuple[int, int] | None) -
     return dominating_pair(mechanism, rows=rows)
 
 
-def _interval(pair: DominatingPair) -> float:
+def _largest_loss(pair: DominatingPair) -> float:
     finite = [
-        abs(math.log(p) - math.log(q)) for p, q in zip(pair.upper, pair.lower, strict=True) if p * q
+        abs(log_near(Fraction(p, q))) for p, q in zip(pair.upper, pair.lower, strict=True) if p * q
     ]
-    largest = max(finite, default=0.0)
+    return max(finite, default=0.0)
+
+
+def _own_interval(pair: DominatingPair, interval: float) -> float:
+    step, largest = _checks.real("interval", interval, 0.0, open_lower=True), _largest_loss(pair)
+    if largest > _MOST_PLACES * step:
+        raise ParameterError(
+            f"interval is {interval:g}; for losses up to {largest:g} it must be at least "
+            f"{largest / _MOST_PLACES:g}."
+        )
+    return step
+
+
+def _interval(pair: DominatingPair) -> float:
+    largest = _largest_loss(pair)
     steps = min(max(math.ceil(largest / _INTERVAL), _FEWEST), _MOST_STEPS)
     return largest / steps if largest > 1e-9 else _INTERVAL
 
@@ -188,7 +201,7 @@ def _split(
 ) -> Iterator[tuple[int, float]]:
     """Yield two places of the grid and the P there, rounded up: P and Q in sum as given."""
     ratio = p / q
-    place = math.floor((math.log(ratio.numerator) - math.log(ratio.denominator)) / step)
+    place = math.floor(log_near(ratio) / step)
     while power(place) > ratio:
         place -= 1
     while power(place + 1) < ratio:

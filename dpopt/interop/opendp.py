@@ -9,9 +9,12 @@ rounded up to floats; at more than one step between the inputs, that of group pr
 (d epsilon, delta (e^(d epsilon) - 1) / (e^epsilon - 1)). Pure guarantees are stated in
 `max_divergence`, others in `approximate(max_divergence)`: (epsilon, delta)-DP in both directions is
 the existence of events of probability 1 - delta within which epsilon holds, since every such pair
-of laws is a post-processing of one with these events (Kairouz, Oh, Viswanath 2015). OpenDP does
-not ask a domain for membership before it invokes a function; what lies outside is refused here, by
-an error that shows no data.
+of laws is a post-processing of one with these events (Kairouz, Oh, Viswanath 2015).
+
+An error is an output, which no map covers. So nothing here is refused for its value: OpenDP does
+not ask a domain for membership before it invokes a function, and what lies outside is moved into
+the domain, each record, letter or vote for itself, by a rule that no other one enters. That cannot
+bring neighbours further apart. Only what the domain makes public is checked: how many there are.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ import hashlib
 import math
 from collections.abc import Callable, Hashable, Sequence
 from fractions import Fraction
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -32,6 +36,7 @@ from dpopt.mechanisms.public_prior import PopulationKernel, SamplingKernel
 from dpopt.mechanisms.roo import LetterSampler
 from dpopt.mechanisms.roo.tally import letters_of
 from dpopt.privacy import Certificate, ExactKernel, Guarantee, exp_lower, exp_upper
+from dpopt.privacy.exponential import log_upper
 
 try:
     from opendp.combinators import make_composition  # pyright: ignore[reportMissingImports]
@@ -71,11 +76,15 @@ def make_kernel(
     - A path: an integer under `absolute_distance`.
     - A `KernelDesign` for a Hamming graph: a word, a list of integers, under `hamming_distance`.
 
+    An integer outside is taken for the nearest input, anything else for the first one; so is each
+    letter of a word.
+
     Args:
         kernel: certified.
 
     Raises:
         ParameterError: for another object, or neighbours that no metric of OpenDP describes.
+        NotPrivateError: for a kernel that was proved in one direction only.
         OpenDPException: if OpenDP's features are not enabled.
     """
     if isinstance(kernel, SamplingKernel | PopulationKernel):
@@ -88,6 +97,7 @@ def make_kernel(
     exact = kernel.exact if isinstance(kernel, KernelDesign) else kernel
     if isinstance(kernel, KernelDesign) and kernel.setting.shape is not None:
         return _over_words(exact, tuple(kernel.setting.shape))
+    exact.require_both_ways()
     last = exact.inputs - 1
     if exact.pairs is None:
         metric, steps = discrete_distance(), 1
@@ -100,14 +110,16 @@ def make_kernel(
         )
     domain = atom_domain(bounds=(0, last))
     spent = _certified(exact.guarantee, exact.certificate)
-    return _measurement(domain, metric, spent, steps, exact.release, int)
+    return _measurement(
+        domain, metric, spent, steps, lambda given: exact.release(_nearest(given, last)), int
+    )
 
 
 def make_sampler(sampler: LetterSampler, alphabet: object = None) -> Measurement:
     """Return a Reveal-or-Obscure sampler as a measurement: n records to one letter.
 
     The domain is all lists of n letters, the metric `change_one_distance`: records changed, in any
-    order.
+    order. A record outside the alphabet counts as its first letter.
 
     Args:
         sampler: with a certificate.
@@ -128,13 +140,13 @@ def make_sampler(sampler: LetterSampler, alphabet: object = None) -> Measurement
     letters = letters_of(k if alphabet is None else alphabet)
     if len(letters) != k:
         raise ParameterError(f"alphabet has {len(letters)} letters; the sampler is for {k}.")
-    proof = sampler.certificate  # type: ignore[attr-defined]
+    letter = _into(letters)
     return _measurement(
         vector_domain(_letter_domain(letters), size=n),
         change_one_distance(),
-        _certified(sampler.guarantee, proof),
+        _certified(sampler.guarantee, sampler.certificate),
         n,
-        lambda records: sampler.release(records, alphabet=letters),
+        lambda records: sampler.release([letter(own) for own in records], alphabet=letters),
         _output_type(letters),
     )
 
@@ -160,7 +172,9 @@ def make_majority(
             in the order of the groups. Or a function from the data to K votes, for which the
             caller answers: the votes are independent given the data, drawn afresh at each call,
             each (epsilon, Delta)-DP between data at distance 1, and data at distance d are d such
-            steps apart.
+            steps apart. That is about votes as they are counted: 1 and True as a 1, all else as a
+            0, and so the answer of a voter that raises an error, or none. A function that raises
+            an error has cast K votes of 0.
         input_domain: of the data, where voters is a function.
         input_metric: likewise.
 
@@ -186,8 +200,14 @@ def make_majority(
             "voters must be a function, with its input_domain and input_metric, or measurements."
         )
     steps = 1 if input_metric == discrete_distance() else None
+    k = design.setting.mechanisms
     return _measurement(
-        input_domain, input_metric, spent, steps, lambda data: design.release(function(data)), int
+        input_domain,
+        input_metric,
+        spent,
+        steps,
+        lambda data: design.release(_ballot(lambda: function(data), k)),
+        int,
     )
 
 
@@ -220,7 +240,8 @@ def _checked_majority(design: MajorityDesign, voters: object, spent: Spent) -> M
         together.input_domain,
         together.input_metric,
         max_divergence() if pure and spent[1] == 0.0 else approximate(max_divergence()),
-        lambda data: design.release(together(data)),
+        # One by one: an error is the vote of the voter that raised it, and not of the others.
+        lambda data: design.release([_ballot(lambda v=v: [v(data)], 1)[0] for v in voters]),
         privacy_map,
         TO=int,
     )
@@ -229,12 +250,13 @@ def _checked_majority(design: MajorityDesign, voters: object, spent: Spent) -> M
 def _local(kernel: SamplingKernel | PopulationKernel) -> Measurement:
     spent = _certified(kernel.guarantee, kernel.certificate)
     letters = kernel.prior.letters
+    letter = _into(letters)
     return _measurement(
         _letter_domain(letters),
         discrete_distance(),
         spent,
         1,
-        kernel.release,
+        lambda own: kernel.release(letter(own)),
         _output_type(letters),
     )
 
@@ -243,13 +265,10 @@ def _over_words(exact: ExactKernel, shape: tuple[int, ...]) -> Measurement:
     places = len(shape)
 
     def release(word: Any) -> Any:  # noqa: ANN401
-        fits = len(word) == places and all(
-            isinstance(letter, int) and 0 <= letter < size
-            for letter, size in zip(word, shape, strict=True)
-        )
-        if not fits:
-            raise ParameterError(f"word does not fit the shape {shape}.")
-        return exact.release(int(np.ravel_multi_index(word, shape)))
+        if len(word) != places:
+            raise ParameterError(f"word has {len(word)} letters; it must have {places}.")
+        inside = [_nearest(letter, size - 1) for letter, size in zip(word, shape, strict=True)]
+        return exact.release(int(np.ravel_multi_index(inside, shape)))
 
     if len(set(shape)) != 1:
         raise ParameterError(
@@ -258,6 +277,40 @@ def _over_words(exact: ExactKernel, shape: tuple[int, ...]) -> Measurement:
     domain = vector_domain(atom_domain(bounds=(0, shape[0] - 1)), size=places)
     spent = _certified(exact.guarantee, exact.certificate)
     return _measurement(domain, hamming_distance(), spent, places, release, int)
+
+
+def _ballot(votes: Callable[[], Any], voters: int) -> list[int]:
+    """Return as many zeros and ones as there are voters, whatever ``votes`` returns or raises."""
+    try:
+        found = [_is_one(vote) for vote in votes()]
+    except Exception:  # noqa: BLE001 - an error is an answer, not to be told from the others
+        found = []
+    return (found + [0] * voters)[:voters]
+
+
+def _is_one(vote: object) -> int:
+    return int(isinstance(vote, Number | np.bool_) and vote == 1)
+
+
+def _nearest(value: object, last: int) -> int:
+    """Return the integer in 0..last that is nearest; 0 for what is no integer."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool | np.bool_)
+    return min(max(int(value), 0), last) if whole else 0
+
+
+def _into(letters: Sequence[Hashable]) -> Callable[[object], Hashable]:
+    """Return the function that leaves a letter as it is and makes the first one of all else."""
+    known = None if isinstance(letters, range) else frozenset((type(x), x) for x in letters)
+
+    def letter(own: object) -> Hashable:
+        if known is None:
+            return own if type(own) is int and own in letters else letters[0]
+        try:
+            return own if (type(own), own) in known else letters[0]  # type: ignore[return-value]
+        except TypeError:  # not hashable
+            return letters[0]
+
+    return letter
 
 
 def _is_path(exact: ExactKernel) -> bool:
@@ -331,10 +384,9 @@ def _certified(guarantee: Guarantee, certificate: Certificate | None) -> Spent:
     """Return the guarantee, epsilon raised until e^epsilon is at least the ratio proved."""
     if certificate is None:
         raise ParameterError("certificate is None; a measurement needs a proof.")
-    epsilon = guarantee.epsilon
-    while exp_lower(epsilon) < certificate.ratio:
-        epsilon = math.nextafter(epsilon, math.inf)
-    return epsilon, guarantee.delta
+    if exp_lower(guarantee.epsilon) >= certificate.ratio:
+        return guarantee.epsilon, guarantee.delta
+    return max(guarantee.epsilon, log_upper(certificate.ratio)), guarantee.delta
 
 
 def _as_pair(spent: Any) -> Spent:  # noqa: ANN401

@@ -51,17 +51,20 @@ def dominating_pair(mechanism: Mechanism, *, rows: tuple[int, int] | None = None
     Args:
         mechanism: certified. Of other samplers, `dp_accounting`'s ``from_privacy_parameters`` on
             their guarantee is what there is.
-        rows: for a kernel, only this pair of inputs: P is the first one's row, Q the second's.
+        rows: for a kernel, only this pair of different inputs, neighbours or not: P is the first
+            one's row, Q the second's. What it gives is about these two, not a guarantee.
 
     Raises:
         ParameterError: for another kind of mechanism, or one with too many events.
-        NotPrivateError: if the mechanism has no certificate.
+        NotPrivateError: if the mechanism has no certificate, or only one for one direction.
     """
     if isinstance(mechanism, KernelDesign | PopulationKernel):
         mechanism = mechanism.exact
     if rows is not None and not isinstance(mechanism, ExactKernel | SamplingKernel):
         raise ParameterError("rows is given; it belongs to a kernel, and only there.")
     if isinstance(mechanism, ExactKernel):
+        if rows is None:
+            mechanism.require_both_ways()
         return _kernel_pair(mechanism.weights, mechanism.bits, mechanism.pairs, rows)
     if isinstance(mechanism, SamplingKernel):
         _require_few(mechanism.letters**3, "letters", mechanism.letters)
@@ -98,6 +101,8 @@ def _kernel_pair(
     inputs = len(weights)
     if rows is not None:
         x, other = (_checks.integer("rows", place, 0, inputs - 1) for place in rows)
+        if x == other:
+            raise ParameterError(f"rows is ({x}, {x}); no input is its own neighbour.")
         pairs = [(x, other)]
     chosen = (
         [(x, y) for x in range(inputs) for y in range(inputs) if x != y] if pairs is None else pairs

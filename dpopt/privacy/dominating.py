@@ -26,7 +26,7 @@ from itertools import pairwise
 from dpopt import _checks
 from dpopt._numbers import float_up
 from dpopt._types import short_repr
-from dpopt.privacy.exponential import exp_lower, log_upper
+from dpopt.privacy.exponential import exp_lower, log_near, log_upper
 
 Point = tuple[int, int]
 """(Q(S), P(S)) of an event, as integers over a common scale."""
@@ -79,7 +79,7 @@ class DominatingPair:
             {
                 "upper": p / self.scale,
                 "lower": q / self.scale,
-                "loss": math.log(p) - math.log(q) if p and q else (math.inf if p else -math.inf),
+                "loss": log_near(Fraction(p, q)) if p and q else (math.inf if p else -math.inf),
             }
             for p, q in zip(self.upper, self.lower, strict=True)
         ]

@@ -8,8 +8,8 @@ every privacy inequality is decided in integers, against a rational lower bound 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from numbers import Rational
 from typing import Any
@@ -22,9 +22,12 @@ from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import MOST_BITS, digits, exact_text, roughly
 from dpopt._types import Json, brief
 from dpopt.privacy.exponential import Number, exp_lower, exp_upper, rational
+from dpopt.privacy.fingerprint import fingerprint
 from dpopt.privacy.guarantee import Guarantee
 
 Pairs = Sequence[tuple[int, int]] | npt.NDArray[np.int64]
+
+_PRECISIONS = (128, 512, 2048, 8192, 32768)
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,8 @@ class Certificate:
         tightest: the neighbours and the output where the slack is smallest.
         arithmetic: how the inequalities were decided.
         bits: the probabilities are integers over 2^bits.
+        digest: SHA-256 of all the above and of the numbers that were proved: a result whose
+            numbers have another one cannot be made.
     """
 
     claim: str
@@ -51,6 +56,19 @@ class Certificate:
     tightest: str
     arithmetic: str
     bits: int
+    digest: str = ""
+
+    def about(self, *subject: object) -> Certificate:
+        """Return the certificate with the digest of what it was made for."""
+        return replace(self, digest=self._digest(subject))
+
+    def is_about(self, *subject: object) -> bool:
+        """Whether these are the numbers that the certificate was made for."""
+        return self.digest == self._digest(subject)
+
+    def _digest(self, subject: tuple[object, ...]) -> str:
+        own = [getattr(self, field.name) for field in fields(self) if field.name != "digest"]
+        return fingerprint(*own, subject)
 
     def __repr__(self) -> str:
         return brief(
@@ -75,6 +93,7 @@ class Certificate:
             "tightest": self.tightest,
             "arithmetic": self.arithmetic,
             "bits": self.bits,
+            "digest": self.digest,
         }
 
 
@@ -101,6 +120,36 @@ def resolve_ratio(guarantee: Guarantee, ratio: Rational | None) -> Fraction:
             f"e^{digits(guarantee.epsilon)}."
         )
     return exact
+
+
+def decisive_ratio(
+    guarantee: Guarantee, ratio: Rational | None, slack_at: Callable[[Fraction], Fraction]
+) -> Fraction:
+    """Return a lower bound of e^epsilon that is as good as e^epsilon itself: ``ratio`` if given.
+
+    Where the slack is below 0 at the lower bound and not at an upper one, either says too little,
+    and both come closer. e^epsilon is transcendental, so that no slack which depends on it is 0.
+
+    Args:
+        guarantee: whose epsilon is meant.
+        ratio: the caller's e^epsilon.
+        slack_at: the smallest right side minus left side for a given e^epsilon, which does not
+            fall in it.
+
+    Raises:
+        NotPrivateError: if even 32,768 bits do not tell.
+    """
+    found = resolve_ratio(guarantee, ratio)
+    if ratio is not None or slack_at(found) >= 0:
+        return found
+    for bits in _PRECISIONS:
+        found = exp_lower(guarantee.epsilon, bits)
+        if slack_at(found) >= 0 or slack_at(exp_upper(guarantee.epsilon, bits)) < 0:
+            return found
+    raise NotPrivateError(
+        f"({guarantee.epsilon:g}, {guarantee.delta:g})-DP is not proved: {_PRECISIONS[-1]} bits of "
+        "e^epsilon do not tell."
+    )
 
 
 def shrink_to_budget(worst: Fraction, budget: Fraction) -> Fraction:
@@ -195,11 +244,14 @@ def _is_whole(value: object) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-def edge_list(pairs: Pairs | None, inputs: int) -> list[tuple[int, int]] | None:
-    """Return directed neighbours as pairs of Python integers; None for all pairs of inputs.
+def edge_list(
+    pairs: Pairs | None, inputs: int, *, one_way: bool = False
+) -> list[tuple[int, int]] | None:
+    """Return directed neighbours as pairs of Python integers, none twice; None for all pairs.
 
     Raises:
-        ParameterError: if they are not pairs of integers in 0..inputs-1.
+        ParameterError: if they are not pairs of different integers in 0..inputs-1, at least one,
+            or, unless ``one_way``, if the other direction of one is missing.
     """
     if pairs is None:
         return None
@@ -208,14 +260,31 @@ def edge_list(pairs: Pairs | None, inputs: int) -> list[tuple[int, int]] | None:
     except ValueError:
         raise ParameterError("pairs must be pairs of integers.") from None
     if array.size == 0:
-        return []
+        raise ParameterError(
+            "pairs is empty; give at least one pair of neighbours, or None for all inputs."
+        )
     if array.ndim != 2 or array.shape[1] != 2 or not np.issubdtype(array.dtype, np.integer):
         raise ParameterError("pairs must be pairs of integers.")
-    edges = [(int(x), int(other)) for x, other in array]
+    edges = list(dict.fromkeys((int(x), int(other)) for x, other in array))
     for x, other in edges:
         if not (0 <= x < inputs and 0 <= other < inputs):
             raise ParameterError(f"pairs holds ({x}, {other}); inputs are 0..{inputs - 1}.")
+        if x == other:
+            raise ParameterError(f"pairs holds ({x}, {x}); no input is its own neighbour.")
+    missing = one_directional(edges)
+    if missing and not _checks.flag("one_way", one_way):
+        x, other = missing[0]
+        raise ParameterError(
+            f"pairs holds ({x}, {other}) without ({other}, {x}); differential privacy holds both "
+            "ways: give both, or ask for less with one_way=True."
+        )
     return edges
+
+
+def one_directional(edges: Iterable[tuple[int, int]] | None) -> list[tuple[int, int]]:
+    """Return the edges whose other direction is missing."""
+    known = set(edges or ())
+    return [(x, other) for x, other in known if (other, x) not in known]
 
 
 def certify_kernel(
@@ -225,6 +294,7 @@ def certify_kernel(
     *,
     pairs: Pairs | None = None,
     ratio: Rational | None = None,
+    one_way: bool = False,
 ) -> Certificate:
     """Prove that a kernel given by integer weights is (epsilon, delta)-private along edges.
 
@@ -235,8 +305,12 @@ def certify_kernel(
         weights: integers, shape (inputs, outputs), rows summing to 2^bits.
         bits: see there.
         guarantee: what to prove.
-        pairs: directed neighbours (x, x'), give both directions; all pairs of inputs if None.
+        pairs: directed neighbours (x, x'), both directions; all pairs of inputs if None. An input
+            without a neighbour is not protected, nor are two inputs that no path of neighbours
+            joins from each other: the claim counts both.
         ratio: e^epsilon as a rational, if it is one.
+        one_way: allow pairs whose other direction is missing. What is then proved is not
+            differential privacy, and the claim says so.
 
     Raises:
         NotPrivateError: naming the neighbours and the output, if an inequality fails.
@@ -250,17 +324,20 @@ def certify_kernel(
         (4, Fraction(0, 1))
     """
     rows = integer_weights(weights, bits)
-    r = resolve_ratio(guarantee, ratio)
-    edges = edge_list(pairs, len(rows))
-    if guarantee.delta > 0:
-        slack, where = _worst_hockey_stick(rows, edges, r, Fraction(guarantee.delta), bits)
-        count = len(rows) * (len(rows) - 1) if edges is None else len(edges)
-    else:
-        worst = _worst_by_column if edges is None else _worst_by_edge
-        slack, where = worst(rows, edges, r, bits)
-        pairs_count = len(rows) * (len(rows) - 1) if edges is None else len(edges)
-        count = pairs_count * len(rows[0])
-    x, other, y = where
+    resolve_ratio(guarantee, ratio)
+    edges = edge_list(pairs, len(rows), one_way=one_way)
+    count = len(rows) * (len(rows) - 1) if edges is None else len(edges)
+    worst = _worst_by_column if edges is None else _worst_by_edge
+    if guarantee.delta == 0:
+        count *= len(rows[0])
+
+    def worst_at(r: Fraction) -> tuple[Fraction, Place]:
+        if guarantee.delta > 0:
+            return _worst_hockey_stick(rows, edges, r, Fraction(guarantee.delta), bits)
+        return worst(rows, edges, r, bits)
+
+    r = decisive_ratio(guarantee, ratio, lambda r: worst_at(r)[0])
+    slack, (x, other, y) = worst_at(r)
     if slack < 0:
         output = "the event of all outputs that favour it" if y is None else f"output {y}"
         raise NotPrivateError(
@@ -280,6 +357,12 @@ def certify_kernel(
         tightest=tightest,
         arithmetic="exact integers",
         bits=bits,
+    ).about(
+        "kernel",
+        tuple(map(tuple, rows)),
+        guarantee,
+        None if edges is None else tuple(edges),
+        None if ratio is None else r,
     )
 
 
@@ -288,12 +371,35 @@ Place = tuple[int, int, int | None]
 
 def _claim(inputs: int, edges: list[tuple[int, int]] | None) -> str:
     """Say which neighbours were proved: a list that names few of them proves little."""
+    if inputs == 1:
+        return "kernel has one input, which has no neighbour: there was nothing to prove"
     if edges is None:
         return f"kernel is private between all {inputs} inputs"
-    distinct = {(x, other) for x, other in edges if x != other}
-    one_way = sum((other, x) not in distinct for x, other in distinct)
-    warning = f", {one_way} of them in one direction only" if one_way else ""
-    return f"kernel is private along {len(distinct)} directed edges of {inputs} inputs{warning}"
+    one_way, alone = len(one_directional(edges)), inputs - len({x for edge in edges for x in edge})
+    parts = _components(inputs, edges) - alone
+    said = f"kernel is private along {len(edges)} directed edges of {inputs} inputs"
+    if one_way:
+        said += f", {one_way} of them in one direction only, which is not differential privacy"
+    if alone:
+        said += f"; without a neighbour, and not protected: {alone}"
+    if parts > 1:
+        said += f"; no neighbours join its {parts} parts, and privacy holds within each"
+    return said
+
+
+def _components(inputs: int, edges: list[tuple[int, int]]) -> int:
+    """Return the number of connected components."""
+    root = list(range(inputs))
+
+    def top(x: int) -> int:
+        while root[x] != x:
+            root[x] = root[root[x]]
+            x = root[x]
+        return x
+
+    for x, other in edges:
+        root[top(x)] = top(other)
+    return sum(root[x] == x for x in range(inputs))
 
 
 def _worst_by_column(

@@ -8,6 +8,8 @@ python-flint is one number for the whole process.)
 from __future__ import annotations
 
 import math
+import struct
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 from numbers import Rational, Real
@@ -22,6 +24,8 @@ Number = float | Rational
 
 _LARGEST_EXPONENT = 10_000
 _GUARD = 64
+# Of the largest finite float.
+_LAST_PLACE = 0x7FEFFFFFFFFFFFFF
 _USUAL_BITS, _LEAST_SIGNIFICANT = 128, 64
 
 
@@ -66,25 +70,58 @@ def rational(name: str, value: object) -> Fraction:
 def log_upper(ratio: Fraction) -> float:
     """Return a float of at least log(ratio), a few floats above it at most, for a ratio >= 1.
 
-    The least float f of those around log(ratio) with exp_lower(f) >= ratio.
+    The least float f from about log(ratio) on with exp_lower(f) >= ratio.
     """
-    if ratio < 2:
-        found = math.log1p(float(ratio - 1))
-    else:
-        found = math.log(ratio.numerator) - math.log(ratio.denominator)
-    # Enough for a float's 53 digits of log(ratio), of which the least is 2^-1074.
     above = ratio - 1
-    small = above.denominator.bit_length() - above.numerator.bit_length() if above else 0
+    if above <= 0:
+        return 0.0
+    # Enough for a float's 53 digits of log(ratio), of which the least is 2^-1074.
+    small = above.denominator.bit_length() - above.numerator.bit_length()
     bits = 256 + min(max(0, small), 1100)
-    step, low = math.ulp(found), found
-    while exp_lower(found, bits) < ratio:
-        low, found, step = found, found + step, 2 * step
-    while (middle := low + (found - low) / 2) not in (low, found):
-        if exp_lower(middle, bits) < ratio:
-            low = middle
-        else:
-            found = middle
-    return found
+
+    def reaches(exponent: float) -> bool:
+        parts = math.ceil(exponent / _LARGEST_EXPONENT) or 1
+        return exp_lower(Fraction(exponent) / parts, bits) ** parts >= ratio
+
+    return least_float(reaches, log_near(ratio))
+
+
+def log_near(ratio: Fraction) -> float:
+    """Return log(ratio) up to rounding, for a ratio above 0 of any size."""
+    if Fraction(1, 2) < ratio < 2:
+        return math.log1p(float(ratio - 1))
+    return math.log(ratio.numerator) - math.log(ratio.denominator)
+
+
+def least_float(holds: Callable[[float], bool], start: float) -> float:
+    """Return the least float from ``start`` on at which a condition holds that then stays true.
+
+    By doubled steps and bisection over the floats in their order: where the answer is not next to
+    ``start``, as between 1e-300 and 1e-30, a walk would not end.
+
+    Args:
+        holds: false before some float, true from there on.
+        start: at least 0.
+    """
+    if holds(start):
+        return start
+    low, step = _place_of(start), 1
+    while not holds(_float_at(low + step)):
+        low, step = low + step, 2 * step
+    high = low + step
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(_float_at(middle)) else (middle, high)
+    return _float_at(high)
+
+
+def _place_of(value: float) -> int:
+    """Return the place of a float of at least 0 in the order of the floats."""
+    return int(struct.unpack("<q", struct.pack("<d", value))[0])
+
+
+def _float_at(place: int) -> float:
+    return float(struct.unpack("<d", struct.pack("<q", min(place, _LAST_PLACE)))[0])
 
 
 def sqrt_upper(value: Rational) -> Fraction:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -13,18 +13,26 @@ import numpy as np
 import numpy.typing as npt
 
 from dpopt import _checks
-from dpopt._errors import ParameterError
+from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import exact_rational, exact_text, whole
 from dpopt._types import Json, Matrix, brief
-from dpopt.privacy.exact import Certificate, Pairs, certify_kernel, edge_list, integer_weights
+from dpopt.privacy.exact import (
+    Certificate,
+    Pairs,
+    certify_kernel,
+    edge_list,
+    integer_weights,
+    one_directional,
+)
 from dpopt.privacy.exponential import rational
 from dpopt.privacy.guarantee import Guarantee
 from dpopt.privacy.release import Words, cumulative_words, draw, random_words, seeded_words
 from dpopt.privacy.saved import STATED, Sealed, guarantee_of, seal
+from dpopt.privacy.vouched import Implied, Vouched
 
 
 @dataclass(frozen=True)
-class ExactKernel:
+class ExactKernel(Vouched):
     """A kernel of integer weights over 2^bits that was certified.
 
     Attributes:
@@ -57,6 +65,7 @@ class ExactKernel:
         pairs: Pairs | None = None,
         cost: float = 0.0,
         ratio: Rational | None = None,
+        one_way: bool = False,
     ) -> ExactKernel:
         """Return the kernel after certifying it; see `certify_kernel` for the arguments.
 
@@ -64,13 +73,48 @@ class ExactKernel:
             NotPrivateError: if it is not private.
             ParameterError: if the weights are no kernel.
         """
-        certificate = certify_kernel(weights, bits, guarantee, pairs=pairs, ratio=ratio)
+        certificate = certify_kernel(
+            weights, bits, guarantee, pairs=pairs, ratio=ratio, one_way=one_way
+        )
         rows = tuple(tuple(row) for row in integer_weights(weights, bits))
-        edges = edge_list(pairs, len(rows))
+        edges = edge_list(pairs, len(rows), one_way=one_way)
         exact = None if ratio is None else rational("ratio", ratio)
         return cls(
             rows, bits, guarantee, certificate, None if edges is None else tuple(edges), cost, exact
         )
+
+    def _subject(self) -> tuple[object, ...]:
+        return "kernel", self.weights, self.guarantee, self.pairs, self.ratio
+
+    def _implied(self) -> Iterator[Implied]:
+        yield "bits", self.bits, self.certificate.bits
+
+    def _prove(self) -> Certificate:
+        return certify_kernel(
+            self.weights,
+            self.bits,
+            self.guarantee,
+            pairs=self.pairs,
+            ratio=self.ratio,
+            one_way=self.one_way,
+        )
+
+    @property
+    def one_way(self) -> bool:
+        """Whether some pair was proved in one direction only, which is not differential privacy."""
+        return bool(one_directional(self.pairs))
+
+    def require_both_ways(self) -> None:
+        """Refuse a kernel that was proved in one direction only.
+
+        Raises:
+            NotPrivateError: if it was.
+        """
+        if self.one_way:
+            raise NotPrivateError(
+                "pairs of the kernel were proved in one direction only (one_way=True), which is "
+                "not differential privacy."
+            )
 
     @property
     def inputs(self) -> int:
@@ -131,6 +175,7 @@ class ExactKernel:
             "weights": [[exact_text(weight) for weight in row] for row in self.weights],
             "guarantee": {"epsilon": self.guarantee.epsilon, "delta": self.guarantee.delta},
             "pairs": None if self.pairs is None else [list(pair) for pair in self.pairs],
+            "one_way": self.one_way,
             "cost": self.cost,
             "ratio": None if self.ratio is None else exact_text(self.ratio),
             "certificate": self.certificate.to_dict(),
@@ -155,13 +200,16 @@ class ExactKernel:
             weights = [[whole(weight) for weight in row] for row in body["weights"]]
             pairs = body["pairs"]
             pairs = None if pairs is None else [(whole(x), whole(y)) for x, y in pairs]
+            one_way = _checks.flag("one_way", body.get("one_way", False))
             cost = _checks.real("cost", body["cost"], 0.0, 1.0)
             ratio = None if body["ratio"] is None else exact_rational(body["ratio"])
         except (ArithmeticError, KeyError, TypeError, ValueError):
             raise sealed.refuse("its weights, pairs, cost or ratio are malformed") from None
         guarantee = guarantee_of(sealed)
         try:
-            kernel = cls.make(weights, bits, guarantee, pairs=pairs, cost=cost, ratio=ratio)
+            kernel = cls.make(
+                weights, bits, guarantee, pairs=pairs, cost=cost, ratio=ratio, one_way=one_way
+            )
         except ParameterError as error:
             raise sealed.refuse(str(error).rstrip(".")) from None
         sealed.require_hash()

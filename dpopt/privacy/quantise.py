@@ -31,6 +31,7 @@ def quantise_kernel(
     row: npt.ArrayLike | None = None,
     tolerance: float = 1e-7,
     ratio: Rational | None = None,
+    one_way: bool = False,
 ) -> ExactKernel:
     """Return the certified kernel of integer weights next to a float kernel.
 
@@ -54,6 +55,7 @@ def quantise_kernel(
         tolerance: most total variation between a row and its rounded version. Precision is
             raised from 63 to 127 bits until the rounding allows it.
         ratio: e^epsilon as a rational, if it is one.
+        one_way: see `certify_kernel`, as for pairs.
 
     Raises:
         ParameterError: if the kernel is no kernel.
@@ -69,7 +71,7 @@ def quantise_kernel(
     exact, rows = _exact_rows(kernel, row)
     r = resolve_ratio(guarantee, ratio)
     tolerance = _checks.real("tolerance", tolerance, 0.0, 1.0, open_lower=True)
-    edges = edge_list(pairs, len(exact))
+    edges = edge_list(pairs, len(exact), one_way=one_way)
     cost = Fraction(1)
     for u, bits in product(rows, _BITS):
         for eta in (Fraction(0), _mixing(exact, u, r, Fraction(guarantee.delta), edges, bits)):
@@ -78,9 +80,15 @@ def quantise_kernel(
             lines = track(exact, f"rounding to {bits} bits")
             weights = [_round_row(_mixed(line, u, eta), bits) for line in lines]
             moved = max(_distance(line, w, bits) for line, w in zip(exact, weights, strict=True))
-            if moved <= tolerance and _is_private(weights, bits, guarantee, edges, ratio):
+            if moved <= tolerance and _is_private(weights, bits, guarantee, edges, ratio, one_way):
                 return ExactKernel.make(
-                    weights, bits, guarantee, pairs=edges, cost=float(moved), ratio=ratio
+                    weights,
+                    bits,
+                    guarantee,
+                    pairs=edges,
+                    cost=float(moved),
+                    ratio=ratio,
+                    one_way=one_way,
                 )
             cost = min(cost, moved) if eta else cost
     raise NotPrivateError(
@@ -100,9 +108,10 @@ def _is_private(
     guarantee: Guarantee,
     edges: list[tuple[int, int]] | None,
     ratio: Rational | None,
+    one_way: bool,
 ) -> bool:
     try:
-        certify_kernel(weights, bits, guarantee, pairs=edges, ratio=ratio)
+        certify_kernel(weights, bits, guarantee, pairs=edges, ratio=ratio, one_way=one_way)
     except NotPrivateError:
         return False
     return True

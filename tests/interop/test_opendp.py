@@ -150,8 +150,8 @@ def test_other_neighbours_are_refused() -> None:
     ring = kernel.optimal_kernel(1 - np.eye(4), epsilon=1.0, graph=[(0, 1), (1, 2), (2, 3), (3, 0)])
     with pytest.raises(ParameterError, match="neither all pairs of inputs nor a path"):
         make_kernel(ring)
-    one_way = ExactKernel.make([[1, 1], [1, 1]], 1, Guarantee(0.5), pairs=[(0, 1)])
-    with pytest.raises(ParameterError, match="neither all pairs of inputs nor a path"):
+    one_way = ExactKernel.make([[1, 1], [1, 1]], 1, Guarantee(0.5), pairs=[(0, 1)], one_way=True)
+    with pytest.raises(NotPrivateError, match="one direction only"):
         make_kernel(one_way)
     mixed = kernel.optimal_kernel(1 - np.eye(6), epsilon=1.0, graph="hamming", shape=(2, 3))
     with pytest.raises(ParameterError, match="same letters at every place"):

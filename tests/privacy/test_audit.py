@@ -57,7 +57,7 @@ def test_a_certified_kernel_with_delta_passes() -> None:
 
 def broken(weights: list[list[int]], bits: int) -> ExactKernel:
     """A sampler that states epsilon = 1, certified with another."""
-    return ExactKernel.make(weights, bits, Guarantee(500.0), pairs=[])
+    return ExactKernel.make(weights, bits, Guarantee(500.0, 0.9))
 
 
 def test_an_altered_row_is_found() -> None:

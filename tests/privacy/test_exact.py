@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, product
 
 import mpmath
 import pytest
@@ -16,9 +16,11 @@ from hypothesis import strategies as st
 from dpopt import Guarantee, NotPrivateError, ParameterError
 from dpopt.privacy import (
     Certificate,
+    ExactKernel,
     certify_kernel,
     exp_lower,
     exp_upper,
+    quantise_kernel,
     raise_sequence,
     shrink_to_budget,
 )
@@ -164,10 +166,10 @@ def check_verdict(
     verdict = reference(weights, bits, guarantee, edges, r)
     if verdict.slacks and verdict.slack < 0:
         with pytest.raises(NotPrivateError) as caught:
-            certify_kernel(weights, bits, guarantee, pairs=pairs, ratio=ratio)
+            certify_kernel(weights, bits, guarantee, pairs=pairs, ratio=ratio, one_way=True)
         check_refusal(caught.value, verdict, guarantee)
         return False
-    proof = certify_kernel(weights, bits, guarantee, pairs=pairs, ratio=ratio)
+    proof = certify_kernel(weights, bits, guarantee, pairs=pairs, ratio=ratio, one_way=True)
     assert proof.constraints == verdict.constraints
     assert (proof.guarantee, proof.bits, proof.ratio) == (guarantee, bits, r)
     if verdict.slacks:
@@ -182,9 +184,10 @@ def path(inputs: int) -> Edges:
 
 @st.composite
 def graphs(draw: st.DrawFn, inputs: int) -> Edges | None:
-    vertex = st.integers(0, inputs - 1)
-    kinds = [st.none(), st.just(path(inputs)), st.lists(st.tuples(vertex, vertex), max_size=8)]
-    return draw(st.one_of(kinds))
+    if inputs == 1:
+        return None
+    some = st.lists(st.sampled_from(ordered_pairs(inputs)), min_size=1, max_size=8, unique=True)
+    return draw(st.one_of(st.none(), st.just(path(inputs)), some))
 
 
 @st.composite
@@ -292,9 +295,62 @@ def test_a_zero_beside_a_non_zero_is_within_delta() -> None:
 
 def test_one_direction_can_hold_without_the_other() -> None:
     weights = [[0, 64], [32, 32]]
-    assert certify_kernel(weights, 6, Guarantee(math.log(3)), pairs=[(0, 1)]).constraints == 2
+    proof = certify_kernel(weights, 6, Guarantee(math.log(3)), pairs=[(0, 1)], one_way=True)
+    assert proof.constraints == 2
+    assert "1 of them in one direction only, which is not differential privacy" in proof.claim
     with pytest.raises(NotPrivateError):
-        certify_kernel(weights, 6, Guarantee(math.log(3)), pairs=[(1, 0)])
+        certify_kernel(weights, 6, Guarantee(math.log(3)), pairs=[(1, 0)], one_way=True)
+    with pytest.raises(ParameterError, match=r"pairs holds \(0, 1\) without \(1, 0\)"):
+        certify_kernel(weights, 6, Guarantee(math.log(3)), pairs=[(0, 1)])
+
+
+@pytest.mark.parametrize("one_way", [True, False])
+@pytest.mark.parametrize(
+    ("pairs", "why"), [([], "empty"), ([(0, 0)], "own"), ([(0, 1), (1, 0), (1, 1)], "own")]
+)
+@pytest.mark.parametrize("delta", [0.0, 0.1])
+def test_pairs_that_prove_nothing(pairs: Edges, why: str, delta: float, one_way: bool) -> None:
+    guarantee = Guarantee(0.0, delta)
+    calls: list[Callable[..., object]] = [
+        lambda **more: certify_kernel(UNIFORM, 1, guarantee, pairs=pairs, **more),
+        lambda **more: ExactKernel.make(UNIFORM, 1, guarantee, pairs=pairs, **more),
+        lambda **more: quantise_kernel([[0.5, 0.5]] * 2, guarantee, pairs=pairs, **more),
+    ]
+    for call in calls:
+        with pytest.raises(ParameterError, match=why):
+            call(one_way=one_way)
+
+
+def test_a_claim_counts_what_it_does_not_protect() -> None:
+    weights = [[3, 1], [1, 3], [4, 0], [0, 4], [0, 4]]
+    pairs = [(0, 1), (1, 0), (3, 4), (4, 3), (0, 1)]
+    proof = certify_kernel(weights, 2, Guarantee(math.log(3)), pairs=pairs, ratio=3)
+    assert proof.constraints == 8
+    assert proof.claim == (
+        "kernel is private along 4 directed edges of 5 inputs; without a neighbour, and not "
+        "protected: 1; no neighbours join its 2 parts, and privacy holds within each"
+    )
+    assert certify_kernel([[4, 0]], 2, Guarantee(0.0)).claim == (
+        "kernel has one input, which has no neighbour: there was nothing to prove"
+    )
+
+
+def test_a_ratio_between_two_bounds_of_e_to_the_epsilon() -> None:
+    # high / low is between the lower bound of 128 bits and e^1: private, and 128 bits do not tell.
+    bits = 200
+    low = 2**bits // 5
+    high = int(exp_lower(1.0, 400) * low)
+    assert Fraction(high, low) > exp_lower(1.0)
+    for delta, pairs in product((0.0, 2.0**-199), (None, [(0, 1), (1, 0)])):
+        part = int(delta * 2**bits)
+        rows = [[high + part, 2**bits - high - part], [low, 2**bits - low]]
+        guarantee = Guarantee(1.0, delta)
+        proof = certify_kernel(rows, bits, guarantee, pairs=pairs)
+        assert 0 <= proof.slack < Fraction(1, 2**199)
+        assert exp_lower(1.0) < proof.ratio < exp_upper(1.0)
+        rows[0] = [rows[0][0] + 1, rows[0][1] - 1]
+        with pytest.raises(NotPrivateError, match="break"):
+            certify_kernel(rows, bits, guarantee, pairs=pairs)
 
 
 def test_a_certificate_keeps_its_rationals_in_plain_values() -> None:

@@ -95,10 +95,12 @@ def test_what_is_no_input_is_refused(inputs: npt.ArrayLike) -> None:
 
 
 def test_each_entry_is_drawn_from_its_own_row() -> None:
-    kernel = ExactKernel.make([[4, 0, 0], [0, 4, 0], [0, 0, 4]], 2, Guarantee(0.0), pairs=[])
-    inputs = np.array([2, 0, 1, 1, 2, 0] * 1000)
-    np.testing.assert_array_equal(kernel.release(inputs), inputs)
-    np.testing.assert_array_equal(kernel.simulate(inputs, np.random.default_rng(1)), inputs)
+    pairs = [(x, x ^ 1) for x in range(6)]
+    weights = [[4 * (x // 2 == y) for y in range(3)] for x in range(6)]
+    kernel = ExactKernel.make(weights, 2, Guarantee(0.0), pairs=pairs)
+    inputs = np.array([4, 1, 2, 3, 5, 0] * 1000)
+    np.testing.assert_array_equal(kernel.release(inputs), inputs // 2)
+    np.testing.assert_array_equal(kernel.simulate(inputs, np.random.default_rng(1)), inputs // 2)
 
 
 def test_a_kernel_of_one_output() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,13 +15,14 @@ from dpopt._types import Json, Matrix, Vector, frozen
 from dpopt.lp import Solution, Status
 from dpopt.mechanisms.kernel.setting import KernelSetting
 from dpopt.privacy import Certificate, ExactKernel, Guarantee
+from dpopt.privacy.vouched import Coherent, Implied
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
-class KernelDesign:
+class KernelDesign(Coherent):
     """A private kernel, its optimality and its proof.
 
     Attributes:
@@ -52,6 +53,14 @@ class KernelDesign:
     residuals: Mapping[str, float]
     solution: Solution
     provenance: dict[str, str]
+
+    def _implied(self) -> Iterator[Implied]:
+        pairs, shape = self.setting.pairs, (self.setting.inputs, self.setting.outputs)
+        edges = None if pairs is None else tuple((int(x), int(other)) for x, other in pairs)
+        yield "exact", (self.exact.inputs, self.exact.outputs), shape
+        yield "exact", self.exact.guarantee, self.setting.guarantee
+        yield "exact", self.exact.pairs, edges
+        yield "kernel", self.kernel, self.exact.matrix()
 
     @property
     def status(self) -> Status:

@@ -10,13 +10,13 @@ import numpy.typing as npt
 from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import whole
-from dpopt._types import Vector, frozen
+from dpopt._types import Vector
 from dpopt.mechanisms.majority.certificate import BITS, GammaProver, Weights
 from dpopt.mechanisms.majority.points import RecordedPrior, as_prior, parse_prior
 from dpopt.mechanisms.majority.prior import Prior
 from dpopt.mechanisms.majority.reduction import require_priceable
-from dpopt.mechanisms.majority.result import OBJECTIVES, MajorityDesign
-from dpopt.mechanisms.majority.setting import MajoritySetting, check_gamma, full_gamma
+from dpopt.mechanisms.majority.result import OBJECTIVES, MajorityDesign, floats
+from dpopt.mechanisms.majority.setting import MajoritySetting, check_gamma
 from dpopt.mechanisms.majority.weights import (
     ErrorEstimate,
     expected_error,
@@ -107,12 +107,12 @@ def result_of(
         if strict:
             raise
         excess = error.excess
-    gamma: Vector = full_gamma([weight / (1 << BITS) for weight in weights])
+    gamma = floats(weights)
     found = _expected(gamma, prior)
     return MajorityDesign(
         setting=setting,
         weights=weights,
-        gamma=frozen(gamma),
+        gamma=gamma,
         certificate=certificate,
         excess=excess,
         priced=partly,

@@ -90,7 +90,7 @@ class GammaProver:
             f"{arithmetic.describe(at, 1)}; output 1",
             arithmetic=f"{_HOW[type(sweeper)]}; {len(undecided)} constraints by exact laws",
             bits=BITS,
-        )
+        ).about("majority", self.setting, tuple(weights))
 
     def shrink(self, weights: Weights) -> tuple[Weights, Fraction]:
         """Return private weights next to the given ones, and the factor they were shrunk by.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,27 +15,34 @@ from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import exact_text
 from dpopt._plot import new_axes
-from dpopt._types import Json, Vector, brief
+from dpopt._types import Json, Vector, brief, frozen
 from dpopt.lp import Solution
 from dpopt.mechanisms.majority.certificate import BITS, GammaProver, Weights
 from dpopt.mechanisms.majority.check import FULL_LIMIT, PrivacyCheck, check_full, full_size
 from dpopt.mechanisms.majority.prior import Prior
 from dpopt.mechanisms.majority.reduction import reduced_size
-from dpopt.mechanisms.majority.setting import MajoritySetting, signed
+from dpopt.mechanisms.majority.setting import MajoritySetting, full_gamma, signed
 from dpopt.mechanisms.majority.weights import sampled_error
 from dpopt.privacy import Guarantee
 from dpopt.privacy.exact import Certificate
 from dpopt.privacy.release import Words, cumulative_words, draw, random_words
 from dpopt.privacy.saved import STATED, seal
+from dpopt.privacy.vouched import Implied, Vouched
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+def floats(weights: Weights) -> Vector:
+    """Return gamma on 0..K from its upper half over 2^62, read-only."""
+    return frozen(full_gamma([weight / (1 << BITS) for weight in weights]))
+
 
 OBJECTIVES = ("expected-error", "surrogate", "worst-case")
 
 
 @dataclass(frozen=True)
-class MajorityDesign:
+class MajorityDesign(Vouched):
     """A noise function gamma for the private majority of K private voters, and its record.
 
     With L ones among the K votes, DaRRM outputs the majority with probability gamma(L), else a
@@ -85,6 +93,15 @@ class MajorityDesign:
     solution: Solution | None
     provenance: dict[str, str]
     stated: tuple[str, ...] = field(default=(), compare=False)
+
+    def _subject(self) -> tuple[object, ...]:
+        return "majority", self.setting, self.weights
+
+    def _implied(self) -> Iterator[Implied]:
+        yield "gamma", self.gamma, floats(self.weights)
+
+    def _prove(self) -> Certificate:
+        return GammaProver(self.setting).certify(self.weights)
 
     @property
     def guarantee(self) -> Guarantee:

@@ -55,6 +55,20 @@ class PublicPriorKernel(SamplingKernel):
     def _maker(self) -> Maker:
         return staircase_rows
 
+    @staticmethod
+    def _floats(prior: PublicPrior, epsilon: float) -> dict[str, Vector]:
+        sorted_masses = prior.masses[prior.order].astype(np.longdouble)
+        after = np.zeros_like(sorted_masses)
+        after[:-1] = np.cumsum(sorted_masses[:0:-1])[::-1]
+        ratio, excess = math.exp(epsilon), math.expm1(epsilon)
+        below = ratio * sorted_masses + after
+        left = np.ones_like(sorted_masses)
+        np.cumprod(((excess * sorted_masses + after) / below)[:-1], out=left[1:])
+        scale = left / below
+        diagonal = np.empty(prior.size)
+        diagonal[prior.order] = ratio * scale * sorted_masses
+        return {"diagonal": frozen(diagonal), "scale": frozen(scale)}
+
 
 def minimax_kernel(
     prior: npt.ArrayLike | PublicPrior,
@@ -87,23 +101,8 @@ def minimax_kernel(
         (0.8748, [0.1252, 0.2312, 0.3198, 0.3913, 0.6073])
     """
     q, epsilon = public_prior(prior, letters), checked_epsilon(epsilon)
-    sorted_masses = q.masses[q.order].astype(np.longdouble)
-    after = np.zeros_like(sorted_masses)
-    after[:-1] = np.cumsum(sorted_masses[:0:-1])[::-1]
-    ratio, excess = math.exp(epsilon), math.expm1(epsilon)
-    below = ratio * sorted_masses + after
-    left = np.ones_like(sorted_masses)
-    np.cumprod(((excess * sorted_masses + after) / below)[:-1], out=left[1:])
-    scale = left / below
-    diagonal = np.empty(q.size)
-    diagonal[q.order] = ratio * scale * sorted_masses
-    return PublicPriorKernel(
-        prior=q,
-        epsilon=epsilon,
-        diagonal=frozen(diagonal),
-        provenance=versions(),
-        scale=frozen(scale),
-    )
+    floats = PublicPriorKernel._floats(q, epsilon)
+    return PublicPriorKernel(prior=q, epsilon=epsilon, provenance=versions(), **floats)
 
 
 def staircase_rows(masses: list[int], ratio: Fraction, bits: int) -> LayeredRows:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +48,34 @@ class LeximinKernel(SamplingKernel):
     def _maker(self) -> Maker:
         return flat_rows
 
+    @staticmethod
+    def _floats(prior: PublicPrior, epsilon: float) -> dict[str, Any]:
+        masses, excess = prior.masses[prior.order], math.expm1(epsilon)
+        bounds = diagonal_bounds(prior, epsilon)[prior.order]
+        # In complements, c = 1 - b and m = 1 - M, since b and M are near 1 where epsilon is large:
+        # with a letters at the level, m = (a - 1 + sum of the other b) / (e^eps - 1 + a).
+        lost = (1 - masses) / (1 + excess * masses)
+        shrink, gain = math.exp(-epsilon), -math.expm1(-epsilon)
+        before = np.zeros(prior.size, dtype=np.longdouble)
+        np.cumsum(bounds[:-1], dtype=np.longdouble, out=before[1:])
+        above = np.arange(prior.size, 0, -1)
+        levels = shrink * (above - 1 + before) / (gain + shrink * above)
+        # The last letter falls short of the level only by rounding, where all masses are equal; then
+        # argmax answers 0, which is right.
+        least = float(levels[int(np.argmax(lost <= levels))])
+        kept = np.where(lost > least, bounds, 1 - least)
+        # kappa_j = (b_j - M)_+ (1 + (e^eps - 1) q_j) / e^eps.
+        shares = np.maximum(least - lost, 0.0) * (1 + excess * masses) * shrink
+        total = shares.sum()
+        diagonal = np.empty(prior.size)
+        diagonal[prior.order] = kept
+        return {
+            "diagonal": frozen(diagonal),
+            "level": 1 - least,
+            "rest": frozen(gain * np.maximum(lost - least, 0.0)),
+            "shares": frozen(shares / total if total > 0 else np.zeros(prior.size)),
+        }
+
 
 def leximin_kernel(
     prior: npt.ArrayLike | PublicPrior,
@@ -75,34 +104,8 @@ def leximin_kernel(
         [0.1252, 0.232, 0.3242, 0.4046, 0.6005]
     """
     q, epsilon = public_prior(prior, letters), checked_epsilon(epsilon)
-    masses, excess = q.masses[q.order], math.expm1(epsilon)
-    bounds = diagonal_bounds(q, epsilon)[q.order]
-    # In complements, c = 1 - b and m = 1 - M, since b and M are near 1 where epsilon is large:
-    # with a letters at the level, m = (a - 1 + sum of the other b) / (e^eps - 1 + a).
-    lost = (1 - masses) / (1 + excess * masses)
-    shrink, gain = math.exp(-epsilon), -math.expm1(-epsilon)
-    before = np.zeros(q.size, dtype=np.longdouble)
-    np.cumsum(bounds[:-1], dtype=np.longdouble, out=before[1:])
-    above = np.arange(q.size, 0, -1)
-    levels = shrink * (above - 1 + before) / (gain + shrink * above)
-    # The last letter falls short of the level only by rounding, where all masses are equal; then
-    # argmax answers 0, which is right.
-    least = float(levels[int(np.argmax(lost <= levels))])
-    kept = np.where(lost > least, bounds, 1 - least)
-    # kappa_j = (b_j - M)_+ (1 + (e^eps - 1) q_j) / e^eps.
-    shares = np.maximum(least - lost, 0.0) * (1 + excess * masses) * shrink
-    total = shares.sum()
-    diagonal = np.empty(q.size)
-    diagonal[q.order] = kept
-    return LeximinKernel(
-        prior=q,
-        epsilon=epsilon,
-        diagonal=frozen(diagonal),
-        provenance=versions(),
-        level=1 - least,
-        rest=frozen(gain * np.maximum(lost - least, 0.0)),
-        shares=frozen(shares / total if total > 0 else np.zeros(q.size)),
-    )
+    floats = LeximinKernel._floats(q, epsilon)
+    return LeximinKernel(prior=q, epsilon=epsilon, provenance=versions(), **floats)
 
 
 def flat_rows(masses: list[int], ratio: Fraction, bits: int) -> LayeredRows:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from dpopt.mechanisms.public_prior.mollifier import laws_over
 from dpopt.mechanisms.public_prior.prior import PublicPrior, distributions
 from dpopt.mechanisms.public_prior.utility import diagonal_bounds
 from dpopt.privacy import Certificate, ExactKernel, Guarantee
+from dpopt.privacy.vouched import Coherent, Implied
 from dpopt.prob import total_variation
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class KernelDistances:
 
 
 @dataclass(frozen=True, eq=False)
-class PopulationKernel:
+class PopulationKernel(Coherent):
     """A kernel designed for a population, its optimality there and its proof of privacy.
 
     Letters and arrays are in the caller's order.
@@ -82,6 +83,12 @@ class PopulationKernel:
     drift: float
     solution: Solution
     provenance: dict[str, str]
+
+    def _implied(self) -> Iterator[Implied]:
+        n = self.prior.size
+        yield "exact", (self.exact.inputs, self.exact.outputs, self.exact.pairs), (n, n, None)
+        yield "exact", self.exact.guarantee, Guarantee(self.epsilon)
+        yield "diagonal", self.diagonal, np.diag(self.exact.matrix())
 
     @property
     def guarantee(self) -> Guarantee:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from dpopt.mechanisms.public_prior.quantise import CertifiedRows, Maker, certifi
 from dpopt.mechanisms.public_prior.utility import diagonal_bounds, minimax_utility
 from dpopt.privacy import Certificate, Guarantee
 from dpopt.privacy.release import Words, random_words, seeded_words
+from dpopt.privacy.vouched import Coherent, Implied
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,7 +34,7 @@ LARGEST_MATRIX = 5000
 
 
 @dataclass(frozen=True, eq=False)
-class SamplingKernel(ABC):
+class SamplingKernel(Coherent, ABC):
     """An epsilon-LDP kernel K with qK = q: a user with distribution p releases a letter of pK.
 
     Letters and arrays are in the caller's order.
@@ -49,6 +50,18 @@ class SamplingKernel(ABC):
     epsilon: float
     diagonal: Vector
     provenance: dict[str, str]
+
+    def _implied(self) -> Iterator[Implied]:
+        for name, value in self._floats(self.prior, checked_epsilon(self.epsilon)).items():
+            own = np.asarray(getattr(self, name))
+            # Another machine's exp and long doubles may differ in the last digits.
+            fits = own.shape == np.shape(value) and np.allclose(own, value, rtol=1e-9, atol=1e-15)
+            yield name, fits, True
+
+    @staticmethod
+    @abstractmethod
+    def _floats(prior: PublicPrior, epsilon: float) -> dict[str, Any]:
+        """Return the fields in floating point: what is applied and reported, not released."""
 
     @property
     def letters(self) -> int:

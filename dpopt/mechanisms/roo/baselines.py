@@ -7,9 +7,10 @@ Raskhodnikova, Sivakumar, Smith, Swanberg, "Differentially private sampling from
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,7 @@ from dpopt.mechanisms.roo.sampler import Below, LetterSampler
 from dpopt.mechanisms.roo.setting import RooSetting
 from dpopt.mechanisms.roo.tally import Tally, tally
 from dpopt.privacy import Certificate
+from dpopt.privacy.vouched import Implied
 
 _LARGEST = 1e300
 
@@ -82,6 +84,18 @@ class SubRRSampler(LetterSampler):
     def require_private(self) -> None:
         """Refuse a sampler whose audit failed; see `MinCountSampler.require_private`."""
         self.roo.require_private()
+
+    def _subject(self) -> tuple[object, ...]:
+        return self.roo._subject()
+
+    def _implied(self) -> Iterator[Implied]:
+        yield "setting", self.setting, self.roo.setting
+
+    def _prove(self) -> Certificate:
+        return self.roo._prove()
+
+    def _proved_again(self) -> Self:
+        return self
 
     def _draw(self, counts: IntVector, below: Below) -> int:
         return self.roo._draw(counts, below)

@@ -9,7 +9,8 @@ the law is the empirical one. `floor_proof` has the theorem and its proof.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,7 @@ from dpopt.mechanisms.roo.floor_proof import FloorAudit, audit_floor, floor_weig
 from dpopt.mechanisms.roo.sampler import Below, LetterSampler, certified, draw_record
 from dpopt.mechanisms.roo.setting import RooSetting
 from dpopt.privacy import Certificate
+from dpopt.privacy.vouched import Implied
 from dpopt.provenance import versions
 
 _GUARD_BITS = 62
@@ -84,6 +86,21 @@ class SmoothFloorSampler(LetterSampler):
             f" to {c + 1} is {1 + excess:.6g} e^epsilon."
         )
         certified(self.private, why, (f"letter 0: {c}", f"letter 0: {c + 1}"), excess)
+
+    def _subject(self) -> tuple[object, ...]:
+        return "smooth floor", self.setting, self.growth, self.weights, self.audit
+
+    def _implied(self) -> Iterator[Implied]:
+        if self.certificate is not None:
+            yield "bits", self.bits, self.certificate.bits
+        yield "floor", self.floor, _floats(self.weights, self.bits)
+        yield "certificate", self.private, self.audit.private
+
+    def _prove(self) -> Certificate:
+        audit = audit_floor(self.setting, self.weights, self.bits)
+        if not audit.private:
+            replace(self, audit=audit, certificate=None).require_private()
+        return _certificate(self.setting, self.growth, self.weights, self.bits, audit)
 
     def _draw(self, counts: IntVector, below: Below) -> int:
         """Draw a record's letter, or one for what the floor lifts it by, W(c) - c 2^bits."""
@@ -210,7 +227,26 @@ def _sampler(setting: RooSetting, growth: float) -> SmoothFloorSampler:
     bits = _GUARD_BITS + math.ceil(math.log2(1 + growth))
     weights = floor_weights(growth, bits)
     audit = audit_floor(setting, weights, bits)
-    proof = Certificate(
+    return SmoothFloorSampler(
+        setting=setting,
+        growth=growth,
+        weights=weights,
+        bits=bits,
+        floor=_floats(weights, bits),
+        audit=audit,
+        certificate=_certificate(setting, growth, weights, bits, audit) if audit.private else None,
+        provenance=versions(),
+    )
+
+
+def _floats(weights: tuple[int, ...], bits: int) -> Vector:
+    return frozen([weight / (1 << bits) for weight in weights])
+
+
+def _certificate(
+    setting: RooSetting, growth: float, weights: tuple[int, ...], bits: int, audit: FloorAudit
+) -> Certificate:
+    return Certificate(
         claim="the smooth-floor sampler is private for all neighbouring data sets",
         guarantee=setting.guarantee,
         ratio=setting.ratio,
@@ -219,14 +255,4 @@ def _sampler(setting: RooSetting, growth: float) -> SmoothFloorSampler:
         tightest=f"a letter whose count goes from {audit.count} to {audit.count + 1}",
         arithmetic="integers, no rounding",
         bits=bits,
-    )
-    return SmoothFloorSampler(
-        setting=setting,
-        growth=growth,
-        weights=weights,
-        bits=bits,
-        floor=frozen([weight / (1 << bits) for weight in weights]),
-        audit=audit,
-        certificate=proof if audit.private else None,
-        provenance=versions(),
-    )
+    ).about("smooth floor", setting, growth, weights, audit)

@@ -42,6 +42,11 @@ class Histograms:
     _place: dict[tuple[int, int], int] = field(repr=False)
 
     @property
+    def numbers(self) -> tuple[npt.NDArray[np.int64], ...]:
+        """All that a proof over the histograms depends on."""
+        return self.counts, self.owner, self.count, self.multiplicity, self.edges
+
+    @property
     def size(self) -> int:
         """Number of histograms."""
         return int(self.counts.shape[0])

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,7 @@ from dpopt.mechanisms.roo.sampler import Below, LetterSampler, certified, draw_r
 from dpopt.mechanisms.roo.setting import RooSetting
 from dpopt.privacy import Certificate
 from dpopt.privacy.saved import Sealed, seal
+from dpopt.privacy.vouched import Implied
 from dpopt.provenance import versions
 
 if TYPE_CHECKING:
@@ -81,6 +83,18 @@ class MinCountSampler(LetterSampler):
             f"(count, letters): {sides[0]} and {sides[1]}."
         )
         certified(self.private, why, sides, audit.excess_factor - 1.0)
+
+    def _subject(self) -> tuple[object, ...]:
+        return "min-count", self.setting, self.rule, self.weights, self.audit
+
+    def _implied(self) -> Iterator[Implied]:
+        yield "q", self.q, _floats(self.weights)
+        yield "certificate", self.private, self.audit.private
+
+    def _prove(self) -> Certificate:
+        made = from_weights(self.setting, self.rule, self.weights)
+        made.require_private()
+        return cast(Certificate, made.certificate)
 
     def _weight(self, minimum: int) -> int:
         if self.rule == "roo":
@@ -181,9 +195,9 @@ def from_weights(setting: RooSetting, rule: str, weights: tuple[int, ...]) -> Mi
         setting=setting,
         rule=rule,
         weights=weights,
-        q=frozen([weight / UNIT for weight in weights]),
+        q=_floats(weights),
         audit=audit,
-        certificate=_certificate(setting, audit) if audit.private else None,
+        certificate=_certificate(setting, rule, weights, audit) if audit.private else None,
         provenance=versions(),
     )
 
@@ -202,7 +216,13 @@ def _checked(setting: RooSetting, rule: str, weights: object) -> tuple[int, ...]
     return listed
 
 
-def _certificate(setting: RooSetting, audit: RooAudit) -> Certificate:
+def _floats(weights: tuple[int, ...]) -> Vector:
+    return frozen([weight / UNIT for weight in weights])
+
+
+def _certificate(
+    setting: RooSetting, rule: str, weights: tuple[int, ...], audit: RooAudit
+) -> Certificate:
     witness = audit.witness
     return Certificate(
         claim="the min-count rule is private for all neighbouring data sets",
@@ -213,7 +233,7 @@ def _certificate(setting: RooSetting, audit: RooAudit) -> Certificate:
         tightest=f"(count, letters): {witness.runs}; neighbour: {witness.neighbour_runs}",
         arithmetic="integers, no rounding",
         bits=BITS,
-    )
+    ).about("min-count", setting, rule, weights, audit)
 
 
 def from_sealed(sealed: Sealed) -> MinCountSampler:

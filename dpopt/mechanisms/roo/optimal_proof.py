@@ -53,9 +53,13 @@ def quantised(
         if eta == 1 or _worst(setting, found, weights)[0] >= 0:
             break
         eta = min(Fraction(1), max(first, 2 * eta))
+    return weights, normalised(found, weights), eta
+
+
+def normalised(found: Histograms, weights: Sequence[int]) -> Vector:
+    """Return weights over the sum for their histogram, as floats, read-only."""
     totals = _totals(found, weights)
-    floats = [weight / totals[i] for weight, i in zip(weights, found.owner.tolist(), strict=True)]
-    return weights, frozen(floats), eta
+    return frozen([w / totals[i] for w, i in zip(weights, found.owner.tolist(), strict=True)])
 
 
 def prove(setting: RooSetting, found: Histograms, weights: Sequence[int]) -> Certificate:
@@ -88,7 +92,7 @@ def prove(setting: RooSetting, found: Histograms, weights: Sequence[int]) -> Cer
         tightest=f"{sides[0]}; neighbour: {sides[1]}",
         arithmetic="exact integers, each over the sum for its histogram",
         bits=BITS,
-    )
+    ).about("optimal", setting, found.numbers, tuple(weights))
 
 
 def _totals(found: Histograms, values: Sequence[Number]) -> list[Number]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -17,10 +18,11 @@ from dpopt.files import write_json
 from dpopt.lp import Solution
 from dpopt.mechanisms.roo.histograms import Histograms
 from dpopt.mechanisms.roo.optimal_program import histogram_prior, incidence
-from dpopt.mechanisms.roo.optimal_proof import BITS
+from dpopt.mechanisms.roo.optimal_proof import BITS, normalised, prove
 from dpopt.mechanisms.roo.sampler import Below, LetterSampler
 from dpopt.mechanisms.roo.setting import RooSetting
 from dpopt.privacy import Certificate
+from dpopt.privacy.vouched import Implied
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -93,6 +95,15 @@ class OptimalSampler(LetterSampler):
 
     def require_private(self) -> None:
         """Do nothing: no sampler of this kind is made without its certificate."""
+
+    def _subject(self) -> tuple[object, ...]:
+        return "optimal", self.setting, self.histograms.numbers, self.weights
+
+    def _implied(self) -> Iterator[Implied]:
+        yield "kernel", self.kernel, normalised(self.histograms, self.weights)
+
+    def _prove(self) -> Certificate:
+        return prove(self.setting, self.histograms, self.weights)
 
     def _draw(self, counts: IntVector, below: Below) -> int:
         places = self.histograms.places_of(counts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Hashable
 
 import numpy as np
@@ -15,6 +15,7 @@ from dpopt._types import IntVector, Vector
 from dpopt.mechanisms.roo.setting import RooSetting
 from dpopt.mechanisms.roo.tally import Tally, tally
 from dpopt.privacy import Guarantee
+from dpopt.privacy.vouched import Vouched
 
 _LARGE = 1 << 40
 
@@ -22,7 +23,7 @@ Below = Callable[[int], int]
 """Returns a uniform integer below its argument."""
 
 
-class LetterSampler(ABC):
+class LetterSampler(Vouched):
     """A mechanism that releases one letter of a public alphabet from the counts of n records."""
 
     setting: RooSetting

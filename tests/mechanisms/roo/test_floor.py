@@ -156,7 +156,10 @@ def test_any_convex_weights_are_bounded(n: int, k: int, steps: list[int]) -> Non
         weights.append(weights[-1] - step)
     table = tuple(reversed(weights[1:]))
     assume(table[0] > 0)
-    sampler = replace(smooth_floor(n, k, 1.0), weights=table, bits=bits)
+    floor = np.array(table) / 64
+    made = smooth_floor(n, k, 1.0)
+    audit = replace(made.audit, private=False)
+    sampler = replace(made, weights=table, bits=bits, floor=floor, audit=audit, certificate=None)
     audit = audit_floor(sampler.setting, table, bits)
     worst = worst_of_all(sampler)
     assert worst <= audit.worst_bound
@@ -177,7 +180,9 @@ def test_no_bias_where_every_count_is_above_the_floor() -> None:
 
 def test_every_drawn_integer_gives_its_letter() -> None:
     sampler = smooth_floor(6, 4, 0.5)
-    small = replace(sampler, weights=(3, 5, 9), bits=2, floor=np.array([0.75, 1.25, 2.25]))
+    table, floor = (3, 5, 9), np.array([0.75, 1.25, 2.25])
+    audit = replace(sampler.audit, private=False)
+    small = replace(sampler, weights=table, bits=2, floor=floor, audit=audit, certificate=None)
     counts = np.array([0, 4, 2, 0])
     total = 3 + 16 + 9 + 3
 
