@@ -266,7 +266,9 @@ def _over_words(exact: ExactKernel, shape: tuple[int, ...]) -> Measurement:
 
     def release(word: Any) -> Any:  # noqa: ANN401
         if len(word) != places:
-            raise ParameterError(f"word has {len(word)} letters; it must have {places}.")
+            raise ParameterError(
+                f"word does not fit the shape {shape}: it has {len(word)} letters."
+            )
         inside = [_nearest(letter, size - 1) for letter, size in zip(word, shape, strict=True)]
         return exact.release(int(np.ravel_multi_index(inside, shape)))
 

@@ -139,6 +139,9 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
         """Return a private label for each row of X, and add the rows to the ledger.
 
         Draws use the system's randomness; predicting the same row again draws, and spends, again.
+        An estimator that predicts another class, too few rows, or raises an error has voted for the
+        first class there: an error would tell of the data that it was trained on. Try X on the
+        estimators first, where that is public.
 
         Args:
             X: what the estimators take, n rows.
@@ -147,11 +150,12 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
             Entries of ``classes_``, shape (n,).
 
         Raises:
-            ParameterError: if X is empty, if the budget does not allow n more predictions, or if
-                an estimator predicts another class; before anything is drawn.
+            ParameterError: if X is empty or has another number of features, or if the budget does
+                not allow n more predictions; before anything is drawn.
         """
         check_is_fitted(self, "design_")
-        votes = _collect(self.estimators_, self.classes_, X)
+        rows, second = _rows(X, getattr(self, "n_features_in_", None)), self.classes_[1]
+        votes = np.column_stack([_votes(each, second, X, rows) for each in self.estimators_])
         batch = vote(
             votes,
             trained_once=self.spending_.trained_once,
@@ -228,24 +232,35 @@ def _common_features(estimators: tuple[Any, ...]) -> int | None:
     return known[0]
 
 
-def _collect(
-    estimators: tuple[Any, ...],
-    classes: npt.NDArray[Any],
+def _rows(X: Any, features: int | None) -> int:  # noqa: ANN401, N803
+    """Return the number of queries; X is public.
+
+    Raises:
+        ParameterError: if X has no rows, or another number of features.
+    """
+    shape = np.shape(X) if getattr(X, "shape", None) is None else X.shape
+    if len(shape) == 0:
+        raise ParameterError("X is no array; it must hold a row for each query.")
+    if features is not None and len(shape) == 2 and shape[1] != features and shape[0]:
+        raise ParameterError(f"X has {shape[1]} features; the estimators know {features}.")
+    return int(shape[0])
+
+
+def _votes(
+    estimator: Any,  # noqa: ANN401
+    second: object,
     X: Any,  # noqa: ANN401, N803
+    rows: int,
 ) -> npt.NDArray[np.bool_]:
-    """Return the votes for the second class, shape (n, K)."""
-    columns = []
-    for place, estimator in enumerate(estimators):
-        predicted = np.asarray(estimator.predict(X))
-        if predicted.ndim != 1 or not np.all(np.isin(predicted, classes)):
-            raise ParameterError(
-                f"estimators[{place}] predicts something other than one of "
-                f"{classes.tolist()} for each row."
-            )
-        columns.append(predicted == classes[1])
-        if columns[0].size != predicted.size:
-            raise ParameterError(
-                f"estimators[{place}] predicts {predicted.size} rows, estimators[0] "
-                f"{columns[0].size}; they must be the same."
-            )
-    return np.column_stack(columns)
+    """Return a vote for each row: for the second class where the estimator says so.
+
+    What it answers, how much, and whether it raises an error depend on the data that it was trained
+    on: all else is a vote for the first class, and nothing is told apart.
+    """
+    votes = np.zeros(rows, dtype=bool)
+    try:
+        predicted = list(estimator.predict(X))[:rows]
+        votes[: len(predicted)] = [bool(answer == second) for answer in predicted]
+    except Exception:  # noqa: BLE001 - an error is an answer, not to be told from the others
+        votes[:] = False
+    return votes

@@ -174,9 +174,11 @@ def test_public_prior_takes_letters() -> None:
     together = dp.c.make_composition([made, make_kernel(public_prior.leximin_kernel(prior, 0.5))])
     assert set(together("z")) <= set("xyz")
     assert together.map(1) == pytest.approx(1.3, rel=1e-14)
-    with pytest.raises(dp.OpenDPException, match="letter that the prior does not have") as caught:
-        made("private value")
-    assert "private value" not in str(caught.value)
+    # What is no letter counts as the first one: an error would be an output of its own.
+    assert_law(
+        [made("private value") for _ in range(1000)],
+        dict(zip("xyz", local.matrix()[0], strict=True)),
+    )
     other = public_prior.public_prior([0.5, 0.3, 0.2], ["x", "y", "w"])
     with pytest.raises(dp.OpenDPException, match="All input domains must be the same"):
         dp.c.make_composition([made, make_kernel(public_prior.minimax_kernel(other, 0.8))])
@@ -328,11 +330,91 @@ def test_majority_of_a_function_is_the_callers_word() -> None:
         input_metric=dp.discrete_distance(),
     )
     assert local.map(4) == (0.75, 1e-4)
-    bad = make_majority(
-        design, lambda _: [2, 0, 0], input_domain=domain, input_metric=dp.symmetric_distance()
+
+
+def loud(answers: Any) -> Any:
+    if answers == "error":
+        raise ValueError("what the data said")
+    return answers
+
+
+# At K = 3, m = 3 the majority itself is private: the label tells which votes were counted as 1.
+ANSWERS = [
+    ([1, True, 2], 1),
+    ([1, np.bool_(True), -1], 1),
+    ([1.0, np.int64(1), None], 1),
+    ([1, 2, 2], 0),
+    ([1, math.nan, 1j], 0),
+    ([1, "1", [1]], 0),
+    ([1, np.array([1, 1]), {}], 0),
+    ([1, 1], 1),
+    ([1], 0),
+    ([0, 0, 0, 1, 1, 1, 1], 0),
+    (7, 0),
+    (None, 0),
+    ("error", 0),
+]
+
+
+@pytest.mark.parametrize(("answers", "label"), ANSWERS)
+def test_whatever_voters_answer_is_a_vote(answers: Any, label: int) -> None:
+    domain = dp.user_domain("anything", lambda _: True)
+    made = make_majority(
+        majority.design(3, 1.0, 3.0),
+        lambda _: loud(answers),
+        input_domain=domain,
+        input_metric=dp.discrete_distance(),
     )
-    with pytest.raises(dp.OpenDPException, match="votes holds a value other than 0 and 1"):
-        bad([1])
+    assert [made(0) for _ in range(20)] == [label] * 20
+
+
+@pytest.mark.parametrize(("answer", "label"), [(1, 1), (2, 0), ("x", 0), ("error", 0), (0, 0)])
+def test_an_odd_voter_does_not_change_the_others(answer: Any, label: int) -> None:
+    domain, metric = dp.atom_domain(bounds=(0, 9)), dp.discrete_distance()
+
+    def voter(answers: Any) -> Any:
+        return dp.m.make_user_measurement(
+            domain,
+            metric,
+            dp.max_divergence(),
+            lambda _: loud(answers),
+            lambda _: 1.0,
+            TO="ExtrinsicObject",
+        )
+
+    made = make_majority(majority.design(3, 1.0, 3.0), [voter(1), voter(answer), voter(0)])
+    assert made.map(1) == 3.0
+    assert [made(5) for _ in range(20)] == [label] * 20
+    # A voter that raises an error leaves the two others their majority.
+    assert make_majority(majority.design(3, 1.0, 3.0), [voter(1), voter("error"), voter(1)])(5) == 1
+
+
+@pytest.mark.parametrize(("given", "taken"), [(-5, 0), (7, 3), (10**6, 3), (2, 2)])
+def test_an_input_outside_is_moved_into_the_domain(given: Any, taken: int) -> None:
+    loss = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))
+    design = kernel.optimal_kernel(loss, epsilon=100.0, graph="path")
+    made = make_kernel(design)
+    assert {made(given) for _ in range(20)} == {taken}
+
+
+def test_records_outside_the_alphabet_are_its_first_letter() -> None:
+    sampler = roo.min_count(4, 3, 400.0)
+    made = make_sampler(sampler, ["a", "b", "c"])
+    assert_law(
+        [made(["b", "zebra", "", "b"]) for _ in range(1000)],
+        dict(zip("abc", sampler.output_distribution([2, 2, 0]), strict=True)),
+    )
+    numbered = make_sampler(sampler)
+    assert {numbered([7, -1, 3, 9]) for _ in range(50)} == {0}
+    with pytest.raises(dp.OpenDPException, match="counts sum to 3"):
+        numbered([0, 0, 0])
+
+
+def test_words_outside_are_moved_letter_by_letter() -> None:
+    loss = 1 - np.eye(8)
+    design = kernel.optimal_kernel(loss, epsilon=40.0, graph="hamming", shape=(2, 2, 2))
+    made = make_kernel(design)
+    assert {made([9, -3, 1]) for _ in range(20)} == {5}
 
 
 def test_majority_refusals() -> None:

@@ -320,13 +320,47 @@ class Short(Constant):
         return super().predict(X)[1:]
 
 
+class Long(Constant):
+    def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
+        return np.ones(len(np.asarray(X)) + 3)
+
+
+class Raising(Constant):
+    def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:  # noqa: ARG002
+        raise ValueError("what it was trained on")
+
+
+class Wide(Constant):
+    def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
+        return np.ones((len(np.asarray(X)), 2))
+
+
 @pytest.mark.parametrize(
-    ("odd", "said"), [(Constant(2), "other than one of"), (Short(), "predicts 3 rows")]
+    ("odd", "labels"),
+    [
+        (Constant(1), [1, 1, 1, 1]),
+        (Constant(0), [0, 0, 0, 0]),
+        (Constant(2), [0, 0, 0, 0]),
+        (Constant(None), [0, 0, 0, 0]),
+        (Constant("1"), [0, 0, 0, 0]),
+        (Short(), [1, 1, 1, 0]),
+        (Long(), [1, 1, 1, 1]),
+        (Raising(), [0, 0, 0, 0]),
+        (Wide(), [0, 0, 0, 0]),
+    ],
 )
-def test_odd_predictions_spend_nothing(odd: Any, said: str) -> None:
-    fitted = classifier([Constant(), Constant(), odd]).fit()
-    with pytest.raises(ParameterError, match=rf"estimators\[2\] .*{said}"):
-        fitted.predict(np.zeros((4, 2)))
+def test_whatever_an_estimator_predicts_is_a_vote(odd: Any, labels: list[int]) -> None:
+    # At m = K = 3 the majority itself is private, so that the labels tell the votes.
+    fitted = classifier([Constant(1), Constant(0), odd], allowance=3).fit()
+    assert fitted.predict(np.zeros((4, 2))).tolist() == labels
+    assert fitted.queries_ == 4
+
+
+@pytest.mark.parametrize(("X", "said"), [(3, "X is no array"), (np.zeros((2, 5)), "X has 5 feat")])
+def test_what_is_public_of_the_queries_is_checked(X: Any, said: str) -> None:
+    fitted = classifier([Constant()] * 3).fit()
+    with pytest.raises(ParameterError, match=said):
+        fitted.predict(X)
     assert fitted.queries_ == 0
 
 

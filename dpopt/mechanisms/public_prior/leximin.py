@@ -60,8 +60,8 @@ class LeximinKernel(SamplingKernel):
         np.cumsum(bounds[:-1], dtype=np.longdouble, out=before[1:])
         above = np.arange(prior.size, 0, -1)
         levels = shrink * (above - 1 + before) / (gain + shrink * above)
-        # The last letter falls short of the level only by rounding, where all masses are equal; then
-        # argmax answers 0, which is right.
+        # The last letter falls short of the level only by rounding, where all masses are equal;
+        # then argmax answers 0, which is right.
         least = float(levels[int(np.argmax(lost <= levels))])
         kept = np.where(lost > least, bounds, 1 - least)
         # kappa_j = (b_j - M)_+ (1 + (e^eps - 1) q_j) / e^eps.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from dataclasses import replace
 from fractions import Fraction
 from itertools import permutations, product
 from math import comb, factorial, prod
@@ -23,8 +22,8 @@ from dpopt.mechanisms.roo.histograms import histograms
 from dpopt.mechanisms.roo.optimal import optimal_sampler
 from dpopt.mechanisms.roo.optimal_program import SamplerProgram, histogram_prior, incidence
 from dpopt.mechanisms.roo.optimal_proof import prove, quantised
-from dpopt.mechanisms.roo.optimal_result import distances as all_distances
 from dpopt.mechanisms.roo.optimal_result import OptimalSampler
+from dpopt.mechanisms.roo.optimal_result import distances as all_distances
 from dpopt.privacy import exp_lower
 from tests.mechanisms.roo import brute
 
