@@ -40,8 +40,9 @@ def assess(
     """Return any noise function as a result: a baseline, or the point of your own program.
 
     gamma is rounded down to a multiple of 2^-62 and certified; if that fails, the result has no
-    certificate and refuses to release. The gamma of a design, as floats, may be a unit above the
-    integers that were certified: keep the design, or repair.
+    certificate and refuses to release. Its verdict is then "not private", or "not proved" if the
+    rounding of gamma explains the failure: the gamma of a design, as floats, may be a unit above
+    the integers that were certified, and so may be a formula's. Keep the design, or repair.
 
     Args:
         setting: the voters and the target.
@@ -102,7 +103,7 @@ def result_of(
     try:
         if partly is None:
             certificate = GammaProver(setting).certify(weights)
-            excess = -float(certificate.slack)
+            excess = float(-certificate.slack)
     except NotPrivateError as error:
         if strict:
             raise
@@ -165,7 +166,9 @@ def from_sealed(sealed: Sealed) -> MajorityDesign:
         raise sealed.refuse(f"a weight is outside 0..2^{BITS}")
     if name not in (*OBJECTIVES, "weights", "given"):
         raise sealed.refuse(f"its objective is {_checks.shown(name)}")
-    if stated != (setting.guarantee.epsilon, setting.guarantee.delta):
+    # The product was rounded to the nearest float once, which may be the one below.
+    products = (setting.guarantee.epsilon, setting.allowance * setting.epsilon)
+    if stated[0] not in products or stated[1] != setting.delta:
         raise sealed.refuse("its guarantee is not that of its setting")
     result = result_of(setting, weights, prior, shrink, strict=True)
     sealed.require_hash()

@@ -27,6 +27,7 @@ from dpopt.mechanisms.majority.sweep import (
     Sweeper,
     Weights,
 )
+from dpopt.mechanisms.majority.ties import sign
 from dpopt.privacy.exact import Certificate, shrink_to_budget
 
 # By how many units of 2^-BITS a weight may be raised, round after round, to use up the slack left.
@@ -70,14 +71,19 @@ class GammaProver:
         sweeper, sweep = self._sweep(weights, Fraction(0))
         if sweeper.limit - sweep.slack > sweeper.surely_broken:
             raise self._refusal(arithmetic.exact_slack(weights, sweep.place), sweep.place)
+        if len(sweep.near) >= MOST_LISTED:
+            raise NotPrivateError(
+                f"{self._not_proved}: too many constraints are within rounding of their limit to "
+                "be decided one by one."
+            )
         near = track(sweep.near, "proof by exact laws")
-        undecided = [(arithmetic.exact_slack(weights, at), at) for at in near]
+        undecided = [(self._true_slack(weights, at), at) for at in near]
         slack, at = min(undecided, key=lambda found: found[0], default=(None, sweep.place))
         if slack is None:
             slack = Fraction(sweep.slack, 1 << (FIXED + RATIO))
         elif isinstance(sweeper, Screen):
             slack = min(slack, sweeper.sure)
-        if slack < 0 or len(undecided) >= MOST_LISTED:
+        if slack < 0:
             raise self._refusal(slack, at)
         guarantee = self.setting.guarantee
         return Certificate(
@@ -102,8 +108,7 @@ class GammaProver:
         arithmetic = self._arithmetic
         sweeper, sweep = self._sweep(weights, Fraction(0))
         doubtful = sweeper.limit - sweep.slack <= sweeper.surely_broken
-        exact = isinstance(sweeper, Screen)
-        if sweep.slack >= 0 or (doubtful and _holds(arithmetic, weights, sweep.near, exact=exact)):
+        if sweep.slack >= 0 or (doubtful and self._holds(weights, sweep.near)):
             return weights, Fraction(1)
         worst = arithmetic.budget + Fraction(-sweep.slack, 1 << (FIXED + RATIO))
         rounding = (1 + arithmetic.ratio) / (1 << BITS)
@@ -123,9 +128,9 @@ class GammaProver:
             return weights
         sweep = self._reachable(weights, _UNITS[0])
         for units, wider in zip(_UNITS, (*_UNITS[1:], 0), strict=True):
-            sign = arithmetic.signed(weights)
+            signed = arithmetic.signed(weights)
             # Where h is 1 or -1 throughout, no weight of the multiset can be raised.
-            near = [at for at in sweep.near if not _is_full(arithmetic, sign, at)]
+            near = [at for at in sweep.near if not _is_full(arithmetic, signed, at)]
             if not near or len(near) >= _MOST_ROWS or len(sweep.near) >= MOST_LISTED:
                 break
             weights, stopped = _raise_weights(arithmetic, weights, near, units)
@@ -164,27 +169,50 @@ class GammaProver:
             )
         require_priceable(self.setting)
 
-    def _refusal(self, slack: Fraction, at: Multiset) -> NotPrivateError:
+    def _true_slack(self, weights: Weights, at: Multiset) -> Fraction:
+        """Return a lower bound of the slack of its own sign: 0 for a tie."""
+        slack = self._arithmetic.exact_slack(weights, at)
+        if -self._arithmetic.rounding <= slack < 0 and sign(self.setting, weights, at) >= 0:
+            return Fraction(0)
+        return slack
+
+    def _holds(self, weights: Weights, near: list[Multiset]) -> bool:
+        settled = len(near) < MOST_LISTED
+        return settled and all(self._true_slack(weights, at) >= 0 for at in near)
+
+    @property
+    def _not_proved(self) -> str:
         guarantee = self.setting.guarantee
+        return f"gamma is not proved ({guarantee.epsilon:g}, {guarantee.delta:g})-DP"
+
+    def _refusal(self, slack: Fraction, at: Multiset) -> NotPrivateError:
+        guarantee, excess = self.setting.guarantee, float(-slack / 2)
         sides = (self._arithmetic.describe(at, 0), self._arithmetic.describe(at, 1))
-        return NotPrivateError(
+        where = f"{sides[0]}; neighbour: {sides[1]}"
+        why = (
             f"gamma breaks ({guarantee.epsilon:g}, {guarantee.delta:g})-DP at output 1 by "
-            f"{roughly(-slack / 2)}: {sides[0]}; neighbour: {sides[1]}.",
-            inputs=sides,
-            output="1",
-            excess=float(-slack / 2),
+            f"{roughly(-slack / 2)}: {where}."
         )
+        if excess <= gamma_rounding(self.setting):
+            why = (
+                f"{self._not_proved}: at output 1 it misses by {excess:.3g}, no more than the "
+                f"rounding of gamma itself explains: {where}. The repair gives one that is private."
+            )
+        return NotPrivateError(why, inputs=sides, output="1", excess=excess)
 
 
-def _holds(arithmetic: Arithmetic, weights: Weights, near: list[Multiset], *, exact: bool) -> bool:
-    """Whether all undecided multisets hold; without ``exact``, only if each has a constant h."""
-    sign = arithmetic.signed(weights)
-    flat = all(arithmetic.flat(sign, at, side) is not None for at in near for side in (0, 1))
-    return (exact or flat) and all(arithmetic.exact_slack(weights, at) >= 0 for at in near)
+def gamma_rounding(setting: MajoritySetting) -> float:
+    """Return by how much rounding a private gamma to doubles, and to 2^-62, can break it.
+
+    Each value moves by 2^-54 and 2^-62 at most, Pr[output 1] by half of that, on both sides of the
+    pair: (1 + e^(m epsilon)) 2^-54 is more. What breaks by less is "not proved": the gamma that was
+    meant may be private.
+    """
+    return (1.0 + setting.ratio) * 2.0**-54
 
 
-def _is_full(arithmetic: Arithmetic, sign: list[int], at: Multiset) -> bool:
-    return all(abs(arithmetic.flat(sign, at, side) or 0) == 1 << BITS for side in (0, 1))
+def _is_full(arithmetic: Arithmetic, signed: list[int], at: Multiset) -> bool:
+    return all(abs(arithmetic.flat(signed, at, side) or 0) == 1 << BITS for side in (0, 1))
 
 
 def _raise_weights(

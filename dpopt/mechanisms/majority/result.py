@@ -17,7 +17,7 @@ from dpopt._numbers import exact_text
 from dpopt._plot import new_axes
 from dpopt._types import Json, Vector, brief, frozen
 from dpopt.lp import Solution
-from dpopt.mechanisms.majority.certificate import BITS, GammaProver, Weights
+from dpopt.mechanisms.majority.certificate import BITS, GammaProver, Weights, gamma_rounding
 from dpopt.mechanisms.majority.check import FULL_LIMIT, PrivacyCheck, check_full, full_size
 from dpopt.mechanisms.majority.prior import Prior
 from dpopt.mechanisms.majority.reduction import reduced_size
@@ -115,10 +115,17 @@ class MajorityDesign(Vouched):
 
     @property
     def verdict(self) -> str:
-        """What is known of its privacy: "private", "not private" or "unverified"."""
+        """What is known of its privacy: "private", "not private", "not proved" or "unverified".
+
+        "not proved" if it misses by no more than the rounding of gamma to doubles explains, so that
+        the gamma that was meant may be private; `assess` with repair=True gives one that is.
+        "unverified" if not all constraints were priced.
+        """
         if self.priced is not None:
             return "unverified"
-        return "private" if self.private else "not private"
+        if self.private:
+            return "private"
+        return "not proved" if self.excess <= gamma_rounding(self.setting) else "not private"
 
     @cached_property
     def check(self) -> PrivacyCheck | None:

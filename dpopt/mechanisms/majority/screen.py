@@ -50,6 +50,7 @@ class Screen:
         self.arithmetic = arithmetic
         ratio = arithmetic.ratio
         self._error = (4 * arithmetic.voters + 16) * Fraction(1, 1 << 53) * (1 + ratio)
+        self._error += arithmetic.rounding
         self._scale = 1 << (FIXED + RATIO)
         self.limit = math.floor(arithmetic.budget * self._scale)
         self.surely_broken = self.limit + math.ceil(2 * self._error * self._scale)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -15,6 +16,7 @@ from dpopt._errors import ParameterError
 from dpopt._numbers import digits
 from dpopt._types import Json, Vector
 from dpopt.privacy import Guarantee
+from dpopt.privacy.dominating import float_up
 
 _LARGEST_EXPONENT = 600.0
 _ROUNDING = 1e-15
@@ -181,8 +183,8 @@ class MajoritySetting:
 
     @property
     def guarantee(self) -> Guarantee:
-        """The target: (m epsilon, delta)."""
-        return Guarantee(self.allowance * self.epsilon, self.delta)
+        """The target: (m epsilon, delta), m epsilon rounded up to a float."""
+        return Guarantee(float_up(Fraction(self.allowance) * Fraction(self.epsilon)), self.delta)
 
     @property
     def ratio(self) -> float:

@@ -56,13 +56,12 @@ class Arithmetic:
         self.pure = setting.mechanism_delta == 0.0
         # [axis][choice] -> p; the other choice is p'.
         self.chances = tuple(_chances(setting.voters[a.group], a) for a in self.axes)
-        exponent = min(
-            Fraction(setting.allowance) * Fraction(setting.epsilon),
-            Fraction(setting.guarantee.epsilon),
-        )
-        self.ratio = exp_lower(exponent, RATIO)
+        self.ratio = exp_lower(Fraction(setting.allowance) * Fraction(setting.epsilon), RATIO)
         self.ratio_scaled = int(self.ratio * (1 << RATIO))
         self.budget = self.ratio - 1 + 2 * Fraction(setting.delta)
+        # What rounding p outward and the ratio down can take from a slack: each voter's p moves
+        # by less than 2^-CORNER and E h by twice that, the ratio by two units of 2^-RATIO.
+        self.rounding = Fraction(2 * self.voters + 4, 1 << CORNER) * (1 + self.ratio)
 
     def describe(self, at: Multiset, side: int) -> str:
         """Return the voters' probabilities in words, on one side of the pair."""
@@ -155,6 +154,7 @@ class Sweeper:
         # Both tables are low by less than a unit for each voter; the bound adds one of the two.
         units = (1 << RATIO) + arithmetic.ratio_scaled
         self.surely_broken = self.limit + arithmetic.voters * units
+        self.surely_broken += ceil(arithmetic.rounding * scale)
         shift = FIXED - BITS
         self.h = np.array([h << shift for h in arithmetic.signed(weights)], dtype=object)
 
