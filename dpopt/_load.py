@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dpopt._numbers import shown
 from dpopt.mechanisms.majority import MajorityDesign, from_sealed
 from dpopt.mechanisms.public_prior import SamplingKernel
 from dpopt.mechanisms.public_prior.saved import KIND as PUBLIC_PRIOR
@@ -37,5 +38,5 @@ def load(path: str | Path) -> Mechanism:
     if sealed.kind == PUBLIC_PRIOR:
         return public_prior_from_sealed(sealed)
     raise sealed.refuse(
-        f"its kind is {sealed.kind!r}; known are majority, min-count, public-prior and kernel"
+        f"its kind is {shown(sealed.kind)}; known are majority, min-count, public-prior and kernel"
     )

@@ -13,14 +13,16 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 from numbers import Rational, Real
+from typing import Any
 
+import numpy as np
 from flint import fmpz
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import MOST_BITS
 
-Number = float | Rational
+Number = float | Rational | np.integer[Any]
 
 _LARGEST_EXPONENT = 10_000
 _GUARD = 64
@@ -124,7 +126,7 @@ def _float_at(place: int) -> float:
     return float(struct.unpack("<d", struct.pack("<q", min(place, _LAST_PLACE)))[0])
 
 
-def sqrt_upper(value: Rational) -> Fraction:
+def sqrt_upper(value: Number) -> Fraction:
     """Return a rational of at least the root of a number >= 0, at most 2^-100 of it too large."""
     exact = rational("value", value)
     shift = max(0, 101 - (exact.numerator.bit_length() - exact.denominator.bit_length()) // 2)

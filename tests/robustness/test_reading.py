@@ -1,0 +1,266 @@
+"""Files are read with suspicion: nothing hangs, nothing grows, nothing a file says looks proved."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpopt
+from dpopt import Guarantee, ParameterError, files, majority, public_prior, roo
+from dpopt.cli import main
+from dpopt.privacy import ExactKernel
+
+Json = dict[str, Any]
+MAKERS: dict[str, Callable[[Path], None]] = {
+    "majority": lambda path: majority.design(3, 0.5, 1.0).save(path),
+    "kernel": lambda path: ExactKernel.make([[3, 1], [1, 3]], 2, Guarantee(1.5)).save(path),
+    "min-count": lambda path: roo.min_count(12, 3, 1.0).save(path),
+    "public-prior": lambda path: public_prior.save_kernel(
+        public_prior.minimax_kernel([0.2, 0.3, 0.5], 1.0), path
+    ),
+}
+
+
+@pytest.fixture(params=MAKERS)
+def saved(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    path = tmp_path / "saved.json"
+    MAKERS[request.param](path)
+    return path
+
+
+def places(value: object, path: tuple[object, ...] = ()) -> Iterator[tuple[object, ...]]:
+    """Every place of a JSON value."""
+    yield path
+    if isinstance(value, dict | list):
+        parts = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, part in parts:
+            yield from places(part, (*path, key))
+
+
+def put(value: Any, path: tuple[Any, ...], new: object) -> None:
+    for key in path[:-1]:
+        value = value[key]
+    value[path[-1]] = new
+
+
+BOMBS = {
+    "exponent-text": '"1e300000000"',
+    "exponent": "1e300000000",
+    "negative-exponent": '"1e-300000000"',
+    "fraction": '"1/1e300000000"',
+    "digits": "9" * 100_000,
+    "digits-text": f'"{"9" * 100_000}"',
+    "hexadecimal": f'"0x{"f" * 100_000}"',
+    "hex-float": '"0x1p999999999999"',
+    "thousand": "1000",
+    "large": "1e300",
+    "tiny": "5e-324",
+    "nan": "NaN",
+    "infinite": "-Infinity",
+    "true": "true",
+    "null": "null",
+    "list": "[[[]]]",
+}
+
+
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_any_value_anywhere_is_refused_or_harmless(saved: Path, bomb: str) -> None:
+    """Each place of each kind of file in turn; a hang would end the run, not this test."""
+    text, bad = saved.read_text(), saved.parent / "bad.json"
+    for place in list(places(json.loads(text)))[1:]:
+        changed = json.loads(text)
+        put(changed, place, "@")
+        bad.write_text(json.dumps(changed).replace('"@"', BOMBS[bomb]))
+        if bomb in ("null", "true") and json.loads(bad.read_text()) == json.loads(text):
+            continue
+        with pytest.raises((ParameterError, dpopt.NotPrivateError)) as caught:
+            dpopt.load(bad)
+        assert len(str(caught.value)) < 1000
+
+
+def test_a_name_that_stands_twice(saved: Path) -> None:
+    """The second would win here, the first elsewhere: a file must not say two things."""
+    whole = json.loads(saved.read_text())
+    for name in ("body", "hash", "format"):
+        twice = json.dumps(whole)[:-1] + f', "{name}": {json.dumps(whole[name])}}}'
+        saved.write_text(twice)
+        with pytest.raises(ParameterError, match="twice"):
+            dpopt.load(saved)
+    inner = json.dumps({**whole, "body": "@"}).replace(
+        '"@"', json.dumps(whole["body"])[:-1] + ', "guarantee": {"epsilon": 9.0, "delta": 0.0}}'
+    )
+    saved.write_text(inner)
+    with pytest.raises(ParameterError, match="twice"):
+        dpopt.load(saved)
+
+
+@contextmanager
+def special_files(folder: Path) -> Iterator[list[Path]]:
+    """A device that never ends, a pipe without a writer, a pipe with one, and a link."""
+    idle, busy, link = folder / "idle.csv", folder / "busy.csv", folder / "link.csv"
+    os.mkfifo(idle)
+    os.mkfifo(busy)
+    link.symlink_to("/dev/zero")
+    # Open for reading and writing does not wait for anybody.
+    keeper = os.open(busy, os.O_RDWR | os.O_NONBLOCK)
+    os.write(keeper, b"1,2,3\n" * 100)
+    try:
+        yield [Path("/dev/zero"), idle, busy, link]
+    finally:
+        os.close(keeper)
+
+
+def commands(path: Path, kernel: Path) -> dict[str, list[str]]:
+    where = str(path)
+    found = {
+        "certify": ["certify", where],
+        "release": ["release", where, "--input", "1"],
+        "input": ["release", str(kernel), "--input", where],
+        "cite": ["cite", where],
+        "distribution": ["kernel", "release", str(kernel), "--distribution", where],
+        "prior": ["kernel", "--prior", where, "--epsilon", "1"],
+        "users": ["kernel", "--prior=.5,.5", "--epsilon=1", "--objective=population"],
+        "weights": ["majority", "--mechanisms=3", "--epsilon=1", "--allowance=1"],
+        "alphabet": ["sample", where, "--column=a", "--epsilon=1", "--alphabet", where],
+    }
+    found["users"] += ["--users", where]
+    found["weights"] += ["--weights", where]
+    return found
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
+@pytest.mark.parametrize("name", commands(Path(), Path()))
+def test_a_device_or_a_pipe_is_refused_at_once(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kernel = tmp_path / "kernel.json"
+    MAKERS["public-prior"](kernel)
+    with special_files(tmp_path) as found:
+        for path in found:
+            refused: list[object] = []
+
+            def run(arguments: list[str], into: list[object] = refused) -> None:
+                try:
+                    main(arguments)
+                except SystemExit as ended:
+                    into.append(ended.code)
+
+            # A read that waits would wait for ever: in a thread, it only fails the test.
+            thread = Thread(target=run, args=(commands(path, kernel)[name],), daemon=True)
+            thread.start()
+            thread.join(120)
+            assert refused == [2], path
+            assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_file_beyond_the_limit_is_neither_read_nor_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "kernel.json"
+    MAKERS["kernel"](path)
+    size = path.stat().st_size
+    monkeypatch.setattr(files, "LARGEST_FILE", size)
+    assert dpopt.load(path).certificate is not None
+    monkeypatch.setattr(files, "LARGEST_FILE", size - 1)
+    with pytest.raises(ParameterError, match="more than"):
+        dpopt.load(path)
+    with pytest.raises(ParameterError, match="more than"):
+        MAKERS["kernel"](tmp_path / "new.json")
+    assert not (tmp_path / "new.json").exists()
+
+
+def test_a_sparse_file_of_a_terabyte_is_not_read_whole(tmp_path: Path) -> None:
+    path = tmp_path / "huge.json"
+    with path.open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(ParameterError, match="more than 256 MiB"):
+        dpopt.load(path)
+
+
+@pytest.mark.parametrize("word", ["1e100000000", "1e-100000000", "9" * 5000, "1/0", "0x10", "nan"])
+def test_a_distribution_of_endless_numbers(
+    word: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kernel, mine = tmp_path / "kernel.json", tmp_path / "mine.txt"
+    MAKERS["public-prior"](kernel)
+    mine.write_text(f"{word} 1 1")
+    with pytest.raises(SystemExit) as ended:
+        main(["kernel", "release", str(kernel), "--distribution", str(mine)])
+    assert ended.value.code == 2
+    assert "distribution is" in capsys.readouterr().err
+
+
+def test_a_distribution_of_endless_denominators() -> None:
+    """Each is short; their common one would not be."""
+    prime = [p for p in range(3, 2500) if all(p % q for q in range(2, int(p**0.5) + 1))]
+    counts = np.array([Fraction(1, p**200) for p in prime], dtype=object)
+    with pytest.raises(ParameterError, match="common denominator"):
+        public_prior.draw_own_letter(counts, counts.size)
+
+
+@pytest.mark.parametrize("rate", ["1e-100000000", "0." + "0" * 5000 + "1", "1/0", "nan"])
+def test_a_lost_rate_of_endless_digits(rate: str) -> None:
+    with pytest.raises(ParameterError, match="lost_rate is"):
+        dpopt.smoothed.SamplingHistogram.of_lost_rate(10, rate)
+
+
+def resealed(path: Path, **changes: object) -> Any:
+    from dpopt.privacy.saved import seal
+
+    whole = json.loads(path.read_text())
+    seal(whole["kind"], {**whole["body"], **changes}, path)
+    return dpopt.load(path)
+
+
+def test_what_a_file_says_of_optimality_is_named_as_said(tmp_path: Path) -> None:
+    path = tmp_path / "gamma.json"
+    made = majority.design(5, 0.5, 2.0)
+    made.save(path)
+    assert made.stated == ()
+    assert "stated" not in repr(made)
+    assert "stated_by_file" not in made.to_dict()
+    found = resealed(path, objective=0.1, bound=0.9, gap=0.0, expected_error=0.0)
+    # Of these, gamma decides: they are computed from it.
+    assert found.value == made.value
+    assert found.expected_error == made.expected_error
+    # Nothing here can check a bound; the gap is to that bound.
+    assert (found.bound, found.gap) == (0.9, 0.9 - found.value)
+    assert found.stated == ("shrink", "bound", "gap")
+    assert found.to_dict()["stated_by_file"] == ["shrink", "bound", "gap"]
+    assert "stated_by_file=shrink, bound, gap" in repr(found)
+
+
+@pytest.mark.parametrize("objective", ["expected-error", "surrogate", "worst-case"])
+def test_values_are_computed_again_for_each_objective(objective: str, tmp_path: Path) -> None:
+    path = tmp_path / "gamma.json"
+    made = majority.design(5, 0.5, 2.0, objective=objective, prior="beta:2,3")
+    made.save(path)
+    found = resealed(path, objective=7.0)
+    assert found.value == pytest.approx(made.value, rel=1e-12)
+    assert "objective" not in found.stated
+
+
+def test_a_value_under_weights_of_ones_own_is_only_said(tmp_path: Path) -> None:
+    path = tmp_path / "gamma.json"
+    majority.design(5, 0.5, 2.0, weights=[1.0, 2.0, 3.0]).save(path)
+    found = dpopt.load(path)
+    assert isinstance(found, majority.MajorityDesign)
+    assert set(found.stated) == {"shrink", "objective", "bound", "gap"}
+
+
+def test_a_kernels_cost_is_only_said(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.json"
+    MAKERS["kernel"](path)
+    found = resealed(path, cost=0.25, stated_by_file=[])
+    assert (found.cost, found.stated) == (0.25, ("cost",))
+    assert found.to_dict()["stated_by_file"] == ["cost"]
+    assert "stated_by_file=cost" in repr(found)
