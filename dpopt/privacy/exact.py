@@ -323,6 +323,8 @@ def certify_kernel(
         >>> proof.constraints, proof.slack
         (4, Fraction(0, 1))
     """
+    # A numpy integer would overflow in the shifts that follow.
+    bits = _checks.integer("bits", bits, 1, MOST_BITS)
     rows = integer_weights(weights, bits)
     resolve_ratio(guarantee, ratio)
     edges = edge_list(pairs, len(rows), one_way=one_way)

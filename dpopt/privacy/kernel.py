@@ -78,9 +78,14 @@ class ExactKernel(Vouched):
         )
         rows = tuple(tuple(row) for row in integer_weights(weights, bits))
         edges = edge_list(pairs, len(rows), one_way=one_way)
-        exact = None if ratio is None else rational("ratio", ratio)
         return cls(
-            rows, bits, guarantee, certificate, None if edges is None else tuple(edges), cost, exact
+            weights=rows,
+            bits=certificate.bits,
+            guarantee=guarantee,
+            certificate=certificate,
+            pairs=None if edges is None else tuple(edges),
+            cost=_checks.real("cost", cost, 0.0, 1.0),
+            ratio=None if ratio is None else rational("ratio", ratio),
         )
 
     def _subject(self) -> tuple[object, ...]:

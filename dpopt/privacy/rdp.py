@@ -12,12 +12,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from numbers import Real
 
 from scipy.special import erfcx, ndtr
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
+from dpopt._numbers import float_up
 from dpopt.privacy.guarantee import Guarantee
 
 Curve = Callable[[float], float]
@@ -110,7 +112,7 @@ def gaussian_concentrated(sigma: float, sensitivity: float = 1.0) -> Concentrate
 
 
 def concentrated_composition(*guarantees: ConcentratedGuarantee) -> ConcentratedGuarantee:
-    """Return what several mechanisms spend together: the sum of their rho.
+    """Return what several mechanisms spend together: the sum of their rho, rounded up.
 
     Renyi divergences of one order add, also where a mechanism is chosen by earlier answers.
 
@@ -119,7 +121,8 @@ def concentrated_composition(*guarantees: ConcentratedGuarantee) -> Concentrated
     """
     for guarantee in guarantees:
         _checks.instance("guarantees", guarantee, ConcentratedGuarantee)
-    return ConcentratedGuarantee(math.fsum(guarantee.rho for guarantee in guarantees))
+    exact = sum((Fraction(guarantee.rho) for guarantee in guarantees), Fraction(0))
+    return ConcentratedGuarantee(float_up(exact))
 
 
 def renyi_epsilon(

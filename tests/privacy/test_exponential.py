@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from dpopt import Guarantee, NotPrivateError, ParameterError, majority
 from dpopt.privacy import (
+    ExactKernel,
     certify_kernel,
     exp_lower,
     exp_upper,
@@ -181,4 +182,6 @@ def test_numpy_integers_become_pythons(kind: type[np.integer]) -> None:
     )
     assert three.slack == 0
     assert type(three.ratio.numerator) is int
+    kernel = ExactKernel.make([[2**61 + 1, 2**61 - 1]] * 2, cast(int, kind(62)), Guarantee(0.1))
+    assert (kernel.bits, type(kernel.bits)) == (62, int)
     assert simple_composition(Guarantee(0.1), cast(int, kind(100))).epsilon >= 10.0
