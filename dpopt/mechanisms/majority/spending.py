@@ -143,8 +143,9 @@ class Spending:
 def affordable_queries(per_query: Guarantee, budget: Guarantee, slack: float = SLACK) -> int:
     """Return the largest number of queries whose simple or general composition is within budget.
 
-    That number k fits and k + 1 does not, as `simple_composition` and `general_composition` round;
-    0 if not even one fits, `MOST_QUERIES` if that many do.
+    That number k fits and k + 1 does not, as `simple_composition` and `general_composition` round,
+    which is up: the float 0.1 is above 1/10, so a budget of 1 affords nine queries of it. 0 if not
+    even one fits, `MOST_QUERIES` if that many do.
 
     Args:
         per_query: of each query; the queries' randomness must be independent given the data.

@@ -303,9 +303,10 @@ def within(spent: Guarantee, budget: Guarantee) -> bool:
     ("epsilon", "budget", "count"),
     [
         (0.25, 1.0, 4),
-        # In double precision 3 * 0.1 is above 0.3, and 4 * 0.1 is 0.4.
+        # The float 0.1 is above 1/10: ten of it are more than 1, but four are the float 0.4.
         (0.1, 0.3, 2),
         (0.1, 0.4, 4),
+        (0.1, 1.0, 9),
         (0.1, 0.1, 1),
         (0.5, 0.4, 0),
         (1e-300, 1.0, MOST_QUERIES),
@@ -344,7 +345,11 @@ def test_affordable_is_where_total_starts_to_refuse(trained_once: bool, delta: f
 def test_a_budget_chooses_a_composition_within_it() -> None:
     spending = Spending(MajoritySetting(11, 0.1, 3), trained_once=False)
     assert spending.total(100)[0] == "general"
-    assert spending.total(100, Guarantee(40.0)) == ("simple", Guarantee(100 * (3 * 0.1)))
+    name, simple = spending.total(100, Guarantee(40.0))
+    assert name == "simple"
+    # 3 * 0.1 is above 0.3 in double precision, and a hundred of it above 30.
+    assert simple == Guarantee(math.nextafter(30.0, 31.0))
+    assert Fraction(simple.epsilon) >= 100 * Fraction(3 * 0.1)
     assert spending.total(100, Guarantee(40.0, 1e-6))[0] == "general"
 
 
