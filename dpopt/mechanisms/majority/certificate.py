@@ -27,7 +27,7 @@ from dpopt.mechanisms.majority.sweep import (
     Sweeper,
     Weights,
 )
-from dpopt.mechanisms.majority.ties import sign
+from dpopt.mechanisms.majority.ties import raises, sign
 from dpopt.privacy.exact import Certificate, shrink_to_budget
 
 # By how many units of 2^-BITS a weight may be raised, round after round, to use up the slack left.
@@ -133,7 +133,9 @@ class GammaProver:
             near = [at for at in sweep.near if not _is_full(arithmetic, signed, at)]
             if not near or len(near) >= _MOST_ROWS or len(sweep.near) >= MOST_LISTED:
                 break
-            weights, stopped = _raise_weights(arithmetic, weights, near, units)
+            weights, stopped = _raise_weights(
+                [self._row(weights, at) for at in near], weights, units
+            )
             if stopped or not wider:
                 break
             sweep = self._reachable(weights, wider)
@@ -180,6 +182,22 @@ class GammaProver:
         settled = len(near) < MOST_LISTED
         return settled and all(self._true_slack(weights, at) >= 0 for at in near)
 
+    def _row(self, weights: Weights, at: Multiset) -> list[int]:
+        """Return a constraint's slack and its coefficients on the weights, in one unit.
+
+        Of a tie: 0, and 1 for a weight that would break it.
+        """
+        arithmetic, coefficients = self._arithmetic, self._arithmetic.coefficients(at)
+        exponent = arithmetic.scale(at) + RATIO
+        slack = arithmetic.exact_slack(weights, at)
+        if not -arithmetic.rounding <= slack < 0 or sign(self.setting, weights, at) < 0:
+            return [floor(slack * (1 << (exponent + BITS))), *coefficients]
+        unclear = floor(arithmetic.rounding * (1 << exponent))
+        return [0] + [
+            int(c > unclear or (abs(c) <= unclear and c != 0 and raises(self.setting, place, at)))
+            for place, c in enumerate(coefficients)
+        ]
+
     @property
     def _not_proved(self) -> str:
         guarantee = self.setting.guarantee
@@ -215,18 +233,11 @@ def _is_full(arithmetic: Arithmetic, signed: list[int], at: Multiset) -> bool:
     return all(abs(arithmetic.flat(signed, at, side) or 0) == 1 << BITS for side in (0, 1))
 
 
-def _raise_weights(
-    arithmetic: Arithmetic, weights: Weights, near: list[Multiset], units: int
-) -> tuple[Weights, bool]:
+def _raise_weights(rows: list[list[int]], weights: Weights, units: int) -> tuple[Weights, bool]:
     """Raise each weight to where a constraint, 1, or ``units`` stops it; central counts first.
 
     The flag tells whether it was never ``units`` that stopped one.
     """
-    rows = []
-    for at in near:
-        scale = 1 << (arithmetic.scale(at) + BITS + RATIO)
-        slack = floor(arithmetic.exact_slack(weights, at) * scale)
-        rows.append([slack, *arithmetic.coefficients(at)])
     if min(row[0] for row in rows) < 0:
         return weights, True
     raised, left = list(weights), [units] * len(weights)

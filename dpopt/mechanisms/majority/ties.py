@@ -32,15 +32,36 @@ def sign(setting: MajoritySetting, weights: Weights, at: Multiset) -> int:
         weights: gamma's upper half over 2^62.
         at: the voters by corner.
     """
-    target = Fraction(setting.allowance) * Fraction(setting.epsilon)
     chances = [(1 << BITS) - w for w in reversed(weights)] + [(1 << BITS) + w for w in weights]
+    total = _slack(setting, chances, at)
+    for exponent, mass in _powers(setting, at).items():
+        total[exponent] += Fraction(setting.delta) * mass * (2 << BITS)
+    return _sign_of(total)
+
+
+def raises(setting: MajoritySetting, place: int, at: Multiset) -> bool:
+    """Return whether a larger weight makes the slack of `sign` smaller.
+
+    Args:
+        setting: see there.
+        place: of the weight.
+        at: see there.
+    """
+    chances = [0] * (setting.mechanisms + 1)
+    chances[setting.middle + place], chances[setting.middle - 1 - place] = 1, -1
+    return _sign_of(_slack(setting, chances, at)) < 0
+
+
+def _slack(
+    setting: MajoritySetting, chances: list[int], at: Multiset
+) -> defaultdict[Fraction, Fraction]:
+    """Return e^(m epsilon) E'[chances of L] - E[chances of L], times the powers of r + 1."""
+    target = Fraction(setting.allowance) * Fraction(setting.epsilon)
     total: defaultdict[Fraction, Fraction] = defaultdict(Fraction)
     for side, factor, shift in ((0, -1, Fraction(0)), (1, 1, target)):
         for (ones, exponent), mass in _law(setting, at, side).items():
             total[exponent + shift] += factor * mass * chances[ones]
-    for exponent, mass in _powers(setting, at).items():
-        total[exponent] += Fraction(setting.delta) * mass * (2 << BITS)
-    return _sign_of({x: a for x, a in total.items() if a})
+    return total
 
 
 def _law(setting: MajoritySetting, at: Multiset, side: int) -> dict[tuple[int, Fraction], Fraction]:
@@ -89,7 +110,8 @@ def _powers(setting: MajoritySetting, at: Multiset) -> Exponentials:
 
 
 def _sign_of(total: Exponentials) -> int:
-    """Return the sign of a sum of exponentials whose coefficients are not 0."""
+    """Return the sign of a sum of exponentials."""
+    total = {exponent: mass for exponent, mass in total.items() if mass}
     if not total:
         return 0
     bits = _FIRST_BITS

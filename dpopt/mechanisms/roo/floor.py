@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +29,8 @@ from dpopt.provenance import versions
 
 _GUARD_BITS = 62
 _HALVINGS = 50
+# Words that sums over all letters of an alphabet do not overflow.
+_WORD, _MASK = 32, (1 << 32) - 1
 
 
 @dataclass(frozen=True)
@@ -103,16 +106,30 @@ class SmoothFloorSampler(LetterSampler):
         return _certificate(self.setting, self.growth, self.weights, self.bits, audit)
 
     def _draw(self, counts: IntVector, below: Below) -> int:
-        """Draw a record's letter, or one for what the floor lifts it by, W(c) - c 2^bits."""
-        values, letters = np.unique(counts[counts < len(self.weights)], return_counts=True)
-        lifts = [self.weights[c] - (c << self.bits) for c in values.tolist()]
-        shares = [lift * many for lift, many in zip(lifts, letters.tolist(), strict=True)]
-        drawn = below((self.setting.records << self.bits) + sum(shares))
-        for value, lift, share in zip(values.tolist(), lifts, shares, strict=True):
-            if drawn < share:
-                return int(np.flatnonzero(counts == value)[drawn // lift])
-            drawn -= share
-        return draw_record(counts, lambda _: drawn >> self.bits)
+        """Draw a record's letter, or one for what the floor lifts it by, W(c) - c 2^bits.
+
+        Both are found, whichever is taken, and each is compared with every letter's place.
+        """
+        table = self._lifts
+        sums = np.cumsum(table[:, np.minimum(counts, table.shape[1] - 1)], axis=1)
+        for word in range(len(sums) - 1, 0, -1):
+            sums[word - 1] += sums[word] >> _WORD
+            sums[word] &= _MASK
+        lifted = sum(int(top) << _WORD * place for place, top in enumerate(sums[::-1, -1]))
+        drawn = below((self.setting.records << self.bits) + lifted)
+        passed = np.count_nonzero(_at_most(sums, _words(drawn, len(sums))))
+        record = draw_record(counts, lambda _: max(drawn - lifted, 0) >> self.bits)
+        return (int(passed), record)[drawn >= lifted]
+
+    @cached_property
+    def _lifts(self) -> IntVector:
+        """W(c) - c 2^bits as words, highest first, shape (words, c* + 1); 0 at c*."""
+        lifts = [weight - (c << self.bits) for c, weight in enumerate(self.weights)]
+        longest = max(lifts, default=0).bit_length()
+        count = max(-(-longest // _WORD), -(-(self.bits + 22) // _WORD))
+        whole = np.array([*lifts, 0], dtype=object)
+        parts = [(whole >> _WORD * place) & _MASK for place in reversed(range(count))]
+        return np.array(parts, dtype=np.int64)
 
     def __repr__(self) -> str:
         return brief(
@@ -237,6 +254,20 @@ def _sampler(setting: RooSetting, growth: float) -> SmoothFloorSampler:
         certificate=_certificate(setting, growth, weights, bits, audit) if audit.private else None,
         provenance=versions(),
     )
+
+
+def _words(value: int, count: int) -> list[int]:
+    """Return an integer as words, highest first; the highest keeps all that is left."""
+    low = [(value >> _WORD * place) & _MASK for place in reversed(range(count - 1))]
+    return [value >> _WORD * (count - 1), *low]
+
+
+def _at_most(sums: IntVector, values: list[int]) -> npt.NDArray[np.bool_]:
+    """Return sums <= value, word by word from the lowest, every word compared."""
+    answer = sums[-1] <= values[-1]
+    for word in range(len(values) - 2, -1, -1):
+        answer = (sums[word] < values[word]) | ((sums[word] == values[word]) & answer)
+    return answer
 
 
 def _floats(weights: tuple[int, ...], bits: int) -> Vector:

@@ -102,9 +102,10 @@ class MinCountSampler(LetterSampler):
         return self.weights[minimum] if minimum < len(self.weights) else 0
 
     def _draw(self, counts: IntVector, below: Below) -> int:
-        if below(UNIT) < self._weight(int(counts.min())):
-            return below(self.setting.letters)
-        return draw_record(counts, below)
+        obscured = below(UNIT) < self._weight(int(counts.min()))
+        # Both are drawn, so that a clock does not tell which one was taken.
+        letters = draw_record(counts, below), below(self.setting.letters)
+        return letters[obscured]
 
     def plot(self, ax: Axes | None = None, *, label: str | None = None) -> Axes:
         """Draw q_m against the smallest count m; return the axes."""
