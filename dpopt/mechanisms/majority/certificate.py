@@ -71,14 +71,7 @@ class GammaProver:
         sweeper, sweep = self._sweep(weights, Fraction(0))
         if sweeper.limit - sweep.slack > sweeper.surely_broken:
             raise self._refusal(arithmetic.exact_slack(weights, sweep.place), sweep.place)
-        if len(sweep.near) >= MOST_LISTED:
-            raise NotPrivateError(
-                f"{self._not_proved}: too many constraints are within rounding of their limit to "
-                "be decided one by one."
-            )
-        near = track(sweep.near, "proof by exact laws")
-        undecided = [(self._true_slack(weights, at), at) for at in near]
-        slack, at = min(undecided, key=lambda found: found[0], default=(None, sweep.place))
+        slack, at = self._least(weights, sweep)
         if slack is None:
             slack = Fraction(sweep.slack, 1 << (FIXED + RATIO))
         elif isinstance(sweeper, Screen):
@@ -94,7 +87,7 @@ class GammaProver:
             slack=slack / 2,
             tightest=f"{arithmetic.describe(at, 0)}; neighbour: "
             f"{arithmetic.describe(at, 1)}; output 1",
-            arithmetic=f"{_HOW[type(sweeper)]}; {len(undecided)} constraints by exact laws",
+            arithmetic=f"{_HOW[type(sweeper)]}; {len(sweep.near)} constraints by exact laws",
             bits=BITS,
         ).about("majority", self.setting, tuple(weights))
 
@@ -108,7 +101,7 @@ class GammaProver:
         arithmetic = self._arithmetic
         sweeper, sweep = self._sweep(weights, Fraction(0))
         doubtful = sweeper.limit - sweep.slack <= sweeper.surely_broken
-        if sweep.slack >= 0 or (doubtful and self._holds(weights, sweep.near)):
+        if sweep.slack >= 0 or (doubtful and self._holds(weights, sweep)):
             return weights, Fraction(1)
         worst = arithmetic.budget + Fraction(-sweep.slack, 1 << (FIXED + RATIO))
         rounding = (1 + arithmetic.ratio) / (1 << BITS)
@@ -133,9 +126,7 @@ class GammaProver:
             near = [at for at in sweep.near if not _is_full(arithmetic, signed, at)]
             if not near or len(near) >= _MOST_ROWS or len(sweep.near) >= MOST_LISTED:
                 break
-            weights, stopped = _raise_weights(
-                [self._row(weights, at) for at in near], weights, units
-            )
+            weights, stopped = _raise_weights(self._rows(weights, near), weights, units)
             if stopped or not wider:
                 break
             sweep = self._reachable(weights, wider)
@@ -171,32 +162,70 @@ class GammaProver:
             )
         require_priceable(self.setting)
 
-    def _true_slack(self, weights: Weights, at: Multiset) -> Fraction:
-        """Return a lower bound of the slack of its own sign: 0 for a tie."""
-        slack = self._arithmetic.exact_slack(weights, at)
-        if -self._arithmetic.rounding <= slack < 0 and sign(self.setting, weights, at) >= 0:
-            return Fraction(0)
-        return slack
+    def _least(self, weights: Weights, sweep: Sweep) -> tuple[Fraction | None, Multiset]:
+        """Return the least slack of the undecided multisets, None if there is none; 0 for a tie.
 
-    def _holds(self, weights: Weights, near: list[Multiset]) -> bool:
-        settled = len(near) < MOST_LISTED
-        return settled and all(self._true_slack(weights, at) >= 0 for at in near)
-
-    def _row(self, weights: Weights, at: Multiset) -> list[int]:
-        """Return a constraint's slack and its coefficients on the weights, in one unit.
-
-        Of a tie: 0, and 1 for a weight that would break it.
+        If all hold at the corners rounded outward, they hold at the corners within. If some fail
+        by no more than that rounding, the corners themselves decide: all that are as near to
+        their limit, on either side of it, each by the sign of its sum of exponentials.
         """
-        arithmetic, coefficients = self._arithmetic, self._arithmetic.coefficients(at)
-        exponent = arithmetic.scale(at) + RATIO
-        slack = arithmetic.exact_slack(weights, at)
-        if not -arithmetic.rounding <= slack < 0 or sign(self.setting, weights, at) < 0:
-            return [floor(slack * (1 << (exponent + BITS))), *coefficients]
-        unclear = floor(arithmetic.rounding * (1 << exponent))
-        return [0] + [
-            int(c > unclear or (abs(c) <= unclear and c != 0 and raises(self.setting, place, at)))
-            for place, c in enumerate(coefficients)
+        arithmetic, rounding = self._arithmetic, self._arithmetic.rounding
+        found = [
+            (arithmetic.exact_slack(weights, at), at)
+            for at in track(self._few(sweep), "proof by exact laws")
         ]
+        slack, at = min(found, key=lambda pair: pair[0], default=(None, sweep.place))
+        if slack is None or slack >= 0 or slack < -rounding:
+            return slack, at
+        wider = self._sweep(weights, rounding)[1]
+        for near in track(self._few(wider), "ties"):
+            slack = arithmetic.exact_slack(weights, near)
+            if slack < -rounding or (slack <= rounding and self._breaks(weights, near)):
+                return min(slack, -rounding), near
+        return Fraction(0), at
+
+    def _breaks(self, weights: Weights, at: Multiset) -> bool:
+        flat = [self._arithmetic.flat(self._arithmetic.signed(weights), at, s) for s in (0, 1)]
+        # Where h is the same constant on both sides, Pr[output 1] is too.
+        if flat[0] is not None and flat[0] == flat[1]:
+            return False
+        return sign(self.setting, weights, at) < 0
+
+    def _few(self, sweep: Sweep) -> list[Multiset]:
+        if len(sweep.near) >= MOST_LISTED:
+            raise NotPrivateError(
+                f"{self._not_proved}: too many constraints are within rounding of their limit to "
+                "be decided one by one."
+            )
+        return sweep.near
+
+    def _holds(self, weights: Weights, sweep: Sweep) -> bool:
+        if len(sweep.near) >= MOST_LISTED:
+            return False
+        slack, _ = self._least(weights, sweep)
+        return slack is None or slack >= 0
+
+    def _rows(self, weights: Weights, near: list[Multiset]) -> list[list[int]]:
+        """Return slacks of multisets, each with its coefficients on the weights, in one unit.
+
+        Where one is a tie, which only the corners themselves decide, all others keep the distance
+        of rounding; of a tie: 0, and 1 for a weight that would break it.
+        """
+        arithmetic, rounding = self._arithmetic, self._arithmetic.rounding
+        slacks = [arithmetic.exact_slack(weights, at) for at in near]
+        kept = rounding if min(slacks) < 0 else Fraction(0)
+        rows = []
+        for slack, at in zip(slacks, near, strict=True):
+            exponent, coefficients = arithmetic.scale(at) + RATIO, arithmetic.coefficients(at)
+            left = floor((slack - kept) * (1 << (exponent + BITS)))
+            if left < 0 and -rounding <= slack and not self._breaks(weights, at):
+                left, unclear = 0, floor(rounding * (1 << exponent)) + 1
+                coefficients = [
+                    int(c > unclear or (c >= -unclear and raises(self.setting, place, at)))
+                    for place, c in enumerate(coefficients)
+                ]
+            rows.append([left, *coefficients])
+        return rows
 
     @property
     def _not_proved(self) -> str:
