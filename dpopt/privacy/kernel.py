@@ -148,7 +148,8 @@ class ExactKernel(Vouched):
             inputs: an index in 0..inputs-1, or an array of them.
 
         Raises:
-            ParameterError: if an index is no input.
+            ParameterError: if an index is no input; the refusal tells of the index and is not
+                covered by the guarantee.
         """
         rows, single = self._rows(inputs)
         found = draw(self._cumulative, rows, random_words(self.bits, rows.size))

@@ -97,7 +97,8 @@ class KernelDesign(Coherent):
             inputs: an index in 0..inputs-1, or an array of them.
 
         Raises:
-            ParameterError: if an index is no input.
+            ParameterError: if an index is no input; the refusal tells of the index and is not
+                covered by the guarantee.
         """
         return self.exact.release(inputs)
 

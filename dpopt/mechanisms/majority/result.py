@@ -164,7 +164,8 @@ class MajorityDesign(Vouched):
             0 or 1 for one query; an array of them, shape (queries,), for several.
 
         Raises:
-            ParameterError: for another shape or other values.
+            ParameterError: for another shape or other values. A refusal for a vote's value tells of
+                the data and is not covered by the guarantee: make a 0 or 1 of each vote before.
             NotPrivateError: if gamma has no certificate; it names the voters.
         """
         self.require_private()

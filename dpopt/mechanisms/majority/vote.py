@@ -156,7 +156,8 @@ def vote(
 
     Raises:
         ParameterError: for votes of another shape or other values, a parameter out of range, or
-            a batch beyond the budget; it says how many queries are affordable.
+            a batch beyond the budget; it says how many queries are affordable. A refusal for a
+            vote's value is not covered by the guarantee: make a 0 or 1 of each vote before.
         NotPrivateError: if the design has no certificate; it names the voters.
         SolverError: if the solver found no noise function.
 

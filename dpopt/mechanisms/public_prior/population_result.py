@@ -131,7 +131,8 @@ class PopulationKernel(Coherent):
             letters have no names.
 
         Raises:
-            ParameterError: for an unknown letter.
+            ParameterError: for an unknown letter. That it is unknown is not covered by the
+                guarantee: the refusal is for the user alone.
         """
         places, single = places_of(self.prior, own)
         return self._named(self.exact.release(places), single)
@@ -147,7 +148,7 @@ class PopulationKernel(Coherent):
                 no user without any.
 
         Raises:
-            ParameterError: for another shape or other values.
+            ParameterError: for another shape or other values; the refusal is for the user alone.
         """
         table, single = counts_of(in_order(counts, self.prior.letters), self.prior.size)
         return self._named(self.exact.release(own_letters(table, secrets.randbelow)), single)

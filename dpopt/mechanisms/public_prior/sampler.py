@@ -187,7 +187,8 @@ class SamplingKernel(Coherent, ABC):
             letters have no names.
 
         Raises:
-            ParameterError: for an unknown letter.
+            ParameterError: for an unknown letter. That it is unknown is not covered by the
+                guarantee: the refusal is for the user alone.
         """
         places, single = places_of(self.prior, own)
         return self._named(self._released(places), single)
@@ -206,7 +207,7 @@ class SamplingKernel(Coherent, ABC):
             As `release`.
 
         Raises:
-            ParameterError: for another shape or other values.
+            ParameterError: for another shape or other values; the refusal is for the user alone.
         """
         table, single = counts_of(in_order(counts, self.prior.letters), self.letters)
         places = own_letters(table, secrets.randbelow)

@@ -110,10 +110,10 @@ def brute(setting: MajoritySetting, weights: tuple[int, ...], at: Multiset) -> m
 
 SETTINGS = [
     MajoritySetting(5, 0.7, 1.5),
-    MajoritySetting(5, 0.7, 2.0, 0.01, 0.03),
+    MajoritySetting(5, 0.7, 0.8, 0.01, 0.03),
     MajoritySetting(3, 2.0, 0.6, 0.2, 0.2),
     MajoritySetting.of_groups([(2, 0.3), (3, 0.5)], 1.7),
-    MajoritySetting.of_groups([(1, 0.3, 0.01), (2, 0.5)], 2.0, 0.05),
+    MajoritySetting.of_groups([(1, 0.3, 0.01), (2, 0.5)], 0.7, 0.05),
 ]
 
 
