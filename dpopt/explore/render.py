@@ -9,7 +9,7 @@ from dpopt._errors import DpoptError
 from dpopt.explore.view import Picture, Table, View
 
 # Runs in the reader's browser; the text is that of the element before the button.
-_COPY = "navigator.clipboard.writeText(this.previousElementSibling.textContent)"
+COPY = "navigator.clipboard.writeText(this.previousElementSibling.textContent)"
 
 
 def html_of(make: Callable[..., View], values: Mapping[str, object]) -> str:
@@ -33,7 +33,7 @@ def page_of(view: View) -> str:
         + "".join(_picture(shown) for shown in view.pictures)
         + "".join(_table(table) for table in view.tables)
         + '<section class="code"><h2>The same in Python</h2>'
-        f'<pre data-code>{escape(view.code)}</pre><button type="button" onclick="{_COPY}">'
+        f'<pre data-code>{escape(view.code)}</pre><button type="button" onclick="{COPY}">'
         "Copy</button></section>"
     )
 

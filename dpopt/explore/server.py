@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import errno
+import secrets
 import signal
 import webbrowser
 from collections.abc import Callable
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
@@ -19,6 +20,13 @@ ADDRESS = "127.0.0.1"
 """The only address that is listened on: no other machine reaches it."""
 
 PORT = 5006
+
+_LIMITS: dict[str, Any] = {
+    # A page that no browser connects to is given up after ten seconds.
+    "unused_session_lifetime_milliseconds": 10_000,
+    "check_unused_sessions_milliseconds": 2_000,
+    "websocket_max_message_size": 1 << 20,
+}
 
 
 def serve(
@@ -38,7 +46,7 @@ def serve(
         ParameterError: if the port cannot be had, or the extra ``explore`` is missing.
         KeyboardInterrupt: at Ctrl-C, after the server has closed.
     """
-    server = _bound(_checks.integer("port", port, 0, 65535))
+    server = bound(_checks.integer("port", port, 0, 65535))
     address = f"http://{ADDRESS}:{server.port}/"
 
     def interrupted(_signal: int, _frame: FrameType | None) -> None:
@@ -58,8 +66,12 @@ def serve(
     raise KeyboardInterrupt
 
 
-def _bound(port: int) -> Server:
-    """Return a server that holds its port, not yet started."""
+def bound(port: int) -> Server:
+    """Return a server that holds its port, not yet started.
+
+    Raises:
+        ParameterError: if the port cannot be had, or the extra ``explore`` is missing.
+    """
     try:
         from bokeh.settings import settings
         from panel.io.server import get_server
@@ -72,7 +84,17 @@ def _bound(port: int) -> Server:
     # Whatever BOKEH_RESOURCES says: scripts come from here, not from another machine.
     settings.resources = "server"
     try:
-        return get_server(page, port=port, address=ADDRESS, title=TITLE)
+        server = get_server(
+            page,
+            port=port,
+            address=ADDRESS,
+            title=TITLE,
+            location=False,
+            # Only the tokens that came with a page of this server open its sockets.
+            sign_sessions=True,
+            secret_key=secrets.token_bytes(32),
+            **_LIMITS,
+        )
     except OSError as error:
         reasons = {
             errno.EADDRINUSE: "another program listens there",
@@ -82,3 +104,20 @@ def _bound(port: int) -> Server:
         raise ParameterError(
             f"port is {port}; {why}: give another --port, or 0 for any free one."
         ) from None
+    _guard(server)
+    return server
+
+
+def _guard(server: Server) -> None:
+    """Put the guard before everything that the server answers with."""
+    from bokeh.settings import settings
+    from tornado.routing import Rule
+
+    from dpopt.explore.guard import Headers, Refusal, Refused
+
+    application, port = server._tornado, server.port or 0
+    # Whatever BOKEH_ALLOW_WS_ORIGIN says.
+    settings.allowed_ws_origin = [f"{name}:{port}" for name in ("127.0.0.1", "localhost")]
+    refused = Refused(port, lambda: {session.id for session in server.get_sessions()})
+    application.default_router.rules.insert(0, Rule(refused, Refusal))
+    application.add_transform(Headers)

@@ -104,7 +104,7 @@ def test_a_slider_solves_again(fresh: "Chrome") -> None:
 
 
 def test_delta_and_a_prior_solve_again(fresh: "Chrome") -> None:
-    press_right(fresh, 4)
+    control(fresh, "delta of the majority (delta)").send_keys("1e-9")
     enter(fresh, control(fresh, "Prior of the voters' p"), "common-uniform:0,1")
     design = majority.design(11, 0.1, 3, delta=1e-9, prior="common-uniform:0,1")
     wait_for(lambda: fact(fresh, "expected error"), number(design.expected_error))
@@ -141,7 +141,7 @@ def test_bad_input_is_a_sentence_and_leaves_no_number(fresh: "Chrome") -> None:
 
 
 def test_a_voter_less_private_than_the_majority_is_a_sentence(fresh: "Chrome") -> None:
-    press_right(fresh, 3)
+    control(fresh, "Delta of each voter (mechanism_delta)").send_keys("1e-9")
     wait_for(lambda: len(find_all(fresh, "[role=alert]")), 1)
     said = find_all(fresh, "[role=alert]")[0].text
     assert said == ("mechanism_delta is 1e-09 and delta 0; mechanism_delta must not exceed delta.")
