@@ -49,7 +49,11 @@ return found;
 
 @contextmanager
 def chromium(
-    profile: Path, *, dark: bool = False, size: tuple[int, int] = (1250, 1400)
+    profile: Path,
+    *,
+    dark: bool = False,
+    size: tuple[int, int] = (1250, 1400),
+    flags: tuple[str, ...] = (),
 ) -> Iterator[Chrome]:
     """Yield a browser with an empty profile, which records what its pages ask for.
 
@@ -57,6 +61,7 @@ def chromium(
         profile: an empty folder, such as ``tmp_path``.
         dark: whether its user prefers dark pages.
         size: of the window, in pixels.
+        flags: further arguments of the browser.
     """
     webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
     service = pytest.importorskip("selenium.webdriver.chrome.service")
@@ -66,7 +71,7 @@ def chromium(
         pytest.skip("neither Chromium nor its driver chromedriver is on the path")
     options = webdriver.ChromeOptions()
     options.binary_location = browser
-    for flag in (*_FLAGS, f"--user-data-dir={profile}"):
+    for flag in (*_FLAGS, *flags, f"--user-data-dir={profile}"):
         options.add_argument(flag)
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         options.add_argument("--no-sandbox")

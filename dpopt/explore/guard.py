@@ -74,9 +74,10 @@ def _session(headers: HTTPHeaders) -> str | None:
     """Return the session that a socket asks for; a socket never begins one."""
     _, _, token = headers.get("Sec-WebSocket-Protocol", "").partition(",")
     try:
-        return get_session_id(token.strip())
-    except (ValueError, KeyError):
+        found = get_session_id(token.strip())
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None
+    return found if isinstance(found, str) else None
 
 
 class Refusal(RequestHandler):

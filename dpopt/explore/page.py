@@ -90,7 +90,7 @@ def _fill(body: pn.Column) -> None:
 
 def _tab(
     name: str, make: Callable[..., View], controls: Mapping[str, Control]
-) -> tuple[pn.Row, Solve]:
+) -> tuple[pn.Column, Solve]:
     """Return the tab, and what fills it from its controls."""
     shown = pn.pane.HTML(
         _WAITING,
@@ -113,7 +113,10 @@ def _tab(
         width=_CONTROLS,
         css_classes=["controls", name],
     )
-    return pn.Row(column, shown, styles={"flex-wrap": "wrap"}, sizing_mode="stretch_width"), solve
+    # Side by side if there is room. A row would ask for the widths of both in any window.
+    side_by_side = {"flex-direction": "row", "flex-wrap": "wrap"}
+    box = pn.Column(column, shown, styles=side_by_side, sizing_mode="stretch_width")
+    return box, solve
 
 
 @dataclass(frozen=True)

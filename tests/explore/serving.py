@@ -18,8 +18,8 @@ def explorer(port: int = 0) -> Iterator[tuple[subprocess.Popen[str], str]]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        # Asks for scripts from another machine; the page must not heed it.
-        env={**os.environ, "BOKEH_RESOURCES": "cdn"},
+        # Asks for scripts from another machine, and lets others in; the page must not heed it.
+        env={**os.environ, "BOKEH_RESOURCES": "cdn", "BOKEH_ALLOW_WS_ORIGIN": "example.org,*"},
     )
     assert process.stdout is not None
     assert process.stderr is not None

@@ -1,6 +1,5 @@
 """`dpopt explore` as a program: where it listens, whom it answers, how it ends."""
 
-import http.client
 import signal
 import socket
 import subprocess
@@ -56,33 +55,6 @@ def test_only_this_machine_is_listened_to_and_nothing_stays_behind() -> None:
         said, complained = process.communicate(timeout=30)
         assert (process.returncode, said, complained.strip()) == (130, "", "interrupted.")
         assert not opened("127.0.0.1", port)
-
-
-@needs_panel
-def test_a_page_of_another_site_is_refused() -> None:
-    def status(origin: str) -> int:
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
-        connection.request(
-            "GET",
-            "/ws",
-            headers={
-                "Origin": origin,
-                "Connection": "Upgrade",
-                "Upgrade": "websocket",
-                "Sec-WebSocket-Version": "13",
-                "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
-                "Sec-WebSocket-Protocol": "bokeh, none",
-            },
-        )
-        found = connection.getresponse().status
-        connection.close()
-        return found
-
-    with explorer() as (_, address):
-        port = port_of(address)
-        assert status("http://example.org") == 403
-        assert status(f"http://example.org:{port}") == 403
-        assert status(f"http://127.0.0.1:{port}") != 403
 
 
 @needs_panel
