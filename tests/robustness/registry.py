@@ -257,6 +257,9 @@ SMOOTHED: dict[str, Callable[[], Arguments]] = {
     "distributional_delta": lambda: {
         **{"mechanism": SAMPLING, "epsilon": 0.5, "distributions": LAWS, "backend": "highs"},
     },
+    "expected_delta": lambda: {
+        **{"mechanism": SAMPLING, "epsilon": 0.5, "distributions": LAWS, "composition": [3, 1]},
+    },
     "excess_problem": lambda: {"p": [0.5, 0.5], "q": [0.25, 0.75], "epsilon": 0.5},
     "general_epsilon": lambda: {"mechanism": SAMPLING, "histogram": [2, 2]},
     "histograms": lambda: {"records": 4, "categories": 2},

@@ -21,8 +21,9 @@ from dpopt.mechanisms.smoothed.carlo import (
     monte_carlo_delta,
     sample_database,
 )
-from dpopt.mechanisms.smoothed.delta import smoothed_delta, smoothed_epsilon
+from dpopt.mechanisms.smoothed.delta import expected_delta, smoothed_delta, smoothed_epsilon
 from dpopt.mechanisms.smoothed.delta_result import (
+    ExpectedDelta,
     MaximumCertificate,
     SmoothedDelta,
     SmoothedEpsilon,
@@ -48,6 +49,7 @@ __all__ = [
     "AnonymousMechanism",
     "BatchLaw",
     "DistributionalDelta",
+    "ExpectedDelta",
     "KernelMechanism",
     "MaximumCertificate",
     "NoisyGuarantee",
@@ -73,6 +75,7 @@ __all__ = [
     "distribution_reduction",
     "distributional_delta",
     "excess_problem",
+    "expected_delta",
     "general_epsilon",
     "histograms",
     "hull_vertices",

@@ -20,16 +20,17 @@ from dpopt._types import Vector
 from dpopt.mechanisms.smoothed.expectation import Sequence, allowance, expectation
 from dpopt.mechanisms.smoothed.search import CompositionMaximum, Search
 from dpopt.mechanisms.smoothed.subdivision import all_compositions
-from dpopt.mechanisms.smoothed.sum_law import sum_law
+from dpopt.mechanisms.smoothed.sum_law import Share, share_of, sum_law
 from dpopt.mechanisms.smoothed.vshape import is_v_shaped
 
 ALL_UP_TO = 1024
 """Largest n for which every composition is evaluated if V is not V-shaped."""
 
 _LEAST_SHARE = 1e-250
+_LEAST_RATIO = 1e-266
 
 
-def log_expected(log_values: npt.ArrayLike, share: float) -> float:
+def log_expected(log_values: npt.ArrayLike, share: float | Share) -> float:
     """Return log E V(Bin(n, share)).
 
     Args:
@@ -45,7 +46,9 @@ def log_expected(log_values: npt.ArrayLike, share: float) -> float:
     return log_composition(log_values, share, share, 0)
 
 
-def log_composition(log_values: npt.ArrayLike, low: float, high: float, ones: int) -> float:
+def log_composition(
+    log_values: npt.ArrayLike, low: float | Share, high: float | Share, ones: int
+) -> float:
     """Return log E V(Bin(n1, high) + Bin(n - n1, low)) of one composition.
 
     O(n^{1/2}) probabilities for each stretch that matters, and O(n) comparisons to find it.
@@ -67,7 +70,9 @@ def log_composition(log_values: npt.ArrayLike, low: float, high: float, ones: in
     return expectation(Sequence(values), sum_law(left, right, values.size - 1 - n1, n1))
 
 
-def log_all_compositions(log_values: npt.ArrayLike, low: float, high: float) -> Vector:
+def log_all_compositions(
+    log_values: npt.ArrayLike, low: float | Share, high: float | Share
+) -> Vector:
     """Return log E_{n1} for n1 = 0..n in O(n^2) positive terms.
 
     p -> E V(Bin(n, p)) is a polynomial with Bernstein coefficients V(H); E_{n1} is its blossom
@@ -91,7 +96,11 @@ def log_all_compositions(log_values: npt.ArrayLike, low: float, high: float) -> 
 
 
 def maximise(
-    log_values: npt.ArrayLike, low: float, high: float, *, most_evaluations: int = 20_000
+    log_values: npt.ArrayLike,
+    low: float | Share,
+    high: float | Share,
+    *,
+    most_evaluations: int = 20_000,
 ) -> CompositionMaximum:
     """Return the maximum of E_{n1} over n1 = 0..n, with a bound on all compositions.
 
@@ -153,8 +162,10 @@ def _maximum(
     return CompositionMaximum(log_value, ones, evaluated, bound, True, method)
 
 
-def _checked(log_values: npt.ArrayLike, low: float, high: float) -> tuple[Vector, float, float]:
-    """Return the arguments as arrays and floats, or say which one is out of range."""
+def _checked(
+    log_values: npt.ArrayLike, low: float | Share, high: float | Share
+) -> tuple[Vector, Share, Share]:
+    """Return the arguments as an array and shares, or say which one is out of range."""
     try:
         values = np.asarray(log_values, dtype=np.float64)
     except (TypeError, ValueError):
@@ -169,9 +180,18 @@ def _checked(log_values: npt.ArrayLike, low: float, high: float) -> tuple[Vector
         raise ParameterError(
             f"log_values[{place}] is {values[place]}; it must be a finite number or -inf."
         )
-    left = _checks.real("low", low, 0.0, 1.0)
-    right = _checks.real("high", high, left, 1.0)
+    if not isinstance(low, Share):
+        low = _checks.real("low", low, 0.0, 1.0)
+    if not isinstance(high, Share):
+        high = _checks.real("high", high, share_of(low).one, 1.0)
+    left, right = share_of(low), share_of(high)
     for name, share in (("low", left), ("high", right)):
-        if 0.0 < share < _LEAST_SHARE:
-            raise ParameterError(f"{name} is {share}; it must be 0 or at least {_LEAST_SHARE}.")
+        for part in share:
+            if 0.0 < part < _LEAST_SHARE:
+                raise ParameterError(f"{name} is {part}; it must be 0 or at least {_LEAST_SHARE}.")
+    if 0.0 < left.one * right.zero < _LEAST_RATIO:
+        raise ParameterError(
+            f"low is {left.one} and high 1 - {right.zero}; the product of these two small numbers "
+            f"must be 0 or at least {_LEAST_RATIO}."
+        )
     return values, left, right

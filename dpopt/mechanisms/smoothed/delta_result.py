@@ -136,14 +136,78 @@ class SmoothedDelta:
 
 
 @dataclass(frozen=True, eq=False)
+class ExpectedDelta:
+    """E_{x ~ pi} delta_{epsilon,M}(x) at one composition of the records.
+
+    Attributes:
+        mechanism: M.
+        epsilon: in nats.
+        distributions: the laws, one in each row, shape (l, m), read-only.
+        composition: how many records come from each law, summing to n.
+        log_delta: natural logarithm of the expectation, -inf if it is 0.
+        rounding: what rounding can have changed in it, for the profile as computed.
+        provenance: versions that made it.
+    """
+
+    mechanism: Mechanism
+    epsilon: float
+    distributions: Matrix
+    composition: tuple[int, ...]
+    log_delta: float
+    rounding: float
+    provenance: dict[str, str]
+
+    @property
+    def delta(self) -> float:
+        """The expectation; 0 below 1e-308, where `log10_delta` still tells it."""
+        return math.exp(self.log_delta)
+
+    @property
+    def log10_delta(self) -> float:
+        """Decimal logarithm of the expectation."""
+        return self.log_delta / LN10
+
+    def __repr__(self) -> str:
+        return brief(
+            self,
+            mechanism=self.mechanism,
+            epsilon=self.epsilon,
+            composition=self.composition,
+            log10_delta=self.log10_delta,
+        )
+
+    def to_dict(self) -> Json:
+        """Return the result as plain values, ready for JSON; None for the logarithm of 0."""
+        return {
+            "kind": "expected-delta",
+            "mechanism": self.mechanism.to_dict(),
+            "epsilon": self.epsilon,
+            "distributions": self.distributions.tolist(),
+            "composition": list(self.composition),
+            "delta": self.delta,
+            "log10_delta": finite(self.log10_delta),
+            "rounding": self.rounding,
+            "provenance": self.provenance,
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write the result to a JSON file.
+
+        Raises:
+            ParameterError: if the file cannot be written.
+        """
+        write_json(Path(path), self.to_dict())
+
+
+@dataclass(frozen=True, eq=False)
 class SmoothedEpsilon:
     """The least epsilon at which smoothed delta is at most a target.
 
     Attributes:
         target: the delta that was asked for.
-        epsilon: an epsilon that suffices: the upper end of the bracket; infinite if none below 700
-            does.
-        lower: an epsilon that does not suffice, or 0.
+        epsilon: an epsilon that suffices up to the rounding that ``at`` states: the upper end of
+            the bracket; infinite if none below 700 does.
+        lower: an epsilon that was not found to suffice, or 0.
         at: smoothed delta at ``epsilon``; at 700 if ``epsilon`` is infinite.
     """
 

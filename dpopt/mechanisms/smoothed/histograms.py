@@ -140,7 +140,9 @@ def checked_histogram(row: npt.ArrayLike, records: int, categories: int) -> IntV
 
 
 def _fitting(table: IntMatrix, records: int, categories: int) -> IntMatrix:
-    if table.shape[1] != categories or np.any(table.sum(axis=1) != records):
+    # Counts above n first: sums of 64 bits could wrap around.
+    fits = table.shape[1] == categories and not np.any(table > records)
+    if not fits or np.any(table.sum(axis=1) != records):
         raise ParameterError(
             f"a histogram does not fit; the mechanism takes {records} records over "
             f"{categories} categories."

@@ -12,7 +12,7 @@ from dpopt._progress import advance
 from dpopt._types import Vector
 from dpopt.mechanisms.smoothed.expectation import Sequence, allowance, averages, expectation
 from dpopt.mechanisms.smoothed.subdivision import all_compositions
-from dpopt.mechanisms.smoothed.sum_law import sum_law
+from dpopt.mechanisms.smoothed.sum_law import Share, sum_law
 from dpopt.mechanisms.smoothed.vshape import candidate_majorants
 
 LEAF = 256
@@ -47,7 +47,7 @@ class CompositionMaximum:
 class Search:
     """Best-first search over intervals of n1; see `composition.maximise` for the two bounds."""
 
-    def __init__(self, values: Vector, low: float, high: float) -> None:
+    def __init__(self, values: Vector, low: Share, high: Share) -> None:
         self.low, self.high = low, high
         self.records = values.size - 1
         self.sequence = Sequence(values)

@@ -7,23 +7,25 @@ import math
 import numpy as np
 
 from dpopt._types import Vector
+from dpopt.mechanisms.smoothed.sum_law import Share
 
 _LARGEST_EXPONENT = 650.0
 _NO_EXPONENT = -(2**50)
 
 
-def all_compositions(values: Vector, low: float, high: float) -> Vector:
+def all_compositions(values: Vector, low: Share, high: Share) -> Vector:
     """Return log E_{n1} for n1 = 0..n; see `composition.log_all_compositions`.
 
     Args:
         values: log V(H), shape (n + 1,).
-        low: in [0, high].
-        high: in [0, 1].
+        low: the smaller share of ones.
+        high: the larger one.
     """
-    if high == 0.0:
+    if high.one == 0.0:
         return np.full(values.size, values[0])
-    first = subdivide(values, 1.0 - high, high)[0]
-    return subdivide(first, (high - low) / high, low / high)[1]
+    first = subdivide(values, high.zero, high.one)[0]
+    ratio = low.exact / high.exact
+    return subdivide(first, float(1 - ratio), float(ratio))[1]
 
 
 def subdivide(log_values: Vector, keep: float, take: float) -> tuple[Vector, Vector]:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg.blas import dtbsv
@@ -14,6 +15,36 @@ from scipy.linalg.blas import dtbsv
 from dpopt._types import Vector
 
 _STIRLING = (1 / 12, 1 / 360, 1 / 1260, 1 / 1680, 1 / 1188)
+
+
+class Share(NamedTuple):
+    """Chance of a one and of a zero: the smaller is exact, and the other 1 less it, rounded.
+
+    One float cannot hold both: beside 1 - 1e-17 = 1.0 there would be no zeros.
+    """
+
+    one: float
+    zero: float
+
+    @property
+    def exact(self) -> Fraction:
+        """The chance of a one."""
+        return Fraction(self.one) if self.one <= self.zero else 1 - Fraction(self.zero)
+
+    @property
+    def log_one(self) -> float:
+        """Logarithm of the chance of a one, above 0."""
+        return math.log(self.one) if self.one <= self.zero else math.log1p(-self.zero)
+
+    @property
+    def log_zero(self) -> float:
+        """Logarithm of the chance of a zero, above 0."""
+        return Share(self.zero, self.one).log_one
+
+
+def share_of(one: float | Share) -> Share:
+    """Return a chance of ones with its complement."""
+    return one if isinstance(one, Share) else Share(one, 1.0 - one)
 
 
 @dataclass(frozen=True)
@@ -25,8 +56,8 @@ class SumLaw:
 
     n1: int
     n2: int
-    p1: float
-    p2: float
+    p1: Share
+    p2: Share
     certain: int = 0
     mirrored: bool = False
 
@@ -37,28 +68,29 @@ class SumLaw:
 
     def odds(self) -> tuple[float, float, float]:
         """Return both odds divided by the larger one, and the logarithm of that one."""
-        first, second = self.p1 / (1.0 - self.p1), self.p2 / (1.0 - self.p2)
+        first, second = self.p1.one / self.p1.zero, self.p2.one / self.p2.zero
         if self.mirrored:
             first, second = 1.0 / first, 1.0 / second
         scale = max(first, second)
         return first / scale, second / scale, math.log(scale)
 
 
-def sum_law(low: float, high: float, from_low: int, from_high: int) -> SumLaw:
+def sum_law(low: Share, high: Share, from_low: int, from_high: int) -> SumLaw:
     """Return the law of the number of ones; records of share 0 or 1 become ``certain`` ones."""
-    certain = (from_high if high == 1.0 else 0) + (from_low if low == 1.0 else 0)
-    groups = [(c, p) for c, p in ((from_high, high), (from_low, low)) if c > 0 and 0.0 < p < 1.0]
+    given = ((from_high, high), (from_low, low))
+    certain = sum(count for count, p in given if p.zero == 0.0)
+    groups = [(count, p) for count, p in given if count > 0 and min(p) > 0.0]
     if len(groups) == 2 and low == high:
         groups = [(from_low + from_high, low)]
-    groups += [(0, 0.5 if not groups else groups[0][1])] * (2 - len(groups))
+    groups += [(0, Share(0.5, 0.5) if not groups else groups[0][1])] * (2 - len(groups))
     (n1, p1), (n2, p2) = groups
     return SumLaw(n1, n2, p1, p2, certain)
 
 
 @functools.lru_cache(maxsize=256)
-def _product(count: int, share: float, zeros: bool) -> tuple[float, float]:
+def _product(count: int, share: Share, zeros: bool) -> tuple[float, float]:
     """Return count * share (or count * (1 - share)) as a rounded product and the rest."""
-    exact = count * (1 - Fraction(share) if zeros else Fraction(share))
+    exact = count * (1 - share.exact if zeros else share.exact)
     return float(exact), float(exact - Fraction(float(exact)))
 
 
@@ -86,13 +118,13 @@ def _stirling_rest(x: int) -> float:
     return rest + series / x
 
 
-def _log_binomial(n: int, k: int, share: float, mirrored: bool) -> float:
+def _log_binomial(n: int, k: int, share: Share, mirrored: bool) -> float:
     """Return log Pr[Bin(n, share) = k] in Loader's saddle-point form, 0 <= k <= n."""
     k = n - k if mirrored else k
     if n == 0:
         return 0.0
     if k in (0, n):
-        return n * (math.log(share) if k else math.log1p(-share))
+        return n * (share.log_one if k else share.log_zero)
     rest = _stirling_rest(n) - _stirling_rest(k) - _stirling_rest(n - k)
     deviance = _deviance(k, _product(n, share, False))
     deviance += _deviance(n - k, _product(n, share, True))
@@ -160,14 +192,14 @@ def log_chernoff(law: SumLaw, s: Vector) -> Vector:
     first, second, log_scale = law.odds()
     y = _tilt(law, s)
     theta = np.log(y) - log_scale
-    bound = law.n1 * (np.log1p(first * y) + math.log1p(-law.p1)) - theta * s
-    bound += law.n2 * (np.log1p(second * y) + math.log1p(-law.p2))
+    bound = law.n1 * (np.log1p(first * y) + law.p1.log_zero) - theta * s
+    bound += law.n2 * (np.log1p(second * y) + law.p2.log_zero)
     return np.minimum(bound + 1e-6 + 1e-13 * law.size * (1.0 + np.abs(theta)), 0.0)
 
 
 def mean(law: SumLaw) -> float:
     """Return the mean of the random part, for a law that is not mirrored."""
-    return law.n1 * law.p1 + law.n2 * law.p2
+    return law.n1 * law.p1.one + law.n2 * law.p2.one
 
 
 def log_law(law: SumLaw, start: int, stop: int) -> Vector:
