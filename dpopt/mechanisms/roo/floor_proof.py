@@ -1,42 +1,61 @@
-"""Why a smooth floor is private: a theorem with O(c*) inequalities, decided in integers.
+"""Why a smooth floor is private, and when it is not: a theorem decided in integers.
 
 A letter y has probability W(c_y) / Z, Z the sum over all letters; W(c) = c U from c* on, with
 U = 2^bits.
 
-Theorem. Let D(c) = W(c + 1) - W(c), and let L(t) be the least sum of W over k - 1 letters with t
+Theorem. Let D(c) = W(c + 1) - W(c), and let L(l, t) be the least sum of W over l letters with t
 records. If r >= 1 and
 
     (1) W(0) > 0 and 0 <= D(0) <= D(1) <= ... <= D(c* - 1) <= D(c*) = U,
-    (2) W(c + 1) Z <= r W(c) (Z + min(0, D(c) - D(n - c - 1))), with Z = W(c) + L(n - c), for
-        c = 0..min(c*, n - 1),
 
-then K(y | x') <= r K(y | x) for all neighbours x, x' and all letters y. By (1) W is convex, so L(t)
-spreads t records evenly: with t = (k - 1) q + p, it is (k - 1 - p) W(q) + p W(q + 1).
+then K(y | x') <= r K(y | x) for all neighbours x, x' and all letters y if and only if
+
+    (2) W(c + 1) Z <= r W(c) (Z + D(c) - D(d - 1))
+
+for all c >= 0 and d >= 1 with c + d <= n, where Z is W(c) + W(d) plus the sum over the other k - 2
+letters, L(k - 2, n - c - d) where D(d - 1) >= D(c), else the largest they can have.
 
 Proof. Going from x to x', one letter g gains a record, from count c, and one letter loses one, from
-count d <= n - c. The sum of all weights moves from Z_x to Z_x' = Z_x + D(c) - D(d - 1), and the
-ratio of K(y) is W(c'_y) / W(c_y) times Z_x / Z_x'. W does not decrease, so the first factor is at
-most 1 for every letter but g: the ratio of g is the largest, and it is enough to bound it. D does
-not decrease either, so D(d - 1) <= D(n - c - 1), and with b = min(0, D(c) - D(n - c - 1)) the
-ratio of g is at most (W(c + 1) / W(c)) Z_x / (Z_x + b), which does not increase in
-Z_x >= W(c) + L(n - c). That is (2). For c > c*, D(c) = U makes b = 0, and (c + 1) / c is below its
-value at c*. Neighbours are symmetric, so this covers both directions. For k = 2 and b < 0 nothing
-was lost: Z_x is W(c) + W(n - c) and d = n - c.
+count d. The sum of all weights moves from Z to Z + D(c) - D(d - 1), and the ratio of K(y) is
+W(c'_y) / W(c_y) times Z / (Z + D(c) - D(d - 1)). W does not decrease, so the first factor is at
+most 1 for every letter but g: the ratio of g is the largest. It does not increase in Z where
+D(d - 1) >= D(c), and does not decrease otherwise; that is (2), and all of it occurs. Neighbours are
+symmetric, so this covers both directions.
+
+Few d need a look. W is convex by (1), so L spreads records evenly, and Z falls in d up to
+v = floor((n - c) / (k - 1)), where all letters but g are even, and rises from there on; D(d - 1)
+rises up to d = c* + 1, and not after. So no d below both is worse than the lesser of the two, and
+of the d above c* one is worst: v if it is among them, else c* + 1. (For k = 2, d is n - c = v.)
+Where D(d - 1) < D(c) for all d, n - c is worst. From c* on, (2) is at most c + 1 <= r c.
+
+Blocks of the others, c1 <= c <= c2 and d1 <= d <= d2, are decided at once where they can be:
+
+    (3) (W(c1) + D(c2)) Z <= r W(c1) (Z + min(0, D(c1) - D(d2 - 1)))
+
+implies (2) on the block for Z = W(c1) + L(k - 1, n - c2), or the larger
+W(c1) + W(d1) + L(k - 2, n - c2 - d2). Blocks are halved until (3) holds with the largest ratio
+found so far in the place of r, or a single c and d are left, which (2) is for.
 """
 
 from __future__ import annotations
 
+import heapq
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
 from dpopt._errors import ParameterError
+from dpopt._progress import advance
 from dpopt._types import short_repr
 from dpopt.mechanisms.roo.setting import RooSetting
 
 _LONGEST = 2_000_000
+_STAGE = "proof of the smooth floor"
+
+Block = tuple[int, int, int, int]
+"""c1, c2, d1, d2."""
 
 
 @dataclass(frozen=True)
@@ -44,18 +63,20 @@ class FloorAudit:
     """What the theorem's inequalities give for one table of weights.
 
     Attributes:
-        private: whether all of them hold.
-        worst_bound: the largest left side over right side of (2), times r: K(y | x') / K(y | x) is
-            nowhere larger.
-        slack: the smallest r W(c) / Z - W(c + 1) / (Z + b) of (2), as a probability.
-        count: the c where it is smallest.
-        rows: number of inequalities decided.
+        private: whether K(y | x') <= r K(y | x) for all neighbours and letters.
+        worst_ratio: the largest K(y | x') / K(y | x), attained.
+        slack: no r K(y | x) - K(y | x') is smaller, as a probability: r - worst_ratio times the
+            least K; below 0 if not private.
+        count: the c where the ratio is largest.
+        loser: the d there.
+        rows: number of inequalities decided; they imply all others.
     """
 
     private: bool
-    worst_bound: Fraction
+    worst_ratio: Fraction
     slack: Fraction
     count: int
+    loser: int
     rows: int
 
     def __repr__(self) -> str:
@@ -75,9 +96,10 @@ def floor_weights(growth: float, bits: int) -> tuple[int, ...]:
             f"the floor's rate is {math.log1p(growth):g}, so it would reach to counts above "
             f"{_LONGEST}; take a larger epsilon, or min_count."
         )
+    above, below = step.denominator, step.numerator
     found, weight = [], first << bits
     for _ in range(first):
-        weight = -(-weight * step.denominator // step.numerator)
+        weight = -(-weight * above // below)
         found.append(weight)
     return tuple(reversed(found))
 
@@ -93,31 +115,116 @@ def audit_floor(setting: RooSetting, weights: Sequence[int], bits: int) -> Floor
     Raises:
         ParameterError: if the weights break (1), without which (2) proves nothing.
     """
-    n, last, r = setting.records, len(weights), setting.ratio
-    table = [*weights, last << bits]
-    steps = [after - before for before, after in pairwise(table)] + [1 << bits]
-    if table[0] <= 0 or steps[0] < 0 or any(a > b for a, b in pairwise(steps)):
-        raise ParameterError("weights must be positive, increasing and convex, up to c 2^bits.")
-    tightest: tuple[int, int] | None = None
-    worst, place = (0, 1), 0
-    rows = min(last, n - 1) + 1
-    for c in range(rows):
-        total = table[c] + _least_sum(setting, table, bits, n - c)
-        moved = total + min(0, steps[c] - steps[min(n - c - 1, last)])
-        after, before = (table[c] + steps[c]) * total, table[c] * moved
+    table = _Table(setting, weights, bits)
+    worst, place, rows = (0, 1), (0, 1), len(weights) + 2
+    whole = (0, min(table.last, table.records - 1), 1, min(table.records, table.last + 1))
+    heap: list[tuple[float, Block]] = [(-math.inf, whole)]
+    while heap:
+        if rows % (1 << 12) == 0:
+            advance(_STAGE, rows)
+        _, block = heapq.heappop(heap)
+        rows += 1
+        after, before = table.bound(block)
+        if before > 0 and after * worst[1] <= worst[0] * before:
+            continue
+        if block[0] < block[1] or block[2] < block[3]:
+            for part in _halves(block):
+                if table.occurs(part):
+                    heapq.heappush(heap, (_order(*table.bound(part)), part))
+            continue
+        c, d, after, before = table.exact(block[0], block[2])
         if after * worst[1] > worst[0] * before:
-            worst, place = (after, before), c
-        margin = r.numerator * before - r.denominator * after, total * moved
-        if tightest is None or margin[0] * tightest[1] < tightest[0] * margin[1]:
-            tightest = margin
-    slack = Fraction(*(tightest or (0, 1))) / r.denominator
-    return FloorAudit(slack >= 0, Fraction(*worst), slack, place, rows + last + 2)
+            worst, place = (after, before), (c, d)
+    for c in range(table.last + 1, table.records):
+        if (c + 1) * worst[1] <= worst[0] * c:
+            break
+        rows += 1
+        _, d, after, before = table.exact(c, min(table.records - c, table.last + 1))
+        if after * worst[1] > worst[0] * before:
+            worst, place = (after, before), (c, d)
+    advance(_STAGE, 1, 1)
+    ratio, n = Fraction(*worst), table.records
+    least = Fraction(table.weight(0), table.weight(n) + (table.letters - 1) * table.weight(0))
+    slack = (setting.ratio - ratio) * least
+    return FloorAudit(slack >= 0, ratio, slack, *place, rows)
 
 
-def _least_sum(setting: RooSetting, table: Sequence[int], bits: int, records: int) -> int:
-    """Return L(records): convex weights of k - 1 letters are least where counts are even."""
-    others = setting.letters - 1
-    each, more = divmod(records, others)
-    if each >= len(table) - 1:
-        return records << bits
-    return (others - more) * table[each] + more * table[each + 1]
+def _order(after: int, before: int) -> float:
+    """Return what puts the block with the largest bound first."""
+    return math.log(before) - math.log(after) if before > 0 else -math.inf
+
+
+def _halves(block: Block) -> Iterator[Block]:
+    """Yield both halves of a block, cut across its longer side."""
+    c1, c2, d1, d2 = block
+    if c2 - c1 >= d2 - d1:
+        middle = (c1 + c2) // 2
+        yield from ((c1, middle, d1, d2), (middle + 1, c2, d1, d2))
+    else:
+        middle = (d1 + d2) // 2
+        yield from ((c1, c2, d1, middle), (c1, c2, middle + 1, d2))
+
+
+class _Table:
+    """W, its steps, and the sums that the theorem speaks of; d = c* + 1 stands for all above."""
+
+    def __init__(self, setting: RooSetting, weights: Sequence[int], bits: int) -> None:
+        self.records, self.letters = setting.records, setting.letters
+        self.bits, self.last = bits, len(weights)
+        self.values = [*weights, self.last << bits]
+        self.steps = [b - a for a, b in pairwise(self.values)] + [1 << bits]
+        convex = not any(a > b for a, b in pairwise(self.steps))
+        if self.values[0] <= 0 or self.steps[0] < 0 or not convex:
+            raise ParameterError("weights must be positive, increasing and convex, up to c 2^bits.")
+
+    def weight(self, count: int) -> int:
+        """Return W."""
+        return self.values[count] if count <= self.last else count << self.bits
+
+    def step(self, count: int) -> int:
+        """Return D."""
+        return self.steps[min(count, self.last)]
+
+    def least(self, letters: int, records: int) -> int:
+        """Return L: convex weights are least where counts are even."""
+        if letters == 0:
+            return 0
+        each, more = divmod(records, letters)
+        if each >= self.last:
+            return records << self.bits
+        return (letters - more) * self.values[each] + more * self.values[each + 1]
+
+    def most(self, letters: int, records: int) -> int:
+        """Return the largest sum: convex weights are largest where one letter has all records."""
+        return self.weight(records) + (letters - 1) * self.weight(0) if letters else 0
+
+    def even(self, c: int) -> int:
+        """Return v."""
+        return (self.records - c) // (self.letters - 1)
+
+    def occurs(self, block: Block) -> bool:
+        """Whether some c and d of a block are counts of two letters, and d not below the worst."""
+        c1, c2, d1, d2 = block
+        if d2 < min(self.even(c2), self.last + 1):
+            return False
+        return c1 + d1 <= self.records if self.letters > 2 else d1 <= self.records - c1
+
+    def bound(self, block: Block) -> tuple[int, int]:
+        """Return both sides of (3) without r, the second not above 0 if they bound nothing."""
+        c1, c2, d1, d2 = block
+        total = self.weight(c1) + self.least(self.letters - 1, self.records - c2)
+        if d2 <= self.last or self.even(c1) <= self.last + 1:
+            rest = max(0, self.records - c2 - d2)
+            other = self.weight(c1) + self.weight(d1) + self.least(self.letters - 2, rest)
+            total = max(total, other)
+        change = min(0, self.step(c1) - self.step(d2 - 1))
+        return (self.weight(c1) + self.step(c2)) * total, self.weight(c1) * (total + change)
+
+    def exact(self, c: int, d: int) -> tuple[int, int, int, int]:
+        """Return c, d and both sides of (2) without r."""
+        if d > self.last:
+            d = max(d, self.even(c))
+        rest, change = self.records - c - d, self.step(c) - self.step(d - 1)
+        others = (self.least if change <= 0 else self.most)(self.letters - 2, rest)
+        total = self.weight(c) + self.weight(d) + others
+        return c, d, self.weight(c + 1) * total, self.weight(c) * (total + change)
