@@ -12,7 +12,7 @@ from dpopt.mechanisms.public_prior.saved import from_sealed as public_prior_from
 from dpopt.mechanisms.roo import MinCountSampler
 from dpopt.mechanisms.roo.minimum import from_sealed as min_count_from_sealed
 from dpopt.privacy.kernel import ExactKernel
-from dpopt.privacy.saved import read_sealed
+from dpopt.privacy.saved import AUDIT, read_sealed, refuse_audit
 
 Mechanism = MajorityDesign | MinCountSampler | SamplingKernel | ExactKernel
 
@@ -26,7 +26,7 @@ def load(path: str | Path) -> Mechanism:
     Raises:
         ParameterError: if the file is missing, truncated, malformed, of a newer schema, or was
             changed after it was saved.
-        NotPrivateError: if its weights are not private.
+        NotPrivateError: if its weights are not private, or it holds an audit.
     """
     sealed = read_sealed(Path(path))
     if sealed.kind == "majority":
@@ -37,6 +37,8 @@ def load(path: str | Path) -> Mechanism:
         return min_count_from_sealed(sealed)
     if sealed.kind == PUBLIC_PRIOR:
         return public_prior_from_sealed(sealed)
+    if sealed.kind == AUDIT:
+        raise refuse_audit(sealed)
     raise sealed.refuse(
         f"its kind is {shown(sealed.kind)}; known are majority, min-count, public-prior and kernel"
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dpopt._errors import ParameterError
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -14,9 +16,23 @@ def new_axes(ax: Axes | None) -> Axes:
     """Return ``ax``, or the axes of a new figure that no window holds on to."""
     if ax is not None:
         return ax
+    require_matplotlib()
     from matplotlib.figure import Figure
 
     return Figure(figsize=(5.0, 3.4), layout="constrained").subplots()
+
+
+def require_matplotlib() -> None:
+    """Load matplotlib, which reads the environment as it does.
+
+    Raises:
+        ParameterError: if MPLBACKEND, or another setting of matplotlib, is one that it refuses.
+    """
+    try:
+        import matplotlib as mpl
+    except ValueError as error:
+        raise ParameterError(f"matplotlib refuses its settings: {error}.") from None
+    del mpl
 
 
 def save_figure(axes: Axes, path: Path) -> None:

@@ -22,7 +22,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO, TypeAlias, TypeVar
 
-from dpopt import _checks
 from dpopt._errors import ParameterError
 
 if TYPE_CHECKING:
@@ -137,7 +136,16 @@ def progress_bar(
     Raises:
         ParameterError: if ``delay`` is out of range.
     """
-    delay = _checks.real("delay", delay, 0.0)
+    # It brings numpy, which the command line's help does not wait for.
+    from dpopt import _checks
+
+    return terminal_bars(file, _checks.real("delay", delay, 0.0), always)
+
+
+def terminal_bars(
+    file: TextIO | None = None, delay: float = 1.0, always: bool = False
+) -> AbstractContextManager[ProgressCallback]:
+    """Return `progress_bar` of arguments that are right."""
     stream = sys.stderr if file is None else file
     if stream is None or not (always or stream.isatty()):
         # A process that was started with standard error closed has none.

@@ -10,16 +10,25 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpopt._errors import ParameterError
-from dpopt._types import Json
+
+if TYPE_CHECKING:
+    from dpopt._types import Json
 
 LARGEST_FILE = 1 << 28
 """Bytes of the largest file that is read or saved: 256 MiB."""
 
 _TOO_LARGE = f"it has more than {LARGEST_FILE >> 20} MiB"
 _LONGEST_INTEGER = 4_000
+# Endings by which a reader, or a program, expects something other than JSON.
+_OTHER_FORMATS = {
+    *(".bz2", ".csv", ".docx", ".feather", ".gz", ".h5", ".html", ".jpg", ".mat", ".npy", ".npz"),
+    *(".parquet", ".pdf", ".pickle", ".pkl", ".png", ".pt", ".py", ".svg", ".tar", ".toml"),
+    *(".tsv", ".xls", ".xlsx", ".xml", ".xz", ".yaml", ".yml", ".zip"),
+}
+
 
 def check_target(path: Path) -> None:
     """Refuse a path that cannot become a file.
@@ -46,6 +55,20 @@ def check_target(path: Path) -> None:
         ) from None
     except OSError as error:
         raise ParameterError(f"path is {str(path)!r}; {_reason(error)}.") from error
+
+
+def check_json_target(path: Path) -> None:
+    """Refuse a path that cannot become a file of JSON; see `check_target`.
+
+    Raises:
+        ParameterError: also if its ending promises another format.
+    """
+    if path.suffix.lower() in _OTHER_FORMATS:
+        raise ParameterError(
+            f"path is {str(path)!r}; the file is JSON, so its ending must be .json, not "
+            f"{path.suffix}."
+        )
+    check_target(path)
 
 
 @contextmanager
@@ -111,7 +134,12 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, value: Json) -> None:
-    """Write ``value`` as indented JSON, whole or not at all."""
+    """Write ``value`` as indented JSON, whole or not at all.
+
+    Raises:
+        ParameterError: if the ending promises another format, or the file cannot be written.
+    """
+    check_json_target(path)
     text = json.dumps(value, indent=2, allow_nan=False) + "\n"
     if len(text) > LARGEST_FILE:
         raise ParameterError(f"path is {str(path)!r}; the file would be too large: {_TOO_LARGE}.")

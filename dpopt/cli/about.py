@@ -10,14 +10,16 @@ from typing import Any
 
 import click
 
-from dpopt._errors import DpoptError, ParameterError
+from dpopt._errors import DpoptError, ParameterError, SolverError
+from dpopt.cli.output import show
+from dpopt.cli.words import MECHANISMS, Words
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 _EXTRAS = ("pandas", "polars", "scikit-learn", "opendp", "dp-accounting", "joblib", "torch")
 
 
 @click.command()
-@click.argument("subject")
+@click.argument("subject", type=Words(*MECHANISMS, files=True))
 def cite(subject: str) -> None:
     """Print BibTeX for SUBJECT: a mechanism's name, or the file of a saved mechanism.
 
@@ -27,24 +29,23 @@ def cite(subject: str) -> None:
     """
     from dpopt._cite import cite as entries
 
-    click.echo(entries(subject))
+    show(entries(subject))
 
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
-def doctor(as_json: bool) -> int:
+def doctor(as_json: bool) -> None:
     """Print versions, solvers and threads, and solve a known program with each backend.
 
-    Exit code 1 if a backend does not return the known optimum.
+    Exit code 3 if a backend does not return the known optimum.
 
     Example: dpopt doctor
     """
     record = _examined()
-    if as_json:
-        click.echo(json.dumps(record))
-    else:
-        _show(record)
-    return 0 if all(entry["correct"] for entry in record["backends"]) else 1
+    show(json.dumps(record) if as_json else _text(record))
+    wrong = [entry["backend"] for entry in record["backends"] if not entry["correct"]]
+    if wrong:
+        raise SolverError(f"the known optimum was not found by {', '.join(wrong)}.")
 
 
 @click.command()
@@ -61,7 +62,7 @@ def completion(shell: str) -> None:
         raise ParameterError(f"shell is {shell!r}; it must be bash, zsh or fish.")
     script = found(click.get_current_context().find_root().command, {}, "dpopt", "_DPOPT_COMPLETE")
     # bash's own source() starts the shell to learn its version; the template needs no such thing.
-    click.echo(script.source_template % script.source_vars())
+    show(script.source_template % script.source_vars())
 
 
 def _examined() -> dict[str, Any]:
@@ -112,12 +113,12 @@ def _tried(backend: str) -> dict[str, Any]:
     }
 
 
-def _show(record: dict[str, Any]) -> None:
-    for name, found in {**record["versions"], **record["extras"]}.items():
-        click.echo(f"{name:14s} {found or 'not installed'}")
-    click.echo(f"{'processors':14s} {record['processors']}")
-    for name, value in record["threads"].items():
-        click.echo(f"{name} {value}")
+def _text(record: dict[str, Any]) -> str:
+    found = {**record["versions"], **record["extras"]}
+    lines = [f"{name:14s} {version or 'not installed'}" for name, version in found.items()]
+    lines.append(f"{'processors':14s} {record['processors']}")
+    lines += [f"{name} {value}" for name, value in record["threads"].items()]
     for entry in record["backends"]:
         end = "optimum 11 found" if entry["correct"] else f"FAILED: {entry['failure']}"
-        click.echo(f"{entry['backend']:18s} {end} in {entry['seconds']:.3f} s")
+        lines.append(f"{entry['backend']:18s} {end} in {entry['seconds']:.3f} s")
+    return "\n".join(lines)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from dpopt.cli.output import show
+
 
 @click.command()
 @click.option("--port", type=int, default=5006, help="Port on 127.0.0.1; 0 for a free one.  [5006]")
@@ -18,5 +20,5 @@ def explore(port: int, no_browser: bool) -> None:
     serve(
         port,
         open_browser=not no_browser,
-        started=lambda address: click.echo(f"{address}  (Ctrl-C ends it)"),
+        started=lambda address: show(f"{address}  (Ctrl-C ends it)"),
     )

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +14,9 @@ import click
 
 from dpopt._errors import ParameterError
 from dpopt._numbers import typed_rational
-from dpopt.files import check_target, read_numbers, read_text
+from dpopt.cli.output import show, show_draw
+from dpopt.cli.words import KERNEL_OBJECTIVES, Words
+from dpopt.files import check_json_target, read_numbers, read_text
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -19,14 +24,18 @@ if TYPE_CHECKING:
     from dpopt.mechanisms.public_prior import PopulationKernel, SamplingKernel
 
 _LARGEST_SHOWN, _LARGEST_LISTED = 200, 20
-_OBJECTIVES = ("minimax", "leximin", "population")
 
 
 @click.group(invoke_without_command=True)
-@click.option("--prior", help="Public prior q: a list 0.2,0.3,0.5 or a file of numbers.")
+@click.option(
+    "--prior",
+    type=Words(files=True),
+    help="Public prior q: a list 0.2,0.3,0.5 or a file of numbers.",
+)
 @click.option("--epsilon", type=float, help="Local privacy of a released letter, above 0.")
 @click.option(
     "--objective",
+    type=Words(*KERNEL_OBJECTIVES),
     default="minimax",
     help="minimax (default: Algorithm 1), leximin, or population (by linear program, for --users).",
 )
@@ -59,21 +68,18 @@ def kernel(
         raise ParameterError(
             f"{'prior' if prior is None else 'epsilon'} is missing; give --prior and --epsilon."
         )
-    _checks.choice("objective", objective, _OBJECTIVES)
+    _checks.choice("objective", objective, KERNEL_OBJECTIVES)
     if (objective == "population") != (users is not None):
         raise ParameterError("users is for the objective population, which needs it.")
     if save is not None:
-        check_target(save)
+        check_json_target(save)
     start = time.perf_counter()
     found = _designed(_numbers(prior), epsilon, objective, users)
     if save is not None:
         _save(found, save)
     record = _record(found, objective)
     record["seconds"] = time.perf_counter() - start
-    if as_json:
-        click.echo(json.dumps(record, allow_nan=False))
-    else:
-        _show(record)
+    show(json.dumps(record, allow_nan=False) if as_json else _text(record))
 
 
 @kernel.command()
@@ -84,7 +90,8 @@ def kernel(
     required=True,
     help="File with the user's p: counts, decimals or fractions such as 1/3, in the prior's order.",
 )
-def release(file: Path, distribution: Path) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print the letter as JSON.")
+def release(file: Path, distribution: Path, as_json: bool) -> None:
     """Release one private letter for a user with distribution p, from a saved kernel.
 
     Example: dpopt kernel release kernel.json --distribution mine.txt
@@ -104,12 +111,14 @@ def release(file: Path, distribution: Path) -> None:
             f"distribution is {str(distribution)!r}; it must hold counts, decimals or fractions."
         ) from None
     if isinstance(mechanism, SamplingKernel):
-        click.echo(str(mechanism.release_from(p)))
+        letters: Sequence[object] = mechanism.prior.letters
+        draw = partial(mechanism.release_from, p)
     elif isinstance(mechanism, ExactKernel):
-        own = draw_own_letter(p, mechanism.inputs)
-        click.echo(str(mechanism.release(own)))
+        kernel, letters = mechanism, range(mechanism.outputs)
+        draw = lambda: kernel.release(draw_own_letter(p, kernel.inputs))  # noqa: E731
     else:
         raise ParameterError(f"file is {str(file)!r}; it does not hold a kernel.")
+    show_draw(lambda: [draw()], letters, mechanism.guarantee, as_json)
 
 
 def _numbers(prior: str) -> npt.ArrayLike:
@@ -181,7 +190,7 @@ def _record(found: SamplingKernel | PopulationKernel, objective: str) -> dict[st
     }
 
 
-def _show(record: dict[str, Any]) -> None:
+def _text(record: dict[str, Any]) -> str:
     proof = record["certificate"]
     lines = [
         f"{record['objective']} kernel over {record['letters']} letters, {record['epsilon']:g}-LDP",
@@ -198,4 +207,4 @@ def _show(record: dict[str, Any]) -> None:
     lines += [f"{letter:6d}  {value:.12f}" for letter, value in enumerate(shown)]
     if record["letters"] > len(shown):
         lines.append(f"   ...  {record['letters'] - len(shown)} more")
-    click.echo("\n".join(lines))
+    return "\n".join(lines)

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING
 import click
 
 from dpopt._errors import ParameterError
-from dpopt._plot import save_figure
-from dpopt.files import check_target, read_numbers, replacing
+from dpopt._plot import require_matplotlib, save_figure
+from dpopt.cli.output import show
+from dpopt.cli.proved import audit_too, require_private, save_proved
+from dpopt.cli.words import BACKENDS, MAJORITY_OBJECTIVES, PRIORS, Words
+from dpopt.files import check_json_target, check_target, read_numbers, replacing
 
 if TYPE_CHECKING:
     from dpopt.mechanisms.majority import MajorityDesign, MajoritySetting
@@ -34,12 +37,14 @@ _FIGURE_ENDINGS = (".png", ".pdf", ".svg")
 @click.option("--delta", type=float, default=0.0, help="Delta of the majority.  [0]")
 @click.option(
     "--objective",
+    type=Words(*MAJORITY_OBJECTIVES),
     default="expected-error",
     help="expected-error (default), surrogate (the paper's equation 3) or worst-case (over all p "
     "that the prior allows).",
 )
 @click.option(
     "--prior",
+    type=Words(*PRIORS),
     default="uniform:0,1",
     help="Law of the voters' p: uniform:LOW,HIGH[,LOW,HIGH], beta:A,B, either with common- before "
     "it (one p for all), or point:P[,P].  [uniform:0,1]",
@@ -49,11 +54,17 @@ _FIGURE_ENDINGS = (".png", ".pdf", ".svg")
     type=click.Path(path_type=Path),
     help="Text file of (K + 1) / 2 numbers to maximise instead of an objective.",
 )
-@click.option("--backend", default="highs", help="highs (default), cvxpy or cvxpy:SOLVER.")
+@click.option(
+    "--backend",
+    type=Words(*BACKENDS),
+    default="highs",
+    help="highs (default), cvxpy or cvxpy:SOLVER, such as cvxpy:GUROBI.",
+)
 @click.option("--time-limit", type=float, help="Seconds for the solve.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("--plot", type=click.Path(path_type=Path), help="Draw gamma to .png, .pdf or .svg.")
 @click.option("--save", type=click.Path(path_type=Path), help="Write the result as JSON.")
+@audit_too
 def majority(
     mechanisms: int | None,
     epsilon: float | None,
@@ -69,6 +80,7 @@ def majority(
     as_json: bool,
     plot: Path | None,
     save: Path | None,
+    even_if_not_private: bool,
 ) -> None:
     """Design the noise function gamma of a private majority vote (DaRRM).
 
@@ -76,15 +88,7 @@ def majority(
     """
     from dpopt.mechanisms.majority import design_for
 
-    if plot is not None and plot == save:
-        raise ParameterError(f"plot and save are both {str(plot)!r}; they must differ.")
-    for target in (plot, save):
-        if target is not None:
-            check_target(target)
-    if plot is not None and plot.suffix.lower() not in _FIGURE_ENDINGS:
-        raise ParameterError(
-            f"plot is {str(plot)!r}; its ending must be {', '.join(_FIGURE_ENDINGS)}."
-        )
+    _check_targets(plot, save)
     start = time.perf_counter()
     result = design_for(
         _voters(mechanisms, epsilon, groups, allowance, mechanism_delta, delta),
@@ -98,12 +102,29 @@ def majority(
     if plot is not None:
         with replacing(plot) as temporary:
             save_figure(result.plot(), temporary)
+    save_proved(result, save, even_if_not_private)
+    show(
+        json.dumps({**result.to_dict(), "seconds": seconds}, allow_nan=False)
+        if as_json
+        else _text(result, seconds)
+    )
+    require_private(result, save, even_if_not_private)
+
+
+def _check_targets(plot: Path | None, save: Path | None) -> None:
+    """Refuse files that cannot be written, before anything is solved."""
+    if plot is not None and plot == save:
+        raise ParameterError(f"plot and save are both {str(plot)!r}; they must differ.")
     if save is not None:
-        result.save(save)
-    if as_json:
-        click.echo(json.dumps({**result.to_dict(), "seconds": seconds}, allow_nan=False))
-    else:
-        _show_majority(result, seconds)
+        check_json_target(save)
+    if plot is None:
+        return
+    check_target(plot)
+    if plot.suffix.lower() not in _FIGURE_ENDINGS:
+        raise ParameterError(
+            f"plot is {str(plot)!r}; its ending must be {', '.join(_FIGURE_ENDINGS)}."
+        )
+    require_matplotlib()
 
 
 def _voters(
@@ -146,7 +167,7 @@ def _of_voters(setting: MajoritySetting) -> str:
     return f"DaRRM with K = {setting.mechanisms} voters, {parts}"
 
 
-def _show_majority(result: MajorityDesign, seconds: float) -> None:
+def _text(result: MajorityDesign, seconds: float) -> str:
     setting, record = result.setting, result.to_dict()
     violation = "UNVERIFIED" if result.priced else f"{result.worst_violation:.3g}"
     which = "full" if result.check else "reduced" if result.priced is None else "part of the"
@@ -167,4 +188,4 @@ def _show_majority(result: MajorityDesign, seconds: float) -> None:
         f"{ones:5d}  {result.gamma[ones]:.12f}"
         for ones in range(setting.middle, setting.mechanisms + 1)
     ]
-    click.echo("\n".join(lines))
+    return "\n".join(lines)

@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING
 import click
 
 from dpopt._errors import ParameterError
-from dpopt.files import check_target, contents
+from dpopt.cli.output import show, show_draw
+from dpopt.cli.proved import audit_too, require_private, save_proved
+from dpopt.cli.words import ROO_RULES, SAMPLE_RULES, Words
+from dpopt.files import check_json_target, contents
 
 if TYPE_CHECKING:
     from dpopt.mechanisms.roo import LetterSampler, MinCountSampler
@@ -24,14 +27,22 @@ _SHOWN = 40
 @click.option("--epsilon", type=float, required=True, help="Privacy of the letter, above 0.")
 @click.option(
     "--rule",
+    type=Words(*ROO_RULES),
     default="exact",
-    help="exact (default), journal, conference or roo. The two published rules can be looked at "
-    "where they are not private, but then release nothing.",
+    help="exact (default), roo, journal, journal-repaired or conference. The two published rules "
+    "can be looked at where they are not private, but then release nothing.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("--save", type=click.Path(path_type=Path), help="Write the rule as JSON.")
+@audit_too
 def roo(
-    records: int, letters: int, epsilon: float, rule: str, as_json: bool, save: Path | None
+    records: int,
+    letters: int,
+    epsilon: float,
+    rule: str,
+    as_json: bool,
+    save: Path | None,
+    even_if_not_private: bool,
 ) -> None:
     """Compute the obscuring probabilities q_m of DS-ROO and audit them exactly.
 
@@ -40,16 +51,17 @@ def roo(
     from dpopt.mechanisms.roo import min_count
 
     if save is not None:
-        check_target(save)
+        check_json_target(save)
     start = time.perf_counter()
     sampler = min_count(records, letters, epsilon, rule)
     seconds = time.perf_counter() - start
-    if save is not None:
-        sampler.save(save)
-    if as_json:
-        click.echo(json.dumps({**sampler.to_dict(), "seconds": seconds}, allow_nan=False))
-    else:
-        _show(sampler, seconds)
+    save_proved(sampler, save, even_if_not_private)
+    show(
+        json.dumps({**sampler.to_dict(), "seconds": seconds}, allow_nan=False)
+        if as_json
+        else _text(sampler, seconds)
+    )
+    require_private(sampler, save, even_if_not_private)
 
 
 @click.command()
@@ -58,11 +70,20 @@ def roo(
 @click.option(
     "--alphabet",
     required=True,
+    type=Words(files=True),
     help="The public letters: a list A,B,C or a text file with one letter a line.",
 )
 @click.option("--epsilon", type=float, required=True, help="Privacy of the letter, above 0.")
-@click.option("--rule", default="exact", help="exact (default), smooth-floor or roo.")
-def sample(file: Path, column: str, alphabet: str, epsilon: float, rule: str) -> None:
+@click.option(
+    "--rule",
+    type=Words(*SAMPLE_RULES),
+    default="exact",
+    help="exact (default), smooth-floor or roo.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the letter as JSON.")
+def sample(
+    file: Path, column: str, alphabet: str, epsilon: float, rule: str, as_json: bool
+) -> None:
     """Release one private letter from a column of a CSV or Parquet FILE.
 
     The alphabet is public: it must be fixed before the data are looked at. A record outside it is
@@ -73,11 +94,13 @@ def sample(file: Path, column: str, alphabet: str, epsilon: float, rule: str) ->
     from dpopt import _checks
     from dpopt.mechanisms.roo import tally_file
 
-    _checks.choice("rule", rule, ("exact", "smooth-floor", "roo"))
+    _checks.choice("rule", rule, SAMPLE_RULES)
     letters = _alphabet(alphabet)
     found = tally_file(file, column, letters)
     sampler = _sampler(int(found.counts.sum()), len(letters), epsilon, rule)
-    click.echo(str(sampler.release(found, alphabet=letters)))
+    show_draw(
+        lambda: [sampler.release(found, alphabet=letters)], letters, sampler.guarantee, as_json
+    )
 
 
 def _sampler(records: int, letters: int, epsilon: float, rule: str) -> LetterSampler:
@@ -103,6 +126,8 @@ def _alphabet(text: str) -> list[str]:
         except (OSError, ValueError):
             raise ParameterError(f"alphabet is {text!r}; it cannot be read as text.") from None
         letters = [line.strip() for line in lines if line.strip()]
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise ParameterError(f"alphabet is {text!r}; it holds bytes that are no text here.")
     if len(letters) < 2 or not all(letters) or len(set(letters)) != len(letters):
         raise ParameterError(
             f"alphabet is {text!r}; it must be a file or a list A,B,C of at least two letters, "
@@ -111,7 +136,7 @@ def _alphabet(text: str) -> list[str]:
     return letters
 
 
-def _show(sampler: MinCountSampler, seconds: float) -> None:
+def _text(sampler: MinCountSampler, seconds: float) -> str:
     audit, setting = sampler.audit, sampler.setting
     spent = "unbounded" if audit.worst_ratio is None else f"{float(audit.worst_ratio):.12g}"
     lines = [
@@ -127,4 +152,4 @@ def _show(sampler: MinCountSampler, seconds: float) -> None:
     if sampler.q.size > _SHOWN:
         lines.append(f"  ... {sampler.q.size - _SHOWN} more")
     lines.append("all of them" if sampler.rule == "roo" else "0 from there on")
-    click.echo("\n".join(lines))
+    return "\n".join(lines)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 import click
 
 from dpopt._errors import NotPrivateError
 from dpopt._numbers import roughly
+from dpopt.cli.output import show, show_draw
+from dpopt.cli.words import Words
 from dpopt.files import read_integer_rows
 
 
@@ -29,7 +33,7 @@ def certify(file: Path, as_json: bool) -> None:
         raise NotPrivateError(f"file {str(file)!r} holds a mechanism without a certificate.")
     seconds = time.perf_counter() - start
     if as_json:
-        click.echo(json.dumps({"private": True, **proof.to_dict(), "seconds": seconds}))
+        show(json.dumps({"private": True, **proof.to_dict(), "seconds": seconds}))
         return
     lines = [
         f"({proof.guarantee.epsilon:g}, {proof.guarantee.delta:g})-DP: {proof.claim}",
@@ -39,7 +43,7 @@ def certify(file: Path, as_json: bool) -> None:
         f"arithmetic   {proof.arithmetic}; probabilities over 2^{proof.bits}",
         f"seconds      {seconds:.3f}",
     ]
-    click.echo("\n".join(lines))
+    show("\n".join(lines))
 
 
 @click.command()
@@ -47,26 +51,37 @@ def certify(file: Path, as_json: bool) -> None:
 @click.option(
     "--input",
     "text",
+    type=Words(files=True),
     required=True,
     help="Votes 1,0,1,... of one query (majority), inputs (kernel), or the counts of all letters "
     "(min-count); or a file, a query a line.",
 )
-def release(file: Path, text: str) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print what is released as JSON.")
+def release(file: Path, text: str, as_json: bool) -> None:
     """Release from a saved mechanism, once for each query, with the system's randomness.
 
     Example: dpopt release gamma.json --input 1,1,1,0,0
     """
     from dpopt import load
     from dpopt.mechanisms.majority import MajorityDesign
+    from dpopt.mechanisms.public_prior import SamplingKernel
     from dpopt.mechanisms.roo import MinCountSampler
 
     queries = read_integer_rows(text)
     mechanism = load(file)
-    drawn: list[object]
-    if isinstance(mechanism, MajorityDesign):
-        drawn = [mechanism.release(votes) for votes in queries]
-    elif isinstance(mechanism, MinCountSampler):
-        drawn = [mechanism.release(counts=counts) for counts in queries]
-    else:
-        drawn = [mechanism.release(index) for row in queries for index in row]
-    click.echo("\n".join(str(output) for output in drawn))
+    letters: Sequence[object] = range(0)
+
+    def drawn() -> Sequence[object]:
+        # All queries are checked before the first of them draws.
+        if isinstance(mechanism, MinCountSampler):
+            fitting = [mechanism.fitting(counts) for counts in queries]
+            return [mechanism.release(counts=counts) for counts in fitting]
+        if isinstance(mechanism, MajorityDesign):
+            found = mechanism.release(queries)
+        else:
+            found = mechanism.release([index for row in queries for index in row])
+        return list(cast("list[object]", found))
+
+    if isinstance(mechanism, SamplingKernel):
+        letters = mechanism.prior.letters
+    show_draw(drawn, letters, mechanism.guarantee, as_json)

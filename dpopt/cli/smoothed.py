@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpopt._errors import ParameterError
+from dpopt.cli.output import show
 
 if TYPE_CHECKING:
     from dpopt.mechanisms.smoothed import SamplingHistogram
@@ -141,8 +142,10 @@ def _finite(value: float) -> float | None:
 
 def _print(record: dict[str, Any], as_json: bool) -> None:
     if as_json:
-        click.echo(json.dumps(record, allow_nan=False))
+        show(json.dumps(record, allow_nan=False))
         return
+    lines = []
     for name, value in record.items():
         shown = f"{value:.12g}" if isinstance(value, float) else value
-        click.echo(f"{name:13s} {'-' if shown is None else shown}")
+        lines.append(f"{name:13s} {'-' if shown is None else shown}")
+    show("\n".join(lines))

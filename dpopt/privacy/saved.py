@@ -12,9 +12,10 @@ import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from dpopt._errors import ParameterError
+from dpopt import _checks
+from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import MOST_BITS, shown
 from dpopt._types import Json
 from dpopt.files import contents, parse_json, why_unread, write_json
@@ -27,6 +28,25 @@ SCHEMA = 2
 FORMAT = "dpopt mechanism"
 STATED = "stated_by_file"
 """Name, in `to_dict`, of the list of what a loaded mechanism took from its file unchecked."""
+AUDIT = "audit"
+"""Kind of a file about a mechanism that is not proved private: for reading, never for release."""
+
+
+class Judged(Protocol):
+    """A mechanism that was proved private, or was not."""
+
+    @property
+    def private(self) -> bool:
+        """Whether the guarantee was proved."""
+        ...
+
+    def require_private(self) -> None:
+        """Raise `NotPrivateError` unless it was."""
+        ...
+
+    def to_dict(self) -> Json:
+        """Return the mechanism as plain values."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -72,6 +92,29 @@ class Sealed:
             raise self.refuse("it is nested too deeply") from None
         if digest != self.digest:
             raise self.refuse("its contents were changed after it was saved (hash mismatch)")
+
+
+def seal_judged(kind: str, result: Judged, path: str | Path, even_if_not_private: bool) -> None:
+    """Write a mechanism that is proved private; of another, by name only, the audit.
+
+    Raises:
+        ParameterError: if the file cannot be written.
+        NotPrivateError: if it is not proved private and the audit was not asked for.
+    """
+    audit = _checks.flag("even_if_not_private", even_if_not_private) and not result.private
+    if not audit:
+        result.require_private()
+    body = result.to_dict()
+    seal(AUDIT if audit else kind, {"of": kind, **body} if audit else body, Path(path))
+
+
+def refuse_audit(sealed: Sealed) -> NotPrivateError:
+    """Return the error to raise where the file of an audit is taken for a mechanism."""
+    about = sealed.body.get("of")
+    return NotPrivateError(
+        f"file {str(sealed.path)!r} holds the audit of a mechanism ({_checks.shown(about)}) that "
+        "is not proved private; it is for reading and releases nothing."
+    )
 
 
 def seal(kind: str, body: Json, path: Path) -> None:

@@ -85,9 +85,10 @@ def test_doctor_reports_a_backend_that_fails(
     monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     monkeypatch.setattr(about, "_backends", lambda: ["highs", "cvxpy:MISSING"])
-    code, out, _ = run(["doctor"], capsys)
-    assert code == 1
+    code, out, err = run(["doctor"], capsys)
+    assert code == 3
     assert "FAILED: solver is 'MISSING'" in out
+    assert err == "the known optimum was not found by cvxpy:MISSING.\n"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

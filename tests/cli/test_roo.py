@@ -11,6 +11,7 @@ import pytest
 import dpopt
 from dpopt import NotPrivateError, ParameterError, roo
 from dpopt.cli import main
+from dpopt.privacy.saved import seal
 
 Capture = pytest.CaptureFixture[str]
 
@@ -43,14 +44,15 @@ def test_broken_published_rules_are_shown(
     rule: str, n: int, k: int, epsilon: float, factor: float, capsys: Capture
 ) -> None:
     sized = ["--records", str(n), "--letters", str(k), "--epsilon", str(epsilon)]
-    code, out, _ = run(["roo", *sized, "--rule", rule, "--json"], capsys)
+    code, out, err = run(["roo", *sized, "--rule", rule, "--json"], capsys)
     found = json.loads(out)
-    assert code == 0
+    assert code == 4
+    assert f"rule {rule!r} is not {epsilon:g}-DP" in err
     assert found["private"] is False
     assert found["certificate"] is None
     assert found["excess_factor"] == pytest.approx(factor, abs=1e-11)
     code, out, _ = run(["roo", *sized, "--rule", rule], capsys)
-    assert "NOT PRIVATE" in out
+    assert (code, "NOT PRIVATE" in out) == (4, True)
     code, out, _ = run(["roo", *sized, "--json"], capsys)
     assert json.loads(out)["private"] is True
 
@@ -150,7 +152,42 @@ def test_a_saved_rule_is_audited_again(tmp_path: Path, capsys: Capture) -> None:
 
 
 def test_a_broken_rule_cannot_be_loaded(tmp_path: Path) -> None:
+    """As a file of its own kind, written by hand: `save` refuses it."""
     path = tmp_path / "rule.json"
-    roo.min_count(20, 3, 0.1, "conference").save(path)
+    broken = roo.min_count(20, 3, 0.1, "conference")
+    seal("min-count", broken.to_dict(), path)
     with pytest.raises(NotPrivateError, match=r"1\.00668 e\^epsilon"):
         dpopt.load(path)
+
+
+def test_a_broken_rule_is_saved_as_its_audit_only(tmp_path: Path) -> None:
+    path = tmp_path / "rule.json"
+    broken = roo.min_count(20, 3, 0.1, "conference")
+    with pytest.raises(NotPrivateError, match=r"1\.00668 e\^epsilon"):
+        broken.save(path)
+    assert not path.exists()
+    broken.save(path, even_if_not_private=True)
+    found = json.loads(path.read_text())
+    assert (found["kind"], found["body"]["of"]) == ("audit", "min-count")
+    assert found["body"]["witness"] == broken.audit.witness.to_dict()
+    with pytest.raises(NotPrivateError, match="not proved private"):
+        dpopt.load(path)
+    # What is private is saved as itself, whatever else was allowed.
+    roo.min_count(20, 3, 0.1).save(path, even_if_not_private=True)
+    assert isinstance(dpopt.load(path), roo.MinCountSampler)
+    with pytest.raises(ParameterError, match="even_if_not_private is 1"):
+        broken.save(path, even_if_not_private=1)  # type: ignore[arg-type]
+
+
+def test_a_broken_rule_exits_4_and_writes_nothing(tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "rule.json"
+    words = ["roo", "--records", "3", "--letters", "2", "--epsilon", "0.5", "--rule", "journal"]
+    code, out, err = run([*words, "--save", str(path)], capsys)
+    assert (code, "NOT PRIVATE" in out, list(tmp_path.iterdir())) == (4, True, [])
+    assert "Nothing was saved; --even-if-not-private" in err
+    code, _, err = run([*words, "--save", str(path), "--even-if-not-private"], capsys)
+    assert (code, "Nothing was saved" in err, path.exists()) == (4, False, True)
+    for verb in (["certify", str(path)], ["release", str(path), "--input", "2,1"]):
+        code, out, err = run(verb, capsys)
+        assert (code, out, err.count("\n")) == (4, "", 1)
+        assert "releases nothing" in err

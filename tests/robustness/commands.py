@@ -14,7 +14,7 @@ import click
 from dpopt import Guarantee, majority, privacy, public_prior, roo
 from dpopt.cli import cli, main
 
-CODES = {0, 2, 3, 4, 130}
+CODES = {0, 2, 3, 4, 5, 130}
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,8 @@ def complaint(ended: Ended) -> str | None:
         return f"exit code {ended.code}"
     if ended.code == 0:
         return None if not ended.err else f"words on stderr: {ended.err!r}"
-    if ended.out:
+    if ended.out and ended.code not in {4, 5}:
+        # What is not private is shown; what a full disk takes is not taken back.
         return f"exit code {ended.code} with words on stdout: {ended.out!r}"
     message = ended.err.rstrip("\n")
     if not message or "\n" in message or "Traceback" in message or len(message) > 1000:

@@ -26,7 +26,7 @@ from dpopt.mechanisms.majority.weights import sampled_error
 from dpopt.privacy import Guarantee
 from dpopt.privacy.exact import Certificate
 from dpopt.privacy.release import Words, cumulative_words, draw, random_words
-from dpopt.privacy.saved import STATED, seal
+from dpopt.privacy.saved import STATED, seal_judged
 from dpopt.privacy.vouched import Implied, Vouched
 
 if TYPE_CHECKING:
@@ -262,16 +262,19 @@ class MajorityDesign(Vouched):
             **({STATED: list(self.stated)} if self.stated else {}),
         }
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | Path, *, even_if_not_private: bool = False) -> None:
         """Write the design to a JSON file that `dpopt.load` certifies again.
+
+        Args:
+            path: of the file.
+            even_if_not_private: of a gamma that is not private, or unverified, write the record of
+                its audit: a file for reading, which `dpopt.load` refuses as not private.
 
         Raises:
             ParameterError: if the file cannot be written.
-            NotPrivateError: if it is unverified; a file is certified whenever it is loaded.
+            NotPrivateError: if gamma is not proved private and its audit was not asked for.
         """
-        if self.priced is not None:
-            self.require_private()
-        seal("majority", self.to_dict(), Path(path))
+        seal_judged("majority", self, path, even_if_not_private)
 
     def _count(self, votes: npt.ArrayLike) -> tuple[npt.NDArray[np.int64], bool]:
         array = _checks.array("votes", votes)

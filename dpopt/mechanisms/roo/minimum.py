@@ -20,7 +20,7 @@ from dpopt.mechanisms.roo.rules import BITS, RULES, UNIT, first_free, rule_weigh
 from dpopt.mechanisms.roo.sampler import Below, LetterSampler, certified, draw_record
 from dpopt.mechanisms.roo.setting import RooSetting
 from dpopt.privacy import Certificate
-from dpopt.privacy.saved import Sealed, seal
+from dpopt.privacy.saved import Sealed, seal_judged
 from dpopt.privacy.vouched import Implied
 from dpopt.provenance import versions
 
@@ -149,13 +149,19 @@ class MinCountSampler(LetterSampler):
             "provenance": self.provenance,
         }
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | Path, *, even_if_not_private: bool = False) -> None:
         """Write the sampler to a JSON file that `dpopt.load` audits again.
+
+        Args:
+            path: of the file.
+            even_if_not_private: of a rule that is not private, write the record of its audit: a
+                file for reading, which `dpopt.load` refuses as not private.
 
         Raises:
             ParameterError: if the file cannot be written.
+            NotPrivateError: if the rule is not private and its audit was not asked for.
         """
-        seal("min-count", self.to_dict(), Path(path))
+        seal_judged("min-count", self, path, even_if_not_private)
 
 
 def min_count(records: int, letters: int, epsilon: float, rule: str = "exact") -> MinCountSampler:

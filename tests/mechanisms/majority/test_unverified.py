@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from dpopt import NotPrivateError, ParameterError, majority
+from dpopt import NotPrivateError, ParameterError, load, majority
+from dpopt.cli import main
 from dpopt.mechanisms.majority import (
     MajorityDesign,
     MajoritySetting,
@@ -42,6 +43,10 @@ def test_it_refuses_to_release_and_to_be_saved(unverified: MajorityDesign, tmp_p
     with pytest.raises(NotPrivateError, match=sentence):
         unverified.save(path)
     assert not path.exists()
+    unverified.save(path, even_if_not_private=True)
+    assert json.loads(path.read_text())["kind"] == "audit"
+    with pytest.raises(NotPrivateError, match="not proved private"):
+        load(path)
 
 
 def test_its_plain_values_say_so(unverified: MajorityDesign) -> None:
@@ -90,3 +95,21 @@ def test_beyond_a_thousand_voters_or_for_groups_there_is_none(
     monkeypatch.setattr(reduction, "_LARGEST_SIZE", 100)
     with pytest.raises(ParameterError, match="mechanisms is 5"):
         majority.design_for(MajoritySetting.of_groups([(2, 0.1, 0.01), (3, 0.2)], 1.0, 0.01))
+
+
+def test_the_command_exits_4_and_saves_its_audit_only_by_name(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(reduction, "_LARGEST_SIZE", 5000)
+    monkeypatch.setattr(separation, "_PARTIAL_SIZE", 2000)
+    path = tmp_path / "gamma.json"
+    words = ["majority", "--mechanisms", "11", "--epsilon", "0.1", "--allowance", "3"]
+    words += ["--mechanism-delta", "1e-5", "--delta", "3e-5", "--save", str(path)]
+    for more, saved in (([], False), (["--even-if-not-private"], True)):
+        with pytest.raises(SystemExit) as ended:
+            main([*words, *more])
+        printed = capsys.readouterr()
+        assert (ended.value.code, path.exists()) == (4, saved)
+        assert "UNVERIFIED" in printed.out
+        assert printed.err.startswith("gamma is unverified")
+        assert ("Nothing was saved" in printed.err) is not saved

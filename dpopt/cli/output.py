@@ -1,0 +1,130 @@
+"""Standard output: what is drawn for it is drawn only once it can take any answer."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from dpopt.privacy import Guarantee
+
+_SPENT = "what was drawn is lost, and its privacy is spent"
+
+CLOSED = "standard output is closed; it must take the answer"
+
+
+class OutputError(Exception):
+    """Standard output did not take the answer."""
+
+
+def show(text: str) -> None:
+    """Write text and an end of line, whole and flushed.
+
+    Raises:
+        OutputError: if standard output is closed, full, has no reader, or lacks a character.
+    """
+    stream = _stream()
+    _encodable(stream, text)
+    _write(stream, text)
+
+
+def show_draw(
+    draw: Callable[[], Sequence[object]],
+    letters: Sequence[object],
+    guarantee: Guarantee,
+    as_json: bool,
+) -> None:
+    """Write what ``draw`` returns; all that can be known to fail fails before it is called.
+
+    Args:
+        draw: checks its input, then releases one or more letters.
+        letters: all that it can release.
+        guarantee: what each of them spends.
+        as_json: whether to write JSON, which every encoding has, or a letter in each line.
+
+    Raises:
+        OutputError: before the draw; or after it, then saying that it is spent.
+    """
+    stream = _stream()
+    if not (as_json or isinstance(letters, range)):
+        _encodable(stream, "\n".join(map(str, letters)))
+    _probe(stream)
+    try:
+        drawn = draw()
+        if as_json:
+            plain = [letter if isinstance(letter, str) else int(str(letter)) for letter in drawn]
+            spent = {"epsilon": guarantee.epsilon, "delta": guarantee.delta}
+            _write(stream, json.dumps({"released": plain, "guarantee_of_each": spent}))
+        else:
+            _write(stream, "\n".join(map(str, drawn)))
+    except OutputError as error:
+        raise OutputError(f"{error}; {_SPENT}") from None
+    except KeyboardInterrupt:
+        raise OutputError(f"interrupted at the draw; {_SPENT}") from None
+
+
+def abandon() -> None:
+    """Send what standard output still holds nowhere: nothing else is to fail at the exit."""
+    try:
+        descriptor = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(descriptor, sys.stdout.fileno())
+        os.close(descriptor)
+    except (OSError, ValueError, AttributeError):
+        sys.stdout = None
+
+
+def _stream() -> TextIO:
+    if sys.stdout is None or sys.stdout.closed:
+        raise OutputError(CLOSED)
+    return sys.stdout
+
+
+def _encodable(stream: TextIO, text: str) -> None:
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    try:
+        text.encode(encoding, getattr(stream, "errors", None) or "strict")
+    except UnicodeEncodeError as error:
+        lacking = ascii(text[error.start])
+        raise OutputError(
+            f"standard output is in {encoding}, which has no {lacking}; use --json, or set "
+            "PYTHONIOENCODING=utf-8"
+        ) from None
+
+
+def _probe(stream: TextIO) -> None:
+    """Find out what an empty write reveals: closed, for reading only, full, without a reader."""
+    try:
+        stream.flush()
+        descriptor = stream.fileno()
+    except (OSError, ValueError) as error:
+        if isinstance(error, ValueError):
+            return  # No file of the system, such as a text in memory.
+        raise refused(error) from None
+    try:
+        os.write(descriptor, b"")
+    except OSError as error:
+        raise refused(error) from None
+    if hasattr(select, "poll"):
+        poll = select.poll()
+        poll.register(descriptor, 0)
+        if any(events & (select.POLLERR | select.POLLHUP) for _, events in poll.poll(0)):
+            raise OutputError("standard output took no answer: nobody reads it")
+
+
+def _write(stream: TextIO, text: str) -> None:
+    try:
+        stream.write(f"{text}\n")
+        stream.flush()
+    except (OSError, ValueError) as error:
+        raise refused(error) from None
+
+
+def refused(error: Exception) -> OutputError:
+    """Return the error to raise where standard output raised another; nothing more goes there."""
+    abandon()
+    reason = getattr(error, "strerror", None) or str(error)
+    return OutputError(f"standard output took no answer: {reason.lower()}")
