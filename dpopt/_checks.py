@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Mapping, Set
 from typing import Any, SupportsFloat, cast
 
 import numpy as np
@@ -36,6 +37,7 @@ def array(name: str, value: object) -> npt.NDArray[Any]:
     Raises:
         ParameterError: if it is ragged, has masked entries, or cannot become an array.
     """
+    _refuse_unordered(name, value)
     try:
         found = np.asarray(value)
     except (TypeError, ValueError):
@@ -45,6 +47,15 @@ def array(name: str, value: object) -> npt.NDArray[Any]:
     if np.ma.is_masked(value):
         raise ParameterError(f"{name} has masked entries; it must have none.")
     return found
+
+
+def _refuse_unordered(name: str, value: object) -> None:
+    """Refuse what numpy would take for a single object: labelled or unordered collections."""
+    if isinstance(value, Mapping | Set):
+        raise ParameterError(
+            f"{name} is a {type(value).__name__}; it must be an array or a list of numbers, in "
+            "order."
+        )
 
 
 def instance(name: str, value: object, kind: type) -> None:
@@ -75,6 +86,7 @@ def floats(name: str, value: object) -> npt.NDArray[np.float64]:
         ParameterError: if it holds something else, is ragged, has masked entries, which numpy
             would unmask, or a number is beyond all floats.
     """
+    _refuse_unordered(name, value)
     try:
         found = np.asarray(value)
         # An array within an array of objects would become a number, with a warning.

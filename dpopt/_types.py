@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from dataclasses import fields
 from numbers import Rational
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from dpopt._numbers import shown
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
+from dpopt._numbers import LONGEST_SHOWN, shown
 
 Vector = npt.NDArray[np.float64]
 """One-dimensional float array."""
@@ -35,20 +32,28 @@ Json = dict[str, Any]
 
 
 def brief(result: object, **facts: object) -> str:
-    """Return one line that names a result's type and some facts, for ``__repr__``."""
-    words = (f"{name}={_told(fact)}" for name, fact in facts.items())
+    """Return one line that names a result's type and some facts, for ``__repr__``.
+
+    Args:
+        result: a dataclass.
+        facts: what to show of it; all its fields if there are none.
+    """
+    if not facts:
+        facts = {field.name: getattr(result, field.name) for field in fields(cast(Any, result))}
+    words = (f"{name}={_told(value)}" for name, value in facts.items())
     return f"{type(result).__name__}({', '.join(words)})"
 
 
-def short_repr(result: DataclassInstance) -> str:
-    """Return one line with all fields of a dataclass, long numbers by their leading digits."""
-    return brief(result, **{field.name: getattr(result, field.name) for field in fields(result)})
-
-
-def _told(fact: object) -> str:
-    if isinstance(fact, float):
-        return f"{fact:.6g}"
-    return shown(fact) if isinstance(fact, Rational | list | tuple) else str(fact)
+def _told(value: object) -> str:
+    """Return a few words for a value: an array by its shape, a large object by its type."""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, Rational | list | tuple):
+        return shown(value)
+    if isinstance(value, np.ndarray) or sp.issparse(value):
+        return f"<array {'x'.join(map(str, cast(Any, value).shape))}>"
+    text = " ".join(str(value).split())
+    return text if len(text) <= LONGEST_SHOWN else f"<{type(value).__name__}>"
 
 
 def frozen(array: npt.ArrayLike) -> Vector:

@@ -25,7 +25,7 @@ from itertools import pairwise
 
 from dpopt import _checks
 from dpopt._numbers import float_up
-from dpopt._types import short_repr
+from dpopt._types import brief
 from dpopt.privacy.exponential import exp_lower, log_near, log_upper
 
 Point = tuple[int, int]
@@ -49,7 +49,7 @@ class DominatingPair:
     scale: int
 
     def __repr__(self) -> str:
-        return short_repr(self)
+        return brief(self)
 
     @classmethod
     def of_points(cls, points: Iterable[Point], scale: int) -> DominatingPair:

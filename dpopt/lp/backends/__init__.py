@@ -73,6 +73,11 @@ _REGISTRY: dict[str, str] = {
     "cvxpy": "dpopt.lp.backends.cvxpy:Cvxpy",
 }
 
+_CVXPY_SOLVERS = (
+    *("cbc", "clarabel", "copt", "cplex", "cuopt", "ecos", "glop", "glpk", "gurobi"),
+    *("mosek", "osqp", "pdlp", "piqp", "qoco", "scip", "scipy", "scs", "xpress"),
+)
+
 
 def backends() -> tuple[str, ...]:
     """Return the names that `solve` accepts as ``backend``."""
@@ -99,7 +104,8 @@ def get_backend(backend: str | Backend) -> Backend:
     name, colon, solver = backend.partition(":")
     if name not in _REGISTRY or (colon and not solver):
         raise ParameterError(
-            f"backend is {_checks.shown(backend)}; it must be one of {', '.join(_REGISTRY)}."
+            f"backend is {_checks.shown(backend)}; it must be one of {', '.join(_REGISTRY)}, or "
+            f"cvxpy:SOLVER for any solver that cvxpy has, such as cvxpy:{_example(name)}."
         )
     module, _, attribute = _REGISTRY[name].partition(":")
     factory = getattr(import_module(module), attribute)
@@ -108,3 +114,8 @@ def get_backend(backend: str | Backend) -> Backend:
             f"backend is {_checks.shown(backend)}; only cvxpy takes a solver after the colon."
         )
     return factory(solver) if solver else factory()
+
+
+def _example(name: str) -> str:
+    """Return how cvxpy would write a solver's name, if it may be one."""
+    return name.upper() if name.lower() in _CVXPY_SOLVERS else "GUROBI"

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpopt._plot import new_axes
-from dpopt._types import Json, Matrix, Vector, frozen
+from dpopt._types import Json, Matrix, Vector, brief, frozen
 from dpopt.lp import Solution, Status
 from dpopt.mechanisms.kernel.setting import KernelSetting
 from dpopt.privacy import Certificate, ExactKernel, Guarantee
@@ -61,6 +61,16 @@ class KernelDesign(Coherent):
         yield "exact", self.exact.guarantee, self.setting.guarantee
         yield "exact", self.exact.pairs, edges
         yield "kernel", self.kernel, self.exact.matrix()
+
+    def __repr__(self) -> str:
+        return brief(
+            self,
+            inputs=self.exact.inputs,
+            outputs=self.exact.outputs,
+            guarantee=self.guarantee,
+            value=self.value,
+            gap=self.gap,
+        )
 
     @property
     def status(self) -> Status:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import digits
-from dpopt._types import IntVector, Json, Matrix, Vector, frozen
+from dpopt._types import IntVector, Json, Matrix, Vector, brief, frozen
 from dpopt.lp.model import as_floats
 from dpopt.mechanisms.kernel.graph import directed_pairs
 from dpopt.privacy import Guarantee
@@ -59,6 +59,9 @@ class KernelSetting:
     invariant: npt.ArrayLike | tuple[npt.ArrayLike, npt.ArrayLike] | None = None
     pairs: IntVector | None = field(init=False)
     invariances: Invariances | None = field(init=False)
+
+    def __repr__(self) -> str:
+        return brief(self)
 
     def __post_init__(self) -> None:
         loss = _checked_loss(self.loss)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._types import Matrix, frozen
+from dpopt._types import Matrix, brief, frozen
 from dpopt.mechanisms.majority.prior import BetaPrior, Prior, UniformPrior
 
 Sampler = Callable[[tuple[int, int], np.random.Generator], npt.ArrayLike]
@@ -96,6 +96,9 @@ class SamplePrior:
     """
 
     samples: Matrix
+
+    def __repr__(self) -> str:
+        return brief(self)
 
     def __post_init__(self) -> None:
         array = _table(self.samples)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._plot import new_axes
-from dpopt._types import IntVector, Json
+from dpopt._types import IntVector, Json, brief
 from dpopt.files import write_json
 from dpopt.mechanisms.majority.design import design_for
 from dpopt.mechanisms.majority.prior import Prior
@@ -46,6 +46,9 @@ class VoteBatch:
     spending: Spending
     answered: int = 0
     budget: Guarantee | None = None
+
+    def __repr__(self) -> str:
+        return brief(self)
 
     @property
     def queries(self) -> int:

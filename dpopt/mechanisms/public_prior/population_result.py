@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpopt._plot import new_axes
-from dpopt._types import Json, Matrix, Vector, frozen
+from dpopt._types import Json, Matrix, Vector, brief, frozen
 from dpopt.lp import Solution
 from dpopt.mechanisms.public_prior.algorithm import minimax_kernel
 from dpopt.mechanisms.public_prior.inputs import counts_of, in_order, own_letters, places_of
@@ -89,6 +89,9 @@ class PopulationKernel(Coherent):
         yield "exact", (self.exact.inputs, self.exact.outputs, self.exact.pairs), (n, n, None)
         yield "exact", self.exact.guarantee, Guarantee(self.epsilon)
         yield "diagonal", self.diagonal, np.diag(self.exact.matrix())
+
+    def __repr__(self) -> str:
+        return brief(self)
 
     @property
     def guarantee(self) -> Guarantee:

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpopt._progress import track
-from dpopt._types import short_repr
+from dpopt._types import brief
 from dpopt.mechanisms.roo.rules import UNIT, first_free
 from dpopt.mechanisms.roo.setting import RooSetting
 from dpopt.mechanisms.roo.transitions import Move, moves
@@ -40,7 +40,7 @@ class RooAudit:
     witness: Witness
 
     def __repr__(self) -> str:
-        return short_repr(self)
+        return brief(self)
 
 
 def audit_weights(setting: RooSetting, weights: Sequence[int], *, constant: bool) -> RooAudit:

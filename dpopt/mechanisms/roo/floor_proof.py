@@ -48,7 +48,7 @@ from itertools import pairwise
 
 from dpopt._errors import ParameterError
 from dpopt._progress import advance
-from dpopt._types import short_repr
+from dpopt._types import brief
 from dpopt.mechanisms.roo.setting import RooSetting
 
 _LONGEST = 2_000_000
@@ -80,7 +80,7 @@ class FloorAudit:
     rows: int
 
     def __repr__(self) -> str:
-        return short_repr(self)
+        return brief(self)
 
 
 def floor_weights(growth: float, bits: int) -> tuple[int, ...]:

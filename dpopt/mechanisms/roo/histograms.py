@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpopt._errors import ParameterError
-from dpopt._types import IntVector
+from dpopt._types import IntVector, brief
 from dpopt.mechanisms.roo.setting import RooSetting
 
 MOST_HISTOGRAMS = 2000
@@ -40,6 +40,9 @@ class Histograms:
     edges: npt.NDArray[np.int64]
     _index: dict[tuple[int, ...], int] = field(repr=False)
     _place: dict[tuple[int, int], int] = field(repr=False)
+
+    def __repr__(self) -> str:
+        return brief(self)
 
     @property
     def numbers(self) -> tuple[npt.NDArray[np.int64], ...]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import secrets
 from abc import abstractmethod
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -50,7 +51,11 @@ class LetterSampler(Vouched):
         """
 
     def release(
-        self, data: object = None, *, counts: npt.ArrayLike | None = None, alphabet: object = None
+        self,
+        data: object = None,
+        *,
+        counts: npt.ArrayLike | Mapping[Any, Any] | None = None,
+        alphabet: object = None,
     ) -> Hashable:
         """Return one private letter, with the operating system's randomness.
 
@@ -60,7 +65,7 @@ class LetterSampler(Vouched):
         Args:
             data: the records: a sequence, an array, a pandas or polars column, a mapping from
                 letters to counts, or a `Tally`.
-            counts: instead, the counts of the letters, shape (k,).
+            counts: instead, the counts of the letters, shape (k,), or a mapping from letters.
             alphabet: the k letters, public: fixed before the data are looked at, since which
                 letters occur is private. 0..k-1 if None. A record outside it is an error, and
                 that there was one is not covered by the guarantee: it is for the curator alone.
@@ -80,7 +85,7 @@ class LetterSampler(Vouched):
         data: object = None,
         rng: np.random.Generator | None = None,
         *,
-        counts: npt.ArrayLike | None = None,
+        counts: npt.ArrayLike | Mapping[Any, Any] | None = None,
         alphabet: object = None,
     ) -> Hashable:
         """Return what `release` would, from a seeded generator: for experiments, NOT private."""
@@ -91,7 +96,11 @@ class LetterSampler(Vouched):
         return self._letter(data, counts, alphabet, lambda limit: _seeded_below(rng, limit))
 
     def _letter(
-        self, data: object, counts: npt.ArrayLike | None, alphabet: object, below: Below
+        self,
+        data: object,
+        counts: npt.ArrayLike | Mapping[Any, Any] | None,
+        alphabet: object,
+        below: Below,
     ) -> Hashable:
         if (data is None) == (counts is None):
             raise ParameterError("data and counts: give exactly one of them.")
@@ -102,7 +111,7 @@ class LetterSampler(Vouched):
             found = tally(data, letters) if counts is None else Tally.of_counts(counts, letters)
         return found.letters[self._draw(self.fitting(found.counts), below)]
 
-    def fitting(self, counts: npt.ArrayLike) -> IntVector:
+    def fitting(self, counts: npt.ArrayLike | Mapping[Any, Any]) -> IntVector:
         """Return counts as integers, checked against the setting.
 
         Raises:

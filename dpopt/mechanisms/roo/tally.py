@@ -35,18 +35,20 @@ class Tally:
     counts: IntVector
 
     @classmethod
-    def of_counts(cls, counts: npt.ArrayLike, alphabet: object) -> Tally:
+    def of_counts(cls, counts: npt.ArrayLike | Mapping[Any, Any], alphabet: object) -> Tally:
         """Return given counts as a tally.
 
         Args:
-            counts: non-negative integers, shape (k,); or a pandas column whose index names
-                letters, in any order, those it leaves out being 0.
+            counts: non-negative integers, shape (k,); or a mapping from letters, or a pandas
+                column whose index names letters, in any order, those left out being 0.
             alphabet: the k letters, or k.
 
         Raises:
             ParameterError: for another shape or other values.
         """
         letters = letters_of(alphabet)
+        if isinstance(counts, Mapping):
+            return tally(counts, letters)
         index = getattr(counts, "index", None)
         if index is not None and _is_pandas(counts) and type(index).__name__ != "RangeIndex":
             return tally(dict(zip(cast(Any, index), cast(Any, counts), strict=True)), letters)

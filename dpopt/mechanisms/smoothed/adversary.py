@@ -9,7 +9,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from dpopt import _checks
-from dpopt._types import IntVector, Matrix, Vector, frozen
+from dpopt._types import IntVector, Matrix, Vector, brief, frozen
 from dpopt.lp import Problem, Solution, solve
 from dpopt.mechanisms.smoothed.description import AnonymousMechanism
 from dpopt.mechanisms.smoothed.histogram import SamplingHistogram
@@ -37,6 +37,9 @@ class SmoothedInstance:
     gains: Array
     compositions: IntVector
     databases: Matrix
+
+    def __repr__(self) -> str:
+        return brief(self)
 
 
 def smoothed_instance(
@@ -155,6 +158,9 @@ class SmoothedAdversary:
     sides: Array
     pairs: IntVector
     solution: Solution
+
+    def __repr__(self) -> str:
+        return brief(self)
 
 
 def solve_smoothed(

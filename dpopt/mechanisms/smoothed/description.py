@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._types import Json, Matrix, frozen
+from dpopt._types import Json, Matrix, brief, frozen
 from dpopt.mechanisms.smoothed.histograms import checked_histograms, histogram_count, index_of
 
 _SUM_TOLERANCE = 1e-9
@@ -67,6 +67,9 @@ class KernelMechanism(AnonymousMechanism):
     categories: int
     kernel: Matrix
     name: str = "kernel"
+
+    def __repr__(self) -> str:
+        return brief(self)
 
     def __post_init__(self) -> None:
         n = _checks.integer("records", self.records, 1)

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._types import IntVector, Matrix, frozen
+from dpopt._types import IntVector, Matrix, brief, frozen
 from dpopt.lp import Problem, Solution, solve
 from dpopt.mechanisms.smoothed.adversary import database_laws
 from dpopt.mechanisms.smoothed.description import AnonymousMechanism
@@ -42,6 +42,9 @@ class DistributionalDelta:
     gap: float
     simulator: Matrix
     solution: Solution
+
+    def __repr__(self) -> str:
+        return brief(self)
 
 
 def distributional_delta(

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._types import IntVector, Json, Matrix, SparseMatrix, frozen
+from dpopt._types import IntVector, Json, Matrix, SparseMatrix, brief, frozen
 from dpopt.mechanisms.smoothed.description import AnonymousMechanism
 from dpopt.mechanisms.smoothed.histogram import SamplingHistogram
 from dpopt.mechanisms.smoothed.histograms import checked_histograms
@@ -36,6 +36,9 @@ class PostProcessed(AnonymousMechanism):
 
     mechanism: AnonymousMechanism
     matrix: SparseMatrix
+
+    def __repr__(self) -> str:
+        return brief(self)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "records", self.mechanism.records)

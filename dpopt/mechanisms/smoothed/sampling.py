@@ -13,7 +13,7 @@ import numpy.typing as npt
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import decimal_rational, exact_text
-from dpopt._types import Json, Matrix, Vector, frozen, short_repr
+from dpopt._types import Json, Matrix, Vector, brief, frozen
 from dpopt.mechanisms.smoothed.description import AnonymousMechanism
 from dpopt.mechanisms.smoothed.histogram import SamplingHistogram
 from dpopt.mechanisms.smoothed.histograms import (
@@ -110,7 +110,7 @@ class SamplingAverage(AnonymousMechanism):
     values: tuple[Fraction, ...]
 
     def __repr__(self) -> str:
-        return short_repr(self)
+        return brief(self)
 
     def __init__(self, records: int, drawn: int, values: npt.ArrayLike) -> None:
         n = _checks.integer("records", records, 1)

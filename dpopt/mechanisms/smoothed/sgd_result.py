@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpopt._plot import new_axes
-from dpopt._types import IntVector, Json, Vector, frozen
+from dpopt._types import IntVector, Json, Vector, brief, frozen
 from dpopt.files import write_json
 
 if TYPE_CHECKING:
@@ -59,6 +59,9 @@ class SgdProfile:
     log_delta: Vector
     worst: tuple[SgdNeighbour | None, ...]
     provenance: dict[str, str]
+
+    def __repr__(self) -> str:
+        return brief(self)
 
     @property
     def delta(self) -> Vector:
