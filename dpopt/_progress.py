@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _QUIET_SECONDS = 0.1
+_LONG_SECONDS = 60.0
+_UNITS = ((86400, "days"), (3600, "hours"), (60, "minutes"))
 
 
 @dataclass(frozen=True)
@@ -41,12 +43,15 @@ class ProgressEvent:
         done: steps finished, at least 0.
         total: steps in all; None while it is unknown. The task is over when ``done`` equals it.
         message: detail to show beside it, such as the worst violation so far.
+        seconds: of an event before the task: an estimate of how long all of it will take, told
+            where that is more than a minute; else None.
     """
 
     task: str
     done: int
     total: int | None = None
     message: str = ""
+    seconds: float | None = None
 
 
 ProgressCallback: TypeAlias = Callable[[ProgressEvent], None]
@@ -60,6 +65,26 @@ def advance(task: str, done: int, total: int | None = None, message: str = "") -
     callback = _listener.get()
     if callback is not None:
         callback(ProgressEvent(task, done, total, message))
+
+
+def expect(task: str, steps: float, per_second: float) -> None:
+    """Tell the callback in force, before a task starts, that it will take more than a minute.
+
+    Args:
+        task: see `ProgressEvent`.
+        steps: how many there will be, or are at most.
+        per_second: how many a processor of 2025 does; an estimate for users, not a promise.
+    """
+    callback, seconds = _listener.get(), steps / per_second
+    if callback is not None and seconds > _LONG_SECONDS:
+        callback(ProgressEvent(task, 0, None, _in_words(task, steps, seconds), seconds))
+
+
+def _in_words(task: str, steps: float, seconds: float) -> str:
+    size, unit = next(
+        (seconds / length, name) for length, name in _UNITS if seconds >= 2 * length or length == 60
+    )
+    return f"{task}: {steps:,.0f} steps, about {size:,.0f} {unit}; Ctrl-C ends it."
 
 
 def track(items: Iterable[_T], task: str, total: int | None = None) -> Iterator[_T]:
@@ -186,6 +211,10 @@ class _Bars:
 
     def __call__(self, event: ProgressEvent) -> None:
         with self.lock:
+            if event.seconds is not None:
+                # Above the bars, where it stays.
+                self.stream.write(f"{event.message}\n")
+                return
             if event.total is not None and event.done >= event.total:
                 self._end(event.task)
                 return

@@ -10,13 +10,14 @@ import numpy.typing as npt
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import digits
+from dpopt._progress import expect
 from dpopt._types import Vector
 from dpopt.lp import Backend, Problem, Solution, solve
 from dpopt.mechanisms.majority.assess import quantised, result_of
 from dpopt.mechanisms.majority.certificate import GammaProver
 from dpopt.mechanisms.majority.points import as_prior
 from dpopt.mechanisms.majority.prior import Prior
-from dpopt.mechanisms.majority.reduction import priceable
+from dpopt.mechanisms.majority.reduction import priceable, reduced_size
 from dpopt.mechanisms.majority.result import OBJECTIVES, MajorityDesign
 from dpopt.mechanisms.majority.separation import CornerOracle
 from dpopt.mechanisms.majority.setting import MajoritySetting
@@ -29,6 +30,8 @@ _VISIBLE = 1e-9
 _LEAST_BUDGET = 1e-7
 # Room that the second program of a worst case leaves to the first one's optimum.
 _TIE = 1e-9
+# Multisets a second, in all rounds of pricing and the proof together.
+_SPEED = 5e6
 
 
 def gamma_problem(setting: MajoritySetting, weights: npt.ArrayLike) -> Problem:
@@ -160,6 +163,7 @@ def design_for(
         )
     prior = as_prior(prior)
     name = _checks.choice("objective", objective, OBJECTIVES)
+    _foresee(setting)
     name = name if weights is None else "weights"
     run = _Run(setting, prior, backend, time_limit)
     if name == "worst-case":
@@ -172,6 +176,14 @@ def design_for(
     result = run.finished(solution, None if priceable(setting) else oracle.checked)
     value = float(linear @ result.gamma[setting.middle :])
     return _with_value(result, name, value, solution.bound)
+
+
+def _foresee(setting: MajoritySetting) -> None:
+    """Announce a design that will take long, by what its pricing and its proof walk through."""
+    if priceable(setting):
+        # Without Delta the walk is short, and each of its steps a row of K numbers.
+        each = setting.mechanisms if len(setting.axes) == 1 else 1
+        expect("design of the noise function", reduced_size(setting) * each, _SPEED)
 
 
 def _linear(

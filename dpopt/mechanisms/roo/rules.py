@@ -12,8 +12,7 @@ from fractions import Fraction
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._numbers import digits
-from dpopt._progress import advance, track
+from dpopt._progress import advance, expect, track
 from dpopt.mechanisms.roo.setting import RooSetting
 
 BITS = 62
@@ -22,6 +21,8 @@ RULES = ("exact", "roo", "journal", "journal-repaired", "conference")
 """The rules that `rule_weights` and `min_count` take."""
 
 _LONGEST = 20_000_000
+# Steps a second, with the audit that follows; two letters need no comparison of three terms.
+_SPEED, _SPEED_OF_TWO = 3e3, 2e4
 
 Next = Callable[[int, Fraction], Fraction]
 
@@ -64,21 +65,30 @@ def first_free(setting: RooSetting) -> int:
     return math.ceil(1 / (setting.ratio - 1)) if setting.ratio > 1 else setting.records + 1
 
 
+def _foresee(setting: RooSetting, speed: float) -> None:
+    """Refuse a recursion that is too long, and announce one that is long.
+
+    It goes on at least to the first m from which all q may be 0.
+    """
+    steps = min(first_free(setting), setting.largest_minimum) + 1
+    if steps > _LONGEST:
+        raise ParameterError(
+            f"epsilon is {setting.epsilon:g} for n / k = {setting.records / setting.letters:g}: "
+            f"the rule has {steps:,} of the q_m, more than {_LONGEST:.0e}. Use the rule 'roo'."
+        )
+    expect("rule of the smallest count", steps, speed)
+
+
 def _run(setting: RooSetting, following: Next, first: Fraction) -> tuple[int, ...]:
     """Follow a recursion until it stays at 0."""
     found, free = [_up(first)], first_free(setting)
+    _foresee(setting, _SPEED)
     for m in track(range(1, setting.largest_minimum + 1), "rule of the smallest count"):
         weight = _up(max(Fraction(0), following(m, Fraction(found[-1], UNIT))))
         if weight == 0 and m >= free:
             advance("rule of the smallest count", m, m)
             break
         found.append(weight)
-        if len(found) > _LONGEST:
-            raise ParameterError(
-                f"epsilon is {digits(setting.epsilon)} for n = {setting.records} and k = "
-                f"{setting.letters}; more than {_LONGEST:.0e} of the q_m are not 0. "
-                "Use the rule 'roo'."
-            )
     while len(found) > 1 and found[-1] == 0:
         found.pop()
     return tuple(found)
@@ -147,6 +157,7 @@ def _exact_two(setting: RooSetting) -> tuple[int, ...]:
     q_m = (p_m - m / n) / (1/2 - m / n).
     """
     n, r, last = setting.records, setting.ratio, setting.largest_minimum
+    _foresee(setting, _SPEED_OF_TWO)
     start = min(first_free(setting), last)
     p = Fraction(start, n)
     weights = []
@@ -162,11 +173,6 @@ def _exact_two(setting: RooSetting) -> tuple[int, ...]:
         weights.append(_up((p - Fraction(m, n)) / half))
         # What is rounded up here, the next one has to follow.
         p = Fraction(m, n) + Fraction(weights[-1], UNIT) * half
-        if len(weights) > _LONGEST:
-            raise ParameterError(
-                f"epsilon is {setting.epsilon:g}; more than {_LONGEST:.0e} of the q_m are not 0. "
-                "Use the rule 'roo'."
-            )
     weights.reverse()
     while len(weights) > 1 and weights[-1] == 0:
         weights.pop()

@@ -11,13 +11,15 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._progress import track
+from dpopt._progress import expect, track
 from dpopt._types import IntVector, Matrix, Vector
 from dpopt.mechanisms.smoothed.histograms import histogram_count, histograms, index_of
 from dpopt.mechanisms.smoothed.hull import checked_distributions
 
 _LARGEST_WORK = 2 * 10**9
 _LARGEST_LEVEL = 5 * 10**7
+# Pairs a second.
+_SPEED = 1e7
 _DOUBLE_RANGE = 690.0
 
 
@@ -215,6 +217,7 @@ def _require_feasible(n: int, m: int, vertices: int) -> None:
             for s in range(0, n + 1, max(1, n // 64))
         )
         if work <= _LARGEST_WORK and level <= _LARGEST_LEVEL:
+            expect("compositions of distributions", work, _SPEED)
             return
     raise ParameterError(
         f"records is {n} with {m} categories and {vertices} vertices: too many compositions and "
