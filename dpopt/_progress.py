@@ -133,7 +133,9 @@ def reporting(callback: ProgressCallback | None) -> Iterator[None]:
         ParameterError: if ``callback`` is neither callable nor None.
     """
     if callback is not None and not callable(callback):
-        raise ParameterError(f"callback is {_checks.shown(callback)}; it must be callable or None.")
+        from dpopt._numbers import shown
+
+        raise ParameterError(f"callback is {shown(callback)}; it must be callable or None.")
     token = _listener.set(callback)
     try:
         yield

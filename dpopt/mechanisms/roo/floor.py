@@ -57,9 +57,6 @@ class SmoothFloorSampler(LetterSampler):
     certificate: Certificate | None
     provenance: dict[str, str]
 
-    def __repr__(self) -> str:
-        return brief(self)
-
     @property
     def rate(self) -> float:
         """The a of 1 + s = e^a, in nats."""
