@@ -32,7 +32,10 @@ from experiments.runner import run_all
 )
 @click.option("--list", "listing", is_flag=True, help="List the experiments and stop.")
 def command(names: tuple[str, ...], full: bool, out: Path, workers: int, listing: bool) -> int:
-    """Regenerate figures and tables (all but benchmarks, or those NAMEd) and report.html."""
+    """Regenerate figures and tables (all but benchmarks, or those NAMEd) and report.html.
+
+    The report keeps what the folder holds of the experiments that are not run.
+    """
     known = all_experiments()
     if listing:
         for experiment in known.values():

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpopt.files import replacing, write_json, write_text
 from dpopt.provenance import versions
+from experiments.kept import run_path
 from experiments.registry import Cell, Experiment, Outcome, Table
 
 if TYPE_CHECKING:
@@ -19,9 +20,10 @@ if TYPE_CHECKING:
 def write_outcome(experiment: Experiment, outcome: Outcome, folder: Path, *, full: bool) -> None:
     """Write one CSV for each table, a JSON with everything, and the figure twice."""
     figure = experiment.plot(outcome)
+    run_path(experiment.name, folder).unlink(missing_ok=True)
     for name, table in outcome.tables.items():
         write_text(folder / f"{experiment.name}.{name}.csv", to_csv(table))
-    write_json(folder / f"{experiment.name}.json", _record(experiment, outcome, full))
+    write_json(folder / f"{experiment.name}.json", record_of(experiment, outcome, full=full))
     _write_figure(figure, folder / f"{experiment.name}.png")
     # Laid out once: the PDF takes the places that the PNG found.
     figure.set_layout_engine("none")
@@ -41,7 +43,8 @@ def _text(cell: Cell) -> str:
     return "" if cell is None else repr(cell) if isinstance(cell, float) else str(cell)
 
 
-def _record(experiment: Experiment, outcome: Outcome, full: bool) -> dict[str, Any]:
+def record_of(experiment: Experiment, outcome: Outcome, *, full: bool) -> dict[str, Any]:
+    """Return everything of a run but its figure and its time, as plain values."""
     return {
         "experiment": experiment.name,
         "paper": experiment.paper,

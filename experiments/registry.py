@@ -45,7 +45,8 @@ class Table:
         return cls(caption, columns, tuple(tuple(record[c] for c in columns) for record in records))
 
 
-VERDICTS = ("agrees", "differs", "refuted", "sharper")
+NOT_COMPARABLE = "not comparable"
+VERDICTS = ("agrees", "differs", "refuted", "sharper", NOT_COMPARABLE)
 
 
 @dataclass(frozen=True)
@@ -56,18 +57,29 @@ class Comparison:
         claim: the published number or statement, with its place in the paper.
         ours: what was found.
         verdict: among `VERDICTS`: "agrees", "differs" (another number), "refuted" (a statement
-            that is false), or "sharper" (the statement holds, and more does).
+            that is false), "sharper" (the statement holds, and more does), or "not comparable"
+            (data or parameters are not the paper's, or the statement is about a limit).
         certificate: what proves it: the kind of arithmetic, and where it can be read.
+        rule: how the verdict follows from the numbers, stated before they are known.
+        statement: identifier of the statement within its paper; the same wherever a run of another
+            item judges the same statement. The claim itself if empty.
     """
 
     claim: str
     ours: str
     verdict: str
     certificate: str
+    rule: str = ""
+    statement: str = ""
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:
             raise ValueError(f"verdict is {self.verdict!r}; it must be one of {VERDICTS}.")
+
+    @property
+    def identifier(self) -> str:
+        """What tells the statement apart from the others of its paper."""
+        return self.statement or self.claim
 
 
 @dataclass(frozen=True)

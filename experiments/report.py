@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 
 from dpopt.files import write_text
-from dpopt.provenance import versions
-from experiments.registry import VERDICTS, Comparison, Experiment, Outcome
+from experiments.kept import Entry, keep_run, kept_entry
+from experiments.registry import NOT_COMPARABLE, VERDICTS, Comparison, all_experiments
 from experiments.report_tables import table_html
 
 _STYLE = Path(__file__).with_suffix(".css")
@@ -22,48 +22,78 @@ _PARTING = {
     "differs": "Another number, or another order",
     "sharper": "The statement holds, and more does",
 }
+# A statement that several items judge has the first of these that one of them gives it.
+_SERIOUS = (*_PARTING, "agrees", NOT_COMPARABLE)
 
-
-@dataclass(frozen=True)
-class Entry:
-    """One experiment in the report: its outcome and time, or why it failed."""
-
-    experiment: Experiment
-    outcome: Outcome | None
-    seconds: float
-    failure: str | None = None
-
-    @property
-    def comparisons(self) -> tuple[Comparison, ...]:
-        """What the paper says beside what was found; none if it failed."""
-        return () if self.outcome is None else self.outcome.comparisons
+Judged = tuple[Entry, Comparison]
 
 
 def write_report(entries: Sequence[Entry], folder: Path, *, full: bool) -> Path:
-    """Write ``report.html`` beside the files of the run; return its path.
+    """Keep the entries of a run, and write ``report.html`` of all that the folder keeps.
 
     The page holds its own style and no script; it asks for nothing but the figures beside it.
+
+    Args:
+        entries: of the run, whose files are in the folder.
+        folder: may hold earlier runs of other experiments; they stay in the report.
+        full: whether the entries are of full runs.
+
+    Returns:
+        The page.
     """
-    papers = _by_paper(entries)
+    entries = [replace(entry, full=full) for entry in entries]
+    for entry in entries:
+        keep_run(entry, folder)
+    shown = _merged(entries, folder)
+    papers = _by_paper(shown)
     sections = "".join(
         f'<h2 id="{_anchor(paper)}">{escape(paper)}</h2>'
-        + "".join(_section(entry, full) for entry in group)
+        + "".join(_section(entry) for entry in group)
         for paper, group in papers.items()
     )
-    libraries = ", ".join(f"{name} {version}" for name, version in versions().items())
     page = (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>dpopt experiments</title><style>{_STYLE.read_text(encoding='utf-8')}</style>"
-        '</head><body><h1 id="top">dpopt: '
-        f"{'full' if full else 'quick'} run</h1>"
-        f"<p>{len(entries)} experiments in {sum(e.seconds for e in entries):.1f} s; "
-        f"{escape(libraries)}.</p>{_index(papers)}{_disagreements(entries)}{sections}"
+        f'</head><body><h1 id="top">dpopt: experiments</h1><p>{_said_of(shown)}</p>'
+        f"{_index(papers)}{_disagreements(shown)}{sections}"
         "</body></html>\n"
     )
     path = folder / "report.html"
     write_text(path, page)
     return path
+
+
+def _merged(entries: Sequence[Entry], folder: Path) -> list[Entry]:
+    """Return the entries of this run and those that the folder keeps, in the registry's order."""
+    by_name = {entry.experiment.name: entry for entry in entries}
+    known = all_experiments()
+    found = [by_name.get(name) or kept_entry(known[name], folder) for name in known]
+    others = [entry for name, entry in by_name.items() if name not in known]
+    return [entry for entry in found if entry is not None] + others
+
+
+def _said_of(entries: Sequence[Entry]) -> str:
+    """Return how many items of which kind of run there are, and the libraries that made them."""
+    full = sum(entry.full for entry in entries)
+    seconds = sum(entry.seconds or 0.0 for entry in entries)
+    last = max((entry.when for entry in entries if entry.when), default="at an unknown time")
+    made = {", ".join(f"{name} {v}" for name, v in entry.versions.items()) for entry in entries}
+    libraries = made.pop() if len(made) == 1 else f"{len(made)} sets of versions, see the items"
+    return (
+        f"{len(entries)} items, {len(entries) - full} of quick runs and {full} of full ones, "
+        f"{seconds:.1f} s; the last run ended {escape(last)}; {escape(libraries)}."
+    )
+
+
+def _time(entry: Entry) -> str:
+    return "time unknown" if entry.seconds is None else f"{entry.seconds:.1f} s"
+
+
+def _ran(entry: Entry) -> str:
+    """Return the kind of run, when it ended, and what made it."""
+    kind, version = "full" if entry.full else "quick", entry.versions.get("dpopt", "unknown")
+    return f"{kind}, {entry.when or 'interrupted, time unknown'}, dpopt {version}"
 
 
 def _by_paper(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
@@ -92,7 +122,7 @@ def _link(entry: Entry) -> str:
     said = '<span class="failed">failed</span>' if entry.failure else _tally(entry.comparisons)
     return (
         f'<li><a href="#{escape(experiment.name)}">{escape(experiment.item)}</a> '
-        f'<span class="soft">{entry.seconds:.1f} s</span> {said}</li>'
+        f'<span class="soft">{_time(entry)}</span> {said}</li>'
     )
 
 
@@ -101,28 +131,36 @@ def _tally(comparisons: Iterable[Comparison]) -> str:
     counts = Counter(comparison.verdict for comparison in comparisons)
     words = {"agrees": "agree", "differs": "differ"}
     return ", ".join(
-        f'<span class="{verdict}">{counts[verdict]}&nbsp;{words.get(verdict, verdict)}</span>'
+        f'<span class="{_class(verdict)}">{counts[verdict]}&nbsp;'
+        f"{words.get(verdict, verdict)}</span>"
         for verdict in VERDICTS
         if counts[verdict]
     )
 
 
+def _class(verdict: str) -> str:
+    return verdict.replace(" ", "-")
+
+
+def _statements(entries: Sequence[Entry]) -> dict[tuple[str, str], list[Judged]]:
+    """Return each statement with the items that judge it, the most serious verdict first."""
+    found: dict[tuple[str, str], list[Judged]] = {}
+    for entry in entries:
+        for comparison in entry.comparisons:
+            key = (entry.experiment.paper, comparison.identifier)
+            found.setdefault(key, []).append((entry, comparison))
+    for judged in found.values():
+        judged.sort(key=lambda pair: _SERIOUS.index(pair[1].verdict))
+    return found
+
+
 def _disagreements(entries: Sequence[Entry]) -> str:
-    """Return every comparison in which paper and run part, most serious first."""
-    whole = [comparison for entry in entries for comparison in entry.comparisons]
+    """Return every statement in which paper and run part, most serious first, each once."""
+    statements = list(_statements(entries).values())
     parts = []
     for verdict, heading in _PARTING.items():
-        rows = "".join(
-            _row(
-                comparison,
-                f'<td class="item" data-label="item"><a href="#{escape(entry.experiment.name)}">'
-                f"{escape(entry.experiment.paper)}, {escape(entry.experiment.item)}</a></td>",
-                "",
-            )
-            for entry in entries
-            for comparison in entry.comparisons
-            if comparison.verdict == verdict
-        )
+        chosen = [judged for judged in statements if judged[0][1].verdict == verdict]
+        rows = "".join(_row(judged[0][1], _items(judged), "") for judged in chosen)
         if rows:
             head = '<th class="item">item</th>'
             parts.append(f"<h4>{heading}</h4>{_comparison_table(rows, head, '')}")
@@ -130,9 +168,20 @@ def _disagreements(entries: Sequence[Entry]) -> str:
         return ""
     return (
         '<h2 id="disagreements">Where the papers and this run part</h2>'
-        f"<p>{len(whole)} printed numbers and statements were compared: {_tally(whole)}.</p>"
+        f"<p>{len(statements)} printed numbers and statements were compared, each counted once "
+        f"however many items judge it: {_tally(judged[0][1] for judged in statements)}.</p>"
         + "".join(parts)
     )
+
+
+def _items(judged: Sequence[Judged]) -> str:
+    """Return a cell that names the items that judge a statement."""
+    links = "; ".join(
+        f'<a href="#{escape(entry.experiment.name)}">{escape(entry.experiment.item)}</a>'
+        for entry in {entry.experiment.name: entry for entry, _ in judged}.values()
+    )
+    paper = escape(judged[0][0].experiment.paper)
+    return f'<td class="item" data-label="item">{paper}: {links}</td>'
 
 
 def _comparison_table(
@@ -150,9 +199,14 @@ def _row(comparison: Comparison, item: str, verdict: str) -> str:
     return (
         f'<tr>{item}<td data-label="the paper">{escape(comparison.claim)}</td>'
         f'<td data-label="this run">{escape(comparison.ours)}</td>{verdict}'
-        f'<td class="certificate" data-label="certificate">{escape(comparison.certificate)}</td>'
-        "</tr>"
+        f'<td class="certificate" data-label="certificate">{escape(comparison.certificate)}'
+        f"{_rule(comparison)}</td></tr>"
     )
+
+
+def _rule(comparison: Comparison) -> str:
+    """Return how the verdict follows, as a line of its own."""
+    return f"<br>Rule: {escape(comparison.rule)}." if comparison.rule else ""
 
 
 def _compared(comparisons: Sequence[Comparison]) -> str:
@@ -161,7 +215,7 @@ def _compared(comparisons: Sequence[Comparison]) -> str:
         _row(
             comparison,
             "",
-            f'<td class="verdict {comparison.verdict}" data-label="verdict">'
+            f'<td class="verdict {_class(comparison.verdict)}" data-label="verdict">'
             f"{comparison.verdict}</td>",
         )
         for comparison in comparisons
@@ -169,11 +223,12 @@ def _compared(comparisons: Sequence[Comparison]) -> str:
     return _comparison_table(rows) if rows else ""
 
 
-def _section(entry: Entry, full: bool) -> str:
+def _section(entry: Entry) -> str:
     experiment, name = entry.experiment, escape(entry.experiment.name)
     head = f'<h3 id="{name}">{escape(experiment.item)}</h3><p>{escape(experiment.summary)}</p>'
     if entry.outcome is None:
-        return f'{head}<p class="failed">{escape(entry.failure or "failed")}</p>'
+        said = f"{escape(entry.failure or 'failed')} ({escape(_ran(entry))})"
+        return f'{head}<p class="failed">{said}</p>'
     printed = escape((experiment.published or "no numbers are printed for this item").rstrip("."))
     tables = "".join(
         table_html(f"{experiment.name}.{key}.csv", table)
@@ -182,9 +237,9 @@ def _section(entry: Entry, full: bool) -> str:
     alt = f"{escape(experiment.paper)}, {escape(experiment.item)}"
     return (
         f'{head}<a class="figure" href="{name}.pdf"><img src="{name}.png" alt="{alt}"></a>'
-        f"<p>The paper: {printed}. Time: {entry.seconds:.1f} s.</p>"
+        f"<p>The paper: {printed}. Time: {_time(entry)}. Run: {escape(_ran(entry))}.</p>"
         f"{_compared(entry.comparisons)}{_findings(entry.outcome.findings)}"
-        f"{tables}{_parameters(experiment, full)}"
+        f"{tables}{_parameters(entry)}"
         f'<p><a href="{name}.json">everything as JSON</a> · '
         '<a href="#top">to the top</a></p>'
     )
@@ -197,9 +252,12 @@ def _findings(findings: Sequence[str]) -> str:
     return f"<details><summary>{len(findings)} findings</summary>{listed}</details>"
 
 
-def _parameters(experiment: Experiment, full: bool) -> str:
+def _parameters(entry: Entry) -> str:
+    return _listed("parameters", entry.parameters) + _listed("versions", entry.versions)
+
+
+def _listed(name: str, values: Mapping[str, object]) -> str:
     listed = "".join(
-        f"<dt>{escape(key)}</dt><dd>{escape(str(value))}</dd>"
-        for key, value in experiment.parameters(full).items()
+        f"<dt>{escape(key)}</dt><dd>{escape(str(value))}</dd>" for key, value in values.items()
     )
-    return f"<details><summary>parameters</summary><dl>{listed}</dl></details>"
+    return f"<details><summary>{name}</summary><dl>{listed}</dl></details>"

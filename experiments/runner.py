@@ -15,9 +15,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from dpopt import DpoptError
+from experiments.kept import Entry
 from experiments.output import write_outcome
 from experiments.registry import Advance, Experiment, Outcome, all_experiments
-from experiments.report import Entry
 
 Result = tuple[Outcome | None, float, str | None]
 _POLL = 0.1

@@ -1,12 +1,15 @@
-"""Verdicts on what a paper printed or stated, computed from the numbers of a run."""
+"""Verdicts on what a paper printed or stated: computed from a run, by rules stated with them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from experiments.registry import Comparison
+from experiments.registry import NOT_COMPARABLE, Comparison
 
 _ROUNDED = 1.0 + 1e-9
+_EVERY_NUMBER = "agrees if every number lies within half a unit of the printed last digit"
+_EVERY_CASE = "refuted if it fails in any case of the run"
+_MORE = "; sharper if "
 
 
 def rounds_to(found: float, printed: float, digits: int) -> bool:
@@ -21,7 +24,13 @@ def rounds_to(found: float, printed: float, digits: int) -> bool:
 
 
 def numbers(
-    claim: str, ours: str, pairs: Iterable[tuple[float, float]], digits: int, certificate: str
+    claim: str,
+    ours: str,
+    pairs: Iterable[tuple[float, float]],
+    digits: int,
+    certificate: str,
+    *,
+    name: str = "",
 ) -> Comparison:
     """Compare printed numbers: "agrees" if all round to them, "differs" otherwise.
 
@@ -31,13 +40,22 @@ def numbers(
         pairs: found and printed.
         digits: decimals that the paper prints.
         certificate: what proves ours.
+        name: identifier of the statement; the claim if empty.
     """
     same = all(rounds_to(found, printed, digits) for found, printed in pairs)
-    return Comparison(claim, ours, "agrees" if same else "differs", certificate)
+    verdict = "agrees" if same else "differs"
+    return Comparison(claim, ours, verdict, certificate, _EVERY_NUMBER, name)
 
 
 def statement(
-    claim: str, ours: str, certificate: str, *, holds: bool, more: bool = False
+    claim: str,
+    ours: str,
+    certificate: str,
+    *,
+    holds: bool,
+    more: bool = False,
+    more_if: str = "",
+    name: str = "",
 ) -> Comparison:
     """Judge a statement: "refuted" if it fails, "sharper" if more than it holds, or "agrees".
 
@@ -47,11 +65,40 @@ def statement(
         certificate: what proves ours.
         holds: whether it holds in every case of the run.
         more: whether the run shows more than it says.
+        more_if: what ``more`` asks for, in words.
+        name: identifier of the statement; the claim if empty.
     """
     verdict = "refuted" if not holds else "sharper" if more else "agrees"
-    return Comparison(claim, ours, verdict, certificate)
+    rule = _EVERY_CASE + (_MORE + more_if if more_if else "")
+    return Comparison(claim, ours, verdict, certificate, rule, name)
 
 
-def observed(claim: str, ours: str, certificate: str, *, alike: bool) -> Comparison:
-    """Judge what a paper saw on data that are not those of the run: "agrees" or "differs"."""
-    return Comparison(claim, ours, "agrees" if alike else "differs", certificate)
+def observed(
+    claim: str, ours: str, certificate: str, *, alike: bool, rule: str = "", name: str = ""
+) -> Comparison:
+    """Judge what a paper saw, on draws of the run's own: "agrees" or "differs".
+
+    Args:
+        claim: what the paper sees, and where.
+        ours: what was found.
+        certificate: how.
+        alike: whether the run sees it too.
+        rule: what ``alike`` asks for, in words.
+        name: identifier of the statement; the claim if empty.
+    """
+    return Comparison(claim, ours, "agrees" if alike else "differs", certificate, rule, name)
+
+
+def not_comparable(
+    claim: str, ours: str, certificate: str, *, why: str, name: str = ""
+) -> Comparison:
+    """Put a run beside a paper without a verdict.
+
+    Args:
+        claim: what the paper prints or states, and where.
+        ours: what was found.
+        certificate: how.
+        why: what of the run is not the paper's, or why no run can decide it.
+        name: identifier of the statement; the claim if empty.
+    """
+    return Comparison(claim, ours, NOT_COMPARABLE, certificate, f"no verdict: {why}", name)

@@ -70,6 +70,20 @@ FORMATS: Mapping[str, _Format] = {
 """Releases by name; the ratings of 100k are separated by tabs, its other files by |."""
 
 
+def release_of(folder: str | Path) -> str:
+    """Return the name of the release in a folder, a key of `FORMATS`.
+
+    Raises:
+        ParameterError: if the folder has no file of ratings.
+    """
+    folder = Path(folder)
+    for release, form in FORMATS.items():
+        if (folder / form.ratings).is_file():
+            return release
+    names = " or ".join(form.ratings for form in FORMATS.values())
+    raise ParameterError(f"folder is {str(folder)!r}, which has no {names}; {SOURCE}.")
+
+
 def load_movielens(folder: str | Path) -> tuple[UserGroup, ...]:
     """Read a folder of MovieLens 1M or 100k (told apart by the names of the files).
 
@@ -87,10 +101,7 @@ def load_movielens(folder: str | Path) -> tuple[UserGroup, ...]:
         ParameterError: if a file is missing or malformed.
     """
     folder = Path(folder)
-    release = next((n for n, f in FORMATS.items() if (folder / f.ratings).is_file()), None)
-    if release is None:
-        names = " or ".join(form.ratings for form in FORMATS.values())
-        raise ParameterError(f"folder is {str(folder)!r}, which has no {names}; {SOURCE}.")
+    release = release_of(folder)
     form = FORMATS[release]
     ratings = _ratings(folder / form.ratings, "::" if release == "1m" else "\t")
     ages = _ages(folder / form.users, form.separator, release)

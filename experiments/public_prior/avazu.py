@@ -19,6 +19,17 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _SHOWN = ("minimax", "leximin", "mollifier-kl")
+# Rows of the paper's file, at least, and its choices.
+_ROWS = 40_000_000
+_CHOICES = {
+    "user": "device_id",
+    "prior": "average",
+    "epsilons": (8.0, 12.0, 16.0),
+    "sites": 100,
+    "minimum_clicks": 20,
+    "minimum_users": 1000,
+}
+GENERATED = "generated data"
 _PUBLISHED = {"wins": 0.905, "improvement": 0.46, "loss": 0.009}
 
 
@@ -64,7 +75,7 @@ def run(config: Config, advance: Advance) -> Outcome:
         )
         rows += [record for group in groups for record in _records(group, config)]
         advance()
-    source = "generated data" if config.path is None else "Avazu"
+    source = _source(config)
     tables = {
         "summary": Table.of(
             "Algorithm 1 against the KL mollifier: share of the cases it wins, mean improvement of "
@@ -76,8 +87,22 @@ def run(config: Config, advance: Advance) -> Outcome:
         tables["cases"] = Table.of(
             f"Largest and mean total variation over the users of each subcategory, {source}.", rows
         )
-    compared = of_avazu(tables["summary"], own=config.path is not None)
+    compared = of_avazu(tables["summary"], other=_other(config, clicks))
     return Outcome(tables, tuple(_findings(config, clicks, tables)), compared)
+
+
+def _source(config: Config) -> str:
+    return GENERATED if config.path is None else "Avazu"
+
+
+def _other(config: Config, clicks: Clicks) -> str | None:
+    """Return what is not as in the paper; None if nothing is."""
+    if config.path is None:
+        return "the users are generated, in the format of Avazu"
+    if clicks.rows < _ROWS:
+        return f"the file has {clicks.rows:,} rows, the paper's {_ROWS:,} or more"
+    changed = [name for name, value in _CHOICES.items() if getattr(config, name) != value]
+    return f"{', '.join(changed)}: not as in the paper" if changed else None
 
 
 def _clicks(config: Config) -> Clicks:
@@ -97,6 +122,7 @@ def _records(group: UserGroup, config: Config) -> list[dict[str, Any]]:
         found = {method: distances(method, prior, laws, epsilon) for method in _SHOWN}
         rows.append(
             {
+                "data": _source(config),
                 "attribute": group.attribute,
                 "value": group.value,
                 "users": group.users,
@@ -169,6 +195,9 @@ def plot(outcome: Outcome) -> Figure:
         line[0].set_ylabel(f"{attribute}\nlargest TV")
     for axes, epsilon in zip(grid[0], epsilons, strict=True):
         axes.set_title(rf"$\varepsilon = {epsilon:g}$", fontsize=10)
+    (source,) = set(table.column("data"))
+    said = "generated data in Avazu's format, not Avazu" if source == GENERATED else source
+    figure.suptitle(said, fontsize=10)
     handles, labels = grid[0, 0].get_legend_handles_labels()
     figure.legend(
         handles, labels, frameon=False, fontsize=8, ncols=len(_SHOWN), loc="outside upper center"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from dpopt import public_prior
 from experiments.data.generate import generate_movielens
 from experiments.data.groups import UserGroup
-from experiments.data.movielens import load_movielens
+from experiments.data.movielens import load_movielens, release_of
 from experiments.public_prior.common import METHODS, PAPER, distances, scratch, short
 from experiments.public_prior.comparisons import of_movielens
 from experiments.registry import Advance, Cell, Experiment, Outcome, Table
@@ -16,6 +16,9 @@ from experiments.registry import Advance, Cell, Experiment, Outcome, Table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+# What the paper measures: MovieLens 1M, its users and epsilon.
+_RELEASE, _USERS, _EPSILON = "1m", 6040, 4.0
+GENERATED = "generated data"
 _SHOWN = ("uniform", "mollifier-tv", "mollifier-kl", "minimax", "leximin")
 
 
@@ -42,16 +45,36 @@ def run(config: Config, advance: Advance) -> Outcome:
     """Measure every method on the users of every age group."""
     groups = _groups(config)
     advance()
-    rows = [record for group in groups for record in _records(group, config.epsilon)]
+    rows = [record for group in groups for record in _records(group, config)]
     advance()
-    source = "generated data" if config.path is None else "MovieLens"
+    source = _source(config)
     table = Table.of(
         f"Total variation between users' laws and their sampling laws, {source}: largest and mean "
         "over each age group, with the least worst case over all laws.",
         rows,
     )
-    compared = of_movielens(table, own=config.path is not None)
+    compared = of_movielens(table, other=_other(config, groups))
     return Outcome({"distances": table}, tuple(_findings(config, table)), compared)
+
+
+def _source(config: Config) -> str:
+    if config.path is None:
+        return GENERATED
+    return "MovieLens 1M" if release_of(config.path) == _RELEASE else "MovieLens 100k"
+
+
+def _other(config: Config, groups: tuple[UserGroup, ...]) -> str | None:
+    """Return what is not as in the paper; None if nothing is."""
+    users = sum(group.users for group in groups)
+    if config.path is None:
+        return "the users are generated, in the format of MovieLens 1M"
+    if release_of(config.path) != _RELEASE:
+        return "the data are MovieLens 100k, the paper's are MovieLens 1M"
+    if users != _USERS:
+        return f"the folder has {users:,} users, MovieLens 1M has {_USERS:,}"
+    if config.epsilon != _EPSILON:
+        return f"epsilon is {config.epsilon:g}, the paper's is {_EPSILON:g}"
+    return None
 
 
 def _groups(config: Config) -> tuple[UserGroup, ...]:
@@ -62,14 +85,16 @@ def _groups(config: Config) -> tuple[UserGroup, ...]:
         return load_movielens(folder)
 
 
-def _records(group: UserGroup, epsilon: float) -> list[dict[str, Cell]]:
+def _records(group: UserGroup, config: Config) -> list[dict[str, Cell]]:
     prior, laws = group.prior("total"), group.laws
-    worst = public_prior.minimax_utility(prior, epsilon)
+    worst = public_prior.minimax_utility(prior, config.epsilon)
     rows: list[dict[str, Cell]] = []
     for method in _SHOWN:
-        found = distances(method, prior, laws, epsilon)
+        found = distances(method, prior, laws, config.epsilon)
         rows.append(
             {
+                "data": _source(config),
+                "epsilon": config.epsilon,
                 "age": group.value,
                 "method": method,
                 "users": group.users,
@@ -110,6 +135,9 @@ def plot(outcome: Outcome) -> Figure:
     axes.set_xlabel("age group")
     axes.set_ylabel("largest total variation over users")
     axes.grid(axis="y", alpha=0.25)
+    (source,), (epsilon,) = set(table.column("data")), set(table.column("epsilon"))
+    said = "generated data in MovieLens's format, not MovieLens" if source == GENERATED else source
+    axes.set_title(rf"{said}; $\varepsilon = {epsilon:g}$", fontsize=10)
     figure.legend(frameon=False, fontsize=8, ncols=len(_SHOWN), loc="outside upper center")
     return figure
 

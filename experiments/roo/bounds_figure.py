@@ -153,6 +153,7 @@ def plot(outcome: Outcome) -> Figure:
     figure = Figure(figsize=(12.0, 7.6), layout="constrained")
     columns = math.ceil(len(keys) / 2)
     grid = figure.subplots(2, columns, sharex=True, sharey=True, squeeze=False)
+    figure.suptitle("the paper prints no parameter of its Figure 2; these are ours", fontsize=10)
     for axes, key in zip(grid.flat, keys, strict=False):
         part = [r for r in rows if (r["letters"], r["epsilon"], r["gamma"]) == key]
         _draw(axes, part)
@@ -171,7 +172,8 @@ def plot(outcome: Outcome) -> Figure:
 def _draw(axes: Axes, part: list[dict[str, float]]) -> None:
     for name, (label, colour, style) in CURVES.items():
         drawn = [(row["records"], row[name]) for row in part if (row[name] or 0) > _FLOOR / 1e6]
-        axes.plot(*zip(*drawn, strict=True), style, color=colour, label=label, linewidth=1.5)
+        at, values = [n for n, _ in drawn], [value for _, value in drawn]
+        axes.plot(at, values, style, color=colour, label=label, linewidth=1.5)
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_ylim(_FLOOR, 2.0)

@@ -136,7 +136,7 @@ def _laplace(
 def _findings(config: Config, table: Table) -> list[str]:
     found = []
     for k, epsilon, sizes in config.settings:
-        for n in (sizes[len(sizes) // 2], sizes[-1]):
+        for n in dict.fromkeys((sizes[len(sizes) // 2], sizes[-1])):
             part = table.select(letters=k, epsilon=epsilon, records=n)
             at = {row["sampler"]: row for row in records_of(part)}
             best = at["optimum"]

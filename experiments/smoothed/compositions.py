@@ -5,14 +5,16 @@ from __future__ import annotations
 import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpopt import smoothed
+from dpopt import ParameterError, smoothed
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
 from experiments.smoothed.common import PAPER
 from experiments.smoothed.votes import Election, history, units
+from experiments.verdicts import not_comparable, observed, statement
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,18 +36,30 @@ class Setting:
     lost_rate: str
 
 
-_STRAIGHT = 0.99
+# The least r squared that is called a line, and the fewest sizes that one is judged on.
+_STRAIGHT, _FEWEST = 0.99, 5
 _DISTRICTS = Setting("units of 2020", "units", "0.002")
 
 
 @dataclass(frozen=True)
 class Config:
-    """Sizes, epsilons, and the settings; ``drawn`` epsilons are shown in the figure."""
+    """Sizes, at least two, epsilons, and the settings; those ``shown`` are in the figure."""
 
     settings: tuple[Setting, ...] = (_DISTRICTS,)
     sizes: tuple[int, ...] = _SIZES
     epsilons: tuple[float, ...] = _EPSILONS
     shown: tuple[float, ...] = (0.5, 1.0, 2.0, 7.0)
+
+    def __post_init__(self) -> None:
+        if len(set(self.sizes)) < 2:
+            raise ParameterError(f"sizes is {self.sizes}; a line needs at least 2 of them.")
+        if not self.drawn:
+            raise ParameterError(f"shown is {self.shown}; it must name one of the epsilons.")
+
+    @property
+    def drawn(self) -> tuple[float, ...]:
+        """The epsilons of the figure and its fits."""
+        return tuple(epsilon for epsilon in self.shown if epsilon in self.epsilons)
 
 
 def run(config: Config, advance: Advance) -> Outcome:
@@ -113,7 +127,7 @@ def _record(setting: Setting, epsilon: float, found: smoothed.SmoothedDelta) -> 
 def _fits(config: Config, records: list[dict[str, Cell]]) -> list[dict[str, Cell]]:
     fits: list[dict[str, Cell]] = []
     for setting in config.settings:
-        for epsilon in config.shown:
+        for epsilon in config.drawn:
             part: list[Any] = [
                 (row["records"], row["log10_delta"])
                 for row in records
@@ -162,28 +176,41 @@ def _comparisons(tables: dict[str, Table]) -> list[Comparison]:
     if vertices:
         share = next(unit.share for unit in units() if unit.name == "NE-2")
         found.append(
-            Comparison(
+            statement(
                 "The hull of the units of 2020 has the vertices DC and NE-2 (Section 6).",
                 f"{' and '.join(dict.fromkeys(vertices))}; NE-2, at {share:.2%}, lies inside.",
-                "agrees" if set(vertices) == {"DC", "NE-2"} else "refuted",
-                "smallest and largest share among the 56 units",
+                "smallest and largest share among all units",
+                holds=set(vertices) == {"DC", "NE-2"},
+                name="vertices of 2020",
             )
         )
-    fits, values = tables["fits"], tables["smoothed"]
-    straight = [r for b, r in zip(fits.column("b"), fits.column("r_squared"), strict=True) if b < 0]
-    good = sum(r >= _STRAIGHT for r in straight)
-    whole = all(values.column("certified"))
-    found.append(
-        Comparison(
-            "Smoothed delta is exponentially small in n, with exponential fits.",
-            f"log10 delta falls along a line in n (r squared of at least {_STRAIGHT}) in {good} of "
-            f"{len(fits.rows)} curves; the least r squared is {min(fits.column('r_squared')):.4f}.",
-            "agrees" if good == len(fits.rows) else "differs",
-            f"{len(values.rows)} maxima over every composition"
-            + (", all certified" if whole else ", not all certified"),
-        )
+    return [*found, _exponential(tables["fits"], tables["smoothed"])]
+
+
+def _exponential(fits: Table, values: Table) -> Comparison:
+    """Judge the exponential fits, where there are enough sizes to tell a line from a curve."""
+    claim = "Smoothed delta is exponentially small in n, with exponential fits (Section 6, G.2)."
+    squares = fits.column("r_squared")
+    good = sum(b < 0 and r >= _STRAIGHT for b, r in zip(fits.column("b"), squares, strict=True))
+    sizes = len(set(values.column("records")))
+    ours = (
+        f"log10 delta falls along a line in n (r squared of at least {_STRAIGHT}) in {good} of "
+        f"{len(squares)} curves; the least r squared is {min(squares):.4f}, over {sizes} sizes."
     )
-    return found
+    certified = "all certified" if all(values.column("certified")) else "not all certified"
+    certificate = f"{len(values.rows)} maxima over every composition, {certified}"
+    if sizes < _FEWEST:
+        why = f"{sizes} sizes are too few to tell a line from a curve"
+        return not_comparable(claim, ours, certificate, why=why, name="exponential in n, elections")
+    return observed(
+        claim,
+        ours,
+        certificate,
+        alike=good == len(squares),
+        rule=f"agrees if each curve falls, and a line in n has an r squared of at least "
+        f"{_STRAIGHT}; judged from {_FEWEST} sizes on",
+        name="exponential in n, elections",
+    )
 
 
 def plot(outcome: Outcome) -> Figure:
@@ -209,7 +236,7 @@ _COLOURS = ("#2f5d9b", "#c1432e", "#d98a29", "#3b7f4a")
 
 def _panel(axes: Axes, part: Table, fits: Table) -> None:
     sizes = sorted(set(part.column("records")))
-    for colour, fit in zip(_COLOURS, fits.rows, strict=True):
+    for colour, fit in zip(cycle(_COLOURS), fits.rows, strict=False):
         epsilon, start, slope = fit[2:5]
         curve = part.select(epsilon=epsilon)
         values = curve.column("log10_delta")

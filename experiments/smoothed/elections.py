@@ -10,6 +10,7 @@ from dpopt import smoothed
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
 from experiments.smoothed.common import PAPER
 from experiments.smoothed.votes import Election, history
+from experiments.verdicts import not_comparable, observed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,12 +68,15 @@ def _comparisons(table: Table) -> list[Comparison]:
         below = all(u < b for u, b in zip(utility, first.column("log10_one_over_n"), strict=True))
         orders = (math.floor(low), math.floor(high)) == (-32, -8)
         found.append(
-            Comparison(
+            observed(
                 "0.2 % lost, t = 0.51: the adversary's utility is of the order of 1e-32 to 1e-8, "
                 "always below 1/n (Section 1).",
                 f"From {10**low:.2e} to {10**high:.2e}, {'' if below else 'not '}always below 1/n.",
-                "agrees" if orders and below else "differs",
                 "exact sums of the hypergeometric tails",
+                alike=orders and below,
+                rule="agrees if the least is 1e-32 and the largest 1e-8 in its power of ten, and "
+                "every one is below 1/n",
+                name="utility of the elections",
             )
         )
     last = table.select(lost_rate=0.0001, threshold=0.6)
@@ -84,12 +88,12 @@ def _comparisons(table: Table) -> list[Comparison]:
             )
         )
         found.append(
-            Comparison(
+            not_comparable(
                 "0.01 % lost, t = 0.6: delta is o(1/n) (Appendix A.2).",
                 f"delta(x) is {'' if below else 'not '}below 1/n in every election, at most "
                 f"10^{max(last.column('log10_delta')):.1f}.",
-                "agrees" if below else "differs",
                 "exact sums of the hypergeometric tails",
+                why="o(1/n) is a statement on a limit",
             )
         )
     return found

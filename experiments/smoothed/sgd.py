@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -72,7 +73,7 @@ def plot(outcome: Outcome) -> Figure:
 
 def _draw(axes: Axes, rows: list[dict[str, Any]], fits: list[dict[str, Any]]) -> None:
     epsilons = list(dict.fromkeys(row["epsilon"] for row in rows))
-    for epsilon, colour in zip(epsilons, COLOURS, strict=False):
+    for epsilon, colour in zip(epsilons, cycle(COLOURS), strict=False):
         part = [row for row in rows if row["epsilon"] == epsilon]
         n = np.array([row["records"] for row in part])
         middle, lower, upper = (

@@ -1,0 +1,465 @@
+"""Every experiment at three other values of each parameter: it runs, is drawn, and is written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from itertools import chain
+from typing import Any
+
+import pytest
+
+from dpopt.smoothed import QuantisedGradient
+from experiments.benchmarks import exactness, kernel_lp, majority_solve, report_page
+from experiments.benchmarks.measure import Effort, Limits
+from experiments.majority import claims, composition, figures, gnmax, pate, priors
+from experiments.majority.claims_corners import Case
+from experiments.majority.claims_sampling import Sampled
+from experiments.majority.figures import simple_targets
+from experiments.output import record_of, to_csv
+from experiments.public_prior import avazu, example_one, kernels, kernels_time, movielens, synthetic
+from experiments.registry import Experiment, all_experiments
+from experiments.roo import audit_map, bounds_figure, conference, obscuring, table_one, utility
+from experiments.smoothed import claims as smoothed_claims
+from experiments.smoothed import compositions, elections, notions, sgd, sgd_bias, sgd_common
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A configuration that runs fast, and three other values of each of its parameters."""
+
+    base: Any
+    others: Mapping[str, tuple[Any, Any, Any]]
+    # Parameters of which the only other value is a file of the user's own.
+    files: tuple[str, ...] = ()
+
+
+def gradient(mean: float) -> QuantisedGradient:
+    return QuantisedGradient(mean, 0.12)
+
+
+def pair(label: str, mean: float) -> sgd_common.Setting:
+    return sgd_common.Setting(label, gradient(0.0), gradient(mean))
+
+
+def noise(delta: float) -> Tried:
+    """Figures 2, 6, 7 and 8 of DaRRM share their parameters."""
+    targets = simple_targets((1, 3), delta)
+    return Tried(
+        replace(
+            figures.EXPERIMENTS[0].quick,
+            mechanisms=5,
+            mechanism_delta=delta,
+            targets=targets,
+            draws=50,
+            repeats=2,
+        ),
+        {
+            # 13 to 23 once had no ticks to draw.
+            "mechanisms": (3, 13, 23),
+            "epsilon": (0.02, 0.5, 2.0),
+            "mechanism_delta": (delta / 2, delta / 3, 0.0),
+            "targets": tuple(simple_targets(at, delta) for at in ((1,), (5,), (2, 4))),
+            "axis": ("$m$", "allowance", "subsampled voters $M$"),
+            "draws": (1, 2, 500),
+            "repeats": (3, 4, 7),
+            "seed": (0, 1, 99),
+        },
+    )
+
+
+def claimed() -> Tried:
+    base = claims.Config(
+        draws=200,
+        at_one=(3, 5),
+        objectives=((5, 1), (5, 2)),
+        counted=(5, 7),
+        pure=(5,),
+        approximate=(3,),
+        gammas=1,
+        three=(Case(9, 2.0, 0.9005),),
+        swept=((9, 2.0),),
+        swept_epsilons=(0.85, 0.9),
+        doubled=(3, 5),
+        certified=(3,),
+        certified_epsilons=(0.5,),
+        doubled_approximate=((5, 2, 1e-3),),
+        sampled=(Sampled(5, 3, 0.1),),
+        sampled_curve=(5,),
+        constants=((11, (1, 2)),),
+    )
+    return Tried(
+        base,
+        {
+            "epsilon": (0.05, 0.3, 1.0),
+            "draws": (50, 100, 400),
+            "seed": (0, 1, 6),
+            "at_one": ((3,), (5, 7), (9,)),
+            "objectives": (((3, 1),), ((7, 3),), ((11, 5),)),
+            "counted": ((3,), (5, 11), (21,)),
+            "pure": ((3,), (7,), (5, 9)),
+            "approximate": ((5,), (3, 5), ()),
+            "gammas": (2, 3, 4),
+            "three": (
+                (Case(15, 1.0, 0.7755),),
+                (Case(9, 2.0, 0.9),),
+                (Case(9, 2.0, 0.9005), Case(15, 1.0, 0.7755)),
+            ),
+            "swept": (((11, 2.0),), ((9, 2.0), (11, 2.0)), ((7, 2.0),)),
+            "swept_epsilons": ((0.9,), (0.7, 0.8, 1.0), (0.3, 0.6)),
+            "doubled": ((3,), (7,), (3, 9)),
+            "certified": ((5,), (7,), (3, 5)),
+            "certified_epsilons": ((0.1,), (1.0,), (0.2, 2.0)),
+            "doubled_approximate": (((3, 2, 1e-2),), ((7, 4, 1e-2),), ((5, 3, 1e-5),)),
+            "sampled": (
+                (Sampled(11, 3, 0.1),),
+                (Sampled(5, 3, 0.1, 1e-5),),
+                (Sampled(7, 5, 0.2), Sampled(5, 1, 0.1)),
+            ),
+            "sampled_curve": ((7,), (5, 7), (3,)),
+            "constants": (((11, (3,)),), ((7, (1, 2)),), ((11, (1,)), (35, (1,)))),
+        },
+    )
+
+
+def votes_lost(epsilons: tuple[float, ...]) -> Tried:
+    district = compositions.Setting("units of 2020", "units", "0.01")
+    base = compositions.Config((district,), (300, 600), epsilons, epsilons)
+    return Tried(
+        base,
+        {
+            "settings": (
+                (replace(district, lost_rate="0.05"),),
+                (compositions.Setting("since 1920", "history", "0.01"),),
+                (district, replace(district, lost_rate="0.1"), replace(district, lost_rate="0.2")),
+            ),
+            "sizes": ((200, 400, 800), (101, 999), (100, 200, 300, 400, 500, 600)),
+            "epsilons": ((0.5, 1.0, 3.0), (0.5,), (0.0, 0.5, 1.0)),
+            "shown": ((0.5,), (1.0,), (0.5, 1.0, 9.0)),
+        },
+    )
+
+
+def sgd_step() -> Tried:
+    return Tried(
+        sgd_common.Config((pair("a", 0.2),), (3, 4), (0.5, 2.0), (0.0, 1.0), databases=2),
+        {
+            "settings": ((pair("b", 0.1),), (pair("a", 0.2), pair("c", 0.3)), (pair("d", 0.0),)),
+            "batches": ((2, 3), (3, 4, 5), (5, 2)),
+            "epsilons": ((0.0,), (0.1, 1.0, 7.0), (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)),
+            "shares": ((0.0, 0.5, 1.0), (1.0,), (0.25, 0.75)),
+            "databases": (3, 4, 5),
+            "confidence": (0.5, 0.9, 0.999),
+            "seed": (0, 2, 3),
+        },
+    )
+
+
+ELECTIONS = Tried(
+    elections.Config(),
+    {
+        "thresholds": ((0.5,), (0.6, 0.7), (0.52,)),
+        "lost_rates": (("0.0001",), ("0.01",), ("0.002", "0.1")),
+    },
+)
+PANEL = bounds_figure.Panel(5, 0.1, 0.05)
+ROW = composition.Config().rows[0]
+TARGET = gnmax.Config().targets[0]
+EXAMPLE = obscuring.Panel("case", 12, 3, (0.1,), ("journal", "exact"))
+
+TRIED: dict[str, Tried] = {
+    "majority-figure-2": noise(1e-5),
+    "majority-figure-6": noise(1e-4),
+    "majority-figure-7": noise(0.0),
+    "majority-figure-8": noise(0.0),
+    "majority-figure-9": Tried(
+        priors.Config(mechanisms=5, allowances=(3,)),
+        {
+            "mechanisms": (3, 7, 15),
+            "epsilon": (0.01, 0.5, 1.0),
+            "allowances": ((1,), (2, 3), (5,)),
+            "actual": (("beta:2,2",), ("point:0.5", "uniform:0,1"), ("common-uniform:0,1",)),
+        },
+    ),
+    "majority-figure-10": Tried(
+        gnmax.Config(targets=(TARGET,), step=5.0, last_order=100.0, low_orders=(2.0, 5.0)),
+        {
+            "targets": (
+                gnmax.Config().targets,
+                (replace(TARGET, epsilon=0.5),),
+                (replace(TARGET, delta=1e-5),),
+            ),
+            "voters": (3, 21, 51),
+            "step": (1.0, 2.0, 7.0),
+            "last_order": (60.0, 80.0, 200.0),
+            "low_orders": ((3.0,), (2.0, 3.0, 4.0), (30.0,)),
+            "many_voters": (51, 100, 1000),
+            "many_sigma": (10.0, 20.0, 100.0),
+        },
+    ),
+    "majority-tables-2-5-7-9": Tried(
+        composition.Config(rows=(ROW,)),
+        {
+            "rows": (
+                composition.Config().rows[:2],
+                (replace(ROW, allowance=2),),
+                (replace(ROW, epsilon=0.2),),
+            ),
+            "queries": ((1, 2, 3), (10, 20, 30), (20, 50, 200)),
+            "slack": (1e-6, 1e-3, 1e-2),
+        },
+    ),
+    "majority-tables-1-6-8-10": Tried(
+        pate.EXPERIMENTS[0].quick,
+        {
+            "allowances": ((1,), (3,), (5, 7)),
+            "queries": ((20,), (10, 30), (100,)),
+            "draws": (2, 3, 20),
+            "seed": (0, 1, 2),
+        },
+        files=("votes",),
+    ),
+    "majority-claims": claimed(),
+    "roo-figure-1": Tried(
+        obscuring.Config(panels=(EXAMPLE,), others=((24, 3, 0.05, "journal"),)),
+        {
+            "panels": (
+                (EXAMPLE, replace(EXAMPLE, title="another", rules=("conference",))),
+                (replace(EXAMPLE, title="x, Figure 1", epsilons=(0.05, 0.1, 0.2, 0.5, 1.0)),),
+                (EXAMPLE, *obscuring.Config().panels),
+            ),
+            "others": (
+                (),
+                ((3, 2, 0.5, "journal"),),
+                ((30, 2, 0.3, "exact"), (20, 3, 0.1, "roo")),
+            ),
+        },
+    ),
+    "roo-figure-2": Tried(
+        bounds_figure.Config(panels=(PANEL,), smallest=50, largest=400, points=3),
+        {
+            "panels": (
+                (PANEL, replace(PANEL, epsilon=1.0), replace(PANEL, letters=2)),
+                (bounds_figure.Panel(2, 0.5, 0.5),),
+                (bounds_figure.Panel(3, 2.0, 0.01),),
+            ),
+            "smallest": (5, 20, 100),
+            "largest": (60, 300, 1000),
+            "points": (1, 2, 5),
+        },
+    ),
+    "roo-conference-figures-2-3": Tried(
+        conference.Config(records=50, letters=3, points=3),
+        {
+            "records": (4, 30, 200),
+            "letters": (2, 4, 6),
+            "epsilon": (0.01, 0.5, 3.0),
+            "width": (0.2, 1.0, 20.0),
+            "lowest": (0.001, 0.1, 1.0),
+            "highest": (1.0, 3.0, 5.0),
+            "points": (1, 2, 6),
+        },
+    ),
+    "roo-table-1": Tried(
+        table_one.Config((100,), (3,), (0.5,), (0.5,), (0.1, 0.05)),
+        {
+            "records": ((10,), (50, 500), (1000,)),
+            "letters": ((2,), (3, 5), (20,)),
+            "epsilons": ((0.01,), (0.1, 1.0), (5.0,)),
+            "fractions": ((0.1, 0.3, 0.6, 0.9, 1.0), (1.0,), (0.01,)),
+            "accuracies": ((0.3,), (0.01,), (0.2, 0.1, 0.001)),
+        },
+    ),
+    "roo-audit-map": Tried(
+        audit_map.Config((2,), (0.5, 1.0), (1, 5)),
+        {
+            "letters": ((3,), (2, 4), (7,)),
+            "epsilons": ((0.3,), (0.01, 0.1, 2.0), (3.0, 4.0)),
+            "minima": ((2,), (1, 2, 3), (10,)),
+        },
+    ),
+    "roo-utility": Tried(
+        utility.Config(settings=((3, 1.0, (2, 4)),), draws=50),
+        {
+            "settings": (
+                ((2, 0.5, (1, 5)),),
+                ((3, 2.0, (3,)), (2, 1.0, (2, 3))),
+                ((4, 0.1, (6,)),),
+            ),
+            "draws": (10, 100, 200),
+            "seed": (0, 1, 2),
+        },
+    ),
+    "prior-figure-2": Tried(
+        synthetic.Config(letters=6, runs=3, points=4),
+        {
+            "letters": (2, 10, 20),
+            "epsilon": (0.5, 2.0, 12.0),
+            "runs": (2, 4, 5),
+            "points": (2, 3, 6),
+            "seed": (0, 1, 3),
+        },
+    ),
+    "prior-figure-4": Tried(
+        movielens.Config(users=30, movies=40),
+        {
+            "epsilon": (0.5, 2.0, 8.0),
+            "users": (5, 20, 60),
+            "movies": (18, 30, 80),
+            "seed": (0, 1, 2),
+        },
+        files=("path",),
+    ),
+    "prior-figures-3-6-11": Tried(
+        avazu.Config(rows=4_000, minimum_users=5, minimum_clicks=3, epsilons=(8.0,)),
+        {
+            "user": ("device_ip", "device_id", "device_ip"),
+            "prior": ("total", "average", "total"),
+            "epsilons": ((1.0,), (2.0, 4.0), (8.0, 12.0, 16.0)),
+            "sites": (2, 10, 500),
+            "minimum_clicks": (1, 5, 1000),
+            "minimum_users": (1, 10, 100_000),
+            "rows": (500, 2_000, 6_000),
+            "seed": (0, 1, 2),
+        },
+        files=("path",),
+    ),
+    "prior-example-1": Tried(
+        example_one.Config(),
+        {
+            "public": (0.001, 0.2, 0.5),
+            "user": (0.0, 0.3, 1.0),
+            "epsilon": (0.1, 1.0, 5.0),
+            "points": (2, 11, 51),
+        },
+    ),
+    "prior-kernels": Tried(
+        kernels.Config(settings=((3, 1.0),), training=10, held_out=50, sizes=(5,)),
+        {
+            "settings": (((2, 0.5),), ((4, 2.0), (5, 1.0)), ((6, 8.0),)),
+            "concentration": (0.5, 1.0, 20.0),
+            "training": (5, 20, 40),
+            "held_out": (10, 100, 200),
+            "sizes": ((2,), (10, 100), (1000,)),
+            "size_epsilon": (0.5, 2.0, 12.0),
+            "seed": (0, 1, 2),
+        },
+    ),
+    "prior-kernels-time": Tried(
+        kernels_time.Config((5, 10), 5, 5, 8, 20, 2.0, 1),
+        {
+            "sizes": ((3,), (20, 40), (5, 10, 20)),
+            "printed_up_to": (2, 10, 20),
+            "program_up_to": (2, 3, 10),
+            "materialised": (3, 10, 30),
+            "largest": (5, 50, 100),
+            "epsilon": (0.5, 4.0, 8.0),
+            "rounds": (2, 3, 4),
+            "seed": (0, 1, 2),
+        },
+    ),
+    "smoothed-figure-1": ELECTIONS,
+    "smoothed-figure-3": ELECTIONS,
+    "smoothed-figure-2-left": votes_lost((0.5, 1.0)),
+    "smoothed-figure-4": votes_lost((0.5, 1.0, 2.0, 3.0, 4.0)),
+    "smoothed-figure-2-right": sgd_step(),
+    "smoothed-figure-5": sgd_step(),
+    "smoothed-tables-1-2-3": Tried(
+        notions.Config((10,), ("0.3",), (1.0,), (100,), (4,)),
+        {
+            "sizes": ((5,), (8, 16), (20,)),
+            "rates": (("0.01",), ("0.5", "0.9"), ("0.99",)),
+            "epsilons": ((0.1,), (2.0, 10.0), (0.5,)),
+            "without_noise": ((50,), (100, 200), (1000,)),
+            "compared": ((3,), (4, 6), (10,)),
+        },
+    ),
+    "smoothed-claims": Tried(
+        smoothed_claims.Config(50, (1, 10), (0.1,), (1, 3), 20),
+        {
+            "records": (20, 100, 150),
+            "drawn": ((2,), (5, 20), (1, 2, 40)),
+            "above": ((0.001,), (0.5,), (0.01, 1.0)),
+            "replacement": ((1,), (2, 5), (60,)),
+            "pairs": (5, 50, 100),
+        },
+    ),
+    "smoothed-sgd-bias": Tried(
+        sgd_bias.Config(16, 4, (0.5, 1.0), (500,), 2),
+        {
+            "records": (9, 12, 25),
+            "drawn": (2, 3, 6),
+            "epsilons": ((0.0,), (0.25, 3.0), (20.0,)),
+            "draws": ((100,), (10, 1000), (1, 2, 3, 4, 5)),
+            "estimates": (1, 3, 4),
+            "seed": (0, 1, 2),
+        },
+    ),
+    "benchmark-exactness": Tried(
+        exactness.Config(voters=(5,), draws=100, letters=4, rounds=1),
+        {
+            "voters": ((3,), (3, 7), (9,)),
+            "slow_up_to": (1, 3, 9),
+            "epsilon": (0.05, 0.5, 1.0),
+            "letters": (2, 8, 16),
+            "draws": (1, 10, 1000),
+            "rounds": (2, 3, 4),
+            "seed": (0, 1, 2),
+        },
+    ),
+    "benchmark-kernel": Tried(
+        kernel_lp.Config(letters=(4,), rounds=1, slow_rounds=1),
+        {
+            "letters": ((3,), (4, 5), (6,)),
+            "epsilon": (0.1, 2.0, 5.0),
+            "rounds": (2, 3, 4),
+            "slow_from": (1, 4, 5),
+            "slow_rounds": (2, 3, 4),
+            "seed": (1, 2, 3),
+        },
+    ),
+}
+
+# Each value costs processes of its own: these are tried in their own tests.
+OWN_TESTS = {
+    majority_solve.EXPERIMENT.name: "experiments/test_benchmark_majority.py",
+    report_page.EXPERIMENT.name: "experiments/test_benchmarks.py",
+}
+
+
+def cases() -> Iterator[Any]:
+    """Each experiment as it is, then at every other value, named by what is changed."""
+    for name, tried in TRIED.items():
+        yield pytest.param(name, {}, id=name)
+        for field, values in tried.others.items():
+            for place, value in enumerate(values):
+                yield pytest.param(name, {field: value}, id=f"{name}-{field}-{place}")
+
+
+def test_every_experiment_and_every_parameter_is_tried() -> None:
+    known = all_experiments()
+    assert set(TRIED) | set(OWN_TESTS) == set(known)
+    for name, tried in TRIED.items():
+        config: Any = known[name].quick
+        assert type(tried.base) is type(config)
+        named = {field.name for field in fields(config)}
+        assert named == set(chain(tried.others, tried.files)), name
+        for field, values in tried.others.items():
+            assert len(values) == 3
+            kinds = {type(value) for value in values}
+            assert kinds == {type(getattr(config, field))}, (name, field)
+
+
+@pytest.mark.parametrize(("name", "changed"), list(cases()))
+def test_runs_at_other_parameters(name: str, changed: dict[str, Any]) -> None:
+    experiment: Experiment = all_experiments()[name]
+    config = replace(TRIED[name].base, **changed)
+    told: list[int] = []
+    outcome = experiment.run(config, lambda: told.append(1))
+    assert len(told) == experiment.steps(config)
+    assert experiment.plot(outcome).get_axes() or outcome.findings
+    shown = replace(experiment, config=config, quick=config)
+    json.dumps(record_of(shown, outcome, full=False), allow_nan=False)
+    for table in outcome.tables.values():
+        assert to_csv(table).count("\n") == 1 + len(table.rows)
