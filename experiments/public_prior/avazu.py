@@ -92,7 +92,7 @@ def run(config: Config, advance: Advance) -> Outcome:
 
 
 def _source(config: Config) -> str:
-    return GENERATED if config.path is None else "Avazu"
+    return GENERATED if config.path is None else "own data in the format of Avazu"
 
 
 def _other(config: Config, clicks: Clicks) -> str | None:

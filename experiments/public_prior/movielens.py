@@ -60,7 +60,7 @@ def run(config: Config, advance: Advance) -> Outcome:
 def _source(config: Config) -> str:
     if config.path is None:
         return GENERATED
-    return "MovieLens 1M" if release_of(config.path) == _RELEASE else "MovieLens 100k"
+    return f"own data in the format of MovieLens {release_of(config.path)}"
 
 
 def _other(config: Config, groups: tuple[UserGroup, ...]) -> str | None:

@@ -12,7 +12,6 @@ import pytest
 
 from dpopt.smoothed import QuantisedGradient
 from experiments.benchmarks import exactness, kernel_lp, majority_solve, report_page
-from experiments.benchmarks.measure import Effort, Limits
 from experiments.majority import claims, composition, figures, gnmax, pate, priors
 from experiments.majority.claims_corners import Case
 from experiments.majority.claims_sampling import Sampled
@@ -22,7 +21,7 @@ from experiments.public_prior import avazu, example_one, kernels, kernels_time, 
 from experiments.registry import Experiment, all_experiments
 from experiments.roo import audit_map, bounds_figure, conference, obscuring, table_one, utility
 from experiments.smoothed import claims as smoothed_claims
-from experiments.smoothed import compositions, elections, notions, sgd, sgd_bias, sgd_common
+from experiments.smoothed import compositions, elections, notions, sgd_bias, sgd_common
 
 
 @dataclass(frozen=True)

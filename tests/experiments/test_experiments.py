@@ -111,12 +111,15 @@ def test_a_run_writes_tables_figures_and_a_report_the_same_bytes_twice(tmp_path:
         "majority-figure-2.errors.csv",
         "majority-figure-2.shapes.csv",
         "majority-figure-2.json",
+        "majority-figure-2.run.json",
         "majority-figure-2.png",
         "majority-figure-2.pdf",
         "report.html",
     }
-    assert {n: b for n, b in first.items() if n != "report.html"} == {
-        n: b for n, b in second.items() if n != "report.html"
+    # When it was run stands in these two alone.
+    timed = {"report.html", "majority-figure-2.run.json"}
+    assert {n: b for n, b in first.items() if n not in timed} == {
+        n: b for n, b in second.items() if n not in timed
     }
     links = Links()
     links.feed(first["report.html"].decode())
@@ -141,7 +144,7 @@ def test_a_failing_experiment_is_reported_and_the_exit_code_says_so(
     assert run(["--out", str(tmp_path)]) == 1
     assert "time_limit" in capsys.readouterr().err
     assert "time_limit" in (tmp_path / "report.html").read_text()
-    assert {path.name for path in tmp_path.iterdir()} == {"report.html"}
+    assert {path.name for path in tmp_path.iterdir()} == {"report.html", f"{broken.name}.run.json"}
 
 
 def test_bad_names_and_folders_exit_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

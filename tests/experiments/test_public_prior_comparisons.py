@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
+import polars as pl
+import pytest
+from matplotlib.text import Text
+
+from experiments.data.avazu import Clicks
+from experiments.data.generate import generate_movielens
+from experiments.public_prior import avazu, example_one, kernels, kernels_time, movielens, synthetic
 from experiments.public_prior import comparisons as prior_comparisons
-from experiments.public_prior import example_one, kernels, kernels_time, synthetic
-from experiments.registry import Table
+from experiments.registry import Table, all_experiments
 from tests.experiments.comparing import Cells, edited, only, ran, verdict
 
 
@@ -20,14 +27,22 @@ def test_example_1() -> None:
     realised = edited(
         outcome.tables["numbers"], lambda row: {"worst_case": row["realised"] - 0.005}
     )
-    other = prior_comparisons.of_example(realised)
+    other = prior_comparisons.of_example(realised, own=True)
     assert [c.verdict for c in other] == ["agrees"] * 3
+    config = replace(example_one.Config(), epsilon=1.0)
+    changed = ran(example_one.EXPERIMENT, config)
+    assert [c.verdict for c in changed.comparisons] == ["not comparable"]
+    assert not [line for line in changed.findings if "cut off" in line]
+    assert [line for line in outcome.findings if "cut off" in line]
 
 
 def test_public_prior_figure_2() -> None:
-    config = replace(synthetic.Config(), letters=12, runs=3, points=6)
+    config = replace(synthetic.Config(), letters=40, runs=6, points=6)
     outcome = ran(synthetic.EXPERIMENT, config)
     assert [c.verdict for c in outcome.comparisons] == ["agrees", "agrees"]
+    # Within three standard errors there is no order to see.
+    noisy = edited(outcome.tables["divergences"], tv_error=1.0)
+    assert [c.verdict for c in prior_comparisons.of_synthetic(noisy)] == ["differs", "agrees"]
     always = edited(
         outcome.tables["divergences"],
         lambda row: {"tv": 0.0, "kl": 9.0} if row["method"] == "minimax" else {},
@@ -40,20 +55,49 @@ def test_generated_data_are_not_compared_with_the_paper_s() -> None:
     table = Table.of(
         "t", [{**cells, "method": "minimax"}, {**cells, "method": "mollifier-kl", "largest": 0.62}]
     )
-    generated = prior_comparisons.of_movielens(table, own=False)
-    assert [c.verdict for c in generated] == ["agrees"]
-    assert "generated" in generated[0].certificate
-    own = prior_comparisons.of_movielens(table, own=True)
+    generated = prior_comparisons.of_movielens(table, other="the users are generated")
+    assert [c.verdict for c in generated] == ["agrees", "not comparable"]
+    assert generated[1].rule == "no verdict: the users are generated"
+    own = prior_comparisons.of_movielens(table, other=None)
     assert verdict(own, "Ages 18-24") == "agrees"
     worse = edited(table, lambda row: {"largest": row["largest"] + 0.3})
-    other = prior_comparisons.of_movielens(worse, own=True)
+    other = prior_comparisons.of_movielens(worse, other=None)
     assert [c.verdict for c in other] == ["refuted", "differs"]
     summary = Table.of(
         "s", [{"epsilon": "all", "cases": 10, "wins": 0.9051, "improvement": 0.3, "loss": None}]
     )
-    assert prior_comparisons.of_avazu(summary, own=False) == ()
-    found = prior_comparisons.of_avazu(summary, own=True)
+    found = prior_comparisons.of_avazu(summary, other="generated")
+    assert [c.verdict for c in found] == ["not comparable"] * 2
+    found = prior_comparisons.of_avazu(summary, other=None)
     assert [c.verdict for c in found] == ["agrees", "differs"]
+
+
+def test_only_the_paper_s_own_data_and_choices_are_compared(tmp_path: Path) -> None:
+    folder = generate_movielens(tmp_path / "ml", users=30, movies=40, seed=1)
+    outcome = ran(movielens.EXPERIMENT, movielens.Config(path=str(folder)))
+    assert (
+        outcome.comparisons[-1].rule
+        == "no verdict: the folder has 30 users, MovieLens 1M has 6,040"
+    )
+    clicks = Clicks(pl.DataFrame({"click": [1]}), 40_428_967)
+    config = avazu.EXPERIMENT.config
+    assert avazu._other(config, clicks) == "the users are generated, in the format of Avazu"
+    own = replace(config, path="train.gz")
+    assert avazu._other(own, clicks) is None
+    assert avazu._other(replace(own, prior="total"), clicks) == "prior: not as in the paper"
+    assert "300 rows" in str(avazu._other(own, Clicks(clicks.frame, 300)))
+
+
+@pytest.mark.parametrize("name", ["prior-figure-4", "prior-figures-3-6-11"])
+def test_a_figure_of_generated_data_says_so(name: str) -> None:
+    configs = {
+        "prior-figure-4": movielens.Config(users=30, movies=40),
+        "prior-figures-3-6-11": avazu.Config(rows=5_000, minimum_users=5, minimum_clicks=3),
+    }
+    experiment = all_experiments()[name]
+    figure = experiment.plot(ran(experiment, configs[name]))
+    texts = [text.get_text() for text in figure.findobj(Text)]
+    assert [text for text in texts if text.startswith("generated data in ")]
 
 
 def test_kernels() -> None:
@@ -62,9 +106,10 @@ def test_kernels() -> None:
     )
     outcome = ran(kernels.EXPERIMENT, config)
     found = outcome.comparisons
-    assert verdict(found, "least worst case") == "sharper"
-    assert verdict(found, "consistently outperforms") == "differs"
-    assert verdict(found, "O(n^3)") == "sharper"
+    assert verdict(found, "least worst case") == "agrees"
+    assert verdict(found, "consistently demonstrate") == "not comparable"
+    # What an algorithm costs is measured, not judged: the paper's O(n^3) holds of any faster one.
+    assert not [c for c in found if "O(n^3)" in c.claim]
 
     def turned(row: Cells) -> Cells:
         worst = {"minimax": 0.9, "mollifier-kl": 1.0}.get(row["method"], 0.5)
@@ -75,13 +120,11 @@ def test_kernels() -> None:
         "sizes": edited(outcome.tables["sizes"], invariance=0.1),
     }
     other = prior_comparisons.of_kernels(tables)
-    assert [c.verdict for c in other] == ["refuted", "agrees", "agrees"]
-    times = Table.of("w", [{"task": "matrix", "size": "20", "contender": "r", "ratio": 1.0}])
-    assert [c.verdict for c in prior_comparisons.of_times(times)] == ["agrees"]
+    assert [c.verdict for c in other] == ["refuted", "not comparable"]
     timed = ran(
         kernels_time.EXPERIMENT,
         kernels_time.Config(
             sizes=(5,), printed_up_to=5, program_up_to=5, rounds=1, materialised=20, largest=50
         ),
     )
-    assert timed.comparisons[0].certificate.startswith("no certificate")
+    assert timed.comparisons == ()

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from experiments import __main__ as runner
+from experiments.kept import Entry, kept_entry, run_path
+from experiments.output import write_outcome
 from experiments.public_prior import example_one
 from experiments.registry import Comparison, Outcome, Table
-from experiments.report import Entry, write_report
+from experiments.report import write_report
 from tests.browser import chromium, complaints, requested
 
 if TYPE_CHECKING:
@@ -135,9 +137,10 @@ def test_the_page_holds_what_the_records_say(folder: Path, page: Page) -> None:
         record = json.loads((folder / f"{name}.json").read_text())
         assert record["comparisons"]
         for comparison in record["comparisons"]:
-            assert set(comparison) == {"claim", "ours", "verdict", "certificate"}
-            # Once at the item, and once more in the summary unless it agrees.
-            times = 1 if comparison["verdict"] == "agrees" else 2
+            keys = {"claim", "ours", "verdict", "certificate", "rule", "statement"}
+            assert set(comparison) == keys
+            # Once at the item, and once more in the summary if paper and run part.
+            times = 2 if comparison["verdict"] in ("refuted", "differs", "sharper") else 1
             assert page.text.count(comparison["claim"]) >= times
             assert page.text.count(comparison["ours"]) >= times
         assert all(finding in page.text for finding in record["findings"])
@@ -161,13 +164,97 @@ def test_without_disagreements_there_is_no_summary(tmp_path: Path) -> None:
     assert text.count('class="compare"') == 1
 
 
+def test_a_statement_counts_once_however_many_items_judge_it(tmp_path: Path) -> None:
+    def judging(name: str, *verdicts: str) -> Entry:
+        said = tuple(
+            Comparison(f"claim of {name}", "o.", verdict, "p", "the rule", "theorem 2")
+            for verdict in verdicts
+        )
+        return Entry(replace(EXAMPLE, name=name, item=name), Outcome({}, (), said), 1.0)
+
+    text = written([judging("a", "agrees", "refuted"), judging("b", "refuted")], tmp_path)
+    summary = text.split('id="disagreements"')[1].split('id="paper-')[0]
+    assert "1 printed numbers and statements" in summary
+    assert "1&nbsp;refuted" in summary
+    assert "agree<" not in summary
+    assert summary.count("claim of") == 1
+    assert [f'href="#{name}"' in summary for name in "ab"] == [True, True]
+    assert text.count("Rule: the rule.") == 4
+
+
+def test_not_comparable_is_no_disagreement(tmp_path: Path) -> None:
+    text = written([entry("not comparable", "agrees")], tmp_path)
+    assert "disagreements" not in text
+    assert '<td class="verdict not-comparable"' in text
+
+
+def run_into(folder: Path, *names: str) -> str:
+    with pytest.raises(SystemExit) as caught:
+        runner.main([*names, "--out", str(folder), "--workers", "1"])
+    assert caught.value.code == 0
+    return (folder / "report.html").read_text(encoding="utf-8")
+
+
+def test_one_experiment_leaves_the_others_in_the_report(tmp_path: Path) -> None:
+    both = run_into(tmp_path, "roo-figure-1", "prior-example-1")
+    record = run_path("roo-figure-1", tmp_path).read_bytes()
+    one = run_into(tmp_path, "prior-example-1")
+    assert run_path("roo-figure-1", tmp_path).read_bytes() == record
+    for text in (both, one):
+        page = Page(text)
+        assert {"roo-figure-1", "prior-example-1"} <= set(page.ids)
+        assert page.text.count("Run: quick, 20") == 2
+    # What a folder keeps looks as it did when it was run.
+    section = both.split('id="roo-figure-1"')[1].split("<h2")[0]
+    again = one.split('id="roo-figure-1"')[1].split("<h2")[0]
+    listed = "<details><summary>parameters"
+    assert again.split(listed)[0] == section.split(listed)[0]
+
+
+def test_what_is_kept_says_with_which_configuration_it_was_run(tmp_path: Path) -> None:
+    config = replace(EXAMPLE.config, epsilon=1.25)
+    other = replace(EXAMPLE, config=config, quick=config)
+    outcome = other.run(config, lambda: None)
+    write_outcome(other, outcome, tmp_path, full=True)
+    write_report([Entry(other, outcome, 2.5)], tmp_path, full=True)
+    kept = kept_entry(EXAMPLE, tmp_path)
+    assert kept is not None
+    assert (kept.parameters["epsilon"], kept.full, kept.seconds) == (1.25, True, 2.5)
+    assert kept.outcome == outcome
+    text = written([], tmp_path)
+    assert "<dt>epsilon</dt><dd>1.25</dd>" in text
+    assert "Run: full, 20" in text
+
+
+def test_an_interrupted_run_and_unreadable_files_are_told(tmp_path: Path) -> None:
+    outcome = EXAMPLE.run(EXAMPLE.quick, lambda: None)
+    write_outcome(EXAMPLE, outcome, tmp_path, full=False)
+    write_report([Entry(EXAMPLE, outcome, 1.0)], tmp_path, full=False)
+    write_outcome(EXAMPLE, outcome, tmp_path, full=False)
+    assert not run_path(EXAMPLE.name, tmp_path).exists()
+    assert "interrupted, time unknown" in written([], tmp_path)
+    record = tmp_path / f"{EXAMPLE.name}.json"
+    for content in ("{", "[]", "{}", '{"tables": 3}', "\0"):
+        record.write_text(content)
+        assert "its files cannot be read; run it again." in written([], tmp_path)
+
+
+def test_a_failure_stays_until_the_next_run(tmp_path: Path) -> None:
+    outcome = EXAMPLE.run(EXAMPLE.quick, lambda: None)
+    write_outcome(EXAMPLE, outcome, tmp_path, full=False)
+    write_report([Entry(EXAMPLE, None, 0.5, "no optimum")], tmp_path, full=False)
+    assert "no optimum" in written([], tmp_path)
+    text = written([Entry(EXAMPLE, outcome, 1.0)], tmp_path)
+    assert "no optimum" not in text
+
+
 def test_text_is_escaped(tmp_path: Path) -> None:
     text = written([entry("refuted", item="<b>item</b>", published="a < b.")], tmp_path)
     assert "<b>item</b>" not in text
     assert "&lt;b&gt;item&lt;/b&gt;" in text
     assert "a finding &amp; more" in text
     assert "ours &lt;refuted&gt;" in text
-    assert "The paper: a &lt; b. Time: 1.2 s." in text
+    assert "The paper: a &lt; b. Time: 1.2 s. Run: quick, 20" in text
 
 
 def test_long_tables_and_long_lists_fold(tmp_path: Path) -> None:

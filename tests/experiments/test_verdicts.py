@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from experiments.registry import Comparison, all_experiments
-from experiments.verdicts import numbers, observed, rounds_to, statement
+from experiments.verdicts import not_comparable, numbers, observed, rounds_to, statement
 from tests.experiments.comparing import ran
 
 
@@ -26,7 +26,9 @@ def test_half_a_unit_of_the_last_digit(
 ) -> None:
     assert rounds_to(found, printed, digits) is same
     made = numbers("c", "o", [(printed, printed), (found, printed)], digits, "p")
-    assert made == Comparison("c", "o", "agrees" if same else "differs", "p")
+    assert (made.claim, made.ours, made.certificate) == ("c", "o", "p")
+    assert made.verdict == ("agrees" if same else "differs")
+    assert "half a unit" in made.rule
 
 
 def test_statements() -> None:
@@ -35,6 +37,10 @@ def test_statements() -> None:
     assert statement("c", "o", "p", holds=True).verdict == "agrees"
     assert observed("c", "o", "p", alike=True).verdict == "agrees"
     assert observed("c", "o", "p", alike=False).verdict == "differs"
+    assert not_comparable("c", "o", "p", why="w").verdict == "not comparable"
+    assert statement("c", "o", "p", holds=True, more_if="x").rule.endswith("; sharper if x")
+    assert statement("c", "o", "p", holds=True).identifier == "c"
+    assert statement("c", "o", "p", holds=True, name="lemma 1").identifier == "lemma 1"
     with pytest.raises(ValueError, match="proved"):
         Comparison("c", "o", "proved", "p")
 
