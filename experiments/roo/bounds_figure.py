@@ -10,7 +10,7 @@ import numpy as np
 
 from dpopt import roo
 from experiments.registry import Advance, Cell, Experiment, Outcome, Table
-from experiments.roo.common import PAPER, records_of, two_level
+from experiments.roo.common import PAPER, records_of, smooth_floor, two_level
 from experiments.roo.comparisons import of_bounds
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def _record(panel: Panel, n: int) -> dict[str, Cell]:
     sampler = roo.min_count(n, panel.letters, panel.epsilon)
     binomial = roo.ds_roo_binomial_bound(sampler, panel.least)
     value, low = _worst(sampler, panel.least) if binomial > _SMALL else (None, None)
-    smooth = roo.smooth_floor(n, panel.letters, panel.epsilon)
+    smooth = smooth_floor(n, panel.letters, panel.epsilon)
     return {
         "letters": panel.letters,
         "epsilon": panel.epsilon,
@@ -97,7 +97,9 @@ def _record(panel: Panel, n: int) -> dict[str, Cell]:
         "binomial": binomial,
         "exact": value,
         "letters_at_gamma": low,
-        "smooth_floor": roo.smooth_floor_binomial_bound(smooth, panel.least),
+        "smooth_floor": None
+        if smooth is None
+        else roo.smooth_floor_binomial_bound(smooth, panel.least),
         "lower": roo.lower_bound(setting).value,
     }
 
@@ -140,7 +142,13 @@ def _findings(table: Table) -> list[str]:
 
 
 def _first_below(part: list[dict[str, float]], name: str, level: float) -> str:
-    reached = [row["records"] for row in part if (row[name] or 0) <= level]
+    # No value is one below what is computed, or a sampler that is not for so few records.
+    small = {"exact": 0.0}
+    reached = [
+        row["records"]
+        for row in part
+        if (small.get(name, 1.0) if row[name] is None else row[name]) <= level
+    ]
     return f"{min(reached):,}" if reached else "above the grid"
 
 

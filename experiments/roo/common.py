@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,11 @@ def two_level(letters: int, least: float, low: int) -> np.ndarray:
     """Return P with ``low`` letters at the least probability, the others equal."""
     rest = (1 - low * least) / (letters - low)
     return np.concatenate([np.full(low, least), np.full(letters - low, rest)])
+
+
+def smooth_floor(n: int, k: int, epsilon: float) -> roo.SmoothFloorSampler | None:
+    """Return the smooth floor, or None where epsilon is too small for so few records."""
+    return roo.smooth_floor(n, k, epsilon) if epsilon > math.log1p(1 / n) else None
 
 
 def short(value: float) -> str:

@@ -29,7 +29,7 @@ class Tried:
     """A configuration that runs fast, and three other values of each of its parameters."""
 
     base: Any
-    others: Mapping[str, tuple[Any, Any, Any]]
+    others: Mapping[str, tuple[Any, ...]]
     # Parameters of which the only other value is a file of the user's own.
     files: tuple[str, ...] = ()
 
@@ -187,7 +187,7 @@ TRIED: dict[str, Tried] = {
             "targets": (
                 gnmax.Config().targets,
                 (replace(TARGET, epsilon=0.5),),
-                (replace(TARGET, delta=1e-5),),
+                (replace(TARGET, delta=1e-3),),
             ),
             "voters": (3, 21, 51),
             "step": (1.0, 2.0, 7.0),

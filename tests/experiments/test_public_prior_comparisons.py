@@ -37,11 +37,11 @@ def test_example_1() -> None:
 
 
 def test_public_prior_figure_2() -> None:
-    config = replace(synthetic.Config(), letters=40, runs=6, points=6)
+    config = replace(synthetic.Config(), points=4)
     outcome = ran(synthetic.EXPERIMENT, config)
     assert [c.verdict for c in outcome.comparisons] == ["agrees", "agrees"]
     # Within three standard errors there is no order to see.
-    noisy = edited(outcome.tables["divergences"], tv_error=1.0)
+    noisy = edited(outcome.tables["divergences"], tv_gap_error=1.0)
     assert [c.verdict for c in prior_comparisons.of_synthetic(noisy)] == ["differs", "agrees"]
     always = edited(
         outcome.tables["divergences"],
