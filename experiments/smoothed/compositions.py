@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import cycle
@@ -38,6 +39,8 @@ class Setting:
 
 # The least r squared that is called a line, and the fewest sizes that one is judged on.
 _STRAIGHT, _FEWEST = 0.99, 5
+# So few maxima take less time than to start two processes.
+_FEW = 16
 _DISTRICTS = Setting("units of 2020", "units", "0.002")
 
 
@@ -74,11 +77,10 @@ def run(config: Config, advance: Advance) -> Outcome:
         shares = tuple(unit.share for unit in vertices)
         cases += [_Case(setting, n, shares, e) for n in config.sizes for e in config.epsilons]
     records: list[dict[str, Cell]] = []
-    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
-        for place, record in enumerate(pool.map(_solved, cases), start=1):
-            records.append(record)
-            if place % len(config.epsilons) == 0:
-                advance()
+    for place, record in enumerate(_solve_all(cases), start=1):
+        records.append(record)
+        if place % len(config.epsilons) == 0:
+            advance()
     tables = {
         "smoothed": Table.of("Smoothed delta, the maximum over every composition.", records),
         "hull": Table.of("Vertices of the convex hull of the distributions.", hulls),
@@ -97,8 +99,17 @@ class _Case:
     epsilon: float
 
 
+def _solve_all(cases: Sequence[_Case]) -> Iterator[dict[str, Cell]]:
+    """Yield the record of each maximum in turn; many are shared by two processes."""
+    if len(cases) <= _FEW:
+        yield from map(_solved, cases)
+        return
+    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
+        yield from pool.map(_solved, cases)
+
+
 def _solved(case: _Case) -> dict[str, Cell]:
-    """Return the record of one maximum; called in a process of the pool."""
+    """Return the record of one maximum; called in a process of the pool too."""
     mechanism = smoothed.SamplingHistogram.of_lost_rate(case.records, case.setting.lost_rate)
     found = smoothed.smoothed_delta(mechanism, case.epsilon, case.shares)
     return _record(case.setting, case.epsilon, found)
@@ -223,7 +234,9 @@ def plot(outcome: Outcome) -> Figure:
     size = (5.6, 4.0) if len(panels) == 1 else (10.4, 3.8 * rows)
     figure = Figure(figsize=size, layout="constrained")
     grid = np.atleast_1d(figure.subplots(rows, min(len(panels), 2)))
-    for axes, (setting, rate) in zip(grid.flat, panels, strict=True):
+    for axes in list(grid.flat)[len(panels) :]:
+        axes.set_visible(False)
+    for axes, (setting, rate) in zip(grid.flat, panels, strict=False):
         where = {"setting": setting, "lost_rate": rate}
         _panel(axes, outcome.tables["smoothed"].select(**where), fits.select(**where))
         axes.set_title(f"{setting}, {rate:.2%} lost", fontsize=10)
