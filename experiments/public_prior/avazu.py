@@ -197,10 +197,15 @@ def plot(outcome: Outcome) -> Figure:
         axes.set_title(rf"$\varepsilon = {epsilon:g}$", fontsize=10)
     (source,) = set(table.column("data"))
     said = "generated data in Avazu's format, not Avazu" if source == GENERATED else source
-    figure.suptitle(said, fontsize=10)
     handles, labels = grid[0, 0].get_legend_handles_labels()
     figure.legend(
-        handles, labels, frameon=False, fontsize=8, ncols=len(_SHOWN), loc="outside upper center"
+        handles,
+        labels,
+        title=said,
+        frameon=False,
+        fontsize=8,
+        ncols=len(_SHOWN),
+        loc="outside upper center",
     )
     return figure
 

@@ -176,7 +176,13 @@ def plot(outcome: Outcome) -> Figure:
     panels[0].set_ylabel("total variation")
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(
-        handles, labels, frameon=False, fontsize=8, ncols=len(_SHOWN), loc="outside upper center"
+        handles,
+        labels,
+        title="priors and users are ours, drawn from Dirichlet laws",
+        frameon=False,
+        fontsize=8,
+        ncols=len(_SHOWN),
+        loc="outside upper center",
     )
     return figure
 
