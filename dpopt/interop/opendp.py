@@ -296,8 +296,9 @@ def _is_one(vote: object) -> int:
 
 def _nearest(value: object, last: int) -> int:
     """Return the integer in 0..last that is nearest; 0 for what is no integer."""
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool | np.bool_)
-    return min(max(int(value), 0), last) if whole else 0
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
+        return 0
+    return min(max(int(value), 0), last)
 
 
 def _into(letters: Sequence[Hashable]) -> Callable[[object], Hashable]:

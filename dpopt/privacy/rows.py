@@ -2,7 +2,8 @@
 
 A kernel K has shape (inputs, outputs), K[x, y] = Pr[output y | input x]; as LP variables it is
 flattened row by row, K[x, y] at place x * outputs + y. Pairs of neighbours are directed: give
-both (x, x') and (x', x) where both directions must hold.
+both (x, x') and (x', x) where both directions must hold. Rows prove nothing: `certify_kernel` is
+the judge, and refuses pairs that leave out the other direction.
 """
 
 from __future__ import annotations

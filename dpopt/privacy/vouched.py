@@ -72,7 +72,8 @@ class Coherent:
 class Vouched(Coherent, ABC):
     """A result with a certificate, which is about this result's own numbers."""
 
-    certificate: Certificate | None
+    # A Certificate, or None in some classes; a field in all but one.
+    certificate: Any
 
     def __post_init__(self) -> None:
         """Refuse numbers that the certificate is not about.

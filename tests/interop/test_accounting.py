@@ -519,3 +519,28 @@ def test_without_the_library_the_error_names_the_extra() -> None:
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "pip install 'dpopt[interop]'" in run.stdout
+
+
+def test_what_was_proved_in_one_direction_only_is_no_guarantee() -> None:
+    weights, loss = [[2, 2], [4, 0]], Guarantee(math.log(2))
+    kernel = ExactKernel.make(weights, 2, loss, pairs=[(1, 0)], ratio=Fraction(2), one_way=True)
+    for use in (dominating_pair, privacy_loss, lambda it: composed_epsilon(it, 3, 1e-6)):
+        with pytest.raises(NotPrivateError, match="one direction only"):
+            use(kernel)
+    # Asked for by name: these two rows, in this direction.
+    assert dominating_pair(kernel, rows=(1, 0)).largest_loss == pytest.approx(math.log(2))
+    assert dominating_pair(kernel, rows=(0, 1)).largest_loss == math.inf
+    with pytest.raises(ParameterError, match="no input is its own neighbour"):
+        privacy_loss(kernel, rows=(1, 1))
+
+
+def test_a_grid_of_too_many_places_is_refused() -> None:
+    kernel = ExactKernel.make([[3, 1], [1, 3]], 2, Guarantee(1.2))
+    with pytest.raises(ParameterError, match=r"interval is 1e-300; .* at least 1\.0986"):
+        privacy_loss(kernel, interval=1e-300)
+
+
+def test_voters_that_vote_by_coin_spend_nothing() -> None:
+    # gamma = 0: ratios next to 1, whose logarithms are far from the floats next to 0.
+    design = majority.assess(majority.MajoritySetting(3, 0.1, 1), [0.0, 0.0])
+    assert composed_epsilon(design, 10, 1e-6, trained_once=False) <= 1e-15

@@ -324,7 +324,7 @@ def test_pairs_that_prove_nothing(pairs: Edges, why: str, delta: float, one_way:
 def test_a_claim_counts_what_it_does_not_protect() -> None:
     weights = [[3, 1], [1, 3], [4, 0], [0, 4], [0, 4]]
     pairs = [(0, 1), (1, 0), (3, 4), (4, 3), (0, 1)]
-    proof = certify_kernel(weights, 2, Guarantee(math.log(3)), pairs=pairs, ratio=3)
+    proof = certify_kernel(weights, 2, Guarantee(math.log(3)), pairs=pairs, ratio=Fraction(3))
     assert proof.constraints == 8
     assert proof.claim == (
         "kernel is private along 4 directed edges of 5 inputs; without a neighbour, and not "

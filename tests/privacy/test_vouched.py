@@ -34,7 +34,9 @@ def made(name: str) -> Any:
 
 
 MAKERS: dict[str, Callable[[], Any]] = {
-    "kernel": lambda: ExactKernel.make([[3, 1], [1, 3]], 2, Guarantee(math.log(3)), ratio=3),
+    "kernel": lambda: ExactKernel.make(
+        [[3, 1], [1, 3]], 2, Guarantee(math.log(3)), ratio=Fraction(3)
+    ),
     "kernel with pairs": lambda: ExactKernel.make(
         [[5, 3], [4, 4], [3, 5]], 3, Guarantee(0.4, 0.1), pairs=[(0, 1), (1, 0), (1, 2), (2, 1)]
     ),
