@@ -57,7 +57,8 @@ def optimal_kernel(
         epsilon: in [0, 600], in nats.
         delta: in [0, 1).
         graph: neighbouring inputs: "complete", "path", "hamming" (words of ``shape``), or
-            undirected edges, shape (edges, 2).
+            undirected edges, shape (edges, 2). Inputs without an edge are not protected, nor are
+            parts that no edge joins from each other; the certificate's claim counts them.
         shape: see `KernelSetting`, as for prior, objective, sense and invariant.
         prior: weights of the inputs for "bayes", shape (inputs,); uniform if None.
         objective: "bayes" or "minimax".

@@ -71,8 +71,11 @@ def certify_rows(rows: LayeredRows, epsilon: float) -> Certificate:
             excess=float(-slack),
         )
     n = rows.size
+    claim = f"kernel is private between all {n} letters"
+    if n == 1:
+        claim = "kernel has one letter, which has no neighbour: there was nothing to prove"
     return Certificate(
-        claim=f"kernel is private between all {n} letters",
+        claim=claim,
         guarantee=Guarantee(epsilon),
         ratio=r,
         constraints=n * n * (n - 1),
