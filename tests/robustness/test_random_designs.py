@@ -186,7 +186,10 @@ def slack_of_gamma(setting: MajoritySetting, weights: tuple[int, ...]) -> Fracti
     chances = [UNIT - w for w in weights[::-1]] + [UNIT + w for w in weights]
     whole = 2 * UNIT * SCALE
     # Integers over 2^220 throughout: fractions would be reduced after every step.
-    target = round(exponential(Fraction(setting.guarantee.epsilon)) * SCALE)
+    # m epsilon itself, which the guarantee's float is rounded up from.
+    product = Fraction(setting.allowance) * Fraction(setting.epsilon)
+    assert product <= Fraction(setting.guarantee.epsilon)
+    target = round(exponential(product) * SCALE)
     granted = round(Fraction(setting.delta) * SCALE) * whole
     slack = whole * SCALE
     for law, other in laws(setting.mechanisms, setting.epsilon, setting.mechanism_delta):
