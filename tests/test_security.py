@@ -1,0 +1,26 @@
+"""SECURITY.md names the test of each promise; each of them is there."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+NAMED = re.findall(
+    r"`(tests/[\w/]+\.py)::(\w+)`", (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+)
+
+
+def test_each_promise_names_a_test() -> None:
+    text = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    promised = text.split("## What is promised")[1].split("## What is not")[0]
+    promises = [part for part in promised.split("\n\n") if part.startswith("**")]
+    assert len(promises) >= 7
+    assert all("::test_" in promise for promise in promises)
+
+
+@pytest.mark.parametrize(("file", "name"), NAMED)
+def test_the_tests_it_names_are_there(file: str, name: str) -> None:
+    tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
+    assert name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
