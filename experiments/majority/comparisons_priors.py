@@ -23,7 +23,7 @@ def of_priors(errors: Table) -> tuple[Comparison, ...]:
     )
     for actual, near, far, words in (
         ("uniform:0,0.1", _PAPER_P, _PAPER_U, "p ~ U[0, 0.1], near the prior of clear votes"),
-        ("uniform:0,1", _PAPER_U, _PAPER_P, "p ~ U[0, 1], the other prior"),
+        ("uniform:0,1", _PAPER_U, _PAPER_P, "p ~ U[0, 1], the uniform prior"),
     ):
         if actual not in errors.column("actual"):
             continue
@@ -37,6 +37,7 @@ def of_priors(errors: Table) -> tuple[Comparison, ...]:
                 f"{listed} at {_named(allowances)}.",
                 certificate,
                 holds=all(a <= b + _TOLERANCE for a, b in pairs),
+                name=f"Figure 9, {actual}",
             )
         )
     found += _at_half(errors, certificate)
@@ -61,6 +62,7 @@ def _at_half(errors: Table, certificate: str) -> list[Comparison]:
             "noise.",
             certificate,
             holds=all(a > b for a, b in zip(clear, plain, strict=True)),
+            name="Figure 9, p = 0.5",
         )
     ]
 
@@ -85,6 +87,7 @@ def _below_baselines(errors: Table, allowances: Sequence[int], certificate: str)
         ours,
         certificate,
         holds=not worse,
+        name="Figure 9, baselines",
     )
 
 

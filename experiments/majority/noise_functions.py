@@ -205,8 +205,18 @@ def _draw_shapes(axes: Axes, shapes: Table, curves: list[str], title: str) -> No
     axes.set_title(title, fontsize=10)
     axes.set_xlabel("number of ones $l$")
     axes.set_ylim(-0.04, 1.04)
-    axes.set_xticks(range(0, last + 1, 2 if last < 12 else 5 * (last // 25)))
+    axes.set_xticks(range(0, last + 1, tick_step(last)))
     axes.grid(alpha=0.25)
+
+
+def tick_step(last: int) -> int:
+    """Return the least of 1, 2, 5, 10, 20, ... with at most eight ticks on 0..last, last >= 0."""
+    scale = 1
+    while True:
+        for digit in (1, 2, 5):
+            if last <= 7 * digit * scale:
+                return digit * scale
+        scale *= 10
 
 
 def _draw_errors(axes: Axes, errors: Table, curves: list[str], *, logarithmic: bool) -> None:
