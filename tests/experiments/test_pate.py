@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.optimize import brentq
-from scipy.stats import norm
+from scipy.stats import norm, ttest_ind_from_stats
 
 from dpopt import ParameterError
 from experiments.data.mnist import Digits, load_digits
 from experiments.majority.pate import __main__ as cli
+from experiments.majority.pate import rule
 from experiments.majority.pate import votes as votes_module
 from experiments.majority.pate.aggregate import (
     METHODS,
@@ -324,6 +325,110 @@ def test_drawn_means_are_near_the_exact_ones(outcome: Outcome) -> None:
         drawn.column("mean"), drawn.column("exact_mean"), drawn.column("exact_std"), strict=True
     ):
         assert abs(mean - exact) <= 5 * spread / math.sqrt(10)
+
+
+def test_the_second_training_run_alone_would_part_from_the_print(outcome: Outcome) -> None:
+    """Three standard errors of the print and half a unit: 36, 28 and 34 of 36, the mean 34."""
+    drawn = outcome.tables["queries"]
+    rows = [dict(zip(drawn.columns, row, strict=True)) for row in drawn.rows]
+    rows = [row for row in rows if row["printed_mean"] is not None]
+    near = {
+        name: sum(
+            abs(row[name] - row["printed_mean"]) <= 3 * row["printed_std"] / math.sqrt(10) + 0.005
+            for row in rows
+        )
+        for name in ("seed_0", "seed_1", "seed_2", "exact_mean")
+    }
+    assert near["seed_0"] == 36
+    assert near["seed_1"] == 28
+    assert near["exact_mean"] == 34
+
+
+@pytest.mark.parametrize(
+    ("runs", "printed_std"),
+    [((0.684, 0.717, 0.708), 0.03), ((0.5, 0.9), 0.01), ((0.7, 0.7, 0.71, 0.72), 0.11)],
+)
+def test_the_allowed_difference_is_welch_s(runs: tuple[float, ...], printed_std: float) -> None:
+    allowed = rule.allowed_difference(runs, printed_std)
+    assert allowed is not None
+    for gap, significant in ((0.99 * (allowed - 0.005), False), (1.01 * (allowed - 0.005), True)):
+        test = ttest_ind_from_stats(
+            np.mean(runs) + gap,
+            printed_std,
+            10,
+            np.mean(runs),
+            np.std(runs, ddof=1),
+            len(runs),
+            equal_var=False,
+        )
+        assert (test.pvalue < 0.05) == significant
+    assert rule.allowed_difference((0.7,), printed_std) is None
+    assert rule.allowed_difference((0.7, 0.7), 0.0) == 0.005
+
+
+def of_accuracies(*private: float) -> Votes:
+    """Runs whose private teachers agree with each other, and are right with these shares."""
+    labels = np.tile([0, 1], 500).astype(np.uint8)
+
+    def cast(right: float) -> np.ndarray:
+        wrong = np.arange(1000) >= round(1000 * right)
+        return np.tile(np.where(wrong, 1 - labels, labels), (11, 1)).astype(np.uint8)
+
+    runs = tuple(Run(seed, cast(x), cast(0.97)) for seed, x in enumerate(private))
+    return Votes("mnist", (5, 8), labels, runs, 0.08915930, 1e-4, {"made": "here"})
+
+
+@pytest.mark.parametrize(
+    ("private", "expected"),
+    [
+        # One run alone near the print decides nothing: the mean of all does, with its spread.
+        ((0.82, 0.82, 0.82), "agrees"),
+        ((0.83, *[0.93] * 5), "differs"),
+        ((0.99, 0.99, 0.99), "differs"),
+        ((0.60, 0.80, 0.99), "agrees"),
+        ((0.80,), "not comparable"),
+    ],
+)
+def test_the_verdict_follows_from_all_training_runs(
+    tmp_path: Path, private: tuple[float, ...], expected: str
+) -> None:
+    path = tmp_path / "votes.json"
+    save_votes(of_accuracies(*private), path)
+    config = Config(str(path), allowances=(7,), queries=(100,))
+    outcome = for_votes(path).run(config, lambda: None)
+    (row,) = outcome.tables["queries"].select(method="surrogate").rows
+    found = dict(zip(outcome.tables["queries"].columns, row, strict=True))
+    # At m = 7 the optimised gamma is the majority itself: its accuracy is the teachers'.
+    assert found["exact_mean"] == pytest.approx(np.mean(private), abs=2e-3)
+    assert [found[f"seed_{i}"] for i in range(len(private))] == pytest.approx(private, abs=2e-3)
+    if len(private) > 1:
+        assert found["run_spread"] == pytest.approx(np.std(private, ddof=1), abs=2e-3)
+    else:
+        assert found["run_spread"] is None
+    (judged,) = [c for c in outcome.comparisons if c.claim.startswith("The optimised gamma: 0.83")]
+    assert judged.verdict == expected
+
+
+def test_one_draw_has_no_spread() -> None:
+    with pytest.raises(ParameterError, match="^draws is 1; it must be at least 2"):
+        EXPERIMENT.run(replace(EXPERIMENT.quick, draws=1), lambda: None)
+
+
+def test_all_training_runs_are_in_the_table(outcome: Outcome) -> None:
+    """The first run alone would have 36 of 36 within; so have all three, with their spread."""
+    drawn, accuracy = outcome.tables["queries"], outcome.tables["accuracy"]
+    within = [near for near in drawn.column("within") if near is not None]
+    assert (len(within), sum(within)) == (36, 36)
+    for m in (1, 3, 5, 7):
+        exact = accuracy.select(m=m).column("accuracy")
+        for queries in (20, 50, 100):
+            assert drawn.select(m=m, Q=queries).column("exact_mean") == pytest.approx(exact)
+    votes = load_votes(SHIPPED)
+    assert [run.seed for run in votes.runs] == [0, 1, 2]
+    assert {"seed_0", "seed_1", "seed_2"} <= set(drawn.columns) & set(accuracy.columns)
+    shown = accuracy.select(m=3, method="surrogate")
+    assert round(shown.column("accuracy")[0], 3) == 0.836
+    assert round(shown.column("run_spread")[0], 3) == 0.029
 
 
 def test_gnmax_agrees_with_the_printed_tables(outcome: Outcome) -> None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import fmean, stdev
 
 import numpy as np
+import numpy.typing as npt
 
 from dpopt import ParameterError
 from dpopt.privacy import Guarantee, general_composition
 from experiments.majority.pate.aggregate import Aggregator, draw_accuracies, draw_spread
 from experiments.majority.pate.published import printed
 from experiments.majority.pate.rates import KINDS, accuracies
+from experiments.majority.pate.rule import allowed_difference
 from experiments.majority.pate.votes import Votes
 from experiments.registry import Cell, Table
 
@@ -21,10 +23,14 @@ _COMPOSITION_SLACK = 1e-4
 
 @dataclass(frozen=True)
 class Draws:
-    """How often queries are drawn, and the seed of the draws and of the noise."""
+    """How often queries are drawn, at least twice, and the seed of the draws and of the noise."""
 
     count: int
     seed: int
+
+    def __post_init__(self) -> None:
+        if self.count < 2:
+            raise ParameterError(f"draws is {self.count}; it must be at least 2, for a spread.")
 
 
 def exact_record(votes: Votes, way: Aggregator, allowance: int) -> dict[str, Cell]:
@@ -38,6 +44,7 @@ def exact_record(votes: Votes, way: Aggregator, allowance: int) -> dict[str, Cel
         "sigma": way.sigma,
         "proof_slack": way.slack,
         "accuracy": fmean(means),
+        "run_spread": stdev(means) if len(means) > 1 else None,
         "lowest": min(means),
         "highest": max(means),
     }
@@ -51,7 +58,7 @@ def drawn_records(
 
     Args:
         draws: how often Q images are drawn, without replacement within a draw.
-        votes: the first run is used.
+        votes: every run answers every draw.
         ways: the aggregators of one target.
         allowance: m of that target.
         queries: Q.
@@ -59,7 +66,7 @@ def drawn_records(
     Raises:
         ParameterError: if there are fewer images than queries.
     """
-    first, images = votes.runs[0], len(votes.labels)
+    images = len(votes.labels)
     if queries > images:
         raise ParameterError(f"queries is {queries}; there are {images} test images.")
     rng = np.random.default_rng([draws.seed, allowance, queries])
@@ -68,24 +75,42 @@ def drawn_records(
     )
     records = []
     for way in ways:
-        correct = way.correct(first, votes.labels)
-        found = draw_accuracies(way, first, votes.labels, chosen, rng)
         paper = printed(votes.dataset, allowance, queries, way.method)
-        mean = float(correct.mean())
-        record: dict[str, Cell] = {
-            "m": allowance,
-            "Q": queries,
-            "method": way.method,
-            "mean": float(found.mean()),
-            "std": float(found.std(ddof=1)),
-            "exact_mean": mean,
-            "exact_std": draw_spread(correct, queries),
-            "printed_mean": None if paper is None else paper[0],
-            "printed_std": None if paper is None else paper[1],
-            "exact_minus_printed": None if paper is None else mean - paper[0],
-        }
-        records.append(record)
+        where: dict[str, Cell] = {"m": allowance, "Q": queries, "method": way.method}
+        records.append(where | _over_runs(votes, way, chosen, rng, paper))
     return records
+
+
+def _over_runs(
+    votes: Votes,
+    way: Aggregator,
+    chosen: npt.NDArray[np.int64],
+    rng: np.random.Generator,
+    paper: tuple[float, float] | None,
+) -> dict[str, Cell]:
+    """Return drawn and exact accuracy over all training runs, beside what the paper prints."""
+    correct = [way.correct(run, votes.labels) for run in votes.runs]
+    exact = [float(right.mean()) for right in correct]
+    drawn = np.array([draw_accuracies(way, r, votes.labels, chosen, rng) for r in votes.runs])
+    spreads = [draw_spread(right, chosen.shape[1]) for right in correct]
+    mean = fmean(exact)
+    record: dict[str, Cell] = {
+        "mean": float(drawn.mean()),
+        # Of the draws of one run, as in the paper: spreads between runs are told apart.
+        "std": float(np.sqrt(drawn.var(axis=1, ddof=1).mean())),
+        "exact_mean": mean,
+        "exact_std": float(np.sqrt(np.mean(np.square(spreads)))),
+        "run_spread": stdev(exact) if len(exact) > 1 else None,
+    }
+    record |= {f"seed_{run.seed}": x for run, x in zip(votes.runs, exact, strict=True)}
+    allowed = None if paper is None else allowed_difference(exact, paper[1])
+    return record | {
+        "printed_mean": None if paper is None else paper[0],
+        "printed_std": None if paper is None else paper[1],
+        "exact_minus_printed": None if paper is None else mean - paper[0],
+        "allowed_difference": allowed,
+        "within": None if paper is None or allowed is None else abs(mean - paper[0]) <= allowed,
+    }
 
 
 def teacher_table(votes: Votes) -> Table:
