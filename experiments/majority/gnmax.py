@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpopt import ParameterError
 from dpopt.mechanisms import gnmax
 from dpopt.privacy import Guarantee
 from dpopt.privacy.rdp import gaussian_epsilon
+from experiments.majority.algorithm_six import as_printed, checked_votes, divergence
 from experiments.majority.comparisons_privacy import of_gnmax
 from experiments.registry import Advance, Cell, Experiment, Outcome, Table
 
@@ -30,8 +32,29 @@ class Target:
 
 
 @dataclass(frozen=True)
+class Example:
+    """One query on two classes, by which Algorithm 6 is read as printed."""
+
+    ones: int = 5
+    zeros: int = 0
+    sigma: float = 1.0
+    order: float = 1.5
+
+
+@dataclass(frozen=True)
 class Config:
-    """Targets; the paper's grid of orders; the votes tried with the data-dependent bound."""
+    """Parameters of the figure.
+
+    Attributes:
+        targets: of Table 4.
+        voters: K.
+        step: of the paper's grid of orders.
+        last_order: of it.
+        low_orders: further orders at which the data-dependent bound is tried; ours.
+        many_voters: of the contrast, where the bound helps; ours.
+        many_sigma: of the contrast; ours.
+        example: votes, noise and order at which Algorithm 6 is read as printed; ours.
+    """
 
     targets: tuple[Target, ...] = (
         Target("MNIST", 0.2676, 3e-4, 34.31, 21.46),
@@ -43,6 +66,7 @@ class Config:
     low_orders: tuple[float, ...] = (2.0, 5.0, 10.0, 20.0)
     many_voters: int = 250
     many_sigma: float = 40.0
+    example: Example = Example()
 
 
 def run(config: Config, advance: Advance) -> Outcome:
@@ -68,7 +92,17 @@ def run(config: Config, advance: Advance) -> Outcome:
     advance()
     tables = {
         "calibration": Table.of("The order and the noise for each privacy loss.", noises),
-        "data_dependent": Table.of("Algorithm 6 where all voters agree, two classes.", bounds),
+        "data_dependent": Table.of(
+            "The data-dependent bound, theorem 6 of Papernot et al., where all voters agree, two "
+            f"classes. The orders {', '.join(f'{order:g}' for order in config.low_orders)} and the "
+            f"contrast ({config.many_voters} voters, sigma = {config.many_sigma:g}) are ours.",
+            bounds,
+        ),
+        "algorithm_6": Table.of(
+            "Algorithm 6 read as printed, and with a logarithm put into line 11, beside the "
+            "divergence that it is to bound. Votes, sigma and order are ours.",
+            [_printed(config.example)],
+        ),
         "curves": Table.of("The variance that each order proves to be enough.", curves),
     }
     return Outcome(tables, _findings(config, tables), of_gnmax(tables))
@@ -77,7 +111,13 @@ def run(config: Config, advance: Advance) -> Outcome:
 def _grid(config: Config, guarantee: Guarantee) -> np.ndarray:
     """Return the paper's orders: from the least possible one, which needs infinite noise, on."""
     least = 1.0 - float(np.log(guarantee.delta)) / guarantee.epsilon
-    return np.arange(least, config.last_order, config.step)[1:]
+    orders = np.arange(least, config.last_order, config.step)[1:]
+    if not orders.size:
+        raise ParameterError(
+            f"last_order is {config.last_order:g}; it must be more than a step of {config.step:g} "
+            f"above the least possible order, {least:g}."
+        )
+    return orders
 
 
 def _record(
@@ -131,6 +171,22 @@ def _bound(name: str, voters: int, sigma: float, order: float) -> dict[str, Cell
         "q_limit": found.q_limit,
         "data_dependent": found.bound,
         "gaussian": found.gaussian,
+    }
+
+
+def _printed(at: Example) -> dict[str, Cell]:
+    checked_votes(at.ones, at.zeros)
+    votes = (at.ones, at.zeros, at.sigma, at.order)
+    bound = gnmax.data_dependent_rdp([at.ones, at.zeros], at.sigma, at.order)
+    return {
+        "votes": f"{at.ones}:{at.zeros}",
+        "sigma": at.sigma,
+        "order": at.order,
+        "as_printed": as_printed(*votes),
+        "with_logarithm": as_printed(*votes, logarithm=True),
+        "divergence": divergence(*votes),
+        "theorem": bound.bound,
+        "gaussian": bound.gaussian,
     }
 
 

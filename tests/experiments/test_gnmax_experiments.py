@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from decimal import Decimal
+from itertools import product
 from typing import Any
 
 import mpmath
 import pytest
 
+from dpopt import ParameterError
 from dpopt.privacy import Guarantee, general_composition
-from experiments.majority import composition, gnmax
+from experiments.majority import algorithm_six, composition, gnmax
 from experiments.registry import Experiment, Outcome, Table
 
 (FIGURE_10,) = gnmax.EXPERIMENTS
@@ -120,12 +124,97 @@ def test_every_printed_total_is_ours_to_three_decimals(tables: Outcome) -> None:
     assert tables.findings[0] == "24 of 24 printed pairs agree to three decimals."
 
 
+def test_every_printed_total_bounds_voters_trained_once(tables: Outcome) -> None:
+    """11 teachers together spend (11 epsilon, 11 Delta), whatever is asked; in exact decimals."""
+    rows = records(tables.tables["totals"])
+    assert len(rows) == 24
+    teachers = {"MNIST": Decimal("0.0892"), "Fashion-MNIST": Decimal("0.0852")}
+    for row in rows:
+        epsilon, delta = 11 * teachers[row["data"]], 11 * Decimal("0.0001")
+        assert (epsilon, delta) in {
+            (Decimal("0.9812"), Decimal("0.0011")),
+            (Decimal("0.9372"), Decimal("0.0011")),
+        }
+        assert row["m"] * teachers[row["data"]] == Decimal(str(row["query_epsilon"]))
+        assert epsilon < Decimal(str(row["printed_epsilon"]))
+        assert delta < Decimal(str(row["printed_delta"]))
+        assert row["trained_once_epsilon"] == float(epsilon)
+        assert row["trained_once_delta"] == float(delta)
+        assert row["holds_trained_once"]
+    (judged,) = [c for c in tables.comparisons if "trained once" in c.claim]
+    assert judged.verdict == "sharper"
+    assert judged.ours.startswith("24 of 24 do")
+
+
+def test_totals_that_do_not_bound_them_are_told() -> None:
+    many = TABLES.run(replace(TABLES.quick, voters=101), lambda: None)
+    (judged,) = [c for c in many.comparisons if "trained once" in c.claim]
+    # 101 * 0.0892 = 9.0092 and 101e-4 lie above some totals and below others.
+    assert judged.verdict == "refuted"
+    held = sum(row["holds_trained_once"] for row in records(many.tables["totals"]))
+    assert 0 < held < 24
+    assert judged.ours.startswith(f"{held} of 24 do")
+
+
+def test_another_slack_or_number_of_queries_has_nothing_printed() -> None:
+    other = TABLES.run(replace(TABLES.quick, slack=1e-5), lambda: None)
+    assert other.comparisons == ()
+    assert set(other.tables["totals"].column("agrees")) == {None}
+    some = TABLES.run(replace(TABLES.quick, queries=(20, 30)), lambda: None)
+    assert some.findings[0] == "8 of 8 printed pairs agree to three decimals."
+
+
+def test_algorithm_6_as_printed(figure_10: Outcome) -> None:
+    """Line by line in many digits; line 11 has no logarithm, line 9 leaves q outside the power."""
+    (row,) = records(figure_10.tables["algorithm_6"])
+    assert (row["votes"], row["sigma"], row["order"]) == ("5:0", 1.0, 1.5)
+    with mpmath.workdps(40):
+        lam, q = mpmath.mpf("1.5"), mpmath.erfc(mpmath.mpf(5) / 2) / 2
+        mu2 = mpmath.sqrt(mpmath.log(1 / q))
+        mu1 = mu2 + 1
+        assert q <= mpmath.exp((mu2 - 1) ** mu2) / (mu1 / (mu1 - 1) * mu2 / (mu2 - 1)) ** mu2
+        assert lam <= mu1
+        a = (1 - q) / (1 - q * mpmath.exp(mu2) ** ((mu2 - 1) / mu2))
+        b = mpmath.exp(mu1) / q ** (1 / (mu1 - 1))
+        inner = (1 - q) * a ** (lam - 1) + q * b ** (lam - 1)
+        p, p2 = (mpmath.ncdf(n / mpmath.sqrt(2)) for n in (5, 3))
+        moment = p**lam * p2 ** (1 - lam) + (1 - p) ** lam * (1 - p2) ** (1 - lam)
+    assert row["as_printed"] == pytest.approx(float(inner / (lam - 1)), rel=1e-12)
+    assert row["with_logarithm"] == pytest.approx(float(mpmath.log(inner) / (lam - 1)), rel=1e-9)
+    assert row["divergence"] == pytest.approx(float(mpmath.log(moment) / (lam - 1)), rel=1e-9)
+    shown = [row[name] for name in ("as_printed", "with_logarithm", "divergence", "theorem")]
+    assert [round(value, 4) for value in shown] == [2.0132, 0.0131, 0.0165, 0.0374]
+    assert row["gaussian"] == pytest.approx(1.5)
+    assert row["as_printed"] > row["gaussian"]
+
+
+def test_algorithm_6_where_its_conditions_fail() -> None:
+    assert algorithm_six.as_printed(1, 1, 1.0, 2.0) is None
+    assert algorithm_six.as_printed(5, 0, 1.0, 50.0) is None
+    assert algorithm_six.as_printed(1, 0, 0.1, 1.5) is None
+    for votes in ((0, 0), (-1, 3)):
+        with pytest.raises(ParameterError, match="^votes is"):
+            algorithm_six.checked_votes(*votes)
+
+
+def test_algorithm_6_as_printed_is_never_below_the_divergence() -> None:
+    """Without its logarithm, line 11 is larger by at least 1 / (lambda - 1): no bound is missed."""
+    tried = 0
+    for votes, sigma, order in product((3, 5, 8, 11, 40), (0.7, 1.0, 3.0, 10.0), (1.1, 1.5, 3, 8)):
+        found = algorithm_six.as_printed(votes, 0, sigma, order)
+        if found is not None:
+            tried += 1
+            assert found >= algorithm_six.divergence(votes, 0, sigma, order)
+    assert tried > 10
+
+
 def test_a_total_that_disagrees_is_told() -> None:
-    wrong = composition.Row(2, "MNIST", 3, 0.2676, 3e-4, ((5.352, 0.006), (9.99, 0.015)))
+    printed = {20: (5.352, 0.006), 50: (9.99, 0.015)}
+    wrong = composition.Row(2, "MNIST", 3, 0.2676, 3e-4, printed)
     config = composition.Config(rows=(wrong,), queries=(20, 50))
     outcome = TABLES.run(config, lambda: None)
     assert outcome.findings[0].startswith("1 of 2")
-    assert "printed (9.99, 0.015)" in outcome.findings[1]
+    assert "printed (9.99, 0.015)" in outcome.findings[2]
 
 
 def test_curves_pass_through_the_totals(tables: Outcome) -> None:

@@ -139,6 +139,10 @@ def test_figure_10_and_table_4() -> None:
     assert verdict(found, "Table 4: lambda") == "differs"
     assert verdict(found, "a label of GNMax") == "sharper"
     assert verdict(found, "Algorithm 6's conditions") == "agrees"
+    pseudo = only(found, "Algorithm 6 computes")
+    assert pseudo.verdict == "differs"
+    assert "2.013 as printed, Gaussian 1.5, theorem 0.0374" in pseudo.ours
+    assert "0.0131, below the divergence 0.0165" in pseudo.ours
 
     def printed(row: Cells) -> Cells:
         return {"printed_order": row["order"], "sigma": row["sigma"] + 0.01, "label_epsilon": 1.0}
@@ -150,18 +154,25 @@ def test_figure_10_and_table_4() -> None:
             applies=True,
             data_dependent=0.0,
         ),
+        "algorithm_6": edited(
+            outcome.tables["algorithm_6"], lambda row: {"as_printed": row["theorem"]}
+        ),
     }
     other = comparisons_privacy.of_gnmax(tables)
     assert verdict(other, "Table 4: sigma") == "differs"
     assert verdict(other, "Table 4: lambda") == "agrees"
     assert verdict(other, "a label of GNMax") == "refuted"
     assert verdict(other, "Algorithm 6's conditions") == "refuted"
+    assert verdict(other, "Algorithm 6 computes") == "agrees"
+    fewer = {**tables, "data_dependent": edited(tables["data_dependent"], voters=9)}
+    silent = comparisons_privacy.of_gnmax(fewer)
+    assert not [c for c in silent if "Algorithm 6's conditions" in c.claim]
 
 
 def test_totals() -> None:
     (experiment,) = composition.EXPERIMENTS
     outcome = ran(experiment)
-    assert [c.verdict for c in outcome.comparisons] == ["agrees"] * 4 + ["sharper"]
+    assert [c.verdict for c in outcome.comparisons] == ["agrees"] * 4 + ["sharper"] * 2
     assert all("12 of 12 numbers agree" in c.ours for c in outcome.comparisons[:4])
 
     def moved(row: Cells) -> Cells:
@@ -169,6 +180,11 @@ def test_totals() -> None:
 
     other = comparisons_privacy.of_totals(edited(outcome.tables["totals"], moved))
     assert [c.verdict for c in other[:4]] == ["agrees", "agrees", "differs", "agrees"]
+    broken = comparisons_privacy.of_totals(
+        edited(outcome.tables["totals"], lambda row: {"holds_trained_once": row["table"] != 7})
+    )
+    assert verdict(broken, "trained once") == "refuted"
+    assert only(broken, "trained once").ours.startswith("18 of 24 do")
 
 
 def test_tables_1_6_8_10_say_where_our_default_loses() -> None:
@@ -176,17 +192,20 @@ def test_tables_1_6_8_10_say_where_our_default_loses() -> None:
     found = outcome.comparisons
     lost = only(found, "The paper's gamma is right")
     assert lost.verdict == "differs"
-    assert "This package's default, for independent p_i, loses at m = 1, 3, 5" in lost.ours
+    assert "loses at m = 1 (3 runs), 3 (3 runs), 5 (3 runs)" in lost.ours
     assert "0.746" in lost.ours
     assert verdict(found, "highest accuracy of the three") == "agrees"
     assert verdict(found, "ahead of GNMax") == "differs"
     assert [c.verdict for c in found[:3]] == ["agrees"] * 3
+    assert all("12 of 12 within" in c.ours for c in found[:3])
+    assert all("Welch" in c.rule for c in found[:3])
 
     def ours(row: Cells) -> Cells:
-        return {"accuracy": 1.0 if row["method"] == "expected-error" else 0.5}
+        value = 1.0 if row["method"] == "expected-error" else 0.5
+        return {"seed_0": value, "seed_1": value, "seed_2": value}
 
     def far(row: Cells) -> Cells:
-        return {"exact_minus_printed": 0.3} if row["printed_mean"] is not None else {}
+        return {"within": row["Q"] != 50} if row["printed_mean"] is not None else {}
 
     other = pate_comparisons.comparisons(
         {
@@ -195,8 +214,24 @@ def test_tables_1_6_8_10_say_where_our_default_loses() -> None:
         }
     )
     assert verdict(other, "The paper's gamma is right") == "agrees"
-    assert verdict(other, "highest accuracy of the three") == "differs"
+    assert verdict(other, "ahead of GNMax") == "differs"
     assert [c.verdict for c in other[:3]] == ["differs"] * 3
+    assert all("8 of 12 within" in c.ours for c in other[:3])
+
+
+def test_one_training_run_against_the_order_is_enough() -> None:
+    outcome = ran(PATE, replace(PATE.quick, draws=2))
+
+    def lost(row: Cells) -> Cells:
+        return {"seed_1": 0.99} if row["method"] == "subsampling" else {}
+
+    changed = {**outcome.tables, "accuracy": edited(outcome.tables["accuracy"], lost)}
+    order = only(pate_comparisons.comparisons(changed), "highest accuracy of the three")
+    assert order.verdict == "differs"
+    assert order.ours.startswith("In 2 of 3 training runs")
+    alone = {**outcome.tables, "queries": edited(outcome.tables["queries"], within=None)}
+    judged = pate_comparisons.comparisons(alone)[:3]
+    assert {c.verdict for c in judged} == {"not comparable"}
 
 
 @pytest.fixture(scope="module")
@@ -218,11 +253,14 @@ def claimed() -> tuple[Claim, ...]:
         sampled=(Sampled(11, 3, 0.1),),
         sampled_curve=(5,),
         constants=((5, (1,)),),
+        below=((35, 16),),
     )
     outcome = ran(experiment, config)
     table = outcome.tables["claims"]
     records: list[Cells] = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+    statuses = [record.pop("status") for record in records]
     made = tuple(Claim(**record) for record in records)
+    assert [claim.status for claim in made] == statuses
     assert outcome.comparisons == claims_compared.of_claims(made)
     return made
 
@@ -231,17 +269,30 @@ def test_claims(claimed: tuple[Claim, ...]) -> None:
     found = claims_compared.of_claims(claimed)
     assert [c.verdict for c in found] == [
         *["refuted"] * 3,
-        *["sharper"] * 2,
-        "refuted",
-        *["sharper"] * 2,
+        *["sharper"] * 4,
         "refuted",
         "sharper",
+        "refuted",
     ]
+    # Lemma 3.2 is one statement, and its corollary on subsampling is not counted again.
+    assert len({c.statement for c in found if c.verdict == "refuted"}) == 4
     equal = tuple(replace(claim, value_found=claim.value_claimed) for claim in claimed)
-    assert {c.verdict for c in claims_compared.of_claims(equal)} == {"agrees", "sharper"}
-    assert verdict(claims_compared.of_claims(equal), "Lemma A.1's constant") == "agrees"
-    broken = tuple(
-        replace(claim, value_found=1.0) if claim.claim == "theorem 4.1" else claim
-        for claim in claimed
-    )
-    assert verdict(claims_compared.of_claims(broken), "Double subsampling") == "refuted"
+    judged = claims_compared.of_claims(equal)
+    assert {c.verdict for c in judged} == {"agrees", "sharper"}
+    assert [c.statement for c in judged if c.verdict == "sharper"] == ["theorem 4.1"]
+
+    def changed(name: str, **values: float) -> tuple[Comparison, ...]:
+        return claims_compared.of_claims(
+            [replace(claim, **values) if claim.claim == name else claim for claim in claimed]
+        )
+
+    broken = changed("theorem 4.1", value_found=1.0)
+    assert verdict(broken, "Double subsampling") == "not comparable"
+    assert verdict(changed("subsampling", value_found=9.0), "m sampled voters") == "refuted"
+    assert verdict(changed("number of constraints", value_found=1e99), "O(K^3)") == "refuted"
+    assert verdict(changed("reduced set of constraints", value_found=1.0), "O(K^3)") == "agrees"
+    assert verdict(changed("composition of queries", value_found=6.0), "Q labels") == "agrees"
+
+
+def test_lemma_3_2_is_one_statement_in_every_figure(figure_2: Outcome) -> None:
+    assert only(figure_2.comparisons, "subsampling has the optimal").statement == "lemma 3.2"

@@ -306,8 +306,8 @@ def test_it_helps_with_250_voters() -> None:
     assert unanimous.epsilon < gnmax_concentrated(40.0).convert(1e-5).epsilon
 
 
-def test_algorithm_6_as_printed_is_no_bound() -> None:
-    """With q outside the power of A (line 9), even with the logarithm, 5:0 spends more."""
+def test_algorithm_6_as_printed_is_of_no_use_and_with_a_logarithm_no_bound() -> None:
+    """Line 11 has no logarithm; with one, q outside the power of A (line 9) makes it too small."""
     sigma, order = 1.0, 1.5
     found = data_dependent_rdp([5, 0], sigma, order)
     q, mu = found.q, found.order_limit - 1
@@ -317,8 +317,9 @@ def test_algorithm_6_as_printed_is_no_bound() -> None:
     printed = math.log(inner) / (order - 1)
     exact = bernoulli_divergence(5 / SENSITIVITY, 3 / SENSITIVITY, order)
     assert printed < exact <= (found.bound or 0.0)
-    # Without the logarithm (line 11) it is at least about 1 / (lambda - 1): no use.
-    assert inner / (order - 1) > 1.9 > found.gaussian
+    shown = [printed, exact, found.bound or 0.0, inner / (order - 1)]
+    assert [round(value, 4) for value in shown] == [0.0131, 0.0165, 0.0374, 2.0132]
+    assert inner / (order - 1) > found.gaussian == pytest.approx(1.5)
 
 
 def test_smallest_and_largest_gaps() -> None:
