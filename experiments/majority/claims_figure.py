@@ -69,7 +69,10 @@ def _objectives(axes: Axes, table: Table) -> None:
     for curve, (label, colour, marker) in names.items():
         values = _values(table.select(curve=curve), "expected_error")
         axes.plot(range(len(values)), values, marker, color=colour, label=label)
-    axes.set_yscale("log")
+    if min(_values(table, "expected_error")) > 0.0:
+        axes.set_yscale("log")
+    else:
+        axes.set_yscale("symlog", linthresh=1e-7)
     axes.set_xticks(range(len(labels)), labels)
     axes.set_title("Equation 3: the objective is not the error that is plotted")
     axes.set_xlabel("$K$, $m$")

@@ -30,8 +30,9 @@ def composed_targets(
     targets = []
     for size in samples:
         spent = general_composition(voter, size, slack)
-        tau = whole.epsilon / epsilon
-        m = spent.epsilon / epsilon
+        # Simple composition is among the terms: no rounding may lift m or tau above it.
+        tau = min(whole.epsilon / epsilon, mechanisms)
+        m = min(spent.epsilon / epsilon, size)
         targets.append(Target(size, m, spent.delta, size, tau, whole.delta))
     return tuple(targets)
 
