@@ -413,6 +413,22 @@ def test_constants_of_lemma_a_1(outcome: Outcome) -> None:
     assert table.column("error_largest")[0] < table.column("error_general")[0]
 
 
+def test_the_range_of_the_largest_constants() -> None:
+    """1.02 to 2.9 times the lemma's, at (101, 30) and (11, 1) of the default run."""
+    part = claims_constant.constants(((11, (1,)), (101, (30,))), ((5, 2),), 0.1, lambda: None)
+    ratios = part.tables["constants"].column("ratio")
+    assert [round(ratio, 2) for ratio in ratios] == [2.91, 1.02]
+
+
+@pytest.mark.parametrize("k", [7, 9, 21, 51])
+def test_lemma_3_2_is_refuted_exactly_at_each_k_that_is_named(k: int) -> None:
+    claim = claims_error._unanimous(k)
+    assert claim.status == REFUTED
+    assert claim.value_claimed == pytest.approx((k - 1) / (2 * k))
+    assert claim.value_found == 0.0
+    assert claim.constraints == (k + 1) ** 2
+
+
 def test_lemma_a_1_fails_below_tau(claims: Table) -> None:
     k, m, epsilon, slack = 35, 16, 0.1, 0.1
     # Theorem 2.3 at delta = 0, written out.

@@ -170,6 +170,17 @@ def test_figure_6_has_the_parameters_of_table_3() -> None:
     assert {round(t.lam or 0, 4) for t in targets} == {0.1003}
 
 
+def test_figure_6_needs_no_noise_at_its_first_target() -> None:
+    first = FIGURE_6.quick.targets[0]
+    design = majority.design(
+        35, 0.1, first.allowance, mechanism_delta=1e-5, delta=first.delta, objective="surrogate"
+    )
+    assert (round(design.guarantee.epsilon, 4), round(first.delta, 4)) == (0.6452, 0.1001)
+    assert min(design.gamma) == 1.0
+    assert design.expected_error == 0.0
+    assert design.certificate is not None
+
+
 def test_figure_7_has_double_subsampling_between_the_program_and_subsampling() -> None:
     config = replace(FIGURE_7.quick, targets=FIGURE_7.quick.targets[1:3], draws=100, repeats=2)
     errors = FIGURE_7.run(config, lambda: None).tables["errors"]

@@ -146,6 +146,27 @@ def test_every_printed_total_bounds_voters_trained_once(tables: Outcome) -> None
     assert judged.ours.startswith("24 of 24 do")
 
 
+def test_renyi_composition_of_the_labels_of_gnmax(tables: Outcome) -> None:
+    (row,) = [
+        row
+        for row in records(tables.tables["totals"])
+        if (row["data"], row["m"], row["queries"]) == ("MNIST", 3, 100)
+    ]
+    assert (round(row["gnmax_rdp_epsilon"], 3), round(row["epsilon"], 3)) == (1.965, 15.044)
+    # 100 labels of (lambda, lambda / sigma^2) add up; theorem D.1 at the best of a grid of orders.
+    log_delta, rho = math.log(1 / row["delta"]), 100 / 21.4604502**2
+    orders = [1 + i / 1000 for i in range(1, 40_000)]
+    best = min(rho * order + log_delta / (order - 1) for order in orders)
+    assert row["gnmax_rdp_epsilon"] == pytest.approx(best, rel=1e-5)
+
+
+def test_the_label_of_table_4_spends_a_quarter(figure_10: Outcome) -> None:
+    first = records(figure_10.tables["calibration"])[0]
+    assert (first["epsilon"], first["printed_sigma"]) == (0.2676, 21.46)
+    assert round(first["label_epsilon"], 4) == 0.0664
+    assert round(first["label_sigma"], 2) == 7.68
+
+
 def test_totals_that_do_not_bound_them_are_told() -> None:
     many = TABLES.run(replace(TABLES.quick, voters=101), lambda: None)
     (judged,) = [c for c in many.comparisons if "trained once" in c.claim]

@@ -1,4 +1,4 @@
-"""DaRRM's experiments away from the paper's parameters: drawn, and with nothing printed for them."""
+"""DaRRM away from the parameters of the paper: drawn, and with nothing printed to compare."""
 
 from __future__ import annotations
 

@@ -409,6 +409,24 @@ def test_the_verdict_follows_from_all_training_runs(
     assert judged.verdict == expected
 
 
+def test_the_default_prior_loses_on_these_votes_in_every_run(outcome: Outcome) -> None:
+    accuracy = outcome.tables["accuracy"]
+
+    def shown(method: str) -> list[float]:
+        return [round(value, 3) for value in accuracy.select(method=method).column("accuracy")]
+
+    assert shown("expected-error")[:3] == [0.590, 0.746, 0.860]
+    assert shown("surrogate")[:3] == [0.703, 0.836, 0.865]
+    assert shown("common-p")[:3] == [0.703, 0.835, 0.865]
+    for m in (1, 3, 5):
+        part = accuracy.select(m=m)
+        for seed in ("seed_0", "seed_1", "seed_2"):
+            at = dict(zip(part.column("method"), part.column(seed), strict=True))
+            assert at["expected-error"] < at["surrogate"]
+    label, paper = shown("gnmax-label"), shown("surrogate")
+    assert [a > b for a, b in zip(label, paper, strict=True)] == [False, False, True, True]
+
+
 def test_one_draw_has_no_spread() -> None:
     with pytest.raises(ParameterError, match="^draws is 1; it must be at least 2"):
         EXPERIMENT.run(replace(EXPERIMENT.quick, draws=1), lambda: None)
