@@ -65,7 +65,7 @@ def divergence(ones: int, zeros: int, sigma: float, order: float) -> float:
         + (1.0 - order) * float(log_ndtr(side * (ahead - 2) / scale))
         for side in (1, -1)
     ]
-    return float(np.logaddexp(*terms)) / (order - 1.0)
+    return float(np.logaddexp(terms[0], terms[1])) / (order - 1.0)
 
 
 def checked_votes(ones: int, zeros: int) -> None:

@@ -13,7 +13,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dpopt.mechanisms import gnmax
 from dpopt.privacy import Guarantee, general_composition, simple_composition
@@ -212,7 +212,9 @@ def terms_of_theorem(one: Guarantee, folds: int, slack: float) -> dict[str, floa
 
 
 def _findings(totals: Table) -> tuple[str, ...]:
-    rows = [dict(zip(totals.columns, row, strict=True)) for row in totals.rows]
+    rows: list[dict[str, Any]] = [
+        dict(zip(totals.columns, row, strict=True)) for row in totals.rows
+    ]
     shown = [row for row in rows if row["agrees"] is not None]
     wrong = [row for row in shown if not row["agrees"]]
     found = [f"{len(shown) - len(wrong)} of {len(shown)} printed pairs agree to three decimals."]

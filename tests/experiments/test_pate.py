@@ -330,8 +330,11 @@ def test_drawn_means_are_near_the_exact_ones(outcome: Outcome) -> None:
 def test_the_second_training_run_alone_would_part_from_the_print(outcome: Outcome) -> None:
     """Three standard errors of the print and half a unit: 36, 28 and 34 of 36, the mean 34."""
     drawn = outcome.tables["queries"]
-    rows = [dict(zip(drawn.columns, row, strict=True)) for row in drawn.rows]
-    rows = [row for row in rows if row["printed_mean"] is not None]
+    rows: list[dict[str, Any]] = [
+        dict(zip(drawn.columns, row, strict=True))
+        for row in drawn.rows
+        if row[drawn.columns.index("printed_mean")] is not None
+    ]
     near = {
         name: sum(
             abs(row[name] - row["printed_mean"]) <= 3 * row["printed_std"] / math.sqrt(10) + 0.005
