@@ -284,6 +284,8 @@ def plot(outcome: Outcome) -> Figure:
         axes.plot([], [], "-", color="#7a7a7a", label="general composition")
         axes.plot([], [], ":", color="#7a7a7a", linewidth=1, label="simple composition")
         axes.plot([], [], "o", color="#7a7a7a", markerfacecolor="none", label="printed")
+        together = max(totals.select(data=name).column("trained_once_epsilon"))
+        axes.axhline(together, color="black", linestyle="--", linewidth=1, label="trained once")
         axes.set_title(name, fontsize=10)
         axes.set_xlabel("queries $Q$")
         axes.grid(alpha=0.25)

@@ -23,6 +23,7 @@ CEILINGS = {
     "plain-majority": ("majority of teachers without privacy", ":"),
 }
 _COIN = 0.5
+_EXACT = "exact, mean of the training runs"
 _WIDTH = 0.14
 
 
@@ -60,7 +61,7 @@ def _draw_panel(axes: Axes, drawn: Table) -> None:
             error_kw={"elinewidth": 0.8, "capsize": 2.0},
         )
         exact = part.column("exact_mean")
-        axes.plot(at, exact, "_", color="black", markersize=9, label=None if place else "exact")
+        axes.plot(at, exact, "_", color="black", markersize=9, label=None if place else _EXACT)
         shown = [(x, y) for x, y in zip(at, part.column("printed_mean"), strict=True) if y]
         if shown:
             axes.plot(
