@@ -298,7 +298,7 @@ def _nearest(value: object, last: int) -> int:
     """Return the integer in 0..last that is nearest; 0 for what is no integer."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
         return 0
-    return min(max(int(value), 0), last)
+    return min(max(int(cast(int, value)), 0), last)
 
 
 def _into(letters: Sequence[Hashable]) -> Callable[[object], Hashable]:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,9 +75,9 @@ SHOWS: dict[str, list[str]] = {
 
 
 def ended(
-    command: list[str], words: list[str], folder: Path, **more: object
+    command: list[str], words: list[str], folder: Path, **more: Any
 ) -> subprocess.CompletedProcess[str]:
-    settings = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | more
+    settings: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | more
     if "sample" in words:
         pytest.importorskip("polars", reason="polars is not installed (extra data)")
     return subprocess.run(  # type: ignore[call-overload]

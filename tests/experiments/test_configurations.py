@@ -14,6 +14,7 @@ from dpopt.smoothed import QuantisedGradient
 from experiments.benchmarks import exactness, kernel_lp, majority_solve, report_page
 from experiments.majority import claims, composition, figures, gnmax, pate, priors
 from experiments.majority.claims_corners import Case
+from experiments.majority.claims_queries import Repeated
 from experiments.majority.claims_sampling import Sampled
 from experiments.majority.figures import simple_targets
 from experiments.output import record_of, to_csv
@@ -87,6 +88,8 @@ def claimed() -> Tried:
         sampled=(Sampled(5, 3, 0.1),),
         sampled_curve=(5,),
         constants=((11, (1, 2)),),
+        below=((5, 2),),
+        repeated=(Repeated(5, 1.0, 0.5, 2),),
     )
     return Tried(
         base,
@@ -118,6 +121,12 @@ def claimed() -> Tried:
             ),
             "sampled_curve": ((7,), (5, 7), (3,)),
             "constants": (((11, (3,)),), ((7, (1, 2)),), ((11, (1,)), (35, (1,)))),
+            "below": (((3, 1),), ((35, 10),), ((5, 5), (11, 2))),
+            "repeated": (
+                (Repeated(3, 1.0, 0.1, 2),),
+                (Repeated(5, 2.5, 0.5, 1),),
+                (Repeated(11, 0.5, 1.0, 6),),
+            ),
         },
     )
 
@@ -195,6 +204,7 @@ TRIED: dict[str, Tried] = {
             "low_orders": ((3.0,), (2.0, 3.0, 4.0), (30.0,)),
             "many_voters": (51, 100, 1000),
             "many_sigma": (10.0, 20.0, 100.0),
+            "example": (gnmax.Example(0, 5), gnmax.Example(3, 2), gnmax.Example(250, 0, 40.0, 2.0)),
         },
     ),
     "majority-tables-2-5-7-9": Tried(
@@ -207,6 +217,7 @@ TRIED: dict[str, Tried] = {
             ),
             "queries": ((1, 2, 3), (10, 20, 30), (20, 50, 200)),
             "slack": (1e-6, 1e-3, 1e-2),
+            "voters": (1, 101, 999),
         },
     ),
     "majority-tables-1-6-8-10": Tried(

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from dpopt import Guarantee
 from dpopt.privacy import ExactKernel
-from dpopt.privacy.dominating import DominatingPair, least_float, log_near, log_upper
+from dpopt.privacy.dominating import DominatingPair
+from dpopt.privacy.exponential import least_float, log_near, log_upper
 
 TINY = 5e-324
 

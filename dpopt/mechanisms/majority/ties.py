@@ -13,10 +13,9 @@ from collections.abc import Iterator
 from fractions import Fraction
 from math import comb
 
-from flint import arb, ctx, fmpq
-
 from dpopt.mechanisms.majority.setting import MajoritySetting, VoterGroup
 from dpopt.mechanisms.majority.sweep import BITS, Multiset, Weights
+from dpopt.privacy.exponential import exp_lower, exp_upper
 
 Exponentials = dict[Fraction, Fraction]
 """Coefficient of e^x for each x."""
@@ -116,12 +115,14 @@ def _sign_of(total: Exponentials) -> int:
         return 0
     bits = _FIRST_BITS
     while True:
-        with ctx.workprec(bits):
-            value = sum((_ball(a) * _ball(x).exp() for x, a in total.items()), arb(0))
-            if value > 0 or value < 0:
-                return 1 if value > 0 else -1
+        if _at_least(total, bits) > 0:
+            return 1
+        if _at_least({x: -mass for x, mass in total.items()}, bits) > 0:
+            return -1
         bits *= 2
 
 
-def _ball(value: Fraction) -> arb:
-    return arb(fmpq(value.numerator, value.denominator))
+def _at_least(total: Exponentials, bits: int) -> Fraction:
+    """Return a lower bound of a sum of exponentials, each bounded to 2^-bits."""
+    terms = (mass * (exp_lower if mass > 0 else exp_upper)(x, bits) for x, mass in total.items())
+    return sum(terms, Fraction(0))
