@@ -24,7 +24,7 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 from fractions import Fraction
 from numbers import Number
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 

@@ -185,3 +185,11 @@ def test_numpy_integers_become_pythons(kind: type[np.integer]) -> None:
     kernel = ExactKernel.make([[2**61 + 1, 2**61 - 1]] * 2, cast(int, kind(62)), Guarantee(0.1))
     assert (kernel.bits, type(kernel.bits)) == (62, int)
     assert simple_composition(Guarantee(0.1), cast(int, kind(100))).epsilon >= 10.0
+
+
+def test_a_logarithm_beyond_the_largest_exponent_and_next_to_none() -> None:
+    with mpmath.workdps(60):
+        true = 15_000 * mpmath.log(2)
+        assert 0 <= mpmath.mpf(log_upper(Fraction(2**15_000))) - true <= 2 * math.ulp(10_397.0)
+    assert log_upper(Fraction(1)) == 0.0
+    assert log_upper(1 + Fraction(1, 2**5000)) == 5e-324
