@@ -37,7 +37,7 @@ README, PAPERS = "README.md", "PAPERS.md"
 RESULTS = "experiments/benchmarks/RESULTS.md"
 
 NUMBER = re.compile(r"(?<![\w.])\.?\d+(?:,\d{3})*(?:\.\d+)?(?:e-?\d+)?(?!\w)")
-_LABEL = r"\(?[A-Z]?\.?\d+(?:\.\d+)*\)?"
+_LABEL = r"\(?[A-Z]?\.?\d+(?:\.\d+)*\)?(?!,?\d)"
 _ITEMS = (
     "Figures?|Tables?|[Ll]emmas?|[Tt]heorems?|Algorithms?|Definitions?|Propositions?|Remarks?|"
     "Corollary|Equations?|Section|Example|Python|Lemma"
