@@ -7,7 +7,14 @@ import threading
 import pytest
 
 from dpopt import ParameterError
-from dpopt._progress import ProgressEvent, advance, progress_bar, reporting, track
+from dpopt._progress import (
+    ProgressEvent,
+    advance,
+    expect,
+    progress_bar,
+    reporting,
+    track,
+)
 
 
 class Terminal(io.StringIO):
@@ -216,3 +223,23 @@ def test_the_bar_goes_when_the_computation_fails(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     assert file.getvalue().endswith(CLEARED)
+
+
+def test_what_takes_over_a_minute_is_told_before_it_starts() -> None:
+    seen: list[ProgressEvent] = []
+    with reporting(seen.append):
+        expect("proof", 600, 10.0)
+        expect("proof", 601, 10.0)
+        expect("proof", 1e7, 1e3)
+        expect("proof", 1e9, 1e3)
+    assert [event.seconds for event in seen] == [60.1, 1e4, 1e6]
+    assert [event.message for event in seen] == [
+        "proof: 601 steps, about 1 minutes; Ctrl-C ends it.",
+        "proof: 10,000,000 steps, about 3 hours; Ctrl-C ends it.",
+        "proof: 1,000,000,000 steps, about 12 days; Ctrl-C ends it.",
+    ]
+    expect("proof", 1e9, 1.0)
+    shown = Terminal()
+    with progress_bar(file=shown):
+        expect("proof", 1e7, 1e3)
+    assert shown.getvalue() == f"{seen[1].message}\n"

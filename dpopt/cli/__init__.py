@@ -38,9 +38,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def __getattr__(name: str) -> object:
     if name == "cli":
-        from dpopt.cli.group import cli
+        from dpopt.cli.group import loaded
 
-        return cli
+        return loaded()
     raise AttributeError(f"module 'dpopt.cli' has no attribute {name!r}")
 
 

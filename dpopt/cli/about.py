@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from importlib.metadata import PackageNotFoundError, version
@@ -11,7 +10,7 @@ from typing import Any
 import click
 
 from dpopt._errors import DpoptError, ParameterError, SolverError
-from dpopt.cli.output import show
+from dpopt.cli.output import show, to_json
 from dpopt.cli.words import MECHANISMS, Words
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -42,7 +41,7 @@ def doctor(as_json: bool) -> None:
     Example: dpopt doctor
     """
     record = _examined()
-    show(json.dumps(record) if as_json else _text(record))
+    show(to_json(record) if as_json else _text(record))
     wrong = [entry["backend"] for entry in record["backends"] if not entry["correct"]]
     if wrong:
         raise SolverError(f"the known optimum was not found by {', '.join(wrong)}.")

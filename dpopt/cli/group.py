@@ -59,3 +59,10 @@ def cli(context: click.Context) -> None:
     from dpopt.cli.progress import told
 
     context.with_resource(told())
+
+
+def loaded() -> click.Group:
+    """Return the group with all its commands in ``commands``, for those who read them there."""
+    for name in _HOMES:
+        cli.get_command(click.Context(cli), name)
+    return cli

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from functools import partial
@@ -13,7 +12,7 @@ import click
 
 from dpopt._errors import ParameterError
 from dpopt._numbers import typed_rational
-from dpopt.cli.output import show, show_draw
+from dpopt.cli.output import show, show_draw, to_json
 from dpopt.cli.words import KERNEL_OBJECTIVES, Words
 from dpopt.files import check_json_target, read_numbers, read_text
 
@@ -78,7 +77,7 @@ def kernel(
         _save(found, save)
     record = _record(found, objective)
     record["seconds"] = time.perf_counter() - start
-    show(json.dumps(record, allow_nan=False) if as_json else _text(record))
+    show(to_json(record) if as_json else _text(record))
 
 
 @kernel.command()
@@ -171,7 +170,7 @@ def _record(found: SamplingKernel | PopulationKernel, objective: str) -> dict[st
     else:
         whole = found.matrix()
         n, diagonal, gamma = len(whole), np.diag(whole), found.gamma_tv
-        worst, ratio = found.worst_tv, float(np.max(whole.max(0) / whole.min(0)))
+        worst, ratio = found.worst_tv, _worst_ratio(found.exact.weights)
         matrix = whole if n <= _LARGEST_SHOWN else None
     proof = found.certificate
     return {
@@ -187,6 +186,12 @@ def _record(found: SamplingKernel | PopulationKernel, objective: str) -> dict[st
         "private": True,
         "certificate": proof.to_dict(),
     }
+
+
+def _worst_ratio(weights: Sequence[Sequence[int]]) -> float:
+    """Return the largest ratio of two entries of a column; of private ones, none or all are 0."""
+    columns = [column for column in zip(*weights, strict=True) if max(column) > 0]
+    return max(float(Fraction(max(column), min(column))) for column in columns)
 
 
 def _text(record: dict[str, Any]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +10,7 @@ import click
 
 from dpopt._errors import ParameterError
 from dpopt._plot import require_matplotlib, save_figure
-from dpopt.cli.output import show
+from dpopt.cli.output import show, to_json
 from dpopt.cli.proved import audit_too, require_private, save_proved
 from dpopt.cli.words import BACKENDS, MAJORITY_OBJECTIVES, PRIORS, Words
 from dpopt.files import check_json_target, check_target, read_numbers, replacing
@@ -103,11 +102,7 @@ def majority(
         with replacing(plot) as temporary:
             save_figure(result.plot(), temporary)
     save_proved(result, save, even_if_not_private)
-    show(
-        json.dumps({**result.to_dict(), "seconds": seconds}, allow_nan=False)
-        if as_json
-        else _text(result, seconds)
-    )
+    show(to_json({**result.to_dict(), "seconds": seconds}) if as_json else _text(result, seconds))
     require_private(result, save, even_if_not_private)
 
 

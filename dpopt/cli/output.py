@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import select
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
@@ -30,6 +31,19 @@ def show(text: str) -> None:
     stream = _stream()
     _encodable(stream, text)
     _write(stream, text)
+
+
+def to_json(record: Mapping[str, object]) -> str:
+    """Return a record as JSON, which has no infinity and no NaN: they become null."""
+    return json.dumps(_finite(record), allow_nan=False)
+
+
+def _finite(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {key: _finite(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def show_draw(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dpopt._errors import ParameterError
-from dpopt.cli.output import show, show_draw
+from dpopt.cli.output import show, show_draw, to_json
 from dpopt.cli.proved import audit_too, require_private, save_proved
 from dpopt.cli.words import ROO_RULES, SAMPLE_RULES, Words
 from dpopt.files import check_json_target, contents
@@ -56,11 +55,7 @@ def roo(
     sampler = min_count(records, letters, epsilon, rule)
     seconds = time.perf_counter() - start
     save_proved(sampler, save, even_if_not_private)
-    show(
-        json.dumps({**sampler.to_dict(), "seconds": seconds}, allow_nan=False)
-        if as_json
-        else _text(sampler, seconds)
-    )
+    show(to_json({**sampler.to_dict(), "seconds": seconds}) if as_json else _text(sampler, seconds))
     require_private(sampler, save, even_if_not_private)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +11,7 @@ import click
 
 from dpopt._errors import NotPrivateError
 from dpopt._numbers import roughly
-from dpopt.cli.output import show, show_draw
+from dpopt.cli.output import show, show_draw, to_json
 from dpopt.cli.words import Words
 from dpopt.files import read_integer_rows
 
@@ -33,7 +32,7 @@ def certify(file: Path, as_json: bool) -> None:
         raise NotPrivateError(f"file {str(file)!r} holds a mechanism without a certificate.")
     seconds = time.perf_counter() - start
     if as_json:
-        show(json.dumps({"private": True, **proof.to_dict(), "seconds": seconds}))
+        show(to_json({"private": True, **proof.to_dict(), "seconds": seconds}))
         return
     lines = [
         f"({proof.guarantee.epsilon:g}, {proof.guarantee.delta:g})-DP: {proof.claim}",

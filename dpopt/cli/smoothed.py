@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpopt._errors import ParameterError
-from dpopt.cli.output import show
+from dpopt.cli.output import show, to_json
 
 if TYPE_CHECKING:
     from dpopt.mechanisms.smoothed import SamplingHistogram
@@ -142,7 +141,7 @@ def _finite(value: float) -> float | None:
 
 def _print(record: dict[str, Any], as_json: bool) -> None:
     if as_json:
-        show(json.dumps(record, allow_nan=False))
+        show(to_json(record))
         return
     lines = []
     for name, value in record.items():

@@ -10,10 +10,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.shell_completion import ShellComplete
 
 import dpopt
 from dpopt import ParameterError, majority
-from dpopt.cli import about, main
+from dpopt._cite import MECHANISMS
+from dpopt.cli import about, cli, main, words
+from dpopt.mechanisms.majority.result import OBJECTIVES
+from dpopt.mechanisms.roo.rules import RULES
 
 Capture = pytest.CaptureFixture[str]
 
@@ -116,3 +120,33 @@ def test_completion_refuses_another_shell(capsys: Capture) -> None:
     code, out, err = run(["completion", "tcsh"], capsys)
     assert (code, out) == (2, "")
     assert "tcsh" in err
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("roo --rule jo", {"journal", "journal-repaired"}),
+        ("sample --rule s", {"smooth-floor"}),
+        ("kernel --objective l", {"leximin"}),
+        ("majority --objective s", {"surrogate"}),
+        ("majority --prior common-b", {"common-beta:"}),
+        ("majority --backend h", {"highs"}),
+        ("cite ro", {"roo", "ro"}),
+        ("completion z", {"zsh"}),
+        ("certify some", {"some"}),
+    ],
+)
+def test_tab_offers_values(typed: str, offered: set[str]) -> None:
+    """Words that begin so; where a file may stand, what was typed, for the shell to complete."""
+    *words, incomplete = typed.split()
+    found = ShellComplete(cli, {}, "dpopt", "_DPOPT_COMPLETE").get_completions(words, incomplete)
+    assert {item.value for item in found} == offered
+
+
+def test_what_tab_offers_is_what_is_accepted() -> None:
+    assert ("exact", *(rule for rule in RULES if rule != "exact")) == words.ROO_RULES
+    assert words.MAJORITY_OBJECTIVES == OBJECTIVES
+    assert words.MECHANISMS == MECHANISMS
+    for prior in words.PRIORS:
+        numbers = "0.3" if prior == "point:" else "0.2,0.9"
+        assert str(majority.parse_prior(f"{prior}{numbers}")).startswith(prior)

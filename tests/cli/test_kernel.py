@@ -130,3 +130,16 @@ def test_distributions_of_another_kind(tmp_path: Path, capsys: Capture) -> None:
         code, out, err = run(["kernel", "release", str(path), "--distribution", str(mine)], capsys)
         assert (code, out) == (2, "")
         assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("objective", ["minimax", "leximin", "population"])
+def test_a_mass_below_all_normal_floats(objective: str, tmp_path: Path, capsys: Capture) -> None:
+    users = tmp_path / "users.txt"
+    users.write_text("1 0\n0.5 0.5\n")
+    words = ["kernel", "--prior", "1e-310,1", "--epsilon", "1", "--objective", objective]
+    words += ["--users", str(users)] if objective == "population" else []
+    code, out, err = run([*words, "--json"], capsys)
+    found = json.loads(out)
+    assert (code, err) == (0, "")
+    assert found["gamma_tv"] == 1.0
+    assert 1.0 <= found["worst_ratio"] <= math.e * (1 + 1e-12)

@@ -16,6 +16,8 @@ from dpopt._types import Matrix, Vector
 from dpopt.prob import binomial_pmf
 
 _MOST_NODES, _LARGEST_SHAPE = 600, 100.0
+# Below about 6e-309 the beta function, whose logarithm is needed, is beyond all floats.
+_LEAST_SHAPE = 1e-300
 _NARROW = 0.02
 _NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(48)
 
@@ -191,8 +193,8 @@ class BetaPrior:
     """p_1, ..., p_K independent, each Beta(a, b).
 
     Attributes:
-        a: above 0; the density is proportional to p^(a-1) (1 - p)^(b-1).
-        b: above 0.
+        a: from 1e-300 to 1e4; the density is proportional to p^(a-1) (1 - p)^(b-1).
+        b: in the same range.
     """
 
     a: float
@@ -200,7 +202,7 @@ class BetaPrior:
 
     def __post_init__(self) -> None:
         for name in ("a", "b"):
-            value = _checks.real(f"prior's {name}", getattr(self, name), 0.0, 1e4, open_lower=True)
+            value = _checks.real(f"prior's {name}", getattr(self, name), _LEAST_SHAPE, 1e4)
             object.__setattr__(self, name, value)
 
     def __str__(self) -> str:

@@ -113,7 +113,8 @@ def _from_odds(odds: float, divergence: Divergence, at_zero: float | None) -> fl
             f"at_zero is {at_zero} and divergence {divergence!r}; at_zero belongs to a function f."
         )
     if divergence == "tv":
-        return odds / (1.0 + odds)
+        # 1 / mass is beyond all floats where the mass is below their normal range.
+        return 1.0 if math.isinf(odds) else odds / (1.0 + odds)
     return math.log1p(odds) if divergence == "kl" else odds
 
 

@@ -19,7 +19,7 @@ from dpopt.mechanisms.smoothed.hull import checked_distributions
 _LARGEST_WORK = 2 * 10**9
 _LARGEST_LEVEL = 5 * 10**7
 # Pairs a second.
-_SPEED = 1e7
+_SPEED = 3e7
 _DOUBLE_RANGE = 690.0
 
 

@@ -1,0 +1,65 @@
+"""What takes over a minute says so before it starts, or is refused before the first step."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpopt import ParameterError, majority, roo, smoothed
+from dpopt._progress import ProgressEvent, reporting
+from dpopt.cli import main
+from dpopt.mechanisms.majority import reduced_size
+
+
+class StoppedError(Exception):
+    """Ends a computation at what it announces."""
+
+
+def announced(event: ProgressEvent) -> None:
+    if event.seconds is not None:
+        raise StoppedError(event.message)
+    raise AssertionError(f"{event} before any announcement")
+
+
+LAWS = [[0.2, 0.3, 0.5], [0.1, 0.1, 0.8], [0.6, 0.2, 0.2]]
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda: roo.min_count(10**15, 10, 1e-6),
+        lambda: roo.min_count(10**15, 2, 1e-7),
+        lambda: roo.min_count(10**15, 3, 1e-6, "journal"),
+        lambda: majority.design(4001, 0.001, 10.0),
+        lambda: majority.design(201, 0.1, 10.0, mechanism_delta=1e-6, delta=1e-4),
+        lambda: smoothed.smoothed_delta(smoothed.SamplingHistogram(184, 3, 3), 1.0, LAWS),
+    ],
+)
+def test_long_work_is_announced(work: object) -> None:
+    assert callable(work)
+    with reporting(announced), pytest.raises(StoppedError, match="; Ctrl-C ends it"):
+        work()
+
+
+@pytest.mark.parametrize("letters", [2, 10])
+@pytest.mark.parametrize("rule", ["exact", "journal", "journal-repaired", "conference"])
+def test_a_rule_of_too_many_steps_is_refused_at_once(letters: int, rule: str) -> None:
+    def silent(event: ProgressEvent) -> None:
+        raise AssertionError(event)
+
+    with reporting(silent), pytest.raises(ParameterError, match=r"more than 2e\+07"):
+        roo.min_count(10**15, letters, 5e-324, rule)
+
+
+def test_the_command_says_it_once_on_standard_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With a minute shortened, so that a small design takes one."""
+    monkeypatch.setattr("dpopt._progress._LONG_SECONDS", 0.0)
+    with pytest.raises(SystemExit) as ended:
+        main(["majority", "--mechanisms", "3", "--epsilon", "0.1", "--allowance", "1", "--json"])
+    printed = capsys.readouterr()
+    assert ended.value.code == 0
+    steps = reduced_size(majority.MajoritySetting(3, 0.1, 1.0)) * 3
+    sentence = f"design of the noise function: {steps} steps, about 0 minutes; Ctrl-C ends it.\n"
+    assert printed.err == sentence
+    assert printed.out.count("\n") == 1
