@@ -298,7 +298,7 @@ ends = st.lists(unit, min_size=2, max_size=8, unique=True).map(sorted)
 uniforms = ends.map(
     lambda line: UniformPrior(tuple(zip(line[::2], line[1::2], strict=False)))  # odd ends dropped
 )
-shapes = st.floats(0, 1e4, exclude_min=True)
+shapes = st.floats(1e-300, 1e4)
 betas = st.builds(BetaPrior, shapes, shapes)
 points = st.lists(unit, min_size=1, max_size=9).map(lambda p: PointPrior(tuple(p)))
 
