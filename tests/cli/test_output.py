@@ -77,10 +77,14 @@ SHOWS: dict[str, list[str]] = {
 def ended(
     command: list[str], words: list[str], folder: Path, **more: Any
 ) -> subprocess.CompletedProcess[str]:
-    settings: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | more
+    settings: dict[str, Any] = {
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.PIPE,
+        "text": True,
+    } | more
     if "sample" in words:
         pytest.importorskip("polars", reason="polars is not installed (extra data)")
-    return subprocess.run(  # type: ignore[call-overload]
+    return subprocess.run(
         [*command, *words], cwd=folder, check=False, timeout=120, encoding="utf-8", **settings
     )
 
