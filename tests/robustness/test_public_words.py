@@ -6,7 +6,6 @@ import dataclasses
 import inspect
 import re
 from collections.abc import Iterator
-from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -71,7 +70,8 @@ def test_counts_by_letter() -> None:
     in_order = sampler.simulate(rng=np.random.default_rng(3), counts=[3, 2], alphabet=["a", "b"])
     assert by_letter == in_order
     np.testing.assert_array_equal(
-        sampler.output_distribution(cast(Any, {1: 2, 0: 3})), sampler.output_distribution([3, 2])
+        sampler.fitting({1: 2, 0: 3}),
+        [3, 2],
     )
     with pytest.raises(ParameterError, match="outside the alphabet"):
         sampler.release(counts={"c": 5}, alphabet=["a", "b"])
