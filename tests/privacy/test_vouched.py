@@ -59,8 +59,8 @@ MAKERS: dict[str, Callable[[], Any]] = {
 RECORDS = {
     *("bound", "cost", "distribution", "excess", "expected_error"),
     *("expected_error_method", "expected_error_standard_error", "formulation", "gap", "mixing"),
-    *("objective", "prior", "provenance", "residuals", "shrink", "solution", "stated", "users", "value"),
-    *("amplification", "drift", "gamma_tv", "slack"),
+    *("objective", "prior", "provenance", "residuals", "shrink", "solution", "users", "value"),
+    *("stated", "amplification", "drift", "gamma_tv", "slack"),
 }
 
 

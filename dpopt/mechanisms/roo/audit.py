@@ -10,7 +10,7 @@ import numpy as np
 
 from dpopt._progress import track
 from dpopt._types import brief
-from dpopt.mechanisms.roo.rules import UNIT, first_free
+from dpopt.mechanisms.roo.rules import UNIT
 from dpopt.mechanisms.roo.setting import RooSetting
 from dpopt.mechanisms.roo.transitions import Move, moves
 from dpopt.mechanisms.roo.witness import Witness, witness_of
@@ -47,7 +47,8 @@ def audit_weights(setting: RooSetting, weights: Sequence[int], *, constant: bool
     """Compare all neighbours of a rule in exact arithmetic.
 
     Rows from a smallest count m with q_{m-1} = q_m = q_{m+1} = 0 compare c + 1 to c with c >= m,
-    so those of the first such m imply all that follow.
+    so those of the first such m are the worst and imply all that follow: the work is that of the
+    weights given, whatever n is.
 
     Args:
         setting: n, k and epsilon.
@@ -74,7 +75,7 @@ def audit_weights(setting: RooSetting, weights: Sequence[int], *, constant: bool
 def _rows(setting: RooSetting, weights: Sequence[int], *, constant: bool) -> Iterator[Move]:
     last = setting.largest_minimum
     # With one q for all, the ratio is largest where a count is smallest.
-    end = 1 if constant else max(len(weights) + 2, first_free(setting) + 1)
+    end = 1 if constant else len(weights) + 2
     for m in track(range(min(end, last) + 1), "audit of neighbours"):
         yield from moves(setting, m)
     if min(end, last) < last:

@@ -20,7 +20,7 @@ UNIT = 1 << BITS
 RULES = ("exact", "roo", "journal", "journal-repaired", "conference")
 """The rules that `rule_weights` and `min_count` take."""
 
-_LONGEST = 20_000_000
+_LONGEST = 200_000
 # Steps a second, with the audit that follows; two letters need no comparison of three terms.
 _SPEED, _SPEED_OF_TWO = 3e3, 2e4
 
@@ -42,7 +42,7 @@ def rule_weights(setting: RooSetting, rule: str) -> tuple[int, ...]:
         rule: one of the above; all are rounded up, the private direction.
 
     Raises:
-        ParameterError: for another rule, or if more than 2e7 of the q_m are not 0.
+        ParameterError: for another rule, or if more than 200,000 of the q_m are not 0.
     """
     _checks.instance("setting", setting, RooSetting)
     _checks.choice("rule", rule, RULES)
@@ -68,15 +68,19 @@ def first_free(setting: RooSetting) -> int:
 def _foresee(setting: RooSetting, speed: float) -> None:
     """Refuse a recursion that is too long, and announce one that is long.
 
-    It goes on at least to the first m from which all q may be 0.
+    Every rule obscures where counts m and m + 1 are not within r: known before any work.
     """
     steps = min(first_free(setting), setting.largest_minimum) + 1
     if steps > _LONGEST:
-        raise ParameterError(
-            f"epsilon is {setting.epsilon:g} for n / k = {setting.records / setting.letters:g}: "
-            f"the rule has {steps:,} of the q_m, more than {_LONGEST:.0e}. Use the rule 'roo'."
-        )
+        raise _too_long(setting)
     expect("rule of the smallest count", steps, speed)
+
+
+def _too_long(setting: RooSetting) -> ParameterError:
+    return ParameterError(
+        f"epsilon is {setting.epsilon:g} for n / k = {setting.records / setting.letters:g}; more "
+        f"than {_LONGEST:,} of the q_m are not 0. Use the rule 'roo', or a larger epsilon."
+    )
 
 
 def _run(setting: RooSetting, following: Next, first: Fraction) -> tuple[int, ...]:
@@ -89,6 +93,8 @@ def _run(setting: RooSetting, following: Next, first: Fraction) -> tuple[int, ..
             advance("rule of the smallest count", m, m)
             break
         found.append(weight)
+        if len(found) > _LONGEST:
+            raise _too_long(setting)
     while len(found) > 1 and found[-1] == 0:
         found.pop()
     return tuple(found)

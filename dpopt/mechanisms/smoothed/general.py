@@ -16,6 +16,7 @@ from dpopt.mechanisms.smoothed.histogram import SamplingHistogram
 from dpopt.mechanisms.smoothed.histograms import (
     IntMatrix,
     checked_histogram,
+    histogram_count,
     histograms,
     neighbours,
     replacements,
@@ -24,6 +25,7 @@ from dpopt.mechanisms.smoothed.sampling import as_anonymous
 
 _HELD_ENTRIES = 1 << 24
 _LARGEST_OUTPUTS = 10**7
+_LARGEST_WORK = 10**11
 _LARGEST_EPSILON = 700.0
 
 Divergence = Callable[[Matrix, Matrix], Vector]
@@ -103,6 +105,14 @@ def _largest(
             f"{_LARGEST_OUTPUTS:,}."
         )
     if histogram is None:
+        n, m = mechanism.records, mechanism.categories
+        pairs = histogram_count(n - 1, m) * m * (m - 1) // 2
+        if pairs * mechanism.outputs > _LARGEST_WORK:
+            raise ParameterError(
+                f"records is {n} with {m} categories and {mechanism.outputs:,} outputs: "
+                f"{pairs:,} pairs of neighbours, more than {_LARGEST_WORK:.0e} terms in all. Give "
+                "one histogram."
+            )
         table = histograms(mechanism.records, mechanism.categories)
         return _over_pairs(mechanism, divergence, table, replacements(table))
     one = checked_histogram(histogram, mechanism.records, mechanism.categories)

@@ -20,6 +20,7 @@ from dpopt.provenance import versions
 
 LARGEST_EPSILON = 700.0
 _LARGEST_LISTED = 10**7
+_LARGEST_TERMS = 3 * 10**10
 
 
 def privacy_profile(
@@ -131,6 +132,14 @@ def _all(mechanism: Mechanism, epsilon: float) -> tuple[Vector, str]:
     n, drawn, m = mechanism.records, mechanism.drawn, mechanism.categories
     if m > 2:
         return _categories(mechanism, epsilon, None), "pooled pairs of categories"
+    lost = drawn if mechanism.replacement else n - drawn
+    terms = n * min(1.0 / max(epsilon, 1e-300), lost**0.5)
+    if terms > _LARGEST_TERMS:
+        raise ParameterError(
+            f"records is {n}, drawn {drawn} and epsilon {epsilon:g}: all databases take about "
+            f"{terms:.0e} terms, more than {_LARGEST_TERMS:.0e}. Give one histogram, or fewer "
+            "records."
+        )
     part = replacement if mechanism.replacement else binary
     return part.log_profile(n, drawn, epsilon), "tail sums"
 
