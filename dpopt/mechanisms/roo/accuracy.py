@@ -24,7 +24,7 @@ from dpopt.mechanisms.roo.bounds import (
     roo_bound,
     subrr_bound,
 )
-from dpopt.mechanisms.roo.exact_tv import ExpectedOutput, expected_output
+from dpopt.mechanisms.roo.exact_tv import ExpectedOutput, expected_output, floor_laws
 from dpopt.mechanisms.roo.floor import SmoothFloorSampler
 from dpopt.mechanisms.roo.minimum import MinCountSampler
 from dpopt.mechanisms.roo.setting import RooSetting
@@ -53,13 +53,23 @@ __all__ = [
 _MOST_LISTED = 1_000_000
 
 
-def worst_case_tv(sampler: MinCountSampler) -> float:
+def worst_case_tv(sampler: MinCountSampler | SmoothFloorSampler) -> float:
     """Return the largest total variation distance of K(x) from the empirical law, over all x.
 
-    With smallest count m it is q_m times that of the empirical law from the uniform one, which is
-    largest where one letter has all it can: q_m (1 - 1/k) (1 - k m / n). Also the largest
-    distance from P over all P, where the maximum is at m = 0: then P is a single letter.
+    For a smooth floor all counts are listed, at most 1e6. For a rule in the smallest count m it is
+    q_m times that of the empirical law from the uniform one, which is largest where one letter has
+    all it can: q_m (1 - 1/k) (1 - k m / n). Also the largest distance from P over all P, where the
+    maximum is at m = 0: then P is a single letter.
+
+    Raises:
+        ParameterError: for a smooth floor with more counts.
     """
+    if isinstance(sampler, SmoothFloorSampler):
+        n, worst = sampler.setting.records, 0.0
+        for counts, laws, _ in floor_laws(sampler):
+            short = np.maximum(0.0, counts / n - laws).sum(axis=1)
+            worst = max(worst, float(short.max()))
+        return worst
     _checks.instance("sampler", sampler, MinCountSampler)
     n, k = sampler.setting.records, sampler.setting.letters
     q = sampler.q[:1] if sampler.rule == "roo" else sampler.q[: n // k + 1]

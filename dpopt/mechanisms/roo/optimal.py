@@ -19,6 +19,7 @@ from dpopt.mechanisms.roo.optimal_program import (
     checked_law,
     histogram_prior,
     incidence,
+    multinomial_prior,
     visible,
 )
 from dpopt.mechanisms.roo.optimal_proof import prove, quantised
@@ -27,7 +28,8 @@ from dpopt.mechanisms.roo.setting import RooSetting
 from dpopt.prob import total_variation
 from dpopt.provenance import versions
 
-OPTIMAL_OBJECTIVES = ("worst-case", "bayes", "fixed")
+OPTIMAL_OBJECTIVES = ("worst-case", "bayes", "mean", "fixed")
+_OF_ONE_LAW = ("mean", "fixed")
 
 
 def optimal_sampler(
@@ -51,9 +53,12 @@ def optimal_sampler(
       apart does better: averaged over all relabellings it does no worse, and commutes.
     - "bayes": the mean of TV(K(x), empirical(x)) for n records of P, P symmetric Dirichlet(alpha);
       alpha = 1 is uniform over all P. Nor does any other sampler do better here.
-    - "fixed": TV(Q, P) for Q = the mean of K(x) over n records of one P (the papers' d_TV). This
-      is the least, over all samplers, of the largest distance over all orders of P's letters; a
-      sampler that knows P with its labels would need no data.
+    - "mean": the mean of TV(K(x), empirical(x)) for n records of one P: how far the letter's law is
+      from the data that one has, over all data that P gives.
+    - "fixed": TV(Q, P) for Q = the mean of K(x) over n records of one P (the papers' d_TV).
+
+    The last two are the least, over all samplers, of the largest value over all orders of P's
+    letters; a sampler that knows P with its labels could do better, and for "fixed" needs no data.
 
     Where "worst-case" or "fixed" leave a choice, the mean of "bayes" is least among the optima, up
     to 1e-9 of the distance.
@@ -67,7 +72,7 @@ def optimal_sampler(
             k = 5: 41, k = 6: 34).
         epsilon: above 0, in nats.
         objective: see above.
-        distribution: P for "fixed", shape (k,); at most 1e6 count vectors.
+        distribution: P for "mean" and "fixed", shape (k,); at most 1e6 count vectors.
         prior: alpha, in [0.001, 1000].
         backend: see `dpopt.solve`.
         time_limit: seconds for each of at most two solves.
@@ -85,15 +90,17 @@ def optimal_sampler(
     setting = RooSetting(records, letters, epsilon)
     _checks.choice("objective", objective, OPTIMAL_OBJECTIVES)
     alpha = _checks.real("prior", prior, 1e-3, 1e3)
-    if (distribution is None) == (objective == "fixed"):
+    if (distribution is None) == (objective in _OF_ONE_LAW):
         raise ParameterError(
             f"distribution is {'missing' if distribution is None else 'given'} and objective is "
-            f"{objective!r}; it belongs to objective 'fixed', and only there."
+            f"{objective!r}; it belongs to objective 'mean' or 'fixed', and only there."
         )
     law = None if distribution is None else frozen(checked_law(distribution, setting.letters))
     run = _Run(setting, alpha, law, histograms(setting), backend, time_limit)
     if objective == "bayes":
-        return run.bayes()
+        return run.mean("bayes", run.weights)
+    if objective == "mean" and law is not None:
+        return run.mean("mean", multinomial_prior(run.found, law))
     return run.worst_case() if law is None else run.fixed(law)
 
 
@@ -118,17 +125,17 @@ class _Run:
         """Law of the histogram under the prior."""
         return histogram_prior(self.found, self.alpha)
 
-    def bayes(self) -> OptimalSampler:
-        """Minimise the mean distance under the prior."""
-        raised = visible(self.weights)
+    def mean(self, objective: str, weights: Vector) -> OptimalSampler:
+        """Minimise the mean distance under a law of the histogram."""
+        raised = visible(weights)
         solution = self._solve(self.program.mean(raised))
         # TV is at most 1, so raised weights cost the bound no more than they were raised by.
-        bound = solution.bound - float(np.sum(raised - self.weights))
+        bound = solution.bound - float(np.sum(raised - weights))
 
         def value(kernel: Vector) -> float:
-            return float(self.weights @ distances(self.setting, self.found, kernel))
+            return float(weights @ distances(self.setting, self.found, kernel))
 
-        return self._finished("bayes", solution, solution["kernel"], value, bound)
+        return self._finished(objective, solution, solution["kernel"], value, bound)
 
     def worst_case(self) -> OptimalSampler:
         """Minimise the largest distance."""

@@ -41,6 +41,15 @@ def histogram_prior(found: Histograms, alpha: float) -> Vector:
     return law / law.sum()
 
 
+def multinomial_prior(found: Histograms, distribution: npt.ArrayLike) -> Vector:
+    """Return the law of the histogram of n records of P, shape (histograms,).
+
+    Every letter has one count of a histogram, so that k letters count each histogram k times.
+    """
+    chances = incidence(found, distribution).sum(axis=0)
+    return np.bincount(found.owner, chances, found.size) / found.counts.shape[1]
+
+
 def visible(weights: Vector) -> Vector:
     """Return weights of an objective, raised to what a solver can see."""
     return np.maximum(weights, _VISIBLE * weights.max())

@@ -34,9 +34,9 @@ class OptimalSampler(LetterSampler):
 
     Attributes:
         setting: n, k and epsilon.
-        objective: "worst-case", "bayes" or "fixed"; see `optimal_sampler`.
+        objective: "worst-case", "bayes", "mean" or "fixed"; see `optimal_sampler`.
         prior: alpha of the symmetric Dirichlet law of P.
-        distribution: P for "fixed", shape (k,), read-only; else None.
+        distribution: P for "mean" and "fixed", shape (k,), read-only; else None.
         histograms: sorted counts of all data sets; a place is a histogram and one of its counts.
         weights: chance of each letter at each place, as integers over the sum for its histogram:
             what is certified, and what `release` draws from.

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from mpmath import mp, mpf
 
 from dpopt import NotPrivateError, ParameterError
+from dpopt.mechanisms.roo.accuracy import expected_output, worst_case_tv
 from dpopt.mechanisms.roo.floor import SmoothFloorSampler, smooth_floor
 from dpopt.mechanisms.roo.floor_proof import audit_floor, floor_weights
 from dpopt.mechanisms.roo.setting import RooSetting
@@ -283,3 +284,42 @@ def test_bad_parameters_are_one_sentence(arguments: tuple[int, int, float], word
     for rate in (0.0, -1.0, math.nan, 701.0):
         with pytest.raises(ParameterError, match="rate is"):
             smooth_floor(10, 3, 1.0, rate=rate)
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "epsilon"), [(1, 2, 1.0), (5, 3, 0.5), (7, 4, 0.3), (12, 2, 2.0)]
+)
+def test_expected_output_and_worst_case_sum_over_all_data_sets(
+    n: int, k: int, epsilon: float
+) -> None:
+    sampler = smooth_floor(n, k, epsilon)
+    p = [Fraction(int(x), 2**12) for x in np.random.default_rng(n).integers(1, 2**10, k - 1)]
+    p.append(1 - sum(p))
+    mean, lifted, worst = [Fraction(0)] * k, Fraction(0), Fraction(0)
+    for counts in product(range(n + 1), repeat=k):
+        if sum(counts) != n:
+            continue
+        ways = math.factorial(n)
+        for count in counts:
+            ways //= math.factorial(count)
+        chance = ways * math.prod(x**c for x, c in zip(p, counts, strict=True))
+        given_law = law(sampler, counts)
+        mean = [a + chance * b for a, b in zip(mean, given_law, strict=True)]
+        total = sum(weight(sampler, c) for c in counts)
+        lifted += chance * (1 - Fraction(n << sampler.bits, total))
+        worst = max(
+            worst, sum(abs(a - Fraction(c, n)) for a, c in zip(given_law, counts, strict=True)) / 2
+        )
+    found = expected_output(sampler, [float(x) for x in p])
+    assert found.law == pytest.approx([float(x) for x in mean], rel=1e-13)
+    assert found.mean_obscuring == pytest.approx(float(lifted), rel=1e-12)
+    distance = sum(abs(a - b) for a, b in zip(mean, p, strict=True)) / 2
+    assert found.total_variation == pytest.approx(float(distance), rel=1e-10)
+    assert worst_case_tv(sampler) == pytest.approx(float(worst), rel=1e-13)
+
+
+def test_a_floor_of_too_many_counts_is_one_sentence() -> None:
+    large = smooth_floor(1000, 4, 1.0)
+    for call in (lambda: worst_case_tv(large), lambda: expected_output(large, np.ones(4) / 4)):
+        with pytest.raises(ParameterError, match="at most 1,000,000"):
+            call()
