@@ -488,3 +488,66 @@ def test_saved_and_plotted(tmp_path: Path) -> None:
 def test_hostile_parameters(arguments: tuple, options: dict, words: str) -> None:
     with pytest.raises(ParameterError, match=words):
         optimal_sampler(*arguments, **options)
+
+
+@pytest.mark.parametrize(
+    ("law", "n", "epsilon"),
+    [
+        ((0.7, 0.3), 4, 0.5),
+        ((0.5, 0.5), 3, 1.0),
+        ((0.6, 0.3, 0.1), 3, 0.7),
+        ((0.2, 0.2, 0.6), 2, 2),
+    ],
+)
+def test_the_mean_under_one_law_is_the_least_over_all_orders(
+    law: tuple[float, ...], n: int, epsilon: float
+) -> None:
+    # Variables: K(y | x) of all samplers, its shortfall below c / n, and the largest mean t.
+    k = len(law)
+    data = [x for x in product(range(n + 1), repeat=k) if sum(x) == n]
+    size, place = len(data) * k, {x: i * k for i, x in enumerate(data)}
+    upper, right = [], []
+    for x in data:
+        for moved in brute.neighbours(x):
+            for y in range(k):
+                row = np.zeros(2 * size + 1)
+                row[place[moved] + y], row[place[x] + y] = 1.0, -math.exp(epsilon)
+                upper.append(row)
+                right.append(0.0)
+        for y in range(k):
+            row = np.zeros(2 * size + 1)
+            row[place[x] + y] = row[size + place[x] + y] = -1.0
+            upper.append(row)
+            right.append(-x[y] / n)
+    for order in permutations(law):
+        row = np.zeros(2 * size + 1)
+        for x in data:
+            row[size + place[x] : size + place[x] + k] = multinomial.pmf(x, n, order)
+        row[-1] = -1.0
+        upper.append(row)
+        right.append(0.0)
+    sums = np.zeros((len(data), 2 * size + 1))
+    for i in range(len(data)):
+        sums[i, i * k : (i + 1) * k] = 1.0
+    answer = linprog(
+        np.append(np.zeros(2 * size), 1.0),
+        np.array(upper),
+        np.array(right),
+        sums,
+        np.ones(len(data)),
+        bounds=(0, 1),
+    )
+    found = optimal_sampler(n, k, epsilon, objective="mean", distribution=law)
+    assert found.value == pytest.approx(answer.fun, abs=1e-8)
+    assert 0 <= found.gap < 1e-8
+    mean = sum(
+        multinomial.pmf(x, n, law)
+        * np.abs(found.output_distribution(x) - np.array(x) / n).sum() / 2
+        for x in data
+    )  # fmt: skip
+    assert found.value == pytest.approx(mean, abs=1e-12)
+
+
+def test_the_mean_needs_a_law() -> None:
+    with pytest.raises(ParameterError, match="belongs to objective 'mean' or 'fixed'"):
+        optimal_sampler(3, 2, 1.0, objective="mean")
