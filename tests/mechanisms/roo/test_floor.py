@@ -35,13 +35,17 @@ def law(sampler: SmoothFloorSampler, counts: Sequence[int]) -> list[Fraction]:
 def worst_of_all(sampler: SmoothFloorSampler) -> Fraction:
     """Return the largest ratio over all neighbours and all letters, exactly."""
     n, k = sampler.setting.records, sampler.setting.letters
-    worst = Fraction(0)
+    worst = (0, 1)
     for counts in histograms(n, k):
-        before = law(sampler, counts)
+        before = [weight(sampler, count) for count in counts]
+        total = sum(before)
         for moved in neighbours(counts):
-            after = law(sampler, moved)
-            worst = max(worst, *(b / a for a, b in zip(before, after, strict=True)))
-    return worst
+            after = [weight(sampler, count) for count in moved]
+            other = sum(after)
+            for a, b in zip(before, after, strict=True):
+                if b * total * worst[1] > worst[0] * a * other:
+                    worst = (b * total, a * other)
+    return Fraction(*worst)
 
 
 CASES = [
