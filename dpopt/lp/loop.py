@@ -66,11 +66,16 @@ class _Loop:
     """State of one solve: the rows given to the solver, and who they belong to."""
 
     def __init__(
-        self, problem: Problem, backend: Backend, tolerance: float, time_limit: float | None
+        self,
+        problem: Problem,
+        backend: Backend,
+        tolerance: float,
+        relative_gap: float,
+        time_limit: float | None,
     ) -> None:
         self.start = time.perf_counter()
-        self.problem, self.backend = problem, backend
-        self.tolerance, self.time_limit = tolerance, time_limit
+        self.problem, self.backend, self.time_limit = problem, backend, time_limit
+        self.tolerance, self.relative_gap = tolerance, relative_gap
         self.model: Model = problem.assemble()
         self.session: Session = backend.load(self.model)
         self.owners: list[str] = []
@@ -107,7 +112,12 @@ class _Loop:
         """
         spare, failure = None, None
         for way in range(self.session.ways):
-            raw, failure = self.run(way)
+            try:
+                raw, failure = self.run(way)
+            except SolverError:
+                if spare is None:
+                    raise
+                break
             if raw is None:
                 continue
             answer = self.examined(raw)
@@ -171,10 +181,9 @@ class _Loop:
     def examined(self, raw: RawSolution) -> _Answer | SolverError:
         """Return the answer with its checks; or an error if it is of no use.
 
-        Wanted are rows that hold up to 10 tolerances and, where no family is violated, a duality
-        gap of 10 tolerances, 1e-8 for HiGHS; within limits 10 and 1,000 times as wide an answer
-        is poor but of use. Rows are measured in units of 1 + max |x|, the gap in units of
-        sum |c x|, or of the largest |c| where that is more.
+        Wanted are rows that hold up to 10 tolerances and, where no family is violated, the
+        duality gap that was asked for; within limits 10 and 1,000 times as wide an answer is poor
+        but of use. Rows are measured in units of 1 + max |x|.
         """
         rows, x = self.all_rows(), _point(raw)
         residual = float(np.max(rows.violation(x), initial=0.0)) / _size(x)
@@ -190,10 +199,10 @@ class _Loop:
             poor = f"its rows are violated by {residual:.1e}"
         if worst <= self.tolerance and raw.y is not None:
             gap = _relative_gap(self.model, rows, raw)
-            if not gap <= 1e4 * self.tolerance:
+            if not gap <= 1e3 * self.relative_gap:
                 detail = f"the point returned fails its dual bound by {gap:.1e}"
                 return self.failure(Status.NUMERICAL, detail)
-            if abs(gap) > 10 * self.tolerance:
+            if abs(gap) > self.relative_gap:
                 poor = f"a duality gap of {gap:.1e} stays"
         return _Answer(raw, separations, worst, poor)
 
@@ -237,6 +246,7 @@ def solve(
     backend: str | Backend = "highs",
     *,
     tolerance: float | None = None,
+    relative_gap: float | None = None,
     time_limit: float | None = None,
     max_rounds: int = 1000,
     callback: Callable[[Progress], None] | None = None,
@@ -250,6 +260,10 @@ def solve(
         tolerance: violation at which a row counts as satisfied, in the row's own units; by
             default what the backend reaches (1e-9 for HiGHS). Not a privacy guarantee: see
             `dpopt.privacy`.
+        relative_gap: duality gap above which the solver's other ways are tried, in units of
+            sum |c x| or of the largest |c|, whichever is more; by default 10 times the
+            tolerance (1e-8 for HiGHS). If none reaches it, the first within 1,000
+            times this is returned: the solution states its gap.
         time_limit: seconds for the whole loop; None for no limit.
         max_rounds: most solves in the loop.
         callback: called once a round with a `Progress`.
@@ -281,9 +295,14 @@ def solve(
         if tolerance is None
         else _checks.real("tolerance", tolerance, 0.0, 1.0, open_lower=True)
     )
+    relative_gap = (
+        10 * tolerance
+        if relative_gap is None
+        else _checks.real("relative_gap", relative_gap, 0.0, 1.0, open_lower=True)
+    )
     if time_limit is not None:
         time_limit = _checks.real("time_limit", time_limit, 0.0)
-    loop = _Loop(problem, chosen, tolerance, time_limit)
+    loop = _Loop(problem, chosen, tolerance, relative_gap, time_limit)
     for _ in range(_checks.integer("max_rounds", max_rounds, 1)):
         advance("linear program", loop.rounds, message=problem.name)
         answer = loop.round(callback)

@@ -451,6 +451,47 @@ def test_failure_of_the_last_way_is_passed_on() -> None:
     assert failure_of(budget(), late).status == "memory_limit"
 
 
+# Of objective 1.5 - 3e-7: poor, and within a thousand times the gap that is wanted.
+POOR = said([1.0 - 2e-7, 0.5 - 1e-7], [-0.5])
+
+
+def test_a_gap_that_the_next_way_closes() -> None:
+    backend = scripted(POOR, RIGHT)
+    assert solve(budget(), backend).objective == 1.5
+    assert backend.runs == [0, 1]
+
+
+def test_a_gap_that_no_way_closes_is_stated() -> None:
+    backend = scripted(POOR)
+    solution = solve(budget(), backend)
+    assert solution.gap == pytest.approx(3e-7, rel=1e-6)
+    assert backend.runs == [0, 1]
+
+
+def test_a_gap_that_is_good_enough() -> None:
+    backend = scripted(POOR, RIGHT)
+    assert solve(budget(), backend, relative_gap=1e-6).gap == pytest.approx(3e-7, rel=1e-6)
+    assert backend.runs == [0]
+
+
+def test_a_gap_beyond_all_limits() -> None:
+    error = failure_of(budget(), scripted(POOR), relative_gap=1e-11)
+    assert error.status == "numerical"
+    assert "dual bound" in str(error)
+
+
+@pytest.mark.parametrize("gap", [0.0, -1.0, 2.0, np.nan, "small"])
+def test_gap_out_of_range(gap: object) -> None:
+    with pytest.raises(ParameterError, match="relative_gap"):
+        solve(budget(), relative_gap=gap)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("end", [Status.TIME_LIMIT, Status.MEMORY_LIMIT])
+def test_a_poor_answer_is_kept_when_the_next_way_has_no_time(end: Status) -> None:
+    solution = solve(budget(), scripted(POOR, said(None, status=end)))
+    assert solution.gap == pytest.approx(3e-7, rel=1e-6)
+
+
 HALF = make_rows([[1.0, 0.0]], upper=0.5)
 NO_ROWS = make_rows(np.zeros((0, 2)), upper=0.0)
 

@@ -99,6 +99,12 @@ FAULTS: dict[str, Spoil] = {
     "NaN in x": at_x(first_to(math.nan)),
     "infinity in x": at_x(first_to(math.inf)),
     "NaN in all of x": at_x(lambda x: x * math.nan),
+    "a point too short": at_x(lambda x: x[:-1]),
+    "a point in a column": at_x(lambda x: x[:, None]),
+    "a point of complex numbers": at_x(lambda x: x * 1j),
+    "multipliers too many": lambda raw: replace(
+        raw, y=None if raw.y is None else np.append(raw.y, 0.0)
+    ),
     "multipliers of NaN": lambda raw: replace(raw, y=None if raw.y is None else raw.y * math.nan),
     "multipliers of infinity": lambda raw: replace(
         raw, y=None if raw.y is None else np.full_like(raw.y, math.inf)

@@ -28,8 +28,9 @@ from dpopt.mechanisms.majority.worst import WorstCase
 _VISIBLE = 1e-9
 # Rows are divided by the budget: below this, rounding their coefficients shows in the optimum.
 _LEAST_BUDGET = 1e-7
-# Room that the second program of a worst case leaves to the first one's optimum.
-_TIE = 1e-9
+# Room that the second program of a worst case leaves to the first one's optimum, and the gap that
+# does for it: it only chooses among optima, and prices this room at up to 1e7.
+_TIE, _TIE_GAP = 1e-9, 1e-5
 # Multisets a second, in all rounds of pricing and the proof together.
 _SPEED = 5e6
 
@@ -239,6 +240,7 @@ class _Run:
         second.maximise({"gamma": _visible(linear), "worst": 0.0})
         limit = float(least["worst"][0]) + _TIE
         second.add_rows("least worst case", {"worst": np.ones((1, 1))}, upper=limit)
-        result = self.finished(solve(second, self.backend, time_limit=self.time_limit))
+        best = solve(second, self.backend, relative_gap=_TIE_GAP, time_limit=self.time_limit)
+        result = self.finished(best)
         worst = WorstCase(setting.mechanisms, self.prior).value(result.gamma[setting.middle :])
         return _with_value(result, "worst-case", -worst, -least.bound)

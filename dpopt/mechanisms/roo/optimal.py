@@ -15,6 +15,7 @@ from dpopt._types import Vector, frozen
 from dpopt.lp import Backend, Problem, Solution, solve
 from dpopt.mechanisms.roo.histograms import Histograms, histograms
 from dpopt.mechanisms.roo.optimal_program import (
+    TIE_GAP,
     SamplerProgram,
     checked_law,
     histogram_prior,
@@ -156,14 +157,14 @@ class _Run:
 
         return self._finished("fixed", solution, kernel, value, solution.bound)
 
-    def _solve(self, problem: Problem) -> Solution:
-        return solve(problem, self.backend, time_limit=self.time_limit)
+    def _solve(self, problem: Problem, relative_gap: float | None = None) -> Solution:
+        return solve(problem, self.backend, relative_gap=relative_gap, time_limit=self.time_limit)
 
     def _among_optima(self, problem: Problem) -> tuple[Solution, Vector]:
         """Return the solution, and the optimal kernel of least mean."""
         first = self._solve(problem)
         self.program.among_optima(problem, first.objective, visible(self.weights))
-        return first, self._solve(problem)["kernel"]
+        return first, self._solve(problem, TIE_GAP)["kernel"]
 
     def _finished(
         self,

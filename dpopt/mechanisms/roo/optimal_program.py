@@ -21,8 +21,9 @@ from dpopt.mechanisms.roo.setting import RooSetting
 _MOST_COUNTS = 1_000_000
 # Weights below this part of the largest would leave K undefined where they stand.
 _VISIBLE = 1e-9
-# What an optimum gives way, so that the solver can tell its ties from its tolerance.
-_TIE = 1e-9
+# What an optimum gives way, so that the solver can tell its ties from its tolerance; and the gap
+# that does for the program which only chooses among them.
+_TIE, TIE_GAP = 1e-9, 1e-5
 
 
 def histogram_prior(found: Histograms, alpha: float) -> Vector:
