@@ -11,7 +11,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from dpopt import ParameterError, load, solve
+from dpopt import ParameterError, SolverError, load, solve
 from dpopt._types import Matrix, Vector
 from dpopt.mechanisms.public_prior.leximin import leximin_kernel
 from dpopt.mechanisms.public_prior.population import population_kernel
@@ -121,6 +121,20 @@ def test_two_letters_in_closed_form(least: float, epsilon: float) -> None:
     expected = a * float(np.mean(np.abs(laws[:, 0] - laws[:, 1] * ratio)))
     assert found.value == pytest.approx(expected, abs=1e-8)
     assert found.bound <= expected + 1e-12
+
+
+@pytest.mark.parametrize("backend", ["highs", "cvxpy", "cvxpy:CLARABEL"])
+def test_a_feasible_program_is_never_called_infeasible(backend: str) -> None:
+    """HiGHS's presolve calls this one infeasible; the claim is checked before it is passed on."""
+    laws = [[0.54, 0.46], [0.19, 0.81], [0.17, 0.83], [0.92, 0.08], [0.96, 0.04]]
+    law = [1e-9, 1 - 1e-9]
+    try:
+        found = population_kernel(law, 9.623328547590642, laws, backend=backend)
+    except SolverError:
+        # That it could not be solved is true of a backend with one way only.
+        assert backend == "cvxpy"
+        return
+    assert found.worst_tv <= found.gamma_tv + 1e-6
 
 
 def test_slack_lets_the_mean_fall() -> None:
