@@ -41,7 +41,8 @@ HARD = (
     case(31, 0.059150723595382, 0.5, 0.0, 0.01, objective="worst-case", prior="common-beta:2,3"),
     case(31, 0.059150723595382, 0.5, 1e-3, 0.01, objective="worst-case", prior="common-beta:2,3"),
     case(111, 0.1, 1.0),
-    # Its second program, among the optima, prices a row at 1e7.
+    # Their second programs, among the optima, are at the limit of double precision.
+    case(45, 0.00570927016371915, 0.5, 1e-3, 1e-3, objective="worst-case", prior=COMMON),
     case(
         *(49, 0.00100021444836094, 0.5, 2.8919026671590315e-06, 2.8919026671590315e-06),
         objective="worst-case",
