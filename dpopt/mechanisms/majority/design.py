@@ -145,7 +145,8 @@ def design_for(
         objective: "expected-error" minimises E|error| under the prior (see
             `expected_error_weights`), "surrogate" maximises the paper's equation 3, whose p is
             uniform on [0.5, 1] whatever the prior, "worst-case" minimises the largest error over
-            all p that the prior allows, and among those the expected error.
+            all p that the prior allows, and among those the expected error, as far as a solver can
+            tell them apart.
         prior: of the voters' p, or its name (see `parse_prior`); uniform on [0, 1] if None.
         weights: your own weights on gamma's upper half to maximise, instead of an objective.
         backend: see `dpopt.solve`.
