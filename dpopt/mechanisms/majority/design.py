@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from numbers import Rational
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,7 @@ from dpopt.mechanisms.majority.separation import CornerOracle
 from dpopt.mechanisms.majority.setting import MajoritySetting
 from dpopt.mechanisms.majority.weights import expected_error_weights, surrogate_weights
 from dpopt.mechanisms.majority.worst import WorstCase
+from dpopt.privacy.exponential import rational
 
 # HiGHS's dual tolerance is 1e-10 of the largest weight: smaller weights would be noise to it.
 _VISIBLE = 1e-9
@@ -86,6 +88,7 @@ def design(
     *,
     mechanism_delta: float = 0.0,
     delta: float = 0.0,
+    voter_ratio: Rational | None = None,
     objective: str = "expected-error",
     prior: Prior | str | None = None,
     weights: npt.ArrayLike | None = None,
@@ -100,6 +103,8 @@ def design(
         allowance: m in (0, K]: the majority may spend m epsilon.
         mechanism_delta: Delta of each voter, in [0, 1).
         delta: of the majority, at least mechanism_delta.
+        voter_ratio: e^epsilon as a rational, if it is one, see `MajoritySetting`: the proof is then
+            about its power m itself. Needs a whole m.
         objective: see `design_for`, as all that follows.
         prior: see there.
         weights: see there.
@@ -117,7 +122,14 @@ def design(
         ('private', 0.0155)
     """
     return design_for(
-        MajoritySetting(mechanisms, epsilon, allowance, mechanism_delta, delta),
+        MajoritySetting(
+            mechanisms,
+            epsilon,
+            allowance,
+            mechanism_delta,
+            delta,
+            voter_ratio=None if voter_ratio is None else rational("voter_ratio", voter_ratio),
+        ),
         objective=objective,
         prior=prior,
         weights=weights,

@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._numbers import digits
+from dpopt._numbers import MOST_BITS, digits, exact_rational, exact_text, float_up
 from dpopt._types import Json, Vector
 from dpopt.privacy import Guarantee
-from dpopt.privacy.dominating import float_up
+from dpopt.privacy.exponential import exp_lower, exp_upper, log_upper, rational
 
 _LARGEST_EXPONENT = 600.0
 _ROUNDING = 1e-15
@@ -85,6 +85,8 @@ class MajoritySetting:
         mechanism_delta: the paper's Delta, of each voter, in [0, 1); with groups, the largest.
         delta: of the majority, in [mechanism_delta, 1).
         groups: voters of different privacy, see `of_groups`; empty if all are alike.
+        voter_ratio: e^epsilon as a rational, if it is one: epsilon is then its logarithm, up to
+            rounding, the allowance a whole number, and every proof is about voter_ratio^m.
     """
 
     mechanisms: int
@@ -93,6 +95,7 @@ class MajoritySetting:
     mechanism_delta: float = 0.0
     delta: float = 0.0
     groups: tuple[VoterGroup, ...] = ()
+    voter_ratio: Fraction | None = None
 
     def __post_init__(self) -> None:
         k = odd(self.mechanisms)
@@ -115,7 +118,8 @@ class MajoritySetting:
             isinstance(group, VoterGroup) for group in groups
         ):
             raise ParameterError("groups must be a tuple of VoterGroup; use of_groups.")
-        values = (k, epsilon, allowance, voter, delta, tuple(groups))
+        ratio = self._exact_ratio(epsilon, allowance)
+        values = (k, epsilon, allowance, voter, delta, tuple(groups), ratio)
         for name, value in zip(self.__dataclass_fields__, values, strict=True):
             object.__setattr__(self, name, value)
         if self.groups and self != self._of(self.groups, allowance, delta):
@@ -123,6 +127,31 @@ class MajoritySetting:
                 "groups disagree with mechanisms, epsilon or mechanism_delta, which must be their "
                 "number of voters and their largest epsilon and Delta; use of_groups."
             )
+
+    def _exact_ratio(self, epsilon: float, allowance: float) -> Fraction | None:
+        """Return the rational e^epsilon, checked; None if there is none."""
+        if self.voter_ratio is None:
+            return None
+        ratio = rational("voter_ratio", self.voter_ratio)
+        # The ratio and its logarithm were both rounded to floats.
+        room = Fraction(2 * math.ulp(max(epsilon, 1.0)))
+        low, high = Fraction(epsilon) - room, Fraction(epsilon) + room
+        if not exp_lower(low) <= ratio <= exp_upper(high) or ratio <= 1:
+            raise ParameterError(
+                f"voter_ratio is {_checks.shown(ratio)}; it must be above 1, and epsilon, "
+                f"{epsilon!r}, its logarithm."
+            )
+        if allowance != int(allowance) or self.groups:
+            raise ParameterError(
+                f"voter_ratio is {_checks.shown(ratio)} with allowance {digits(allowance)} and "
+                f"{len(self.groups)} groups; it takes a whole number, and voters that are alike."
+            )
+        if allowance * ratio.numerator.bit_length() > MOST_BITS:
+            raise ParameterError(
+                f"voter_ratio is {_checks.shown(ratio)}; its power {allowance:g} must have at most "
+                f"{MOST_BITS:,} bits."
+            )
+        return ratio
 
     @classmethod
     def of_groups(
@@ -184,7 +213,20 @@ class MajoritySetting:
     @property
     def guarantee(self) -> Guarantee:
         """The target: (m epsilon, delta), m epsilon rounded up to a float."""
+        if self.voter_ratio is not None:
+            return Guarantee(log_upper(self.voter_ratio ** int(self.allowance)), self.delta)
         return Guarantee(float_up(Fraction(self.allowance) * Fraction(self.epsilon)), self.delta)
+
+    def ratio_below(self, bits: int) -> Fraction:
+        """Return the largest multiple of 2^-bits that is proved to be at most e^(m epsilon)."""
+        if self.voter_ratio is None:
+            return exp_lower(Fraction(self.allowance) * Fraction(self.epsilon), bits)
+        power = self.voter_ratio ** int(self.allowance)
+        return Fraction((power.numerator << bits) // power.denominator, 1 << bits)
+
+    def voter_ratio_above(self, group: VoterGroup, bits: int) -> Fraction:
+        """Return a rational of at least a group's e^epsilon, by less than 2^-bits."""
+        return exp_upper(group.epsilon, bits) if self.voter_ratio is None else self.voter_ratio
 
     @property
     def ratio(self) -> float:
@@ -245,10 +287,12 @@ class MajoritySetting:
         return tuple(found)
 
     def to_dict(self) -> Json:
-        """Return the parameters as plain values; groups only if there are some."""
+        """Return the parameters as plain values; groups and voter_ratio only if there are any."""
         plain = asdict(self)
         plain["groups"] = [list(asdict(group).values()) for group in self.groups]
-        return plain if self.groups else {k: v for k, v in plain.items() if k != "groups"}
+        plain["voter_ratio"] = self.voter_ratio and exact_text(self.voter_ratio)
+        optional = ("groups", "voter_ratio")
+        return {name: value for name, value in plain.items() if value or name not in optional}
 
     @classmethod
     def from_dict(cls, plain: Json) -> MajoritySetting:
@@ -257,9 +301,12 @@ class MajoritySetting:
         Raises:
             ParameterError: for parameters out of range.
             TypeError: for missing or unknown ones.
+            ValueError: for a voter_ratio that is no rational.
         """
         groups = tuple(VoterGroup(*group) for group in plain.get("groups", ()))
-        return cls(**{**plain, "groups": groups})
+        stated = plain.get("voter_ratio")
+        ratio = None if stated is None else exact_rational(stated)
+        return cls(**{**plain, "groups": groups, "voter_ratio": ratio})
 
 
 def full_gamma(upper: npt.ArrayLike) -> Vector:

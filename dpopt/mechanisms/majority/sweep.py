@@ -25,8 +25,7 @@ from flint import fmpz_poly
 from dpopt._errors import NotPrivateError
 from dpopt._progress import track
 from dpopt.mechanisms.majority.reduction import walk_size
-from dpopt.mechanisms.majority.setting import Axis, MajoritySetting, VoterGroup
-from dpopt.privacy.exponential import exp_lower, exp_upper
+from dpopt.mechanisms.majority.setting import Axis, MajoritySetting
 
 BITS = 62
 CORNER, RATIO, FIXED = 128, 128, 256
@@ -55,8 +54,8 @@ class Arithmetic:
         self.axes = setting.axes
         self.pure = setting.mechanism_delta == 0.0
         # [axis][choice] -> p; the other choice is p'.
-        self.chances = tuple(_chances(setting.voters[a.group], a) for a in self.axes)
-        self.ratio = exp_lower(Fraction(setting.allowance) * Fraction(setting.epsilon), RATIO)
+        self.chances = tuple(_chances(setting, a) for a in self.axes)
+        self.ratio = setting.ratio_below(RATIO)
         self.ratio_scaled = int(self.ratio * (1 << RATIO))
         self.budget = self.ratio - 1 + 2 * Fraction(setting.delta)
         # What rounding p outward and the ratio down can take from a slack: each voter's p moves
@@ -211,8 +210,9 @@ def _at(counts: tuple[int, ...], index: tuple[Any, ...]) -> Multiset:
     return Multiset(counts, tuple(family), ones)
 
 
-def _chances(group: VoterGroup, axis: Axis) -> tuple[int, int]:
+def _chances(setting: MajoritySetting, axis: Axis) -> tuple[int, int]:
     """Return p of an axis's two corners over 2^CORNER, rounded outward."""
+    group = setting.voters[axis.group]
     unit, kind = 1 << CORNER, axis.names[0][0]
     delta = Fraction(group.mechanism_delta)
     shift = min(unit, ceil(delta * unit))
@@ -220,7 +220,7 @@ def _chances(group: VoterGroup, axis: Axis) -> tuple[int, int]:
         return shift, 0
     if kind == "1":
         return unit, unit - shift
-    r = exp_upper(group.epsilon, 2 * CORNER)
+    r = setting.voter_ratio_above(group, 2 * CORNER)
     b = min(unit, ceil((r + delta) / (r + 1) * unit))
     return b, unit - b
 

@@ -35,7 +35,7 @@ def sign(setting: MajoritySetting, weights: Weights, at: Multiset) -> int:
     total = _slack(setting, chances, at)
     for exponent, mass in _powers(setting, at).items():
         total[exponent] += Fraction(setting.delta) * mass * (2 << BITS)
-    return _sign_of(total)
+    return _sign_of(setting, total)
 
 
 def raises(setting: MajoritySetting, place: int, at: Multiset) -> bool:
@@ -48,7 +48,7 @@ def raises(setting: MajoritySetting, place: int, at: Multiset) -> bool:
     """
     chances = [0] * (setting.mechanisms + 1)
     chances[setting.middle + place], chances[setting.middle - 1 - place] = 1, -1
-    return _sign_of(_slack(setting, chances, at)) < 0
+    return _sign_of(setting, _slack(setting, chances, at)) < 0
 
 
 def _slack(
@@ -108,9 +108,13 @@ def _powers(setting: MajoritySetting, at: Multiset) -> Exponentials:
     return product
 
 
-def _sign_of(total: Exponentials) -> int:
-    """Return the sign of a sum of exponentials."""
+def _sign_of(setting: MajoritySetting, total: Exponentials) -> int:
+    """Return the sign of a sum of exponentials; of a sum of powers where e^epsilon is rational."""
     total = {exponent: mass for exponent, mass in total.items() if mass}
+    if setting.voter_ratio is not None:
+        unit, r = Fraction(setting.epsilon), setting.voter_ratio
+        value = sum((mass * r ** int(x / unit) for x, mass in total.items()), Fraction(0))
+        return (value > 0) - (value < 0)
     if not total:
         return 0
     bits = _FIRST_BITS
