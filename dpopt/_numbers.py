@@ -10,11 +10,10 @@ from __future__ import annotations
 import math
 import numbers
 import re
+import sys
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import cast
-
-import numpy as np
 
 MOST_BITS = 100_000
 """Most bits of the probabilities of a kernel, when it is made as when it is read."""
@@ -44,7 +43,7 @@ def shown(value: object) -> str:
 
 
 def _text(value: object) -> str:
-    if isinstance(value, numbers.Rational) and not isinstance(value, bool | np.bool_):
+    if isinstance(value, numbers.Rational) and not isinstance(value, bool):
         return _rational_text(Fraction(int(value.numerator), int(value.denominator)))
     if type(value) in (list, tuple):
         # No more than a line holds; a number in it may be one that repr refuses.
@@ -171,5 +170,5 @@ def float_up(value: Fraction) -> float:
     try:
         found = float(value)
     except OverflowError:
-        return math.inf if value > 0 else -np.finfo(np.float64).max
+        return math.inf if value > 0 else -sys.float_info.max
     return found if Fraction(found) >= value else math.nextafter(found, math.inf)

@@ -181,8 +181,8 @@ def _own_interval(pair: DominatingPair, interval: float) -> float:
     step, largest = _checks.real("interval", interval, 0.0, open_lower=True), _largest_loss(pair)
     if largest > _MOST_PLACES * step:
         raise ParameterError(
-            f"interval is {interval:g}; for losses up to {largest:g} it must be at least "
-            f"{largest / _MOST_PLACES:g}."
+            f"interval is {digits(step)}; for losses up to {digits(largest)} it must be at least "
+            f"{digits(largest / _MOST_PLACES)}."
         )
     return step
 

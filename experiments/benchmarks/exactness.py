@@ -89,7 +89,7 @@ def _by_laws(design: majority.MajorityDesign, number: Any) -> bool:  # noqa: ANN
     setting, unit = design.setting, 1 << 62
     r = exp_upper(setting.epsilon, 256)
     b, c = number(r / (r + 1)), number(1 / (r + 1))
-    target = number(exp_upper(setting.guarantee.epsilon, 256))
+    target = number(exp_upper(Fraction(setting.allowance) * Fraction(setting.epsilon), 256))
     upper = [number(Fraction(w, unit)) for w in design.weights]
     h = [-x for x in reversed(upper)] + upper
     one = number(Fraction(1))

@@ -17,7 +17,9 @@ class StoppedError(Exception):
 def announced(event: ProgressEvent) -> None:
     if event.seconds is not None:
         raise StoppedError(event.message)
-    raise AssertionError(f"{event} before any announcement")
+    # Reducing a handful of laws comes first: how many are left decides how long it takes.
+    if event.total != len(LAWS):
+        raise AssertionError(f"{event} before any announcement")
 
 
 LAWS = [[0.2, 0.3, 0.5], [0.1, 0.1, 0.8], [0.6, 0.2, 0.2]]
@@ -26,9 +28,8 @@ LAWS = [[0.2, 0.3, 0.5], [0.1, 0.1, 0.8], [0.6, 0.2, 0.2]]
 @pytest.mark.parametrize(
     "work",
     [
-        lambda: roo.min_count(10**15, 10, 1e-6),
-        lambda: roo.min_count(10**15, 2, 1e-7),
-        lambda: roo.min_count(10**15, 3, 1e-6, "journal"),
+        lambda: roo.min_count(10**15, 10, 5.1e-6),
+        lambda: roo.min_count(10**15, 3, 5.1e-6, "journal"),
         lambda: majority.design(4001, 0.001, 10.0),
         lambda: majority.design(201, 0.1, 10.0, mechanism_delta=1e-6, delta=1e-4),
         lambda: smoothed.smoothed_delta(smoothed.SamplingHistogram(184, 3, 3), 1.0, LAWS),
@@ -46,7 +47,7 @@ def test_a_rule_of_too_many_steps_is_refused_at_once(letters: int, rule: str) ->
     def silent(event: ProgressEvent) -> None:
         raise AssertionError(event)
 
-    with reporting(silent), pytest.raises(ParameterError, match=r"more than 2e\+07"):
+    with reporting(silent), pytest.raises(ParameterError, match="more than 200,000"):
         roo.min_count(10**15, letters, 5e-324, rule)
 
 

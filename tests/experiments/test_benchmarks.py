@@ -399,6 +399,7 @@ def test_the_command_writes_results_page_tables_and_report(tmp_path: Path) -> No
     kept = {path: path.stat().st_mtime_ns for path in runner.PUBLISHED.glob("*.*")}
     assert run(["release-majority", "--quick", "--out", str(tmp_path)]) == 0
     assert {path.name for path in tmp_path.iterdir()} == {
+        "benchmarks.run.json",
         "RESULTS.md",
         "results.json",
         "benchmarks.times.csv",

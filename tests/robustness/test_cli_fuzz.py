@@ -213,7 +213,7 @@ def test_majority_against_every_corner(
     assert found["private"]
     half = [Fraction(int(weight), 2**62) for weight in found["weights"]]
     gamma = [*half[::-1], *half]
-    r, target = exponential(epsilon), exponential(m * epsilon)
+    r, target = exponential(epsilon), exponential(Fraction(m) * Fraction(epsilon))
     exact = (r, Fraction(shift), target, Fraction(2 * shift))
     assert worst_excess(gamma, *exact) <= Fraction(1, 10**35)
     assert all(abs(float(a) - b) <= 1e-15 for a, b in zip(gamma, found["gamma"], strict=True))

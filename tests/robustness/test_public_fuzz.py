@@ -71,6 +71,7 @@ NOT_FUZZED = {
     "smoothed.SgdNeighbour": RECORDS,
     "smoothed.SgdProfile": RECORDS,
     "smoothed.SmoothedAdversary": RECORDS,
+    "smoothed.ExpectedDelta": RECORDS,
     "smoothed.SmoothedDelta": RECORDS,
     "smoothed.SmoothedEpsilon": RECORDS,
     "smoothed.SmoothedInstance": RECORDS,

@@ -149,7 +149,7 @@ def design_for(
 ) -> MajorityDesign:
     """Return the best noise function of a setting, also for groups of voters.
 
-    Where Delta > 0 and K is above 201, not every multiset can be priced: the design is then
+    Where Delta > 0 and K is above 203, not every multiset can be priced: the design is then
     marked unverified, has no certificate and refuses to release.
 
     Args:

@@ -71,7 +71,7 @@ def require_priceable(setting: MajoritySetting) -> None:
     if not priceable(setting):
         raise ParameterError(
             f"mechanisms is {setting.mechanisms}; every constraint can be priced up to "
-            f"{_LARGEST_VOTERS} voters if mechanism_delta is 0, else up to 201 (for groups: up to "
+            f"{_LARGEST_VOTERS} voters if mechanism_delta is 0, else up to 203 (for groups: up to "
             f"{_LARGEST_GROUPED} voters and {_LARGEST_SIZE:.0e} multisets)."
         )
 

@@ -57,7 +57,7 @@ class MajorityDesign(Vouched):
         excess: largest Pr[1 | p] - e^(m epsilon) Pr[1 | p'] - delta, from the exact arithmetic;
             0 if unverified.
         priced: None if every multiset is proved or refuted; else how many of them the program
-            priced, the others being unverified (K above 201 and Delta > 0).
+            priced, the others being unverified (K above 203 and Delta > 0).
         objective: one of `OBJECTIVES`, "weights", or "given" for a gamma not designed.
         value: objective weights @ gamma's upper half, which the program maximises; for
             "worst-case", minus the largest error.

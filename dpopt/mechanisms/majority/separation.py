@@ -267,7 +267,7 @@ def _partial(setting: MajoritySetting) -> tuple[int, int]:
     if setting.mechanisms > _PARTIAL_VOTERS:
         raise ParameterError(
             f"mechanisms is {setting.mechanisms}; with mechanism_delta above 0 a noise function "
-            f"can be designed up to {_PARTIAL_VOTERS} voters, unverified above 201."
+            f"can be designed up to {_PARTIAL_VOTERS} voters, unverified above 203."
         )
     covered, most = 0, -1
     for size in reduced_sizes(setting):

@@ -12,6 +12,7 @@ from fractions import Fraction
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
+from dpopt._numbers import digits
 from dpopt._progress import advance, expect, track
 from dpopt.mechanisms.roo.setting import RooSetting
 
@@ -78,7 +79,8 @@ def _foresee(setting: RooSetting, speed: float) -> None:
 
 def _too_long(setting: RooSetting) -> ParameterError:
     return ParameterError(
-        f"epsilon is {setting.epsilon:g} for n / k = {setting.records / setting.letters:g}; more "
+        f"epsilon is {digits(setting.epsilon)} for n = {setting.records} and k = "
+        f"{setting.letters}; more "
         f"than {_LONGEST:,} of the q_m are not 0. Use the rule 'roo', or a larger epsilon."
     )
 

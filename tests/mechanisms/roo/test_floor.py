@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise, product
 
@@ -22,7 +22,16 @@ from dpopt.mechanisms.roo.setting import RooSetting
 from tests.mechanisms.roo.brute import histograms, neighbours
 
 
-def weight(sampler: SmoothFloorSampler, count: int) -> int:
+@dataclass(frozen=True)
+class Floor:
+    """What makes the law of a smooth floor."""
+
+    setting: RooSetting
+    weights: tuple[int, ...]
+    bits: int
+
+
+def weight(sampler: SmoothFloorSampler | Floor, count: int) -> int:
     table = sampler.weights
     return table[count] if count < len(table) else count << sampler.bits
 
@@ -32,7 +41,7 @@ def law(sampler: SmoothFloorSampler, counts: Sequence[int]) -> list[Fraction]:
     return [Fraction(w, sum(weights)) for w in weights]
 
 
-def worst_of_all(sampler: SmoothFloorSampler) -> Fraction:
+def worst_of_all(sampler: SmoothFloorSampler | Floor) -> Fraction:
     """Return the largest ratio over all neighbours and all letters, exactly."""
     n, k = sampler.setting.records, sampler.setting.letters
     worst = (0, 1)
@@ -57,9 +66,9 @@ CASES = [
 ]
 
 
-def with_growth(sampler: SmoothFloorSampler, growth: float) -> SmoothFloorSampler:
-    """Return the sampler of another growth, without any audit."""
-    return replace(sampler, growth=growth, weights=floor_weights(growth, sampler.bits))
+def with_growth(sampler: SmoothFloorSampler, growth: float) -> Floor:
+    """Return the floor of another growth, which nobody audited."""
+    return Floor(sampler.setting, floor_weights(growth, sampler.bits), sampler.bits)
 
 
 @pytest.mark.parametrize(("n", "k", "epsilon"), [*CASES, (20, 4, 0.1)])
@@ -298,7 +307,7 @@ def test_expected_output_and_worst_case_sum_over_all_data_sets(
 ) -> None:
     sampler = smooth_floor(n, k, epsilon)
     p = [Fraction(int(x), 2**12) for x in np.random.default_rng(n).integers(1, 2**10, k - 1)]
-    p.append(1 - sum(p))
+    p.append(1 - sum(p, Fraction(0)))
     mean, lifted, worst = [Fraction(0)] * k, Fraction(0), Fraction(0)
     for counts in product(range(n + 1), repeat=k):
         if sum(counts) != n:
