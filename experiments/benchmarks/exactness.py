@@ -93,9 +93,11 @@ def _by_laws(design: majority.MajorityDesign, number: Any) -> bool:  # noqa: ANN
     upper = [number(Fraction(w, unit)) for w in design.weights]
     h = [-x for x in reversed(upper)] + upper
     one = number(Fraction(1))
+    # What rounding e^epsilon to 2^-256 can add to a row that is an identity in it.
+    limit = target - one + number(Fraction(1, 1 << 240))
     with ctx.workprec(320):
         return not any(
-            _mean(h, p, s, ones) - target * _mean(h, q, s, ones) > target - one
+            _mean(h, p, s, ones) - target * _mean(h, q, s, ones) > limit
             for p, q, s, ones in _multisets(setting.mechanisms, b, c)
         )
 
