@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -34,6 +35,16 @@ class _Worker(threading.Thread):
 _POLL = 0.1
 # Kept between jobs: HiGHS starts its own threads anew for each thread that calls it.
 _idle: list[_Worker] = []
+# Seconds that the end of the process waits for work that was left: a solver that is at work while
+# its library is unloaded aborts the process.
+_LAST_WAIT = 5.0
+_left: list[_Worker] = []
+
+
+@atexit.register
+def _await_left() -> None:
+    for worker in _left:
+        worker.join(_LAST_WAIT)
 
 
 def interruptible(work: Callable[[], T], stop: Callable[[], None] | None = None) -> T:
@@ -44,7 +55,7 @@ def interruptible(work: Callable[[], T], stop: Callable[[], None] | None = None)
 
     Args:
         work: returns to Python only when it is done.
-        stop: asks work that was left to end early; it is not waited for.
+        stop: asks work that was left to end early; only the end of the process waits for it.
     """
     if threading.current_thread() is not threading.main_thread():
         return work()
@@ -68,5 +79,6 @@ def interruptible(work: Callable[[], T], stop: Callable[[], None] | None = None)
             _idle.append(worker)
         else:
             worker.jobs.put(None)
+            _left[:] = [*(other for other in _left if other.is_alive()), worker]
             if stop is not None:
                 stop()
