@@ -35,7 +35,9 @@ from experiments.majority import (
     claims_constant,
     claims_corners,
     claims_error,
+    claims_exact,
     claims_queries,
+    claims_sampling,
     composition,
     figures,
 )
@@ -48,7 +50,7 @@ from experiments.public_prior import kernels
 from experiments.registry import Outcome
 from experiments.roo import audit_map, utility
 from experiments.smoothed import sgd_bias
-from experiments.smoothed.sgd_databases import GAUSSIAN, databases
+from experiments.smoothed.sgd_databases import GAUSSIAN, TWO_VALUES, databases
 from experiments.smoothed.votes import units
 from tests.mechanisms.majority import test_separation
 from tests.mechanisms.smoothed import test_binary, test_bounds
@@ -432,6 +434,38 @@ def designable(k: int) -> bool:
     return True
 
 
+@cache
+def halved() -> bool:
+    """Whether the majority of M of K sampled voters spends ceil(M / 2) epsilon."""
+    spending = claims_sampling.spent(claims.Config().sampled[:1], (11, 21), 0.1, lambda: None)
+    found = [claim for claim in spending.claims if claim.claim == claims_sampling.HALVED]
+    return len(found) == 2 and all(claim.holds for claim in found)
+
+
+def composition_gains_nothing() -> bool:
+    """Whether theorem 2.3 gives no smaller epsilon than simple composition in Figure 2."""
+    config = figures.EXPERIMENTS[0].quick
+    voter = Guarantee(config.epsilon, config.mechanism_delta)
+    k = config.mechanisms
+    return all(
+        min(found["refined"], found["plain"]) > found["simple"]
+        for slack in (0.1, 1.0, 10.0)
+        for found in [composition.terms_of_theorem(voter, k, slack * voter.delta)]
+    )
+
+
+def error_of_coins() -> float:
+    """The largest error of any symmetric gamma at p_i = 1/2: of random ones, K up to 11."""
+    rng, half = np.random.default_rng(9), Fraction(1, 2)
+    errors = []
+    for k in range(1, 12, 2):
+        upper = [Fraction(float(value)) for value in rng.random((k + 1) // 2)]
+        ones = claims_exact.chance_of_one([*reversed(upper), *upper], [half] * k)
+        truth = claims_exact.chance_of_one([Fraction(1)] * (k + 1), [half] * k)
+        errors.append(abs(float(truth - ones)))
+    return max(errors)
+
+
 def decides_alike(k: int) -> bool:
     """Whether the reduced set has the paper's set's maximum, for arbitrary gammas."""
     rng = np.random.default_rng(k)
@@ -559,6 +593,17 @@ def least_gamma() -> float:
     return float(design.gamma.min())
 
 
+def of_two_values() -> float:
+    """The largest delta of the two heuristic neighbours where every delta is T/n."""
+    config = sgd_bias.Config()
+    values = databases(config.records, config.seed)[TWO_VALUES]
+    share = config.drawn / config.records
+    whole = smoothed.sgd_profile(values, config.drawn, config.epsilons)
+    assert whole.delta == pytest.approx(np.full(len(config.epsilons), share), rel=1e-9)
+    two = smoothed.sgd_profile(values, config.drawn, config.epsilons, neighbours="extreme")
+    return float(two.delta.max())
+
+
 @cache
 def algorithm_6() -> tuple[float, float, float, float, float]:
     """At 5:0: Algorithm 6 as printed, with a logarithm, the divergence, both bounds."""
@@ -640,6 +685,7 @@ CLAIMS: tuple[Claim, ...] = (
         "less than half of that error at K = 11, m = 3: 0.0155 against 0.0377",
         "11 3",
         {"0.0155": lambda: voted("expected-error"), "0.0377": lambda: voted("surrogate")},
+        holds=lambda: 2 * voted("expected-error") < voted("surrogate"),
     ),
     Claim(README, "decide privacy for Delta = 0, and", "0"),
     Claim(
@@ -656,7 +702,7 @@ CLAIMS: tuple[Claim, ...] = (
         {"0": lambda: max(harmonic(k).value_found for k in (*range(3, 12, 2), 21, 51))},
         holds=lambda: odd_up_to(11),
     ),
-    Claim(README, "ceil(M / 2) epsilon", "2"),
+    Claim(README, "ceil(M / 2) epsilon", "2", holds=halved),
     Claim(
         README,
         "constant gamma is 1.02 to 2.9 times",
@@ -754,7 +800,12 @@ CLAIMS: tuple[Claim, ...] = (
         },
     ),
     # README: smoothed DP, limits.
-    Claim(README, "DC and NE-3, not DC and NE-2", "3 2"),
+    Claim(
+        README,
+        "DC and NE-3, not DC and NE-2",
+        "3 2",
+        holds=lambda: extreme(0) < extreme(-1),
+    ),
     Claim(
         README,
         "false for small samples (n = 127, T = 1)",
@@ -806,11 +857,20 @@ CLAIMS: tuple[Claim, ...] = (
     # PAPERS: DaRRM.
     Claim(PAPERS, "all 24 totals", computed={"24": agreeing}),
     Claim(PAPERS, "on the segment from 00 to 11, along", "00 11"),
-    Claim(PAPERS, "at epsilon = 0.1 and delta' of the order of Delta", "0.1"),
+    Claim(
+        PAPERS,
+        "at epsilon = 0.1 and delta' of the order of Delta",
+        "0.1",
+        holds=composition_gains_nothing,
+    ),
     Claim(
         PAPERS,
         "for arbitrary gammas up to K = 9, random and optimal ones at K = 11 and 15",
-        computed={"9": lambda: max(k for k in range(1, 10, 2) if decides_alike(k))},
+        computed={
+            "9": lambda: max(
+                k for k in range(1, 10, 2) if all(map(decides_alike, range(1, k + 1, 2)))
+            )
+        },
         tested=dict.fromkeys(
             ("11", "15"),
             (
@@ -856,6 +916,7 @@ CLAIMS: tuple[Claim, ...] = (
         "e^-epsilon p, so "
         "L' dominates a thinning of L; given m ones among 2m - 1 voters",
         "2 0 1",
+        holds=halved,
     ),
     Claim(
         PAPERS,
@@ -903,7 +964,12 @@ CLAIMS: tuple[Claim, ...] = (
             "1e-4": lambda: apart().delta,
         },
     ),
-    Claim(PAPERS, "At p_i = 0.5 (Figure 9) the error of every symmetric gamma is 0.", "0.5 0"),
+    Claim(
+        PAPERS,
+        "At p_i = 0.5 (Figure 9) the error of every symmetric gamma is 0.",
+        "0.5",
+        {"0": error_of_coins},
+    ),
     Claim(
         PAPERS,
         "(62.12 and 64.97 are). The label of K = 11 teachers with sigma = 21.46 spends 0.0664, not "
@@ -1013,7 +1079,9 @@ CLAIMS: tuple[Claim, ...] = (
         },
     ),
     # PAPERS: smoothed DP.
-    Claim(PAPERS, "(with noise it fails for eta < 1/2 and large epsilon)", "1 2"),
+    Claim(
+        PAPERS, "(with noise it fails for eta < 1/2 and large epsilon)", "1 2", holds=halves_hold
+    ),
     Claim(
         PAPERS,
         "1e-11 relative at values far below 1e-300",
@@ -1122,7 +1190,11 @@ CLAIMS: tuple[Claim, ...] = (
             "225": lambda: sgd_bias.Config().records,
         },
     ),
-    Claim(PAPERS, "(two values: 0 instead of T/n)", "0"),
+    Claim(
+        PAPERS,
+        "(two values: 0 instead of T/n)",
+        computed={"0": of_two_values},
+    ),
     # SECURITY.
     Claim(
         SECURITY,
