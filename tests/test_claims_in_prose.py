@@ -70,7 +70,8 @@ NAMES = re.compile(
     rf"(?:{_ITEMS}) {_LABEL}(?:(?:, (?:and )?| and | to ){_LABEL})*"
     r"|(?<!\w)\(\d+\)(?: to \(\d+\))?|\b0\.\.\d+|\b(?:19|20)\d\d\b|127\.0\.0\.1"
     r"|\b(?:00, 11|11, bc)\b"
-    r"|\b2\^bits|Exit codes: 2|, 3 if no|, 4 if the|; 2 left, 4|right, 5 \(SGD|, 3 and 4 "
+    r"|\b2\^bits|Exit codes: 2|, 3 if no|, 4 if the|, 5 if standard|, 130 if"
+    r"|; 2 left, 4|right, 5 \(SGD|, 3 and 4 "
 )
 
 Computed = Callable[[], float]
