@@ -10,7 +10,7 @@ from experiments.majority.claims_error import LEMMA, SURROGATE
 from experiments.majority.claims_queries import QUERIES
 from experiments.majority.claims_record import AT_LEAST, Claim, short
 from experiments.majority.claims_sampling import DOUBLE, SPENT
-from experiments.majority.comparisons import AT_ONE
+from experiments.majority.comparisons import AT_ONE, BEST, BEST_OF_ALL
 from experiments.registry import Comparison
 from experiments.verdicts import not_comparable, statement
 
@@ -88,12 +88,12 @@ def _lemma(claims: list[Claim]) -> Iterator[Comparison]:
 def _surrogate(claims: list[Claim]) -> Comparison:
     best = _worst(claims)
     return _judged(
-        "The optimised gamma has the best utility among all gammas (section 1.1).",
+        BEST_OF_ALL,
         f"{short(best.value_found)} instead of {short(best.value_claimed)} at {best.instance}; "
         f"less in {sum(not c.holds for c in claims)} of {len(claims)} cases.",
         f"{_INTEGERS}; dual bound",
         claims,
-        "equation 3",
+        BEST,
     )
 
 
@@ -151,7 +151,8 @@ def _constants(claims: list[Claim]) -> Iterator[Comparison]:
     worst = _worst(spent)
     kept = f"{worst.instance.partition(';')[0]}: {short(worst.value_found)} is spent, of "
     yield _judged(
-        "Lemma A.1 holds for any (tau epsilon, lambda)-DP majority.",
+        "With p_const up to (4) RR is (m epsilon, delta)-DP, tau in [1, K] and lambda by simple or "
+        "general composition (lemma A.1).",
         f"{'Holds' if worst.holds else 'Not for tau < m'}: {kept}{short(worst.value_claimed)}.",
         _BROKEN if not worst.holds else "no broken row was found",
         spent,

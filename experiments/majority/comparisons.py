@@ -21,8 +21,11 @@ _GAIN = 1e-6
 # The largest distance at which two drawn noise functions overlap.
 _OVERLAP = 1e-3
 # Names of statements that more than one figure shows.
-AT_ONE = "lemma 3.2"
-_LOWEST = "lowest error for m > 1"
+AT_ONE, BEST = "lemma 3.2", "equation 3"
+BEST_OF_ALL = (
+    "With a small m and epsilon, the optimised gamma achieves the best utility among all gamma "
+    "functions (section 1.1, Figure 2)."
+)
 
 # Table 3 of the paper, for K, epsilon, Delta, delta' and M = 10, 13, 15, 20.
 _SAMPLES = (10, 13, 15, 20)
@@ -51,7 +54,7 @@ def of_noise_functions(config: Config, tables: Mapping[str, Table]) -> tuple[Com
             found += _at_one(errors, shapes, target.at)
     above = [target.at for target in config.targets if target.allowance > 1.0]
     if above:
-        found.append(_lowest_error(errors, above))
+        found += [_lowest_error(errors, above), _best_of_all(errors, above)]
         if config.mechanism_delta > 0.0 and config.targets[0].tau is None:
             found.append(_highest_gamma(errors, shapes, above))
     if config.mechanism_delta == 0.0:
@@ -129,6 +132,7 @@ def _at_one(errors: Table, shapes: Table, target: int) -> list[Comparison]:
 
 
 def _lowest_error(errors: Table, targets: Sequence[int]) -> Comparison:
+    """Judge the order that the paper states, of the program's gamma and the baselines alone."""
     curves = set(errors.column("curve"))
     baselines = [curve for curve in _BASELINES if curve in curves]
     worse = [
@@ -137,25 +141,31 @@ def _lowest_error(errors: Table, targets: Sequence[int]) -> Comparison:
         if _error(errors, target, "surrogate")
         > min(_error(errors, target, curve) for curve in baselines) + _TOLERANCE
     ]
+    free = all(_error(errors, target, "surrogate") == 0.0 for target in targets)
+    ours = "Holds" + ("; gamma = 1, the majority itself, with error 0." if free else ".")
+    return statement(
+        "For m > 1 the optimised gamma has a lower error than the baselines (section 6.1).",
+        f"Not at {_named(worse)}." if worse else ours,
+        _proved(errors, error=True),
+        holds=not worse,
+        name="lowest error for m > 1",
+    )
+
+
+def _best_of_all(errors: Table, targets: Sequence[int]) -> Comparison:
+    """Judge the program's gamma against the one that minimises the error which is plotted."""
     pairs = [(_error(errors, t, "surrogate"), _error(errors, t, "expected-error")) for t in targets]
     gains = [(paper - ours, target) for (paper, ours), target in zip(pairs, targets, strict=True)]
     gain, best = max(gains)
-    if worse:
-        ours = f"Not at {_named(worse)}."
-    elif gain > _GAIN:
-        paper, least = pairs[targets.index(best)]
-        ours = f"Among these; at m = {best} another gamma has {least:.2g} where it has {paper:.2g}."
-    else:
-        free = all(paper == 0.0 for paper, _ in pairs)
-        ours = "Holds" + ("; gamma = 1, the majority itself, with error 0." if free else ".")
+    paper, least = pairs[targets.index(best)]
     return statement(
-        "For m > 1 the optimised gamma has the lowest error.",
-        ours,
+        BEST_OF_ALL,
+        f"At m = {best} another gamma has error {least:.2g} where it has {paper:.2g}."
+        if gain > _GAIN
+        else "No gamma of the run has a lower error.",
         _proved(errors, error=True),
-        holds=not worse,
-        more=gain > _GAIN,
-        more_if="another gamma's error is lower by more than 1e-6",
-        name=_LOWEST,
+        holds=gain <= _GAIN,
+        name=BEST,
     )
 
 

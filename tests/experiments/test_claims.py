@@ -556,9 +556,9 @@ def test_a_statement_that_holds_agrees_and_does_not_stop_the_run() -> None:
     assert found["composition of queries"] == {AGREES}
     assert row(claims, "three corners", "K = 3, m = 1")["status"] == HOLDS
     words = {
-        "The optimised gamma has the best utility": "agrees",
+        "With a small m and epsilon, the optimised gamma achieves the best utility": "agrees",
         "Where tau >= m, lemma A.1": "agrees",
-        "Lemma A.1 holds for any": "agrees",
+        "With p_const up to (4) RR is": "agrees",
         "The majority of m sampled voters": "agrees",
         "Q labels of teachers trained once": "agrees",
     }
