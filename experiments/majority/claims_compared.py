@@ -176,11 +176,13 @@ def _spent(claims: list[Claim]) -> Comparison:
 def _queries(claims: list[Claim]) -> Comparison:
     worst = _worst(claims)
     return _judged(
-        "Q labels of teachers trained once compose by theorem 2.3 (section 6.2).",
-        f"{worst.instance.partition(', Delta')[0]}, one query "
+        "The overall privacy loss over Q queries to the teachers, trained once, can be computed by "
+        "general composition (section 6.2, theorem 2.3).",
+        f"{worst.instance.partition(', Delta')[0]} (ours), one query "
         f"{worst.instance.partition('one query ')[2].partition(' to')[0]}: at least "
-        f"{worst.value_found:g} is spent, of {worst.value_claimed:g}; the K voters together bound "
-        "it.",
+        f"{worst.value_found:g} is spent, of {worst.value_claimed:g}"
+        f"{''.join(worst.found.partition('; the chance')[1:]).partition('. The')[0]}. The K voters "
+        "together bound it; whether the printed totals do is judged with Tables 2, 5, 7 and 9.",
         "exact: one ratio in fractions, from the certified integers",
         claims,
         "composition of queries",

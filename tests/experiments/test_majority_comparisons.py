@@ -297,7 +297,7 @@ def test_claims(claimed: tuple[Claim, ...]) -> None:
     assert verdict(changed("subsampling", value_found=9.0), "m sampled voters") == "refuted"
     assert verdict(changed("number of constraints", value_found=1e99), "O(K^3)") == "refuted"
     assert verdict(changed("reduced set of constraints", value_found=1.0), "O(K^3)") == "agrees"
-    assert verdict(changed("composition of queries", value_found=6.0), "Q labels") == "agrees"
+    assert verdict(changed("composition of queries", value_found=6.0), "Q queries") == "agrees"
 
 
 def test_lemma_3_2_is_one_statement_in_every_figure(figure_2: Outcome) -> None:
