@@ -120,18 +120,28 @@ def _default(at: Mapping[int, Runs]) -> Comparison:
 
 
 def _private_teachers(at: Mapping[int, Runs]) -> Comparison:
-    """Judge private teachers against GNMax with the noise that its label needs."""
-    ahead, still = (
-        [m for m, row in at.items() if _always(row["surrogate"], row[method])]
-        for method in ("gnmax", "gnmax-label")
+    """Judge private teachers against GNMax at the same loss: with the noise that its label needs.
+
+    The paper's sigma makes GNMax's noisy counts private; its label spends less than DaRRM's.
+    """
+    ahead, still, behind = (
+        [m for m, row in at.items() if _always(row[better], row[worse])]
+        for better, worse in (
+            ("surrogate", "gnmax"),
+            ("surrogate", "gnmax-label"),
+            ("gnmax-label", "surrogate"),
+        )
     )
     return observed(
-        "Private teachers with the optimised gamma are ahead of GNMax (Table 1 and its like).",
-        f"In every run at m = {_list(ahead)}; of GNMax with the least noise for its label at m = "
-        f"{_list(still)}.",
+        "There are regimes where ensembling private teachers gives a higher utility than GNMax, "
+        "both with the same privacy loss (section 6.2).",
+        f"With the paper's sigma in every run at m = {_list(ahead)}; with the least noise for its "
+        f"label, the same loss, at m = {_list(still)}, and GNMax is ahead in every run at m = "
+        f"{_list(behind)}.",
         _VOTES,
-        alike=still == list(at),
-        rule=f"{ORDERED} and at every m, against the least noise for the label",
+        alike=bool(still),
+        rule="agrees if it holds in every training run at some m, against the least noise for the "
+        "label",
         name="private teachers ahead of GNMax",
     )
 
