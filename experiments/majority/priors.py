@@ -102,7 +102,19 @@ def _findings(config: Config, errors: Table) -> tuple[str, ...]:
                 continue
             listed = ", ".join(f"{curve} {value:.5f}" for curve, value in at.items())
             found.append(f"m = {m}, p ~ {actual}: least for {best}; {listed}.")
+            found += _lost(m, actual, at)
     return tuple(found)
+
+
+def _lost(m: int, actual: str, at: Mapping[str, float]) -> list[str]:
+    """Return a sentence where this package's default is worse than a baseline; none elsewhere."""
+    ours, baseline = at["ours, U[0, 1]"], at["subsampling"]
+    if ours <= baseline:
+        return []
+    return [
+        f"m = {m}, p ~ {actual}: this package's default, for p ~ U[0, 1], loses to subsampling, "
+        f"{ours:.3g} against {baseline:.3g}."
+    ]
 
 
 def plot(outcome: Outcome) -> Figure:

@@ -51,6 +51,22 @@ def test_public_prior_figure_2() -> None:
     assert [c.verdict for c in prior_comparisons.of_synthetic(always)] == ["differs", "differs"]
 
 
+def test_where_no_public_prior_is_needed_is_counted() -> None:
+    largest = {"uniform": (0.2, 0.3), "minimax": (0.4, 0.3)}
+    rows = [
+        {
+            "age": age,
+            "method": method,
+            "users": 9,
+            "largest": largest.get(method, (0.5, 0.5))[place],
+        }
+        for place, age in enumerate(("18-24", "56+"))
+        for method in movielens._SHOWN
+    ]
+    last = movielens._findings(movielens.Config(), Table.of("t", rows))[-1]
+    assert last.endswith("a smaller largest TV than Algorithm 1 in 1 of 2 age groups.")
+
+
 def test_generated_data_are_not_compared_with_the_paper_s() -> None:
     cells = {"age": "18-24", "largest": 0.25, "worst_case": 0.5}
     table = Table.of(
