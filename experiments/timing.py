@@ -142,7 +142,12 @@ def _draw(sampler: LetterSampler, counts: npt.NDArray[np.int64], below: Below) -
 def main() -> None:
     """Print the accuracy of a clock for each mechanism."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repeats", type=int, default=20_000, help="calls for each mechanism")
+    parser.add_argument(
+        "--repeats",
+        type=int,
+        default=20_000,
+        help="calls for each mechanism, at least 200 (%(default)s)",
+    )
     repeats = max(parser.parse_args().repeats, 200)
     error = 0.5 / np.sqrt(repeats / 2)
     click.echo(f"accuracy of a clock, standard error {error:.4f}; 0.5 is chance\n")

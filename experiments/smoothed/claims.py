@@ -131,15 +131,17 @@ def _comparisons(
     short = [r for r in theorem if _value(r, "dp_delta") < _value(r, "out_of_reach")]
     first = min((int(_value(r, "drawn")) for r in short), default=0)
     ten, two = lemma
+    shares = [_value(r, "drawn") / _value(r, "records") for r in broken]
+    above = [_value(r, "epsilon") + math.log1p(-x) for r, x in zip(broken, shares, strict=True)]
     said = (
-        f"at T/n <= {max(_value(r, 'drawn') / _value(r, 'records') for r in broken):.2g}"
+        f", all at T/n <= {max(shares):.2g} and epsilon at most {max(above):.2g} above its least"
         if broken
-        else "of the run"
+        else ""
     )
     return [
         statement(
             "delta <= exp(-g f n / 6) + m exp(-f n / 8) for epsilon > ln(1/(1 - eta)) (Remark 8).",
-            f"False in {len(broken)} of {len(remark)} settings, all {said}: at n = "
+            f"Fair coins: false in {len(broken)} of {len(remark)} settings{said}: at n = "
             f"{worst['records']}, T = {worst['drawn']} ln delta is "
             f"{_value(worst, 'exact'):.2f}, the bound {_value(worst, 'remark_8'):.2f}. "
             f"log_upper_bound {'holds in all' if ours else 'fails too'}.",
@@ -148,7 +150,8 @@ def _comparisons(
         ),
         statement(
             "With replacement no delta <= T/(n + 1) is enough for DP (Theorem 5).",
-            f"1 - (1 - 1/n)^T is enough, and less than T/(n + 1) from T = {first} on."
+            f"At n = {theorem[0]['records']}, 1 - (1 - 1/n)^T is enough, and less than T/(n + 1) "
+            f"from T = {first} on."
             if short
             else "Holds in all settings.",
             "coupling proof, and the largest profile of all databases",
