@@ -31,7 +31,7 @@ import numpy as np
 from dpopt._errors import ParameterError
 from dpopt._numbers import float_up, shown
 from dpopt.mechanisms.kernel import KernelDesign, directed_pairs
-from dpopt.mechanisms.majority import MajorityDesign
+from dpopt.mechanisms.majority import MajorityDesign, VoterGroup
 from dpopt.mechanisms.public_prior import PopulationKernel, SamplingKernel
 from dpopt.mechanisms.roo import LetterSampler
 from dpopt.mechanisms.roo.tally import letters_of
@@ -224,7 +224,7 @@ def _checked_majority(design: MajorityDesign, voters: object, spent: Spent) -> M
             "Approximate(MaxDivergence)."
         )
     limits = [
-        (group.epsilon, group.mechanism_delta)
+        (_voter_epsilon(design, group), group.mechanism_delta)
         for group in design.setting.voters
         for _ in range(group.size)
     ]
@@ -245,6 +245,18 @@ def _checked_majority(design: MajorityDesign, voters: object, spent: Spent) -> M
         privacy_map,
         TO=int,
     )
+
+
+def _voter_epsilon(design: MajorityDesign, group: VoterGroup) -> float:
+    """Return the largest epsilon of a voter that the proof covers: of a voter_ratio, its log."""
+    ratio, epsilon = design.setting.voter_ratio, group.epsilon
+    if ratio is None:
+        return epsilon
+    # From a float of at least the logarithm on: few steps, and none too many.
+    epsilon = log_upper(ratio)
+    while exp_upper(epsilon, 1200) > ratio:
+        epsilon = math.nextafter(epsilon, 0.0)
+    return epsilon
 
 
 def _local(kernel: SamplingKernel | PopulationKernel) -> Measurement:

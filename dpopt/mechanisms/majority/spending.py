@@ -43,6 +43,7 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt.mechanisms.majority.setting import MajoritySetting
 from dpopt.privacy import Guarantee, general_composition, simple_composition
+from dpopt.privacy.exponential import log_upper
 
 SLACK = 1e-6
 # Beyond this, counts are not exact in double precision.
@@ -87,8 +88,14 @@ class Spending:
 
     @property
     def voter(self) -> Guarantee:
-        """The (epsilon, Delta) of each voter; of voters of several kinds, the largest of each."""
-        return Guarantee(self.setting.epsilon, self.setting.mechanism_delta)
+        """The (epsilon, Delta) of each voter; of voters of several kinds, the largest of each.
+
+        With a voter_ratio, epsilon is its logarithm, rounded up: what the noise was proved for.
+        """
+        setting = self.setting
+        ratio = setting.voter_ratio
+        epsilon = setting.epsilon if ratio is None else log_upper(ratio)
+        return Guarantee(epsilon, setting.mechanism_delta)
 
     def compositions(self, queries: int) -> dict[str, Guarantee]:
         """Return every guarantee that is proved for the labels of ``queries`` queries, by name.

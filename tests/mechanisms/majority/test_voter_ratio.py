@@ -12,6 +12,7 @@ import pytest
 import dpopt
 from dpopt import NotPrivateError, ParameterError, majority
 from dpopt.mechanisms.majority import GammaProver, MajoritySetting
+from dpopt.privacy import exp_upper
 
 ONE = 1 << 62
 
@@ -107,3 +108,18 @@ def test_groups_have_no_common_ratio() -> None:
     groups = MajoritySetting.of_groups([(2, 0.5), (1, math.log(2.0))], 1)
     with pytest.raises(ParameterError, match="voters that are alike"):
         MajoritySetting(3, math.log(2.0), 1, 0.0, 0.0, groups.groups, F(2))
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "ratio"),
+    [(1e-300, 1 + F(4, 10**16)), (1e-9, 1 + F(1, 10**9) + F(3, 10**16)), (math.log(5), F(5))],
+)
+@pytest.mark.parametrize("trained_once", [True, False])
+def test_voters_spend_the_logarithm_of_their_ratio(
+    epsilon: float, ratio: F, trained_once: bool
+) -> None:
+    setting = MajoritySetting(3, epsilon, 3, voter_ratio=ratio)
+    spending = majority.Spending(setting, trained_once)
+    # A voter's votes alone, published, have the ratio: no epsilon below its logarithm is true.
+    assert exp_upper(spending.voter.epsilon, 256) >= ratio
+    assert exp_upper(spending.compositions(1)["voters-simple"].epsilon, 256) >= ratio**3
