@@ -104,8 +104,9 @@ class GammaProver:
         if sweep.slack >= 0 or (doubtful and self._holds(weights, sweep)):
             return weights, Fraction(1)
         worst = arithmetic.budget + Fraction(-sweep.slack, 1 << (FIXED + RATIO))
-        rounding = (1 + arithmetic.ratio) / (1 << BITS)
-        factor = shrink_to_budget(worst, arithmetic.budget - rounding)
+        room = arithmetic.budget - (1 + arithmetic.ratio) / (1 << BITS)
+        # Below the rounding of a weight there is no room for a multiple, but for 0: a fair coin.
+        factor = shrink_to_budget(worst, room) if room > 0 else Fraction(0)
         return tuple(floor(w * factor) for w in weights), factor
 
     def fill(self, weights: Weights) -> Weights:

@@ -118,6 +118,17 @@ def test_repair_scales_a_broken_gamma_to_the_edge() -> None:
     np.testing.assert_allclose(repaired.gamma, repaired.shrink)
 
 
+@pytest.mark.parametrize(("allowance", "delta"), [(1e-300, 0.0), (1e-12, 1e-20), (1e-19, 5e-324)])
+def test_repair_of_a_target_below_the_units_of_gamma_is_a_fair_coin(
+    allowance: float, delta: float
+) -> None:
+    repaired = majority.assess(MajoritySetting(3, 0.5, allowance, 0.0, delta), [1, 1], repair=True)
+    assert repaired.verdict == "private"
+    # One unit of 2^-62 is more than such a target allows; a smaller allowance, all the more.
+    assert max(repaired.weights) <= 4 * allowance * 2**62
+    assert repaired.shrink < 1e-10
+
+
 def votes_of(design: MajorityDesign, ones: int, queries: int) -> np.ndarray:
     votes = np.zeros((queries, design.setting.mechanisms), dtype=int)
     votes[:, :ones] = 1
