@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from dpopt._errors import ParameterError
+from dpopt._numbers import shown
 from dpopt.files import check_target
 from dpopt.sweeps.grid import key_of
 from dpopt.sweeps.lock import locked
@@ -237,16 +238,16 @@ class Table(Lines):
     def _check_header(self, row: str) -> None:
         try:
             found = json.loads(row)
-        except ValueError:
+        except (ValueError, RecursionError):
             found = None
         if not isinstance(found, dict) or found.get("dpopt") != "sweep":
             raise self._refusal("it is not the table of a sweep")
         if found.get("schema") != SCHEMA:
-            raise self._refusal(f"its schema is {found.get('schema')!r}, not {SCHEMA}")
+            raise self._refusal(f"its schema is {shown(found.get('schema'))}, not {SCHEMA}")
         for part in ("function", "parameters"):
             if found.get(part) != self.header[part]:
                 raise self._refusal(
-                    f"it is of another sweep, whose {part} is {found.get(part)!r} and not "
+                    f"it is of another sweep, whose {part} is {shown(found.get(part))} and not "
                     f"{self.header[part]!r}"
                 )
         if found.get("fingerprint") != self.header["fingerprint"]:

@@ -102,6 +102,8 @@ def test_an_edited_function_is_refused_unless_its_version_is_given(tmp_path: Pat
         ("\n", "not the table of a sweep"),
         ('{"dpopt": "sweep", "schema": 2}\n', "its schema is 2, not 1"),
         ("\x00\xff\n", "not the table of a sweep"),
+        ("[" * 100_000 + "\n", "not the table of a sweep"),
+        ('{"dpopt": "sweep", "schema": ' + "[" * 900 + "]" * 900 + "}\n", "schema is"),
     ],
 )
 def test_other_files_are_refused_and_left_alone(tmp_path: Path, text: str, message: str) -> None:
