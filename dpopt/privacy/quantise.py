@@ -157,10 +157,9 @@ def _mixing(
 ) -> Fraction | None:
     """Return eta, or None if this precision leaves no room for rounding."""
     unit, eta = Fraction(1, 1 << bits), Fraction(0)
-    if delta > 0:
-        room = delta - len(u) * (1 + r) * unit
-        if room <= 0:
-            return None
+    # A delta below the rounding is no room: what is private without it will do.
+    room = delta - len(u) * (1 + r) * unit
+    if room > 0:
         inputs = range(len(rows))
         chosen = [(x, y) for x in inputs for y in inputs if x != y] if edges is None else edges
         gains = [(r - 1) * mass for mass in u]

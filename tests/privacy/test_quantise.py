@@ -181,6 +181,18 @@ def test_nearly_private_kernels_are_moved_by_next_to_nothing(
     assert moved(kernel, exact) <= Fraction(1, 10**7)
 
 
+@pytest.mark.parametrize("delta", [5e-324, 1e-60, 1e-37])
+def test_a_delta_below_all_rounding_asks_for_no_more_than_none(delta: float) -> None:
+    edge = np.array([[math.e, 1.0], [1.0, math.e]]) / (math.e + 1.0)
+    without = quantise_kernel(edge, Guarantee(1.0))
+    exact = quantise_kernel(edge, Guarantee(1.0, delta))
+    assert exact.cost <= without.cost
+    (a, b), (c, d) = exact.weights
+    r = exp_lower(1.0, 256)
+    excess = max(max(0, a - r * c) + max(0, b - r * d), max(0, c - r * a) + max(0, d - r * b))
+    assert excess <= Fraction(delta) * 2**exact.bits
+
+
 def test_one_input_has_nothing_to_hide() -> None:
     exact = quantise_kernel([[0.25, 0.0, 0.75]], Guarantee(0.3))
     assert exact.weights[0] == (2**61, 0, 3 * 2**61)
