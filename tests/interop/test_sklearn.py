@@ -191,7 +191,8 @@ def test_a_budget_refuses_before_a_draw(
 def test_a_budget_with_delta_allows_general_composition(voters: list[RandomisedVoter]) -> None:
     given = {"epsilon": 0.1, "allowance": 1.0, "budget_epsilon": 3.0}
     rows = np.zeros((100, 64))
-    with pytest.raises(ParameterError, match="affords 29"):
+    said = r"affords 29, and 100 spend an epsilon of at least 5\.756"
+    with pytest.raises(ParameterError, match=said):
         classifier(voters, **given).fit().predict(rows)
     fitted = classifier(voters, **given, budget_delta=1e-3, slack=1e-3).fit()
     with pytest.raises(ParameterError, match="queries is 100"):

@@ -33,6 +33,7 @@ Not covered: timing, and whether the voters have the privacy that was stated of 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -41,6 +42,7 @@ import numpy as np
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
+from dpopt._numbers import digits
 from dpopt.mechanisms.majority.setting import MajoritySetting
 from dpopt.privacy import Guarantee, general_composition, simple_composition
 from dpopt.privacy.exponential import log_upper
@@ -127,10 +129,12 @@ class Spending:
         found = self.compositions(queries).items()
         kept = [item for item in found if budget is None or _within(item[1], budget)]
         if not kept and budget is not None:
+            least = min((spent.epsilon for _, spent in found), default=math.inf)
             raise ParameterError(
                 f"queries is {queries}, those answered before included; the budget of epsilon "
-                f"{budget.epsilon:.17g} and delta {budget.delta:.17g} affords "
-                f"{self.affordable(budget)}."
+                f"{digits(budget.epsilon)} and delta {digits(budget.delta)} affords "
+                f"{self.affordable(budget)}, and {queries} spend an epsilon of at least "
+                f"{digits(least)}."
             )
         if not kept:
             raise ParameterError(
