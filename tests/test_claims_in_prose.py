@@ -488,7 +488,7 @@ def decides_alike(k: int) -> bool:
     return True
 
 
-def leaning(gamma: npt.ArrayLike) -> float:
+def leaning(gamma: npt.NDArray[np.float64]) -> float:
     """The error of a noise function where all voters lean the same way: p ~ U[0, 0.1]."""
     return majority.expected_error(gamma, majority.parse_prior("uniform:0,0.1")).value
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from itertools import product
 from numbers import Rational
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError
-from dpopt._numbers import digits
+from dpopt._numbers import MOST_BITS, digits
 from dpopt._progress import track
 from dpopt._types import Vector
 from dpopt.lp.model import as_floats
@@ -21,6 +20,8 @@ from dpopt.privacy.guarantee import Guarantee
 from dpopt.privacy.kernel import ExactKernel
 
 _BITS = (63, 95, 127)
+# Bits that the rarest letter has beyond those that its rounding takes.
+_SPARE_BITS = 32
 
 
 def quantise_kernel(
@@ -53,7 +54,8 @@ def quantise_kernel(
             with the uniform law of the outputs that occur. With u = q, a kernel that keeps q
             fixed keeps it up to rounding.
         tolerance: most total variation between a row and its rounded version. Precision is
-            raised from 63 to 127 bits until the rounding allows it.
+            raised from 63 to 127 bits, and beyond where a letter is too rare for these, until
+            the rounding allows it.
         ratio: e^epsilon as a rational, if it is one.
         one_way: see `certify_kernel`, as for pairs.
 
@@ -73,7 +75,7 @@ def quantise_kernel(
     tolerance = _checks.real("tolerance", tolerance, 0.0, 1.0, open_lower=True)
     edges = edge_list(pairs, len(exact), one_way=one_way)
     cost = Fraction(1)
-    for u, bits in product(rows, _BITS):
+    for u, bits in ((row, bits) for row in rows for bits in _precisions(row, r)):
         for eta in (Fraction(0), _mixing(exact, u, r, Fraction(guarantee.delta), edges, bits)):
             if eta is None:
                 continue
@@ -96,6 +98,16 @@ def quantise_kernel(
         f"{digits(float(cost))} in total variation, above tolerance {digits(tolerance)}; "
         "solve more tightly, or raise tolerance."
     )
+
+
+def _precisions(u: Sequence[Fraction], r: Fraction) -> Iterator[int]:
+    """Yield the precisions to try: a further one where a letter is too rare for the others."""
+    yield from _BITS
+    rarest = min((mass for mass in u if mass), default=Fraction(1))
+    if r > 1:
+        bits = _SPARE_BITS + int((1 + r) / ((r - 1) * rarest)).bit_length()
+        if _BITS[-1] < bits <= MOST_BITS:
+            yield bits
 
 
 def _mixed(line: Sequence[Fraction], u: Sequence[Fraction], eta: Fraction) -> list[Fraction]:

@@ -123,6 +123,17 @@ def test_two_letters_in_closed_form(least: float, epsilon: float) -> None:
     assert found.bound <= expected + 1e-12
 
 
+@pytest.mark.parametrize("rare", [1e-38, 1e-100, 1e-300])
+def test_a_letter_that_hardly_occurs_takes_longer_integers(rare: float) -> None:
+    found = population_kernel([0.3, 0.7 - rare, rare], 1.0, [[0.3, 0.3, 0.4]])
+    usual = population_kernel([0.3, 0.7 - 1e-12, 1e-12], 1.0, [[0.3, 0.3, 0.4]])
+    assert usual.exact.bits <= 127 < found.exact.bits
+    assert found.value == pytest.approx(usual.value, rel=1e-9)
+    rows = [[Fraction(w, 1 << found.exact.bits) for w in row] for row in found.exact.weights]
+    r = Fraction(2718281828459045, 10**15)
+    assert all(a <= r * b for one in rows for two in rows for a, b in zip(one, two, strict=True))
+
+
 @pytest.mark.parametrize("backend", ["highs", "cvxpy", "cvxpy:CLARABEL"])
 def test_a_feasible_program_is_never_called_infeasible(backend: str) -> None:
     """HiGHS's presolve calls this one infeasible; the claim is checked before it is passed on."""
