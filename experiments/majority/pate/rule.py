@@ -27,7 +27,8 @@ _HALF_UNIT, _LEVEL = 0.005, 0.975
 
 WITHIN = (
     "agrees if each printed mean lies within Welch's 95 % interval around the mean of the training "
-    "runs, plus half a printed unit"
+    "runs, plus half a printed unit; with few runs the interval is wide, and to be within it says "
+    "little"
 )
 ORDERED = "agrees if it holds in every training run"
 
