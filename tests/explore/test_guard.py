@@ -259,9 +259,10 @@ def test_pages_that_are_left_leave_nothing_behind(tmp_path: Path) -> None:
 
     def alive(kind: type) -> int:
         gc.collect()
-        return sum(isinstance(thing, kind) for thing in gc.get_objects())
+        # By its type: some libraries' objects warn when they are asked for their class.
+        return sum(issubclass(type(thing), kind) for thing in gc.get_objects())
 
-    before = alive(FloatInput)
+    before, documents = alive(FloatInput), alive(Document)
     with running() as server, chromium(tmp_path) as driver:
         for _ in range(4):
             driver.get(f"http://127.0.0.1:{server.port}/")
@@ -271,4 +272,4 @@ def test_pages_that_are_left_leave_nothing_behind(tmp_path: Path) -> None:
         wait_for(lambda: len(server.get_sessions()), 0)
         # The last of them may still be held by the frame of the last callback.
         assert alive(FloatInput) - before <= 8
-        assert alive(Document) <= 3
+        assert alive(Document) - documents <= 3
