@@ -183,7 +183,7 @@ def answer(*arguments: object) -> dict[str, Any]:
     return json.loads(ended.out)
 
 
-def exponential(epsilon: float) -> Fraction:
+def exponential(epsilon: float | Fraction) -> Fraction:
     """Return e^epsilon to 40 digits, by its series at epsilon / 2^64."""
     halvings, x = 64, Fraction(epsilon) / 2**64
     value = sum((x**n / math.factorial(n) for n in range(6)), Fraction(0))
