@@ -6,6 +6,7 @@ import atexit
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from queue import SimpleQueue
 from typing import TypeVar, cast
 
@@ -35,16 +36,18 @@ class _Worker(threading.Thread):
 _POLL = 0.1
 # Kept between jobs: HiGHS starts its own threads anew for each thread that calls it.
 _idle: list[_Worker] = []
-# Seconds that the end of the process waits for work that was left: a solver that is at work while
-# its library is unloaded aborts the process.
-_LAST_WAIT = 5.0
-_left: list[_Worker] = []
+# Seconds that the end of the process waits for work that was left, asked to stop or not: a solver
+# that is at work while its library is unloaded aborts the process. On an idle machine one that was
+# asked stops in a fraction of a second; a second Ctrl-C ends the wait.
+_STOPPING, _RUNNING = 60.0, 5.0
+_left: list[tuple[_Worker, float]] = []
 
 
 @atexit.register
 def _await_left() -> None:
-    for worker in _left:
-        worker.join(_LAST_WAIT)
+    with suppress(KeyboardInterrupt):
+        for worker, seconds in _left:
+            worker.join(seconds)
 
 
 def interruptible(work: Callable[[], T], stop: Callable[[], None] | None = None) -> T:
@@ -79,6 +82,7 @@ def interruptible(work: Callable[[], T], stop: Callable[[], None] | None = None)
             _idle.append(worker)
         else:
             worker.jobs.put(None)
-            _left[:] = [*(other for other in _left if other.is_alive()), worker]
+            _left[:] = [left for left in _left if left[0].is_alive()]
+            _left.append((worker, _RUNNING if stop is None else _STOPPING))
             if stop is not None:
                 stop()
