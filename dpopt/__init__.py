@@ -28,8 +28,8 @@ if TYPE_CHECKING:
         smoothed,
     )
     from dpopt._cite import cite
-    from dpopt._load import load
     from dpopt._progress import ProgressEvent, progress_bar, reporting
+    from dpopt.design import Answer, Design, Question, Setting, design, kinds, load
     from dpopt.lp import Problem, Solution, Status, solve
     from dpopt.privacy import Guarantee
     from dpopt.sweeps import SweepResult, sweep
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Answer",
+    "Design",
     "DpoptError",
     "Guarantee",
     "InfeasibleError",
@@ -44,15 +46,19 @@ __all__ = [
     "ParameterError",
     "Problem",
     "ProgressEvent",
+    "Question",
+    "Setting",
     "Solution",
     "SolverError",
     "Status",
     "SweepResult",
     "__version__",
     "cite",
+    "design",
     "gnmax",
     "interop",
     "kernel",
+    "kinds",
     "load",
     "lp",
     "majority",
@@ -69,14 +75,20 @@ __all__ = [
 
 # Loaded when first used: a script that needs one mechanism does not wait for the libraries of all.
 _HOMES = {
+    "Answer": "dpopt.design",
+    "Design": "dpopt.design",
     "Guarantee": "dpopt.privacy",
     "Problem": "dpopt.lp",
     "ProgressEvent": "dpopt._progress",
+    "Question": "dpopt.design",
+    "Setting": "dpopt.design",
     "Solution": "dpopt.lp",
     "Status": "dpopt.lp",
     "SweepResult": "dpopt.sweeps",
     "cite": "dpopt._cite",
-    "load": "dpopt._load",
+    "design": "dpopt.design",
+    "kinds": "dpopt.design",
+    "load": "dpopt.design",
     "progress_bar": "dpopt._progress",
     "reporting": "dpopt._progress",
     "solve": "dpopt.lp",

@@ -100,8 +100,8 @@ def cite(subject: object) -> str:
     if isinstance(subject, (str, Path)):
         return cite(_loaded(subject))
     parts = type(subject).__module__.split(".")
-    name = parts[2].replace("_", "-") if parts[:2] == ["dpopt", "mechanisms"] else ""
-    if parts[:2] == ["dpopt", "privacy"]:
+    name = parts[1].replace("_", "-") if parts[0] == "dpopt" else ""
+    if name == "privacy":
         name = "kernel"
     if name not in _SOURCES:
         raise ParameterError(
@@ -112,7 +112,7 @@ def cite(subject: object) -> str:
 
 
 def _loaded(path: str | Path) -> object:
-    from dpopt._load import load
+    from dpopt.design import load
 
     try:
         exists = Path(path).exists()

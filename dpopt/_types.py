@@ -27,6 +27,12 @@ SparseMatrix: TypeAlias = sp.csr_array
 MatrixLike = npt.ArrayLike | sp.sparray | sp.spmatrix
 """Anything that becomes a matrix: nested lists, a numpy array, a scipy sparse matrix."""
 
+Numbers = npt.ArrayLike
+"""A setting's row of numbers; on the command line a list 0.2,0.8 or a file of numbers."""
+
+Table = npt.ArrayLike
+"""A setting's rows of numbers; on the command line a file, or rows a:b:c,a:b:c."""
+
 Json = dict[str, Any]
 """A value of the JSON type "object"."""
 

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpopt import kernel, majority, public_prior, roo
-from dpopt.mechanisms.roo import LetterSampler
-from dpopt.mechanisms.roo.sampler import Below
+from dpopt.roo import LetterSampler
+from dpopt.roo.sampler import Below
 
 Floats = npt.NDArray[np.float64]
 

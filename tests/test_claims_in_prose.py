@@ -25,10 +25,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from tests.mechanisms.test_gnmax import SENSITIVITY, bernoulli_divergence
 
 import dpopt
 from dpopt import ParameterError, gnmax, kernel, majority, public_prior, roo, smoothed
-from dpopt.mechanisms.majority import check, reduction
+from dpopt.majority import check, reduction
 from dpopt.privacy import Guarantee, concentrated_composition, general_composition
 from experiments.majority import (
     algorithm_six,
@@ -53,9 +54,8 @@ from experiments.roo import audit_map, utility
 from experiments.smoothed import sgd_bias
 from experiments.smoothed.sgd_databases import GAUSSIAN, TWO_VALUES, databases
 from experiments.smoothed.votes import units
-from tests.mechanisms.majority import test_separation
-from tests.mechanisms.smoothed import test_binary, test_bounds
-from tests.mechanisms.test_gnmax import SENSITIVITY, bernoulli_divergence
+from tests.majority import test_separation
+from tests.smoothed import test_binary, test_bounds
 
 ROOT = Path(__file__).resolve().parents[1]
 README, PAPERS, SECURITY = "README.md", "PAPERS.md", "SECURITY.md"
@@ -647,7 +647,7 @@ def algorithm_6() -> tuple[float, float, float, float, float]:
 
 
 LINEAR = (
-    "tests/mechanisms/majority/test_prior.py::"
+    "tests/majority/test_prior.py::"
     "test_the_linear_weights_lose_little_to_the_exact_program_over_samples"
 )
 
@@ -942,7 +942,7 @@ CLAIMS: tuple[Claim, ...] = (
         tested=dict.fromkeys(
             ("11", "15"),
             (
-                "tests/mechanisms/majority/test_separation.py::"
+                "tests/majority/test_separation.py::"
                 "test_the_reduced_set_decides_for_random_and_optimal_gammas",
                 '("k", [11, 15])',
             ),
@@ -1186,7 +1186,7 @@ CLAIMS: tuple[Claim, ...] = (
         "3",
         tested={
             "2": (
-                "tests/mechanisms/smoothed/test_utility.py::"
+                "tests/smoothed/test_utility.py::"
                 "test_two_candidates_utilities_add_up_to_the_divergences",
                 "assert u <= forward + backward <= 2 * u",
             )
@@ -1199,13 +1199,13 @@ CLAIMS: tuple[Claim, ...] = (
             **dict.fromkeys(
                 ("3", "1"),
                 (
-                    "tests/mechanisms/smoothed/test_utility.py::"
+                    "tests/smoothed/test_utility.py::"
                     "test_lemma_2_fails_with_a_prior_over_three_categories",
                     "SamplingHistogram(3, 1, 3)",
                 ),
             ),
             "15": (
-                "tests/mechanisms/smoothed/test_utility.py::"
+                "tests/smoothed/test_utility.py::"
                 "test_corollary_3_fails_with_a_prior_over_fifteen_categories",
                 "KernelMechanism(1, 15, kernel)",
             ),
@@ -1240,8 +1240,7 @@ CLAIMS: tuple[Claim, ...] = (
         {"2": lambda: math.exp(noisy())},
         {
             "1.3": (
-                "tests/mechanisms/smoothed/test_noisy.py::"
-                "test_fewer_make_it_wrong_from_some_epsilon_on",
+                "tests/smoothed/test_noisy.py::test_fewer_make_it_wrong_from_some_epsilon_on",
                 "for epsilon in (0.01, 0.5, 1.3):\n        assert noisy_guarantee(",
             )
         },

@@ -20,7 +20,7 @@ from dpopt.files import check_json_target, read_numbers, read_text
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from dpopt.mechanisms.public_prior import PopulationKernel, SamplingKernel
+    from dpopt.public_prior import PopulationKernel, SamplingKernel
 
 _LARGEST_SHOWN, _LARGEST_LISTED = 200, 20
 
@@ -98,8 +98,8 @@ def release(file: Path, distribution: Path, as_json: bool) -> None:
     import numpy as np
 
     from dpopt import load
-    from dpopt.mechanisms.public_prior import SamplingKernel, draw_own_letter
     from dpopt.privacy import ExactKernel
+    from dpopt.public_prior import SamplingKernel, draw_own_letter
 
     mechanism = load(file)
     words = read_text(distribution).replace(",", " ").split()
@@ -132,7 +132,7 @@ def _numbers(prior: str) -> npt.ArrayLike:
 def _designed(
     prior: npt.ArrayLike, epsilon: float, objective: str, users: Path | None
 ) -> SamplingKernel | PopulationKernel:
-    from dpopt.mechanisms.public_prior import leximin_kernel, minimax_kernel, population_kernel
+    from dpopt.public_prior import leximin_kernel, minimax_kernel, population_kernel
 
     if users is None:
         return (leximin_kernel if objective == "leximin" else minimax_kernel)(prior, epsilon)
@@ -150,7 +150,7 @@ def _designed(
 
 
 def _save(found: SamplingKernel | PopulationKernel, path: Path) -> None:
-    from dpopt.mechanisms.public_prior import SamplingKernel, save_kernel
+    from dpopt.public_prior import SamplingKernel, save_kernel
 
     if isinstance(found, SamplingKernel):
         save_kernel(found, path)
@@ -162,7 +162,7 @@ def _record(found: SamplingKernel | PopulationKernel, objective: str) -> dict[st
     """Return what is printed; the kernel itself up to 200 letters."""
     import numpy as np
 
-    from dpopt.mechanisms.public_prior import SamplingKernel
+    from dpopt.public_prior import SamplingKernel
 
     if isinstance(found, SamplingKernel):
         n, diagonal, gamma = found.letters, found.diagonal, found.gamma_tv

@@ -16,7 +16,7 @@ from dpopt.cli.words import BACKENDS, MAJORITY_OBJECTIVES, PRIORS, Words
 from dpopt.files import check_json_target, check_target, read_numbers, replacing
 
 if TYPE_CHECKING:
-    from dpopt.mechanisms.majority import MajorityDesign, MajoritySetting
+    from dpopt.majority import MajorityDesign, MajoritySetting
 
 _FIGURE_ENDINGS = (".png", ".pdf", ".svg")
 
@@ -85,7 +85,7 @@ def majority(
 
     Example: dpopt majority --mechanisms 11 --epsilon 0.1 --allowance 3
     """
-    from dpopt.mechanisms.majority import design_for
+    from dpopt.majority import design_for
 
     _check_targets(plot, save)
     start = time.perf_counter()
@@ -131,7 +131,7 @@ def _voters(
     delta: float,
 ) -> MajoritySetting:
     """Return the setting of voters that are alike, or of groups of them."""
-    from dpopt.mechanisms.majority import MajoritySetting
+    from dpopt.majority import MajoritySetting
 
     if not groups:
         if mechanisms is None or epsilon is None:

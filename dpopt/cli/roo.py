@@ -15,7 +15,7 @@ from dpopt.cli.words import ROO_RULES, SAMPLE_RULES, Words
 from dpopt.files import check_json_target, contents
 
 if TYPE_CHECKING:
-    from dpopt.mechanisms.roo import LetterSampler, MinCountSampler
+    from dpopt.roo import LetterSampler, MinCountSampler
 
 _SHOWN = 40
 
@@ -47,7 +47,7 @@ def roo(
 
     Example: dpopt roo --records 1000 --letters 10 --epsilon 0.1
     """
-    from dpopt.mechanisms.roo import min_count
+    from dpopt.roo import min_count
 
     if save is not None:
         check_json_target(save)
@@ -87,7 +87,7 @@ def sample(
     Example: dpopt sample visits.csv --column city --alphabet Bern,Basel,Chur --epsilon 1
     """
     from dpopt import _checks
-    from dpopt.mechanisms.roo import tally_file
+    from dpopt.roo import tally_file
 
     _checks.choice("rule", rule, SAMPLE_RULES)
     letters = _alphabet(alphabet)
@@ -99,7 +99,7 @@ def sample(
 
 
 def _sampler(records: int, letters: int, epsilon: float, rule: str) -> LetterSampler:
-    from dpopt.mechanisms.roo import min_count, smooth_floor
+    from dpopt.roo import min_count, smooth_floor
 
     if rule == "smooth-floor":
         return smooth_floor(records, letters, epsilon)

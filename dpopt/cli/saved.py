@@ -62,9 +62,9 @@ def release(file: Path, text: str, as_json: bool) -> None:
     Example: dpopt release gamma.json --input 1,1,1,0,0
     """
     from dpopt import load
-    from dpopt.mechanisms.majority import MajorityDesign
-    from dpopt.mechanisms.public_prior import SamplingKernel
-    from dpopt.mechanisms.roo import MinCountSampler
+    from dpopt.majority import MajorityDesign
+    from dpopt.public_prior import SamplingKernel
+    from dpopt.roo import MinCountSampler
 
     queries = read_integer_rows(text)
     mechanism = load(file)

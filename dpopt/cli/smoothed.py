@@ -12,7 +12,7 @@ from dpopt._errors import ParameterError
 from dpopt.cli.output import show, to_json
 
 if TYPE_CHECKING:
-    from dpopt.mechanisms.smoothed import SamplingHistogram
+    from dpopt.smoothed import SamplingHistogram
 
 
 @click.command()
@@ -39,7 +39,7 @@ def smoothed(
 
     Example: dpopt smoothed --records 1000 --lost-rate 0.01 --epsilon 1 --shares 0.4,0.6
     """
-    from dpopt.mechanisms.smoothed import smoothed_delta
+    from dpopt.smoothed import smoothed_delta
 
     laws = _laws(shares)
     categories = len(laws[0]) if isinstance(laws[0], list) else 2
@@ -73,7 +73,7 @@ def profile(
 
     Example: dpopt profile --counts 81268924,74216154 --lost-rate 0.002 --epsilon 0.04
     """
-    from dpopt.mechanisms.smoothed import adversary_utility, privacy_profile, worst_case_delta
+    from dpopt.smoothed import adversary_utility, privacy_profile, worst_case_delta
 
     histogram = [_count(word) for word in counts.split(",")]
     if len(histogram) < 2:
@@ -100,7 +100,7 @@ def profile(
 def _mechanism(
     records: int, lost_rate: str | None, drawn: int | None, categories: int
 ) -> SamplingHistogram:
-    from dpopt.mechanisms.smoothed import SamplingHistogram
+    from dpopt.smoothed import SamplingHistogram
 
     if (lost_rate is None) == (drawn is None):
         raise ParameterError("give either --lost-rate or --drawn.")

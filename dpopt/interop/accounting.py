@@ -18,7 +18,7 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import digits, float_up
 from dpopt.interop.pairs import Mechanism, dominating_pair
-from dpopt.mechanisms.majority import MajorityDesign
+from dpopt.majority import MajorityDesign
 from dpopt.privacy import exp_lower
 from dpopt.privacy.dominating import DominatingPair
 from dpopt.privacy.exponential import log_near

@@ -16,18 +16,18 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
+from dpopt.kernel import KernelDesign
 from dpopt.lp import Solution
-from dpopt.mechanisms.kernel import KernelDesign
-from dpopt.mechanisms.majority import MajorityDesign, VoteBatch
-from dpopt.mechanisms.public_prior import PopulationKernel, PublicPrior, SamplingKernel
-from dpopt.mechanisms.roo import (
+from dpopt.majority import MajorityDesign, VoteBatch
+from dpopt.privacy import ExactKernel
+from dpopt.public_prior import PopulationKernel, PublicPrior, SamplingKernel
+from dpopt.roo import (
     MinCountSampler,
     OptimalSampler,
     SmoothFloorSampler,
     SubRRSampler,
     Tally,
 )
-from dpopt.privacy import ExactKernel
 
 Columns = Mapping[str, Sequence[Any] | npt.NDArray[Any]]
 

@@ -30,13 +30,13 @@ import numpy as np
 
 from dpopt._errors import ParameterError
 from dpopt._numbers import float_up, shown
-from dpopt.mechanisms.kernel import KernelDesign, directed_pairs
-from dpopt.mechanisms.majority import MajorityDesign, VoterGroup
-from dpopt.mechanisms.public_prior import PopulationKernel, SamplingKernel
-from dpopt.mechanisms.roo import LetterSampler
-from dpopt.mechanisms.roo.tally import letters_of
+from dpopt.data.tally import letters_of
+from dpopt.kernel import KernelDesign, directed_pairs
+from dpopt.majority import MajorityDesign, VoterGroup
 from dpopt.privacy import Certificate, ExactKernel, Guarantee, exp_lower, exp_upper
 from dpopt.privacy.exponential import log_upper
+from dpopt.public_prior import PopulationKernel, SamplingKernel
+from dpopt.roo import LetterSampler
 
 try:
     from opendp.combinators import make_composition  # pyright: ignore[reportMissingImports]

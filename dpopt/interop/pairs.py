@@ -14,15 +14,15 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt.mechanisms.kernel import KernelDesign
-from dpopt.mechanisms.majority import MajorityDesign
-from dpopt.mechanisms.majority.reduction import reduced_size
-from dpopt.mechanisms.majority.sweep import BITS, CORNER, Arithmetic
-from dpopt.mechanisms.public_prior import PopulationKernel, SamplingKernel
-from dpopt.mechanisms.roo import MinCountSampler, SubRRSampler
-from dpopt.mechanisms.roo.rules import UNIT
+from dpopt.kernel import KernelDesign
+from dpopt.majority import MajorityDesign
+from dpopt.majority.reduction import reduced_size
+from dpopt.majority.sweep import BITS, CORNER, Arithmetic
 from dpopt.privacy import ExactKernel
 from dpopt.privacy.dominating import DominatingPair, Point, likelihood_tests, upper_hull
+from dpopt.public_prior import PopulationKernel, SamplingKernel
+from dpopt.roo import MinCountSampler, SubRRSampler
+from dpopt.roo.rules import UNIT
 
 Mechanism = (
     ExactKernel

@@ -7,8 +7,7 @@ import math
 import numpy as np
 from scipy.special import erfc, log_ndtr
 
-from dpopt import ParameterError
-from dpopt.mechanisms import gnmax
+from dpopt import ParameterError, gnmax
 
 
 def as_printed(

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpopt.mechanisms import gnmax
+from dpopt import gnmax
 from dpopt.privacy import Guarantee, general_composition, simple_composition
 from dpopt.privacy.rdp import concentrated_composition
 from experiments.majority.comparisons_privacy import of_totals

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpopt import ParameterError
-from dpopt.mechanisms import gnmax
+from dpopt import ParameterError, gnmax
 from dpopt.privacy import Guarantee
 from dpopt.privacy.rdp import gaussian_epsilon
 from experiments.majority.algorithm_six import as_printed, checked_votes, divergence

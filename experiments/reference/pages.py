@@ -15,11 +15,10 @@ from types import ModuleType
 
 import dpopt
 import dpopt.interop
-import dpopt.mechanisms
 from experiments.reference.commands import command_page
 from experiments.reference.text import plain_docstring
 
-_WITHOUT_A_PAGE = {"cli", "mechanisms"}
+_WITHOUT_A_PAGE = {"cli"}
 _COMMANDS = "command_line"
 
 
@@ -27,8 +26,8 @@ _COMMANDS = "command_line"
 def public_modules() -> tuple[str, ...]:
     """Return the names of the modules that a user imports: no underscore, no second way.
 
-    `dpopt.mechanisms` is reached through aliases such as `dpopt.majority`; the command line has a
-    page of its own. Modules whose optional library is not installed are left out.
+    The command line has a page of its own. Modules whose optional library is not installed are
+    left out.
     """
     names = all_modules()
     return tuple(name for name in names if _loads(name))
@@ -95,17 +94,6 @@ def _homes() -> Mapping[tuple[str, int], str]:
     return found
 
 
-def source_of(module: ModuleType) -> str:
-    """Return the module whose docstring speaks for a module: the mechanism behind an alias."""
-    short = module.__name__.removeprefix("dpopt.")
-    return f"dpopt.mechanisms.{short}" if short in mechanisms() else module.__name__
-
-
-def mechanisms() -> tuple[str, ...]:
-    """Return the names of the mechanisms' modules, such as ``"majority"``."""
-    return tuple(module.name for module in pkgutil.iter_modules(dpopt.mechanisms.__path__))
-
-
 def constant_docstring(module: ModuleType, name: str) -> str:
     """Return the string that follows ``name = ...`` where a public constant is defined.
 
@@ -117,7 +105,7 @@ def constant_docstring(module: ModuleType, name: str) -> str:
     Returns:
         The docstring; empty if there is none.
     """
-    source = importlib.import_module(source_of(module))
+    source = module
     for path in sorted(_file(source).parent.glob("*.py")):
         text = _constants(path).get(name)
         if text is not None:
@@ -161,11 +149,12 @@ def _module_of(path: Path) -> str:
 
 
 def _index_page(modules: tuple[str, ...]) -> str:
-    aliases = [f"dpopt.{name}" for name in mechanisms() if f"dpopt.{name}" in modules]
+    homes = {".".join(kind.__module__.split(".")[:2]) for kind in dpopt.kinds()}
+    papers = [name for name in modules if name in homes]
     interop = [name for name in modules if name.startswith("dpopt.interop")]
-    rest = [name for name in modules if name not in (*aliases, *interop)]
+    rest = [name for name in modules if name not in (*papers, *interop)]
     groups = {
-        "Mechanisms": aliases,
+        "Mechanisms": papers,
         "Package": rest,
         "Other libraries": interop,
         "Command line": [_COMMANDS],
@@ -181,7 +170,7 @@ def _index_page(modules: tuple[str, ...]) -> str:
 
 
 def _module_page(module: ModuleType) -> str:
-    name, source = module.__name__, source_of(module)
+    name = source = module.__name__
     lines = [*_title(name), f".. automodule:: {source}", "   :no-index:", ""]
     lines += [f".. py:module:: {name}", ""]
     inner = [public for public in public_names(module) if inspect.ismodule(getattr(module, public))]

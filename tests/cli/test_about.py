@@ -16,8 +16,8 @@ import dpopt
 from dpopt import ParameterError, majority
 from dpopt._cite import MECHANISMS
 from dpopt.cli import about, cli, main, words
-from dpopt.mechanisms.majority.result import OBJECTIVES
-from dpopt.mechanisms.roo.rules import RULES
+from dpopt.majority.result import OBJECTIVES
+from dpopt.roo.rules import RULES
 
 Capture = pytest.CaptureFixture[str]
 

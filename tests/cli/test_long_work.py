@@ -7,7 +7,7 @@ import pytest
 from dpopt import ParameterError, majority, roo, smoothed
 from dpopt._progress import ProgressEvent, reporting
 from dpopt.cli import main
-from dpopt.mechanisms.majority import reduced_size
+from dpopt.majority import reduced_size
 
 
 class StoppedError(Exception):

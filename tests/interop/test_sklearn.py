@@ -14,7 +14,7 @@ import pytest
 from scipy.stats import chi2
 
 from dpopt import Guarantee, ParameterError, majority
-from dpopt.mechanisms.majority import result
+from dpopt.majority import result
 from dpopt.privacy import general_composition, simple_composition
 
 pytest.importorskip("sklearn", reason="scikit-learn is not installed")

@@ -6,20 +6,27 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-BASE = {"_types", "_errors", "_checks", "_numbers", "_plot", "_progress", "files", "provenance"}
-PACKAGE = {"_cite", "_load", "gnmax", "kernel", "majority", "public_prior", "roo", "smoothed"}
+BASE = {"_types", "_errors", "_checks", "_numbers", "_plot", "_progress", "_kinds", "files"}
+BASE |= {"provenance"}
+LOWER = {"base", "lp", "prob", "privacy", "data"}
+ABOVE = {"interop", "explore", "cli", "sweeps"}
 ALLOWED = {
     "base": {"base"},
     "lp": {"base", "lp"},
     "prob": {"base", "prob"},
     "privacy": {"base", "lp", "prob", "privacy"},
-    "mechanisms": {"base", "lp", "prob", "privacy", "mechanisms"},
-    "interop": {"base", "lp", "prob", "privacy", "mechanisms", "interop"},
+    "data": {"base", "data"},
+    "design": {*LOWER, "design"},
+    "kernel": {*LOWER, "design", "kernel"},
+    "paper": {*LOWER, "design", "kernel", "paper"},
+    "interop": {*LOWER, "design", "kernel", "paper", "interop"},
     "sweeps": {"base", "sweeps"},
-    "explore": {"base", "lp", "prob", "privacy", "mechanisms", "package", "explore"},
-    "cli": {"base", "lp", "prob", "privacy", "mechanisms", "explore", "cli", "package"},
-    "package": {"base", "lp", "prob", "privacy", "mechanisms", "interop", "sweeps", "package"},
+    "explore": {*LOWER, "design", "kernel", "paper", "package", "explore"},
+    "cli": {*LOWER, "design", "kernel", "paper", "package", "explore", "cli"},
+    "package": {*LOWER, "design", "kernel", "paper", "interop", "sweeps", "package"},
 }
+PACKAGE = {"_cite"}
+"""What belongs to no room and no paper; every other name directly under dpopt is a paper."""
 
 
 def imported_modules(path: Path) -> list[str]:
@@ -38,13 +45,15 @@ def layer_of(module: str) -> str | None:
     parts = module.split(".")
     if parts[0] != "dpopt":
         return None
-    if len(parts) == 1:
+    if len(parts) == 1 or parts[1].startswith("__"):
         return "package"
     if parts[1] in BASE:
         return "base"
     if parts[1] in PACKAGE:
         return "package"
-    return parts[1] if parts[1] in ALLOWED else None
+    if parts[1] in ALLOWED:
+        return parts[1]
+    return "paper" if parts[1] in PAPERS else None
 
 
 def sources(folder: str) -> list[Path]:
@@ -54,6 +63,15 @@ def sources(folder: str) -> list[Path]:
 def module_name(path: Path) -> str:
     parts = path.relative_to(ROOT).with_suffix("").parts
     return ".".join(part for part in parts if part != "__init__")
+
+
+PAPERS = sorted(
+    path.stem
+    for path in (ROOT / "dpopt").iterdir()
+    if (path.suffix == ".py" or (path / "__init__.py").exists())
+    and path.stem not in {*BASE, *ALLOWED, *PACKAGE}
+    and not path.stem.startswith("__")
+)
 
 
 @pytest.mark.parametrize("path", sources("dpopt"), ids=module_name)
@@ -67,22 +85,26 @@ def test_imports_point_downwards(path: Path) -> None:
         assert found in ALLOWED[layer], f"{module_name(path)} imports {target}"
 
 
-@pytest.mark.parametrize("path", sources("dpopt/mechanisms"), ids=module_name)
-def test_mechanisms_do_not_import_each_other(path: Path) -> None:
-    own = module_name(path).split(".")[:3]
-    for target in imported_modules(path):
-        if target.startswith("dpopt.mechanisms."):
-            assert target.split(".")[:3] == own, f"{module_name(path)} imports {target}"
+@pytest.mark.parametrize("paper", PAPERS)
+def test_papers_do_not_import_each_other(paper: str) -> None:
+    for path in sources("dpopt"):
+        own = module_name(path).split(".")
+        if own[1:2] == [paper]:
+            for target in imported_modules(path):
+                parts = target.split(".")
+                assert parts[0] != "dpopt" or parts[1:2] == [paper] or parts[1] not in PAPERS, (
+                    target
+                )
 
 
 def test_the_judge_never_imports_the_designer() -> None:
     for judge in ("check", "sweep", "screen", "certificate"):
-        for target in imported_modules(ROOT / f"dpopt/mechanisms/majority/{judge}.py"):
+        for target in imported_modules(ROOT / f"dpopt/majority/{judge}.py"):
             assert "separation" not in target
             assert not target.startswith("dpopt.lp")
     judges = [f"roo/{name}" for name in ("audit", "witness", "floor_proof", "optimal_proof")]
-    for judge in (*judges, "public_prior/proof", "public_prior/exact"):
-        for target in imported_modules(ROOT / f"dpopt/mechanisms/{judge}.py"):
+    for judge in (*judges, "public_prior/proof", "privacy/layers"):
+        for target in imported_modules(ROOT / f"dpopt/{judge}.py"):
             assert "program" not in target
             assert not target.startswith("dpopt.lp")
 

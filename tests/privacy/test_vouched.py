@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 
 from dpopt import Guarantee, NotPrivateError, ParameterError, kernel, majority, public_prior, roo
-from dpopt.mechanisms.majority import MajorityDesign
-from dpopt.mechanisms.roo import LetterSampler
+from dpopt.majority import MajorityDesign
 from dpopt.privacy import Certificate, ExactKernel
 from dpopt.privacy.fingerprint import fingerprint
 from dpopt.privacy.vouched import Coherent, Vouched
+from dpopt.roo import LetterSampler
 
 ONE = 1 << 62
 PRIOR = [0.2, 0.3, 0.5]

@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.mechanisms.majority.brute import worst_excess
-from tests.mechanisms.roo.brute import histograms, neighbours
+from tests.majority.brute import worst_excess
 from tests.robustness.commands import (
     WORDS,
     baselines,
@@ -25,6 +24,7 @@ from tests.robustness.commands import (
     options,
     run,
 )
+from tests.roo.brute import histograms, neighbours
 
 # Answers that do not end by themselves, or take seconds; their arguments are fuzzed by hand below.
 SLOW = {("explore",), ("doctor",)}

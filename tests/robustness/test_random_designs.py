@@ -14,8 +14,8 @@ import pytest
 from dpopt import Guarantee, NotPrivateError, roo
 from dpopt.majority import GammaProver, MajoritySetting
 from dpopt.privacy import certify_kernel
-from tests.mechanisms.majority.brute import all_pairs, worst_excess
-from tests.mechanisms.roo.brute import transitions
+from tests.majority.brute import all_pairs, worst_excess
+from tests.roo.brute import transitions
 
 UNIT = 1 << 62
 # Where e^epsilon is known to 1e-60 only, a slack smaller than this is not decided here.

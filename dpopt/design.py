@@ -1,0 +1,614 @@
+"""The shape of every mechanism: setting -> problem -> point -> units -> proof -> design.
+
+A `Question` is a frozen dataclass of parameters whose answer is the optimum of a linear program; a
+`Setting` is a question whose answer is a mechanism, which is proved private and releases. Where the
+optimum is known in closed form, the closed form is another solver of the same program:
+
+    dpopt.design(setting)                    # the closed form, or HiGHS where there is none
+    dpopt.design(setting, backend="highs")   # the program as the paper displays it
+    dpopt.design(setting, backend="cvxpy")   # the same through any solver of cvxpy
+
+A class that says ``kind`` is a kind: it is what `dpopt.kinds` lists, it has the command ``dpopt
+KIND``, and `dpopt.load` reads its files.
+"""
+
+from __future__ import annotations
+
+import secrets
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
+from fractions import Fraction
+from functools import cached_property
+from html import escape
+from importlib import import_module
+from itertools import accumulate
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast
+
+import numpy as np
+
+from dpopt import _checks, _kinds
+from dpopt._errors import NotPrivateError, ParameterError
+from dpopt._numbers import exact_text, shown, whole
+from dpopt._plot import new_axes
+from dpopt._types import Json, brief
+from dpopt.lp import Backend, Problem, Solution, solve
+from dpopt.privacy.exact import Certificate
+from dpopt.privacy.guarantee import Guarantee
+from dpopt.privacy.saved import AUDIT, STATED, Sealed, read_sealed, refuse_audit, seal, seal_judged
+from dpopt.privacy.vouched import Coherent, Vouched
+from dpopt.provenance import versions
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from dpopt.privacy.dominating import DominatingPair
+
+__all__ = ["Answer", "Design", "Question", "Setting", "design", "kinds", "load", "made"]
+
+A = TypeVar("A", bound="Answer")
+
+_KINDS: dict[str, type[Question[Any]]] = {}
+
+
+class Question(ABC, Generic[A]):
+    """Parameters of something that a linear program decides: the paper in miniature.
+
+    A subclass is a frozen dataclass. Its docstring displays the program, and names the fields under
+    "Attributes:"; from these come the options of its command and their help. What it is generic in
+    is the class of its answers, `Answer` or a subclass.
+
+    Attributes:
+        kind: of its files, its command, its citation; lower case with hyphens.
+        papers: keys of `dpopt.cite` of the papers behind it, other than the package itself.
+        answer: the class of its answers.
+    """
+
+    kind: ClassVar[str]
+    papers: ClassVar[tuple[str, ...]] = ()
+    answer: ClassVar[type[Answer]]
+
+    @property
+    def maximises(self) -> bool:
+        """Whether a larger value is better."""
+        return False
+
+    def __init_subclass__(cls) -> None:
+        """Register the kind, if the class states one."""
+        super().__init_subclass__()
+        if "kind" in cls.__dict__:
+            _KINDS[cls.kind] = cls
+
+    @classmethod
+    @abstractmethod
+    def example(cls) -> Self:
+        """Return a small one, which every solver answers at once."""
+
+    @classmethod
+    def example_data(cls) -> object:
+        """Return data that a release from the example takes; None where nothing is released."""
+        return None
+
+    @abstractmethod
+    def problem(self) -> Problem:
+        """Return the program as the paper displays it, its rows named.
+
+        Raises:
+            ParameterError: if it would be too large to write out; it says up to which size.
+        """
+
+    def closed_form(self) -> Any:  # noqa: ANN401
+        """Return the optimum without a program, as `units`; None if no closed form is known."""
+        return None
+
+    def solved(self, backend: str | Backend, time_limit: float | None) -> Solution:
+        """Solve `problem`; overridden where the program is solved in stages or in another form."""
+        return solve(self.problem(), backend, time_limit=time_limit)
+
+    @abstractmethod
+    def point(self, solution: Solution) -> Any:  # noqa: ANN401
+        """Return what the paper calls the variable, such as gamma, q or K, out of a solution."""
+
+    def units(self, point: Any) -> Any:  # noqa: ANN401
+        """Return a point as what the answer keeps; for a mechanism, repaired and as integers."""
+        return point
+
+    @abstractmethod
+    def value(self, units: Any) -> float:  # noqa: ANN401
+        """Return the objective at the units, computed from them alone."""
+
+    def bound(self, units: Any, solution: Solution | None) -> float | None:  # noqa: ANN401
+        """Return a bound on the value of any other point, in the units of `value`.
+
+        That of the dual vector; for a closed form, which is the optimum, the value itself. None if
+        nothing is known.
+        """
+        return self.value(units) if solution is None else solution.bound
+
+    def draw(self, axes: Axes, units: Any, label: str | None = None) -> None:  # noqa: ANN401
+        """Draw the answer; the answer's ``plot`` opens the axes."""
+        values = np.atleast_1d(np.asarray(units, dtype=np.float64))
+        axes.plot(np.arange(values.size), values.ravel(), marker="o", markersize=3, label=label)
+
+    def columns(self, units: Any) -> Mapping[str, Sequence[Any]]:  # noqa: ANN401
+        """Return the answer as one tidy table, columns by name: for frames and the command line."""
+        values = np.atleast_1d(np.asarray(units)).ravel().tolist()
+        return {"place": list(range(len(values))), "value": values}
+
+    def plain(self, units: Any) -> Any:  # noqa: ANN401
+        """Return units as plain values for a file; whole numbers as text, of any length."""
+        return _plain_units(units)
+
+    def read(self, plain: Any) -> Any:  # noqa: ANN401
+        """Return the units of a file, checked in form only; `Setting.prove` judges them.
+
+        Raises:
+            ParameterError: if they are malformed.
+        """
+        return _read_units(plain)
+
+    def to_dict(self) -> Json:
+        """Return the parameters as plain values, from which `from_dict` makes them again."""
+        named = {f.name: getattr(self, f.name) for f in fields(cast(Any, self))}
+        return {name: _plain(value) for name, value in named.items()}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Return the question of a file's parameters.
+
+        Raises:
+            ParameterError: if one is missing, unknown or out of range.
+        """
+        known = {f.name for f in fields(cast(Any, cls))}
+        if not isinstance(values, Mapping) or set(values) - known:
+            raise ParameterError("setting is malformed: a parameter is unknown.")
+        return cls(**values)
+
+
+class Setting(Question[A]):
+    """A question whose answer is a private mechanism; see `Question` for what it shares."""
+
+    @property
+    @abstractmethod
+    def guarantee(self) -> Guarantee:
+        """What the mechanism promises."""
+
+    @abstractmethod
+    def prove(self, units: Any) -> Certificate:  # noqa: ANN401
+        """Return the exact proof of integers, from them and the setting alone.
+
+        It has never seen a problem or a solution, and ends with ``.about(*setting.subject(units))``
+        so that the certificate belongs to these integers.
+
+        Raises:
+            NotPrivateError: if they are not private.
+        """
+
+    @abstractmethod
+    def law(self, units: Any, data: Any) -> Sequence[int]:  # noqa: ANN401
+        """Return the law of the output for one input: integers in proportion to probabilities.
+
+        Raises:
+            ParameterError: if the data are not an input of this setting.
+        """
+
+    def output(self, place: int) -> Any:  # noqa: ANN401
+        """Return what the place of an output in `law` stands for; the place itself by default."""
+        return place
+
+    @property
+    def may_fail(self) -> bool:
+        """Whether this is a published rule, which gets a design even where it is not private."""
+        return False
+
+    def dominating(self, units: Any) -> DominatingPair:  # noqa: ANN401
+        """Return the tight dominating pair over all neighbours, for accountants.
+
+        Raises:
+            ParameterError: if none is known for this kind, or it has too many events.
+        """
+        del units
+        raise ParameterError(f"kind is {self.kind!r}; no dominating pair of it is known.")
+
+    def subject(self, units: Any) -> tuple[object, ...]:  # noqa: ANN401
+        """Return what a certificate is about."""
+        return self.kind, self, units
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Answer(Coherent):
+    """What is known of a question: a point, its value, and a bound on every other one.
+
+    Attributes:
+        setting: the question.
+        units: the point, as the setting keeps it.
+        bound: no point is better than this, in the units of `value`; None if nothing is known.
+        solution: the solve behind it; None for a closed form, a given point, or a file.
+        provenance: versions that made it.
+        stated: names, as in `to_dict`, of what a file stated and nothing here could check.
+    """
+
+    setting: Any
+    units: Any
+    bound: float | None = None
+    solution: Solution | None = None
+    provenance: dict[str, str] = field(default_factory=versions)
+    stated: tuple[str, ...] = ()
+
+    @cached_property
+    def value(self) -> float:
+        """The objective, computed from the units."""
+        return self.setting.value(self.units)
+
+    @property
+    def gap(self) -> float | None:
+        """How far value and bound are apart; below 0 by rounding only."""
+        if self.bound is None:
+            return None
+        away = self.value - self.bound
+        return -away if self.setting.maximises else away
+
+    @property
+    def problem(self) -> Problem:
+        """The program that the answer solves."""
+        return self.setting.problem()
+
+    def release(self, data: object = None) -> Any:  # noqa: ANN401
+        """Refuse: a question releases nothing.
+
+        Raises:
+            ParameterError: always.
+        """
+        del data
+        raise ParameterError(
+            f"kind is {self.setting.kind!r}, a question about privacy; it releases nothing."
+        )
+
+    def plot(self, ax: Axes | None = None, *, label: str | None = None) -> Axes:
+        """Draw the answer on ``ax``, or on a new figure; return the axes."""
+        axes = new_axes(ax)
+        self.setting.draw(axes, self.units, label)
+        return axes
+
+    def facts(self) -> Json:
+        """Return what `to_dict` tells beyond the fields that all answers share."""
+        return {}
+
+    def headline(self) -> Json:
+        """Return what the one-line repr tells."""
+        told = {
+            name: value
+            for name, value in self.setting.to_dict().items()
+            if isinstance(value, int | float | str) and not isinstance(value, bool)
+        }
+        return {**told, "value": self.value}
+
+    def __repr__(self) -> str:
+        stated = {STATED: ", ".join(self.stated)} if self.stated else {}
+        return brief(self, **self.headline(), **stated)
+
+    def _repr_html_(self) -> str:
+        """Return the facts as a table, for notebooks."""
+        rows = "".join(
+            f"<tr><th style='text-align: left'>{escape(name)}</th><td>{escape(_told(value))}</td>"
+            "</tr>"
+            for name, value in self.headline().items()
+        )
+        return f"<table><caption>{escape(type(self).__name__)}</caption>{rows}</table>"
+
+    def to_dict(self) -> Json:
+        """Return the answer as plain values, ready for JSON; integers as text."""
+        solved = self.solution
+        return {
+            "kind": self.setting.kind,
+            "setting": self.setting.to_dict(),
+            "units": self.setting.plain(self.units),
+            "value": self.value,
+            "bound": self.bound,
+            "gap": self.gap,
+            **self.facts(),
+            "status": None if solved is None else str(solved.status),
+            "backend": None if solved is None else solved.backend,
+            "provenance": self.provenance,
+            **({STATED: list(self.stated)} if self.stated else {}),
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write the answer to a JSON file; `dpopt.load` finds it again from its parameters.
+
+        Raises:
+            ParameterError: if the file cannot be written.
+        """
+        seal(self.setting.kind, self.to_dict(), Path(path))
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Design(Answer, Vouched):
+    """A mechanism: integers, the proof that they are private, and draws from exactly these.
+
+    Attributes:
+        setting: what was asked, a `Setting`.
+        units: the integers that were proved, and that `release` draws from.
+        certificate: the exact proof; None if they are not private, which only a published rule or a
+            given point can be.
+        bound: see `Answer`, as for solution, provenance and stated.
+    """
+
+    certificate: Certificate | None = None
+
+    def _subject(self) -> tuple[object, ...]:
+        return self.setting.subject(self.units)
+
+    def _prove(self) -> Certificate:
+        return self.setting.prove(self.units)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the mechanism was meant to promise."""
+        return self.setting.guarantee
+
+    @property
+    def private(self) -> bool:
+        """Whether the guarantee was proved."""
+        return self.certificate is not None
+
+    @property
+    def verdict(self) -> str:
+        """What is known of its privacy: "private" or "not private"."""
+        return "private" if self.private else "not private"
+
+    def require_private(self) -> None:
+        """Refuse a mechanism without a certificate.
+
+        Raises:
+            NotPrivateError: with the inputs and the output that show it.
+        """
+        if not self.private:
+            self.setting.prove(self.units)
+            raise NotPrivateError(f"this {self.setting.kind} has no certificate.")
+
+    def release(self, data: object = None) -> Any:  # noqa: ANN401
+        """Return one private output for ``data``, with the operating system's randomness.
+
+        Spends the whole guarantee. No seed; Python is not constant-time, and timing is outside the
+        guarantee.
+
+        Args:
+            data: one input of the mechanism.
+
+        Raises:
+            ParameterError: for data that are no input; the refusal is for the curator alone.
+            NotPrivateError: if the mechanism has no certificate.
+        """
+        self.require_private()
+        return self._drawn(data, secrets.randbelow)
+
+    def simulate(self, data: object, rng: np.random.Generator) -> Any:  # noqa: ANN401
+        """Return what `release` would, from a seeded generator: for experiments, NOT private."""
+        _checks.instance("rng", rng, np.random.Generator)
+        return self._drawn(data, lambda limit: _seeded_below(rng, limit))
+
+    def _drawn(self, data: object, below: Callable[[int], int]) -> Any:  # noqa: ANN401
+        sums = list(accumulate(self.setting.law(self.units, data)))
+        # Every sum is compared: no draw stops early.
+        drawn = below(sums[-1])
+        return self.setting.output(sum(total <= drawn for total in sums))
+
+    def headline(self) -> Json:
+        """Return what the one-line repr tells."""
+        return {**super().headline(), "guarantee": self.guarantee, "verdict": self.verdict}
+
+    def to_dict(self) -> Json:
+        """Return the design as plain values, ready for JSON; integers as text."""
+        promised = {"epsilon": self.guarantee.epsilon, "delta": self.guarantee.delta}
+        proof = self.certificate
+        return {
+            **super().to_dict(),
+            "guarantee": promised,
+            "private": self.private,
+            "verdict": self.verdict,
+            "certificate": None if proof is None else proof.to_dict(),
+        }
+
+    def save(self, path: str | Path, *, even_if_not_private: bool = False) -> None:
+        """Write the design to a JSON file that `dpopt.load` proves again.
+
+        Args:
+            path: of the file.
+            even_if_not_private: of a design without a certificate, write the record of its audit: a
+                file for reading, which `dpopt.load` refuses as not private.
+
+        Raises:
+            ParameterError: if the file cannot be written.
+            NotPrivateError: if it is not proved private and its audit was not asked for.
+        """
+        seal_judged(self.setting.kind, self, path, even_if_not_private)
+
+
+Question.answer = Answer
+Setting.answer = Design
+
+
+def design(
+    setting: Question[A],
+    *,
+    backend: str | Backend | None = None,
+    time_limit: float | None = None,
+) -> A:
+    """Return the answer to a question: of a setting, the mechanism, proved private.
+
+    Args:
+        setting: a `Question`, one of `dpopt.kinds` or your own.
+        backend: see `dpopt.solve`; None takes the closed form where there is one, else HiGHS.
+        time_limit: seconds for the solve.
+
+    Returns:
+        An `Answer`; of a `Setting`, a `Design`. Some kinds have subclasses of their own.
+
+    Raises:
+        ParameterError: for another object, or a program that is too large to write out.
+        InfeasibleError: if the program has no solution.
+        NotPrivateError: if what was found cannot be proved; of a published rule that fails, the
+            design has no certificate instead.
+        SolverError: if the solver found no answer.
+
+    Example:
+        >>> import dpopt
+        >>> from dpopt.roo import MinCount
+        >>> dpopt.design(MinCount(records=5, letters=2, epsilon=1.0)).verdict
+        'private'
+    """
+    _checks.instance("setting", setting, Question)
+    units = setting.closed_form() if backend is None else None
+    if units is not None:
+        return made(setting, units)
+    solution = setting.solved("highs" if backend is None else backend, time_limit)
+    return made(setting, setting.units(setting.point(solution)), solution)
+
+
+def made(
+    setting: Question[A],
+    units: Any,  # noqa: ANN401
+    solution: Solution | None = None,
+    *,
+    strict: bool | None = None,
+    **others: Any,  # noqa: ANN401
+) -> A:
+    """Return the answer of a question at given units.
+
+    Args:
+        setting: the question.
+        units: see `Question.units`.
+        solution: the solve behind them.
+        strict: raise for units that are not private, instead of leaving out the certificate; unless
+            the setting `may_fail`, if None.
+        others: further fields of the answer; ``bound`` is that of the setting unless it is given.
+
+    Raises:
+        NotPrivateError: if the units are not private, and strict.
+    """
+    if "bound" not in others:
+        others["bound"] = setting.bound(units, solution)
+    if isinstance(setting, Setting) and "certificate" not in others:
+        try:
+            others["certificate"] = setting.prove(units)
+        except NotPrivateError:
+            if strict or (strict is None and not setting.may_fail):
+                raise
+    found = setting.answer(setting=setting, units=units, solution=solution, **others)
+    return cast(A, found)
+
+
+def kinds() -> tuple[type[Question[Any]], ...]:
+    """Return all kinds of settings and questions, those of the package and those defined since.
+
+    Example:
+        >>> import dpopt
+        >>> sorted(kind.kind for kind in dpopt.kinds())[:2]
+        ['gnmax', 'kernel']
+    """
+    for path in _kinds.homes().values():
+        import_module(_kinds.module_of(path))
+    return tuple(_KINDS[name] for name in sorted(_KINDS))
+
+
+def kind_of(name: str) -> type[Question[Any]] | None:
+    """Return the kind of a name; None if there is none."""
+    if name not in _KINDS and name in _kinds.homes():
+        import_module(_kinds.module_of(_kinds.homes()[name]))
+    return _KINDS.get(name)
+
+
+def load(path: str | Path) -> Any:  # noqa: ANN401
+    """Return a saved answer; a mechanism is proved again from its integers.
+
+    Structure is checked first, then privacy, then the hash: a file whose integers are not private
+    is reported as such even if it was edited. A question is answered again.
+
+    Raises:
+        ParameterError: if the file is missing, truncated, malformed, of a newer schema, or was
+            changed after it was saved.
+        NotPrivateError: if its integers are not private, or it holds an audit.
+    """
+    sealed = read_sealed(Path(path))
+    if sealed.kind == AUDIT:
+        raise refuse_audit(sealed)
+    kind = kind_of(sealed.kind)
+    if kind is None:
+        known = ", ".join(found.kind for found in kinds())
+        raise sealed.refuse(f"its kind is {shown(sealed.kind)}; known are {known}")
+    return _loaded(kind, sealed)
+
+
+def _loaded(kind: type[Question[Any]], sealed: Sealed) -> Any:  # noqa: ANN401
+    body = sealed.body
+    try:
+        setting = kind.from_dict(body["setting"])
+        units = setting.read(body["units"])
+        bound = None if body["bound"] is None else _checks.real("bound", body["bound"])
+    except ParameterError as error:
+        raise sealed.refuse(str(error).rstrip(".")) from None
+    except (ArithmeticError, KeyError, TypeError, ValueError, AttributeError):
+        raise sealed.refuse("its setting, units or bound are missing or malformed") from None
+    if not isinstance(setting, Setting):
+        found = design(setting)
+        sealed.require_hash()
+        return found
+    try:
+        found = made(setting, units, bound=bound, provenance=sealed.provenance, stated=("bound",))
+    except ParameterError as error:
+        raise sealed.refuse(str(error).rstrip(".")) from None
+    sealed.require_hash()
+    return found
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401
+    """Return a parameter as what JSON holds and a constructor takes."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Fraction):
+        return exact_text(value)
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, tuple | list | range):
+        return [_plain(part) for part in value]
+    if is_dataclass(value) and "__str__" not in type(value).__dict__:
+        return [_plain(getattr(value, f.name)) for f in fields(cast(Any, value))]
+    return str(value)
+
+
+def _plain_units(units: Any) -> Any:  # noqa: ANN401
+    if isinstance(units, tuple | list):
+        return [_plain_units(part) for part in units]
+    return exact_text(units) if isinstance(units, int) else _plain(units)
+
+
+def _read_units(plain: Any) -> Any:  # noqa: ANN401
+    if isinstance(plain, list):
+        return tuple(_read_units(part) for part in plain)
+    return whole(plain) if isinstance(plain, str) else plain
+
+
+def _told(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _seeded_below(rng: np.random.Generator, limit: int) -> int:
+    """Return an integer uniform below any limit, up to a bias of 2^-64."""
+    limit = _checks.integer("limit", limit, 1)
+    if limit < 1 << 63:
+        return int(rng.integers(limit))
+    bits = limit.bit_length() + 64
+    return int.from_bytes(rng.bytes(-(-bits // 8))) % limit
+
+
+class _Callable(ModuleType):
+    """`dpopt.design` is this module once it is imported; calling it calls its function."""
+
+    __call__ = staticmethod(design)
+
+
+sys.modules[__name__].__class__ = _Callable

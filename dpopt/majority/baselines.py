@@ -1,0 +1,89 @@
+"""Noise functions in closed form: subsampling, double subsampling, randomised response."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dpopt import _checks
+from dpopt._types import Vector, frozen
+from dpopt.majority.setting import MajoritySetting, full_gamma, odd
+from dpopt.prob import hypergeometric_pmf
+
+
+def subsampling(mechanisms: int, size: int) -> Vector:
+    """Return gamma_Sub: the majority of ``size`` voters drawn without replacement (lemma 3.1).
+
+    gamma(l) = 2 Pr[majority of the sample is 1 | L = l] - 1 for l >= (K + 1) / 2, where a tie of
+    an even sample counts half, and the mirror image below.
+
+    Args:
+        mechanisms: K, odd.
+        size: number of voters drawn, in 1..K; (m epsilon, m Delta)-DP for size = m.
+
+    Returns:
+        gamma on 0..K, shape (K + 1,), read-only.
+
+    Example:
+        >>> from dpopt import majority
+        >>> majority.subsampling(11, 3)[6:].round(4).tolist()
+        [0.1515, 0.4424, 0.697, 0.8909, 1.0, 1.0]
+    """
+    k = odd(mechanisms)
+    size = _checks.integer("size", size, 1, k)
+    share = np.arange(size + 1) / size
+    win = np.where(share > 0.5, 1.0, np.where(share == 0.5, 0.5, 0.0))
+    counts = range(k // 2 + 1, k + 1)
+    upper = [2.0 * float(win @ hypergeometric_pmf(k, ones, size)) - 1.0 for ones in counts]
+    return frozen(full_gamma(np.clip(upper, 0.0, 1.0)))
+
+
+def double_subsampling(mechanisms: int, allowance: int) -> Vector:
+    """Return gamma_DSub: the majority of 2m - 1 voters, or of all if m >= (K + 1) / 2.
+
+    m epsilon-DP for pure epsilon-DP voters with equal p_i (theorem 4.1).
+
+    Args:
+        mechanisms: K, odd.
+        allowance: m, an integer in 1..K.
+
+    Returns:
+        gamma on 0..K, shape (K + 1,), read-only.
+    """
+    k = odd(mechanisms)
+    m = _checks.integer("allowance", allowance, 1, k)
+    return subsampling(k, min(2 * m - 1, k))
+
+
+def constant(
+    setting: MajoritySetting, tau: float | None = None, lam: float | None = None
+) -> Vector:
+    """Return gamma_const: randomised response on the majority (lemma A.1).
+
+    (e^{m eps} - 1 + 2 delta) / (2 (e^{tau eps} - e^{m eps} + (1 + e^{m eps}) lambda) /
+    (e^{tau eps} + 1) + e^{m eps} - 1), at most 1, where the majority itself is
+    (tau eps, lambda)-DP. The first summand below the line is 2 lambda where that is larger, which
+    only happens for tau < m: the lemma leaves out that corner of the polygon, and its gamma is not
+    private there.
+
+    Args:
+        setting: the voters and the target.
+        tau: above 0; by simple composition K if None.
+        lam: lambda, in [0, 1); by simple composition min(K Delta, 1) if None.
+
+    Returns:
+        gamma on 0..K, shape (K + 1,), read-only.
+    """
+    _checks.instance("setting", setting, MajoritySetting)
+    k, r = setting.mechanisms, setting.ratio
+    tau = float(k) if tau is None else _checks.real("tau", tau, 0.0, open_lower=True)
+    lam = (
+        min(k * setting.mechanism_delta, 1.0) if lam is None else _checks.real("lam", lam, 0.0, 1.0)
+    )
+    # Divided through by e^{tau eps} so that large tau eps does not overflow.
+    shrink = math.exp(-tau * setting.epsilon)
+    loss = 2.0 * (1.0 - r * shrink + (1.0 + r) * lam * shrink) / (1.0 + shrink)
+    loss = max(loss, 2.0 * lam)
+    value = setting.budget / (loss + math.expm1(setting.allowance * setting.epsilon))
+    return frozen(np.full(k + 1, min(value, 1.0)))

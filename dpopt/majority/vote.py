@@ -1,0 +1,244 @@
+"""Private labels for many queries; what they spend together stands in the spending module."""
+
+from __future__ import annotations
+
+import numbers
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from dpopt import _checks
+from dpopt._errors import ParameterError
+from dpopt._plot import new_axes
+from dpopt._types import IntVector, Json, brief
+from dpopt.files import write_json
+from dpopt.majority.design import design_for
+from dpopt.majority.prior import Prior
+from dpopt.majority.result import MajorityDesign
+from dpopt.majority.setting import MajoritySetting
+from dpopt.majority.spending import SLACK, Spending
+from dpopt.privacy import Guarantee
+from dpopt.provenance import versions
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_CURVE_POINTS = 512
+
+
+@dataclass(frozen=True)
+class VoteBatch:
+    """Private labels of a batch of queries, and what they spend.
+
+    Attributes:
+        labels: 0 or 1 for each query, shape (queries,), read-only.
+        design: the certified noise function that they were drawn with.
+        spending: how queries compose.
+        answered: number of queries answered before this batch, over the same data.
+        budget: what all of them were allowed to spend; None if there was no limit.
+    """
+
+    labels: IntVector
+    design: MajorityDesign
+    spending: Spending
+    answered: int = 0
+    budget: Guarantee | None = None
+
+    def __repr__(self) -> str:
+        return brief(self)
+
+    @property
+    def queries(self) -> int:
+        """Number of queries in this batch."""
+        return self.labels.size
+
+    @property
+    def per_query(self) -> Guarantee:
+        """What one query spends."""
+        return self.design.guarantee
+
+    @property
+    def compositions(self) -> dict[str, Guarantee]:
+        """Every guarantee proved for all queries so far; see `Spending.compositions`."""
+        return self.spending.compositions(self.answered + self.queries)
+
+    @property
+    def composition(self) -> str:
+        """Name of the one that `total` is: the smallest epsilon, within the budget if given."""
+        return self.spending.total(self.answered + self.queries, self.budget)[0]
+
+    @property
+    def total(self) -> Guarantee:
+        """What all queries so far spend together."""
+        return self.compositions[self.composition]
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the total epsilon against the number of queries so far, for each composition."""
+        axes = new_axes(ax)
+        last = self.answered + self.queries
+        counts = np.unique(np.linspace(1, last, min(last, _CURVE_POINTS)).astype(np.int64))
+        found = {int(count): self.spending.compositions(int(count)) for count in counts}
+        for name in found[1]:
+            spent = [(count, by[name].epsilon) for count, by in found.items() if name in by]
+            marker = "o" if len(spent) == 1 else None
+            axes.plot(*zip(*spent, strict=True), marker=marker, markersize=3, label=name)
+        axes.set_xlabel("number of queries")
+        axes.set_ylabel(r"total $\epsilon$")
+        axes.set_ylim(bottom=0.0)
+        axes.legend(frameon=False)
+        return axes
+
+    def to_dict(self) -> Json:
+        """Return labels, design and guarantees as plain values, ready for JSON."""
+        return {
+            "labels": self.labels.tolist(),
+            "queries": self.queries,
+            "answered": self.answered,
+            "trained_once": self.spending.trained_once,
+            "voters_per_record": self.spending.reach,
+            "slack": self.spending.slack,
+            "per_query": _plain(self.per_query),
+            "compositions": {name: _plain(spent) for name, spent in self.compositions.items()},
+            "composition": self.composition,
+            "total": _plain(self.total),
+            "budget": None if self.budget is None else _plain(self.budget),
+            "design": self.design.to_dict(),
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write the batch to a JSON file. It holds labels, counts and no votes.
+
+        Raises:
+            ParameterError: if the file cannot be written.
+        """
+        body = {"format": "dpopt votes", **self.to_dict(), "provenance": versions()}
+        write_json(Path(path), body)
+
+
+def vote(
+    votes: npt.ArrayLike,
+    *,
+    trained_once: bool,
+    design: MajorityDesign | None = None,
+    epsilon: float | None = None,
+    allowance: float | None = None,
+    mechanism_delta: float = 0.0,
+    delta: float | None = None,
+    objective: str = "expected-error",
+    prior: Prior | str | None = None,
+    voters_per_record: int | None = None,
+    slack: float = SLACK,
+    answered: int = 0,
+    budget: Guarantee | None = None,
+) -> VoteBatch:
+    """Return private labels for a batch of queries, drawn with the system's randomness.
+
+    Nothing is drawn before the noise is certified and the whole batch is known to be affordable.
+    What the labels spend together, and why, stands in `dpopt.majority.spending`.
+
+    Args:
+        votes: zeros and ones or booleans, shape (queries, K): an array, nested lists, or a frame.
+        trained_once: see `Spending`; there is no safe default.
+        design: a certified noise function for K voters; or give epsilon and allowance.
+        epsilon: of each voter, above 0, in nats.
+        allowance: m in (0, K]: one query may spend m epsilon.
+        mechanism_delta: Delta of each voter, in [0, 1).
+        delta: of one query, at least mechanism_delta; max(m, 1) mechanism_delta if None.
+        objective: see `dpopt.majority.design`; not used where a design is given.
+        prior: of the voters' p, independent of each other; uniform on [0, 1] if None, under which
+            unanimous votes are rare and may keep much noise: at K = 11, epsilon = 0.1, m = 3 their
+            label is right with probability 0.638. For voters that mostly agree take (0.7, 1), say,
+            which makes it 1; gamma is symmetric, so the side does not matter.
+        voters_per_record: how many voters a change of the data can reach, in 1..K; K if None.
+        slack: the delta' of theorem 2.3, in (0, 1).
+        answered: number of queries answered earlier over the same data, with the same setting.
+        budget: what they and this batch may spend together; no limit if None.
+
+    Raises:
+        ParameterError: for votes of another shape or other values, a parameter out of range, or
+            a batch beyond the budget; it says how many queries are affordable. A refusal for a
+            vote's value is not covered by the guarantee: make a 0 or 1 of each vote before.
+        NotPrivateError: if the design has no certificate; it names the voters.
+        SolverError: if the solver found no noise function.
+
+    Example:
+        >>> from dpopt import majority
+        >>> votes = [[1, 1, 1], [0, 1, 0]]
+        >>> batch = majority.vote(votes, trained_once=True, epsilon=0.1, allowance=1)
+        >>> batch.queries, round(batch.total.epsilon, 12), batch.composition
+        (2, 0.3, 'voters-simple')
+    """
+    ballots = _ballots(votes)
+    before = _checks.integer("answered", answered, 0)
+    if budget is not None and not isinstance(budget, Guarantee):
+        raise ParameterError(f"budget is {_checks.shown(budget)}; it must be a Guarantee or None.")
+    if design is None:
+        if epsilon is None or allowance is None:
+            raise ParameterError("design is None; give a design, or epsilon and allowance.")
+        setting = majority_setting(ballots.shape[1], epsilon, allowance, mechanism_delta, delta)
+    elif (epsilon, allowance, delta, mechanism_delta) != (None, None, None, 0.0):
+        raise ParameterError("design is given; epsilon, allowance and deltas are its own.")
+    else:
+        setting = _fitting(design, ballots.shape[1])
+    spending = Spending(setting, trained_once, slack, voters_per_record)
+    spending.total(before + ballots.shape[0], budget)
+    if design is None:
+        design = design_for(setting, objective=objective, prior=prior)
+    labels = np.array(design.release(ballots), dtype=np.int64)
+    labels.setflags(write=False)
+    return VoteBatch(labels, design, spending, before, budget)
+
+
+def majority_setting(
+    mechanisms: int, epsilon: float, allowance: float, mechanism_delta: float, delta: float | None
+) -> MajoritySetting:
+    """Return the setting of K voters; delta is max(m, 1) mechanism_delta if None."""
+    if delta is None:
+        m = _checks.real("allowance", allowance, 0.0, open_lower=True)
+        delta = max(m, 1.0) * _checks.real("mechanism_delta", mechanism_delta, 0.0, 1.0)
+    return MajoritySetting(mechanisms, epsilon, allowance, mechanism_delta, delta)
+
+
+def _ballots(votes: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """Return votes as integers, shape (queries, K), both at least 1 and K odd."""
+    if np.ma.is_masked(votes):
+        raise ParameterError("votes has masked entries; every voter must vote 0 or 1.")
+    try:
+        array = np.asarray(votes)
+    except ValueError:
+        raise ParameterError(
+            "votes has rows of different lengths; every query has K votes."
+        ) from None
+    if array.ndim != 2 or array.shape[0] < 1:
+        raise ParameterError(
+            f"votes has shape {array.shape}; it must be (queries, K) with at least one query."
+        )
+    if array.shape[1] % 2 == 0:
+        raise ParameterError(
+            f"votes has {array.shape[1]} columns; K must be odd, so that no vote is tied."
+        )
+    numeric = array.dtype.kind in "biuf" or (
+        array.dtype == object and all(isinstance(v, numbers.Real | np.bool_) for v in array.flat)
+    )
+    if not numeric or not np.all((array == 0) | (array == 1)):
+        raise ParameterError("votes holds a value other than 0 and 1.")
+    return array.astype(np.int64)
+
+
+def _fitting(design: MajorityDesign, mechanisms: int) -> MajoritySetting:
+    """Return the setting of a design that is certified and has as many voters."""
+    if not isinstance(design, MajorityDesign):
+        raise ParameterError(f"design is {_checks.shown(design)}; it must be a MajorityDesign.")
+    if design.setting.mechanisms != mechanisms:
+        raise ParameterError(
+            f"votes has {mechanisms} columns; the design is for {design.setting.mechanisms} voters."
+        )
+    design.require_private()
+    return design.setting
+
+
+def _plain(guarantee: Guarantee) -> Json:
+    return {"epsilon": guarantee.epsilon, "delta": guarantee.delta}

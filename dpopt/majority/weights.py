@@ -1,0 +1,269 @@
+"""What a prior makes of the noise function: linear weights, expected errors, worst cases.
+
+The error of DaRRM at p is |1/2 sum over l >= mid of (alpha_l - alpha_{K-l}) (1 - gamma(l))|, with
+alpha the law of L (the paper's definition 2.4 and lemma 3.3).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import gammaln
+
+from dpopt import _checks
+from dpopt._errors import ParameterError
+from dpopt._types import Matrix, Vector, frozen
+from dpopt.majority.points import CommonPrior, PointPrior, SamplePrior, as_prior
+from dpopt.majority.prior import BetaPrior, IndependentPrior, Prior, UniformPrior
+from dpopt.majority.setting import MajoritySetting, check_gamma, fold, noise_levels, odd
+from dpopt.prob import binomial_pmf, poisson_binomial_pmf
+
+_MOST_TERMS, _LARGEST_ERROR = 1 << 20, 1e-9
+_CHUNK = 1 << 16
+_MOST_DRAWS = 10**8
+# Expectations that no formula gives are averages over this many draws of a fixed seed.
+_DRAWS, _SEED = 100_000, 5
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Linear weights on gamma's upper half.
+
+    Attributes:
+        values: shape ((K + 1) / 2,).
+        error: a bound on the error of each value from truncating the quadrature (rounding, about
+            1e-15, comes on top); for samples, the largest standard error of a value.
+        method: how they were computed.
+    """
+
+    values: Vector
+    error: float
+    method: str
+
+
+def surrogate_weights(mechanisms: int, prior: Prior | None = None) -> Weights:
+    """Return the weights of the paper's objective: 1/2 E[alpha_l - alpha_{K-l}].
+
+    The paper takes p uniform on [0.5, 1] (its equation 3 and algorithms 4 and 5), the default
+    here. By multi-affinity E alpha is the law of Binomial(K, E p) for independent p_i, in closed
+    form; so it is for a common p.
+    """
+    k = odd(mechanisms)
+    prior = UniformPrior(((0.5, 1.0),)) if prior is None else as_prior(prior)
+    if isinstance(prior, CommonPrior):
+        law = prior.base.binomial(k)
+    elif isinstance(prior, IndependentPrior):
+        law = binomial_pmf(k, prior.mean)
+    else:
+        margins = _margins_of(k, prior)
+        return _averaged(margins, np.ones(len(margins)))
+    return Weights(frozen(0.5 * fold(law)), 0.0, "closed form")
+
+
+def expected_error_weights(mechanisms: int, prior: Prior) -> Weights:
+    """Return c_l = 1/2 E[sign(sum p - K/2) (alpha_l - alpha_{K-l})], l >= (K + 1) / 2.
+
+    sum_l c_l (1 - gamma(l)) is the expected error wherever the error's sign is that of
+    sum p - K/2 (always for a common p), and a lower bound on it otherwise; `sampled_error`
+    measures the difference.
+
+    For independent p_i alike, E[sign; L = l] = C(K, l) E[sign(sum p_i - K/2) p_1 .. p_l
+    (1 - p_{l+1}) .. (1 - p_K)]; with the sign as a square wave of half-period
+    W >= max |sum p - K/2| this is C(K, l) (4 / pi) sum over odd k of Im(A_1^l A_0^{K-l})(pi k / W)
+    / k, where A_1 and A_0 are the transforms `tilted` of the prior, and |A| <= v / t with its
+    `variation` v bounds the tail. For a common p it is a difference of incomplete beta functions.
+    Other priors, and those whose transforms decay too slowly, are averaged over samples.
+    """
+    k, prior = odd(mechanisms), as_prior(prior)
+    if isinstance(prior, CommonPrior):
+        return Weights(frozen(0.5 * fold(prior.base.binomial(k, signed=True))), 0.0, "closed form")
+    if not isinstance(prior, IndependentPrior):
+        return _averaged(*_signed_margins(k, prior))
+    low, high = prior.reach[0] - 0.5, prior.reach[1] - 0.5
+    if low >= 0 or high <= 0:
+        sign = 1.0 if low >= 0 else -1.0
+        return Weights(frozen(sign * 0.5 * fold(binomial_pmf(k, prior.mean))), 0.0, "closed form")
+    if k == 1:
+        return Weights(frozen([prior.mean_distance]), 0.0, "closed form")
+    width = k * max(-low, high)
+    terms, log_largest = _terms(k, prior, width)
+    if terms == _MOST_TERMS or (isinstance(prior, BetaPrior) and not prior.within(terms / width)):
+        if isinstance(prior, UniformPrior):
+            _refuse_narrow(prior, log_largest - k * math.log(2.0 * terms))
+        else:
+            return _averaged(*_signed_margins(k, prior))
+    error = math.exp(min(log_largest - k * math.log(2.0 * terms), 700.0))
+    law = _signed_law(k, prior, width, terms)
+    return Weights(frozen(0.5 * fold(law)), error, "quadrature")
+
+
+def _refuse_narrow(prior: Prior, log_error: float) -> None:
+    if log_error > math.log(_LARGEST_ERROR):
+        raise ParameterError(
+            f"prior is {prior}; its intervals are too narrow for their distance: the expected "
+            f"error would be known to {math.exp(min(log_error, 700.0)):.1g} only. Widen them."
+        )
+
+
+def _margins_of(k: int, prior: Prior) -> Matrix:
+    """Return 1/2 (alpha_l - alpha_{K-l}) at the prior's points, or at samples of it."""
+    return 0.5 * fold(poisson_binomial_pmf(_points(k, prior)))
+
+
+def _signed_margins(k: int, prior: Prior) -> tuple[Matrix, Vector]:
+    """Return the margins and sign(sum p - K/2) at the prior's points."""
+    points = _points(k, prior)
+    signs = np.where(points.sum(axis=1) >= k / 2, 1.0, -1.0)
+    return 0.5 * fold(poisson_binomial_pmf(points)), signs
+
+
+def _points(k: int, prior: Prior) -> Matrix:
+    if isinstance(prior, SamplePrior):
+        prior.sample((1, k), np.random.default_rng(0))
+        return prior.samples
+    draws = 1 if isinstance(prior, PointPrior) else _DRAWS
+    return prior.sample((draws, k), np.random.default_rng(_SEED))
+
+
+def _averaged(margins: Matrix, signs: Vector) -> Weights:
+    values = margins * signs[:, None]
+    count = len(values)
+    if count == 1:
+        return Weights(frozen(values[0]), 0.0, "closed form")
+    error = float(np.max(values.std(axis=0, ddof=1))) / math.sqrt(count)
+    return Weights(frozen(values.mean(axis=0)), error, f"{count:,} samples")
+
+
+@dataclass(frozen=True)
+class ErrorEstimate:
+    """An expected error.
+
+    Attributes:
+        value: E |error(p)|.
+        standard_error: of the value; 0 if it does not come from samples.
+        method: how it was computed.
+    """
+
+    value: float
+    standard_error: float
+    method: str
+
+
+def expected_error(gamma: Vector, prior: Prior) -> ErrorEstimate:
+    """Return the expected error of a noise function: linear where the prior has exact weights.
+
+    Otherwise the mean of |error(p)| over the prior's samples: exact for given points.
+
+    Args:
+        gamma: on 0..K, shape (K + 1,).
+        prior: of the voters' p.
+
+    Raises:
+        ParameterError: for another shape, or values outside [0, 1].
+    """
+    gamma = _checks.floats("gamma", gamma)
+    if gamma.ndim != 1 or gamma.size % 2:
+        raise ParameterError(
+            f"gamma has shape {gamma.shape}; it must hold K + 1 noise levels, K odd."
+        )
+    gamma = noise_levels(gamma)
+    k = gamma.size - 1
+    weights = expected_error_weights(k, prior)
+    if weights.method in ("closed form", "quadrature") and not isinstance(prior, PointPrior):
+        return ErrorEstimate(linear_error(weights, gamma), 0.0, weights.method)
+    errors = np.abs(_margins_of(k, prior) @ (1.0 - gamma[(k + 1) // 2 :]))
+    if errors.size == 1:
+        return ErrorEstimate(float(errors[0]), 0.0, weights.method)
+    spread = float(errors.std(ddof=1)) / math.sqrt(errors.size)
+    return ErrorEstimate(float(errors.mean()), spread, weights.method)
+
+
+def _terms(k: int, prior: IndependentPrior, width: float) -> tuple[int, float]:
+    """Return how many terms bring the tail below 1e-16, and the tail's logarithm before them."""
+    if not math.isfinite(prior.variation):
+        return _MOST_TERMS, math.inf
+    log_largest = math.log(math.comb(k, k // 2)) + math.log(2 / (math.pi * k))
+    log_largest += k * math.log(prior.variation * width / math.pi)
+    enough = math.exp(min((log_largest + 16 * math.log(10)) / k, 60.0)) / 2
+    return min(_MOST_TERMS, math.ceil(enough) + 8), log_largest
+
+
+def _signed_law(k: int, prior: IndependentPrior, width: float, terms: int) -> Vector:
+    """Return E[sign(sum p - K/2) 1{L = l}] for l = 0..K."""
+    counts = np.arange(k + 1)
+    log_choose = gammaln(k + 1) - gammaln(counts + 1) - gammaln(k - counts + 1)
+    law = np.zeros(k + 1)
+    for start in range(0, terms, _CHUNK):
+        odd = 2.0 * np.arange(start, min(terms, start + _CHUNK), dtype=np.float64) + 1.0
+        one, zero = prior.tilted(np.asarray(odd * (math.pi / width), dtype=np.float64))
+        with np.errstate(divide="ignore"):
+            log_one, log_zero = np.log(np.abs(one)), np.log(np.abs(zero))
+        for count in range(k + 1):
+            size = log_choose[count] + _times(count, log_one) + _times(k - count, log_zero)
+            angle = count * np.angle(one) + (k - count) * np.angle(zero)
+            law[count] += float(np.sum(np.exp(size) * np.sin(angle) / odd))
+    return law * (4 / math.pi)
+
+
+def _times(count: int, log: Vector) -> Vector:
+    return count * log if count else np.zeros_like(log)
+
+
+def linear_error(weights: Weights, gamma: Vector) -> float:
+    """Return sum over l >= mid of weights_l (1 - gamma(l))."""
+    return float(np.sum(weights.values * (1.0 - gamma[gamma.size // 2 :])))
+
+
+def _drawable(prior: Prior) -> Prior:
+    found = as_prior(prior)
+    if not hasattr(found, "sample"):
+        raise ParameterError(f"prior is {_checks.shown(prior)}; it cannot be drawn from.")
+    return found
+
+
+def sampled_margins(
+    mechanisms: int, prior: Prior, rng: np.random.Generator, draws: int = 10_000
+) -> np.ndarray:
+    """Return 1/2 (alpha_l - alpha_{K-l}) for sampled p, l = (K + 1) / 2..K.
+
+    The error of gamma at the sampled p's is |margins @ (1 - gamma's upper half)|.
+
+    Args:
+        mechanisms: K.
+        prior: where p is drawn from.
+        rng: numpy generator; this is an experiment, not a release.
+        draws: number of p's, at least 1.
+
+    Returns:
+        Shape (draws, (K + 1) / 2).
+    """
+    draws = _checks.integer("draws", draws, 1, _MOST_DRAWS)
+    mechanisms, prior = odd(mechanisms), _drawable(prior)
+    _checks.instance("rng", rng, np.random.Generator)
+    return 0.5 * fold(poisson_binomial_pmf(prior.sample((draws, mechanisms), rng)))
+
+
+def sampled_error(
+    setting: MajoritySetting,
+    gamma: Vector,
+    prior: Prior,
+    rng: np.random.Generator,
+    draws: int = 10_000,
+) -> tuple[float, float]:
+    """Return mean and standard error of |error(p)| over sampled p, by definition 2.4.
+
+    Args:
+        setting: the voters.
+        gamma: noise function on 0..K.
+        prior: where p is drawn from.
+        rng: numpy generator; this is an experiment, not a release.
+        draws: number of p's, at least 2.
+    """
+    _checks.instance("setting", setting, MajoritySetting)
+    draws = _checks.integer("draws", draws, 2, _MOST_DRAWS)
+    gamma = check_gamma(setting, gamma)
+    margins = sampled_margins(setting.mechanisms, prior, rng, draws)
+    errors = np.abs(margins @ (1.0 - gamma[setting.middle :]))
+    return float(errors.mean()), float(errors.std(ddof=1) / math.sqrt(draws))

@@ -1,1 +1,0 @@
-"""Mechanisms, one paper to a module."""

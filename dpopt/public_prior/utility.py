@@ -1,0 +1,148 @@
+"""What any private kernel that keeps the prior must lose: Theorem 1 and Lemmas 1 and 3."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from dpopt import _checks
+from dpopt._errors import ParameterError
+from dpopt._types import Vector, frozen
+from dpopt.public_prior.prior import PublicPrior, public_prior
+
+DIVERGENCES = ("tv", "kl", "chi-square")
+"""Names of the divergences that `minimax_utility` knows."""
+
+Divergence = str | Callable[[Vector], Vector]
+"""A name among `DIVERGENCES`, or f: convex, f(1) = 0, elementwise on positive ratios."""
+
+
+def minimax_utility(
+    prior: npt.ArrayLike | PublicPrior,
+    epsilon: float,
+    divergence: Divergence = "tv",
+    *,
+    at_zero: float | None = None,
+) -> float:
+    """Return Gamma_f(q, epsilon), the least worst-case f-divergence (Theorem 1).
+
+    Gamma_f = min over K of max over p of D_f(p || p K), over epsilon-LDP kernels with q K = q.
+    With d = e^epsilon q_min + 1 - q_min and x = e^epsilon q_min / d,
+
+        Gamma_f = (1 - x) f(0) + x f(1 / x),
+
+    which is (1 - q_min) / d for total variation, log(1 / x) for KL and (1 - x) / x for
+    chi-square.
+
+    Args:
+        prior: q, shape (n,), above 0, summing to 1; or a `PublicPrior`.
+        epsilon: above 0, in nats, at most 600.
+        divergence: "tv", "kl", "chi-square", or the function f of an f-divergence
+            sum_x q(x) f(p(x) / q(x)).
+        at_zero: limit of f(t) for t -> 0, possibly infinite; f(0) itself if None. Only for a
+            function f.
+
+    Returns:
+        The divergence, in nats for "kl"; infinite if f(0) is.
+
+    Raises:
+        ParameterError: if an argument is out of range, or f(1) is not 0.
+    """
+    q = public_prior(prior).masses
+    smallest = float(q.min())
+    lost = _odds(smallest, _privacy(epsilon))
+    return _from_odds(lost, divergence, at_zero)
+
+
+def point_mass_divergence(
+    kept: float, divergence: Divergence = "tv", *, at_zero: float | None = None
+) -> float:
+    """Return g(x) = f(0) (1 - x) + x f(1 / x): the divergence of a letter i from its own row.
+
+    x is K_ii. By Lemma 1, max over all p of D_f(p || p K) = g(min_i K_ii): a letter is the worst
+    law there is.
+
+    Args:
+        kept: x, in (0, 1].
+        divergence: see `minimax_utility`.
+        at_zero: see there.
+
+    Raises:
+        ParameterError: if an argument is out of range, or f(1) is not 0.
+    """
+    x = _checks.real("kept", kept, 0.0, 1.0, open_lower=True)
+    return _from_odds((1.0 - x) / x, divergence, at_zero)
+
+
+def diagonal_bounds(prior: npt.ArrayLike | PublicPrior, epsilon: float) -> Vector:
+    """Return the most that K_ii can be: e^epsilon q_i / (e^epsilon q_i + 1 - q_i) (Lemma 3).
+
+    Args:
+        prior: q, shape (n,), above 0, summing to 1; or a `PublicPrior`.
+        epsilon: above 0, in nats, at most 600.
+
+    Returns:
+        Shape (n,), read-only.
+
+    Raises:
+        ParameterError: if an argument is out of range.
+    """
+    q = public_prior(prior).masses
+    return frozen(q / (q + (1.0 - q) * math.exp(-_privacy(epsilon))))
+
+
+def _privacy(epsilon: float) -> float:
+    return _checks.real("epsilon", epsilon, 0.0, 600.0, open_lower=True)
+
+
+def _odds(mass: float, epsilon: float) -> float:
+    """Return (1 - x) / x for x = Lemma 3's bound: no difference of near equals is taken."""
+    return (1.0 - mass) / mass * math.exp(-epsilon)
+
+
+def _from_odds(odds: float, divergence: Divergence, at_zero: float | None) -> float:
+    """Return g(x) where (1 - x) / x = odds."""
+    if callable(divergence):
+        return _generic(odds, divergence, at_zero)
+    _checks.choice("divergence", divergence, DIVERGENCES)
+    if at_zero is not None:
+        raise ParameterError(
+            f"at_zero is {at_zero} and divergence {divergence!r}; at_zero belongs to a function f."
+        )
+    if divergence == "tv":
+        # 1 / mass is beyond all floats where the mass is below their normal range.
+        return 1.0 if math.isinf(odds) else odds / (1.0 + odds)
+    return math.log1p(odds) if divergence == "kl" else odds
+
+
+def _generic(odds: float, f: Callable[[Vector], Vector], at_zero: float | None) -> float:
+    one, ratio = _value(f, 1.0), 1.0 + odds
+    if not abs(one) <= 1e-12:
+        raise ParameterError(f"divergence is a function f with f(1) = {one:g}; it must be 0.")
+    if at_zero is not None and not isinstance(at_zero, int | float):
+        raise _bad_limit(at_zero)
+    zero = _value(f, 0.0) if at_zero is None else float(at_zero)
+    if math.isnan(zero) or zero == -math.inf:
+        raise _bad_limit(zero)
+    rest = 0.0 if odds == 0.0 else odds / ratio * zero
+    return rest + _value(f, ratio) / ratio
+
+
+def _bad_limit(at_zero: object) -> ParameterError:
+    return ParameterError(
+        f"at_zero is {_checks.shown(at_zero)}; it must be the limit of f(t) for t -> 0, a "
+        "number or infinity."
+    )
+
+
+def _value(f: Callable[[Vector], Vector], ratio: float) -> float:
+    with np.errstate(all="ignore"):
+        values = _checks.floats("the value of divergence", f(np.array([ratio])))
+    if values.shape != (1,):
+        raise ParameterError(
+            f"divergence returned shape {values.shape} for shape (1,); it must work elementwise."
+        )
+    return float(values[0])

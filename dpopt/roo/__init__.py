@@ -1,0 +1,92 @@
+"""Reveal-or-Obscure: one private letter from n records, by the best certified rule.
+
+Tasnim, Gilani, Sankar, Kosut, "Differentially Private Sampling via Reveal-or-Obscure" (journal),
+and its conference version (ITW 2025).
+"""
+
+from dpopt.data.stream import tally_file
+from dpopt.data.tally import Tally, tally
+from dpopt.roo.accuracy import (
+    DsRooBound,
+    DsRooRate,
+    ExpectedOutput,
+    LowerBound,
+    ds_roo_binomial_bound,
+    ds_roo_bound,
+    ds_roo_rate,
+    ds_roo_records,
+    expected_output,
+    laplace_bound,
+    lower_bound,
+    lower_bound_records,
+    records_needed,
+    roo_bound,
+    smooth_floor_binomial_bound,
+    subrr_bound,
+    worst_case_tv,
+)
+from dpopt.roo.audit import RooAudit
+from dpopt.roo.baselines import (
+    LaplaceProjection,
+    SubRRSampler,
+    laplace_projection,
+    project_to_simplex,
+    subrr,
+)
+from dpopt.roo.floor import SmoothFloorSampler, smooth_floor
+from dpopt.roo.floor_proof import FloorAudit
+from dpopt.roo.minimum import MinCountSampler, from_weights, min_count
+from dpopt.roo.optimal import optimal_sampler
+from dpopt.roo.optimal_result import OptimalSampler
+from dpopt.roo.program import exact_problem, journal_problem
+from dpopt.roo.rules import RULES, rule_weights
+from dpopt.roo.sampler import LetterSampler
+from dpopt.roo.setting import RooSetting
+from dpopt.roo.transitions import Move, moves
+from dpopt.roo.witness import Witness
+
+__all__ = [
+    "RULES",
+    "DsRooBound",
+    "DsRooRate",
+    "ExpectedOutput",
+    "FloorAudit",
+    "LaplaceProjection",
+    "LetterSampler",
+    "LowerBound",
+    "MinCountSampler",
+    "Move",
+    "OptimalSampler",
+    "RooAudit",
+    "RooSetting",
+    "SmoothFloorSampler",
+    "SubRRSampler",
+    "Tally",
+    "Witness",
+    "ds_roo_binomial_bound",
+    "ds_roo_bound",
+    "ds_roo_rate",
+    "ds_roo_records",
+    "exact_problem",
+    "expected_output",
+    "from_weights",
+    "journal_problem",
+    "laplace_bound",
+    "laplace_projection",
+    "lower_bound",
+    "lower_bound_records",
+    "min_count",
+    "moves",
+    "optimal_sampler",
+    "project_to_simplex",
+    "records_needed",
+    "roo_bound",
+    "rule_weights",
+    "smooth_floor",
+    "smooth_floor_binomial_bound",
+    "subrr",
+    "subrr_bound",
+    "tally",
+    "tally_file",
+    "worst_case_tv",
+]

@@ -1,0 +1,103 @@
+"""Smoothed differential privacy: what a sample, or any anonymous mechanism, reveals on its own.
+
+Liu, Wang, Xia, "Smoothed Differential Privacy". delta(x) of a database is the largest hockey-stick
+divergence from any neighbour; smoothed delta is its largest expectation when each record is drawn
+from a distribution of a set that the adversary picks from. All are exact sums, in logarithms.
+"""
+
+from dpopt.prob.batch import BatchLaw, batch_law
+from dpopt.prob.histograms import histograms
+from dpopt.prob.hull import distribution_reduction, hull_vertices
+from dpopt.smoothed.adversary import (
+    SmoothedAdversary,
+    SmoothedInstance,
+    adversary_problem,
+    read_adversary,
+    smoothed_instance,
+    smoothed_problem,
+    solve_smoothed,
+)
+from dpopt.smoothed.bounds import log_upper_bound, published_log_bound
+from dpopt.smoothed.carlo import (
+    QuantisedGradient,
+    monte_carlo_delta,
+    sample_database,
+)
+from dpopt.smoothed.delta import expected_delta, smoothed_delta, smoothed_epsilon
+from dpopt.smoothed.delta_result import (
+    ExpectedDelta,
+    MaximumCertificate,
+    SmoothedDelta,
+    SmoothedEpsilon,
+)
+from dpopt.smoothed.description import AnonymousMechanism, KernelMechanism
+from dpopt.smoothed.distributional import DistributionalDelta, distributional_delta
+from dpopt.smoothed.general import general_epsilon
+from dpopt.smoothed.histogram import SamplingHistogram
+from dpopt.smoothed.lower import average_log_delta, log_exposure, log_lower_bound
+from dpopt.smoothed.noisy import NoisyGuarantee, NoisyHistogram, noisy_guarantee
+from dpopt.smoothed.operations import compose, post_process, pre_process, push_forward
+from dpopt.smoothed.profile import privacy_profile, worst_case_delta
+from dpopt.smoothed.program import best_test_problem, excess_problem, profile_problem
+from dpopt.smoothed.result import PrivacyProfile, WorstCase
+from dpopt.smoothed.sampling import SamplingAverage
+from dpopt.smoothed.sgd import sgd_log_profile, sgd_profile
+from dpopt.smoothed.sgd_result import SgdNeighbour, SgdProfile
+from dpopt.smoothed.utility import adversary_utility, candidates_utility
+
+__all__ = [
+    "AnonymousMechanism",
+    "BatchLaw",
+    "DistributionalDelta",
+    "ExpectedDelta",
+    "KernelMechanism",
+    "MaximumCertificate",
+    "NoisyGuarantee",
+    "NoisyHistogram",
+    "PrivacyProfile",
+    "QuantisedGradient",
+    "SamplingAverage",
+    "SamplingHistogram",
+    "SgdNeighbour",
+    "SgdProfile",
+    "SmoothedAdversary",
+    "SmoothedDelta",
+    "SmoothedEpsilon",
+    "SmoothedInstance",
+    "WorstCase",
+    "adversary_problem",
+    "adversary_utility",
+    "average_log_delta",
+    "batch_law",
+    "best_test_problem",
+    "candidates_utility",
+    "compose",
+    "distribution_reduction",
+    "distributional_delta",
+    "excess_problem",
+    "expected_delta",
+    "general_epsilon",
+    "histograms",
+    "hull_vertices",
+    "log_exposure",
+    "log_lower_bound",
+    "log_upper_bound",
+    "monte_carlo_delta",
+    "noisy_guarantee",
+    "post_process",
+    "pre_process",
+    "privacy_profile",
+    "profile_problem",
+    "published_log_bound",
+    "push_forward",
+    "read_adversary",
+    "sample_database",
+    "sgd_log_profile",
+    "sgd_profile",
+    "smoothed_delta",
+    "smoothed_epsilon",
+    "smoothed_instance",
+    "smoothed_problem",
+    "solve_smoothed",
+    "worst_case_delta",
+]

@@ -1,0 +1,107 @@
+"""Bad input gets one sentence that names the parameter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpopt import ParameterError
+from dpopt.kernel import KernelSetting, optimal_kernel
+
+NAN = float("nan")
+BAD: list[tuple[dict[str, Any], str]] = [
+    ({"loss": [1.0, 2.0]}, "loss has shape"),
+    ({"loss": [[1.0, 2.0]]}, "at least 2 inputs"),
+    ({"loss": np.empty((3, 0))}, "loss has shape"),
+    ({"loss": [[1.0], [2.0, 3.0]]}, "loss is not an array"),
+    ({"loss": "abc"}, "loss is not an array"),
+    ({"loss": [[1.0, NAN], [0.0, 0.0]]}, "not finite"),
+    ({"loss": [[1.0, 1e101], [0.0, 0.0]]}, "above 1e\\+100"),
+    ({"epsilon": -0.1}, "epsilon is -0.1"),
+    ({"epsilon": 601.0}, "epsilon is 601"),
+    ({"epsilon": NAN}, "epsilon is nan"),
+    ({"epsilon": "1"}, "epsilon is '1'"),
+    ({"epsilon": True}, "epsilon is True"),
+    ({"delta": 1.0}, "delta is 1"),
+    ({"delta": -1e-9}, "delta is -1e-09"),
+    ({"graph": "cycle"}, "graph is 'cycle'"),
+    ({"graph": []}, "at least one edge"),
+    ({"graph": [(0, 1, 2)]}, "at least one edge"),
+    ({"graph": [(0, 1), (1,)]}, "graph is ragged"),
+    ({"graph": [(0.0, 1.0)]}, "integers"),
+    ({"graph": [(0, 3)]}, r"edge \(0, 3\)"),
+    ({"graph": [(-1, 0)]}, r"edge \(-1, 0\)"),
+    ({"graph": [(1, 1)]}, "two different inputs"),
+    ({"graph": None}, "graph has shape"),
+    ({"graph": "hamming"}, "shape is None"),
+    ({"graph": "hamming", "shape": (2, 2)}, "makes 4 words; loss has 3 inputs"),
+    ({"graph": "hamming", "shape": ()}, "shape is"),
+    ({"graph": "hamming", "shape": 3}, "shape is 3"),
+    ({"graph": "hamming", "shape": (3, 0)}, "shape is 0"),
+    ({"graph": "path", "shape": (3,)}, "belongs to graph 'hamming'"),
+    ({"prior": [0.5, 0.5]}, "prior has shape"),
+    ({"prior": [0.5, 0.7, -0.2]}, "prior must be"),
+    ({"prior": [0.0, 0.0, 0.0]}, "prior must be"),
+    ({"prior": [NAN, 1.0, 1.0]}, "prior must be"),
+    ({"prior": [float("inf"), 1.0, 1.0]}, "prior must be"),
+    ({"prior": [1, 1, 1], "objective": "minimax"}, "belongs to objective 'bayes'"),
+    ({"objective": "mean"}, "objective is 'mean'"),
+    ({"sense": "max"}, "sense is 'max'"),
+    ({"invariant": [0.5, 0.5]}, "invariant has shape"),
+    ({"invariant": [0.5, 0.6, 0.7]}, "invariant sums to 1.8"),
+    ({"invariant": [0.5, 0.6, -0.1]}, "invariant must be"),
+    ({"invariant": [[0.2, 0.3, 0.5]]}, "invariant has shape"),
+    ({"invariant": ([[1.0, 0.0]], [[0.5, 0.5, 0.0]])}, "invariant has shapes"),
+    ({"invariant": ([1.0, 0.0, 0.0], [0.5, 0.5, 0.0])}, "invariant has shapes"),
+    ({"invariant": ([[NAN, 0.0, 0.0]], [[0.5, 0.5, 0.0]])}, "not finite"),
+    ({"invariant": (["a"], ["b"])}, "not an array"),
+    ({"loss": np.ones((3, 2)), "invariant": [0.2, 0.3, 0.5]}, "as many outputs as inputs"),
+    ({"formulation": "rows"}, "formulation is 'rows'"),
+    ({"rows": 3}, "rows must be a list"),
+    ({"rows": [("a", np.ones((1, 9)), 0.0)]}, "rows must be a list"),
+    ({"rows": lambda _: 3}, "rows must be a list"),
+    ({"rows": [("a", np.ones((1, 8)), 0.0, 1.0)]}, "rows 'a': matrix has 8 columns"),
+    ({"rows": [("a", np.full((1, 9), NAN), 0.0, 1.0)]}, "not finite"),
+    ({"rows": [("a", np.ones((1, 9)), None, None)]}, "rows 'a'"),
+    ({"rows": [("a", np.ones((1, 9)), 2.0, 1.0)]}, "rows 'a'"),
+    ({"rows": [("privacy", np.ones((1, 9)), 0.0, 1.0)]}, "rows holds the name 'privacy'"),
+    ({"rows": [("", np.ones((1, 9)), 0.0, 1.0)]}, "name is ''"),
+    ({"rows": [(3, np.ones((1, 9)), 0.0, 1.0)]}, "name is 3"),
+    ({"backend": "nothing"}, "nothing"),
+    ({"time_limit": -1.0}, "time_limit is -1"),
+]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    BAD,
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else value[:40],
+)
+def test_bad_input_gets_one_sentence(options: dict[str, Any], message: str) -> None:
+    given: dict[str, Any] = {"loss": np.eye(3), "epsilon": 1.0, **options}
+    loss = given.pop("loss")
+    with pytest.raises(ParameterError, match=message) as caught:
+        optimal_kernel(loss, **given)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_program_too_large_is_refused_before_it_is_built() -> None:
+    with pytest.raises(ParameterError, match="at most 2000000"):
+        optimal_kernel(np.zeros((150, 150)), epsilon=1.0, delta=0.1)
+
+
+def test_the_setting_keeps_its_own_copies() -> None:
+    loss, edges, q = np.eye(3), np.array([[0, 1]]), np.array([0.2, 0.3, 0.5])
+    setting = KernelSetting(loss, 1.0, graph=edges, prior=q, invariant=q)
+    loss[0, 0], edges[0, 1], q[0] = 9.0, 2, 0.9
+    assert setting.losses[0, 0] == 1.0
+    assert setting.pairs is not None
+    assert setting.pairs.tolist() == [[0, 1], [1, 0]]
+    assert setting.weights is not None
+    assert setting.weights.tolist() == pytest.approx([0.2, 0.3, 0.5])
+    assert setting.invariances is not None
+    assert setting.invariances[0][0].tolist() == pytest.approx([0.2, 0.3, 0.5])
+    for array in (setting.losses, setting.weights, setting.pairs, *setting.invariances):
+        assert not array.flags.writeable

@@ -1,0 +1,219 @@
+"""Formulations, backends, the user's own rows, and the prices of privacy."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from dpopt import InfeasibleError, ParameterError, Problem, SolverError, solve
+from dpopt.kernel import (
+    KernelSetting,
+    design_of,
+    directed_pairs,
+    kernel_of,
+    kernel_problem,
+    optimal_kernel,
+    over_kernel,
+)
+from dpopt.lp import Status
+from tests.kernel import brute
+
+FORMS = ("edges", "columns", "shifted")
+
+
+def some_loss(inputs: int, outputs: int, seed: int = 0) -> brute.Array:
+    return np.random.default_rng(seed).normal(size=(inputs, outputs))
+
+
+@pytest.mark.parametrize("objective", ["bayes", "minimax"])
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 6.0])
+def test_the_formulations_agree(objective: str, epsilon: float) -> None:
+    for seed, (n, m) in enumerate([(2, 2), (5, 3), (4, 7), (8, 8)]):
+        loss = some_loss(n, m, seed)
+        found = [
+            optimal_kernel(loss, epsilon=epsilon, objective=objective, formulation=form)
+            for form in FORMS
+        ]
+        assert [design.formulation for design in found] == list(FORMS)
+        values = [design.value for design in found]
+        assert values == pytest.approx([values[0]] * 3, abs=1e-9)
+        for design in found:
+            assert design.bound <= min(values) + 1e-9
+
+
+@pytest.mark.parametrize("backend", ["cvxpy", "cvxpy:CLARABEL"])
+def test_cvxpy_agrees(backend: str) -> None:
+    loss, q = some_loss(4, 4), (0.1, 0.2, 0.3, 0.4)
+    cases: list[dict[str, Any]] = [
+        {"objective": "minimax", "invariant": q},
+        {"delta": 0.05, "graph": "path"},
+        {"formulation": "columns", "sense": "maximise"},
+    ]
+    for options in cases:
+        ours = optimal_kernel(loss, epsilon=1.0, **options)
+        theirs = optimal_kernel(loss, epsilon=1.0, backend=backend, **options)
+        assert theirs.value == pytest.approx(ours.value, abs=1e-7)
+        assert theirs.solution.backend.startswith("cvxpy")
+
+
+def test_auto_takes_the_small_form_where_it_applies() -> None:
+    every = [(0, 1), (1, 2), (2, 0)]
+    loss = some_loss(3, 3)
+    assert optimal_kernel(loss, epsilon=1.0).formulation == "shifted"
+    assert optimal_kernel(loss, epsilon=1.0, graph=every).formulation == "shifted"
+    assert optimal_kernel(loss, epsilon=1.0, graph="path").formulation == "edges"
+    assert optimal_kernel(loss, epsilon=1.0, delta=0.1).formulation == "edges"
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_own_rows_hold_in_every_formulation(form: str) -> None:
+    """No output of more than 0.4 for input 0, and outputs 1 and 2 alike for input 1."""
+    loss = 1 - np.eye(3)
+    cap = sp.eye_array(9, format="csr")[:3]
+    alike = np.zeros((1, 9))
+    alike[0, 4], alike[0, 5] = 1.0, -1.0
+    setting = KernelSetting(loss, epsilon=2.0)
+    by_hand = kernel_problem(setting, formulation=form)
+    by_hand.add_rows("cap", over_kernel(by_hand, cap), upper=0.4)
+    by_hand.add_rows("alike", over_kernel(by_hand, alike), lower=0.0, upper=0.0)
+    first = design_of(setting, by_hand, solve(by_hand))
+    listed = [("cap", cap, None, 0.4), ("alike", alike, 0.0, 0.0)]
+    second = optimal_kernel(loss, epsilon=2.0, formulation=form, rows=listed)
+    third = optimal_kernel(loss, epsilon=2.0, formulation=form, rows=lambda _: listed)
+    free = optimal_kernel(loss, epsilon=2.0).value
+    for design in (first, second, third):
+        assert design.value == pytest.approx(first.value, abs=1e-12)
+        assert design.value > free + 0.1
+        assert design.kernel[0].max() <= 0.4 + 1e-9
+        assert design.kernel[1, 1] == pytest.approx(design.kernel[1, 2], abs=1e-9)
+        assert set(design.residuals) == {"cap", "alike"}
+        assert max(design.residuals.values()) <= 1e-9
+        assert {"cap", "alike", "privacy", "sums"} <= set(design.duals)
+        assert design.certificate.slack >= 0
+
+
+def test_residuals_are_what_the_certified_kernel_misses() -> None:
+    """A row that forbids what a large epsilon's repair must put back."""
+    forbid = np.zeros((1, 4))
+    forbid[0, 1] = 1.0
+    found = optimal_kernel(
+        1 - np.eye(2), epsilon=40.0, rows=[("forbid", forbid, 0.0, 0.0)], graph="path"
+    )
+    assert found.residuals["forbid"] == found.kernel[0, 1] > 0
+    fixed = (np.eye(2), np.array([[0.6, 0.4], [0.4, 0.6]]))
+    found = optimal_kernel(1 - np.eye(2), epsilon=1.0, invariant=fixed)
+    missed = np.abs(found.kernel - fixed[1]).max()
+    assert found.residuals["invariance"] == pytest.approx(missed, abs=1e-15)
+    assert missed <= 1e-12
+
+
+def test_kernel_of_is_the_solvers_kernel() -> None:
+    for form in FORMS:
+        setting = KernelSetting(some_loss(4, 3), epsilon=1.0)
+        problem = kernel_problem(setting, formulation=form)
+        solution = solve(problem)
+        kernel = kernel_of(problem, solution)
+        assert kernel.shape == (4, 3)
+        np.testing.assert_allclose(kernel.sum(axis=1), 1.0, atol=1e-9)
+        assert np.sum(kernel * setting.losses) / 4 == pytest.approx(solution.objective, abs=1e-12)
+        design = design_of(setting, problem, solution)
+        np.testing.assert_allclose(design.kernel, kernel, atol=1e-8)
+
+
+def test_infeasible_rows_are_named() -> None:
+    row = np.zeros((1, 4))
+    row[0, 0] = 1.0
+    always = np.zeros((1, 4))
+    always[0, 2] = 1.0
+    for form in FORMS:
+        with pytest.raises(InfeasibleError, match="certain") as caught:
+            optimal_kernel(
+                1 - np.eye(2),
+                epsilon=1.0,
+                formulation=form,
+                rows=[("certain", row, 0.9, None), ("never", always, None, 0.1)],
+            )
+        assert {"certain", "never", "privacy"} <= set(caught.value.blocks)
+    with pytest.raises(InfeasibleError, match="invariance"):
+        optimal_kernel(np.eye(2), epsilon=1.0, invariant=([[1.0, 0.0]], [[0.7, 0.7]]))
+
+
+def test_duals_of_delta_are_its_price() -> None:
+    loss, step = some_loss(4, 3, 5), 1e-5
+    found = optimal_kernel(loss, epsilon=1.0, delta=0.05, graph="path")
+    more, less = (
+        optimal_kernel(loss, epsilon=1.0, delta=0.05 + change, graph="path").value
+        for change in (step, -step)
+    )
+    price = float(found.duals["delta"].sum())
+    assert found.duals["delta"].shape == (6,)
+    assert price < -1e-3
+    assert price == pytest.approx((more - less) / (2 * step), rel=1e-4)
+
+
+def test_losses_of_every_scale() -> None:
+    loss = some_loss(4, 4)
+    for objective in ("bayes", "minimax"):
+        unit = optimal_kernel(loss, epsilon=1.0, objective=objective).value
+        for scale in (1e-9, 1e9, 1e90):
+            found = optimal_kernel(scale * loss, epsilon=1.0, objective=objective)
+            assert found.value == pytest.approx(scale * unit, rel=1e-8)
+            assert abs(found.gap) <= 1e-8 * scale
+    assert optimal_kernel(np.zeros((3, 2)), epsilon=1.0, objective="minimax").value == 0.0
+
+
+def test_graphs_are_what_they_say() -> None:
+    for n in (2, 3, 6):
+        pairs = directed_pairs("path", n)
+        expected = None if n == 2 else sorted(brute.path(n))
+        assert (None if pairs is None else [tuple(pair) for pair in pairs.tolist()]) == expected
+    for shape in ((2, 2, 2), (3, 2), (2, 1, 4)):
+        pairs = directed_pairs("hamming", math.prod(shape), shape)
+        assert pairs is not None
+        assert [tuple(pair) for pair in pairs.tolist()] == sorted(brute.hamming(shape))
+    assert directed_pairs("hamming", 5, [5]) is None
+    assert directed_pairs("complete", 5) is None
+    pairs = directed_pairs([(2, 0), (0, 2), (1, 2)], 4)
+    assert pairs is not None
+    assert pairs.tolist() == [[0, 2], [1, 2], [2, 0], [2, 1]]
+
+
+def test_inputs_without_neighbours_are_not_protected() -> None:
+    found = optimal_kernel(1 - np.eye(3), epsilon=0.0, graph=[(0, 1)])
+    assert found.value == pytest.approx(1 / 3, abs=1e-12)
+    assert found.kernel[2, 2] == pytest.approx(1.0)
+    assert "along 2 directed edges of 3 inputs" in found.certificate.claim
+
+
+def test_no_combination_is_silently_changed() -> None:
+    cases: list[dict[str, Any]] = [{"delta": 0.1}, {"graph": "path"}]
+    for options in cases:
+        for form in ("columns", "shifted"):
+            with pytest.raises(ParameterError, match="needs graph 'complete' and delta 0"):
+                optimal_kernel(np.eye(3), epsilon=1.0, formulation=form, **options)
+
+
+def test_a_time_limit_ends_the_solve() -> None:
+    with pytest.raises(SolverError) as caught:
+        optimal_kernel(np.eye(3), epsilon=1.0, time_limit=0.0)
+    assert caught.value.status == Status.TIME_LIMIT
+
+
+def test_a_problem_of_another_kind_is_refused() -> None:
+    problem = Problem("other")
+    problem.add_variables("x", 2, lower=0.0, upper=1.0)
+    problem.minimise({"x": 1.0})
+    with pytest.raises(ParameterError, match="no kernel program"):
+        over_kernel(problem, np.ones((1, 2)))
+    with pytest.raises(ParameterError, match="no kernel program"):
+        kernel_of(problem, solve(problem))
+    setting = KernelSetting(np.eye(3), epsilon=1.0)
+    ours, other = (kernel_problem(KernelSetting(np.eye(n), epsilon=1.0)) for n in (3, 2))
+    with pytest.raises(ParameterError, match="shape"):
+        design_of(setting, other, solve(other))
+    with pytest.raises(ParameterError, match="other variables"):
+        design_of(setting, ours, solve(other))

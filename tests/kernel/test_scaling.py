@@ -1,0 +1,234 @@
+"""Long paths: kernels whose entries fall by many powers of ten along the graph."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from dpopt import InfeasibleError, SolverError, solve
+from dpopt.kernel import (
+    KernelSetting,
+    design_of,
+    kernel_problem,
+    optimal_kernel,
+    solve_kernel,
+)
+from dpopt.kernel.forest import forest_of, price
+from dpopt.kernel.graph import all_pairs
+from dpopt.lp import Status
+from dpopt.lp.bound import tight_bound
+from dpopt.lp.solution import dual_bound
+from tests.kernel import brute
+
+
+def power(inputs: int, exponent: int) -> brute.Array:
+    """The loss |x - y|^exponent; for 0 the loss 1 unless x = y."""
+    x = np.arange(inputs, dtype=float)
+    return np.abs(x[:, None] - x) ** exponent if exponent else 1.0 - np.eye(inputs)
+
+
+def by_clarabel(loss: brute.Array, epsilon: float) -> float:
+    """The minimax loss over kernels private along a path."""
+    n, m = loss.shape
+    kernel, ratio = cp.Variable((n, m), nonneg=True), math.exp(epsilon)
+    rows: list[Any] = [cp.sum(kernel, axis=1) == 1]
+    rows += [kernel[1:] <= ratio * kernel[:-1], kernel[:-1] <= ratio * kernel[1:]]
+    worst = cp.max(cp.sum(cp.multiply(loss, kernel), axis=1))
+    tight = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-11)
+    program = cp.Problem(cp.Minimize(worst), rows)
+    program.solve(solver=cp.CLARABEL, **tight)
+    value: Any = program.value
+    return float(value)
+
+
+def tied_pairs(inputs: int, edges: list[tuple[int, int]]) -> np.ndarray[Any, Any]:
+    pairs = KernelSetting(np.zeros((inputs, 1)), 1.0, graph=edges).pairs
+    return all_pairs(pairs, inputs)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+@pytest.mark.parametrize("exponent", [0, 1, 2])
+@pytest.mark.parametrize("n", [25, 60])
+def test_long_paths_reach_the_remapped_geometric_mechanism(
+    n: int, exponent: int, epsilon: float
+) -> None:
+    loss = power(n, exponent)
+    for prior in (np.full(n, 1 / n), np.random.default_rng(n).dirichlet(np.ones(n))):
+        found = optimal_kernel(loss, epsilon=epsilon, graph="path", prior=prior)
+        expected = brute.remapped(loss, epsilon, prior)
+        assert found.value == pytest.approx(expected, rel=1e-8)
+        assert found.bound <= expected * (1 + 1e-12)
+        assert 0 <= found.gap <= 1e-8 * expected
+        assert found.certificate.slack >= 0
+
+
+@pytest.mark.parametrize("n", [38, 40, 41, 42, 50])
+def test_minimax_on_a_long_path(n: int) -> None:
+    """Sizes at which the rows as they stand end in numerical failure, or far from the optimum."""
+    found = optimal_kernel(power(n, 1), epsilon=1.0, graph="path", objective="minimax")
+    assert 0 <= found.gap <= 1e-8 * found.value
+    assert found.certificate.slack >= 0
+    assert found.value == pytest.approx(float(found.expected_losses.max()), rel=1e-12)
+
+
+@pytest.mark.parametrize("exponent", [0, 1, 2])
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
+def test_minimax_agrees_with_an_interior_point_solver(exponent: int, epsilon: float) -> None:
+    for n in (5, 12):
+        found = optimal_kernel(
+            power(n, exponent), epsilon=epsilon, graph="path", objective="minimax"
+        )
+        assert found.value == pytest.approx(by_clarabel(power(n, exponent), epsilon), abs=1e-7)
+        assert 0 <= found.gap <= 1e-8 * found.value
+
+
+def test_a_longer_path_has_a_larger_minimax_loss() -> None:
+    """A kernel for n + 1 inputs serves n of them, with outputs n and n - 1 merged."""
+    values = [
+        optimal_kernel(power(n, 1), epsilon=1.0, graph="path", objective="minimax").value
+        for n in (10, 20, 30, 38, 40, 45)
+    ]
+    assert all(b > a for a, b in pairwise(values))
+    # The geometric mechanism for all integers, 2 a / (1 - a^2), serves every n.
+    assert values[-1] < 2 * math.exp(-1) / (1 - math.exp(-2))
+
+
+def test_no_loss_of_structure_is_assumed() -> None:
+    """Random losses, on a path, a star and two trees side by side: the rows as they stand."""
+    rng = np.random.default_rng(4)
+    star = [(0, x) for x in range(1, 8)]
+    two = [(0, 1), (1, 2), (1, 3), (4, 5), (5, 6), (6, 7)]
+    for graph in ("path", star, two):
+        for objective, sense in (("bayes", "minimise"), ("minimax", "maximise")):
+            setting = KernelSetting(
+                rng.normal(size=(8, 6)), 0.8, graph=graph, objective=objective, sense=sense
+            )
+            problem = kernel_problem(setting)
+            ours, plain = solve_kernel(setting, problem), solve(problem)
+            assert ours.objective == pytest.approx(plain.objective, abs=1e-9)
+            assert abs(ours.gap) <= 1e-9
+            assert ours.residual <= 1e-9
+            assert set(ours.values) == set(plain.values)
+            assert set(ours.duals) == set(plain.duals)
+            assert design_of(setting, problem, ours).certificate.slack >= 0
+
+
+def test_the_duals_are_those_of_the_rows_in_the_problem() -> None:
+    """Their signs fit, their bound is the optimum, and slack rows have no price."""
+    for sense, sign in (("minimise", 1.0), ("maximise", -1.0)):
+        setting = KernelSetting(sign * power(12, 1), 0.7, graph="path", sense=sense)
+        problem = kernel_problem(setting)
+        found = solve_kernel(setting, problem)
+        model = problem.assemble()
+        y = sign * np.concatenate([found.duals[name] for name in model.blocks])
+        assert np.all(y[model.blocks["privacy"]] <= 0)
+        low = dual_bound(model, model.rows, y)
+        assert low == pytest.approx(sign * found.objective, abs=1e-8)
+        assert low <= tight_bound(model, y) <= sign * found.objective
+        slack = model.rows.upper - model.rows.matrix @ found.x
+        assert np.abs(y * slack)[model.blocks["privacy"]].max() <= 1e-9
+
+
+def test_the_prices_of_rows_are_changes_of_the_optimum() -> None:
+    loss, cap, step = power(9, 1), np.zeros((1, 81)), 1e-4
+    cap[0, 40] = 1.0
+
+    def solved(limit: float) -> Any:
+        rows = [("cap", cap, None, limit)]
+        return optimal_kernel(loss, epsilon=1.0, graph="path", objective="minimax", rows=rows)
+
+    found = solved(0.3)
+    change = (solved(0.3 + step).value - solved(0.3 - step).value) / (2 * step)
+    assert found.residuals["cap"] <= 1e-9
+    assert change < -1e-3
+    assert float(found.duals["cap"][0]) == pytest.approx(change, rel=1e-5)
+
+
+def test_the_least_value_over_private_columns_by_enumeration() -> None:
+    """All 2^edges rays of a tree, against the two passes; multipliers leave the root's value."""
+    edges = [(0, 1), (1, 2), (1, 3), (3, 4), (3, 5)]
+    pairs, epsilon = tied_pairs(6, edges), 0.9
+    forest = forest_of(pairs, 6)
+    assert forest is not None
+    cost = np.random.default_rng(0).normal(size=(6, 20)) + 0.5
+    found = price(forest, cost, epsilon)
+    rays = []
+    for signs in np.ndindex(*(2,) * len(edges)):
+        logs = np.zeros(6)
+        for (a, b), sign in zip(edges, signs, strict=True):
+            logs[b] = logs[a] + (1 if sign else -1)
+        rays.append(np.exp(epsilon * logs))
+    least = np.array([[(ray @ cost).T / ray[root] for ray in rays] for root in range(6)]).min(
+        axis=1
+    )
+    np.testing.assert_allclose(found.worst[0], least.max(axis=0), rtol=1e-12, atol=1e-12)
+    value = np.einsum("xc,xc->c", found.rays[0], cost)
+    root = np.argmax(least, axis=0)
+    at_root = found.rays[0][root, np.arange(20)]
+    np.testing.assert_allclose(value, found.worst[0] * at_root, rtol=1e-9, atol=1e-12)
+    reduced = cost.copy()
+    for (x, other), multiplier in zip(pairs, found.multipliers, strict=True):
+        assert np.all(multiplier >= 0)
+        reduced[x] += math.exp(-epsilon) * multiplier
+        reduced[other] -= multiplier
+    expected = np.zeros_like(cost)
+    expected[root, np.arange(20)] = found.worst[0]
+    np.testing.assert_allclose(reduced, expected, atol=1e-12)
+
+
+def test_a_graph_with_a_cycle_is_no_forest() -> None:
+    ring = [(0, 1), (1, 2), (2, 3), (3, 0)]
+    assert forest_of(tied_pairs(4, ring), 4) is None
+    forest = forest_of(tied_pairs(5, [(3, 1), (1, 4)]), 5)
+    assert forest is not None
+    assert len(set(forest.part.tolist())) == 3
+
+
+def test_the_tight_bound_is_below_the_exact_value_of_its_sum() -> None:
+    """Weak duality's sum in fractions, for duals of no meaning."""
+    setting = KernelSetting(power(5, 1), 1.0, graph="path")
+    model = kernel_problem(setting).assemble()
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        y = np.where(model.rows.lower == 1.0, 1.0, -1.0) * rng.random(model.rows.count)
+        dense = model.rows.matrix.toarray()
+        exact = sum((Fraction(v) for v, r in zip(y, model.rows.lower, strict=True) if r == 1.0))
+        for j, cost in enumerate(model.cost):
+            inner = sum(Fraction(a) * Fraction(v) for a, v in zip(dense[:, j], y, strict=True))
+            exact += min(Fraction(cost) - inner, Fraction(0))
+        found = tight_bound(model, y)
+        assert found <= exact
+        assert found >= float(exact) - 1e-13
+        assert found >= dual_bound(model, model.rows, y)
+
+
+def test_limits_and_conflicts_are_told_as_before() -> None:
+    loss = power(6, 1)
+    with pytest.raises(SolverError) as caught:
+        optimal_kernel(loss, epsilon=1.0, graph="path", time_limit=0.0)
+    assert caught.value.status == Status.TIME_LIMIT
+    one = np.zeros((1, 36))
+    one[0, 0] = 1.0
+    with pytest.raises(InfeasibleError, match="certain"):
+        optimal_kernel(
+            loss,
+            epsilon=1.0,
+            graph="path",
+            rows=[("certain", one, 0.9, None), ("never", np.roll(one, 6), None, 0.1)],
+        )
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1e-6, 30.0, 300.0])
+def test_extreme_epsilons_on_a_path(epsilon: float) -> None:
+    loss = power(15, 1)
+    prior = np.full(15, 1 / 15)
+    found = optimal_kernel(loss, epsilon=epsilon, graph="path")
+    expected = brute.remapped(loss, epsilon, prior) if epsilon else loss.mean(axis=0).min()
+    assert found.value == pytest.approx(expected, abs=1e-8)
+    assert found.certificate.slack >= 0

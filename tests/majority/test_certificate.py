@@ -1,0 +1,223 @@
+from fractions import Fraction as F
+from pathlib import Path
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chisquare
+
+import dpopt
+from dpopt import NotPrivateError, majority
+from dpopt.majority import GammaProver, MajorityDesign, MajoritySetting, reduced_size
+from dpopt.privacy import audit_epsilon
+from tests.majority.brute import worst_excess
+
+ONE = 1 << 62
+
+
+def rational_exp(exponent: F) -> F:
+    """e^exponent to 100 digits."""
+    with mpmath.workdps(110):
+        value = mpmath.exp(mpmath.mpf(exponent.numerator) / exponent.denominator)
+        return F(int(mpmath.floor(value * mpmath.mpf(10) ** 100)), 10**100)
+
+
+def judged(setting: MajoritySetting, weights: tuple[int, ...]) -> F:
+    """The worst excess over the paper's full set, both outputs, in fractions."""
+    gamma = [F(w, ONE) for w in (*reversed(weights), *weights)]
+    r = rational_exp(F(setting.epsilon))
+    product = F(setting.allowance) * F(setting.epsilon)
+    target = rational_exp(min(product, F(setting.guarantee.epsilon)))
+    return worst_excess(gamma, r, F(setting.mechanism_delta), target, F(setting.delta))
+
+
+def verdict(setting: MajoritySetting, weights: tuple[int, ...]) -> bool:
+    try:
+        GammaProver(setting).certify(weights)
+    except NotPrivateError:
+        return False
+    return True
+
+
+SMALL = [
+    MajoritySetting(1, 0.5, 0.7),
+    MajoritySetting(3, 0.5, 1.0),
+    MajoritySetting(3, 0.3, 1.7, 0.01, 0.02),
+    MajoritySetting(3, 2.0, 0.6, 0.2, 0.2),
+    MajoritySetting(5, 0.1, 2.0),
+    MajoritySetting(5, 1.5, 1.3, 0.0, 0.01),
+]
+
+
+@given(
+    st.sampled_from(SMALL),
+    st.lists(st.integers(0, ONE), min_size=3, max_size=3),
+    st.integers(-2, 2),
+    st.integers(0, 2),
+)
+def test_the_verdict_is_that_of_plain_fractions_one_unit_around_the_limit(
+    setting: MajoritySetting, raw: list[int], step: int, place: int
+) -> None:
+    prover = GammaProver(setting)
+    start = tuple(raw[: setting.middle])
+    assert verdict(setting, start) == (judged(setting, start) <= 0)
+    weights = list(prover.fill(prover.shrink(start)[0]))
+    place %= setting.middle
+    weights[place] = min(ONE, max(0, weights[place] + step))
+    exact = judged(setting, tuple(weights))
+    if abs(exact) > F(1, 10**30):
+        assert verdict(setting, tuple(weights)) == (exact <= 0)
+
+
+@pytest.mark.parametrize("setting", SMALL)
+def test_the_certificate_s_slack_is_the_fractions_slack(setting: MajoritySetting) -> None:
+    prover = GammaProver(setting)
+    start = tuple(int(x * ONE) for x in (0.3, 0.8, 0.1))[: setting.middle]
+    weights, _ = prover.shrink(start)
+    certificate = prover.certify(weights)
+    assert abs(certificate.slack + judged(setting, weights)) < F(1, 10**30)
+    assert certificate.constraints == reduced_size(setting)
+    assert certificate.guarantee == setting.guarantee
+    assert certificate.slack >= 0
+
+
+@pytest.mark.parametrize("setting", SMALL[1:])
+def test_the_refusal_names_voters_where_fractions_see_the_same_excess(
+    setting: MajoritySetting,
+) -> None:
+    weights = (ONE,) * setting.middle
+    with pytest.raises(NotPrivateError) as caught:
+        GammaProver(setting).certify(weights)
+    assert caught.value.excess == pytest.approx(float(judged(setting, weights)), rel=1e-12)
+    assert caught.value.output == "1"
+    for side in caught.value.inputs:
+        counts = [int(part.split()[0]) for part in side.split(", ")]
+        assert sum(counts) == setting.mechanisms
+
+
+DESIGNS = [
+    (11, 3, 0.0),
+    (11, 3, 1e-5),
+    (51, 10, 0.0),
+    (101, 10, 0.0),
+    (101, 20, 0.0),
+    (21, 3, 1e-5),
+]
+
+
+@pytest.fixture(scope="module", params=DESIGNS, ids=str)
+def designs(request: pytest.FixtureRequest) -> list[MajorityDesign]:
+    k, m, shift = request.param
+    return [
+        majority.design(k, 0.1, m, mechanism_delta=shift, delta=m * shift, objective=name)
+        for name in ("expected-error", "surrogate")
+    ]
+
+
+def test_designs_are_certified_at_hardly_any_cost(designs: list[MajorityDesign]) -> None:
+    for design in designs:
+        assert design.certificate is not None
+        assert design.certificate.constraints == reduced_size(design.setting)
+        assert design.gap is not None
+        assert abs(design.gap) < 1e-7
+        assert 1 - design.shrink < 1e-7
+        assert design.worst_violation == 0.0
+
+
+def test_one_unit_more_in_any_weight_is_caught(designs: list[MajorityDesign]) -> None:
+    for design in designs:
+        places = [i for i, weight in enumerate(design.weights) if weight < ONE]
+        assert places
+        for place in places[:: max(1, len(places) // 4)]:
+            weights = list(design.weights)
+            weights[place] += 1
+            try:
+                slack = GammaProver(design.setting).certify(tuple(weights)).slack
+            except NotPrivateError:
+                continue
+            # A unit may move a constraint by less than the 2^-128 to which the design knows the
+            # voters' probabilities, and the certificate decides it beyond them.
+            assert slack < F(1, 1 << 120)
+
+
+def test_certification_at_k_41_with_delta() -> None:
+    setting = MajoritySetting(41, 0.1, 3, 1e-5, 3e-5)
+    design = majority.assess(setting, majority.subsampling(41, 3), repair=True)
+    assert design.certificate is not None
+    assert design.certificate.constraints == 1_038_408
+
+
+def test_shrink_leaves_private_weights_alone() -> None:
+    setting = MajoritySetting(5, 0.1, 2.0)
+    weights = (ONE // 10, ONE // 7, ONE // 5)
+    assert GammaProver(setting).shrink(weights) == (weights, 1)
+    assert GammaProver(setting).fill(weights) == weights
+
+
+@pytest.mark.parametrize("ones", [4, 6, 9])
+def test_a_million_releases_follow_the_certified_law(ones: int) -> None:
+    design = majority.design(11, 0.1, 3)
+    n = 1_000_000
+    votes = np.zeros((n, 11), dtype=np.int8)
+    votes[:, :ones] = 1
+    drawn = np.asarray(design.release(votes))
+    h = design.weights[ones - 6] if ones > 5 else -design.weights[5 - ones]
+    expected = [n * float(F(ONE - h, 2 * ONE)), n * float(F(ONE + h, 2 * ONE))]
+    counts = np.bincount(drawn, minlength=2)
+    if min(expected) < 1:
+        assert counts[int(np.argmin(expected))] <= 30
+    else:
+        assert chisquare(counts, expected).pvalue > 1e-9
+
+
+def test_an_audit_of_draws_stays_below_epsilon_and_catches_a_broken_sampler() -> None:
+    design = majority.design(11, 0.1, 3)
+    rng = np.random.default_rng(7)
+    n = 200_000
+    b = design.setting.corner("bc")[0]
+    votes = [(rng.random((n, 11)) < p).astype(np.int8) for p in (b, 1 - b)]
+    drawn = [np.asarray(design.simulate(v, rng)) for v in votes]
+    assert audit_epsilon(drawn[0], drawn[1], 2).epsilon <= design.guarantee.epsilon
+    honest = [(v.sum(axis=1) > 5).astype(np.int64) for v in votes]
+    assert audit_epsilon(honest[0], honest[1], 2).epsilon > 0.1 * 2
+    broken = [
+        np.minimum(h, d) for h, d in zip(honest, [np.ones(n, int), np.zeros(n, int)], strict=True)
+    ]
+    assert audit_epsilon(broken[0], broken[1], 2).epsilon > design.guarantee.epsilon
+
+
+def test_a_saved_design_comes_back_certified(tmp_path: Path) -> None:
+    design = majority.design(11, 0.1, 3, mechanism_delta=1e-5, delta=3e-5)
+    path = tmp_path / "gamma.json"
+    design.save(path)
+    loaded = dpopt.load(path)
+    assert isinstance(loaded, MajorityDesign)
+    assert loaded.weights == design.weights
+    assert loaded.certificate == design.certificate
+    assert loaded.setting == design.setting
+    assert loaded.value == design.value
+    assert loaded.prior == design.prior
+    assert loaded.provenance == design.provenance
+    assert loaded.release([1] * 11) in (0, 1)
+
+
+@pytest.mark.parametrize(("k", "m"), [(11, 7), (201, 150)])
+def test_a_majority_that_is_private_by_itself_is_left_whole(k: int, m: int) -> None:
+    design = majority.design(k, 0.1, m)
+    assert set(design.weights) == {ONE}
+    assert design.certificate is not None
+    # All voters at 0 on both sides: e^(m epsilon) - 1 <= e^(m epsilon) - 1.
+    assert design.certificate.slack == 0
+
+
+@pytest.mark.parametrize("weights", [(ONE + 1,), (-1,), (ONE, ONE), (), (0.5,)])
+def test_weights_that_are_no_gamma_are_refused(weights: tuple) -> None:
+    with pytest.raises(dpopt.ParameterError, match="weights"):
+        GammaProver(MajoritySetting(1, 1.0, 1.0, 0.0, 0.5)).certify(weights)
+
+
+def test_a_budget_below_double_precision_is_refused() -> None:
+    with pytest.raises(dpopt.ParameterError, match="double precision"):
+        majority.design(3, 1e-9, 1)

@@ -1,0 +1,219 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpopt import (
+    NotPrivateError,
+    ParameterError,
+    SolverError,
+    Status,
+    majority,
+    solve,
+)
+from dpopt.majority import MajorityDesign, MajoritySetting, UniformPrior
+
+
+@pytest.mark.parametrize(
+    ("k", "m", "surrogate", "ours", "double", "sub"),
+    [
+        (11, 3, 0.0377, 0.0154, 0.0673, 0.0952),
+        (11, 1, 0.131, 0.121, 0.131, 0.131),
+        (11, 5, 0.00098, 0.00015, 0.0209, 0.0673),
+        (35, 10, 0.0035, 0.000045, 0.0558, 0.1003),
+        (101, 10, 0.0348, 0.0065, 0.1149, 0.140),
+        (101, 20, 0.0037, 0.0000020, 0.079, None),
+    ],
+)
+def test_reference_errors_under_the_uniform_prior(
+    k: int, m: int, surrogate: float, ours: float, double: float, sub: float | None
+) -> None:
+    setting = MajoritySetting(k, 0.1, m)
+    found = {
+        surrogate: majority.design(k, 0.1, m, objective="surrogate").expected_error,
+        ours: majority.design(k, 0.1, m).expected_error,
+        double: majority.assess(setting, majority.double_subsampling(k, m)).expected_error,
+    }
+    if sub is not None:
+        found[sub] = majority.assess(setting, majority.subsampling(k, m)).expected_error
+    for known, value in found.items():
+        assert value == pytest.approx(known, rel=0.03)
+
+
+@pytest.mark.parametrize("objective", ["expected-error", "surrogate"])
+@pytest.mark.parametrize("shift", [0.0, 1e-5])
+def test_a_design_is_private_over_the_paper_s_whole_set(objective: str, shift: float) -> None:
+    design = majority.design(
+        11, 0.1, 3, mechanism_delta=shift, delta=3 * shift, objective=objective
+    )
+    assert design.private
+    assert design.check is not None
+    assert design.check.excess <= design.check.rounding
+    assert design.worst_violation == 0.0
+    assert design.gap is not None
+    assert abs(design.gap) < 1e-9
+    assert 1 - design.shrink < 1e-9
+    assert design.solution is not None
+    assert design.solution.status is Status.OPTIMAL
+
+
+def test_larger_designs_are_checked_over_the_reduced_set_and_say_so() -> None:
+    design = majority.design(25, 0.1, 3, mechanism_delta=1e-5, delta=3e-5)
+    assert design.check is None
+    assert design.certificate is not None
+    assert design.certificate.constraints == majority.reduced_size(design.setting)
+
+
+@given(st.floats(0.05, 1.5), st.floats(0.3, 4.0), st.floats(1.0, 1.5))
+def test_the_optimum_grows_with_the_allowance(epsilon: float, m: float, factor: float) -> None:
+    less = majority.design(7, epsilon, m, objective="surrogate")
+    more = majority.design(7, epsilon, m * factor, objective="surrogate")
+    assert less.value is not None
+    assert more.value is not None
+    assert more.value >= less.value - 1e-9
+    assert less.private
+
+
+@pytest.mark.parametrize(("epsilon", "m"), [(1e-4, 1.0), (5.0, 2.0), (30.0, 11.0), (0.5, 0.01)])
+def test_extreme_parameters_are_solved_and_private(epsilon: float, m: float) -> None:
+    design = majority.design(11, epsilon, m)
+    assert design.private
+    assert np.all(design.gamma >= 0)
+    assert np.all(design.gamma <= 1)
+
+
+def test_one_voter() -> None:
+    design = majority.design(1, 0.5, 1)
+    # A single voter is epsilon-DP by itself: nothing needs to be added.
+    np.testing.assert_allclose(design.gamma, 1.0, atol=1e-9)
+
+
+def test_own_weights() -> None:
+    weights = [0.0, 1.0, 0.0]
+    design = majority.design(5, np.log(9 / 4), np.log(2) / np.log(9 / 4), weights=weights)
+    assert design.value == pytest.approx(0.9354298401, abs=1e-9)
+    assert design.objective == "weights"
+
+
+def test_own_program_with_monotone_gamma() -> None:
+    setting = MajoritySetting(11, 0.1, 3)
+    problem = majority.gamma_problem(setting, majority.surrogate_weights(11).values)
+    problem.add_rows("monotone", {"gamma": np.diff(np.eye(6), axis=0)}, lower=0.0)
+    solution = solve(problem)
+    assert solution.objective < 0.424366
+    design = majority.assess(setting, solution["gamma"], repair=True)
+    assert design.private
+    assert np.all(np.diff(design.gamma[6:]) >= -1e-9)
+
+
+def test_repair_scales_a_broken_gamma_to_the_edge() -> None:
+    setting = MajoritySetting(3, 0.5, 1)
+    repaired = majority.assess(setting, np.ones(4), repair=True)
+    assert repaired.certificate is not None
+    assert repaired.shrink < 1
+    assert float(repaired.certificate.slack) < 1e-17
+    np.testing.assert_allclose(repaired.gamma, repaired.shrink)
+
+
+@pytest.mark.parametrize(("allowance", "delta"), [(1e-300, 0.0), (1e-12, 1e-20), (1e-19, 5e-324)])
+def test_repair_of_a_target_below_the_units_of_gamma_is_a_fair_coin(
+    allowance: float, delta: float
+) -> None:
+    repaired = majority.assess(MajoritySetting(3, 0.5, allowance, 0.0, delta), [1, 1], repair=True)
+    assert repaired.verdict == "private"
+    # One unit of 2^-62 is more than such a target allows; a smaller allowance, all the more.
+    assert max(repaired.weights) <= 4 * allowance * 2**62
+    assert repaired.shrink < 1e-10
+
+
+def votes_of(design: MajorityDesign, ones: int, queries: int) -> np.ndarray:
+    votes = np.zeros((queries, design.setting.mechanisms), dtype=int)
+    votes[:, :ones] = 1
+    return votes
+
+
+@pytest.mark.parametrize("ones", [0, 2, 5, 6, 9, 11])
+def test_release_has_the_designed_law(ones: int) -> None:
+    design = majority.design(11, 0.1, 3)
+    n = 40_000
+    drawn = np.asarray(design.release(votes_of(design, ones, n)))
+    chance = 0.5 + (0.5 if ones > 5 else -0.5) * design.gamma[ones]
+    # Seven standard deviations: a false alarm once in 4e11 runs.
+    assert abs(drawn.mean() - chance) <= 7 * np.sqrt(chance * (1 - chance) / n) + 1e-9
+    simulated = np.asarray(design.simulate(votes_of(design, ones, n), np.random.default_rng(0)))
+    assert abs(simulated.mean() - chance) <= 7 * np.sqrt(chance * (1 - chance) / n) + 1e-9
+
+
+def test_release_of_one_query_is_an_int() -> None:
+    design = majority.design(3, 0.5, 2)
+    assert design.release([1, 1, 0]) in (0, 1)
+    assert isinstance(design.release([1, 1, 0]), int)
+    assert isinstance(design.simulate([1, 1, 0], np.random.default_rng(0)), int)
+
+
+@pytest.mark.parametrize(
+    "votes", [[1, 0], [[1, 0, 2]], [0.5, 1, 1], 3, [[[1, 0, 1]]], [1, 0, np.nan]]
+)
+def test_bad_votes_are_refused(votes: object) -> None:
+    design = majority.design(3, 0.5, 2)
+    with pytest.raises(ParameterError, match="votes"):
+        design.release(votes)  # pyright: ignore[reportArgumentType]
+
+
+def test_release_refuses_a_gamma_that_is_not_private() -> None:
+    broken = majority.assess(MajoritySetting(3, 0.5, 1), np.ones(4))
+    with pytest.raises(NotPrivateError, match="voters at b") as caught:
+        broken.release([1, 1, 0])
+    assert caught.value.output == "1"
+    assert caught.value.excess == pytest.approx(broken.worst_violation)
+    assert len(caught.value.inputs) == 2
+
+
+@pytest.mark.parametrize(
+    "gamma", [[0.5, 0.5, 0.5], [0.1, 0.2, 0.3, 0.4], [2.0, 0.0], [np.nan, 0.5], [[0.5, 0.5]]]
+)
+def test_bad_gammas_are_refused(gamma: list) -> None:
+    with pytest.raises(ParameterError, match="gamma"):
+        majority.assess(MajoritySetting(3, 0.5, 1), gamma)
+
+
+def test_bad_weights_and_objective_are_refused() -> None:
+    with pytest.raises(ParameterError, match="weights"):
+        majority.design(5, 0.1, 1, weights=[1.0, 2.0])
+    with pytest.raises(ParameterError, match="objective is 'best'"):
+        majority.design(5, 0.1, 1, objective="best")
+
+
+def test_a_time_limit_raises() -> None:
+    with pytest.raises(SolverError) as caught:
+        majority.design(11, 0.1, 3, time_limit=0.0)
+    assert caught.value.status == "time_limit"
+
+
+def test_save_writes_what_to_dict_says(tmp_path: Path) -> None:
+    design = majority.design(5, 0.2, 2, prior=UniformPrior(((0.0, 0.3), (0.7, 1.0))))
+    path = tmp_path / "gamma.json"
+    design.save(path)
+    read = json.loads(path.read_text())
+    read = read["body"]
+    assert read == design.to_dict()
+    assert read["prior"] == "uniform:0,0.3,0.7,1"
+    assert read["gamma"] == design.gamma.tolist()
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_results_are_read_only() -> None:
+    design = majority.design(5, 0.2, 2)
+    with pytest.raises(ValueError, match="read-only"):
+        design.gamma[0] = 0.0
+
+
+def test_plot_draws_gamma() -> None:
+    design = majority.design(5, 0.2, 2)
+    axes = design.plot(label="gamma")
+    np.testing.assert_array_equal(axes.lines[0].get_ydata(), design.gamma)
+    assert design.plot(axes) is axes
+    assert len(axes.lines) == 2

@@ -1,0 +1,429 @@
+"""Priors beyond independent uniform ones, and what they weigh, by integration and samples."""
+
+import json
+from collections.abc import Callable
+from fractions import Fraction as F
+from itertools import pairwise
+from math import comb, sqrt
+from pathlib import Path
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.special import hyp1f1
+from scipy.stats import beta as beta_law
+from scipy.stats import binom
+
+import dpopt
+from dpopt import ParameterError, majority
+from dpopt.majority import (
+    BetaPrior,
+    CommonPrior,
+    MajorityDesign,
+    MajoritySetting,
+    PointPrior,
+    Prior,
+    SamplePrior,
+    UniformPrior,
+    expected_error_weights,
+    parse_prior,
+    sampled_error,
+    sampled_margins,
+    surrogate_weights,
+)
+from dpopt.majority.points import RecordedPrior
+from dpopt.majority.weights import expected_error
+from dpopt.prob import poisson_binomial_pmf
+from tests.majority.brute import law
+
+Density = Callable[[float], float]
+
+
+def fold(laws: np.ndarray) -> np.ndarray:
+    middle = laws.shape[-1] // 2
+    return laws[..., middle:] - laws[..., :middle][..., ::-1]
+
+
+def gamma_of(k: int, seed: int) -> np.ndarray:
+    upper = np.random.default_rng(seed).random((k + 1) // 2)
+    return np.concatenate([upper[::-1], upper])
+
+
+def inverted(k: int, a: float, b: float) -> np.ndarray:
+    """1/2 fold of E[sign(sum p - K/2); L = l], from Kummer's function and Gil-Pelaez."""
+
+    def product(t: float, ones: int) -> complex:
+        turn = np.exp(-0.5j * t)
+        one = turn * a / (a + b) * hyp1f1(a + 1, a + b + 1, 1j * t)
+        zero = turn * b / (a + b) * hyp1f1(a, a + b + 1, 1j * t)
+        return complex(one**ones * zero ** (k - ones))
+
+    def integrand(t: float, ones: int) -> float:
+        return product(t, ones).imag / t
+
+    law = []
+    for ones in range(k + 1):
+        pieces = [(1e-12, 5.0), (5.0, 20.0), (20.0, 60.0), (60.0, 200.0)]
+        value = sum(
+            quad(integrand, *ends, args=(ones,), epsabs=1e-13, limit=400)[0] for ends in pieces
+        )
+        law.append(comb(k, ones) * value * 2 / np.pi)
+    return 0.5 * fold(np.array(law))
+
+
+@pytest.mark.parametrize(
+    ("k", "a", "b"), [(7, 2.0, 2.0), (7, 3.0, 2.0), (11, 2.0, 2.0), (11, 1.5, 4.0), (11, 1.0, 1.0)]
+)
+def test_weights_of_a_beta_prior_by_inversion(k: int, a: float, b: float) -> None:
+    weights = expected_error_weights(k, BetaPrior(a, b))
+    assert weights.method == "quadrature"
+    assert weights.error < 1e-15
+    np.testing.assert_allclose(weights.values, inverted(k, a, b), atol=2e-10)
+
+
+@pytest.mark.parametrize(
+    ("k", "a", "b"), [(3, 0.5, 0.5), (7, 2.0, 5.0), (11, 0.3, 2.0), (11, 20.0, 18.0), (1, 2.0, 5.0)]
+)
+def test_weights_of_a_beta_prior_are_the_mean_over_samples(k: int, a: float, b: float) -> None:
+    p = np.random.default_rng(k).beta(a, b, (200_000, k))
+    margins = 0.5 * fold(poisson_binomial_pmf(p))
+    margins *= np.sign(p.sum(axis=1) - k / 2)[:, None]
+    weights = expected_error_weights(k, BetaPrior(a, b))
+    spread = margins.std(axis=0) / sqrt(len(margins)) + 1e-12
+    own = weights.error if "samples" in weights.method else 0.0
+    assert np.all(np.abs(margins.mean(axis=0) - weights.values) < 5 * (spread + own))
+
+
+@pytest.mark.parametrize("k", [11, 35])
+def test_beta_of_one_and_one_is_uniform(k: int) -> None:
+    uniform, beta = UniformPrior(), BetaPrior(1, 1)
+    for weights in (expected_error_weights, surrogate_weights):
+        ours, known = weights(k, beta).values, weights(k, uniform).values
+        np.testing.assert_allclose(ours, known, atol=1e-13)
+    for signed in (False, True):
+        np.testing.assert_allclose(
+            beta.binomial(k, signed=signed), uniform.binomial(k, signed=signed), atol=1e-13
+        )
+    assert beta.mean == uniform.mean
+    assert beta.mean_distance == pytest.approx(uniform.mean_distance, abs=1e-15)
+    t = np.linspace(0.1, 300, 57)
+    np.testing.assert_allclose(beta.tilted(t), uniform.tilted(t), atol=1e-12)
+
+
+def test_beta_of_one_and_one_is_uniform_for_three_voters_up_to_its_samples() -> None:
+    ours, known = (expected_error_weights(3, prior) for prior in (BetaPrior(1, 1), UniformPrior()))
+    assert np.all(np.abs(ours.values - known.values) <= 5 * ours.error + 1e-13)
+
+
+@pytest.mark.parametrize(("a", "b"), [(2.0, 3.0), (0.5, 0.7), (1.0, 5.0), (40.0, 2.0)])
+def test_moments_and_transform_of_a_beta_prior(a: float, b: float) -> None:
+    prior = BetaPrior(a, b)
+    law = beta_law(a, b)
+    distance = law.expect(lambda p: 0.5 - p, ub=0.5) + law.expect(lambda p: p - 0.5, lb=0.5)
+    assert prior.mean == pytest.approx(law.mean())
+    assert prior.mean_distance == pytest.approx(distance, abs=1e-7)
+    t = np.array([0.3, 2.0, 11.0, 45.0])
+    one, zero = prior.tilted(t)
+    for values, first, mean in ((one, a + 1, a / (a + b)), (zero, a, b / (a + b))):
+        # Of SciPy's and mpmath's Kummer functions, only mpmath's holds for all of these.
+        known = [mean * complex(mpmath.hyp1f1(first, a + b + 1, 1j * x)) for x in t]
+        np.testing.assert_allclose(values, np.exp(-0.5j * t) * known, atol=1e-12)
+    if np.isfinite(prior.variation):
+        far = np.linspace(0.5, 500, 400)
+        bound = prior.variation / far * (1 + 1e-9) + 1e-12
+        for part in prior.tilted(far):
+            assert np.all(np.abs(part) <= bound)
+
+
+BASES: list[tuple[UniformPrior | BetaPrior, Density]] = [
+    (UniformPrior(), lambda _: 1.0),
+    (UniformPrior(((0.1, 0.4), (0.7, 0.9))), lambda p: 2.0 * (p <= 0.4 or p >= 0.7)),
+    (BetaPrior(2.0, 3.0), lambda p: float(beta_law.pdf(p, 2.0, 3.0))),
+    (BetaPrior(5.0, 1.0), lambda p: float(beta_law.pdf(p, 5.0, 1.0))),
+]
+
+
+def integral(f: Density, base: UniformPrior | BetaPrior) -> float:
+    intervals = base.intervals if isinstance(base, UniformPrior) else ((0.0, 1.0),)
+    cuts = sorted({0.5, *(end for pair in intervals for end in pair)})
+    inside = [
+        (a, b) for a, b in pairwise(cuts) if any(low <= a and b <= high for low, high in intervals)
+    ]
+    return sum(quad(f, a, b, epsabs=1e-14, epsrel=1e-13)[0] for a, b in inside)
+
+
+@pytest.mark.parametrize("k", [3, 11, 35])
+@pytest.mark.parametrize(("base", "density"), BASES, ids=[str(base) for base, _ in BASES])
+def test_a_common_p_by_integration(
+    k: int, base: UniformPrior | BetaPrior, density: Density
+) -> None:
+    prior = CommonPrior(base)
+
+    def margin(p: float, ones: int) -> float:
+        return 0.5 * float(binom.pmf(ones, k, p) - binom.pmf(k - ones, k, p))
+
+    upper = range((k + 1) // 2, k + 1)
+    plain = [integral(lambda p, o=o: density(p) * margin(p, o), base) for o in upper]
+    signed = [
+        integral(lambda p, o=o: density(p) * np.sign(p - 0.5) * margin(p, o), base) for o in upper
+    ]
+    np.testing.assert_allclose(surrogate_weights(k, prior).values, plain, atol=1e-11)
+    np.testing.assert_allclose(expected_error_weights(k, prior).values, signed, atol=1e-11)
+    gamma = gamma_of(k, 1)
+    half = gamma[(k + 1) // 2 :]
+    error = integral(
+        lambda p: (
+            density(p) * abs(sum(margin(p, o) * (1 - g) for o, g in zip(upper, half, strict=True)))
+        ),
+        base,
+    )
+    found = expected_error(gamma, prior)
+    assert found.value == pytest.approx(error, abs=1e-11)
+    assert (found.standard_error, found.method) == (0.0, "closed form")
+
+
+@pytest.mark.parametrize("k", [1, 3, 11, 101])
+def test_a_common_uniform_p_has_the_closed_form_of_a_binomial_cdf(k: int) -> None:
+    """c_l = (F(l) - F(K - l)) / (K + 1) with F the cdf of Binomial(K + 1, 1/2), in fractions."""
+    cdf = [F(sum(comb(k + 1, i) for i in range(ones + 1)), 2 ** (k + 1)) for ones in range(k + 1)]
+    known = [float((cdf[o] - cdf[k - o]) / (k + 1)) for o in range((k + 1) // 2, k + 1)]
+    weights = expected_error_weights(k, CommonPrior(UniformPrior()))
+    np.testing.assert_allclose(weights.values, known, rtol=1e-12)
+    np.testing.assert_allclose(
+        expected_error_weights(k, CommonPrior(BetaPrior(1, 1))).values, known, rtol=1e-11
+    )
+
+
+@pytest.mark.parametrize("point", [(0.2, 0.5, 0.75), (0.9,), (0.1, 0.1, 0.1), (1.0, 1.0, 0.0)])
+def test_known_points_are_exact(point: tuple[float, ...]) -> None:
+    prior = PointPrior(point)
+    p = [F(x) for x in (point if len(point) == 3 else point * 3)]
+    masses = law(tuple(p))
+    margins = [(masses[ones] - masses[3 - ones]) / 2 for ones in (2, 3)]
+    sign = 1 if sum(p) >= F(3, 2) else -1
+    known = np.array([float(m) for m in margins])
+    np.testing.assert_allclose(surrogate_weights(3, prior).values, known, atol=1e-15)
+    weights = expected_error_weights(3, prior)
+    np.testing.assert_allclose(weights.values, sign * known, atol=1e-15)
+    assert (weights.error, weights.method) == (0.0, "closed form")
+    gamma = np.array([0.75, 0.25, 0.25, 0.75])
+    error = abs(sum(m * (1 - F(g)) for m, g in zip(margins, (0.25, 0.75), strict=True)))
+    found = expected_error(gamma, prior)
+    assert found.value == pytest.approx(float(error), abs=1e-15)
+    assert found.standard_error == 0.0
+
+
+def test_samples_are_averaged() -> None:
+    rows = np.random.default_rng(0).random((50, 5))
+    prior = SamplePrior(rows)
+    margins = 0.5 * fold(poisson_binomial_pmf(rows))
+    signs = np.where(rows.sum(axis=1) >= 2.5, 1, -1)[:, None]
+    np.testing.assert_allclose(surrogate_weights(5, prior).values, margins.mean(axis=0))
+    weights = expected_error_weights(5, prior)
+    np.testing.assert_allclose(weights.values, (signs * margins).mean(axis=0))
+    assert weights.error == pytest.approx((signs * margins).std(axis=0, ddof=1).max() / sqrt(50))
+    gamma = gamma_of(5, 2)
+    found = expected_error(gamma, prior)
+    errors = np.abs(margins @ (1 - gamma[3:]))
+    assert found.value == pytest.approx(errors.mean())
+    assert found.standard_error == pytest.approx(errors.std(ddof=1) / sqrt(50))
+
+
+def test_standard_errors_cover_the_truth_as_often_as_they_should() -> None:
+    base = CommonPrior(BetaPrior(2.0, 3.0))
+    gamma = gamma_of(7, 3)
+    truth = expected_error(gamma, base).value
+    weights = expected_error_weights(7, base).values
+    rng = np.random.default_rng(4)
+    repeats, inside, drawn, claimed = 300, 0, [], []
+    for _ in range(repeats):
+        prior = SamplePrior.draw(base.sample, 7, rng, 400)
+        found = expected_error(gamma, prior)
+        inside += abs(found.value - truth) <= 1.96 * found.standard_error
+        sampled = expected_error_weights(7, prior)
+        drawn.append(sampled.values - weights)
+        claimed.append(sampled.error)
+    # Binomial(300, 0.95): six standard deviations are 23.
+    assert 285 - 23 <= inside <= 299
+    assert np.mean(claimed) == pytest.approx(np.array(drawn).std(axis=0).max(), rel=0.2)
+
+
+@pytest.mark.parametrize(
+    "prior",
+    [UniformPrior(), UniformPrior(((0.5, 1.0),)), UniformPrior(((0.1, 0.6),)), BetaPrior(2.0, 3.0)],
+    ids=str,
+)
+def test_the_linear_error_is_a_lower_bound_and_exact_on_one_side(prior: Prior) -> None:
+    k, gamma = 7, gamma_of(7, 5)
+    found = expected_error(gamma, prior)
+    mean, spread = sampled_error(
+        MajoritySetting(k, 0.1, 1), gamma, prior, np.random.default_rng(6), 200_000
+    )
+    assert found.standard_error == 0.0
+    assert found.value <= mean + 5 * spread
+    if prior.reach[0] >= 0.5:
+        assert abs(found.value - mean) <= 5 * spread
+    # The sign differs on a small set of p only.
+    assert found.value >= 0.97 * mean
+
+
+@pytest.mark.parametrize(
+    "prior",
+    [
+        BetaPrior(0.5, 2.0),
+        CommonPrior(UniformPrior(((0.2, 0.9),))),
+        CommonPrior(BetaPrior(3.0, 2.0)),
+        PointPrior((0.1, 0.6, 0.8, 0.9, 0.5)),
+        SamplePrior(np.random.default_rng(0).random((400, 5))),
+    ],
+    ids=str,
+)
+def test_surrogate_weights_are_the_mean_over_draws(prior: Prior) -> None:
+    margins = sampled_margins(5, prior, np.random.default_rng(1), 100_000)
+    spread = margins.std(axis=0) / sqrt(len(margins)) + 1e-12
+    values = surrogate_weights(5, prior).values
+    assert np.all(np.abs(margins.mean(axis=0) - values) < 5 * spread)
+    low, high = prior.reach
+    p = prior.sample((1000, 5), np.random.default_rng(2))
+    assert p.shape == (1000, 5)
+    assert low <= p.min()
+    assert p.max() <= high
+
+
+unit = st.floats(0, 1)
+ends = st.lists(unit, min_size=2, max_size=8, unique=True).map(sorted)
+uniforms = ends.map(
+    lambda line: UniformPrior(tuple(zip(line[::2], line[1::2], strict=False)))  # odd ends dropped
+)
+shapes = st.floats(1e-300, 1e4)
+betas = st.builds(BetaPrior, shapes, shapes)
+points = st.lists(unit, min_size=1, max_size=9).map(lambda p: PointPrior(tuple(p)))
+
+
+@given(st.one_of(uniforms, betas, points, st.builds(CommonPrior, st.one_of(uniforms, betas))))
+def test_a_prior_s_name_is_read_back(prior: UniformPrior | BetaPrior | CommonPrior) -> None:
+    assert parse_prior(str(prior)) == prior
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", ":", "uniform", "uniform:", "uniform:0", "uniform:0,1,2", "uniform:0;1", "uniform:1,0",
+     "uniform:nan,1", "uniform:0,inf", "UNIFORM:0,1", "beta", "beta:", "beta:1", "beta:1,2,3",
+     "beta:a,b", "beta:0,1", "beta:-1,1", "beta:nan,1", "beta:1,inf", "beta:1e5,1", "point",
+     "point:", "point:a", "point:2", "point:-0.1", "point:nan", "point:0.5,", "common-",
+     "common-uniform", "common-uniform:1,0", "common-beta:1", "common-point:0.5",
+     "common-common-uniform:0,1", "gauss:1", "samples:10x3:0123456789abcdef"],
+)  # fmt: skip
+def test_malformed_names_are_refused(text: str) -> None:
+    with pytest.raises(ParameterError, match="prior"):
+        parse_prior(text)
+    with pytest.raises(ParameterError, match="prior"):
+        majority.design(3, 0.5, 1, prior=text)
+
+
+@pytest.mark.parametrize(
+    "samples",
+    [[0.1, 0.2], [[0.1], [0.2, 0.3]], [[np.nan], [0.1]], [[1.1], [0.1]], [[-0.1], [0.1]], "ab",
+     [["a"], ["b"]], [], [[0.1]], None, {}, np.ones((2, 2, 2)), [[np.inf], [0.0]]],
+)  # fmt: skip
+def test_samples_that_are_none_are_refused(samples: object) -> None:
+    with pytest.raises(ParameterError, match="prior's samples"):
+        SamplePrior(samples)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("p", [(), (2.0,), (-0.1,), (np.nan,), ("a",), ("0.5", 0.1), (None,)])
+def test_points_that_are_none_are_refused(p: tuple) -> None:
+    with pytest.raises(ParameterError, match="prior"):
+        PointPrior(p)
+
+
+@pytest.mark.parametrize("shape", [0, -1, np.nan, np.inf, "a", None, 1e5, True])
+def test_beta_shapes_that_are_none_are_refused(shape: object) -> None:
+    for a, b in ((shape, 1.0), (1.0, shape)):
+        with pytest.raises(ParameterError, match="prior's"):
+            BetaPrior(a, b)  # type: ignore[arg-type]
+
+
+def test_a_prior_of_other_voters_is_refused() -> None:
+    for prior in (PointPrior((0.1, 0.2)), SamplePrior(np.full((3, 5), 0.5))):
+        for weights in (expected_error_weights, surrogate_weights):
+            with pytest.raises(ParameterError, match="prior"):
+                weights(3, prior)
+        with pytest.raises(ParameterError, match="prior"):
+            sampled_margins(3, prior, np.random.default_rng(0))
+
+
+def test_samples_are_read_only_and_named_by_their_digest() -> None:
+    rows = np.random.default_rng(0).random((4, 3))
+    prior, same = SamplePrior(rows), SamplePrior(rows.copy())
+    rows[0, 0] = 0.5
+    with pytest.raises(ValueError, match="read-only"):
+        prior.samples[0, 0] = 0.1
+    assert str(prior) == str(same) != str(SamplePrior(rows))
+    assert str(prior).startswith("samples:4x3:")
+
+
+PRIORS = [
+    UniformPrior(((0.0, 0.3), (0.7, 1.0))),
+    BetaPrior(0.5, 2.5),
+    BetaPrior(2.0, 3.0),
+    CommonPrior(UniformPrior()),
+    CommonPrior(BetaPrior(3.0, 0.5)),
+    PointPrior((0.1, 0.2, 0.9, 0.4, 0.5)),
+    PointPrior((0.7,)),
+    SamplePrior(np.random.default_rng(0).random((30, 5))),
+]
+
+
+@pytest.mark.parametrize("objective", ["expected-error", "surrogate", "worst-case"])
+@pytest.mark.parametrize("prior", PRIORS, ids=str)
+def test_saved_designs_keep_their_prior(prior: Prior, objective: str, tmp_path: Path) -> None:
+    design = majority.design(5, 0.5, 1.5, prior=prior, objective=objective)
+    assert design.private
+    path = tmp_path / "gamma.json"
+    design.save(path)
+    loaded = dpopt.load(path)
+    assert isinstance(loaded, MajorityDesign)
+    assert str(loaded.prior) == str(prior)
+    assert loaded.weights == design.weights
+    assert loaded.objective == objective
+    assert loaded.value == design.value
+    assert loaded.expected_error == pytest.approx(design.expected_error, abs=1e-15)
+    assert loaded.expected_error_standard_error == design.expected_error_standard_error
+    if isinstance(prior, SamplePrior):
+        assert isinstance(loaded.prior, RecordedPrior)
+        with pytest.raises(ParameterError, match="samples were not saved"):
+            loaded.sampled_error(np.random.default_rng(0))
+    else:
+        assert loaded.prior == prior
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["gauss:1", "", 5, None, "samples:30x5:0123", "samples:30x5:0123456789abcdeg", "point:2"],
+)
+def test_a_saved_prior_that_is_none_is_refused(name: object, tmp_path: Path) -> None:
+    path = tmp_path / "gamma.json"
+    majority.design(5, 0.5, 1.5).save(path)
+    plain = json.loads(path.read_text())
+    plain["body"]["prior"] = name
+    path.write_text(json.dumps(plain))
+    with pytest.raises(ParameterError):
+        dpopt.load(path)
+
+
+@pytest.mark.parametrize("prior", PRIORS, ids=str)
+def test_the_design_has_no_more_error_than_other_private_gammas(prior: Prior) -> None:
+    setting = MajoritySetting(5, 0.5, 1.5)
+    designed = majority.design_for(setting, prior=prior)
+    for other in (
+        majority.subsampling(5, 1),
+        majority.design_for(setting, objective="surrogate").gamma,
+        majority.design_for(setting, objective="worst-case").gamma,
+    ):
+        rival = expected_error(other, prior)
+        # The weights take the sign of sum p - K/2, which costs little.
+        assert designed.expected_error <= 1.02 * rival.value + 1e-9

@@ -1,0 +1,375 @@
+"""The two walks of the reduced set: integers rounded outward, and floats within a bound."""
+
+from fractions import Fraction as F
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpopt import NotPrivateError, majority
+from dpopt.majority import GammaProver, MajoritySetting, certificate, reduced_size
+from dpopt.majority import screen as screens
+from dpopt.majority import sweep as sweeps
+from dpopt.majority.screen import Screen
+from dpopt.majority.sweep import Arithmetic, Multiset, Sweeper
+from tests.majority.brute import worst_excess
+
+ONE = 1 << 62
+UNIT = 1 << 200
+of = MajoritySetting.of_groups
+
+
+def exponential(exponent: F) -> F:
+    """e^exponent to 100 significant digits."""
+    with mpmath.workdps(400):
+        value = mpmath.exp(mpmath.mpf(exponent.numerator) / exponent.denominator)
+        return F(int(mpmath.floor(value * mpmath.mpf(10) ** 100)), 10**100)
+
+
+def target(setting: MajoritySetting) -> F:
+    spent = F(setting.allowance) * F(setting.epsilon)
+    return exponential(min(spent, F(setting.guarantee.epsilon)))
+
+
+def excess(setting: MajoritySetting, weights: tuple[int, ...], at: Multiset) -> F:
+    """f - budget at one multiset from the true corners, in rationals of 200 bits."""
+    sign = [-w for w in reversed(weights)] + list(weights)
+    sides = []
+    for side in (0, 1):
+        law = [0] * at.ones + [1]
+        for axis, count, choice in zip(setting.axes, at.counts, at.family, strict=True):
+            group = setting.voters[axis.group]
+            r, shift = exponential(F(group.epsilon)), F(group.mechanism_delta)
+            values = {"0": F(0), "1": F(1), "D": shift, "m": 1 - shift}
+            values |= {"b": (r + shift) / (r + 1), "c": (1 - shift) / (r + 1)}
+            p = int(values[axis.names[choice][side]] * UNIT)
+            for _ in range(count):
+                law = [
+                    p * one + (UNIT - p) * other
+                    for one, other in zip([0, *law], [*law, 0], strict=True)
+                ]
+        total = sum(mass * h for mass, h in zip(law, sign, strict=False))
+        sides.append(F(total, UNIT ** sum(at.counts) * ONE))
+    return sides[0] - target(setting) * sides[1] - (target(setting) - 1 + 2 * F(setting.delta))
+
+
+def judged(setting: MajoritySetting, weights: tuple[int, ...]) -> F:
+    """The worst excess over the paper's full set, both outputs, in fractions."""
+    gamma = [F(w, ONE) for w in (*reversed(weights), *weights)]
+    r = exponential(F(setting.epsilon)).limit_denominator(10**45)
+    goal = target(setting).limit_denominator(10**45)
+    return worst_excess(gamma, r, F(setting.mechanism_delta), goal, F(setting.delta))
+
+
+def verdict(setting: MajoritySetting, weights: tuple[int, ...]) -> bool:
+    try:
+        GammaProver(setting).certify(weights)
+    except NotPrivateError:
+        return False
+    return True
+
+
+def random_weights(setting: MajoritySetting, seed: int) -> tuple[int, ...]:
+    rng = np.random.default_rng(seed)
+    values = rng.random(setting.middle)
+    values[rng.random(setting.middle) < 0.3] = 1.0
+    return tuple(int(value * ONE) for value in values)
+
+
+BOUND = [
+    MajoritySetting(17, 1e-3, 1.0, 1e-12, 1e-12),
+    MajoritySetting(17, 5.0, 17.0, 0.3, 0.3),
+    MajoritySetting(17, 0.1, 3.0, 1e-5, 1e-4),
+    MajoritySetting(21, 35.0, 17.0, 1e-9, 1e-9),
+    MajoritySetting(21, 1.0, 0.01, 0.01, 0.02),
+    MajoritySetting(21, 5.0, 0.5, 0.3, 0.3),
+    MajoritySetting(41, 0.1, 3.0, 1e-5, 1e-4),
+    MajoritySetting(41, 1e-3, 41.0, 0.3, 0.3),
+    of([(8, 0.1), (9, 0.5, 1e-5)], 2.0, 1e-5),
+    of([(3, 0.1, 1e-3), (4, 5.0, 1e-12)], 1.0, 0.01),
+]
+
+
+@pytest.mark.parametrize("setting", BOUND, ids=str)
+def test_every_float_is_within_the_bound(setting: MajoritySetting) -> None:
+    for seed, weights in enumerate([(ONE,) * setting.middle, random_weights(setting, 1)]):
+        screen = Screen(Arithmetic(setting), weights, F(0))
+        budget = target(setting) - 1 + 2 * F(setting.delta)
+        rng = np.random.default_rng(seed)
+        slices = 0
+        for counts, values in screen._walk():
+            slices += 1
+            if rng.random() > 60 / (slices + 20):
+                continue
+            places = np.argwhere(np.isfinite(values))
+            for place in places[rng.integers(len(places), size=2)]:
+                at = screens._place(counts, tuple(place))
+                exact = excess(setting, weights, at) + budget
+                difference = abs(F(float(values[tuple(place)])) - exact)
+                # 1e-30 for the outward rounding of the corners to 128 bits.
+                assert difference <= screen._error + F(1, 10**30) * target(setting)
+
+
+@pytest.mark.parametrize("setting", BOUND[2:3] + BOUND[5:6] + BOUND[8:], ids=str)
+def test_both_walks_give_the_same_answers(setting: MajoritySetting) -> None:
+    prover = GammaProver(setting)
+    private = prover.shrink(random_weights(setting, 2))[0]
+    filled = prover.fill(private)
+    arithmetic = Arithmetic(setting)
+    for weights in (random_weights(setting, 2), private, filled):
+        for reach in (F(0), F(1, 1 << 40), F(1, 1000) * (arithmetic.budget)):
+            fast = Screen(arithmetic, weights, reach)
+            slow = Sweeper(arithmetic, weights, reach)
+            found, exact = fast.run(), slow.run()
+            assert found is not None
+            assert found.count == exact.count == reduced_size(setting)
+            # The screen's slack is a lower bound, within twice its error.
+            scale = 1 << (sweeps.FIXED + sweeps.RATIO)
+            assert exact.slack - found.slack <= 2 * fast._error * scale + 1
+            assert found.slack <= exact.slack + 2
+
+            def reached(near: list[Multiset], reach: F = reach) -> set[Multiset]:
+                slacks = {at: arithmetic.exact_slack(weights, at) for at in near}  # noqa: B023
+                return {at for at, slack in slacks.items() if 0 <= slack < reach}
+
+            assert reached(found.near) == reached(exact.near)
+            assert len(set(found.near)) == len(found.near)
+
+
+@pytest.mark.parametrize("k", [21, 41])
+def test_a_unit_beyond_the_limit_is_refused_and_the_unit_before_is_not(k: int) -> None:
+    setting = MajoritySetting(k, 0.1, 3, 1e-5, 3e-5)
+    prover = GammaProver(setting)
+    weights = prover.fill(prover.shrink(random_weights(setting, 3))[0])
+    proof = prover.certify(weights)
+    assert "double precision" in proof.arithmetic
+    assert proof.slack >= 0
+    sweep = Screen(Arithmetic(setting), weights, F(1, 1 << 60)).run()
+    assert sweep is not None
+    at = max(sweep.near, key=lambda near: excess(setting, weights, near))
+    assert excess(setting, weights, at) <= 0
+    # Small steps stay within the screen's bound of the limit, where floats decide nothing.
+    caught = 0
+    for place in (i for i, weight in enumerate(weights) if weight < ONE - 10**7):
+        for step in (1, 1000, 30_000, 10**6, 10**7):
+            raised = tuple(weight + step * (i == place) for i, weight in enumerate(weights))
+            if excess(setting, raised, at) > 0:
+                caught += 1
+                assert not verdict(setting, raised)
+        if caught >= 10:
+            break
+    assert caught
+
+
+def test_what_floats_cannot_decide_is_decided(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At an optimum many constraints are tight; moved within the bound, some break, some hold."""
+    setting = MajoritySetting(21, 0.1, 3, 1e-5, 3e-5)
+    weights = majority.design_for(setting).weights
+    sweep = Screen(Arithmetic(setting), weights, F(1, 1 << 40)).run()
+    assert sweep is not None
+    assert len(sweep.near) > 3
+    rng = np.random.default_rng(0)
+    moved, verdicts = weights, []
+    for _ in range(40):
+        step = rng.choice([3, 1000, 20_000]) * rng.integers(-1, 2, setting.middle)
+        moved = tuple(min(ONE, w + int(s)) for w, s in zip(weights, step, strict=True))
+        private = max(excess(setting, moved, at) for at in sweep.near) <= 0
+        assert verdict(setting, moved) == private
+        verdicts.append(private)
+    # A few by integers alone.
+    monkeypatch.setattr(certificate, "_SCREENED", 100)
+    assert verdict(setting, weights)
+    assert verdict(setting, moved) == verdicts[-1]
+
+
+def test_a_screen_that_decides_too_little_gives_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    setting = MajoritySetting(17, 0.1, 1, 1e-5, 3e-5)
+    prover = GammaProver(setting)
+    whole = (ONE,) * setting.middle
+    shrunk, factor = prover.shrink(whole)
+    assert factor < 1
+    filled = prover.fill(shrunk)
+    fast = prover.certify(filled)
+    open_ = [place for place, weight in enumerate(filled) if weight < ONE]
+    beyond = [tuple(w + (i == place) for i, w in enumerate(filled)) for place in open_]
+    before = [verdict(setting, weights) for weights in beyond]
+    assert not all(before)
+    monkeypatch.setattr(screens, "MOST_UNDECIDED", 0)
+    assert Screen(Arithmetic(setting), filled, F(0)).run() is None
+    slow = prover.certify(filled)
+    assert "256 fractional bits" in slow.arithmetic
+    assert "double precision" in fast.arithmetic
+    assert slow.constraints == fast.constraints
+    assert 0 <= slow.slack <= fast.slack + F(1, 1 << 60)
+    assert prover.shrink(filled) == (filled, 1)
+    assert before == [verdict(setting, weights) for weights in beyond]
+    again, exact = prover.shrink(whole)
+    assert abs(exact - factor) < F(1, 10**12)
+    assert verdict(setting, again)
+
+
+SMALL = [
+    MajoritySetting(3, 0.3, 1.7, 0.01, 0.02),
+    MajoritySetting(3, 2.0, 0.6, 0.2, 0.2),
+    MajoritySetting(3, 0.5, 1.0, 1e-5, 1e-5),
+    MajoritySetting(5, 1.5, 1.3, 0.0, 0.01),
+    MajoritySetting(3, 0.5, 1.0),
+]
+
+
+def compared(setting: MajoritySetting, raw: list[int], steps: list[int]) -> None:
+    """The verdict is that of fractions, as given and a few units around the limit."""
+    prover = GammaProver(setting)
+    start = tuple(raw[: setting.middle])
+    assert verdict(setting, start) == (judged(setting, start) <= 0)
+    filled = prover.fill(prover.shrink(start)[0])
+    moved = zip(filled, steps[: setting.middle], strict=True)
+    near = tuple(min(ONE, max(0, weight + step)) for weight, step in moved)
+    exact = judged(setting, near)
+    if abs(exact) > F(1, 10**30):
+        assert verdict(setting, near) == (exact <= 0)
+
+
+gammas = st.lists(st.integers(0, ONE), min_size=3, max_size=3)
+moves = st.lists(st.integers(-3, 3), min_size=3, max_size=3)
+
+
+@settings(max_examples=25)
+@given(st.sampled_from(SMALL[:3]), gammas, moves)
+def test_the_screen_decides_like_fractions(
+    setting: MajoritySetting, raw: list[int], steps: list[int]
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(certificate, "_SCREENED", 0)
+        compared(setting, raw, steps)
+
+
+@settings(max_examples=25)
+@given(st.sampled_from(SMALL), gammas, moves)
+def test_integers_of_few_bits_decide_like_fractions(
+    setting: MajoritySetting, raw: list[int], steps: list[int]
+) -> None:
+    """With no bits to spare, every error term decides some verdict."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (sweeps, certificate, screens):
+            patch.setattr(module, "FIXED", 62)
+        compared(setting, raw, steps)
+
+
+@pytest.mark.parametrize("setting", [*SMALL, of([(1, 0.1, 1e-3), (2, 1.0)], 1, 0.01)], ids=str)
+def test_every_integer_is_an_upper_bound_and_near(
+    setting: MajoritySetting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With no bits to spare, so that the bound has no room either."""
+    monkeypatch.setattr(sweeps, "FIXED", 62)
+    arithmetic = Arithmetic(setting)
+    for seed in range(4):
+        weights = random_weights(setting, seed)
+        sweeper = Sweeper(arithmetic, weights, F(0))
+        scale = 1 << (62 + sweeps.RATIO)
+        assert 0 <= arithmetic.budget * scale - sweeper.limit < 1
+        for counts, values in sweeper._walk():
+            units = sum(counts) * (1 + arithmetic.ratio) * F(1, ONE)
+            for index, value in np.ndenumerate(values):
+                *family, ones = index
+                at = Multiset(counts, tuple(family), ones)
+                exact = arithmetic.budget - arithmetic.exact_slack(weights, at)
+                assert exact <= F(int(value), scale) <= exact + units
+            assert sweeper.surely_broken - sweeper.limit >= scale * units
+
+
+COARSE = {
+    "corners": {"CORNER": 5, "RATIO": 128},
+    "target": {"CORNER": 128, "RATIO": 3},
+    "both": {"CORNER": 4, "RATIO": 4},
+}
+
+
+TIGHT = [
+    MajoritySetting(3, 0.3, 0.8, 0.01, 0.02),
+    MajoritySetting(3, 0.9, 0.7, 0.1, 0.1),
+    MajoritySetting(3, 0.5, 1.0),
+    MajoritySetting(3, 0.45, 1.2, 0.07, 0.07),
+]
+
+
+@pytest.mark.parametrize("coarse", COARSE.values(), ids=COARSE)
+@settings(max_examples=25)
+@given(
+    st.sampled_from(TIGHT),
+    st.lists(st.integers(ONE // 2, ONE), min_size=2, max_size=2),
+    st.sampled_from([0, 100]),
+)
+def test_coarse_constants_are_on_the_safe_side(
+    coarse: dict[str, int], setting: MajoritySetting, raw: list[int], above: int
+) -> None:
+    """Whatever is certified with them is private with the true ones."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, bits in coarse.items():
+            for module in (sweeps, certificate, screens):
+                if hasattr(module, name):
+                    patch.setattr(module, name, bits)
+        patch.setattr(certificate, "_SCREENED", above)
+        prover = GammaProver(setting)
+        if prover._arithmetic.budget <= (1 + prover._arithmetic.ratio) / ONE:
+            return
+        weights = prover.shrink(tuple(raw))[0]
+        certified = verdict(setting, weights)
+    assert certified
+    assert judged(setting, weights) <= F(1, 10**30)
+
+
+@pytest.mark.parametrize("setting", [*SMALL, BOUND[1], BOUND[8]], ids=str)
+@pytest.mark.parametrize("bits", [3, 7, 128])
+def test_each_constant_is_rounded_outward(
+    setting: MajoritySetting, bits: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweeps, "CORNER", bits)
+    monkeypatch.setattr(sweeps, "RATIO", bits)
+    arithmetic, unit = Arithmetic(setting), 1 << bits
+    assert target(setting) - F(1, unit) * (1 + target(setting) / UNIT) < arithmetic.ratio
+    assert arithmetic.ratio <= target(setting) + F(1, 10**90)
+    assert arithmetic.ratio_scaled == arithmetic.ratio * unit
+    assert arithmetic.budget == arithmetic.ratio - 1 + 2 * F(setting.delta)
+    for axis, pair in zip(arithmetic.axes, arithmetic.chances, strict=True):
+        group = setting.voters[axis.group]
+        r, shift = exponential(F(group.epsilon)), F(group.mechanism_delta)
+        b = (r + shift) / (r + 1)
+        true = {"b": b, "D": shift, "1": F(1)}[axis.names[0][0]]
+        first, second = (F(p, unit) for p in pair)
+        kind = axis.names[0][0]
+        assert true - F(1, 10**80) <= first < true + F(1, unit) or first == 1
+        if kind == "b":
+            assert second == 1 - first
+        elif kind == "D":
+            assert second == 0
+        else:
+            assert 1 - shift - F(1, unit) < second <= 1 - shift
+
+
+@pytest.mark.parametrize("setting", SMALL[:3] + BOUND[9:], ids=str)
+def test_the_certificate_s_slack_is_no_more_than_the_least_one(setting: MajoritySetting) -> None:
+    prover = GammaProver(setting)
+    arithmetic = Arithmetic(setting)
+    for seed in range(2):
+        weights = prover.fill(prover.shrink(random_weights(setting, seed))[0])
+        everything = Sweeper(arithmetic, weights, arithmetic.budget * 4).run().near
+        least = min(arithmetic.exact_slack(weights, at) for at in everything)
+        assert 0 <= prover.certify(weights).slack <= least / 2
+
+
+@pytest.mark.parametrize("m", [1.0, 3.0, 10.0, 17.0])
+def test_a_whole_majority_with_hardly_any_delta_has_one_verdict(
+    m: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where gamma is 1, flat multisets tie by the thousand, within the screen's bound."""
+    setting = MajoritySetting(17, 0.1, m, 1e-17, 1e-17)
+    for weights in ((ONE,) * 9, (*(0,) * 5, *(ONE,) * 4)):
+        screened = verdict(setting, weights)
+        monkeypatch.setattr(certificate, "_SCREENED", 100)
+        assert verdict(setting, weights) == screened
+        monkeypatch.undo()
+        at = Multiset((0, 0, 17), (0, 0, 0), 0)
+        assert not screened or excess(setting, weights, at) <= 0

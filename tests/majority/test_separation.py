@@ -1,0 +1,171 @@
+from math import log
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpopt import ParameterError, majority, solve
+from dpopt.majority import CornerOracle, MajoritySetting, check_full, reduced_size
+from dpopt.majority.separation import corner_rows, reduced_multisets
+
+
+def price(setting: MajoritySetting, upper: np.ndarray) -> float:
+    """Excess over the reduced set, in the units of `check_full`."""
+    return 0.5 * setting.budget * CornerOracle(setting).price(upper).violation
+
+
+def full_excess(setting: MajoritySetting, upper: np.ndarray) -> float:
+    return check_full(setting, np.concatenate([upper[::-1], upper])).excess
+
+
+@st.composite
+def instances(draw: st.DrawFn) -> tuple[MajoritySetting, np.ndarray]:
+    k = draw(st.sampled_from([1, 3, 5, 7, 9]))
+    epsilon = draw(st.floats(0.01, 3))
+    allowance = draw(st.floats(0.05, 1.0)) * k
+    shift = draw(st.sampled_from([0.0, 0.0, 1e-5, 1e-2, 0.3]))
+    delta = min(0.9, shift + draw(st.sampled_from([0.0, 1e-4, 0.1])))
+    values = st.one_of(st.floats(0, 1), st.sampled_from([0.0, 1.0]))
+    upper = draw(st.lists(values, min_size=(k + 1) // 2, max_size=(k + 1) // 2))
+    return MajoritySetting(k, epsilon, allowance, shift, delta), np.array(upper)
+
+
+@given(instances())
+def test_the_reduced_set_decides_like_the_paper_s_set(
+    instance: tuple[MajoritySetting, np.ndarray],
+) -> None:
+    setting, upper = instance
+    bound = 2 * check_full(setting, np.zeros(setting.mechanisms + 1)).rounding
+    assert price(setting, upper) == pytest.approx(full_excess(setting, upper), abs=bound)
+
+
+@pytest.mark.parametrize("k", [11, 15])
+@pytest.mark.parametrize("shift", [0.0, 1e-3])
+def test_the_reduced_set_decides_for_random_and_optimal_gammas(k: int, shift: float) -> None:
+    rng = np.random.default_rng(k)
+    setting = MajoritySetting(k, 0.7, 1.0, shift, shift)
+    weights = majority.surrogate_weights(k).values
+    optimal = solve(majority.gamma_problem(setting, weights))["gamma"]
+    for upper in (optimal, rng.random(setting.middle), (rng.random(setting.middle) < 0.5) * 1.0):
+        assert price(setting, upper) == pytest.approx(full_excess(setting, upper), abs=1e-12)
+
+
+def plain(counts: tuple[tuple[str, int], ...]) -> bool:
+    return {name for name, _ in counts} <= {"00", "11", "bc", "cb"}
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.02])
+def test_the_oracle_s_rows_are_the_violated_ones_of_the_listed_set(shift: float) -> None:
+    setting = MajoritySetting(5, 0.6, 1.2, shift, shift)
+    multisets = reduced_multisets(setting)
+    assert len(multisets) == reduced_size(setting)
+    upper = np.array([1.0, 0.9, 1.0])
+    if shift:
+        # To the edge of the multisets without D and M: what is violated now needs them.
+        easy = corner_rows(setting, [counts for counts in multisets if plain(counts)])
+        upper /= 1 + easy.violation(upper).max()
+    listed = corner_rows(setting, multisets).violation(upper)
+    found = CornerOracle(setting)(upper)
+    assert found.worst == pytest.approx(listed.max(), abs=1e-13)
+    assert found.worst > 1e-3
+    assert found.checked == len(multisets)
+    own = found.rows.violation(upper)
+    assert own.max() == pytest.approx(listed.max(), abs=1e-13)
+    assert np.all(own > 0)
+
+
+def test_the_oracle_stops_early_only_with_violated_rows_and_says_so() -> None:
+    setting = MajoritySetting(5, 0.6, 1.2, 0.02, 0.02)
+    upper = np.array([1.0, 0.9, 1.0])
+    found = CornerOracle(setting)(upper)
+    assert found.worst == np.inf
+    assert np.all(found.rows.violation(upper) > 1e-7)
+
+
+def test_a_private_gamma_has_no_rows() -> None:
+    found = CornerOracle(MajoritySetting(5, 0.6, 1.2))(np.zeros(3))
+    assert found.rows.count == 0
+    assert found.worst == 0.0
+
+
+@pytest.mark.parametrize(
+    ("setting", "optimum"),
+    [
+        (MajoritySetting(11, 0.1, 1), 0.250000000000),
+        (MajoritySetting(11, 0.1, 3), 0.424366469682),
+        (MajoritySetting(11, 0.1, 5), 0.463156822961),
+        (MajoritySetting(51, 0.1, 10), 0.499063577019),
+        (MajoritySetting(101, 0.1, 10), 0.499393951872),
+        (MajoritySetting(101, 0.1, 20), 0.499997577715),
+        (MajoritySetting(11, 0.1, 3, 1e-5, 3e-5), 0.424403008456),
+        (MajoritySetting(11, 0.1, 5, 1e-5, 5e-5), 0.463207506253),
+    ],
+)
+def test_reference_optima_of_the_surrogate(setting: MajoritySetting, optimum: float) -> None:
+    weights = majority.surrogate_weights(setting.mechanisms).values
+    solution = solve(majority.gamma_problem(setting, weights))
+    assert solution.objective == pytest.approx(optimum, abs=5e-12)
+    assert solution.bound == pytest.approx(optimum, abs=5e-12)
+
+
+def test_reference_optimum_of_uniform_weights() -> None:
+    setting = MajoritySetting(7, 0.5, 1, 1e-3, 1e-3)
+    solution = solve(majority.gamma_problem(setting, np.ones(4)))
+    assert solution.objective == pytest.approx(2.6410583117225, abs=1e-11)
+
+
+def test_reference_gamma_is_not_monotone() -> None:
+    weights = majority.surrogate_weights(11).values
+    gamma = solve(majority.gamma_problem(MajoritySetting(11, 0.1, 3), weights))["gamma"]
+    known = [0.939702612175, 0.542090086874, 1, 1, 0.977331829136, 1]
+    np.testing.assert_allclose(gamma, known, atol=5e-12)
+
+
+def three_corners(setting: MajoritySetting, weights: np.ndarray) -> np.ndarray:
+    """Optimum when only the corners 00, 11 and bc are constrained."""
+    problem = majority.gamma_problem(setting, weights)
+    del problem.families["corners"]
+    few = [
+        counts
+        for counts in reduced_multisets(setting)
+        if {name for name, _ in counts} <= {"00", "11", "bc"}
+    ]
+    problem.add_rows("three corners", corner_rows(setting, few))
+    return solve(problem)["gamma"]
+
+
+def test_three_corners_are_not_enough_smallest_counterexample() -> None:
+    setting = MajoritySetting(5, log(9 / 4), log(2) / log(9 / 4))
+    weights = np.array([0.0, 1.0, 0.0])
+    assert three_corners(setting, weights)[1] == pytest.approx(0.9408553251, abs=1e-10)
+    full = solve(majority.gamma_problem(setting, weights))
+    assert full.objective == pytest.approx(0.9354298401, abs=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("k", "m", "epsilon", "loss"), [(15, 1, 0.7755, 1.040), (9, 2, 0.9005, 1.943)]
+)
+def test_three_corners_give_a_gamma_that_is_not_private(
+    k: int, m: int, epsilon: float, loss: float
+) -> None:
+    setting = MajoritySetting(k, epsilon, m)
+    upper = three_corners(setting, majority.surrogate_weights(k).values)
+    spent = check_full(setting, np.concatenate([upper[::-1], upper])).epsilon
+    assert spent == pytest.approx(loss, abs=5e-4)
+    assert loss > m * epsilon
+
+
+@pytest.mark.parametrize("backend", ["cvxpy", "cvxpy:CLARABEL"])
+def test_backends_agree(backend: str) -> None:
+    setting = MajoritySetting(11, 0.1, 3, 1e-5, 3e-5)
+    weights = majority.surrogate_weights(11).values
+    other = solve(majority.gamma_problem(setting, weights), backend)
+    assert other.objective == pytest.approx(0.424403008456, abs=1e-8)
+
+
+def test_too_many_voters_are_refused() -> None:
+    with pytest.raises(ParameterError, match="mechanisms is 5001"):
+        CornerOracle(MajoritySetting(5001, 0.01, 3))
+    with pytest.raises(ParameterError, match="mechanisms is 301"):
+        CornerOracle(MajoritySetting(301, 0.01, 3, 1e-5, 1e-5))

@@ -1,0 +1,218 @@
+"""The largest error over all p that a prior allows."""
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from dpopt import majority, solve
+from dpopt.majority import (
+    BetaPrior,
+    CommonPrior,
+    MajoritySetting,
+    PointPrior,
+    Prior,
+    SamplePrior,
+    UniformPrior,
+    WorstCase,
+    constant,
+    worst_case_problem,
+)
+from dpopt.majority.separation import corner_rows, reduced_multisets
+from dpopt.prob import poisson_binomial_pmf
+
+
+def errors(gamma: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """|Pr[DaRRM = 1] - Pr[majority = 1]| from algorithm 1, for gamma on 0..K."""
+    k = gamma.size - 1
+    majority_is_one = 2 * np.arange(k + 1) > k
+    chance = gamma * majority_is_one + (1 - gamma) * 0.5
+    return np.abs(poisson_binomial_pmf(p) @ (chance - majority_is_one))
+
+
+def boxes(k: int, prior: UniformPrior, per_interval: int) -> np.ndarray:
+    """A grid of p's over all intervals, ends included."""
+    line = np.concatenate([np.linspace(a, b, per_interval) for a, b in prior.intervals])
+    return np.stack(np.meshgrid(*[line] * k), axis=-1).reshape(-1, k)
+
+
+BOXES = [
+    UniformPrior(),
+    UniformPrior(((0.2, 0.9),)),
+    UniformPrior(((0.0, 0.3), (0.7, 1.0))),
+    UniformPrior(((0.55, 0.8),)),
+    UniformPrior(((0.1, 0.4),)),
+]
+
+
+@pytest.mark.parametrize("prior", BOXES, ids=str)
+@pytest.mark.parametrize(("k", "points"), [(3, 21), (5, 7)])
+def test_over_a_box_it_is_the_largest_of_a_grid(k: int, points: int, prior: UniformPrior) -> None:
+    grid = boxes(k, prior, points)
+    worst = WorstCase(k, prior)
+    rng = np.random.default_rng(k)
+    for _ in range(20):
+        upper = rng.random((k + 1) // 2)
+        largest = errors(np.concatenate([upper[::-1], upper]), grid).max()
+        assert worst.value(upper) == pytest.approx(largest, abs=1e-12)
+
+
+@pytest.mark.parametrize("k", [3, 5, 11, 41])
+@pytest.mark.parametrize(
+    "base",
+    [UniformPrior(), UniformPrior(((0.1, 0.35), (0.6, 0.9))), BetaPrior(2.0, 3.0)],
+    ids=str,
+)
+def test_for_a_common_p_it_is_the_largest_of_a_very_fine_grid(
+    k: int, base: UniformPrior | BetaPrior
+) -> None:
+    pieces = base.intervals if isinstance(base, UniformPrior) else ((0.0, 1.0),)
+    line = np.concatenate([np.linspace(a, b, 20_001) for a, b in pieces])
+    grid = np.repeat(line[:, None], k, axis=1)
+    laws = poisson_binomial_pmf(grid)
+    worst = WorstCase(k, CommonPrior(base))
+    rng = np.random.default_rng(k)
+    majority_is_one = 2 * np.arange(k + 1) > k
+    for _ in range(20):
+        upper = rng.random((k + 1) // 2) * (rng.random((k + 1) // 2) < 0.7)
+        gamma = np.concatenate([upper[::-1], upper])
+        chance = gamma * majority_is_one + (1 - gamma) * 0.5
+        largest = np.abs(laws @ (chance - majority_is_one)).max()
+        assert largest <= worst.value(upper) + 1e-10
+        assert worst.value(upper) <= largest + 1e-6
+
+
+def test_points_and_samples_are_themselves() -> None:
+    upper = np.array([0.2, 0.9])
+    gamma = np.concatenate([upper[::-1], upper])
+    rows = np.random.default_rng(0).random((7, 3))
+    assert WorstCase(3, SamplePrior(rows)).value(upper) == pytest.approx(errors(gamma, rows).max())
+    point = (0.2, 0.5, 0.7)
+    known = errors(gamma, np.array([point]))[0]
+    assert WorstCase(3, PointPrior(point)).value(upper) == pytest.approx(known)
+    assert WorstCase(3, PointPrior((0.3,))).value(upper) == pytest.approx(
+        errors(gamma, np.full((1, 3), 0.3))[0]
+    )
+
+
+@pytest.mark.parametrize("prior", [*BOXES, CommonPrior(UniformPrior())], ids=str)
+@pytest.mark.parametrize(
+    "setting",
+    [MajoritySetting(3, 0.5, 1.0), MajoritySetting(5, 0.3, 1.4, 0.01, 0.02)],
+    ids=["pure", "Delta"],
+)
+def test_the_rows_are_broken_and_valid(setting: MajoritySetting, prior: Prior) -> None:
+    """Every row holds at (gamma, its worst case), and the worst is cut off below it."""
+    k = setting.mechanisms
+    worst = WorstCase(k, prior)
+    rng = np.random.default_rng(1)
+    upper = rng.random(setting.middle)
+    value = worst.value(upper)
+    found = worst(np.append(upper, value / 2))
+    assert found.worst == pytest.approx(value / 2, abs=1e-12)
+    assert found.rows.count > 0
+    for _ in range(20):
+        other = rng.random(setting.middle)
+        assert found.rows.violation(np.append(other, worst.value(other))).max() <= 1e-12
+    assert worst(np.append(upper, value)).worst <= 1e-12
+
+
+@pytest.mark.parametrize("prior", BOXES, ids=str)
+@pytest.mark.parametrize(
+    "setting",
+    [
+        MajoritySetting(3, 0.5, 1.0),
+        MajoritySetting(5, 0.3, 1.4, 0.01, 0.02),
+        MajoritySetting(5, 0.9, 1.0),
+    ],
+    ids=["3", "5 Delta", "5"],
+)
+def test_the_optimum_is_that_of_all_rows_written_out(
+    setting: MajoritySetting, prior: UniformPrior
+) -> None:
+    k, middle = setting.mechanisms, setting.middle
+    rows = corner_rows(setting, reduced_multisets(setting))
+    dense = np.asarray(rows.matrix.todense())
+    privacy = np.column_stack([dense, np.zeros(len(dense))])
+    vertices = boxes(k, UniformPrior(((prior.reach),)), 2)
+    laws = poisson_binomial_pmf(vertices)
+    margins = 0.5 * (laws[:, middle:] - laws[:, :middle][:, ::-1])
+    flat = -np.ones((len(margins), 1))
+    both = [np.hstack([sign * -margins, flat]) for sign in (1, -1)]
+    matrix = np.vstack([privacy, *both])
+    right = np.concatenate([np.ones(len(dense)), *(-s * margins.sum(axis=1) for s in (1, -1))])
+    cost = np.append(np.zeros(middle), 1.0)
+    listed = linprog(cost, A_ub=matrix, b_ub=right, bounds=(0, 1), method="highs")
+    assert solve(worst_case_problem(setting, prior)).objective == pytest.approx(
+        listed.fun, abs=1e-9
+    )
+    design = majority.design_for(setting, objective="worst-case", prior=prior)
+    assert design.value == pytest.approx(-listed.fun, abs=3e-9)
+    assert design.value is not None
+    assert design.bound is not None
+    assert design.bound >= -listed.fun - 1e-9
+    assert design.gap == pytest.approx(design.bound - design.value, abs=1e-15)
+    assert -design.value == pytest.approx(errors(design.gamma, vertices).max(), abs=1e-12)
+    assert design.private
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        MajoritySetting(3, 0.5, 1.0),
+        MajoritySetting(11, 0.1, 3),
+        MajoritySetting(11, 0.1, 3, 1e-5, 3e-5),
+        MajoritySetting.of_groups([(3, 0.2), (4, 0.5)], 1.5),
+    ],
+    ids=["3", "11", "11 Delta", "groups"],
+)
+def test_for_any_p_it_is_the_largest_private_minimum_of_gamma(setting: MajoritySetting) -> None:
+    dense = np.asarray(corner_rows(setting, reduced_multisets(setting)).matrix.todense())
+    middle = setting.middle
+    # Maximise t with t <= gamma(l) and gamma private.
+    matrix = np.vstack(
+        [
+            np.column_stack([dense, np.zeros(len(dense))]),
+            np.column_stack([-np.eye(middle), np.ones(middle)]),
+        ]
+    )
+    right = np.concatenate([np.ones(len(dense)), np.zeros(middle)])
+    best = linprog(np.append(np.zeros(middle), -1.0), A_ub=matrix, b_ub=right, bounds=(0, 1))
+    design = majority.design_for(setting, objective="worst-case")
+    assert design.value == pytest.approx(-(1 + best.fun) / 2, abs=3e-9)
+    assert 1 - 2 * -(design.value or 0.0) == pytest.approx(design.gamma.min(), abs=1e-12)
+    # No constant gamma can do better, and the best one attains it or less.
+    level = min(1.0, 1.0 / dense.sum(axis=1).max())
+    assert design.gamma.min() >= level - 3e-9
+    if not setting.groups and setting.mechanism_delta == 0.0:
+        assert design.gamma.min() >= constant(setting).min() - 3e-9
+
+
+@pytest.mark.parametrize("prior", [BOXES[0], CommonPrior(UniformPrior())], ids=str)
+def test_ties_are_broken_by_the_expected_error(prior: Prior) -> None:
+    setting = MajoritySetting(11, 0.1, 3)
+    worst = majority.design_for(setting, objective="worst-case", prior=prior)
+    expected = majority.design_for(setting, prior=prior)
+    program = worst_case_problem(setting, prior)
+    first = solve(program)["gamma"]
+    assert worst.value is not None
+    assert expected.expected_error <= worst.expected_error + 1e-12
+    weights = majority.expected_error_weights(11, prior).values
+    assert worst.expected_error <= weights @ (1 - first) + 1e-8
+    assert -worst.value <= WorstCase(11, prior).value(expected.gamma[6:]) + 1e-8
+    # Of all gammas with this worst case, by a program of its own.
+    dense = np.asarray(corner_rows(setting, reduced_multisets(setting)).matrix.todense())
+    if isinstance(prior, UniformPrior):
+        floor = (1 + 2 * worst.value) - 1e-9
+        listed = linprog(-weights, A_ub=dense, b_ub=np.ones(len(dense)), bounds=(floor, 1))
+        assert weights @ worst.gamma[6:] == pytest.approx(-listed.fun, abs=1e-7)
+
+
+def test_a_smaller_set_of_p_has_a_smaller_worst_case() -> None:
+    setting = MajoritySetting(11, 0.1, 3)
+    wide, narrow, common = (
+        -(majority.design_for(setting, objective="worst-case", prior=prior).value or 0.0)
+        for prior in ("uniform:0,1", "uniform:0.2,0.8", "common-uniform:0.2,0.8")
+    )
+    assert common <= narrow + 1e-8
+    assert narrow <= wide + 1e-8
+    assert narrow < wide

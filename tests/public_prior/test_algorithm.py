@@ -1,0 +1,224 @@
+"""Algorithm 1 and the prior: the paper's recursion is the judge."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpopt import ParameterError
+from dpopt.public_prior import (
+    PublicPrior,
+    SamplingKernel,
+    drop_zeros,
+    leximin_kernel,
+    minimax_kernel,
+    public_prior,
+    smooth_prior,
+)
+
+REFERENCE = [0.05, 0.1, 0.15, 0.2, 0.5]
+Maker = Callable[[npt.ArrayLike, float], SamplingKernel]
+MAKERS: dict[str, Maker] = {"minimax": minimax_kernel, "leximin": leximin_kernel}
+
+
+def recursion(q: np.ndarray, epsilon: float) -> np.ndarray:
+    """Algorithm 1 as printed: q ascending, n >= 2."""
+    n, e = len(q), math.exp(epsilon)
+    if n == 2:
+        a = q[0]
+        return np.array([[e * a, 1 - a], [a, (e - 1) * a + 1 - a]]) / (e * a + 1 - a)
+    d = e * q[0] + 1 - q[0]
+    kernel = np.zeros((n, n))
+    kernel[0, 0] = e * q[0] / d
+    kernel[1:, 0] = q[0] / d
+    kernel[0, 1:] = q[1:] / d
+    kernel[1:, 1:] = (1 - q[0] / d) * recursion(q[1:] / q[1:].sum(), epsilon)
+    return kernel
+
+
+def priors() -> st.SearchStrategy[list[float]]:
+    masses = st.lists(st.sampled_from([1e-12, 1e-6, 0.01, 0.3, 0.3, 1.0]), min_size=1, max_size=7)
+    free = st.lists(st.floats(1e-3, 1.0), min_size=1, max_size=7)
+    return st.one_of(masses, free).map(lambda values: [v / math.fsum(values) for v in values])
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0, 8.0, 16.0])
+@pytest.mark.parametrize("n", [2, 3, 5, 12, 40])
+def test_equals_the_printed_recursion(n: int, epsilon: float) -> None:
+    rng = np.random.default_rng(100 * n + int(epsilon))
+    for concentration in (0.3, 1.0, 30.0):
+        q = rng.dirichlet(np.full(n, concentration)) + 1e-9
+        q = rng.permutation(q / q.sum())
+        order = np.argsort(q)
+        expected = np.empty((n, n))
+        expected[np.ix_(order, order)] = recursion(q[order], epsilon)
+        found = minimax_kernel(q, epsilon)
+        assert found.matrix() == pytest.approx(expected, rel=1e-11, abs=1e-14)
+        assert found.diagonal == pytest.approx(np.diag(expected), rel=1e-11, abs=1e-14)
+
+
+def test_reference_values() -> None:
+    kernel = minimax_kernel(REFERENCE, 1.0)
+    first = [0.125160997998, 0.0920883160002, 0.138132474000, 0.184176632000, 0.460441580001]
+    diagonal = [0.125160997998, 0.231151335839, 0.319835608357, 0.391342199099, 0.607292323365]
+    assert kernel.matrix()[0] == pytest.approx(first, abs=1e-11)
+    assert kernel.diagonal == pytest.approx(diagonal, abs=1e-11)
+    assert kernel.gamma_tv == pytest.approx(0.874839002002, abs=1e-11)
+    strong = minimax_kernel(REFERENCE, 4.0)
+    assert strong.diagonal[:2] == pytest.approx([0.741841337161, 0.853532293224], abs=1e-11)
+    assert strong.gamma_tv == pytest.approx(0.258158662839, abs=1e-11)
+
+
+def test_example_1_of_the_paper() -> None:
+    p, q = np.array([0.05, 0.95]), [0.01, 0.99]
+    informed, uniform = minimax_kernel(q, 2.0), minimax_kernel([0.5, 0.5], 2.0)
+    assert abs(p - informed.apply(p)).sum() / 2 == pytest.approx(0.0376, abs=5e-5)
+    assert abs(p - uniform.apply(p)).sum() / 2 == pytest.approx(0.107, abs=5e-4)
+    assert informed.gamma_tv == pytest.approx(0.93055, abs=5e-6)
+    assert uniform.gamma_tv == pytest.approx(0.1192, abs=5e-5)
+
+
+@pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
+@pytest.mark.parametrize("n", [1, 2, 3, 10, 77])
+def test_uniform_prior_gives_randomised_response(n: int, maker: Maker) -> None:
+    e = math.exp(1.3)
+    response = (np.ones((n, n)) + (e - 1) * np.eye(n)) / (e + n - 1)
+    assert maker(np.full(n, 1 / n), 1.3).matrix() == pytest.approx(response, abs=1e-14)
+
+
+@given(q=priors(), epsilon=st.sampled_from([1e-6, 0.3, 2.0, 9.0, 40.0, 300.0]), data=st.data())
+@pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
+def test_is_a_private_kernel_that_keeps_the_prior(
+    maker: Maker, q: list[float], epsilon: float, data: st.DataObject
+) -> None:
+    kernel = maker(q, epsilon)
+    matrix, masses = kernel.matrix(), kernel.prior.masses
+    assert matrix.sum(axis=1) == pytest.approx(np.ones(len(q)), abs=1e-13)
+    assert masses @ matrix == pytest.approx(masses, rel=1e-9, abs=1e-15)
+    most = math.exp(epsilon) * matrix.min(axis=0)
+    assert np.all(matrix.max(axis=0) <= most * (1 + 1e-9))
+    assert kernel.worst_tv == pytest.approx(kernel.gamma_tv, abs=1e-12)
+    assert np.diag(matrix) == pytest.approx(kernel.diagonal, rel=1e-12)
+    shuffle = np.array(data.draw(st.permutations(range(len(q)))))
+    moved = maker(np.array(q)[shuffle], epsilon).matrix()
+    assert moved == pytest.approx(matrix[np.ix_(shuffle, shuffle)], rel=1e-9, abs=1e-14)
+
+
+@pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
+def test_apply_is_the_product_with_the_matrix(maker: Maker) -> None:
+    rng = np.random.default_rng(5)
+    kernel = maker(rng.dirichlet(np.ones(30)), 3.0)
+    users = rng.dirichlet(np.ones(30), size=50)
+    assert kernel.apply(users) == pytest.approx(users @ kernel.matrix(), abs=1e-14)
+    assert kernel.apply(users[3]) == pytest.approx(kernel.apply(users)[3], abs=1e-15)
+
+
+@pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
+def test_a_hundred_thousand_letters(maker: Maker) -> None:
+    rng = np.random.default_rng(6)
+    q = rng.random(100_000) + 1e-6
+    kernel = maker(q / q.sum(), 8.0)
+    masses = kernel.prior.masses
+    assert abs(kernel.apply(masses) - masses).sum() < 1e-11
+    letter = int(np.argmin(masses))
+    point = np.zeros(100_000)
+    point[letter] = 1.0
+    row = kernel.apply(point)
+    assert row[letter] == pytest.approx(kernel.diagonal[letter], rel=1e-12)
+    assert abs(point - row).sum() / 2 == pytest.approx(kernel.gamma_tv, abs=1e-12)
+    with pytest.raises(ParameterError, match="at most 5000"):
+        kernel.matrix()
+
+
+@pytest.mark.parametrize(
+    ("masses", "words"),
+    [
+        ([0.5, 0.6], "sums to 1.1"),
+        ([0.5, -0.5, 1.0], "negative"),
+        ([0.5, math.nan], "not finite"),
+        ([], r"shape \(0,\)"),
+        ([[0.5, 0.5]], r"shape \(1, 2\)"),
+        (["a", "b"], "array of numbers"),
+        ([0.5, 0.0, 0.5, 0.0], "mass 0 at 1, 3; every letter"),
+        ([1.0] + [0.0] * 7, "1, 2, 3, 4, 5 and 2 more"),
+    ],
+)
+def test_bad_priors_get_one_sentence(masses: list[float], words: str) -> None:
+    with pytest.raises(ParameterError, match=words):
+        minimax_kernel(masses, 1.0)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, -1.0, 601.0, math.nan, math.inf])
+@pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
+def test_bad_epsilon(maker: Maker, epsilon: float) -> None:
+    with pytest.raises(ParameterError, match="epsilon is"):
+        maker(REFERENCE, epsilon)
+
+
+def test_letters_of_a_prior() -> None:
+    assert public_prior([0.4, 0.6], ["a", "b"]).letters == ("a", "b")
+    assert list(public_prior([0.4, 0.6]).letters) == [0, 1]
+    wrong: list[Any] = [["a"], ["a", "a"], "ab", {"a", "b"}, [[], []]]
+    for letters in wrong:
+        with pytest.raises(ParameterError, match="letters"):
+            public_prior([0.4, 0.6], letters)
+    prior = public_prior([0.4, 0.6])
+    assert public_prior(prior) is prior
+    with pytest.raises(ParameterError, match="has its own"):
+        public_prior(prior, ["a", "b"])
+    with pytest.raises(ParameterError, match="mass 0 at 'b'"):
+        public_prior([1.0, 0.0], ["a", "b"])
+
+
+def test_nearly_normalised_priors_are_divided_by_their_sum() -> None:
+    prior = public_prior([0.25, 0.75 + 5e-10])
+    assert math.fsum(prior.masses) == pytest.approx(1.0, abs=1e-16)
+    assert not prior.masses.flags.writeable
+
+
+def test_zeros_are_dropped_or_smoothed() -> None:
+    dropped = drop_zeros([0.5, 0.0, 0.5], ["a", "b", "c"])
+    assert dropped.letters == ("a", "c")
+    assert list(drop_zeros([0.5, 0.0, 0.5]).letters) == [0, 2]
+    assert list(drop_zeros([0.5, 0.5]).letters) == [0, 1]
+    smoothed = smooth_prior([1.0, 0.0], 0.2)
+    assert smoothed.masses == pytest.approx([0.9, 0.1])
+    with pytest.raises(ParameterError, match="mass 0 everywhere"):
+        drop_zeros([0.0, 0.0])
+    with pytest.raises(ParameterError, match="weight is 0"):
+        smooth_prior([1.0, 0.0], 0.0)
+
+
+@pytest.mark.parametrize(
+    ("p", "words"),
+    [([0.5, 0.5], "shape"), ([0.5, 0.6, 0, 0, 0], "sum to 1"), ([2, -1, 0, 0, 0], "negative")],
+)
+def test_bad_users(p: list[float], words: str) -> None:
+    with pytest.raises(ParameterError, match=words):
+        minimax_kernel(REFERENCE, 1.0).apply(p)
+
+
+def test_ties_are_treated_alike() -> None:
+    for maker, place in itertools.product(MAKERS.values(), (0, 1)):
+        diagonal = maker([0.2, 0.2, 0.6], 2.0).diagonal
+        assert diagonal[place] == pytest.approx(diagonal[1 - place], rel=1e-14)
+
+
+def test_plot_and_dictionary() -> None:
+    prior = PublicPrior(("x", "y"), public_prior([0.3, 0.7]).masses)
+    kernel = minimax_kernel(prior, 1.0)
+    axes = kernel.plot(label="minimax")
+    assert np.asarray(axes.lines[1].get_ydata()).tolist() == kernel.diagonal.tolist()
+    found = kernel.to_dict()
+    assert found["letters"] == ["x", "y"]
+    assert found["kernel"] == "PublicPriorKernel"
+    assert found["certificate"]["epsilon"] == 1.0
+    assert found["provenance"]["dpopt"]

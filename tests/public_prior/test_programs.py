@@ -1,0 +1,133 @@
+"""The programs against the closed forms, and against each other."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from dpopt import ParameterError, solve
+from dpopt._types import Vector
+from dpopt.public_prior.leximin import leximin_kernel
+from dpopt.public_prior.programs import (
+    FORMULATIONS,
+    kernel_of,
+    leximin_values,
+    tv_problem,
+)
+from dpopt.public_prior.utility import minimax_utility
+from tests.public_prior.closed_forms import algorithm_one, leximin_diagonal, priors
+
+REFERENCE = np.array([0.05, 0.1, 0.15, 0.2, 0.5])
+EPSILONS = [0.1, 0.7, 1.0, 4.0, 8.0, 16.0]
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_the_optimum_is_that_of_algorithm_one(formulation: str, epsilon: float) -> None:
+    for q in priors(3, 8, 12):
+        solution = solve(tv_problem(q, epsilon, formulation))
+        algorithm = 1 - float(np.diag(algorithm_one(q, epsilon)).min())
+        assert solution.objective == pytest.approx(algorithm, abs=1e-9)
+        assert solution.objective == pytest.approx(minimax_utility(q, epsilon), abs=1e-9)
+        # The dual bound proves that no kernel does better, whatever the solver's point.
+        assert solution.bound == pytest.approx(algorithm, abs=1e-8)
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 8.0])
+def test_forty_letters(epsilon: float) -> None:
+    q = np.random.default_rng(7).uniform(size=40)
+    q /= q.sum()
+    solution = solve(tv_problem(q, epsilon))
+    assert solution.objective == pytest.approx(minimax_utility(q, epsilon), abs=1e-9)
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
+def test_the_kernel_read_back_is_private_and_keeps_the_prior(
+    formulation: str, epsilon: float
+) -> None:
+    for q in [*priors(4, 4, 8), REFERENCE]:
+        solution = solve(tv_problem(q, epsilon, formulation))
+        kernel = kernel_of(solution, epsilon)
+        assert kernel.sum(axis=1) == pytest.approx(np.ones(q.size), abs=1e-14)
+        assert q @ kernel == pytest.approx(q, abs=1e-8)
+        assert np.all(kernel.max(axis=0) * math.exp(-epsilon) <= kernel.min(axis=0) + 1e-9)
+        assert 1 - np.diag(kernel).min() == pytest.approx(solution.objective, abs=1e-8)
+        assert not kernel.flags.writeable
+
+
+@pytest.mark.parametrize(
+    ("formulation", "rows"), [("naive", 7 * 7 * 6), ("columns", 2 * 7 * 7), ("shifted", 7 * 7)]
+)
+def test_rows_of_each_form(formulation: str, rows: int) -> None:
+    problem = tv_problem(np.full(7, 1 / 7), 2.0, formulation)
+    assert problem.blocks["privacy"].count == rows
+    data = np.abs(problem.blocks["privacy"].matrix.data)
+    assert data.max() == pytest.approx(1.0)
+    assert data.min() >= 0.99 * math.exp(-2.0)
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_each_form_holds_the_kernels_of_the_others(formulation: str) -> None:
+    """Algorithm 1's kernel is feasible, and a kernel of a larger epsilon is not."""
+    epsilon = 1.0
+
+    def violation(made_for: float) -> float:
+        kernel = algorithm_one(REFERENCE, made_for)
+        cap = kernel.max(axis=0)
+        problem = tv_problem(REFERENCE, epsilon, formulation)
+        worst = 1 - np.diag(kernel).min()
+        parts = {
+            "kernel": kernel.ravel(),
+            "cap": cap,
+            "excess": (kernel - math.exp(-epsilon) * cap).ravel(),
+            "worst": np.array([worst]),
+        }
+        x = np.concatenate([parts[name] for name in problem.variables])
+        model = problem.assemble()
+        outside = np.maximum(model.lower - x, x - model.upper)
+        return float(max(model.rows.violation(x).max(), outside.max()))
+
+    assert violation(1.0) < 1e-12
+    assert violation(1.2) > 1e-3
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_successive_programs_give_the_leximin_diagonal(epsilon: float) -> None:
+    for q in priors(6, 8, 9):
+        values = leximin_values(q, epsilon)
+        assert values == pytest.approx(leximin_diagonal(q, epsilon), abs=1e-7)
+        assert values == pytest.approx(np.diag(leximin_kernel(q, epsilon).matrix()), abs=1e-7)
+        minimax = np.sort(np.diag(algorithm_one(q, epsilon)))
+        first = np.flatnonzero(np.abs(np.sort(values) - minimax) > 1e-7)
+        assert first.size == 0 or np.sort(values)[first[0]] > minimax[first[0]]
+
+
+def test_reference_leximin_diagonal() -> None:
+    expected = [0.125160997998, 0.231969316684, 0.324185870675, 0.404609675192, 0.600510201268]
+    assert leximin_values(REFERENCE, 1.0) == pytest.approx(expected, abs=1e-9)
+
+
+def test_letters_keep_the_callers_order() -> None:
+    order = np.array([3, 0, 4, 1, 2])
+    shuffled: Vector = leximin_values(REFERENCE[order], 1.0)
+    assert shuffled == pytest.approx(leximin_values(REFERENCE, 1.0)[order], abs=1e-8)
+    assert not shuffled.flags.writeable
+
+
+def test_one_letter() -> None:
+    assert solve(tv_problem([1.0], 1.0)).objective == pytest.approx(0.0, abs=1e-12)
+    assert leximin_values([1.0], 1.0) == pytest.approx([1.0], abs=1e-12)
+
+
+def test_bad_input_is_named() -> None:
+    with pytest.raises(ParameterError, match="prior has mass 0"):
+        tv_problem([0.0, 1.0], 1.0)
+    with pytest.raises(ParameterError, match=r"epsilon is 17; it must be a number in \(0, 16\]"):
+        tv_problem(REFERENCE, 17)
+    with pytest.raises(ParameterError, match="formulation is 'dense'"):
+        tv_problem(REFERENCE, 1.0, "dense")
+    with pytest.raises(ParameterError, match="epsilon is 0"):
+        leximin_values(REFERENCE, 0.0)

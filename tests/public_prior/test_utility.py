@@ -1,0 +1,137 @@
+"""Gamma_f against the laws and kernels that it bounds, and against printed numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from decimal import Decimal, localcontext
+from typing import cast
+
+import numpy as np
+import pytest
+
+from dpopt import ParameterError
+from dpopt._types import Matrix, Vector
+from dpopt.prob import f_divergence
+from dpopt.public_prior.utility import (
+    diagonal_bounds,
+    minimax_utility,
+    point_mass_divergence,
+)
+from tests.public_prior.closed_forms import algorithm_one, leximin_diagonal, priors
+
+REFERENCE = (0.05, 0.1, 0.15, 0.2, 0.5)
+
+# f, f(0), slope at infinity, and the name under which it is also known here.
+FUNCTIONS: dict[str, tuple[Callable[[Vector], Vector], float, float, str | None]] = {
+    "tv": (lambda t: np.abs(t - 1) / 2, 0.5, 0.5, "tv"),
+    "kl": (lambda t: t * np.log(t), 0.0, math.inf, "kl"),
+    "chi-square": (lambda t: (t - 1) ** 2, 1.0, math.inf, "chi-square"),
+    "squared Hellinger": (lambda t: (np.sqrt(t) - 1) ** 2, 1.0, 1.0, None),
+    "Le Cam": (lambda t: (t - 1) ** 2 / (t + 1), 1.0, 1.0, None),
+}
+
+
+def test_reference_values() -> None:
+    assert minimax_utility(REFERENCE, 1.0) == pytest.approx(0.874839002002, abs=1e-12)
+    assert minimax_utility(REFERENCE, 4.0) == pytest.approx(0.258158662839, abs=1e-12)
+    # (1 - q_min) / d of the two priors of the paper's Example 1.
+    assert minimax_utility((0.01, 0.99), 2.0) == pytest.approx(0.93055, abs=5e-6)
+    assert minimax_utility((0.5, 0.5), 2.0) == pytest.approx(0.1192, abs=5e-5)
+    assert diagonal_bounds(REFERENCE, 1.0)[0] == pytest.approx(0.125160997998, abs=1e-12)
+
+
+@pytest.mark.parametrize("n", [2, 3, 10])
+def test_uniform_prior_is_randomised_response(n: int) -> None:
+    e = math.exp(1.3)
+    assert minimax_utility(np.full(n, 1 / n), 1.3) == pytest.approx((n - 1) / (e + n - 1))
+    kl = minimax_utility(np.full(n, 1 / n), 1.3, "kl")
+    assert kl == pytest.approx(math.log((e + n - 1) / e))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0, 10.0])
+def test_worst_law_is_a_point_mass_and_algorithm_one_attains_gamma(
+    name: str, epsilon: float
+) -> None:
+    f, zero, slope, known = FUNCTIONS[name]
+    rng = np.random.default_rng(5)
+
+    def worst(laws: Matrix, kernel: Matrix) -> float:
+        found = f_divergence(laws, laws @ kernel, f, at_zero=zero, slope_at_infinity=slope)
+        return float(np.max(found))
+
+    for q in priors(1, 12, 9):
+        gamma = minimax_utility(q, epsilon, known or f, at_zero=None if known else zero)
+        assert minimax_utility(q, epsilon, f, at_zero=zero) == pytest.approx(gamma, rel=1e-9)
+        kernel = algorithm_one(q, epsilon)
+        letters = np.eye(q.size)
+        assert worst(letters, kernel) == pytest.approx(gamma, rel=1e-9)
+        laws = np.vstack([rng.dirichlet(np.full(q.size, a), size=100) for a in (0.1, 1.0)])
+        assert worst(laws, kernel) <= gamma * (1 + 1e-9)
+        # Any other private kernel with q K = q: Gamma is a lower bound for it.
+        weaker = 0.7 * kernel + 0.3 * q
+        kept = float(np.diag(weaker).min())
+        assert worst(letters, weaker) >= gamma
+        assert worst(letters, weaker) == pytest.approx(
+            point_mass_divergence(kept, f, at_zero=zero), rel=1e-9
+        )
+        assert worst(laws, weaker) <= worst(letters, weaker) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0, 16.0])
+def test_no_kernel_has_a_diagonal_above_the_bounds(epsilon: float) -> None:
+    for q in priors(2, 20, 12):
+        bounds = diagonal_bounds(q, epsilon)
+        assert np.all(np.diag(algorithm_one(q, epsilon)) <= bounds * (1 + 1e-12))
+        assert np.all(leximin_diagonal(q, epsilon) <= bounds * (1 + 1e-12))
+        assert 1 - bounds.min() == pytest.approx(minimax_utility(q, epsilon), abs=1e-14)
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 1.0, 16.0, 100.0])
+@pytest.mark.parametrize("least", [1e-9, 1e-3, 0.3])
+def test_sixty_digits_give_the_same(least: float, epsilon: float) -> None:
+    q = np.array([least, 1 - least])
+    with localcontext() as context:
+        context.prec = 60
+        mass, e = Decimal(float(q.min())), Decimal(epsilon).exp()
+        d = e * mass + 1 - mass
+        exact = {
+            "tv": (1 - mass) / d,
+            "kl": (d / (e * mass)).ln(),
+            "chi-square": (1 - mass) / (e * mass),
+        }
+    for name, value in exact.items():
+        assert minimax_utility(q, epsilon, name) == pytest.approx(float(value), rel=1e-12)
+
+
+def test_a_kernel_that_keeps_everything_loses_nothing() -> None:
+    for name in ("tv", "kl", "chi-square", lambda t: -np.log(t)):
+        assert point_mass_divergence(1.0, name) == 0.0
+    assert minimax_utility([1.0], 1.0) == 0.0
+
+
+def test_infinite_at_zero() -> None:
+    assert minimax_utility(REFERENCE, 1.0, lambda t: -np.log(t)) == math.inf
+    assert minimax_utility(REFERENCE, 1.0, lambda t: (t - 1) ** 2, at_zero=math.inf) == math.inf
+
+
+def test_bad_input_is_named() -> None:
+    with pytest.raises(ParameterError, match="prior has mass 0 at 1"):
+        minimax_utility([1.0, 0.0], 1.0)
+    with pytest.raises(ParameterError, match="epsilon is 0"):
+        minimax_utility(REFERENCE, 0)
+    with pytest.raises(ParameterError, match="divergence is 'hellinger'"):
+        minimax_utility(REFERENCE, 1.0, "hellinger")
+    with pytest.raises(ParameterError, match="at_zero belongs to a function"):
+        minimax_utility(REFERENCE, 1.0, "kl", at_zero=0.0)
+    with pytest.raises(ParameterError, match="at_zero is nan"):
+        minimax_utility(REFERENCE, 1.0, lambda t: t * np.log(t))
+    with pytest.raises(ParameterError, match="at_zero is 'none'; it must be the limit"):
+        minimax_utility(REFERENCE, 1.0, lambda t: t - 1, at_zero=cast(float, "none"))
+    with pytest.raises(ParameterError, match="it must be 0"):
+        minimax_utility(REFERENCE, 1.0, lambda t: t)
+    with pytest.raises(ParameterError, match="elementwise"):
+        minimax_utility(REFERENCE, 1.0, lambda t: np.zeros(t.size + 2))
+    with pytest.raises(ParameterError, match="kept is 0"):
+        point_mass_divergence(0.0)

@@ -1,0 +1,436 @@
+"""Bounds against formulas in many digits; exact expectations against enumeration and draws."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from dpopt import ParameterError, roo
+from dpopt.roo import accuracy
+from dpopt.roo.floor import smooth_floor
+from dpopt.roo.optimal import optimal_sampler
+from dpopt.roo.rules import UNIT
+
+MODEST = settings(max_examples=30, deadline=None, derandomize=True)
+REFERENCE = roo.RooSetting(1000, 10, 0.1)
+
+
+def compositions(n: int, k: int) -> Iterator[tuple[int, ...]]:
+    if k == 1:
+        yield (n,)
+        return
+    for first in range(n + 1):
+        for rest in compositions(n - first, k - 1):
+            yield (first, *rest)
+
+
+def chance(counts: tuple[int, ...], p: list[Fraction]) -> Fraction:
+    weight = Fraction(math.factorial(sum(counts)))
+    for count, share in zip(counts, p, strict=True):
+        weight *= share**count / math.factorial(count)
+    return weight
+
+
+def obscuring(sampler: roo.MinCountSampler, m: int) -> Fraction:
+    if sampler.rule == "roo":
+        m = 0
+    return Fraction(sampler.weights[m], UNIT) if m < len(sampler.weights) else Fraction(0)
+
+
+def enumerated(sampler: roo.MinCountSampler, p: list[Fraction]) -> tuple[list[Fraction], Fraction]:
+    """Return the differences, and E[q_M], over all outcomes of the multinomial."""
+    n, k = sampler.setting.records, sampler.setting.letters
+    differences, mean = [Fraction(0)] * k, Fraction(0)
+    for counts in compositions(n, k):
+        part = chance(counts, p) * obscuring(sampler, min(counts))
+        mean += part
+        for y, count in enumerate(counts):
+            differences[y] += part * (Fraction(1, k) - Fraction(count, n))
+    return differences, mean
+
+
+def test_bounds_have_the_reference_values() -> None:
+    assert accuracy.roo_bound(REFERENCE) == pytest.approx(0.078144727422, abs=5e-13)
+    assert accuracy.subrr_bound(REFERENCE) == pytest.approx(0.0825688073, abs=5e-11)
+    assert accuracy.laplace_bound(REFERENCE) == pytest.approx(0.2, rel=1e-15)
+
+
+@pytest.mark.parametrize("alpha", [0.2, 0.05, 0.003])
+@pytest.mark.parametrize(("k", "epsilon"), [(2, 0.05), (10, 0.1), (30, 1.5)])
+def test_sample_sizes_are_where_the_bounds_cross_alpha(
+    alpha: float, k: int, epsilon: float
+) -> None:
+    bounds = {
+        "laplace": accuracy.laplace_bound,
+        "subrr": accuracy.subrr_bound,
+        "roo": accuracy.roo_bound,
+    }
+    sizes = {}
+    for method in accuracy.METHODS:
+        n = sizes[method] = accuracy.records_needed(method, alpha, k, epsilon)
+        assert bounds[method](roo.RooSetting(n, k, epsilon)) <= alpha * (1 + 1e-12)
+        if n > 1:
+            assert bounds[method](roo.RooSetting(n - 1, k, epsilon)) > alpha * (1 - 1e-12)
+    # Lemma 1 of the journal paper.
+    assert sizes["roo"] <= sizes["subrr"]
+    assert sizes["roo"] < sizes["laplace"]
+
+
+@pytest.mark.parametrize("rule", ["journal", "exact", "conference", "roo"])
+@pytest.mark.parametrize(
+    ("n", "k", "epsilon", "gamma"),
+    [(1000, 10, 0.1, 0.1), (1000, 10, 0.1, 0.05), (50, 3, 0.3, 0.2), (9, 2, 0.5, 0.5)],
+)
+def test_ds_roo_bound_is_50_in_many_digits(
+    n: int, k: int, epsilon: float, gamma: float, rule: str
+) -> None:
+    sampler = roo.min_count(n, k, epsilon, rule)
+    found = accuracy.ds_roo_bound(sampler, gamma)
+    with mpmath.workdps(30):
+        q = [
+            mpmath.mpf(obscuring(sampler, m).numerator) / obscuring(sampler, m).denominator
+            for m in range(n // k + 1)
+        ]
+        tails = [
+            k * mpmath.exp(-2 * n * (mpmath.mpf(gamma) - mpmath.mpf(m) / n) ** 2)
+            for m in range(n // k + 1)
+        ]
+        each = {
+            m: (q[m] + q[0] * tails[m]) * (1 - mpmath.mpf(1) / k)
+            for m in range(1, n // k + 1)
+            if m < n * gamma
+        }
+        best = min([q[0] * (1 - mpmath.mpf(1) / k), *each.values()])
+    assert found.value == pytest.approx(float(best), rel=1e-12)
+    if found.minimum is None:
+        assert found.value == pytest.approx(float(q[0]) * (1 - 1 / k), rel=1e-12)
+        assert found.tail is None
+    else:
+        assert float(each[found.minimum]) == pytest.approx(found.value, rel=1e-12)
+        assert found.tail == pytest.approx(float(tails[found.minimum]), rel=1e-12)
+
+
+def test_ds_roo_bound_improves_on_roo_where_the_paper_says() -> None:
+    journal = roo.min_count(1000, 10, 0.1, "journal")
+    assert accuracy.ds_roo_bound(journal, 0.1).minimum == 17
+    assert accuracy.ds_roo_bound(journal, 0.1).value < 1e-6
+    assert accuracy.ds_roo_bound(journal, 0.01).minimum is None
+
+
+def test_the_rate_is_theorem_3_in_many_digits() -> None:
+    for n, k, epsilon, gamma in [(1000, 10, 0.1, 0.1), (400, 3, 0.5, 0.2), (60, 2, 2.0, 0.5)]:
+        found = accuracy.ds_roo_rate(roo.RooSetting(n, k, epsilon), gamma)
+        with mpmath.workdps(30):
+            e = mpmath.mpf(epsilon)
+            g = mpmath.mpf(gamma)
+            inside = mpmath.e / e - mpmath.e + 1
+            first = 1 + mpmath.log(inside) / e if inside > 0 else mpmath.mpf(0)
+            m = int(mpmath.ceil(max(first, 2 / mpmath.expm1(e))))
+            q = 1 / (1 + mpmath.mpf(n) / k * mpmath.expm1(e))
+            value = q * (k - 1) * mpmath.exp(-2 * n * (g - mpmath.mpf(m) / n) ** 2)
+            leading = q * (k - 1) * mpmath.exp(-2 * n * g**2 + 4 * g * m)
+            gain = mpmath.expm1(e) ** 2
+            size = (k - 1 + mpmath.sqrt((k - 1) ** 2 + 4 * k * gain)) / (2 * gain)
+            applies = n >= max(m / g, size, 2 * k)
+        assert found.minimum == m
+        assert found.value == pytest.approx(float(value), rel=1e-10)
+        assert found.leading == pytest.approx(float(leading), rel=1e-10)
+        assert found.applies is bool(applies)
+
+
+def test_q_is_0_where_theorem_3_says_so() -> None:
+    applied = 0
+    for k in (2, 3, 10):
+        for epsilon in (0.05, 0.1, 0.5, 1.0, 2.0):
+            for n in (2 * k, 50, 300, 2000, 20000):
+                if n < 2 * k:
+                    continue
+                rate = accuracy.ds_roo_rate(roo.RooSetting(n, k, epsilon), 1 / k)
+                if rate.applies:
+                    applied += 1
+                    journal = roo.min_count(n, k, epsilon, "journal")
+                    assert journal.obscuring(rate.minimum) == 0.0
+                    assert accuracy.ds_roo_bound(journal, 1 / k).value <= rate.value * (1 + 1e-9)
+    assert applied > 30
+
+
+@pytest.mark.parametrize("gamma", [0.02, 0.06, 0.1])
+@pytest.mark.parametrize("rule", ["journal", "exact"])
+def test_ds_roo_records_are_where_the_bound_crosses(gamma: float, rule: str) -> None:
+    n = accuracy.ds_roo_records(0.02, 10, 0.2, gamma, rule)
+    assert n <= accuracy.records_needed("roo", 0.02, 10, 0.2)
+    values = [
+        accuracy.ds_roo_bound(roo.min_count(size, 10, 0.2, rule), gamma).value
+        for size in (n, n - 1)
+    ]
+    assert values[0] <= 0.02 * (1 + 1e-9) < values[1] * (1 + 2e-9)
+
+
+def test_lower_bound_is_the_maximum_over_all_d_and_j() -> None:
+    cases = [(20, 3, 0.3), (1000, 10, 0.1), (6, 5, 2.0), (3, 9, 0.7), (40, 7, 0.05), (100, 2, 0.2)]
+    for n, k, epsilon in [*cases, (1, 2, 0.1), (300, 40, 1.0), (12, 4, 8.0)]:
+        tried = [
+            (d * j / n) / (1 + d * math.exp(epsilon * j) / (k - d))
+            for d in range(1, k)
+            for j in range(1, n // d + 1)
+        ]
+        found = accuracy.lower_bound(roo.RooSetting(n, k, epsilon))
+        assert found.value == pytest.approx(max(tried), rel=1e-12)
+        d, j = found.letters, found.records
+        assert d * j <= n
+        again = (d * j / n) / (1 + d * math.exp(epsilon * j) / (k - d))
+        assert again == pytest.approx(found.value, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "epsilon"), [(2, 3, 1.0), (5, 3, 0.5), (8, 4, 1.0), (12, 3, 0.7), (9, 2, 0.4)]
+)
+def test_no_sampler_beats_the_lower_bound(n: int, k: int, epsilon: float) -> None:
+    best = optimal_sampler(n, k, epsilon)
+    bound = accuracy.lower_bound(roo.RooSetting(n, k, epsilon)).value
+    assert bound <= best.worst_case * (1 + 1e-9)
+    if n * epsilon >= 6 and k >= 3:
+        assert best.worst_case == pytest.approx(bound, rel=1e-6)
+
+
+def test_lower_bound_of_large_settings() -> None:
+    """With real d and j the bound is max over x of (k / (n epsilon)) x / (1 + e^(x/2))^2."""
+    x = np.linspace(0.5, 3, 100_001)
+    limit = float((x / (1 + np.exp(x / 2)) ** 2).max())
+    for n, k, epsilon in [(10**9, 10**4, 1e-3), (10**12, 10**7, 1e-3)]:
+        found = accuracy.lower_bound(roo.RooSetting(n, k, epsilon)).value
+        assert found == pytest.approx(limit * k / (n * epsilon), rel=1e-5)
+        assert found <= limit * k / (n * epsilon) * (1 + 1e-12)
+    assert 0 < accuracy.lower_bound(roo.RooSetting(10, 3, 600.0)).value < 1e-250
+
+
+def test_lower_bound_records() -> None:
+    for alpha, k, epsilon in [(0.1, 3, 1.0), (0.01, 10, 0.1), (0.4, 2, 0.01)]:
+        n = accuracy.lower_bound_records(alpha, k, epsilon)
+        assert accuracy.lower_bound(roo.RooSetting(n, k, epsilon)).value <= alpha
+        if n > 1:
+            assert accuracy.lower_bound(roo.RooSetting(n - 1, k, epsilon)).value > alpha
+        assert n <= accuracy.records_needed("roo", alpha, k, epsilon)
+    with pytest.raises(ParameterError, match="more than 1e15"):
+        accuracy.lower_bound_records(1e-10, 1000, 1e-6)
+
+
+@pytest.mark.parametrize("rule", roo.RULES)
+@pytest.mark.parametrize(
+    ("n", "k", "epsilon"), [(7, 3, 0.3), (9, 2, 0.1), (5, 4, 0.8), (2, 4, 1.0)]
+)
+def test_worst_case_is_that_of_all_data_sets(n: int, k: int, epsilon: float, rule: str) -> None:
+    sampler = roo.min_count(n, k, epsilon, rule)
+    each = [
+        np.abs(sampler.output_distribution(c) - np.array(c) / n).sum() / 2
+        for c in compositions(n, k)
+    ]
+    assert accuracy.worst_case_tv(sampler) == pytest.approx(max(each), rel=1e-12)
+
+
+LAWS = [
+    (6, 3, 0.3, [0.25, 0.25, 0.5]),
+    (12, 3, 0.2, [0.125, 0.375, 0.5]),
+    (9, 2, 0.1, [0.5, 0.5]),
+    (15, 3, 0.3, [2**-10, 0.5 - 2**-10, 0.5]),
+    (1, 2, 0.5, [0.25, 0.75]),
+    (3, 5, 0.5, [0.25, 0.25, 0.25, 0.125, 0.125]),
+    (20, 2, 0.5, [0.0625, 0.9375]),
+    (14, 4, 0.4, [0.125, 0.125, 0.25, 0.5]),
+    (8, 3, 0.4, [0.0, 0.25, 0.75]),
+]
+
+
+@pytest.mark.parametrize("rule", ["exact", "journal", "conference", "roo"])
+@pytest.mark.parametrize(("n", "k", "epsilon", "p"), LAWS)
+def test_expected_output_is_that_of_all_outcomes(
+    n: int, k: int, epsilon: float, p: list[float], rule: str
+) -> None:
+    sampler = roo.min_count(n, k, epsilon, rule)
+    found = accuracy.expected_output(sampler, p)
+    differences, mean = enumerated(sampler, [Fraction(share) for share in p])
+    assert found.mean_obscuring == pytest.approx(float(mean), rel=1e-13)
+    known = [float(value) for value in differences]
+    assert found.difference == pytest.approx(known, abs=1e-15 * float(mean))
+    assert found.law == pytest.approx([a + b for a, b in zip(p, known, strict=True)], abs=1e-15)
+    assert found.total_variation == pytest.approx(sum(map(abs, known)) / 2, abs=1e-15)
+    assert not found.difference.flags.writeable
+
+
+def direct(sampler: roo.MinCountSampler, p: list[float]) -> tuple[np.ndarray, float]:
+    """Return the same from Pr(all counts >= m), letter after letter, by conditional binomials."""
+    n, k = sampler.setting.records, sampler.setting.letters
+
+    def at_least(total: int, least: list[int]) -> float:
+        reach, left = np.zeros(total + 1), 1.0
+        reach[0] = 1.0
+        for share, low in zip(p, least, strict=True):
+            moved = np.zeros(total + 1)
+            for used in np.flatnonzero(reach):
+                count = np.arange(low, total - used + 1)
+                rest = min(1.0, share / left)
+                moved[used + count] += reach[used] * binom.pmf(count, total - used, rest)
+            reach, left = moved, left - share
+        return float(reach[total])
+
+    q = [sampler.obscuring(m) for m in range(n // k + 2)]
+    steps = [q[0], *np.diff(q)]
+    differences, mean = np.zeros(k), 0.0
+    # q_M is the sum over m <= M of q_m - q_{m-1}.
+    for m, step in enumerate(steps):
+        both = at_least(n, [m] * k)
+        mean += step * both
+        for y in range(k):
+            least = [m - (z == y) if m else 0 for z in range(k)]
+            differences[y] += step * (both / k - p[y] * at_least(n - 1, least))
+    return differences, mean
+
+
+@pytest.mark.parametrize(
+    ("n", "epsilon", "p"),
+    [
+        (50, 0.2, [0.05, 0.1, 0.15, 0.3, 0.4]),
+        (60, 0.2, [0.2, 0.2, 0.3, 0.3]),
+        (60, 0.05, [0.1, 0.9]),
+    ],
+)
+def test_expected_output_agrees_with_conditional_binomials(
+    n: int, epsilon: float, p: list[float]
+) -> None:
+    sampler = roo.min_count(n, len(p), epsilon)
+    found = accuracy.expected_output(sampler, p)
+    differences, mean = direct(sampler, p)
+    assert found.mean_obscuring == pytest.approx(mean, rel=1e-9, abs=1e-13)
+    assert found.difference == pytest.approx(differences, rel=1e-7, abs=1e-13)
+
+
+def test_expected_output_agrees_with_draws() -> None:
+    rng = np.random.default_rng(5)
+    p = np.arange(1, 11) / 55
+    sampler = roo.min_count(1000, 10, 0.1)
+    found = accuracy.expected_output(sampler, p)
+    counts = rng.multinomial(1000, p, size=200_000)
+    q = np.array([sampler.obscuring(m) for m in range(101)])[counts.min(axis=1)]
+    for values, known in [
+        (q, found.mean_obscuring),
+        *((q * (0.1 - counts[:, y] / 1000), found.difference[y]) for y in range(10)),
+    ]:
+        error = values.std() / math.sqrt(values.size)
+        assert abs(values.mean() - known) < 5 * error
+        assert error < 0.1 * abs(known)
+
+
+def test_expected_output_of_many_records_is_between_bonferronis_bounds() -> None:
+    n, k, gamma = 100_000, 10, 5e-4
+    sampler = roo.min_count(n, k, 0.1)
+    found = accuracy.expected_output(sampler, [gamma] * 9 + [1 - 9 * gamma])
+    m = np.arange(sampler.q.size)
+    law = binom.pmf(m, n, gamma)
+    single = 9 * float(sampler.q @ law)
+    # Counts of a multinomial are negatively associated: pairs are rarer than independent ones.
+    pairs = 36 * sampler.q[0] * float(law.sum()) ** 2
+    assert 1e-12 < found.mean_obscuring < 1e-9
+    assert pairs < 1e-5 * single
+    assert single - pairs <= found.mean_obscuring * (1 + 1e-10) <= single * (1 + 2e-10)
+    assert abs(found.difference.sum()) < 1e-9 * found.mean_obscuring
+
+
+def test_uniform_and_far_away_distributions() -> None:
+    uniform = accuracy.expected_output(roo.min_count(1000, 10, 0.1), np.full(10, 0.1))
+    assert uniform.total_variation < 1e-30
+    assert 0 < uniform.mean_obscuring < 1e-20
+    far = accuracy.expected_output(roo.min_count(10**6, 10, 0.1), np.full(10, 0.1))
+    assert far.mean_obscuring == 0.0
+    assert not far.difference.any()
+    p = np.array([0.7, 0.2, 0.1])
+    fixed = accuracy.expected_output(roo.min_count(40, 3, 0.2, "roo"), p)
+    q = roo.RooSetting(40, 3, 0.2).obscuring
+    assert fixed.total_variation == pytest.approx(q * np.abs(p - 1 / 3).sum() / 2, rel=1e-12)
+
+
+@MODEST
+@given(st.data())
+def test_expected_output_is_equivariant_and_below_every_bound(data: st.DataObject) -> None:
+    k = data.draw(st.integers(2, 6))
+    n = data.draw(st.integers(k, 300))
+    epsilon = data.draw(st.floats(0.02, 2.0))
+    raw = np.array(data.draw(st.lists(st.integers(1, 30), min_size=k, max_size=k)), dtype=float)
+    p = raw / raw.sum()
+    sampler = roo.min_count(n, k, epsilon)
+    found = accuracy.expected_output(sampler, p)
+    order = np.array(data.draw(st.permutations(range(k))))
+    moved = accuracy.expected_output(sampler, p[order])
+    assert moved.difference == pytest.approx(found.difference[order], abs=1e-14)
+    assert abs(found.difference.sum()) < 1e-13
+    gamma = min(float(p.min()), 1 / k)
+    value = found.total_variation
+    binomial = accuracy.ds_roo_binomial_bound(sampler, gamma)
+    assert value <= binomial * (1 + 1e-9)
+    assert value <= accuracy.ds_roo_bound(sampler, gamma).value * (1 + 1e-9)
+    assert value <= accuracy.worst_case_tv(sampler) * (1 + 1e-9)
+    assert binomial <= accuracy.roo_bound(sampler.setting) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(("gamma", "better"), [(Fraction(1, 64), False), (Fraction(5, 16), True)])
+def test_binomial_bound_is_its_formula(gamma: Fraction, better: bool) -> None:
+    sampler = roo.min_count(40, 3, 0.2)
+    mean = sum(
+        obscuring(sampler, m) * math.comb(40, m) * gamma**m * (1 - gamma) ** (40 - m)
+        for m in range(14)
+    )
+    first = obscuring(sampler, 0) * Fraction(2, 3)
+    assert (2 * mean < first) is better
+    bound = accuracy.ds_roo_binomial_bound(sampler, float(gamma))
+    assert bound == pytest.approx(float(min(2 * mean, first)), rel=1e-12)
+    fixed = roo.min_count(40, 3, 0.2, "roo")
+    assert accuracy.ds_roo_binomial_bound(fixed, float(gamma)) == pytest.approx(
+        accuracy.roo_bound(fixed.setting), rel=1e-12
+    )
+
+
+@pytest.mark.parametrize(
+    ("n", "epsilon", "p"), [(30, 0.7, [0.25, 0.25, 0.5]), (12, 0.5, [0.2, 0.8])]
+)
+def test_the_smooth_floors_bound_holds(n: int, epsilon: float, p: list[float]) -> None:
+    sampler = smooth_floor(n, len(p), epsilon)
+    shares = [Fraction(share) for share in p]
+    law = np.zeros(len(p))
+    for counts in compositions(n, len(p)):
+        law += float(chance(counts, shares)) * sampler.output_distribution(counts)
+    exact = np.abs(law - p).sum() / 2
+    bound = accuracy.smooth_floor_binomial_bound(sampler, min(p))
+    lifts = [
+        binom.pmf(c, n, min(p)) * (sampler.floor[c] - c) for c in range(min(len(sampler.floor), n))
+    ]
+    assert bound == pytest.approx(len(p) / n * sum(lifts), rel=1e-12)
+    assert 0 < exact <= bound < 1
+
+
+def test_bad_input_is_told_in_one_sentence() -> None:
+    sampler = roo.min_count(20, 3, 0.2)
+    with pytest.raises(ParameterError, match=r"least_probability is 0.5; .* \(0, 1/3\]"):
+        accuracy.ds_roo_bound(sampler, 0.5)
+    with pytest.raises(ParameterError, match="least_probability is 0"):
+        accuracy.ds_roo_rate(sampler.setting, 0.0)
+    with pytest.raises(ParameterError, match="distribution has shape"):
+        accuracy.expected_output(sampler, [0.5, 0.5])
+    with pytest.raises(ParameterError, match="sum to 1"):
+        accuracy.expected_output(sampler, [0.5, 0.5, 0.5])
+    with pytest.raises(ParameterError, match="sum to 1"):
+        accuracy.expected_output(sampler, [float("nan"), 0.5, 0.5])
+    with pytest.raises(ParameterError, match="not a number"):
+        accuracy.expected_output(sampler, ["a", "b", "c"])
+    with pytest.raises(ParameterError, match="method is 'dsroo'"):
+        accuracy.records_needed("dsroo", 0.1, 3, 0.2)
+    with pytest.raises(ParameterError, match="accuracy is 1.5"):
+        accuracy.records_needed("roo", 1.5, 3, 0.2)
+    with pytest.raises(ParameterError, match="records is 20000000"):
+        accuracy.expected_output(roo.min_count(2 * 10**7, 3, 0.2), [0.2, 0.3, 0.5])

@@ -1,0 +1,185 @@
+"""The audit against all data sets and all their neighbours, in exact rationals."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from fractions import Fraction
+from itertools import product
+
+import pytest
+
+from dpopt import NotPrivateError, roo
+from dpopt.roo.audit import RooAudit, audit_weights
+from dpopt.roo.rules import UNIT
+from dpopt.roo.witness import witness_of
+from tests.roo.brute import Rule, neighbours, transitions
+
+SIZES = [(n, k) for k in (2, 3, 4, 5) for n in (*range(1, 13), 17, 24, 30)]
+MANY = 1e-12
+"""More than rounding q to 2^-62 can do to a ratio."""
+
+
+def brute_rule(setting: roo.RooSetting, weights: tuple[int, ...], *, constant: bool) -> Rule:
+    padded = [*weights, *[weights[0] if constant else 0] * (setting.largest_minimum + 1)]
+    return Rule(setting.records, setting.letters, [Fraction(w, UNIT) for w in padded])
+
+
+def check(setting: roo.RooSetting, weights: tuple[int, ...], *, constant: bool) -> RooAudit:
+    """Compare the audit with enumeration, and its witness with what it stands for."""
+    audit = audit_weights(setting, weights, constant=constant)
+    rule = brute_rule(setting, weights, constant=constant)
+    where = (setting, weights, constant)
+    assert audit.worst_ratio == rule.worst_ratio(), where
+    assert audit.slack == rule.least_slack(setting.ratio), where
+    assert audit.private == (audit.slack >= 0)
+    witness = audit.witness
+    before, after = witness.counts, witness.neighbour
+    assert len(before) == setting.letters
+    assert sum(before) == setting.records
+    assert after in set(neighbours(before)), where
+    assert witness.minima == (min(before), min(after))
+    laws = rule.law(min(before), before[0]), rule.law(min(after), after[0])
+    assert (laws[1] / laws[0] if laws[0] else None) == audit.worst_ratio, where
+    if audit.worst_ratio is None:
+        assert audit.excess_factor == float("inf")
+        assert not audit.private
+    else:
+        assert audit.excess_factor == pytest.approx(float(audit.worst_ratio / setting.ratio))
+        assert audit.private == (audit.worst_ratio <= setting.ratio)
+    return audit
+
+
+@pytest.mark.parametrize("rule", roo.RULES)
+def test_rules_are_audited_like_all_neighbours(rule: str) -> None:
+    for (n, k), epsilon in product(SIZES, (0.05, 0.5, 2.0)):
+        setting = roo.RooSetting(n, k, epsilon)
+        audit = check(setting, roo.rule_weights(setting, rule), constant=rule == "roo")
+        if rule in ("exact", "roo"):
+            assert audit.private
+        if rule == "journal-repaired":
+            assert audit.excess_factor < 1 + MANY
+
+
+def test_any_q_is_audited_like_all_neighbours() -> None:
+    rng = random.Random(20)
+    verdicts = set()
+    for n, k in SIZES:
+        setting = roo.RooSetting(n, k, rng.choice([0.1, 0.7, 3.0]))
+        top = setting.largest_minimum + 1
+        smooth = sorted((rng.randrange(UNIT + 1) for _ in range(top)), reverse=True)
+        edges = [rng.choice([0, 1, UNIT // 2, UNIT - 1, UNIT]) for _ in range(rng.randint(1, top))]
+        high = [UNIT - rng.randrange(UNIT >> 8) for _ in range(top)]
+        for weights in (smooth, edges, high, [rng.randrange(UNIT + 1) for _ in range(top)]):
+            verdicts.add(check(setting, tuple(weights), constant=False).private)
+        check(setting, (rng.choice([0, rng.randrange(UNIT)]),), constant=True)
+    assert verdicts == {True, False}
+
+
+def test_moves_are_the_ends_of_what_neighbours_do() -> None:
+    """Of the counts c with one step from m to m~ and from c to c~, the least and the largest."""
+    for k, n in product((2, 3, 4, 5), range(1, 31)):
+        ranges = defaultdict(set)
+        for m, c, new_m, d in transitions(n, k):
+            ranges[m, new_m, d - c].add(c)
+        expected = set()
+        for (m, new_m, step), counts in ranges.items():
+            low, high = min(counts), max(counts)
+            expected |= {(m, low, new_m, low + step), (m, high, new_m, high + step)}
+        setting = roo.RooSetting(n, k, 1.0)
+        found = [
+            (move.minimum, move.count, move.new_minimum, move.new_count)
+            for m in range(setting.largest_minimum + 1)
+            for move in roo.moves(setting, m)
+        ]
+        assert len(found) == len(set(found))
+        assert set(found) == expected, (n, k)
+
+
+@pytest.mark.parametrize(("n", "k"), [(1, 2), (2, 2), (7, 2), (5, 3), (12, 3), (23, 4), (9, 12)])
+def test_every_move_has_a_witness(n: int, k: int) -> None:
+    setting = roo.RooSetting(n, k, 1.0)
+    for m in range(setting.largest_minimum + 1):
+        for move in roo.moves(setting, m):
+            witness = witness_of(setting, move)
+            before, after = witness.counts, witness.neighbour
+            assert after in set(neighbours(before))
+            assert (min(before), before[0]) == (move.minimum, move.count)
+            assert (min(after), after[0]) == (move.new_minimum, move.new_count)
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "epsilon", "rule", "factor"),
+    [
+        (20, 3, 0.1, "conference", 1.00668167682),
+        (3, 2, 0.5, "journal", 1.10772159688),
+    ],
+)
+def test_published_rules_that_are_not_private(
+    n: int, k: int, epsilon: float, rule: str, factor: float
+) -> None:
+    sampler = roo.min_count(n, k, epsilon, rule)
+    assert sampler.audit.excess_factor == pytest.approx(factor, abs=1e-11)
+    assert not sampler.private
+    assert sampler.certificate is None
+    with pytest.raises(NotPrivateError, match=r"e\^epsilon times as likely") as caught:
+        sampler.release(counts=[n - k + 1] + [1] * (k - 1))
+    assert caught.value.excess == pytest.approx(factor - 1, abs=1e-11)
+    exact = roo.min_count(n, k, epsilon)
+    assert exact.private
+    assert exact.certificate is not None
+    assert exact.certificate.slack == exact.audit.slack >= 0
+
+
+def test_the_witnesses_of_the_published_rules() -> None:
+    witness = roo.min_count(20, 3, 0.1, "conference").audit.witness
+    assert witness.minima == (6, 6)
+    assert (witness.counts[0], witness.neighbour[0]) == (6, 7)
+    witness = roo.min_count(3, 2, 0.5, "journal").audit.witness
+    assert (witness.counts, witness.neighbour) == ((1, 2), (2, 1))
+
+
+def test_where_the_journal_rule_fails() -> None:
+    """Never if k divides n or e^epsilon >= 1 + 1 / M; else where (68) fails at the last m."""
+    outcomes = defaultdict(int)
+    for k, n, epsilon in product(
+        (2, 3, 4, 5, 7), (3, 5, 7, 8, 10, 11, 12, 20, 24, 29, 37, 60), (0.02, 0.1, 0.3, 0.5, 1.0)
+    ):
+        setting = roo.RooSetting(n, k, epsilon)
+        last, r = setting.largest_minimum, setting.ratio
+        weights = roo.rule_weights(setting, "journal")
+        fails = audit_weights(setting, weights, constant=False).excess_factor > 1 + MANY
+        may_fail = n % k != 0 and last >= 1 and r < 1 + Fraction(1, last)
+        share = Fraction(k, n) * (1 / (r - 1) - last)
+        q_last = Fraction(weights[last] if last < len(weights) else 0, UNIT)
+        short = may_fail and float(share / (1 + share) - q_last) > MANY
+        assert fails == short, (n, k, epsilon)
+        outcomes[may_fail, fails] += 1
+    assert not outcomes[False, True]
+    assert min(outcomes[False, False], outcomes[True, True], outcomes[True, False]) > 10
+
+
+@pytest.mark.parametrize("rule", ["exact", "conference", "roo"])
+def test_zeros_that_are_left_out_do_not_matter(rule: str) -> None:
+    for n, k, epsilon in ((1000, 10, 0.3), (10**9, 10**6, 0.1), (4001, 2, 0.05), (31, 30, 1.0)):
+        setting = roo.RooSetting(n, k, epsilon)
+        weights = roo.rule_weights(setting, rule)
+        last = setting.largest_minimum
+        every = weights * (last + 1) if rule == "roo" else (*weights, *[0] * (last + 1))
+        full = audit_weights(setting, every[: last + 1], constant=False)
+        short = audit_weights(setting, weights, constant=rule == "roo")
+        assert short.rows <= full.rows
+        assert (short.worst_ratio, short.private) == (full.worst_ratio, full.private)
+        assert short.slack == full.slack
+
+
+def test_one_large_q_is_caught_wherever_it_is() -> None:
+    setting = roo.RooSetting(1003, 10, 0.1)
+    weights = [*roo.rule_weights(setting, "exact")]
+    weights += [0] * (101 - len(weights))
+    assert audit_weights(setting, weights, constant=False).private
+    for m in (18, 40, 70):
+        changed = [*weights[:m], UNIT // 2, *weights[m + 1 :]]
+        audit = audit_weights(setting, changed, constant=False)
+        assert not audit.private
+        assert m in audit.witness.minima

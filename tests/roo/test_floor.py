@@ -1,0 +1,338 @@
+"""The smooth floor against its definition, and its proof against all neighbouring data sets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from mpmath import mp, mpf
+
+from dpopt import NotPrivateError, ParameterError
+from dpopt.roo.accuracy import expected_output, worst_case_tv
+from dpopt.roo.floor import SmoothFloorSampler, smooth_floor
+from dpopt.roo.floor_proof import audit_floor, floor_weights
+from dpopt.roo.setting import RooSetting
+from tests.roo.brute import histograms, neighbours
+
+
+@dataclass(frozen=True)
+class Floor:
+    """What makes the law of a smooth floor."""
+
+    setting: RooSetting
+    weights: tuple[int, ...]
+    bits: int
+
+
+def weight(sampler: SmoothFloorSampler | Floor, count: int) -> int:
+    table = sampler.weights
+    return table[count] if count < len(table) else count << sampler.bits
+
+
+def law(sampler: SmoothFloorSampler, counts: Sequence[int]) -> list[Fraction]:
+    weights = [weight(sampler, count) for count in counts]
+    return [Fraction(w, sum(weights)) for w in weights]
+
+
+def worst_of_all(sampler: SmoothFloorSampler | Floor) -> Fraction:
+    """Return the largest ratio over all neighbours and all letters, exactly."""
+    n, k = sampler.setting.records, sampler.setting.letters
+    worst = (0, 1)
+    for counts in histograms(n, k):
+        before = [weight(sampler, count) for count in counts]
+        total = sum(before)
+        for moved in neighbours(counts):
+            after = [weight(sampler, count) for count in moved]
+            other = sum(after)
+            for a, b in zip(before, after, strict=True):
+                if b * total * worst[1] > worst[0] * a * other:
+                    worst = (b * total, a * other)
+    return Fraction(*worst)
+
+
+CASES = [
+    (n, k, epsilon)
+    for k in (2, 3, 4, 5)
+    for n in (1, 2, 3, 5, 8, 12)
+    for epsilon in (0.1, 0.35, 1.0, 3.0)
+    if epsilon > math.log1p(1 / n) and (k < 5 or n < 12)
+]
+
+
+def with_growth(sampler: SmoothFloorSampler, growth: float) -> Floor:
+    """Return the floor of another growth, which nobody audited."""
+    return Floor(sampler.setting, floor_weights(growth, sampler.bits), sampler.bits)
+
+
+@pytest.mark.parametrize(("n", "k", "epsilon"), [*CASES, (20, 4, 0.1)])
+def test_no_larger_rate_is_private(n: int, k: int, epsilon: float) -> None:
+    sampler = smooth_floor(n, k, epsilon)
+    assert sampler.private
+    assert worst_of_all(sampler) == sampler.audit.worst_ratio <= sampler.setting.ratio
+    mantissa, exponent = math.frexp(sampler.growth)
+    assert (mantissa * 2.0**41).is_integer()
+    for units in (1, 2**30):
+        larger = with_growth(sampler, sampler.growth + units * 2.0 ** (exponent - 40))
+        assert worst_of_all(larger) > sampler.setting.ratio
+
+
+def test_the_rate_that_every_pair_of_neighbours_allows() -> None:
+    # The bound Z >= W(c) + L(n - c) with the largest step at once gave 0.07810.
+    assert smooth_floor(20, 4, 0.1).rate == pytest.approx(0.07938692, abs=1e-8)
+
+
+@given(
+    st.integers(2, 9),
+    st.integers(2, 4),
+    st.floats(0.01, 3.0),
+    st.one_of(st.floats(0.01, 1.2), st.just(None)),
+)
+@settings(deadline=None, max_examples=30)
+def test_the_audit_finds_the_largest_ratio_there_is(
+    n: int, k: int, epsilon: float, share: float | None
+) -> None:
+    assume(epsilon > math.log1p(1 / n) * 1.001)
+    rate = None if share is None else share * epsilon
+    sampler = smooth_floor(n, k, epsilon, rate=rate)
+    worst = worst_of_all(sampler)
+    assert sampler.audit.worst_ratio == worst
+    assert sampler.private == (worst <= sampler.setting.ratio)
+    assert sampler.private or rate is not None
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.3, 0.9, 1.5])
+@pytest.mark.parametrize("k", [2, 3, 4])
+def test_the_proof_decides_as_all_neighbours_do(k: int, rate: float) -> None:
+    n, epsilon = 9, 0.4
+    sampler = smooth_floor(n, k, epsilon, rate=rate)
+    worst = worst_of_all(sampler)
+    assert worst == sampler.audit.worst_ratio
+    assert sampler.private == (worst <= sampler.setting.ratio)
+    assert sampler.private == (rate == 0.05 or rate == 0.3)
+
+
+def test_the_rate_epsilon_itself_is_not_private_and_refuses() -> None:
+    sampler = smooth_floor(20, 3, 0.5, rate=0.5)
+    assert worst_of_all(sampler) > sampler.setting.ratio
+    assert sampler.certificate is None
+    with pytest.raises(NotPrivateError, match=r"rate is 0\.5") as caught:
+        sampler.release(counts=[0, 0, 20])
+    assert caught.value.excess == pytest.approx(float(worst_of_all(sampler)) / math.exp(0.5) - 1)
+    rng = np.random.default_rng(1)
+    assert sampler.simulate(counts=[0, 0, 20], rng=rng) in range(3)
+
+
+@pytest.mark.parametrize("rate", [0.001, 0.01, 0.1, 0.37, math.log(2), 1.0, 5.0, 100.0])
+def test_weights_are_the_maximum_of_the_definition(rate: float) -> None:
+    growth = math.expm1(rate)
+    bits = 62 + math.ceil(math.log2(1 + growth))
+    weights = floor_weights(growth, bits)
+    last = len(weights)
+    with mp.workprec(400):
+        step = 1 + mpf(growth)
+        assert last == math.ceil(1 / mpf(growth))
+        for c in {0, 1, 2, last // 3, last // 2, last - 1, last, last + 5}:
+            exact = max(j * step ** (c - j) for j in range(c, last + 10)) * mpf(2) ** bits
+            found = weights[c] if c < last else c << bits
+            assert 0 <= found - exact <= max(last - c, 0)
+
+
+@given(st.floats(1e-3, 30.0))
+@settings(deadline=None, max_examples=50)
+def test_weights_are_convex_and_grow_by_at_most_the_step(rate: float) -> None:
+    growth = math.expm1(rate)
+    bits = 62 + math.ceil(math.log2(1 + growth))
+    weights = [*floor_weights(growth, bits)]
+    table = weights + [c << bits for c in range(len(weights), len(weights) + 3)]
+    steps = [b - a for a, b in pairwise(table)]
+    assert table[0] > 0
+    assert steps == sorted(steps)
+    assert steps[0] >= 0
+    assert steps[-1] == 1 << bits
+    below = pairwise(table[: len(weights) + 1])
+    assert all(b <= a * (1 + Fraction(growth)) for a, b in below)
+    assert all(w >= c << bits for c, w in enumerate(table))
+
+
+@pytest.mark.parametrize(("n", "epsilon"), [(1000, 0.1), (50, 0.4), (10**6, 1e-3), (10**9, 2.0)])
+def test_the_rate_solves_the_equation_where_letters_are_few(n: int, epsilon: float) -> None:
+    sampler = smooth_floor(n, 10 if n > 50 else 3, epsilon)
+    a, floor = sampler.rate, sampler.floor[0]
+    value = math.exp(a) * (n + floor) / (n + floor * math.exp(a) - 1)
+    assert math.log(value) == pytest.approx(epsilon, rel=1e-9)
+    assert epsilon - math.log1p(1 / n) < a < epsilon
+
+
+def test_more_letters_leave_more_of_epsilon() -> None:
+    rates = [smooth_floor(30, k, 0.1).rate for k in (2, 5, 20, 100, 1000)]
+    assert rates == sorted(rates)
+    assert rates[-1] > rates[0] + 0.01
+
+
+def test_weights_that_break_the_theorem_are_refused() -> None:
+    setting = RooSetting(20, 3, 0.5)
+    sampler = smooth_floor(20, 3, 0.5)
+    weights, bits = list(sampler.weights), sampler.bits
+    assert audit_floor(setting, weights, bits).private
+    assert not audit_floor(setting, [weights[0] * 99 // 100, *weights[1:]], bits).private
+    for broken in ([0, *weights[1:]], [weights[0], weights[0] - 1, *weights[2:]], weights[1:]):
+        with pytest.raises(ParameterError, match="convex"):
+            audit_floor(setting, broken, bits)
+
+
+@given(
+    st.integers(2, 9),
+    st.integers(2, 4),
+    st.lists(st.integers(0, 64), min_size=1, max_size=5),
+)
+@settings(deadline=None, max_examples=150)
+def test_any_convex_weights_are_bounded(n: int, k: int, steps: list[int]) -> None:
+    bits, weights = 6, [len(steps) << 6]
+    for step in sorted(steps, reverse=True):
+        weights.append(weights[-1] - step)
+    table = tuple(reversed(weights[1:]))
+    assume(table[0] > 0)
+    floor = np.array(table) / 64
+    made = smooth_floor(n, k, 1.0)
+    audit = replace(made.audit, private=False)
+    sampler = replace(made, weights=table, bits=bits, floor=floor, audit=audit, certificate=None)
+    audit = audit_floor(sampler.setting, table, bits)
+    worst = worst_of_all(sampler)
+    assert worst == audit.worst_ratio
+    assert audit.private == (worst <= sampler.setting.ratio)
+
+
+def test_no_bias_where_every_count_is_above_the_floor() -> None:
+    sampler = smooth_floor(1000, 4, 0.1)
+    counts = np.array([700, 250, 30, 20])
+    assert len(sampler.weights) <= 20
+    assert np.array_equal(sampler.output_distribution(counts), counts / 1000)
+    floored = sampler.output_distribution([980, 20, 0, 0])
+    exact = law(sampler, [980, 20, 0, 0])
+    assert floored == pytest.approx([float(p) for p in exact], rel=1e-14)
+    assert not floored.flags.writeable
+
+
+def test_every_drawn_integer_gives_its_letter() -> None:
+    sampler = smooth_floor(6, 4, 0.5)
+    table, floor = (3, 5, 9), np.array([0.75, 1.25, 2.25])
+    audit = replace(sampler.audit, private=False)
+    small = replace(sampler, weights=table, bits=2, floor=floor, audit=audit, certificate=None)
+    counts = np.array([0, 4, 2, 0])
+    total = 3 + 16 + 9 + 3
+
+    def below(value: int) -> Callable[[int], int]:
+        def give(limit: int) -> int:
+            assert limit == total
+            return value
+
+        return give
+
+    drawn = [small._draw(counts, below(value)) for value in range(total)]
+    assert np.bincount(drawn, minlength=4).tolist() == [3, 16, 9, 3]
+    assert small.output_distribution(counts) == pytest.approx(np.array([3, 16, 9, 3]) / 31)
+
+
+def test_a_thousand_million_records_and_a_million_letters() -> None:
+    n, k = 10**9, 10**6
+    sampler = smooth_floor(n, k, 1e-3)
+    counts = np.random.default_rng(2).multinomial(n - 5, np.ones(k) / k)
+    counts[0] += 5
+    assert sampler.private
+    assert sampler.release(counts=counts) in range(k)
+    assert sampler.output_distribution(counts).sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("epsilon", [20.0, 50.0, 600.0])
+def test_large_epsilon_keeps_its_tiny_weights(epsilon: float) -> None:
+    sampler = smooth_floor(20, 3, epsilon)
+    assert sampler.private
+    assert sampler.rate == pytest.approx(epsilon, rel=1e-9)
+    assert math.log(sampler.floor[0]) == pytest.approx(-epsilon, rel=1e-9)
+
+
+def test_certificate_and_saved_values() -> None:
+    sampler = smooth_floor(12, 3, 0.3)
+    proof = sampler.certificate
+    assert proof is not None
+    assert proof.guarantee.epsilon == 0.3
+    assert proof.slack >= 0
+    assert proof.ratio <= Fraction(math.exp(0.3)) * (1 + Fraction(1, 2**50))
+    slacks = []
+    for counts in histograms(12, 3):
+        before = law(sampler, counts)
+        for moved in neighbours(counts):
+            slacks += [
+                proof.ratio * a - b for a, b in zip(before, law(sampler, moved), strict=True)
+            ]
+    assert 0 <= proof.slack <= min(slacks)
+    values = sampler.to_dict()
+    assert [int(w) for w in values["weights"]] == list(sampler.weights)
+    assert values["private"] is True
+    assert values["rate"] == sampler.rate
+    assert sampler.guarantee == sampler.setting.guarantee
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((10, 3, math.log1p(0.1)), "epsilon is"),
+        ((10, 3, 0.01), "above log"),
+        ((10**9, 3, 2e-9), "counts above 2000000"),
+        ((0, 3, 1.0), "records is 0"),
+        ((10, 1, 1.0), "letters is 1"),
+        ((10, 3, -1.0), "epsilon is -1"),
+    ],
+)
+def test_bad_parameters_are_one_sentence(arguments: tuple[int, int, float], words: str) -> None:
+    with pytest.raises(ParameterError, match=words):
+        smooth_floor(*arguments)
+    for rate in (0.0, -1.0, math.nan, 701.0):
+        with pytest.raises(ParameterError, match="rate is"):
+            smooth_floor(10, 3, 1.0, rate=rate)
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "epsilon"), [(1, 2, 1.0), (5, 3, 0.5), (7, 4, 0.3), (12, 2, 2.0)]
+)
+def test_expected_output_and_worst_case_sum_over_all_data_sets(
+    n: int, k: int, epsilon: float
+) -> None:
+    sampler = smooth_floor(n, k, epsilon)
+    p = [Fraction(int(x), 2**12) for x in np.random.default_rng(n).integers(1, 2**10, k - 1)]
+    p.append(1 - sum(p, Fraction(0)))
+    mean, lifted, worst = [Fraction(0)] * k, Fraction(0), Fraction(0)
+    for counts in product(range(n + 1), repeat=k):
+        if sum(counts) != n:
+            continue
+        ways = math.factorial(n)
+        for count in counts:
+            ways //= math.factorial(count)
+        chance = ways * math.prod(x**c for x, c in zip(p, counts, strict=True))
+        given_law = law(sampler, counts)
+        mean = [a + chance * b for a, b in zip(mean, given_law, strict=True)]
+        total = sum(weight(sampler, c) for c in counts)
+        lifted += chance * (1 - Fraction(n << sampler.bits, total))
+        worst = max(
+            worst, sum(abs(a - Fraction(c, n)) for a, c in zip(given_law, counts, strict=True)) / 2
+        )
+    found = expected_output(sampler, [float(x) for x in p])
+    assert found.law == pytest.approx([float(x) for x in mean], rel=1e-13)
+    assert found.mean_obscuring == pytest.approx(float(lifted), rel=1e-12)
+    distance = sum(abs(a - b) for a, b in zip(mean, p, strict=True)) / 2
+    assert found.total_variation == pytest.approx(float(distance), rel=1e-10)
+    assert worst_case_tv(sampler) == pytest.approx(float(worst), rel=1e-13)
+
+
+def test_a_floor_of_too_many_counts_is_one_sentence() -> None:
+    large = smooth_floor(1000, 4, 1.0)
+    for call in (lambda: worst_case_tv(large), lambda: expected_output(large, np.ones(4) / 4)):
+        with pytest.raises(ParameterError, match="at most 1,000,000"):
+            call()

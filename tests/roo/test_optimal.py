@@ -1,0 +1,553 @@
+"""The optimal sampler against enumeration, closed forms and the lower bound."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from fractions import Fraction
+from itertools import permutations, product
+from math import comb, factorial, prod
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import scipy.sparse as sp
+from scipy.optimize import linprog
+from scipy.stats import multinomial
+
+from dpopt import NotPrivateError, ParameterError, roo, solve
+from dpopt.privacy import exp_lower
+from dpopt.roo.histograms import histograms
+from dpopt.roo.optimal import optimal_sampler
+from dpopt.roo.optimal_program import SamplerProgram, histogram_prior, incidence
+from dpopt.roo.optimal_proof import prove, quantised
+from dpopt.roo.optimal_result import OptimalSampler
+from dpopt.roo.optimal_result import distances as all_distances
+from tests.roo import brute
+
+SMALL = [(1, 2, 1.0), (2, 2, 0.5), (5, 2, 0.3), (3, 3, 0.7), (6, 3, 0.4), (5, 4, 1.0), (3, 6, 2.0)]
+Data = tuple[int, ...]
+
+
+def distance(law: npt.ArrayLike, other: npt.ArrayLike) -> float:
+    return 0.5 * float(np.abs(np.subtract(law, other)).sum())
+
+
+def exact_laws(sampler: OptimalSampler) -> dict[Data, tuple[Fraction, ...]]:
+    """The law of the letter for each sorted data set, as the rationals that are drawn from."""
+    found = {}
+    for row in sampler.histograms.counts:
+        weights = [sampler.weights[place] for place in sampler.histograms.places_of(row)]
+        found[tuple(row.tolist())] = tuple(Fraction(w, sum(weights)) for w in weights)
+    return found
+
+
+def law_of(laws: dict[Data, tuple[Fraction, ...]], counts: Data) -> list[Fraction]:
+    order = sorted(range(len(counts)), key=lambda i: -counts[i])
+    law = [Fraction(0)] * len(counts)
+    for chance, letter in zip(laws[tuple(counts[i] for i in order)], order, strict=True):
+        law[letter] = chance
+    return law
+
+
+@pytest.mark.parametrize(("n", "k"), [(1, 2), (7, 2), (1, 5), (6, 3), (8, 4), (4, 6)])
+def test_histograms_and_edges_are_those_of_all_data_sets(n: int, k: int) -> None:
+    found = histograms(roo.RooSetting(n, k, 1.0))
+    rows = [tuple(row.tolist()) for row in found.counts]
+    data = {tuple(Counter(x)[y] for y in range(k)) for x in product(range(k), repeat=n)}
+    assert set(rows) == {tuple(sorted(counts, reverse=True)) for counts in data}
+    assert len(rows) == len(set(rows)) == found.size
+    places = list(zip(found.owner.tolist(), found.count.tolist(), strict=True))
+    assert places == [(i, c) for i, row in enumerate(rows) for c in dict.fromkeys(row)]
+    assert found.multiplicity.tolist() == [rows[i].count(c) for i, c in places]
+    expected = set()
+    for counts in data:
+        here = found.places_of(counts)
+        assert [places[p] for p in here] == [
+            (rows.index(tuple(sorted(counts, reverse=True))), c) for c in counts
+        ]
+        for other in brute.neighbours(counts):
+            expected |= set(zip(here, found.places_of(other), strict=True))
+    edges = [tuple(edge) for edge in found.edges.tolist()]
+    assert len(edges) == len(set(edges))
+    assert set(edges) == {(a, b) for a, b in expected if a != b}
+
+
+@pytest.mark.parametrize(("n", "k", "epsilon"), SMALL)
+@pytest.mark.parametrize("objective", ["worst-case", "bayes", "fixed"])
+def test_the_certificate_is_true_of_all_neighbours(
+    n: int, k: int, epsilon: float, objective: str
+) -> None:
+    law = np.arange(1, k + 1) / (k * (k + 1) / 2) if objective == "fixed" else None
+    sampler = optimal_sampler(n, k, epsilon, objective=objective, distribution=law)
+    laws, r, slacks = exact_laws(sampler), exp_lower(epsilon), []
+    for counts in brute.histograms(n, k):
+        before = law_of(laws, counts)
+        assert sum(before) == 1
+        np.testing.assert_allclose(
+            sampler.output_distribution(counts), np.array(before, dtype=float), rtol=1e-15
+        )
+        for other in brute.neighbours(counts):
+            after = law_of(laws, other)
+            slacks += [
+                r * a - b
+                for a, b, c, d in zip(before, after, counts, other, strict=True)
+                if (sorted(counts), c) != (sorted(other), d)
+            ]
+    assert min(slacks) == sampler.certificate.slack >= 0
+    assert sampler.certificate.constraints == len(sampler.histograms.edges)
+    assert sampler.certificate.ratio == r
+    assert sampler.guarantee.epsilon == epsilon
+    assert -1e-12 <= sampler.gap < 2e-6
+    assert sampler.mixing < 1e-8
+
+
+def over_all_data_sets(
+    n: int, k: int, epsilon: float, weights: npt.NDArray[np.float64] | None
+) -> float:
+    """The optimum over every K(y | x), x in [k]^n in order: worst case, or a weighted mean."""
+    data = list(product(range(k), repeat=n))
+    number = {x: i for i, x in enumerate(data)}
+    size = len(data) * k
+    rows = []
+    for x, i in number.items():
+        for place, letter in product(range(n), range(k)):
+            j = number[(*x[:place], letter, *x[place + 1 :])]
+            if i != j:
+                rows += [(j * k + y, i * k + y) for y in range(k)]
+    count = len(rows)
+    after, before = np.array(rows).T
+    index = np.tile(np.arange(count), 2)
+    values = np.repeat([1.0, -math.exp(epsilon)], count)
+    private = sp.csr_array(
+        (values, (index, np.concatenate([after, before]))), (count, 2 * size + 1)
+    )
+    empirical = np.array([[x.count(y) / n for y in range(k)] for x in data]).ravel()
+    eye = sp.eye_array(size)
+    short = sp.hstack([-eye, -eye, sp.csr_array((size, 1))])
+    sums = sp.kron(sp.eye_array(len(data)), np.ones((1, k)))
+    worst = sp.hstack([sp.csr_array(sums.shape), sums, -np.ones((len(data), 1))])
+    cost = np.zeros(2 * size + 1)
+    if weights is None:
+        cost[-1] = 1.0
+    else:
+        cost[size:-1] = np.repeat(weights, k)
+    answer = linprog(
+        cost,
+        A_ub=sp.vstack([private, short, worst]),
+        b_ub=np.concatenate([np.zeros(count), -empirical, np.zeros(len(data))]),
+        A_eq=sp.hstack([sums, sp.csr_array((len(data), size + 1))]),
+        b_eq=np.ones(len(data)),
+        bounds=(0, 1),
+    )
+    assert answer.success
+    return float(answer.fun)
+
+
+TINY = [(1, 2), (3, 2), (5, 2), (1, 3), (2, 3), (4, 3), (3, 4)]
+
+
+@pytest.mark.parametrize(("n", "k"), TINY)
+def test_no_sampler_that_tells_letters_apart_does_better(n: int, k: int) -> None:
+    for epsilon in (0.2, 1.0):
+        sampler = optimal_sampler(n, k, epsilon)
+        free = over_all_data_sets(n, k, epsilon, None)
+        assert sampler.value == pytest.approx(free, abs=3e-9)
+        assert sampler.bound == pytest.approx(free, abs=1e-9)
+
+
+@pytest.mark.parametrize("alpha", [0.3, 1.0, 4.0])
+def test_nor_on_average(alpha: float) -> None:
+    for n, k in TINY:
+        weights = []
+        for x in product(range(k), repeat=n):
+            # E of the product of P(x_i), by the moments of the Dirichlet law.
+            rising = [prod(alpha + i for i in range(x.count(y))) for y in range(k)]
+            weights.append(prod(rising) / prod(k * alpha + i for i in range(n)))
+        assert sum(weights) == pytest.approx(1.0)
+        sampler = optimal_sampler(n, k, 0.6, objective="bayes", prior=alpha)
+        free = over_all_data_sets(n, k, 0.6, np.array(weights))
+        assert sampler.value == pytest.approx(free, abs=1e-9)
+        assert sampler.value == pytest.approx(sampler.mean, abs=1e-15)
+        assert sampler.bound == pytest.approx(free, abs=1e-9)
+
+
+def test_the_prior_of_histograms() -> None:
+    found = histograms(roo.RooSetting(7, 3, 1.0))
+    orders = [len(set(permutations(row.tolist()))) for row in found.counts]
+    np.testing.assert_allclose(histogram_prior(found, 1.0), np.array(orders) / comb(9, 2))
+    rng = np.random.default_rng(3)
+    laws = rng.dirichlet([0.5] * 3, 200_000)
+    drawn = rng.multinomial(7, laws)
+    tallied = Counter(found.index(row) for row in drawn)
+    shares = [tallied[i] / len(drawn) for i in range(found.size)]
+    np.testing.assert_allclose(histogram_prior(found, 0.5), shares, atol=5e-3)
+
+
+@pytest.mark.parametrize("law", [[0.5, 0.3, 0.2], [1.0, 0.0, 0.0], [1 / 3, 1 / 3, 1 / 3]])
+def test_incidence_is_the_sum_over_all_counts(law: list[float]) -> None:
+    found = histograms(roo.RooSetting(6, 3, 1.0))
+    expected = np.zeros((3, found.places))
+    for counts in product(range(7), repeat=3):
+        if sum(counts) == 6:
+            for y, place in enumerate(found.places_of(counts)):
+                expected[y, place] += multinomial.pmf(counts, 6, law)
+    np.testing.assert_allclose(incidence(found, law), expected, atol=1e-13)
+
+
+@pytest.mark.parametrize(("n", "k", "epsilon"), [(2, 2, 0.4), (2, 3, 0.8), (4, 3, 0.3)])
+def test_fixed_is_the_least_over_all_orders_of_the_letters(n: int, k: int, epsilon: float) -> None:
+    """Minimise the largest TV(Q, P) over the orders of P, over samplers without symmetry."""
+    law = np.array([0.7, 0.3, 0.0][:k]) if k == 2 else np.array([0.6, 0.3, 0.1])
+    data = list(product(range(k), repeat=n))
+    orders = [np.array(order) for order in permutations(range(k))]
+    number = {x: i for i, x in enumerate(data)}
+    size, extra = len(data) * k, len(orders) * k
+    rows, limits = [], []
+
+    def row(entries: dict[int, float], limit: float) -> None:
+        line = np.zeros(size + extra + 1)
+        for place, value in entries.items():
+            line[place] += value
+        rows.append(line)
+        limits.append(limit)
+
+    for x, i in number.items():
+        for place, letter, y in product(range(n), range(k), range(k)):
+            j = number[(*x[:place], letter, *x[place + 1 :])]
+            if i != j:
+                row({j * k + y: 1.0, i * k + y: -math.exp(epsilon)}, 0.0)
+    for o, order in enumerate(orders):
+        p = law[order]
+        chances = [prod(p[letter] for letter in x) for x in data]
+        for y in range(k):
+            output = {i * k + y: -chance for i, chance in enumerate(chances)}
+            row({**output, size + o * k + y: -1.0}, -p[y])
+        row({**{size + o * k + y: 1.0 for y in range(k)}, size + extra: -1.0}, 0.0)
+    sums = np.kron(np.eye(len(data)), np.ones((1, k)))
+    answer = linprog(
+        np.eye(size + extra + 1)[-1],
+        A_ub=np.array(rows),
+        b_ub=limits,
+        A_eq=np.hstack([sums, np.zeros((len(data), extra + 1))]),
+        b_eq=np.ones(len(data)),
+        bounds=(0, 1),
+    )
+    assert answer.success
+    sampler = optimal_sampler(n, k, epsilon, objective="fixed", distribution=law)
+    assert sampler.value == pytest.approx(answer.fun, abs=3e-6)
+    assert sampler.bound == pytest.approx(answer.fun, abs=1e-9)
+    output = sampler.expected_law(law)
+    assert output.sum() == pytest.approx(1.0)
+    assert distance(output, law) == pytest.approx(sampler.value, abs=1e-12)
+
+
+@pytest.mark.parametrize("k", [2, 3, 7, 40])
+def test_one_record_is_randomised_response(k: int) -> None:
+    for epsilon in (0.1, 1.0, 3.0):
+        sampler = optimal_sampler(1, k, epsilon)
+        expected = (k - 1) / (math.exp(epsilon) + k - 1)
+        assert sampler.value == pytest.approx(expected, abs=2e-9)
+        counts = [0] * (k - 1) + [1]
+        law = sampler.output_distribution(counts)
+        assert law[-1] == pytest.approx(1 - expected, abs=2e-9)
+        np.testing.assert_allclose(law[:-1], (expected / (k - 1)), atol=2e-9)
+
+
+def test_two_records_of_two_letters() -> None:
+    """K(1 | 1 of 2) = 1/2, so K of a letter that no record has is at least e^-epsilon / 2."""
+    for epsilon in (0.1, 0.5, 2.0):
+        assert optimal_sampler(2, 2, epsilon).value == pytest.approx(
+            math.exp(-epsilon) / 2, abs=2e-9
+        )
+
+
+def lower_bound(n: int, k: int, epsilon: float) -> float:
+    """max over d letters with j records each of (d j / n) / (1 + d e^{epsilon j} / (k - d))."""
+    return max(
+        (d * j / n) / (1 + d * math.exp(epsilon * j) / (k - d))
+        for d in range(1, k)
+        for j in range(1, n // d + 1)
+    )
+
+
+LARGER = [(30, 2, 0.2), (30, 3, 0.2), (30, 3, 0.5), (60, 3, 0.5), (20, 4, 0.4), (15, 5, 0.5)]
+
+
+@pytest.mark.parametrize(("n", "k", "epsilon"), LARGER)
+def test_the_worst_case_meets_the_lower_bound_and_beats_min_count_rules(
+    n: int, k: int, epsilon: float
+) -> None:
+    sampler = optimal_sampler(n, k, epsilon)
+    assert n * epsilon >= 6
+    assert sampler.value == pytest.approx(lower_bound(n, k, epsilon), abs=2e-9)
+    assert sampler.worst_case == sampler.value
+    for rule in ("exact", "roo"):
+        other = roo.min_count(n, k, epsilon, rule)
+        distances = [
+            distance(other.output_distribution(row), row / n) for row in sampler.histograms.counts
+        ]
+        assert sampler.value < max(distances)
+        if k >= 3:
+            assert 2.5 < max(distances) / sampler.value < 3.4
+
+
+def test_no_case_is_below_the_lower_bound_nor_above_a_min_count_rule() -> None:
+    for n, k, epsilon in product((1, 2, 3, 5, 9, 14), (2, 3, 4, 5), (0.1, 0.5, 1.5)):
+        sampler = optimal_sampler(n, k, epsilon)
+        best = optimal_sampler(n, k, epsilon, objective="bayes")
+        rule = roo.min_count(n, k, epsilon)
+        found = sampler.histograms
+        distances = [distance(rule.output_distribution(row), row / n) for row in found.counts]
+        prior = histogram_prior(found, 1.0)
+        assert lower_bound(n, k, epsilon) - 1e-12 <= sampler.value <= max(distances) + 2e-9
+        assert best.value <= float(prior @ distances) + 1e-9
+        assert best.value <= sampler.mean + 1e-9
+        assert sampler.value <= best.worst_case + 2e-9
+        assert sampler.bound <= sampler.value + 1e-12
+        assert best.bound <= best.value + 1e-12
+
+
+def test_value_is_the_largest_distance_by_enumeration() -> None:
+    sampler = optimal_sampler(9, 3, 0.5)
+    laws = exact_laws(sampler)
+    distances = [
+        sum(abs(p - Fraction(c, 9)) for p, c in zip(laws[counts], counts, strict=True)) / 2
+        for counts in brute.histograms(9, 3)
+    ]
+    assert sampler.value == pytest.approx(float(max(distances)), abs=1e-15)
+    orders = [
+        factorial(3) / prod(factorial(m) for m in Counter(counts).values())
+        for counts in brute.histograms(9, 3)
+    ]
+    mean = sum(w * float(d) for w, d in zip(orders, distances, strict=True)) / comb(11, 2)
+    assert sampler.mean == pytest.approx(mean, abs=1e-15)
+    assert set(sampler.solution.duals) == {"sums", "privacy", "shortfalls", "distance"}
+    assert sampler.solution.duals["privacy"].size == len(sampler.histograms.edges)
+
+
+def test_among_the_optima_the_mean_is_least() -> None:
+    sampler = optimal_sampler(12, 3, 0.4)
+    first = sampler.solution["kernel"]
+    _, plain, _ = quantised(sampler.setting, sampler.histograms, first)
+    found = sampler.histograms
+    far = all_distances(sampler.setting, found, plain)
+    mean = float(histogram_prior(found, 1.0) @ far)
+    best = optimal_sampler(12, 3, 0.4, objective="bayes").value
+    assert best - 1e-9 <= sampler.mean <= mean + 1e-9
+    assert sampler.mean < 1.1 * best
+
+
+@pytest.mark.parametrize(
+    ("n", "epsilon", "law"),
+    [
+        (5, 1.0, (0.6, 0.4)),
+        (6, 0.3, (0.9, 0.1)),
+        (10, 0.5, (0.5, 0.3, 0.2)),
+        (9, 1.0, (0.7, 0.2, 0.1)),
+        (40, 1.0, (0.5, 0.3, 0.2)),
+        (12, 0.1, (0.4, 0.3, 0.2, 0.1)),
+    ],
+)
+def test_fixed_is_as_good_as_its_program(n: int, epsilon: float, law: tuple[float, ...]) -> None:
+    """The least of the means among the optima gives nothing of the optimum away."""
+    sampler = optimal_sampler(n, len(law), epsilon, objective="fixed", distribution=law)
+    assert -1e-12 <= sampler.gap <= 5e-9
+    program = SamplerProgram(sampler.setting, sampler.histograms)
+    found = solve(program.fixed(incidence(sampler.histograms, law), np.array(law)), "cvxpy")
+    assert sampler.value == pytest.approx(found.objective, abs=5e-9)
+
+
+def test_a_hundred_records_of_three_letters() -> None:
+    """Once without an answer; P is met exactly, by the dual bound and by what is released."""
+    law = np.array([0.5, 0.3, 0.2])
+    sampler = optimal_sampler(100, 3, 1.0, objective="fixed", distribution=law)
+    assert -1e-12 <= sampler.gap <= 5e-9
+    output = incidence(sampler.histograms, law) @ sampler.kernel
+    assert distance(output, law) == pytest.approx(0.0, abs=5e-9)
+
+
+def test_repair_of_a_kernel_that_is_not_private() -> None:
+    setting = roo.RooSetting(6, 3, 0.5)
+    found = histograms(setting)
+    empirical = found.count / 6
+    weights, kernel, eta = quantised(setting, found, empirical)
+    assert prove(setting, found, weights).slack >= 0
+    # Worst before: a count of 1 where there was none.
+    least = 1 / (1 + 6 / 3 * math.expm1(0.5))
+    assert float(eta) == pytest.approx(least, abs=1e-12)
+    np.testing.assert_allclose(kernel, (1 - least) * empirical + least / 3, atol=1e-12)
+    private = optimal_sampler(6, 3, 0.5)
+    again = quantised(setting, found, private.kernel)
+    np.testing.assert_allclose(again[1], private.kernel, atol=1e-13)
+
+
+def test_a_kernel_that_is_not_private_gets_no_certificate() -> None:
+    sampler = optimal_sampler(6, 3, 0.5)
+    found, weights = sampler.histograms, list(sampler.weights)
+    assert prove(sampler.setting, found, weights) == sampler.certificate
+    for place in np.flatnonzero(found.multiplicity < 3):
+        changed = [*weights]
+        changed[place] *= 100
+        with pytest.raises(NotPrivateError, match="counts") as caught:
+            prove(sampler.setting, found, changed)
+        assert caught.value.excess > 0
+    # One place of a tight edge a little higher.
+    r, kernel = float(sampler.setting.ratio), sampler.kernel
+    slacks = {(a, b): r * kernel[a] - kernel[b] for a, b in found.edges.tolist()}
+    _, b = min(slacks, key=lambda edge: slacks[edge])
+    weights[b] += 1 << 30
+    with pytest.raises(NotPrivateError):
+        prove(sampler.setting, found, weights)
+
+
+def test_draws_follow_the_certified_weights() -> None:
+    sampler = optimal_sampler(6, 4, 0.8)
+    counts = [0, 3, 1, 2]
+    places = sampler.histograms.places_of(counts)
+    weights = [sampler.weights[place] for place in places]
+    limits = []
+
+    def answer(value: int):
+        def below(limit: int) -> int:
+            limits.append(limit)
+            return value
+
+        return sampler._draw(np.array(counts), below)
+
+    start = 0
+    for letter, weight in enumerate(weights):
+        assert answer(start) == answer(start + weight - 1) == letter
+        start += weight
+    assert set(limits) == {start}
+    rng = np.random.default_rng(5)
+    drawn = Counter(sampler.simulate(counts=counts, rng=rng) for _ in range(20_000))
+    shares = [drawn[letter] / 20_000 for letter in range(4)]
+    np.testing.assert_allclose(shares, sampler.output_distribution(counts), atol=0.015)
+    assert {sampler.release(counts=counts) for _ in range(300)} == {0, 1, 2, 3}
+    with pytest.raises(ParameterError, match="7 records"):
+        optimal_sampler(7, 4, 0.8).release(counts=counts)
+
+
+def test_extreme_epsilons() -> None:
+    nearly = optimal_sampler(6, 3, 600.0)
+    np.testing.assert_allclose(nearly.kernel, nearly.histograms.count / 6, atol=1e-12)
+    assert optimal_sampler(6, 3, 50.0).value < 1e-12
+    for epsilon in (1e-6, 1e-12):
+        blind = optimal_sampler(6, 3, epsilon)
+        np.testing.assert_allclose(blind.kernel, 1 / 3, atol=1e-5)
+        assert blind.certificate.slack >= 0
+
+
+def test_another_backend_agrees() -> None:
+    ours = optimal_sampler(6, 3, 0.5)
+    other = optimal_sampler(6, 3, 0.5, backend="cvxpy:CLARABEL")
+    assert other.value == pytest.approx(ours.value, abs=1e-6)
+    assert other.certificate.slack >= 0
+
+
+def test_saved_and_plotted(tmp_path: Path) -> None:
+    sampler = optimal_sampler(5, 3, 0.5, objective="fixed", distribution=[0.5, 0.3, 0.2])
+    sampler.save(tmp_path / "sampler.json")
+    body = json.loads((tmp_path / "sampler.json").read_text())
+    assert body["format"] == "dpopt sampler"
+    assert [int(weight) for weight in body["weights"]] == list(sampler.weights)
+    assert body["certificate"]["constraints"] == len(sampler.histograms.edges)
+    assert body["distribution"] == [0.5, 0.3, 0.2]
+    assert body["value"] == sampler.value
+    line = sampler.plot().lines[-1]
+    np.testing.assert_array_equal(line.get_ydata(), sampler.kernel)
+    np.testing.assert_array_equal(line.get_xdata(), sampler.histograms.count)
+    with pytest.raises(ValueError, match="read-only"):
+        sampler.kernel[0] = 1.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "words"),
+    [
+        ((0, 3, 1.0), {}, "records is 0"),
+        ((9, 1, 1.0), {}, "letters is 1"),
+        ((9, 3, -1.0), {}, "epsilon is -1"),
+        ((152, 3, 1.0), {}, "records is 152 for 3 letters; .* at most 2000"),
+        ((10**12, 2, 1.0), {}, "at most 2000"),
+        ((2, 101, 1.0), {}, "letters is 101"),
+        ((9, 3, 1.0), {"objective": "minimax"}, "objective is 'minimax'"),
+        ((9, 3, 1.0), {"objective": "fixed"}, "distribution is missing"),
+        ((9, 3, 1.0), {"distribution": [0.5, 0.3, 0.2]}, "distribution is given"),
+        ((9, 3, 1.0), {"objective": "fixed", "distribution": [0.5, 0.5]}, "has shape"),
+        ((9, 2, 1.0), {"objective": "fixed", "distribution": [0.5, 0.6]}, "sum to 1"),
+        ((9, 2, 1.0), {"objective": "fixed", "distribution": [-0.5, 1.5]}, "sum to 1"),
+        ((9, 2, 1.0), {"objective": "fixed", "distribution": [math.nan, 1.0]}, "sum to 1"),
+        ((5, 100, 1.0), {"objective": "fixed", "distribution": [0.01] * 100}, "count vectors"),
+        ((9, 3, 1.0), {"objective": "bayes", "prior": 0.0}, "prior is 0"),
+        ((9, 3, 1.0), {"objective": "bayes", "prior": "flat"}, "prior is 'flat'"),
+    ],
+)
+def test_hostile_parameters(arguments: tuple, options: dict, words: str) -> None:
+    with pytest.raises(ParameterError, match=words):
+        optimal_sampler(*arguments, **options)
+
+
+@pytest.mark.parametrize(
+    ("law", "n", "epsilon"),
+    [
+        ((0.7, 0.3), 4, 0.5),
+        ((0.5, 0.5), 3, 1.0),
+        ((0.6, 0.3, 0.1), 3, 0.7),
+        ((0.2, 0.2, 0.6), 2, 2),
+    ],
+)
+def test_the_mean_under_one_law_is_the_least_over_all_orders(
+    law: tuple[float, ...], n: int, epsilon: float
+) -> None:
+    # Variables: K(y | x) of all samplers, its shortfall below c / n, and the largest mean t.
+    k = len(law)
+    data = [x for x in product(range(n + 1), repeat=k) if sum(x) == n]
+    size, place = len(data) * k, {x: i * k for i, x in enumerate(data)}
+    upper, right = [], []
+    for x in data:
+        for moved in brute.neighbours(x):
+            for y in range(k):
+                row = np.zeros(2 * size + 1)
+                row[place[moved] + y], row[place[x] + y] = 1.0, -math.exp(epsilon)
+                upper.append(row)
+                right.append(0.0)
+        for y in range(k):
+            row = np.zeros(2 * size + 1)
+            row[place[x] + y] = row[size + place[x] + y] = -1.0
+            upper.append(row)
+            right.append(-x[y] / n)
+    for order in permutations(law):
+        row = np.zeros(2 * size + 1)
+        for x in data:
+            row[size + place[x] : size + place[x] + k] = multinomial.pmf(x, n, order)
+        row[-1] = -1.0
+        upper.append(row)
+        right.append(0.0)
+    sums = np.zeros((len(data), 2 * size + 1))
+    for i in range(len(data)):
+        sums[i, i * k : (i + 1) * k] = 1.0
+    answer = linprog(
+        np.append(np.zeros(2 * size), 1.0),
+        np.array(upper),
+        np.array(right),
+        sums,
+        np.ones(len(data)),
+        bounds=(0, 1),
+    )
+    found = optimal_sampler(n, k, epsilon, objective="mean", distribution=law)
+    assert found.value == pytest.approx(answer.fun, abs=1e-8)
+    assert 0 <= found.gap < 1e-8
+    mean = sum(
+        multinomial.pmf(x, n, law)
+        * np.abs(found.output_distribution(x) - np.array(x) / n).sum() / 2
+        for x in data
+    )  # fmt: skip
+    assert found.value == pytest.approx(mean, abs=1e-12)
+
+
+def test_the_mean_needs_a_law() -> None:
+    with pytest.raises(ParameterError, match="belongs to objective 'mean' or 'fixed'"):
+        optimal_sampler(3, 2, 1.0, objective="mean")

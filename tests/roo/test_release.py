@@ -1,0 +1,165 @@
+"""Letters released by every sampler: their law, their labels, their refusals."""
+
+from __future__ import annotations
+
+import inspect
+import secrets
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from dpopt import NotPrivateError, ParameterError, roo
+from dpopt.roo.baselines import subrr
+from dpopt.roo.floor import smooth_floor
+
+DRAWS = 20_000
+FALSE_ALARM = 1e-9
+Maker = Callable[[int, int, float], roo.LetterSampler]
+
+SAMPLERS: dict[str, Maker] = {
+    "exact": lambda n, k, e: roo.min_count(n, k, e, "exact"),
+    "roo": lambda n, k, e: roo.min_count(n, k, e, "roo"),
+    "floor": smooth_floor,
+    "subrr": subrr,
+}
+DATA = [
+    (7, 0.3, [3, 2, 2]),
+    (30, 1.0, [27, 1, 2]),
+    (12, 0.5, [5, 7]),
+    (9, 0.7, [0, 0, 1, 0, 8]),
+]
+
+
+def check_law(letters: Sequence[object], law: np.ndarray) -> None:
+    found = Counter(letters)
+    assert set(found) <= set(range(law.size))
+    expected = law * len(letters)
+    assert expected.min() >= 5
+    assert chisquare([found[i] for i in range(law.size)], expected).pvalue > FALSE_ALARM
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_releases_follow_the_law(name: str) -> None:
+    sampler, counts = SAMPLERS[name](6, 3, 0.8), [4, 0, 2]
+    tally = roo.tally(dict(enumerate(counts)), 3)
+    letters = [sampler.release(tally) for _ in range(DRAWS)]
+    check_law(letters, sampler.output_distribution(counts))
+
+
+@pytest.mark.parametrize(("n", "epsilon", "counts"), DATA)
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_draws_of_the_system_follow_the_law(
+    name: str, n: int, epsilon: float, counts: list[int]
+) -> None:
+    sampler = SAMPLERS[name](n, len(counts), epsilon)
+    law = sampler.output_distribution(counts)
+    assert law.sum() == pytest.approx(1.0)
+    found = sampler.fitting(counts)
+    check_law([sampler._draw(found, secrets.randbelow) for _ in range(DRAWS)], law)
+
+
+def test_the_check_of_laws_sees_a_wrong_one() -> None:
+    sampler = roo.min_count(6, 3, 0.8)
+    letters = [sampler.release(counts=[4, 0, 2]) for _ in range(DRAWS)]
+    right = sampler.output_distribution([4, 0, 2])
+    wrong = right + np.array([-0.03, 0.0, 0.03])
+    check_law(letters, right)
+    with pytest.raises(AssertionError):
+        check_law(letters, wrong)
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_simulations_follow_the_law_and_repeat(name: str) -> None:
+    sampler, counts = SAMPLERS[name](8, 3, 0.6), [1, 7, 0]
+    runs = []
+    for draws in (DRAWS, 500):
+        rng = np.random.default_rng(11)
+        runs.append([sampler.simulate(counts=counts, rng=rng) for _ in range(draws)])
+    assert runs[0][:500] == runs[1]
+    check_law(runs[0], sampler.output_distribution(counts))
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_labels_keep_the_order_of_the_alphabet(name: str) -> None:
+    n = 40
+    sampler = SAMPLERS[name](n, 3, 6.0)
+    words = ["red"] * 32 + ["blue"] * 5 + ["green"] * 3
+    law = sampler.output_distribution([5, 3, 32])
+    alphabet = ("blue", "green", "red")
+    found = [sampler.release(words, alphabet=alphabet) for _ in range(4000)]
+    check_law([alphabet.index(str(word)) for word in found], law)
+    numbers = sampler.release(np.array([7] * n), alphabet=np.array([3, 9, 7]))
+    assert type(numbers) is int
+    flags = SAMPLERS[name](n, 2, 30.0).release([True] * n, alphabet=(False, True))
+    assert type(flags) is bool
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_no_letter_is_certain_or_impossible(name: str) -> None:
+    sampler = SAMPLERS[name](5, 3, 0.9)
+    law = sampler.output_distribution([5, 0, 0])
+    assert np.all(law > 0)
+    assert law[1] == pytest.approx(law[2], rel=1e-15)
+
+
+def test_release_takes_no_seed_and_ignores_global_ones() -> None:
+    assert not {"seed", "rng", "random_state"} & set(inspect.signature(roo.min_count).parameters)
+    sampler = smooth_floor(20, 5, 0.5)
+    assert "rng" not in inspect.signature(sampler.release).parameters
+    draws = []
+    for _ in range(2):
+        np.random.seed(3)  # noqa: NPY002
+        draws.append([sampler.release(counts=[4] * 5) for _ in range(200)])
+    assert draws[0] != draws[1]
+
+
+def test_data_of_every_kind_are_the_same_data() -> None:
+    sampler = roo.min_count(4, 3, 1.0)
+    records = [2, 0, 2, 2]
+    expected = None
+    for data in (records, np.array(records), Counter(records), {0: 1, 2: 3}, roo.tally(records, 3)):
+        rng = np.random.default_rng(5)
+        drawn = [sampler.simulate(data, rng) for _ in range(100)]
+        expected = expected or drawn
+        assert drawn == expected
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_data_that_do_not_fit_are_one_sentence(name: str) -> None:
+    sampler = SAMPLERS[name](4, 3, 1.0)
+    cases = [
+        ({"data": [0, 1]}, "sum to 2"),
+        ({"data": [0, 1, 2, 6174]}, "outside the alphabet"),
+        ({"counts": [1, 3]}, "shape"),
+        ({"counts": [-1, 3, 2]}, "whole numbers"),
+        ({"counts": [0.5, 3.5, 0]}, "whole numbers"),
+        ({}, "exactly one"),
+        ({"data": [0], "counts": [1, 3, 0]}, "exactly one"),
+        ({"data": [0, 0, 0, 0], "alphabet": ("a", "b", "c")}, "outside the alphabet"),
+        ({"data": ["a"] * 4, "alphabet": ("a", "b")}, "shape"),
+    ]
+    for arguments, words in cases:
+        with pytest.raises(ParameterError, match=words) as caught:
+            sampler.release(**arguments)
+        assert str(caught.value).count("\n") == 0
+        assert "6174" not in str(caught.value)
+    with pytest.raises(ParameterError, match="rng is"):
+        sampler.simulate([0, 0, 0, 0])
+
+
+def test_rules_that_are_not_private_refuse_to_release() -> None:
+    published = roo.min_count(20, 3, 0.1, "conference")
+    with pytest.raises(NotPrivateError, match="conference"):
+        published.release(counts=[6, 7, 7])
+    with pytest.raises(NotPrivateError, match="rate is"):
+        smooth_floor(20, 3, 0.5, rate=0.5).release(counts=[6, 7, 7])
+
+
+def test_a_hundred_million_records_at_once() -> None:
+    n, k = 10**8, 10
+    counts = np.random.default_rng(1).multinomial(n, np.ones(k) / k)
+    for make in SAMPLERS.values():
+        assert make(n, k, 0.1).release(counts=counts) in range(k)

@@ -1,0 +1,260 @@
+"""The recursions against the reference values, their linear programs, and definitions."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy.optimize import linprog
+
+from dpopt import ParameterError, roo, solve
+from dpopt.roo.audit import audit_weights
+from dpopt.roo.rules import BITS, UNIT, first_free
+from tests.roo.brute import transitions
+
+RECURSIONS = ("exact", "journal", "journal-repaired", "conference")
+RECORDS = (1, 3, 5, 6, 7, 8, 11, 12, 16, 20, 24, 30, 37, 48, 60, 101, 200)
+GRID = list(
+    product(RECORDS, (2, 3, 4, 5, 7, 10), (0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.8, 1.0, 2.0, 4.0))
+)
+
+
+def full_weights(setting: roo.RooSetting, rule: str) -> list[int]:
+    """q_0..q_M over 2^62, those left out included."""
+    weights, size = roo.rule_weights(setting, rule), setting.largest_minimum + 1
+    if rule == "roo":
+        return [*weights] * size
+    return [*weights, *[0] * (size - len(weights))]
+
+
+def q_of(setting: roo.RooSetting, rule: str) -> npt.NDArray[np.float64]:
+    """All of q_0..q_M."""
+    return np.array(full_weights(setting, rule), dtype=float) / UNIT
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "epsilon", "rules", "values"),
+    [
+        (
+            1000,
+            10,
+            0.1,
+            RECURSIONS,
+            {0: 0.0868274749137, 8: 0.0605050983452, 16: 0.00258300569767, 17: 0.0},
+        ),
+        (
+            1000,
+            10,
+            0.5,
+            RECURSIONS,
+            {0: 0.0151809277228, 1: 0.0112668255949, 2: 0.00492304560966, 3: 0.0},
+        ),
+        (1000, 10, 1.0, RECURSIONS, {0: 0.00578609335314, 1: 0.0}),
+        (1000, 9, 0.1, RECURSIONS, {0: 0.0788291812985, 16: 0.00309294293159}),
+        (24, 3, 0.05, ["journal"], {6: 0.649819693138, 8: 0.609182098136}),
+        (24, 3, 0.05, ["exact"], {6: 0.648185819618, 8: 0.0}),
+        (30, 2, 0.3, ["journal"], {0: 0.160054236269, 3: 0.0756646006214}),
+        (30, 2, 0.3, ["exact"], {0: 0.0813139319481, 3: 0.0}),
+    ],
+)
+def test_reference_values(
+    n: int, k: int, epsilon: float, rules: list[str], values: dict[int, float]
+) -> None:
+    for rule in rules:
+        q = q_of(roo.RooSetting(n, k, epsilon), rule)
+        for m, value in values.items():
+            assert q[m] == pytest.approx(value, rel=0, abs=6e-13), (rule, m)
+
+
+def test_the_bound_of_roo() -> None:
+    q = q_of(roo.RooSetting(1000, 10, 0.1), "roo")
+    assert q[0] * (1 - 1 / 10) == pytest.approx(0.078144727422, abs=1e-12)
+    np.testing.assert_array_equal(q, q[0])
+    assert q[0] == pytest.approx(roo.RooSetting(1000, 10, 0.1).obscuring, abs=1e-15)
+
+
+def by_the_paper(n: int, k: int, epsilon: float, *, conference: bool) -> list[float]:
+    """Algorithm 2 in doubles, with the symbols of the paper."""
+    e = math.exp(epsilon)
+    u_, v_, w_ = -1 + 1 / k - 1 / n, e * (1 / k - 1), e - 1 - 1 / n
+    q = [1 / (1 + n / k * (e - 1))]
+    for j in range(1, n // k + 1):
+        u, v, w = -j / n + 1 / k - 1 / n, e * (1 / k - j / n), -1 / n - j / n + j / n * e
+        terms = [0.0]
+        if j < n / k:
+            terms.append((u * q[-1] - w) / v)
+        if not conference:
+            terms.append((v_ * q[-1] + w_) / u_)
+        q.append(max(terms))
+    return q
+
+
+@pytest.mark.parametrize("k", [2, 3, 4, 7])
+@pytest.mark.parametrize("n", [5, 12, 20, 49])
+def test_published_rules_are_the_papers_algorithms(n: int, k: int) -> None:
+    for epsilon in (0.02, 0.3, 1.5):
+        setting = roo.RooSetting(n, k, epsilon)
+        for rule in ("journal", "conference"):
+            paper = by_the_paper(n, k, epsilon, conference=rule == "conference")
+            np.testing.assert_allclose(q_of(setting, rule), paper, atol=1e-12)
+
+
+def test_recursions_solve_their_programs() -> None:
+    assert len(GRID) >= 1000
+    for n, k, epsilon in GRID:
+        setting = roo.RooSetting(n, k, epsilon)
+        exact, repaired = q_of(setting, "exact"), q_of(setting, "journal-repaired")
+        found = solve(roo.exact_problem(setting))["q"]
+        np.testing.assert_allclose(exact, found, atol=1e-12, err_msg=f"{n} {k} {epsilon}")
+        found = solve(roo.journal_problem(setting))["q"]
+        np.testing.assert_allclose(repaired, found, atol=1e-12, err_msg=f"{n} {k} {epsilon}")
+
+
+def test_the_exact_rule_is_never_above_a_private_rule_and_all_fall_in_m() -> None:
+    better = 0
+    for n, k, epsilon in GRID:
+        setting = roo.RooSetting(n, k, epsilon)
+        q = {rule: full_weights(setting, rule) for rule in roo.RULES}
+        pairs = zip(q["exact"], q["journal-repaired"], q["roo"], strict=True)
+        # Rules rounded to nearest may end up a unit for each m below what they should be.
+        assert all(a <= min(b, c) + 1 + n // k for a, b, c in pairs), (n, k, epsilon)
+        assert all(a <= b for a, b in zip(q["journal"], q["journal-repaired"], strict=True))
+        repaired = np.array(q["journal-repaired"], dtype=float)
+        better += bool(np.any(np.array(q["exact"], dtype=float) < repaired - 1e-6 * UNIT))
+        for rule in ("exact", "roo", "journal", "conference"):
+            assert q[rule] == sorted(q[rule], reverse=True), (n, k, epsilon, rule)
+        assert all(0 < values[0] <= UNIT for values in q.values())
+    assert better > len(GRID) // 4
+
+
+def enumerated_program(n: int, k: int, epsilon: float) -> npt.NDArray[np.float64]:
+    """The least sum of q_m under one row for every transition of every pair of neighbours."""
+    e = math.exp(epsilon)
+    rows, limits = [], []
+    for m, c, new_m, d in transitions(n, k):
+        row = np.zeros(n // k + 1)
+        row[new_m] += 1 / k - d / n
+        row[m] -= e * (1 / k - c / n)
+        rows.append(row)
+        limits.append(e * c / n - d / n)
+    answer = linprog(np.ones(n // k + 1), A_ub=np.array(rows), b_ub=limits, bounds=(0, 1))
+    assert answer.success
+    return answer.x
+
+
+@pytest.mark.parametrize("k", [2, 3, 4, 5])
+def test_the_exact_rule_solves_the_program_over_all_neighbours(k: int) -> None:
+    for n in (1, 2, 3, 4, 5, 6, 7, 9, 12, 14, 17):
+        for epsilon in (0.02, 0.2, 0.7, 2.0):
+            found = enumerated_program(n, k, epsilon)
+            exact = q_of(roo.RooSetting(n, k, epsilon), "exact")
+            np.testing.assert_allclose(exact, found, atol=1e-10, err_msg=f"{n} {k} {epsilon}")
+
+
+@pytest.mark.parametrize(("n", "k"), [(9, 2), (12, 2), (10, 3), (24, 3), (14, 4), (23, 5)])
+def test_every_q_is_least_on_its_own(n: int, k: int) -> None:
+    for epsilon in (0.05, 0.4):
+        setting = roo.RooSetting(n, k, epsilon)
+        exact = q_of(setting, "exact")
+        for m, value in enumerate(exact):
+            problem = roo.exact_problem(setting)
+            problem.minimise({"q": np.eye(exact.size)[m]})
+            assert solve(problem).objective == pytest.approx(value, abs=1e-11)
+
+
+def test_one_unit_less_anywhere_breaks_a_row() -> None:
+    checked = 0
+    for n, k, epsilon in product((3, 7, 12, 25, 30), (2, 3, 5), (0.05, 0.3, 1.0)):
+        setting = roo.RooSetting(n, k, epsilon)
+        weights = list(roo.rule_weights(setting, "exact"))
+        assert audit_weights(setting, weights, constant=False).private
+        for m, weight in enumerate(weights):
+            if weight:
+                less = [*weights[:m], weight - 1, *weights[m + 1 :]]
+                audit = audit_weights(setting, less, constant=False)
+                assert not audit.private, (n, k, epsilon, m)
+                assert audit.slack < 0
+                checked += 1
+    assert checked > 100
+
+
+def test_rules_are_trimmed_and_counts_free_where_claimed() -> None:
+    for n, k, epsilon in product((50, 1000), (2, 3, 10), (0.1, 0.5, 1.0)):
+        setting = roo.RooSetting(n, k, epsilon)
+        assert (first_free(setting) - 1) * (setting.ratio - 1) < 1
+        assert first_free(setting) * (setting.ratio - 1) >= 1
+        for rule in RECURSIONS:
+            weights = roo.rule_weights(setting, rule)
+            assert weights[-1] > 0
+            assert all(isinstance(w, int) and 0 <= w <= UNIT for w in weights)
+            assert len(weights) <= n // k + 1
+
+
+def test_large_settings() -> None:
+    setting = roo.RooSetting(10**9, 10**6, 0.1)
+    weights = roo.rule_weights(setting, "exact")
+    assert len(weights) < 30
+    paper = by_the_paper(10**9, 10**6, 0.1, conference=False)
+    np.testing.assert_allclose(q_of(setting, "exact"), paper, atol=1e-12)
+    # Two letters: p_m = max over j >= m of (j / n) e^{-epsilon (j - m)}, M never reached.
+    for n, epsilon in ((10**15, 0.05), (10**12, 0.002), (10**6, 0.01)):
+        values = roo.rule_weights(roo.RooSetting(n, 2, epsilon), "exact")
+        for m in (0, 7, len(values) - 1):
+            p = max(j / n * math.exp(-epsilon * (j - m)) for j in range(m, m + 1000))
+            expected = (p - m / n) / (0.5 - m / n)
+            # Each of the values after m was rounded up.
+            assert values[m] / UNIT == pytest.approx(expected, abs=1.2 * len(values) / UNIT)
+
+
+def test_weights_are_what_the_audit_of_the_unrounded_rule_needs() -> None:
+    setting = roo.RooSetting(30, 3, 0.2)
+    r, q0 = setting.ratio, Fraction(roo.rule_weights(setting, "exact")[0], UNIT)
+    least = 1 / (1 + Fraction(30, 3) * (r - 1))
+    assert least <= q0 < least + Fraction(1, UNIT)
+    assert BITS == 62
+
+
+@pytest.mark.parametrize(
+    ("records", "letters", "epsilon", "word"),
+    [
+        (0, 2, 1.0, "records"),
+        (-3, 2, 1.0, "records"),
+        (2.5, 2, 1.0, "records"),
+        (True, 2, 1.0, "records"),
+        ("9", 2, 1.0, "records"),
+        (10**16, 2, 1.0, "records"),
+        (10, 1, 1.0, "letters"),
+        (10, 10**16, 1.0, "letters"),
+        (10, None, 1.0, "letters"),
+        (10, 2, 0.0, "epsilon"),
+        (10, 2, -0.1, "epsilon"),
+        (10, 2, math.nan, "epsilon"),
+        (10, 2, math.inf, "epsilon"),
+        (10, 2, 600.5, "epsilon"),
+    ],
+)
+def test_hostile_parameters(records: int, letters: int, epsilon: float, word: str) -> None:
+    with pytest.raises(ParameterError, match=f"^{word} is "):
+        roo.RooSetting(records, letters, epsilon)
+    with pytest.raises(ParameterError, match=f"^{word} is "):
+        roo.min_count(records, letters, epsilon)
+
+
+def test_unknown_rules_and_programs_too_large_are_refused() -> None:
+    with pytest.raises(ParameterError, match="rule is 'best'"):
+        roo.min_count(10, 3, 1.0, "best")
+    for build in (roo.exact_problem, roo.journal_problem):
+        with pytest.raises(ParameterError, match="200000"):
+            build(roo.RooSetting(10**7, 2, 1.0))
+
+
+@pytest.mark.parametrize("rule", ["exact", "journal", "journal-repaired", "conference"])
+@pytest.mark.parametrize("letters", [2, 3])
+def test_rules_of_enormous_length_are_refused_before_any_work(rule: str, letters: int) -> None:
+    for records, epsilon in ((10**15, 5e-324), (10**15, 1e-9), (10**7, 1e-8)):
+        with pytest.raises(ParameterError, match="200,000 of the q_m"):
+            roo.rule_weights(roo.RooSetting(records, letters, epsilon), rule)

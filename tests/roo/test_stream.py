@@ -1,0 +1,258 @@
+"""Columns of files against the same records counted in memory; errors that show no record."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpopt import ParameterError
+from dpopt.data.stream import tally_file
+from dpopt.data.tally import tally
+
+pl: Any = pytest.importorskip("polars")
+SECRET = "6174"
+
+
+def written(folder: Path, values: Any, ending: str = "parquet", name: str = "letter") -> Path:
+    frame = pl.DataFrame({"other": pl.Series(range(len(values))), name: values})
+    path = folder / f"records.{ending}"
+    frame.write_parquet(path) if ending == "parquet" else frame.write_csv(path)
+    return path
+
+
+COLUMNS: list[tuple[list[Any], Any, Any]] = [
+    ([3, 0, 3, 1], None, 4),
+    ([3, 0, 3, 1], pl.UInt8, (3, 2, 1, 0)),
+    ([3, 0, 3, 1], pl.UInt64, range(4)),
+    ([3, 0, 3, 1], pl.Float32, range(4)),
+    ([3, 0, 3, 1], pl.Float64, (0, 1, 2.5, 3)),
+    ([-4, 2, 2], pl.Int8, range(-4, 4, 2)),
+    ([1, 2], pl.Int8, (2, 1, 300, 2**70, 1.5)),
+    ([0.5, 2.0, 0.5], None, (0.5, 2)),
+    (["b", "", "b", "01"], None, ("01", "b", "", "1")),
+    (["b", "a", "b"], pl.Categorical, ("a", "b")),
+    (["b", "a", "b"], pl.Enum(["a", "b", "c"]), ("b", "c", "a")),
+    ([True, False, True], None, (True, False)),
+]
+
+
+@pytest.mark.parametrize("place", range(len(COLUMNS)))
+def test_parquet_columns_are_those_of_memory(tmp_path: Path, place: int) -> None:
+    values, dtype, alphabet = COLUMNS[place]
+    path = written(tmp_path, pl.Series(values, dtype=dtype))
+    found = tally_file(path, "letter", alphabet)
+    expected = tally(values, alphabet)
+    assert found.counts.tolist() == expected.counts.tolist()
+    assert found.letters == expected.letters
+    assert not found.counts.flags.writeable
+
+
+@pytest.mark.parametrize(
+    ("text", "alphabet", "expected"),
+    [
+        ("x\n3\n0\n3\n", 4, [1, 0, 0, 2]),
+        ("x\n01\n1\n+1\n", (0, 1), [0, 3]),
+        ("x\n01\n1\n1\n", ("1", "01"), [2, 1]),
+        ("x\n1\n2.50\n", (2.5, 1), [1, 1]),
+        ("x\n1.0\n1\n", (1.0, 2.0), [2, 0]),
+        ("x\ntrue\nFalse\nTRUE\n", (True, False), [2, 1]),
+        ('x\n"a,b"\na\n"a,b"\n', ("a", "a,b"), [1, 2]),
+        ("y,x\n6174,a\n,b\n", ("b", "a"), [1, 1]),
+        ("x\n", ("b", "a"), [0, 0]),
+    ],
+)
+def test_csv_text_is_read_as_the_letters_are(
+    tmp_path: Path, text: str, alphabet: Any, expected: list[int]
+) -> None:
+    path = tmp_path / "records.CSV"
+    path.write_text(text, encoding="utf-8")
+    assert tally_file(str(path), "x", alphabet).counts.tolist() == expected
+
+
+CSV_OUTSIDE = ["6174", "x6174", "", "1.5", "6174.5", "99999999999999999999", "nan", "true"]
+
+
+@pytest.mark.parametrize("alphabet", [(0, 1), 2, ("0", "1"), (0.5, 1.0, 0), (True, False)], ids=str)
+@pytest.mark.parametrize("field", CSV_OUTSIDE)
+def test_csv_fields_outside_are_refused_and_not_shown(
+    tmp_path: Path, field: str, alphabet: Any
+) -> None:
+    if (field, alphabet) == ("true", (True, False)):
+        field = "t"
+    path = tmp_path / "records.csv"
+    path.write_text(f"x,y\n{field},1\n", encoding="utf-8")
+    with pytest.raises(ParameterError, match="outside the alphabet") as caught:
+        tally_file(path, "x", alphabet)
+    assert_hidden(caught.value)
+
+
+def assert_hidden(error: BaseException) -> None:
+    assert SECRET not in str(error)
+    assert str(error).endswith(".")
+    assert "\n" not in str(error)
+    assert error.__suppress_context__ or error.__context__ is None
+
+
+@pytest.mark.parametrize(
+    ("values", "alphabet"),
+    [
+        ([0, 6174], 2),
+        ([0, None], 2),
+        ([0.0, 0.5], 2),
+        ([0.0, float("nan")], 2),
+        ([0.0, 0.6174], (0, 1.0)),
+        (["a", "6174"], ("a", "b")),
+        (["a", None], ("a", "b")),
+        ([True, None], (True, False)),
+        ([float(2**53)], (2**53 + 1, 3)),
+    ],
+)
+def test_parquet_records_outside_are_refused_and_not_shown(
+    tmp_path: Path, values: list[Any], alphabet: Any
+) -> None:
+    with pytest.raises(ParameterError, match="outside the alphabet") as caught:
+        tally_file(written(tmp_path, pl.Series(values)), "letter", alphabet)
+    assert_hidden(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("values", "alphabet", "words"),
+    [
+        ([1], ("1", "2"), "holds Int64; the letters are strings"),
+        (["1"], 3, "holds String; the letters are integers"),
+        ([True], 2, "holds Boolean; the letters are integers"),
+        ([1], (True, False), "holds Int64; the letters are booleans"),
+        (["1"], (0.5, 1.5), "holds String; the letters are numbers"),
+        ([[1]], 2, "holds List"),
+        ([1], (1, "1"), "only strings, only numbers or only booleans"),
+        ([1], (True, 2), "only strings, only numbers or only booleans"),
+        ([1], ((1, 2), (3, 4)), "only strings"),
+    ],
+)
+def test_columns_of_another_kind_are_refused(
+    tmp_path: Path, values: list[Any], alphabet: Any, words: str
+) -> None:
+    with pytest.raises(ParameterError, match=words):
+        tally_file(written(tmp_path, pl.Series(values)), "letter", alphabet)
+
+
+def test_missing_columns_and_files(tmp_path: Path) -> None:
+    path = written(tmp_path, [1, 0])
+    for column in ("lettre", "*", "^l.*$", "", 3, None):
+        with pytest.raises(ParameterError, match="column is"):
+            tally_file(path, column, 2)  # type: ignore[arg-type]
+    headless = tmp_path / "headless.csv"
+    headless.write_text("6174\n0\n", encoding="utf-8")
+    with pytest.raises(ParameterError, match="column is 'x'") as caught:
+        tally_file(headless, "x", 2)
+    assert_hidden(caught.value)
+    for missing in ("none.csv", "none*.parquet", "s3://bucket/file.parquet", "a\0.csv"):
+        with pytest.raises(ParameterError, match="path is"):
+            tally_file(missing, "x", 2)
+    for other in (tmp_path, tmp_path / "records.txt", 5):
+        with pytest.raises(ParameterError, match="path is"):
+            tally_file(other, "x", 2)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="alphabet"):
+        tally_file(path, "letter", 1)
+
+
+def test_a_name_with_wildcards_is_one_file(tmp_path: Path) -> None:
+    path = written(tmp_path, [1, 0]).rename(tmp_path / "a[1]*.parquet")
+    assert tally_file(path, "letter", 2).counts.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("x.parquet", b""),
+        ("x.parquet", b"PAR1" + bytes(range(256)) + b"6174PAR1"),
+        ("x.csv", b""),
+        ("x.csv", b"x,y\n1,\xff\xfe6174\n\xff,1\n"),
+        ("x.csv", b"x\n1,6174,3\n"),
+        ("x.csv", b'x,y\n"6174\n1,2\n'),
+    ],
+)
+def test_garbage_is_one_sentence(tmp_path: Path, name: str, content: bytes) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(ParameterError) as caught:
+        tally_file(path, "x", 2)
+    assert_hidden(caught.value)
+
+
+def test_a_truncated_parquet_file_is_one_sentence(tmp_path: Path) -> None:
+    path = written(tmp_path, np.arange(10_000) % 7)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ParameterError, match="cannot be read"):
+        tally_file(path, "letter", 7)
+
+
+def test_a_damaged_parquet_file_is_one_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "records.parquet"
+    pl.DataFrame({"letter": np.arange(10_000) % 7}).write_parquet(path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:4] + bytes(100) + whole[104:])
+    with pytest.raises(ParameterError, match="cannot be read") as caught:
+        tally_file(path, "letter", 7)
+    assert_hidden(caught.value)
+
+
+def test_millions_of_rows_in_memory_for_a_part_of_them(tmp_path: Path) -> None:
+    rows, letters = 16_000_000, 1000
+    values = np.random.default_rng(3).integers(0, letters, rows)
+    path = written(tmp_path, values)
+    expected = np.bincount(values, minlength=letters).tolist()
+    script = (
+        "import json, resource, sys, polars\n"
+        "from dpopt.data.stream import tally_file\n"
+        "used = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024\n"
+        "before = used()\n"
+        f"found = tally_file(sys.argv[1], 'letter', {letters})\n"
+        "print(json.dumps([found.counts.tolist(), used() - before]))\n"
+    )
+    counts, grown = json.loads(run(script, str(path)))
+    assert counts == expected
+    if sys.platform == "linux":
+        assert grown < values.nbytes * 0.75
+
+
+def test_millions_of_words(tmp_path: Path) -> None:
+    rows = 2_000_000
+    values = np.random.default_rng(4).integers(0, 50, rows)
+    expected = np.bincount(values, minlength=50).tolist()
+    names = [f"{letter:02}" for letter in range(50)]
+    column = pl.Series(values).cast(pl.String).str.zfill(2)
+    for ending in ("parquet", "csv"):
+        path = written(tmp_path, column, ending)
+        assert tally_file(path, "letter", names).counts.tolist() == expected
+
+
+def run(script: str, *arguments: str) -> str:
+    environment = {**os.environ, "POLARS_MAX_THREADS": "1"}
+    command = [sys.executable, "-c", script, *arguments]
+    return subprocess.run(
+        command, check=True, capture_output=True, text=True, env=environment
+    ).stdout
+
+
+def test_without_polars_a_sentence_names_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path, [1, 0])
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(ParameterError, match=r"dpopt\[data\]") as caught:
+        tally_file(path, "letter", 2)
+    assert_hidden(caught.value)
+
+
+def test_polars_is_not_imported_before_it_is_needed() -> None:
+    script = "import sys, dpopt.data.stream; print('polars' in sys.modules)"
+    assert run(script).strip() == "False"

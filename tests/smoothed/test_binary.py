@@ -1,0 +1,400 @@
+"""The binary profile without replacement and the adversary's utility against exact sums."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import cache
+
+import mpmath
+import numpy as np
+import pytest
+
+from dpopt._errors import ParameterError
+from dpopt.prob import saddle
+from dpopt.smoothed.binary import (
+    log_delta_at,
+    log_divergence,
+    log_profile,
+    log_utility_at,
+)
+
+DIGITS = 50
+ELECTION_2020 = (81268924, 74216154)
+ELECTION_1920 = (16144093, 9139661)
+
+
+def hypergeometric(records, drawn, ones):
+    """Pr[h ones among the drawn], h = 0, ..., T, as fractions."""
+    ways = math.comb(records, drawn)
+    return [
+        Fraction(math.comb(ones, h) * math.comb(records - ones, drawn - h), ways)
+        for h in range(drawn + 1)
+    ]
+
+
+@cache
+def exact_laws(records, drawn):
+    return [hypergeometric(records, drawn, h) for h in range(records + 1)]
+
+
+def number(value):
+    return (
+        mpmath.mpf(value.numerator) / value.denominator
+        if isinstance(value, Fraction)
+        else mpmath.mpf(value)
+    )
+
+
+def largest_over_neighbours(laws, directed):
+    """max over the neighbours of directed(law of x, law of x') and its reverse."""
+    records = len(laws) - 1
+    values = []
+    for h in range(records + 1):
+        near = [g for g in (h - 1, h + 1) if 0 <= g <= records]
+        values.append(max(directed(laws[p], laws[q]) for g in near for p, q in ((h, g), (g, h))))
+    return values
+
+
+def hockey_stick(epsilon):
+    factor = mpmath.exp(mpmath.mpf(epsilon)) if epsilon else Fraction(1)
+
+    def directed(p, q):
+        if not epsilon:
+            return number(sum((max(Fraction(0), a - b) for a, b in zip(p, q, strict=True))))
+        excess = (number(a) - factor * number(b) for a, b in zip(p, q, strict=True))
+        return mpmath.fsum(max(mpmath.mpf(0), each) for each in excess)
+
+    return directed
+
+
+def relative_error(log_value, exact):
+    return float(abs(mpmath.expm1(mpmath.mpf(float(log_value)) - mpmath.log(exact))))
+
+
+def assert_agrees(logs, exact, tolerance):
+    for log_value, value in zip(logs, exact, strict=True):
+        if value == 0:
+            assert log_value == -np.inf
+        else:
+            # One unit in the last place of a logarithm of 10^5 is 1.5e-11 already.
+            assert relative_error(log_value, value) <= max(tolerance, np.spacing(abs(log_value)))
+
+
+@pytest.mark.parametrize("records", [1, 2, 3, 5, 12, 33])
+@pytest.mark.parametrize("epsilon", [0.0, 1e-20, 0.1, 1.0, math.log(3), 3.0, 8.0, 700.0, 5000.0])
+def test_profile_is_the_largest_hockey_stick_of_all_neighbours(records, epsilon):
+    with mpmath.workdps(DIGITS):
+        for drawn in sorted({1, records // 2, records - 2, records - 1, records} - {0, -1}):
+            laws = exact_laws(records, drawn)
+            exact = largest_over_neighbours(laws, hockey_stick(epsilon))
+            logs = log_profile(records, drawn, epsilon)
+            assert_agrees(logs, exact, 2e-14)
+            at = log_delta_at(records, drawn, epsilon, np.arange(records + 1))
+            np.testing.assert_allclose(at, logs, rtol=1e-14, atol=1e-14)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.3, 2.0])
+def test_profile_of_sixty_records(epsilon):
+    with mpmath.workdps(DIGITS):
+        exact = largest_over_neighbours(exact_laws(60, 51), hockey_stick(epsilon))
+        assert_agrees(log_profile(60, 51, epsilon), exact, 2e-14)
+
+
+def test_divergence_is_one_direction():
+    records, drawn, epsilon = 25, 19, 0.7
+    laws = exact_laws(records, drawn)
+    with mpmath.workdps(DIGITS):
+        directed = hockey_stick(epsilon)
+        exact = [directed(laws[h + 1], laws[h]) for h in range(records)]
+        back = [directed(laws[h], laws[h + 1]) for h in range(records)]
+        logs = log_divergence(records, drawn, epsilon, np.arange(records))
+        assert_agrees(logs, exact, 2e-14)
+        assert_agrees(logs[::-1], back, 2e-14)
+
+
+def test_exact_ties_carry_nothing():
+    # At epsilon = 0 and G (L + 1) = k (n + 1) both databases give count k the same probability.
+    records, drawn = 11, 8
+    laws = exact_laws(records, drawn)
+
+    def tied(left, right):
+        return [p == q != 0 for p, q in zip(left, right, strict=True)]
+
+    ties = [h for h in range(records) if np.any(tied(laws[h], laws[h + 1]))]
+    assert ties
+    exact = [number(hockey_stick(0.0)(laws[h + 1], laws[h])) for h in range(records)]
+    assert_agrees(log_divergence(records, drawn, 0.0, np.arange(records)), exact, 1e-14)
+
+
+def test_a_divergence_is_zero_only_if_no_count_exceeds():
+    # G = 2, L = 2, n = 3: all that is left is one count with ratio b/a = k (n + 1 - G)/(G (L+1-k)).
+    assert log_divergence(3, 1, 0.69, np.array([1]))[0] > -np.inf
+    assert log_divergence(3, 1, 0.70, np.array([1]))[0] == -np.inf
+
+
+def mean_deviation(records, drawn, ones):
+    """D(H + 1 || H) at epsilon = 0 in closed form: the tail sum telescopes to one term."""
+    held, lost = ones + 1, records - drawn
+    k = held * (lost + 1) // (records + 1)
+    if k * (records + 1) == held * (lost + 1) and k > 0:
+        k -= 1
+    law = log_choose(held, k) + log_choose(records + 1 - held, lost + 1 - k)
+    law -= log_choose(records + 1, lost + 1)
+    scale = mpmath.mpf(records + 1) / ((lost + 1) * held * (records + 1 - held))
+    return mpmath.exp(law) * scale * (held - k) * (lost + 1 - k)
+
+
+def log_choose(n, k):
+    return mpmath.loggamma(n + 1) - mpmath.loggamma(k + 1) - mpmath.loggamma(n - k + 1)
+
+
+@pytest.mark.parametrize("records", [50, 500_000, 10**9])
+@pytest.mark.parametrize("share", [0.5, 0.998])
+def test_total_variation_has_a_closed_form(records, share):
+    drawn = round(share * records)
+    ones = np.array([0, 1, records // 100, records // 4, records // 2, records - 1])
+    with mpmath.workdps(DIGITS):
+        exact = [mean_deviation(records, drawn, int(h)) for h in ones]
+        assert_agrees(log_divergence(records, drawn, 0.0, ones), exact, 1e-11)
+
+
+def divergence_by_definition(records, drawn, epsilon, ones):
+    """D(H + 1 || H) from both laws at every lost count from the threshold down, in mpmath."""
+    held, lost = ones + 1, records - drawn
+    factor = mpmath.exp(mpmath.mpf(epsilon))
+    root = mpmath.mpf(held) * (lost + 1) / (held + factor * (records + 1 - held))
+    k = min(int(mpmath.floor(root)) + 2, lost, held)
+    low = max(0, lost - (records - held))
+    if k < low:
+        return mpmath.mpf(0)
+    ways = log_choose(records, lost)
+    p = mpmath.exp(log_choose(held, k) + log_choose(records - held, lost - k) - ways)
+    total = mpmath.mpf(0)
+    while k >= low:
+        # Of the database with one less, k - 1 ones are lost at the same published count.
+        q = p * k * (records - ones) / ((ones + 1) * (lost - k + 1))
+        if p > factor * q:
+            total += p - factor * q
+            if p * lost < total * mpmath.mpf(10) ** -15:
+                break
+        p *= mpmath.mpf(k) * (records - held - lost + k)
+        p /= mpmath.mpf(held - k + 1) * (lost - k + 1)
+        k -= 1
+    return total
+
+
+def delta_by_definition(records, drawn, epsilon, ones):
+    near = [ones, records - 1 - ones, ones - 1, records - ones]
+    return max(
+        divergence_by_definition(records, drawn, epsilon, h) for h in near if 0 <= h < records
+    )
+
+
+@pytest.mark.parametrize("share", [0.998, 0.9, 0.5, 0.01])
+@pytest.mark.parametrize("epsilon", [0.04, 0.5, 2.0, 7.0])
+def test_sampled_cells_of_half_a_million_records(share, epsilon):
+    records = 500_000
+    drawn = round(share * records)
+    seed = round(1e4 * share) + round(100 * epsilon)
+    drawn_ones = np.random.default_rng(seed).integers(0, records + 1, 2)
+    ones = np.concatenate([[0, 1, 700, 125_000, 250_000, 499_999], drawn_ones])
+    with mpmath.workdps(DIGITS):
+        exact = [delta_by_definition(records, drawn, epsilon, int(h)) for h in ones]
+        assert_agrees(log_delta_at(records, drawn, epsilon, ones), exact, 1e-11)
+
+
+def test_logarithms_of_a_hundred_thousand_and_more():
+    ones = np.array([200_000, 250_000, 300_000])
+    logs = log_delta_at(500_000, 250_000, 2.0, ones)
+    assert np.all(logs < -1e5)
+    with mpmath.workdps(DIGITS):
+        for log_value, h in zip(logs, ones, strict=True):
+            exact = mpmath.log(delta_by_definition(500_000, 250_000, 2.0, int(h)))
+            assert abs(log_value - exact) <= 2 * np.spacing(abs(log_value))
+
+
+@pytest.mark.parametrize("records", [10**9, 10**10])
+def test_billions_of_records(records):
+    drawn, h = records - records // 500, records // 3
+    for epsilon in (0.02, 0.3):
+        log_value = log_divergence(records, drawn, epsilon, np.array([h]))[0]
+        with mpmath.workdps(DIGITS):
+            exact = mpmath.log(divergence_by_definition(records, drawn, epsilon, h))
+            assert abs(log_value - exact) <= 1e-11 + np.spacing(abs(log_value))
+
+
+@pytest.mark.parametrize(
+    ("records", "drawn", "epsilon", "ones", "delta"),
+    [
+        (200, 160, 1.0, 100, "4.993893946215e-05"),
+        (1000, 998, 1.0, 500, "2.497497497497e-01"),
+        (10000, 9980, 0.5, 5000, "3.641183721535e-02"),
+        (500000, 499000, 2.0, 250000, "3.258418755669e-147"),
+        (500000, 499000, 2.0, 125000, "1.864391603702e-72"),
+        (sum(ELECTION_2020), 155174108, math.log(51 / 49), ELECTION_2020[0], "1.207812712909e-32"),
+        (sum(ELECTION_1920), 25233186, math.log(51 / 49), ELECTION_1920[0], "1.638398645075e-08"),
+    ],
+)
+def test_reference_values(records, drawn, epsilon, ones, delta):
+    assert f"{math.exp(log_delta_at(records, drawn, epsilon, np.array([ones]))[0]):.12e}" == delta
+
+
+def test_the_largest_delta_is_the_share_drawn_and_stands_at_the_ends():
+    for epsilon in (0.0, 0.3, 4.0, 60.0):
+        profile = log_profile(400, 320, epsilon)
+        assert profile[[0, -1]] == pytest.approx(math.log(0.8), rel=1e-14)
+        assert profile.max() == pytest.approx(profile[0], rel=1e-14)
+
+
+def test_profile_is_symmetric_and_falls_with_epsilon():
+    before = np.full(301, np.inf)
+    for epsilon in (0.0, 0.01, 0.4, 2.0, 9.0):
+        profile = log_profile(300, 250, epsilon)
+        np.testing.assert_array_equal(profile, profile[::-1])
+        assert np.all(profile <= before + 1e-14)
+        before = profile
+
+
+def test_nothing_lost_or_all_but_one_lost():
+    np.testing.assert_allclose(log_profile(1000, 1000, 3.0), 0.0, atol=1e-15)
+    assert np.all(log_profile(1000, 1000, 3.0) <= 0)
+    single = np.exp(log_profile(10, 1, 0.5))
+    stick = [max(0.0, (h + 1) / 10 - math.exp(0.5) * h / 10) for h in range(10)]
+    direct = [max(stick[h], stick[9 - h]) for h in range(10)]
+    expected = np.maximum([*direct, 0.0], [0.0, *direct])
+    np.testing.assert_allclose(single, expected, rtol=1e-13)
+
+
+def utility_by_definition(records, drawn, threshold):
+    """The adjusted utility of every database, in fractions."""
+    laws = exact_laws(records, drawn)
+    limit = Fraction(threshold)
+
+    def of_pair(p, q):
+        either = zip(p, q, strict=True)
+        sure = [max(Fraction(0), max(a, b) / (a + b) - limit) if a + b else 0 for a, b in either]
+        gains = [sum(a * s for a, s in zip(law, sure, strict=True)) for law in (p, q)]
+        return max(gains) / (1 - limit)
+
+    return [number(each) for each in largest_over_neighbours(laws, of_pair)]
+
+
+@pytest.mark.parametrize("records", [1, 2, 7, 30])
+@pytest.mark.parametrize("threshold", [0.5, 0.51, 0.6, 0.75, 0.99])
+def test_utility_is_the_adversary_s_expected_gain(records, threshold):
+    with mpmath.workdps(DIGITS):
+        for drawn in sorted({1, (records + 1) // 2, max(1, records - 2), records}):
+            exact = utility_by_definition(records, drawn, threshold)
+            logs = log_utility_at(records, drawn, threshold, np.arange(records + 1))
+            assert_agrees(logs, exact, 2e-14)
+
+
+def pair_utility_in_sums(records, drawn, threshold, ones):
+    """The adjusted utility of the pair {H, H + 1} from both laws, 15 deviations wide, in mpmath."""
+    held, lost = ones + 1, records - drawn
+    share = held / records
+    mean, width = lost * share, 15 * math.sqrt(lost * share * (1 - share)) + 30
+    low = max(0, lost - (records - held), math.floor(mean - width))
+    high = min(lost, held, math.ceil(mean + width))
+    ways = log_choose(records, lost)
+    one = mpmath.exp(log_choose(held, low) + log_choose(records - held, lost - low) - ways)
+    gains = [mpmath.mpf(0), mpmath.mpf(0)]
+    for k in range(low, high + 1):
+        zero = one * k * (records - ones) / ((ones + 1) * (lost - k + 1))
+        gain = max(one, zero) / (one + zero) - mpmath.mpf(threshold)
+        if gain > 0:
+            gains[0] += zero * gain
+            gains[1] += one * gain
+        one *= mpmath.mpf(held - k) * (lost - k)
+        one /= mpmath.mpf(k + 1) * (records - held - lost + k + 1)
+    return max(gains) / (1 - mpmath.mpf(threshold))
+
+
+@pytest.mark.parametrize(
+    ("records", "drawn", "threshold", "ones"),
+    [
+        (3000, 2700, 0.51, 1000),
+        (500_000, 499_000, 0.6, 250_000),
+        (500_000, 499_000, 0.75, 400_000),
+        (sum(ELECTION_1920), 25233186, 0.51, ELECTION_1920[0]),
+    ],
+)
+def test_utility_of_many_records(records, drawn, threshold, ones):
+    with mpmath.workdps(DIGITS):
+        pairs = [
+            pair_utility_in_sums(records, drawn, threshold, h)
+            for g in (ones, records - ones)
+            for h in (g - 1, g)
+        ]
+        # Exchanging ones and zeros changes nothing, hence the middle pairs of both counts agree.
+        assert abs(pairs[0] - pairs[3]) <= pairs[3] * mpmath.mpf(10) ** -20
+        logs = log_utility_at(records, drawn, threshold, np.array([ones]))
+        assert_agrees(logs, [max(pairs)], 1e-11)
+
+
+def test_utility_of_the_2020_election():
+    ones = np.array([ELECTION_2020[0]])
+    log_utility = log_utility_at(sum(ELECTION_2020), 155174108, 0.51, ones)[0]
+    assert f"{math.exp(log_utility):.12e}" == "1.123258997447e-32"
+
+
+@pytest.mark.parametrize("threshold", [0.51, 0.6, 0.9])
+def test_utility_is_below_twice_delta(threshold):
+    # Lemma 1 and Corollary 3.
+    ones = np.arange(2001)
+    epsilon = math.log(threshold / (1 - threshold))
+    utility = log_utility_at(2000, 1900, threshold, ones)
+    delta = log_delta_at(2000, 1900, epsilon, ones)
+    assert np.all((utility < math.log(2) + delta) | (delta == -np.inf))
+
+
+def test_a_chosen_database_and_a_whole_profile_agree():
+    ones = np.array([0, 3, 2500, 4999, 5000])
+    chosen = log_delta_at(5000, 4900, 0.5, ones)
+    np.testing.assert_allclose(chosen, log_profile(5000, 4900, 0.5)[ones], rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: log_profile(0, 1, 1.0), "records is 0"),
+        (lambda: log_profile(5, 6, 1.0), "drawn is 6"),
+        (lambda: log_profile(5, 5, -1.0), "epsilon is -1.0"),
+        (lambda: log_profile(5, 5, math.inf), "epsilon is inf"),
+        (lambda: log_delta_at(5, 4, 1.0, np.array([6])), "from 0 to 5"),
+        (lambda: log_divergence(5, 4, 1.0, np.array([5])), "from 0 to 4"),
+        (lambda: log_delta_at(5, 4, 1.0, np.array([0.5])), "integers"),
+        (lambda: log_utility_at(5, 4, 0.49, np.array([1])), "threshold is 0.49"),
+        (lambda: log_utility_at(5, 4, 1.0, np.array([1])), "threshold is 1.0"),
+    ],
+)
+def test_bad_input_is_named(call, words):
+    with pytest.raises(ParameterError, match=words):
+        call()
+
+
+def test_no_ones_asked_none_answered():
+    assert log_delta_at(5, 4, 1.0, np.array([], dtype=np.int64)).shape == (0,)
+    assert log_utility_at(5, 4, 0.6, np.array([], dtype=np.int64)).shape == (0,)
+
+
+def numpy_tail(records, lost, held, epsilon):
+    """The tail sum of one database as one numpy expression, without the compiled loop."""
+    factor = math.exp(epsilon)
+    k = np.arange(max(0, lost + held - records), min(lost, held) + 1)
+    excess = held * (lost + 1.0 - k) - factor * k * (records + 1.0 - held)
+    k, excess = k[excess > 0], excess[excess > 0]
+    pairs = [saddle.log_factorial(np.full_like(k, c)) for c in (held, records + 1 - held)]
+    pairs += [saddle.log_factorial(np.full_like(k, c)) for c in (lost, records - lost)]
+    pairs += [saddle.negative(saddle.log_factorial(np.full_like(k, records)))]
+    for counts in (k, held - k, lost + 1 - k, records - lost - held + k):
+        pairs.append(saddle.negative(saddle.log_factorial(counts)))
+    return float(np.sum(np.exp(saddle.total(pairs)) * excess) / held / (records + 1 - held))
+
+
+@pytest.mark.parametrize("held", [1, 40, 1000, 1999, 2000])
+def test_the_compiled_loop_against_plain_numpy(held):
+    expected = numpy_tail(2000, 150, held, 0.2)
+    value = math.exp(log_divergence(2000, 1850, 0.2, np.array([held - 1]))[0])
+    assert value == pytest.approx(expected, rel=1e-11)

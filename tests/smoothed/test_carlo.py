@@ -1,0 +1,116 @@
+"""Random databases of quantised gradients, and Monte Carlo estimates of their delta."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from dpopt._errors import ParameterError
+from dpopt.smoothed.carlo import QuantisedGradient, monte_carlo_delta, sample_database
+from dpopt.smoothed.sgd import sgd_profile
+
+INDEX = np.arange(225)
+REFERENCE = ((37 * INDEX**2 + 11 * INDEX) % 181) - 90
+
+
+@pytest.mark.parametrize("mean", [0.0, 0.2, -0.3])
+@pytest.mark.parametrize("family", ["gaussian", "laplace"])
+def test_quantised_gradients_are_the_definition(family: str, mean: float) -> None:
+    gradient = QuantisedGradient(mean, 0.12, family)
+    law = (
+        scipy.stats.norm(mean, 0.12)
+        if family == "gaussian"
+        else scipy.stats.laplace(mean, 0.12 / math.sqrt(2))
+    )
+    total = law.cdf(0.5) - law.cdf(-0.5)
+    expected = [(law.cdf((i - 127) / 256) - law.cdf((i - 128) / 256)) / total for i in range(256)]
+    np.testing.assert_allclose(gradient.probabilities, expected, rtol=1e-9, atol=1e-15)
+    assert gradient.values.tolist() == list(range(-127, 129))
+    assert gradient.probabilities.sum() == pytest.approx(1.0, abs=1e-14)
+    assert law.std() == pytest.approx(0.12)
+
+
+@pytest.mark.parametrize("family", ["gaussian", "laplace"])
+def test_far_tails_keep_their_digits(family: str) -> None:
+    """A distribution moved by one value has its masses moved by one, in both tails."""
+    low, high = QuantisedGradient(-0.25, 0.01, family), QuantisedGradient(0.25, 0.01, family)
+    np.testing.assert_allclose(low.probabilities, high.probabilities[::-1], rtol=1e-11, atol=0)
+    assert np.all(low.probabilities[:100] > 0)
+
+
+def test_databases_follow_their_composition() -> None:
+    near, far = QuantisedGradient(-0.25, 0.01), QuantisedGradient(0.25, 0.01)
+    rng = np.random.default_rng(5)
+    database = sample_database([near, far], [30, 12], rng)
+    assert database.size == 42
+    assert np.count_nonzero(database < 0) == 30
+    large = QuantisedGradient(0.1, 0.1).sample(100_000, rng)
+    counts = np.bincount(large + 127, minlength=256)
+    expected = QuantisedGradient(0.1, 0.1).probabilities * 100_000
+    kept = expected > 20
+    assert (
+        scipy.stats.chisquare(
+            [*counts[kept], counts[~kept].sum()], [*expected[kept], expected[~kept].sum()]
+        ).pvalue
+        > 1e-4
+    )
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: QuantisedGradient(0.0, 0.0),
+        lambda: QuantisedGradient(math.nan, 1.0),
+        lambda: QuantisedGradient(0.0, 1.0, "cauchy"),
+        lambda: QuantisedGradient(0.0, 1.0, bits=0),
+        lambda: QuantisedGradient(90.0, 0.1),
+        lambda: sample_database([QuantisedGradient(0.0, 1.0)], [1, 2], np.random.default_rng(0)),
+        lambda: sample_database([QuantisedGradient(0.0, 1.0)], [0], np.random.default_rng(0)),
+        lambda: monte_carlo_delta([0, 1], 1, 1.0, 0, np.random.default_rng(0)),
+    ],
+)
+def test_bad_distributions_are_named(make) -> None:
+    with pytest.raises(ParameterError):
+        make()
+
+
+def test_monte_carlo_draws_batches() -> None:
+    """Its mean equals that of drawing the batches themselves, for the same two neighbours."""
+    values, drawn, factor, draws, runs = [-3, -1, 0, 0, 2, 4], 3, math.exp(0.3), 40, 4000
+    rng = np.random.default_rng(17)
+    fast = [
+        monte_carlo_delta(values, drawn, 0.3, draws, rng, lowest=-4, highest=5, rounded=False)
+        for _ in range(runs)
+    ]
+
+    def frequencies(x: list[int]) -> np.ndarray:
+        order = rng.random((draws, len(x))).argsort(axis=1)[:, :drawn]
+        return np.bincount(np.array(x)[order].sum(axis=1) + 30, minlength=60) / draws
+
+    slow = []
+    for _ in range(runs):
+        own, largest = frequencies(values), 0.0
+        for moved in ([5, -1, 0, 0, 2, 4], [-3, -1, 0, 0, 2, -4]):
+            other = frequencies(moved)
+            for one, two in ((own, other), (other, own)):
+                largest = max(largest, float(np.maximum(one - factor * two, 0).sum()))
+        slow.append(largest)
+    spread = math.hypot(np.std(fast), np.std(slow)) / math.sqrt(runs)
+    assert abs(np.mean(fast) - np.mean(slow)) < 5 * spread
+
+
+def test_monte_carlo_is_biased_upwards_and_the_more_so_the_larger_epsilon() -> None:
+    rng = np.random.default_rng(2)
+    factors = []
+    for epsilon in (0.5, 1.0, 2.0):
+        exact = sgd_profile(REFERENCE, 15, epsilon).delta[0]
+        runs = [monte_carlo_delta(REFERENCE, 15, epsilon, 10**6, rng) for _ in range(30)]
+        factors.append(np.mean(runs) / exact)
+    assert factors[0] > 2
+    assert factors[1] > 10 * factors[0]
+    assert factors[2] > 10 * factors[1]
+    many = monte_carlo_delta(REFERENCE, 15, 0.5, 10**13, rng)
+    assert many == pytest.approx(sgd_profile(REFERENCE, 15, 0.5).delta[0], rel=1e-2)

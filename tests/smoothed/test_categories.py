@@ -1,0 +1,240 @@
+"""More than two categories through the binary divergences, against exact rationals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import permutations
+
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+
+from dpopt import ParameterError
+from dpopt.prob.histograms import histograms, index_of
+from dpopt.smoothed import binary, categories, replacement
+from dpopt.smoothed.categories import categories_log_profile
+from dpopt.smoothed.general import general_log_profile
+from dpopt.smoothed.histogram import SamplingHistogram
+from tests.smoothed import laws
+
+RELATIVE = 1e-11
+
+
+def lost_counts(histogram: laws.Histogram, lost: int) -> Iterator[laws.Histogram]:
+    return (
+        counts
+        for counts in laws.compositions(lost, len(histogram))
+        if all(a <= b for a, b in zip(counts, histogram, strict=True))
+    )
+
+
+def exact_delta(histogram: laws.Histogram, drawn: int, ratio: Fraction) -> Fraction:
+    """Return delta with integer weights prod C(H_c, l_c) of what is lost, without replacement."""
+    n = sum(histogram)
+    lost, (top, bottom), worst = n - drawn, ratio.as_integer_ratio(), 0
+
+    def published(counts: laws.Histogram) -> dict[laws.Histogram, int]:
+        return {
+            tuple(a - b for a, b in zip(counts, gone, strict=True)): math.prod(
+                map(math.comb, counts, gone)
+            )
+            for gone in lost_counts(counts, lost)
+        }
+
+    own = published(histogram)
+    for other in laws.neighbours(histogram):
+        its = published(other)
+        for p, q in ((own, its), (its, own)):
+            worst = max(worst, sum(max(0, bottom * w - top * q.get(y, 0)) for y, w in p.items()))
+    return Fraction(worst, bottom * math.comb(n, lost))
+
+
+def exact_with_replacement(histogram: laws.Histogram, drawn: int, ratio: Fraction) -> Fraction:
+    return laws.delta(lambda h: laws.multinomial(h, drawn), histogram, ratio)
+
+
+def agrees(found: float, exact: Fraction) -> bool:
+    """Whether ln delta is right to a relative error of 1e-11 of delta."""
+    wanted = laws.log_of(exact)
+    return found == wanted if wanted == -math.inf else abs(found - wanted) <= RELATIVE
+
+
+def test_the_integer_weights_are_the_definition() -> None:
+    ratio = laws.exact_exp(0.4)
+    for histogram in [(3, 2, 4), (0, 5, 2), (1, 1, 1, 4)]:
+        for drawn in range(1, sum(histogram) + 1):
+            by_laws = laws.delta(lambda h, t=drawn: laws.hypergeometric(h, t), histogram, ratio)
+            assert exact_delta(histogram, drawn, ratio) == by_laws
+
+
+@pytest.mark.parametrize(
+    ("n", "drawn", "m", "epsilon"),
+    [
+        (1, 1, 3, 0.5), (2, 1, 3, 0.0), (9, 9, 3, 1.0), (12, 9, 3, 0.0), (18, 16, 3, 0.7),
+        (18, 3, 3, 0.2), (24, 20, 3, 2.0), (8, 6, 4, 0.4), (6, 4, 5, 1.0), (10, 7, 2, 0.3),
+    ],
+)  # fmt: skip
+def test_every_database_without_replacement(n: int, drawn: int, m: int, epsilon: float) -> None:
+    found, ratio = categories_log_profile(n, drawn, m, epsilon), laws.exact_exp(epsilon)
+    for row, value in zip(laws.compositions(n, m), found.tolist(), strict=True):
+        if sorted(row) == list(row):
+            assert agrees(value, exact_delta(row, drawn, ratio)), row
+    by_order = categories_log_profile(n, drawn, m, epsilon)[
+        index_of(np.sort(histograms(n, m), axis=1))
+    ]
+    assert np.array_equal(by_order, found)
+
+
+@pytest.mark.parametrize(("drawn", "epsilon"), [(55, 0.5), (50, 1.0), (40, 0.0), (57, 3.0)])
+def test_sixty_records_of_three_categories(drawn: int, epsilon: float) -> None:
+    found, ratio = categories_log_profile(60, drawn, 3, epsilon), laws.exact_exp(epsilon)
+    rows = [row for row in laws.compositions(60, 3) if sorted(row) == list(row)]
+    for row in rows[:: max(1, len(rows) * (60 - drawn) ** 2 // 3000)]:
+        value = float(found[index_of([row])[0]])
+        assert agrees(value, exact_delta(row, drawn, ratio)), row
+
+
+@pytest.mark.parametrize(
+    ("n", "drawn", "m", "epsilon"),
+    [
+        (1, 3, 3, 0.5),
+        (6, 6, 3, 0.0),
+        (5, 12, 3, 1.0),
+        (12, 5, 3, 0.3),
+        (5, 4, 4, 0.6),
+        (7, 9, 2, 1),
+    ],
+)
+def test_every_database_with_replacement(n: int, drawn: int, m: int, epsilon: float) -> None:
+    found = categories_log_profile(n, drawn, m, epsilon, replacement=True)
+    ratio = laws.exact_exp(epsilon)
+    for row, value in zip(laws.compositions(n, m), found.tolist(), strict=True):
+        if sorted(row) == list(row):
+            assert agrees(value, exact_with_replacement(row, drawn, ratio)), row
+
+
+def test_sixty_records_with_replacement() -> None:
+    ratio = laws.exact_exp(0.5)
+    for row in [(20, 20, 20), (1, 19, 40), (0, 30, 30), (5, 5, 50)]:
+        found = categories_log_profile(60, 30, 3, 0.5, row, replacement=True)
+        assert agrees(float(found[0]), exact_with_replacement(row, 30, ratio)), row
+
+
+@pytest.mark.parametrize(
+    ("histogram", "lost", "epsilon"),
+    [
+        ((200_000, 150_000, 150_000), 30, 2.0),
+        ((499_000, 900, 100), 25, 1.0),
+        ((700, 200, 100), 40, 2.5),
+        ((10**8, 2 * 10**8, 7 * 10**8), 12, 1.0),
+        ((300, 300, 200, 200), 12, 0.5),
+    ],
+)
+def test_large_databases(histogram: laws.Histogram, lost: int, epsilon: float) -> None:
+    n = sum(histogram)
+    exact = exact_delta(histogram, n - lost, laws.exact_exp(epsilon))
+    found = categories_log_profile(n, n - lost, len(histogram), epsilon, histogram)
+    assert agrees(float(found[0]), exact)
+
+
+def test_one_database_is_an_entry_of_all() -> None:
+    for again in (False, True):
+        whole = categories_log_profile(14, 10, 3, 0.6, replacement=again)
+        for row, value in zip(histograms(14, 3)[::20], whole[::20].tolist(), strict=True):
+            one = categories_log_profile(14, 10, 3, 0.6, row, replacement=again)
+            assert one.shape == (1,)
+            assert one[0] == pytest.approx(value, abs=1e-13)
+
+
+def test_two_categories_are_the_binary_mechanism() -> None:
+    plain = categories_log_profile(40, 33, 2, 0.7)
+    np.testing.assert_array_equal(plain, binary.log_profile(40, 33, 0.7))
+    again = categories_log_profile(40, 33, 2, 0.7, replacement=True)
+    np.testing.assert_array_equal(again, replacement.log_profile(40, 33, 0.7))
+
+
+def test_an_empty_category_can_still_be_filled() -> None:
+    n, drawn, epsilon = 30, 25, 0.8
+    empty = categories_log_profile(n, drawn, 3, epsilon, [12, 18, 0])[0]
+    binary_value = binary.log_profile(n, drawn, epsilon)[12]
+    assert empty >= math.log(drawn / n) - 1e-13
+    assert binary_value < math.log(drawn / n) - 1.0
+
+
+def directed(a: int, b: int, rest: int, lost: int, ratio: mpf) -> mpf:
+    """Return D(H || H - e_a + e_b) summed over what is lost of the pool and of its first part.
+
+    Where H lost l_a and l_b of the two, the other database lost l_a - 1 and l_b + 1; its
+    probability is l_a (b + 1) / (a (l_b + 1)) of that of H, increasing in l_a.
+    """
+    total, weight = mpf(0), mp.binomial(rest, lost)
+    for pooled in range(lost + 1):
+        term = weight
+        for l_a in range(pooled + 1):
+            l_b = pooled - l_a
+            excess = 1 - ratio * l_a * (b + 1) / (a * (l_b + 1))
+            if excess <= 0:
+                break
+            total += term * excess
+            term = term * (a - l_a) * l_b / ((l_a + 1) * (b - l_b + 1))
+        weight = weight * (lost - pooled) * (b - pooled)
+        weight /= (rest - lost + pooled + 1) * (pooled + 1)
+    return total / mp.binomial(a + b + rest, lost)
+
+
+def test_below_the_range_of_doubles_against_mpmath() -> None:
+    row, lost, epsilon = (200_000, 150_000, 150_000), 2600, 7.0
+    n = sum(row)
+    with mp.workdps(40):
+        ratio, values = mp.exp(mpf(epsilon)), []
+        for a, b in {(a, b) for a, b in permutations(row, 2)}:
+            rest = n - a - b
+            values.append(directed(a, b, rest, lost, ratio))
+            values.append(directed(b + 1, a - 1, rest, lost, ratio))
+        exact = float(mp.log(max(values)))
+    assert exact < math.log(1e-308)
+    found = categories_log_profile(n, n - lost, 3, epsilon, row)[0]
+    assert found == pytest.approx(exact, rel=0, abs=RELATIVE)
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_drawing_more_tells_more(again: bool) -> None:
+    part = replacement if again else binary
+    ones = np.arange(30)
+    rows = [part.log_divergence(30, drawn, 0.4, ones) for drawn in range(1, 31)]
+    tables = np.exp(np.array(rows))
+    assert np.all(np.diff(tables, axis=0) >= -1e-13)
+
+
+@pytest.mark.parametrize(("epsilon", "again"), [(0.05, False), (1.0, False), (0.2, True)])
+def test_what_is_left_out_does_not_count(
+    monkeypatch: pytest.MonkeyPatch, epsilon: float, again: bool
+) -> None:
+    n, drawn, row = 300, 170, (60, 100, 140)
+    found = categories_log_profile(n, drawn, 3, epsilon, row, replacement=again)
+    monkeypatch.setattr(categories, "_NEGLIGIBLE", math.inf)
+    whole = categories_log_profile(n, drawn, 3, epsilon, row, replacement=again)
+    assert found[0] == pytest.approx(whole[0], rel=0, abs=1e-13)
+
+
+def test_agrees_with_the_general_profile() -> None:
+    for again in (False, True):
+        mechanism = SamplingHistogram(20, 14, 3, again)
+        found = categories_log_profile(20, 14, 3, 0.5, replacement=again)
+        np.testing.assert_allclose(found, general_log_profile(mechanism, 0.5), rtol=0, atol=1e-12)
+
+
+def test_bad_arguments_are_refused() -> None:
+    with pytest.raises(ParameterError, match="epsilon is"):
+        categories_log_profile(5, 3, 3, -1.0)
+    with pytest.raises(ParameterError, match="drawn is"):
+        categories_log_profile(5, 6, 3, 1.0)
+    with pytest.raises(ParameterError, match="5 records over 3"):
+        categories_log_profile(5, 3, 3, 1.0, [2, 3])
+    for n, drawn in ((2001, 2000), (2000, 1000)):
+        with pytest.raises(ParameterError, match="Give one histogram"):
+            categories_log_profile(n, drawn, 3, 1.0)
+    with pytest.raises(ParameterError, match="too many to sum"):
+        categories_log_profile(10**9, 5 * 10**8, 3, 1.0, [3 * 10**8, 3 * 10**8, 4 * 10**8])

@@ -1,0 +1,150 @@
+"""The general profile against exact rationals, and against the definition over all events."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import chain, combinations
+
+import numpy as np
+import pytest
+
+from dpopt import ParameterError
+from dpopt.prob.histograms import histogram_count, histograms
+from dpopt.smoothed import general
+from dpopt.smoothed.description import KernelMechanism
+from dpopt.smoothed.general import general_epsilon, general_log_profile
+from dpopt.smoothed.histogram import SamplingHistogram
+from dpopt.smoothed.operations import compose
+from dpopt.smoothed.sampling import SamplingAverage
+from tests.smoothed import laws
+
+
+def log_profile_of(n: int, drawn: int, m: int, epsilon: float, *, replacement: bool) -> list[float]:
+    law, ratio = laws.multinomial if replacement else laws.hypergeometric, laws.exact_exp(epsilon)
+    rows = laws.compositions(n, m)
+    return [laws.log_of(laws.delta(lambda h: law(h, drawn), row, ratio)) for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("n", "drawn", "m", "epsilon"),
+    [(1, 1, 2, 0.5), (7, 4, 2, 0.0), (7, 7, 3, 1.0), (6, 5, 3, 0.3), (4, 3, 4, 0.7), (9, 6, 2, 3)],
+)
+@pytest.mark.parametrize("replacement", [False, True])
+def test_against_exact_rationals(
+    n: int, drawn: int, m: int, epsilon: float, replacement: bool
+) -> None:
+    mechanism = SamplingHistogram(n, drawn, m, replacement)
+    found = general_log_profile(mechanism, epsilon)
+    exact = log_profile_of(n, drawn, m, epsilon, replacement=replacement)
+    np.testing.assert_allclose(found, exact, rtol=0, atol=1e-12)
+    for row, value in zip(histograms(n, m)[::3], found[::3], strict=True):
+        assert general_log_profile(mechanism, epsilon, row).tolist() == pytest.approx([value])
+
+
+def test_delta_is_the_largest_gain_of_any_event() -> None:
+    n, m, outputs, epsilon = 3, 3, 5, 0.4
+    rng = np.random.default_rng(0)
+    kernel = rng.dirichlet(np.ones(outputs), size=histogram_count(n, m))
+    rows = list(laws.compositions(n, m))
+    law = dict(zip(rows, kernel, strict=True))
+    places = range(outputs)
+    events = list(chain.from_iterable(combinations(places, k) for k in range(outputs + 1)))
+    wanted = []
+    for row in rows:
+        gains = [
+            sum(p[list(event)]) - math.exp(epsilon) * sum(q[list(event)])
+            for other in laws.neighbours(row)
+            for p, q in ((law[row], law[other]), (law[other], law[row]))
+            for event in events
+        ]
+        wanted.append(max(gains))
+    found = general_log_profile(KernelMechanism(n, m, kernel), epsilon)
+    assert np.exp(found).tolist() == pytest.approx(wanted, rel=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.5, 2.0])
+def test_a_reference_value_and_the_average(epsilon: float) -> None:
+    if epsilon == 0.5:
+        found = general_log_profile(SamplingHistogram(200, 160), 1.0, [100, 100])
+        assert math.exp(found[0]) == pytest.approx(4.993893946215e-05, rel=1e-12)
+    values, n, drawn = [0, 1, 3], 6, 4
+
+    def law(histogram: laws.Histogram) -> laws.Law:
+        merged: laws.Law = {}
+        for drawn_counts, p in laws.hypergeometric(histogram, drawn).items():
+            total = sum(v * c for v, c in zip(values, drawn_counts, strict=True))
+            merged[(total,)] = merged.get((total,), Fraction(0)) + p
+        return merged
+
+    ratio = laws.exact_exp(epsilon)
+    exact = [laws.log_of(laws.delta(law, row, ratio)) for row in laws.compositions(n, 3)]
+    found = general_log_profile(SamplingAverage(n, drawn, values), epsilon)
+    np.testing.assert_allclose(found, exact, rtol=0, atol=1e-12)
+
+
+def test_large_epsilon_leaves_what_only_one_database_shows() -> None:
+    mechanism = SamplingHistogram(6, 4, 3)
+    found = np.exp(general_log_profile(mechanism, 700.0))
+    assert found == pytest.approx(
+        [
+            float(laws.delta(lambda h: laws.hypergeometric(h, 4), row, Fraction(10) ** 300))
+            for row in laws.compositions(6, 3)
+        ],
+        rel=1e-13,
+    )
+    assert found.max() == pytest.approx(4 / 6)
+
+
+def test_portions_of_any_size_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    for mechanism in (SamplingHistogram(8, 6, 3), SamplingHistogram(20, 15)):
+        whole = general_log_profile(mechanism, 0.3), general_epsilon(mechanism)
+        for held in (1, 40, 300):
+            monkeypatch.setattr(general, "_HELD_ENTRIES", held)
+            assert np.array_equal(general_log_profile(mechanism, 0.3), whole[0])
+            assert np.array_equal(general_epsilon(mechanism), whole[1])
+            monkeypatch.undo()
+
+
+def test_the_least_epsilon_without_delta() -> None:
+    rng = np.random.default_rng(4)
+    kernel = rng.dirichlet(np.ones(4), size=histogram_count(4, 3))
+    mechanism = KernelMechanism(4, 3, kernel)
+    rows = histograms(4, 3)
+    found = general_epsilon(mechanism)
+    law = dict(zip(map(tuple, rows.tolist()), kernel, strict=True))
+    for row, value in zip(map(tuple, rows.tolist()), found.tolist(), strict=True):
+        gaps = [np.abs(np.log(law[row] / law[other])).max() for other in laws.neighbours(row)]
+        assert value == pytest.approx(max(gaps), rel=1e-13)
+        assert general_epsilon(mechanism, row).tolist() == pytest.approx([value])
+        above = general_log_profile(mechanism, value * (1 + 1e-12) + 1e-14, row)
+        below = general_log_profile(mechanism, value * (1 - 1e-6), row)
+        assert above[0] == -np.inf
+        assert below[0] > -np.inf
+    doubled = general_epsilon(compose(mechanism, mechanism))
+    np.testing.assert_allclose(doubled, 2 * found, rtol=1e-13)
+    assert np.all(general_epsilon(SamplingHistogram(4, 2)) == np.inf)
+    same = KernelMechanism(2, 2, np.full((3, 2), 0.5))
+    assert general_epsilon(same).tolist() == [0.0] * 3
+
+
+def test_tiny_deltas_keep_their_digits() -> None:
+    n, drawn, epsilon, row = 60, 30, 2.5, (30, 30)
+    ratio = laws.exact_exp(epsilon)
+    exact = laws.delta(lambda h: laws.hypergeometric(h, drawn), row, ratio)
+    assert 0 < exact < 1e-6
+    found = general_log_profile(SamplingHistogram(n, drawn), epsilon, row)
+    assert found[0] == pytest.approx(laws.log_of(exact), abs=1e-12)
+
+
+def test_bad_arguments_are_refused() -> None:
+    mechanism = SamplingHistogram(5, 3)
+    for epsilon in (-1.0, math.nan, 701.0):
+        with pytest.raises(ParameterError, match="epsilon is"):
+            general_log_profile(mechanism, epsilon)
+    with pytest.raises(ParameterError, match="5 records over 2"):
+        general_log_profile(mechanism, 1.0, [1, 2])
+    with pytest.raises(ParameterError, match="outputs"):
+        general_log_profile(SamplingHistogram(5000, 4999, 3), 1.0, [5000, 0, 0])
+    with pytest.raises(ParameterError, match="mechanism is list"):
+        general_epsilon([1])  # pyright: ignore[reportArgumentType]

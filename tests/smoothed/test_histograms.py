@@ -1,0 +1,93 @@
+"""Enumeration and numbering of histograms against recursion, and neighbours by their definition."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpopt import ParameterError
+from dpopt.prob.histograms import (
+    checked_histogram,
+    checked_histograms,
+    histogram_count,
+    histograms,
+    index_of,
+    neighbours,
+    replacements,
+)
+from tests.smoothed import laws
+
+
+@pytest.mark.parametrize(("n", "m"), list(product((0, 1, 2, 5, 9), (1, 2, 3, 4, 5))))
+def test_all_histograms_in_lexicographic_order(n: int, m: int) -> None:
+    table = histograms(n, m)
+    assert [tuple(row) for row in table.tolist()] == list(laws.compositions(n, m))
+    assert table.shape == (histogram_count(n, m), m)
+    assert index_of(table).tolist() == list(range(len(table)))
+    assert not table.flags.writeable
+
+
+def test_places_in_a_table_too_large_to_list() -> None:
+    n, m = 10**5, 4
+    assert index_of([[0, 0, 0, n], [0, 0, 1, n - 1], [n, 0, 0, 0]]).tolist() == [
+        0,
+        1,
+        histogram_count(n, m) - 1,
+    ]
+
+
+@given(st.integers(1, 8), st.integers(2, 4), st.data())
+@settings(deadline=None, max_examples=40)
+def test_neighbours_replace_one_record(n: int, m: int, data: st.DataObject) -> None:
+    row = data.draw(st.sampled_from(list(laws.compositions(n, m))))
+    assert sorted(tuple(other) for other in neighbours(row).tolist()) == sorted(
+        laws.neighbours(row)
+    )
+
+
+@pytest.mark.parametrize(("n", "m"), [(1, 2), (5, 2), (4, 3), (3, 4)])
+def test_every_pair_of_neighbours_once(n: int, m: int) -> None:
+    rows = list(laws.compositions(n, m))
+    wanted = {frozenset((row, other)) for row in rows for other in laws.neighbours(row)}
+    pairs = replacements(histograms(n, m))
+    found = [frozenset((rows[i], rows[j])) for i, j in pairs.tolist()]
+    assert len(found) == len(set(found))
+    assert set(found) == wanted
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([[1, 2], [3]], "ragged"),
+        ([1, 2], "shape"),
+        ([[0.5, 1.5]], "other values"),
+        ([[float("nan"), 1.0]], "other values"),
+        ([[1e300, 1.0]], "other values"),
+        ([["a", "b"]], "other values"),
+        ([[-1, 3]], "below 0"),
+        ([[1, 2]], "3 records over 3"),
+        ([[1, 1, 0]], "3 records over 3"),
+    ],
+)
+def test_what_is_no_histogram_is_refused(rows: list, words: str) -> None:
+    with pytest.raises(ParameterError, match=words):
+        checked_histograms(rows, 3, 3)
+
+
+def test_floats_that_are_integers_are_taken() -> None:
+    assert checked_histogram(np.array([1.0, 2.0]), 3, 2).tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(("n", "m"), [(-1, 2), (3, 0), (10**4, 4), (10**9, 2), (2, 10**8)])
+def test_sizes_out_of_range_are_refused(n: int, m: int) -> None:
+    with pytest.raises(ParameterError, match="records is|categories is"):
+        histograms(n, m)
+
+
+def test_numbers_beyond_64_bits_are_refused() -> None:
+    with pytest.raises(ParameterError, match="too many to number"):
+        index_of([[10**6] * 12])

@@ -1,0 +1,235 @@
+"""The noisy sampling-histogram: its law, its profile, and Table 1's (eta epsilon, 0)-DP."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+
+from dpopt import ParameterError
+from dpopt.prob.histograms import histograms
+from dpopt.smoothed.general import general_epsilon, general_log_profile
+from dpopt.smoothed.histogram import SamplingHistogram
+from dpopt.smoothed.noisy import NoisyHistogram, coordinate_law, noisy_guarantee
+from tests.smoothed import laws
+
+
+def noisy_law(histogram: laws.Histogram, drawn: int, r: Fraction, most: int) -> laws.Law:
+    """Return Pr[y] for y up to ``most`` in each coordinate, not merged, for a rational r."""
+    law: laws.Law = {}
+    for h, p in laws.hypergeometric(histogram, drawn).items():
+        scale = [(1 - r) / (1 + r - r ** (count + 1)) for count in h]
+        for y in product(range(most + 1), repeat=len(h)):
+            weight = math.prod(
+                (z * r ** abs(a - b) for z, a, b in zip(scale, h, y, strict=True)), start=p
+            )
+            law[y] = law.get(y, Fraction(0)) + weight
+    return law
+
+
+def merged(law: laws.Law, drawn: int, r: Fraction, m: int, most: int) -> laws.Law:
+    """Return the law with each coordinate's outputs from T on merged: the tail is geometric."""
+    found: laws.Law = {}
+    for y in product(range(drawn + 1), repeat=m):
+        tails = math.prod((1 / (1 - r) for value in y if value == drawn), start=Fraction(1))
+        found[y] = law[y] * tails
+    assert most >= drawn
+    return found
+
+
+@pytest.mark.parametrize("drawn", [1, 2, 7])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0, 100.0])
+def test_one_coordinate_is_a_truncated_geometric(drawn: int, epsilon: float) -> None:
+    law = coordinate_law(drawn, epsilon)
+    with mp.workdps(30):
+        r = mp.exp(-mpf(epsilon) / 4)
+        for h in range(drawn + 1):
+            total = mp.fsum(r ** abs(h - y) for y in range(h + 4000))
+            assert mp.almosteq(total, (1 + r - r ** (h + 1)) / (1 - r), 1e-25)
+            exact = [float(r ** abs(h - y) / total) for y in range(drawn)]
+            tail = float(r ** (drawn - h) / (1 - r) / total)
+            np.testing.assert_allclose(law[h], [*exact, tail], rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("histogram", "drawn"), [((3, 4), 5), ((0, 6), 2), ((2, 1, 2), 3), ((1, 0, 0), 1)]
+)
+def test_laws_against_exact_rationals(histogram: laws.Histogram, drawn: int) -> None:
+    n, m, r = sum(histogram), len(histogram), Fraction(3, 5)
+    mechanism = NoisyHistogram(n, drawn, -4 * math.log(r), m)
+    exact = merged(noisy_law(histogram, drawn, r, drawn), drawn, r, m, drawn)
+    assert sum(exact.values()) == 1
+    law = mechanism.laws([histogram])[0]
+    assert mechanism.outputs == law.size == (drawn + 1) ** m
+    wanted = [float(exact[y]) for y in product(range(drawn + 1), repeat=m)]
+    np.testing.assert_allclose(law, wanted, rtol=1e-13)
+
+
+def test_merging_the_tails_changes_no_divergence() -> None:
+    drawn, r, ratio = 3, Fraction(1, 2), Fraction(5, 4)
+    for one, two in [((2, 3), (3, 2)), ((5, 0), (4, 1)), ((1, 4), (0, 5))]:
+        wide = [noisy_law(x, drawn, r, 40) for x in (one, two)]
+        exact = [merged(law, drawn, r, 2, 40) for law in wide]
+        left_out = 1 - sum(wide[0].values())
+        gap = laws.stick(exact[0], exact[1], ratio) - laws.stick(wide[0], wide[1], ratio)
+        assert 0 <= gap <= left_out
+        assert left_out < Fraction(1, 10**10)
+
+
+@pytest.mark.parametrize(("n", "drawn", "m"), [(7, 4, 2), (6, 6, 2), (5, 3, 3)])
+@pytest.mark.parametrize("epsilon", [0.0, 0.05, 0.3])
+def test_the_exact_profile(n: int, drawn: int, m: int, epsilon: float) -> None:
+    r, ratio = Fraction(2, 3), laws.exact_exp(epsilon)
+    mechanism = NoisyHistogram(n, drawn, -4 * math.log(r), m)
+    table = {
+        row: merged(noisy_law(row, drawn, r, drawn), drawn, r, m, drawn)
+        for row in laws.compositions(n, m)
+    }
+    exact = [float(laws.delta(table.__getitem__, row, ratio)) for row in table]
+    found = np.exp(general_log_profile(mechanism, epsilon))
+    np.testing.assert_allclose(found, exact, rtol=1e-11, atol=1e-15)
+    plain = np.exp(general_log_profile(SamplingHistogram(n, drawn, m), epsilon))
+    assert np.all(found <= plain + 1e-15)
+    assert found.max() < plain.max()
+
+
+def exact_ratio(n: int, drawn: int, r: Fraction) -> Fraction:
+    """Return the largest probability ratio of binary neighbours over all outputs."""
+    rows = [(h, n - h) for h in range(n + 1)]
+    table = [merged(noisy_law(row, drawn, r, drawn), drawn, r, 2, drawn) for row in rows]
+    pairs = list(zip(table[1:], table[:-1], strict=True))
+    return max(max(p[y] / q[y], q[y] / p[y]) for p, q in pairs for y in p)
+
+
+def test_the_claim_fails_in_exact_rationals() -> None:
+    # epsilon = 4 ln 3, eta = 1/8: the claim is a ratio of at most e^(eta epsilon) = 3^(1/2).
+    ratio = exact_ratio(8, 1, Fraction(1, 3))
+    assert ratio == 2
+    assert ratio**2 > 3
+    mechanism = NoisyHistogram(8, 1, 4 * math.log(3))
+    guarantee = noisy_guarantee(mechanism)
+    assert guarantee.holds is False
+    assert guarantee.claimed == pytest.approx(math.log(3) / 2, rel=1e-14)
+    assert guarantee.attained == pytest.approx(math.log(2), rel=1e-14)
+    # eta = 1/4 with more records drawn: epsilon = 4 ln 16, claim 16, ratio above 16.
+    assert exact_ratio(8, 2, Fraction(1, 16)) > 16
+    assert exact_ratio(12, 3, Fraction(1, 16)) > 16
+
+
+def test_the_claim_holds_in_exact_rationals() -> None:
+    # epsilon = 4 ln 2, claim 2^(4 eta) against the exact ratio.
+    for n, drawn in [(4, 3), (5, 4), (6, 6), (8, 6)]:
+        assert exact_ratio(n, drawn, Fraction(1, 2)) ** n <= Fraction(2) ** (4 * drawn)
+
+
+@pytest.mark.parametrize(
+    ("n", "drawn"), [(8, 1), (8, 2), (8, 4), (8, 6), (8, 7), (8, 8), (30, 2), (3, 1)]
+)
+@pytest.mark.parametrize("epsilon", [0.05, 0.5, 1.0, 2.0, 4.0, 8.0, 20.0])
+@pytest.mark.parametrize("m", [2, 3])
+def test_closed_forms_against_all_outputs(n: int, drawn: int, epsilon: float, m: int) -> None:
+    if m == 3 and (drawn > 4 or n > 8):
+        return
+    mechanism = NoisyHistogram(n, drawn, epsilon, m)
+    found = general_epsilon(mechanism)
+    guarantee, exact = noisy_guarantee(mechanism), float(found.max())
+    tolerance = 1e-12 * (1 + epsilon)
+    assert guarantee.attained - tolerance <= exact <= guarantee.amplified + tolerance
+    equal = (n,) + (0,) * (m - 1)
+    assert general_epsilon(mechanism, equal)[0] >= guarantee.attained - tolerance
+    if m == 2:
+        at_equal = general_epsilon(mechanism, equal)[0]
+        assert at_equal == pytest.approx(guarantee.attained, rel=1e-11)
+    if drawn in (1, n):
+        assert exact == pytest.approx(guarantee.amplified, rel=1e-11)
+    if guarantee.holds is not None:
+        assert (exact <= guarantee.claimed + tolerance) == guarantee.holds
+    assert guarantee.claimed == pytest.approx(epsilon * drawn / n, rel=1e-15)
+
+
+@pytest.mark.parametrize("drawn", [1, 2, 3, 6, 20])
+@pytest.mark.parametrize("epsilon", [0.01, 0.7, 3.0, 10.0])
+def test_the_noise_alone(drawn: int, epsilon: float) -> None:
+    law = coordinate_law(drawn, epsilon)
+    gaps = [
+        np.abs(np.log(law[h] / law[h + 1])).max() for h in range(drawn)
+    ]  # of one coordinate, upward or downward
+    pairs = [
+        np.log(law[h] / law[h - 1]).max() + np.log(law[g] / law[g + 1]).max()
+        for h in range(1, drawn + 1)
+        for g in range(drawn + 1 - h)
+    ]
+    noise = noisy_guarantee(NoisyHistogram(drawn, drawn, epsilon)).noise
+    assert noise == pytest.approx(max(pairs), rel=1e-11)
+    assert noise <= 2 * max(gaps) + 1e-12
+    assert epsilon / 2 * (1 - 1e-12) <= noise <= 0.75 * epsilon
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 0.01, 0.5, 1.0, 5.0, 50.0, 600.0])
+def test_half_the_records_or_more_make_the_claim_right(epsilon: float) -> None:
+    for n, drawn in [(2, 1), (1000, 998), (10**6, 10**6), (10**9, 5 * 10**8), (7, 4)]:
+        assert noisy_guarantee(NoisyHistogram(n, drawn, epsilon)).holds is True
+
+
+@pytest.mark.parametrize("n", [10**3, 10**9])
+@pytest.mark.parametrize(
+    ("share", "fails"), [(0.05, 4), (0.2, 5), (0.4, 10), (0.45, 25), (0.49, 80)]
+)
+def test_fewer_make_it_wrong_from_some_epsilon_on(n: int, share: float, fails: float) -> None:
+    drawn = int(share * n)
+    for epsilon in (0.01, 0.5, 1.3):
+        assert noisy_guarantee(NoisyHistogram(n, drawn, epsilon)).holds is True
+    for epsilon in (fails, 2.0 * fails, 600.0):
+        assert noisy_guarantee(NoisyHistogram(n, drawn, epsilon)).holds is False
+
+
+def test_certificate_at_large_sizes() -> None:
+    # M(x') and M(x) of the docstring in 60 digits, n = 10^6, eta = 1/5, epsilon = 12.
+    n, drawn, epsilon = 10**6, 200_000, 12.0
+    with mp.workdps(60):
+        r, eta = mp.exp(-mpf(epsilon) / 4), mpf(drawn) / n
+
+        def z(h: int) -> mpf:
+            return (1 + r - r ** (h + 1)) / (1 - r)
+
+        # At y = (0, 1): weights r^T r against r^(T-1), normalised.
+        of_equal = r**drawn * r / (z(drawn) * z(0))
+        of_drawn = r ** (drawn - 1) / (z(drawn - 1) * z(1))
+        ratio = (eta * of_drawn + (1 - eta) * of_equal) / of_equal
+        attained, claimed = float(mp.log(ratio)), float(eta * epsilon)
+    guarantee = noisy_guarantee(NoisyHistogram(n, drawn, epsilon))
+    assert guarantee.attained == pytest.approx(attained, rel=1e-13)
+    assert attained > claimed + 1.9
+    assert guarantee.to_dict()["holds"] is False
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((0, 1, 1.0), "records is 0"),
+        ((5, 6, 1.0), "drawn is 6"),
+        ((5, 3, 0.0), "epsilon is 0"),
+        ((5, 3, 601.0), "epsilon is 601"),
+        ((5, 3, math.nan), "epsilon is nan"),
+        ((5, 3, 1.0, 1), "categories is 1"),
+    ],
+)
+def test_bad_parameters_are_refused(arguments: tuple, words: str) -> None:
+    with pytest.raises(ParameterError, match=words):
+        NoisyHistogram(*arguments)
+
+
+def test_large_tables_and_foreign_histograms_are_refused() -> None:
+    mechanism = NoisyHistogram(6, 3, 1.0)
+    assert mechanism.to_dict() == {
+        "mechanism": "noisy-histogram", "records": 6, "drawn": 3, "epsilon": 1.0, "categories": 2,
+    }  # fmt: skip
+    assert mechanism.laws(histograms(6, 2)).sum(axis=1) == pytest.approx(np.ones(7), rel=1e-14)
+    with pytest.raises(ParameterError, match="6 records over 2"):
+        mechanism.laws([[3, 4]])
+    with pytest.raises(ParameterError, match="table of the noise"):
+        NoisyHistogram(2000, 1000, 1.0).laws([[1000, 1000]])

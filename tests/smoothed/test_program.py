@@ -1,0 +1,203 @@
+"""The linear programs against closed sums, their duals, and enumeration of all databases."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from dpopt import ParameterError, smoothed, solve
+from dpopt.prob import hockey_stick
+from dpopt.prob.histograms import histogram_count, histograms, neighbours
+from dpopt.smoothed.description import KernelMechanism
+from dpopt.smoothed.histogram import SamplingHistogram
+from dpopt.smoothed.sampling import as_anonymous
+
+RNG = np.random.default_rng
+
+
+def random_kernel(records: int, categories: int, outputs: int, seed: int) -> KernelMechanism:
+    rng = RNG(seed)
+    rows = rng.dirichlet(np.full(outputs, 0.5), size=histogram_count(records, categories))
+    return KernelMechanism(records, categories, rows)
+
+
+def closed_profile(
+    mechanism: SamplingHistogram | KernelMechanism, epsilon: float
+) -> dict[tuple[int, ...], float]:
+    """delta(x) of each database by the sums of the definition."""
+    whole = as_anonymous(mechanism)
+    found = {}
+    for row in histograms(whole.records, whole.categories):
+        law = whole.laws([row])[0]
+        others = whole.laws(neighbours(row))
+        both = [hockey_stick(law, others, epsilon), hockey_stick(others, law, epsilon)]
+        found[tuple(row.tolist())] = float(np.max(both))
+    return found
+
+
+def closed_smoothed(
+    profile: dict[tuple[int, ...], float], distributions: list[list[float]], records: int
+) -> dict[tuple[int, ...], float]:
+    """E delta(x) of each composition, over all m^n databases one by one."""
+    m = len(distributions[0])
+    found = {}
+    for counts in histograms(records, len(distributions)).tolist():
+        chosen = [v for v, count in zip(distributions, counts, strict=True) for _ in range(count)]
+        total = 0.0
+        for database in itertools.product(range(m), repeat=records):
+            chance = math.prod(law[c] for law, c in zip(chosen, database, strict=True))
+            seen = Counter(database)
+            total += chance * profile[tuple(seen[c] for c in range(m))]
+        found[tuple(counts)] = total
+    return found
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.4, 2.0, 40.0, 700.0])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_test_and_its_dual_are_the_hockey_stick(epsilon: float, seed: int) -> None:
+    p, q = RNG(seed).dirichlet(np.full(7, 0.4), size=2)
+    if seed > 2:
+        q[seed] = 0.0
+    wanted = float(hockey_stick(p, q, epsilon))
+    best = solve(smoothed.best_test_problem(p, q, epsilon))
+    dual = solve(smoothed.excess_problem(p, q, epsilon))
+    assert best.objective == pytest.approx(wanted, abs=1e-9)
+    assert dual.objective == pytest.approx(wanted, abs=1e-9)
+    test = (p > math.exp(epsilon) * q).astype(float)
+    assert best["test"] == pytest.approx(test, abs=1e-9)
+    assert dual.duals["test"] == pytest.approx(test, abs=1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.5])
+def test_the_profile_is_one_program(epsilon: float) -> None:
+    for mechanism in (SamplingHistogram(4, 2, 3), random_kernel(3, 3, 5, 1)):
+        whole = as_anonymous(mechanism)
+        for row, wanted in closed_profile(mechanism, epsilon).items():
+            law, others = whole.laws([row])[0], whole.laws(neighbours(row))
+            solution = solve(smoothed.profile_problem(law, others, epsilon))
+            assert solution.objective == pytest.approx(wanted, abs=1e-9)
+            assert solution["weights"].sum() == pytest.approx(1.0, abs=1e-9)
+
+
+def test_a_profile_of_zero_is_zero() -> None:
+    law = [0.5, 0.5]
+    solution = solve(smoothed.profile_problem(law, [[0.45, 0.55], [0.5, 0.5]], 0.3))
+    assert solution.objective == pytest.approx(0.0, abs=1e-12)
+
+
+CASES = [
+    (SamplingHistogram(5, 3), [[0.3, 0.7], [0.6, 0.4]], 300.0),
+    (SamplingHistogram(6, 4), [[0.3, 0.7], [0.6, 0.4]], 0.3),
+    (SamplingHistogram(5, 5), [[0.3, 0.7], [0.6, 0.4]], 1.0),
+    (SamplingHistogram(6, 3, 2, True), [[0.2, 0.8], [0.9, 0.1]], 0.7),
+    (SamplingHistogram(6, 2, 3), [[0.2, 0.3, 0.5], [0.4, 0.4, 0.2], [0.1, 0.8, 0.1]], 0.5),
+    (random_kernel(5, 2, 4, 3), [[0.2, 0.8], [0.9, 0.1]], 0.4),
+    (random_kernel(1, 2, 3, 7), [[0.4, 0.6], [0.6, 0.4]], 0.1),
+    (random_kernel(3, 3, 4, 4), [[0.2, 0.3, 0.5], [0.5, 0.5, 0.0]], 0.0),
+]
+
+
+@pytest.mark.parametrize(("mechanism", "distributions", "epsilon"), CASES)
+def test_the_smoothed_delta_is_the_best_composition(
+    mechanism: SamplingHistogram | KernelMechanism,
+    distributions: list[list[float]],
+    epsilon: float,
+) -> None:
+    profile = closed_profile(mechanism, epsilon)
+    wanted = closed_smoothed(profile, distributions, mechanism.records)
+    found = smoothed.solve_smoothed(mechanism, epsilon, distributions)
+    best = max(wanted.values())
+    assert found.value == pytest.approx(best, abs=1e-9)
+    assert found.bound <= best + 1e-12
+    assert found.gap == pytest.approx(0.0, abs=1e-9)
+    assert wanted[found.composition] == pytest.approx(best, abs=1e-9)
+    instance = smoothed.smoothed_instance(mechanism, epsilon, distributions)
+    dual = solve(smoothed.adversary_problem(instance))
+    assert dual.objective == pytest.approx(best, abs=1e-9)
+
+
+@pytest.mark.parametrize(("mechanism", "distributions", "epsilon"), CASES)
+def test_the_duals_are_an_adversary_that_attains_the_value(
+    mechanism: SamplingHistogram | KernelMechanism,
+    distributions: list[list[float]],
+    epsilon: float,
+) -> None:
+    found = smoothed.solve_smoothed(mechanism, epsilon, distributions)
+    laws = as_anonymous(mechanism).laws(histograms(mechanism.records, mechanism.categories))
+    first, second = laws[found.pairs[:, 0]], laws[found.pairs[:, 1]]
+    gains = np.stack(
+        [first - math.exp(epsilon) * second, second - math.exp(epsilon) * first], axis=1
+    )
+    assert found.weights.sum() == pytest.approx(1.0, abs=1e-9)
+    assert np.all((found.tests >= 0) & (found.tests <= 1))
+    spent = np.zeros(len(laws))
+    for pair, ends in zip(found.pairs, found.sides, strict=True):
+        spent[pair] += ends.sum(axis=0)
+    instance = smoothed.smoothed_instance(mechanism, epsilon, distributions)
+    available = found.weights @ instance.databases
+    assert np.all(spent <= available + 1e-9)
+    reached = float(np.sum(found.sides.sum(axis=2)[:, :, None] * found.tests * gains))
+    assert reached == pytest.approx(found.value, abs=1e-9)
+
+
+def test_the_programs_are_each_others_duals_by_name() -> None:
+    mechanism, distributions, epsilon = CASES[1]
+    instance = smoothed.smoothed_instance(mechanism, epsilon, distributions)
+    low, high = smoothed.smoothed_problem(instance), smoothed.adversary_problem(instance)
+    assert set(low.blocks) == set(high.variables)
+    for name, rows in low.blocks.items():
+        place = high.variables[name]
+        assert rows.count == place.stop - place.start
+    solution = solve(low)
+    # The duals satisfy the rows of the other program.
+    point = np.concatenate([solution.duals[name] for name in high.variables])
+    model = high.assemble()
+    assert float(np.max(model.rows.violation(point))) <= 1e-9
+    assert -float(model.cost @ point) == pytest.approx(solution.objective, abs=1e-9)
+
+
+def test_a_maximum_inside() -> None:
+    found = smoothed.solve_smoothed(SamplingHistogram(36, 34), 0.0, [[0.6, 0.4], [0.4, 0.6]])
+    assert found.value == pytest.approx(0.478070349009, abs=1e-9)
+    assert found.composition == (18, 18)
+    assert found.weights[18] == pytest.approx(1.0, abs=1e-6)
+
+
+def test_the_databases_of_a_composition_are_counted_right() -> None:
+    distributions = [[0.2, 0.3, 0.5], [0.4, 0.4, 0.2]]
+    instance = smoothed.smoothed_instance(SamplingHistogram(4, 1, 3), 0.1, distributions)
+    table = [tuple(row) for row in histograms(4, 3).tolist()]
+    for counts, law in zip(instance.compositions.tolist(), instance.databases, strict=True):
+        for place, row in enumerate(table):
+            only = {key: float(key == row) for key in table}
+            wanted = closed_smoothed(only, distributions, 4)[tuple(counts)]
+            assert law[place] == pytest.approx(wanted, abs=1e-15)
+
+
+def test_another_solver_agrees() -> None:
+    mechanism, distributions, epsilon = CASES[4]
+    ours = smoothed.solve_smoothed(mechanism, epsilon, distributions)
+    theirs = smoothed.solve_smoothed(mechanism, epsilon, distributions, backend="cvxpy:CLARABEL")
+    assert theirs.value == pytest.approx(ours.value, abs=1e-6)
+
+
+def test_bad_input_is_named() -> None:
+    for p, q in (([0.5, 0.5], [1.0]), ([], []), ([-0.1, 1.1], [0.5, 0.5]), (["a"], [1.0])):
+        with pytest.raises(ParameterError):
+            smoothed.best_test_problem(p, q, 0.1)
+        with pytest.raises(ParameterError):
+            smoothed.excess_problem(p, q, 0.1)
+    with pytest.raises(ParameterError, match="neighbours"):
+        smoothed.profile_problem([1.0, 0.0], np.empty((0, 2)), 0.1)
+    with pytest.raises(ParameterError, match="law"):
+        smoothed.profile_problem([1.0, 0.0, 0.0], [[0.5, 0.5]], 0.1)
+    with pytest.raises(ParameterError, match="epsilon"):
+        smoothed.best_test_problem([1.0], [1.0], -0.1)
+    with pytest.raises(ParameterError, match="entries"):
+        smoothed.smoothed_instance(SamplingHistogram(3000, 10), 0.1, [[0.5, 0.5], [0.4, 0.6]])
+    with pytest.raises(ParameterError, match="categories"):
+        smoothed.smoothed_instance(SamplingHistogram(3, 1), 0.1, [[0.5, 0.4, 0.1]])

@@ -1,0 +1,202 @@
+"""Nothing that the caller listed is dropped unless it cannot matter: laws that floats confuse."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import combinations_with_replacement
+
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+
+from dpopt import ParameterError, smoothed
+from dpopt.prob.composition import log_composition, maximise
+from dpopt.prob.hull import dropping_loss, hull_vertices
+from dpopt.prob.sum_law import Share
+from dpopt.prob.vertices import general_smoothed
+from tests.smoothed import laws as exact
+
+A, B = [0.5, 0.5, 0.0], [0.5, 0.5 - 1e-15, 1e-15]
+
+
+def shows_the_rare(records: int, least: int) -> smoothed.KernelMechanism:
+    """Publishes whether at least so many records are of the third category."""
+    rows = np.array(list(exact.compositions(records, 3)))
+    shown = (rows[:, 2] >= least).astype(float)
+    return smoothed.KernelMechanism(records, 3, np.column_stack([1 - shown, shown]))
+
+
+def largest_expectation(log_values: list[float], n: int, m: int, laws: np.ndarray) -> mpf:
+    """Return ln of the largest E V over every way to draw n records from laws, none left out."""
+    with mp.workdps(60):
+        given = [[mpf(x) for x in law] for law in laws.tolist()]
+        given = [[x / sum(law) for x in law] for law in given]
+        rows = list(exact.compositions(n, m))
+        values = dict(zip(rows, [mp.exp(mpf(v)) for v in log_values], strict=True))
+        best = mpf(0)
+        for chosen in combinations_with_replacement(given, n):
+            state = {(0,) * m: mpf(1)}
+            for law in chosen:
+                after: dict[tuple[int, ...], mpf] = {}
+                for h, chance in state.items():
+                    for c, p in enumerate(law):
+                        if p:
+                            key = (*h[:c], h[c] + 1, *h[c + 1 :])
+                            after[key] = after.get(key, mpf(0)) + chance * p
+                state = after
+            best = max(best, sum(chance * values[h] for h, chance in state.items()))
+        return mp.log(best) if best else -mp.inf
+
+
+@pytest.mark.parametrize("least", [2, 3])
+def test_a_listed_law_is_not_dropped_for_being_close(least: int) -> None:
+    mechanism = shows_the_rare(100, least)
+    both = smoothed.smoothed_delta(mechanism, 1.0, [A, B])
+    alone = smoothed.smoothed_delta(mechanism, 1.0, [B])
+    rare = math.comb(100, least - 1) * 1e-15 ** (least - 1)
+    assert alone.delta == pytest.approx(rare, rel=1e-12)
+    assert both.delta == pytest.approx(rare, rel=1e-12)
+    assert both.certified
+    assert both.certificate.slack >= 0
+    assert smoothed.smoothed_delta(mechanism, 1.0, [A]).delta == 0.0
+
+
+def test_one_rare_law_among_two_thousand() -> None:
+    shares = np.linspace(0.2, 0.8, 2000)
+    many = np.column_stack([shares, 1 - shares, np.zeros(2000)])
+    found = smoothed.smoothed_delta(shows_the_rare(10, 2), 1.0, np.vstack([many, B]))
+    assert found.delta == pytest.approx(1e-14, rel=1e-12)
+    assert found.argmax[-1] > 0
+
+
+def confusing(rng: np.random.Generator, m: int) -> np.ndarray:
+    """Return laws of which some differ from mixtures of others by less than floats can tell."""
+    found = list(rng.dirichlet(np.full(m, rng.choice([0.2, 1.0])), size=rng.integers(1, 4)))
+    for _ in range(int(rng.integers(1, 4))):
+        mix = rng.dirichlet(np.ones(len(found))) @ np.array(found)
+        tiny = 10.0 ** -rng.integers(8, 40)
+        to, of = rng.permutation(m)[:2]
+        kind = rng.integers(4)
+        if kind == 0:
+            mix = found[0].copy()
+        if kind <= 2:
+            mix[to] += tiny
+            mix[of] = max(mix[of] - tiny, 0.0)
+        if kind == 3:
+            mix[of] = tiny
+            mix[to] += 1.0 - mix.sum()
+        found.append(np.abs(mix) / np.abs(mix).sum())
+    return np.array(found)
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_what_is_left_out_costs_no_more_than_is_said(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    m, n = int(rng.integers(3, 5)), int(rng.integers(1, 4))
+    listed = confusing(rng, m)
+    rows = list(exact.compositions(n, m))
+    log_values = rng.uniform(-30.0, 0.0, len(rows))
+    log_values[rng.random(len(rows)) < 0.5] = -math.inf
+    truth = largest_expectation(log_values.tolist(), n, m, listed)
+    kept = hull_vertices(listed)
+    found = general_smoothed(log_values, n, m, listed[kept])
+    if truth == -mp.inf:
+        assert found.log_value == -math.inf
+        return
+    loss = dropping_loss(n) if kept.size < len(listed) else 0.0
+    assert abs(truth - mpf(found.log_value)) <= found.rounding + loss
+
+
+def test_mixtures_are_dropped_in_spite_of_their_rounding() -> None:
+    rng = np.random.default_rng(5)
+    for m in (3, 4, 6, 12):
+        corners = rng.dirichlet(np.full(m, 0.3), size=m - 1)
+        mixed = rng.dirichlet(np.ones(m - 1), size=60) @ corners
+        found = hull_vertices(np.vstack([mixed, corners]))
+        assert found.tolist() == list(range(60, 60 + m - 1))
+
+
+@pytest.mark.parametrize("rare", [1e-12, 1e-17, 1e-30, 1e-200])
+def test_two_categories_keep_the_rare_one(rare: float) -> None:
+    # Beside 1 - 1e-17 = 1.0 a single float has no room for the chance of the second category.
+    n = 6
+    values = [0.0, -1.0, -2.0, -3.0, -math.inf, -math.inf, -math.inf]
+    chance = Fraction(rare)
+    truth = sum(
+        math.comb(n, zeros) * chance**zeros * (1 - chance) ** (n - zeros)
+        * Fraction(math.exp(values[n - zeros]))
+        for zeros in range(3, n + 1)
+    ) or Fraction(0)  # fmt: skip
+    share = Share(1.0 - rare, rare)
+    found = log_composition(values, share, share, 0)
+    assert found == pytest.approx(exact.log_of(truth), rel=1e-13)
+    low = Share(0.25, 0.75)
+    assert maximise(values, low, share).log_value == pytest.approx(
+        log_composition(values, low, low, 0), rel=1e-13
+    )
+
+
+def test_two_categories_list_the_rare_one() -> None:
+    rows = np.arange(9)
+    shown = (rows <= 6).astype(float)
+    mechanism = smoothed.KernelMechanism(8, 2, np.column_stack([1 - shown, shown]))
+    found = smoothed.smoothed_delta(mechanism, 0.5, [[1.0, 0.0], [1.0, 1e-17]])
+    assert found.delta == pytest.approx(8e-17, rel=1e-12)
+    assert found.argmax == (0, 8)
+    with pytest.raises(ParameterError, match="1e-260"):
+        smoothed.smoothed_delta(mechanism, 0.5, [[1.0, 1e-260]])
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_expected_delta_is_the_mean_over_all_databases(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    m, n = int(rng.integers(2, 5)), int(rng.integers(1, 6))
+    count = int(rng.integers(1, 4))
+    given = [Fraction(int(k), 2**20) for k in rng.integers(1, 2**17, (count, m)).ravel()]
+    rows = [given[i * m : (i + 1) * m] for i in range(count)]
+    rows = [[*row[:-1], 1 - sum(row[:-1])] for row in rows]
+    counts = rng.multinomial(n, np.full(count, 1 / count)).tolist()
+    mechanism = smoothed.SamplingHistogram(n, int(rng.integers(1, n + 1)), m)
+    epsilon = float(rng.choice([0.0, 0.3, 1.0]))
+    profile = dict(
+        zip(
+            exact.compositions(n, m),
+            [Fraction(x) for x in smoothed.privacy_profile(mechanism, epsilon).delta.tolist()],
+            strict=True,
+        )
+    )
+    state = {(0,) * m: Fraction(1)}
+    for law, many in zip(rows, counts, strict=True):
+        for _ in range(many):
+            after: dict[tuple[int, ...], Fraction] = {}
+            for h, chance in state.items():
+                for c, p in enumerate(law):
+                    key = (*h[:c], h[c] + 1, *h[c + 1 :])
+                    after[key] = after.get(key, Fraction(0)) + chance * p
+            state = after
+    truth = sum(chance * profile[h] for h, chance in state.items())
+    found = smoothed.expected_delta(mechanism, epsilon, np.array(rows, float), counts)
+    assert found.delta == pytest.approx(float(truth), rel=1e-12)
+    assert found.composition == tuple(counts)
+    whole = smoothed.smoothed_delta(mechanism, epsilon, np.array(rows, float))
+    assert found.log_delta <= whole.certificate.log_bound + found.rounding
+    best = smoothed.expected_delta(mechanism, epsilon, np.array(rows, float), whole.argmax)
+    assert best.log_delta == pytest.approx(whole.log_delta, abs=1e-12)
+
+
+@pytest.mark.parametrize("counts", [[1, 2], [5], [4, 2, -1], [2.5, 2.5, 0], "abc", [10, 0, 0], 5])
+def test_a_wrong_composition_is_refused(counts: object) -> None:
+    mechanism = smoothed.SamplingHistogram(5, 4)
+    with pytest.raises(ParameterError, match="composition"):
+        smoothed.expected_delta(mechanism, 1.0, [0.1, 0.2, 0.3], counts)  # type: ignore[arg-type]
+
+
+def test_expected_delta_of_three_laws_and_many_records() -> None:
+    mechanism = smoothed.SamplingHistogram(300, 290)
+    mixed = smoothed.expected_delta(mechanism, 0.5, [0.3, 0.3, 0.6, 0.6], [100, 50, 100, 50])
+    plain = smoothed.expected_delta(mechanism, 0.5, [0.3, 0.6], [150, 150])
+    assert mixed.log_delta == plain.log_delta
+    three = smoothed.expected_delta(mechanism, 0.5, [0.3, 0.3 + 1e-13, 0.6], [100, 50, 150])
+    assert three.log_delta == pytest.approx(plain.log_delta, abs=1e-9)
+    assert three.to_dict()["composition"] == [100, 50, 150]

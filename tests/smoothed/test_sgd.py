@@ -1,0 +1,318 @@
+"""One step of quantised SGD: batch laws, and delta over all neighbours."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from fractions import Fraction
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpopt._errors import ParameterError
+from dpopt.prob.batch import batch_law, leave_one_out, subsets
+from dpopt.smoothed.sgd import sgd_log_profile, sgd_profile
+
+INDEX = np.arange(225)
+REFERENCE = ((37 * INDEX**2 + 11 * INDEX) % 181) - 90
+SMALL = [
+    ([0], 1),
+    ([5, 5, 5], 2),
+    ([-3, 0, 0, 2, 4], 1),
+    ([-3, 0, 0, 2, 4], 2),
+    ([-3, 0, 0, 2, 4], 5),
+    ([1, 2, 4, 8, 16, 32, 64], 3),
+    ([-7, -7, -7, 1, 1, 9, 9, 10], 4),
+    ([-10, -9, -3, -3, 0, 2, 2, 5, 8, 8], 6),
+]
+
+
+def output(total: int, drawn: int, rounded: bool) -> int:
+    return math.floor(Fraction(total, drawn) + Fraction(1, 2)) if rounded else total
+
+
+def enumerated(values: list[int], drawn: int, rounded: bool) -> dict[int, Fraction]:
+    """Return the law from every batch."""
+    found = Counter(output(sum(batch), drawn, rounded) for batch in combinations(values, drawn))
+    return {o: Fraction(c, math.comb(len(values), drawn)) for o, c in found.items()}
+
+
+def stick(one: dict[int, Fraction], two: dict[int, Fraction], factor: Fraction) -> Fraction:
+    zero = Fraction(0)
+    return sum((max(zero, p - factor * two.get(o, zero)) for o, p in one.items()), zero)
+
+
+def brute_delta(
+    values: list[int], drawn: int, factor: Fraction, low: int, high: int, rounded: bool
+) -> Fraction:
+    """Return delta over every record and every replacement, in fractions."""
+    own = enumerated(values, drawn, rounded)
+    largest = Fraction(0)
+    for place in range(len(values)):
+        for w in range(low, high + 1):
+            neighbour = enumerated([*values[:place], w, *values[place + 1 :]], drawn, rounded)
+            largest = max(largest, stick(own, neighbour, factor), stick(neighbour, own, factor))
+    return largest
+
+
+def integer_counts(values: list[int], drawn: int) -> np.ndarray:
+    """Return the exact counts of T-subsets by sum from 0, for values of at least 0."""
+    table = np.zeros((drawn + 1, drawn * max(values) + 1), dtype=object)
+    table[0, 0] = 1
+    for value in values:
+        table[1:, value:] = table[1:, value:] + table[:-1, : table.shape[1] - value]
+    return table[-1]
+
+
+@pytest.mark.parametrize("rounded", [False, True])
+@pytest.mark.parametrize(("values", "drawn"), SMALL)
+def test_the_law_is_that_of_every_batch(values: list[int], drawn: int, rounded: bool) -> None:
+    law = batch_law(values, drawn, rounded=rounded)
+    exact = enumerated(values, drawn, rounded)
+    assert set(exact) <= set(law.outputs.tolist())
+    expected = [float(exact.get(o, Fraction(0))) for o in law.outputs.tolist()]
+    np.testing.assert_allclose(law.probabilities, expected, rtol=1e-15, atol=0)
+    assert not law.probabilities.flags.writeable
+
+
+def test_a_large_law_has_the_digits_of_the_exact_integers() -> None:
+    law = batch_law(REFERENCE, 15)
+    counts = integer_counts((REFERENCE + 90).tolist(), 15)
+    total = math.comb(225, 15)
+    assert sum(counts) == total
+    assert law.lowest == -15 * 90
+    expected = [float(Fraction(int(count), total)) for count in counts]
+    np.testing.assert_allclose(law.probabilities, expected, rtol=1e-14, atol=0)
+
+
+@pytest.mark.parametrize(("records", "drawn", "deviation"), [(100, 30, 10), (400, 20, 12)])
+def test_leave_one_out_has_the_digits_of_the_exact_integers(
+    records: int, drawn: int, deviation: int
+) -> None:
+    """Settings like these are where division of floats by 1 + z y^v leaves no digit right."""
+    rng = np.random.default_rng(3)
+    values = np.rint(rng.normal(0, deviation, records)).astype(np.int64)
+    values -= values.min()
+    wanted = [0, int(np.median(values)), int(values.max())]
+    found = list(leave_one_out(values, drawn, wanted))
+    assert [value for value, _, _ in found] == wanted
+    scale = subsets(records, drawn)
+    for value, without, others in found:
+        rest = values.tolist()
+        rest.remove(value)
+        for counts, size in ((without, drawn), (others, drawn - 1)):
+            exact = integer_counts(rest, size)
+            ratios = [float(Fraction(int(c), math.comb(records, drawn))) for c in exact]
+            np.testing.assert_allclose(
+                counts[: len(ratios)] / scale, ratios, rtol=records * 2.0**-52, atol=0
+            )
+            assert not np.any(counts[len(ratios) :])
+
+
+def test_leave_one_out_of_every_value() -> None:
+    values = np.array([0, 0, 1, 3, 3, 7])
+    found = {value: (without, others) for value, without, others in leave_one_out(values, 3)}
+    assert sorted(found) == [0, 1, 3, 7]
+    scale = math.comb(6, 3) / subsets(6, 3)
+    for value, tables in found.items():
+        rest = values.tolist()
+        rest.remove(value)
+        for table, size in zip(tables, (3, 2), strict=True):
+            exact = Counter(map(sum, combinations(rest, size)))
+            assert (table * scale).tolist() == [exact[s] for s in range(table.size)]
+
+
+FACTORS = [Fraction(1), Fraction(5, 4), Fraction(3), Fraction(40)]
+
+
+@pytest.mark.parametrize("rounded", [False, True])
+@pytest.mark.parametrize(("values", "drawn"), SMALL)
+def test_delta_is_that_of_every_neighbour_in_fractions(
+    values: list[int], drawn: int, rounded: bool
+) -> None:
+    low, high = min(values) - 2, max(values) + 3
+    found = sgd_profile(
+        values,
+        drawn,
+        [math.log(f) for f in FACTORS],
+        lowest=low,
+        highest=high,
+        rounded=rounded,
+    )
+    for index, factor in enumerate(FACTORS):
+        exact = brute_delta(values, drawn, factor, low, high, rounded)
+        assert found.delta[index] == pytest.approx(float(exact), rel=1e-11, abs=1e-300)
+        worst = found.worst[index]
+        assert (worst is None) == (exact == 0)
+        if worst is not None:
+            # The neighbour that is named attains it.
+            moved = list(values)
+            moved[values.index(worst.replaced)] = worst.replacement
+            laws = [enumerated(v, drawn, rounded) for v in (values, moved)]
+            one, two = laws if worst.direction == "d(x, x')" else laws[::-1]
+            assert float(stick(one, two, factor)) == pytest.approx(float(exact), rel=1e-11)
+
+
+@given(
+    st.lists(st.integers(-4, 4), min_size=1, max_size=7),
+    st.integers(1, 7),
+    st.sampled_from([Fraction(1), Fraction(9, 8), Fraction(2), Fraction(7)]),
+    st.booleans(),
+)
+def test_delta_of_any_small_database(
+    values: list[int], drawn: int, factor: Fraction, rounded: bool
+) -> None:
+    drawn = min(drawn, len(values))
+    exact = brute_delta(values, drawn, factor, -5, 4, rounded)
+    found = sgd_log_profile(values, drawn, math.log(factor), lowest=-5, highest=4, rounded=rounded)
+    assert math.exp(found[0]) == pytest.approx(float(exact), rel=1e-11, abs=1e-15)
+
+
+def test_reference_values() -> None:
+    found = sgd_profile(REFERENCE, 15, [0.5, 2.0])
+    np.testing.assert_allclose(
+        found.delta, [9.144733474356e-06, 2.454641855294e-10], rtol=3e-13, atol=0
+    )
+
+
+def test_large_delta_against_exact_integers() -> None:
+    """At e^epsilon = 3/2 and 100, with the neighbours that the profile names, in integers."""
+    factors = [Fraction(3, 2), Fraction(100)]
+    found = sgd_profile(REFERENCE, 15, [math.log(f) for f in factors], rounded=False)
+    for index, factor in enumerate(factors):
+        worst = found.worst[index]
+        assert worst is not None
+        x = (REFERENCE + 127).tolist()
+        moved = list(x)
+        moved[x.index(worst.replaced + 127)] = worst.replacement + 127
+        one, two = (
+            dict(enumerate(map(Fraction, integer_counts(v, 15).tolist()))) for v in (x, moved)
+        )
+        pair = (one, two) if worst.direction == "d(x, x')" else (two, one)
+        exact = stick(*pair, factor) / math.comb(225, 15)
+        assert found.delta[index] == pytest.approx(float(exact), rel=1e-12)
+
+
+def test_small_epsilon_keeps_its_digits() -> None:
+    values, drawn = [0, 1, 1, 2, 3, 5, 8], 3
+    epsilon = 2.0**-40
+    factor = Fraction(1) + Fraction(math.expm1(epsilon))
+    exact = brute_delta(values, drawn, factor, 0, 8, False)
+    found = sgd_log_profile(values, drawn, epsilon, lowest=0, highest=8, rounded=False)
+    assert math.exp(found[0]) == pytest.approx(float(exact), rel=1e-14)
+
+
+def test_the_heuristic_neighbours_are_a_lower_bound_that_can_miss_everything() -> None:
+    """Two values and one zero: any other value is seen whenever it is drawn, T / N."""
+    values = [-127] * 60 + [128] * 60 + [0]
+    everything = sgd_profile(values, 11, 0.5)
+    heuristic = sgd_profile(values, 11, 0.5, neighbours="extreme")
+    assert everything.delta[0] == pytest.approx(11 / 121, rel=1e-12)
+    assert heuristic.delta[0] < 0.02 * everything.delta[0]
+    worst = everything.worst[0]
+    assert worst is not None
+    assert not {worst.replaced, worst.replacement} <= {-127, 128}
+
+
+@pytest.mark.parametrize(("values", "drawn"), SMALL)
+def test_the_heuristic_neighbours_are_those_two(values: list[int], drawn: int) -> None:
+    low, high = min(values) - 1, max(values) + 2
+    found = sgd_profile(values, drawn, math.log(2), lowest=low, highest=high, neighbours="extreme")
+    own, largest = enumerated(values, drawn, True), Fraction(0)
+    for replaced, replacement in ((min(values), high), (max(values), low)):
+        moved = list(values)
+        moved[values.index(replaced)] = replacement
+        other = enumerated(moved, drawn, True)
+        largest = max(largest, stick(own, other, Fraction(2)), stick(other, own, Fraction(2)))
+    assert found.delta[0] == pytest.approx(float(largest), rel=1e-12, abs=1e-300)
+
+
+def test_invariances() -> None:
+    rng = np.random.default_rng(8)
+    x = np.rint(rng.normal(0, 20, 40)).astype(int)
+    at = [0.0, 0.3, 1.0, 3.0]
+    delta = sgd_log_profile(x, 6, at)
+    moved = sgd_log_profile(x - 1, 6, at, lowest=-128, highest=127)
+    np.testing.assert_array_equal(delta, moved)
+    np.testing.assert_array_equal(delta, sgd_log_profile(rng.permutation(x), 6, at))
+    mirrored = sgd_log_profile(-x, 6, at, lowest=-128, highest=127, rounded=False)
+    same = sgd_log_profile(x, 6, at, rounded=False)
+    np.testing.assert_allclose(mirrored, same, rtol=1e-13)
+    assert np.all(np.diff(delta) < 0)
+    # The rounded mean is a function of the sum, and no record is seen more often than T / N.
+    assert np.all(delta <= same + 1e-13)
+    assert np.all(same <= math.log(6 / 40))
+
+
+def test_beyond_every_ratio_delta_is_the_chance_of_outputs_of_one_side_only() -> None:
+    values = [0, 0, 1, 3]
+    far = sgd_log_profile(values, 2, [60.0, 700.0], lowest=0, highest=4, rounded=False)
+    assert far[0] == far[1]
+    laws = enumerated(values, 2, False), enumerated([0, 0, 1, 4], 2, False)
+    assert math.exp(far[1]) >= float(sum(p for o, p in laws[1].items() if o not in laws[0]))
+    alike = sgd_profile([0, 0, 0, 0, 1, 1, 1, 1], 2, 700.0, lowest=0, highest=1)
+    assert alike.log_delta[0] == -math.inf
+    assert alike.worst == (None,)
+    assert alike.to_records()[0]["log10_delta"] is None
+
+
+def test_the_result_keeps_what_it_was_asked(tmp_path: Path) -> None:
+    found = sgd_profile([3, 1, 2, 2], 2, [1.0, 0.5], lowest=0, highest=4, rounded=False)
+    assert not found.values.flags.writeable
+    assert not found.log_delta.flags.writeable
+    found.save(tmp_path / "profile.json")
+    read = json.loads((tmp_path / "profile.json").read_text())
+    assert read["values"] == [3, 1, 2, 2]
+    assert [row["epsilon"] for row in read["profile"]] == [1.0, 0.5]
+    assert read["profile"][0]["log10_delta"] == found.log10_delta[0]
+    line = found.plot().lines[0]
+    np.testing.assert_array_equal(line.get_xdata(), [0.5, 1.0])
+    np.testing.assert_array_equal(line.get_ydata(), found.log10_delta[::-1])
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"values": []}, "values has shape"),
+        ({"values": [[1, 2]]}, "values has shape"),
+        ({"values": [0.5, 1]}, "no integer"),
+        ({"values": ["a"]}, "dtype"),
+        ({"values": [math.nan, 1]}, "2\\^40"),
+        ({"values": [1 << 50, 1]}, "2\\^40"),
+        ({"values": [129, 1]}, "values holds 129"),
+        ({"values": [-128, 1]}, "values holds -128"),
+        ({"drawn": 0}, "drawn"),
+        ({"drawn": 4}, "drawn"),
+        ({"epsilons": -1.0}, "epsilons"),
+        ({"epsilons": []}, "epsilons has shape"),
+        ({"epsilons": 701.0}, "epsilons"),
+        ({"lowest": 5}, "values holds"),
+        ({"values": [-127], "drawn": 1, "highest": -127}, "highest"),
+        ({"highest": 1 << 17}, "highest"),
+        ({"rounded": 1}, "rounded"),
+        ({"neighbours": "some"}, "neighbours"),
+    ],
+)
+def test_bad_input_is_named(change: dict[str, object], words: str) -> None:
+    arguments: dict[str, object] = {"values": [0, 1, 2], "drawn": 2, "epsilons": 1.0, **change}
+    with pytest.raises(ParameterError, match=words):
+        sgd_profile(**arguments)  # type: ignore[arg-type]
+
+
+def test_laws_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(ParameterError, match=r"2\^1000 batches"):
+        batch_law(np.zeros(2000, dtype=int), 1000)
+    with pytest.raises(ParameterError, match=r"2\^1000 batches"):
+        batch_law(np.zeros(1010, dtype=int), 505)
+    with pytest.raises(ParameterError, match="partial sums"):
+        batch_law([0, 1 << 30, 5], 2)
+    whole = batch_law(np.arange(1000) % 2, 500)
+    expected = scipy.stats.hypergeom(1000, 500, 500).logpmf(250)
+    assert math.log(whole.probabilities[250]) == pytest.approx(expected, abs=1e-9)
+    assert whole.probabilities[0] == pytest.approx(1 / math.comb(1000, 500), rel=1e-12)

@@ -1,0 +1,269 @@
+"""The adversary's utility by the definition in exact fractions, and the paper's claims about it."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpopt import ParameterError
+from dpopt.prob.histograms import histogram_count, histograms
+from dpopt.smoothed.description import KernelMechanism
+from dpopt.smoothed.histogram import SamplingHistogram
+from dpopt.smoothed.utility import adversary_utility, candidates_utility
+
+Law = list[Fraction]
+HALF = Fraction(1, 2)
+
+
+def divergence(p: Law, q: Law, growth: Fraction) -> Fraction:
+    return sum((max(Fraction(0), a - growth * b) for a, b in zip(p, q, strict=True)), Fraction(0))
+
+
+def record_utilities(laws: list[Law], threshold: Fraction) -> list[Fraction]:
+    """E max(0, max posterior - t) / (1 - t) for each value that the record may really have."""
+    found = []
+    for own in laws:
+        total = Fraction(0)
+        for place, chance in enumerate(own):
+            column = [law[place] for law in laws]
+            if chance:
+                posterior = max(column) / sum(column, Fraction(0))
+                total += chance * max(Fraction(0), posterior - threshold)
+        found.append(total / (1 - threshold))
+    return found
+
+
+def drawn_law(counts: tuple[int, ...], drawn: int, *, replacement: bool = False) -> Law:
+    """Pr[h | counts] over all h, by counting the places that are drawn."""
+    n = sum(counts)
+    every = [h for h in itertools.product(range(drawn + 1), repeat=len(counts)) if sum(h) == drawn]
+    if not replacement:
+        ways = [math.prod(map(math.comb, counts, h)) for h in every]
+        return [Fraction(way, math.comb(n, drawn)) for way in ways]
+    law = []
+    for h in every:
+        order = math.factorial(drawn) // math.prod(map(math.factorial, h))
+        law.append(Fraction(order * math.prod(map(pow, counts, h)), n**drawn))
+    return law
+
+
+def with_record(rest: tuple[int, ...], category: int) -> tuple[int, ...]:
+    return tuple(count + (c == category) for c, count in enumerate(rest))
+
+
+def random_law(rng: np.random.Generator, outputs: int) -> Law:
+    weights = rng.integers(0, 6, size=outputs) * rng.integers(1, 30, size=outputs)
+    weights[rng.integers(outputs)] += 1
+    return [Fraction(int(w), int(weights.sum())) for w in weights]
+
+
+def threshold_of(growth: Fraction) -> Fraction:
+    return growth / (growth + 1)
+
+
+GROWTHS = [Fraction(1), Fraction(51, 49), Fraction(3, 2), Fraction(4)]
+
+
+def pairs_of_laws() -> list[tuple[Law, Law]]:
+    rng = np.random.default_rng(5)
+    found = []
+    for outputs in (2, 3, 5):
+        found += [(random_law(rng, outputs), random_law(rng, outputs)) for _ in range(60)]
+    for n in range(1, 8):
+        for drawn in range(1, n + 1):
+            for ones in range(n):
+                pair = [drawn_law((n - h, h), drawn) for h in (ones, ones + 1)]
+                found.append((pair[0], pair[1]))
+    return found
+
+
+@pytest.mark.parametrize("growth", GROWTHS)
+def test_two_candidates_utilities_add_up_to_the_divergences(growth: Fraction) -> None:
+    strict_from_below = 0
+    for p, q in pairs_of_laws():
+        both = record_utilities([p, q], threshold_of(growth))
+        forward, backward = divergence(p, q, growth), divergence(q, p, growth)
+        u = max(both)
+        assert sum(both) == forward + backward
+        assert u <= forward + backward <= 2 * u  # Lemma 10 has 3 u
+        delta = max(forward, backward)
+        assert u < 2 * delta or u == delta == 0  # Corollary 3
+        assert u >= threshold_of(growth) * delta
+        strict_from_below += u < forward + backward
+    assert strict_from_below > 50
+
+
+def test_lemma_10_is_an_equality_at_one_of_two_records() -> None:
+    """The < of Lemmas 2 and 10 fails: n = 2, T = 1, no ones against one, epsilon = ln 2."""
+    none, one = drawn_law((2, 0), 1), drawn_law((1, 1), 1)
+    growth = Fraction(2)
+    assert divergence(one, none, growth) == HALF
+    assert divergence(none, one, growth) == 0
+    assert max(record_utilities([none, one], threshold_of(growth))) == HALF
+
+
+def test_the_two_is_attained() -> None:
+    p, q = [Fraction(3, 4), Fraction(1, 4)], [Fraction(1, 4), Fraction(3, 4)]
+    u = max(record_utilities([p, q], HALF))
+    assert 2 * u == divergence(p, q, Fraction(1)) + divergence(q, p, Fraction(1)) == 1
+
+
+@pytest.mark.parametrize("growth", GROWTHS)
+def test_lemma_1_for_any_number_of_categories(growth: Fraction) -> None:
+    """u of the true record is at most 2 delta of the database with that record."""
+    rng = np.random.default_rng(8)
+    groups = [
+        [random_law(rng, outputs) for _ in range(m)]
+        for m in (3, 4, 6)
+        for outputs in (2, 4, 9)
+        for _ in range(15)
+    ]
+    for rest in ((0, 0, 0), (1, 1, 0), (2, 1, 1), (3, 0, 0), (2, 2, 2)):
+        databases = [with_record(rest, c) for c in range(3)]
+        sizes = range(1, sum(rest) + 2)
+        groups += [[drawn_law(row, drawn) for row in databases] for drawn in sizes]
+    positive = 0
+    for laws in groups:
+        m = len(laws)
+        utilities = record_utilities(laws, threshold_of(growth))
+        deltas = [
+            max(divergence(*pair, growth) for o in laws for pair in ((law, o), (o, law)))
+            for law in laws
+        ]
+        for u, delta in zip(utilities, deltas, strict=True):
+            assert u <= 2 * delta
+            positive += u > 0
+        factor = 1 + (m - 1) / (growth + 1)
+        assert max(utilities) <= factor * min(deltas)
+    assert positive > 50
+
+
+def test_lemma_2_fails_with_a_prior_over_three_categories() -> None:
+    """n = 3, T = 1, one record of each of two categories known: d = d' = 0 between those two."""
+    laws = [drawn_law(with_record((1, 1, 0), c), 1) for c in range(3)]
+    growth = Fraction(2)
+    assert divergence(laws[0], laws[1], growth) == divergence(laws[1], laws[0], growth) == 0
+    assert max(record_utilities(laws, threshold_of(growth))) == Fraction(1, 3)
+    mechanism = SamplingHistogram(3, 1, 3)
+    found = adversary_utility(mechanism, 2 / 3, (2, 1, 0), reading="categories")
+    assert found == pytest.approx(math.log(1 / 3), abs=1e-14)
+
+
+def test_corollary_3_fails_with_a_prior_over_fifteen_categories() -> None:
+    """u(t, x_-i) > 2 delta(x) for one record: its maximum is over what x might have held."""
+    growth, unit, k = Fraction(9, 5), Fraction(1, 100), 13
+    q = Fraction(1, 12)
+    # Outputs: one that only category c makes, one for each other category, and a common one.
+    shown = {
+        "x": [Fraction(0)] + [q * unit] * k,
+        "c": [unit] + [growth * q * unit] * k,
+    }
+    for j in range(k):
+        row = [Fraction(0)] * (k + 1)
+        row[j + 1] = (1 + growth * q) * unit
+        shown[f"j{j}"] = row
+    laws = [[*row, 1 - sum(row)] for row in shown.values()]
+    both = [divergence(*pair, growth) for o in laws for pair in ((laws[0], o), (o, laws[0]))]
+    delta = max(both)
+    assert delta == unit
+    u = max(record_utilities(laws, threshold_of(growth)))
+    assert u > 2 * delta
+    assert u <= (1 + Fraction(14) / (growth + 1)) * delta
+    table = histograms(1, 15)
+    kernel = np.array([[float(v) for v in laws[int(np.argmax(row))]] for row in table])
+    database = np.eye(15, dtype=int)[0]
+    found = adversary_utility(
+        KernelMechanism(1, 15, kernel), float(threshold_of(growth)), database, reading="categories"
+    )
+    assert found == pytest.approx(math.log(u), abs=1e-12)
+
+
+@pytest.mark.parametrize("replacement", [False, True])
+@pytest.mark.parametrize("threshold", [HALF, Fraction(51, 100), Fraction(3, 4), Fraction(19, 20)])
+def test_both_readings_against_the_definition(threshold: Fraction, replacement: bool) -> None:
+    for n, drawn, m in ((1, 1, 2), (5, 3, 2), (6, 5, 2), (4, 2, 3), (3, 2, 4)):
+        mechanism = SamplingHistogram(n, drawn, m, replacement)
+        for row in histograms(n, m).tolist():
+            pairs, every = Fraction(0), Fraction(0)
+            for own in range(m):
+                if row[own] == 0:
+                    continue
+                rest = tuple(count - (c == own) for c, count in enumerate(row))
+                laws = [
+                    drawn_law(with_record(rest, c), drawn, replacement=replacement)
+                    for c in range(m)
+                ]
+                every = max(every, *record_utilities(laws, threshold))
+                for other in range(m):
+                    if other != own:
+                        two = record_utilities([laws[own], laws[other]], threshold)
+                        pairs = max(pairs, *two)
+            for reading, wanted in (("pairs", pairs), ("categories", every)):
+                found = adversary_utility(mechanism, float(threshold), row, reading=reading)
+                assert math.exp(found) == pytest.approx(float(wanted), abs=1e-14, rel=1e-11)
+
+
+def test_a_threshold_below_one_half() -> None:
+    """Three categories, prior 1/3 each: t = 2/5 is above a guess without output."""
+    threshold, rest = Fraction(2, 5), (1, 1, 1)
+    laws = [drawn_law(with_record(rest, c), 2) for c in range(3)]
+    wanted = max(record_utilities(laws, threshold))
+    assert wanted > 0
+    found = adversary_utility(SamplingHistogram(4, 2, 3), 0.4, (2, 1, 1), reading="categories")
+    others = [drawn_law(with_record((2, 0, 1), c), 2) for c in range(3)]
+    wanted = max(wanted, *record_utilities(others, threshold))
+    assert math.exp(found) == pytest.approx(float(wanted), rel=1e-12)
+
+
+def test_the_general_sum_agrees_with_the_binary_tail_sums() -> None:
+    n = 12
+    table = histograms(n, 2)
+    for drawn in (1, 6, 11):
+        kernel = [[float(v) for v in drawn_law(tuple(row), drawn)] for row in table.tolist()]
+        general = KernelMechanism(n, 2, np.array(kernel))
+        for row in table.tolist():
+            ours = adversary_utility(SamplingHistogram(n, drawn), 0.6, row)
+            other = adversary_utility(general, 0.6, row)
+            assert math.exp(ours) == pytest.approx(math.exp(other), rel=1e-10, abs=1e-15)
+
+
+def test_the_election_of_2020() -> None:
+    votes = (81268924, 74216154)
+    n = sum(votes)
+    found = adversary_utility(SamplingHistogram(n, round(0.998 * n)), 0.51, votes)
+    assert math.exp(found) == pytest.approx(1.123258997447e-32, rel=1e-11)
+
+
+def test_a_sure_guess_is_worth_one_and_no_output_nothing() -> None:
+    assert candidates_utility(np.eye(3), 0.5) == pytest.approx(1.0, abs=1e-15)
+    assert candidates_utility(np.full((3, 4), 0.25), 1 / 3) == pytest.approx(0.0, abs=1e-15)
+    same = KernelMechanism(2, 2, np.ones((histogram_count(2, 2), 1)))
+    assert adversary_utility(same, 0.5, (1, 1)) == -math.inf
+
+
+def test_a_rare_output_that_gives_the_record_away() -> None:
+    tiny = 1e-200
+    laws = [[1.0 - tiny, tiny], [1.0, 0.0]]
+    assert candidates_utility(laws, 0.75) == pytest.approx(tiny, rel=1e-14)
+
+
+def test_bad_input_is_named() -> None:
+    mechanism = SamplingHistogram(4, 2, 3)
+    for threshold in (0.49, 1.0, float("nan")):
+        with pytest.raises(ParameterError, match="threshold"):
+            adversary_utility(mechanism, threshold, (2, 1, 1))
+    with pytest.raises(ParameterError, match="threshold"):
+        adversary_utility(mechanism, 0.3, (2, 1, 1), reading="categories")
+    with pytest.raises(ParameterError, match="reading"):
+        adversary_utility(mechanism, 0.5, (2, 1, 1), reading="all")
+    with pytest.raises(ParameterError, match="histogram"):
+        adversary_utility(mechanism, 0.5, (2, 1, 2))
+    with pytest.raises(ParameterError, match="mechanism"):
+        adversary_utility("sampling", 0.5, (2, 1, 1))  # type: ignore[arg-type]
+    for laws in ([[0.5, 0.5]], [[-0.5, 1.5], [0.5, 0.5]]):
+        with pytest.raises(ParameterError, match="laws"):
+            candidates_utility(laws, 0.5)

@@ -1,0 +1,144 @@
+"""The maximum over compositions against sums over all databases, record by record."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpopt import ParameterError
+from dpopt.prob.histograms import histogram_count
+from dpopt.prob.vertices import general_smoothed
+from dpopt.smoothed import vertices as module
+from dpopt.smoothed.general import general_log_profile
+from dpopt.smoothed.histogram import SamplingHistogram
+from tests.smoothed import laws
+
+Values = dict[laws.Histogram, Fraction]
+
+
+def expectations(values: Values, n: int, vertices: Sequence[Sequence[Fraction]]) -> Values:
+    """Return E V for every composition, over all m^n databases."""
+    m, found = len(vertices[0]), {}
+    for composition in laws.compositions(n, len(vertices)):
+        sources = [v for v, count in enumerate(composition) for _ in range(count)]
+        found[composition] = sum(
+            (
+                math.prod(vertices[v][c] for v, c in zip(sources, database, strict=True))
+                * values[laws.counts_of(database, m)]
+                for database in product(range(m), repeat=n)
+            ),
+            Fraction(0),
+        )
+    return found
+
+
+def laws_from(seed: int, count: int, m: int) -> list[list[Fraction]]:
+    rng = np.random.default_rng(seed)
+    weights = rng.integers(0, 9, size=(count, m)) + np.eye(count, m, dtype=int)
+    weights[:, -1] += 1
+    return [[Fraction(int(w), int(row.sum())) for w in row] for row in weights]
+
+
+def as_floats(rows: Sequence[Sequence[Fraction]]) -> npt.NDArray[np.float64]:
+    return np.array([[float(p) for p in row] for row in rows])
+
+
+@given(
+    st.integers(1, 4),
+    st.integers(2, 3),
+    st.integers(1, 3),
+    st.sampled_from([1, 40, 400]),
+    st.integers(0, 10**6),
+)
+@settings(deadline=None, max_examples=50)
+def test_against_all_databases(n: int, m: int, count: int, range_: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    powers = rng.integers(-range_, 1, size=histogram_count(n, m)).tolist()
+    zeros = rng.random(len(powers)) < 0.2
+    rows = list(laws.compositions(n, m))
+    values = {
+        row: Fraction(0) if zero else Fraction(10) ** power
+        for row, power, zero in zip(rows, powers, zeros, strict=True)
+    }
+    logs = [laws.log_of(values[row]) for row in rows]
+    vertices = laws_from(seed, count, m)
+    exact = expectations(values, n, vertices)
+    found = general_smoothed(logs, n, m, as_floats(vertices))
+    best = laws.log_of(max(exact.values()))
+    assert found.evaluated == len(exact)
+    if best == -math.inf:
+        assert found.log_value == best
+        return
+    assert found.log_value == pytest.approx(best, abs=1e-11)
+    assert laws.log_of(exact[found.composition]) == pytest.approx(best, abs=1e-11)
+
+
+def test_both_recursions_agree_where_both_can_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    n, m = 25, 3
+    logs = general_log_profile(SamplingHistogram(n, 20, m), 0.5)
+    vertices = [[0.2, 0.3, 0.5], [0.6, 0.1, 0.3], [0.1, 0.8, 0.1]]
+    linear = general_smoothed(logs, n, m, vertices)
+    monkeypatch.setattr(module, "_DOUBLE_RANGE", 0.0)
+    logarithmic = general_smoothed(logs, n, m, vertices)
+    assert linear.log_value == pytest.approx(logarithmic.log_value, abs=1e-11)
+    assert linear.composition == logarithmic.composition
+    assert sum(linear.composition) == n
+
+
+def test_values_beyond_doubles_come_back() -> None:
+    n = 12
+    logs = np.full(n + 1, -5000.0)
+    logs[0] = -1.0
+    certain = general_smoothed(logs, n, 2, [[1.0, 0.0], [0.5, 0.5]])
+    assert certain.composition == (0, n)
+    assert certain.log_value == pytest.approx(-1.0 - n * math.log(2), rel=1e-13)
+    alone = general_smoothed(logs, n, 2, [[1.0, 0.0]])
+    assert alone.log_value == pytest.approx(-5000.0, rel=1e-13)
+    shifted = general_smoothed(logs - 10**5, n, 2, [[1.0, 0.0], [0.5, 0.5]])
+    assert shifted.log_value == pytest.approx(certain.log_value - 10**5, rel=1e-13)
+    nothing = general_smoothed(np.full(n + 1, -np.inf), n, 2, [[0.5, 0.5], [0.1, 0.9]])
+    assert nothing == (-math.inf, (n, 0), n + 1, 0.0)
+
+
+def test_the_maximum_in_the_interior() -> None:
+    logs = general_log_profile(SamplingHistogram(36, 34), 0.0)
+    found = general_smoothed(logs, 36, 2, [[0.6, 0.4], [0.4, 0.6]])
+    assert found.composition == (18, 18)
+    assert found.evaluated == 37
+    assert math.exp(found.log_value) == pytest.approx(0.478070349009, rel=1e-11)
+    end = general_smoothed(logs, 36, 2, [[0.6, 0.4]])
+    assert math.exp(end.log_value) == pytest.approx(0.477756536586, rel=1e-11)
+
+
+def test_more_vertices_never_lower_the_value() -> None:
+    logs = general_log_profile(SamplingHistogram(15, 12, 3), 0.4)
+    vertices = np.random.default_rng(7).dirichlet(np.ones(3), size=4)
+    found = [general_smoothed(logs, 15, 3, vertices[:k]).log_value for k in range(1, 5)]
+    assert found == sorted(found)
+    assert found[-1] <= float(logs.max())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (([0.0] * 4, 4, 2, [[0.5, 0.5]]), "log_values has shape"),
+        (([0.0, np.nan, 0.0], 2, 2, [[0.5, 0.5]]), "below infinity"),
+        (([0.0, np.inf, 0.0], 2, 2, [[0.5, 0.5]]), "below infinity"),
+        (([0.0] * 3, 2, 2, [[0.5, 0.2, 0.3]]), "3 categories"),
+        (([0.0] * 3, 2, 2, [[0.5, 0.6]]), "sum"),
+        (([0.0] * 3, 0, 2, [[0.5, 0.5]]), "records is 0"),
+        (([0.0] * 3, 1000, 3, np.eye(3)), "too many compositions"),
+        (([0.0] * 3, 10**7, 2, np.eye(2)), "too many compositions"),
+    ],
+)
+def test_bad_arguments_are_refused(arguments: tuple, words: str) -> None:
+    with pytest.raises(ParameterError, match=words):
+        general_smoothed(*arguments)

@@ -1,0 +1,101 @@
+"""V-shaped majorants against their definition, by brute force over all valleys."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpopt import ParameterError
+from dpopt.prob.vshape import (
+    candidate_majorants,
+    is_v_shaped,
+    majorant_at,
+    v_majorant,
+    valley_gap,
+)
+
+levels = st.one_of(st.integers(-6, 0).map(float), st.floats(-50, 0))
+sequences = st.lists(levels, min_size=1, max_size=12).map(np.array)
+with_zeros = st.lists(st.one_of(levels, st.just(-math.inf)), min_size=1, max_size=12).map(np.array)
+
+
+def falls_then_rises(values, valley):
+    left = all(values[i] >= values[i + 1] for i in range(valley))
+    return left and all(values[i] <= values[i + 1] for i in range(valley, len(values) - 1))
+
+
+def definition(values):
+    return any(falls_then_rises(values, valley) for valley in range(len(values)))
+
+
+@given(with_zeros)
+def test_the_test_is_the_definition(values):
+    assert is_v_shaped(values) == definition(values)
+
+
+@given(with_zeros, st.data())
+def test_majorant_at_a_valley_is_the_least(values, data):
+    valley = data.draw(st.integers(0, len(values) - 1))
+    majorant = majorant_at(values, valley)
+    assert falls_then_rises(majorant, valley)
+    for place, level in enumerate(majorant):
+        between = values[min(place, valley) : max(place, valley) + 1]
+        arm = values[place : valley + 1] if place <= valley else between
+        assert level == max(arm)
+
+
+@given(with_zeros)
+def test_majorant_is_above_and_v_shaped(values):
+    majorant = v_majorant(values)
+    assert np.all(majorant >= values)
+    assert definition(majorant)
+    if definition(values):
+        np.testing.assert_array_equal(majorant, values)
+    assert not majorant.flags.writeable
+
+
+@given(sequences)
+def test_the_valley_has_the_smallest_gap(values):
+    _, gap = valley_gap(values)
+    every = [np.max(majorant_at(values, v) - values) for v in range(len(values))]
+    assert gap == min(every)
+
+
+@given(with_zeros)
+def test_candidates_are_majorants_and_none_is_redundant(values):
+    found = candidate_majorants(values)
+    for place, majorant in enumerate(found):
+        assert np.all(majorant >= values)
+        assert definition(majorant)
+        assert all(np.any(majorant < before) for before in found[:place])
+    if definition(values):
+        assert len(found) == 1
+
+
+def test_a_rising_sequence_with_a_deep_hole_has_two_candidates():
+    values = np.array([-9.0, -5.0, -4.0, -20.0, -3.0, -2.0])
+    at_the_hole, rising = candidate_majorants(values)
+    np.testing.assert_array_equal(at_the_hole, [-4.0, -4.0, -4.0, -20.0, -3.0, -2.0])
+    np.testing.assert_array_equal(rising, [-9.0, -5.0, -4.0, -4.0, -3.0, -2.0])
+
+
+def test_a_spike_downwards_is_filled_rather_than_taken_as_the_valley():
+    values = np.array([-9.0, -5.0, -4.0, -6.0, -3.0, -2.0])
+    valley, gap = valley_gap(values)
+    assert (valley, gap) == (0, 2.0)
+    np.testing.assert_array_equal(v_majorant(values), [-9.0, -5.0, -4.0, -4.0, -3.0, -2.0])
+
+
+def test_zeros_in_the_middle_are_a_valley_and_apart_are_not():
+    assert is_v_shaped(np.array([-1.0, -math.inf, -math.inf, -2.0]))
+    values = np.array([-math.inf, -1.0, -math.inf])
+    assert not is_v_shaped(values)
+    assert valley_gap(values)[1] == math.inf
+    assert valley_gap(np.full(3, -math.inf)) == (0, 0.0)
+
+
+def test_a_valley_outside_is_refused():
+    with pytest.raises(ParameterError, match="valley is 3; it must be an integer"):
+        majorant_at(np.zeros(3), 3)
