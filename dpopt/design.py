@@ -38,7 +38,16 @@ from dpopt._types import Json, brief
 from dpopt.lp import Backend, Problem, Solution, solve
 from dpopt.privacy.exact import Certificate
 from dpopt.privacy.guarantee import Guarantee
-from dpopt.privacy.saved import AUDIT, STATED, Sealed, read_sealed, refuse_audit, seal, seal_judged
+from dpopt.privacy.saved import (
+    AUDIT,
+    READERS,
+    STATED,
+    Sealed,
+    read_sealed,
+    refuse_audit,
+    seal,
+    seal_judged,
+)
 from dpopt.privacy.vouched import Coherent, Vouched
 from dpopt.provenance import versions
 
@@ -536,6 +545,8 @@ def load(path: str | Path) -> Any:  # noqa: ANN401
     sealed = read_sealed(Path(path))
     if sealed.kind == AUDIT:
         raise refuse_audit(sealed)
+    if sealed.kind in READERS:
+        return READERS[sealed.kind](sealed)
     kind = kind_of(sealed.kind)
     if kind is None:
         known = ", ".join(found.kind for found in kinds())

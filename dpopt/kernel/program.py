@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,16 +12,17 @@ import scipy.sparse as sp
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._types import MatrixLike, SparseMatrix, Vector
+from dpopt._types import Matrix, MatrixLike, SparseMatrix, Vector
 from dpopt.kernel.graph import all_pairs
-from dpopt.kernel.setting import KernelSetting
-from dpopt.kernel.variables import over_kernel
-from dpopt.lp import Problem, Rows, make_rows
+from dpopt.lp import Problem, Rows, Solution, make_rows
+from dpopt.lp.model import as_matrix
 from dpopt.privacy import column_minimum_rows, hockey_stick_rows, ratio_rows, stochastic_rows
 
-FORMULATIONS = ("auto", "edges", "columns", "shifted")
+if TYPE_CHECKING:
+    from dpopt.kernel.setting import KernelSetting
+
 OWN_BLOCKS = ("sums", "privacy", "delta", "losses", "invariance")
-"""Names of the blocks that `kernel_problem` writes."""
+"""Names of the blocks that a kernel program has of itself."""
 
 ExtraRows = Sequence[tuple[str, MatrixLike, npt.ArrayLike | None, npt.ArrayLike | None]]
 """(name, matrix over the flattened kernel, lower limits, upper limits) for each block."""
@@ -28,44 +30,18 @@ ExtraRows = Sequence[tuple[str, MatrixLike, npt.ArrayLike | None, npt.ArrayLike 
 _MOST_ROWS = 2_000_000
 
 
-def kernel_problem(
+def program(
     setting: KernelSetting,
-    *,
-    formulation: str = "auto",
     rows: ExtraRows | Callable[[KernelSetting], ExtraRows] | None = None,
 ) -> Problem:
-    """Return the linear program of the best kernel of a setting.
-
-    Three forms of the same constraints:
-
-    - "edges": variables K; e^-epsilon K_xy <= K_x'y for each directed edge (x, x') and output y.
-      With delta > 0: s_ey >= K_xy - e^epsilon K_x'y, sum_y s_ey <= delta, variables "excess_mass".
-    - "columns": variables K and u; e^-epsilon K_xy <= u_y <= K_xy. Complete graph, delta = 0.
-    - "shifted": K = 1 u^T + V, variables "base" u and "excess" V >= 0;
-      e^-epsilon V_xy <= (1 - e^-epsilon) u_y. Complete graph, delta = 0; the fewest rows.
-
-    "auto" is "shifted" where it applies and "edges" elsewhere. In "edges" and "columns" the
-    flattened kernel is the variable group "kernel"; `over_kernel` writes rows over K for all
-    three. Blocks: "sums", "privacy" (in the units above: rows divided by e^epsilon), "delta",
-    "losses" (minimax; divided by the largest loss in size), "invariance", and the user's.
-
-    Args:
-        setting: see there.
-        formulation: one of the above.
-        rows: further rows over the flattened kernel, K[x, y] at place x * outputs + y: tuples
-            (name, matrix, lower, upper), or a function that makes them from the setting.
-
-    Raises:
-        ParameterError: if the formulation does not fit the setting, the program would have more
-            than 2,000,000 privacy rows, or rows have the wrong shape.
-    """
-    _checks.instance("setting", setting, KernelSetting)
-    form = _form(formulation, setting)
+    """Return the program that `KernelSetting` displays, with further rows if there are any."""
+    form = form_of(setting)
     problem = Problem("optimal kernel")
     _add_kernel(problem, setting, form)
     _add_privacy(problem, setting, form)
     _add_objective(problem, setting)
     if setting.invariances is not None:
+        # A K = B, entry (i, y): sum_x A_ix K[x, y], and K[x, y] stands at place x * outputs + y.
         left, right = setting.invariances
         matrix = sp.kron(sp.csr_array(left), sp.eye_array(setting.outputs), format="csr")
         limits = right.ravel()
@@ -75,33 +51,46 @@ def kernel_problem(
     return problem
 
 
-def _form(formulation: str, setting: KernelSetting) -> str:
-    _checks.choice("formulation", formulation, FORMULATIONS)
+def form_of(setting: KernelSetting) -> str:
+    """Return the form that the program is written in: "auto" decided.
+
+    Raises:
+        ParameterError: if the form does not fit, or would have more than 2,000,000 privacy rows.
+    """
+    form = setting.formulation
     compact = setting.pairs is None and setting.delta == 0
-    if formulation == "auto":
-        formulation = "shifted" if compact else "edges"
-    if formulation != "edges" and not compact:
+    if form == "auto":
+        form = "shifted" if compact else "edges"
+    if form != "edges" and not compact:
         raise ParameterError(
-            f"formulation is {formulation!r} with graph {setting.graph_name!r} and "
+            f"formulation is {form!r} with graph {setting.graph_name!r} and "
             f"delta {setting.delta:g}; it needs graph 'complete' and delta 0, else take 'edges'."
         )
     edges = setting.inputs * (setting.inputs - 1) if setting.pairs is None else len(setting.pairs)
-    count = setting.outputs * (edges if formulation == "edges" else setting.inputs)
+    count = setting.outputs * (edges if form == "edges" else setting.inputs)
     if count > _MOST_ROWS:
         raise ParameterError(
-            f"formulation is {formulation!r} with {count} privacy rows; at most {_MOST_ROWS} are "
+            f"formulation is {form!r} with {count} privacy rows; at most {_MOST_ROWS} are "
             "taken: use fewer outputs, or a graph with fewer edges."
         )
-    return formulation
+    return form
+
+
+def form_written(problem: Problem) -> str:
+    """Return the form that a kernel program was written in."""
+    if "kernel" not in problem.variables:
+        return "shifted"
+    return "columns" if "ceiling" in problem.variables else "edges"
 
 
 def _add_kernel(problem: Problem, setting: KernelSetting, form: str) -> None:
     inputs, outputs = setting.inputs, setting.outputs
     sums = stochastic_rows(inputs, outputs)
     if form == "shifted":
-        problem.add_variables("base", outputs, lower=0.0, upper=1.0)
+        shrink = math.exp(-setting.epsilon)
+        problem.add_variables("ceiling", outputs, lower=0.0, upper=1.0)
         problem.add_variables("excess", inputs * outputs, lower=0.0, upper=1.0)
-        sides = {"base": np.ones((inputs, outputs)), "excess": sums.matrix}
+        sides = {"ceiling": np.full((inputs, outputs), shrink), "excess": sums.matrix}
     else:
         problem.add_variables("kernel", inputs * outputs, lower=0.0, upper=1.0)
         sides = {"kernel": sums.matrix}
@@ -113,16 +102,17 @@ def _add_privacy(problem: Problem, setting: KernelSetting, form: str) -> None:
     inputs, outputs, epsilon = setting.inputs, setting.outputs, setting.epsilon
     shrink = math.exp(-epsilon)
     if form == "shifted":
+        # Row (x, y): V[x, y] <= (1 - e^-epsilon) w[y]; the lift repeats w for every x.
         lift = sp.kron(np.ones((inputs, 1)), sp.eye_array(outputs), format="csr")
-        above = shrink * sp.eye_array(inputs * outputs, format="csr")
-        sides = {"base": math.expm1(-epsilon) * lift, "excess": above}
+        above = sp.eye_array(inputs * outputs, format="csr")
+        sides = {"ceiling": math.expm1(-epsilon) * lift, "excess": above}
         problem.add_rows("privacy", sides, upper=0.0)
     elif form == "columns":
-        problem.add_variables("minimum", outputs, lower=0.0, upper=1.0)
+        problem.add_variables("ceiling", outputs, lower=0.0, upper=1.0)
         rows = column_minimum_rows(inputs, outputs, epsilon)
-        half = inputs * outputs
-        scale = sp.diags_array(np.repeat([1.0, shrink], half), format="csr")
-        problem.add_rows("privacy", make_rows(scale @ rows.matrix, upper=0.0))
+        # The rows are over K and the least entry u of a column; here u = e^-epsilon w.
+        units = sp.diags_array(np.repeat([1.0, shrink], [inputs * outputs, outputs]))
+        problem.add_rows("privacy", make_rows(rows.matrix @ units, upper=0.0))
     elif setting.delta == 0:
         pairs = all_pairs(setting.pairs, inputs)
         rows = ratio_rows(pairs, inputs, outputs, epsilon)
@@ -131,11 +121,12 @@ def _add_privacy(problem: Problem, setting: KernelSetting, form: str) -> None:
         pairs = all_pairs(setting.pairs, inputs)
         count = len(pairs) * outputs
         problem.add_variables("excess_mass", count, lower=0.0, upper=1.0)
+        # First one row for each pair and output, then the sum over outputs for each pair.
         rows = hockey_stick_rows(pairs, inputs, outputs, epsilon, setting.delta)
-        above = np.arange(rows.count) < count
-        excess: Rows = rows.take(above)
+        single = np.arange(rows.count) < count
+        excess: Rows = rows.take(single)
         problem.add_rows("privacy", make_rows(shrink * excess.matrix, upper=0.0))
-        problem.add_rows("delta", rows.take(~above))
+        problem.add_rows("delta", rows.take(~single))
 
 
 def _add_objective(problem: Problem, setting: KernelSetting) -> None:
@@ -149,6 +140,7 @@ def _add_objective(problem: Problem, setting: KernelSetting) -> None:
         return
     unit = float(np.max(np.abs(loss))) or 1.0
     low, high = float(loss.min()) / unit, float(loss.max()) / unit
+    # Row x holds loss[x, y] at the places x * outputs + y of the flattened kernel.
     places = np.arange(loss.size)
     by_input = sp.csr_array(
         (loss.ravel() / unit, (places // setting.outputs, places)),
@@ -186,12 +178,88 @@ def _add_extra(
 def _extra(
     rows: ExtraRows | Callable[[KernelSetting], ExtraRows] | None, setting: KernelSetting
 ) -> ExtraRows:
-    found = rows(setting) if callable(rows) else rows
-    if found is None:
+    given = rows(setting) if callable(rows) else rows
+    if given is None:
         return []
-    blocks = list(found) if isinstance(found, Sequence) else None
+    blocks = list(given) if isinstance(given, Sequence) else None
     if blocks is None or not all(isinstance(b, Sequence) and len(b) == 4 for b in blocks):
         raise ParameterError(
             "rows must be a list of tuples (name, matrix over the flattened kernel, lower, upper)."
         )
     return blocks
+
+
+def over_kernel(problem: Problem, matrix: MatrixLike) -> Mapping[str, SparseMatrix]:
+    """Return a matrix over the flattened kernel as one over the program's own variables.
+
+    Args:
+        problem: a kernel program.
+        matrix: shape (rows, inputs * outputs), K[x, y] at place x * outputs + y.
+
+    Returns:
+        What `Problem.add_rows` takes: ``problem.add_rows("mine", over_kernel(problem, a), ...)``.
+
+    Raises:
+        ParameterError: if the problem is no kernel program, or the matrix does not fit.
+    """
+    _checks.instance("problem", problem, Problem)
+    inputs, outputs = kernel_shape(problem)
+    given: Any = as_matrix(matrix)
+    if given.shape[1] != inputs * outputs:
+        raise ParameterError(
+            f"matrix has {given.shape[1]} columns; it must have {inputs * outputs}, "
+            f"{inputs} inputs times {outputs} outputs."
+        )
+    over = sp.csr_array(given, dtype=np.float64)
+    if "kernel" in problem.variables:
+        return {"kernel": over}
+    # K = e^-epsilon 1 w^T + V: over w, the columns of one output are summed over the inputs.
+    lift = sp.kron(np.ones((inputs, 1)), sp.eye_array(outputs), format="csr")
+    return {"ceiling": sp.csr_array(_shrink(problem) * (over @ lift)), "excess": over}
+
+
+def _shrink(problem: Problem) -> float:
+    """Return e^-epsilon of a program in the shifted form: what its ceilings have in the sums."""
+    sums = problem.blocks["sums"].matrix
+    return float(sums[0, problem.variables["ceiling"].start])
+
+
+def kernel_of(problem: Problem, solution: Solution) -> Matrix:
+    """Return the kernel of a solution as the solver left it, shape (inputs, outputs).
+
+    It is private up to the solver's tolerance only: see `design_of` for the certified one.
+
+    Raises:
+        ParameterError: if the problem is no kernel program, or the solution is not its own.
+    """
+    _checks.instance("solution", solution, Solution)
+    shape = kernel_shape(problem)
+    sizes = {name: part.stop - part.start for name, part in problem.variables.items()}
+    if sizes != {name: values.size for name, values in solution.values.items()}:
+        raise ParameterError("solution has other variables than problem; it must be of this one.")
+    return matrix_of(solution, shape[1], 0.0 if "kernel" in sizes else _shrink(problem))
+
+
+def matrix_of(solution: Solution, outputs: int, shrink: float) -> Matrix:
+    """Return the kernel of a solution, shape (inputs, outputs); ``shrink`` is e^-epsilon."""
+    if "kernel" in solution.values:
+        return solution["kernel"].reshape(-1, outputs)
+    # An excess stays below its ceiling: by the solver's tolerance it may be outside.
+    ceiling, excess = solution["ceiling"], solution["excess"].reshape(-1, outputs)
+    return shrink * ceiling + np.clip(excess, 0.0, (1.0 - shrink) * ceiling)
+
+
+def kernel_shape(problem: Problem) -> tuple[int, int]:
+    """Return (inputs, outputs) of a kernel program.
+
+    Raises:
+        ParameterError: if the problem is none.
+    """
+    _checks.instance("problem", problem, Problem)
+    part = problem.variables.get("kernel", problem.variables.get("excess"))
+    if part is None or "sums" not in problem.blocks:
+        raise ParameterError(
+            f"problem is {problem.name!r}, no kernel program; it must come from a KernelSetting."
+        )
+    inputs = problem.blocks["sums"].count
+    return inputs, (part.stop - part.start) // inputs

@@ -1,27 +1,44 @@
-"""Solving a kernel program along a forest through the extreme rays of its private columns.
+"""Solving a kernel program along a graph without cycles, through the rays of its columns.
 
-Along a path the entries of a kernel fall like e^-(epsilon d) with the distance d: below a solver's
-tolerance, and the bases of the program are ill conditioned. A column that is private along a
-forest is a sum of rays of `forest`'s cone. Over the weights of rays only the other rows are left,
-and `forest.price` finds exactly which rays are missing.
+Three inputs 0 - 1 - 2 on a path, one output: a column is k = (K[0], K[1], K[2]). It is private if
+neighbours differ by a factor of e^epsilon at most, and these columns are a cone. With a =
+e^-epsilon, its extreme rays change by exactly that factor along every edge, and there are 2^2 of
+them: (1, a, a^2), (a, 1, a), (1, a, 1) and (a^2, a, 1). Every private column is a sum of rays with
+weights >= 0, so that the weights may be the variables: privacy then needs no rows, and is kept
+whatever the solver's tolerance. It matters, since along a path of 100 inputs entries of a kernel
+fall like a^d with the distance d: far below any tolerance, which rows K[x] <= e^epsilon K[x'] would
+be measured by.
+
+There are too many rays to write all down. A program over some of them (`first_rays`) gives
+multipliers of the other rows (sums, losses, ...), hence a reduced cost c of every entry of K, and
+`price` finds the ray of least <c, k> exactly: if it is negative, that ray is missing, and the
+program is solved again with it. If none is, the solution is that of all rays.
+
+Pricing takes two passes over the tree. For a vector c, the least <c, k> over private k with k_r = 1
+follows from messages along the edges: a part of the tree whose own least value is v adds v
+e^-epsilon if v >= 0, and v e^epsilon if v < 0, to the node that it hangs from.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from scipy.sparse.csgraph import breadth_first_order, connected_components, shortest_path
 
-from dpopt import _checks
 from dpopt._errors import InfeasibleError, SolverError
-from dpopt._types import Matrix, SparseMatrix, Vector, frozen
-from dpopt.kernel.forest import Forest, Prices, forest_of, price
-from dpopt.kernel.setting import KernelSetting
-from dpopt.kernel.shapes import Rays, first_rays, keys_of
+from dpopt._types import IntVector, Matrix, SparseMatrix, Vector, frozen
+from dpopt.kernel.graph import all_pairs
 from dpopt.lp import Backend, Problem, Solution, Status, solve
-from dpopt.lp.bound import tight_bound
+from dpopt.lp.solution import tight_bound
+
+if TYPE_CHECKING:
+    from dpopt.kernel.setting import KernelSetting
 
 # What the missing rays could still save, relative to the objective, that ends the rounds: at once,
 # and after some rounds without progress, when it is the solver's own noise.
@@ -39,38 +56,24 @@ _POOR = 1e-6
 _ASTRAY = 1e-3
 # Of the rays that one round may add.
 _MOST_ENTRIES = 10_000_000
+# Each output starts with rays around at least as many inputs; with more while entries are few.
+_FEWEST, _ENTRIES = 25, 300_000
+
+Signs = npt.NDArray[np.bool_]
 
 
-def solve_kernel(
+def solve_along_forest(
     setting: KernelSetting,
     problem: Problem,
-    backend: str | Backend = "highs",
-    *,
-    time_limit: float | None = None,
+    backend: str | Backend,
+    time_limit: float | None,
 ) -> Solution:
-    """Solve a kernel program; along a graph without cycles, through the rays of its columns.
-
-    The solution is one of ``problem`` as `dpopt.solve` would return it: values, duals by block and
-    the bound recomputed from them. With delta = 0 and a graph without cycles (a path, a star) it
-    is found over weights w >= 0 of rays R with K = sum w R, where each R is 1 at some input and
-    changes by e^epsilon or e^-epsilon along every edge: a program with the other rows only, whose
-    entries are of size one. Where that would take many rays, and `dpopt.solve` comes within 1e-8
-    of the bound, its answer is taken; other programs go there at once.
-
-    Args:
-        setting: the one that the problem was made from.
-        problem: from `kernel_problem`, perhaps with further rows.
-        backend: see `dpopt.solve`.
-        time_limit: seconds for all solves; None for no limit.
+    """Solve a kernel program; through rays where they apply, as `dpopt.solve` does elsewhere.
 
     Raises:
         InfeasibleError: if no kernel satisfies every row; it names the blocks in conflict.
         SolverError: if the solver found no answer.
     """
-    _checks.instance("problem", problem, Problem)
-    _checks.instance("setting", setting, KernelSetting)
-    if time_limit is not None:
-        time_limit = _checks.real("time_limit", time_limit, 0.0)
     start = time.perf_counter()
     forest, best = _applies(setting, problem), None
     if forest is None:
@@ -308,3 +311,200 @@ class _Search:
             seconds=time.perf_counter() - self.start,
             backend=inner.backend,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Forest:
+    """A graph without cycles, rooted anywhere in each of its components.
+
+    Attributes:
+        order: all nodes, every node after its parent, shape (inputs,).
+        parent: the parent of each node, -1 for a root, shape (inputs,).
+        part: number of the component of each node, shape (inputs,).
+        inside: whether node r is x or below it, at place [x, r], shape (inputs, inputs).
+        pairs: both directions of each edge, shape (pairs, 2).
+    """
+
+    order: IntVector
+    parent: IntVector
+    part: IntVector
+    inside: Signs
+    pairs: IntVector
+
+
+@dataclass(frozen=True, eq=False)
+class Prices:
+    """What the two passes find for each column c.
+
+    Attributes:
+        worst: least <c, k> over private k with k_r = 1 at the root r of a component, where r is
+            the node for which this is largest; shape (components, columns). Non-negative in all
+            components if and only if <c, k> >= 0 for every private k.
+        rays: the private k behind each of them, largest entry 1, zero outside the component;
+            shape (components, inputs, columns).
+        multipliers: of e^-epsilon k_x <= k_x' for each directed pair (x, x'), shape
+            (pairs, columns), at least 0; with them the reduced cost is ``worst`` at the roots and
+            0 elsewhere, up to rounding.
+    """
+
+    worst: Matrix
+    rays: npt.NDArray[np.float64]
+    multipliers: Matrix
+
+
+def forest_of(pairs: IntVector, inputs: int) -> Forest | None:
+    """Return the graph of directed neighbours as a forest; None if it has a cycle.
+
+    Args:
+        pairs: both directions of each edge, without repeats, shape (pairs, 2).
+        inputs: number of nodes.
+    """
+    ones = np.ones(len(pairs))
+    links = sp.csr_array((ones, (pairs[:, 0], pairs[:, 1])), shape=(inputs, inputs))
+    count, part = connected_components(links, directed=False)
+    if len(pairs) != 2 * (inputs - count):
+        return None
+    orders, parent = [], np.full(inputs, -1, dtype=np.int64)
+    for label in range(count):
+        root = int(np.argmax(part == label))
+        nodes, before = breadth_first_order(links, root, directed=False)
+        orders.append(nodes)
+        parent[nodes[1:]] = before[nodes[1:]]
+    order = np.concatenate(orders).astype(np.int64)
+    inside = np.eye(inputs, dtype=bool)
+    for x in order[::-1].tolist():
+        if parent[x] >= 0:
+            inside[parent[x]] |= inside[x]
+    return Forest(order, parent, part.astype(np.int64), inside, pairs)
+
+
+def price(forest: Forest, cost: Matrix, epsilon: float) -> Prices:
+    """Return the least value of <c, k> over private columns k, for each column c of ``cost``.
+
+    Args:
+        forest: the neighbours.
+        cost: shape (inputs, columns).
+        epsilon: in nats.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        up, down, total = _messages(forest, cost, epsilon)
+        parts = range(int(forest.part.max()) + 1)
+        places = [np.flatnonzero(forest.part == label) for label in parts]
+        roots = np.stack([nodes[np.argmax(total[nodes], axis=0)] for nodes in places])
+        steps = _steps(forest, roots, up, down)
+        rays = np.zeros((len(places), *cost.shape))
+        for label, nodes in enumerate(places):
+            local = steps[nodes]
+            rays[label, nodes] = np.exp(epsilon * (local - local.max(axis=0)))
+        multipliers = _multipliers(forest, roots, up, down, epsilon)
+    worst = np.stack([total[root, np.arange(cost.shape[1])] for root in roots])
+    return Prices(worst, rays, multipliers)
+
+
+def _messages(forest: Forest, cost: Matrix, epsilon: float) -> tuple[Matrix, Matrix, Matrix]:
+    """Return what x tells its parent, what the parent tells x, and the value with x as root.
+
+    Sums of the others' messages, never differences: a difference would lose the small ones.
+    """
+    up, down, total = cost.copy(), np.zeros_like(cost), cost.copy()
+    children: list[list[int]] = [[] for _ in forest.order]
+    for x in forest.order[::-1].tolist():
+        above = int(forest.parent[x])
+        if above >= 0:
+            children[above].append(x)
+            up[above] += _passed(up[x], epsilon)
+    for x in forest.order.tolist():
+        heard = [_passed(up[child], epsilon) for child in children[x]]
+        first = cost[x] + _passed(down[x], epsilon) if forest.parent[x] >= 0 else cost[x].copy()
+        after = [np.zeros_like(first)]
+        for message in heard[:0:-1]:
+            after.append(after[-1] + message)
+        for child, message, rest in zip(children[x], heard, after[::-1], strict=False):
+            down[child] = first + rest
+            first = first + message
+        total[x] = first
+    return up, down, total
+
+
+def _passed(value: Matrix, epsilon: float) -> Matrix:
+    return value * np.where(value >= 0, math.exp(-epsilon), math.exp(epsilon))
+
+
+def _steps(forest: Forest, roots: IntVector, up: Matrix, down: Matrix) -> Matrix:
+    """Return log k / epsilon for the k of least value, up to a constant in each component."""
+    below = np.take_along_axis(forest.inside, roots[forest.part], axis=1)
+    fall = np.where(below, np.where(down >= 0, 1.0, -1.0), np.where(up >= 0, -1.0, 1.0))
+    steps = np.zeros_like(up)
+    for x in forest.order.tolist():
+        above = int(forest.parent[x])
+        if above >= 0:
+            steps[x] = steps[above] + fall[x]
+    return steps
+
+
+def _multipliers(
+    forest: Forest, roots: IntVector, up: Matrix, down: Matrix, epsilon: float
+) -> Matrix:
+    below = np.take_along_axis(forest.inside, roots[forest.part], axis=1)
+    grow = math.exp(epsilon)
+    # A surplus at one end pays at the other at a discount; a debt is paid by the other end.
+    rising = np.where(below, np.maximum(-down, 0.0) * grow, np.maximum(up, 0.0))
+    falling = np.where(below, np.maximum(down, 0.0), np.maximum(-up, 0.0) * grow)
+    first, second = forest.pairs.T
+    return np.where((forest.parent[second] == first)[:, None], rising[second], falling[first])
+
+
+@dataclass(frozen=True, eq=False)
+class Rays:
+    """Private columns, each for one output.
+
+    Attributes:
+        shapes: one column in each row, largest entry 1, shape (rays, inputs).
+        outputs: the output that each is for, shape (rays,).
+    """
+
+    shapes: Matrix
+    outputs: IntVector
+
+    def over_kernel(self, outputs: int) -> SparseMatrix:
+        """Return the matrix from weights to the flattened kernel, (inputs * outputs, rays)."""
+        ray, x = np.nonzero(self.shapes)
+        places = x * outputs + self.outputs[ray]
+        size = (self.shapes.shape[1] * outputs, len(self.outputs))
+        return sp.csr_array((self.shapes[ray, x], (places, ray)), shape=size)
+
+
+def first_rays(setting: KernelSetting) -> Rays:
+    """Return e^(-epsilon d(x, i)) for each output and the inputs i of least loss at it.
+
+    Among inputs of equal loss those near the one of least loss come first.
+    """
+    distance = _distances(setting)
+    loss = (setting.losses if setting.sense == "minimise" else -setting.losses).T
+    nearness = distance[np.argmin(loss, axis=1)]
+    taken = max(_FEWEST, _ENTRIES // (setting.inputs * setting.outputs))
+    centres = np.lexsort((nearness, loss))[:, :taken]
+    shapes = _decay(setting.epsilon, distance)[centres.ravel()]
+    return Rays(shapes, np.repeat(np.arange(setting.outputs), centres.shape[1]))
+
+
+def _distances(setting: KernelSetting) -> Matrix:
+    """Return the lengths of shortest paths, infinite between components."""
+    pairs = all_pairs(setting.pairs, setting.inputs)
+    links = sp.csr_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), (setting.inputs,) * 2)
+    return shortest_path(links, unweighted=True)
+
+
+def _decay(epsilon: float, distance: Matrix) -> Matrix:
+    """Return e^(-epsilon d), 0 between components also for epsilon = 0."""
+    near = np.isfinite(distance)
+    return np.where(near, np.exp(-epsilon * np.where(near, distance, 0.0)), 0.0)
+
+
+def keys_of(rays: Rays) -> list[bytes]:
+    """Return a key for each ray; rays that differ by less than 1e-12 share it."""
+    rounded = np.round(rays.shapes, 12)
+    return [
+        shape.tobytes() + int(y).to_bytes(8, "little")
+        for shape, y in zip(rounded, rays.outputs, strict=True)
+    ]

@@ -1,64 +1,113 @@
-"""What is asked of a kernel: loss, privacy along a graph, objective, invariances."""
+"""The general private kernel: loss, privacy along a graph, objective, invariances."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import TypeGuard, cast
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeGuard, cast
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 
 from dpopt import _checks
-from dpopt._errors import ParameterError
+from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import digits
-from dpopt._types import IntVector, Json, Matrix, Vector, brief, frozen
-from dpopt.kernel.graph import directed_pairs
+from dpopt._types import IntVector, Json, Matrix, Numbers, Table, Vector, brief, frozen
+from dpopt.design import Setting
+from dpopt.kernel.graph import all_pairs, directed_pairs
+from dpopt.kernel.program import ExtraRows, form_of, matrix_of, program
+from dpopt.kernel.rays import solve_along_forest
+from dpopt.lp import Backend, Problem, Solution
 from dpopt.lp.model import as_floats
-from dpopt.privacy import Guarantee
+from dpopt.privacy import Certificate, ExactKernel, Guarantee, quantise_kernel
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from dpopt.privacy.dominating import DominatingPair
 
 OBJECTIVES = ("bayes", "minimax")
 SENSES = ("minimise", "maximise")
+FORMULATIONS = ("auto", "edges", "columns", "shifted")
 
 Invariances = tuple[Matrix, Matrix]
+Graph = str | npt.ArrayLike
+"""A name, or undirected edges of shape (edges, 2); as a text, edges are 0:1,1:2."""
+Sizes = Sequence[int]
+"""Sizes of an alphabet at each place of a word; as a text, 2,3,3."""
 
 _LARGEST_LOSS = 1e100
 _LARGEST_EPSILON = 600.0
+# Total variation that repair and rounding may move a row; the gap shows what it cost.
+_TOLERANCE = 1e-5
+# An output whose probability is nowhere above this is taken to be unused.
+_UNUSED = 1e-9
+# A sum of masses that is 1 up to the rounding of its parts: dividing by it would change nothing.
+_ROUNDING = 2.0**-48
 
 
 @dataclass(frozen=True, eq=False)
-class KernelSetting:
-    """The problem of the best private kernel K[x, y] = Pr[output y | input x].
+class KernelSetting(Setting["KernelDesign"]):
+    """The best private kernel K[x, y] = Pr[output y | input x] for a finite set of inputs.
+
+        minimise   sum_x prior_x sum_y loss[x, y] K[x, y]           (bayes)
+               or  max_x sum_y loss[x, y] K[x, y]                   (minimax, "losses")
+        subject to sum_y K[x, y] = 1                                "sums"
+                   K[x, y] <= e^epsilon K[x', y]                    "privacy"
+                   A K = B, or q K = q                              "invariance"
+
+    for all outputs y and all neighbours x, x' of the graph; K >= 0. With delta > 0 a pair of
+    neighbours has variables s[y] >= K[x, y] - e^epsilon K[x', y], "privacy", whose sum is at most
+    delta, "delta". Every block "privacy" is divided by e^epsilon. The same constraints are written
+    in one of three forms:
+
+    - "edges": variables "kernel", and the rows as above, for each directed edge; with delta > 0
+      also the variables "excess_mass". Any graph.
+    - "columns": variables "kernel" and "ceiling", w; e^-epsilon w[y] <= K[x, y] <= w[y]. Complete
+      graph, delta = 0.
+    - "shifted": K = e^-epsilon 1 w^T + V, variables "ceiling", w, and "excess", V >= 0;
+      V[x, y] <= (1 - e^-epsilon) w[y]. Complete graph, delta = 0; the fewest rows.
+
+    "minimax" has a variable "worst", of which "losses" are divided by the largest loss in size. The
+    program is written out for at most 2,000,000 rows of privacy: of a complete graph with as many
+    outputs as inputs, for at most 1,414 inputs ("shifted").
 
     Attributes:
         loss: shape (inputs, outputs), at least 2 inputs; a utility if ``sense`` is "maximise".
         epsilon: in [0, 600], in nats.
         delta: in [0, 1).
-        graph: neighbouring inputs: "complete", "path", "hamming", or undirected edges of shape
-            (edges, 2); see `directed_pairs`.
+        graph: neighbouring inputs: "complete", "path", "hamming" (words of ``shape``), or
+            undirected edges of shape (edges, 2), as a text 0:1,1:2. Inputs without an edge are not
+            protected, nor are parts that no edge joins from each other; the certificate's claim
+            counts them.
         shape: for "hamming": number of letters at each place of the word that an input is.
         prior: weights of the inputs for "bayes", shape (inputs,), non-negative, scaled to sum 1;
             uniform if None.
-        objective: "bayes", sum_x prior_x sum_y loss_xy K_xy; or "minimax", the largest (smallest,
-            for a utility) of sum_y loss_xy K_xy over x.
+        objective: "bayes" or "minimax", as above; of a utility, the least one counts.
         sense: "minimise" a loss or "maximise" a utility.
         invariant: q with q K = q, non-negative with sum 1, where inputs and outputs are the same;
             or (A, B) with A K = B, shapes (m, inputs) and (m, outputs); or None.
-        pairs: directed neighbours, shape (pairs, 2); None if every two inputs are neighbours.
-        invariances: (A, B) as above, or None.
+        formulation: "auto" is "shifted" where it applies, else "edges".
     """
 
-    loss: npt.ArrayLike
+    kind: ClassVar[str] = "kernel"
+    papers: ClassVar[tuple[str, ...]] = ()
+
+    loss: Table
     epsilon: float
     delta: float = 0.0
-    graph: str | npt.ArrayLike = "complete"
-    shape: Sequence[int] | None = None
-    prior: npt.ArrayLike | None = None
-    objective: str = "bayes"
-    sense: str = "minimise"
-    invariant: npt.ArrayLike | tuple[npt.ArrayLike, npt.ArrayLike] | None = None
-    pairs: IntVector | None = field(init=False)
-    invariances: Invariances | None = field(init=False)
+    graph: Graph = "complete"
+    shape: Sizes | None = None
+    prior: Numbers | None = None
+    objective: Literal["bayes", "minimax"] = "bayes"
+    sense: Literal["minimise", "maximise"] = "minimise"
+    invariant: Numbers | None = None
+    formulation: Literal["auto", "edges", "columns", "shifted"] = "auto"
 
     def __repr__(self) -> str:
         return brief(self)
@@ -70,6 +119,7 @@ class KernelSetting:
         guarantee = Guarantee(epsilon, self.delta)
         _checks.choice("objective", self.objective, OBJECTIVES)
         _checks.choice("sense", self.sense, SENSES)
+        _checks.choice("formulation", self.formulation, FORMULATIONS)
         if self.prior is not None and self.objective == "minimax":
             raise ParameterError(
                 "prior is given and objective is 'minimax'; it belongs to objective 'bayes', "
@@ -82,14 +132,39 @@ class KernelSetting:
             "epsilon": guarantee.epsilon,
             "delta": guarantee.delta,
             "prior": _law("prior", weights, inputs) if bayes else None,
-            "pairs": directed_pairs(self.graph, inputs, self.shape),
-            "graph": self.graph if isinstance(self.graph, str) else _edges(self.graph),
-            "shape": None if self.shape is None else tuple(int(size) for size in self.shape),
-            "invariances": _invariances(self.invariant, loss.shape[0], loss.shape[1]),
+            "graph": _graph(self.graph),
+            "shape": _sizes(self.shape),
+            "invariant": _invariant(self.invariant, loss.shape[0], loss.shape[1]),
         }
-        values["invariant"] = values["invariances"]
+        pairs = directed_pairs(cast(Any, values["graph"]), inputs, cast(Any, values["shape"]))
+        values["pairs"] = pairs
         for name, value in values.items():
             object.__setattr__(self, name, value)
+
+    @classmethod
+    def example(cls) -> Self:
+        """Return a count of three people, told with the least largest error."""
+        people = np.arange(4)
+        loss = np.abs(people[:, None] - people)
+        return cls(loss, 1.0, graph="path", objective="minimax")
+
+    @classmethod
+    def example_data(cls) -> object:
+        """Return an input: the count."""
+        return 2
+
+    @cached_property
+    def pairs(self) -> IntVector | None:
+        """Directed neighbours, shape (pairs, 2); None if every two inputs are neighbours."""
+        return directed_pairs(self.graph, self.inputs, self.shape)
+
+    @cached_property
+    def invariances(self) -> Invariances | None:
+        """(A, B) with A K = B, shapes (m, inputs) and (m, outputs), or None."""
+        fixed: Any = self.invariant
+        if isinstance(fixed, np.ndarray):
+            return frozen(fixed[None, :]), frozen(fixed[None, :])
+        return fixed
 
     @property
     def graph_name(self) -> str:
@@ -99,12 +174,12 @@ class KernelSetting:
     @property
     def losses(self) -> Matrix:
         """The loss as a read-only array, shape (inputs, outputs)."""
-        return np.asarray(self.loss, dtype=np.float64)
+        return cast(Matrix, self.loss)
 
     @property
     def weights(self) -> Vector | None:
         """The prior, shape (inputs,), sum 1; None for "minimax"."""
-        return None if self.prior is None else np.asarray(self.prior, dtype=np.float64)
+        return cast("Vector | None", self.prior)
 
     @property
     def inputs(self) -> int:
@@ -121,21 +196,127 @@ class KernelSetting:
         """(epsilon, delta) along the edges."""
         return Guarantee(self.epsilon, self.delta)
 
-    def to_dict(self) -> Json:
-        """Return the setting as plain values."""
-        prior, fixed = self.weights, self.invariances
-        return {
-            "loss": self.losses.tolist(),
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "graph": self.graph_name,
-            "shape": None if self.shape is None else list(self.shape),
-            "pairs": None if self.pairs is None else self.pairs.tolist(),
-            "prior": None if prior is None else prior.tolist(),
-            "objective": self.objective,
-            "sense": self.sense,
-            "invariances": None if fixed is None else [part.tolist() for part in fixed],
-        }
+    @property
+    def maximises(self) -> bool:
+        """Whether the loss is a utility."""
+        return self.sense == "maximise"
+
+    @property
+    def form(self) -> str:
+        """The form that the program is written in: "edges", "columns" or "shifted"."""
+        return form_of(self)
+
+    def problem(
+        self, rows: ExtraRows | Callable[[KernelSetting], ExtraRows] | None = None
+    ) -> Problem:
+        """Return the program, in the form that the setting asks for.
+
+        Args:
+            rows: further rows over the flattened kernel, K[x, y] at place x * outputs + y: tuples
+                (name, matrix, lower, upper), or a function that makes them from the setting.
+
+        Raises:
+            ParameterError: if the form does not fit the setting, the program would have more than
+                2,000,000 privacy rows, or rows have the wrong shape.
+        """
+        return program(self, rows)
+
+    def solved(self, backend: str | Backend, time_limit: float | None) -> Solution:
+        """Solve the program; along a graph without cycles, as `solve_kernel` does."""
+        return solve_along_forest(self, self.problem(), backend, time_limit)
+
+    def point(self, solution: Solution) -> Matrix:
+        """Return K as the solver left it, shape (inputs, outputs)."""
+        return matrix_of(solution, self.outputs, math.exp(-self.epsilon))
+
+    def units(self, point: Matrix) -> ExactKernel:
+        """Return K repaired and rounded to integers, which are certified on the way.
+
+        It is mixed with an input-independent row just enough for every privacy inequality; see
+        `dpopt.privacy.quantise_kernel`.
+
+        Raises:
+            NotPrivateError: if repair would move a row by more than 1e-5 in total variation.
+        """
+        return _certified(self, _cleaned(self, point))
+
+    def prove(self, units: ExactKernel) -> Certificate:
+        """Return the proof that the integers were made with, if it is of this guarantee and graph.
+
+        A kernel of integers cannot be made without one; see `dpopt.privacy.certify_kernel`.
+
+        Raises:
+            ParameterError: if it is a kernel of another shape, guarantee or graph.
+        """
+        _checks.instance("units", units, ExactKernel)
+        shape, asked = (units.inputs, units.outputs), (self.inputs, self.outputs)
+        if shape != asked:
+            raise ParameterError(
+                f"units have shape {shape}; the kernels of this setting have {asked}."
+            )
+        if units.guarantee != self.guarantee:
+            raise ParameterError(
+                f"units were proved for {units.guarantee}; the setting promises {self.guarantee}."
+            )
+        edges = None if self.pairs is None else {(x, other) for x, other in self.pairs.tolist()}
+        if (None if units.pairs is None else set(units.pairs)) != edges:
+            raise ParameterError("units were proved for other neighbours than the setting's graph.")
+        return units.certificate
+
+    def subject(self, units: ExactKernel) -> tuple[object, ...]:
+        """Return what the proof of a kernel is about: the integers, guarantee and neighbours."""
+        return units.subject
+
+    def law(self, units: ExactKernel, data: Any) -> Sequence[int]:  # noqa: ANN401
+        """Return the row of an input, integers over 2^bits."""
+        return units.row(data)
+
+    def value(self, units: ExactKernel) -> float:
+        """Return the objective in rational arithmetic, rounded once."""
+        losses = [
+            dot(line, row) / (1 << units.bits)
+            for line, row in zip(self.losses.tolist(), units.weights, strict=True)
+        ]
+        if self.weights is None:
+            return float(min(losses) if self.maximises else max(losses))
+        prior = [Fraction(weight) for weight in self.weights.tolist()]
+        total = sum((p * cost for p, cost in zip(prior, losses, strict=True)), Fraction(0))
+        return float(total / sum(prior))
+
+    def dominating(self, units: ExactKernel) -> DominatingPair:
+        """Return the tight dominating pair over all neighbours of the graph."""
+        return units.dominating()
+
+    def draw(self, axes: Axes, units: ExactKernel, label: str | None = None) -> None:
+        """Draw the kernel as a heat map, inputs down and outputs across."""
+        image = axes.imshow(units.matrix(), vmin=0.0, aspect="auto", interpolation="nearest")
+        axes.set_xlabel("output $y$")
+        axes.set_ylabel("input $x$")
+        if label is not None:
+            axes.set_title(label)
+        figure = axes.get_figure(root=True)
+        if figure is not None:
+            figure.colorbar(image, ax=axes, label="$K(y | x)$")
+
+    def columns(self, units: ExactKernel) -> Mapping[str, Sequence[Any]]:
+        """Return input, output and probability, a line for each entry."""
+        return units.columns()
+
+    def plain(self, units: ExactKernel) -> Json:
+        """Return the integers and what they were proved for."""
+        return units.plain()
+
+    def read(self, plain: Any) -> ExactKernel:  # noqa: ANN401
+        """Return the kernel of a file, certified."""
+        return ExactKernel.read(plain)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Return the setting of a file's parameters; (A, B) is a pair of tables there."""
+        given = values.get("invariant") if isinstance(values, Mapping) else None
+        if isinstance(given, list) and given and isinstance(given[0], list):
+            values = {**values, "invariant": tuple(given)}
+        return super().from_dict(values)
 
 
 def _checked_loss(loss: npt.ArrayLike) -> Matrix:
@@ -159,15 +340,42 @@ def _law(name: str, values: npt.ArrayLike, size: int) -> Vector:
         raise ParameterError(f"{name} has shape {array.shape}; it must be ({size},).")
     if not np.all(np.isfinite(array) & (array >= 0)) or float(array.max()) <= 0:
         raise ParameterError(f"{name} must be finite non-negative weights, not all zero.")
+    with np.errstate(over="ignore"):
+        if abs(float(array.sum()) - 1.0) <= _ROUNDING:
+            return frozen(array)
     array = array / array.max()
     return frozen(array / array.sum())
 
 
-def _edges(graph: npt.ArrayLike) -> IntVector:
+def _graph(graph: Graph) -> Graph:
     """Return the user's edges as a read-only copy; `directed_pairs` checks them."""
-    edges = np.array(graph)
+    if isinstance(graph, str):
+        if ":" not in graph:
+            return graph
+        try:
+            graph = [[int(end) for end in edge.split(":")] for edge in graph.split(",")]
+        except ValueError:
+            raise ParameterError(
+                f"graph is {_checks.shown(graph)}; edges are written 0:1,1:2."
+            ) from None
+    try:
+        edges = np.array(graph)
+    except ValueError:
+        return graph
     edges.setflags(write=False)
     return edges
+
+
+def _sizes(shape: Sizes | str | None) -> Sizes | None:
+    if isinstance(shape, str):
+        try:
+            return tuple(int(size) for size in shape.split(","))
+        except ValueError:
+            raise ParameterError(
+                f"shape is {_checks.shown(shape)}; sizes are written 2,3,3."
+            ) from None
+    listed = isinstance(shape, Sequence | np.ndarray)
+    return tuple(_checks.integer("shape", size, 1) for size in shape) if listed else shape
 
 
 def _is_pair(invariant: object) -> TypeGuard[tuple[npt.ArrayLike, npt.ArrayLike]]:
@@ -177,7 +385,7 @@ def _is_pair(invariant: object) -> TypeGuard[tuple[npt.ArrayLike, npt.ArrayLike]
     return isinstance(invariant[0], Sequence | np.ndarray)
 
 
-def _invariances(invariant: object, inputs: int, outputs: int) -> Invariances | None:
+def _invariant(invariant: object, inputs: int, outputs: int) -> Vector | Invariances | None:
     if invariant is None:
         return None
     if _is_pair(invariant):
@@ -203,4 +411,83 @@ def _invariances(invariant: object, inputs: int, outputs: int) -> Invariances | 
         total = float(row.sum())
     if abs(total - 1.0) > 1e-9:
         raise ParameterError(f"invariant sums to {digits(total)}; it must sum to 1.")
-    return frozen(law[None, :]), frozen(law[None, :])
+    return law
+
+
+def _cleaned(setting: KernelSetting, kernel: Matrix) -> Matrix:
+    """Return the kernel without outputs of solver noise, rows summing to 1.
+
+    For epsilon = delta = 0, the mean row of each connected component: rows must be equal.
+    """
+    kernel = np.maximum(kernel, 0.0)
+    kernel[:, kernel.max(axis=0) <= _UNUSED] = 0.0
+    if setting.epsilon == 0 and setting.delta == 0:
+        pairs = all_pairs(setting.pairs, setting.inputs)
+        links = sp.csr_array(
+            (np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(setting.inputs,) * 2
+        )
+        _, part = connected_components(links, directed=False)
+        means = [kernel[part == label].mean(axis=0) for label in range(int(part.max()) + 1)]
+        kernel = np.stack(means)[part]
+    return _filled(setting, kernel)
+
+
+def _filled(setting: KernelSetting, kernel: Matrix) -> Matrix:
+    """Return the kernel with rows that sum to 1; ratios between rows stay private.
+
+    All rows are scaled alike, and each is filled up with a multiple of one law; the multiples
+    differ by less than e^epsilon. Where that does not apply each row is divided by its sum.
+    """
+    sums = kernel.sum(axis=1, keepdims=True)
+    top, short = float(sums.max()), 1.0 - float(sums.min() / sums.max())
+    plain = setting.delta > 0 or setting.invariances is not None
+    room = 0.0 if plain else math.expm1(setting.epsilon)
+    if short >= room * _TOLERANCE:
+        return kernel / sums
+    scale = (1.0 - short / room) / top
+    mean = kernel.mean(axis=0)
+    return scale * kernel + (1.0 - scale * sums) * (mean / mean.sum())
+
+
+def _certified(setting: KernelSetting, kernel: Matrix) -> ExactKernel:
+    """Quantise, mixing with a row that keeps the invariances if there is one, else with any."""
+    used = kernel.max(axis=0) > 0
+    mean = kernel.mean(axis=0)
+    # Half uniform, since an output of little mass would otherwise need much mixing; the mean
+    # itself for tiny epsilon, where every row is close to it.
+    rows = [0.5 * mean + 0.5 * used / used.sum(), mean]
+    keeping = _keeping_row(setting)
+    if keeping is not None and np.all(keeping[used] > 0):
+        rows.insert(0, keeping)
+    for row in rows[:-1]:
+        try:
+            return _quantised(setting, kernel, row)
+        except NotPrivateError:
+            continue
+    return _quantised(setting, kernel, rows[-1])
+
+
+def _quantised(setting: KernelSetting, kernel: Matrix, row: Vector) -> ExactKernel:
+    return quantise_kernel(
+        kernel, setting.guarantee, pairs=setting.pairs, row=row, tolerance=_TOLERANCE
+    )
+
+
+def _keeping_row(setting: KernelSetting) -> Vector | None:
+    """Return the law u with A 1 u^T = B, which makes mixing keep A K = B; None if there is none."""
+    if setting.invariances is None:
+        return None
+    left, right = setting.invariances
+    totals = left.sum(axis=1)
+    largest = int(np.argmax(np.abs(totals)))
+    if totals[largest] == 0:
+        return None
+    row = right[largest] / totals[largest]
+    fits = np.allclose(np.outer(totals, row), right, rtol=0.0, atol=1e-12 * np.abs(right).max())
+    return row if fits and np.all(row >= 0) and row.sum() > 0 else None
+
+
+def dot(line: Sequence[float], column: Sequence[int]) -> Fraction:
+    """Return the exact sum of products."""
+    terms = (Fraction(a) * weight for a, weight in zip(line, column, strict=True))
+    return sum(terms, Fraction(0))

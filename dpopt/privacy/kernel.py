@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import permutations
 from numbers import Rational
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError
-from dpopt._numbers import exact_rational, exact_text, whole
+from dpopt._numbers import MOST_BITS, exact_rational, exact_text, whole
 from dpopt._types import Json, Matrix, brief
+from dpopt.privacy.dominating import DominatingPair, likelihood_tests, upper_hull
 from dpopt.privacy.exact import (
     Certificate,
     Pairs,
@@ -27,8 +30,14 @@ from dpopt.privacy.exact import (
 from dpopt.privacy.exponential import rational
 from dpopt.privacy.guarantee import Guarantee
 from dpopt.privacy.release import Words, cumulative_words, draw, random_words, seeded_words
-from dpopt.privacy.saved import STATED, Sealed, guarantee_of, seal
+from dpopt.privacy.saved import READERS, STATED, Sealed, seal
 from dpopt.privacy.vouched import Implied, Vouched
+
+KIND = "exact-kernel"
+"""Of the files of kernels that belong to no setting."""
+
+_MOST_POINTS = 4_000_000
+_MOST_LINES = 100_000_000
 
 
 @dataclass(frozen=True)
@@ -88,8 +97,13 @@ class ExactKernel(Vouched):
             ratio=None if ratio is None else rational("ratio", ratio),
         )
 
-    def _subject(self) -> tuple[object, ...]:
+    @property
+    def subject(self) -> tuple[object, ...]:
+        """What the certificate is about."""
         return "kernel", self.weights, self.guarantee, self.pairs, self.ratio
+
+    def _subject(self) -> tuple[object, ...]:
+        return self.subject
 
     def _implied(self) -> Iterator[Implied]:
         yield "bits", self.bits, self.certificate.bits
@@ -135,9 +149,56 @@ class ExactKernel(Vouched):
     def _cumulative(self) -> Words:
         return cumulative_words(self.weights, self.bits)
 
+    def row(self, x: object) -> tuple[int, ...]:
+        """Return the law of the output for input x, integers over 2^bits.
+
+        Raises:
+            ParameterError: if x is no input; the refusal is for the curator alone.
+        """
+        if isinstance(x, bool) or not isinstance(x, int | np.integer) or not 0 <= x < self.inputs:
+            raise ParameterError(f"the input must be an integer in 0..{self.inputs - 1}.")
+        return self.weights[int(x)]
+
     def matrix(self) -> Matrix:
         """Return the probabilities as floats, shape (inputs, outputs); for reading only."""
         return np.array([[w / (1 << self.bits) for w in row] for row in self.weights])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Matrix:  # noqa: ANN401
+        """Return the probabilities, as `matrix` does: what numpy takes a kernel for."""
+        return np.asarray(self.matrix(), dtype=dtype)
+
+    def columns(
+        self,
+        inputs: Sequence[Hashable] | None = None,
+        outputs: Sequence[Hashable] | None = None,
+    ) -> Mapping[str, Sequence[Any] | npt.NDArray[Any]]:
+        """Return input, output and probability, a line for each entry, for a table.
+
+        Args:
+            inputs: names of the inputs; their places if None.
+            outputs: names of the outputs, likewise.
+
+        Raises:
+            ParameterError: for more than 1e8 entries.
+        """
+        inputs = range(self.inputs) if inputs is None else inputs
+        outputs = range(self.outputs) if outputs is None else outputs
+        return long_table(self.matrix(), inputs, outputs)
+
+    def dominating(self, rows: tuple[int, int] | None = None) -> DominatingPair:
+        """Return the tight dominating pair over all neighbours that were certified.
+
+        Args:
+            rows: only this pair of different inputs, neighbours or not: P is the first one's row,
+                Q the second's. What it gives is about these two, not a guarantee.
+
+        Raises:
+            ParameterError: for inputs that are none, or more than 4,000,000 events.
+            NotPrivateError: if the kernel was proved in one direction only.
+        """
+        if rows is None:
+            self.require_both_ways()
+        return kernel_pair(self.weights, self.bits, self.pairs, rows)
 
     def release(self, inputs: npt.ArrayLike) -> npt.NDArray[np.int64] | int:
         """Return one output for each input, drawn with the operating system's randomness.
@@ -174,8 +235,8 @@ class ExactKernel(Vouched):
             **({STATED: ", ".join(self.stated)} if self.stated else {}),
         )
 
-    def to_dict(self) -> Json:
-        """Return the kernel as plain values; weights as strings, hexadecimal beyond 256 bits."""
+    def plain(self) -> Json:
+        """Return the integers and what they were proved for, from which `read` proves again."""
         return {
             "bits": self.bits,
             "weights": [[exact_text(weight) for weight in row] for row in self.weights],
@@ -184,41 +245,48 @@ class ExactKernel(Vouched):
             "one_way": self.one_way,
             "cost": self.cost,
             "ratio": None if self.ratio is None else exact_text(self.ratio),
+        }
+
+    def to_dict(self) -> Json:
+        """Return the kernel as plain values; weights as strings, hexadecimal beyond 256 bits."""
+        return {
+            **self.plain(),
             "certificate": self.certificate.to_dict(),
             **({STATED: list(self.stated)} if self.stated else {}),
         }
 
     def save(self, path: str | Path) -> None:
         """Write the kernel to a JSON file that `dpopt.load` certifies again."""
-        seal("kernel", self.to_dict(), Path(path))
+        seal(KIND, self.to_dict(), Path(path))
 
     @classmethod
-    def from_sealed(cls, sealed: Sealed) -> ExactKernel:
-        """Certify the kernel of a saved file again.
+    def read(cls, plain: object) -> ExactKernel:
+        """Certify again what `plain` returned.
 
         Raises:
-            ParameterError: if the file holds no such kernel.
-            NotPrivateError: if it is not private.
+            ParameterError: if it is malformed.
+            NotPrivateError: if the kernel is not private.
         """
-        body = sealed.body
-        bits = sealed.integer("bits")
+        body: Any = plain
         try:
+            bits = _checks.integer("bits", body["bits"], 1, MOST_BITS)
             weights = [[whole(weight) for weight in row] for row in body["weights"]]
             pairs = body["pairs"]
             pairs = None if pairs is None else [(whole(x), whole(y)) for x, y in pairs]
             one_way = _checks.flag("one_way", body.get("one_way", False))
             cost = _checks.real("cost", body["cost"], 0.0, 1.0)
             ratio = None if body["ratio"] is None else exact_rational(body["ratio"])
-        except (ArithmeticError, KeyError, TypeError, ValueError):
-            raise sealed.refuse("its weights, pairs, cost or ratio are malformed") from None
-        guarantee = guarantee_of(sealed)
-        try:
-            kernel = cls.make(
-                weights, bits, guarantee, pairs=pairs, cost=cost, ratio=ratio, one_way=one_way
-            )
-        except ParameterError as error:
-            raise sealed.refuse(str(error).rstrip(".")) from None
-        sealed.require_hash()
+            promised = body["guarantee"]
+            guarantee = Guarantee(promised["epsilon"], promised["delta"])
+        except ParameterError:
+            raise
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+            raise ParameterError(
+                "the kernel's weights, bits, guarantee, pairs, cost or ratio are malformed."
+            ) from None
+        kernel = cls.make(
+            weights, bits, guarantee, pairs=pairs, cost=cost, ratio=ratio, one_way=one_way
+        )
         return replace(kernel, stated=("cost",))
 
     def _rows(self, inputs: npt.ArrayLike) -> tuple[npt.NDArray[np.int64], bool]:
@@ -229,3 +297,80 @@ class ExactKernel(Vouched):
         if rows.size and (rows.min() < 0 or rows.max() >= self.inputs):
             raise ParameterError(f"inputs holds a value outside 0..{self.inputs - 1}.")
         return rows, array.ndim == 0
+
+
+def _of_file(sealed: Sealed) -> ExactKernel:
+    try:
+        kernel = ExactKernel.read(sealed.body)
+    except ParameterError as error:
+        raise sealed.refuse(str(error).rstrip(".")) from None
+    sealed.require_hash()
+    return kernel
+
+
+READERS[KIND] = _of_file
+
+
+def long_table(
+    matrix: Matrix, inputs: Sequence[Hashable], outputs: Sequence[Hashable]
+) -> Mapping[str, Sequence[Any] | npt.NDArray[Any]]:
+    """Return a kernel's columns input, output and probability, row after row.
+
+    Raises:
+        ParameterError: for more than 1e8 entries.
+    """
+    if matrix.size > _MOST_LINES:
+        raise ParameterError(f"the kernel has {matrix.size:,} entries; a table has at most 1e8.")
+    return {
+        "input": _repeated(inputs, len(outputs), each=True),
+        "output": _repeated(outputs, len(inputs), each=False),
+        "probability": matrix.ravel(),
+    }
+
+
+def _repeated(
+    names: Sequence[Hashable], times: int, *, each: bool
+) -> list[Hashable] | npt.NDArray[np.int64]:
+    """Return names, each of them or all of them repeated; ranges as arrays."""
+    if isinstance(names, range):
+        places = np.asarray(names, dtype=np.int64)
+        return np.repeat(places, times) if each else np.tile(places, times)
+    if each:
+        return [name for name in names for _ in range(times)]
+    return list(names) * times
+
+
+def kernel_pair(
+    weights: Sequence[Sequence[int]],
+    bits: int,
+    pairs: Sequence[tuple[int, int]] | None,
+    rows: tuple[int, int] | None = None,
+) -> DominatingPair:
+    """Return the tight dominating pair of a kernel of integers over its neighbours.
+
+    Args:
+        weights: shape (inputs, outputs), rows summing to 2^bits.
+        bits: see there.
+        pairs: directed neighbours; None for all pairs of inputs.
+        rows: only this pair of different inputs, neighbours or not.
+
+    Raises:
+        ParameterError: for inputs that are none, or more than 4,000,000 events.
+    """
+    inputs = len(weights)
+    if rows is not None:
+        x, other = (_checks.integer("rows", place, 0, inputs - 1) for place in rows)
+        if x == other:
+            raise ParameterError(f"rows is ({x}, {x}); no input is its own neighbour.")
+        pairs = [(x, other)]
+    count = (inputs * (inputs - 1) if pairs is None else len(pairs)) * len(weights[0])
+    if count > _MOST_POINTS:
+        raise ParameterError(
+            f"inputs is {inputs}; the privacy loss is found from at most {_MOST_POINTS:.0e} "
+            f"events, and these are {count:.1e}."
+        )
+    chosen = permutations(range(inputs), 2) if pairs is None else pairs
+    points = (
+        at for x, other in chosen for at in likelihood_tests(weights[x], weights[other], bits)
+    )
+    return DominatingPair.of_points(upper_hull(points), 1 << bits)

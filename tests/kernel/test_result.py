@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -11,7 +10,8 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from dpopt import Status, load
+from dpopt import ParameterError, Status, load
+from dpopt.design import design, made
 from dpopt.kernel import KernelDesign, KernelSetting, kernel_problem, optimal_kernel
 
 
@@ -40,25 +40,33 @@ def test_the_value_is_that_of_the_integers(objective: str, sense: str) -> None:
     assert design.status is Status.OPTIMAL
 
 
-def test_a_saved_design_is_loaded_as_its_certified_kernel(tmp_path: Path) -> None:
+def test_a_saved_kernel_is_certified_again(tmp_path: Path) -> None:
     design = some_design()
-    design.save(tmp_path / "kernel.json")
-    loaded = load(tmp_path / "kernel.json")
-    assert loaded == design.exact
-    assert loaded.guarantee == design.guarantee
+    design.save(tmp_path / "design.json")
+    again = load(tmp_path / "design.json")
+    assert again.exact == design.exact
+    assert again.to_dict()["setting"] == design.to_dict()["setting"]
+    design.exact.save(tmp_path / "kernel.json")
+    assert load(tmp_path / "kernel.json") == design.exact
 
 
-def test_to_dict_is_json_and_holds_the_certificate() -> None:
-    design = some_design()
-    found = json.loads(json.dumps(design.to_dict(), allow_nan=False))
-    assert found["exact"]["certificate"]["delta"] == 0.02
-    assert found["setting"]["graph"] == "path"
-    assert found["setting"]["pairs"] == [[0, 1], [1, 0], [1, 2], [2, 1], [2, 3], [3, 2]]
-    assert found["value"] == design.value
-    assert found["status"] == "optimal"
-    q = [0.5, 0.25, 0.25]
-    fixed = optimal_kernel(np.eye(3), epsilon=1.0, invariant=q, sense="maximise").to_dict()
-    assert json.loads(json.dumps(fixed))["setting"]["invariances"] == [[q], [q]]
+def test_a_pair_of_invariances_comes_back_from_a_file(tmp_path: Path) -> None:
+    fixed = (np.eye(2), np.array([[0.6, 0.4], [0.4, 0.6]]))
+    design = optimal_kernel(1 - np.eye(2), epsilon=1.0, invariant=fixed)
+    design.save(tmp_path / "design.json")
+    again = load(tmp_path / "design.json")
+    assert again.residuals == design.residuals
+    assert again.residuals["invariance"] <= 1e-12
+
+
+def test_a_kernel_of_another_guarantee_or_graph_is_no_design() -> None:
+    setting = some_design().setting
+    for change in ({"epsilon": 0.9}, {"delta": 0.0}, {"graph": "complete"}):
+        other = design(replace(setting, **change))
+        with pytest.raises(ParameterError, match="units were proved for"):
+            made(setting, other.exact)
+    with pytest.raises(ParameterError, match="shape"):
+        made(replace(setting, loss=np.zeros((5, 3))), some_design().exact)
 
 
 def test_draws_follow_the_kernel() -> None:

@@ -1,0 +1,328 @@
+"""The optimal kernel: what was found, what was proved of it, and draws from exactly it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, Literal, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from dpopt import _checks
+from dpopt._errors import ParameterError
+from dpopt._types import Json, Matrix, Vector, frozen
+from dpopt.design import Design, made
+from dpopt.kernel.program import (
+    OWN_BLOCKS,
+    ExtraRows,
+    form_written,
+    kernel_of,
+    kernel_shape,
+)
+from dpopt.kernel.rays import solve_along_forest
+from dpopt.kernel.setting import FORMULATIONS, Graph, KernelSetting, dot
+from dpopt.lp import Backend, Problem, Solution, Status
+from dpopt.privacy import ExactKernel
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class KernelDesign(Design):
+    """A private kernel, its optimality and its proof.
+
+    Attributes:
+        setting: what was asked, a `KernelSetting`.
+        units: the integers, an `ExactKernel`: what the guarantee is about.
+        bound: from the dual vector: no kernel that satisfies all rows has a lower loss (a higher
+            utility). The rows' e^-epsilon is rounded to a float.
+        own_rows: by how much the certified kernel misses each block of the user's own rows, which
+            are in no file.
+    """
+
+    own_rows: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def exact(self) -> ExactKernel:
+        """The units: integer weights, their certificate, and the draws."""
+        return self.units
+
+    @cached_property
+    def kernel(self) -> Matrix:
+        """The same as floats, shape (inputs, outputs), read-only."""
+        return frozen(self.exact.matrix())
+
+    @property
+    def formulation(self) -> str:
+        """The form that the program is written in."""
+        return self.setting.form
+
+    @property
+    def status(self) -> Status | None:
+        """How the solve ended, always `Status.OPTIMAL`; None of a file."""
+        return None if self.solution is None else self.solution.status
+
+    @property
+    def duals(self) -> Mapping[str, Vector]:
+        """By block, the change of the objective per unit of the limit; none of a file.
+
+        Of "delta", for each directed edge: the price of privacy, per unit of delta.
+        """
+        return {} if self.solution is None else self.solution.duals
+
+    @cached_property
+    def residuals(self) -> Mapping[str, float]:
+        """By how much the certified kernel misses "invariance", and each block of own rows.
+
+        Repair and rounding keep privacy exactly, and these rows up to the residual only.
+        """
+        fixed = self.setting.invariances
+        if fixed is None:
+            return MappingProxyType(dict(self.own_rows))
+        left, right = fixed
+        columns = list(zip(*self.exact.weights, strict=True))
+        missed = max(
+            abs(float(dot(line, column) / (1 << self.exact.bits) - Fraction(float(right[i, y]))))
+            for i, line in enumerate(left.tolist())
+            for y, column in enumerate(columns)
+        )
+        return MappingProxyType({"invariance": missed, **self.own_rows})
+
+    @property
+    def expected_losses(self) -> Vector:
+        """sum_y loss_xy K_xy for each input x, shape (inputs,), read-only."""
+        return frozen(np.sum(self.kernel * self.setting.losses, axis=1))
+
+    def release(self, data: Any = None) -> Any:  # noqa: ANN401
+        """Return one output for each input, drawn with the operating system's randomness.
+
+        Args:
+            data: an index in 0..inputs-1, or an array of them.
+
+        Raises:
+            ParameterError: if an index is no input; the refusal tells of the index and is not
+                covered by the guarantee.
+        """
+        return self.exact.release(data)
+
+    def simulate(
+        self, data: npt.ArrayLike, rng: np.random.Generator
+    ) -> npt.NDArray[np.int64] | int:
+        """Return what `release` would, from a seeded generator: for experiments, NOT private."""
+        return self.exact.simulate(data, rng)
+
+    def facts(self) -> Json:
+        """Return what `to_dict` tells beyond the fields that all answers share."""
+        return {"formulation": self.formulation, "residuals": dict(self.residuals)}
+
+    def headline(self) -> Json:
+        """Return what the one-line repr tells."""
+        return {
+            "inputs": self.exact.inputs,
+            "outputs": self.exact.outputs,
+            "guarantee": self.guarantee,
+            "value": self.value,
+            "gap": self.gap,
+        }
+
+
+KernelSetting.answer = KernelDesign
+
+
+def optimal_kernel(
+    loss: npt.ArrayLike,
+    *,
+    epsilon: float,
+    delta: float = 0.0,
+    graph: Graph = "complete",
+    shape: Sequence[int] | None = None,
+    prior: npt.ArrayLike | None = None,
+    objective: str = "bayes",
+    sense: str = "minimise",
+    invariant: npt.ArrayLike | tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
+    formulation: str = "auto",
+    rows: ExtraRows | Callable[[KernelSetting], ExtraRows] | None = None,
+    backend: str | Backend = "highs",
+    time_limit: float | None = None,
+) -> KernelDesign:
+    """Return the (epsilon, delta)-private kernel of least expected loss, certified exactly.
+
+    Minimise sum_x prior_x sum_y loss_xy K_xy ("bayes") or max_x sum_y loss_xy K_xy ("minimax")
+    over row-stochastic K with K(S | x) <= e^epsilon K(S | x') + delta for all neighbours x, x'
+    and all sets S of outputs.
+
+    Args:
+        loss: shape (inputs, outputs), at least 2 inputs; a utility if ``sense`` is "maximise".
+        epsilon: in [0, 600], in nats.
+        delta: in [0, 1).
+        graph: neighbouring inputs: "complete", "path", "hamming" (words of ``shape``), or
+            undirected edges, shape (edges, 2). Inputs without an edge are not protected, nor are
+            parts that no edge joins from each other; the certificate's claim counts them.
+        shape: for "hamming": number of letters at each place of the word that an input is.
+        prior: weights of the inputs for "bayes", shape (inputs,); uniform if None.
+        objective: "bayes" or "minimax".
+        sense: "minimise" or "maximise".
+        invariant: q with q K = q, or (A, B) with A K = B; kept up to ``residuals["invariance"]``.
+        formulation: "auto", "edges", "columns" or "shifted"; see `KernelSetting`.
+        rows: further linear rows over the flattened kernel, K[x, y] at place x * outputs + y:
+            tuples (name, matrix, lower, upper), or a function that makes them from the setting.
+        backend: see `dpopt.solve`; for how the program is solved, see `solve_kernel`.
+        time_limit: seconds for the solve.
+
+    Raises:
+        ParameterError: for a parameter out of range, or a combination that is not offered.
+        InfeasibleError: if the further rows leave no kernel; it names the blocks in conflict.
+        NotPrivateError: if repair would move a row by more than 1e-5.
+        SolverError: if the solver found no answer.
+
+    References:
+        Ghosh, Roughgarden, Sundararajan (2012) for count queries; Kairouz, Oh, Viswanath (2016)
+        for local privacy.
+
+    Example:
+        >>> import numpy as np
+        >>> from dpopt import kernel
+        >>> design = kernel.optimal_kernel([[0, 1], [1, 0]], epsilon=np.log(3))
+        >>> round(design.value, 6), design.kernel.round(6).tolist()
+        (0.25, [[0.75, 0.25], [0.25, 0.75]])
+    """
+    setting = KernelSetting(
+        loss=loss,
+        epsilon=epsilon,
+        delta=delta,
+        graph=graph,
+        shape=shape,
+        prior=prior,
+        objective=cast(Literal["bayes", "minimax"], objective),
+        sense=cast(Literal["minimise", "maximise"], sense),
+        invariant=cast("npt.ArrayLike | None", invariant),
+        formulation=cast(Any, formulation),
+    )
+    problem = setting.problem(rows)
+    return design_of(
+        setting, problem, solve_kernel(setting, problem, backend, time_limit=time_limit)
+    )
+
+
+def kernel_problem(
+    setting: KernelSetting,
+    *,
+    formulation: str | None = None,
+    rows: ExtraRows | Callable[[KernelSetting], ExtraRows] | None = None,
+) -> Problem:
+    """Return the linear program of the best kernel of a setting, perhaps in another form.
+
+    The flattened kernel is the group of variables "kernel" in the forms "edges" and "columns";
+    `over_kernel` writes rows over K for all three.
+
+    Args:
+        setting: its docstring displays the program and its forms.
+        formulation: "auto", "edges", "columns" or "shifted"; that of the setting if None.
+        rows: further rows; see `KernelSetting.problem`.
+
+    Raises:
+        ParameterError: if the formulation does not fit the setting, the program would have more
+            than 2,000,000 privacy rows, or rows have the wrong shape.
+    """
+    _checks.instance("setting", setting, KernelSetting)
+    if formulation is not None:
+        _checks.choice("formulation", formulation, FORMULATIONS)
+        setting = replace(setting, formulation=cast(Any, formulation))
+    return setting.problem(rows)
+
+
+def solve_kernel(
+    setting: KernelSetting,
+    problem: Problem,
+    backend: str | Backend = "highs",
+    *,
+    time_limit: float | None = None,
+) -> Solution:
+    """Solve a kernel program, also where neighbours form a long path.
+
+    What goes in is a setting and its program, perhaps with further rows; what comes out is a
+    solution of that program as `dpopt.solve` returns it: values, duals by block, and a bound
+    recomputed from them.
+
+    Three inputs 0 - 1 - 2 on a path, epsilon = log 2: the column K[., y] of an output is private if
+    neighbours differ by a factor of 2 at most. Each such column is a sum of (4, 2, 1), (2, 4, 2),
+    (2, 1, 2) and (1, 2, 4) with weights >= 0: the columns that change by exactly 2 at every step.
+    So the weights can be the variables. Their program has no rows of privacy, and keeps it whatever
+    the tolerance of the solver; along a path of 100 inputs, entries of K fall to e^(-100 epsilon),
+    and no solver measures rows of that size.
+
+    There are too many such rays, 2^99 for 100 inputs. The program starts with some, and what is
+    missing is found exactly, in two passes over the tree of neighbours, from the multipliers of the
+    other rows; `dpopt.kernel.rays` says how. All this needs delta = 0, a graph without cycles (a
+    path, a star) and the form "edges". Other programs go to `dpopt.solve` at once; so does one that
+    would take many rays, if the answer comes within 1e-8 of its bound.
+
+    Args:
+        setting: the one that the problem was made from.
+        problem: from `kernel_problem`, perhaps with further rows.
+        backend: see `dpopt.solve`.
+        time_limit: seconds for all solves; None for no limit.
+
+    Raises:
+        InfeasibleError: if no kernel satisfies every row; it names the blocks in conflict.
+        SolverError: if the solver found no answer.
+    """
+    _checks.instance("problem", problem, Problem)
+    _checks.instance("setting", setting, KernelSetting)
+    if time_limit is not None:
+        time_limit = _checks.real("time_limit", time_limit, 0.0)
+    return solve_along_forest(setting, problem, backend, time_limit)
+
+
+def design_of(setting: KernelSetting, problem: Problem, solution: Solution) -> KernelDesign:
+    """Return the certified design of a solved kernel program, with whatever rows were added.
+
+    The kernel is repaired (`dpopt.privacy.quantise_kernel`): mixed with an input-independent row
+    just enough for every privacy inequality, then rounded to integers that are certified.
+
+    Args:
+        setting: the one that the problem was made from.
+        problem: from `kernel_problem`, perhaps with further rows or variables, but with its
+            objective: value, bound and gap refer to the setting's.
+        solution: of this problem.
+
+    Raises:
+        ParameterError: if setting, problem and solution do not belong together.
+        NotPrivateError: if repair would move a row by more than 1e-5 in total variation.
+    """
+    _checks.instance("setting", setting, KernelSetting)
+    shape = kernel_shape(problem)
+    if shape != (setting.inputs, setting.outputs):
+        raise ParameterError(
+            f"problem has a kernel of shape {shape}; the setting's is "
+            f"{(setting.inputs, setting.outputs)}."
+        )
+    units = setting.units(kernel_of(problem, solution))
+    setting = replace(setting, formulation=cast(Any, form_written(problem)))
+    missed = _missed(setting, problem, solution, units)
+    return made(setting, units, solution, own_rows=missed)
+
+
+def _missed(
+    setting: KernelSetting, problem: Problem, solution: Solution, exact: ExactKernel
+) -> Mapping[str, float]:
+    """Return the worst violation of each block of the user's, by the certified kernel."""
+    own = {name: rows for name, rows in problem.blocks.items() if name not in OWN_BLOCKS}
+    if not own:
+        return {}
+    values = {name: np.array(value) for name, value in solution.values.items()}
+    if "kernel" in values:
+        values["kernel"] = exact.matrix().ravel()
+    else:
+        # Rows from over_kernel see the kernel as e^-epsilon ceiling + excess only.
+        values["ceiling"] = np.zeros(setting.outputs)
+        values["excess"] = exact.matrix().ravel()
+    point = np.concatenate([values[name] for name in problem.variables])
+    missed = {}
+    for name, rows in own.items():
+        # A block that was written before a group of variables does not see it.
+        seen = point[: rows.matrix.shape[1]]
+        missed[name] = float(np.max(rows.violation(seen), initial=0.0))
+    return missed
