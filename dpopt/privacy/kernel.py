@@ -213,16 +213,20 @@ class ExactKernel(Vouched):
                 covered by the guarantee.
         """
         rows, single = self._rows(inputs)
-        found = draw(self._cumulative, rows, random_words(self.bits, rows.size))
-        return int(found[0]) if single else found
+        outputs = self.drawn(rows, random_words(self.bits, rows.size))
+        return int(outputs[0]) if single else outputs
 
     def simulate(
         self, inputs: npt.ArrayLike, rng: np.random.Generator
     ) -> npt.NDArray[np.int64] | int:
         """Return what `release` would, from a seeded generator: for experiments, NOT private."""
         rows, single = self._rows(inputs)
-        found = draw(self._cumulative, rows, seeded_words(self.bits, rows.size, rng))
-        return int(found[0]) if single else found
+        outputs = self.drawn(rows, seeded_words(self.bits, rows.size, rng))
+        return int(outputs[0]) if single else outputs
+
+    def drawn(self, rows: npt.NDArray[np.int64], words: Words) -> npt.NDArray[np.int64]:
+        """Return the output of each input for uniform integers below 2^bits, as words."""
+        return draw(self._cumulative, rows, words)
 
     def __repr__(self) -> str:
         return brief(

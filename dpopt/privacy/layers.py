@@ -77,9 +77,16 @@ class LayeredRows:
 
     def weights(self) -> list[list[int]]:
         """Return all n^2 weights, rows summing to 2^bits: for small n and for tests."""
-        return [self._row(i, *layer) for i, layer in enumerate(self.layers())]
+        return [self.row(i) for i in range(self.size)]
 
-    def _row(self, i: int, _: int, rest: int, total: int) -> list[int]:
+    def _layer(self, i: int) -> Layer:
+        base = self.base_sums[i if self.staircase else self.size]
+        rest = (1 << self.bits) - base - self.extra[i]
+        return base, rest, self.share_sums[-1] - self.share_sums[self._first(i)]
+
+    def row(self, i: int) -> list[int]:
+        """Return the n weights of row i, summing to 2^bits."""
+        _, rest, total = self._layer(i)
         end = i if self.staircase else self.size
         row = [w if j < end else 0 for j, w in enumerate(self.base)]
         row[i] += self.extra[i]

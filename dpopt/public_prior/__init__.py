@@ -3,27 +3,32 @@
 Zamanlooy, Diaz, Asoodeh, "Locally Private Sampling with Public Data".
 """
 
-from dpopt.public_prior.algorithm import PublicPriorKernel, minimax_kernel
-from dpopt.public_prior.leximin import LeximinKernel, leximin_kernel
+from dpopt.public_prior.algorithm import CertifiedRows
 from dpopt.public_prior.mollifier import mollifier_problem, mollifier_tv, mollify
-from dpopt.public_prior.population import population_kernel
-from dpopt.public_prior.population_program import POPULATION_OBJECTIVES
-from dpopt.public_prior.population_result import KernelDistances, PopulationKernel
+from dpopt.public_prior.population import (
+    POPULATION_OBJECTIVES,
+    KernelDistances,
+    PopulationKernel,
+    PopulationSetting,
+    population_kernel,
+)
 from dpopt.public_prior.prior import (
     PublicPrior,
+    draw_own_letter,
     drop_zeros,
     public_prior,
     smooth_prior,
 )
-from dpopt.public_prior.programs import (
+from dpopt.public_prior.sampler import LeximinKernel, PublicPriorKernel, SamplingKernel
+from dpopt.public_prior.setting import (
     FORMULATIONS,
+    PublicPriorSetting,
     kernel_of,
+    leximin_kernel,
     leximin_values,
+    minimax_kernel,
     tv_problem,
 )
-from dpopt.public_prior.quantise import CertifiedRows
-from dpopt.public_prior.sampler import SamplingKernel
-from dpopt.public_prior.saved import draw_own_letter, save_kernel
 from dpopt.public_prior.utility import (
     DIVERGENCES,
     diagonal_bounds,
@@ -39,8 +44,10 @@ __all__ = [
     "KernelDistances",
     "LeximinKernel",
     "PopulationKernel",
+    "PopulationSetting",
     "PublicPrior",
     "PublicPriorKernel",
+    "PublicPriorSetting",
     "SamplingKernel",
     "diagonal_bounds",
     "draw_own_letter",
@@ -56,7 +63,6 @@ __all__ = [
     "point_mass_divergence",
     "population_kernel",
     "public_prior",
-    "save_kernel",
     "smooth_prior",
     "tv_problem",
 ]

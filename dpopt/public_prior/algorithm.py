@@ -1,37 +1,300 @@
-"""Algorithm 1: the kernel that is best against every f-divergence, in O(n)."""
+"""The closed forms: Algorithm 1 and the leximin kernel, in floats and in certified integers."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import accumulate
+from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from dpopt._types import Matrix, Vector, frozen
+from dpopt._errors import NotPrivateError
+from dpopt._types import IntVector, Json, Matrix, Vector, frozen
+from dpopt.privacy import Certificate, ExactKernel, exp_lower
 from dpopt.privacy.layers import LayeredRows
-from dpopt.provenance import versions
-from dpopt.public_prior.prior import PublicPrior, public_prior
-from dpopt.public_prior.quantise import Maker
-from dpopt.public_prior.sampler import SamplingKernel, checked_epsilon
+from dpopt.privacy.release import Words
+from dpopt.prob import total_variation
+from dpopt.public_prior.prior import PublicPrior
+from dpopt.public_prior.proof import certify_rows, drift, worst_ratio
+from dpopt.public_prior.utility import diagonal_bounds
+
+LARGEST_MATRIX = 5000
+"""Letters up to which n^2 floats or integers are listed (200 MB of floats)."""
+
+# The kernel is made for r - (r - 1) 2^-40, so that rounding has room below r; this moves no
+# diagonal entry by more than about 1e-12 of itself.
+_MARGIN_BITS = 40
+_HEADROOM_BITS = 12
+_WORD = 64
+_RAISES = 3
+
+Maker = Callable[[list[int], Fraction, int], LayeredRows]
+"""Makes rows from integer masses in ascending order, a ratio and bits."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class PublicPriorKernel(SamplingKernel):
-    """The kernel of Algorithm 1, kept as n numbers.
+@dataclass(frozen=True, eq=False)
+class CertifiedRows:
+    """The integers of a kernel, letters by ascending prior mass, and what was proved of them.
+
+    Attributes:
+        rows: the integers.
+        certificate: the proof that they are epsilon-LDP.
+        drift: upper bound of the total variation between qK and q.
+    """
+
+    rows: LayeredRows
+    certificate: Certificate
+    drift: float
+
+    @cached_property
+    def worst_ratio(self) -> float:
+        """Upper bound of the largest K_ij / K_i'j, at most e^epsilon up to the float's rounding."""
+        return worst_ratio(self.rows)
+
+
+class Units(ABC):
+    """The integers of a kernel that keeps a public prior, letters in the caller's order.
+
+    `LetterKernel` has them all written down, `Layers` as O(n) numbers.
+    """
+
+    prior: PublicPrior
+
+    @property
+    @abstractmethod
+    def bits(self) -> int:
+        """Weights are over 2^bits."""
+
+    @property
+    @abstractmethod
+    def certificate(self) -> Certificate:
+        """The proof of the integers."""
+
+    @property
+    @abstractmethod
+    def subject(self) -> tuple[object, ...]:
+        """What the certificate is about."""
+
+    @property
+    @abstractmethod
+    def diagonal(self) -> Vector:
+        """K_ii, shape (n,), read-only."""
+
+    @property
+    @abstractmethod
+    def drift(self) -> float:
+        """Upper bound of the total variation between q K and q."""
+
+    @abstractmethod
+    def apply(self, p: Vector) -> Vector:
+        """Return p K for laws p, shape (..., n)."""
+
+    @abstractmethod
+    def matrix(self) -> Matrix:
+        """Return K as floats, shape (n, n)."""
+
+    @abstractmethod
+    def row(self, letter: int) -> list[int]:
+        """Return the weights of a letter's row."""
+
+    @abstractmethod
+    def drawn(self, letters: IntVector, words: Words) -> IntVector:
+        """Return what the letters' rows give for uniform integers below 2^bits, as words."""
+
+    @abstractmethod
+    def plain(self) -> Json:
+        """Return what a file keeps."""
+
+
+@dataclass(frozen=True, eq=False)
+class LetterKernel(Units):
+    """A kernel of which every entry is written down, as a program finds it.
+
+    Attributes:
+        prior: q.
+        exact: the certified integers, letters in the caller's order.
+    """
+
+    prior: PublicPrior
+    exact: ExactKernel
+
+    @property
+    def bits(self) -> int:
+        """Weights are over 2^bits."""
+        return self.exact.bits
+
+    @property
+    def certificate(self) -> Certificate:
+        """The proof of the integers."""
+        return self.exact.certificate
+
+    @property
+    def subject(self) -> tuple[object, ...]:
+        """What the certificate is about."""
+        return self.exact.subject
+
+    @cached_property
+    def _floats(self) -> Matrix:
+        return frozen(self.exact.matrix())
+
+    @cached_property
+    def diagonal(self) -> Vector:
+        """K_ii, shape (n,), read-only."""
+        return frozen(np.diag(self._floats))
+
+    @property
+    def drift(self) -> float:
+        """Total variation between q K and q."""
+        return float(total_variation(self.prior.masses, self.prior.masses @ self._floats))
+
+    def apply(self, p: Vector) -> Vector:
+        """Return p K for laws p, shape (..., n)."""
+        return np.asarray(p @ self._floats)
+
+    def matrix(self) -> Matrix:
+        """Return K as floats, shape (n, n), read-only."""
+        return self._floats
+
+    def row(self, letter: int) -> list[int]:
+        """Return the weights of a letter's row."""
+        return list(self.exact.row(letter))
+
+    def drawn(self, letters: IntVector, words: Words) -> IntVector:
+        """Return what the letters' rows give for uniform integers below 2^bits, as words."""
+        return self.exact.drawn(letters, words)
+
+    def plain(self) -> Json:
+        """Return the integers and what they were proved for."""
+        return self.exact.plain()
+
+
+@dataclass(frozen=True, eq=False)
+class Layers(Units):
+    """A kernel in closed form, as floats in O(n), and as integers in layers when asked for.
+
+    Attributes:
+        prior: q.
+        epsilon: in nats.
+    """
+
+    name: ClassVar[str]
+
+    prior: PublicPrior
+    epsilon: float
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle the parameters; the integers are made and proved again."""
+        return type(self), (self.prior, self.epsilon)
+
+    @cached_property
+    def exact(self) -> CertifiedRows:
+        """The integers and their proof, letters by ascending prior mass.
+
+        Raises:
+            NotPrivateError: if no precision gives integers that pass.
+        """
+        return certified_rows(self.prior.masses[self.prior.order], self.epsilon, self._rows)
+
+    @property
+    def bits(self) -> int:
+        """Weights are over 2^bits."""
+        return self.exact.rows.bits
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """The proof of the integers, which follow from what it is about."""
+        return self.exact.certificate.about(*self.subject)
+
+    @property
+    def subject(self) -> tuple[object, ...]:
+        """What the certificate is about: these parameters make the integers."""
+        return self.name, self.prior.masses, self.epsilon, self.bits
+
+    @property
+    def drift(self) -> float:
+        """Upper bound of the total variation between q K and q."""
+        return self.exact.drift
+
+    def apply(self, p: Vector) -> Vector:
+        """Return p K for laws p, shape (..., n), in O(n) each."""
+        order = self.prior.order
+        released = np.empty_like(p)
+        released[..., order] = self._apply_sorted(p[..., order])
+        return released
+
+    def matrix(self) -> Matrix:
+        """Return K as floats, shape (n, n)."""
+        return self.apply(np.eye(self.prior.size))
+
+    @cached_property
+    def _rank(self) -> IntVector:
+        """Place of each letter by ascending prior mass."""
+        rank = np.empty(self.prior.size, dtype=np.int64)
+        rank[self.prior.order] = np.arange(self.prior.size)
+        return rank
+
+    def row(self, letter: int) -> list[int]:
+        """Return the weights of a letter's row."""
+        sorted_row = self.exact.rows.row(int(self._rank[letter]))
+        return [sorted_row[place] for place in self._rank]
+
+    def drawn(self, letters: IntVector, words: Words) -> IntVector:
+        """Return what the letters' rows give for uniform integers below 2^bits, as words."""
+        return self.prior.order[self.exact.rows.draw(self._rank[letters], words)]
+
+    def plain(self) -> Json:
+        """Return the bits; the integers are made again from the setting."""
+        return {"bits": self.bits}
+
+    @abstractmethod
+    def _apply_sorted(self, p: Vector) -> Vector:
+        """Return p K, letters by ascending prior mass."""
+
+    @staticmethod
+    @abstractmethod
+    def _rows(masses: list[int], ratio: Fraction, bits: int) -> LayeredRows:
+        """Return the kernel in integers, letters by ascending mass."""
+
+
+class Staircase(Layers):
+    """The kernel of Algorithm 1.
 
     With letters by ascending q, s_i = sum_{j >= i} q_j and B_1 = 1,
     g_i = B_i / (e^eps q_i + s_{i+1}) and B_{i+1} = B_i - g_i q_i:
     K_ij = g_{min(i, j)} q_j off the diagonal, K_ii = e^eps g_i q_i.
-
-    Attributes:
-        scale: g, letters by ascending prior mass, shape (n,), read-only.
     """
 
-    scale: Vector
+    name = "staircase"
+
+    @cached_property
+    def _parts(self) -> tuple[Vector, Vector]:
+        """Return g by ascending mass, and K_ii in the caller's order."""
+        masses = self.prior.masses[self.prior.order].astype(np.longdouble)
+        after = np.zeros_like(masses)
+        after[:-1] = np.cumsum(masses[:0:-1])[::-1]
+        ratio, excess = math.exp(self.epsilon), math.expm1(self.epsilon)
+        below = ratio * masses + after
+        left = np.ones_like(masses)
+        np.cumprod(((excess * masses + after) / below)[:-1], out=left[1:])
+        scale = left / below
+        diagonal = np.empty(self.prior.size)
+        diagonal[self.prior.order] = ratio * scale * masses
+        return frozen(scale), frozen(diagonal)
+
+    @property
+    def scale(self) -> Vector:
+        """g, letters by ascending prior mass, shape (n,), read-only."""
+        return self._parts[0]
+
+    @property
+    def diagonal(self) -> Vector:
+        """K_ii, shape (n,), read-only."""
+        return self._parts[1]
 
     def _apply_sorted(self, p: Vector) -> Vector:
         """Return q_j (sum_{i<j} p_i g_i + g_j (e^eps p_j + sum_{i>j} p_i))."""
@@ -43,66 +306,88 @@ class PublicPriorKernel(SamplingKernel):
         # e^eps g can be near 1 where g is tiny: first g, then p.
         return q * (earlier + (math.exp(self.epsilon) * g) * p + g * later)
 
-    def _matrix(self) -> Matrix:
+    def matrix(self) -> Matrix:
+        """Return K as floats, shape (n, n)."""
         scale = np.empty_like(self.scale)
         scale[self.prior.order] = self.scale
         # g does not increase, so that g_{min(i, j)} is the larger of g_i and g_j.
-        found = np.maximum.outer(scale, scale)
-        found *= self.prior.masses
-        np.fill_diagonal(found, self.diagonal)
-        return found
-
-    def _maker(self) -> Maker:
-        return staircase_rows
+        entries = np.maximum.outer(scale, scale)
+        entries *= self.prior.masses
+        np.fill_diagonal(entries, self.diagonal)
+        return entries
 
     @staticmethod
-    def _floats(prior: PublicPrior, epsilon: float) -> dict[str, Vector]:
-        sorted_masses = prior.masses[prior.order].astype(np.longdouble)
-        after = np.zeros_like(sorted_masses)
-        after[:-1] = np.cumsum(sorted_masses[:0:-1])[::-1]
-        ratio, excess = math.exp(epsilon), math.expm1(epsilon)
-        below = ratio * sorted_masses + after
-        left = np.ones_like(sorted_masses)
-        np.cumprod(((excess * sorted_masses + after) / below)[:-1], out=left[1:])
-        scale = left / below
-        diagonal = np.empty(prior.size)
-        diagonal[prior.order] = ratio * scale * sorted_masses
-        return {"diagonal": frozen(diagonal), "scale": frozen(scale)}
+    def _rows(masses: list[int], ratio: Fraction, bits: int) -> LayeredRows:
+        return staircase_rows(masses, ratio, bits)
 
 
-def minimax_kernel(
-    prior: npt.ArrayLike | PublicPrior,
-    epsilon: float,
-    *,
-    letters: Iterable[Hashable] | None = None,
-) -> PublicPriorKernel:
-    """Return the kernel of Algorithm 1: epsilon-LDP, qK = q, and least worst-case f-divergence.
+class Flat(Layers):
+    """The leximin kernel.
 
-    sup_p D_f(p || pK) is the least possible for every f at once. It is not the only kernel of
-    which this is true; see `leximin_kernel`. For a uniform q it is n-ary randomised response.
-
-    Args:
-        prior: q, shape (n,), in any order, all above 0, summing to 1 up to 1e-9; or a
-            `PublicPrior`.
-        epsilon: in [1e-9, 600], in nats.
-        letters: n distinct names; 0..n-1 if None.
-
-    Raises:
-        ParameterError: for a prior or an epsilon out of range.
-
-    References:
-        Zamanlooy, Diaz, Asoodeh, "Locally Private Sampling with Public Data", Algorithm 1 and
-        theorem 2; the closed form of its recursion is ours.
-
-    Example:
-        >>> from dpopt import public_prior
-        >>> design = public_prior.minimax_kernel([0.05, 0.1, 0.15, 0.2, 0.5], epsilon=1.0)
-        >>> round(design.gamma_tv, 4), design.diagonal.round(4).tolist()
-        (0.8748, [0.1252, 0.2312, 0.3198, 0.3913, 0.6073])
+    With b_i lemma 3's bounds and M such that (e^eps - 1) M + sum_j min(b_j, M) = e^eps:
+    d = min(b, M), u = d / e^eps, rho_i = (e^eps - 1) (M - d_i) / e^eps,
+    kappa_j = q_j - u_j (1 + (e^eps - 1) q_j), and
+    K = 1 u^T + (e^eps - 1) diag(u) + rho kappa^T / sum(kappa).
     """
-    q, epsilon = public_prior(prior, letters), checked_epsilon(epsilon)
-    floats = PublicPriorKernel._floats(q, epsilon)
-    return PublicPriorKernel(prior=q, epsilon=epsilon, provenance=versions(), **floats)
+
+    name = "flat"
+
+    @cached_property
+    def _parts(self) -> tuple[float, Vector, Vector, Vector]:
+        """Return M, d in the caller's order, rho and the shares by ascending mass."""
+        prior, epsilon = self.prior, self.epsilon
+        masses, excess = prior.masses[prior.order], math.expm1(epsilon)
+        bounds = diagonal_bounds(prior, epsilon)[prior.order]
+        # In complements, c = 1 - b and m = 1 - M, since b and M are near 1 where epsilon is large:
+        # with a letters at the level, m = (a - 1 + sum of the other b) / (e^eps - 1 + a).
+        lost = (1 - masses) / (1 + excess * masses)
+        shrink, gain = math.exp(-epsilon), -math.expm1(-epsilon)
+        before = np.zeros(prior.size, dtype=np.longdouble)
+        np.cumsum(bounds[:-1], dtype=np.longdouble, out=before[1:])
+        above = np.arange(prior.size, 0, -1)
+        levels = shrink * (above - 1 + before) / (gain + shrink * above)
+        # The last letter falls short of the level only by rounding, where all masses are equal;
+        # then argmax answers 0, which is right.
+        least = float(levels[int(np.argmax(lost <= levels))])
+        kept = np.where(lost > least, bounds, 1 - least)
+        # kappa_j = (b_j - M)_+ (1 + (e^eps - 1) q_j) / e^eps.
+        shares = np.maximum(least - lost, 0.0) * (1 + excess * masses) * shrink
+        total = shares.sum()
+        diagonal = np.empty(prior.size)
+        diagonal[prior.order] = kept
+        rest = frozen(gain * np.maximum(lost - least, 0.0))
+        split = frozen(shares / total if total > 0 else np.zeros(prior.size))
+        return 1 - least, frozen(diagonal), rest, split
+
+    @property
+    def level(self) -> float:
+        """M, the largest K_ii."""
+        return self._parts[0]
+
+    @property
+    def diagonal(self) -> Vector:
+        """K_ii, shape (n,), read-only."""
+        return self._parts[1]
+
+    @property
+    def rest(self) -> Vector:
+        """rho, letters by ascending prior mass, shape (n,), read-only."""
+        return self._parts[2]
+
+    @property
+    def shares(self) -> Vector:
+        """Kappa / sum(kappa), in the same order; zeros if nothing is left over."""
+        return self._parts[3]
+
+    def _apply_sorted(self, p: Vector) -> Vector:
+        d = self.diagonal[self.prior.order]
+        floor = math.exp(-self.epsilon) * d * p.sum(axis=-1, keepdims=True)
+        kept = -math.expm1(-self.epsilon) * d * p
+        return floor + kept + (p @ self.rest)[..., None] * self.shares
+
+    @staticmethod
+    def _rows(masses: list[int], ratio: Fraction, bits: int) -> LayeredRows:
+        return flat_rows(masses, ratio, bits)
 
 
 def staircase_rows(masses: list[int], ratio: Fraction, bits: int) -> LayeredRows:
@@ -125,3 +410,90 @@ def staircase_rows(masses: list[int], ratio: Fraction, bits: int) -> LayeredRows
         extra.append(up * weight // down)
         left -= weight
     return LayeredRows(bits, (*base, 0), (*extra, left), tuple(masses), staircase=True)
+
+
+def flat_rows(masses: list[int], ratio: Fraction, bits: int) -> LayeredRows:
+    """Return the leximin kernel in integers.
+
+    Letters below the level have u_i = floor(T Q_i / (r Q_i + S - Q_i)); those above share one u,
+    the largest for which sum(u) + (r - 1) u <= T. Extra floor((r - 1) u_i) on the diagonal; what
+    is left of each row is split by kappa.
+
+    Args:
+        masses: Q in ascending order.
+        ratio: r, above 1.
+        bits: T = 2^bits.
+    """
+    up, down = ratio.numerator, ratio.denominator
+    total, unit, n = sum(masses), 1 << bits, len(masses)
+    bounds = [unit * q * down // ((up - down) * q + down * total) for q in masses]
+    spent, first = 0, 0
+    for first, u in enumerate(bounds):
+        if first == n - 1 or (spent + (n - first) * u) * down + (up - down) * u >= unit * down:
+            break
+        spent += u
+    level = (unit - spent) * down // (up - down + (n - first) * down)
+    base = bounds[:first] + [level] * (n - first)
+    extra = [(up - down) * u // down for u in base]
+    # kappa in proportion: Q_j T r_d - u_j (r_d S + (r_n - r_d) Q_j), brought back to ``bits``.
+    left = [
+        max(0, q * unit * down - u * (down * total + (up - down) * q))
+        for q, u in zip(masses[first:], base[first:], strict=True)
+    ]
+    shift = max(0, sum(left).bit_length() - bits)
+    shares = [share >> shift for share in left]
+    if not any(shares):
+        shares = masses[first:]
+    return LayeredRows(bits, tuple(base), tuple(extra), (*([0] * first), *shares), staircase=False)
+
+
+def certified_rows(masses: Vector, epsilon: float, make: Maker) -> CertifiedRows:
+    """Return a kernel's integers, certified; precision is raised until they pass.
+
+    Args:
+        masses: q in ascending order, shape (n,).
+        epsilon: in nats, above 0.
+        make: makes the rows.
+
+    Raises:
+        NotPrivateError: if no precision tried is enough.
+    """
+    ratio = _reduced_ratio(epsilon)
+    bits = _least_bits(float(masses[0]), epsilon)
+    largest = bits + _RAISES * _WORD
+    while True:
+        whole = integer_masses(masses, bits)
+        rows = make(whole, ratio, bits)
+        try:
+            certificate = certify_rows(rows, epsilon)
+        except NotPrivateError:
+            if bits >= largest:
+                raise
+            bits += _WORD
+        else:
+            return CertifiedRows(rows, certificate, float(drift(rows, whole)))
+
+
+def integer_masses(masses: Vector, bits: int) -> list[int]:
+    """Return floats as integers over 2^bits, rounded down; their order is kept."""
+    found = []
+    for mass in masses.tolist():
+        fraction, exponent = math.frexp(mass)
+        mantissa, shift = int(math.ldexp(fraction, 53)), bits + exponent - 53
+        found.append(mantissa << shift if shift >= 0 else mantissa >> -shift)
+    return found
+
+
+def _reduced_ratio(epsilon: float) -> Fraction:
+    r = exp_lower(epsilon)
+    smaller = r - (r - 1) / (1 << _MARGIN_BITS)
+    bits = _WORD + _MARGIN_BITS + max(0, -math.floor(math.log2(epsilon)))
+    return Fraction((smaller.numerator << bits) // smaller.denominator, 1 << bits)
+
+
+def _least_bits(least_mass: float, epsilon: float) -> int:
+    """Return bits, two less than whole words, that leave a rounding unit well inside the margin."""
+    below = math.log2(-math.expm1(-epsilon))
+    scale = math.log2(1 + math.expm1(epsilon) * least_mass) + epsilon / math.log(2)
+    needed = _MARGIN_BITS + _HEADROOM_BITS - below - math.log2(least_mass) + scale
+    return _WORD * math.ceil((needed + 2) / _WORD) - 2

@@ -15,7 +15,7 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import Matrix, Vector, frozen
 from dpopt.lp import Problem
-from dpopt.public_prior.prior import PublicPrior, distributions, public_prior
+from dpopt.public_prior.prior import PublicPrior, laws_over, public_prior
 
 # Probabilities held at once while users are projected.
 _CHUNK = 1 << 20
@@ -117,18 +117,6 @@ def mollifier_problem(
     problem.add_rows("distance", {"law": eye, "shortfall": eye}, lower=p)
     problem.minimise({"shortfall": 1.0})
     return problem
-
-
-def laws_over(laws: npt.ArrayLike, letters: int) -> Matrix:
-    """Return users' laws divided by their sums, shape (n,) or (users, n).
-
-    Raises:
-        ParameterError: for no users, another shape, or values that are no laws.
-    """
-    p = distributions(laws, letters)
-    if p.size == 0:
-        raise ParameterError(f"p has shape {p.shape}; it must hold at least one law.")
-    return np.asarray(p / p.sum(axis=-1, keepdims=True))
 
 
 def _limits(q: Vector, epsilon: float) -> tuple[Vector, Vector]:

@@ -2,23 +2,261 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Self, cast
+
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._types import Vector, frozen
-from dpopt.lp import Backend, solve
+from dpopt._types import Json, Matrix, Numbers, Table, Vector, frozen
+from dpopt.design import design
+from dpopt.kernel import over_kernel
+from dpopt.lp import Backend, Problem
 from dpopt.lp.model import as_floats
-from dpopt.privacy import Guarantee, quantise_kernel
+from dpopt.privacy import ExactKernel
 from dpopt.prob import total_variation
-from dpopt.provenance import versions
-from dpopt.public_prior.mollifier import laws_over
-from dpopt.public_prior.population_program import population_problem
-from dpopt.public_prior.population_result import PopulationKernel
-from dpopt.public_prior.prior import PublicPrior, public_prior
-from dpopt.public_prior.programs import kernel_of, program_epsilon
+from dpopt.public_prior.algorithm import Units
+from dpopt.public_prior.prior import PublicPrior, laws_over
+from dpopt.public_prior.sampler import SamplingKernel
+from dpopt.public_prior.setting import (
+    Letters,
+    PriorSetting,
+    diagonal_rows,
+    kernels_keeping,
+    leximin_kernel,
+    minimax_kernel,
+    program_epsilon,
+)
 from dpopt.public_prior.utility import minimax_utility
+
+POPULATION_OBJECTIVES = ("tv", "diagonal")
+"""What `population_kernel` can minimise: the mean total variation, or 1 - sum_i p(i) K_ii."""
+
+_MOST_ENTRIES = 20_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class PopulationSetting(PriorSetting["PopulationKernel"]):
+    """The kernel of least mean distance over given users, among those that keep a public prior.
+
+        minimise   sum_u w[u] sum_j s[u, j]                         (tv)
+               or  sum_u w[u] sum_i p_u[i] (1 - K[i, i])            (diagonal)
+        subject to s[u, j] >= p_u[j] - sum_i p_u[i] K[i, j]         "shortfalls"
+                   K[i, i] >= 1 - Gamma_TV - slack                  "worst case"
+                   sum_j K[i, j] = 1                                "sums"
+                   sum_i q[i] K[i, j] = q[j]                        "invariance"
+                   K[i, j] <= e^epsilon K[i', j]                    "privacy"
+
+    for all letters i, i', j, and j with p_u[j] > 0 in the first row; K, s >= 0. "tv" is the mean of
+    TV(p_u, p_u K); "diagonal" is at least as large, and depends on the users' mean law only. The
+    guarantee covers the letter released by the kernel, not the design: the kernel itself depends on
+    the users' laws, so these must be public, or of users who agree to that. The program is written
+    out for at most 1,000 letters, and 2e7 entries in the rows "shortfalls".
+
+    Attributes:
+        prior: q, shape (n,), above 0, summing to 1.
+        epsilon: in (0, 16], in nats.
+        users: p_u, shape (users, n).
+        weights: w_u, shape (users,), at least 0, not all 0; divided by their sum. Alike if None.
+        slack: how far the worst case may exceed the least possible, in [0, 1].
+        objective: "tv" or "diagonal", as above.
+        letters: n distinct names; 0..n-1 if None. As a text, a,b,c.
+    """
+
+    kind: ClassVar[str] = "population"
+    papers: ClassVar[tuple[str, ...]] = ("public-prior",)
+
+    prior: Numbers
+    epsilon: float
+    users: Table
+    weights: Numbers | None = None
+    slack: float = 0.0
+    objective: Literal["tv", "diagonal"] = "tv"
+    letters: Letters | None = None
+
+    def __post_init__(self) -> None:
+        self._keep_prior()
+        users = np.atleast_2d(laws_over(self.users, self.public.size))
+        _checks.choice("objective", self.objective, POPULATION_OBJECTIVES)
+        values = {
+            "epsilon": program_epsilon(self.epsilon),
+            "users": frozen(users),
+            "weights": _weights(self.weights, users.shape[0]),
+            "slack": _checks.real("slack", self.slack, 0.0, 1.0),
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def example(cls) -> Self:
+        """Return a prior of four letters and three users."""
+        users = [[0.4, 0.1, 0.1, 0.4], [0.0, 0.5, 0.5, 0.0], [0.1, 0.2, 0.3, 0.4]]
+        return cls([0.1, 0.2, 0.3, 0.4], 1.0, users)
+
+    @property
+    def _laws(self) -> tuple[Matrix, Vector]:
+        return cast(Matrix, self.users), cast(Vector, self.weights)
+
+    def problem(self) -> Problem:
+        """Return the program in the shifted form of `KernelSetting`.
+
+        Raises:
+            ParameterError: for more than 1,000 letters, or if "tv" would have more than 2e7 entries
+                in its rows.
+        """
+        users, weights = self._laws
+        n = self.public.size
+        loss = np.ones((n, n)) - np.eye(n)
+        problem = kernels_keeping(
+            self.public.masses, self.epsilon, loss=loss, prior=weights @ users
+        )
+        kept = max(0.0, 1.0 - minimax_utility(self.public, self.epsilon) - self.slack)
+        problem.add_rows("worst case", over_kernel(problem, diagonal_rows(n)), lower=kept)
+        if self.objective == "tv":
+            _add_distances(problem, users, weights)
+        return problem
+
+    def value(self, units: Units) -> float:
+        """Return the objective of the certified kernel."""
+        users, weights = self._laws
+        if self.objective == "diagonal":
+            return float(weights @ users @ (1 - units.diagonal))
+        return float(weights @ total_variation(users, units.apply(users)))
+
+
+def _add_distances(problem: Problem, users: Matrix, weights: Vector) -> None:
+    """Add one variable "shortfall" for each letter that a user has, and minimise their mean."""
+    # Places of the support: the k-th shortfall is that of user[k] at letter[k].
+    user, letter = np.nonzero(users)
+    entries = int(np.count_nonzero(users, axis=1)[user].sum()) + 2 * user.size
+    if entries > _MOST_ENTRIES:
+        raise ParameterError(
+            f"users make {entries:.3g} entries in the program's rows; at most {_MOST_ENTRIES:.3g} "
+            "are allowed. Give fewer users, or objective 'diagonal'."
+        )
+    released = over_kernel(problem, _released_rows(users, user, letter))
+    problem.add_variables("shortfall", user.size, lower=0.0, upper=1.0)
+    sides = {**released, "shortfall": sp.eye_array(user.size)}
+    problem.add_rows("shortfalls", sides, lower=users[user, letter])
+    problem.minimise({"shortfall": weights[user]})
+
+
+def _released_rows(
+    users: Matrix, user: npt.NDArray[np.int64], letter: npt.NDArray[np.int64]
+) -> sp.csr_array:
+    """Return (p_u K)_j less what letters that u does not have add, as rows over the kernel.
+
+    For each user u and letter j of the support: sum_i p_u(i) K[i, j], K[i, j] at place i n + j.
+    """
+    sizes = np.count_nonzero(users, axis=1)
+    lengths = sizes[user]
+    row = np.repeat(np.arange(user.size), lengths)
+    # The support of a user stands in ``letter`` from its first row on: each row runs through it.
+    within = np.arange(row.size) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    source = letter[(np.cumsum(sizes) - sizes)[user[row]] + within]
+    data = users[user[row], source]
+    shape = (user.size, users.shape[1] ** 2)
+    return sp.csr_array((data, (row, source * users.shape[1] + letter[row])), shape=shape)
+
+
+def _weights(weights: npt.ArrayLike | None, users: int) -> Vector:
+    if weights is None:
+        return frozen(np.full(users, 1.0 / users))
+    w = as_floats("weights", weights)
+    if w.shape != (users,):
+        raise ParameterError(f"weights has shape {w.shape}; it must be ({users},).")
+    if not np.all((w >= 0.0) & (w <= 1e300 / users)) or w.sum() <= 0.0:
+        raise ParameterError("weights must be numbers of at least 0, not all 0.")
+    return frozen(w / w.sum())
+
+
+@dataclass(frozen=True)
+class KernelDistances:
+    """Total variation between users' laws p and p K, for one kernel.
+
+    Attributes:
+        kernel: its name.
+        mean: over the users.
+        largest: over the users.
+        worst_tv: over all laws p: 1 - min_i K_ii.
+    """
+
+    kernel: str
+    mean: float
+    largest: float
+    worst_tv: float
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class PopulationKernel(SamplingKernel):
+    """A kernel designed for a population, its optimality there and its proof of privacy.
+
+    Attributes:
+        setting: a `PopulationSetting`.
+        units: the kernel.
+        bound: lower bound on the objective of any kernel allowed, from the dual vector.
+    """
+
+    @property
+    def exact(self) -> ExactKernel:
+        """The certified kernel that `release` draws from, integers over a power of two."""
+        return self.units.exact
+
+    @property
+    def objective(self) -> str:
+        """What was minimised: "tv" or "diagonal"."""
+        return self.setting.objective
+
+    @property
+    def slack(self) -> float:
+        """How far the worst case may exceed the least possible."""
+        return self.setting.slack
+
+    @property
+    def users(self) -> int:
+        """Number of users that it was designed for."""
+        return len(self.setting.users)
+
+    def report(self, held_out_users: npt.ArrayLike) -> tuple[KernelDistances, ...]:
+        """Return distances on users that the kernel was not designed for, beside two others.
+
+        Args:
+            held_out_users: laws, shape (users, n). On the users that it was designed for, the
+                kernel is better than on others.
+
+        Returns:
+            For this kernel ("population"), Algorithm 1 ("minimax") and "leximin".
+
+        Raises:
+            ParameterError: for no users, another shape or other values.
+        """
+        p = np.atleast_2d(laws_over(held_out_users, self.prior.size))
+        kernels: dict[str, SamplingKernel] = {
+            "population": self,
+            "minimax": minimax_kernel(self.prior, self.epsilon),
+            "leximin": leximin_kernel(self.prior, self.epsilon),
+        }
+        return tuple(_distances(name, p, kernel) for name, kernel in kernels.items())
+
+    def facts(self) -> Json:
+        """Return what `to_dict` tells beyond the fields that all answers share."""
+        return {**super().facts(), "users": self.users}
+
+    def headline(self) -> Json:
+        """Return what the one-line repr tells."""
+        told = {"objective": self.objective, "users": self.users, "value": self.value}
+        return {**super().headline(), **told, "gap": self.gap}
+
+
+PopulationSetting.answer = PopulationKernel
+
+
+def _distances(name: str, p: Matrix, kernel: SamplingKernel) -> KernelDistances:
+    lost = total_variation(p, kernel.apply(p))
+    return KernelDistances(name, float(lost.mean()), float(lost.max()), kernel.worst_tv)
 
 
 def population_kernel(
@@ -62,44 +300,6 @@ def population_kernel(
         SolverError: if the solver found no answer.
         NotPrivateError: if the solver's answer is too far from a private kernel to be repaired.
     """
-    checked = public_prior(prior)
-    q, epsilon = checked.masses, program_epsilon(epsilon)
-    p = np.atleast_2d(laws_over(users, q.size))
-    w = _weights(weights, p.shape[0])
-    slack = _checks.real("slack", slack, 0.0, 1.0)
-    gamma = minimax_utility(checked, epsilon)
-    problem = population_problem(q, epsilon, p, w, max(0.0, 1.0 - gamma - slack), objective)
-    solution = solve(problem, backend, time_limit=time_limit)
-    exact = quantise_kernel(kernel_of(solution, epsilon), Guarantee(epsilon), row=q)
-    kernel = exact.matrix()
-    diagonal = frozen(np.diag(kernel))
-    value = float(w @ (total_variation(p, p @ kernel) if objective == "tv" else p @ (1 - diagonal)))
-    # The program's objective for "diagonal" is the value less 1.
-    bound = solution.bound + (1.0 if objective == "diagonal" else 0.0)
-    return PopulationKernel(
-        prior=checked,
-        epsilon=epsilon,
-        objective=objective,
-        slack=slack,
-        users=p.shape[0],
-        exact=exact,
-        diagonal=diagonal,
-        value=value,
-        bound=bound,
-        gap=value - bound,
-        gamma_tv=gamma,
-        drift=float(total_variation(q, q @ kernel)),
-        solution=solution,
-        provenance=versions(),
-    )
-
-
-def _weights(weights: npt.ArrayLike | None, users: int) -> Vector:
-    if weights is None:
-        return np.full(users, 1.0 / users)
-    w = as_floats("weights", weights)
-    if w.shape != (users,):
-        raise ParameterError(f"weights has shape {w.shape}; it must be ({users},).")
-    if not np.all((w >= 0.0) & (w <= 1e300 / users)) or w.sum() <= 0.0:
-        raise ParameterError("weights must be numbers of at least 0, not all 0.")
-    return np.asarray(w / w.sum())
+    given: Any = prior
+    setting = PopulationSetting(given, epsilon, users, weights, slack, cast(Any, objective))
+    return design(setting, backend=backend, time_limit=time_limit)

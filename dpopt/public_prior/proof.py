@@ -1,4 +1,4 @@
-"""What is proved of a kernel in layers: that it is private, and how far it moves the prior."""
+"""What is proved of the integers of a public prior: privacy, and how far they move the prior."""
 
 from __future__ import annotations
 

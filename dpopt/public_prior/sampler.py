@@ -1,67 +1,79 @@
-"""What the kernels of a public prior share: pK, the certified integers, releases, pictures."""
+"""Kernels that keep a public prior: pK, releases, pictures, and what was proved of them."""
 
 from __future__ import annotations
 
 import secrets
-from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._plot import new_axes
-from dpopt._types import IntVector, Json, Matrix, Vector, brief
-from dpopt.privacy import Certificate, Guarantee
+from dpopt._types import IntVector, Json, Matrix, Vector, frozen
+from dpopt.design import Design
+from dpopt.privacy import Certificate, ExactKernel
 from dpopt.privacy.release import Words, random_words, seeded_words
-from dpopt.privacy.vouched import Coherent, Implied
-from dpopt.public_prior.inputs import counts_of, in_order, own_letters, places_of
-from dpopt.public_prior.prior import PublicPrior, distributions
-from dpopt.public_prior.quantise import CertifiedRows, Maker, certified_rows
-from dpopt.public_prior.utility import diagonal_bounds, minimax_utility
+from dpopt.public_prior.algorithm import CertifiedRows, Flat, Staircase
+from dpopt.public_prior.prior import (
+    PublicPrior,
+    counts_of,
+    distributions,
+    in_order,
+    own_letters,
+    places_of,
+)
+from dpopt.public_prior.utility import minimax_utility
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-LARGEST_EPSILON = 600.0
-LEAST_EPSILON = 1e-9
-LARGEST_MATRIX = 5000
-"""Letters up to which `SamplingKernel.matrix` makes n^2 floats (200 MB)."""
+Released = Hashable | list[Hashable] | IntVector
 
 
-@dataclass(frozen=True, eq=False)
-class SamplingKernel(Coherent, ABC):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class SamplingKernel(Design):
     """An epsilon-LDP kernel K with qK = q: a user with distribution p releases a letter of pK.
 
-    Letters and arrays are in the caller's order.
+    Letters and arrays are in the caller's order. Of a closed form, the integers and their proof are
+    made when they are first asked for, by a release or `certificate`.
 
     Attributes:
-        prior: q.
-        epsilon: in nats.
-        diagonal: K_ii, shape (n,), read-only.
-        provenance: versions that made it.
+        setting: what was asked; `prior` and `epsilon` are its.
+        units: the kernel, as the setting keeps it.
     """
 
-    prior: PublicPrior
-    epsilon: float
-    diagonal: Vector
-    provenance: dict[str, str]
+    def __post_init__(self) -> None:
+        """Compare a proof that is given with the numbers; without one, nothing is computed.
 
-    def _implied(self) -> Iterator[Implied]:
-        for name, value in self._floats(self.prior, checked_epsilon(self.epsilon)).items():
-            own = np.asarray(getattr(self, name))
-            # Another machine's exp and long doubles may differ in the last digits.
-            fits = own.shape == np.shape(value) and np.allclose(own, value, rtol=1e-9, atol=1e-15)
-            yield name, fits, True
+        Raises:
+            ParameterError: if it is about others.
+        """
+        if "_proof" in self.__dict__:
+            super().__post_init__()
 
-    @staticmethod
-    @abstractmethod
-    def _floats(prior: PublicPrior, epsilon: float) -> dict[str, Any]:
-        """Return the fields in floating point: what is applied and reported, not released."""
+    @property
+    def certificate(self) -> Certificate:  # type: ignore[override]
+        """The proof that the kernel drawn from is epsilon-LDP."""
+        if "_proof" not in self.__dict__:
+            self.__dict__["_proof"] = self._prove()
+        return self.__dict__["_proof"]
+
+    @certificate.setter
+    def certificate(self, given: Certificate | None) -> None:
+        # Called by the constructor alone: the class is frozen.
+        if given is not None:
+            self.__dict__["_proof"] = given
+
+    @property
+    def prior(self) -> PublicPrior:
+        """The public prior q."""
+        return self.setting.public
+
+    @property
+    def epsilon(self) -> float:
+        """Of the guarantee, in nats."""
+        return self.setting.epsilon
 
     @property
     def letters(self) -> int:
@@ -69,9 +81,20 @@ class SamplingKernel(Coherent, ABC):
         return self.prior.size
 
     @property
-    def guarantee(self) -> Guarantee:
-        """(epsilon, 0), between any two users."""
-        return Guarantee(self.epsilon)
+    def diagonal(self) -> Vector:
+        """K_ii, shape (n,), read-only."""
+        return self.units.diagonal
+
+    @property
+    def exact(self) -> CertifiedRows | ExactKernel:
+        """The integers that `release` draws from and their proof.
+
+        Of a closed form `CertifiedRows`, made when first asked for; of a program `ExactKernel`.
+
+        Raises:
+            NotPrivateError: if no precision gives integers that pass.
+        """
+        return self.units.exact
 
     @property
     def gamma_tv(self) -> float:
@@ -86,8 +109,16 @@ class SamplingKernel(Coherent, ABC):
         """Largest total variation between p and pK over all p: 1 - min K_ii (lemma 1)."""
         return float(1 - self.diagonal.min())
 
+    @property
+    def drift(self) -> float:
+        """Upper bound of the total variation between qK and q for the kernel drawn from.
+
+        Invariance is utility, not privacy: rounding may break it by this much.
+        """
+        return self.units.drift
+
     def apply(self, p: npt.ArrayLike) -> Vector:
-        """Return pK for one user or many, in O(n) each; for reading only.
+        """Return pK for one user or many, of a closed form in O(n) each; for reading only.
 
         Args:
             p: shape (n,) or (users, n), at least 0, rows summing to 1 up to 1e-9.
@@ -98,60 +129,16 @@ class SamplingKernel(Coherent, ABC):
         Raises:
             ParameterError: for another shape or other values.
         """
-        order = self.prior.order
-        values = distributions(p, self.letters)
-        found = np.empty_like(values)
-        found[..., order] = self._apply_sorted(values[..., order])
-        return found
-
-    @abstractmethod
-    def _apply_sorted(self, p: Vector) -> Vector:
-        """Return pK, letters by ascending prior mass."""
-
-    @abstractmethod
-    def _maker(self) -> Maker:
-        """Return what makes the integers, letters by ascending prior mass."""
+        return self.units.apply(distributions(p, self.letters))
 
     def matrix(self) -> Matrix:
-        """Return K as floats, shape (n, n); for reading only.
+        """Return K as floats, shape (n, n), read-only; for reading only.
 
         Raises:
             ParameterError: for more than 5000 letters.
         """
-        if self.letters > LARGEST_MATRIX:
-            raise ParameterError(
-                f"the kernel has {self.letters} letters; its matrix is made for at most "
-                f"{LARGEST_MATRIX}: use apply."
-            )
-        found = self._matrix()
-        found.setflags(write=False)
-        return found
-
-    def _matrix(self) -> Matrix:
-        return self.apply(np.eye(self.letters))
-
-    @cached_property
-    def exact(self) -> CertifiedRows:
-        """The integers that `release` draws from and their proof, made when first asked for.
-
-        Raises:
-            NotPrivateError: if no precision gives integers that pass.
-        """
-        masses = self.prior.masses[self.prior.order]
-        return certified_rows(masses, self.epsilon, self._maker())
-
-    @property
-    def certificate(self) -> Certificate:
-        """The proof that the kernel drawn from is epsilon-LDP."""
-        return self.exact.certificate
-
-    @property
-    def drift(self) -> float:
-        """Upper bound of the total variation between qK and q for the kernel drawn from.
-
-        Invariance is utility, not privacy: rounding may break it by this much.
-        """
-        return self.exact.drift
+        self.setting.require_few("its matrix is made", "use apply")
+        return frozen(self.units.matrix())
 
     def weights(self) -> list[list[int]]:
         """Return the integers that `release` draws from, over 2^bits, shape (n, n).
@@ -159,28 +146,17 @@ class SamplingKernel(Coherent, ABC):
         Raises:
             ParameterError: for more than 5000 letters.
         """
-        if self.letters > LARGEST_MATRIX:
-            raise ParameterError(
-                f"the kernel has {self.letters} letters; its weights are listed for at most "
-                f"{LARGEST_MATRIX}."
-            )
-        rows, rank = self.exact.rows.weights(), self._rank
-        return [[rows[i][j] for j in rank] for i in rank]
+        self.setting.require_few("its weights are listed", "use release")
+        return [self.units.row(letter) for letter in range(self.letters)]
 
-    @cached_property
-    def _rank(self) -> IntVector:
-        rank = np.empty(self.letters, dtype=np.int64)
-        rank[self.prior.order] = np.arange(self.letters)
-        return rank
-
-    def release(self, own: object) -> Hashable | list[Hashable] | IntVector:
+    def release(self, data: object = None) -> Any:  # noqa: ANN401
         """Return one private letter for each user's letter, with the system's randomness.
 
         A user whose distribution is a single letter; the law is exactly the row of `weights`.
         No seed; Python is not constant-time, and timing is outside the guarantee.
 
         Args:
-            own: a letter, or a sequence of letters, one for each user.
+            data: the users' own: a letter, or a sequence of letters, one for each user.
 
         Returns:
             A letter, or as many as there are users: a list of names, or an array of places where
@@ -190,10 +166,15 @@ class SamplingKernel(Coherent, ABC):
             ParameterError: for an unknown letter. That it is unknown is not covered by the
                 guarantee: the refusal is for the user alone.
         """
-        places, single = places_of(self.prior, own)
-        return self._named(self._released(places), single)
+        places, single = places_of(self.prior, data)
+        return self._released(places, random_words(self._bits, places.size), single)
 
-    def release_from(self, counts: object) -> Hashable | list[Hashable] | IntVector:
+    def simulate(self, data: object, rng: np.random.Generator) -> Any:  # noqa: ANN401
+        """Return what `release` would, from a seeded generator: for experiments, NOT private."""
+        places, single = places_of(self.prior, data)
+        return self._released(places, seeded_words(self._bits, places.size, rng), single)
+
+    def release_from(self, counts: object) -> Released:
         """Return one private letter for each user's distribution p, with the system's randomness.
 
         A letter is drawn from p with exactly uniform integers, then one from that letter's row:
@@ -211,88 +192,95 @@ class SamplingKernel(Coherent, ABC):
         """
         table, single = counts_of(in_order(counts, self.prior.letters), self.letters)
         places = own_letters(table, secrets.randbelow)
-        return self._named(self._released(places), single)
+        return self._released(places, random_words(self._bits, places.size), single)
 
-    def simulate(
-        self, own: object, rng: np.random.Generator
-    ) -> Hashable | list[Hashable] | IntVector:
-        """Return what `release` would, from a seeded generator: for experiments, NOT private."""
-        places, single = places_of(self.prior, own)
-        words = seeded_words(self.exact.rows.bits, places.size, _generator(rng))
-        return self._named(self._drawn(places, words), single)
-
-    def simulate_from(
-        self, counts: object, rng: np.random.Generator
-    ) -> Hashable | list[Hashable] | IntVector:
+    def simulate_from(self, counts: object, rng: np.random.Generator) -> Released:
         """Return what `release_from` would, from a seeded generator: NOT private."""
         table, single = counts_of(in_order(counts, self.prior.letters), self.letters)
-        rng = _generator(rng)
+        _checks.instance("rng", rng, np.random.Generator)
         # At least 64 bits more than the counts have: the bias is below 2^-64.
         longest = max((int(total).bit_length() for total in table.sum(axis=1)), default=0)
         size = -(-longest // 8) + 8
         places = own_letters(table, lambda limit: int.from_bytes(rng.bytes(size)) % limit)
-        words = seeded_words(self.exact.rows.bits, places.size, rng)
-        return self._named(self._drawn(places, words), single)
+        return self._released(places, seeded_words(self._bits, places.size, rng), single)
 
-    def _released(self, places: IntVector) -> IntVector:
-        return self._drawn(places, random_words(self.exact.rows.bits, places.size))
+    @property
+    def _bits(self) -> int:
+        # Nothing is drawn before it is proved.
+        return self.certificate.bits
 
-    def _drawn(self, places: IntVector, words: Words) -> IntVector:
-        return self.prior.order[self.exact.rows.draw(self._rank[places], words)]
-
-    def _named(self, places: IntVector, single: bool) -> Hashable | list[Hashable] | IntVector:
-        letters = self.prior.letters
+    def _released(self, places: IntVector, words: Words, single: bool) -> Released:
+        drawn, letters = self.units.drawn(places, words), self.prior.letters
         if single:
-            return letters[int(places[0])]
-        return places if isinstance(letters, range) else [letters[place] for place in places]
+            return letters[int(drawn[0])]
+        return drawn if isinstance(letters, range) else [letters[place] for place in drawn]
 
-    def plot(self, ax: Axes | None = None, *, label: str | None = None) -> Axes:
-        """Draw K_ii against q_i, lemma 3's bound as a line; return the axes."""
-        axes = new_axes(ax)
-        order = self.prior.order
-        q = self.prior.masses[order]
-        axes.plot(q, diagonal_bounds(self.prior, self.epsilon)[order], color="grey", linewidth=1)
-        axes.plot(q, self.diagonal[order], marker="o", markersize=3, linestyle="", label=label)
-        axes.set_xlabel("prior mass, $q_i$")
-        axes.set_ylabel("probability to keep the letter, $K_{ii}$")
-        axes.set_ylim(0.0, 1.0)
-        return axes
-
-    def __repr__(self) -> str:
-        return brief(
-            self,
-            letters=self.letters,
-            epsilon=self.epsilon,
-            worst_tv=self.worst_tv,
-        )
-
-    def to_dict(self) -> Json:
-        """Return the kernel as plain values, ready for JSON; certifies it."""
-        names = [letter if _plain(letter) else repr(letter) for letter in self.prior.letters]
+    def facts(self) -> Json:
+        """Return what `to_dict` tells beyond the fields that all answers share."""
         return {
-            "kernel": type(self).__name__,
-            "epsilon": self.epsilon,
-            "letters": names,
-            "prior": self.prior.masses.tolist(),
             "diagonal": self.diagonal.tolist(),
             "gamma_tv": self.gamma_tv,
             "worst_tv": self.worst_tv,
             "drift": self.drift,
-            "certificate": self.certificate.to_dict(),
-            "provenance": self.provenance,
         }
 
+    def headline(self) -> Json:
+        """Return what the one-line repr tells; it proves nothing."""
+        return {"letters": self.letters, "epsilon": self.epsilon, "worst_tv": self.worst_tv}
 
-def checked_epsilon(epsilon: float) -> float:
-    """Return epsilon if the kernels can be made for it: in [1e-9, 600]."""
-    return _checks.real("epsilon", epsilon, LEAST_EPSILON, LARGEST_EPSILON)
+    def save(self, path: str | Path, *, even_if_not_private: bool = False) -> None:
+        """Write the kernel to a JSON file that `dpopt.load` proves again.
+
+        Args:
+            path: of the file.
+            even_if_not_private: as of every design; a kernel is private or is not made.
+
+        Raises:
+            ParameterError: if the file cannot be written, or letters are neither text nor integers.
+            NotPrivateError: if the kernel cannot be certified.
+        """
+        names = self.prior.letters
+        named = isinstance(names, range) or all(type(name) in (str, int) for name in names)
+        if not named:
+            raise ParameterError("letters must be texts or integers for a kernel to be saved.")
+        super().save(path, even_if_not_private=even_if_not_private)
 
 
-def _generator(rng: np.random.Generator) -> np.random.Generator:
-    if not isinstance(rng, np.random.Generator):
-        raise ParameterError(f"rng is {_checks.shown(rng)}; it must be a numpy random Generator.")
-    return rng
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class PublicPriorKernel(SamplingKernel):
+    """A kernel of least worst case: of Algorithm 1, or of the program if a backend was asked for.
+
+    Attributes:
+        setting: a `PublicPriorSetting`.
+        units: the kernel.
+    """
+
+    @property
+    def scale(self) -> Vector:
+        """The g of Algorithm 1, letters by ascending prior mass, shape (n,), read-only."""
+        return Staircase(self.prior, self.epsilon).scale
 
 
-def _plain(letter: Hashable) -> bool:
-    return isinstance(letter, str | int | float | bool)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class LeximinKernel(SamplingKernel):
+    """The kernel whose sorted diagonal is largest letter by letter, and its closed form.
+
+    Attributes:
+        setting: a `PublicPriorSetting`.
+        units: the kernel.
+    """
+
+    @property
+    def level(self) -> float:
+        """M, the largest K_ii."""
+        return Flat(self.prior, self.epsilon).level
+
+    @property
+    def rest(self) -> Vector:
+        """What each row has left for the letters at the level, by ascending mass, shape (n,)."""
+        return Flat(self.prior, self.epsilon).rest
+
+    @property
+    def shares(self) -> Vector:
+        """The law that the rests are split by, in the same order, shape (n,)."""
+        return Flat(self.prior, self.epsilon).shares

@@ -218,7 +218,5 @@ def test_plot_and_dictionary() -> None:
     axes = kernel.plot(label="minimax")
     assert np.asarray(axes.lines[1].get_ydata()).tolist() == kernel.diagonal.tolist()
     found = kernel.to_dict()
-    assert found["letters"] == ["x", "y"]
-    assert found["kernel"] == "PublicPriorKernel"
+    assert found["setting"]["letters"] == ["x", "y"]
     assert found["certificate"]["epsilon"] == 1.0
-    assert found["provenance"]["dpopt"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from fractions import Fraction
 from pathlib import Path
@@ -15,12 +14,14 @@ from dpopt import ParameterError, SolverError, load, solve
 from dpopt._types import Matrix, Vector
 from dpopt.privacy import exp_lower
 from dpopt.prob import total_variation
-from dpopt.public_prior.leximin import leximin_kernel
-from dpopt.public_prior.population import population_kernel
-from dpopt.public_prior.population_program import population_problem
-from dpopt.public_prior.prior import public_prior
-from dpopt.public_prior.programs import tv_problem
-from dpopt.public_prior.utility import minimax_utility
+from dpopt.public_prior import (
+    PopulationSetting,
+    leximin_kernel,
+    minimax_utility,
+    population_kernel,
+    public_prior,
+    tv_problem,
+)
 from tests.public_prior.closed_forms import algorithm_one, priors
 
 EPSILONS = [0.1, 1.0, 4.0, 16.0]
@@ -236,9 +237,11 @@ def test_the_exact_kernel_is_saved_and_certified_again(tmp_path: Path) -> None:
     found = population_kernel(PRIOR, 1.0, users(44, PRIOR.size, 5))
     found.exact.save(tmp_path / "kernel.json")
     assert load(tmp_path / "kernel.json") == found.exact
-    body = json.loads(json.dumps(found.to_dict()))
-    assert body["value"] == found.value
-    assert body["diagonal"] == np.diag(found.matrix()).tolist()
+    found.save(tmp_path / "design.json")
+    again = load(tmp_path / "design.json")
+    assert again.exact == found.exact
+    assert again.value == found.value
+    assert again.bound == found.bound
 
 
 def test_plot_shows_the_diagonal_below_the_bounds() -> None:
@@ -262,8 +265,8 @@ def test_bad_input_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         population_kernel(PRIOR, 1.0, np.empty((0, 5)))
     with pytest.raises(ParameterError, match="epsilon is 40"):
         population_kernel(PRIOR, 40, laws)
-    monkeypatch.setattr("dpopt.public_prior.population_program._MOST_ENTRIES", 10)
+    monkeypatch.setattr("dpopt.public_prior.population._MOST_ENTRIES", 10)
     with pytest.raises(ParameterError, match="Give fewer users, or objective 'diagonal'"):
         population_kernel(PRIOR, 1.0, laws)
-    problem = population_problem(PRIOR, 1.0, laws, np.full(4, 0.25), 0.1, "diagonal")
-    assert set(problem.variables) == {"cap", "excess"}
+    problem = PopulationSetting(PRIOR, 1.0, laws, objective="diagonal").problem()
+    assert set(problem.variables) == {"ceiling", "excess"}

@@ -9,10 +9,10 @@ import pytest
 
 from dpopt import ParameterError, solve
 from dpopt._types import Vector
-from dpopt.public_prior.leximin import leximin_kernel
-from dpopt.public_prior.programs import (
+from dpopt.public_prior import (
     FORMULATIONS,
     kernel_of,
+    leximin_kernel,
     leximin_values,
     tv_problem,
 )
@@ -81,7 +81,7 @@ def test_each_form_holds_the_kernels_of_the_others(formulation: str) -> None:
         worst = 1 - np.diag(kernel).min()
         parts = {
             "kernel": kernel.ravel(),
-            "cap": cap,
+            "ceiling": cap,
             "excess": (kernel - math.exp(-epsilon) * cap).ravel(),
             "worst": np.array([worst]),
         }
