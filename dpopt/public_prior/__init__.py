@@ -4,7 +4,7 @@ Zamanlooy, Diaz, Asoodeh, "Locally Private Sampling with Public Data".
 """
 
 from dpopt.public_prior.algorithm import CertifiedRows
-from dpopt.public_prior.mollifier import mollifier_problem, mollifier_tv, mollify
+from dpopt.public_prior.mollifier import MollifierSetting, mollifier_problem, mollifier_tv, mollify
 from dpopt.public_prior.population import (
     POPULATION_OBJECTIVES,
     KernelDistances,
@@ -43,6 +43,7 @@ __all__ = [
     "CertifiedRows",
     "KernelDistances",
     "LeximinKernel",
+    "MollifierSetting",
     "PopulationKernel",
     "PopulationSetting",
     "PublicPrior",

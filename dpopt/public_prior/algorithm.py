@@ -346,9 +346,11 @@ class Flat(Layers):
         np.cumsum(bounds[:-1], dtype=np.longdouble, out=before[1:])
         above = np.arange(prior.size, 0, -1)
         levels = shrink * (above - 1 + before) / (gain + shrink * above)
-        # The last letter falls short of the level only by rounding, where all masses are equal;
-        # then argmax answers 0, which is right.
-        least = float(levels[int(np.argmax(lost <= levels))])
+        # The last letter falls short of its level only by rounding, as do those of its mass; then
+        # the nearest is taken.
+        reached = lost <= levels
+        first = np.argmax(reached) if np.any(reached) else np.argmin(lost - levels)
+        least = float(levels[int(first)])
         kept = np.where(lost > least, bounds, 1 - least)
         # kappa_j = (b_j - M)_+ (1 + (e^eps - 1) q_j) / e^eps.
         shares = np.maximum(least - lost, 0.0) * (1 + excess * masses) * shrink

@@ -1,4 +1,4 @@
-"""The relative mollifier: the baseline that projects each user's law into a box around the prior.
+"""The relative mollifier: a user's law, moved as little as possible into a box around the prior.
 
 Husain, Balle, Cranko, Nock, "Local Differential Privacy for Sampling" (AISTATS 2020).
 """
@@ -6,6 +6,11 @@ Husain, Balle, Cranko, Nock, "Local Differential Privacy for Sampling" (AISTATS 
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -13,12 +18,202 @@ import scipy.sparse as sp
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._types import Matrix, Vector, frozen
-from dpopt.lp import Problem
-from dpopt.public_prior.prior import PublicPrior, laws_over, public_prior
+from dpopt._types import Json, Matrix, Numbers, Vector, frozen
+from dpopt.design import Design, Setting
+from dpopt.lp import Problem, Solution
+from dpopt.privacy import Certificate, Guarantee
+from dpopt.prob import total_variation
+from dpopt.public_prior.prior import (
+    LARGEST_EPSILON,
+    LEAST_EPSILON,
+    Letters,
+    PublicPrior,
+    laws_over,
+    named_prior,
+    plain_names,
+    public_prior,
+)
+from dpopt.public_prior.proof import box_bits, certify_mollified, integer_box
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # Probabilities held at once while users are projected.
 _CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class MollifierSetting(Setting[Design]):
+    """The law r nearest to a user's p in the relative mollifier, and a letter drawn from it.
+
+        minimise   sum_j z[j]
+        subject to z[j] >= p[j] - r[j]                              "distance"
+                   sum_j r[j] = 1                                   "sum"
+                   q[j] e^(-epsilon/2) <= r[j] <= q[j] e^(epsilon/2),  z >= 0
+
+    for all letters j; the optimum is the total variation between p and r. The projection in KL
+    (`mollify`) attains it, in O(n log n), and is the closed form. Any two laws in the box are within
+    a factor of e^epsilon of each other, whatever the users' p: that the integers of r are in the box
+    is what is proved, and the letter is the release. The setting holds p itself, and so does a file
+    of the design: they are the user's own, like p. Another user's p is given to `release`.
+
+    Attributes:
+        prior: q, shape (n,), above 0, summing to 1.
+        epsilon: in [1e-9, 600], in nats: local privacy of a released letter.
+        own: the user's p, shape (n,), may hold zeros.
+        letters: n distinct names; 0..n-1 if None. As a text, a,b,c.
+    """
+
+    kind: ClassVar[str] = "mollifier"
+    papers: ClassVar[tuple[str, ...]] = ("public-prior",)
+
+    prior: Numbers
+    epsilon: float
+    own: Numbers
+    letters: Letters | None = None
+
+    def __post_init__(self) -> None:
+        public = named_prior(self.prior, self.letters)
+        listed = None if isinstance(public.letters, range) else tuple(public.letters)
+        values = {
+            "prior": public.masses,
+            "letters": listed,
+            "public": public,
+            "epsilon": _checks.real("epsilon", self.epsilon, LEAST_EPSILON, LARGEST_EPSILON),
+            "own": frozen(_one_law("own", self.own, public.size)),
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def example(cls) -> Self:
+        """Return a user who holds the rarest of three letters, mostly."""
+        return cls([0.25, 0.25, 0.5], 1.0, [0.8, 0.2, 0.0])
+
+    @cached_property
+    def public(self) -> PublicPrior:
+        """The prior with the names of its letters."""
+        return public_prior(self.prior, self.letters)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """(epsilon, 0), between any two users."""
+        return Guarantee(self.epsilon)
+
+    def problem(self) -> Problem:
+        """Return the program of appendix A.8, for any number of letters."""
+        return mollifier_problem(self.public, cast(Vector, self.own), self.epsilon)
+
+    def closed_form(self) -> tuple[int, ...]:
+        """Return the projection in KL."""
+        return self.units(mollify(self.public, cast(Vector, self.own), self.epsilon))
+
+    def point(self, solution: Solution) -> Vector:
+        """Return r."""
+        return solution["law"]
+
+    def units(self, point: Vector) -> tuple[int, ...]:
+        """Return r as integers in the box whose sum is a power of two."""
+        return within_box(point, self.public.masses, self.epsilon)
+
+    def prove(self, units: tuple[int, ...]) -> Certificate:
+        """Return the proof that r is in the box, and the box within e^epsilon.
+
+        Raises:
+            NotPrivateError: if it is not.
+            ParameterError: if units are no law over the letters.
+        """
+        proof = certify_mollified(units, self.public.masses, self.epsilon)
+        return proof.about(*self.subject(units))
+
+    def subject(self, units: tuple[int, ...]) -> tuple[object, ...]:
+        """Return what the proof is about: the law and the box, not whose law it is."""
+        return self.kind, self.public.masses, self.epsilon, units
+
+    def law(self, units: tuple[int, ...], data: Any) -> Sequence[int]:  # noqa: ANN401
+        """Return the integers of r; of another user's p, those that its projection gives.
+
+        Args:
+            units: of this design.
+            data: None for the user of the setting, or p of another one, shape (n,).
+
+        Raises:
+            ParameterError: for another shape or other values.
+        """
+        if data is None:
+            return units
+        p = _one_law("data", data, self.public.size)
+        other = self.units(mollify(self.public, p, self.epsilon))
+        certify_mollified(other, self.public.masses, self.epsilon)
+        return other
+
+    def output(self, place: int) -> Hashable:
+        """Return the name of a letter."""
+        return self.public.letters[place]
+
+    def value(self, units: tuple[int, ...]) -> float:
+        """Return the total variation between p and r."""
+        return float(total_variation(cast(Vector, self.own), _floats(units)))
+
+    def draw(self, axes: Axes, units: tuple[int, ...], label: str | None = None) -> None:
+        """Draw r between the limits, and p."""
+        places = np.arange(self.public.size)
+        low, high = _limits(self.public.masses, self.epsilon)
+        axes.vlines(places, low, np.minimum(high, 1.0), color="grey", linewidth=1)
+        axes.plot(places, cast(Vector, self.own), marker="x", linestyle="", label="$p$")
+        axes.plot(places, _floats(units), marker="o", markersize=3, linestyle="", label=label)
+        axes.set_xlabel("letter")
+        axes.set_ylabel("probability")
+
+    def columns(self, units: tuple[int, ...]) -> Mapping[str, Sequence[Any]]:
+        """Return letter, prior, p and r, a line for each letter."""
+        return {
+            "letter": list(self.public.letters),
+            "prior": self.public.masses.tolist(),
+            "own": cast(Vector, self.own).tolist(),
+            "mollified": _floats(units).tolist(),
+        }
+
+    def to_dict(self) -> Json:
+        """Return the parameters as plain values; names that JSON does not know as their repr."""
+        return {**super().to_dict(), "letters": plain_names(self.letters)}
+
+
+def within_box(law: Vector, masses: Vector, epsilon: float) -> tuple[int, ...]:
+    """Return a law as integers over a power of two, in the box that `certify_mollified` asks for.
+
+    Each is the nearest in the box; what is then missing from the sum, or too much, is made up by
+    letters that have room, from the first on.
+
+    Args:
+        law: r, shape (n,), near the box.
+        masses: q, shape (n,).
+        epsilon: in nats.
+    """
+    limits = integer_box(masses, epsilon, box_bits(masses, epsilon))
+    bits = box_bits(masses, epsilon)
+    total = sum(map(Fraction, law.tolist()), Fraction(0))
+    weights = []
+    for value, (low, high) in zip(law.tolist(), limits, strict=True):
+        weights.append(min(max(round(Fraction(value) / total * (1 << bits)), low), high))
+    missing = (1 << bits) - sum(weights)
+    for place, (low, high) in enumerate(limits):
+        change = min(max(missing, low - weights[place]), high - weights[place])
+        weights[place] += change
+        missing -= change
+    return tuple(weights)
+
+
+def _floats(units: Sequence[int]) -> Vector:
+    total = sum(units)
+    return np.array([weight / total for weight in units])
+
+
+def _one_law(name: str, law: npt.ArrayLike, size: int) -> Vector:
+    p = laws_over(law, size)
+    if p.ndim != 1:
+        raise ParameterError(f"{name} has shape {p.shape}; it must be ({size},).")
+    return p
 
 
 def mollify(prior: npt.ArrayLike | PublicPrior, laws: npt.ArrayLike, epsilon: float) -> Matrix:
@@ -105,9 +300,7 @@ def mollifier_problem(
         ParameterError: if an argument is out of range.
     """
     q = public_prior(prior).masses
-    p = laws_over(law, q.size)
-    if p.ndim != 1:
-        raise ParameterError(f"law has shape {p.shape}; it must be ({q.size},).")
+    p = _one_law("law", law, q.size)
     low, high = _limits(q, epsilon)
     problem = Problem("relative mollifier")
     problem.add_variables("law", q.size, lower=low, upper=np.minimum(high, 1.0))

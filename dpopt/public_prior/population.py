@@ -19,10 +19,9 @@ from dpopt.lp.model import as_floats
 from dpopt.privacy import ExactKernel
 from dpopt.prob import total_variation
 from dpopt.public_prior.algorithm import Units
-from dpopt.public_prior.prior import PublicPrior, laws_over
+from dpopt.public_prior.prior import Letters, PublicPrior, laws_over
 from dpopt.public_prior.sampler import SamplingKernel
 from dpopt.public_prior.setting import (
-    Letters,
     PriorSetting,
     diagonal_rows,
     kernels_keeping,

@@ -25,6 +25,12 @@ _SMALL = 1 << 62
 # A sum that is 1 up to its own rounding: dividing by it would change nothing but the last digits.
 _ROUNDING = 2.0**-52
 
+LARGEST_EPSILON = 600.0
+LEAST_EPSILON = 1e-9
+
+Letters = Sequence[Hashable]
+"""Names of the letters; as a text, a,b,c."""
+
 Counts = npt.NDArray[np.int64] | npt.NDArray[np.object_]
 
 
@@ -96,6 +102,22 @@ def public_prior(
     if abs(total - 1.0) > _ROUNDING:
         values = values / np.sum(values, dtype=np.longdouble)
     return PublicPrior(names, frozen(values))
+
+
+def named_prior(masses: Any, letters: Letters | str | None) -> PublicPrior:  # noqa: ANN401
+    """Return the prior of a setting, whose letters may be a text.
+
+    Raises:
+        ParameterError: as `public_prior`.
+    """
+    return public_prior(masses, letters.split(",") if isinstance(letters, str) else letters)
+
+
+def plain_names(letters: Letters | None) -> list[Any] | None:
+    """Return names as JSON holds them; others as their repr."""
+    if letters is None:
+        return None
+    return [name if isinstance(name, str | int | float | bool) else repr(name) for name in letters]
 
 
 def drop_zeros(masses: npt.ArrayLike, letters: Iterable[Hashable] | None = None) -> PublicPrior:

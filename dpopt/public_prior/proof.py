@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import accumulate
 
-from dpopt._errors import NotPrivateError
+from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import roughly
+from dpopt._types import Vector
 from dpopt.privacy import Certificate, Guarantee, exp_lower
 from dpopt.privacy.layers import Layer, LayeredRows
+
+_WORD = 64
+# Bits of the room that the rarest letter has in the box of the mollifier.
+_ROOM = 40
 
 
 def extremes(rows: LayeredRows, layers: Sequence[Layer]) -> Iterator[tuple[int, int]]:
@@ -117,3 +123,73 @@ def drift(rows: LayeredRows, prior: Sequence[int]) -> Fraction:
         moved += abs(((kept - (q << rows.bits)) << guard) + came * rows.shares[j])
     rounding = rows.size * mass + (sum(rows.shares) * rows.size >> guard) + 1
     return Fraction((moved >> guard) + 1 + rounding, (2 * mass) << rows.bits)
+
+
+def box_bits(masses: Vector, epsilon: float) -> int:
+    """Return the bits at which every letter has room for more than 2^40 integers."""
+    width = math.log2(float(masses.min())) + math.log2(-math.expm1(-epsilon)) - epsilon
+    return _WORD * math.ceil((_ROOM - width) / _WORD)
+
+
+def integer_box(masses: Vector, epsilon: float, bits: int) -> list[tuple[int, int]]:
+    """Return the least and the largest integer over 2^bits for each letter of the mollifier.
+
+    With h a rational <= e^(epsilon/2): q / h <= r <= q h, so that h^2 <= e^epsilon bounds the ratio
+    of any two laws. For a letter j: floor(q_j h 2^bits) and ceil(q_j 2^bits / h).
+
+    Args:
+        masses: q, shape (n,).
+        epsilon: in nats.
+        bits: of the integers.
+    """
+    half = exp_lower(epsilon / 2)
+    exact = [Fraction(mass) for mass in masses.tolist()]
+    unit = (1 << bits) / sum(exact)
+    return [(math.ceil(mass * unit / half), math.floor(mass * unit * half)) for mass in exact]
+
+
+def certify_mollified(units: Sequence[int], masses: Vector, epsilon: float) -> Certificate:
+    """Prove that a law is in the relative epsilon-mollifier of a prior.
+
+    Every law there is within e^epsilon of every other one, so that a mechanism which draws from
+    such laws only is epsilon-LDP, however it chose them.
+
+    Args:
+        units: the law, integers that sum to a power of two.
+        masses: q, shape (n,).
+        epsilon: in nats.
+
+    Raises:
+        ParameterError: if units are no law over the letters.
+        NotPrivateError: if the law is outside.
+    """
+    bits = box_bits(masses, epsilon)
+    whole = all(type(weight) is int and weight >= 0 for weight in units)
+    if len(units) != masses.size or not whole or sum(units) != 1 << bits:
+        raise ParameterError(
+            f"units must be {masses.size} integers of at least 0 that sum to 2^{bits}."
+        )
+    limits = integer_box(masses, epsilon, bits)
+    room = [
+        (min(weight - low, high - weight), place)
+        for place, (weight, (low, high)) in enumerate(zip(units, limits, strict=True))
+    ]
+    slack, place = min(room)
+    if slack < 0:
+        raise NotPrivateError(
+            f"letter {place} is outside the {epsilon:g}-mollifier by "
+            f"{roughly(Fraction(-slack, 1 << bits))}.",
+            output=str(place),
+            excess=float(Fraction(-slack, 1 << bits)),
+        )
+    return Certificate(
+        claim=f"law over {len(units)} letters is in the relative mollifier of the prior, whose laws "
+        "are all private from each other",
+        guarantee=Guarantee(epsilon),
+        ratio=exp_lower(epsilon / 2) ** 2,
+        constraints=2 * len(units),
+        slack=Fraction(slack, 1 << bits),
+        tightest=f"letter {place}",
+        arithmetic="exact integers",
+        bits=bits,
+    )

@@ -29,7 +29,16 @@ from dpopt.public_prior.algorithm import (
     Staircase,
     Units,
 )
-from dpopt.public_prior.prior import PublicPrior, places_of, public_prior
+from dpopt.public_prior.prior import (
+    LARGEST_EPSILON,
+    LEAST_EPSILON,
+    Letters,
+    PublicPrior,
+    named_prior,
+    places_of,
+    plain_names,
+    public_prior,
+)
 from dpopt.public_prior.sampler import LeximinKernel, PublicPriorKernel, SamplingKernel
 from dpopt.public_prior.utility import diagonal_bounds
 
@@ -42,11 +51,6 @@ OBJECTIVES = ("minimax", "leximin")
 FORMULATIONS = ("shifted", "columns", "naive")
 """How `tv_problem` can write the constraints of privacy."""
 
-Letters = Sequence[Hashable]
-"""Names of the letters; as a text, a,b,c."""
-
-LARGEST_EPSILON = 600.0
-LEAST_EPSILON = 1e-9
 MOST_LETTERS = 1000
 """Letters up to which a program over kernels is written out."""
 
@@ -67,9 +71,7 @@ class PriorSetting(Setting[K]):
 
     def _keep_prior(self) -> None:
         """Check the prior and its letters, and set them to plain values."""
-        names = self.letters
-        names = names.split(",") if isinstance(names, str) else names
-        public = public_prior(self.prior, names)
+        public = named_prior(self.prior, self.letters)
         listed = None if isinstance(public.letters, range) else tuple(public.letters)
         for name, value in {"prior": public.masses, "letters": listed, "public": public}.items():
             object.__setattr__(self, name, value)
@@ -175,13 +177,7 @@ class PriorSetting(Setting[K]):
 
     def to_dict(self) -> Json:
         """Return the parameters as plain values; names that JSON does not know as their repr."""
-        names = self.letters
-        told = None if names is None else [name if _json(name) else repr(name) for name in names]
-        return {**super().to_dict(), "letters": told}
-
-
-def _json(name: Hashable) -> bool:
-    return isinstance(name, str | int | float | bool)
+        return {**super().to_dict(), "letters": plain_names(self.letters)}
 
 
 @dataclass(frozen=True, eq=False)

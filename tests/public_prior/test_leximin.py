@@ -146,3 +146,15 @@ def test_large_epsilon_keeps_its_small_entries() -> None:
     weights, bits = kernel.weights(), kernel.certificate.bits
     exact = np.array([[weight / 2**bits for weight in row] for row in weights])
     assert kernel.matrix() == pytest.approx(exact, rel=1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 1e-6, 0.3])
+def test_rounding_among_equal_masses_beside_a_rare_letter(epsilon: float) -> None:
+    """No letter reached its level in floats, and that of all letters was taken: rows summed to 2/3."""
+    for rare in (1e-10 / 2, 1e-12, 3e-7):
+        kernel = leximin_kernel(np.array([rare, 0.5, 0.5]) / (1 + rare), epsilon)
+        assert kernel.matrix().sum(axis=1) == pytest.approx(np.ones(3), abs=1e-13)
+    q = [4.9999999997500004e-11, 0.49999999997500005, 0.49999999997500005]
+    kernel = leximin_kernel(q, epsilon)
+    exact = np.array(kernel.weights(), dtype=object) / (1 << kernel.certificate.bits)
+    assert kernel.matrix() == pytest.approx(exact.astype(float), abs=1e-11)
