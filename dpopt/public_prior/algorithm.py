@@ -349,15 +349,18 @@ class Flat(Layers):
         # The last letter falls short of its level only by rounding, as do those of its mass; then
         # the nearest is taken.
         reached = lost <= levels
-        first = np.argmax(reached) if np.any(reached) else np.argmin(lost - levels)
-        least = float(levels[int(first)])
+        first = int(np.argmax(reached) if np.any(reached) else np.argmin(lost - levels))
+        least = float(levels[first])
         kept = np.where(lost > least, bounds, 1 - least)
         # kappa_j = (b_j - M)_+ (1 + (e^eps - 1) q_j) / e^eps.
         shares = np.maximum(least - lost, 0.0) * (1 + excess * masses) * shrink
+        rest = frozen(gain * np.maximum(lost - least, 0.0))
+        if not np.any(shares) and np.any(rest):
+            # All the letters at the level are there by rounding only.
+            shares[first:] = masses[first:]
         total = shares.sum()
         diagonal = np.empty(prior.size)
         diagonal[prior.order] = kept
-        rest = frozen(gain * np.maximum(lost - least, 0.0))
         split = frozen(shares / total if total > 0 else np.zeros(prior.size))
         return 1 - least, frozen(diagonal), rest, split
 

@@ -52,10 +52,10 @@ class MollifierSetting(Setting[Design]):
                    q[j] e^(-epsilon/2) <= r[j] <= q[j] e^(epsilon/2),  z >= 0
 
     for all letters j; the optimum is the total variation between p and r. The projection in KL
-    (`mollify`) attains it, in O(n log n), and is the closed form. Any two laws in the box are within
-    a factor of e^epsilon of each other, whatever the users' p: that the integers of r are in the box
-    is what is proved, and the letter is the release. The setting holds p itself, and so does a file
-    of the design: they are the user's own, like p. Another user's p is given to `release`.
+    (`mollify`) attains it, in O(n log n), and is the closed form. Any two laws in the box are
+    within a factor of e^epsilon of each other, whatever the users' p. What is proved is that the
+    integers of r are in the box; what is released is a letter. The setting holds p itself, and so
+    does a file of the design: neither is private. Another user's p is given to `release`.
 
     Attributes:
         prior: q, shape (n,), above 0, summing to 1.

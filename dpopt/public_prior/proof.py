@@ -183,8 +183,8 @@ def certify_mollified(units: Sequence[int], masses: Vector, epsilon: float) -> C
             excess=float(Fraction(-slack, 1 << bits)),
         )
     return Certificate(
-        claim=f"law over {len(units)} letters is in the relative mollifier of the prior, whose laws "
-        "are all private from each other",
+        claim=f"law of {len(units)} letters is in the relative mollifier of the prior, where all "
+        "laws are private from each other",
         guarantee=Guarantee(epsilon),
         ratio=exp_lower(epsilon / 2) ** 2,
         constraints=2 * len(units),

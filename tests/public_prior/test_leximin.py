@@ -150,7 +150,7 @@ def test_large_epsilon_keeps_its_small_entries() -> None:
 
 @pytest.mark.parametrize("epsilon", [1e-9, 1e-6, 0.3])
 def test_rounding_among_equal_masses_beside_a_rare_letter(epsilon: float) -> None:
-    """No letter reached its level in floats, and that of all letters was taken: rows summed to 2/3."""
+    """No letter reached its level in floats, all were taken to be at it, and rows summed to 2/3."""
     for rare in (1e-10 / 2, 1e-12, 3e-7):
         kernel = leximin_kernel(np.array([rare, 0.5, 0.5]) / (1 + rare), epsilon)
         assert kernel.matrix().sum(axis=1) == pytest.approx(np.ones(3), abs=1e-13)
