@@ -107,9 +107,7 @@ class KernelDesign(Design):
         """
         return self.exact.release(data)
 
-    def simulate(
-        self, data: npt.ArrayLike, rng: np.random.Generator
-    ) -> npt.NDArray[np.int64] | int:
+    def simulate(self, data: Any, rng: np.random.Generator) -> Any:  # noqa: ANN401
         """Return what `release` would, from a seeded generator: for experiments, NOT private."""
         return self.exact.simulate(data, rng)
 

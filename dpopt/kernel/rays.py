@@ -249,8 +249,9 @@ class _Search:
                 x[part] = inner[name]
         if "worst" in self.model.variables:
             # What the kernel attains, not what the solver's tolerance made of it.
-            losses = self.model.rows.matrix[self.model.blocks["losses"]][:, self.kernel]
-            attained = losses @ x[self.kernel]
+            block, rows = self.model.blocks["losses"], self.model.rows
+            limit = (rows.lower if self.problem.maximising else rows.upper)[block]
+            attained = rows.matrix[block][:, self.kernel] @ x[self.kernel] - limit
             worst = attained.min() if self.problem.maximising else attained.max()
             part = self.model.variables["worst"]
             x[part] = np.clip(worst, self.model.lower[part], self.model.upper[part])

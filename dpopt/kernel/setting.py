@@ -300,7 +300,7 @@ class KernelSetting(Setting["KernelDesign"]):
 
     def columns(self, units: ExactKernel) -> Mapping[str, Sequence[Any]]:
         """Return input, output and probability, a line for each entry."""
-        return units.columns()
+        return cast(Any, units.columns())
 
     def plain(self, units: ExactKernel) -> Json:
         """Return the integers and what they were proved for."""

@@ -142,7 +142,7 @@ class LetterKernel(Units):
     def _floats(self) -> Matrix:
         return frozen(self.exact.matrix())
 
-    @cached_property
+    @property
     def diagonal(self) -> Vector:
         """K_ii, shape (n,), read-only."""
         return frozen(np.diag(self._floats))
@@ -205,9 +205,13 @@ class Layers(Units):
         """Weights are over 2^bits."""
         return self.exact.rows.bits
 
-    @cached_property
+    @property
     def certificate(self) -> Certificate:
         """The proof of the integers, which follow from what it is about."""
+        return self._proof
+
+    @cached_property
+    def _proof(self) -> Certificate:
         return self.exact.certificate.about(*self.subject)
 
     @property
@@ -355,8 +359,11 @@ class Flat(Layers):
         # kappa_j = (b_j - M)_+ (1 + (e^eps - 1) q_j) / e^eps.
         shares = np.maximum(least - lost, 0.0) * (1 + excess * masses) * shrink
         rest = frozen(gain * np.maximum(lost - least, 0.0))
-        if not np.any(shares) and np.any(rest):
-            # All the letters at the level are there by rounding only.
+        # The prior is kept if q rho = sum(kappa); where it is not, kappa is rounding, and the
+        # letters of the level's mass, which are at it by rounding only, share alike.
+        due = float(masses @ rest)
+        if abs(float(shares.sum()) - due) > 1e-3 * due:
+            first = int(np.searchsorted(masses, masses[first]))
             shares[first:] = masses[first:]
         total = shares.sum()
         diagonal = np.empty(prior.size)

@@ -53,17 +53,17 @@ class SamplingKernel(Design):
             super().__post_init__()
 
     @property
-    def certificate(self) -> Certificate:  # type: ignore[override]
+    def certificate(self) -> Certificate:  # pyright: ignore[reportIncompatibleVariableOverride]
         """The proof that the kernel drawn from is epsilon-LDP."""
         if "_proof" not in self.__dict__:
-            self.__dict__["_proof"] = self._prove()
+            object.__setattr__(self, "_proof", self._prove())
         return self.__dict__["_proof"]
 
     @certificate.setter
     def certificate(self, given: Certificate | None) -> None:
         # Called by the constructor alone: the class is frozen.
         if given is not None:
-            self.__dict__["_proof"] = given
+            object.__setattr__(self, "_proof", given)
 
     @property
     def prior(self) -> PublicPrior:
