@@ -29,6 +29,7 @@ from dpopt.privacy import Certificate, ExactKernel, Guarantee, quantise_kernel
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from dpopt.kernel.design import KernelDesign  # noqa: F401
     from dpopt.privacy.dominating import DominatingPair
 
 OBJECTIVES = ("bayes", "minimax")
@@ -261,11 +262,7 @@ class KernelSetting(Setting["KernelDesign"]):
         edges = None if self.pairs is None else {(x, other) for x, other in self.pairs.tolist()}
         if (None if units.pairs is None else set(units.pairs)) != edges:
             raise ParameterError("units were proved for other neighbours than the setting's graph.")
-        return units.certificate
-
-    def subject(self, units: ExactKernel) -> tuple[object, ...]:
-        """Return what the proof of a kernel is about: the integers, guarantee and neighbours."""
-        return units.subject
+        return units.certificate.about(*self.subject(units))
 
     def law(self, units: ExactKernel, data: Any) -> Sequence[int]:  # noqa: ANN401
         """Return the row of an input, integers over 2^bits."""

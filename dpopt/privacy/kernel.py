@@ -273,7 +273,9 @@ class ExactKernel(Vouched):
         """
         body: Any = plain
         try:
-            bits = _checks.integer("bits", body["bits"], 1, MOST_BITS)
+            bits = body["bits"]
+            if type(bits) is not int or not 1 <= bits <= MOST_BITS:
+                raise ParameterError(f"bits is no whole number in 1..{MOST_BITS}.")
             weights = [[whole(weight) for weight in row] for row in body["weights"]]
             pairs = body["pairs"]
             pairs = None if pairs is None else [(whole(x), whole(y)) for x, y in pairs]

@@ -78,7 +78,7 @@ class Units(ABC):
     @property
     @abstractmethod
     def subject(self) -> tuple[object, ...]:
-        """What the certificate is about."""
+        """What a proof of the integers is about."""
 
     @property
     @abstractmethod
@@ -135,7 +135,7 @@ class LetterKernel(Units):
 
     @property
     def subject(self) -> tuple[object, ...]:
-        """What the certificate is about."""
+        """What a proof of the integers is about."""
         return self.exact.subject
 
     @cached_property
@@ -207,16 +207,12 @@ class Layers(Units):
 
     @property
     def certificate(self) -> Certificate:
-        """The proof of the integers, which follow from what it is about."""
-        return self._proof
-
-    @cached_property
-    def _proof(self) -> Certificate:
-        return self.exact.certificate.about(*self.subject)
+        """The proof of the integers, which follow from the parameters."""
+        return self.exact.certificate
 
     @property
     def subject(self) -> tuple[object, ...]:
-        """What the certificate is about: these parameters make the integers."""
+        """What makes the integers."""
         return self.name, self.prior.masses, self.epsilon, self.bits
 
     @property

@@ -127,8 +127,8 @@ class MollifierSetting(Setting[Design]):
         return proof.about(*self.subject(units))
 
     def subject(self, units: tuple[int, ...]) -> tuple[object, ...]:
-        """Return what the proof is about: the law and the box, not whose law it is."""
-        return self.kind, self.public.masses, self.epsilon, units
+        """Return what the proof is about: prior, guarantee, p and r; not the letters' names."""
+        return self.kind, self.public.masses, self.epsilon, self.own, units
 
     def law(self, units: tuple[int, ...], data: Any) -> Sequence[int]:  # noqa: ANN401
         """Return the integers of r; of another user's p, those that its projection gives.

@@ -49,21 +49,21 @@ class SamplingKernel(Design):
         Raises:
             ParameterError: if it is about others.
         """
-        if "_proof" in self.__dict__:
+        if "certificate" in vars(self):
             super().__post_init__()
 
     @property
     def certificate(self) -> Certificate:  # pyright: ignore[reportIncompatibleVariableOverride]
         """The proof that the kernel drawn from is epsilon-LDP."""
-        if "_proof" not in self.__dict__:
-            object.__setattr__(self, "_proof", self._prove())
-        return self.__dict__["_proof"]
+        if "certificate" not in vars(self):
+            vars(self)["certificate"] = self._prove()
+        return vars(self)["certificate"]
 
     @certificate.setter
     def certificate(self, given: Certificate | None) -> None:
         # Called by the constructor alone: the class is frozen.
         if given is not None:
-            object.__setattr__(self, "_proof", given)
+            vars(self)["certificate"] = given
 
     @property
     def prior(self) -> PublicPrior:

@@ -68,6 +68,7 @@ class PriorSetting(Setting[K]):
     prior: Any
     epsilon: float
     letters: Any
+    objective: Any
 
     def _keep_prior(self) -> None:
         """Check the prior and its letters, and set them to plain values."""
@@ -125,11 +126,11 @@ class PriorSetting(Setting[K]):
                 f"units were proved for {proof.guarantee}; the setting promises {self.guarantee} "
                 "between all letters."
             )
-        return proof
+        return proof.about(*self.subject(units))
 
     def subject(self, units: Units) -> tuple[object, ...]:
-        """Return what the proof is about: the integers, or what makes them."""
-        return units.subject
+        """Return what the proof is about: prior, guarantee, and the integers or what makes them."""
+        return self.kind, self.objective, self.public.masses, self.epsilon, units.subject
 
     def law(self, units: Units, data: Any) -> Sequence[int]:  # noqa: ANN401
         """Return the row of a user's letter."""

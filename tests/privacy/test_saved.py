@@ -85,7 +85,7 @@ def test_weights_are_written_as_decimal_strings(tmp_path: Path) -> None:
     assert (written["format"], written["schema"], written["kind"]) == (
         "dpopt mechanism",
         2,
-        "kernel",
+        "exact-kernel",
     )
 
 
@@ -134,7 +134,7 @@ def resealed(folder: Path, change: Change, kernel: ExactKernel | None = None) ->
     """Save a kernel and edit its body, with the hash of the new body."""
     path, record = saved(kernel or tight_kernel(), folder)
     change(record["body"])
-    seal("kernel", record["body"], path)
+    seal("exact-kernel", record["body"], path)
     return path
 
 

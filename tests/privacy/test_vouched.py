@@ -60,7 +60,7 @@ RECORDS = {
     *("bound", "cost", "distribution", "excess", "expected_error"),
     *("expected_error_method", "expected_error_standard_error", "formulation", "gap", "mixing"),
     *("objective", "prior", "provenance", "residuals", "shrink", "solution", "users", "value"),
-    *("stated", "amplification", "drift", "gamma_tv", "slack"),
+    *("stated", "own_rows", "amplification", "drift", "gamma_tv", "slack"),
 }
 
 
@@ -109,10 +109,19 @@ OTHERS: dict[tuple[str, str], Callable[[], list[Any]]] = {
         kernel.KernelSetting(PATH, 0.1, graph="path"),
         kernel.KernelSetting(PATH, 0.5),
     ],
-    ("exact", "any"): lambda: [
+    ("units", "kernel"): lambda: [
         ExactKernel.make([[1, 1]] * 3, 1, Guarantee(0.5), pairs=made("optimal kernel").exact.pairs),
         made("kernel"),
     ],
+    ("setting", "prior"): lambda: [
+        public_prior.PublicPriorSetting(PRIOR, 0.7),
+        public_prior.PublicPriorSetting(PRIOR[::-1], 0.8),
+        public_prior.PopulationSetting(PRIOR, 0.7, np.eye(3)),
+    ],
+    ("units", "prior"): lambda: (
+        [made(name).units for name in ("minimax kernel", "leximin kernel", "population kernel")]
+        + [public_prior.minimax_kernel(PRIOR, 0.9).units]
+    ),
     ("roo", "any"): lambda: [roo.min_count(20, 3, 0.4, "roo")],
     ("audit", "any"): lambda: [roo.min_count(6, 3, 0.5).audit, roo.smooth_floor(6, 3, 0.9).audit],
     ("histograms", "any"): lambda: [roo.optimal_sampler(5, 2, 1.0).histograms],
@@ -127,6 +136,7 @@ def changes(name: str) -> Iterator[tuple[str, Any]]:
         kind = "majority" if isinstance(mechanism, MajorityDesign) else "any"
         kind = "roo" if isinstance(mechanism, LetterSampler) else kind
         kind = "kernel" if name == "optimal kernel" else kind
+        kind = "prior" if isinstance(mechanism, public_prior.SamplingKernel) else kind
         given = OTHERS.get((field.name, kind)) or OTHERS.get((field.name, "any"))
         if field.name in {*RECORDS, "priced"}:
             continue
