@@ -53,7 +53,9 @@ class SamplingKernel(Design):
             super().__post_init__()
 
     @property
-    def certificate(self) -> Certificate:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def certificate(  # pyright: ignore[reportIncompatibleVariableOverride]
+        self,
+    ) -> Certificate:
         """The proof that the kernel drawn from is epsilon-LDP."""
         if "certificate" not in vars(self):
             vars(self)["certificate"] = self._prove()

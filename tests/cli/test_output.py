@@ -46,7 +46,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     majority.design(3, 0.1, 1).save(made / "gamma.json")
     roo.min_count(5, 2, 1.0).save(made / "rule.json")
     prior = public_prior.minimax_kernel([0.2, 0.3, 0.5], 1.0, letters=["a", "ε", "c"])
-    public_prior.save_kernel(prior, made / "kernel.json")
+    prior.save(made / "kernel.json")
     (made / "p.txt").write_text("1 0 0")
     (made / "data.csv").write_text("city\nb\nb\nb\n")
     return made

@@ -128,7 +128,7 @@ def files(folder: Path) -> dict[str, str]:
     roo.min_count(5, 2, 1.0).save(saved["roo"])
     privacy.quantise_kernel([[0.6, 0.4], [0.4, 0.6]], Guarantee(1.0)).save(saved["kernel"])
     prior = folder / "public-prior.json"
-    public_prior.save_kernel(public_prior.minimax_kernel([0.2, 0.3, 0.5], 1.0), prior)
+    public_prior.minimax_kernel([0.2, 0.3, 0.5], 1.0).save(prior)
     return found | {path.name: str(path) for path in (*saved.values(), prior)}
 
 

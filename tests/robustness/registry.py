@@ -193,9 +193,6 @@ PUBLIC_PRIOR: dict[str, Callable[[], Arguments]] = {
     "kernel_of": lambda: {
         **{"solution": solve(public_prior.tv_problem(PRIOR, 1.0)), "epsilon": 1.0},
     },
-    "save_kernel": lambda: {
-        **{"kernel": public_prior.minimax_kernel(PRIOR, 1.0), "path": "/nowhere/kernel.json"},
-    },
 }
 
 KERNEL: dict[str, Callable[[], Arguments]] = {

@@ -24,9 +24,7 @@ MAKERS: dict[str, Callable[[Path], None]] = {
     "majority": lambda path: majority.design(3, 0.5, 1.0).save(path),
     "kernel": lambda path: ExactKernel.make([[3, 1], [1, 3]], 2, Guarantee(1.5)).save(path),
     "min-count": lambda path: roo.min_count(12, 3, 1.0).save(path),
-    "public-prior": lambda path: public_prior.save_kernel(
-        public_prior.minimax_kernel([0.2, 0.3, 0.5], 1.0), path
-    ),
+    "public-prior": lambda path: public_prior.minimax_kernel([0.2, 0.3, 0.5], 1.0).save(path),
 }
 
 

@@ -49,12 +49,10 @@ MAKERS: dict[str, Callable[[Path], object]] = {
     "min-count": lambda path: roo.min_count(9, 3, 0.7).save(path),
     "min-count-two": lambda path: roo.min_count(9, 2, 0.3).save(path),
     "kernel": lambda path: _kernel().save(path),
-    "public-prior": lambda path: public_prior.save_kernel(
-        public_prior.minimax_kernel([0.2, 0.3, 0.5], 1.0, letters=["a", "b", "c"]), path
-    ),
-    "leximin": lambda path: public_prior.save_kernel(
-        public_prior.leximin_kernel([0.1, 0.4, 0.5], 0.5), path
-    ),
+    "public-prior": lambda path: public_prior.minimax_kernel(
+        [0.2, 0.3, 0.5], 1.0, letters=["a", "b", "c"]
+    ).save(path),
+    "leximin": lambda path: public_prior.leximin_kernel([0.1, 0.4, 0.5], 0.5).save(path),
 }
 KINDS = sorted(MAKERS)
 # The design with a delta takes ten times as long to certify as the others.

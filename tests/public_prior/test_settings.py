@@ -1,0 +1,151 @@
+"""The settings of a public prior: closed forms against programs, and what their judges refuse."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chisquare
+
+from dpopt import NotPrivateError, ParameterError, load
+from dpopt.design import design, made
+from dpopt.privacy import exp_lower
+from dpopt.public_prior import (
+    MollifierSetting,
+    PopulationSetting,
+    PublicPriorSetting,
+    minimax_kernel,
+    mollifier_tv,
+    mollify,
+)
+from dpopt.public_prior.proof import certify_mollified, integer_box
+from tests.public_prior.closed_forms import priors
+
+REFERENCE = [0.05, 0.1, 0.15, 0.2, 0.5]
+
+
+@pytest.mark.parametrize("objective", ["minimax", "leximin"])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
+def test_the_programs_land_on_the_closed_forms(objective: str, epsilon: float) -> None:
+    for q in priors(11, 4, 6):
+        setting = PublicPriorSetting(q, epsilon, objective=objective)  # type: ignore[arg-type]
+        closed = design(setting)
+        for backend in ("highs", "cvxpy"):
+            solved = design(setting, backend=backend)
+            assert solved.value == pytest.approx(closed.value, rel=1e-9, abs=1e-9)
+            assert solved.bound == pytest.approx(closed.value, rel=1e-8, abs=1e-9)
+            assert type(solved) is type(closed)
+            if objective == "leximin":
+                assert solved.diagonal == pytest.approx(closed.diagonal, abs=1e-7)
+
+
+def test_a_program_too_large_is_refused_in_one_sentence() -> None:
+    q = np.full(1001, 1 / 1001)
+    with pytest.raises(ParameterError, match="at most 1000"):
+        PublicPriorSetting(q, 1.0).problem()
+    with pytest.raises(ParameterError, match=r"\(0, 16\]"):
+        PublicPriorSetting(REFERENCE, 17.0).problem()
+    assert design(PublicPriorSetting(q, 17.0)).certificate.slack >= 0
+
+
+def test_settings_read_their_own_texts() -> None:
+    setting = PublicPriorSetting([0.4, 0.6], 1.0, letters="no,yes")  # type: ignore[arg-type]
+    assert setting.letters == ("no", "yes")
+    again = PublicPriorSetting.from_dict(setting.to_dict())
+    assert again.to_dict() == setting.to_dict()
+
+
+def test_a_kernel_is_proved_before_it_is_released_and_not_when_it_is_made() -> None:
+    kernel = minimax_kernel(REFERENCE, 1.0)
+    assert "certificate" not in vars(kernel)
+    repr(kernel)
+    assert "certificate" not in vars(kernel)
+    kernel.release(0)
+    assert vars(kernel)["certificate"] == kernel.certificate
+    other = minimax_kernel(REFERENCE, 2.0)
+    with pytest.raises(ParameterError, match="not about"):
+        replace(kernel, certificate=other.certificate)
+    with pytest.raises(ParameterError, match="proved for"):
+        replace(kernel, units=other.units, certificate=None).release(0)
+    assert pickle.loads(pickle.dumps(kernel)).certificate == kernel.certificate
+
+
+def test_units_of_another_setting_are_no_design() -> None:
+    setting = PublicPriorSetting(REFERENCE, 1.0)
+    units = design(setting).units
+    with pytest.raises(ParameterError, match="another prior"):
+        made(PublicPriorSetting(REFERENCE[::-1], 1.0), units)
+    with pytest.raises(ParameterError, match="proved for"):
+        made(replace(setting, epsilon=0.9), units)
+    solved = design(setting, backend="highs").units
+    with pytest.raises(ParameterError, match="proved for"):
+        made(PopulationSetting(REFERENCE, 0.9, np.eye(5)), solved)
+
+
+@given(
+    parts=st.lists(st.integers(1, 1000), min_size=2, max_size=7),
+    own=st.lists(st.integers(0, 1000), min_size=7, max_size=7).filter(lambda p: p[0] + p[1] > 0),
+    epsilon=st.sampled_from([1e-6, 0.3, 1.0, 5.0, 40.0]),
+)
+def test_every_mollified_law_is_private_from_every_other(
+    parts: list[int], own: list[int], epsilon: float
+) -> None:
+    q = np.array(parts) / sum(parts)
+    p = np.array(own[: q.size]) / sum(own[: q.size])
+    setting = MollifierSetting(q, epsilon, p)
+    found = design(setting)
+    first = np.eye(q.size)[0]
+    laws = [found.units, setting.law(found.units, first), setting.law(found.units, q)]
+    ratio = exp_lower(epsilon)
+    for law in laws:
+        assert sum(law) == sum(found.units)
+        for other in laws:
+            assert all(a <= ratio * b for a, b in zip(law, other, strict=True))
+    assert found.value == pytest.approx(float(mollifier_tv(q, p, epsilon)), abs=1e-9)
+
+
+def test_the_mollifiers_program_and_projection_agree() -> None:
+    for turn, q in enumerate(priors(12, 5, 6)):
+        p = np.random.default_rng(turn).dirichlet(np.full(q.size, 0.4))
+        setting = MollifierSetting(q, 0.7, p)
+        values = [design(setting, backend=b).value for b in (None, "highs", "cvxpy")]
+        assert values == pytest.approx([values[0]] * 3, rel=1e-9, abs=1e-9)
+
+
+def test_a_law_one_unit_outside_the_box_is_refused() -> None:
+    setting = MollifierSetting.example()
+    found = design(setting)
+    masses = np.array(setting.prior)
+    limits = integer_box(masses, 1.0, found.certificate.bits)
+    for place, (low, high) in enumerate(limits):
+        for edge in (low - 1, high + 1):
+            rest = sum(found.units) - edge
+            law = [rest // 2, rest - rest // 2]
+            law.insert(place, edge)
+            with pytest.raises(NotPrivateError, match="outside"):
+                certify_mollified(law, masses, 1.0)
+    ratio = Fraction(limits[0][1], limits[0][0])
+    assert ratio <= exp_lower(1.0)
+    assert float(ratio) == pytest.approx(np.e, rel=1e-12)
+    with pytest.raises(ParameterError, match="sum to"):
+        certify_mollified([1, 2, 3], masses, 1.0)
+
+
+def test_mollified_letters_follow_the_projection(tmp_path: Path) -> None:
+    found = design(replace(MollifierSetting.example(), letters=("a", "b", "c")))
+    rng = np.random.default_rng(3)
+    for own, law in (
+        (None, mollify([0.25, 0.25, 0.5], [0.8, 0.2, 0.0], 1.0)),
+        ([0.0, 0.0, 1.0], mollify([0.25, 0.25, 0.5], [0.0, 0.0, 1.0], 1.0)),
+    ):
+        drawn = [found.simulate(own, rng) for _ in range(4000)]
+        counts = [drawn.count(letter) for letter in "abc"]
+        assert chisquare(counts, law * 4000).pvalue > 1e-6
+    found.save(tmp_path / "law.json")
+    assert load(tmp_path / "law.json").units == found.units
