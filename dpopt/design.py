@@ -38,6 +38,7 @@ from dpopt._types import Json, brief
 from dpopt.lp import Backend, Problem, Solution, solve
 from dpopt.privacy.exact import Certificate
 from dpopt.privacy.guarantee import Guarantee
+from dpopt.privacy.kernel import ExactKernel
 from dpopt.privacy.saved import (
     AUDIT,
     READERS,
@@ -592,12 +593,16 @@ def _plain(value: Any) -> Any:  # noqa: ANN401
 
 
 def _plain_units(units: Any) -> Any:  # noqa: ANN401
+    if isinstance(units, ExactKernel):
+        return units.plain()
     if isinstance(units, tuple | list):
         return [_plain_units(part) for part in units]
     return exact_text(units) if isinstance(units, int) else _plain(units)
 
 
 def _read_units(plain: Any) -> Any:  # noqa: ANN401
+    if isinstance(plain, dict):
+        return ExactKernel.read(plain)
     if isinstance(plain, list):
         return tuple(_read_units(part) for part in plain)
     return whole(plain) if isinstance(plain, str) else plain

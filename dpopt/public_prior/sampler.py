@@ -62,7 +62,9 @@ class SamplingKernel(Design):
         return vars(self)["certificate"]
 
     @certificate.setter
-    def certificate(self, given: Certificate | None) -> None:
+    def certificate(  # pyright: ignore[reportIncompatibleVariableOverride]
+        self, given: Certificate | None
+    ) -> None:
         # Called by the constructor alone: the class is frozen.
         if given is not None:
             vars(self)["certificate"] = given

@@ -24,7 +24,7 @@ from dpopt.public_prior import (
     mollifier_tv,
     mollify,
 )
-from dpopt.public_prior.proof import certify_mollified, integer_box
+from dpopt.public_prior.proof import box_bits, certify_mollified, integer_box
 from tests.public_prior.closed_forms import priors
 
 REFERENCE = [0.05, 0.1, 0.15, 0.2, 0.5]
@@ -122,14 +122,26 @@ def test_a_law_one_unit_outside_the_box_is_refused() -> None:
     setting = MollifierSetting.example()
     found = design(setting)
     masses = np.array(setting.prior)
-    limits = integer_box(masses, 1.0, found.certificate.bits)
-    for place, (low, high) in enumerate(limits):
-        for edge in (low - 1, high + 1):
-            rest = sum(found.units) - edge
-            law = [rest // 2, rest - rest // 2]
-            law.insert(place, edge)
-            with pytest.raises(NotPrivateError, match="outside"):
-                certify_mollified(law, masses, 1.0)
+    limits = integer_box(masses, 1.0, box_bits(masses, 1.0))
+    total = sum(found.units)
+
+    def at(place: int, weight: int) -> list[int]:
+        """The rest goes to the others in proportion to q, which keeps them well inside."""
+        rest, others = total - weight, 1 - Fraction(masses[place])
+        law = [int(rest * Fraction(mass) / others) for mass in masses]
+        law[place] = weight
+        law[(place + 1) % 3] += total - sum(law)
+        return law
+
+    # The high edge of the last letter is out of reach: the low edges of the others leave it less.
+    (low_a, high_a), (low_b, high_b), (low_c, _) = limits
+    for place, inside, step in (
+        *((0, low_a, -1), (0, high_a, 1), (1, low_b, -1), (1, high_b, 1)),
+        (2, low_c, -1),
+    ):
+        assert certify_mollified(at(place, inside), masses, 1.0).slack == 0
+        with pytest.raises(NotPrivateError, match=f"letter {place} is outside"):
+            certify_mollified(at(place, inside + step), masses, 1.0)
     ratio = Fraction(limits[0][1], limits[0][0])
     assert ratio <= exp_lower(1.0)
     assert float(ratio) == pytest.approx(np.e, rel=1e-12)
