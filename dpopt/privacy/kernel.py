@@ -46,7 +46,7 @@ class ExactKernel(Vouched):
 
     Attributes:
         weights: shape (inputs, outputs), Python integers, rows summing to 2^bits.
-        bits: see there.
+        bits: a row's weights sum to 2^bits.
         guarantee: what was certified.
         certificate: the proof's record.
         pairs: directed neighbours; None for all pairs of inputs.
@@ -356,7 +356,7 @@ def kernel_pair(
 
     Args:
         weights: shape (inputs, outputs), rows summing to 2^bits.
-        bits: see there.
+        bits: a row's weights sum to 2^bits.
         pairs: directed neighbours; None for all pairs of inputs.
         rows: only this pair of different inputs, neighbours or not.
 

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from dpopt import ParameterError
 from dpopt.public_prior import (
-    PublicPrior,
     SamplingKernel,
     drop_zeros,
     leximin_kernel,
@@ -210,13 +209,3 @@ def test_ties_are_treated_alike() -> None:
     for maker, place in itertools.product(MAKERS.values(), (0, 1)):
         diagonal = maker([0.2, 0.2, 0.6], 2.0).diagonal
         assert diagonal[place] == pytest.approx(diagonal[1 - place], rel=1e-14)
-
-
-def test_plot_and_dictionary() -> None:
-    prior = PublicPrior(("x", "y"), public_prior([0.3, 0.7]).masses)
-    kernel = minimax_kernel(prior, 1.0)
-    axes = kernel.plot(label="minimax")
-    assert np.asarray(axes.lines[1].get_ydata()).tolist() == kernel.diagonal.tolist()
-    found = kernel.to_dict()
-    assert found["setting"]["letters"] == ["x", "y"]
-    assert found["certificate"]["epsilon"] == 1.0

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from pathlib import Path
 
 import cvxpy as cp
 import numpy as np
 import pytest
 
-from dpopt import ParameterError, SolverError, load, solve
+from dpopt import ParameterError, SolverError, solve
 from dpopt._types import Matrix, Vector
 from dpopt.privacy import exp_lower
 from dpopt.prob import total_variation
@@ -231,17 +230,6 @@ def test_order_of_the_letters_does_not_matter() -> None:
     plain = population_kernel(PRIOR, 1.0, laws)
     moved = population_kernel(PRIOR[order], 1.0, laws[:, order])
     assert moved.value == pytest.approx(plain.value, abs=1e-9)
-
-
-def test_the_exact_kernel_is_saved_and_certified_again(tmp_path: Path) -> None:
-    found = population_kernel(PRIOR, 1.0, users(44, PRIOR.size, 5))
-    found.exact.save(tmp_path / "kernel.json")
-    assert load(tmp_path / "kernel.json") == found.exact
-    found.save(tmp_path / "design.json")
-    again = load(tmp_path / "design.json")
-    assert again.exact == found.exact
-    assert again.value == found.value
-    assert again.bound == found.bound
 
 
 def test_plot_shows_the_diagonal_below_the_bounds() -> None:
