@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from dpopt._types import IntVector, Vector
-from dpopt.prob import saddle
+from dpopt.prob import logarithms
 
 Share = Literal["all", "a", "b"]
 
@@ -174,9 +174,9 @@ def _excess(
     ones: Vector, zeros: Vector, lost: int, k: Vector, alpha: float, beta: tuple[float, float]
 ) -> Vector:
     """Return alpha ones (L + 1 - k) - beta zeros k from double-double products."""
-    a, a_low = saddle.two_product(ones, lost + 1.0 - k)
-    b, b_low = saddle.two_product(zeros, k)
-    left, left_low = saddle.two_product(np.full_like(a, alpha), a)
-    right, right_low = saddle.two_product(np.full_like(b, beta[0]), b)
-    high, low = saddle.two_sum(left, -right)
+    a, a_low = logarithms.two_product(ones, lost + 1.0 - k)
+    b, b_low = logarithms.two_product(zeros, k)
+    left, left_low = logarithms.two_product(np.full_like(a, alpha), a)
+    right, right_low = logarithms.two_product(np.full_like(b, beta[0]), b)
+    high, low = logarithms.two_sum(left, -right)
     return high + (low + ((left_low + alpha * a_low) - (right_low + beta[0] * b_low + beta[1] * b)))

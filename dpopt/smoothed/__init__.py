@@ -5,44 +5,61 @@ divergence from any neighbour; smoothed delta is its largest expectation when ea
 from a distribution of a set that the adversary picks from. All are exact sums, in logarithms.
 """
 
-from dpopt.prob.batch import BatchLaw, batch_law
-from dpopt.prob.histograms import histograms
-from dpopt.prob.hull import distribution_reduction, hull_vertices
-from dpopt.smoothed.adversary import (
+from dpopt.prob.batches import BatchLaw, batch_law
+from dpopt.prob.histograms import distribution_reduction, histograms, hull_vertices
+from dpopt.smoothed.bounds import (
+    average_log_delta,
+    log_exposure,
+    log_lower_bound,
+    log_upper_bound,
+    published_log_bound,
+)
+from dpopt.smoothed.delta import (
+    ExpectedDelta,
+    MaximumCertificate,
+    SmoothedDelta,
+    SmoothedEpsilon,
+    expected_delta,
+    smoothed_delta,
+    smoothed_epsilon,
+)
+from dpopt.smoothed.distributional import DistributionalDelta, distributional_delta
+from dpopt.smoothed.mechanisms import (
+    AnonymousMechanism,
+    KernelMechanism,
+    SamplingAverage,
+    SamplingHistogram,
+)
+from dpopt.smoothed.noisy import NoisyGuarantee, NoisyHistogram, noisy_guarantee
+from dpopt.smoothed.operations import compose, post_process, pre_process, push_forward
+from dpopt.smoothed.profile import (
+    PrivacyProfile,
+    WorstCase,
+    general_epsilon,
+    privacy_profile,
+    worst_case_delta,
+)
+from dpopt.smoothed.program import (
     SmoothedAdversary,
     SmoothedInstance,
     adversary_problem,
+    best_test_problem,
+    excess_problem,
+    profile_problem,
     read_adversary,
     smoothed_instance,
     smoothed_problem,
     solve_smoothed,
 )
-from dpopt.smoothed.bounds import log_upper_bound, published_log_bound
-from dpopt.smoothed.carlo import (
+from dpopt.smoothed.sgd import (
     QuantisedGradient,
+    SgdNeighbour,
+    SgdProfile,
     monte_carlo_delta,
     sample_database,
+    sgd_log_profile,
+    sgd_profile,
 )
-from dpopt.smoothed.delta import expected_delta, smoothed_delta, smoothed_epsilon
-from dpopt.smoothed.delta_result import (
-    ExpectedDelta,
-    MaximumCertificate,
-    SmoothedDelta,
-    SmoothedEpsilon,
-)
-from dpopt.smoothed.description import AnonymousMechanism, KernelMechanism
-from dpopt.smoothed.distributional import DistributionalDelta, distributional_delta
-from dpopt.smoothed.general import general_epsilon
-from dpopt.smoothed.histogram import SamplingHistogram
-from dpopt.smoothed.lower import average_log_delta, log_exposure, log_lower_bound
-from dpopt.smoothed.noisy import NoisyGuarantee, NoisyHistogram, noisy_guarantee
-from dpopt.smoothed.operations import compose, post_process, pre_process, push_forward
-from dpopt.smoothed.profile import privacy_profile, worst_case_delta
-from dpopt.smoothed.program import best_test_problem, excess_problem, profile_problem
-from dpopt.smoothed.result import PrivacyProfile, WorstCase
-from dpopt.smoothed.sampling import SamplingAverage
-from dpopt.smoothed.sgd import sgd_log_profile, sgd_profile
-from dpopt.smoothed.sgd_result import SgdNeighbour, SgdProfile
 from dpopt.smoothed.utility import adversary_utility, candidates_utility
 
 __all__ = [

@@ -13,13 +13,10 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector, Matrix, brief, frozen
 from dpopt.lp import Problem, Solution, solve
-from dpopt.prob.histograms import histogram_count, histograms, index_of
-from dpopt.prob.hull import checked_distributions
-from dpopt.smoothed.adversary import database_laws
-from dpopt.smoothed.description import AnonymousMechanism
-from dpopt.smoothed.program import LARGEST_PROGRAM
-from dpopt.smoothed.result import Mechanism
-from dpopt.smoothed.sampling import as_anonymous
+from dpopt.prob.histograms import checked_distributions, histogram_count, histograms, index_of
+from dpopt.smoothed.mechanisms import AnonymousMechanism, as_anonymous
+from dpopt.smoothed.profile import Mechanism
+from dpopt.smoothed.program import LARGEST_PROGRAM, database_laws
 
 _LARGEST_EPSILON = 16.0
 

@@ -13,9 +13,12 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import Json, Matrix
 from dpopt.prob.histograms import checked_histograms, histogram_count, histograms
-from dpopt.smoothed.description import AnonymousMechanism
-from dpopt.smoothed.histogram import SamplingHistogram
-from dpopt.smoothed.sampling import LARGEST_ENTRIES, DrawnHistogram
+from dpopt.smoothed.mechanisms import (
+    LARGEST_ENTRIES,
+    AnonymousMechanism,
+    DrawnHistogram,
+    SamplingHistogram,
+)
 
 _LARGEST_EPSILON = 600.0
 

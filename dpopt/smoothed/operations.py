@@ -13,11 +13,8 @@ import scipy.sparse as sp
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector, Json, Matrix, SparseMatrix, brief, frozen
-from dpopt.prob.histograms import checked_histograms
-from dpopt.prob.hull import checked_distributions
-from dpopt.smoothed.description import AnonymousMechanism
-from dpopt.smoothed.histogram import SamplingHistogram
-from dpopt.smoothed.sampling import as_anonymous
+from dpopt.prob.histograms import checked_distributions, checked_histograms
+from dpopt.smoothed.mechanisms import AnonymousMechanism, SamplingHistogram, as_anonymous
 
 LARGEST_OUTPUTS = 10**7
 _SUM_TOLERANCE = 1e-9

@@ -9,6 +9,7 @@ either way, and the numbers stay of size one at every epsilon.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +17,10 @@ import scipy.sparse as sp
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._types import Matrix, Vector
-from dpopt.lp import Problem
+from dpopt._types import IntVector, Matrix, Vector, brief, frozen
+from dpopt.lp import Problem, Solution, solve
+from dpopt.prob.histograms import checked_distributions, histogram_count, histograms, replacements
+from dpopt.smoothed.mechanisms import AnonymousMechanism, SamplingHistogram, as_anonymous
 
 LARGEST_PROGRAM = 2_000_000
 
@@ -142,3 +145,236 @@ def require_small(entries: int) -> None:
             f"the program would have a table of {entries:,} entries; at most {LARGEST_PROGRAM:,} "
             "are taken. The closed sums of smoothed_delta go further."
         )
+
+
+# JOINED: """Smoothed delta as a linear program, and the adversary that its duals are (Definition 3)."""
+#
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothedInstance:
+    """The numbers that the two programs of the smoothed delta are built from.
+
+    Attributes:
+        laws: law of the output at each database, in the order of `histograms`, shape (N, outputs).
+        pairs: pairs of neighbours, each once, as places in ``laws``, shape (E, 2).
+        gains: P(a) - e^epsilon P'(a), at least -1, for each pair, direction (first against
+            second, second against first) and output, shape (E, 2, outputs).
+        compositions: how many records come from each distribution, shape (C, l).
+        databases: probability of each database under each composition, shape (C, N).
+    """
+
+    laws: Matrix
+    pairs: IntVector
+    gains: Array
+    compositions: IntVector
+    databases: Matrix
+
+    def __repr__(self) -> str:
+        return brief(self)
+
+
+def smoothed_instance(
+    mechanism: SamplingHistogram | AnonymousMechanism,
+    epsilon: float,
+    distributions: npt.ArrayLike,
+) -> SmoothedInstance:
+    """Return the laws, neighbours and compositions of a small case.
+
+    Args:
+        mechanism: with n records and m categories.
+        epsilon: from 0 to 700.
+        distributions: laws of one record, shape (l, m); all of them are used, vertices or not.
+
+    Raises:
+        ParameterError: if an argument is out of range, or a table has more than 2,000,000 entries.
+    """
+    whole = as_anonymous(mechanism)
+    vertices = checked_distributions(distributions, whole.categories)
+    n, m = whole.records, whole.categories
+    databases = histogram_count(n, m)
+    compositions = histogram_count(n, vertices.shape[0])
+    require_small(max(databases * m * m * whole.outputs, compositions * (n + 1) ** (m - 1)))
+    table = histograms(n, m)
+    laws, pairs = whole.laws(table), replacements(table)
+    gains = gains_of(laws[pairs], laws[pairs[:, ::-1]], epsilon)
+    rows = histograms(n, vertices.shape[0])
+    return SmoothedInstance(
+        frozen(laws), pairs, frozen(gains), rows, frozen(database_laws(vertices, rows, table))
+    )
+
+
+def smoothed_problem(instance: SmoothedInstance) -> Problem:
+    """Return the smoothed delta as a minimum whose duals are the adversary.
+
+    min D subject to D >= sum_x pi(x) d_x for each composition pi (rows "weights"), d_x >=
+    sum_a s_k(a) for each database x and each direction k of each pair that x is part of (rows
+    "sides"), s_k >= P_k - e^epsilon P'_k, s >= 0 (rows "tests"). Every term may sink
+    until a row holds it, so that the least D is max over pi of E_{x ~ pi} delta(x).
+
+    Variables: "smoothed" (D), "profile" (d, one for each database) and "excess" (s, flattened
+    from (E, 2, outputs)). The duals of the three blocks are the variables of the same names in
+    `adversary_problem`.
+    """
+    _checks.instance("instance", instance, SmoothedInstance)
+    compositions, databases = instance.databases.shape
+    pairs, sides, outputs = instance.gains.shape
+    problem = Problem("smoothed delta")
+    problem.add_variables("smoothed", 1, lower=0.0, upper=ABOVE)
+    problem.add_variables("profile", databases, lower=0.0, upper=ABOVE)
+    problem.add_variables("excess", instance.gains.size, lower=0.0, upper=ABOVE)
+    mean = {"smoothed": np.ones((compositions, 1)), "profile": -instance.databases}
+    problem.add_rows("weights", mean, lower=0.0)
+    total = sp.kron(sp.eye_array(pairs * sides), np.ones((2, outputs)), format="csr")
+    problem.add_rows("sides", {"profile": _ends(instance), "excess": -total}, lower=0.0)
+    each = sp.eye_array(instance.gains.size, format="csr")
+    problem.add_rows("tests", {"excess": each}, lower=instance.gains.ravel())
+    problem.minimise({"smoothed": 1.0})
+    return problem
+
+
+def adversary_problem(instance: SmoothedInstance) -> Problem:
+    """Return the dual of `smoothed_problem`: the adversary's mixture and tests as variables.
+
+    max sum_k sum_a psi_k(a) (P_k(a) - e^epsilon P'_k(a)) over a mixture w of compositions ("sum":
+    sum_pi w_pi = 1), its databases' probability split among the directions of their pairs
+    ("split": sum_k v_{x,k} <= sum_pi w_pi pi(x)), and tests scaled by it ("tests within sides":
+    psi_k <= v_{x,k} + v_{x',k}). The product of mixture and test is one variable: linear.
+
+    Variables: "weights" (w), "sides" (v, flattened from (E, 2, 2): pair, direction, which of the
+    two databases) and "tests" (psi, flattened from (E, 2, outputs)).
+    """
+    _checks.instance("instance", instance, SmoothedInstance)
+    compositions = instance.databases.shape[0]
+    pairs, sides, outputs = instance.gains.shape
+    problem = Problem("adversary of the smoothed delta")
+    problem.add_variables("weights", compositions, lower=0.0, upper=1.0)
+    problem.add_variables("sides", pairs * sides * 2, lower=0.0, upper=1.0)
+    problem.add_variables("tests", instance.gains.size, lower=0.0, upper=1.0)
+    problem.add_rows("sum", {"weights": np.ones((1, compositions))}, lower=1.0, upper=1.0)
+    split = {"sides": _ends(instance).T, "weights": -instance.databases.T}
+    problem.add_rows("split", split, upper=0.0)
+    lift = sp.kron(sp.eye_array(pairs * sides), np.ones((outputs, 2)), format="csr")
+    each = sp.eye_array(instance.gains.size, format="csr")
+    problem.add_rows("tests within sides", {"tests": each, "sides": -lift}, upper=0.0)
+    problem.maximise({"tests": instance.gains.ravel()})
+    return problem
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothedAdversary:
+    """The optimum of `smoothed_problem` and the adversary that proves it.
+
+    Attributes:
+        value: the smoothed delta, to the solver's tolerance of about 1e-9.
+        bound: a lower bound on it recomputed from the duals; what this adversary achieves.
+        gap: value - bound.
+        composition: records from each distribution in the composition of largest weight.
+        compositions: all compositions, shape (C, l).
+        weights: the adversary's mixture over them, shape (C,), sum 1.
+        tests: phi, the test for each pair of neighbours, direction and output, shape (E, 2,
+            outputs), in [0, 1]; 0 where the adversary never uses the direction.
+        sides: probability with which each database of a pair answers with each direction's test,
+            shape (E, 2, 2).
+        pairs: pairs of neighbours, as places in the order of `histograms`, shape (E, 2).
+        solution: of the solver.
+    """
+
+    value: float
+    bound: float
+    gap: float
+    composition: tuple[int, ...]
+    compositions: IntVector
+    weights: Vector
+    tests: Array
+    sides: Array
+    pairs: IntVector
+    solution: Solution
+
+    def __repr__(self) -> str:
+        return brief(self)
+
+
+def solve_smoothed(
+    mechanism: SamplingHistogram | AnonymousMechanism,
+    epsilon: float,
+    distributions: npt.ArrayLike,
+    *,
+    backend: str = "highs",
+) -> SmoothedAdversary:
+    """Solve `smoothed_problem` of a small case and read the adversary off its duals.
+
+    Args:
+        mechanism: with n records and m categories.
+        epsilon: from 0 to 700.
+        distributions: laws of one record, shape (l, m).
+        backend: see `dpopt.solve`.
+
+    Raises:
+        ParameterError: if an argument is out of range, or the case is too large.
+        SolverError: if the solver fails.
+    """
+    instance = smoothed_instance(mechanism, epsilon, distributions)
+    solution = solve(smoothed_problem(instance), backend)
+    weights, sides, tests = read_adversary(instance, solution)
+    best = instance.compositions[int(np.argmax(weights))]
+    return SmoothedAdversary(
+        solution.objective,
+        solution.bound,
+        solution.gap,
+        tuple(int(count) for count in best),
+        instance.compositions,
+        weights,
+        tests,
+        sides,
+        instance.pairs,
+        solution,
+    )
+
+
+def read_adversary(instance: SmoothedInstance, solution: Solution) -> tuple[Vector, Array, Array]:
+    """Return the adversary in the duals of a solved `smoothed_problem`.
+
+    Returns:
+        The mixture over compositions, shape (C,); the probability with which each database of a
+        pair answers with each direction's test, shape (E, 2, 2); the tests, psi / (v_x + v_x'),
+        shape (E, 2, outputs).
+    """
+    _checks.instance("instance", instance, SmoothedInstance)
+    _checks.instance("solution", solution, Solution)
+    pairs, directions, _ = instance.gains.shape
+    weights = np.abs(np.maximum(0.0, solution.duals["weights"]))
+    sides = np.maximum(0.0, solution.duals["sides"]).reshape(pairs, directions, 2)
+    scaled = np.maximum(0.0, solution.duals["tests"]).reshape(instance.gains.shape)
+    size = np.broadcast_to(sides.sum(axis=2)[:, :, None], scaled.shape)
+    tests = np.divide(scaled, size, out=np.zeros_like(scaled), where=size > 0)
+    return frozen(weights), frozen(sides), frozen(np.minimum(1.0, tests))
+
+
+def _ends(instance: SmoothedInstance) -> sp.csr_array:
+    """Return the matrix that picks d_x for the rows (pair, direction, which database)."""
+    places = np.repeat(instance.pairs, 2, axis=0).ravel()
+    shape = (places.size, instance.databases.shape[1])
+    return sp.csr_array((np.ones(places.size), (np.arange(places.size), places)), shape=shape)
+
+
+def database_laws(vertices: Matrix, compositions: IntVector, table: IntVector) -> Matrix:
+    """Return Pr[database | composition]: products of laws of one record, by convolution."""
+    n, m = int(table[0].sum()), table.shape[1]
+    places = tuple(table[:, :-1].T)
+    found = np.empty((compositions.shape[0], table.shape[0]))
+    for i, counts in enumerate(compositions):
+        law = np.zeros((n + 1,) * (m - 1))
+        law[(0,) * (m - 1)] = 1.0
+        for vertex, count in zip(vertices, counts, strict=True):
+            for _ in range(int(count)):
+                law = _with_record(law, vertex)
+        found[i] = law[places]
+    return found
+
+
+def _with_record(law: Array, vertex: Vector) -> Array:
+    """Return the law of the counts of all categories but the last, after one more record."""
+    # Nothing wraps around: before the last record no count is n.
+    moved = (vertex[axis] * np.roll(law, 1, axis=axis) for axis in range(law.ndim))
+    return vertex[-1] * law + sum(moved)

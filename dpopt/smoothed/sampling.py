@@ -1,263 +1,558 @@
-"""Laws of what is drawn: the sampling-histogram as an anonymous mechanism, the sampling-average."""
+"""What drawing T of n records shows: the exact divergences of the sampling-histogram.
+
+*Two categories, without replacement.* Neighbouring databases hold H and H + 1 = G ones; L = n - T
+records are lost. Compare them at one published count and write K for the ones that the database
+with G ones lost (the other lost K - 1). With h the law of K ~ Hypergeometric(n + 1, G ones, L + 1
+lost),
+
+    P_G = C h(K) a(K),  a = G (L + 1 - K),
+    P_H = C h(K) b(K),  b = (n + 1 - G) K,      C = (n + 1) / ((L + 1) G (n + 1 - G)),
+
+and a/b falls in K, so every hockey-stick divergence is a tail sum of positive terms whose
+numerator a - e^epsilon b is linear in K: nothing cancels. `_put_back` is the law with replacement.
+
+*More categories.* Two neighbours H and H - e_a + e_b differ in the categories a and b only. How
+many of the drawn records fall into this pool of n' = H_a + H_b, and what is drawn outside it, has
+the same law in both; given that T' of the drawn are from the pool, the rest is the binary
+mechanism that draws T' of n'. `pooled_log_divergence` averages over T': one table over n' and H_a
+serves any number of categories.
+
+The logarithms are rounded once: the relative error of a delta is below 1e-12 plus half a unit in
+the last place of its logarithm, 7e-12 for a delta of e^(-100000).
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from fractions import Fraction
-from functools import cached_property
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._numbers import decimal_rational, exact_text
-from dpopt._types import Json, Matrix, Vector, brief, frozen
-from dpopt.prob.histograms import (
-    IntMatrix,
-    checked_histograms,
-    histogram_count,
-    histograms,
-)
-from dpopt.prob.pmf import binomial_pmf
-from dpopt.smoothed.description import AnonymousMechanism
-from dpopt.smoothed.histogram import SamplingHistogram
+from dpopt._types import IntVector, Matrix, Vector
+from dpopt.prob import logarithms, tails
+from dpopt.prob.histograms import checked_histogram, histograms
+from dpopt.prob.tails import Share
+from dpopt.smoothed.mechanisms import SamplingHistogram
 
-LARGEST_ENTRIES = 50_000_000
+_LARGEST_RECORDS = 10**10
+# Above n^2: only counts that H + 1 alone can publish exceed, as at infinity.
+_LARGEST_EPSILON = 50.0
+_BLOCK = 4096
+_TABLE_SHARE = 0.1
+_LARGEST_RANGE = 10**7
+_LARGEST_TABLE = 2000
+_LARGEST_SUMS = 500_000
+# What is left out of a sum is below e^-40 = 4e-18 of it.
+_NEGLIGIBLE = 40.0
+_FIRST_GRID = 65
+_NEXT_GRID = 9
+
+LogForward = Callable[[IntVector], Vector]
 
 
-def as_anonymous(mechanism: SamplingHistogram | AnonymousMechanism) -> AnonymousMechanism:
-    """Return the mechanism with the laws of its output; an `AnonymousMechanism` is returned as is.
+def log_divergence(
+    records: int, drawn: int, epsilon: float, ones: IntVector, *, replacement: bool = False
+) -> Vector:
+    """Return ln D(H + 1 || H) for each H, the hockey-stick divergence of the two databases.
+
+    D(H + 1 || H) = sum_h max(0, Pr[h | H + 1] - e^epsilon Pr[h | H]) over the published counts;
+    the other direction is D(H || H + 1) = D(n - H || n - 1 - H) by exchanging ones and zeros.
 
     Args:
-        mechanism: a `SamplingHistogram`, with or without replacement, or any other.
+        records: n, from 1 to 10^10.
+        drawn: T, from 1 to n; with replacement to 10^10.
+        epsilon: at least 0.
+        ones: the values of H, integers from 0 to n - 1.
+        replacement: whether records are put back before the next draw.
+
+    Returns:
+        One logarithm for each H; -inf where the divergence is 0 exactly.
 
     Raises:
-        ParameterError: if it is neither.
+        ParameterError: if a parameter is outside its range.
     """
-    if isinstance(mechanism, AnonymousMechanism):
-        return mechanism
-    if isinstance(mechanism, SamplingHistogram):
-        return DrawnHistogram(mechanism)
-    raise ParameterError(
-        f"mechanism is {type(mechanism).__name__}; it must be a SamplingHistogram or an "
-        "AnonymousMechanism."
+    records, drawn, epsilon = _check(records, drawn, epsilon, replacement)
+    ones = checked_counts(ones, records - 1)
+    if replacement:
+        return _put_back(records, drawn, epsilon, ones)
+    high, low = logarithms.exponential(min(epsilon, _LARGEST_EPSILON))
+    return np.minimum(_log_tails(records, records - drawn, ones + 1, 1.0, (high, low)), 0.0)
+
+
+def log_profile(records: int, drawn: int, epsilon: float, *, replacement: bool = False) -> Vector:
+    """Return ln delta(H) for all numbers of ones H = 0, ..., n.
+
+    With A(H) = D(H + 1 || H), delta(H) is the largest of A(H) and A(n - 1 - H) (if H < n) and of
+    A(H - 1) and A(n - H) (if H > 0).
+
+    Args:
+        records: n, from 1 to 10^10.
+        drawn: T, from 1 to n; with replacement to 10^10.
+        epsilon: at least 0.
+        replacement: whether records are put back before the next draw.
+
+    Returns:
+        Shape (n + 1,); -inf where delta is 0 exactly. It takes about 150 bytes of memory for each
+        record, and as much time for L = n - T lost records as n min(1/epsilon, sqrt(L)) terms.
+
+    Raises:
+        ParameterError: if a parameter is outside its range.
+    """
+    records, _, _ = _check(records, drawn, epsilon, replacement)
+    every = np.arange(records)
+    return largest_of_pairs(log_divergence(records, drawn, epsilon, every, replacement=replacement))
+
+
+def log_delta_at(
+    records: int, drawn: int, epsilon: float, ones: IntVector, *, replacement: bool = False
+) -> Vector:
+    """Return ln delta(H), as `log_profile`, at chosen numbers of ones H only.
+
+    Args:
+        records: n, from 1 to 10^10.
+        drawn: T, from 1 to n; with replacement to 10^10.
+        epsilon: at least 0.
+        ones: the values of H, integers from 0 to n.
+        replacement: whether records are put back before the next draw.
+
+    Returns:
+        One logarithm for each H; -inf where delta is 0 exactly.
+
+    Raises:
+        ParameterError: if a parameter is outside its range.
+    """
+    records, _, _ = _check(records, drawn, epsilon, replacement)
+
+    def log_forward(each: IntVector) -> Vector:
+        return log_divergence(records, drawn, epsilon, each, replacement=replacement)
+
+    return log_largest(records, checked_counts(ones, records), log_forward)
+
+
+def largest_of_pairs(forward: Vector) -> Vector:
+    """Return ln delta(H), H = 0..n, from ln D(H + 1 || H), H = 0..n-1.
+
+    Each pair counts in both directions, D(H || H + 1) being D(n - H || n - 1 - H), and for both of
+    its databases.
+    """
+    pair = np.maximum(forward, forward[::-1])
+    return np.maximum(np.append(pair, -np.inf), np.append(-np.inf, pair))
+
+
+def log_largest(records: int, ones: IntVector, log_forward: LogForward) -> Vector:
+    """Return ln delta(H) for each H from the divergences of its neighbours.
+
+    Args:
+        records: n.
+        ones: the values of H, integers from 0 to n.
+        log_forward: H from 0 to n - 1 to ln A(H), A(H) = D(H + 1 || H).
+
+    Returns:
+        The logarithm of the largest of A(H), A(n - 1 - H), A(H - 1) and A(n - H), as far as their
+        arguments are from 0 to n - 1.
+    """
+    neighbours = np.stack([ones, records - 1 - ones, ones - 1, records - ones])
+    inside = (neighbours >= 0) & (neighbours < records)
+    values = log_forward(np.clip(neighbours, 0, records - 1).ravel())
+    return np.max(np.where(inside, values.reshape(neighbours.shape), -np.inf), axis=0)
+
+
+def log_utility_at(records: int, drawn: int, threshold: float, ones: IntVector) -> Vector:
+    """Return the logarithm of the Bayesian adversary's adjusted utility at chosen H.
+
+    The adversary knows all records but one, X_i in {0, 1}, has a uniform prior on it and reads
+    the published count a. For the neighbours x, x' that differ in X_i,
+
+        u(t, x and x') = 1/(1 - t) max_{X_i} E_{a ~ M(x_-i + X_i)} max(0, max_v Pr[v | a] - t),
+
+    the maximum inside over the two values v of the record: a guess that is sure but wrong counts
+    too. The utility of a database is the largest over its neighbours, the pairs of counts
+    {H, H + 1} and {H - 1, H}.
+
+    Args:
+        records: n, from 1 to 10^10.
+        drawn: T, from 1 to n.
+        threshold: t, in [1/2, 1): below 1/2 the better guess always exceeds it.
+        ones: the values of H, integers from 0 to n.
+
+    Returns:
+        One logarithm for each H; -inf where the utility is 0 exactly.
+
+    Raises:
+        ParameterError: if a parameter is outside its range.
+
+    References:
+        Liu, Wang, Xia, Smoothed Differential Privacy, Section 4 and Appendix A.1.
+    """
+    records, drawn, _ = _check(records, drawn, 0.0, replacement=False)
+    lost = records - drawn
+    threshold = _checks.real("threshold", threshold, 0.5, 1.0, open_upper=True)
+    ones = checked_counts(ones, records)
+    held = np.concatenate([np.clip(ones + 1, 1, records), np.clip(ones, 1, records)])
+    side = np.concatenate([held, records + 1 - held])
+    shares = (1.0 - threshold, (threshold, 0.0))
+    right = _log_tails(records, lost, side, *shares, "a").reshape(2, 2, -1)
+    wrong = _log_tails(records, lost, side, *shares, "b").reshape(2, 2, -1)
+    total = np.logaddexp(right, wrong[::-1])
+    return np.max(total, axis=(0, 1)) - np.log1p(-threshold)
+
+
+def _check(records: int, drawn: int, epsilon: float, replacement: bool) -> tuple[int, int, float]:
+    """Return n, T and epsilon, checked."""
+    records = _checks.integer("records", records, 1, _LARGEST_RECORDS)
+    drawn = _checks.integer("drawn", drawn, 1, _LARGEST_RECORDS if replacement else records)
+    return records, drawn, _checks.real("epsilon", epsilon, 0.0)
+
+
+def checked_counts(ones: IntVector, most: int) -> IntVector:
+    """Return numbers of ones as a vector of 64-bit integers.
+
+    Raises:
+        ParameterError: if they are not integers from 0 to ``most``.
+    """
+    values = np.atleast_1d(np.asarray(ones))
+    if values.dtype.kind not in "iu" or values.ndim != 1:
+        raise ParameterError("ones must be a vector of integers.")
+    if values.size and (values.min() < 0 or values.max() > most):
+        raise ParameterError(
+            f"ones reach from {values.min()} to {values.max()}; they must be from 0 to {most}."
+        )
+    return values.astype(np.int64)
+
+
+def _log_tails(
+    records: int,
+    lost: int,
+    held: IntVector,
+    alpha: float,
+    beta: tuple[float, float],
+    share: Share = "all",
+) -> Vector:
+    """Return ln of C sum_k h(k) w(k) max(0, alpha a(k) - beta b(k)), one for each G in ``held``.
+
+    See the module's first lines for h, a, b and C; w is 1, a/(a + b) or b/(a + b), as `tails` says.
+    """
+    last, sums = tails.hypergeometric_tails(records, lost, held, alpha, beta, share)
+    result = np.full(len(held), -np.inf)
+    found = np.flatnonzero(sums > 0)
+    table = len(found) > _TABLE_SHARE * records
+    factorials = logarithms.factorial_table(records + 1) if table else logarithms.log_factorial
+    for start in range(0, len(found), _BLOCK):
+        part = found[start : start + _BLOCK]
+        result[part] = _log_scaled(records, lost, held[part], last[part], sums[part], factorials)
+    return result
+
+
+def _log_scaled(
+    records: int,
+    lost: int,
+    held: IntVector,
+    last: IntVector,
+    sums: Vector,
+    factorials: Callable[[IntVector], logarithms.Pair],
+) -> Vector:
+    """Return ln(C h(k) sums) with k = ``last``, rounded once.
+
+    With C(n + 1, L + 1) = C(n, L) (n + 1)/(L + 1) the factors of C h(k) are factorials alone but
+    for 1/(G (n + 1 - G)).
+    """
+    high, low = factorials(np.array([lost, records - lost, records]))
+    kept = logarithms.add((high[:1], low[:1]), (high[1:2], low[1:2]))
+    fixed = logarithms.add(kept, (-high[2:], -low[2:]))
+    logs = np.log(sums / held / (records + 1 - held))
+    plus = (held, records + 1 - held)
+    minus = (last, held - last, lost + 1 - last, records - lost - held + last)
+    return logarithms.total(
+        [(logs, fixed[1]), (fixed[0], np.zeros(1))]
+        + [factorials(counts) for counts in plus]
+        + [logarithms.negative(factorials(counts)) for counts in minus]
     )
 
 
-@dataclass(frozen=True, eq=False)
-class DrawnHistogram(AnonymousMechanism):
-    """The sampling-histogram with all its laws; outputs are histograms of T, in their order.
+def _put_back(records: int, drawn: int, epsilon: float, ones: IntVector) -> Vector:
+    """Return ln D(H + 1 || H) for each H, where records are put back: counts Bin(T, H/n).
 
-    Without replacement Pr[h | H] = prod_c C(H_c, h_c) / C(n, T); with replacement the multinomial
-    law T! prod_c (H_c / n)^h_c / h_c!.
+    The log ratio of Bin(T, (H + 1)/n) to Bin(T, H/n) at the count h,
 
-    Attributes:
-        mechanism: the parameters.
+        lambda(h) = h ln((H + 1)/H) - (T - h) ln((n - H)/(n - H - 1)),
+
+    rises in h, so the divergence is a tail sum of the positive terms
+    P(h) (1 - e^(epsilon - lambda(h))). At the ends one of the counts is certain:
+
+        D(1 || 0) = 1 - (1 - 1/n)^T,    D(n || n - 1) = max(0, 1 - e^epsilon (1 - 1/n)^T).
     """
-
-    mechanism: SamplingHistogram
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "records", self.mechanism.records)
-        object.__setattr__(self, "categories", self.mechanism.categories)
-
-    @property
-    def outputs(self) -> int:
-        """Number of histograms of T records."""
-        return histogram_count(self.mechanism.drawn, self.categories)
-
-    @cached_property
-    def _parts(self) -> tuple[Matrix, IntMatrix]:
-        weights = count_weights(self.mechanism)
-        return weights, histograms(self.mechanism.drawn, self.categories)
-
-    def laws(self, histograms: npt.ArrayLike) -> Matrix:
-        """Return laws over the drawn histograms; see `AnonymousMechanism.laws`.
-
-        Each probability has a relative error of about n + T rounding errors, down to 1e-300.
-        """
-        rows = checked_histograms(histograms, self.records, self.categories)
-        weights, drawn = self._parts
-        law = np.ones((rows.shape[0], drawn.shape[0]))
-        for c in range(self.categories):
-            law *= weights[rows[:, c]][:, drawn[:, c]]
-        law /= law.sum(axis=1, keepdims=True)
-        return law
-
-    def to_dict(self) -> Json:
-        """Return the parameters as plain values."""
-        return self.mechanism.to_dict()
+    result = np.full(len(ones), -np.inf)
+    result[ones == records - 1] = _log_certain(records, drawn, epsilon)
+    result[ones == 0] = _log_certain(records, drawn, 0.0)
+    inner = np.flatnonzero((ones > 0) & (ones < records - 1))
+    for start in range(0, len(inner), _BLOCK):
+        part = inner[start : start + _BLOCK]
+        result[part] = np.minimum(_binomial_logs(records, drawn, epsilon, ones[part]), 0.0)
+    return result
 
 
-@dataclass(frozen=True)
-class SamplingAverage(AnonymousMechanism):
-    """Draw T of n quantised records without replacement and publish their average (Algorithm 3).
+def _log_certain(records: int, drawn: int, epsilon: float) -> float:
+    """Return ln max(0, 1 - e^epsilon (1 - 1/n)^T)."""
+    if records == 1:
+        return 0.0
+    ends = np.array([records - 1, records])
+    logs = logarithms.log_integer(ends)
+    step = logarithms.add(
+        (logs[0][:1], logs[1][:1]), logarithms.negative((logs[0][1:], logs[1][1:]))
+    )
+    high, low = logarithms.scale(np.array([float(drawn)]), step)
+    exponent = float((epsilon + high + low)[0])
+    return math.log(-math.expm1(exponent)) if exponent < 0 else -math.inf
 
-    The output is the sum of the drawn values, which tells as much as the average. Theorem 4 (no
-    privacy) is about continuous values; these are finitely many.
 
-    Attributes:
-        records: n.
-        drawn: T, from 1 to n.
-        values: the value of each category, m >= 2 numbers; a float is read as its shortest
-            decimal.
+def _binomial_logs(records: int, drawn: int, epsilon: float, ones: IntVector) -> Vector:
+    """Return ln D(H + 1 || H) for H from 1 to n - 2."""
+    one, more = logarithms.log_integer(ones), logarithms.log_integer(ones + 1)
+    zero, fewer = logarithms.log_integer(records - ones), logarithms.log_integer(records - ones - 1)
+    up = logarithms.add(more, logarithms.negative(one))
+    down = logarithms.add(zero, logarithms.negative(fewer))
+    slope = logarithms.add(up, down)
+    start, gap = _first(drawn, epsilon, up, down, slope)
+    found = np.flatnonzero(gap > 0)
+    h = start[found]
+    odds = (ones[found] + 1.0) / (records - ones[found] - 1.0)
+    sums = tails.binomial_tails(drawn, h, odds, gap[found], slope[0][found])
+    fixed = logarithms.scale(np.array(float(drawn)), logarithms.log_integer(np.array(records)))
+    result = np.full(len(ones), -np.inf)
+    result[found] = logarithms.total(
+        [
+            (np.log(sums), np.zeros(len(found))),
+            logarithms.log_factorial(np.array(drawn)),
+            logarithms.negative(fixed),
+            logarithms.negative(logarithms.log_factorial(h)),
+            logarithms.negative(logarithms.log_factorial(drawn - h)),
+            logarithms.scale(h.astype(np.float64), (more[0][found], more[1][found])),
+            logarithms.scale(np.float64(drawn) - h, (fewer[0][found], fewer[1][found])),
+        ]
+    )
+    return result
+
+
+def _first(
+    drawn: int, epsilon: float, up: logarithms.Pair, down: logarithms.Pair, slope: logarithms.Pair
+) -> tuple[IntVector, Vector]:
+    """Return the least h with lambda(h) > epsilon and the gap; a gap of 0 where there is none."""
+    root = (epsilon + drawn * down[0]) / slope[0]
+    guess = np.floor(np.minimum(root, drawn)) - 1.0
+    start, gap = np.zeros(len(guess), dtype=np.int64), np.zeros(len(guess))
+    for shift in (3.0, 2.0, 1.0, 0.0):
+        h = np.clip(guess + shift, 0.0, drawn)
+        ratio = logarithms.add(
+            logarithms.scale(h, up), logarithms.negative(logarithms.scale(drawn - h, down))
+        )
+        high, rest = logarithms.two_sum(ratio[0], np.full_like(h, -epsilon))
+        value = high + (rest + ratio[1])
+        better = value > 0
+        start[better], gap[better] = h[better].astype(np.int64), value[better]
+    return start, gap
+
+
+def categories_log_profile(
+    records: int,
+    drawn: int,
+    categories: int,
+    epsilon: float,
+    histogram: npt.ArrayLike | None = None,
+    *,
+    replacement: bool = False,
+) -> Vector:
+    """Return ln delta of the sampling-histogram for all databases over m categories, or for one.
+
+    delta(H) is the largest D(H || H') and D(H' || H) over H' = H - e_a + e_b; see the module's
+    first lines.
+
+    Args:
+        records: n; where all databases are asked for at most 2000, with at most 5e5 pairs of a
+            pool's size n' and a number T' drawn from it.
+        drawn: T, from 1 to n; with replacement at least 1.
+        categories: m, at least 2.
+        epsilon: at least 0.
+        histogram: counts of one database, shape (m,); all if None.
+        replacement: whether records are put back before the next draw.
+
+    Returns:
+        Natural logarithms, -inf where delta is 0 exactly; shape (N,) in the order of
+        `histograms`, or (1,).
+
+    Raises:
+        ParameterError: if an argument is out of range, or there is too much to sum.
     """
-
-    records: int
-    drawn: int
-    values: tuple[Fraction, ...]
-
-    def __repr__(self) -> str:
-        return brief(self)
-
-    def __init__(self, records: int, drawn: int, values: npt.ArrayLike) -> None:
-        n = _checks.integer("records", records, 1)
-        table = _checks.array("values", values)
-        given = list(np.asarray(values, dtype=object)) if table.ndim == 1 else []
-        if len(given) < 2:
-            raise ParameterError(
-                f"values is {_checks.shown(values)}; it must hold at least 2 numbers."
-            )
-        object.__setattr__(self, "records", n)
-        object.__setattr__(self, "drawn", _checks.integer("drawn", drawn, 1, n))
-        object.__setattr__(self, "values", tuple(_fraction(value) for value in given))
-        object.__setattr__(self, "categories", len(given))
-        entries = (self.drawn + 1) * self.outputs * self.categories
-        if max(entries, (n + 1) * (self.drawn + 1)) > LARGEST_ENTRIES:
-            raise ParameterError(
-                f"drawn is {self.drawn} with sums on {self.outputs} levels; the law's table would "
-                f"hold {entries:,} entries, more than {LARGEST_ENTRIES:,}. Use coarser values."
-            )
-
-    @cached_property
-    def step(self) -> Fraction:
-        """The largest number of which all differences of values are multiples; 1 if all agree."""
-        common = math.lcm(*(value.denominator for value in self.values))
-        low = min(self.values)
-        divisor = math.gcd(*(int((value - low) * common) for value in self.values))
-        return Fraction(max(divisor, 1), common if divisor else 1)
-
-    @cached_property
-    def levels(self) -> tuple[int, ...]:
-        """Each value in steps above the smallest one."""
-        low = min(self.values)
-        return tuple(int((value - low) / self.step) for value in self.values)
-
-    @property
-    def outputs(self) -> int:
-        """Number of levels between T times the smallest and T times the largest value."""
-        return self.drawn * max(self.levels) + 1
-
-    @property
-    def sums(self) -> Vector:
-        """The sum of the drawn values at each output, shape (outputs,), read-only."""
-        base = self.drawn * min(self.values)
-        return frozen([float(base + i * self.step) for i in range(self.outputs)])
-
-    @cached_property
-    def _weights(self) -> Matrix:
-        return count_weights(SamplingHistogram(self.records, self.drawn))
-
-    def laws(self, histograms: npt.ArrayLike) -> Matrix:
-        """Return laws of the sum; see `AnonymousMechanism.laws`.
-
-        The count of T-subsets by sum is the coefficient of z^T in prod_c sum_j C(H_c, j) z^j
-        y^(j v_c): categories are added one at a time to a table over (drawn, sum), with positive
-        terms only. Databases that agree in their first categories share that table.
-        """
-        rows = checked_histograms(histograms, self.records, self.categories)
-        found = np.empty((rows.shape[0], self.outputs))
-        start = np.zeros((self.drawn + 1, self.outputs))
-        start[0, 0] = 1.0
-        tables, before = [start], np.full(self.categories, -1)
-        for i, row in enumerate(rows):
-            same = int(np.argmin(np.append(row[:-1] == before[:-1], False)))
-            del tables[same + 1 :]
-            for c in range(same, self.categories - 1):
-                tables.append(self._with_category(tables[-1], c, int(row[c])))
-            found[i] = self._closed(tables[-1], int(row[-1]))
-            before = row
-        return found / found.sum(axis=1, keepdims=True)
-
-    def _with_category(self, table: Matrix, category: int, count: int) -> Matrix:
-        """Return the table after the records of one more category may be drawn."""
-        if count == 0:
-            return table
-        level, (size, sums) = self.levels[category], table.shape
-        wider = np.zeros_like(table)
-        for j in range(min(count, self.drawn) + 1):
-            part = table[: size - j, : sums - j * level]
-            wider[j:, j * level :] += self._weights[count, j] * part
-        return wider
-
-    def _closed(self, table: Matrix, count: int) -> Vector:
-        """Return the weights of the sums once the last category fills up the T drawn."""
-        level, sums = self.levels[-1], self.outputs
-        total = np.zeros(sums)
-        for j in range(min(count, self.drawn) + 1):
-            part = table[self.drawn - j, : sums - j * level]
-            total[j * level :] += self._weights[count, j] * part
-        return total
-
-    def to_dict(self) -> Json:
-        """Return the parameters as plain values, the values as "numerator/denominator"."""
-        return {
-            "mechanism": "sampling-average",
-            "records": self.records,
-            "drawn": self.drawn,
-            "values": [exact_text(value) for value in self.values],
-        }
+    mechanism = SamplingHistogram(records, drawn, categories, replacement)
+    epsilon = _checks.real("epsilon", epsilon, 0.0)
+    if histogram is not None:
+        counts = checked_histogram(histogram, mechanism.records, mechanism.categories)
+        return np.array([_one(mechanism, epsilon, counts)])
+    _require_feasible(mechanism)
+    rows = histograms(mechanism.records, mechanism.categories)
+    table = _table(mechanism, epsilon)
+    found = np.full(rows.shape[0], -np.inf)
+    for a in range(mechanism.categories):
+        for b in range(mechanism.categories):
+            if a != b:
+                pool = rows[:, a] + rows[:, b]
+                np.maximum(found, table[pool, rows[:, a]], out=found)
+    return found
 
 
-def count_weights(mechanism: SamplingHistogram) -> Matrix:
-    """Return weights W[c, j] with Pr[h | H] proportional to prod_c W[H_c, h_c].
+def _require_feasible(mechanism: SamplingHistogram) -> None:
+    n, drawn = mechanism.records, mechanism.drawn
+    if n <= _LARGEST_TABLE:
+        sizes = range(1, n + 1) if mechanism.categories > 2 else (n,)
+        if sum(len(_range(mechanism, pool)) for pool in sizes) <= _LARGEST_SUMS:
+            return
+    raise ParameterError(
+        f"records is {n} and drawn {drawn}; for all databases over {mechanism.categories} "
+        f"categories n may be at most {_LARGEST_TABLE}, with {_LARGEST_SUMS:,} pairs of a pool "
+        "and a number drawn from it. Give one histogram."
+    )
 
-    Without replacement the number drawn of each category is as if every record were drawn with
-    probability T/n, given that T are drawn in all: W[c, j] = Pr[Bin(c, T/n) = j]. With replacement
-    it is Poisson(T c / n) given the same: W[c, j] is proportional to (T c / n)^j / j!, scaled to
-    sum 1 over j <= T.
+
+def pooled_log_divergence(
+    mechanism: SamplingHistogram, epsilon: float, pool: int, ones: IntVector
+) -> Vector:
+    """Return ln D(H || H - e_a + e_b) for H_a = ones + 1 records of a among the pool's n'.
+
+    What goes in is the size n' of the pool (the records of the categories a and b) and how many of
+    them are of a; what comes out is an average of binary divergences,
+
+        D(H || H - e_a + e_b) = sum_{T'} Pr[T'] D_binary(n', T'; H_a || H_a - 1),
+
+    T' the number drawn from the pool: hypergeometric, or Bin(T, n'/n) with replacement. For n = 4
+    records of which T = 2 are drawn, and a pool of n' = 2 with one record of a, T' = 0, 1, 2 have
+    probabilities 1/6, 4/6, 1/6. At epsilon = 0 the binary divergences are 0 (nothing of the pool
+    is seen), 1/2 (the differing record is drawn half of the time) and 1 (it always is), and the
+    average is 0 + 2/6 + 1/6 = 1/2: the chance that the differing record is drawn.
+
+    The trick is to leave most T' out. D_binary rises with T', as drawing fewer is post-processing,
+    so the terms between two values of T' are at most the probability of that range times D_binary
+    at its upper end. Starting from a coarse grid of T', ranges are split until what they can hold
+    is below e^-40 of the largest term found, or nothing is left between.
 
     Args:
         mechanism: n, T and whether there is replacement.
+        epsilon: at least 0.
+        pool: n' = H_a + H_b, at least 1.
+        ones: H_a - 1, from 0 to n' - 1, shape (k,).
 
     Returns:
-        Shape (n + 1, T + 1).
+        Natural logarithms, shape (k,).
 
     Raises:
-        ParameterError: if the table has more than 5e7 entries.
+        ParameterError: if T' can take more than 1e7 values.
     """
-    n, drawn = mechanism.records, mechanism.drawn
-    if (n + 1) * (drawn + 1) > LARGEST_ENTRIES:
-        raise ParameterError(
-            f"records is {n} and drawn {drawn}; the table of laws would hold "
-            f"{(n + 1) * (drawn + 1):,} entries, more than {LARGEST_ENTRIES:,}."
+    drawn, logs = _pool_law(mechanism, pool)
+    drawn, logs = drawn[drawn > 0], logs[drawn > 0]
+    if drawn.size == 0:
+        return np.full(len(ones), -np.inf)
+
+    def log_terms(places: IntVector) -> Matrix:
+        rows = [
+            logs[i]
+            + log_divergence(pool, int(drawn[i]), epsilon, ones, replacement=mechanism.replacement)
+            for i in places.tolist()
+        ]
+        return np.array(rows).reshape(places.size, len(ones))
+
+    # grid: places of T' in ``drawn``, rising; terms[i, k]: the log term of grid[i] for ones[k].
+    grid = _between(0, drawn.size - 1, _FIRST_GRID)
+    terms = log_terms(grid)
+    while True:
+        # Range i holds what lies above grid[i], up to and with grid[i + 1].
+        mass = np.logaddexp.reduceat(logs, grid[:-1] + 1) if grid.size > 1 else np.empty(0)
+        bounds = mass[:, None] + terms[1:] - logs[grid[1:], None]
+        unsettled = np.any(bounds > terms.max(axis=0) - _NEGLIGIBLE, axis=1)
+        unsettled &= np.diff(grid) > 1
+        if not unsettled.any():
+            return _log_sum(terms)
+        split = np.flatnonzero(unsettled).tolist()
+        added = np.concatenate(
+            [_between(int(grid[i]), int(grid[i + 1]), _NEXT_GRID)[1:-1] for i in split]
         )
-    weights = np.zeros((n + 1, drawn + 1))
-    for count in range(n + 1):
-        if mechanism.replacement:
-            weights[count] = _poisson(drawn * count / n, drawn)
-        else:
-            law = binomial_pmf(count, drawn / n)[: drawn + 1]
-            weights[count, : law.size] = law
-    return weights
+        grid, terms = np.append(grid, added), np.concatenate([terms, log_terms(added)])
+        order = np.argsort(grid)
+        grid, terms = grid[order], terms[order]
 
 
-def _poisson(rate: float, most: int) -> Vector:
-    """Return the law of Poisson(rate) given that it is at most ``most``, by ratios."""
-    law = np.ones(most + 1)
-    mode = min(most, int(rate))
-    law[mode + 1 :] = np.cumprod(rate / np.arange(mode + 1, most + 1))
-    if mode:
-        law[:mode] = np.cumprod(np.arange(mode, 0, -1) / rate)[::-1]
-    return law / law.sum()
+def _between(first: int, last: int, count: int) -> IntVector:
+    """Return up to ``count`` integers from first to last, both included, evenly spread."""
+    return np.unique(np.linspace(first, last, count).round().astype(np.int64))
 
 
-def _fraction(value: object) -> Fraction:
-    try:
-        return decimal_rational(value)
-    except ValueError:
+def _pool_law(mechanism: SamplingHistogram, pool: int) -> tuple[IntVector, Vector]:
+    """Return the possible numbers of drawn records from the pool, and their log probabilities."""
+    n, drawn = mechanism.records, mechanism.drawn
+    others, possible = n - pool, _range(mechanism, pool)
+    if others == 0:
+        return np.array([drawn]), np.zeros(1)
+    if len(possible) > _LARGEST_RANGE:
         raise ParameterError(
-            f"values holds {_checks.shown(value)}; it must hold finite numbers."
-        ) from None
+            f"drawn is {drawn} with {pool} of {n} records in two categories: more than "
+            f"{_LARGEST_RANGE:,} numbers may be drawn from them, too many to sum over."
+        )
+    k = np.arange(possible.start, possible.stop, dtype=np.int64)
+    if mechanism.replacement:
+        plus = [_log_factorial(drawn), _log_power(k, pool), _log_power(drawn - k, others)]
+        minus = [logarithms.log_factorial(k), logarithms.log_factorial(drawn - k)]
+        minus.append(_log_power(np.array([drawn]), n))
+    else:
+        plus = [_log_factorial(value) for value in (pool, others, drawn, n - drawn)]
+        parts = (k, pool - k, drawn - k, others - drawn + k)
+        minus = [_log_factorial(n), *(logarithms.log_factorial(part) for part in parts)]
+    return k, logarithms.total([*plus, *(logarithms.negative(pair) for pair in minus)])
+
+
+def _range(mechanism: SamplingHistogram, pool: int) -> range:
+    """Return the possible numbers of drawn records from the pool."""
+    drawn, others = mechanism.drawn, mechanism.records - pool
+    if mechanism.replacement:
+        return range(drawn if others == 0 else 0, drawn + 1)
+    return range(max(0, drawn - others), min(drawn, pool) + 1)
+
+
+def _log_factorial(value: int) -> logarithms.Pair:
+    return logarithms.log_factorial(np.array([value]))
+
+
+def _log_power(exponents: IntVector, base: int) -> logarithms.Pair:
+    return logarithms.scale(exponents.astype(np.float64), logarithms.log_integer(np.array([base])))
+
+
+def _table(mechanism: SamplingHistogram, epsilon: float) -> Matrix:
+    """Return the larger of both orders by n' and H_a, shape (n + 1, n + 1), -inf at H_a = 0."""
+    n = mechanism.records
+    table = np.full((n + 1, n + 1), -np.inf)
+    for pool in range(1, n + 1) if mechanism.categories > 2 else (n,):
+        forward = pooled_log_divergence(mechanism, epsilon, pool, np.arange(pool))
+        table[pool, 1 : pool + 1] = np.maximum(forward, forward[::-1])
+    return table
+
+
+def _one(mechanism: SamplingHistogram, epsilon: float, counts: IntVector) -> float:
+    """Return ln delta of one database, each pool of two categories summed once."""
+    held = counts.tolist()
+    found, done = -math.inf, set()
+    for a, first in enumerate(held):
+        for b, second in enumerate(held):
+            if a == b or first == 0 or (first, second) in done:
+                continue
+            done.add((first, second))
+            ones = np.array([first - 1, second], dtype=np.int64)
+            values = pooled_log_divergence(mechanism, epsilon, first + second, ones)
+            found = max(found, float(values.max()))
+    return found
+
+
+def _log_sum(terms: Matrix) -> Vector:
+    """Return ln of the sums of exponentials over the first axis; -inf where all terms are."""
+    top = terms.max(axis=0)
+    shift = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(divide="ignore"):
+        return shift + np.log(np.exp(terms - shift).sum(axis=0))

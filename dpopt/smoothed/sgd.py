@@ -12,24 +12,36 @@ which keeps its digits for small epsilon too, and likewise with a and w exchange
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtr
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
+from dpopt._plot import new_axes
 from dpopt._progress import track
-from dpopt._types import IntVector, Vector, frozen
-from dpopt.prob.batch import (
+from dpopt._types import IntVector, Json, Vector, brief, frozen
+from dpopt.files import write_json
+from dpopt.prob.batches import (
     LARGEST_VALUE,
+    BatchLaw,
+    HockeySticks,
+    Outputs,
     as_values,
+    batch_law,
     check_batch,
     leave_one_out,
     subsets,
 )
-from dpopt.prob.sticks import HockeySticks, Outputs
 from dpopt.provenance import versions
-from dpopt.smoothed.sgd_result import SgdNeighbour, SgdProfile
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 LARGEST_EPSILON = 700.0
 """Beyond ln 2^1000 = 693.2 no ratio of two batch laws is finite, and delta no longer changes."""
@@ -155,3 +167,307 @@ def _checked_epsilons(epsilons: npt.ArrayLike) -> Vector:
             f"epsilons has shape {given.shape}; it must be a number or a vector of numbers."
         )
     return frozen([_checks.real("epsilons", e, 0.0, LARGEST_EPSILON) for e in given.tolist()])
+
+
+# JOINED: """What is known of one step of SGD on one database: delta, and the neighbour that attains it."""
+#
+
+
+@dataclass(frozen=True)
+class SgdNeighbour:
+    """The neighbour at which delta is attained.
+
+    Attributes:
+        replaced: the value of the record that is replaced.
+        replacement: what it is replaced by.
+        direction: "d(x, x')" or "d(x', x)", x' being the neighbour.
+    """
+
+    replaced: int
+    replacement: int
+    direction: str
+
+
+@dataclass(frozen=True, eq=False)
+class SgdProfile:
+    """delta_{eps,M}(x) of one database of quantised gradients, at one or several epsilon.
+
+    Attributes:
+        values: x, shape (N,), read-only.
+        drawn: T, the batch size.
+        epsilons: in nats, shape (E,), read-only.
+        lowest: smallest value that a record can be replaced by.
+        highest: largest value that a record can be replaced by.
+        rounded: whether the output is the rounded mean of the batch, or its sum.
+        neighbours: "all" replacements, or the two "extreme" ones only.
+        log_delta: natural logarithm of delta, shape (E,), -inf where delta is 0; read-only.
+        worst: a neighbour that attains delta, for each epsilon; None where delta is 0.
+        provenance: versions that made it.
+    """
+
+    values: IntVector
+    drawn: int
+    epsilons: Vector
+    lowest: int
+    highest: int
+    rounded: bool
+    neighbours: str
+    log_delta: Vector
+    worst: tuple[SgdNeighbour | None, ...]
+    provenance: dict[str, str]
+
+    def __repr__(self) -> str:
+        return brief(self)
+
+    @property
+    def delta(self) -> Vector:
+        """Return delta itself, shape (E,)."""
+        return frozen(np.exp(self.log_delta))
+
+    @property
+    def log10_delta(self) -> Vector:
+        """Decimal logarithm of delta, shape (E,)."""
+        return frozen(self.log_delta / math.log(10.0))
+
+    def plot(self, ax: Axes | None = None, *, label: str | None = None) -> Axes:
+        """Draw log10 delta against epsilon; return the axes."""
+        axes = new_axes(ax)
+        order = np.argsort(self.epsilons)
+        axes.plot(self.epsilons[order], self.log10_delta[order], marker="o", label=label)
+        axes.set_xlabel(r"$\varepsilon$")
+        axes.set_ylabel(r"$\log_{10} \delta(x)$")
+        return axes
+
+    def to_records(self) -> list[Json]:
+        """Return one record for each epsilon, for tables and frames."""
+        return [
+            {
+                "epsilon": epsilon,
+                "log10_delta": value if math.isfinite(value) else None,
+                "replaced": None if worst is None else worst.replaced,
+                "replacement": None if worst is None else worst.replacement,
+                "direction": None if worst is None else worst.direction,
+            }
+            for epsilon, value, worst in zip(
+                self.epsilons.tolist(), self.log10_delta.tolist(), self.worst, strict=True
+            )
+        ]
+
+    def to_dict(self) -> Json:
+        """Return the profile as plain values, ready for JSON; None for the logarithm of 0."""
+        return {
+            "kind": "sgd-profile",
+            "values": self.values.tolist(),
+            "drawn": self.drawn,
+            "lowest": self.lowest,
+            "highest": self.highest,
+            "rounded": self.rounded,
+            "neighbours": self.neighbours,
+            "profile": self.to_records(),
+            "provenance": self.provenance,
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write the profile to a JSON file.
+
+        Raises:
+            ParameterError: if the file cannot be written.
+        """
+        write_json(Path(path), self.to_dict())
+
+
+# JOINED: """Random databases of quantised gradients, and the published Monte Carlo estimate of delta."""
+#
+
+_FAMILIES = ("gaussian", "laplace")
+_LARGEST_DRAWS = 10**15
+
+
+@dataclass(frozen=True)
+class QuantisedGradient:
+    """A gradient rounded up to a multiple of 2^-bits in (-1/2, 1/2], given that it lies there.
+
+    Value v, from 1 - 2^(bits-1) to 2^(bits-1), stands for ((v - 1) 2^-bits, v 2^-bits]; for 8 bits
+    from -127 to 128. The paper's Definition 5 names the same intervals by their lower ends, which
+    moves all values by one and leaves delta as it is. It does not say what the sigma of a Laplace
+    distribution is; here it is the standard deviation before quantisation, so the scale is
+    sigma / sqrt(2).
+
+    Attributes:
+        mean: mu, before quantisation.
+        deviation: sigma > 0, the standard deviation before quantisation.
+        family: "gaussian" or "laplace".
+        bits: from 1 to 16.
+
+    References:
+        Liu, Wang, Xia, Smoothed Differential Privacy, Definition 5 (Appendix G.1).
+    """
+
+    mean: float
+    deviation: float
+    family: str = "gaussian"
+    bits: int = 8
+
+    def __post_init__(self) -> None:
+        mean = _checks.real("mean", self.mean)
+        deviation = _checks.real("deviation", self.deviation, 0.0, open_lower=True)
+        _checks.choice("family", self.family, _FAMILIES)
+        object.__setattr__(self, "mean", mean)
+        object.__setattr__(self, "deviation", deviation)
+        object.__setattr__(self, "bits", _checks.integer("bits", self.bits, 1, 16))
+        if not self._masses().sum() > 0:
+            raise ParameterError(
+                f"mean is {mean} and deviation {deviation}; the distribution must have mass in "
+                "(-1/2, 1/2] that a double can hold."
+            )
+
+    @property
+    def lowest(self) -> int:
+        """The least value."""
+        return 1 - (1 << (self.bits - 1))
+
+    @property
+    def highest(self) -> int:
+        """The largest value."""
+        return 1 << (self.bits - 1)
+
+    @property
+    def values(self) -> IntVector:
+        """All values in ascending order, shape (2^bits,)."""
+        return np.arange(self.lowest, self.highest + 1)
+
+    @property
+    def probabilities(self) -> Vector:
+        """The probability of each value, shape (2^bits,), read-only."""
+        masses = self._masses()
+        return frozen(masses / masses.sum())
+
+    def _masses(self) -> Vector:
+        edges = np.arange(self.lowest - 1, self.highest + 1) / (1 << self.bits)
+        with np.errstate(over="ignore"):
+            scaled = (edges - self.mean) / self.deviation
+        # Each interval as a difference of the tails on its own side of the mean.
+        left, right = scaled[:-1], scaled[1:]
+        return np.where(
+            left >= 0,
+            self._below(-left) - self._below(-right),
+            self._below(right) - self._below(left),
+        )
+
+    def _below(self, scaled: Vector) -> Vector:
+        """Return the probability below the mean plus ``scaled`` standard deviations."""
+        if self.family == "gaussian":
+            return np.asarray(ndtr(scaled))
+        tail = 0.5 * np.exp(-math.sqrt(2.0) * np.abs(scaled))
+        return np.where(scaled <= 0, tail, 1.0 - tail)
+
+    def sample(self, size: int, rng: np.random.Generator) -> IntVector:
+        """Return independent values, shape (size,); for experiments, not private."""
+        size = _checks.integer("size", size, 0)
+        return rng.choice(self.values, size=size, p=self.probabilities)
+
+    def to_dict(self) -> Json:
+        """Return the parameters as plain values."""
+        return {
+            "family": self.family,
+            "mean": self.mean,
+            "deviation": self.deviation,
+            "bits": self.bits,
+        }
+
+
+def sample_database(
+    gradients: Sequence[QuantisedGradient], composition: Sequence[int], rng: np.random.Generator
+) -> IntVector:
+    """Return x ~ pi with ``composition[j]`` records from ``gradients[j]``, shape (n,).
+
+    Raises:
+        ParameterError: if the two differ in length, a count is below 0, or there is no record.
+    """
+    for name, value in (("gradients", gradients), ("composition", composition)):
+        if not isinstance(value, list | tuple | np.ndarray) or getattr(value, "ndim", 1) != 1:
+            raise ParameterError(f"{name} is {_checks.shown(value)}; it must be a sequence.")
+    for gradient in gradients:
+        _checks.instance("gradients", gradient, QuantisedGradient)
+    _checks.instance("rng", rng, np.random.Generator)
+    if len(gradients) != len(composition):
+        raise ParameterError(
+            f"composition has {len(composition)} counts for {len(gradients)} distributions; "
+            "there must be one for each."
+        )
+    counts = [_checks.integer("composition", count, 0) for count in composition]
+    if sum(counts) == 0:
+        raise ParameterError("composition holds no record; at least one must be above 0.")
+    parts = [g.sample(count, rng) for g, count in zip(gradients, counts, strict=True)]
+    return np.concatenate(parts)
+
+
+def monte_carlo_delta(
+    values: npt.ArrayLike,
+    drawn: int,
+    epsilon: float,
+    draws: int,
+    rng: np.random.Generator,
+    *,
+    lowest: int = -127,
+    highest: int = 128,
+    rounded: bool = True,
+) -> float:
+    """Return the published kind of estimate of delta(x), which is biased upwards.
+
+    Batches of x and of two neighbours are drawn (a record of the least value moved to ``highest``,
+    one of the largest to ``lowest``), their outputs counted, and the largest hockey-stick between
+    the frequencies returned. A hockey-stick is convex, so by Jensen's inequality the estimate is
+    too large on average for these neighbours: at an output that x hardly ever produces, a single
+    draw counts as 1 / draws against nothing. Other neighbours it does not see. Use `sgd_profile`
+    for delta itself; this is here to measure the bias.
+
+    The counts of independent draws are multinomial; they are drawn as such from the exact law of a
+    batch, which is the same distribution and takes no longer for 1e12 draws than for ten.
+
+    Args:
+        values: x: N integers from ``lowest`` to ``highest``.
+        drawn: T, from 1 to N.
+        epsilon: from 0 to 700, in nats.
+        draws: number of batches drawn from each of the three databases, from 1 to 1e15.
+        rng: numpy's generator, seeded by the caller.
+        lowest: replacement of the largest value.
+        highest: replacement of the least value.
+        rounded: True for the rounded mean, False for the sum.
+
+    Raises:
+        ParameterError: if an argument is out of range, or the law of a batch too large a table.
+    """
+    _checks.instance("rng", rng, np.random.Generator)
+    x = as_values(values)
+    epsilon = _checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON)
+    draws = _checks.integer("draws", draws, 1, _LARGEST_DRAWS)
+    moves = (
+        (int(x.argmin()), _checks.integer("highest", highest, -LARGEST_VALUE, LARGEST_VALUE)),
+        (int(x.argmax()), _checks.integer("lowest", lowest, -LARGEST_VALUE, LARGEST_VALUE)),
+    )
+    own = _frequencies(batch_law(x, drawn, rounded=rounded), draws, rng)
+    largest = 0.0
+    for place, replacement in moves:
+        moved = x.copy()
+        moved[place] = replacement
+        other = _frequencies(batch_law(moved, drawn, rounded=rounded), draws, rng)
+        p, q = _aligned(own, other)
+        for one, two in ((p, q), (q, p)):
+            stick = np.maximum(one - math.exp(epsilon) * two, 0.0).sum()
+            largest = max(largest, float(stick))
+    return largest
+
+
+def _frequencies(law: BatchLaw, draws: int, rng: np.random.Generator) -> BatchLaw:
+    return BatchLaw(law.lowest, frozen(rng.multinomial(draws, law.probabilities) / draws))
+
+
+def _aligned(one: BatchLaw, two: BatchLaw) -> tuple[Vector, Vector]:
+    """Return the probabilities of both laws over the same outputs."""
+    first = min(one.lowest, two.lowest)
+    last = max(law.lowest + law.probabilities.size for law in (one, two))
+    laws = np.zeros((2, last - first))
+    for row, law in zip(laws, (one, two), strict=True):
+        row[law.lowest - first : law.lowest - first + law.probabilities.size] = law.probabilities
+    return laws[0], laws[1]

@@ -11,10 +11,8 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector, Matrix
 from dpopt.prob.histograms import checked_histogram
-from dpopt.smoothed.binary import log_utility_at
-from dpopt.smoothed.description import AnonymousMechanism
-from dpopt.smoothed.histogram import SamplingHistogram
-from dpopt.smoothed.sampling import as_anonymous
+from dpopt.smoothed.mechanisms import AnonymousMechanism, SamplingHistogram, as_anonymous
+from dpopt.smoothed.sampling import log_utility_at
 
 READINGS = ("pairs", "categories")
 

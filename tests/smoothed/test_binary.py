@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from dpopt._errors import ParameterError
-from dpopt.prob import saddle
-from dpopt.smoothed.binary import (
+from dpopt.prob import logarithms
+from dpopt.smoothed.sampling import (
     log_delta_at,
     log_divergence,
     log_profile,
@@ -385,12 +385,12 @@ def numpy_tail(records, lost, held, epsilon):
     k = np.arange(max(0, lost + held - records), min(lost, held) + 1)
     excess = held * (lost + 1.0 - k) - factor * k * (records + 1.0 - held)
     k, excess = k[excess > 0], excess[excess > 0]
-    pairs = [saddle.log_factorial(np.full_like(k, c)) for c in (held, records + 1 - held)]
-    pairs += [saddle.log_factorial(np.full_like(k, c)) for c in (lost, records - lost)]
-    pairs += [saddle.negative(saddle.log_factorial(np.full_like(k, records)))]
+    pairs = [logarithms.log_factorial(np.full_like(k, c)) for c in (held, records + 1 - held)]
+    pairs += [logarithms.log_factorial(np.full_like(k, c)) for c in (lost, records - lost)]
+    pairs += [logarithms.negative(logarithms.log_factorial(np.full_like(k, records)))]
     for counts in (k, held - k, lost + 1 - k, records - lost - held + k):
-        pairs.append(saddle.negative(saddle.log_factorial(counts)))
-    return float(np.sum(np.exp(saddle.total(pairs)) * excess) / held / (records + 1 - held))
+        pairs.append(logarithms.negative(logarithms.log_factorial(counts)))
+    return float(np.sum(np.exp(logarithms.total(pairs)) * excess) / held / (records + 1 - held))
 
 
 @pytest.mark.parametrize("held", [1, 40, 1000, 1999, 2000])

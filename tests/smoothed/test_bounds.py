@@ -12,9 +12,14 @@ import numpy as np
 import pytest
 
 from dpopt import ParameterError
-from dpopt.smoothed.bounds import log_upper_bound, published_log_bound
-from dpopt.smoothed.histogram import SamplingHistogram
-from dpopt.smoothed.lower import average_log_delta, log_exposure, log_lower_bound
+from dpopt.smoothed.bounds import (
+    average_log_delta,
+    log_exposure,
+    log_lower_bound,
+    log_upper_bound,
+    published_log_bound,
+)
+from dpopt.smoothed.mechanisms import SamplingHistogram
 
 Counts = tuple[int, ...]
 HALF = Fraction(1, 2)

@@ -9,8 +9,7 @@ import pytest
 import scipy.stats
 
 from dpopt._errors import ParameterError
-from dpopt.smoothed.carlo import QuantisedGradient, monte_carlo_delta, sample_database
-from dpopt.smoothed.sgd import sgd_profile
+from dpopt.smoothed.sgd import QuantisedGradient, monte_carlo_delta, sample_database, sgd_profile
 
 INDEX = np.arange(225)
 REFERENCE = ((37 * INDEX**2 + 11 * INDEX) % 181) - 90

@@ -13,10 +13,10 @@ from mpmath import mp, mpf
 
 from dpopt import ParameterError
 from dpopt.prob.histograms import histograms, index_of
-from dpopt.smoothed import binary, categories, replacement
-from dpopt.smoothed.categories import categories_log_profile
-from dpopt.smoothed.general import general_log_profile
-from dpopt.smoothed.histogram import SamplingHistogram
+from dpopt.smoothed import sampling
+from dpopt.smoothed.mechanisms import SamplingHistogram
+from dpopt.smoothed.profile import general_log_profile
+from dpopt.smoothed.sampling import categories_log_profile
 from tests.smoothed import laws
 
 RELATIVE = 1e-11
@@ -150,15 +150,15 @@ def test_one_database_is_an_entry_of_all() -> None:
 
 def test_two_categories_are_the_binary_mechanism() -> None:
     plain = categories_log_profile(40, 33, 2, 0.7)
-    np.testing.assert_array_equal(plain, binary.log_profile(40, 33, 0.7))
+    np.testing.assert_array_equal(plain, sampling.log_profile(40, 33, 0.7))
     again = categories_log_profile(40, 33, 2, 0.7, replacement=True)
-    np.testing.assert_array_equal(again, replacement.log_profile(40, 33, 0.7))
+    np.testing.assert_array_equal(again, sampling.log_profile(40, 33, 0.7, replacement=True))
 
 
 def test_an_empty_category_can_still_be_filled() -> None:
     n, drawn, epsilon = 30, 25, 0.8
     empty = categories_log_profile(n, drawn, 3, epsilon, [12, 18, 0])[0]
-    binary_value = binary.log_profile(n, drawn, epsilon)[12]
+    binary_value = sampling.log_profile(n, drawn, epsilon)[12]
     assert empty >= math.log(drawn / n) - 1e-13
     assert binary_value < math.log(drawn / n) - 1.0
 
@@ -201,9 +201,10 @@ def test_below_the_range_of_doubles_against_mpmath() -> None:
 
 @pytest.mark.parametrize("again", [False, True])
 def test_drawing_more_tells_more(again: bool) -> None:
-    part = replacement if again else binary
     ones = np.arange(30)
-    rows = [part.log_divergence(30, drawn, 0.4, ones) for drawn in range(1, 31)]
+    rows = [
+        sampling.log_divergence(30, drawn, 0.4, ones, replacement=again) for drawn in range(1, 31)
+    ]
     tables = np.exp(np.array(rows))
     assert np.all(np.diff(tables, axis=0) >= -1e-13)
 
@@ -214,7 +215,7 @@ def test_what_is_left_out_does_not_count(
 ) -> None:
     n, drawn, row = 300, 170, (60, 100, 140)
     found = categories_log_profile(n, drawn, 3, epsilon, row, replacement=again)
-    monkeypatch.setattr(categories, "_NEGLIGIBLE", math.inf)
+    monkeypatch.setattr(sampling, "_NEGLIGIBLE", math.inf)
     whole = categories_log_profile(n, drawn, 3, epsilon, row, replacement=again)
     assert found[0] == pytest.approx(whole[0], rel=0, abs=1e-13)
 

@@ -10,15 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpopt import ParameterError
-from dpopt.prob.composition import (
+from dpopt.prob import compositions
+from dpopt.prob.compositions import (
     log_all_compositions,
     log_composition,
     log_expected,
     maximise,
 )
-from dpopt.prob.expectation import allowance
-from dpopt.smoothed import composition, search
-from dpopt.smoothed.binary import log_profile
+from dpopt.prob.sum_law import allowance
+from dpopt.smoothed.sampling import log_profile
 
 DC = 18586 / (18586 + 317323)
 NE3 = 222179 / (222179 + 65854)
@@ -144,9 +144,9 @@ def test_maximum_is_that_of_all_compositions(log_values, pair):
 def test_branch_and_bound_is_that_of_all_compositions(log_values, pair):
     expected = exact_logs(log_values, *pair)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(composition, "ALL_UP_TO", 0)
-        patch.setattr(search, "LEAF", 2)
-        patch.setattr(search, "WIDEST", 6)
+        patch.setattr(compositions, "ALL_UP_TO", 0)
+        patch.setattr(compositions, "LEAF", 2)
+        patch.setattr(compositions, "WIDEST", 6)
         found = maximise(log_values, *pair)
     assert found.certified
     assert found.method != "every composition"

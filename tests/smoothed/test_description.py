@@ -15,9 +15,13 @@ from hypothesis import strategies as st
 
 from dpopt import ParameterError
 from dpopt.prob.histograms import histograms
-from dpopt.smoothed.description import AnonymousMechanism, KernelMechanism
-from dpopt.smoothed.histogram import SamplingHistogram
-from dpopt.smoothed.sampling import SamplingAverage, as_anonymous
+from dpopt.smoothed.mechanisms import (
+    AnonymousMechanism,
+    KernelMechanism,
+    SamplingAverage,
+    SamplingHistogram,
+    as_anonymous,
+)
 from tests.smoothed import laws
 
 

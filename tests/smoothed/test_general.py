@@ -11,12 +11,10 @@ import pytest
 
 from dpopt import ParameterError
 from dpopt.prob.histograms import histogram_count, histograms
-from dpopt.smoothed import general
-from dpopt.smoothed.description import KernelMechanism
-from dpopt.smoothed.general import general_epsilon, general_log_profile
-from dpopt.smoothed.histogram import SamplingHistogram
+from dpopt.smoothed import profile
+from dpopt.smoothed.mechanisms import KernelMechanism, SamplingAverage, SamplingHistogram
 from dpopt.smoothed.operations import compose
-from dpopt.smoothed.sampling import SamplingAverage
+from dpopt.smoothed.profile import general_epsilon, general_log_profile
 from tests.smoothed import laws
 
 
@@ -100,7 +98,7 @@ def test_portions_of_any_size_give_the_same(monkeypatch: pytest.MonkeyPatch) -> 
     for mechanism in (SamplingHistogram(8, 6, 3), SamplingHistogram(20, 15)):
         whole = general_log_profile(mechanism, 0.3), general_epsilon(mechanism)
         for held in (1, 40, 300):
-            monkeypatch.setattr(general, "_HELD_ENTRIES", held)
+            monkeypatch.setattr(profile, "_HELD_ENTRIES", held)
             assert np.array_equal(general_log_profile(mechanism, 0.3), whole[0])
             assert np.array_equal(general_epsilon(mechanism), whole[1])
             monkeypatch.undo()

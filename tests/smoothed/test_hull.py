@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import linprog
 
 from dpopt import ParameterError
-from dpopt.prob.hull import distribution_reduction, hull_vertices
+from dpopt.prob.histograms import distribution_reduction, hull_vertices
 
 
 def is_mixture(point: np.ndarray, others: np.ndarray) -> bool:

@@ -12,9 +12,9 @@ from mpmath import mp, mpf
 
 from dpopt import ParameterError
 from dpopt.prob.histograms import histograms
-from dpopt.smoothed.general import general_epsilon, general_log_profile
-from dpopt.smoothed.histogram import SamplingHistogram
+from dpopt.smoothed.mechanisms import SamplingHistogram
 from dpopt.smoothed.noisy import NoisyHistogram, coordinate_law, noisy_guarantee
+from dpopt.smoothed.profile import general_epsilon, general_log_profile
 from tests.smoothed import laws
 
 

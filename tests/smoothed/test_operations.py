@@ -8,19 +8,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpopt import ParameterError
-from dpopt.prob.histograms import histogram_count, histograms, index_of
-from dpopt.prob.hull import distribution_reduction
-from dpopt.prob.vertices import general_smoothed
-from dpopt.smoothed.description import AnonymousMechanism, KernelMechanism
-from dpopt.smoothed.general import general_log_profile
-from dpopt.smoothed.histogram import SamplingHistogram
+from dpopt.prob.histograms import (
+    distribution_reduction,
+    general_smoothed,
+    histogram_count,
+    histograms,
+    index_of,
+)
+from dpopt.smoothed.mechanisms import (
+    AnonymousMechanism,
+    KernelMechanism,
+    SamplingAverage,
+    SamplingHistogram,
+    as_anonymous,
+)
 from dpopt.smoothed.operations import (
     compose,
     post_process,
     pre_process,
     push_forward,
 )
-from dpopt.smoothed.sampling import SamplingAverage, as_anonymous
+from dpopt.smoothed.profile import general_log_profile
 
 SLACK = 1e-13
 

@@ -12,9 +12,7 @@ import pytest
 from dpopt import ParameterError, smoothed, solve
 from dpopt.prob import hockey_stick
 from dpopt.prob.histograms import histogram_count, histograms, neighbours
-from dpopt.smoothed.description import KernelMechanism
-from dpopt.smoothed.histogram import SamplingHistogram
-from dpopt.smoothed.sampling import as_anonymous
+from dpopt.smoothed.mechanisms import KernelMechanism, SamplingHistogram, as_anonymous
 
 RNG = np.random.default_rng
 

@@ -11,10 +11,9 @@ import pytest
 from mpmath import mp, mpf
 
 from dpopt import ParameterError, smoothed
-from dpopt.prob.composition import log_composition, maximise
-from dpopt.prob.hull import dropping_loss, hull_vertices
+from dpopt.prob.compositions import log_composition, maximise
+from dpopt.prob.histograms import dropping_loss, general_smoothed, hull_vertices
 from dpopt.prob.sum_law import Share
-from dpopt.prob.vertices import general_smoothed
 from tests.smoothed import laws as exact
 
 A, B = [0.5, 0.5, 0.0], [0.5, 0.5 - 1e-15, 1e-15]

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import partial
 
 import mpmath
 import numpy as np
 import pytest
 
 from dpopt._errors import ParameterError
-from dpopt.smoothed.replacement import log_delta_at, log_divergence, log_profile
+from dpopt.smoothed import sampling
 
 DIGITS = 50
+
+log_delta_at = partial(sampling.log_delta_at, replacement=True)
+log_divergence = partial(sampling.log_divergence, replacement=True)
+log_profile = partial(sampling.log_profile, replacement=True)
 
 
 def binomial_weights(records, drawn, ones):

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpopt.prob import saddle
+from dpopt.prob import logarithms
 
 FLOATS = st.floats(min_value=-1e100, max_value=1e100).filter(lambda x: x == 0 or abs(x) > 1e-100)
 INTEGERS = np.unique(
@@ -32,30 +32,33 @@ def one(value):
 
 @given(FLOATS, FLOATS)
 def test_sum_and_product_lose_nothing(a, b):
-    high, low = saddle.two_sum(one(a), one(b))
+    high, low = logarithms.two_sum(one(a), one(b))
     assert Fraction(high[0]) + Fraction(low[0]) == Fraction(a) + Fraction(b)
-    high, low = saddle.two_product(one(a), one(b))
+    high, low = logarithms.two_product(one(a), one(b))
     assert Fraction(high[0]) + Fraction(low[0]) == Fraction(a) * Fraction(b)
 
 
 @given(FLOATS, FLOATS, FLOATS)
 def test_scaling_and_adding_pairs(a, b, c):
-    pair = saddle.two_sum(one(a), one(1e-17 * a))
+    pair = logarithms.two_sum(one(a), one(1e-17 * a))
     exact = Fraction(pair[0][0]) + Fraction(pair[1][0])
-    high, low = saddle.scale(one(b), pair)
+    high, low = logarithms.scale(one(b), pair)
     product = Fraction(b) * exact
     assert abs(Fraction(high[0]) + Fraction(low[0]) - product) <= abs(product) / 2**100
-    high, low = saddle.add(pair, (one(c), one(0.0)))
+    high, low = logarithms.add(pair, (one(c), one(0.0)))
     bound = max(abs(exact), abs(Fraction(c))) / 2**100
     assert abs(Fraction(high[0]) + Fraction(low[0]) - exact - Fraction(c)) <= bound
 
 
 def test_total_survives_cancellation():
     pairs = [(one(1e17), one(3e-3)), (one(1.0), one(2e-18)), (one(-1e17), one(-3e-3))]
-    assert saddle.total(pairs)[0] == pytest.approx(1.0, rel=1e-15)
+    assert logarithms.total(pairs)[0] == pytest.approx(1.0, rel=1e-15)
     units = [(one(1e17), one(0.0)), (one(1.0), one(2e-18)), (one(-1e17), one(0.0))]
-    assert saddle.total([*units, (one(-1.0), one(0.0))])[0] == 0.0
-    assert saddle.total([(one(1.0), one(2e-18)), saddle.negative((one(1.0), one(0.0)))])[0] == 2e-18
+    assert logarithms.total([*units, (one(-1.0), one(0.0))])[0] == 0.0
+    assert (
+        logarithms.total([(one(1.0), one(2e-18)), logarithms.negative((one(1.0), one(0.0)))])[0]
+        == 2e-18
+    )
 
 
 def error(pair, index, exact):
@@ -63,14 +66,14 @@ def error(pair, index, exact):
 
 
 def test_logarithms_of_integers():
-    pair = saddle.log_integer(INTEGERS)
+    pair = logarithms.log_integer(INTEGERS)
     with mpmath.workdps(60):
         assert max(error(pair, i, mpmath.log(int(v))) for i, v in enumerate(INTEGERS)) < 2e-25
 
 
 def test_logarithms_of_factorials():
     values = np.concatenate([[0], INTEGERS])
-    pair = saddle.log_factorial(values)
+    pair = logarithms.log_factorial(values)
     with mpmath.workdps(60):
         for index, value in enumerate(values):
             exact = mpmath.loggamma(int(value) + 1)
@@ -79,21 +82,21 @@ def test_logarithms_of_factorials():
 
 def test_small_factorials_are_those_of_the_standard_library():
     values = np.arange(25)
-    high, _ = saddle.log_factorial(values)
+    high, _ = logarithms.log_factorial(values)
     expected = [math.log(math.factorial(v)) for v in values]
     np.testing.assert_allclose(high, expected, rtol=3e-16, atol=0)
 
 
 def test_a_table_looks_up_the_same_numbers():
-    table = saddle.factorial_table(20_000)
+    table = logarithms.factorial_table(20_000)
     values = np.array([0, 1, 15, 16, 8191, 8192, 20_000])
-    for looked_up, computed in zip(table(values), saddle.log_factorial(values), strict=True):
+    for looked_up, computed in zip(table(values), logarithms.log_factorial(values), strict=True):
         np.testing.assert_array_equal(looked_up, computed)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1e-300, 1e-18, 1e-17, 1e-16, 0.3, 1.0, 7.0, 50.0, 700.0])
 def test_exponential_in_two_floats(epsilon):
-    high, low = saddle.exponential(epsilon)
+    high, low = logarithms.exponential(epsilon)
     with mpmath.workdps(60):
         exact = mpmath.exp(mpmath.mpf(epsilon))
         assert abs(mpmath.mpf(high) + mpmath.mpf(low) - exact) <= exact * mpmath.mpf(2) ** -104

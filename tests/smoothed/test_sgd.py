@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpopt._errors import ParameterError
-from dpopt.prob.batch import batch_law, leave_one_out, subsets
+from dpopt.prob.batches import batch_law, leave_one_out, subsets
 from dpopt.smoothed.sgd import sgd_log_profile, sgd_profile
 
 INDEX = np.arange(225)

@@ -11,8 +11,7 @@ import pytest
 
 from dpopt import ParameterError
 from dpopt.prob.histograms import histogram_count, histograms
-from dpopt.smoothed.description import KernelMechanism
-from dpopt.smoothed.histogram import SamplingHistogram
+from dpopt.smoothed.mechanisms import KernelMechanism, SamplingHistogram
 from dpopt.smoothed.utility import adversary_utility, candidates_utility
 
 Law = list[Fraction]

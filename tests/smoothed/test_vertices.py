@@ -14,11 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpopt import ParameterError
-from dpopt.prob.histograms import histogram_count
-from dpopt.prob.vertices import general_smoothed
-from dpopt.smoothed import vertices as module
-from dpopt.smoothed.general import general_log_profile
-from dpopt.smoothed.histogram import SamplingHistogram
+from dpopt.prob import histograms as module
+from dpopt.prob.histograms import general_smoothed, histogram_count
+from dpopt.smoothed.mechanisms import SamplingHistogram
+from dpopt.smoothed.profile import general_log_profile
 from tests.smoothed import laws
 
 Values = dict[laws.Histogram, Fraction]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpopt import ParameterError
-from dpopt.prob.vshape import (
+from dpopt.prob.compositions import (
     candidate_majorants,
     is_v_shaped,
     majorant_at,
