@@ -12,7 +12,9 @@ References:
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +24,8 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import digits
 from dpopt._types import Matrix, Vector, frozen
+from dpopt.design import Answer, Question, design
+from dpopt.lp import Problem, Solution
 from dpopt.privacy import Guarantee
 from dpopt.privacy.rdp import (
     ConcentratedGuarantee,
@@ -30,10 +34,14 @@ from dpopt.privacy.rdp import (
     least_feasible,
 )
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 __all__ = [
     "DataDependentRdp",
     "GNMax",
     "GNMaxCalibration",
+    "GNMaxLabel",
     "calibrate_gnmax",
     "data_dependent_rdp",
     "gnmax_concentrated",
@@ -46,6 +54,8 @@ SENSITIVITY = math.sqrt(2.0)
 METHODS = ("rdp", "analytic", "label")
 
 _MOST_VOTERS = 10**8
+_MOST_ROWS = 10**6
+_MOST_LOSS = math.log(1e15)
 
 
 @dataclass(frozen=True)
@@ -149,9 +159,7 @@ def gnmax_concentrated(sigma: float) -> ConcentratedGuarantee:
 def label_epsilon(voters: int, sigma: float, delta: float = 0.0) -> float:
     """Return the exact epsilon of the label, for two classes.
 
-    With p_n = Phi((2 n - K) / (sigma sqrt 2)) the probability of class 1 on n votes for it, the
-    largest log((p_(n+1) - delta) / p_n), n = 0..K-1, and at least 0. p_(K-n) = 1 - p_n makes it
-    cover class 0 and the other direction too. An analysis of noisy counts pays for what the
+    The value of `GNMaxLabel`, at least 0. An analysis of noisy counts pays for what the
     mechanism does not show, and for any K. With delta > 0, more noise can spend more: it lifts a
     rare label above delta.
 
@@ -160,18 +168,111 @@ def label_epsilon(voters: int, sigma: float, delta: float = 0.0) -> float:
         sigma: above 0.
         delta: in [0, 1).
     """
-    k = _checks.integer("voters", voters, 1, _MOST_VOTERS)
-    sigma = _checks.real("sigma", sigma, 0.0, open_lower=True)
-    delta = _checks.real("delta", delta, 0.0, 1.0, open_upper=True)
-    with np.errstate(over="ignore"):
-        places = (2.0 * np.arange(k + 1) - k) / sigma / SENSITIVITY
-    logs = log_ndtr(places)
-    least = math.log(delta) if delta > 0.0 else -math.inf
-    above = logs[1:] > least
-    shares = np.exp(least - np.where(above, logs[1:], 0.0))
-    with np.errstate(invalid="ignore"):
-        losses = logs[1:] + np.log1p(-shares) - logs[:-1]
-    return float(max(0.0, np.max(losses, where=above, initial=0.0)))
+    return design(GNMaxLabel(voters=voters, sigma=sigma, delta=delta)).value
+
+
+@dataclass(frozen=True, kw_only=True)
+class GNMaxLabel(Question[Answer]):
+    """The least epsilon of GNMax's label, for two classes.
+
+        minimise    r
+        subject to  p_(n+1) - delta <= r p_n,   n = 0..K-1    (losses)
+                    r >= 1
+
+    with p_n = Phi((2 n - K) / (sigma sqrt 2)) the probability of class 1 on n votes for it; the
+    value is log r. p_(K-n) = 1 - p_n makes the rows cover class 0 and the other direction too. Each
+    row is divided by p_n. The closed form is the largest log ratio, in logarithms throughout.
+
+    Attributes:
+        voters: K, at least 1 and at most 10^8.
+        sigma: standard deviation of the noise on each class's count, above 0.
+        delta: in [0, 1).
+    """
+
+    kind: ClassVar[str] = "gnmax"
+    papers: ClassVar[tuple[str, ...]] = ("gnmax", "darrm")
+
+    voters: int
+    sigma: float
+    delta: float = 0.0
+
+    def __post_init__(self) -> None:
+        settled = {
+            "voters": _checks.integer("voters", self.voters, 1, _MOST_VOTERS),
+            "sigma": _checks.real("sigma", self.sigma, 0.0, open_lower=True),
+            "delta": _checks.real("delta", self.delta, 0.0, 1.0, open_upper=True),
+        }
+        for name, value in settled.items():
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def example(cls) -> Self:
+        """Return five voters."""
+        return cls(voters=5, sigma=2.0, delta=0.01)
+
+    def losses(self) -> Vector:
+        """Return log((p_(n+1) - delta) / p_n), n = 0..K-1; -inf where p_(n+1) <= delta."""
+        with np.errstate(over="ignore"):
+            places = (2.0 * np.arange(self.voters + 1) - self.voters) / self.sigma / SENSITIVITY
+        logs = log_ndtr(places)
+        least = math.log(self.delta) if self.delta > 0.0 else -math.inf
+        above = logs[1:] > least
+        shares = np.exp(least - np.where(above, logs[1:], 0.0))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(above, logs[1:] + np.log1p(-shares) - logs[:-1], -np.inf)
+
+    def problem(self) -> Problem:
+        """Return the program of the class's docstring.
+
+        Raises:
+            ParameterError: if it would have more than 1,000,000 rows, or a ratio above 1e15.
+        """
+        if self.voters > _MOST_ROWS:
+            raise ParameterError(
+                f"voters is {self.voters}: the program has as many rows; at most {_MOST_ROWS:,} "
+                "are written out."
+            )
+        losses = self.losses()
+        if losses.max() > _MOST_LOSS:
+            raise ParameterError(
+                f"sigma is {self.sigma:g}: a ratio of the program is above 1e15, where solvers "
+                "lose it; less noise is for the closed form."
+            )
+        problem = Problem("least epsilon of a GNMax label")
+        problem.add_variables("ratio", 1, lower=1.0, upper=math.inf)
+        column = np.ones((self.voters, 1))
+        problem.add_rows("losses", {"ratio": column}, lower=np.exp(losses))
+        problem.minimise({"ratio": 1.0})
+        return problem
+
+    def closed_form(self) -> float:
+        """Return the largest loss, at least 0."""
+        return float(max(0.0, np.max(self.losses())))
+
+    def point(self, solution: Solution) -> float:
+        """Return log r."""
+        return math.log(max(1.0, solution["ratio"][0]))
+
+    def value(self, units: float) -> float:
+        """Return epsilon."""
+        return units
+
+    def bound(self, units: float, solution: Solution | None) -> float:
+        """Return an epsilon below which the label does not satisfy delta."""
+        return units if solution is None else math.log(max(1.0, solution.bound))
+
+    def draw(self, axes: Axes, units: float, label: str | None = None) -> None:
+        """Draw the loss at each number of votes, and the largest."""
+        axes.plot(np.arange(self.voters), self.losses(), marker="o", markersize=3, label=label)
+        axes.axhline(units, color="grey", linewidth=0.8)
+        axes.set_xlabel("votes for the class")
+        axes.set_ylabel(r"$\ln((p_{n+1} - \delta) / p_n)$")
+
+    def columns(self, units: float) -> Mapping[str, Sequence[Any]]:
+        """Return the loss at each number of votes; None where the label is rarer than delta."""
+        del units
+        losses = [loss if math.isfinite(loss) else None for loss in self.losses().tolist()]
+        return {"votes": list(range(self.voters)), "loss": losses}
 
 
 @dataclass(frozen=True)

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._plot import new_axes
 from dpopt._progress import advance
-from dpopt._types import IntVector, Json, Matrix, Vector, brief
+from dpopt._types import IntVector, Json, Matrix, Numbers, Table, Vector, frozen
+from dpopt.design import Answer, Question, design
 from dpopt.files import write_json
+from dpopt.lp import Problem, Solution
 from dpopt.prob.compositions import log_composition, maximise
 from dpopt.prob.histograms import (
     binary_share,
@@ -28,256 +30,254 @@ from dpopt.prob.histograms import (
     log_composed,
 )
 from dpopt.prob.sum_law import allowance
-from dpopt.provenance import versions
-from dpopt.smoothed.mechanisms import SamplingHistogram
+from dpopt.smoothed.mechanisms import AnonymousMechanism, Mechanism, SamplingHistogram
 from dpopt.smoothed.profile import (
     LARGEST_EPSILON,
     LN10,
-    Mechanism,
+    InLogarithms,
+    OfMechanism,
     checked,
     finite,
+    log_or_none,
     log_profile,
     worst_case_delta,
+)
+from dpopt.smoothed.program import (
+    SmoothedInstance,
+    adversary_problem,
+    smoothed_instance,
 )
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_SOLVED_TO = 1e-7
 
-def smoothed_delta(
-    mechanism: Mechanism, epsilon: float, distributions: npt.ArrayLike
-) -> SmoothedDelta:
-    """Return max over pi in Pi^n of E_{x ~ pi} delta_{epsilon,M}(x), with its certificate.
 
-    Each of the n records is drawn independently, from a distribution of Pi that the adversary
-    chooses. M is anonymous, so what matters is how many records come from which; by Proposition 7
-    only the vertices of the convex hull of Pi do. Every composition over the vertices is evaluated
-    or bounded, none is skipped.
+class OverLaws(OfMechanism):
+    """What questions share whose records are drawn from laws of a set."""
 
-    Args:
-        mechanism: a `SamplingHistogram` or any `AnonymousMechanism`.
+    distributions: Any
+    epsilon: Any
+
+    def _settle(self) -> None:
+        width = None
+        if self.mechanism is None:
+            given = _checks.floats("distributions", self.distributions)
+            width = given.shape[1] if given.ndim == 2 else 2
+        mechanism = self._describe(records=self.records, categories=width)
+        laws = checked_distributions(self.distributions, mechanism.categories)
+        settled = tuple(tuple(row) for row in laws.tolist())
+        object.__setattr__(self, "distributions", settled)
+        epsilon = _checks.real("epsilon", self.epsilon, 0.0, LARGEST_EPSILON)
+        object.__setattr__(self, "epsilon", epsilon)
+
+    @property
+    def categories(self) -> int:
+        """m, as many as the distributions have."""
+        return len(self.distributions[0])
+
+    @property
+    def laws(self) -> Matrix:
+        """The distributions as an array, shape (l, m), read-only."""
+        return frozen(self.distributions)
+
+    @cached_property
+    def log_profile(self) -> Vector:
+        """Log delta(x) of every database x."""
+        return log_profile(self.whole, self.epsilon)
+
+
+@dataclass(frozen=True)
+class Maximum:
+    """The largest expected delta(x), and what is known of all other compositions.
+
+    Attributes:
+        log_delta: its natural logarithm, -inf if it is 0.
+        argmax: how many records come from each distribution, summing to n.
+        log_bound: no composition's logarithm is larger.
+        rounding: what rounding, or a solver's tolerance, can have changed in either.
+        method: see `MaximumCertificate`.
+        evaluated: number of compositions whose expectation was computed.
+        compositions: number of all.
+    """
+
+    log_delta: float
+    argmax: tuple[int, ...]
+    log_bound: float
+    rounding: float
+    method: str
+    evaluated: int
+    compositions: int
+
+    @property
+    def excess(self) -> float:
+        """What is left between the value and the bound, in the logarithm."""
+        return 0.0 if self.log_bound == self.log_delta else self.log_bound - self.log_delta
+
+
+@dataclass(frozen=True, kw_only=True)
+class Smoothed(OverLaws, Question["SmoothedDelta"]):
+    """Smoothed delta: the largest expected delta(x) when an adversary picks every record's law.
+
+        maximise    sum_k sum_a psi_k(a) (P_k(a) - e^epsilon P'_k(a))
+        subject to  sum_pi w_pi = 1                           (sum)
+                    sum_k v_{x,k} <= sum_pi w_pi pi(x)        (split)
+                    psi_k <= v_{x,k} + v_{x',k}               (tests within sides)
+                    w, v, psi >= 0
+
+    over the adversary's mixture w of compositions pi (how many records are drawn from which
+    distribution); the probability pi(x) of each database x, split among the directions k of its
+    pairs of neighbours x, x'; and for each direction a test psi_k of the outputs a. A best test
+    is the hockey-stick of the pair, so the value is max over pi of E_{x ~ pi} delta(x).
+
+    The closed form sums E_{x ~ pi} delta(x) exactly and searches the compositions by branch and
+    bound. Solvers keep absolute tolerances: the three solvers agree to 1e-9 of a value of about
+    0.01 or more, and a value of about 1e-7 or less is told by the closed form only.
+
+    Attributes:
+        records: n, at least 1.
+        drawn: T, how many records are drawn and published as a histogram, from 1 to n.
         epsilon: from 0 to 700, in nats.
-        distributions: Pi: shape (l, m), rows summing to 1; for m = 2 also shape (l,), the shares
-            of the first category.
-
-    Returns:
-        The maximum, the composition that attains it, an upper bound for all others, and DP's delta.
-
-    Raises:
-        ParameterError: if an argument is out of range, or there are too many databases to list.
-
-    Example:
-        >>> from dpopt import smoothed
-        >>> found = smoothed.smoothed_delta(smoothed.SamplingHistogram(36, 34), 0.0, [0.4, 0.6])
-        >>> round(found.delta, 12), found.certified, found.argmax
-        (0.478070349009, True, (18, 18))
+        distributions: laws of one record, one in each row, summing to 1; for two categories also
+            the shares of the first, such as 0.4,0.6.
+        lost_rate: share of the records that is lost, in [0, 1), instead of drawn.
+        replacement: whether records are put back before the next draw.
+        mechanism: any other anonymous mechanism, instead of records and drawn; as text the JSON
+            object of its parameters.
 
     References:
-        Liu, Wang, Xia, Smoothed Differential Privacy, Definition 3, Proposition 7, Algorithm 1.
+        Liu, Wang, Xia, Smoothed Differential Privacy, Definition 3.
     """
-    epsilon = checked(mechanism, epsilon)
-    laws = checked_distributions(distributions, mechanism.categories)
-    return _maximum(mechanism, epsilon, laws, hull_vertices(laws))
 
+    kind: ClassVar[str] = "smoothed"
+    papers: ClassVar[tuple[str, ...]] = ("smoothed",)
 
-def expected_delta(
-    mechanism: Mechanism,
-    epsilon: float,
-    distributions: npt.ArrayLike,
-    composition: Sequence[int],
-) -> ExpectedDelta:
-    """Return E_{x ~ pi} delta_{epsilon,M}(x) where n_j of the records come from law j.
+    records: int | None = None
+    drawn: int | None = None
+    epsilon: float
+    distributions: Table
+    lost_rate: float | None = None
+    replacement: bool = False
+    mechanism: AnonymousMechanism | None = None
 
-    Records are independent, and the order does not matter: M is anonymous. `smoothed_delta` is the
-    largest of these numbers over all compositions n_1 + ... + n_l = n.
+    def __post_init__(self) -> None:
+        self._settle()
 
-    Args:
-        mechanism: a `SamplingHistogram` or any `AnonymousMechanism`.
-        epsilon: from 0 to 700, in nats.
-        distributions: the laws, shape (l, m), rows summing to 1; for m = 2 also shape (l,), the
-            shares of the first category.
-        composition: n_1, ..., n_l, integers of at least 0 that sum to n.
+    @classmethod
+    def example(cls) -> Self:
+        """Return a sample of three of five records, which are drawn from two laws."""
+        return cls(records=5, drawn=3, epsilon=0.5, distributions=[0.4, 0.7])
 
-    Raises:
-        ParameterError: if an argument is out of range, or there are too many databases to list.
+    @property
+    def maximises(self) -> bool:
+        """The adversary's view."""
+        return True
 
-    Example:
-        >>> from dpopt import smoothed
-        >>> mechanism = smoothed.SamplingHistogram(36, 34)
-        >>> round(smoothed.expected_delta(mechanism, 0.0, [0.4, 0.6], [36, 0]).delta, 12)
-        0.477756536586
+    @cached_property
+    def instance(self) -> SmoothedInstance:
+        """The numbers of the program.
 
-    References:
-        Liu, Wang, Xia, Smoothed Differential Privacy, Definition 3 and Algorithm 1.
-    """
-    epsilon = checked(mechanism, epsilon)
-    n, m = mechanism.records, mechanism.categories
-    laws = checked_distributions(distributions, m)
-    counts = _checked_composition(composition, n, len(laws))
-    values = log_profile(mechanism, epsilon)
-    used = np.unique(laws[counts > 0], axis=0)
-    if m == 2 and len(used) <= 2:
-        low, high = (used[place] for place in extremes(used))
-        ones = int(counts[np.all(laws == high, axis=1)].sum()) if len(used) == 2 else 0
-        log_value = log_composition(values, binary_share(low), binary_share(high), ones)
-        rounding = allowance(n, log_value)
-    else:
-        log_value, rounding = log_composed(values, n, m, laws, counts.tolist())
-    return ExpectedDelta(
-        mechanism=mechanism,
-        epsilon=epsilon,
-        distributions=laws,
-        composition=tuple(counts.tolist()),
-        log_delta=log_value,
-        rounding=rounding,
-        provenance=versions(),
-    )
+        Raises:
+            ParameterError: if there are too many.
+        """
+        return smoothed_instance(self.whole, self.epsilon, self.laws)
 
+    def problem(self) -> Problem:
+        """Return the program of the class's docstring; `smoothed_problem` is its dual.
 
-def smoothed_epsilon(
-    mechanism: Mechanism,
-    delta: float,
-    distributions: npt.ArrayLike,
-    *,
-    tolerance: float = 1e-9,
-) -> SmoothedEpsilon:
-    """Return the least epsilon, up to ``tolerance``, at which smoothed delta is at most ``delta``.
+        Raises:
+            ParameterError: if a table of it would have more than 2,000,000 entries.
+        """
+        return adversary_problem(self.instance)
 
-    delta(x) falls as epsilon grows, and so does its maximum: bisection. What is returned suffices,
-    up to the rounding that the certificate states; ``lower`` was not found to (or is 0).
+    def closed_form(self) -> Maximum:
+        """Return the maximum over all compositions by exact sums."""
+        laws, values, n = self.laws, self.log_profile, self.whole.records
+        vertices, counts = hull_vertices(laws), [0] * len(laws)
+        if self.categories == 2:
+            low, high = vertices[list(extremes(laws[vertices]))].tolist()
+            best = maximise(values, binary_share(laws[low]), binary_share(laws[high]))
+            counts[low] += n - best.ones_from_high
+            counts[high] += best.ones_from_high
+            return Maximum(
+                best.log_value,
+                tuple(counts),
+                best.log_bound,
+                allowance(n, best.log_value, n),
+                best.method,
+                best.evaluated,
+                n + 1,
+            )
+        every = general_smoothed(values, n, self.categories, laws[vertices])
+        for vertex, count in zip(vertices, every.composition, strict=True):
+            counts[int(vertex)] = count
+        rounding = every.rounding + (dropping_loss(n) if vertices.size < len(laws) else 0.0)
+        return Maximum(
+            every.log_value,
+            tuple(counts),
+            every.log_value + rounding,
+            rounding,
+            "every composition",
+            every.evaluated,
+            every.evaluated,
+        )
 
-    Args:
-        mechanism: a `SamplingHistogram` or any `AnonymousMechanism`.
-        delta: the target, in (0, 1).
-        distributions: see `smoothed_delta`.
-        tolerance: width of the bracket, at least 1e-12.
+    def point(self, solution: Solution) -> Maximum:
+        """Return the value, its bound and the composition of the largest weight."""
+        weights = solution["weights"]
+        best = self.instance.compositions[int(np.argmax(weights))]
+        return Maximum(
+            log_or_none(solution.objective),
+            tuple(best.tolist()),
+            log_or_none(max(solution.objective, solution.bound)),
+            _SOLVED_TO,
+            "linear program",
+            weights.size,
+            weights.size,
+        )
 
-    Returns:
-        The bracket; epsilon is infinite if even 700 does not suffice, as where a category can be
-        absent from a database.
+    def value(self, units: Maximum) -> float:
+        """Return smoothed delta; 0 below 1e-308."""
+        return math.exp(units.log_delta)
 
-    Raises:
-        ParameterError: if an argument is out of range, or there are too many databases to list.
+    def bound(self, units: Maximum, solution: Solution | None) -> float:
+        """Return a bound on the expected delta of every composition."""
+        return math.exp(units.log_bound) if solution is None else solution.bound
 
-    Example:
-        >>> from dpopt import smoothed
-        >>> mechanism = smoothed.SamplingHistogram(records=100, drawn=80)
-        >>> round(smoothed.smoothed_epsilon(mechanism, 1e-3, [0.3, 0.5]).epsilon, 4)
-        2.0172
-    """
-    checked(mechanism, 0.0)
-    target = _checks.real("delta", delta, 0.0, 1.0, open_lower=True, open_upper=True)
-    width = _checks.real("tolerance", tolerance, 1e-12)
-    laws = checked_distributions(distributions, mechanism.categories)
-    vertices = hull_vertices(laws)
+    def plain(self, units: Maximum) -> Json:
+        """Return the fields as plain values, None for the logarithm of 0."""
+        return {
+            **asdict(units),
+            "log_delta": finite(units.log_delta),
+            "argmax": list(units.argmax),
+            "log_bound": finite(units.log_bound),
+        }
 
-    def found(epsilon: float) -> SmoothedDelta:
-        return _maximum(mechanism, epsilon, laws, vertices)
+    def read(self, plain: Any) -> Any:  # noqa: ANN401
+        """Return the values of a file, which are computed again."""
+        return plain
 
-    if _suffices(at := found(0.0), target):
-        return SmoothedEpsilon(target, 0.0, 0.0, at)
-    lower, upper = 0.0, 1.0
-    while not _suffices(at := found(upper), target):
-        if upper >= LARGEST_EPSILON:
-            return SmoothedEpsilon(target, math.inf, upper, at)
-        lower, upper = upper, min(2.0 * upper, LARGEST_EPSILON)
-    while upper - lower > width:
-        advance("smoothed epsilon", 0, message=f"bracket {upper - lower:.1e}")
-        middle = 0.5 * (lower + upper)
-        if middle in (lower, upper):
-            break
-        tried = found(middle)
-        if _suffices(tried, target):
-            upper, at = middle, tried
-        else:
-            lower = middle
-    advance("smoothed epsilon", 1, 1)
-    return SmoothedEpsilon(target, upper, lower, at)
+    def draw(self, axes: Axes, units: Maximum, label: str | None = None) -> None:
+        """Draw log10 of smoothed delta beside DP's."""
+        names = [r"smoothed $\delta$", r"DP's $\delta$"]
+        logs = [units.log_delta / LN10, self.log_dp_delta / LN10]
+        axes.plot(names, logs, "o", label=label)
+        axes.set_ylabel(r"$\log_{10} \delta$")
+        axes.set_title(rf"$\varepsilon = {self.epsilon:g}$, $n = {self.whole.records}$")
+        axes.margins(x=0.5)
 
+    def columns(self, units: Maximum) -> Mapping[str, Sequence[Any]]:
+        """Return each distribution and how many records come from it at the maximum."""
+        laws = {f"p_{c}": self.laws[:, c].tolist() for c in range(self.categories)}
+        return {**laws, "records": list(units.argmax)}
 
-def _checked_composition(composition: Sequence[int], records: int, laws: int) -> IntVector:
-    given = _checks.array("composition", composition)
-    if given.shape == (laws,):
-        counts = [_checks.integer("composition", count, 0, records) for count in given.tolist()]
-        if sum(counts) == records:
-            return np.array(counts, dtype=np.int64)
-    raise ParameterError(
-        f"composition is {_checks.shown(composition)}; it must hold {laws} counts, one for each "
-        f"distribution, that sum to {records}."
-    )
-
-
-def _suffices(found: SmoothedDelta, target: float) -> bool:
-    """Whether a maximum is at most delta; one that is not proved counts with its bound."""
-    largest = found.log_delta if found.certified else found.certificate.log_bound
-    return largest <= math.log(target)
-
-
-def _dp(mechanism: Mechanism, epsilon: float, values: Vector) -> float:
-    if isinstance(mechanism, SamplingHistogram):
-        return worst_case_delta(mechanism, epsilon).log_delta
-    return float(np.max(values))
-
-
-def _maximum(
-    mechanism: Mechanism, epsilon: float, laws: Matrix, vertices: IntVector
-) -> SmoothedDelta:
-    n, values = mechanism.records, log_profile(mechanism, epsilon)
-    counts = [0] * len(laws)
-    if mechanism.categories == 2:
-        low, high = vertices[list(extremes(laws[vertices]))].tolist()
-        found = maximise(values, binary_share(laws[low]), binary_share(laws[high]))
-        counts[low] += n - found.ones_from_high
-        counts[high] += found.ones_from_high
-        log_value, log_bound, method = found.log_value, found.log_bound, found.method
-        certified, evaluated, compositions = found.certified, found.evaluated, n + 1
-        rounding = allowance(n, log_value, n)
-    else:
-        best = general_smoothed(values, n, mechanism.categories, laws[vertices])
-        for place, count in zip(vertices, best.composition, strict=True):
-            counts[int(place)] = count
-        log_value, evaluated, compositions = best.log_value, best.evaluated, best.evaluated
-        rounding = best.rounding + (dropping_loss(n) if vertices.size < len(laws) else 0.0)
-        log_bound, method, certified = log_value + rounding, "every composition", True
-    return SmoothedDelta(
-        mechanism=mechanism,
-        epsilon=epsilon,
-        distributions=laws,
-        log_delta=log_value,
-        argmax=tuple(counts),
-        certified=certified,
-        certificate=_certificate(
-            n, log_value, log_bound, rounding, method, evaluated, compositions
-        ),
-        log_dp_delta=_dp(mechanism, epsilon, values),
-        provenance=versions(),
-    )
-
-
-def _certificate(
-    records: int,
-    log_value: float,
-    log_bound: float,
-    rounding: float,
-    method: str,
-    evaluated: int,
-    compositions: int,
-) -> MaximumCertificate:
-    excess = 0.0 if log_bound == log_value else log_bound - log_value
-    return MaximumCertificate(
-        claim=f"no composition of the {records} records has an expected delta above the bound, "
-        "for the profile as computed",
-        method=method,
-        evaluated=evaluated,
-        compositions=compositions,
-        log_bound=log_bound,
-        excess=excess,
-        slack=2.0 * rounding - excess,
-    )
-
-
-# JOINED: """What is known over a set of distributions: smoothed delta, its proof, and its inverse."""
-#
+    @cached_property
+    def log_dp_delta(self) -> float:
+        """Natural logarithm of the worst database's delta, which is DP's."""
+        if isinstance(self.whole, SamplingHistogram):
+            return worst_case_delta(self.whole, self.epsilon).log_delta
+        return float(np.max(self.log_profile))
 
 
 @dataclass(frozen=True)
@@ -308,159 +308,243 @@ class MaximumCertificate:
         return {**asdict(self), "log_bound": finite(self.log_bound)}
 
 
-@dataclass(frozen=True, eq=False)
-class SmoothedDelta:
+class ExpectationAnswer(InLogarithms, Answer):
+    """What answers over a set of distributions share: what was asked, and the value."""
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """M."""
+        return self.setting.whole
+
+    @property
+    def epsilon(self) -> float:
+        """In nats."""
+        return self.setting.epsilon
+
+    @property
+    def distributions(self) -> Matrix:
+        """Pi, one distribution in each row, shape (l, m), read-only."""
+        return self.setting.laws
+
+    @property
+    def log_delta(self) -> float:
+        """Natural logarithm of the expected delta(x), -inf if it is 0."""
+        return self.units.log_delta
+
+    def facts(self) -> Json:
+        """Return delta and its decimal logarithm; None for that of 0."""
+        return {"delta": self.delta, "log10_delta": finite(self.log10_delta)}
+
+    def headline(self) -> Json:
+        """Return what the one-line repr tells."""
+        return {
+            "mechanism": self.mechanism,
+            "epsilon": self.epsilon,
+            "log10_delta": self.log10_delta,
+        }
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class SmoothedDelta(ExpectationAnswer):
     """max over pi in Pi^n of E_{x ~ pi} delta_{epsilon,M}(x) (Definition 3), and where it is.
 
     Attributes:
-        mechanism: M.
-        epsilon: in nats.
-        distributions: Pi, one distribution in each row, shape (l, m), read-only.
-        log_delta: natural logarithm of the maximum, -inf if it is 0.
-        argmax: how many records come from each distribution where the maximum is, summing to n.
-        certified: whether every composition was evaluated or bounded.
-        certificate: the bound on all compositions, and how it was found.
-        log_dp_delta: natural logarithm of the worst database's delta, which is DP's.
-        provenance: versions that made it.
+        units: a `Maximum`.
+        bound: upper bound of the expected delta of every composition.
     """
 
-    mechanism: Mechanism
-    epsilon: float
-    distributions: Matrix
-    log_delta: float
-    argmax: tuple[int, ...]
-    certified: bool
-    certificate: MaximumCertificate
-    log_dp_delta: float
-    provenance: dict[str, str]
+    @property
+    def argmax(self) -> tuple[int, ...]:
+        """How many records come from each distribution where the maximum is, summing to n."""
+        return self.units.argmax
 
     @property
-    def delta(self) -> float:
-        """Smoothed delta; 0 below 1e-308, where `log10_delta` still tells it."""
-        return math.exp(self.log_delta)
+    def certificate(self) -> MaximumCertificate:
+        """The bound on all compositions, and how it was found."""
+        best = self.units
+        return MaximumCertificate(
+            claim=f"no composition of the {self.mechanism.records} records has an expected delta "
+            "above the bound, for the profile as computed",
+            method=best.method,
+            evaluated=best.evaluated,
+            compositions=best.compositions,
+            log_bound=best.log_bound,
+            excess=best.excess,
+            slack=2.0 * best.rounding - best.excess,
+        )
 
     @property
-    def log10_delta(self) -> float:
-        """Decimal logarithm of smoothed delta."""
-        return self.log_delta / LN10
+    def certified(self) -> bool:
+        """Whether every composition was evaluated or bounded."""
+        return self.certificate.slack >= 0.0
 
     @property
-    def bound(self) -> float:
-        """Upper bound of the expected delta of every composition."""
-        return math.exp(self.certificate.log_bound)
+    def log_dp_delta(self) -> float:
+        """Natural logarithm of the worst database's delta, which is DP's."""
+        return self.setting.log_dp_delta
 
     @property
     def dp_delta(self) -> float:
         """DP's delta at the same epsilon."""
         return math.exp(self.log_dp_delta)
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw log10 of smoothed delta beside DP's; return the axes."""
-        axes = new_axes(ax)
-        names = [r"smoothed $\delta$", r"DP's $\delta$"]
-        axes.plot(names, [self.log10_delta, self.log_dp_delta / LN10], "o")
-        axes.set_ylabel(r"$\log_{10} \delta$")
-        axes.set_title(rf"$\varepsilon = {self.epsilon:g}$, $n = {self.mechanism.records}$")
-        axes.margins(x=0.5)
-        return axes
-
-    def __repr__(self) -> str:
-        return brief(
-            self,
-            mechanism=self.mechanism,
-            epsilon=self.epsilon,
-            log10_delta=self.log10_delta,
-            argmax=self.argmax,
-            certified=self.certified,
-        )
-
-    def to_dict(self) -> Json:
-        """Return the result as plain values, ready for JSON; None for the logarithm of 0."""
+    def facts(self) -> Json:
+        """Return the maximum, where it is, why it is one, and DP's."""
         return {
-            "kind": "smoothed-delta",
-            "mechanism": self.mechanism.to_dict(),
-            "epsilon": self.epsilon,
-            "distributions": self.distributions.tolist(),
-            "delta": self.delta,
-            "log10_delta": finite(self.log10_delta),
+            **super().facts(),
             "argmax": list(self.argmax),
             "certified": self.certified,
             "certificate": self.certificate.to_dict(),
             "dp_delta": self.dp_delta,
-            "provenance": self.provenance,
         }
 
-    def save(self, path: str | Path) -> None:
-        """Write the result to a JSON file.
+    def headline(self) -> Json:
+        """Return what the one-line repr tells."""
+        return {**super().headline(), "argmax": self.argmax, "certified": self.certified}
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """E_{x ~ pi} delta(x) of one composition.
+
+    Attributes:
+        log_delta: its natural logarithm, -inf if it is 0.
+        rounding: what rounding, or a solver's tolerance, can have changed in it.
+    """
+
+    log_delta: float
+    rounding: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expected(OverLaws, Question["ExpectedDelta"]):
+    """The expected delta(x) where so many of the records come from each distribution.
+
+    The program is that of `Smoothed` for an adversary who has one composition pi: w is 1, and the
+    value is E_{x ~ pi} delta(x).
+
+    Attributes:
+        records: n, at least 1.
+        drawn: T, how many records are drawn and published as a histogram, from 1 to n.
+        epsilon: from 0 to 700, in nats.
+        distributions: laws of one record, one in each row, summing to 1; for two categories also
+            the shares of the first, such as 0.4,0.6.
+        composition: how many records come from each distribution, summing to n.
+        lost_rate: share of the records that is lost, in [0, 1), instead of drawn.
+        replacement: whether records are put back before the next draw.
+        mechanism: any other anonymous mechanism, instead of records and drawn; as text the JSON
+            object of its parameters.
+
+    References:
+        Liu, Wang, Xia, Smoothed Differential Privacy, Definition 3 and Algorithm 1.
+    """
+
+    kind: ClassVar[str] = "expected"
+    papers: ClassVar[tuple[str, ...]] = ("smoothed",)
+
+    records: int | None = None
+    drawn: int | None = None
+    epsilon: float
+    distributions: Table
+    composition: Numbers
+    lost_rate: float | None = None
+    replacement: bool = False
+    mechanism: AnonymousMechanism | None = None
+
+    def __post_init__(self) -> None:
+        self._settle()
+        counts = _checked_composition(self.composition, self.whole.records, len(self.distributions))
+        object.__setattr__(self, "composition", tuple(counts.tolist()))
+
+    @classmethod
+    def example(cls) -> Self:
+        """Return a sample of three of five records, two from one law and three from another."""
+        return cls(records=5, drawn=3, epsilon=0.5, distributions=[0.4, 0.7], composition=(2, 3))
+
+    @property
+    def maximises(self) -> bool:
+        """The adversary's view."""
+        return True
+
+    def problem(self) -> Problem:
+        """Return the program of `Smoothed` for this composition alone.
 
         Raises:
-            ParameterError: if the file cannot be written.
+            ParameterError: if a table of it would have more than 2,000,000 entries.
         """
-        write_json(Path(path), self.to_dict())
+        only = np.array([self.composition], dtype=np.int64)
+        return adversary_problem(smoothed_instance(self.whole, self.epsilon, self.laws, only))
+
+    def closed_form(self) -> Expectation:
+        """Return the expectation as an exact sum."""
+        laws, values, n = self.laws, self.log_profile, self.whole.records
+        counts = np.array(self.composition, dtype=np.int64)
+        used = np.unique(laws[counts > 0], axis=0)
+        if self.categories > 2 or len(used) > 2:
+            composed = log_composed(values, n, self.categories, laws, counts.tolist())
+            return Expectation(*composed)
+        low, high = (used[row] for row in extremes(used))
+        ones = int(counts[np.all(laws == high, axis=1)].sum()) if len(used) == 2 else 0
+        log_value = log_composition(values, binary_share(low), binary_share(high), ones)
+        return Expectation(log_value, allowance(n, log_value))
+
+    def point(self, solution: Solution) -> Expectation:
+        """Return the value."""
+        return Expectation(log_or_none(solution.objective), _SOLVED_TO)
+
+    def value(self, units: Expectation) -> float:
+        """Return the expectation; 0 below 1e-308."""
+        return math.exp(units.log_delta)
+
+    def plain(self, units: Expectation) -> Json:
+        """Return the fields as plain values, None for the logarithm of 0."""
+        return {"log_delta": finite(units.log_delta), "rounding": units.rounding}
+
+    def read(self, plain: Any) -> Any:  # noqa: ANN401
+        """Return the values of a file, which are computed again."""
+        return plain
+
+    def draw(self, axes: Axes, units: Expectation, label: str | None = None) -> None:
+        """Draw log10 of the expectation above the composition."""
+        axes.plot([str(self.composition)], [units.log_delta / LN10], "o", label=label)
+        axes.set_ylabel(r"$\log_{10}$ of the expected $\delta(x)$")
+        axes.set_xlabel("records from each distribution")
+
+    def columns(self, units: Expectation) -> Mapping[str, Sequence[Any]]:
+        """Return each distribution and how many records come from it."""
+        del units
+        laws = {f"p_{c}": self.laws[:, c].tolist() for c in range(self.categories)}
+        return {**laws, "records": list(self.composition)}
 
 
-@dataclass(frozen=True, eq=False)
-class ExpectedDelta:
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class ExpectedDelta(ExpectationAnswer):
     """E_{x ~ pi} delta_{epsilon,M}(x) at one composition of the records.
 
     Attributes:
-        mechanism: M.
-        epsilon: in nats.
-        distributions: the laws, one in each row, shape (l, m), read-only.
-        composition: how many records come from each law, summing to n.
-        log_delta: natural logarithm of the expectation, -inf if it is 0.
-        rounding: what rounding can have changed in it, for the profile as computed.
-        provenance: versions that made it.
+        units: an `Expectation`.
     """
 
-    mechanism: Mechanism
-    epsilon: float
-    distributions: Matrix
-    composition: tuple[int, ...]
-    log_delta: float
-    rounding: float
-    provenance: dict[str, str]
+    @property
+    def composition(self) -> tuple[int, ...]:
+        """How many records come from each law, summing to n."""
+        return self.setting.composition
 
     @property
-    def delta(self) -> float:
-        """The expectation; 0 below 1e-308, where `log10_delta` still tells it."""
-        return math.exp(self.log_delta)
+    def rounding(self) -> float:
+        """What rounding can have changed in the logarithm, for the profile as computed."""
+        return self.units.rounding
 
-    @property
-    def log10_delta(self) -> float:
-        """Decimal logarithm of the expectation."""
-        return self.log_delta / LN10
+    def facts(self) -> Json:
+        """Return delta, its logarithm, and the rounding of that."""
+        return {**super().facts(), "rounding": self.rounding}
 
-    def __repr__(self) -> str:
-        return brief(
-            self,
-            mechanism=self.mechanism,
-            epsilon=self.epsilon,
-            composition=self.composition,
-            log10_delta=self.log10_delta,
-        )
+    def headline(self) -> Json:
+        """Return what the one-line repr tells."""
+        return {**super().headline(), "composition": self.composition}
 
-    def to_dict(self) -> Json:
-        """Return the result as plain values, ready for JSON; None for the logarithm of 0."""
-        return {
-            "kind": "expected-delta",
-            "mechanism": self.mechanism.to_dict(),
-            "epsilon": self.epsilon,
-            "distributions": self.distributions.tolist(),
-            "composition": list(self.composition),
-            "delta": self.delta,
-            "log10_delta": finite(self.log10_delta),
-            "rounding": self.rounding,
-            "provenance": self.provenance,
-        }
 
-    def save(self, path: str | Path) -> None:
-        """Write the result to a JSON file.
-
-        Raises:
-            ParameterError: if the file cannot be written.
-        """
-        write_json(Path(path), self.to_dict())
+Smoothed.answer, Expected.answer = SmoothedDelta, ExpectedDelta
 
 
 @dataclass(frozen=True, eq=False)
@@ -506,3 +590,153 @@ class SmoothedEpsilon:
             ParameterError: if the file cannot be written.
         """
         write_json(Path(path), self.to_dict())
+
+
+def smoothed_delta(
+    mechanism: Mechanism, epsilon: float, distributions: npt.ArrayLike
+) -> SmoothedDelta:
+    """Return max over pi in Pi^n of E_{x ~ pi} delta_{epsilon,M}(x), with its certificate.
+
+    Each of the n records is drawn independently, from a distribution of Pi that the adversary
+    chooses. M is anonymous, so what matters is how many records come from which; by Proposition 7
+    only the vertices of the convex hull of Pi do. Every composition over the vertices is evaluated
+    or bounded, none is skipped.
+
+    Args:
+        mechanism: a `SamplingHistogram` or any `AnonymousMechanism`.
+        epsilon: from 0 to 700, in nats.
+        distributions: Pi: shape (l, m), rows summing to 1; for m = 2 also shape (l,), the shares
+            of the first category.
+
+    Returns:
+        The maximum, the composition that attains it, an upper bound for all others, and DP's delta.
+
+    Raises:
+        ParameterError: if an argument is out of range, or there are too many databases to list.
+
+    Example:
+        >>> from dpopt import smoothed
+        >>> found = smoothed.smoothed_delta(smoothed.SamplingHistogram(36, 34), 0.0, [0.4, 0.6])
+        >>> round(found.delta, 12), found.certified, found.argmax
+        (0.478070349009, True, (18, 18))
+
+    References:
+        Liu, Wang, Xia, Smoothed Differential Privacy, Definition 3, Proposition 7, Algorithm 1.
+    """
+    checked(mechanism, epsilon)
+    return design(Smoothed(mechanism=mechanism, epsilon=epsilon, distributions=distributions))
+
+
+def expected_delta(
+    mechanism: Mechanism,
+    epsilon: float,
+    distributions: npt.ArrayLike,
+    composition: Sequence[int],
+) -> ExpectedDelta:
+    """Return E_{x ~ pi} delta_{epsilon,M}(x) where n_j of the records come from law j.
+
+    Records are independent, and the order does not matter: M is anonymous. `smoothed_delta` is the
+    largest of these numbers over all compositions n_1 + ... + n_l = n.
+
+    Args:
+        mechanism: a `SamplingHistogram` or any `AnonymousMechanism`.
+        epsilon: from 0 to 700, in nats.
+        distributions: the laws, shape (l, m), rows summing to 1; for m = 2 also shape (l,), the
+            shares of the first category.
+        composition: n_1, ..., n_l, integers of at least 0 that sum to n.
+
+    Raises:
+        ParameterError: if an argument is out of range, or there are too many databases to list.
+
+    Example:
+        >>> from dpopt import smoothed
+        >>> mechanism = smoothed.SamplingHistogram(36, 34)
+        >>> round(smoothed.expected_delta(mechanism, 0.0, [0.4, 0.6], [36, 0]).delta, 12)
+        0.477756536586
+
+    References:
+        Liu, Wang, Xia, Smoothed Differential Privacy, Definition 3 and Algorithm 1.
+    """
+    checked(mechanism, epsilon)
+    asked = Expected(
+        mechanism=mechanism, epsilon=epsilon, distributions=distributions, composition=composition
+    )
+    return design(asked)
+
+
+def smoothed_epsilon(
+    mechanism: Mechanism,
+    delta: float,
+    distributions: npt.ArrayLike,
+    *,
+    tolerance: float = 1e-9,
+) -> SmoothedEpsilon:
+    """Return the least epsilon, up to ``tolerance``, at which smoothed delta is at most ``delta``.
+
+    delta(x) falls as epsilon grows, and so does its maximum: bisection. What is returned suffices,
+    up to the rounding that the certificate states; ``lower`` was not found to (or is 0).
+
+    Args:
+        mechanism: a `SamplingHistogram` or any `AnonymousMechanism`.
+        delta: the target, in (0, 1).
+        distributions: see `smoothed_delta`.
+        tolerance: width of the bracket, at least 1e-12.
+
+    Returns:
+        The bracket; epsilon is infinite if even 700 does not suffice, as where a category can be
+        absent from a database.
+
+    Raises:
+        ParameterError: if an argument is out of range, or there are too many databases to list.
+
+    Example:
+        >>> from dpopt import smoothed
+        >>> mechanism = smoothed.SamplingHistogram(records=100, drawn=80)
+        >>> round(smoothed.smoothed_epsilon(mechanism, 1e-3, [0.3, 0.5]).epsilon, 4)
+        2.0172
+    """
+    checked(mechanism, 0.0)
+    target = _checks.real("delta", delta, 0.0, 1.0, open_lower=True, open_upper=True)
+    width = _checks.real("tolerance", tolerance, 1e-12)
+    first = Smoothed(mechanism=mechanism, epsilon=0.0, distributions=distributions)
+
+    def answer_at(epsilon: float) -> SmoothedDelta:
+        return design(replace(first, epsilon=epsilon))
+
+    if _suffices(at := answer_at(0.0), target):
+        return SmoothedEpsilon(target, 0.0, 0.0, at)
+    lower, upper = 0.0, 1.0
+    while not _suffices(at := answer_at(upper), target):
+        if upper >= LARGEST_EPSILON:
+            return SmoothedEpsilon(target, math.inf, upper, at)
+        lower, upper = upper, min(2.0 * upper, LARGEST_EPSILON)
+    while upper - lower > width:
+        advance("smoothed epsilon", 0, message=f"bracket {upper - lower:.1e}")
+        middle = 0.5 * (lower + upper)
+        if middle in (lower, upper):
+            break
+        tried = answer_at(middle)
+        if _suffices(tried, target):
+            upper, at = middle, tried
+        else:
+            lower = middle
+    advance("smoothed epsilon", 1, 1)
+    return SmoothedEpsilon(target, upper, lower, at)
+
+
+def _checked_composition(composition: Sequence[int], records: int, laws: int) -> IntVector:
+    given = _checks.array("composition", composition)
+    if given.shape == (laws,):
+        counts = [_checks.integer("composition", count, 0, records) for count in given.tolist()]
+        if sum(counts) == records:
+            return np.array(counts, dtype=np.int64)
+    raise ParameterError(
+        f"composition is {_checks.shown(composition)}; it must hold {laws} counts, one for each "
+        f"distribution, that sum to {records}."
+    )
+
+
+def _suffices(found: SmoothedDelta, target: float) -> bool:
+    """Whether a maximum is at most delta; one that is not proved counts with its bound."""
+    largest = found.log_delta if found.certified else found.certificate.log_bound
+    return largest <= math.log(target)

@@ -1,12 +1,18 @@
-"""Anonymous mechanisms: the law of the output depends on the histogram of the records only."""
+"""Anonymous mechanisms: the law of the output depends on the histogram of the records only.
+
+`SamplingHistogram` holds numbers alone, since its divergences are known in closed form for up to
+10^10 records; every other mechanism is an `AnonymousMechanism`, which lists the laws of its output.
+"""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +21,7 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import decimal_rational, exact_text
 from dpopt._types import Json, Matrix, Vector, brief, frozen
+from dpopt.files import parse_json
 from dpopt.prob.histograms import (
     IntMatrix,
     checked_histograms,
@@ -24,7 +31,11 @@ from dpopt.prob.histograms import (
 )
 from dpopt.prob.pmf import binomial_pmf
 
+LARGEST_RECORDS = 10**10
+LARGEST_ENTRIES = 50_000_000
 _SUM_TOLERANCE = 1e-9
+_LARGEST_TABLE = 1_000_000
+_READABLE: dict[str, Callable[[Mapping[str, Any]], Mechanism]] = {}
 
 
 class AnonymousMechanism(ABC):
@@ -37,6 +48,19 @@ class AnonymousMechanism(ABC):
 
     records: int
     categories: int
+    word: ClassVar[str] = ""
+    """What `to_dict` says under "mechanism", by which `read_mechanism` finds the class again."""
+
+    def __init_subclass__(cls) -> None:
+        """Let files name the class, if it states its word."""
+        super().__init_subclass__()
+        if cls.__dict__.get("word"):
+            _READABLE[cls.word] = cls.from_dict
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> SamplingHistogram | AnonymousMechanism:
+        """Return the mechanism of its parameters, as `to_dict` gives them without its word."""
+        return cls(**values)
 
     @property
     @abstractmethod
@@ -121,12 +145,6 @@ class KernelMechanism(AnonymousMechanism):
         }
 
 
-# JOINED: """The sampling-histogram mechanism: draw T of n records, publish their histogram (Algorithm 2)."""
-#
-
-LARGEST_RECORDS = 10**10
-
-
 @dataclass(frozen=True)
 class SamplingHistogram:
     """Draw T of the n records at random and publish how many of each category were drawn.
@@ -195,12 +213,6 @@ class SamplingHistogram:
         return {"mechanism": "sampling-histogram", **asdict(self)}
 
 
-# JOINED: """Laws of what is drawn: the sampling-histogram as an anonymous mechanism, the sampling-average."""
-#
-
-LARGEST_ENTRIES = 50_000_000
-
-
 def as_anonymous(mechanism: SamplingHistogram | AnonymousMechanism) -> AnonymousMechanism:
     """Return the mechanism with the laws of its output; an `AnonymousMechanism` is returned as is.
 
@@ -220,7 +232,7 @@ def as_anonymous(mechanism: SamplingHistogram | AnonymousMechanism) -> Anonymous
     )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class DrawnHistogram(AnonymousMechanism):
     """The sampling-histogram with all its laws; outputs are histograms of T, in their order.
 
@@ -232,6 +244,12 @@ class DrawnHistogram(AnonymousMechanism):
     """
 
     mechanism: SamplingHistogram
+    word: ClassVar[str] = "sampling-histogram"
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> SamplingHistogram:
+        """Return the numbers, of which everything else takes the closed forms."""
+        return SamplingHistogram(**values)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "records", self.mechanism.records)
@@ -282,6 +300,7 @@ class SamplingAverage(AnonymousMechanism):
     records: int
     drawn: int
     values: tuple[Fraction, ...]
+    word: ClassVar[str] = "sampling-average"
 
     def __repr__(self) -> str:
         return brief(self)
@@ -378,7 +397,7 @@ class SamplingAverage(AnonymousMechanism):
     def to_dict(self) -> Json:
         """Return the parameters as plain values, the values as "numerator/denominator"."""
         return {
-            "mechanism": "sampling-average",
+            "mechanism": self.word,
             "records": self.records,
             "drawn": self.drawn,
             "values": [exact_text(value) for value in self.values],
@@ -435,3 +454,99 @@ def _fraction(value: object) -> Fraction:
         raise ParameterError(
             f"values holds {_checks.shown(value)}; it must hold finite numbers."
         ) from None
+
+
+Mechanism = SamplingHistogram | AnonymousMechanism
+"""What a question about privacy can be asked of."""
+
+
+def read_mechanism(given: object) -> Mechanism:
+    """Return a mechanism given as itself, as its `to_dict`, or as the JSON text of that.
+
+    Raises:
+        ParameterError: if it is none of these.
+
+    Example:
+        >>> from dpopt.smoothed import read_mechanism
+        >>> read_mechanism('{"mechanism": "sampling-histogram", "records": 9, "drawn": 3}').drawn
+        3
+    """
+    if isinstance(given, SamplingHistogram | AnonymousMechanism):
+        return given
+    try:
+        values = dict(parse_json(given) if isinstance(given, str) else cast(Any, given))
+        word = values.pop("mechanism")
+        if word in _READABLE:
+            return _READABLE[word](values)
+        return KernelMechanism(**values, name=str(word))
+    except ParameterError:
+        raise
+    except (TypeError, ValueError, KeyError, AttributeError):
+        pass
+    raise ParameterError(
+        f"mechanism is {_checks.shown(given)}; it must be a SamplingHistogram or an "
+        "AnonymousMechanism, or the JSON object of its parameters."
+    )
+
+
+def plain_mechanism(mechanism: Mechanism) -> Json:
+    """Return what `read_mechanism` reads; a class that files cannot name is written as a kernel.
+
+    Raises:
+        ParameterError: if its kernel would hold more than 1,000,000 probabilities.
+    """
+    plain = mechanism.to_dict()
+    if (
+        isinstance(mechanism, SamplingHistogram | KernelMechanism)
+        or plain.get("mechanism") in _READABLE
+    ):
+        return plain
+    n, m = mechanism.records, mechanism.categories
+    if histogram_count(n, m) * mechanism.outputs > _LARGEST_TABLE:
+        raise ParameterError(
+            f"mechanism is a {type(mechanism).__name__}, which is written to files as a table of "
+            f"its laws; the table would hold more than {_LARGEST_TABLE:,} probabilities."
+        )
+    name = str(plain.get("mechanism", type(mechanism).__name__))
+    return KernelMechanism(n, m, mechanism.laws(histograms(n, m)), name).to_dict()
+
+
+def described(
+    mechanism: object,
+    *,
+    records: int | None,
+    categories: int | None,
+    drawn: int | None,
+    replacement: bool,
+    lost_rate: float | None,
+) -> Mechanism:
+    """Return the mechanism that the fields of a question describe: a given one, or a sample.
+
+    Args:
+        mechanism: of any kind that `read_mechanism` takes; None for a `SamplingHistogram`.
+        records: n; may be None if a mechanism is given.
+        categories: m, likewise.
+        drawn: T; exactly one of it and the lost rate describes a sample.
+        replacement: whether records are put back.
+        lost_rate: share of the records that is lost.
+
+    Raises:
+        ParameterError: if they do not fit each other.
+    """
+    if mechanism is None:
+        if (drawn is None) == (lost_rate is None):
+            raise ParameterError("drawn and lost_rate: give one of them, or a mechanism.")
+        if drawn is not None:
+            return SamplingHistogram(cast(int, records), drawn, categories or 2, replacement)
+        if replacement:
+            raise ParameterError("lost_rate is of a sample without replacement; give drawn.")
+        return SamplingHistogram.of_lost_rate(cast(int, records), str(lost_rate), categories or 2)
+    whole = read_mechanism(mechanism)
+    if drawn is not None or lost_rate is not None or replacement:
+        raise ParameterError("mechanism is given; drawn, lost_rate and replacement are not of it.")
+    for name, given in (("records", records), ("categories", categories)):
+        if given is not None and given != getattr(whole, name):
+            raise ParameterError(
+                f"{name} is {_checks.shown(given)}; the mechanism has {getattr(whole, name)}."
+            )
+    return whole

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -12,15 +14,23 @@ import numpy.typing as npt
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import Json, Matrix
-from dpopt.prob.histograms import checked_histograms, histogram_count, histograms
+from dpopt.design import Answer, Question, made
+from dpopt.lp import Problem, Solution
+from dpopt.prob.histograms import checked_histograms, histogram_count, histograms, replacements
 from dpopt.smoothed.mechanisms import (
     LARGEST_ENTRIES,
     AnonymousMechanism,
     DrawnHistogram,
     SamplingHistogram,
 )
+from dpopt.smoothed.profile import general_epsilon
+from dpopt.smoothed.program import LARGEST_PROGRAM, ratio_problem
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _LARGEST_EPSILON = 600.0
+_LARGEST_RATIO = 1e15
 
 
 @dataclass(frozen=True)
@@ -44,6 +54,7 @@ class NoisyHistogram(AnonymousMechanism):
     drawn: int
     epsilon: float
     categories: int = 2
+    word: ClassVar[str] = "noisy-histogram"
 
     def __post_init__(self) -> None:
         sampling = SamplingHistogram(self.records, self.drawn, self.categories)
@@ -90,7 +101,7 @@ class NoisyHistogram(AnonymousMechanism):
 
     def to_dict(self) -> Json:
         """Return the parameters as plain values."""
-        return {"mechanism": "noisy-histogram", **asdict(self)}
+        return {"mechanism": self.word, **asdict(self)}
 
 
 def coordinate_law(drawn: int, epsilon: float) -> Matrix:
@@ -110,32 +121,8 @@ def coordinate_law(drawn: int, epsilon: float) -> Matrix:
 
 
 @dataclass(frozen=True)
-class NoisyGuarantee:
-    """What pure DP of `NoisyHistogram` is claimed and what is so; eta = T / n.
-
-    Attributes:
-        claimed: eta epsilon, of Table 1.
-        noise: the least epsilon of the noise alone, eps'.
-        amplified: ln(1 + eta (e^eps' - 1)), which the mechanism satisfies: sampling amplifies.
-        attained: the largest log ratio of the databases of n equal records and their neighbours;
-            the mechanism satisfies nothing below it.
-        holds: True if ``amplified`` <= ``claimed``, False if ``attained`` > ``claimed``; None if
-            these two do not decide it (`general_epsilon` does, where the outputs can be listed).
-    """
-
-    claimed: float
-    noise: float
-    amplified: float
-    attained: float
-    holds: bool | None
-
-    def to_dict(self) -> Json:
-        """Return the fields as plain values."""
-        return asdict(self)
-
-
-def noisy_guarantee(mechanism: NoisyHistogram) -> NoisyGuarantee:
-    """Return what is known in closed form of the pure DP of the noisy sampling-histogram.
+class Claims:
+    """What is known in closed form of the pure DP of `NoisyHistogram`; eta = T / n.
 
     Replacing a drawn record changes the weights by at most r^-2 = e^(epsilon/2), and Z(h_a - 1)
     Z(h_b + 1) / (Z(h_a) Z(h_b)) is largest at h_a = T, h_b = 0, so that the noise has
@@ -154,6 +141,199 @@ def noisy_guarantee(mechanism: NoisyHistogram) -> NoisyGuarantee:
     largest ratios of M(x') to M(x) and back are 1 + eta (e^(epsilon - eps') - 1), about
     eta e^(epsilon/2), and 1 / (1 - eta + eta e^-eps').
 
+    Attributes:
+        claimed: eta epsilon, of Table 1.
+        noise: the least epsilon of the noise alone, eps'.
+        amplified: ln(1 + eta (e^eps' - 1)), which the mechanism satisfies: sampling amplifies.
+        attained: the largest log ratio of the databases of n equal records and their neighbours;
+            the mechanism satisfies nothing below it.
+
+    References:
+        Liu, Wang, Xia, Smoothed Differential Privacy, Table 1 and Appendix A.3.
+    """
+
+    claimed: float
+    noise: float
+    amplified: float
+    attained: float
+
+    @classmethod
+    def of(cls, mechanism: NoisyHistogram) -> Claims:
+        """Return the claims about a mechanism of any size."""
+        epsilon, drawn = mechanism.epsilon, mechanism.drawn
+        eta, r = drawn / mechanism.records, math.exp(-epsilon / 4.0)
+        # (1 + r - r^T) / (1 + r - r^(T+1)) is 1 - x.
+        x = r**drawn * -math.expm1(-epsilon / 4.0) / (1.0 + r - r ** (drawn + 1))
+        noise = epsilon / 2.0 + math.log1p(r * -math.expm1(-epsilon / 4.0)) + math.log1p(-x)
+        amplified = math.log1p(eta * math.expm1(noise))
+        upward = math.log1p(eta * math.expm1(epsilon - noise))
+        kept = (mechanism.records - drawn) / mechanism.records + eta * math.exp(-noise)
+        downward = -math.log(kept) if kept < 0.5 else -math.log1p(eta * math.expm1(-noise))
+        attained, claimed = max(upward, downward), eta * epsilon
+        return cls(claimed, noise, amplified, attained)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoisyEpsilon(Question["NoisyGuarantee"]):
+    """The least epsilon of pure DP of the sampling-histogram with exponential noise.
+
+        minimise    r
+        subject to  P_x(a) <= r P_x'(a)                       (ratios)
+                    r >= 1
+
+    over all pairs of neighbours x, x', in both directions, and outputs a; the value is log r. Each
+    row is divided by P_x'(a). The closed form is the largest log ratio; where the outputs are too
+    many to list it is the interval from what some databases attain to what amplification by
+    sampling proves, and the value is the proved end.
+
+    Attributes:
+        records: n, at least 1.
+        drawn: T, from 1 to n, without replacement.
+        epsilon: of the noise, above 0 and at most 600; the noise level is 1 / epsilon.
+        categories: m, at least 2.
+    """
+
+    kind: ClassVar[str] = "noisy-histogram"
+    papers: ClassVar[tuple[str, ...]] = ("smoothed",)
+
+    records: int
+    drawn: int
+    epsilon: float
+    categories: int = 2
+
+    def __post_init__(self) -> None:
+        checked = NoisyHistogram(self.records, self.drawn, self.epsilon, self.categories)
+        for name in ("records", "drawn", "epsilon", "categories"):
+            object.__setattr__(self, name, getattr(checked, name))
+
+    @classmethod
+    def example(cls) -> Self:
+        """Return two of three records drawn."""
+        return cls(records=3, drawn=2, epsilon=1.0)
+
+    @property
+    def mechanism(self) -> NoisyHistogram:
+        """The mechanism asked about."""
+        return NoisyHistogram(self.records, self.drawn, self.epsilon, self.categories)
+
+    @cached_property
+    def claims(self) -> Claims:
+        """What is known in closed form at any size."""
+        return Claims.of(self.mechanism)
+
+    def problem(self) -> Problem:
+        """Return the program of the class's docstring.
+
+        Raises:
+            ParameterError: if it would have more than 2,000,000 rows, or a ratio above 1e15.
+        """
+        mechanism, m = self.mechanism, self.categories
+        pairs = histogram_count(self.records - 1, m) * m * (m - 1) // 2
+        rows = 2 * pairs * mechanism.outputs
+        if rows > LARGEST_PROGRAM:
+            raise ParameterError(
+                f"records is {self.records} and drawn {self.drawn}: the program would have "
+                f"{rows:,} rows; at most {LARGEST_PROGRAM:,} are written out."
+            )
+        table = histograms(self.records, m)
+        laws, pairs = mechanism.laws(table), replacements(table)
+        # Rows run over (direction, pair, output).
+        first, second = laws[pairs[:, 0]], laws[pairs[:, 1]]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios = np.concatenate([(first / second).ravel(), (second / first).ravel()])
+        if not np.max(ratios) <= _LARGEST_RATIO:
+            raise ParameterError(
+                f"epsilon is {self.epsilon:g}: a ratio of the program is above 1e15, where solvers "
+                "lose it; the closed form goes further."
+            )
+        return ratio_problem("pure privacy of a noisy histogram", ratios)
+
+    def closed_form(self) -> tuple[float, float]:
+        """Return the largest log ratio twice; where it cannot be listed, what encloses it."""
+        try:
+            exact = float(np.max(general_epsilon(self.mechanism)))
+        except ParameterError:
+            return self.claims.attained, self.claims.amplified
+        return exact, exact
+
+    def point(self, solution: Solution) -> tuple[float, float]:
+        """Return log r twice."""
+        found = math.log(solution["ratio"][0])
+        return found, found
+
+    def value(self, units: tuple[float, float]) -> float:
+        """Return the epsilon that is satisfied."""
+        return units[1]
+
+    def bound(self, units: tuple[float, float], solution: Solution | None) -> float:
+        """Return an epsilon below which nothing is satisfied."""
+        return units[0] if solution is None else math.log(max(1.0, solution.bound))
+
+    def draw(self, axes: Axes, units: tuple[float, float], label: str | None = None) -> None:
+        """Draw what is claimed beside what is so."""
+        rows = self.columns(units)
+        axes.plot(rows["name"], rows["epsilon"], "o", label=label)
+        axes.set_ylabel(r"$\varepsilon$")
+
+    def columns(self, units: tuple[float, float]) -> Mapping[str, Sequence[Any]]:
+        """Return each epsilon by its name."""
+        told = {**asdict(self.claims), "satisfied": units[1]}
+        return {"name": list(told), "epsilon": list(told.values())}
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class NoisyGuarantee(Answer):
+    """What pure DP of `NoisyHistogram` is claimed and what is so; see `Claims`.
+
+    Attributes:
+        units: an epsilon below which nothing is satisfied, and one that is; equal where all ratios
+            were listed.
+    """
+
+    @property
+    def claimed(self) -> float:
+        """T / n times epsilon, of Table 1."""
+        return self.setting.claims.claimed
+
+    @property
+    def noise(self) -> float:
+        """The least epsilon of the noise alone."""
+        return self.setting.claims.noise
+
+    @property
+    def amplified(self) -> float:
+        """What the mechanism satisfies since sampling amplifies."""
+        return self.setting.claims.amplified
+
+    @property
+    def attained(self) -> float:
+        """What some databases attain: the mechanism satisfies nothing below it."""
+        return self.setting.claims.attained
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether the claim is true; None if neither end of what is known decides it."""
+        lower, upper = self.units
+        return True if upper <= self.claimed else False if lower > self.claimed else None
+
+    def facts(self) -> Json:
+        """Return the claims and whether the published one holds."""
+        return {**asdict(self.setting.claims), "holds": self.holds}
+
+    def headline(self) -> Json:
+        """Return what the one-line repr tells."""
+        return {**super().headline(), "claimed": self.claimed, "holds": self.holds}
+
+
+NoisyEpsilon.answer = NoisyGuarantee
+
+
+def noisy_guarantee(mechanism: NoisyHistogram) -> NoisyGuarantee:
+    """Return what is known in closed form of the pure DP of the noisy sampling-histogram.
+
+    At any size; `dpopt.design` of a `NoisyEpsilon` lists the ratios where it can. The value is
+    ``amplified``, which is satisfied, and the bound ``attained``; proofs stand in `Claims`.
+
     Args:
         mechanism: n, T, epsilon.
 
@@ -161,15 +341,6 @@ def noisy_guarantee(mechanism: NoisyHistogram) -> NoisyGuarantee:
         Liu, Wang, Xia, Smoothed Differential Privacy, Table 1 and Appendix A.3.
     """
     _checks.instance("mechanism", mechanism, NoisyHistogram)
-    epsilon, drawn = mechanism.epsilon, mechanism.drawn
-    eta, r = drawn / mechanism.records, math.exp(-epsilon / 4.0)
-    # (1 + r - r^T) / (1 + r - r^(T+1)) is 1 - x.
-    x = r**drawn * -math.expm1(-epsilon / 4.0) / (1.0 + r - r ** (drawn + 1))
-    noise = epsilon / 2.0 + math.log1p(r * -math.expm1(-epsilon / 4.0)) + math.log1p(-x)
-    amplified = math.log1p(eta * math.expm1(noise))
-    upward = math.log1p(eta * math.expm1(epsilon - noise))
-    kept = (mechanism.records - drawn) / mechanism.records + eta * math.exp(-noise)
-    downward = -math.log(kept) if kept < 0.5 else -math.log1p(eta * math.expm1(-noise))
-    attained, claimed = max(upward, downward), eta * epsilon
-    holds = True if amplified <= claimed else False if attained > claimed else None
-    return NoisyGuarantee(claimed, noise, amplified, attained, holds)
+    parameters = {name: value for name, value in mechanism.to_dict().items() if name != "mechanism"}
+    asked = NoisyEpsilon(**parameters)
+    return made(asked, (asked.claims.attained, asked.claims.amplified))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,12 +15,10 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector, Json, Matrix, SparseMatrix, brief, frozen
 from dpopt.prob.histograms import checked_distributions, checked_histograms
-from dpopt.smoothed.mechanisms import AnonymousMechanism, SamplingHistogram, as_anonymous
+from dpopt.smoothed.mechanisms import AnonymousMechanism, Mechanism, as_anonymous, read_mechanism
 
 LARGEST_OUTPUTS = 10**7
 _SUM_TOLERANCE = 1e-9
-
-AnyMechanism = SamplingHistogram | AnonymousMechanism
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +32,18 @@ class PostProcessed(AnonymousMechanism):
 
     mechanism: AnonymousMechanism
     matrix: SparseMatrix
+    word: ClassVar[str] = "post-processed"
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> PostProcessed:
+        """Return the mapped mechanism of its plain values."""
+        inner = as_anonymous(read_mechanism(values["of"]))
+        rows, columns, entries = zip(*values["map"], strict=True)
+        shape = (inner.outputs, _checks.integer("new_outputs", values["new_outputs"], 1))
+        matrix = sp.csr_array((entries, (rows, columns)), shape=shape)
+        if matrix.nnz and (matrix.data.min() < 0 or np.abs(matrix.sum(axis=1) - 1).max() > 1e-9):
+            raise ParameterError("map must be a stochastic matrix.")
+        return cls(inner, matrix)
 
     def __repr__(self) -> str:
         return brief(self)
@@ -57,7 +68,7 @@ class PostProcessed(AnonymousMechanism):
             entries.row.tolist(), entries.col.tolist(), entries.data.tolist(), strict=True
         )
         return {
-            "mechanism": "post-processed",
+            "mechanism": self.word,
             "of": self.mechanism.to_dict(),
             "new_outputs": self.outputs,
             "map": [list(triple) for triple in triples],
@@ -75,6 +86,12 @@ class PreProcessed(AnonymousMechanism):
 
     mechanism: AnonymousMechanism
     mapping: tuple[int, ...]
+    word: ClassVar[str] = "pre-processed"
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> PreProcessed:
+        """Return the mechanism before which categories are mapped, of its plain values."""
+        return pre_process(read_mechanism(values["of"]), values["mapping"])
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "records", self.mechanism.records)
@@ -96,7 +113,7 @@ class PreProcessed(AnonymousMechanism):
     def to_dict(self) -> Json:
         """Return the mechanism and the map as plain values."""
         return {
-            "mechanism": "pre-processed",
+            "mechanism": self.word,
             "of": self.mechanism.to_dict(),
             "mapping": list(self.mapping),
         }
@@ -111,6 +128,12 @@ class Composed(AnonymousMechanism):
     """
 
     mechanisms: tuple[AnonymousMechanism, ...]
+    word: ClassVar[str] = "composed"
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Composed:
+        """Return the composition of the parts' plain values."""
+        return compose(*(read_mechanism(part) for part in values["parts"]))
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "records", self.mechanisms[0].records)
@@ -132,11 +155,11 @@ class Composed(AnonymousMechanism):
     def to_dict(self) -> Json:
         """Return the parts as plain values."""
         parts = [part.to_dict() for part in self.mechanisms]
-        return {"mechanism": "composed", "parts": parts}
+        return {"mechanism": self.word, "parts": parts}
 
 
 def post_process(
-    mechanism: AnyMechanism, mapping: Callable[[int], int] | npt.ArrayLike
+    mechanism: Mechanism, mapping: Callable[[int], int] | npt.ArrayLike
 ) -> PostProcessed:
     """Return f(M): the output of a mechanism after a map, random or not, that sees no data.
 
@@ -159,7 +182,7 @@ def post_process(
     return PostProcessed(inner, matrix)
 
 
-def pre_process(mechanism: AnyMechanism, mapping: npt.ArrayLike) -> PreProcessed:
+def pre_process(mechanism: Mechanism, mapping: npt.ArrayLike) -> PreProcessed:
     """Return M(f(x)) for a map f of each record's category.
 
     M(f) is as private over Pi as M is over f(Pi), `push_forward`; at a database x, delta of M(f)
@@ -216,7 +239,7 @@ def push_forward(
     return frozen(found)
 
 
-def compose(*mechanisms: AnyMechanism) -> Composed:
+def compose(*mechanisms: Mechanism) -> Composed:
     """Return the mechanism that publishes what several publish, independently of each other.
 
     Its epsilons and deltas are at most the sums of theirs.

@@ -1,21 +1,21 @@
-"""What is known of databases: the profile, and the worst of them."""
+"""How private a database is: delta(x), of one or of all, and the worst of them (Definition 2)."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._plot import new_axes
-from dpopt._types import IntVector, Json, Matrix, Vector, brief, frozen
-from dpopt.files import write_json
+from dpopt._types import IntVector, Json, Matrix, Numbers, Vector, frozen
+from dpopt.design import Answer, Question, design
+from dpopt.lp import Problem, Solution
 from dpopt.prob.histograms import (
     IntMatrix,
     checked_histogram,
@@ -24,18 +24,31 @@ from dpopt.prob.histograms import (
     neighbours,
     replacements,
 )
-from dpopt.provenance import versions
 from dpopt.smoothed import sampling
 from dpopt.smoothed.bounds import log_exposure
-from dpopt.smoothed.mechanisms import AnonymousMechanism, SamplingHistogram, as_anonymous
+from dpopt.smoothed.mechanisms import (
+    AnonymousMechanism,
+    Mechanism,
+    SamplingHistogram,
+    as_anonymous,
+    described,
+    plain_mechanism,
+)
+from dpopt.smoothed.program import LARGEST_PROGRAM, gains_of, sticks_problem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Mechanism = SamplingHistogram | AnonymousMechanism
-"""What a profile can be asked of."""
-
 LN10 = math.log(10.0)
+LARGEST_EPSILON = 700.0
+_LARGEST_LISTED = 10**7
+_LARGEST_TERMS = 3 * 10**10
+_HELD_ENTRIES = 1 << 24
+_LARGEST_OUTPUTS = 10**7
+_LARGEST_WORK = 10**11
+
+Divergence = Callable[[Matrix, Matrix], Vector]
+"""Of the laws in the rows of two arrays, at least 0."""
 
 
 def finite(value: float) -> float | None:
@@ -43,35 +56,256 @@ def finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-@dataclass(frozen=True, eq=False)
-class PrivacyProfile:
+def log_or_none(value: float) -> float:
+    """Return the logarithm of what a solver found, -inf if that is 0 or below."""
+    return math.log(value) if value > 0.0 else -math.inf
+
+
+class OfMechanism:
+    """What questions about an anonymous mechanism share; each declares the fields itself."""
+
+    mechanism: Any
+    records: Any
+    categories: Any
+    drawn: Any
+    replacement: Any
+    lost_rate: Any
+
+    def _describe(self, *, records: int | None, categories: int | None) -> Mechanism:
+        """Settle the mechanism's fields: a sample is told by numbers, all others by themselves.
+
+        Returns:
+            The mechanism, for the checks of the other fields.
+        """
+        given = described(
+            self.mechanism,
+            records=records,
+            categories=categories,
+            drawn=self.drawn,
+            replacement=_checks.flag("replacement", self.replacement),
+            lost_rate=self.lost_rate,
+        )
+        sampled = isinstance(given, SamplingHistogram)
+        settled = {
+            "mechanism": None if sampled else given,
+            "records": given.records,
+            "drawn": given.drawn if sampled else None,
+            "replacement": sampled and given.replacement,
+            "lost_rate": None,
+        }
+        for name, value in settled.items():
+            object.__setattr__(self, name, value)
+        return given
+
+    @cached_property
+    def whole(self) -> Mechanism:
+        """The mechanism asked about."""
+        if self.mechanism is not None:
+            return self.mechanism
+        return SamplingHistogram(self.records, self.drawn, self.categories, self.replacement)
+
+    def to_dict(self) -> Json:
+        """Return the parameters as plain values; a mechanism as its own."""
+        plain = super().to_dict()  # type: ignore[misc]
+        if self.mechanism is not None:
+            plain["mechanism"] = plain_mechanism(self.mechanism)
+        return plain
+
+
+class InLogarithms:
+    """An answer that is a delta, or several, kept as logarithms: they may lie below 1e-308."""
+
+    log_delta: Any
+
+    @property
+    def delta(self) -> Any:  # noqa: ANN401
+        """Return delta itself; 0 below 1e-308, where `log10_delta` still tells it."""
+        if isinstance(self.log_delta, np.ndarray):
+            return frozen(np.exp(self.log_delta))
+        return math.exp(self.log_delta)
+
+    @property
+    def log10_delta(self) -> Any:  # noqa: ANN401
+        """Decimal logarithm of delta."""
+        if isinstance(self.log_delta, np.ndarray):
+            return frozen(self.log_delta / LN10)
+        return self.log_delta / LN10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Profile(OfMechanism, Question["PrivacyProfile"]):
+    """How private each database x is: delta(x), the largest divergence from or to a neighbour.
+
+        minimise    (1/N) sum_x d_x
+        subject to  d_x >= sum_a s_k(a)                       (sides)
+                    s_k(a) >= P_k(a) - e^epsilon P'_k(a)      (tests)
+                    s >= 0
+
+    over the N databases asked for: k runs over the neighbours of x in both directions, a over the
+    outputs. Every d_x sinks to delta(x) on its own, so one program finds them all; its duals
+    "tests" are the adversary's best tests. The closed form is a tail sum that starts where
+    P(a) > e^epsilon P'(a).
+
+    Solvers keep absolute tolerances: a value of about 1e-7 or less is told by the closed form only.
+
+    Attributes:
+        counts: the database, how many records of each category; None for every database.
+        drawn: T, how many records are drawn and published as a histogram, from 1 to n.
+        epsilon: from 0 to 700, in nats.
+        lost_rate: share of the records that is lost, in [0, 1), instead of drawn.
+        replacement: whether records are put back before the next draw.
+        records: n, at least 1; the sum of the counts where these are given.
+        categories: m, at least 2; the number of the counts where these are given.
+        mechanism: any other anonymous mechanism, instead of drawn; as text the JSON object of its
+            parameters.
+    """
+
+    kind: ClassVar[str] = "profile"
+    papers: ClassVar[tuple[str, ...]] = ("smoothed",)
+
+    counts: Numbers | None = None
+    drawn: int | None = None
+    epsilon: float
+    lost_rate: float | None = None
+    replacement: bool = False
+    records: int | None = None
+    categories: int | None = None
+    mechanism: AnonymousMechanism | None = None
+
+    def __post_init__(self) -> None:
+        counts, n, m = self.counts, self.records, self.categories
+        if counts is not None and self.mechanism is None:
+            given = _checks.floats("counts", counts)
+            if given.ndim != 1 or given.size < 2 or not np.all((given >= 0) & (given < 2**53)):
+                raise ParameterError(
+                    f"counts is {_checks.shown(counts)}; it must hold at least two integers of at "
+                    "least 0, such as 60,40."
+                )
+            n, m = int(given.sum()) if n is None else n, given.size if m is None else m
+        elif counts is None and self.mechanism is None and n is None:
+            raise ParameterError("counts and records: give one of them, or a mechanism.")
+        mechanism = self._describe(records=n, categories=m)
+        object.__setattr__(self, "categories", mechanism.categories)
+        if counts is not None:
+            row = checked_histogram(counts, mechanism.records, mechanism.categories)
+            object.__setattr__(self, "counts", tuple(row.tolist()))
+        epsilon = _checks.real("epsilon", self.epsilon, 0.0, LARGEST_EPSILON)
+        object.__setattr__(self, "epsilon", epsilon)
+
+    @classmethod
+    def example(cls) -> Self:
+        """Return a database of five records, of which three are drawn."""
+        return cls(counts=(3, 2), drawn=3, epsilon=0.5)
+
+    @property
+    def databases(self) -> IntMatrix:
+        """The histograms asked for, shape (N, m), read-only."""
+        if self.counts is None:
+            return histograms(self.whole.records, self.whole.categories)
+        row = np.array([self.counts], dtype=np.int64)
+        row.setflags(write=False)
+        return row
+
+    def problem(self) -> Problem:
+        """Return the program of the class's docstring.
+
+        Raises:
+            ParameterError: if it would have more than 2,000,000 rows "tests".
+        """
+        mechanism, asked = as_anonymous(self.whole), self.databases
+        n, m = mechanism.records, mechanism.categories
+        sides = len(asked) * m * (m - 1) * 2
+        if sides * mechanism.outputs > LARGEST_PROGRAM:
+            raise ParameterError(
+                f"records is {n} with {m} categories and {mechanism.outputs:,} outputs: the "
+                f"program would have {sides * mechanism.outputs:,} rows; at most "
+                f"{LARGEST_PROGRAM:,} are written out. The closed form goes further."
+            )
+        # sides: (neighbour, direction) of every database, one after the other; owner: which.
+        around = [neighbours(row) for row in asked]
+        owner = np.repeat(np.arange(len(asked)), [2 * len(rows) for rows in around])
+        own = np.repeat(asked, [len(rows) for rows in around], axis=0)
+        first, second = mechanism.laws(own), mechanism.laws(np.concatenate(around))
+        # gains: (neighbour, direction, output), flattened to (side, output) below.
+        gains = np.stack(
+            [gains_of(first, second, self.epsilon), gains_of(second, first, self.epsilon)], axis=1
+        )
+        return sticks_problem("privacy profile", gains.reshape(len(owner), -1), owner)
+
+    def closed_form(self) -> Vector:
+        """Return log delta of each database by sums of positive terms."""
+        if self.counts is None:
+            return frozen(log_profile(self.whole, self.epsilon))
+        counts = np.array(self.counts, dtype=np.int64)
+        return frozen(log_delta_at(self.whole, self.epsilon, counts))
+
+    def point(self, solution: Solution) -> Vector:
+        """Return d, shape (N,)."""
+        return solution["delta"]
+
+    def units(self, point: Vector) -> Vector:
+        """Return log d, shape (N,)."""
+        return frozen([log_or_none(value) for value in point.tolist()])
+
+    def value(self, units: Vector) -> float:
+        """Return the mean of delta over the databases asked for: delta itself for one."""
+        return float(np.mean(np.exp(units)))
+
+    def plain(self, units: Vector) -> list[float | None]:
+        """Return log delta of each database, None for the logarithm of 0."""
+        return [finite(value) for value in units.tolist()]
+
+    def draw(self, axes: Axes, units: Vector, label: str | None = None) -> None:
+        """Draw log10 delta against the share of the first category."""
+        share = self.databases[:, 0] / self.whole.records
+        line = "-" if self.whole.categories == 2 and len(share) > 1 else "."
+        axes.plot(share, units / LN10, line, label=label)
+        axes.set_xlabel("share of the first category")
+        axes.set_ylabel(r"$\log_{10} \delta(x)$")
+
+    def columns(self, units: Vector) -> Mapping[str, Sequence[Any]]:
+        """Return the counts and log10 delta of each database."""
+        rows = self.databases
+        counts = {f"count_{c}": rows[:, c].tolist() for c in range(rows.shape[1])}
+        return {**counts, "log10_delta": [finite(v) for v in (units / LN10).tolist()]}
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class PrivacyProfile(InLogarithms, Answer):
     """delta_{epsilon,M}(x) of one database or of all (Definition 2).
 
     Attributes:
-        mechanism: M.
-        epsilon: in nats.
-        histograms: one database in each row, shape (N, m), read-only.
-        log_delta: natural logarithm of delta, shape (N,), -inf where delta is 0; read-only.
-        method: how it was computed.
-        provenance: versions that made it.
+        units: see `log_delta`.
     """
 
-    mechanism: Mechanism
-    epsilon: float
-    histograms: npt.NDArray[np.int64]
-    log_delta: Vector
-    method: str
-    provenance: dict[str, str]
+    @property
+    def mechanism(self) -> Mechanism:
+        """M."""
+        return self.setting.whole
 
     @property
-    def delta(self) -> Vector:
-        """Return delta itself, shape (N,); 0 below 1e-308, where `log10_delta` still tells it."""
-        return frozen(np.exp(self.log_delta))
+    def epsilon(self) -> float:
+        """In nats."""
+        return self.setting.epsilon
+
+    @cached_property
+    def histograms(self) -> IntMatrix:
+        """One database in each row, shape (N, m), read-only."""
+        return self.setting.databases
 
     @property
-    def log10_delta(self) -> Vector:
-        """Decimal logarithm of delta, shape (N,)."""
-        return frozen(self.log_delta / LN10)
+    def log_delta(self) -> Vector:
+        """Natural logarithm of delta, shape (N,), -inf where delta is 0; read-only."""
+        return self.units
+
+    @property
+    def method(self) -> str:
+        """How it was computed."""
+        if self.solution is not None:
+            return "linear program"
+        if not isinstance(self.mechanism, SamplingHistogram):
+            return "every output"
+        return "tail sums" if self.mechanism.categories == 2 else "pooled pairs of categories"
 
     @property
     def worst(self) -> int:
@@ -84,60 +318,32 @@ class PrivacyProfile:
         Raises:
             ParameterError: if it is not among the rows.
         """
-        found = np.flatnonzero(np.all(self.histograms == np.asarray(histogram), axis=1))
-        if found.size == 0:
+        rows = np.flatnonzero(np.all(self.histograms == np.asarray(histogram), axis=1))
+        if rows.size == 0:
             raise ParameterError(
                 f"histogram is {np.asarray(histogram).tolist()}; it must be one of the "
                 f"{len(self.histograms)} databases of this profile."
             )
-        return float(self.log_delta[found[0]])
+        return float(self.log_delta[rows[0]])
 
-    def plot(self, ax: Axes | None = None, *, label: str | None = None) -> Axes:
-        """Draw log10 delta against the share of the first category; return the axes."""
-        axes = new_axes(ax)
-        share = self.histograms[:, 0] / self.mechanism.records
-        line = "-" if self.mechanism.categories == 2 and len(share) > 1 else "."
-        axes.plot(share, self.log10_delta, line, label=label)
-        axes.set_xlabel("share of the first category")
-        axes.set_ylabel(r"$\log_{10} \delta(x)$")
-        return axes
+    def headline(self) -> Json:
+        """Return what the one-line repr tells."""
+        told = {"mechanism": self.mechanism, "epsilon": self.epsilon}
+        if len(self.log_delta) == 1:
+            told["log10_delta"] = float(self.log10_delta[0])
+        return {**told, "databases": len(self.log_delta), "method": repr(self.method)}
 
-    def __repr__(self) -> str:
-        return brief(
-            self,
-            mechanism=self.mechanism,
-            epsilon=self.epsilon,
-            databases=len(self.histograms),
-            method=repr(self.method),
-        )
+    def facts(self) -> Json:
+        """Return the method."""
+        return {"method": self.method}
 
     def to_records(self) -> list[Json]:
         """Return one record for each database, for tables and frames."""
-        names = [f"count_{c}" for c in range(self.mechanism.categories)]
-        return [
-            {**dict(zip(names, row, strict=True)), "log10_delta": finite(value)}
-            for row, value in zip(self.histograms.tolist(), self.log10_delta.tolist(), strict=True)
-        ]
+        columns = self.setting.columns(self.units)
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
-    def to_dict(self) -> Json:
-        """Return the profile as plain values, ready for JSON; None for the logarithm of 0."""
-        return {
-            "kind": "privacy-profile",
-            "mechanism": self.mechanism.to_dict(),
-            "epsilon": self.epsilon,
-            "histograms": self.histograms.tolist(),
-            "log10_delta": [finite(value) for value in self.log10_delta.tolist()],
-            "method": self.method,
-            "provenance": self.provenance,
-        }
 
-    def save(self, path: str | Path) -> None:
-        """Write the profile to a JSON file.
-
-        Raises:
-            ParameterError: if the file cannot be written.
-        """
-        write_json(Path(path), self.to_dict())
+Profile.answer = PrivacyProfile
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,14 +382,6 @@ class WorstCase:
         }
 
 
-# JOINED: """The privacy profile of a database, and the worst database: DP (Definition 2, Theorem 1)."""
-#
-
-LARGEST_EPSILON = 700.0
-_LARGEST_LISTED = 10**7
-_LARGEST_TERMS = 3 * 10**10
-
-
 def privacy_profile(
     mechanism: Mechanism, epsilon: float, histogram: npt.ArrayLike | None = None
 ) -> PrivacyProfile:
@@ -212,17 +410,8 @@ def privacy_profile(
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, Definition 2.
     """
-    epsilon = checked(mechanism, epsilon)
-    if histogram is None:
-        _require_listable(mechanism)
-        rows = histograms(mechanism.records, mechanism.categories)
-        values, method = _all(mechanism, epsilon)
-    else:
-        counts = checked_histogram(histogram, mechanism.records, mechanism.categories)
-        rows = np.array([counts])
-        values, method = _one(mechanism, epsilon, counts)
-    rows.setflags(write=False)
-    return PrivacyProfile(mechanism, epsilon, rows, frozen(values), method, versions())
+    checked(mechanism, epsilon)
+    return design(Profile(mechanism=mechanism, epsilon=epsilon, counts=histogram))
 
 
 def worst_case_delta(mechanism: Mechanism, epsilon: float) -> WorstCase:
@@ -274,7 +463,35 @@ def checked(mechanism: Mechanism, epsilon: object) -> float:
 def log_profile(mechanism: Mechanism, epsilon: float) -> Vector:
     """Return log delta of every database, in the order of `histograms`."""
     _require_listable(mechanism)
-    return _all(mechanism, epsilon)[0]
+    if not isinstance(mechanism, SamplingHistogram):
+        return general_log_profile(mechanism, epsilon)
+    n, drawn, m = mechanism.records, mechanism.drawn, mechanism.categories
+    if m > 2:
+        return _categories(mechanism, epsilon, None)
+    lost = drawn if mechanism.replacement else n - drawn
+    terms = n * min(1.0 / max(epsilon, 1e-300), lost**0.5)
+    if terms > _LARGEST_TERMS:
+        raise ParameterError(
+            f"records is {n}, drawn {drawn} and epsilon {epsilon:g}: all databases take about "
+            f"{terms:.0e} terms, more than {_LARGEST_TERMS:.0e}. Give one histogram, or fewer "
+            "records."
+        )
+    return sampling.log_profile(n, drawn, epsilon, replacement=mechanism.replacement)
+
+
+def log_delta_at(mechanism: Mechanism, epsilon: float, counts: IntVector) -> Vector:
+    """Return log delta of one database, shape (1,)."""
+    if not isinstance(mechanism, SamplingHistogram):
+        return np.atleast_1d(general_log_profile(mechanism, epsilon, counts))
+    if mechanism.categories > 2:
+        return _categories(mechanism, epsilon, counts)
+    return sampling.log_delta_at(
+        mechanism.records,
+        mechanism.drawn,
+        epsilon,
+        counts[:1],
+        replacement=mechanism.replacement,
+    )
 
 
 def _require_listable(mechanism: Mechanism) -> None:
@@ -287,36 +504,6 @@ def _require_listable(mechanism: Mechanism) -> None:
         )
 
 
-def _all(mechanism: Mechanism, epsilon: float) -> tuple[Vector, str]:
-    if not isinstance(mechanism, SamplingHistogram):
-        return general_log_profile(mechanism, epsilon), "every output"
-    n, drawn, m = mechanism.records, mechanism.drawn, mechanism.categories
-    if m > 2:
-        return _categories(mechanism, epsilon, None), "pooled pairs of categories"
-    lost = drawn if mechanism.replacement else n - drawn
-    terms = n * min(1.0 / max(epsilon, 1e-300), lost**0.5)
-    if terms > _LARGEST_TERMS:
-        raise ParameterError(
-            f"records is {n}, drawn {drawn} and epsilon {epsilon:g}: all databases take about "
-            f"{terms:.0e} terms, more than {_LARGEST_TERMS:.0e}. Give one histogram, or fewer "
-            "records."
-        )
-    values = sampling.log_profile(n, drawn, epsilon, replacement=mechanism.replacement)
-    return values, "tail sums"
-
-
-def _one(mechanism: Mechanism, epsilon: float, counts: IntVector) -> tuple[Vector, str]:
-    if not isinstance(mechanism, SamplingHistogram):
-        return np.atleast_1d(general_log_profile(mechanism, epsilon, counts)), "every output"
-    n, drawn, m = mechanism.records, mechanism.drawn, mechanism.categories
-    if m > 2:
-        return _categories(mechanism, epsilon, counts), "pooled pairs of categories"
-    one = sampling.log_delta_at(
-        n, drawn, epsilon, counts[:1], replacement=mechanism.replacement
-    )
-    return one, "tail sums"
-
-
 def _categories(mechanism: SamplingHistogram, epsilon: float, counts: IntVector | None) -> Vector:
     found = sampling.categories_log_profile(
         mechanism.records,
@@ -327,18 +514,6 @@ def _categories(mechanism: SamplingHistogram, epsilon: float, counts: IntVector 
         replacement=mechanism.replacement,
     )
     return np.atleast_1d(found)
-
-
-# JOINED: """Profile of any anonymous mechanism, from the laws of its output (Algorithm 1, step 3)."""
-#
-
-_HELD_ENTRIES = 1 << 24
-_LARGEST_OUTPUTS = 10**7
-_LARGEST_WORK = 10**11
-_LARGEST_EPSILON = 700.0
-
-Divergence = Callable[[Matrix, Matrix], Vector]
-"""Of the laws in the rows of two arrays, at least 0."""
 
 
 def general_log_profile(
@@ -368,7 +543,7 @@ def general_log_profile(
         ParameterError: if an argument is out of range, or there are too many outputs or databases.
     """
     inner = as_anonymous(mechanism)
-    factor = math.exp(_checks.real("epsilon", epsilon, 0.0, _LARGEST_EPSILON))
+    factor = math.exp(_checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON))
 
     def stick(p: Matrix, q: Matrix) -> Vector:
         return np.maximum(0.0, p - factor * q).sum(axis=1)

@@ -113,6 +113,51 @@ def profile_problem(law: npt.ArrayLike, neighbours: npt.ArrayLike, epsilon: floa
     return problem
 
 
+def sticks_problem(name: str, gains: Array, owner: IntVector) -> Problem:
+    """Return the program that finds, for several groups of sides, the largest hockey-stick of each.
+
+    min (1/N) sum_x d_x subject to d_x >= sum_a s_k(a) for each side k of group x (rows "sides"),
+    s_k(a) >= gains_k(a) (rows "tests"), s >= 0. Each d_x sinks on its own to the largest sum of
+    positive gains among its sides: with gains (1, -1) and (0.5, 0.25) in one group to 1.
+
+    Args:
+        name: of the program.
+        gains: P_k(a) - e^epsilon P'_k(a), at least -1, shape (sides, outputs).
+        owner: the group of each side, 0..N-1, rising, shape (sides,).
+
+    Returns:
+        Variables "delta" (d) and "excess" (s, flattened from (sides, outputs)).
+    """
+    sides, outputs = gains.shape
+    groups = int(owner[-1]) + 1
+    problem = Problem(name)
+    problem.add_variables("delta", groups, lower=0.0, upper=ABOVE)
+    problem.add_variables("excess", gains.size, lower=0.0, upper=ABOVE)
+    # Row (side) picks the variable d of its group, and sums the side's own outputs.
+    group = sp.csr_array((np.ones(sides), (np.arange(sides), owner)), shape=(sides, groups))
+    total = sp.kron(sp.eye_array(sides), np.ones((1, outputs)), format="csr")
+    problem.add_rows("sides", {"delta": group, "excess": -total}, lower=0.0)
+    each = sp.eye_array(gains.size, format="csr")
+    problem.add_rows("tests", {"excess": each}, lower=gains.ravel())
+    problem.minimise({"delta": np.full(groups, 1.0 / groups)})
+    return problem
+
+
+def ratio_problem(name: str, ratios: npt.ArrayLike) -> Problem:
+    """Return min r subject to r >= each ratio (rows "ratios") and r >= 1.
+
+    Args:
+        name: of the program.
+        ratios: of probabilities, at least 0.
+    """
+    limits = np.ravel(np.asarray(ratios, dtype=np.float64))
+    problem = Problem(name)
+    problem.add_variables("ratio", 1, lower=1.0, upper=math.inf)
+    problem.add_rows("ratios", {"ratio": np.ones((limits.size, 1))}, lower=limits)
+    problem.minimise({"ratio": 1.0})
+    return problem
+
+
 def _laws(p: npt.ArrayLike, q: npt.ArrayLike) -> tuple[Vector, Vector]:
     law, other = (_table(n, [_checks.array(n, v)])[0] for n, v in (("p", p), ("q", q)))
     if law.shape != other.shape:
@@ -147,10 +192,6 @@ def require_small(entries: int) -> None:
         )
 
 
-# JOINED: """Smoothed delta as a linear program, and the adversary that its duals are (Definition 3)."""
-#
-
-
 @dataclass(frozen=True, eq=False)
 class SmoothedInstance:
     """The numbers that the two programs of the smoothed delta are built from.
@@ -178,6 +219,7 @@ def smoothed_instance(
     mechanism: SamplingHistogram | AnonymousMechanism,
     epsilon: float,
     distributions: npt.ArrayLike,
+    compositions: IntVector | None = None,
 ) -> SmoothedInstance:
     """Return the laws, neighbours and compositions of a small case.
 
@@ -185,6 +227,7 @@ def smoothed_instance(
         mechanism: with n records and m categories.
         epsilon: from 0 to 700.
         distributions: laws of one record, shape (l, m); all of them are used, vertices or not.
+        compositions: those that the adversary may choose, shape (C, l); all if None.
 
     Raises:
         ParameterError: if an argument is out of range, or a table has more than 2,000,000 entries.
@@ -193,12 +236,12 @@ def smoothed_instance(
     vertices = checked_distributions(distributions, whole.categories)
     n, m = whole.records, whole.categories
     databases = histogram_count(n, m)
-    compositions = histogram_count(n, vertices.shape[0])
-    require_small(max(databases * m * m * whole.outputs, compositions * (n + 1) ** (m - 1)))
+    allowed = histogram_count(n, len(vertices)) if compositions is None else len(compositions)
+    require_small(max(databases * m * m * whole.outputs, allowed * (n + 1) ** (m - 1)))
     table = histograms(n, m)
     laws, pairs = whole.laws(table), replacements(table)
     gains = gains_of(laws[pairs], laws[pairs[:, ::-1]], epsilon)
-    rows = histograms(n, vertices.shape[0])
+    rows = histograms(n, len(vertices)) if compositions is None else compositions
     return SmoothedInstance(
         frozen(laws), pairs, frozen(gains), rows, frozen(database_laws(vertices, rows, table))
     )

@@ -1,4 +1,4 @@
-"""delta(x) of one step of SGD with quantised gradients, over every replacement of one record.
+"""One step of SGD with quantised gradients: delta(x) over every replacement of one record.
 
 Write the neighbour x' as x with one record a replaced by w, and split both databases at that
 record: with L the counts of batches without it and M those of the T - 1 others in a batch with it,
@@ -7,15 +7,17 @@ x has L + M shifted by a, and x' has L + M shifted by w. At every output
     P - e^eps P' = M_a - (e^eps - 1) L - e^eps M_w,
 
 which keeps its digits for small epsilon too, and likewise with a and w exchanged.
+
+`QuantisedGradient` draws random databases, and `monte_carlo_delta` is the published estimate.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -23,11 +25,13 @@ from scipy.special import ndtr
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._plot import new_axes
 from dpopt._progress import track
-from dpopt._types import IntVector, Json, Vector, brief, frozen
-from dpopt.files import write_json
+from dpopt._types import IntVector, Json, Numbers, Vector, frozen
+from dpopt.design import Answer, Question, design
+from dpopt.lp import Problem, Solution
 from dpopt.prob.batches import (
+    FROM_DATABASE,
+    FROM_NEIGHBOUR,
     LARGEST_VALUE,
     BatchLaw,
     HockeySticks,
@@ -38,7 +42,8 @@ from dpopt.prob.batches import (
     leave_one_out,
     subsets,
 )
-from dpopt.provenance import versions
+from dpopt.smoothed.profile import LN10, InLogarithms, finite, log_or_none
+from dpopt.smoothed.program import LARGEST_PROGRAM, gains_of, sticks_problem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,6 +53,263 @@ LARGEST_EPSILON = 700.0
 
 _LARGEST_RANGE = 1 << 16
 _NEIGHBOURS = ("all", "extreme")
+_FAMILIES = ("gaussian", "laplace")
+_LARGEST_DRAWS = 10**15
+
+
+@dataclass(frozen=True)
+class SgdNeighbour:
+    """The neighbour at which delta is attained.
+
+    Attributes:
+        replaced: the value of the record that is replaced.
+        replacement: what it is replaced by.
+        direction: "d(x, x')" or "d(x', x)", x' being the neighbour.
+    """
+
+    replaced: int
+    replacement: int
+    direction: str
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one step tells at each epsilon.
+
+    Attributes:
+        log_delta: natural logarithm of delta, shape (E,), -inf where delta is 0.
+        worst: a neighbour that attains delta, for each epsilon; None where delta is 0.
+    """
+
+    log_delta: tuple[float, ...]
+    worst: tuple[SgdNeighbour | None, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SgdStep(Question["SgdProfile"]):
+    """How private one step of SGD on quantised gradients is: delta(x) at each epsilon.
+
+        minimise    (1/E) sum_e d_e
+        subject to  d_e >= sum_a s_{e,k}(a)                        (sides)
+                    s_{e,k}(a) >= P_k(a) - e^(epsilon_e) P'_k(a)   (tests)
+                    s >= 0
+
+    over the E values of epsilon: k runs over the neighbours x' of x in both directions, a over
+    the sums, or rounded means, of a batch of T of the N records. The closed form takes all
+    neighbours from tables of partial sums at once.
+
+    Solvers keep absolute tolerances: a value of about 1e-7 or less is told by the closed form only.
+
+    Attributes:
+        values: x: N integers from ``lowest`` to ``highest``.
+        drawn: T, the batch size, from 1 to N.
+        epsilons: one or several, each from 0 to 700, in nats.
+        lowest: smallest value that a record can be replaced by.
+        highest: largest value that a record can be replaced by, at most 65535 above ``lowest``.
+        rounded: True for the rounded mean of the batch, False for its sum.
+        neighbours: "all" replacements, or the two "extreme" ones only.
+
+    References:
+        Liu, Wang, Xia, Smoothed Differential Privacy, Definition 2 and Section 6.
+    """
+
+    kind: ClassVar[str] = "sgd"
+    papers: ClassVar[tuple[str, ...]] = ("smoothed",)
+
+    values: Numbers
+    drawn: int
+    epsilons: Numbers
+    lowest: int = -127
+    highest: int = 128
+    rounded: bool = True
+    neighbours: Literal["all", "extreme"] = "all"
+
+    def __post_init__(self) -> None:
+        x = as_values(self.values)
+        low, high = _checked_range(x, self.lowest, self.highest)
+        settled = {
+            "values": tuple(x.tolist()),
+            "drawn": check_batch(x, self.drawn),
+            "epsilons": tuple(_checked_epsilons(self.epsilons).tolist()),
+            "lowest": low,
+            "highest": high,
+            "rounded": _checks.flag("rounded", self.rounded),
+            "neighbours": _checks.choice("neighbours", self.neighbours, _NEIGHBOURS),
+        }
+        for name, value in settled.items():
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def example(cls) -> Self:
+        """Return batches of three of five small gradients."""
+        return cls(values=(-1, 0, 0, 1, 2), drawn=3, epsilons=(0.2, 1.0), lowest=-1, highest=2)
+
+    @cached_property
+    def database(self) -> IntVector:
+        """X as an array, shape (N,), read-only."""
+        return as_values(self.values)
+
+    def replacements(self) -> list[tuple[int, int]]:
+        """Return (record's value, what it is replaced by) for every neighbour."""
+        held = sorted(set(self.database.tolist()))
+        if self.neighbours == "extreme":
+            return [(held[0], self.highest), (held[-1], self.lowest)]
+        allowed = range(self.lowest, self.highest + 1)
+        return [(value, other) for value in held for other in allowed if other != value]
+
+    def problem(self) -> Problem:
+        """Return the program of the class's docstring.
+
+        Raises:
+            ParameterError: if it would have more than 2,000,000 rows "tests".
+        """
+        moves, epsilons = self.replacements(), self.epsilons
+        reach = self.highest - self.lowest
+        outputs = (reach if self.rounded else reach * self.drawn) + 1
+        rows = 2 * len(moves) * len(cast(Any, epsilons)) * outputs
+        if rows > LARGEST_PROGRAM:
+            raise ParameterError(
+                f"values have {len(moves):,} neighbours with {outputs:,} outputs: the program "
+                f"would have {rows:,} rows; at most {LARGEST_PROGRAM:,} are written out. The "
+                "closed form goes further."
+            )
+        own = batch_law(self.database, self.drawn, rounded=self.rounded)
+        pairs = [_aligned(own, self._neighbour_law(*move)) for move in moves]
+        gains = [
+            _padded(gains_of(p, q, epsilon), outputs)
+            for epsilon in cast(Any, epsilons)
+            for first, second in pairs
+            for p, q in ((first, second), (second, first))
+        ]
+        # Rows run over (epsilon, neighbour, direction); each epsilon has one d.
+        owner = np.repeat(np.arange(len(cast(Any, epsilons))), 2 * len(moves))
+        return sticks_problem("one step of SGD", np.array(gains), owner)
+
+    def _neighbour_law(self, value: int, replacement: int) -> BatchLaw:
+        moved = self.database.copy()
+        moved[int(np.argmax(moved == value))] = replacement
+        return batch_law(moved, self.drawn, rounded=self.rounded)
+
+    def closed_form(self) -> Step:
+        """Return delta at each epsilon from the leave-one-out tables of partial sums."""
+        x, allowed = self.database, (self.lowest, self.highest)
+        extreme = self.neighbours == "extreme"
+        at = np.array(self.epsilons, dtype=np.float64)
+        best = _largest_sticks(x, self.drawn, at, allowed, self.rounded, extreme)
+        log_total = math.log(subsets(x.size, self.drawn))
+        return Step(
+            tuple(
+                min(math.log(stick) - log_total, 0.0) if stick > 0 else -math.inf
+                for stick, _ in best
+            ),
+            tuple(neighbour for _, neighbour in best),
+        )
+
+    def point(self, solution: Solution) -> Step:
+        """Return d, and for each epsilon the neighbour and direction of the largest dual."""
+        logs = [log_or_none(value) for value in solution["delta"].tolist()]
+        moves = self.replacements()
+        # Axes of the duals: epsilon, neighbour, direction.
+        prices = np.abs(solution.duals["sides"]).reshape(len(logs), len(moves), 2)
+        worst = []
+        for log_value, price in zip(logs, prices, strict=True):
+            move, direction = np.unravel_index(int(np.argmax(price)), price.shape)
+            name = (FROM_DATABASE, FROM_NEIGHBOUR)[direction]
+            worst.append(SgdNeighbour(*moves[move], name) if log_value > -math.inf else None)
+        return Step(tuple(logs), tuple(worst))
+
+    def value(self, units: Step) -> float:
+        """Return the mean of delta over the epsilons: delta itself for one."""
+        return float(np.mean(np.exp(units.log_delta)))
+
+    def plain(self, units: Step) -> list[Json]:
+        """Return one record for each epsilon."""
+        columns = self.columns(units)
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+    def read(self, plain: Any) -> Any:  # noqa: ANN401
+        """Return the values of a file, which are computed again."""
+        return plain
+
+    def draw(self, axes: Axes, units: Step, label: str | None = None) -> None:
+        """Draw log10 delta against epsilon."""
+        epsilons, logs = np.array(self.epsilons), np.array(units.log_delta) / LN10
+        order = np.argsort(epsilons)
+        axes.plot(epsilons[order], logs[order], marker="o", label=label)
+        axes.set_xlabel(r"$\varepsilon$")
+        axes.set_ylabel(r"$\log_{10} \delta(x)$")
+
+    def columns(self, units: Step) -> Mapping[str, Sequence[Any]]:
+        """Return log10 delta and the neighbour that attains it, for each epsilon."""
+        worst = units.worst
+        return {
+            "epsilon": list(cast(Any, self.epsilons)),
+            "log10_delta": [finite(value / LN10) for value in units.log_delta],
+            "replaced": [None if w is None else w.replaced for w in worst],
+            "replacement": [None if w is None else w.replacement for w in worst],
+            "direction": [None if w is None else w.direction for w in worst],
+        }
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class SgdProfile(InLogarithms, Answer):
+    """delta_{eps,M}(x) of one database of quantised gradients, at one or several epsilon.
+
+    Attributes:
+        units: a `Step`.
+    """
+
+    @property
+    def values(self) -> IntVector:
+        """x, shape (N,), read-only."""
+        return self.setting.database
+
+    @property
+    def drawn(self) -> int:
+        """T, the batch size."""
+        return self.setting.drawn
+
+    @property
+    def epsilons(self) -> Vector:
+        """In nats, shape (E,), read-only."""
+        return frozen(self.setting.epsilons)
+
+    @property
+    def neighbours(self) -> str:
+        """Which replacements were looked at: "all", or the two "extreme" ones."""
+        return self.setting.neighbours
+
+    @property
+    def rounded(self) -> bool:
+        """Whether the output is the rounded mean of the batch, or its sum."""
+        return self.setting.rounded
+
+    @property
+    def lowest(self) -> int:
+        """Smallest value that a record can be replaced by."""
+        return self.setting.lowest
+
+    @property
+    def highest(self) -> int:
+        """Largest value that a record can be replaced by."""
+        return self.setting.highest
+
+    @cached_property
+    def log_delta(self) -> Vector:
+        """Natural logarithm of delta, shape (E,), -inf where delta is 0; read-only."""
+        return frozen(self.units.log_delta)
+
+    @property
+    def worst(self) -> tuple[SgdNeighbour | None, ...]:
+        """A neighbour that attains delta, for each epsilon; None where delta is 0."""
+        return self.units.worst
+
+    def to_records(self) -> list[Json]:
+        """Return one record for each epsilon, for tables and frames."""
+        return self.setting.plain(self.units)
+
+
+SgdStep.answer = SgdProfile
 
 
 def sgd_profile(
@@ -83,28 +345,16 @@ def sgd_profile(
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, Definition 2 and Section 6.
     """
-    x = as_values(values)
-    drawn = check_batch(x, drawn)
-    low, high = _checked_range(x, lowest, highest)
-    if not isinstance(rounded, bool):
-        raise ParameterError(f"rounded is {_checks.shown(rounded)}; it must be True or False.")
-    neighbours = _checks.choice("neighbours", neighbours, _NEIGHBOURS)
-    at = _checked_epsilons(epsilons)
-    best = _largest_sticks(x, drawn, at, (low, high), rounded, neighbours == "extreme")
-    log_total = math.log(subsets(x.size, drawn))
-    return SgdProfile(
-        values=x,
-        drawn=drawn,
-        epsilons=at,
-        lowest=low,
-        highest=high,
-        rounded=rounded,
-        neighbours=neighbours,
-        log_delta=frozen(
-            [min(math.log(stick) - log_total, 0.0) if stick > 0 else -math.inf for stick, _ in best]
-        ),
-        worst=tuple(neighbour for _, neighbour in best),
-        provenance=versions(),
+    return design(
+        SgdStep(
+            values=values,
+            drawn=drawn,
+            epsilons=epsilons,
+            lowest=lowest,
+            highest=highest,
+            rounded=rounded,
+            neighbours=cast(Any, neighbours),
+        )
     )
 
 
@@ -167,120 +417,6 @@ def _checked_epsilons(epsilons: npt.ArrayLike) -> Vector:
             f"epsilons has shape {given.shape}; it must be a number or a vector of numbers."
         )
     return frozen([_checks.real("epsilons", e, 0.0, LARGEST_EPSILON) for e in given.tolist()])
-
-
-# JOINED: """What is known of one step of SGD on one database: delta, and the neighbour that attains it."""
-#
-
-
-@dataclass(frozen=True)
-class SgdNeighbour:
-    """The neighbour at which delta is attained.
-
-    Attributes:
-        replaced: the value of the record that is replaced.
-        replacement: what it is replaced by.
-        direction: "d(x, x')" or "d(x', x)", x' being the neighbour.
-    """
-
-    replaced: int
-    replacement: int
-    direction: str
-
-
-@dataclass(frozen=True, eq=False)
-class SgdProfile:
-    """delta_{eps,M}(x) of one database of quantised gradients, at one or several epsilon.
-
-    Attributes:
-        values: x, shape (N,), read-only.
-        drawn: T, the batch size.
-        epsilons: in nats, shape (E,), read-only.
-        lowest: smallest value that a record can be replaced by.
-        highest: largest value that a record can be replaced by.
-        rounded: whether the output is the rounded mean of the batch, or its sum.
-        neighbours: "all" replacements, or the two "extreme" ones only.
-        log_delta: natural logarithm of delta, shape (E,), -inf where delta is 0; read-only.
-        worst: a neighbour that attains delta, for each epsilon; None where delta is 0.
-        provenance: versions that made it.
-    """
-
-    values: IntVector
-    drawn: int
-    epsilons: Vector
-    lowest: int
-    highest: int
-    rounded: bool
-    neighbours: str
-    log_delta: Vector
-    worst: tuple[SgdNeighbour | None, ...]
-    provenance: dict[str, str]
-
-    def __repr__(self) -> str:
-        return brief(self)
-
-    @property
-    def delta(self) -> Vector:
-        """Return delta itself, shape (E,)."""
-        return frozen(np.exp(self.log_delta))
-
-    @property
-    def log10_delta(self) -> Vector:
-        """Decimal logarithm of delta, shape (E,)."""
-        return frozen(self.log_delta / math.log(10.0))
-
-    def plot(self, ax: Axes | None = None, *, label: str | None = None) -> Axes:
-        """Draw log10 delta against epsilon; return the axes."""
-        axes = new_axes(ax)
-        order = np.argsort(self.epsilons)
-        axes.plot(self.epsilons[order], self.log10_delta[order], marker="o", label=label)
-        axes.set_xlabel(r"$\varepsilon$")
-        axes.set_ylabel(r"$\log_{10} \delta(x)$")
-        return axes
-
-    def to_records(self) -> list[Json]:
-        """Return one record for each epsilon, for tables and frames."""
-        return [
-            {
-                "epsilon": epsilon,
-                "log10_delta": value if math.isfinite(value) else None,
-                "replaced": None if worst is None else worst.replaced,
-                "replacement": None if worst is None else worst.replacement,
-                "direction": None if worst is None else worst.direction,
-            }
-            for epsilon, value, worst in zip(
-                self.epsilons.tolist(), self.log10_delta.tolist(), self.worst, strict=True
-            )
-        ]
-
-    def to_dict(self) -> Json:
-        """Return the profile as plain values, ready for JSON; None for the logarithm of 0."""
-        return {
-            "kind": "sgd-profile",
-            "values": self.values.tolist(),
-            "drawn": self.drawn,
-            "lowest": self.lowest,
-            "highest": self.highest,
-            "rounded": self.rounded,
-            "neighbours": self.neighbours,
-            "profile": self.to_records(),
-            "provenance": self.provenance,
-        }
-
-    def save(self, path: str | Path) -> None:
-        """Write the profile to a JSON file.
-
-        Raises:
-            ParameterError: if the file cannot be written.
-        """
-        write_json(Path(path), self.to_dict())
-
-
-# JOINED: """Random databases of quantised gradients, and the published Monte Carlo estimate of delta."""
-#
-
-_FAMILIES = ("gaussian", "laplace")
-_LARGEST_DRAWS = 10**15
 
 
 @dataclass(frozen=True)
@@ -471,3 +607,8 @@ def _aligned(one: BatchLaw, two: BatchLaw) -> tuple[Vector, Vector]:
     for row, law in zip(laws, (one, two), strict=True):
         row[law.lowest - first : law.lowest - first + law.probabilities.size] = law.probabilities
     return laws[0], laws[1]
+
+
+def _padded(gains: Vector, outputs: int) -> Vector:
+    """Return the gains of so many outputs, 0 at those that neither law has."""
+    return np.append(gains, np.zeros(outputs - gains.size))

@@ -268,9 +268,9 @@ def test_the_result_keeps_what_it_was_asked(tmp_path: Path) -> None:
     assert not found.log_delta.flags.writeable
     found.save(tmp_path / "profile.json")
     read = json.loads((tmp_path / "profile.json").read_text())
-    assert read["values"] == [3, 1, 2, 2]
-    assert [row["epsilon"] for row in read["profile"]] == [1.0, 0.5]
-    assert read["profile"][0]["log10_delta"] == found.log10_delta[0]
+    assert read["body"]["setting"]["values"] == [3, 1, 2, 2]
+    assert [row["epsilon"] for row in read["body"]["units"]] == [1.0, 0.5]
+    assert read["body"]["units"][0]["log10_delta"] == found.log10_delta[0]
     line = found.plot().lines[0]
     np.testing.assert_array_equal(line.get_xdata(), [0.5, 1.0])
     np.testing.assert_array_equal(line.get_ydata(), found.log10_delta[::-1])
