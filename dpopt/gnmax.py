@@ -24,7 +24,7 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import digits
 from dpopt._types import Matrix, Vector, frozen
-from dpopt.design import Answer, Question, design
+from dpopt.design import Answer, Question
 from dpopt.lp import Problem, Solution
 from dpopt.privacy import Guarantee
 from dpopt.privacy.rdp import (
@@ -168,7 +168,7 @@ def label_epsilon(voters: int, sigma: float, delta: float = 0.0) -> float:
         sigma: above 0.
         delta: in [0, 1).
     """
-    return design(GNMaxLabel(voters=voters, sigma=sigma, delta=delta)).value
+    return GNMaxLabel(voters=voters, sigma=sigma, delta=delta).closed_form()
 
 
 @dataclass(frozen=True, kw_only=True)

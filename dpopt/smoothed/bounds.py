@@ -1,4 +1,4 @@
-"""What sampling cannot hide: DP's delta, and lower bounds of the smoothed delta."""
+"""Bounds of the sampling-histogram's smoothed delta: DP's delta, lower, published, proven."""
 
 from __future__ import annotations
 
@@ -88,10 +88,6 @@ def average_log_delta(records: int, drawn: int) -> float:
     """
     n = _checks.integer("records", records, 1)
     return math.log(_checks.integer("drawn", drawn, 1, n) / n)
-
-
-# JOINED: """Upper bounds of the sampling-histogram's smoothed delta: the published one, and a proven one."""
-#
 
 
 def published_log_bound(

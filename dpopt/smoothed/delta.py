@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -30,7 +30,7 @@ from dpopt.prob.histograms import (
     log_composed,
 )
 from dpopt.prob.sum_law import allowance
-from dpopt.smoothed.mechanisms import AnonymousMechanism, Mechanism, SamplingHistogram
+from dpopt.smoothed.mechanisms import Mechanism, SamplingHistogram
 from dpopt.smoothed.profile import (
     LARGEST_EPSILON,
     LN10,
@@ -77,7 +77,7 @@ class OverLaws(OfMechanism):
         """m, as many as the distributions have."""
         return len(self.distributions[0])
 
-    @property
+    @cached_property
     def laws(self) -> Matrix:
         """The distributions as an array, shape (l, m), read-only."""
         return frozen(self.distributions)
@@ -159,7 +159,7 @@ class Smoothed(OverLaws, Question["SmoothedDelta"]):
     distributions: Table
     lost_rate: float | None = None
     replacement: bool = False
-    mechanism: AnonymousMechanism | None = None
+    mechanism: Mechanism | None = None
 
     def __post_init__(self) -> None:
         self._settle()
@@ -194,7 +194,7 @@ class Smoothed(OverLaws, Question["SmoothedDelta"]):
     def closed_form(self) -> Maximum:
         """Return the maximum over all compositions by exact sums."""
         laws, values, n = self.laws, self.log_profile, self.whole.records
-        vertices, counts = hull_vertices(laws), [0] * len(laws)
+        vertices, counts = _vertices(self.distributions), [0] * len(laws)
         if self.categories == 2:
             low, high = vertices[list(extremes(laws[vertices]))].tolist()
             best = maximise(values, binary_share(laws[low]), binary_share(laws[high]))
@@ -449,11 +449,11 @@ class Expected(OverLaws, Question["ExpectedDelta"]):
     composition: Numbers
     lost_rate: float | None = None
     replacement: bool = False
-    mechanism: AnonymousMechanism | None = None
+    mechanism: Mechanism | None = None
 
     def __post_init__(self) -> None:
         self._settle()
-        counts = _checked_composition(self.composition, self.whole.records, len(self.distributions))
+        counts = _checked_composition(self.composition, self.whole.records, len(self.laws))
         object.__setattr__(self, "composition", tuple(counts.tolist()))
 
     @classmethod
@@ -514,7 +514,7 @@ class Expected(OverLaws, Question["ExpectedDelta"]):
         """Return each distribution and how many records come from it."""
         del units
         laws = {f"p_{c}": self.laws[:, c].tolist() for c in range(self.categories)}
-        return {**laws, "records": list(self.composition)}
+        return {**laws, "records": np.array(self.composition).tolist()}
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -724,7 +724,13 @@ def smoothed_epsilon(
     return SmoothedEpsilon(target, upper, lower, at)
 
 
-def _checked_composition(composition: Sequence[int], records: int, laws: int) -> IntVector:
+@lru_cache(maxsize=8)
+def _vertices(distributions: tuple[tuple[float, ...], ...]) -> IntVector:
+    """Return `hull_vertices`, kept for the next epsilon."""
+    return hull_vertices(distributions)
+
+
+def _checked_composition(composition: npt.ArrayLike, records: int, laws: int) -> IntVector:
     given = _checks.array("composition", composition)
     if given.shape == (laws,):
         counts = [_checks.integer("composition", count, 0, records) for count in given.tolist()]

@@ -170,7 +170,7 @@ class Profile(OfMechanism, Question["PrivacyProfile"]):
     replacement: bool = False
     records: int | None = None
     categories: int | None = None
-    mechanism: AnonymousMechanism | None = None
+    mechanism: Mechanism | None = None
 
     def __post_init__(self) -> None:
         counts, n, m = self.counts, self.records, self.categories

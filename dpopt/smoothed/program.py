@@ -1,9 +1,9 @@
-"""Privacy profile and smoothed delta as linear programs, which name the adversary's best answer.
+"""Smoothed delta and profiles as linear programs, which name the adversary's best answer.
 
-The closed sums of the other modules are faster and reach far below what a solver can tell. The
-programs are for what the sums do not give: the adversary's tests, the mixture of compositions, a
-dual bound. A gain p(a) - e^epsilon q(a) below -1 is written as -1: no best test uses that output
-either way, and the numbers stay of size one at every epsilon.
+The closed sums are faster and reach far below what a solver can tell. The programs are the
+definition, and they give what the sums do not: the adversary's tests, the mixture of compositions
+(`SmoothedAdversary`), a dual bound. A gain p(a) - e^epsilon q(a) below -1 is written as -1: no best
+test uses that output either way, and the numbers stay of size one at every epsilon.
 """
 
 from __future__ import annotations
@@ -306,33 +306,53 @@ def adversary_problem(instance: SmoothedInstance) -> Problem:
 
 @dataclass(frozen=True, eq=False)
 class SmoothedAdversary:
-    """The optimum of `smoothed_problem` and the adversary that proves it.
+    """The optimum of `smoothed_problem` and the adversary in its duals, which proves it.
 
     Attributes:
-        value: the smoothed delta, to the solver's tolerance of about 1e-9.
-        bound: a lower bound on it recomputed from the duals; what this adversary achieves.
-        gap: value - bound.
-        composition: records from each distribution in the composition of largest weight.
-        compositions: all compositions, shape (C, l).
-        weights: the adversary's mixture over them, shape (C,), sum 1.
-        tests: phi, the test for each pair of neighbours, direction and output, shape (E, 2,
-            outputs), in [0, 1]; 0 where the adversary never uses the direction.
+        instance: the numbers of the program.
+        solution: of the solver.
+        weights: the adversary's mixture over the compositions, shape (C,), sum 1.
         sides: probability with which each database of a pair answers with each direction's test,
             shape (E, 2, 2).
-        pairs: pairs of neighbours, as places in the order of `histograms`, shape (E, 2).
-        solution: of the solver.
+        tests: phi, the test for each pair of neighbours, direction and output, shape (E, 2,
+            outputs), in [0, 1]; 0 where the adversary never uses the direction.
     """
 
-    value: float
-    bound: float
-    gap: float
-    composition: tuple[int, ...]
-    compositions: IntVector
-    weights: Vector
-    tests: Array
-    sides: Array
-    pairs: IntVector
+    instance: SmoothedInstance
     solution: Solution
+    weights: Vector
+    sides: Array
+    tests: Array
+
+    @property
+    def value(self) -> float:
+        """The smoothed delta, to the solver's tolerance of about 1e-9."""
+        return self.solution.objective
+
+    @property
+    def bound(self) -> float:
+        """A lower bound on it recomputed from the duals; what this adversary achieves."""
+        return self.solution.bound
+
+    @property
+    def gap(self) -> float:
+        """The value less the bound."""
+        return self.solution.gap
+
+    @property
+    def compositions(self) -> IntVector:
+        """All compositions, shape (C, l)."""
+        return self.instance.compositions
+
+    @property
+    def pairs(self) -> IntVector:
+        """Pairs of neighbours, as places in the order of `histograms`, shape (E, 2)."""
+        return self.instance.pairs
+
+    @property
+    def composition(self) -> tuple[int, ...]:
+        """Records from each distribution in the composition of largest weight."""
+        return tuple(self.compositions[int(np.argmax(self.weights))].tolist())
 
     def __repr__(self) -> str:
         return brief(self)
@@ -359,20 +379,7 @@ def solve_smoothed(
     """
     instance = smoothed_instance(mechanism, epsilon, distributions)
     solution = solve(smoothed_problem(instance), backend)
-    weights, sides, tests = read_adversary(instance, solution)
-    best = instance.compositions[int(np.argmax(weights))]
-    return SmoothedAdversary(
-        solution.objective,
-        solution.bound,
-        solution.gap,
-        tuple(int(count) for count in best),
-        instance.compositions,
-        weights,
-        tests,
-        sides,
-        instance.pairs,
-        solution,
-    )
+    return SmoothedAdversary(instance, solution, *read_adversary(instance, solution))
 
 
 def read_adversary(instance: SmoothedInstance, solution: Solution) -> tuple[Vector, Array, Array]:
@@ -386,6 +393,8 @@ def read_adversary(instance: SmoothedInstance, solution: Solution) -> tuple[Vect
     _checks.instance("instance", instance, SmoothedInstance)
     _checks.instance("solution", solution, Solution)
     pairs, directions, _ = instance.gains.shape
+    # Axes: weights (composition,); sides (pair, direction, which database); tests (pair,
+    # direction, output), where the duals hold each test times what its two databases answer it.
     weights = np.abs(np.maximum(0.0, solution.duals["weights"]))
     sides = np.maximum(0.0, solution.duals["sides"]).reshape(pairs, directions, 2)
     scaled = np.maximum(0.0, solution.duals["tests"]).reshape(instance.gains.shape)
@@ -396,24 +405,25 @@ def read_adversary(instance: SmoothedInstance, solution: Solution) -> tuple[Vect
 
 def _ends(instance: SmoothedInstance) -> sp.csr_array:
     """Return the matrix that picks d_x for the rows (pair, direction, which database)."""
-    places = np.repeat(instance.pairs, 2, axis=0).ravel()
-    shape = (places.size, instance.databases.shape[1])
-    return sp.csr_array((np.ones(places.size), (np.arange(places.size), places)), shape=shape)
+    # Both directions of a pair have the same two databases: (x, x'), (x, x').
+    databases = np.repeat(instance.pairs, 2, axis=0).ravel()
+    entries = (np.ones(databases.size), (np.arange(databases.size), databases))
+    return sp.csr_array(entries, shape=(databases.size, instance.databases.shape[1]))
 
 
 def database_laws(vertices: Matrix, compositions: IntVector, table: IntVector) -> Matrix:
     """Return Pr[database | composition]: products of laws of one record, by convolution."""
     n, m = int(table[0].sum()), table.shape[1]
+    # The law of a database is an array over the counts of all categories but the last.
     places = tuple(table[:, :-1].T)
-    found = np.empty((compositions.shape[0], table.shape[0]))
-    for i, counts in enumerate(compositions):
+    laws = np.empty((compositions.shape[0], table.shape[0]))
+    for row, counts in zip(laws, compositions, strict=True):
         law = np.zeros((n + 1,) * (m - 1))
         law[(0,) * (m - 1)] = 1.0
-        for vertex, count in zip(vertices, counts, strict=True):
-            for _ in range(int(count)):
-                law = _with_record(law, vertex)
-        found[i] = law[places]
-    return found
+        for vertex in np.repeat(vertices, counts, axis=0):
+            law = _with_record(law, vertex)
+        row[:] = law[places]
+    return laws
 
 
 def _with_record(law: Array, vertex: Vector) -> Array:
