@@ -1,9 +1,13 @@
 """The exact law of a batch: T of N integers drawn without replacement, and their sum.
 
 The law counts the T-subsets by their sum: the coefficients of z^T y^s in prod_i (1 + z y^(v_i)).
-Records are inserted one at a time, A_t[s] += A_(t-1)[s - v_i], so every number is a sum of
-positive ones and no digit is lost: after N insertions the relative error of each count is below
-N 2^-53. Counts carry one factor 2^-k, which is exact; below 2^53 they are exact integers.
+For the values 0, 1, 1 and T = 2 the sums 1 and 2 have 2 and 1 subsets. Records are inserted one at
+a time, A_t[s] += A_(t-1)[s - v_i], so every number is a sum of positive ones and no digit is lost:
+after N insertions the relative error of each count is below N 2^-53. Counts carry one factor 2^-k,
+which is exact; below 2^53 they are exact integers.
+
+`leave_one_out` gives the counts without each of the records, and `HockeySticks` compares the law
+with those of all vectors x' in which one of the values is replaced by another.
 """
 
 from __future__ import annotations
@@ -25,6 +29,9 @@ LARGEST_SUBSETS_BITS = 1000
 LARGEST_VALUE = 1 << 40
 """Sums of values up to here stay exact in 64 bits."""
 _LARGEST_TABLE = 50_000_000
+
+FROM_DATABASE = "d(x, x')"
+FROM_NEIGHBOUR = "d(x', x)"
 
 
 @dataclass(frozen=True)
@@ -51,7 +58,7 @@ def batch_law(values: npt.ArrayLike, drawn: int, *, rounded: bool = False) -> Ba
     Takes N T S additions, S = T (max - min) + 1.
 
     Args:
-        values: N integers, such as quantised gradients.
+        values: N integers.
         drawn: T, from 1 to N.
         rounded: whether the output is the mean, rounded to the nearest integer, halves upwards:
             floor(s / T + 1/2).
@@ -123,6 +130,7 @@ def _insert(table: Matrix, values: IntVector) -> Matrix:
     """Return a table of counts by sum after adding one record of each of the values."""
     buffers = np.empty((min(values.size, 2), *table.shape))
     for index, value in enumerate(values.tolist()):
+        # Axes: number of records in the subset, their sum; a new record moves both.
         out, width = buffers[index % 2], table.shape[1] - value
         out[0] = table[0]
         out[1:, :value] = table[1:, :value]
@@ -195,16 +203,9 @@ def check_batch(values: IntVector, drawn: int) -> int:
     return drawn
 
 
-# JOINED: """Hockey-sticks between a batch law and all its neighbours, from the leave-one-out tables."""
-#
-
-FROM_DATABASE = "d(x, x')"
-FROM_NEIGHBOUR = "d(x', x)"
-
-
 @dataclass(frozen=True)
 class Outputs:
-    """Which sums make one output; sums and values are relative to the least value of x.
+    """Which sums make one output; sums and values are relative to the least of the values x.
 
     Output b is published for the sums from b W - h to b W - h + W - 1: W = T and h = floor(T / 2)
     for the rounded mean, W = 1 and h = 0 for the sum.
@@ -259,6 +260,8 @@ class Outputs:
         for offset in range(width):
             sums += padded[offset : offset + sums.size]
         rows = np.ascontiguousarray(sums.reshape(columns, width).T)
+        # rows[residue, group]: w falls by one from row to row and by W from column to column, so
+        # each w is a window of one row.
         step, item = rows.strides
         return np.lib.stride_tricks.as_strided(
             rows, (width, groups, self.count), (step, item, item), writeable=False

@@ -1,7 +1,12 @@
 """The expectation of V(H) over all compositions of n binary records, and its certified maximum.
 
 With n1 records of share ``high`` and n - n1 of share ``low`` of ones, the number of ones is
-H = Bin(n1, high) + Bin(n - n1, low), and E_{n1} = E V(H). Everything is in logarithms.
+H = Bin(n1, high) + Bin(n - n1, low), and E_{n1} = E V(H). For n = 2, shares 0.2 and 0.5 and V =
+(0, 1, 0), E_0 = 0.32, E_1 = 0.5 and E_2 = 0.5. Everything is in logarithms.
+
+In the order of the file: one composition and `maximise`; the branch and bound that it ends with;
+de Casteljau's scheme, which evaluates all compositions of few records; V-shaped sequences, whose
+maximum is at an end.
 
 Precision: each value is a sum of positive terms, so that relative errors of the terms are those
 of the sum. A term passes through O(sqrt n) multiplications, and logarithms of size x carry a
@@ -27,6 +32,14 @@ from dpopt.prob.sum_law import Sequence, Share, allowance, averages, expectation
 ALL_UP_TO = 1024
 """Largest n for which every composition is evaluated if V is not V-shaped."""
 
+LEAF = 256
+"""Width of the intervals on which the search computes all compositions."""
+
+WIDEST = 4096
+"""Width of the widest intervals on which the search averages V over the common records."""
+
+_LARGEST_EXPONENT = 650.0
+_NO_EXPONENT = -(2**50)
 _LEAST_SHARE = 1e-250
 _LEAST_RATIO = 1e-266
 
@@ -198,16 +211,6 @@ def _checked(
     return values, left, right
 
 
-# JOINED: """Branch and bound over the compositions of two shares."""
-#
-
-LEAF = 256
-"""Width of the intervals on which all compositions are computed."""
-
-WIDEST = 4096
-"""Width of the widest intervals on which V is averaged over the common records."""
-
-
 @dataclass(frozen=True)
 class CompositionMaximum:
     """The largest E_{n1} over n1 = 0..n.
@@ -231,7 +234,11 @@ class CompositionMaximum:
 
 
 class Search:
-    """Best-first search over intervals of n1; see `composition.maximise` for the two bounds."""
+    """Best-first search over intervals of n1, by the two bounds that `maximise` explains.
+
+    `ceiling` bounds an interval by V-shaped majorants of V, `smooth_ceiling` by those of W, the
+    average of V over what all compositions of the interval share.
+    """
 
     def __init__(self, values: Vector, low: Share, high: Share) -> None:
         self.low, self.high = low, high
@@ -336,15 +343,8 @@ class Search:
         return float(upper.max())
 
 
-# JOINED: """De Casteljau's scheme in logarithms: all compositions in O(n^2) positive terms."""
-#
-
-_LARGEST_EXPONENT = 650.0
-_NO_EXPONENT = -(2**50)
-
-
 def all_compositions(values: Vector, low: Share, high: Share) -> Vector:
-    """Return log E_{n1} for n1 = 0..n; see `composition.log_all_compositions`.
+    """Return log E_{n1} for n1 = 0..n by de Casteljau's scheme, as `log_all_compositions` says.
 
     Args:
         values: log V(H), shape (n + 1,).
@@ -412,10 +412,6 @@ def _scaled_scheme(log_values: Vector, keep: float, take: float) -> tuple[Vector
     with np.errstate(divide="ignore"):
         left, right = np.log(first[0]), np.log(last[0])
     return left + first[1] * math.log(2.0), right + last[1] * math.log(2.0)
-
-
-# JOINED: """V-shaped sequences: first falling, then rising; the test, the best valley, the majorant."""
-#
 
 
 def valley_gap(log_values: Vector) -> tuple[int, float]:

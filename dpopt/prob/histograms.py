@@ -1,4 +1,12 @@
-"""All databases of n records up to the order of the records: their histograms, in order."""
+"""Histograms of n records over m categories, and expectations when each record has its own law.
+
+Three parts. *Listing*: all histograms in order, their places, their neighbours by one replaced
+record. *Hulls*: an expectation is linear in the law of each record, so among the laws that a record
+may have only the vertices of their convex hull matter; floats propose what can be left out, and
+rationals decide: no law is dropped without a mixture of those kept that is nowhere smaller, up to a
+factor that `dropping_loss` accounts for. *Expectations*: E V(histogram) for n records drawn from
+given laws, and its maximum over all ways to choose them (`largest_expectation`).
+"""
 
 from __future__ import annotations
 
@@ -21,7 +29,18 @@ from dpopt.prob.sum_law import Share
 IntMatrix = npt.NDArray[np.int64]
 
 LARGEST_TABLE = 20_000_000
-_ALLOWED = "integers of at least 0, shape (databases, categories)"
+_ALLOWED = "integers of at least 0, shape (histograms, categories)"
+_SUM_TOLERANCE = 1e-9
+_MOST_LAWS = 100_000
+# A mixture may be below the law that it stands for by this part: the rounding of four additions.
+_GIVEN_AWAY = Fraction(1, 1 << 50)
+_TIED = 1e-12
+_FAR = 1e-6
+_LARGEST_WORK = 2 * 10**9
+_LARGEST_LEVEL = 5 * 10**7
+# Pairs a second.
+_SPEED = 3e7
+_DOUBLE_RANGE = 690.0
 
 
 def histogram_count(records: int, categories: int) -> int:
@@ -73,7 +92,7 @@ def index_of(rows: npt.ArrayLike) -> IntVector:
     that are left from category j on: the number of histograms with a smaller count there.
 
     Args:
-        rows: shape (databases, categories), each with the same number of records or not.
+        rows: shape (rows, categories), each with the same number of records or not.
 
     Raises:
         ParameterError: if the rows are no histograms, or places do not fit into 64 bits.
@@ -151,8 +170,8 @@ def _fitting(table: IntMatrix, records: int, categories: int) -> IntMatrix:
     fits = table.shape[1] == categories and not np.any(table > records)
     if not fits or np.any(table.sum(axis=1) != records):
         raise ParameterError(
-            f"a histogram does not fit; the mechanism takes {records} records over "
-            f"{categories} categories."
+            f"a histogram does not fit; it must have {records} records over {categories} "
+            "categories."
         )
     return table
 
@@ -178,21 +197,6 @@ def _integers(rows: object) -> IntMatrix:
     return counts
 
 
-# JOINED: """Distribution reduction: only the vertices of the convex hull of the set matter (Prop. 7).
-#
-# Floats propose what can be left out, and rationals decide: no law is dropped without a mixture of
-# those kept that is nowhere smaller, up to a factor that `dropping_loss` accounts for.
-# """
-#
-
-_SUM_TOLERANCE = 1e-9
-_MOST_LAWS = 100_000
-# A mixture may be below the law that it stands for by this part: the rounding of four additions.
-_GIVEN_AWAY = Fraction(1, 1 << 50)
-_TIED = 1e-12
-_FAR = 1e-6
-
-
 def checked_distributions(distributions: npt.ArrayLike, categories: int | None = None) -> Matrix:
     """Return the distributions divided by their sums, shape (l, m), read-only.
 
@@ -215,7 +219,7 @@ def checked_distributions(distributions: npt.ArrayLike, categories: int | None =
         raise ParameterError(f"distributions have shape {rows.shape}; they must be {allowed}.")
     if categories is not None and rows.shape[1] != categories:
         raise ParameterError(
-            f"distributions have {rows.shape[1]} categories; the mechanism has {categories}."
+            f"distributions have {rows.shape[1]} categories; they must have {categories}."
         )
     if not np.all(np.isfinite(rows) & (rows >= 0)):
         raise ParameterError("distributions hold a value that is not finite or below 0.")
@@ -231,7 +235,8 @@ def checked_distributions(distributions: npt.ArrayLike, categories: int | None =
 def hull_vertices(distributions: npt.ArrayLike) -> IntVector:
     """Return which distributions are vertices of the convex hull, in the order given.
 
-    An expected delta is linear in the law of each record, with no negative coefficient. So a law p
+    An expectation of what is at least 0 is linear in the law of each record, with no
+    negative coefficient. So a law p
     may be left out if a mixture of those kept is at least p / (1 + 2^-50) in every category, and
     only then: weights are found in floats, solved for again in rationals, and the inequalities
     decided exactly. What cannot be proved stays. With m = 2 the vertices are the smallest and the
@@ -260,16 +265,13 @@ def hull_vertices(distributions: npt.ArrayLike) -> IntVector:
 
 
 def distribution_reduction(distributions: npt.ArrayLike) -> Matrix:
-    """Return the vertices of the convex hull: smoothed delta over them is that over the set.
+    """Return the vertices of the convex hull: no law of the set has a larger expectation.
 
     Args:
         distributions: laws of one record, shape (l, m).
 
     Returns:
         Shape (vertices, m), in the order given, read-only.
-
-    References:
-        Liu, Wang, Xia, Smoothed Differential Privacy, Proposition 7.
     """
     rows = checked_distributions(distributions)
     return frozen(rows[hull_vertices(rows)])
@@ -413,18 +415,8 @@ def _flint(value: Fraction) -> fmpq:
     return fmpq(value.numerator, value.denominator)
 
 
-# JOINED: """Smoothed delta over any number of categories: every composition of the records (Algorithm 1)."""
-#
-
-_LARGEST_WORK = 2 * 10**9
-_LARGEST_LEVEL = 5 * 10**7
-# Pairs a second.
-_SPEED = 3e7
-_DOUBLE_RANGE = 690.0
-
-
-class GeneralMaximum(NamedTuple):
-    """The largest expected profile over compositions.
+class LargestExpectation(NamedTuple):
+    """The largest E V over compositions of n records.
 
     Attributes:
         log_value: its natural logarithm.
@@ -439,15 +431,17 @@ class GeneralMaximum(NamedTuple):
     rounding: float
 
 
-def general_smoothed(
+def largest_expectation(
     log_values: npt.ArrayLike, records: int, categories: int, vertices: npt.ArrayLike
-) -> GeneralMaximum:
+) -> LargestExpectation:
     """Return the largest E V(x) over all ways to draw the n records from the vertices.
 
     Drawing one more record from p turns a function V of histograms of k records into one of k - 1:
-    (S_p V)[h] = sum_c p_c V[h + e_c], positive terms only. E V for n_1 records from p_1, n_2 from
-    p_2, ... is S_{p_1}^{n_1} ... S_{p_l}^{n_l} V at the empty histogram. Functions with the same
-    first vertices are shared: C(n + l + m - 1, n) values in all, level by level.
+    (S_p V)[h] = sum_c p_c V[h + e_c], positive terms only. For n = 1 and V = (0.1, 0.5) at the
+    histograms (0, 1) and (1, 0), p = (0.3, 0.7) gives 0.3 * 0.5 + 0.7 * 0.1 = 0.22. E V for
+    n_1 records from p_1, n_2 from p_2, ... is S_{p_1}^{n_1} ... S_{p_l}^{n_l} V at the empty
+    histogram. Functions with the same first vertices are shared: C(n + l + m - 1, n) values in all,
+    level by level.
 
     The relative error is about n m rounding errors. Where logarithms range over more than doubles
     hold (about 690), the recursion runs on logarithms, and the error is about n m times the
@@ -473,7 +467,7 @@ def general_smoothed(
     values = _checked_values(log_values, n, m)
     top, evaluated = float(values.max()), math.comb(n + laws.shape[0] - 1, n)
     if top == -math.inf:
-        return GeneralMaximum(top, (n,) + (0,) * (laws.shape[0] - 1), evaluated, 0.0)
+        return LargestExpectation(top, (n,) + (0,) * (laws.shape[0] - 1), evaluated, 0.0)
     linear = _fits_doubles(values, n, laws)
     state = (np.exp(values - top) if linear else values - top)[:, None]
     ends = [np.ones(laws.shape[0], dtype=np.int64)]
@@ -483,7 +477,7 @@ def general_smoothed(
     best = int(np.argmax(state[0]))
     value = top + _logarithm(float(state[0, best]), linear=linear)
     lost = _rounding(values, n, laws, value, linear=linear)
-    return GeneralMaximum(value, _composition(best, ends), evaluated, lost)
+    return LargestExpectation(value, _composition(best, ends), evaluated, lost)
 
 
 def log_composed(

@@ -1,8 +1,15 @@
-"""Logarithms of integers and factorials as sums of two floats (double-double).
+"""Logarithms of integers and factorials to twice the digits of a float (double-double).
 
-The saddle-point (Stirling) form of a probability of size exp(-10^5) asks for its logarithm to
-1e-11 in absolute terms, 1e-16 relative: less than one float can hold before the last rounding.
-A pair (high, low) stands for high + low, low at most half a unit in the last place of high.
+What goes in are integers up to 2^53, what comes out is a pair (high, low) of floats that stands for
+high + low, low at most half a unit in the last place of high. Three numbers say what for:
+ln 10^9! is 19,723,265,848.2...; floats of that size are 4e-6 apart; and the logarithm of a
+probability that is built from such factorials, as ln C(10^9, k) is, has to be right to 1e-11. As
+pairs, the factorials are known to about 1e-16, and only the result is rounded.
+
+The trick is that float arithmetic knows its own rounding: `two_sum` and `two_product` return the
+rounded result and, in a second float, exactly what rounding took: 1 + 2^-60 is (1, 2^-60).
+`add`, `scale` and `total` carry these rests along; `log_integer` reads a table of 1024 logarithms,
+cut from 60 decimal digits, and adds the first terms of a series; `log_factorial` is Stirling's.
 """
 
 from __future__ import annotations

@@ -1,4 +1,23 @@
-"""The law of Bin(n1, high) + Bin(n2, low) + certain ones, to full relative precision."""
+"""The law of Bin(n1, p1) + Bin(n2, p2) in logarithms, and expectations under it.
+
+What goes in are two groups of independent trials, n1 with chance p1 of a one and n2 with chance p2;
+what comes out is log Pr[s ones] for a stretch of s, each to full relative precision, though the
+probabilities may be e^-100000. One trial of chance 0.5 and one of 0.2 give (0.4, 0.5, 0.1).
+
+The trick is a recursion of positive terms. With the odds r = p / (1 - p) and f(s) = Pr[s ones],
+
+    (s + 1) f(s + 1) = [r1 (n1 - s) + r2 (n2 - s)] f(s) + r1 r2 (n - s + 1) f(s - 1)
+
+(in the example f(1) = (1 + 0.25) 0.4 = 0.5 and 2 f(2) = 0 f(1) + 0.25 * 2 * 0.4 = 0.2). The bracket
+is positive up to s = (r1 n1 + r2 n2) / (r1 + r2); beyond it the same recursion runs on the number
+of zeros, from the other end. Nothing cancels, so no digit is lost, and a stretch is cut into pieces
+short enough for floats: each starts from two values by themselves (`_log_point`, a sum of products
+of two binomials in Loader's saddle-point form) and counts with odds tilted to its middle, where the
+tilted law is largest.
+
+An expectation E V(s) needs few stretches: `Sequence` bounds what each block of s can contribute by
+Chernoff's inequality, and blocks below e^-37 of the sum are left out.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +34,9 @@ from scipy.linalg.blas import dtbsv
 
 from dpopt._types import Vector
 
+_MOST_PRODUCTS = 3e8
+_NEGLIGIBLE = 37.0
+_FIRST_DEPTH = 60.0
 _STIRLING = (1 / 12, 1 / 360, 1 / 1260, 1 / 1680, 1 / 1188)
 
 
@@ -257,6 +279,8 @@ def _rising(law: SumLaw, start: int, stop: int) -> Vector:
     if law.n2 == 0:
         scaled = np.concatenate(([1.0], np.cumprod(first * (law.n1 - s[:-1]) / s[1:])))
     else:
+        # Row i of a banded triangular system: s f(s) - [...] f(s - 1) - r1 r2 (...) f(s - 2) = 0,
+        # the bands stored by column as BLAS wants them; the first two values are given.
         bands = np.ones((3, count), order="F")
         bands[0, 2:] = s[2:]
         bands[1] = -(first * (law.n1 - s) + second * (law.n2 - s))
@@ -270,14 +294,6 @@ def _rising(law: SumLaw, start: int, stop: int) -> Vector:
         cut = (start + stop) // 2
         return np.concatenate((_rising(law, start, cut), _rising(law, cut + 1, stop)))
     return head + np.log(scaled) - theta * (s - start)
-
-
-# JOINED: """The expectation of V under the law of a sum, and a bound on what is left out."""
-#
-
-_MOST_PRODUCTS = 3e8
-_NEGLIGIBLE = 37.0
-_FIRST_DEPTH = 60.0
 
 
 def allowance(records: int, log_value: float, steps: int = 0) -> float:
@@ -305,6 +321,7 @@ class Sequence:
 
         The maximum is over h = 0..spread; s runs over the blocks.
         """
+        # above[i]: the largest V over block i and the next ``reach`` blocks.
         reach = -(-spread // self.block)
         padded = np.concatenate((self.maxima, np.full(reach, -np.inf)))
         above = np.lib.stride_tricks.sliding_window_view(padded, reach + 1).max(axis=1)
@@ -381,6 +398,7 @@ def averages(sequence: Sequence, law: SumLaw, spread: int) -> Vector | None:
 
 def _correlate(values: Vector, law: SumLaw, start: int, stop: int, spread: int) -> Vector:
     """Return log sum_{s = start..stop} Pr[sum = s] V(s + h), h = 0..spread, rounded up."""
+    # A common slope is taken from the law and given to V, so that both fit into floats.
     weights = log_law(law, start - law.certain, stop - law.certain)
     slope = (weights[0] - weights[-1]) / max(stop - start, 1)
     weights = weights + slope * np.arange(weights.size)

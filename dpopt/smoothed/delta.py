@@ -25,8 +25,8 @@ from dpopt.prob.histograms import (
     checked_distributions,
     dropping_loss,
     extremes,
-    general_smoothed,
     hull_vertices,
+    largest_expectation,
     log_composed,
 )
 from dpopt.prob.sum_law import allowance
@@ -209,7 +209,7 @@ class Smoothed(OverLaws, Question["SmoothedDelta"]):
                 best.evaluated,
                 n + 1,
             )
-        every = general_smoothed(values, n, self.categories, laws[vertices])
+        every = largest_expectation(values, n, self.categories, laws[vertices])
         for vertex, count in zip(vertices, every.composition, strict=True):
             counts[int(vertex)] = count
         rounding = every.rounding + (dropping_loss(n) if vertices.size < len(laws) else 0.0)

@@ -35,6 +35,7 @@ SETTING = majority.MajoritySetting(3, 0.1, 1.0)
 ROO = roo.RooSetting(5, 2, 1.0)
 SAMPLING = smoothed.SamplingHistogram(4, 3)
 LAWS = [[0.5, 0.5], [0.25, 0.75]]
+NOISY = {"records": 4, "drawn": 3, "epsilon": 1.0}
 PRIOR = [0.2, 0.3, 0.5]
 LOSS = [[0.0, 1.0], [1.0, 0.0]]
 
@@ -224,6 +225,7 @@ GNMAX: dict[str, Callable[[], Arguments]] = {
     "GNMax": lambda: {"sigma": 2.0, "classes": 2},
     "calibrate_gnmax": lambda: {"guarantee": Guarantee(1.0, 1e-5), "method": "rdp", "voters": None},
     "data_dependent_rdp": lambda: {"counts": [9, 2], "sigma": 2.0, "order": 2.0},
+    "GNMaxLabel": lambda: {"voters": 5, "sigma": 2.0, "delta": 0.01},
     "gnmax_concentrated": lambda: {"sigma": 2.0},
     "label_epsilon": lambda: {"voters": 11, "sigma": 2.0, "delta": 0.0},
     "variance_at_order": lambda: {"guarantee": Guarantee(1.0, 1e-5), "orders": [13.0, 30.0]},
@@ -268,6 +270,21 @@ SMOOTHED: dict[str, Callable[[], Arguments]] = {
         **{"values": [1, 2, 3, 4], "drawn": 2, "epsilon": 0.5, "draws": 10, "rng": rng()},
         **{"lowest": 0, "highest": 5, "rounded": True},
     },
+    "Expected": lambda: {
+        **{"records": 4, "drawn": 3, "epsilon": 0.5, "distributions": LAWS},
+        **{"composition": [3, 1], "replacement": False},
+    },
+    "NoisyEpsilon": lambda: {"records": 4, "drawn": 3, "epsilon": 1.0, "categories": 2},
+    "Profile": lambda: {"counts": [2, 2], "drawn": 3, "epsilon": 0.5, "replacement": False},
+    "SgdStep": lambda: {
+        **{"values": [1, 2, 3, 4], "drawn": 2, "epsilons": [0.5, 1.0]},
+        **{"lowest": 0, "highest": 5, "rounded": True, "neighbours": "all"},
+    },
+    "Smoothed": lambda: {
+        **{"records": 4, "lost_rate": 0.25, "epsilon": 0.5, "distributions": LAWS},
+        "replacement": False,
+    },
+    "read_mechanism": lambda: {"given": {"mechanism": "noisy-histogram", **NOISY}},
     "noisy_guarantee": lambda: {"mechanism": smoothed.NoisyHistogram(4, 3, 1.0)},
     "post_process": lambda: {"mechanism": SAMPLING, "mapping": [0, 0, 1, 1]},
     "pre_process": lambda: {"mechanism": SAMPLING, "mapping": [0, 1]},
@@ -375,6 +392,7 @@ LP: dict[str, Callable[[], Arguments]] = {
 }
 
 PROB: dict[str, Callable[[], Arguments]] = {
+    "batch_law": lambda: {"values": [1, 2, 3, 4], "drawn": 2, "rounded": True},
     "binomial_pmf": lambda: {"trials": 5, "p": 0.3},
     "chi_square": lambda: {"p": [0.5, 0.5], "q": [0.25, 0.75]},
     "f_divergence": lambda: {
@@ -382,6 +400,8 @@ PROB: dict[str, Callable[[], Arguments]] = {
         **{"at_zero": 1.0, "slope_at_infinity": 1.0},
     },
     "hockey_stick": lambda: {"p": [0.5, 0.5], "q": [0.25, 0.75], "epsilon": 0.5},
+    "histograms": lambda: {"records": 4, "categories": 2},
+    "hull_vertices": lambda: {"distributions": LAWS},
     "hypergeometric_pmf": lambda: {"population": 9, "successes": 4, "draws": 3},
     "kl_divergence": lambda: {"p": [0.5, 0.5], "q": [0.25, 0.75]},
     "poisson_binomial_pmf": lambda: {"p": [0.1, 0.5]},

@@ -76,6 +76,7 @@ NOT_FUZZED = {
     "smoothed.SmoothedEpsilon": RECORDS,
     "smoothed.SmoothedInstance": RECORDS,
     "smoothed.WorstCase": RECORDS,
+    "prob.BatchLaw": RECORDS,
     "privacy.Audit": RECORDS,
     "privacy.Certificate": RECORDS,
     "privacy.Conversion": RECORDS,

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from dpopt import ParameterError
 from dpopt.prob.histograms import (
     distribution_reduction,
-    general_smoothed,
     histogram_count,
     histograms,
     index_of,
+    largest_expectation,
 )
 from dpopt.smoothed.mechanisms import (
     AnonymousMechanism,
@@ -45,7 +45,7 @@ def delta(mechanism: AnonymousMechanism | SamplingHistogram, epsilon: float) -> 
 
 def smoothed(mechanism: AnonymousMechanism, epsilon: float, laws: np.ndarray) -> float:
     values = general_log_profile(mechanism, epsilon)
-    found = general_smoothed(values, mechanism.records, mechanism.categories, laws)
+    found = largest_expectation(values, mechanism.records, mechanism.categories, laws)
     return float(np.exp(found.log_value))
 
 

@@ -12,7 +12,7 @@ from mpmath import mp, mpf
 
 from dpopt import ParameterError, smoothed
 from dpopt.prob.compositions import log_composition, maximise
-from dpopt.prob.histograms import dropping_loss, general_smoothed, hull_vertices
+from dpopt.prob.histograms import dropping_loss, hull_vertices, largest_expectation
 from dpopt.prob.sum_law import Share
 from tests.smoothed import laws as exact
 
@@ -26,7 +26,7 @@ def shows_the_rare(records: int, least: int) -> smoothed.KernelMechanism:
     return smoothed.KernelMechanism(records, 3, np.column_stack([1 - shown, shown]))
 
 
-def largest_expectation(log_values: list[float], n: int, m: int, laws: np.ndarray) -> mpf:
+def brute_force(log_values: list[float], n: int, m: int, laws: np.ndarray) -> mpf:
     """Return ln of the largest E V over every way to draw n records from laws, none left out."""
     with mp.workdps(60):
         given = [[mpf(x) for x in law] for law in laws.tolist()]
@@ -97,9 +97,9 @@ def test_what_is_left_out_costs_no_more_than_is_said(seed: int) -> None:
     rows = list(exact.compositions(n, m))
     log_values = rng.uniform(-30.0, 0.0, len(rows))
     log_values[rng.random(len(rows)) < 0.5] = -math.inf
-    truth = largest_expectation(log_values.tolist(), n, m, listed)
+    truth = brute_force(log_values.tolist(), n, m, listed)
     kept = hull_vertices(listed)
-    found = general_smoothed(log_values, n, m, listed[kept])
+    found = largest_expectation(log_values, n, m, listed[kept])
     if truth == -mp.inf:
         assert found.log_value == -math.inf
         return

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from dpopt import ParameterError
 from dpopt.prob import histograms as module
-from dpopt.prob.histograms import general_smoothed, histogram_count
+from dpopt.prob.histograms import histogram_count, largest_expectation
 from dpopt.smoothed.mechanisms import SamplingHistogram
 from dpopt.smoothed.profile import general_log_profile
 from tests.smoothed import laws
@@ -70,7 +70,7 @@ def test_against_all_databases(n: int, m: int, count: int, range_: int, seed: in
     logs = [laws.log_of(values[row]) for row in rows]
     vertices = laws_from(seed, count, m)
     exact = expectations(values, n, vertices)
-    found = general_smoothed(logs, n, m, as_floats(vertices))
+    found = largest_expectation(logs, n, m, as_floats(vertices))
     best = laws.log_of(max(exact.values()))
     assert found.evaluated == len(exact)
     if best == -math.inf:
@@ -84,9 +84,9 @@ def test_both_recursions_agree_where_both_can_run(monkeypatch: pytest.MonkeyPatc
     n, m = 25, 3
     logs = general_log_profile(SamplingHistogram(n, 20, m), 0.5)
     vertices = [[0.2, 0.3, 0.5], [0.6, 0.1, 0.3], [0.1, 0.8, 0.1]]
-    linear = general_smoothed(logs, n, m, vertices)
+    linear = largest_expectation(logs, n, m, vertices)
     monkeypatch.setattr(module, "_DOUBLE_RANGE", 0.0)
-    logarithmic = general_smoothed(logs, n, m, vertices)
+    logarithmic = largest_expectation(logs, n, m, vertices)
     assert linear.log_value == pytest.approx(logarithmic.log_value, abs=1e-11)
     assert linear.composition == logarithmic.composition
     assert sum(linear.composition) == n
@@ -96,31 +96,31 @@ def test_values_beyond_doubles_come_back() -> None:
     n = 12
     logs = np.full(n + 1, -5000.0)
     logs[0] = -1.0
-    certain = general_smoothed(logs, n, 2, [[1.0, 0.0], [0.5, 0.5]])
+    certain = largest_expectation(logs, n, 2, [[1.0, 0.0], [0.5, 0.5]])
     assert certain.composition == (0, n)
     assert certain.log_value == pytest.approx(-1.0 - n * math.log(2), rel=1e-13)
-    alone = general_smoothed(logs, n, 2, [[1.0, 0.0]])
+    alone = largest_expectation(logs, n, 2, [[1.0, 0.0]])
     assert alone.log_value == pytest.approx(-5000.0, rel=1e-13)
-    shifted = general_smoothed(logs - 10**5, n, 2, [[1.0, 0.0], [0.5, 0.5]])
+    shifted = largest_expectation(logs - 10**5, n, 2, [[1.0, 0.0], [0.5, 0.5]])
     assert shifted.log_value == pytest.approx(certain.log_value - 10**5, rel=1e-13)
-    nothing = general_smoothed(np.full(n + 1, -np.inf), n, 2, [[0.5, 0.5], [0.1, 0.9]])
+    nothing = largest_expectation(np.full(n + 1, -np.inf), n, 2, [[0.5, 0.5], [0.1, 0.9]])
     assert nothing == (-math.inf, (n, 0), n + 1, 0.0)
 
 
 def test_the_maximum_in_the_interior() -> None:
     logs = general_log_profile(SamplingHistogram(36, 34), 0.0)
-    found = general_smoothed(logs, 36, 2, [[0.6, 0.4], [0.4, 0.6]])
+    found = largest_expectation(logs, 36, 2, [[0.6, 0.4], [0.4, 0.6]])
     assert found.composition == (18, 18)
     assert found.evaluated == 37
     assert math.exp(found.log_value) == pytest.approx(0.478070349009, rel=1e-11)
-    end = general_smoothed(logs, 36, 2, [[0.6, 0.4]])
+    end = largest_expectation(logs, 36, 2, [[0.6, 0.4]])
     assert math.exp(end.log_value) == pytest.approx(0.477756536586, rel=1e-11)
 
 
 def test_more_vertices_never_lower_the_value() -> None:
     logs = general_log_profile(SamplingHistogram(15, 12, 3), 0.4)
     vertices = np.random.default_rng(7).dirichlet(np.ones(3), size=4)
-    found = [general_smoothed(logs, 15, 3, vertices[:k]).log_value for k in range(1, 5)]
+    found = [largest_expectation(logs, 15, 3, vertices[:k]).log_value for k in range(1, 5)]
     assert found == sorted(found)
     assert found[-1] <= float(logs.max())
 
@@ -140,4 +140,4 @@ def test_more_vertices_never_lower_the_value() -> None:
 )
 def test_bad_arguments_are_refused(arguments: tuple, words: str) -> None:
     with pytest.raises(ParameterError, match=words):
-        general_smoothed(*arguments)
+        largest_expectation(*arguments)
