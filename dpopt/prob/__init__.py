@@ -8,7 +8,7 @@ from dpopt.prob.divergence import (
     kl_divergence,
     total_variation,
 )
-from dpopt.prob.histograms import histograms, hull_vertices
+from dpopt.prob.histograms import hull_vertices
 from dpopt.prob.pmf import binomial_pmf, hypergeometric_pmf, poisson_binomial_pmf
 
 __all__ = [
@@ -17,7 +17,6 @@ __all__ = [
     "binomial_pmf",
     "chi_square",
     "f_divergence",
-    "histograms",
     "hockey_stick",
     "hull_vertices",
     "hypergeometric_pmf",

@@ -229,7 +229,16 @@ def checked_distributions(distributions: npt.ArrayLike, categories: int | None =
         raise ParameterError(
             f"a distribution has sum {digits(float(sums[wrong][0]))}; each must sum to 1."
         )
-    return frozen(rows / sums[:, None])
+    return frozen(rows / unit_sums(sums, rows.shape[1])[:, None])
+
+
+def unit_sums(sums: Vector, terms: int) -> Vector:
+    """Return the sums of rows of probabilities, 1 where they differ from it by rounding only.
+
+    What was divided by its sum once is not divided again: its sum is within ``terms`` roundings of
+    1, and a row that is read back from a file stays the same.
+    """
+    return np.where(np.abs(sums - 1.0) <= terms * 2.0**-52, 1.0, sums)
 
 
 def hull_vertices(distributions: npt.ArrayLike) -> IntVector:

@@ -28,6 +28,7 @@ from dpopt.prob.histograms import (
     histogram_count,
     histograms,
     index_of,
+    unit_sums,
 )
 from dpopt.prob.pmf import binomial_pmf
 
@@ -123,7 +124,7 @@ class KernelMechanism(AnonymousMechanism):
             raise ParameterError("kernel has a row whose sum is not 1.")
         object.__setattr__(self, "records", n)
         object.__setattr__(self, "categories", m)
-        object.__setattr__(self, "kernel", frozen(rows / sums))
+        object.__setattr__(self, "kernel", frozen(rows / unit_sums(sums, rows.shape[1])))
 
     @property
     def outputs(self) -> int:

@@ -400,7 +400,6 @@ PROB: dict[str, Callable[[], Arguments]] = {
         **{"at_zero": 1.0, "slope_at_infinity": 1.0},
     },
     "hockey_stick": lambda: {"p": [0.5, 0.5], "q": [0.25, 0.75], "epsilon": 0.5},
-    "histograms": lambda: {"records": 4, "categories": 2},
     "hull_vertices": lambda: {"distributions": LAWS},
     "hypergeometric_pmf": lambda: {"population": 9, "successes": 4, "draws": 3},
     "kl_divergence": lambda: {"p": [0.5, 0.5], "q": [0.25, 0.75]},
