@@ -34,6 +34,7 @@ from dpopt.smoothed.mechanisms import Mechanism, SamplingHistogram
 from dpopt.smoothed.profile import (
     LARGEST_EPSILON,
     LN10,
+    Asked,
     InLogarithms,
     OfMechanism,
     checked,
@@ -86,6 +87,30 @@ class OverLaws(OfMechanism):
     def log_profile(self) -> Vector:
         """Log delta(x) of every database x."""
         return log_profile(self.whole, self.epsilon)
+
+    @property
+    def maximises(self) -> bool:
+        """The adversary's view."""
+        return True
+
+    def value(self, units: Any) -> float:  # noqa: ANN401
+        """Return the expected delta(x); 0 below 1e-308."""
+        return math.exp(units.log_delta)
+
+    def plain(self, units: Any) -> Json:  # noqa: ANN401
+        """Return the fields as plain values, None for the logarithm of 0."""
+        fields = asdict(units).items()
+        return {name: finite(v) if isinstance(v, float) else v for name, v in fields}
+
+    def read(self, plain: Any) -> Any:  # noqa: ANN401
+        """Return the values of a file, which are computed again."""
+        return plain
+
+    def columns(self, units: Any) -> Mapping[str, Sequence[Any]]:  # noqa: ANN401
+        """Return each distribution and how many records come from it."""
+        laws = {f"p_{c}": self.laws[:, c].tolist() for c in range(self.categories)}
+        counts = getattr(units, "argmax", None) or getattr(self, "composition", ())
+        return {**laws, "records": list(counts)}
 
 
 @dataclass(frozen=True)
@@ -169,11 +194,6 @@ class Smoothed(OverLaws, Question["SmoothedDelta"]):
         """Return a sample of three of five records, which are drawn from two laws."""
         return cls(records=5, drawn=3, epsilon=0.5, distributions=[0.4, 0.7])
 
-    @property
-    def maximises(self) -> bool:
-        """The adversary's view."""
-        return True
-
     @cached_property
     def instance(self) -> SmoothedInstance:
         """The numbers of the program.
@@ -237,26 +257,9 @@ class Smoothed(OverLaws, Question["SmoothedDelta"]):
             weights.size,
         )
 
-    def value(self, units: Maximum) -> float:
-        """Return smoothed delta; 0 below 1e-308."""
-        return math.exp(units.log_delta)
-
     def bound(self, units: Maximum, solution: Solution | None) -> float:
         """Return a bound on the expected delta of every composition."""
         return math.exp(units.log_bound) if solution is None else solution.bound
-
-    def plain(self, units: Maximum) -> Json:
-        """Return the fields as plain values, None for the logarithm of 0."""
-        return {
-            **asdict(units),
-            "log_delta": finite(units.log_delta),
-            "argmax": list(units.argmax),
-            "log_bound": finite(units.log_bound),
-        }
-
-    def read(self, plain: Any) -> Any:  # noqa: ANN401
-        """Return the values of a file, which are computed again."""
-        return plain
 
     def draw(self, axes: Axes, units: Maximum, label: str | None = None) -> None:
         """Draw log10 of smoothed delta beside DP's."""
@@ -267,14 +270,9 @@ class Smoothed(OverLaws, Question["SmoothedDelta"]):
         axes.set_title(rf"$\varepsilon = {self.epsilon:g}$, $n = {self.whole.records}$")
         axes.margins(x=0.5)
 
-    def columns(self, units: Maximum) -> Mapping[str, Sequence[Any]]:
-        """Return each distribution and how many records come from it at the maximum."""
-        laws = {f"p_{c}": self.laws[:, c].tolist() for c in range(self.categories)}
-        return {**laws, "records": list(units.argmax)}
-
     @cached_property
     def log_dp_delta(self) -> float:
-        """Natural logarithm of the worst database's delta, which is DP's."""
+        """Natural logarithm of DP's delta."""
         if isinstance(self.whole, SamplingHistogram):
             return worst_case_delta(self.whole, self.epsilon).log_delta
         return float(np.max(self.log_profile))
@@ -308,23 +306,12 @@ class MaximumCertificate:
         return {**asdict(self), "log_bound": finite(self.log_bound)}
 
 
-class ExpectationAnswer(InLogarithms, Answer):
+class ExpectationAnswer(InLogarithms[float], Answer):
     """What answers over a set of distributions share: what was asked, and the value."""
 
-    @property
-    def mechanism(self) -> Mechanism:
-        """M."""
-        return self.setting.whole
-
-    @property
-    def epsilon(self) -> float:
-        """In nats."""
-        return self.setting.epsilon
-
-    @property
-    def distributions(self) -> Matrix:
-        """Pi, one distribution in each row, shape (l, m), read-only."""
-        return self.setting.laws
+    mechanism = Asked[Mechanism]("whole", "M.")
+    epsilon = Asked[float]("epsilon", "In nats.")
+    distributions = Asked[Matrix]("laws", "Pi: one law in each row, shape (l, m), read-only.")
 
     @property
     def log_delta(self) -> float:
@@ -378,10 +365,7 @@ class SmoothedDelta(ExpectationAnswer):
         """Whether every composition was evaluated or bounded."""
         return self.certificate.slack >= 0.0
 
-    @property
-    def log_dp_delta(self) -> float:
-        """Natural logarithm of the worst database's delta, which is DP's."""
-        return self.setting.log_dp_delta
+    log_dp_delta = Asked[float]("log_dp_delta", "Natural logarithm of DP's delta.")
 
     @property
     def dp_delta(self) -> float:
@@ -461,11 +445,6 @@ class Expected(OverLaws, Question["ExpectedDelta"]):
         """Return a sample of three of five records, two from one law and three from another."""
         return cls(records=5, drawn=3, epsilon=0.5, distributions=[0.4, 0.7], composition=(2, 3))
 
-    @property
-    def maximises(self) -> bool:
-        """The adversary's view."""
-        return True
-
     def problem(self) -> Problem:
         """Return the program of `Smoothed` for this composition alone.
 
@@ -492,29 +471,11 @@ class Expected(OverLaws, Question["ExpectedDelta"]):
         """Return the value."""
         return Expectation(log_or_none(solution.objective), _SOLVED_TO)
 
-    def value(self, units: Expectation) -> float:
-        """Return the expectation; 0 below 1e-308."""
-        return math.exp(units.log_delta)
-
-    def plain(self, units: Expectation) -> Json:
-        """Return the fields as plain values, None for the logarithm of 0."""
-        return {"log_delta": finite(units.log_delta), "rounding": units.rounding}
-
-    def read(self, plain: Any) -> Any:  # noqa: ANN401
-        """Return the values of a file, which are computed again."""
-        return plain
-
     def draw(self, axes: Axes, units: Expectation, label: str | None = None) -> None:
         """Draw log10 of the expectation above the composition."""
         axes.plot([str(self.composition)], [units.log_delta / LN10], "o", label=label)
         axes.set_ylabel(r"$\log_{10}$ of the expected $\delta(x)$")
         axes.set_xlabel("records from each distribution")
-
-    def columns(self, units: Expectation) -> Mapping[str, Sequence[Any]]:
-        """Return each distribution and how many records come from it."""
-        del units
-        laws = {f"p_{c}": self.laws[:, c].tolist() for c in range(self.categories)}
-        return {**laws, "records": np.array(self.composition).tolist()}
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -525,10 +486,7 @@ class ExpectedDelta(ExpectationAnswer):
         units: an `Expectation`.
     """
 
-    @property
-    def composition(self) -> tuple[int, ...]:
-        """How many records come from each law, summing to n."""
-        return self.setting.composition
+    composition = Asked[tuple[int, ...]]("composition", "Records from each law, summing to n.")
 
     @property
     def rounding(self) -> float:
@@ -658,10 +616,10 @@ def expected_delta(
         Liu, Wang, Xia, Smoothed Differential Privacy, Definition 3 and Algorithm 1.
     """
     checked(mechanism, epsilon)
-    asked = Expected(
+    question = Expected(
         mechanism=mechanism, epsilon=epsilon, distributions=distributions, composition=composition
     )
-    return design(asked)
+    return design(question)
 
 
 def smoothed_epsilon(

@@ -23,7 +23,7 @@ from dpopt.smoothed.mechanisms import (
     DrawnHistogram,
     SamplingHistogram,
 )
-from dpopt.smoothed.profile import general_epsilon
+from dpopt.smoothed.profile import Asked, general_epsilon
 from dpopt.smoothed.program import LARGEST_PROGRAM, ratio_problem
 
 if TYPE_CHECKING:
@@ -290,25 +290,12 @@ class NoisyGuarantee(Answer):
             were listed.
     """
 
-    @property
-    def claimed(self) -> float:
-        """T / n times epsilon, of Table 1."""
-        return self.setting.claims.claimed
-
-    @property
-    def noise(self) -> float:
-        """The least epsilon of the noise alone."""
-        return self.setting.claims.noise
-
-    @property
-    def amplified(self) -> float:
-        """What the mechanism satisfies since sampling amplifies."""
-        return self.setting.claims.amplified
-
-    @property
-    def attained(self) -> float:
-        """What some databases attain: the mechanism satisfies nothing below it."""
-        return self.setting.claims.attained
+    claimed = Asked[float]("claims.claimed", "T / n times epsilon, of Table 1.")
+    noise = Asked[float]("claims.noise", "The least epsilon of the noise alone.")
+    amplified = Asked[float]("claims.amplified", "What is satisfied, since sampling amplifies.")
+    attained = Asked[float](
+        "claims.attained", "What some databases attain; nothing below it is satisfied."
+    )
 
     @property
     def holds(self) -> bool | None:
@@ -342,5 +329,5 @@ def noisy_guarantee(mechanism: NoisyHistogram) -> NoisyGuarantee:
     """
     _checks.instance("mechanism", mechanism, NoisyHistogram)
     parameters = {name: value for name, value in mechanism.to_dict().items() if name != "mechanism"}
-    asked = NoisyEpsilon(**parameters)
-    return made(asked, (asked.claims.attained, asked.claims.amplified))
+    question = NoisyEpsilon(**parameters)
+    return made(question, (question.claims.attained, question.claims.amplified))

@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +40,7 @@ from dpopt.smoothed.program import LARGEST_PROGRAM, gains_of, sticks_problem
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+T = TypeVar("T")
 LN10 = math.log(10.0)
 LARGEST_EPSILON = 700.0
 _LARGEST_LISTED = 10**7
@@ -112,24 +114,40 @@ class OfMechanism:
         return plain
 
 
-class InLogarithms:
-    """An answer that is a delta, or several, kept as logarithms: they may lie below 1e-308."""
+class Asked(Generic[T]):
+    """An attribute of an answer that is its setting's: read-only, and not a field."""
 
-    log_delta: Any
+    def __init__(self, name: str, doc: str) -> None:
+        self._of = attrgetter(f"setting.{name}")
+        self.__doc__ = doc
+
+    def __get__(self, answer: Any, owner: type | None = None) -> T:  # noqa: ANN401
+        """Return the setting's attribute."""
+        return cast(T, self if answer is None else self._of(answer))
+
+
+class InLogarithms(Generic[T]):
+    """An answer that is a delta, or a vector of them, kept as logarithms: they may underflow."""
 
     @property
-    def delta(self) -> Any:  # noqa: ANN401
+    def log_delta(self) -> T:
+        """Natural logarithm of delta, -inf where it is 0."""
+        raise NotImplementedError
+
+    @property
+    def delta(self) -> T:
         """Return delta itself; 0 below 1e-308, where `log10_delta` still tells it."""
-        if isinstance(self.log_delta, np.ndarray):
-            return frozen(np.exp(self.log_delta))
-        return math.exp(self.log_delta)
+        return _like(self.log_delta, np.exp(cast(Any, self.log_delta)))
 
     @property
-    def log10_delta(self) -> Any:  # noqa: ANN401
+    def log10_delta(self) -> T:
         """Decimal logarithm of delta."""
-        if isinstance(self.log_delta, np.ndarray):
-            return frozen(self.log_delta / LN10)
-        return self.log_delta / LN10
+        return _like(self.log_delta, cast(Any, self.log_delta) / LN10)
+
+
+def _like(given: T, value: Any) -> T:  # noqa: ANN401
+    """Return a value as what was given: a float, or a read-only vector."""
+    return cast(T, frozen(value) if isinstance(given, np.ndarray) else float(value))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -271,22 +289,15 @@ class Profile(OfMechanism, Question["PrivacyProfile"]):
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class PrivacyProfile(InLogarithms, Answer):
+class PrivacyProfile(InLogarithms[Vector], Answer):
     """delta_{epsilon,M}(x) of one database or of all (Definition 2).
 
     Attributes:
         units: see `log_delta`.
     """
 
-    @property
-    def mechanism(self) -> Mechanism:
-        """M."""
-        return self.setting.whole
-
-    @property
-    def epsilon(self) -> float:
-        """In nats."""
-        return self.setting.epsilon
+    mechanism = Asked[Mechanism]("whole", "M.")
+    epsilon = Asked[float]("epsilon", "In nats.")
 
     @cached_property
     def histograms(self) -> IntMatrix:

@@ -72,47 +72,6 @@ def excess_problem(p: npt.ArrayLike, q: npt.ArrayLike, epsilon: float) -> Proble
     return problem
 
 
-def profile_problem(law: npt.ArrayLike, neighbours: npt.ArrayLike, epsilon: float) -> Problem:
-    """Return delta(x) as one program over the neighbours, both directions and all tests.
-
-    max sum_j sum_a psi_j(a) (P_j(a) - e^epsilon Q_j(a)) subject to 0 <= psi_j <= w_j, sum_j w_j
-    = 1, where j runs over (neighbour, direction): a mixture w of the choices and, with psi_j =
-    w_j phi_j, a test for each. The largest of maxima is linear this way, and at least 0 (psi = 0).
-
-    Args:
-        law: law of the outputs at the database x, shape (outputs,).
-        neighbours: laws at its neighbours, shape (neighbours, outputs), at least one.
-        epsilon: from 0 to 700.
-
-    Returns:
-        Variables "weights", shape (2 neighbours,), and "tests", flattened from (2 neighbours,
-        outputs): first P_j = law for all neighbours, then Q_j = law.
-
-    Raises:
-        ParameterError: if the laws do not fit, epsilon is out of range, or the program would have
-            more than 2,000,000 tests.
-    """
-    others = _table("neighbours", neighbours)
-    single = _table("law", [_checks.array("law", law)])
-    if single.shape[1] != others.shape[1]:
-        raise ParameterError(
-            f"law has {single.shape[1]} outputs; it must have {others.shape[1]}, as neighbours."
-        )
-    own = np.broadcast_to(single, others.shape)
-    first, second = np.vstack([own, others]), np.vstack([others, own])
-    choices, outputs = first.shape
-    require_small(first.size)
-    problem = Problem("privacy profile")
-    problem.add_variables("weights", choices, lower=0.0, upper=1.0)
-    problem.add_variables("tests", first.size, lower=0.0, upper=1.0)
-    problem.add_rows("sum", {"weights": np.ones((1, choices))}, lower=1.0, upper=1.0)
-    lift = sp.kron(sp.eye_array(choices), np.ones((outputs, 1)), format="csr")
-    each = sp.eye_array(first.size, format="csr")
-    problem.add_rows("tests within weights", {"tests": each, "weights": -lift}, upper=0.0)
-    problem.maximise({"tests": gains_of(first, second, epsilon).ravel()})
-    return problem
-
-
 def sticks_problem(name: str, gains: Array, owner: IntVector) -> Problem:
     """Return the program that finds, for several groups of sides, the largest hockey-stick of each.
 

@@ -42,7 +42,7 @@ from dpopt.prob.batches import (
     leave_one_out,
     subsets,
 )
-from dpopt.smoothed.profile import LN10, InLogarithms, finite, log_or_none
+from dpopt.smoothed.profile import LN10, Asked, InLogarithms, finite, log_or_none
 from dpopt.smoothed.program import LARGEST_PROGRAM, gains_of, sticks_problem
 
 if TYPE_CHECKING:
@@ -252,49 +252,27 @@ class SgdStep(Question["SgdProfile"]):
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class SgdProfile(InLogarithms, Answer):
+class SgdProfile(InLogarithms[Vector], Answer):
     """delta_{eps,M}(x) of one database of quantised gradients, at one or several epsilon.
 
     Attributes:
         units: a `Step`.
     """
 
-    @property
-    def values(self) -> IntVector:
-        """x, shape (N,), read-only."""
-        return self.setting.database
-
-    @property
-    def drawn(self) -> int:
-        """T, the batch size."""
-        return self.setting.drawn
+    values = Asked[IntVector]("database", "x, shape (N,), read-only.")
+    drawn = Asked[int]("drawn", "T, the batch size.")
 
     @property
     def epsilons(self) -> Vector:
         """In nats, shape (E,), read-only."""
         return frozen(self.setting.epsilons)
 
-    @property
-    def neighbours(self) -> str:
-        """Which replacements were looked at: "all", or the two "extreme" ones."""
-        return self.setting.neighbours
+    neighbours = Asked[str]("neighbours", "All replacements, or the two extreme ones.")
+    rounded = Asked[bool]("rounded", "Whether the output is the rounded mean, or the sum.")
+    lowest = Asked[int]("lowest", "Smallest value that a record can be replaced by.")
+    highest = Asked[int]("highest", "Largest value that a record can be replaced by.")
 
     @property
-    def rounded(self) -> bool:
-        """Whether the output is the rounded mean of the batch, or its sum."""
-        return self.setting.rounded
-
-    @property
-    def lowest(self) -> int:
-        """Smallest value that a record can be replaced by."""
-        return self.setting.lowest
-
-    @property
-    def highest(self) -> int:
-        """Largest value that a record can be replaced by."""
-        return self.setting.highest
-
-    @cached_property
     def log_delta(self) -> Vector:
         """Natural logarithm of delta, shape (E,), -inf where delta is 0; read-only."""
         return frozen(self.units.log_delta)

@@ -289,9 +289,6 @@ SMOOTHED: dict[str, Callable[[], Arguments]] = {
     "post_process": lambda: {"mechanism": SAMPLING, "mapping": [0, 0, 1, 1]},
     "pre_process": lambda: {"mechanism": SAMPLING, "mapping": [0, 1]},
     "privacy_profile": lambda: {"mechanism": SAMPLING, "epsilon": 0.5, "histogram": [2, 2]},
-    "profile_problem": lambda: {
-        **{"law": [0.5, 0.5], "neighbours": [[0.25, 0.75]], "epsilon": 0.5},
-    },
     "published_log_bound": lambda: {"mechanism": SAMPLING, "epsilon": 2.0, "distributions": LAWS},
     "push_forward": lambda: {
         **{"distributions": [[0.5, 0.5]], "mapping": [1, 0], "categories": 2},

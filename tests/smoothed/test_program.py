@@ -9,6 +9,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+import dpopt
 from dpopt import ParameterError, smoothed, solve
 from dpopt.prob import hockey_stick
 from dpopt.prob.histograms import histogram_count, histograms, neighbours
@@ -73,18 +74,16 @@ def test_the_test_and_its_dual_are_the_hockey_stick(epsilon: float, seed: int) -
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.5])
 def test_the_profile_is_one_program(epsilon: float) -> None:
     for mechanism in (SamplingHistogram(4, 2, 3), random_kernel(3, 3, 5, 1)):
-        whole = as_anonymous(mechanism)
+        asked = smoothed.Profile(mechanism=mechanism, epsilon=epsilon)
+        solved = dpopt.design(asked, backend="highs")
         for row, wanted in closed_profile(mechanism, epsilon).items():
-            law, others = whole.laws([row])[0], whole.laws(neighbours(row))
-            solution = solve(smoothed.profile_problem(law, others, epsilon))
-            assert solution.objective == pytest.approx(wanted, abs=1e-9)
-            assert solution["weights"].sum() == pytest.approx(1.0, abs=1e-9)
+            assert math.exp(solved.at(row)) == pytest.approx(wanted, abs=1e-9)
 
 
 def test_a_profile_of_zero_is_zero() -> None:
-    law = [0.5, 0.5]
-    solution = solve(smoothed.profile_problem(law, [[0.45, 0.55], [0.5, 0.5]], 0.3))
-    assert solution.objective == pytest.approx(0.0, abs=1e-12)
+    mechanism = KernelMechanism(1, 2, np.array([[0.5, 0.5], [0.45, 0.55]]))
+    solved = dpopt.design(smoothed.Profile(mechanism=mechanism, epsilon=0.3), backend="highs")
+    assert solved.value == pytest.approx(0.0, abs=1e-12)
 
 
 CASES = [
@@ -189,10 +188,6 @@ def test_bad_input_is_named() -> None:
             smoothed.best_test_problem(p, q, 0.1)
         with pytest.raises(ParameterError):
             smoothed.excess_problem(p, q, 0.1)
-    with pytest.raises(ParameterError, match="neighbours"):
-        smoothed.profile_problem([1.0, 0.0], np.empty((0, 2)), 0.1)
-    with pytest.raises(ParameterError, match="law"):
-        smoothed.profile_problem([1.0, 0.0, 0.0], [[0.5, 0.5]], 0.1)
     with pytest.raises(ParameterError, match="epsilon"):
         smoothed.best_test_problem([1.0], [1.0], -0.1)
     with pytest.raises(ParameterError, match="entries"):
