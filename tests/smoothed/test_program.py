@@ -175,13 +175,6 @@ def test_the_databases_of_a_composition_are_counted_right() -> None:
             assert law[place] == pytest.approx(wanted, abs=1e-15)
 
 
-def test_another_solver_agrees() -> None:
-    mechanism, distributions, epsilon = CASES[4]
-    ours = smoothed.solve_smoothed(mechanism, epsilon, distributions)
-    theirs = smoothed.solve_smoothed(mechanism, epsilon, distributions, backend="cvxpy:CLARABEL")
-    assert theirs.value == pytest.approx(ours.value, abs=1e-6)
-
-
 def test_bad_input_is_named() -> None:
     for p, q in (([0.5, 0.5], [1.0]), ([], []), ([-0.1, 1.1], [0.5, 0.5]), (["a"], [1.0])):
         with pytest.raises(ParameterError):

@@ -6,7 +6,6 @@ import json
 import math
 from fractions import Fraction
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -49,17 +48,6 @@ def test_profile_equals_fractions_for_two_categories(n: int, drawn: int, factor:
     for row, delta in zip(profile.histograms.tolist(), profile.delta, strict=True):
         known = float(exact_delta(n, drawn, tuple(row), factor))
         assert delta == pytest.approx(known, rel=1e-11)
-
-
-def test_profile_equals_fractions_for_three_categories() -> None:
-    mechanism = smoothed.SamplingHistogram(8, 6, categories=3)
-    profile = smoothed.privacy_profile(mechanism, math.log(2.0))
-    assert profile.histograms.shape == (45, 3)
-    for row, delta in zip(profile.histograms.tolist(), profile.delta, strict=True):
-        known = float(exact_delta(8, 6, tuple(row), Fraction(2)))
-        assert delta == pytest.approx(known, rel=1e-11)
-    one = smoothed.privacy_profile(mechanism, math.log(2.0), (1, 3, 4))
-    assert one.log_delta[0] == pytest.approx(profile.at((1, 3, 4)), rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -219,17 +207,11 @@ def test_values_below_doubles_are_told_by_their_logarithm() -> None:
     assert -2000 < profile.log10_delta[0] < -308
 
 
-def test_results_plot_and_save(tmp_path: Path) -> None:
+def test_results_plot_and_cannot_be_written_to() -> None:
     mechanism = smoothed.SamplingHistogram(30, 25)
     profile = smoothed.privacy_profile(mechanism, 1.0)
-    found = smoothed.smoothed_delta(mechanism, 1.0, [0.4, 0.6])
     assert len(np.asarray(profile.plot().lines[0].get_ydata())) == 31
-    assert found.plot().get_ylabel()
-    for name, result in (("p", profile), ("s", found)):
-        path = tmp_path / f"{name}.json"
-        result.save(path)
-        body = json.loads(path.read_text())["body"]
-        assert body == json.loads(json.dumps(result.to_dict(), allow_nan=False))
+    assert smoothed.smoothed_delta(mechanism, 1.0, [0.4, 0.6]).plot().get_ylabel()
     assert len(profile.to_records()) == 31
     with pytest.raises(ValueError, match="read-only"):
         profile.log_delta[0] = 0.0
