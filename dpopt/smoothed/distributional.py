@@ -113,6 +113,7 @@ def _problem(factor: float, weights: Matrix, given: npt.NDArray[np.float64]) -> 
     Sim", flattened from (C, m, outputs).
     """
     others, categories, outputs = given.shape
+    # c: composition of the others; y: their histogram; x: the record; a: output.
     laws = np.einsum("cy,yxa->cxa", weights, given)
     cells = laws.size
     each, total = sp.eye_array(cells, format="csr"), _sums(cells // outputs, outputs)

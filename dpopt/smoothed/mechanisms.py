@@ -367,6 +367,7 @@ class SamplingAverage(AnonymousMechanism):
         start[0, 0] = 1.0
         tables, before = [start], np.full(self.categories, -1)
         for i, row in enumerate(rows):
+            # tables[c] is over the first c categories; those that agree with the last row are kept.
             same = int(np.argmin(np.append(row[:-1] == before[:-1], False)))
             del tables[same + 1 :]
             for c in range(same, self.categories - 1):

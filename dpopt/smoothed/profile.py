@@ -623,18 +623,19 @@ def _over_pairs(
     mechanism: AnonymousMechanism, divergence: Divergence, table: IntMatrix, pairs: IntMatrix
 ) -> Vector:
     """Return the largest divergence at each row of the table over its pairs, laws in portions."""
-    found = np.zeros(table.shape[0])
+    largest = np.zeros(table.shape[0])
     order = np.argsort(pairs[:, 0], kind="stable")
     rows = max(2, _HELD_ENTRIES // mechanism.outputs)
     step = order.size if table.shape[0] <= rows else max(1, rows // 2)
     for start in range(0, order.size, max(1, step)):
-        part = pairs[order[start : start + step]]
-        used, places = np.unique(part, return_inverse=True)
+        # Rows of pairs are (database, neighbour); used[rows] gives their places in the table.
+        portion = pairs[order[start : start + step]]
+        used, rows_of = np.unique(portion, return_inverse=True)
         laws = mechanism.laws(table[used])
-        largest = _both_orders(laws, places.reshape(part.shape), divergence)
-        np.maximum.at(found, part[:, 0], largest)
-        np.maximum.at(found, part[:, 1], largest)
-    return found
+        pair_values = _both_orders(laws, rows_of.reshape(portion.shape), divergence)
+        np.maximum.at(largest, portion[:, 0], pair_values)
+        np.maximum.at(largest, portion[:, 1], pair_values)
+    return largest
 
 
 def _both_orders(laws: Matrix, pairs: IntMatrix, divergence: Divergence) -> Vector:

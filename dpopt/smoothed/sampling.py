@@ -154,6 +154,7 @@ def log_largest(records: int, ones: IntVector, log_forward: LogForward) -> Vecto
         The logarithm of the largest of A(H), A(n - 1 - H), A(H - 1) and A(n - H), as far as their
         arguments are from 0 to n - 1.
     """
+    # Axes: which of the four arguments of A, database.
     neighbours = np.stack([ones, records - 1 - ones, ones - 1, records - ones])
     inside = (neighbours >= 0) & (neighbours < records)
     values = log_forward(np.clip(neighbours, 0, records - 1).ravel())
@@ -191,6 +192,8 @@ def log_utility_at(records: int, drawn: int, threshold: float, ones: IntVector) 
     lost = records - drawn
     threshold = _checks.real("threshold", threshold, 0.5, 1.0, open_upper=True)
     ones = checked_counts(ones, records)
+    # Axes of right and wrong: which value the record has (one, zero: the counts exchanged), which
+    # pair of counts ({H, H + 1}, {H - 1, H}), database.
     held = np.concatenate([np.clip(ones + 1, 1, records), np.clip(ones, 1, records)])
     side = np.concatenate([held, records + 1 - held])
     shares = (1.0 - threshold, (threshold, 0.0))
@@ -394,6 +397,7 @@ def categories_log_profile(
     rows = histograms(mechanism.records, mechanism.categories)
     table = _table(mechanism, epsilon)
     found = np.full(rows.shape[0], -np.inf)
+    # table[n', H_a] is the divergence of a pool; each database takes its largest over (a, b).
     for a in range(mechanism.categories):
         for b in range(mechanism.categories):
             if a != b:
