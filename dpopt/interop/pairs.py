@@ -7,17 +7,11 @@ irrational probabilities are rounded outward, which only raises the hull.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt.kernel import KernelDesign
 from dpopt.majority import MajorityDesign
-from dpopt.majority.reduction import reduced_size
-from dpopt.majority.sweep import BITS, CORNER, Arithmetic
 from dpopt.privacy import ExactKernel
 from dpopt.privacy.dominating import DominatingPair, Point, likelihood_tests, upper_hull
 from dpopt.public_prior import PopulationKernel, SamplingKernel
@@ -36,7 +30,6 @@ Mechanism = (
 """A certified mechanism of which the laws of neighbours, or bounds on them, are integers."""
 
 _MOST_POINTS = 4_000_000
-_MOST_BITS = 1 << 15
 
 
 def dominating_pair(mechanism: Mechanism, *, rows: tuple[int, int] | None = None) -> DominatingPair:
@@ -71,7 +64,7 @@ def dominating_pair(mechanism: Mechanism, *, rows: tuple[int, int] | None = None
         return _kernel_pair(mechanism.weights(), mechanism.exact.rows.bits, None, rows)
     if isinstance(mechanism, MajorityDesign):
         mechanism.require_private()
-        return DominatingPair.of_points(*_majority_points(mechanism))
+        return mechanism.setting.dominating(mechanism.units)
     if isinstance(mechanism, SubRRSampler):
         mechanism = mechanism.roo
     if isinstance(mechanism, MinCountSampler):
@@ -112,55 +105,6 @@ def _kernel_pair(
         at for x, other in chosen for at in likelihood_tests(weights[x], weights[other], bits)
     )
     return DominatingPair.of_points(upper_hull(points), 1 << bits)
-
-
-def _majority_points(design: MajorityDesign) -> tuple[list[Point], int]:
-    """Return (Pr[1 | p'] rounded down, Pr[1 | p] rounded up) over the reduced corners.
-
-    Output 0 adds nothing: with every p turned to 1 - p, a corner is a corner and Pr[0] is Pr[1].
-    """
-    setting = design.setting
-    _require_few(reduced_size(setting), "mechanisms", setting.mechanisms)
-    arithmetic = Arithmetic(setting)
-    bits = 2 * CORNER
-    if arithmetic.pure:
-        # So many that a positive probability never becomes 0: that would be an infinite loss.
-        least = min(p for pair in arithmetic.chances for p in pair if p)
-        bits += setting.mechanisms * (CORNER - least.bit_length() + 1)
-    if bits > _MOST_BITS:
-        raise ParameterError(
-            f"mechanisms is {setting.mechanisms} and epsilon {setting.epsilon:g}; their product is "
-            "too large for the privacy loss to be found."
-        )
-    half = 1 << BITS
-    ones = [(half + h) << (bits - BITS - 1) for h in arithmetic.signed(design.weights)]
-    start = np.array(ones, dtype=object).reshape(*(1,) * len(setting.axes), -1)
-    return upper_hull(_walk(arithmetic, start, (), list(arithmetic.sizes), 1 << bits)), 1 << bits
-
-
-def _walk(
-    arithmetic: Arithmetic,
-    table: npt.NDArray[Any],
-    counts: tuple[int, ...],
-    left: list[int],
-    scale: int,
-) -> Iterator[Point]:
-    """Yield the points of all counts of voters at the axes; a voter costs less than a unit."""
-    axes, place = arithmetic.axes, len(counts)
-    if place == len(axes):
-        opposite, error = np.flip(table, axis=tuple(range(place))), sum(counts)
-        for a, b in zip(table.ravel().tolist(), opposite.ravel().tolist(), strict=True):
-            yield b, min(scale, a + error if a else error * (not arithmetic.pure))
-        return
-    shape = [1] * table.ndim
-    shape[place] = 2
-    p = np.array(arithmetic.chances[place], dtype=object).reshape(shape)
-    group, unit = axes[place].group, 1 << CORNER
-    for n in range(left[group] + 1):
-        if n:
-            table = (p * table[..., 1:] + (unit - p) * table[..., :-1]) >> CORNER
-        fewer = [size - n * (g == group) for g, size in enumerate(left)]
-        yield from _walk(arithmetic, table, (*counts, n), fewer, scale)
 
 
 def _rule_points(sampler: MinCountSampler) -> Iterator[Point]:

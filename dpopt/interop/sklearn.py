@@ -13,8 +13,7 @@ import numpy.typing as npt
 
 from dpopt._errors import ParameterError
 from dpopt.majority import Prior, Spending, design_for, vote
-from dpopt.majority.spending import SLACK
-from dpopt.majority.vote import majority_setting
+from dpopt.majority.vote import SLACK, majority_setting
 from dpopt.privacy import Guarantee
 
 try:
@@ -30,7 +29,7 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
     """Private majority vote of K fitted estimators, each (epsilon, mechanism_delta)-DP.
 
     The guarantee is about the data that the estimators were trained on; what is covered, and how
-    predictions compose, stands in `dpopt.majority.spending`. Whether the estimators have
+    predictions compose, stands in `dpopt.majority.Spending`. Whether the estimators have
     the privacy that is stated of them cannot be checked here.
 
     - `predict` spends privacy, and so do `score` and everything else that calls it. The ledger

@@ -3,34 +3,32 @@
 Jiang, Zhang, Joshi, "Optimized Tradeoffs for Private Prediction with Majority Ensembling".
 """
 
-from dpopt.majority.assess import assess, from_sealed
 from dpopt.majority.baselines import constant, double_subsampling, subsampling
-from dpopt.majority.certificate import GammaProver
 from dpopt.majority.check import PrivacyCheck, check_full, full_size
-from dpopt.majority.design import (
-    design,
-    design_for,
-    gamma_problem,
-    worst_case_problem,
-)
-from dpopt.majority.points import CommonPrior, PointPrior, SamplePrior, parse_prior
-from dpopt.majority.prior import BetaPrior, Prior, UniformPrior
-from dpopt.majority.reduction import reduced_size
-from dpopt.majority.result import MajorityDesign
-from dpopt.majority.separation import CornerOracle, corner_rows
-from dpopt.majority.setting import MajoritySetting, VoterGroup
-from dpopt.majority.spending import Spending, affordable_queries
-from dpopt.majority.vote import VoteBatch, vote
-from dpopt.majority.weights import (
+from dpopt.majority.objectives import (
     ErrorEstimate,
     Weights,
+    WorstCase,
     expected_error,
     expected_error_weights,
     sampled_error,
     sampled_margins,
     surrogate_weights,
 )
-from dpopt.majority.worst import WorstCase
+from dpopt.majority.priors import (
+    BetaPrior,
+    CommonPrior,
+    PointPrior,
+    Prior,
+    SamplePrior,
+    UniformPrior,
+    parse_prior,
+)
+from dpopt.majority.program import CornerOracle, corner_rows, gamma_problem, worst_case_problem
+from dpopt.majority.proof import GammaProver
+from dpopt.majority.setting import MajorityDesign, MajoritySetting, assess, design, design_for
+from dpopt.majority.vote import Spending, VoteBatch, affordable_queries, vote
+from dpopt.majority.voters import VoterGroup, reduced_size
 
 __all__ = [
     "BetaPrior",
@@ -60,7 +58,6 @@ __all__ = [
     "double_subsampling",
     "expected_error",
     "expected_error_weights",
-    "from_sealed",
     "full_size",
     "gamma_problem",
     "parse_prior",

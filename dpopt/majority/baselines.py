@@ -8,7 +8,7 @@ import numpy as np
 
 from dpopt import _checks
 from dpopt._types import Vector, frozen
-from dpopt.majority.setting import MajoritySetting, full_gamma, odd
+from dpopt.majority.voters import Voters, full_gamma, odd, require_voters
 from dpopt.prob import hypergeometric_pmf
 
 
@@ -56,9 +56,7 @@ def double_subsampling(mechanisms: int, allowance: int) -> Vector:
     return subsampling(k, min(2 * m - 1, k))
 
 
-def constant(
-    setting: MajoritySetting, tau: float | None = None, lam: float | None = None
-) -> Vector:
+def constant(setting: Voters, tau: float | None = None, lam: float | None = None) -> Vector:
     """Return gamma_const: randomised response on the majority (lemma A.1).
 
     (e^{m eps} - 1 + 2 delta) / (2 (e^{tau eps} - e^{m eps} + (1 + e^{m eps}) lambda) /
@@ -75,7 +73,7 @@ def constant(
     Returns:
         gamma on 0..K, shape (K + 1,), read-only.
     """
-    _checks.instance("setting", setting, MajoritySetting)
+    require_voters(setting)
     k, r = setting.mechanisms, setting.ratio
     tau = float(k) if tau is None else _checks.real("tau", tau, 0.0, open_lower=True)
     lam = (

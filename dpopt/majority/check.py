@@ -13,10 +13,9 @@ from math import comb, log
 import numpy as np
 import numpy.typing as npt
 
-from dpopt import _checks
 from dpopt._progress import track
 from dpopt._types import IntVector, Json, Vector
-from dpopt.majority.setting import CORNERS, MajoritySetting, check_gamma, signed
+from dpopt.majority.voters import CORNERS, Voters, check_gamma, require_voters, signed
 from dpopt.prob import poisson_binomial_pmf
 
 FULL_LIMIT = 1_200_000
@@ -52,7 +51,7 @@ class PrivacyCheck:
         return plain
 
 
-def rounding_error(setting: MajoritySetting) -> float:
+def rounding_error(setting: Voters) -> float:
     """Return a bound on the error of an excess computed from laws of K voters.
 
     The recurrence adds positive terms: 3 K units in the last place for each probability, and p
@@ -61,16 +60,14 @@ def rounding_error(setting: MajoritySetting) -> float:
     return 8.0 * setting.mechanisms * 2.0**-53 * (1.0 + setting.ratio)
 
 
-def full_size(setting: MajoritySetting) -> int:
+def full_size(setting: Voters) -> int:
     """Return the size of the paper's set: C(K+7, 7), or C(K+3, 3) if Delta = 0."""
-    _checks.instance("setting", setting, MajoritySetting)
+    require_voters(setting)
     others = 3 if setting.mechanism_delta == 0.0 else 7
     return comb(setting.mechanisms + others, others)
 
 
-def check_full(
-    setting: MajoritySetting, gamma: Vector, chances: Vector | None = None
-) -> PrivacyCheck:
+def check_full(setting: Voters, gamma: Vector, chances: Vector | None = None) -> PrivacyCheck:
     """Check gamma against every multiset of the paper's corners.
 
     Args:
@@ -79,7 +76,7 @@ def check_full(
         chances: Pr[output 1 | L = l] on 0..K, where they are known better than 1/2 +- gamma / 2:
             a gamma next to 1 loses the digits of 1 - gamma.
     """
-    _checks.instance("setting", setting, MajoritySetting)
+    require_voters(setting)
     gamma = check_gamma(setting, gamma)
     if chances is None:
         chances = 0.5 + 0.5 * signed(gamma)
@@ -111,7 +108,7 @@ class _Chances:
     L is the number of voters at probability 1 plus a Poisson-binomial over the inner values.
     """
 
-    def __init__(self, setting: MajoritySetting, chances: Vector, inner: tuple[str, ...]) -> None:
+    def __init__(self, setting: Voters, chances: Vector, inner: tuple[str, ...]) -> None:
         k = setting.mechanisms
         values = np.array([setting.corner(name + name)[0] for name in inner])
         counts = np.concatenate(list(_multisets(k, len(inner) + 1)))[:, :-1]

@@ -1,134 +1,171 @@
-"""The setting of DaRRM: K private voters, and the privacy that their majority may spend."""
+"""A private majority of private voters: the setting, its design, and the functions that make one.
+
+What goes in is a `MajoritySetting`; its program stands in the program module, the proof of what
+comes out in the proof module.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
+from numbers import Rational
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from dpopt import _checks
-from dpopt._errors import ParameterError
-from dpopt._numbers import MOST_BITS, digits, exact_rational, exact_text, float_up
-from dpopt._types import Json, Vector
-from dpopt.privacy import Guarantee
-from dpopt.privacy.exponential import exp_lower, exp_upper, log_upper, rational
+from dpopt._errors import NotPrivateError, ParameterError, SolverError
+from dpopt._numbers import MOST_BITS, digits, exact_rational
+from dpopt._progress import expect
+from dpopt._types import Json, Numbers, Vector, frozen
+from dpopt.design import Design, Setting, made
+from dpopt.design import design as designed
+from dpopt.lp import Backend, Problem, Solution, Status, solve
+from dpopt.majority.check import FULL_LIMIT, PrivacyCheck, check_full, full_size
+from dpopt.majority.objectives import (
+    ErrorEstimate,
+    WorstCase,
+    expected_error,
+    expected_error_weights,
+    sampled_error,
+    surrogate_weights,
+)
+from dpopt.majority.priors import Prior, RecordedPrior, UniformPrior, as_prior, recorded_prior
+from dpopt.majority.program import gamma_problem, worst_case_problem
+from dpopt.majority.proof import GammaProver, dominating, gamma_rounding
+from dpopt.majority.voters import (
+    BITS,
+    Units,
+    VoterGroup,
+    Voters,
+    check_gamma,
+    full_gamma,
+    odd,
+    partly_priced,
+    priceable,
+    reduced_size,
+    require_priceable,
+    signed,
+)
+from dpopt.privacy.dominating import DominatingPair
+from dpopt.privacy.exact import Certificate
+from dpopt.privacy.exponential import exp_lower, exp_upper, rational
+from dpopt.privacy.release import Words, cumulative_words, draw, random_words
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+OBJECTIVES = ("expected-error", "surrogate", "worst-case")
 
 _LARGEST_EXPONENT = 600.0
-_ROUNDING = 1e-15
-
-CORNERS = ("00", "11", "D0", "0D", "1m", "m1", "bc", "cb")
-"""Names of the corners of a voter's polygon, first letter p, second p'; m stands for 1 - Delta."""
-
-
-def odd(mechanisms: object) -> int:
-    """Return a number of voters K, which must be odd.
-
-    Raises:
-        ParameterError: if it is not.
-    """
-    k = _checks.integer("mechanisms", mechanisms, 1)
-    if k % 2 == 0:
-        raise ParameterError(f"mechanisms is {k}; it must be odd, so that no vote is tied.")
-    return k
+# HiGHS's dual tolerance is 1e-10 of the largest coefficient: smaller ones would be noise to it.
+_VISIBLE = 1e-9
+# Rows are divided by the budget: below this, rounding their coefficients shows in the optimum.
+_LEAST_BUDGET = 1e-7
+# Rooms that the second program of a worst case leaves to the first one's optimum, tried in turn,
+# and the gap that does for it: it only chooses among optima, and prices its room at up to 1e7.
+_TIES, _TIE_GAP = (1e-9, 4e-9), 1e-5
+# Multisets a second, in all rounds of pricing and the proof together.
+_SPEED = 5e6
 
 
 @dataclass(frozen=True)
-class VoterGroup:
-    """Voters with the same privacy.
-
-    Attributes:
-        size: their number, at least 1.
-        epsilon: of each of them, above 0.
-        mechanism_delta: the paper's Delta, of each of them, in [0, 1).
-    """
-
-    size: int
-    epsilon: float
-    mechanism_delta: float = 0.0
-
-    def __post_init__(self) -> None:
-        size = _checks.integer("size", self.size, 1)
-        epsilon = _checks.real("epsilon", self.epsilon, 0.0, open_lower=True)
-        shift = _checks.real("mechanism_delta", self.mechanism_delta, 0.0, 1.0, open_upper=True)
-        for name, value in zip(self.__dataclass_fields__, (size, epsilon, shift), strict=True):
-            object.__setattr__(self, name, value)
-
-
-@dataclass(frozen=True)
-class Axis:
-    """Two opposite corners (p, p') of a group's polygon, of which one at a time need occur.
-
-    Attributes:
-        group: place of the group.
-        names: of the two corners, such as ("bc", "cb").
-        chances: p of each; p' is the other one.
-    """
-
-    group: int
-    names: tuple[str, str]
-    chances: tuple[float, float]
-
-
-@dataclass(frozen=True)
-class MajoritySetting:
+class MajoritySetting(Voters, Setting["MajorityDesign"]):
     """K voters, each (epsilon, mechanism_delta)-private, and the target (m epsilon, delta).
 
+    With L ones among the K votes, DaRRM outputs the majority with probability gamma(L), else a
+    fair coin (algorithm 1 of the paper). gamma(l) = gamma(K - l), so the variables are its upper
+    half; with h = gamma above the middle and -gamma below, Pr[1 | L = l] = 1/2 + h(l) / 2, and
+
+        maximise   sum_l c_l gamma(l),  l = (K + 1) / 2..K                      (equation 3)
+        subject to E h(L) - e^(m epsilon) E' h(L) <= e^(m epsilon) - 1 + 2 delta    "corners"
+                   for every corner (p_i, p'_i) of every voter i                (equation 2)
+                   0 <= gamma <= 1
+
+    with L the number of ones among voters who say 1 with p_i, under E', with p'_i. c comes from the
+    objective. For "worst-case" a variable t takes its place:
+
+        minimise   t
+        subject to |error(p)| <= t  for every p that the prior allows           "worst case"
+
+    and the rows above; among its optima the one of least expected error is taken, as far as a
+    solver can tell them apart. The program's value is -t then, so that larger is better.
+
+    Coefficients below 1e-9 of the largest, which a solver does not see, are raised to that in the
+    program. Where Delta > 0 and K is above 203 not all rows can be priced: the design is then
+    unverified, has no certificate and refuses to release.
+
     Attributes:
-        mechanisms: K, odd.
-        epsilon: of each voter, above 0; with groups, of the least private one.
-        allowance: m, real, in (0, K].
-        mechanism_delta: the paper's Delta, of each voter, in [0, 1); with groups, the largest.
+        mechanisms: K, odd; 0 takes the number of voters in the groups.
+        epsilon: of each voter, above 0, in nats; of groups, the largest; 0 takes it from them.
+        allowance: m, real, in (0, K]: the majority may spend m epsilon.
+        mechanism_delta: the paper's Delta, of each voter, in [0, 1); of groups, the largest.
         delta: of the majority, in [mechanism_delta, 1).
-        groups: voters of different privacy, see `of_groups`; empty if all are alike.
+        groups: voters of different privacy, SIZE,EPSILON[,DELTA] separated by ";"; none if all are
+            alike.
         voter_ratio: e^epsilon as a rational, if it is one: epsilon is then its logarithm, up to
             rounding, the allowance a whole number, and every proof is about voter_ratio^m.
+        objective: "expected-error" minimises E|error| under the prior, "surrogate" maximises the
+            paper's equation 3, whose p is uniform on [0.5, 1] whatever the prior, "worst-case"
+            minimises the largest error over all p that the prior allows.
+        prior: of the voters' p: uniform:LOW,HIGH[,LOW,HIGH], beta:A,B, either with common- before
+            it (one p for all), or point:P[,P]; uniform on [0, 1] if not given.
+        coefficients: your own objective, to maximise instead: (K + 1) / 2 numbers.
     """
 
-    mechanisms: int
-    epsilon: float
-    allowance: float
+    kind: ClassVar[str] = "majority"
+    papers: ClassVar[tuple[str, ...]] = ("darrm",)
+
+    mechanisms: int = 0
+    epsilon: float = 0.0
+    allowance: float = 0.0
     mechanism_delta: float = 0.0
     delta: float = 0.0
     groups: tuple[VoterGroup, ...] = ()
     voter_ratio: Fraction | None = None
+    objective: Literal["expected-error", "surrogate", "worst-case"] = "expected-error"
+    prior: Prior = UniformPrior()  # noqa: RUF009
+    coefficients: Numbers | None = None
 
     def __post_init__(self) -> None:
-        k = odd(self.mechanisms)
-        epsilon = _checks.real("epsilon", self.epsilon, 0.0, open_lower=True)
+        groups = _merged(self.groups)
+        largest = _of_all(groups) if groups else (self.mechanisms, self.epsilon, 0.0)
+        own = self.mechanisms, self.epsilon, self.mechanism_delta
+        if groups and any(mine not in (0, its) for mine, its in zip(own, largest, strict=True)):
+            raise ParameterError(
+                "groups disagree with mechanisms, epsilon or mechanism_delta, which must be their "
+                "number of voters and their largest epsilon and Delta, or left out."
+            )
+        k = odd(largest[0])
+        epsilon = _checks.real("epsilon", largest[1], 0.0, open_lower=True)
         allowance = _checks.real("allowance", self.allowance, 0.0, k, open_lower=True)
         if max(allowance, 1.0) * epsilon > _LARGEST_EXPONENT:
             raise ParameterError(
                 f"epsilon is {epsilon} and allowance {allowance}; "
                 f"epsilon and their product must be at most {_LARGEST_EXPONENT:g}."
             )
-        voter = _checks.real("mechanism_delta", self.mechanism_delta, 0.0, 1.0, open_upper=True)
+        shift = largest[2] if groups else self.mechanism_delta
+        shift = _checks.real("mechanism_delta", shift, 0.0, 1.0, open_upper=True)
         delta = _checks.real("delta", self.delta, 0.0, 1.0, open_upper=True)
-        if voter > delta:
+        if shift > delta:
             raise ParameterError(
-                f"mechanism_delta is {digits(voter)} and delta {digits(delta)}; "
+                f"mechanism_delta is {digits(shift)} and delta {digits(delta)}; "
                 "mechanism_delta must not exceed delta."
             )
-        groups = self.groups
-        if not isinstance(groups, tuple | list) or not all(
-            isinstance(group, VoterGroup) for group in groups
-        ):
-            raise ParameterError("groups must be a tuple of VoterGroup; use of_groups.")
-        ratio = self._exact_ratio(epsilon, allowance)
-        values = (k, epsilon, allowance, voter, delta, tuple(groups), ratio)
-        for name, value in zip(self.__dataclass_fields__, values, strict=True):
-            object.__setattr__(self, name, value)
-        if self.groups and self != self._of(self.groups, allowance, delta):
-            raise ParameterError(
-                "groups disagree with mechanisms, epsilon or mechanism_delta, which must be their "
-                "number of voters and their largest epsilon and Delta; use of_groups."
-            )
+        # One group is no group: settings that mean the same are equal.
+        kept = groups if len(groups) > 1 else ()
+        ratio = self._exact_ratio(epsilon, allowance, len(kept))
+        objective = _checks.choice("objective", self.objective, OBJECTIVES)
+        chosen = as_prior(self.prior), _coefficients("coefficients", self.coefficients, k)
+        values = (k, epsilon, allowance, shift, delta, kept, ratio, objective, *chosen)
+        for field, value in zip(fields(self), values, strict=True):
+            object.__setattr__(self, field.name, value)
 
-    def _exact_ratio(self, epsilon: float, allowance: float) -> Fraction | None:
+    def _exact_ratio(self, epsilon: float, allowance: float, groups: int) -> Fraction | None:
         """Return the rational e^epsilon, checked; None if there is none."""
         if self.voter_ratio is None:
             return None
@@ -141,10 +178,10 @@ class MajoritySetting:
                 f"voter_ratio is {_checks.shown(ratio)}; it must be above 1, and epsilon, "
                 f"{epsilon!r}, its logarithm."
             )
-        if allowance != int(allowance) or self.groups:
+        if allowance != int(allowance) or groups:
             raise ParameterError(
                 f"voter_ratio is {_checks.shown(ratio)} with allowance {digits(allowance)} and "
-                f"{len(self.groups)} groups; it takes a whole number, and voters that are alike."
+                f"{groups} groups; it takes a whole number, and voters that are alike."
             )
         if allowance * ratio.numerator.bit_length() > MOST_BITS:
             raise ParameterError(
@@ -156,7 +193,7 @@ class MajoritySetting:
     @classmethod
     def of_groups(
         cls, groups: Iterable[VoterGroup | tuple[float, ...]], allowance: float, delta: float = 0.0
-    ) -> MajoritySetting:
+    ) -> Self:
         """Return the setting of voters of different privacy.
 
         Args:
@@ -167,195 +204,636 @@ class MajoritySetting:
         Raises:
             ParameterError: for parameters out of range.
         """
-        found = []
-        listed = isinstance(groups, Iterable) and getattr(groups, "ndim", 1) > 0
-        if isinstance(groups, str) or not listed:
+        merged = _merged(groups)
+        if isinstance(groups, str) or not merged:
             raise ParameterError(
-                f"groups is {_checks.shown(groups)}; it must hold groups of voters."
+                f"groups is {_checks.shown(groups)}; it must hold at least one group of voters."
             )
-        for group in groups:
-            sized = isinstance(group, tuple | list) and 2 <= len(group) <= 3
-            if not isinstance(group, VoterGroup) and not sized:
-                raise ParameterError(
-                    f"groups holds {_checks.shown(group)}; it must hold (size, epsilon) or "
-                    "(size, epsilon, mechanism_delta)."
-                )
-            found.append(group if isinstance(group, VoterGroup) else VoterGroup(*group))  # type: ignore[arg-type]
-        if not found:
-            raise ParameterError("groups is empty; it must hold at least one group of voters.")
-        same: dict[tuple[float, float], int] = {}
-        for group in found:
-            key = (group.epsilon, group.mechanism_delta)
-            same[key] = same.get(key, 0) + group.size
-        merged = [VoterGroup(size, *key) for key, size in same.items()]
-        if len(merged) > 1:
-            return cls._of(tuple(merged), allowance, delta)
-        only = merged[0]
-        return cls(only.size, only.epsilon, allowance, only.mechanism_delta, delta)
+        return cls(allowance=allowance, delta=delta, groups=merged)
 
     @classmethod
-    def _of(cls, groups: tuple[VoterGroup, ...], allowance: float, delta: float) -> MajoritySetting:
-        blank = cls(
-            sum(group.size for group in groups),
-            max(group.epsilon for group in groups),
-            allowance,
-            max(group.mechanism_delta for group in groups),
-            delta,
-        )
-        object.__setattr__(blank, "groups", groups)
-        return blank
-
-    @property
-    def middle(self) -> int:
-        """Smallest count of ones that is a majority, (K + 1) / 2; also the number of unknowns."""
-        return (self.mechanisms + 1) // 2
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """The target: (m epsilon, delta), m epsilon rounded up to a float."""
-        if self.voter_ratio is not None:
-            return Guarantee(log_upper(self.voter_ratio ** int(self.allowance)), self.delta)
-        return Guarantee(float_up(Fraction(self.allowance) * Fraction(self.epsilon)), self.delta)
-
-    def ratio_below(self, bits: int) -> Fraction:
-        """Return the largest multiple of 2^-bits that is proved to be at most e^(m epsilon)."""
-        if self.voter_ratio is None:
-            return exp_lower(Fraction(self.allowance) * Fraction(self.epsilon), bits)
-        power = self.voter_ratio ** int(self.allowance)
-        return Fraction((power.numerator << bits) // power.denominator, 1 << bits)
-
-    def voter_ratio_above(self, group: VoterGroup, bits: int) -> Fraction:
-        """Return a rational of at least a group's e^epsilon, by less than 2^-bits."""
-        return exp_upper(group.epsilon, bits) if self.voter_ratio is None else self.voter_ratio
-
-    @property
-    def ratio(self) -> float:
-        """e^(m epsilon)."""
-        return math.exp(self.allowance * self.epsilon)
-
-    @property
-    def budget(self) -> float:
-        """Right side of every privacy row: e^(m epsilon) - 1 + 2 delta."""
-        return math.expm1(self.allowance * self.epsilon) + 2.0 * self.delta
-
-    @cached_property
-    def voters(self) -> tuple[VoterGroup, ...]:
-        """The groups; a single one if all voters are alike."""
-        alike = VoterGroup(self.mechanisms, self.epsilon, self.mechanism_delta)
-        return self.groups or (alike,)
-
-    @cached_property
-    def axes(self) -> tuple[Axis, ...]:
-        """The pairs of opposite corners; those with Delta come first, the last is a "bc"."""
-        kinds = [("D0", "0D"), ("1m", "m1"), ("bc", "cb")]
-        found = []
-        for kind in kinds:
-            for place, group in enumerate(self.voters):
-                if kind == kinds[-1] or group.mechanism_delta > 0.0:
-                    tag = f"@{place + 1}" if self.groups else ""
-                    names = kind[0] + tag, kind[1] + tag
-                    found.append(Axis(place, names, self.corner(names[0])))
-        return tuple(found)
-
-    def corner(self, name: str) -> tuple[float, float]:
-        """Return (p, p') of a corner of a voter's polygon (lemma 5.1), or any pair of its values.
-
-        Args:
-            name: such as "bc"; with groups, such as "bc@2" for the second group.
-
-        Raises:
-            ParameterError: if there is no such corner.
-        """
-        kind, _, place = str(name).partition("@")
-        index = int(place) if place.isdecimal() and len(place) < 9 else 1 if not place else 0
-        if len(kind) != 2 or not set(kind) <= set("01Dmbc") or not 1 <= index <= len(self.voters):
-            raise ParameterError(
-                f"corner is {_checks.shown(name)}; it must be a pair of 0, 1, D, m, b and c, such "
-                f"as {', '.join(CORNERS)}, with @ and the number of the group if there are groups."
-            )
-        value = self._values[index - 1]
-        return value[kind[0]], value[kind[1]]
-
-    @cached_property
-    def _values(self) -> tuple[dict[str, float], ...]:
-        """The values 0, 1, D, m, b and c of each group."""
-        found = []
-        for group in self.voters:
-            shift, r = group.mechanism_delta, math.exp(group.epsilon)
-            b, c = (r + shift) / (r + 1.0), (1.0 - shift) / (r + 1.0)
-            found.append({"0": 0.0, "1": 1.0, "D": shift, "m": 1.0 - shift, "b": b, "c": c})
-        return tuple(found)
-
-    def to_dict(self) -> Json:
-        """Return the parameters as plain values; groups and voter_ratio only if there are any."""
-        plain = asdict(self)
-        plain["groups"] = [list(asdict(group).values()) for group in self.groups]
-        plain["voter_ratio"] = self.voter_ratio and exact_text(self.voter_ratio)
-        optional = ("groups", "voter_ratio")
-        return {name: value for name, value in plain.items() if value or name not in optional}
+    def example(cls) -> Self:
+        """Return five voters."""
+        return cls(5, 0.5, 2.0)
 
     @classmethod
-    def from_dict(cls, plain: Json) -> MajoritySetting:
-        """Return the setting that `to_dict` wrote.
+    def example_data(cls) -> list[int]:
+        """Return five votes."""
+        return [1, 1, 0, 1, 0]
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Return the setting of a file's parameters; of samples, only the prior's name is there.
 
         Raises:
-            ParameterError: for parameters out of range.
-            TypeError: for missing or unknown ones.
+            ParameterError: if one is missing, unknown or out of range.
             ValueError: for a voter_ratio that is no rational.
         """
-        groups = tuple(VoterGroup(*group) for group in plain.get("groups", ()))
-        stated = plain.get("voter_ratio")
-        ratio = None if stated is None else exact_rational(stated)
-        return cls(**{**plain, "groups": groups, "voter_ratio": ratio})
+        if isinstance(values, Mapping):
+            read = {"voter_ratio": exact_rational, "prior": recorded_prior}
+            values = {
+                name: read[name](value) if name in read and value is not None else value
+                for name, value in values.items()
+            }
+        return super().from_dict(values)
+
+    @property
+    def maximises(self) -> bool:
+        """Whether a larger value is better: of every objective."""
+        return True
+
+    @property
+    def may_fail(self) -> bool:
+        """Whether not all rows can be priced, so that a design stays unverified."""
+        return not priceable(self)
+
+    @cached_property
+    def linear(self) -> Vector:
+        """The coefficients c of gamma's upper half; of a worst case, those that choose among ties.
+
+        Raises:
+            ParameterError: for a prior that is of other voters, or whose samples are not here.
+        """
+        if self.coefficients is not None:
+            return frozen(self.coefficients)
+        if self.objective == "surrogate":
+            return surrogate_weights(self.mechanisms).values
+        return expected_error_weights(self.mechanisms, self.prior).values
+
+    @property
+    def _visible(self) -> Vector:
+        """The coefficients; those below what a solver sees would leave gamma undefined there."""
+        if self.coefficients is not None:
+            return self.linear
+        return np.maximum(self.linear, _VISIBLE * float(np.max(np.abs(self.linear))))
+
+    @property
+    def _over_worst_case(self) -> bool:
+        return self.objective == "worst-case" and self.coefficients is None
+
+    def problem(self) -> Problem:
+        """Return the program: variable "gamma", family "corners"; of a worst case one more each.
+
+        Raises:
+            ParameterError: if there are too many voters to price even part of the rows, or the
+                target is below what double precision can tell.
+        """
+        if self.budget < _LEAST_BUDGET:
+            raise ParameterError(
+                f"allowance * epsilon is {digits(self.guarantee.epsilon)}; a program in double "
+                f"precision needs e^(m epsilon) - 1 + 2 delta of at least {_LEAST_BUDGET:g}."
+            )
+        if not self._over_worst_case:
+            return gamma_problem(self, self._visible, partial=True)
+        problem = worst_case_problem(self, self.prior)
+        problem.maximise({"worst": -1.0})
+        return problem
+
+    def solved(self, backend: str | Backend, time_limit: float | None) -> Solution:
+        """Solve the program; of a worst case, a second one that chooses among its optima.
+
+        Objective and bound are then those of the first.
+        """
+        problem = self.problem()
+        if priceable(self):
+            # Without Delta the walk is short, and each of its steps a row of K numbers.
+            each = self.mechanisms if len(self.axes) == 1 else 1
+            expect("design of the noise function", reduced_size(self) * each, _SPEED)
+        first = solve(problem, backend, time_limit=time_limit)
+        if not self._over_worst_case:
+            return first
+        best = self._among_optima(first, backend, time_limit)
+        return replace(best, objective=first.objective, bound=first.bound, gap=first.gap)
+
+    def _among_optima(
+        self, least: Solution, backend: str | Backend, time_limit: float | None
+    ) -> Solution:
+        """Return the optimum of least expected error; where no solver can tell it, any optimum."""
+        for tie in _TIES:
+            problem = self.problem()
+            problem.maximise({"gamma": self._visible, "worst": 0.0})
+            limit = float(least["worst"][0]) + tie
+            problem.add_rows("least worst case", {"worst": np.ones((1, 1))}, upper=limit)
+            try:
+                return solve(problem, backend, relative_gap=_TIE_GAP, time_limit=time_limit)
+            except SolverError as error:
+                if error.status not in (Status.NUMERICAL, Status.STALLED):
+                    raise
+        return least
+
+    def point(self, solution: Solution) -> Vector:
+        """Return gamma's upper half."""
+        return solution["gamma"]
+
+    def units(self, point: Vector) -> Units:
+        """Return a gamma as integers: shrunk until private, then raised to the limit.
+
+        Rounded down only, where not all rows can be priced.
+        """
+        weights = _quantised(point)
+        if not priceable(self):
+            return weights
+        prover = GammaProver(self)
+        return prover.fill(prover.shrink(weights)[0])
+
+    def value(self, units: Units) -> float:
+        """Return sum_l c_l gamma(l), or minus the largest error; nan if the samples are not here.
+
+        The samples of a prior are not saved with a design, only their name is.
+        """
+        upper = _floats(units)[self.middle :]
+        needs_prior = self.coefficients is None and self.objective != "surrogate"
+        if needs_prior and isinstance(self.prior, RecordedPrior):
+            return math.nan
+        if self._over_worst_case:
+            return -WorstCase(self.mechanisms, self.prior).value(upper)
+        return float(self.linear @ upper)
+
+    def prove(self, units: Units) -> Certificate:
+        """Return the exact proof of gamma's integers.
+
+        Raises:
+            NotPrivateError: naming the voters whose constraint fails; or that not all were checked.
+        """
+        part = partly_priced(self)
+        if part is not None:
+            raise NotPrivateError(
+                f"gamma is unverified: only {part[1]:,} of {reduced_size(self):,} constraints were "
+                "priced."
+            )
+        return GammaProver(self).certify(units)
+
+    def read(self, plain: object) -> Units:
+        """Return the integers of a file, of which nothing is proved yet.
+
+        Raises:
+            ParameterError: if they are malformed, or too many constraints to be proved.
+        """
+        require_priceable(self)
+        return super().read(plain)
+
+    def law(self, units: Units, data: npt.ArrayLike) -> Sequence[int]:
+        """Return the law of the label for the votes of one query, over 2^63.
+
+        Raises:
+            ParameterError: for votes of another shape or other values.
+        """
+        ones, single = _count(self, data)
+        if not single:
+            raise ParameterError(
+                f"votes has {ones.size} rows; a law is that of one query, shape "
+                f"({self.mechanisms},)."
+            )
+        return _rows(units)[int(ones[0])]
+
+    def dominating(self, units: Units) -> DominatingPair:
+        """Return the tight dominating pair of one query; see `proof.dominating`."""
+        return dominating(self, units)
+
+    def draw(self, axes: Axes, units: Units, label: str | None = None) -> None:
+        """Draw gamma against the number of ones."""
+        gamma = _floats(units)
+        axes.plot(np.arange(gamma.size), gamma, marker="o", markersize=3, label=label)
+        axes.set_xlabel("number of ones among the votes, $l$")
+        axes.set_ylabel(r"$\gamma(l)$")
+        axes.set_ylim(-0.03, 1.03)
+
+    def columns(self, units: Units) -> Mapping[str, Sequence[Any]]:
+        """Return l and gamma(l), l = 0..K."""
+        gamma = _floats(units)
+        return {"l": list(range(gamma.size)), "gamma": gamma.tolist()}
 
 
-def full_gamma(upper: npt.ArrayLike) -> Vector:
-    """Return gamma on 0..K from its upper half l = (K + 1) / 2..K, by gamma(l) = gamma(K - l)."""
-    half = np.asarray(upper, dtype=float)
-    return np.concatenate([half[::-1], half])
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class MajorityDesign(Design):
+    """A noise function gamma for the private majority of K private voters.
 
+    `dpopt.design.Design` says what every design has. ``value`` is sum_l c_l gamma(l), or minus the
+    largest error; ``bound`` is up to the rounding of the rows, about
+    1e-16 / (e^(m epsilon) - 1 + 2 delta).
 
-def signed(gamma: Vector) -> Vector:
-    """Return h: gamma above the middle, -gamma below; Pr[output 1 | L = l] = 1/2 + h(l) / 2."""
-    middle = gamma.size // 2
-    return np.concatenate([-gamma[:middle], gamma[middle:]])
-
-
-def fold(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return a(l) - a(K - l) for l = (K + 1) / 2..K, over the last axis.
-
-    For an antisymmetric h, sum_l a(l) h(l) = sum over the upper half of fold(a)(l) gamma(l).
+    Attributes:
+        setting: the voters, the target guarantee and the objective.
+        units: gamma's upper half as integers over 2^62, l = (K + 1) / 2..K: what is certified, and
+            what `release` draws from.
+        factor: by which `assess` shrank a given gamma; None for a design.
     """
-    middle = weights.shape[-1] // 2
-    return weights[..., middle:] - weights[..., middle - 1 :: -1]
+
+    setting: MajoritySetting
+    units: Units
+    factor: float | None = None
+
+    @property
+    def weights(self) -> Units:
+        """The units, under their older name."""
+        return self.units
+
+    @cached_property
+    def gamma(self) -> Vector:
+        """Gamma as floats on 0..K, shape (K + 1,), read-only."""
+        return _floats(self.units)
+
+    @property
+    def objective(self) -> str:
+        """One of `OBJECTIVES`, "weights" for coefficients of one's own, "given" if not designed."""
+        if self.bound is None:
+            return "given"
+        return self.setting.objective if self.setting.coefficients is None else "weights"
+
+    @property
+    def prior(self) -> Prior:
+        """The prior that `expected_error` refers to."""
+        return self.setting.prior
+
+    @property
+    def priced(self) -> int | None:
+        """How many multisets were priced where not all could be; None if all were."""
+        part = partly_priced(self.setting)
+        return None if part is None else part[1]
+
+    @cached_property
+    def excess(self) -> float:
+        """Largest Pr[1 | p] - e^(m epsilon) Pr[1 | p'] - delta, exactly; 0 if unverified."""
+        if self.certificate is not None:
+            return float(-self.certificate.slack)
+        try:
+            self._prove()
+        except NotPrivateError as error:
+            return error.excess
+        return 0.0
+
+    @cached_property
+    def shrink(self) -> float | None:
+        """The repair's factor: gamma is the point times this, up to 2^24 units of 2^-62.
+
+        None for the design of a file, in which the point is not.
+        """
+        if self.factor is not None or self.solution is None:
+            return self.factor
+        if self.priced is not None:
+            return 1.0
+        point = _quantised(self.setting.point(self.solution))
+        return float(GammaProver(self.setting).shrink(point)[1])
+
+    @cached_property
+    def _error(self) -> ErrorEstimate:
+        if isinstance(self.prior, RecordedPrior):
+            return ErrorEstimate(math.nan, math.nan, "samples that were not saved")
+        return expected_error(self.gamma, self.prior)
+
+    @property
+    def expected_error(self) -> float:
+        """E|error| under the prior; nan where its samples were not saved with the design."""
+        return self._error.value
+
+    @property
+    def expected_error_standard_error(self) -> float:
+        """Of the expected error, if it comes from samples; else 0."""
+        return self._error.standard_error
+
+    @property
+    def expected_error_method(self) -> str:
+        """How it was computed: "closed form", "quadrature", or from which samples."""
+        return self._error.method
+
+    @property
+    def verdict(self) -> str:
+        """What is known of its privacy: "private", "not private", "not proved" or "unverified".
+
+        "not proved" if it misses by no more than the rounding of gamma to doubles explains, so that
+        the gamma that was meant may be private; `assess` with repair=True gives one that is.
+        "unverified" if not all constraints were priced.
+        """
+        if self.private:
+            return "private"
+        if self.priced is not None:
+            return "unverified"
+        return "not proved" if self.excess <= gamma_rounding(self.setting) else "not private"
+
+    @cached_property
+    def check(self) -> PrivacyCheck | None:
+        """The paper's full corner set in double precision, enumerated when first asked for.
+
+        None where it is too large: K above 21 for Delta > 0, above 191 for Delta = 0; and for
+        groups of voters.
+        """
+        if self.setting.groups or full_size(self.setting) > FULL_LIMIT:
+            return None
+        chances = np.array([ones / (1 << (BITS + 1)) for _, ones in _rows(self.units)])
+        return check_full(self.setting, self.gamma, chances)
+
+    @property
+    def worst_violation(self) -> float | None:
+        """By how much the worst constraint is broken, in probability; None if unverified."""
+        if self.private:
+            return 0.0
+        return None if self.priced is not None else max(self.excess, 0.0)
+
+    def sampled_error(self, rng: np.random.Generator, draws: int = 10_000) -> tuple[float, float]:
+        """Return mean and standard error of the error over p drawn from the prior."""
+        return sampled_error(self.setting, self.gamma, self.prior, rng, draws)
+
+    def release(self, data: Any = None) -> npt.NDArray[np.int64] | int:  # noqa: ANN401
+        """Return the private majority of votes, with the operating system's randomness.
+
+        Each row of votes is one query and spends the whole guarantee once. Pr[output 1] is
+        exactly (2^62 + h) / 2^63, with h = units above the middle and -units below. No seed;
+        Python is not constant-time, and timing is outside the guarantee.
+
+        Args:
+            data: votes, zeros and ones, shape (K,) for one query or (queries, K).
+
+        Returns:
+            0 or 1 for one query; an array of them, shape (queries,), for several.
+
+        Raises:
+            ParameterError: for another shape or other values. A refusal for a vote's value tells of
+                the data and is not covered by the guarantee: make a 0 or 1 of each vote before.
+            NotPrivateError: if gamma has no certificate; it names the voters.
+        """
+        self.require_private()
+        ones, single = _count(self.setting, data)
+        drawn = draw(self._cumulative, ones, random_words(BITS + 1, ones.size))
+        return int(drawn[0]) if single else drawn
+
+    def simulate(
+        self,
+        data: Any,  # noqa: ANN401
+        rng: np.random.Generator,
+    ) -> npt.NDArray[np.int64] | int:
+        """Return what `release` would, from a seeded generator: for experiments, NOT private."""
+        _checks.instance("rng", rng, np.random.Generator)
+        ones, single = _count(self.setting, data)
+        p = 0.5 + 0.5 * signed(self.gamma)[ones]
+        drawn = (rng.random(p.size) < p).astype(np.int64)
+        return int(drawn[0]) if single else drawn
+
+    @cached_property
+    def _cumulative(self) -> Words:
+        return cumulative_words(_rows(self.units), BITS + 1)
+
+    def headline(self) -> Json:
+        """Return what the one-line repr tells."""
+        return {
+            "mechanisms": self.setting.mechanisms,
+            "guarantee": self.guarantee,
+            "verdict": self.verdict,
+            "objective": self.objective,
+            "expected_error": self.expected_error,
+        }
+
+    def facts(self) -> Json:
+        """Return gamma, its expected error, and by how many constraints it was judged."""
+        solved, check, proof = self.solution, self.check, self.certificate
+        counted = proof.constraints if proof else self.priced
+        return {
+            "gamma": self.gamma.tolist(),
+            "bits": BITS,
+            "objective": self.objective,
+            "prior": str(self.prior),
+            "expected_error": _known(self.expected_error),
+            "expected_error_standard_error": _known(self.expected_error_standard_error),
+            "expected_error_method": self.expected_error_method,
+            "worst_violation": self.worst_violation,
+            "constraints_checked": check.constraints_checked if check else counted,
+            "check": None if check is None else check.to_dict(),
+            "rows_used": None if solved is None else solved.rows_used,
+            "rounds": None if solved is None else solved.rounds,
+        }
+
+    def to_dict(self) -> Json:
+        """Return the design as plain values, ready for JSON; integers as text."""
+        plain = super().to_dict()
+        known = None if self.gap is None else _known(self.gap)
+        return {**plain, "value": _known(self.value), "gap": known}
 
 
-def noise_levels(gamma: Vector) -> Vector:
-    """Return gamma's values, those beyond 0 or 1 by at most a rounding, 1e-15, set to it.
+MajoritySetting.answer = MajorityDesign
+
+
+def design(
+    mechanisms: int,
+    epsilon: float,
+    allowance: float,
+    *,
+    mechanism_delta: float = 0.0,
+    delta: float = 0.0,
+    voter_ratio: Rational | None = None,
+    objective: str = "expected-error",
+    prior: Prior | str | None = None,
+    weights: npt.ArrayLike | None = None,
+    backend: str | Backend = "highs",
+    time_limit: float | None = None,
+) -> MajorityDesign:
+    """Return the best noise function for K voters, solved, repaired, quantised and certified.
+
+    Args:
+        mechanisms: K, odd.
+        epsilon: of each voter, above 0, in nats.
+        allowance: m in (0, K]: the majority may spend m epsilon.
+        mechanism_delta: Delta of each voter, in [0, 1).
+        delta: of the majority, at least mechanism_delta.
+        voter_ratio: e^epsilon as a rational, if it is one, see `MajoritySetting`: the proof is then
+            about its power m itself. Needs a whole m.
+        objective: "expected-error", "surrogate" or "worst-case", see `MajoritySetting`.
+        prior: of the voters' p, or its name (see `parse_prior`); uniform on [0, 1] if None.
+        weights: your own coefficients on gamma's upper half to maximise, instead of an objective.
+        backend: see `dpopt.solve`.
+        time_limit: seconds for each solve.
 
     Raises:
-        ParameterError: for other values outside [0, 1].
+        ParameterError: for a parameter out of range.
+        SolverError: if the solver found no answer.
+
+    Example:
+        >>> from dpopt import majority
+        >>> best = majority.design(11, 0.1, 3)
+        >>> best.verdict, round(best.expected_error, 4)
+        ('private', 0.0155)
     """
-    if not np.all((gamma >= -_ROUNDING) & (gamma <= 1.0 + _ROUNDING)):
-        raise ParameterError("gamma holds a value outside [0, 1]; noise levels must lie in it.")
-    return np.clip(gamma, 0.0, 1.0)
+    ratio = None if voter_ratio is None else rational("voter_ratio", voter_ratio)
+    setting = MajoritySetting(
+        mechanisms, epsilon, allowance, mechanism_delta, delta, voter_ratio=ratio
+    )
+    return design_for(
+        setting,
+        objective=_checks.choice("objective", objective, OBJECTIVES),
+        prior=prior,
+        weights=weights,
+        backend=backend,
+        time_limit=time_limit,
+    )
 
 
-def check_gamma(setting: MajoritySetting, gamma: npt.ArrayLike) -> Vector:
-    """Return gamma on 0..K as an array, given on 0..K or on its upper half.
+def design_for(
+    setting: MajoritySetting,
+    *,
+    objective: str | None = None,
+    prior: Prior | str | None = None,
+    weights: npt.ArrayLike | None = None,
+    backend: str | Backend = "highs",
+    time_limit: float | None = None,
+) -> MajorityDesign:
+    """Return the best noise function of a setting, also for groups of voters.
+
+    Args:
+        setting: the voters and the target.
+        objective: instead of the setting's, if given.
+        prior: likewise.
+        weights: your own coefficients, likewise; see `MajoritySetting`.
+        backend: see `dpopt.solve`.
+        time_limit: seconds for each solve.
 
     Raises:
-        ParameterError: for another shape, values outside [0, 1], or a gamma not symmetric.
+        ParameterError: for a parameter out of range.
+        SolverError: if the solver found no answer.
     """
-    array = _checks.floats("gamma", gamma)
-    k = setting.mechanisms
-    if array.shape == (setting.middle,):
-        array = full_gamma(array)
-    if array.shape != (k + 1,):
+    _checks.instance("setting", setting, MajoritySetting)
+    given = {
+        "objective": objective,
+        "prior": prior,
+        "coefficients": _coefficients("weights", weights, setting.mechanisms),
+    }
+    changed = {name: value for name, value in given.items() if value is not None}
+    setting = replace(setting, **changed) if changed else setting
+    return designed(setting, backend=backend, time_limit=time_limit)
+
+
+def assess(
+    setting: MajoritySetting,
+    gamma: npt.ArrayLike,
+    *,
+    prior: Prior | str | None = None,
+    repair: bool = False,
+) -> MajorityDesign:
+    """Return any noise function as a design: a baseline, or the point of your own program.
+
+    gamma is rounded down to a multiple of 2^-62 and certified; if that fails, the design has no
+    certificate and refuses to release. Its verdict is then "not private", or "not proved" if the
+    rounding of gamma explains the failure: the gamma of a design, as floats, may be a unit above
+    the integers that were certified, and so may be a formula's. Keep the design, or repair.
+
+    Args:
+        setting: the voters and the target.
+        gamma: on 0..K, or its upper half.
+        prior: for the expected error; that of the setting if None.
+        repair: shrink gamma to its largest private multiple first, if it is not private; see
+            `GammaProver.shrink`.
+
+    Raises:
+        ParameterError: if gamma has another shape, or leaves [0, 1] by more than a rounding, 1e-15.
+
+    Example:
+        >>> from dpopt import majority
+        >>> setting = majority.MajoritySetting(mechanisms=3, epsilon=0.1, allowance=1)
+        >>> majority.assess(setting, [1.0, 1.0]).verdict  # the majority itself
+        'not private'
+        >>> majority.assess(setting, [1.0, 1.0], repair=True).verdict
+        'private'
+    """
+    repair = _checks.flag("repair", repair)
+    _checks.instance("setting", setting, MajoritySetting)
+    setting = setting if prior is None else replace(setting, prior=as_prior(prior))
+    require_priceable(setting)
+    prover = GammaProver(setting)
+    units, factor = _quantised(check_gamma(setting, gamma)[setting.middle :]), Fraction(1)
+    if repair:
+        units, factor = prover.shrink(units)
+    proof, excess = None, 0.0
+    try:
+        proof = prover.certify(units)
+        excess = float(-proof.slack)
+    except NotPrivateError as error:
+        if repair:
+            raise
+        excess = error.excess
+    found = made(setting, units, bound=None, certificate=proof, factor=float(factor))
+    # What the failed proof tells need not be proved again.
+    vars(found)["excess"] = excess
+    return found
+
+
+def _merged(groups: object) -> tuple[VoterGroup, ...]:
+    """Return groups of voters, those alike as one, from objects, rows of numbers or their text.
+
+    Raises:
+        ParameterError: if they are anything else.
+    """
+    if isinstance(groups, str):
+        groups = [_numbers(text) for text in groups.split(";") if text.strip()]
+    if not isinstance(groups, Iterable) or getattr(groups, "ndim", 1) == 0:
+        raise ParameterError(f"groups is {_checks.shown(groups)}; it must hold groups of voters.")
+    sizes: dict[tuple[float, float], int] = {}
+    for group in groups:
+        sized = isinstance(group, tuple | list) and 2 <= len(group) <= 3
+        if not isinstance(group, VoterGroup) and not sized:
+            raise ParameterError(
+                f"groups holds {_checks.shown(group)}; it must hold (size, epsilon) or "
+                "(size, epsilon, mechanism_delta)."
+            )
+        one = group if isinstance(group, VoterGroup) else VoterGroup(*group)  # pyright: ignore[reportArgumentType]
+        alike = one.epsilon, one.mechanism_delta
+        sizes[alike] = sizes.get(alike, 0) + one.size
+    return tuple(VoterGroup(size, *alike) for alike, size in sizes.items())
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
         raise ParameterError(
-            f"gamma has shape {array.shape}; it must be ({k + 1},) or ({setting.middle},)."
+            f"groups holds {_checks.shown(text)}; it must have the form SIZE,EPSILON or "
+            "SIZE,EPSILON,DELTA, separated by ;."
+        ) from None
+
+
+def _of_all(groups: Sequence[VoterGroup]) -> tuple[int, float, float]:
+    """Return the number of voters, and their largest epsilon and Delta."""
+    return (
+        sum(group.size for group in groups),
+        max(group.epsilon for group in groups),
+        max(group.mechanism_delta for group in groups),
+    )
+
+
+def _coefficients(name: str, values: object, mechanisms: int) -> tuple[float, ...] | None:
+    if values is None:
+        return None
+    linear, middle = _checks.floats(name, values), (mechanisms + 1) // 2
+    if linear.shape != (middle,) or not np.all(np.isfinite(linear)):
+        raise ParameterError(
+            f"{name} has shape {np.shape(linear)}; it must be {middle} finite numbers, "
+            "one for each count l = (K + 1) / 2..K."
         )
-    array = noise_levels(array)
-    if not np.array_equal(array, array[::-1]):
-        raise ParameterError("gamma is not symmetric; gamma(l) must equal gamma(K - l).")
-    return array
+    return tuple(linear.tolist())
+
+
+def _quantised(upper: Vector) -> Units:
+    """Return gamma's upper half over 2^BITS, rounded down."""
+    return tuple(int(value * (1 << BITS)) for value in upper.tolist())
+
+
+def _floats(units: Units) -> Vector:
+    """Return gamma on 0..K from its upper half over 2^BITS, read-only."""
+    return frozen(full_gamma([weight / (1 << BITS) for weight in units]))
+
+
+def _rows(units: Units) -> list[tuple[int, int]]:
+    """Return the weights of the outputs 0 and 1 for each number of ones, over 2^(BITS + 1)."""
+    half = 1 << BITS
+    lower = [(half + w, half - w) for w in reversed(units)]
+    return lower + [(half - w, half + w) for w in units]
+
+
+def _count(setting: MajoritySetting, votes: npt.ArrayLike) -> tuple[npt.NDArray[np.int64], bool]:
+    """Return the number of ones of each query, and whether the votes were those of one."""
+    array, k = _checks.array("votes", votes), setting.mechanisms
+    if array.ndim not in (1, 2) or array.shape[-1] != k:
+        raise ParameterError(f"votes has shape {array.shape}; it must be ({k},) or (queries, {k}).")
+    if not np.all((array == 0) | (array == 1)):
+        raise ParameterError("votes holds a value other than 0 and 1.")
+    return np.atleast_2d(array).astype(np.int64).sum(axis=1), array.ndim == 1
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value

@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from math import comb
 
-from dpopt.majority.setting import MajoritySetting, VoterGroup
-from dpopt.majority.sweep import BITS, Multiset, Weights
+from dpopt.majority.voters import BITS, Multiset, Units, VoterGroup, Voters
 from dpopt.privacy.exponential import exp_lower, exp_upper
 
 Exponentials = dict[Fraction, Fraction]
@@ -23,7 +22,7 @@ Exponentials = dict[Fraction, Fraction]
 _FIRST_BITS = 512
 
 
-def sign(setting: MajoritySetting, weights: Weights, at: Multiset) -> int:
+def sign(setting: Voters, weights: Units, at: Multiset) -> int:
     """Return the sign of e^(m epsilon) Pr[1 | p'] + delta - Pr[1 | p] at a multiset of corners.
 
     Args:
@@ -38,7 +37,7 @@ def sign(setting: MajoritySetting, weights: Weights, at: Multiset) -> int:
     return _sign_of(setting, total)
 
 
-def raises(setting: MajoritySetting, place: int, at: Multiset) -> bool:
+def raises(setting: Voters, place: int, at: Multiset) -> bool:
     """Return whether a larger weight makes the slack of `sign` smaller.
 
     Args:
@@ -51,9 +50,7 @@ def raises(setting: MajoritySetting, place: int, at: Multiset) -> bool:
     return _sign_of(setting, _slack(setting, chances, at)) < 0
 
 
-def _slack(
-    setting: MajoritySetting, chances: list[int], at: Multiset
-) -> defaultdict[Fraction, Fraction]:
+def _slack(setting: Voters, chances: list[int], at: Multiset) -> defaultdict[Fraction, Fraction]:
     """Return e^(m epsilon) E'[chances of L] - E[chances of L], times the powers of r + 1."""
     target = Fraction(setting.allowance) * Fraction(setting.epsilon)
     total: defaultdict[Fraction, Fraction] = defaultdict(Fraction)
@@ -63,7 +60,7 @@ def _slack(
     return total
 
 
-def _law(setting: MajoritySetting, at: Multiset, side: int) -> dict[tuple[int, Fraction], Fraction]:
+def _law(setting: Voters, at: Multiset, side: int) -> dict[tuple[int, Fraction], Fraction]:
     """Return the law of L times the powers of r + 1: coefficients by (ones, exponent)."""
     law = {(at.ones, Fraction(0)): Fraction(1)}
     for axis, count, choice in zip(setting.axes, at.counts, at.family, strict=True):
@@ -93,7 +90,7 @@ def _votes(group: VoterGroup, letter: str, count: int) -> Iterator[tuple[int, Fr
             yield ones, power * epsilon, scale * mass
 
 
-def _powers(setting: MajoritySetting, at: Multiset) -> Exponentials:
+def _powers(setting: Voters, at: Multiset) -> Exponentials:
     """Return the product of (r + 1)^n over the groups' n voters at b or c."""
     product = {Fraction(0): Fraction(1)}
     for axis, count in zip(setting.axes, at.counts, strict=True):
@@ -108,7 +105,7 @@ def _powers(setting: MajoritySetting, at: Multiset) -> Exponentials:
     return product
 
 
-def _sign_of(setting: MajoritySetting, total: Exponentials) -> int:
+def _sign_of(setting: Voters, total: Exponentials) -> int:
     """Return the sign of a sum of exponentials; of a sum of powers where e^epsilon is rational."""
     total = {exponent: mass for exponent, mass in total.items() if mass}
     if setting.voter_ratio is not None:

@@ -4,6 +4,10 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
 
+import numpy as np
+
+from dpopt.majority import MajoritySetting
+
 
 def corners(r: Fraction, shift: Fraction) -> list[tuple[Fraction, Fraction]]:
     """Vertices of a voter's polygon for e^epsilon = r (lemma 5.1)."""
@@ -54,3 +58,21 @@ def worst_excess(
         found.append(one - target * other - delta)
         found.append((1 - one) - target * (1 - other) - delta)
     return max(found)
+
+
+def reduced_multisets(setting: MajoritySetting) -> list[tuple[tuple[str, int], ...]]:
+    """List the reduced set of the theorem, counts by corner, by trying all counts."""
+    k, axes = setting.mechanisms, setting.axes
+    found: dict[tuple[tuple[str, int], ...], None] = {}
+    for counts in np.ndindex(*(setting.voters[axis.group].size + 1 for axis in axes), k + 1):
+        *inner, ones = counts
+        rest = k - sum(counts)
+        used = [0] * len(setting.voters)
+        for axis, n in zip(axes, inner, strict=True):
+            used[axis.group] += n
+        if rest < 0 or any(u > g.size for u, g in zip(used, setting.voters, strict=True)):
+            continue
+        for family in product(*(axis.names for axis in axes)):
+            pairs = (*zip(family, inner, strict=True), ("11", ones), ("00", rest))
+            found[tuple((name, int(n)) for name, n in pairs if n)] = None
+    return list(found)

@@ -26,9 +26,9 @@ from dpopt.majority import (
     gamma_problem,
     reduced_size,
 )
-from dpopt.majority.separation import corner_rows, reduced_multisets
+from dpopt.majority.program import corner_rows
 from dpopt.prob import poisson_binomial_pmf
-from tests.majority.brute import corners, law
+from tests.majority.brute import corners, law, reduced_multisets
 
 ONE = 1 << 62
 of = MajoritySetting.of_groups

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from dpopt import ParameterError, majority, solve
 from dpopt.majority import CornerOracle, MajoritySetting, check_full, reduced_size
-from dpopt.majority.separation import corner_rows, reduced_multisets
+from dpopt.majority.program import corner_rows
+from tests.majority.brute import reduced_multisets
 
 
 def price(setting: MajoritySetting, upper: np.ndarray) -> float:

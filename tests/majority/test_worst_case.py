@@ -17,8 +17,9 @@ from dpopt.majority import (
     constant,
     worst_case_problem,
 )
-from dpopt.majority.separation import corner_rows, reduced_multisets
+from dpopt.majority.program import corner_rows
 from dpopt.prob import poisson_binomial_pmf
+from tests.majority.brute import reduced_multisets
 
 
 def errors(gamma: np.ndarray, p: np.ndarray) -> np.ndarray:

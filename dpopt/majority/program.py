@@ -1,4 +1,4 @@
-"""The privacy rows of DaRRM as a family: all corner multisets priced, few of them written.
+"""The program of DaRRM; its privacy rows as a family: all corner multisets priced, few written.
 
 With h the signed gamma and G(p) = E h(L), L ~ PoissonBinomial(p), DaRRM is (m epsilon, delta)-DP
 iff f(p, p') = G(p) - e^(m epsilon) G(p') <= e^(m epsilon) - 1 + 2 delta for every choice of a
@@ -22,7 +22,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 import numpy.typing as npt
@@ -31,26 +30,75 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._progress import advance, track
 from dpopt._types import Vector
-from dpopt.lp import Rows, Separation, make_rows
-from dpopt.majority.reduction import (
-    priceable,
+from dpopt.lp import Problem, Rows, Separation, make_rows
+from dpopt.majority.objectives import WorstCase
+from dpopt.majority.priors import Prior
+from dpopt.majority.voters import (
+    Voters,
+    by_axis,
+    fold,
+    full_gamma,
+    last_axis_table,
+    partly_priced,
     reduced_size,
-    reduced_sizes,
     require_priceable,
+    require_voters,
+    signed,
+    walk,
     walk_size,
 )
-from dpopt.majority.setting import MajoritySetting, fold, full_gamma, signed
 from dpopt.prob import binomial_pmf
 
 Counts = tuple[tuple[str, int], ...]
 """How many voters sit at which corner, such as (("bc", 3), ("11", 8))."""
 
-_PARTIAL_VOTERS, _PARTIAL_SIZE = 1001, 20_000_000
 # Relative violation above which a slice without D and M voters is cut before all are priced.
 _PLAIN = 1e-7
 
 
-def corner_rows(setting: MajoritySetting, multisets: list[Counts]) -> Rows:
+def gamma_problem(setting: Voters, weights: npt.ArrayLike, *, partial: bool = False) -> Problem:
+    """Return the program over gamma's upper half: variable "gamma", family "corners".
+
+    Maximise weights @ gamma subject to 0 <= gamma <= 1 and (m epsilon, delta)-privacy of DaRRM
+    over all corner multisets (equation 2 of the paper); add rows of your own before solving.
+
+    Args:
+        setting: the voters and the target.
+        weights: shape ((K + 1) / 2,), for l = (K + 1) / 2..K.
+        partial: see `CornerOracle`.
+
+    Raises:
+        ParameterError: if K is too large for every multiset to be priced.
+    """
+    oracle = CornerOracle(setting, partial=partial)
+    problem = Problem("DaRRM noise function")
+    problem.add_variables("gamma", setting.middle, lower=0.0, upper=1.0)
+    problem.maximise({"gamma": weights})
+    problem.add_family("corners", oracle, over="gamma")
+    return problem
+
+
+def worst_case_problem(setting: Voters, prior: Prior) -> Problem:
+    """Return the program that minimises the largest error over all p that a prior allows.
+
+    Variables "gamma" and "worst", families "corners" and "worst case"; see `WorstCase`.
+
+    Args:
+        setting: the voters and the target.
+        prior: where p may lie; for U[0, 1] anywhere, and the program then maximises min gamma.
+
+    Raises:
+        ParameterError: if K is too large for every multiset to be priced.
+    """
+    require_voters(setting)
+    problem = gamma_problem(setting, np.zeros(setting.middle))
+    problem.add_variables("worst", 1, lower=0.0, upper=0.5)
+    problem.minimise({"worst": 1.0})
+    problem.add_family("worst case", WorstCase(setting.mechanisms, prior))
+    return problem
+
+
+def corner_rows(setting: Voters, multisets: list[Counts]) -> Rows:
     """Return the privacy rows of some multisets over gamma's upper half, divided by the budget.
 
     Args:
@@ -60,7 +108,7 @@ def corner_rows(setting: MajoritySetting, multisets: list[Counts]) -> Rows:
     Returns:
         Rows fold(alpha - e^(m epsilon) alpha') / budget @ gamma <= 1.
     """
-    _checks.instance("setting", setting, MajoritySetting)
+    require_voters(setting)
     if not isinstance(multisets, list | tuple) or not all(map(_is_multiset, multisets)):
         raise ParameterError(
             "multisets must be a list of multisets, each a tuple of pairs (corner, count)."
@@ -76,7 +124,7 @@ def _is_multiset(counts: object) -> bool:
     )
 
 
-def _law(setting: MajoritySetting, counts: Counts, side: int) -> Vector:
+def _law(setting: Voters, counts: Counts, side: int) -> Vector:
     """Return the law of L on one side: binomials of the corners, convolved."""
     law, ones = np.ones(1), 0
     for name, count in counts:
@@ -100,12 +148,21 @@ class Priced:
 
 
 class CornerOracle:
-    """Prices every multiset of the reduced set by one recursion, and returns the worst rows.
+    """The most violated privacy rows at a gamma, out of all multisets of corners.
 
-    T[n, s, o] = E h(o + sum of Bin(n_a, p_a) + Bin(s, p_B)), with one count n_a for each pair of
-    opposite corners but the last, B, obeys T[.., one voter more at p, o] = p T[.., o + 1] +
-    (1 - p) T[.., o]; then f = T[p's] - e^(m epsilon) T[p''s]. The families (D0 or 0D, 1m or m1,
-    bc or cb) are the choices of the p_a; a family's p' is the opposite choice.
+    Given gamma's upper half it looks at every way to put the K voters on the corners (p, p') that
+    are left by the theorem above, and at f = E h(L) - e^(m epsilon) E' h(L), where L counts the
+    ones among voters who say 1 with p, and with p' under E'. For one voter with e^epsilon = 3,
+    m = 1 and gamma(1) = 1, h is -1 at L = 0 and 1 at L = 1; a voter at bc has p = 3/4, p' = 1/4, so
+    that E h = 1/2, E' h = -1/2 and f = 1/2 + 3/2 = 2; at 11 it is 1 - 3 = -2, at 00 2. None is
+    above the budget 3 - 1 = 2: one voter needs no noise.
+
+    The trick: of K voters there are K^2 or K^4 such ways, but those that differ in one voter share
+    their work. With T[s, o] = E h(o + Bin(s, b)) the table for one voter more at p, whatever the
+    others do, is T'[s, o] = p T[s, o + 1] + (1 - p) T[s, o]: one more one, or none. `walk` goes
+    through the counts of voters on all axes but the last, with a dimension for the choice of corner
+    on each axis; s, on the last axis, and o, voters at 11, are dimensions too. As p' is the other
+    corner of the same axis, E' h is the same table with the choices turned around.
 
     Args:
         setting: the voters and the target.
@@ -117,26 +174,20 @@ class CornerOracle:
         ParameterError: if K is too large for the whole reduced set to be priced.
     """
 
-    def __init__(
-        self, setting: MajoritySetting, cuts: int | None = None, *, partial: bool = False
-    ) -> None:
-        _checks.instance("setting", setting, MajoritySetting)
-        self._most, self.checked = setting.mechanisms, 0
-        partial = _checks.flag("partial", partial)
-        if partial and not priceable(setting):
-            self._most, self.checked = _partial(setting)
-        else:
+    def __init__(self, setting: Voters, cuts: int | None = None, *, partial: bool = False) -> None:
+        require_voters(setting)
+        part = partly_priced(setting) if _checks.flag("partial", partial) else None
+        if part is None:
             require_priceable(setting)
-            self.checked = reduced_size(setting)
+        self._most_shifted, self.checked = part or (None, reduced_size(setting))
         self.setting = setting
         most = 2 * setting.middle + 8
         self.cuts = most if cuts is None else _checks.integer("cuts", cuts, 1)
         *self._outer, self._last = setting.axes
-        whole = self._most == setting.mechanisms
-        sizes = [group.size for group in setting.voters]
-        self._total = walk_size(self._outer, sizes) if whole else None
+        self._sizes = [group.size for group in setting.voters]
+        self._total = None if part else walk_size(self._outer, self._sizes)
         self._flipped = (slice(None, None, -1),) * len(setting.axes)
-        self._shifted = sum(axis.names[0][0] != "b" for axis in self._outer)
+        self._shifted = sum(axis.shifted for axis in self._outer)
         steps = np.arange(setting.mechanisms + 1)
         self._sum = steps[:, None] + steps[None, :]
 
@@ -195,43 +246,26 @@ class CornerOracle:
 
     def _slices(self, h: Vector) -> Iterator[tuple[tuple[int, ...], npt.NDArray[np.float64]]]:
         """Yield f / budget - 1 over (family, s, o) for all outer counts; -inf where s + o > K'."""
-        base = self._base(h)
+        p, size = np.array(self._last.chances), self._sizes[self._last.group]
+        base = last_axis_table(h / self.setting.budget, p, 1.0 - p, size)
+        # Dimensions: the choice on each outer axis, that on the last, s, o.
         table = np.broadcast_to(base, (*(2,) * len(self._outer), *base.shape))
-        left = [group.size for group in self.setting.voters]
-        yield from self._walk(table, (), left, self._most)
+        chances = [
+            by_axis(place, table.ndim, axis.chances, float)
+            for place, axis in enumerate(self._outer)
+        ]
 
-    def _walk(
-        self, table: npt.NDArray[np.float64], counts: tuple[int, ...], left: list[int], most: int
-    ) -> Iterator[tuple[tuple[int, ...], npt.NDArray[np.float64]]]:
-        place = len(counts)
-        if place == len(self._outer):
-            yield counts, self._excess(table)
-            return
-        axis = self._outer[place]
-        shape = [1] * table.ndim
-        shape[place] = 2
-        p = np.reshape(axis.chances, shape)
-        room = left[axis.group]
-        for n in range((min(room, most) if place < self._shifted else room) + 1):
-            if n:
-                last = -1 if axis.group == self._last.group else None
-                table = p * table[..., :last, 1:] + (1.0 - p) * table[..., :last, :-1]
-            fewer = [size - n * (g == axis.group) for g, size in enumerate(left)]
-            rest = most - n if place < self._shifted else most
-            yield from self._walk(table, (*counts, n), fewer, rest)
+        def add(place: int, table: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+            p = chances[place]
+            # Of a voter's own group one less is left for the last axis.
+            last = -1 if self._outer[place].group == self._last.group else None
+            return p * table[..., :last, 1:] + (1.0 - p) * table[..., :last, :-1]
 
-    def _base(self, h: Vector) -> npt.NDArray[np.float64]:
-        """Return T[B, s, o] / budget without outer voters, shape (2, group's size + 1, K + 1)."""
-        k, size = self.setting.mechanisms, self.setting.voters[self._last.group].size
-        p = np.array(self._last.chances)[:, None]
-        table = np.zeros((2, size + 1, k + 1))
-        table[:, 0] = h / self.setting.budget
-        for s in range(1, size + 1):
-            before = table[:, s - 1, : k + 2 - s]
-            table[:, s, : k + 1 - s] = p * before[:, 1:] + (1.0 - p) * before[:, :-1]
-        return table
+        for counts, values in walk(self._outer, self._sizes, table, add, self._most_shifted):
+            yield counts, self._excess(values)
 
     def _excess(self, table: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Return f / budget - 1 from E h / budget, over the same dimensions."""
         opposite = table[self._flipped]
         values = table - self.setting.ratio * opposite - 1.0
         s, o = table.shape[-2:]
@@ -260,23 +294,6 @@ class CornerOracle:
         return tuple((name, count) for name, count in named if count)
 
 
-def _partial(setting: MajoritySetting) -> tuple[int, int]:
-    """Return how many voters at corners with Delta are priced, and how many multisets that is."""
-    if setting.mechanism_delta == 0.0 or setting.groups:
-        require_priceable(setting)
-    if setting.mechanisms > _PARTIAL_VOTERS:
-        raise ParameterError(
-            f"mechanisms is {setting.mechanisms}; with mechanism_delta above 0 a noise function "
-            f"can be designed up to {_PARTIAL_VOTERS} voters, unverified above 203."
-        )
-    covered, most = 0, -1
-    for size in reduced_sizes(setting):
-        if covered + size > _PARTIAL_SIZE and most >= 1:
-            break
-        covered, most = covered + size, most + 1
-    return most, covered
-
-
 def _peaks(
     counts: tuple[int, ...], values: npt.NDArray[np.float64], best: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
@@ -291,21 +308,3 @@ def _peaks(
     fixed = np.full((place[0].size, len(counts)), counts)
     last = values[place].argmax(axis=-1)
     return np.column_stack([best[place], fixed, *place, last]).astype(np.float64)
-
-
-def reduced_multisets(setting: MajoritySetting) -> list[Counts]:
-    """List the reduced set, for tests and for small K."""
-    k, axes = setting.mechanisms, setting.axes
-    found: dict[Counts, None] = {}
-    for counts in np.ndindex(*(setting.voters[axis.group].size + 1 for axis in axes), k + 1):
-        *inner, ones = counts
-        rest = k - sum(counts)
-        used = [0] * len(setting.voters)
-        for axis, n in zip(axes, inner, strict=True):
-            used[axis.group] += n
-        if rest < 0 or any(u > g.size for u, g in zip(used, setting.voters, strict=True)):
-            continue
-        for family in product(*(axis.names for axis in axes)):
-            pairs = (*zip(family, inner, strict=True), ("11", ones), ("00", rest))
-            found[tuple((name, int(n)) for name, n in pairs if n)] = None
-    return list(found)

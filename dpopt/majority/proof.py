@@ -1,0 +1,641 @@
+"""The proof that a noise function of integers is private, and the moves that make it so.
+
+The multisets of the reduction theorem are walked once; neither the program nor a solution is used.
+Constants are rounded outward once: b up to a multiple of 2^-128 (with c = 1 - b), Delta up, and
+e^(m epsilon) down. Larger b and Delta make a larger polygon, whose hull holds the true one, so
+what is proved for the rounded voters holds for the true ones.
+
+E h(L) follows a recursion in integers of 256 fractional bits, rounded down at every step; one
+voter costs at most one unit, and the bound is added back. What this leaves undecided is settled by
+exact laws, and what is a tie there by the ties module.
+
+Large sets for Delta > 0 are first walked in double precision, with a bound on its rounding: which
+multisets certainly hold, which certainly fail, and which are for exact laws. With u = 2^-53, p and
+1 - p are each rounded once from their exact values. One step of T = p T1 + (1 - p) T0 with
+|T| <= 1 then adds at most 3 u (1 + 2 u) to the error; h itself is rounded once. After K steps T is
+off by less than (3 K + 2) u (1 + 4 K u), and f = T - e^(m epsilon) T' by (1 + e^(m epsilon)) times
+that and 3 u more. (4 K + 16) u (1 + e^(m epsilon)) covers it with room, for K below 10^6.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import ceil, floor
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from flint import fmpz_poly
+
+from dpopt._errors import NotPrivateError, ParameterError
+from dpopt._numbers import roughly
+from dpopt._progress import track
+from dpopt.majority.ties import raises, sign
+from dpopt.majority.voters import (
+    BITS,
+    Axis,
+    Multiset,
+    Units,
+    Voters,
+    by_axis,
+    last_axis_table,
+    reduced_size,
+    require_priceable,
+    require_voters,
+    walk,
+    walk_size,
+)
+from dpopt.privacy.dominating import DominatingPair, Point, upper_hull
+from dpopt.privacy.exact import Certificate, shrink_to_budget
+
+CORNER, RATIO, FIXED = 128, 128, 256
+MOST_LISTED, MOST_UNDECIDED = 1 << 20, 20_000
+_WORDS = {"0": "0", "1": "1", "D": "Delta", "m": "1 - Delta", "b": "b", "c": "c"}
+# By how many units of 2^-BITS a weight may be raised, round after round, to use up the slack left.
+_UNITS = tuple(1 << power for power in (24, 28, 32, 36))
+_MOST_ROWS = 4000
+_SCREENED = 15
+_MOST_INTEGERS = 4_000_000
+_MOST_POINTS, _MOST_BITS = 4_000_000, 1 << 15
+
+Floats = npt.NDArray[np.float64]
+
+
+class Arithmetic:
+    """The integers of one setting."""
+
+    def __init__(self, setting: Voters) -> None:
+        self.voters = setting.mechanisms
+        self.sizes = tuple(group.size for group in setting.voters)
+        self.axes = setting.axes
+        self.pure = setting.mechanism_delta == 0.0
+        # [axis][choice] -> p; the other choice is p'.
+        self.chances = tuple(_chances(setting, a) for a in self.axes)
+        self.ratio = setting.ratio_below(RATIO)
+        self.ratio_scaled = int(self.ratio * (1 << RATIO))
+        self.budget = self.ratio - 1 + 2 * Fraction(setting.delta)
+        # What rounding p outward and the ratio down can take from a slack: each voter's p moves
+        # by less than 2^-CORNER and E h by twice that, the ratio by two units of 2^-RATIO.
+        self.rounding = Fraction(2 * self.voters + 4, 1 << CORNER) * (1 + self.ratio)
+
+    def describe(self, at: Multiset, side: int) -> str:
+        """Return the voters' probabilities in words, on one side of the pair."""
+        parts = []
+        for axis, count, choice in zip(self.axes, at.counts, at.family, strict=True):
+            kind, _, group = axis.names[choice].partition("@")
+            name = _WORDS[kind[side]] + (f" (group {group})" if group else "")
+            parts.append((count, name))
+        parts += [(at.ones, "1"), (self.voters - sum(at.counts) - at.ones, "0")]
+        return ", ".join(f"{count} voters at {name}" for count, name in parts if count)
+
+    def signed(self, weights: Units) -> list[int]:
+        """Return h over 2^BITS."""
+        return [-w for w in reversed(weights)] + list(weights)
+
+    def exact_slack(self, weights: Units, at: Multiset) -> Fraction:
+        """Return budget - f at a multiset, without any rounding."""
+        sign, total = self.signed(weights), Fraction(0)
+        flat = [self.flat(sign, at, side) for side in (0, 1)]
+        if flat[0] is not None and flat[1] is not None:
+            return self.budget - (flat[0] - self.ratio * flat[1]) / (1 << BITS)
+        for law, factor in zip(self.laws(at), (Fraction(1), -self.ratio), strict=True):
+            value = sum(int(mass) * h for mass, h in zip(law, sign, strict=True))
+            total += factor * Fraction(value, 1 << (self.scale(at) + BITS))
+        return self.budget - total
+
+    def flat(self, sign: list[int], at: Multiset, side: int) -> int | None:
+        """Return h where it is the same at every L that a multiset can give; else None.
+
+        Such multisets are ties by the thousand where gamma is 1: settled without their laws.
+        """
+        low, width = at.ones, 0
+        for p, count in self.voters_at(at, side):
+            if p == 1 << CORNER:
+                low += count
+            elif p > 0:
+                width += count
+        window = sign[low : low + width + 1]
+        return window[0] if window.count(window[0]) == len(window) else None
+
+    def voters_at(self, at: Multiset, side: int) -> Iterator[tuple[int, int]]:
+        """Yield (p over 2^CORNER, count) of the voters that are not at 00 or 11."""
+        for pair, count, choice in zip(self.chances, at.counts, at.family, strict=True):
+            yield pair[choice ^ side], count
+
+    def scale(self, at: Multiset) -> int:
+        """Return the exponent of the denominator of a multiset's laws."""
+        return CORNER * sum(at.counts)
+
+    def laws(self, at: Multiset) -> list[list[int]]:
+        """Return the laws of L on both sides over 2^scale, as integers on 0..K."""
+        found = []
+        for side in (0, 1):
+            law = fmpz_poly([0] * at.ones + [1])
+            for p, count in self.voters_at(at, side):
+                law *= fmpz_poly([(1 << CORNER) - p, p]) ** count
+            masses = [int(mass) for mass in law.coeffs()]
+            found.append(masses + [0] * (self.voters + 1 - len(masses)))
+        return found
+
+    def coefficients(self, at: Multiset) -> list[int]:
+        """Return f's coefficients on the weights, over 2^(scale + BITS + RATIO)."""
+        law, other = self.laws(at)
+        f = [(p << RATIO) - self.ratio_scaled * q for p, q in zip(law, other, strict=True)]
+        half = len(f) // 2
+        return [f[half + i] - f[half - 1 - i] for i in range(half)]
+
+    def tables(self, h: Any) -> Iterator[tuple[tuple[int, ...], Any]]:  # noqa: ANN401
+        """Walk over all axes: yield the counts and E h(L) in integers, rounded down.
+
+        Each voter costs less than a unit of h.
+
+        Args:
+            h: integers on 0..K, as objects.
+
+        Yields:
+            Tables over the choice of corner on each axis, of length 1 where nobody stands on it,
+            and the voters at 11.
+        """
+        dims, unit = len(self.axes) + 1, 1 << CORNER
+        chances = [by_axis(place, dims, pair, object) for place, pair in enumerate(self.chances)]
+
+        def add(place: int, table: Any) -> Any:  # noqa: ANN401
+            p = chances[place]
+            return (p * table[..., 1:] + (unit - p) * table[..., :-1]) >> CORNER
+
+        return walk(self.axes, self.sizes, h.reshape(*(1,) * len(self.axes), -1), add)
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """All multisets at one gamma: number, worst, and those in reach of the limit, not beyond it.
+
+    Slacks are lower bounds, in units of 2^-(FIXED + RATIO).
+    """
+
+    count: int
+    slack: int
+    place: Multiset
+    near: list[Multiset]
+
+
+class Sweeper:
+    """Walks the reduced set once."""
+
+    def __init__(self, arithmetic: Arithmetic, weights: Units, reach: Fraction) -> None:
+        self.arithmetic = arithmetic
+        scale = 1 << (FIXED + RATIO)
+        self.limit = floor(arithmetic.budget * scale)
+        self.reach = floor(reach * scale)
+        # Both tables are low by less than a unit for each voter; the bound adds one of the two.
+        units = (1 << RATIO) + arithmetic.ratio_scaled
+        self.surely_broken = self.limit + arithmetic.voters * units
+        self.surely_broken += ceil(arithmetic.rounding * scale)
+        shift = FIXED - BITS
+        self.h = np.array([h << shift for h in arithmetic.signed(weights)], dtype=object)
+
+    def run(self) -> Sweep:
+        """Walk the set; see `Sweep`."""
+        count, best, place = 0, None, None
+        near: list[Multiset] = []
+        a = self.arithmetic
+        walk = track(self._walk(), "proof over corner multisets", walk_size(a.axes, a.sizes))
+        for counts, values in walk:
+            count += values.size
+            slack = self.limit - int(values.max())
+            if best is None or slack < best:
+                index = np.unravel_index(int(np.argmax(values)), values.shape)
+                best, place = slack, _at(counts, index)
+            if slack <= self.reach and len(near) < MOST_LISTED:
+                doubtful = (values >= self.limit - self.reach) & (values <= self.surely_broken)
+                found = np.nonzero(doubtful)
+                near.extend(_at(counts, index) for index in zip(*found, strict=True))
+        if best is None or place is None:
+            raise NotPrivateError("there is no multiset to check.")
+        return Sweep(count, best, place, near)
+
+    def _walk(self) -> Iterator[tuple[tuple[int, ...], Any]]:
+        """Yield upper bounds of f over (family, ones) for each choice of counts, none twice."""
+        a = self.arithmetic
+        for counts, table in a.tables(self.h):
+            error = sum(counts) << RATIO
+            opposite = np.flip(table, axis=tuple(range(len(counts))))
+            yield counts, (table * (1 << RATIO)) - a.ratio_scaled * opposite + error
+
+
+def _at(counts: tuple[int, ...], index: tuple[Any, ...]) -> Multiset:
+    *family, ones = (int(part) for part in index)
+    return Multiset(counts, tuple(family), ones)
+
+
+def _chances(setting: Voters, axis: Axis) -> tuple[int, int]:
+    """Return p of an axis's two corners over 2^CORNER, rounded outward."""
+    group = setting.voters[axis.group]
+    unit, kind = 1 << CORNER, axis.names[0][0]
+    delta = Fraction(group.mechanism_delta)
+    shift = min(unit, ceil(delta * unit))
+    if kind == "D":
+        return shift, 0
+    if kind == "1":
+        return unit, unit - shift
+    r = setting.voter_ratio_above(group, 2 * CORNER)
+    b = min(unit, ceil((r + delta) / (r + 1) * unit))
+    return b, unit - b
+
+
+class Screen:
+    """Walks the reduced set once in floats; see `Sweeper`, whose answers it gives.
+
+    Args:
+        arithmetic: integers of the setting.
+        weights: gamma's upper half over 2^62.
+        reach: list also the multisets whose slack is below this.
+    """
+
+    def __init__(self, arithmetic: Arithmetic, weights: Units, reach: Fraction) -> None:
+        self.arithmetic = arithmetic
+        ratio = arithmetic.ratio
+        self._error = (4 * arithmetic.voters + 16) * Fraction(1, 1 << 53) * (1 + ratio)
+        self._error += arithmetic.rounding
+        self._scale = 1 << (FIXED + RATIO)
+        self.limit = math.floor(arithmetic.budget * self._scale)
+        self.surely_broken = self.limit + math.ceil(2 * self._error * self._scale)
+        # What is not listed has a slack of at least this.
+        self.sure = 2 * self._error
+        lowest = arithmetic.budget - reach - self.sure - self._error
+        self._low = math.nextafter(float(lowest), -math.inf)
+        self._high = math.nextafter(float(arithmetic.budget + self._error), math.inf)
+        self._h = np.array([h / (1 << BITS) for h in arithmetic.signed(weights)])
+        self._ratio = float(ratio)
+        unit = 1 << CORNER
+        self._p = [np.array([p / unit for p in pair]) for pair in arithmetic.chances]
+        self._q = [np.array([(unit - p) / unit for p in pair]) for pair in arithmetic.chances]
+
+    def run(self) -> Sweep | None:
+        """Return the sweep, or None if more is undecided than exact laws can settle."""
+        count, best = 0, None
+        near: list[Multiset] = []
+        a = self.arithmetic
+        walk = track(self._walk(), "proof over corner multisets", walk_size(a.axes[:-1], a.sizes))
+        for counts, values in walk:
+            count += self._distinct(values)
+            top = float(values.max())
+            if best is None or top > best[0]:
+                best = (
+                    top,
+                    _at_last(counts, np.unravel_index(int(np.argmax(values)), values.shape)),
+                )
+            if top >= self._low:
+                found = np.nonzero((values >= self._low) & (values <= self._high))
+                near.extend(_at_last(counts, index) for index in zip(*found, strict=True))
+                if len(near) > MOST_UNDECIDED:
+                    return None
+        if best is None:
+            return None
+        worst = math.ceil((Fraction(best[0]) + self._error) * self._scale)
+        return Sweep(count, self.limit - worst, best[1], near)
+
+    @staticmethod
+    def _distinct(values: Floats) -> int:
+        """Count the multisets of a slice over (family, s, ones): s = 0 has one inner family."""
+        families = math.prod(values.shape[:-3])
+        s, ones = values.shape[-2:]
+        left = ones - 1
+        pairs = sum(max(left - n + 1, 0) for n in range(1, s))
+        return families * (values.shape[-3] * pairs + left + 1)
+
+    def _walk(self) -> Iterator[tuple[tuple[int, ...], Floats]]:
+        """Yield f over (family of each axis, s, ones) for each choice of the outer counts.
+
+        Where an axis has no voters its dimension has length one; s + ones beyond the voters left,
+        and the second family at s = 0, are -inf.
+        """
+        a = self.arithmetic
+        *outer, last = a.axes
+        base = last_axis_table(self._h, self._p[-1], self._q[-1], a.sizes[last.group])
+        table = base.reshape(*(1,) * len(outer), *base.shape)
+        # p and 1 - p are each rounded once: the module's bound on the rounding needs it.
+        p, q = (
+            [by_axis(place, table.ndim, values, float) for place, values in enumerate(side[:-1])]
+            for side in (self._p, self._q)
+        )
+
+        def add(place: int, table: Floats) -> Floats:
+            # Of a voter's own group one less is left for the last axis.
+            rows = -1 if outer[place].group == last.group else None
+            return p[place] * table[..., :rows, 1:] + q[place] * table[..., :rows, :-1]
+
+        for counts, found in walk(outer, a.sizes, table, add):
+            yield counts, self._values(found)
+
+    def _values(self, table: Floats) -> Floats:
+        opposite = np.flip(table, axis=tuple(range(table.ndim - 2)))
+        values = table - self._ratio * opposite
+        s, ones = values.shape[-2:]
+        values[..., np.add.outer(np.arange(s), np.arange(ones)) >= ones] = -np.inf
+        values[..., 1, 0, :] = -np.inf
+        return values
+
+
+def _at_last(counts: tuple[int, ...], index: tuple[Any, ...]) -> Multiset:
+    *family, s, ones = (int(part) for part in index)
+    return Multiset((*counts, s), tuple(family), ones)
+
+
+_HOW: dict[type, str] = {
+    Sweeper: f"integers of {FIXED} fractional bits, rounded outward",
+    Screen: "double precision within a bound of its rounding",
+}
+
+
+class GammaProver:
+    """Certifies noise functions of one setting, and moves them to where they can be certified.
+
+    Args:
+        setting: the voters and the target.
+    """
+
+    def __init__(self, setting: Voters) -> None:
+        require_voters(setting)
+        self.setting = setting
+
+    @cached_property
+    def _arithmetic(self) -> Arithmetic:
+        return Arithmetic(self.setting)
+
+    def certify(self, weights: Units) -> Certificate:
+        """Prove (m epsilon, delta)-DP of a gamma of integer weights.
+
+        Args:
+            weights: gamma's upper half over 2^62, each in 0..2^62.
+
+        Raises:
+            NotPrivateError: naming the voters on both sides, if a constraint fails.
+            ParameterError: if the weights are not (K + 1) / 2 integers in 0..2^62.
+        """
+        self._check(weights)
+        arithmetic = self._arithmetic
+        sweeper, sweep = self._sweep(weights, Fraction(0))
+        if sweeper.limit - sweep.slack > sweeper.surely_broken:
+            raise self._refusal(arithmetic.exact_slack(weights, sweep.place), sweep.place)
+        slack, at = self._least(weights, sweep)
+        if slack is None:
+            slack = Fraction(sweep.slack, 1 << (FIXED + RATIO))
+        elif isinstance(sweeper, Screen):
+            slack = min(slack, sweeper.sure)
+        if slack < 0:
+            raise self._refusal(slack, at)
+        guarantee = self.setting.guarantee
+        return Certificate(
+            claim="DaRRM with this gamma is private for all voters (reduced corner set)",
+            guarantee=guarantee,
+            ratio=arithmetic.ratio,
+            constraints=sweep.count,
+            slack=slack / 2,
+            tightest=f"{arithmetic.describe(at, 0)}; neighbour: "
+            f"{arithmetic.describe(at, 1)}; output 1",
+            arithmetic=f"{_HOW[type(sweeper)]}; {len(sweep.near)} constraints by exact laws",
+            bits=BITS,
+        ).about(*self.setting.subject(tuple(weights)))
+
+    def shrink(self, weights: Units) -> tuple[Units, Fraction]:
+        """Return private weights next to the given ones, and the factor they were shrunk by.
+
+        gamma <- t gamma with the largest t that leaves every constraint room for rounding down:
+        each is linear in gamma, 0 at gamma = 0, and moves by at most (1 + e^(m epsilon)) 2^-62.
+        """
+        self._check(weights)
+        arithmetic = self._arithmetic
+        sweeper, sweep = self._sweep(weights, Fraction(0))
+        doubtful = sweeper.limit - sweep.slack <= sweeper.surely_broken
+        if sweep.slack >= 0 or (doubtful and self._holds(weights, sweep)):
+            return weights, Fraction(1)
+        worst = arithmetic.budget + Fraction(-sweep.slack, 1 << (FIXED + RATIO))
+        room = arithmetic.budget - (1 + arithmetic.ratio) / (1 << BITS)
+        # Below the rounding of a weight there is no room for a multiple, but for 0: a fair coin.
+        factor = shrink_to_budget(worst, room) if room > 0 else Fraction(0)
+        return tuple(floor(w * factor) for w in weights), factor
+
+    def fill(self, weights: Units) -> Units:
+        """Return private weights raised until no single one could be one unit larger.
+
+        Only where a constraint is within 2^36 units of its limit, which is where an optimal gamma
+        is once it has been shrunk, and where at most 4,000 are (K up to about 150); otherwise,
+        the weights are returned as they are.
+        """
+        self._check(weights)
+        arithmetic = self._arithmetic
+        if all(weight == 1 << BITS for weight in weights):
+            return weights
+        sweep = self._reachable(weights, _UNITS[0])
+        for units, wider in zip(_UNITS, (*_UNITS[1:], 0), strict=True):
+            signed = arithmetic.signed(weights)
+            # Where h is 1 or -1 throughout, no weight of the multiset can be raised.
+            near = [at for at in sweep.near if not _is_full(arithmetic, signed, at)]
+            if not near or len(near) >= _MOST_ROWS or len(sweep.near) >= MOST_LISTED:
+                break
+            weights, stopped = _raise_weights(self._rows(weights, near), weights, units)
+            if stopped or not wider:
+                break
+            sweep = self._reachable(weights, wider)
+        return weights
+
+    def _reachable(self, weights: Units, units: int) -> Sweep:
+        """Sweep, listing every constraint that raising all weights by ``units`` could break."""
+        reach = Fraction(units, 1 << BITS) * (1 + self._arithmetic.ratio)
+        return self._sweep(weights, reach)[1]
+
+    def _sweep(self, weights: Units, reach: Fraction) -> tuple[Sweeper | Screen, Sweep]:
+        """Walk the set: large ones for Delta > 0 in floats, if that decides nearly all."""
+        if not self._arithmetic.pure and self.setting.mechanisms > _SCREENED:
+            screen = Screen(self._arithmetic, weights, reach)
+            sweep = screen.run()
+            if sweep is not None:
+                return screen, sweep
+            if reduced_size(self.setting) > _MOST_INTEGERS:
+                raise ParameterError(
+                    f"delta is {self.setting.delta:g}; too many constraints are within rounding of "
+                    "their limit to be decided one by one. Take delta = 0, or a larger one."
+                )
+        sweeper = Sweeper(self._arithmetic, weights, reach)
+        return sweeper, sweeper.run()
+
+    def _check(self, weights: Units) -> None:
+        whole = isinstance(weights, tuple | list) and all(
+            isinstance(w, int) and 0 <= w <= 1 << BITS for w in weights
+        )
+        if not whole or len(weights) != self.setting.middle:
+            raise ParameterError(
+                f"weights must be {self.setting.middle} integers in 0..2^{BITS}, no others."
+            )
+        require_priceable(self.setting)
+
+    def _least(self, weights: Units, sweep: Sweep) -> tuple[Fraction | None, Multiset]:
+        """Return the least slack of the undecided multisets, None if there is none; 0 for a tie.
+
+        If all hold at the corners rounded outward, they hold at the corners within. If some fail
+        by no more than that rounding, the corners themselves decide: all that are as near to
+        their limit, on either side of it, each by the sign of its sum of exponentials.
+        """
+        arithmetic, rounding = self._arithmetic, self._arithmetic.rounding
+        found = [
+            (arithmetic.exact_slack(weights, at), at)
+            for at in track(self._few(sweep), "proof by exact laws")
+        ]
+        slack, at = min(found, key=lambda pair: pair[0], default=(None, sweep.place))
+        if slack is None or slack >= 0 or slack < -rounding:
+            return slack, at
+        wider = self._sweep(weights, rounding)[1]
+        for near in track(self._few(wider), "ties"):
+            slack = arithmetic.exact_slack(weights, near)
+            if slack < -rounding or (slack <= rounding and self._breaks(weights, near)):
+                return min(slack, -rounding), near
+        return Fraction(0), at
+
+    def _breaks(self, weights: Units, at: Multiset) -> bool:
+        flat = [self._arithmetic.flat(self._arithmetic.signed(weights), at, s) for s in (0, 1)]
+        # Where h is the same constant on both sides, Pr[output 1] is too.
+        if flat[0] is not None and flat[0] == flat[1]:
+            return False
+        return sign(self.setting, weights, at) < 0
+
+    def _few(self, sweep: Sweep) -> list[Multiset]:
+        if len(sweep.near) >= MOST_LISTED:
+            raise NotPrivateError(
+                f"{self._not_proved}: too many constraints are within rounding of their limit to "
+                "be decided one by one."
+            )
+        return sweep.near
+
+    def _holds(self, weights: Units, sweep: Sweep) -> bool:
+        if len(sweep.near) >= MOST_LISTED:
+            return False
+        slack, _ = self._least(weights, sweep)
+        return slack is None or slack >= 0
+
+    def _rows(self, weights: Units, near: list[Multiset]) -> list[list[int]]:
+        """Return slacks of multisets, each with its coefficients on the weights, in one unit.
+
+        Where one is a tie, which only the corners themselves decide, all others keep the distance
+        of rounding; of a tie: 0, and 1 for a weight that would break it.
+        """
+        arithmetic, rounding = self._arithmetic, self._arithmetic.rounding
+        slacks = [arithmetic.exact_slack(weights, at) for at in near]
+        kept = rounding if min(slacks) < 0 else Fraction(0)
+        rows = []
+        for slack, at in zip(slacks, near, strict=True):
+            exponent, coefficients = arithmetic.scale(at) + RATIO, arithmetic.coefficients(at)
+            left = floor((slack - kept) * (1 << (exponent + BITS)))
+            if left < 0 and -rounding <= slack and not self._breaks(weights, at):
+                left, unclear = 0, floor(rounding * (1 << exponent)) + 1
+                coefficients = [
+                    int(c > unclear or (c >= -unclear and raises(self.setting, place, at)))
+                    for place, c in enumerate(coefficients)
+                ]
+            rows.append([left, *coefficients])
+        return rows
+
+    @property
+    def _not_proved(self) -> str:
+        guarantee = self.setting.guarantee
+        return f"gamma is not proved ({guarantee.epsilon:g}, {guarantee.delta:g})-DP"
+
+    def _refusal(self, slack: Fraction, at: Multiset) -> NotPrivateError:
+        guarantee, excess = self.setting.guarantee, float(-slack / 2)
+        sides = (self._arithmetic.describe(at, 0), self._arithmetic.describe(at, 1))
+        where = f"{sides[0]}; neighbour: {sides[1]}"
+        why = (
+            f"gamma breaks ({guarantee.epsilon:g}, {guarantee.delta:g})-DP at output 1 by "
+            f"{roughly(-slack / 2)}: {where}."
+        )
+        if excess <= gamma_rounding(self.setting):
+            why = (
+                f"{self._not_proved}: at output 1 it misses by {excess:.3g}, no more than the "
+                f"rounding of gamma itself explains: {where}. The repair gives one that is private."
+            )
+        return NotPrivateError(why, inputs=sides, output="1", excess=excess)
+
+
+def gamma_rounding(setting: Voters) -> float:
+    """Return by how much rounding a private gamma to doubles, and to 2^-62, can break it.
+
+    Each value moves by 2^-54 and 2^-62 at most, Pr[output 1] by half of that, on both sides of the
+    pair: (1 + e^(m epsilon)) 2^-54 is more. What breaks by less is "not proved": the gamma that was
+    meant may be private.
+    """
+    return (1.0 + setting.ratio) * 2.0**-54
+
+
+def _is_full(arithmetic: Arithmetic, signed: list[int], at: Multiset) -> bool:
+    return all(abs(arithmetic.flat(signed, at, side) or 0) == 1 << BITS for side in (0, 1))
+
+
+def _raise_weights(rows: list[list[int]], weights: Units, units: int) -> tuple[Units, bool]:
+    """Raise each weight to where a constraint, 1, or ``units`` stops it; central counts first.
+
+    The flag tells whether it was never ``units`` that stopped one.
+    """
+    if min(row[0] for row in rows) < 0:
+        return weights, True
+    raised, left = list(weights), [units] * len(weights)
+    moved = True
+    while moved:
+        moved = False
+        for place in range(len(raised)):
+            room = min(left[place], (1 << BITS) - raised[place])
+            for row in rows:
+                if row[place + 1] > 0:
+                    room = min(room, row[0] // row[place + 1])
+            if room > 0:
+                moved = True
+                raised[place] += room
+                left[place] -= room
+                for row in rows:
+                    row[0] -= room * row[place + 1]
+    return tuple(raised), min(left) > 0
+
+
+def dominating(setting: Voters, units: Units) -> DominatingPair:
+    """Return the tight dominating pair of a gamma over all neighbours, for one query.
+
+    Over every choice of corners for the voters (lemma 5.1) up to the reduction theorem, whose proof
+    holds at every alpha. Irrational probabilities are rounded outward, which only raises the hull.
+
+    Raises:
+        ParameterError: if there are too many multisets, or too long integers.
+    """
+    if reduced_size(setting) > _MOST_POINTS:
+        raise ParameterError(
+            f"mechanisms is {setting.mechanisms}; the privacy loss is found from at most "
+            f"{_MOST_POINTS:.0e} events, and these are {reduced_size(setting):.1e}."
+        )
+    arithmetic = Arithmetic(setting)
+    bits = 2 * CORNER
+    if arithmetic.pure:
+        # So many that a positive probability never becomes 0: that would be an infinite loss.
+        least = min(p for pair in arithmetic.chances for p in pair if p)
+        bits += setting.mechanisms * (CORNER - least.bit_length() + 1)
+    if bits > _MOST_BITS:
+        raise ParameterError(
+            f"mechanisms is {setting.mechanisms} and epsilon {setting.epsilon:g}; their product is "
+            "too large for the privacy loss to be found."
+        )
+    half = 1 << BITS
+    ones = [(half + h) << (bits - BITS - 1) for h in arithmetic.signed(units)]
+    points = _points(arithmetic, np.array(ones, dtype=object), 1 << bits)
+    return DominatingPair.of_points(upper_hull(points), 1 << bits)
+
+
+def _points(arithmetic: Arithmetic, ones: Any, scale: int) -> Iterator[Point]:  # noqa: ANN401
+    """Yield (Pr[1 | p'] rounded down, Pr[1 | p] rounded up) of all multisets, over ``scale``.
+
+    Output 0 adds nothing: with every p turned to 1 - p, a corner is a corner and Pr[0] is Pr[1].
+    """
+    for counts, table in arithmetic.tables(ones):
+        opposite, error = np.flip(table, axis=tuple(range(len(counts)))), sum(counts)
+        for a, b in zip(table.ravel().tolist(), opposite.ravel().tolist(), strict=True):
+            yield b, min(scale, a + error if a else error * (not arithmetic.pure))
