@@ -18,8 +18,7 @@ from dpopt.majority import (
     SamplePrior,
     UniformPrior,
     WorstCase,
-    certificate,
-    sweep,
+    proof,
 )
 
 SETTING = MajoritySetting(3, 0.1, 1)
@@ -54,7 +53,10 @@ def sampled(drawn: object) -> Callable[[], object]:
             lambda g=g: MajoritySetting.of_groups(g, 1)
             for g in values(5, None, [5], [None], "ab", [])
         ),
-        *(lambda g=g: MajoritySetting(3, 0.1, 1, groups=g) for g in values(((3, 0.1),), 5, None)),
+        *(
+            lambda g=g: MajoritySetting(3, 0.1, 1, groups=g)
+            for g in values(((4, 0.1),), ((3,),), 5, None)
+        ),
         *(lambda n=n: SETTING.corner(n) for n in values(5, None, "bc@" + "1" * 99, "bc@2", "zz")),
         *(lambda i=i: UniformPrior(i) for i in values(5, (0, 1), "ab", ((0,),), np.ones((1, 2)))),
         *(lambda p=p: PointPrior(p) for p in values((), "a", (2.0,), np.ones(2))),
@@ -107,7 +109,6 @@ def test_peaked_beta_priors(shape: float) -> None:
 
 
 def test_a_list_that_was_cut_off_is_not_filled_from(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (sweep, certificate):
-        monkeypatch.setattr(module, "MOST_LISTED", 5)
+    monkeypatch.setattr(proof, "MOST_LISTED", 5)
     found = majority.design(11, 0.1, 3)
     assert found.private

@@ -34,8 +34,8 @@ from dpopt.majority import (
     sampled_margins,
     surrogate_weights,
 )
-from dpopt.majority.points import RecordedPrior
-from dpopt.majority.weights import expected_error
+from dpopt.majority.objectives import expected_error
+from dpopt.majority.priors import RecordedPrior
 from dpopt.prob import poisson_binomial_pmf
 from tests.majority.brute import law
 

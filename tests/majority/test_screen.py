@@ -9,11 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpopt import NotPrivateError, majority
-from dpopt.majority import GammaProver, MajoritySetting, certificate, reduced_size
-from dpopt.majority import screen as screens
-from dpopt.majority import sweep as sweeps
-from dpopt.majority.screen import Screen
-from dpopt.majority.sweep import Arithmetic, Multiset, Sweeper
+from dpopt.majority import GammaProver, MajoritySetting, proof, reduced_size
+from dpopt.majority.proof import Arithmetic, Screen, Sweeper
+from dpopt.majority.voters import Multiset
 from tests.majority.brute import worst_excess
 
 ONE = 1 << 62
@@ -105,7 +103,7 @@ def test_every_float_is_within_the_bound(setting: MajoritySetting) -> None:
                 continue
             places = np.argwhere(np.isfinite(values))
             for place in places[rng.integers(len(places), size=2)]:
-                at = screens._place(counts, tuple(place))
+                at = proof._at_last(counts, tuple(place))
                 exact = excess(setting, weights, at) + budget
                 difference = abs(F(float(values[tuple(place)])) - exact)
                 # 1e-30 for the outward rounding of the corners to 128 bits.
@@ -126,7 +124,7 @@ def test_both_walks_give_the_same_answers(setting: MajoritySetting) -> None:
             assert found is not None
             assert found.count == exact.count == reduced_size(setting)
             # The screen's slack is a lower bound, within twice its error.
-            scale = 1 << (sweeps.FIXED + sweeps.RATIO)
+            scale = 1 << (proof.FIXED + proof.RATIO)
             assert exact.slack - found.slack <= 2 * fast._error * scale + 1
             assert found.slack <= exact.slack + 2
 
@@ -179,7 +177,7 @@ def test_what_floats_cannot_decide_is_decided(monkeypatch: pytest.MonkeyPatch) -
         assert verdict(setting, moved) == private
         verdicts.append(private)
     # A few by integers alone.
-    monkeypatch.setattr(certificate, "_SCREENED", 100)
+    monkeypatch.setattr(proof, "_SCREENED", 100)
     assert verdict(setting, weights)
     assert verdict(setting, moved) == verdicts[-1]
 
@@ -196,7 +194,7 @@ def test_a_screen_that_decides_too_little_gives_way(monkeypatch: pytest.MonkeyPa
     beyond = [tuple(w + (i == place) for i, w in enumerate(filled)) for place in open_]
     before = [verdict(setting, weights) for weights in beyond]
     assert not all(before)
-    monkeypatch.setattr(screens, "MOST_UNDECIDED", 0)
+    monkeypatch.setattr(proof, "MOST_UNDECIDED", 0)
     assert Screen(Arithmetic(setting), filled, F(0)).run() is None
     slow = prover.certify(filled)
     assert "256 fractional bits" in slow.arithmetic
@@ -242,7 +240,7 @@ def test_the_screen_decides_like_fractions(
     setting: MajoritySetting, raw: list[int], steps: list[int]
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(certificate, "_SCREENED", 0)
+        patch.setattr(proof, "_SCREENED", 0)
         compared(setting, raw, steps)
 
 
@@ -253,7 +251,7 @@ def test_integers_of_few_bits_decide_like_fractions(
 ) -> None:
     """With no bits to spare, every error term decides some verdict."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (sweeps, certificate, screens):
+        for module in (proof,):
             patch.setattr(module, "FIXED", 62)
         compared(setting, raw, steps)
 
@@ -263,12 +261,12 @@ def test_every_integer_is_an_upper_bound_and_near(
     setting: MajoritySetting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With no bits to spare, so that the bound has no room either."""
-    monkeypatch.setattr(sweeps, "FIXED", 62)
+    monkeypatch.setattr(proof, "FIXED", 62)
     arithmetic = Arithmetic(setting)
     for seed in range(4):
         weights = random_weights(setting, seed)
         sweeper = Sweeper(arithmetic, weights, F(0))
-        scale = 1 << (62 + sweeps.RATIO)
+        scale = 1 << (62 + proof.RATIO)
         assert 0 <= arithmetic.budget * scale - sweeper.limit < 1
         for counts, values in sweeper._walk():
             units = sum(counts) * (1 + arithmetic.ratio) * F(1, ONE)
@@ -308,10 +306,10 @@ def test_coarse_constants_are_on_the_safe_side(
     """Whatever is certified with them is private with the true ones."""
     with pytest.MonkeyPatch.context() as patch:
         for name, bits in coarse.items():
-            for module in (sweeps, certificate, screens):
+            for module in (proof,):
                 if hasattr(module, name):
                     patch.setattr(module, name, bits)
-        patch.setattr(certificate, "_SCREENED", above)
+        patch.setattr(proof, "_SCREENED", above)
         prover = GammaProver(setting)
         if prover._arithmetic.budget <= (1 + prover._arithmetic.ratio) / ONE:
             return
@@ -326,8 +324,8 @@ def test_coarse_constants_are_on_the_safe_side(
 def test_each_constant_is_rounded_outward(
     setting: MajoritySetting, bits: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweeps, "CORNER", bits)
-    monkeypatch.setattr(sweeps, "RATIO", bits)
+    monkeypatch.setattr(proof, "CORNER", bits)
+    monkeypatch.setattr(proof, "RATIO", bits)
     arithmetic, unit = Arithmetic(setting), 1 << bits
     assert target(setting) - F(1, unit) * (1 + target(setting) / UNIT) < arithmetic.ratio
     assert arithmetic.ratio <= target(setting) + F(1, 10**90)
@@ -368,7 +366,7 @@ def test_a_whole_majority_with_hardly_any_delta_has_one_verdict(
     setting = MajoritySetting(17, 0.1, m, 1e-17, 1e-17)
     for weights in ((ONE,) * 9, (*(0,) * 5, *(ONE,) * 4)):
         screened = verdict(setting, weights)
-        monkeypatch.setattr(certificate, "_SCREENED", 100)
+        monkeypatch.setattr(proof, "_SCREENED", 100)
         assert verdict(setting, weights) == screened
         monkeypatch.undo()
         at = Multiset((0, 0, 17), (0, 0, 0), 0)

@@ -12,9 +12,9 @@ import pytest
 
 from dpopt import NotPrivateError, majority
 from dpopt.majority import GammaProver, MajoritySetting
-from dpopt.majority.certificate import gamma_rounding
-from dpopt.majority.sweep import Arithmetic, Multiset
+from dpopt.majority.proof import Arithmetic, gamma_rounding
 from dpopt.majority.ties import raises, sign
+from dpopt.majority.voters import Multiset
 
 ONE = 1 << 62
 THIRD = ONE // 3

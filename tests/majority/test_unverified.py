@@ -11,16 +11,15 @@ from dpopt.majority import (
     MajorityDesign,
     MajoritySetting,
     reduced_size,
-    reduction,
-    separation,
+    voters,
 )
 
 
 @pytest.fixture
 def unverified(monkeypatch: pytest.MonkeyPatch) -> MajorityDesign:
     """A design of 11 voters, as if 7,008 multisets were too many."""
-    monkeypatch.setattr(reduction, "_LARGEST_SIZE", 5000)
-    monkeypatch.setattr(separation, "_PARTIAL_SIZE", 2000)
+    monkeypatch.setattr(voters, "_LARGEST_SIZE", 5000)
+    monkeypatch.setattr(voters, "_PARTIAL_SIZE", 2000)
     return majority.design(11, 0.1, 3, mechanism_delta=1e-5, delta=3e-5)
 
 
@@ -60,8 +59,8 @@ def test_its_plain_values_say_so(unverified: MajorityDesign) -> None:
 def test_its_bound_is_that_of_the_rows_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
     """A program of fewer rows has an optimum at least as large."""
     whole = majority.design(11, 0.5, 3, mechanism_delta=0.02, delta=0.02)
-    monkeypatch.setattr(reduction, "_LARGEST_SIZE", 5000)
-    monkeypatch.setattr(separation, "_PARTIAL_SIZE", 2000)
+    monkeypatch.setattr(voters, "_LARGEST_SIZE", 5000)
+    monkeypatch.setattr(voters, "_PARTIAL_SIZE", 2000)
     part = majority.design(11, 0.5, 3, mechanism_delta=0.02, delta=0.02)
     assert part.verdict == "unverified"
     assert whole.value is not None
@@ -70,7 +69,7 @@ def test_its_bound_is_that_of_the_rows_it_has(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_what_cannot_be_verified_is_not_assessed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reduction, "_LARGEST_SIZE", 5000)
+    monkeypatch.setattr(voters, "_LARGEST_SIZE", 5000)
     setting = MajoritySetting(11, 0.1, 3, 1e-5, 3e-5)
     with pytest.raises(ParameterError, match="mechanisms is 11"):
         majority.assess(setting, majority.subsampling(11, 3))
@@ -92,7 +91,7 @@ def test_beyond_a_thousand_voters_or_for_groups_there_is_none(
 ) -> None:
     with pytest.raises(ParameterError, match="mechanisms is 1003"):
         majority.design(1003, 0.1, 3, mechanism_delta=1e-5, delta=1e-4)
-    monkeypatch.setattr(reduction, "_LARGEST_SIZE", 100)
+    monkeypatch.setattr(voters, "_LARGEST_SIZE", 100)
     with pytest.raises(ParameterError, match="mechanisms is 5"):
         majority.design_for(MajoritySetting.of_groups([(2, 0.1, 0.01), (3, 0.2)], 1.0, 0.01))
 
@@ -100,8 +99,8 @@ def test_beyond_a_thousand_voters_or_for_groups_there_is_none(
 def test_the_command_exits_4_and_saves_its_audit_only_by_name(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(reduction, "_LARGEST_SIZE", 5000)
-    monkeypatch.setattr(separation, "_PARTIAL_SIZE", 2000)
+    monkeypatch.setattr(voters, "_LARGEST_SIZE", 5000)
+    monkeypatch.setattr(voters, "_PARTIAL_SIZE", 2000)
     path = tmp_path / "gamma.json"
     words = ["majority", "--mechanisms", "11", "--epsilon", "0.1", "--allowance", "3"]
     words += ["--mechanism-delta", "1e-5", "--delta", "3e-5", "--save", str(path)]

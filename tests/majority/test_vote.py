@@ -16,9 +16,9 @@ from matplotlib.figure import Figure
 from scipy.stats import chi2, chisquare
 
 from dpopt import Guarantee, NotPrivateError, ParameterError, majority
-from dpopt.majority import MajorityDesign, MajoritySetting, UniformPrior, result
-from dpopt.majority.spending import MOST_QUERIES, Spending, affordable_queries
-from dpopt.majority.vote import VoteBatch, vote
+from dpopt.majority import MajorityDesign, MajoritySetting, UniformPrior
+from dpopt.majority import setting as home
+from dpopt.majority.vote import MOST_QUERIES, Spending, VoteBatch, affordable_queries, vote
 from dpopt.privacy import general_composition, simple_composition
 
 ALARM = 1e-9
@@ -29,7 +29,7 @@ def no_draw(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise AssertionError("something was drawn")
 
-    monkeypatch.setattr(result, "random_words", refuse)
+    monkeypatch.setattr(home, "random_words", refuse)
 
 
 def ballots_with(ones: npt.ArrayLike, voters: int) -> npt.NDArray[np.int64]:
