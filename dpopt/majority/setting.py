@@ -463,13 +463,15 @@ class MajorityDesign(Design):
         return 0.0
 
     @cached_property
-    def shrink(self) -> float | None:
+    def shrink(self) -> float:
         """The repair's factor: gamma is the point times this, up to 2^24 units of 2^-62.
 
-        None for the design of a file, in which the point is not.
+        nan for the design of a file, in which the point is not.
         """
-        if self.factor is not None or self.solution is None:
+        if self.factor is not None:
             return self.factor
+        if self.solution is None:
+            return math.nan
         if self.priced is not None:
             return 1.0
         point = _quantised(self.setting.point(self.solution))

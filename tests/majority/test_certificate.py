@@ -1,5 +1,4 @@
 from fractions import Fraction as F
-from pathlib import Path
 
 import mpmath
 import numpy as np
@@ -186,21 +185,6 @@ def test_an_audit_of_draws_stays_below_epsilon_and_catches_a_broken_sampler() ->
         np.minimum(h, d) for h, d in zip(honest, [np.ones(n, int), np.zeros(n, int)], strict=True)
     ]
     assert audit_epsilon(broken[0], broken[1], 2).epsilon > design.guarantee.epsilon
-
-
-def test_a_saved_design_comes_back_certified(tmp_path: Path) -> None:
-    design = majority.design(11, 0.1, 3, mechanism_delta=1e-5, delta=3e-5)
-    path = tmp_path / "gamma.json"
-    design.save(path)
-    loaded = dpopt.load(path)
-    assert isinstance(loaded, MajorityDesign)
-    assert loaded.weights == design.weights
-    assert loaded.certificate == design.certificate
-    assert loaded.setting == design.setting
-    assert loaded.value == design.value
-    assert loaded.prior == design.prior
-    assert loaded.provenance == design.provenance
-    assert loaded.release([1] * 11) in (0, 1)
 
 
 @pytest.mark.parametrize(("k", "m"), [(11, 7), (201, 150)])

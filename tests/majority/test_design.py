@@ -1,6 +1,3 @@
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,7 +11,7 @@ from dpopt import (
     majority,
     solve,
 )
-from dpopt.majority import MajorityDesign, MajoritySetting, UniformPrior
+from dpopt.majority import MajorityDesign, MajoritySetting
 
 
 @pytest.mark.parametrize(
@@ -191,29 +188,3 @@ def test_a_time_limit_raises() -> None:
     with pytest.raises(SolverError) as caught:
         majority.design(11, 0.1, 3, time_limit=0.0)
     assert caught.value.status == "time_limit"
-
-
-def test_save_writes_what_to_dict_says(tmp_path: Path) -> None:
-    design = majority.design(5, 0.2, 2, prior=UniformPrior(((0.0, 0.3), (0.7, 1.0))))
-    path = tmp_path / "gamma.json"
-    design.save(path)
-    read = json.loads(path.read_text())
-    read = read["body"]
-    assert read == design.to_dict()
-    assert read["prior"] == "uniform:0,0.3,0.7,1"
-    assert read["gamma"] == design.gamma.tolist()
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_results_are_read_only() -> None:
-    design = majority.design(5, 0.2, 2)
-    with pytest.raises(ValueError, match="read-only"):
-        design.gamma[0] = 0.0
-
-
-def test_plot_draws_gamma() -> None:
-    design = majority.design(5, 0.2, 2)
-    axes = design.plot(label="gamma")
-    np.testing.assert_array_equal(axes.lines[0].get_ydata(), design.gamma)
-    assert design.plot(axes) is axes
-    assert len(axes.lines) == 2

@@ -193,7 +193,7 @@ def test_a_batch_and_its_record(tmp_path: Path) -> None:
     assert saved["labels"] == batch.labels.tolist()
     assert saved["total"] == {"epsilon": batch.total.epsilon, "delta": batch.total.delta}
     assert saved["compositions"]["simple"] == {"epsilon": 20.0, "delta": 0.0}
-    assert saved["design"]["weights"] == [str(weight) for weight in batch.design.weights]
+    assert saved["design"]["units"] == [str(weight) for weight in batch.design.weights]
     assert saved["budget"] == {"epsilon": 20.0, "delta": 1e-5}
     assert saved["answered"] == 10
     assert "votes" not in saved
@@ -220,7 +220,8 @@ def test_parameters_of_the_design_are_passed_on() -> None:
     prior = UniformPrior(((0.5, 1.0),))
     given = {"epsilon": 0.3, "allowance": 2.5, "mechanism_delta": 1e-5, "trained_once": True}
     batch = vote(votes, **given, objective="surrogate", prior=prior)
-    assert batch.design.setting == MajoritySetting(5, 0.3, 2.5, 1e-5, 2.5e-5)
+    wanted = MajoritySetting(5, 0.3, 2.5, 1e-5, 2.5e-5, objective="surrogate", prior=prior)
+    assert batch.design.setting == wanted
     assert batch.design.objective == "surrogate"
     assert batch.design.prior == prior
     less = vote(votes, **{**given, "allowance": 0.5})

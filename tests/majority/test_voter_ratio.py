@@ -85,7 +85,6 @@ def test_the_ratio_is_saved_and_part_of_the_proof(tmp_path: Path) -> None:
     assert loaded.certificate is not None
     assert loaded.certificate.ratio == F(25, 4)
     assert found.setting.to_dict()["voter_ratio"] == "5/2"
-    assert "voter_ratio" not in MajoritySetting(5, 0.1, 2).to_dict()
 
 
 @pytest.mark.parametrize(
