@@ -35,16 +35,14 @@ from dpopt.majority.objectives import WorstCase
 from dpopt.majority.priors import Prior
 from dpopt.majority.voters import (
     Voters,
-    by_axis,
+    float_tables,
     fold,
     full_gamma,
-    last_axis_table,
     partly_priced,
     reduced_size,
     require_priceable,
     require_voters,
     signed,
-    walk,
     walk_size,
 )
 from dpopt.prob import binomial_pmf
@@ -56,7 +54,7 @@ Counts = tuple[tuple[str, int], ...]
 _PLAIN = 1e-7
 
 
-def gamma_problem(setting: Voters, weights: npt.ArrayLike, *, partial: bool = False) -> Problem:
+def gamma_problem(setting: Voters, weights: npt.ArrayLike) -> Problem:
     """Return the program over gamma's upper half: variable "gamma", family "corners".
 
     Maximise weights @ gamma subject to 0 <= gamma <= 1 and (m epsilon, delta)-privacy of DaRRM
@@ -65,14 +63,17 @@ def gamma_problem(setting: Voters, weights: npt.ArrayLike, *, partial: bool = Fa
     Args:
         setting: the voters and the target.
         weights: shape ((K + 1) / 2,), for l = (K + 1) / 2..K.
-        partial: see `CornerOracle`.
 
     Raises:
         ParameterError: if K is too large for every multiset to be priced.
     """
-    oracle = CornerOracle(setting, partial=partial)
+    return problem_over(CornerOracle(setting), weights)
+
+
+def problem_over(oracle: CornerOracle, weights: npt.ArrayLike) -> Problem:
+    """Return the program of `gamma_problem` whose privacy rows are those of an oracle."""
     problem = Problem("DaRRM noise function")
-    problem.add_variables("gamma", setting.middle, lower=0.0, upper=1.0)
+    problem.add_variables("gamma", oracle.setting.middle, lower=0.0, upper=1.0)
     problem.maximise({"gamma": weights})
     problem.add_family("corners", oracle, over="gamma")
     return problem
@@ -183,7 +184,7 @@ class CornerOracle:
         self.setting = setting
         most = 2 * setting.middle + 8
         self.cuts = most if cuts is None else _checks.integer("cuts", cuts, 1)
-        *self._outer, self._last = setting.axes
+        self._outer = setting.axes[:-1]
         self._sizes = [group.size for group in setting.voters]
         self._total = None if part else walk_size(self._outer, self._sizes)
         self._flipped = (slice(None, None, -1),) * len(setting.axes)
@@ -221,10 +222,12 @@ class CornerOracle:
         Voters at Delta or 1 - Delta are next to 0 or 1, so multisets with the same voters at b or
         c and as many near 1 have nearly the same row: one cut speaks for all.
         """
+        # Columns: the violation, counts on the outer axes, the choice on every axis, s, o.
         peaks = peaks[np.argsort(-peaks[:, 0], kind="stable")]
         places = peaks[:, 1:].astype(np.int64)
         outer, family = places[:, : len(self._outer)], places[:, len(self._outer) :]
         mirrored = [i for i, axis in enumerate(self._outer) if axis.names[0][0] == "1"]
+        # What a kind shares: voters at b or c and their corners, and how many are near 1.
         kind = np.column_stack(
             [
                 outer[:, self._shifted :],
@@ -246,26 +249,21 @@ class CornerOracle:
 
     def _slices(self, h: Vector) -> Iterator[tuple[tuple[int, ...], npt.NDArray[np.float64]]]:
         """Yield f / budget - 1 over (family, s, o) for all outer counts; -inf where s + o > K'."""
-        p, size = np.array(self._last.chances), self._sizes[self._last.group]
-        base = last_axis_table(h / self.setting.budget, p, 1.0 - p, size)
-        # Dimensions: the choice on each outer axis, that on the last, s, o.
-        table = np.broadcast_to(base, (*(2,) * len(self._outer), *base.shape))
-        chances = [
-            by_axis(place, table.ndim, axis.chances, float)
-            for place, axis in enumerate(self._outer)
-        ]
-
-        def add(place: int, table: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-            p = chances[place]
-            # Of a voter's own group one less is left for the last axis.
-            last = -1 if self._outer[place].group == self._last.group else None
-            return p * table[..., :last, 1:] + (1.0 - p) * table[..., :last, :-1]
-
-        for counts, values in walk(self._outer, self._sizes, table, add, self._most_shifted):
-            yield counts, self._excess(values)
+        p = [np.array(axis.chances) for axis in self.setting.axes]
+        tables = float_tables(
+            self.setting.axes,
+            self._sizes,
+            h / self.setting.budget,
+            p,
+            [1.0 - chances for chances in p],
+            whole=True,
+            most_shifted=self._most_shifted,
+        )
+        return ((counts, self._excess(table)) for counts, table in tables)
 
     def _excess(self, table: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Return f / budget - 1 from E h / budget, over the same dimensions."""
+        # The choice of corner turned around on every axis: each voter at p', so E' h.
         opposite = table[self._flipped]
         values = table - self.setting.ratio * opposite - 1.0
         s, o = table.shape[-2:]
@@ -288,8 +286,9 @@ class CornerOracle:
         *rest, s, o = flat.tolist()
         outer, family = rest[: len(self._outer)], rest[len(self._outer) :]
         inner = (*outer, s)
-        axes = (*self._outer, self._last)
-        named = [(axis.names[i], n) for axis, i, n in zip(axes, family, inner, strict=True)]
+        named = [
+            (axis.names[i], n) for axis, i, n in zip(self.setting.axes, family, inner, strict=True)
+        ]
         named += [("11", o), ("00", self.setting.mechanisms - sum(inner) - o)]
         return tuple((name, count) for name, count in named if count)
 
@@ -301,6 +300,7 @@ def _peaks(
 
     Rows (violation, outer counts, family, s, o).
     """
+    # best: over the choice on every axis and s, the largest value of any o.
     edge = np.full((*best.shape[:-1], 1), -np.inf)
     around = np.concatenate([edge, best, edge], axis=-1)
     peak = (best > 0.0) & (best >= around[..., :-2]) & (best >= around[..., 2:])

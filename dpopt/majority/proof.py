@@ -42,7 +42,7 @@ from dpopt.majority.voters import (
     Units,
     Voters,
     by_axis,
-    last_axis_table,
+    float_tables,
     reduced_size,
     require_priceable,
     require_voters,
@@ -58,7 +58,7 @@ _WORDS = {"0": "0", "1": "1", "D": "Delta", "m": "1 - Delta", "b": "b", "c": "c"
 # By how many units of 2^-BITS a weight may be raised, round after round, to use up the slack left.
 _UNITS = tuple(1 << power for power in (24, 28, 32, 36))
 _MOST_ROWS = 4000
-_SCREENED = 15
+_FLOATS_FROM = 15
 _MOST_INTEGERS = 4_000_000
 _MOST_POINTS, _MOST_BITS = 4_000_000, 1 << 15
 
@@ -171,7 +171,7 @@ class Arithmetic:
 
 
 @dataclass(frozen=True)
-class Sweep:
+class Walked:
     """All multisets at one gamma: number, worst, and those in reach of the limit, not beyond it.
 
     Slacks are lower bounds, in units of 2^-(FIXED + RATIO).
@@ -183,8 +183,14 @@ class Sweep:
     near: list[Multiset]
 
 
-class Sweeper:
-    """Walks the reduced set once."""
+class IntegerWalk:
+    """Walks the reduced set once in integers, rounded outward.
+
+    Args:
+        arithmetic: integers of the setting.
+        weights: gamma's upper half over 2^62.
+        reach: list also the multisets whose slack is below this.
+    """
 
     def __init__(self, arithmetic: Arithmetic, weights: Units, reach: Fraction) -> None:
         self.arithmetic = arithmetic
@@ -198,13 +204,13 @@ class Sweeper:
         shift = FIXED - BITS
         self.h = np.array([h << shift for h in arithmetic.signed(weights)], dtype=object)
 
-    def run(self) -> Sweep:
-        """Walk the set; see `Sweep`."""
+    def run(self) -> Walked:
+        """Walk the set; see `Walked`."""
         count, best, place = 0, None, None
         near: list[Multiset] = []
         a = self.arithmetic
-        walk = track(self._walk(), "proof over corner multisets", walk_size(a.axes, a.sizes))
-        for counts, values in walk:
+        total = walk_size(a.axes, a.sizes)
+        for counts, values in track(self._walk(), "proof over corner multisets", total):
             count += values.size
             slack = self.limit - int(values.max())
             if best is None or slack < best:
@@ -216,12 +222,13 @@ class Sweeper:
                 near.extend(_at(counts, index) for index in zip(*found, strict=True))
         if best is None or place is None:
             raise NotPrivateError("there is no multiset to check.")
-        return Sweep(count, best, place, near)
+        return Walked(count, best, place, near)
 
     def _walk(self) -> Iterator[tuple[tuple[int, ...], Any]]:
         """Yield upper bounds of f over (family, ones) for each choice of counts, none twice."""
         a = self.arithmetic
         for counts, table in a.tables(self.h):
+            # Turned around on every axis, each voter is at the opposite corner: E' h.
             error = sum(counts) << RATIO
             opposite = np.flip(table, axis=tuple(range(len(counts))))
             yield counts, (table * (1 << RATIO)) - a.ratio_scaled * opposite + error
@@ -247,14 +254,8 @@ def _chances(setting: Voters, axis: Axis) -> tuple[int, int]:
     return b, unit - b
 
 
-class Screen:
-    """Walks the reduced set once in floats; see `Sweeper`, whose answers it gives.
-
-    Args:
-        arithmetic: integers of the setting.
-        weights: gamma's upper half over 2^62.
-        reach: list also the multisets whose slack is below this.
-    """
+class FloatWalk:
+    """Walks the reduced set once in floats; see `IntegerWalk`, whose arguments and answers are the same."""
 
     def __init__(self, arithmetic: Arithmetic, weights: Units, reach: Fraction) -> None:
         self.arithmetic = arithmetic
@@ -275,13 +276,13 @@ class Screen:
         self._p = [np.array([p / unit for p in pair]) for pair in arithmetic.chances]
         self._q = [np.array([(unit - p) / unit for p in pair]) for pair in arithmetic.chances]
 
-    def run(self) -> Sweep | None:
-        """Return the sweep, or None if more is undecided than exact laws can settle."""
+    def run(self) -> Walked | None:
+        """Return what was found, or None if more is undecided than exact laws can settle."""
         count, best = 0, None
         near: list[Multiset] = []
         a = self.arithmetic
-        walk = track(self._walk(), "proof over corner multisets", walk_size(a.axes[:-1], a.sizes))
-        for counts, values in walk:
+        total = walk_size(a.axes[:-1], a.sizes)
+        for counts, values in track(self._walk(), "proof over corner multisets", total):
             count += self._distinct(values)
             top = float(values.max())
             if best is None or top > best[0]:
@@ -297,7 +298,7 @@ class Screen:
         if best is None:
             return None
         worst = math.ceil((Fraction(best[0]) + self._error) * self._scale)
-        return Sweep(count, self.limit - worst, best[1], near)
+        return Walked(count, self.limit - worst, best[1], near)
 
     @staticmethod
     def _distinct(values: Floats) -> int:
@@ -315,22 +316,9 @@ class Screen:
         and the second family at s = 0, are -inf.
         """
         a = self.arithmetic
-        *outer, last = a.axes
-        base = last_axis_table(self._h, self._p[-1], self._q[-1], a.sizes[last.group])
-        table = base.reshape(*(1,) * len(outer), *base.shape)
         # p and 1 - p are each rounded once: the module's bound on the rounding needs it.
-        p, q = (
-            [by_axis(place, table.ndim, values, float) for place, values in enumerate(side[:-1])]
-            for side in (self._p, self._q)
-        )
-
-        def add(place: int, table: Floats) -> Floats:
-            # Of a voter's own group one less is left for the last axis.
-            rows = -1 if outer[place].group == last.group else None
-            return p[place] * table[..., :rows, 1:] + q[place] * table[..., :rows, :-1]
-
-        for counts, found in walk(outer, a.sizes, table, add):
-            yield counts, self._values(found)
+        for counts, table in float_tables(a.axes, a.sizes, self._h, self._p, self._q):
+            yield counts, self._values(table)
 
     def _values(self, table: Floats) -> Floats:
         opposite = np.flip(table, axis=tuple(range(table.ndim - 2)))
@@ -347,8 +335,8 @@ def _at_last(counts: tuple[int, ...], index: tuple[Any, ...]) -> Multiset:
 
 
 _HOW: dict[type, str] = {
-    Sweeper: f"integers of {FIXED} fractional bits, rounded outward",
-    Screen: "double precision within a bound of its rounding",
+    IntegerWalk: f"integers of {FIXED} fractional bits, rounded outward",
+    FloatWalk: "double precision within a bound of its rounding",
 }
 
 
@@ -379,14 +367,14 @@ class GammaProver:
         """
         self._check(weights)
         arithmetic = self._arithmetic
-        sweeper, sweep = self._sweep(weights, Fraction(0))
-        if sweeper.limit - sweep.slack > sweeper.surely_broken:
-            raise self._refusal(arithmetic.exact_slack(weights, sweep.place), sweep.place)
-        slack, at = self._least(weights, sweep)
+        walker, walked = self._walked(weights, Fraction(0))
+        if walker.limit - walked.slack > walker.surely_broken:
+            raise self._refusal(arithmetic.exact_slack(weights, walked.place), walked.place)
+        slack, at = self._least(weights, walked)
         if slack is None:
-            slack = Fraction(sweep.slack, 1 << (FIXED + RATIO))
-        elif isinstance(sweeper, Screen):
-            slack = min(slack, sweeper.sure)
+            slack = Fraction(walked.slack, 1 << (FIXED + RATIO))
+        elif isinstance(walker, FloatWalk):
+            slack = min(slack, walker.sure)
         if slack < 0:
             raise self._refusal(slack, at)
         guarantee = self.setting.guarantee
@@ -394,11 +382,11 @@ class GammaProver:
             claim="DaRRM with this gamma is private for all voters (reduced corner set)",
             guarantee=guarantee,
             ratio=arithmetic.ratio,
-            constraints=sweep.count,
+            constraints=walked.count,
             slack=slack / 2,
             tightest=f"{arithmetic.describe(at, 0)}; neighbour: "
             f"{arithmetic.describe(at, 1)}; output 1",
-            arithmetic=f"{_HOW[type(sweeper)]}; {len(sweep.near)} constraints by exact laws",
+            arithmetic=f"{_HOW[type(walker)]}; {len(walked.near)} constraints by exact laws",
             bits=BITS,
         ).about(*self.setting.subject(tuple(weights)))
 
@@ -410,11 +398,11 @@ class GammaProver:
         """
         self._check(weights)
         arithmetic = self._arithmetic
-        sweeper, sweep = self._sweep(weights, Fraction(0))
-        doubtful = sweeper.limit - sweep.slack <= sweeper.surely_broken
-        if sweep.slack >= 0 or (doubtful and self._holds(weights, sweep)):
+        walker, walked = self._walked(weights, Fraction(0))
+        doubtful = walker.limit - walked.slack <= walker.surely_broken
+        if walked.slack >= 0 or (doubtful and self._holds(weights, walked)):
             return weights, Fraction(1)
-        worst = arithmetic.budget + Fraction(-sweep.slack, 1 << (FIXED + RATIO))
+        worst = arithmetic.budget + Fraction(-walked.slack, 1 << (FIXED + RATIO))
         room = arithmetic.budget - (1 + arithmetic.ratio) / (1 << BITS)
         # Below the rounding of a weight there is no room for a multiple, but for 0: a fair coin.
         factor = shrink_to_budget(worst, room) if room > 0 else Fraction(0)
@@ -431,38 +419,38 @@ class GammaProver:
         arithmetic = self._arithmetic
         if all(weight == 1 << BITS for weight in weights):
             return weights
-        sweep = self._reachable(weights, _UNITS[0])
+        walked = self._reachable(weights, _UNITS[0])
         for units, wider in zip(_UNITS, (*_UNITS[1:], 0), strict=True):
             signed = arithmetic.signed(weights)
             # Where h is 1 or -1 throughout, no weight of the multiset can be raised.
-            near = [at for at in sweep.near if not _is_full(arithmetic, signed, at)]
-            if not near or len(near) >= _MOST_ROWS or len(sweep.near) >= MOST_LISTED:
+            near = [at for at in walked.near if not _is_full(arithmetic, signed, at)]
+            if not near or len(near) >= _MOST_ROWS or len(walked.near) >= MOST_LISTED:
                 break
             weights, stopped = _raise_weights(self._rows(weights, near), weights, units)
             if stopped or not wider:
                 break
-            sweep = self._reachable(weights, wider)
+            walked = self._reachable(weights, wider)
         return weights
 
-    def _reachable(self, weights: Units, units: int) -> Sweep:
-        """Sweep, listing every constraint that raising all weights by ``units`` could break."""
+    def _reachable(self, weights: Units, units: int) -> Walked:
+        """Walked, listing every constraint that raising all weights by ``units`` could break."""
         reach = Fraction(units, 1 << BITS) * (1 + self._arithmetic.ratio)
-        return self._sweep(weights, reach)[1]
+        return self._walked(weights, reach)[1]
 
-    def _sweep(self, weights: Units, reach: Fraction) -> tuple[Sweeper | Screen, Sweep]:
+    def _walked(self, weights: Units, reach: Fraction) -> tuple[IntegerWalk | FloatWalk, Walked]:
         """Walk the set: large ones for Delta > 0 in floats, if that decides nearly all."""
-        if not self._arithmetic.pure and self.setting.mechanisms > _SCREENED:
-            screen = Screen(self._arithmetic, weights, reach)
-            sweep = screen.run()
-            if sweep is not None:
-                return screen, sweep
+        if not self._arithmetic.pure and self.setting.mechanisms > _FLOATS_FROM:
+            walker = FloatWalk(self._arithmetic, weights, reach)
+            walked = walker.run()
+            if walked is not None:
+                return walker, walked
             if reduced_size(self.setting) > _MOST_INTEGERS:
                 raise ParameterError(
                     f"delta is {self.setting.delta:g}; too many constraints are within rounding of "
                     "their limit to be decided one by one. Take delta = 0, or a larger one."
                 )
-        sweeper = Sweeper(self._arithmetic, weights, reach)
-        return sweeper, sweeper.run()
+        walker = IntegerWalk(self._arithmetic, weights, reach)
+        return walker, walker.run()
 
     def _check(self, weights: Units) -> None:
         whole = isinstance(weights, tuple | list) and all(
@@ -474,7 +462,7 @@ class GammaProver:
             )
         require_priceable(self.setting)
 
-    def _least(self, weights: Units, sweep: Sweep) -> tuple[Fraction | None, Multiset]:
+    def _least(self, weights: Units, walked: Walked) -> tuple[Fraction | None, Multiset]:
         """Return the least slack of the undecided multisets, None if there is none; 0 for a tie.
 
         If all hold at the corners rounded outward, they hold at the corners within. If some fail
@@ -484,12 +472,12 @@ class GammaProver:
         arithmetic, rounding = self._arithmetic, self._arithmetic.rounding
         found = [
             (arithmetic.exact_slack(weights, at), at)
-            for at in track(self._few(sweep), "proof by exact laws")
+            for at in track(self._few(walked), "proof by exact laws")
         ]
-        slack, at = min(found, key=lambda pair: pair[0], default=(None, sweep.place))
+        slack, at = min(found, key=lambda pair: pair[0], default=(None, walked.place))
         if slack is None or slack >= 0 or slack < -rounding:
             return slack, at
-        wider = self._sweep(weights, rounding)[1]
+        wider = self._walked(weights, rounding)[1]
         for near in track(self._few(wider), "ties"):
             slack = arithmetic.exact_slack(weights, near)
             if slack < -rounding or (slack <= rounding and self._breaks(weights, near)):
@@ -503,18 +491,18 @@ class GammaProver:
             return False
         return sign(self.setting, weights, at) < 0
 
-    def _few(self, sweep: Sweep) -> list[Multiset]:
-        if len(sweep.near) >= MOST_LISTED:
+    def _few(self, walked: Walked) -> list[Multiset]:
+        if len(walked.near) >= MOST_LISTED:
             raise NotPrivateError(
                 f"{self._not_proved}: too many constraints are within rounding of their limit to "
                 "be decided one by one."
             )
-        return sweep.near
+        return walked.near
 
-    def _holds(self, weights: Units, sweep: Sweep) -> bool:
-        if len(sweep.near) >= MOST_LISTED:
+    def _holds(self, weights: Units, walked: Walked) -> bool:
+        if len(walked.near) >= MOST_LISTED:
             return False
-        slack, _ = self._least(weights, sweep)
+        slack, _ = self._least(weights, walked)
         return slack is None or slack >= 0
 
     def _rows(self, weights: Units, near: list[Multiset]) -> list[list[int]]:

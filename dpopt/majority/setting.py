@@ -35,7 +35,7 @@ from dpopt.majority.objectives import (
     surrogate_weights,
 )
 from dpopt.majority.priors import Prior, RecordedPrior, UniformPrior, as_prior, recorded_prior
-from dpopt.majority.program import gamma_problem, worst_case_problem
+from dpopt.majority.program import CornerOracle, problem_over, worst_case_problem
 from dpopt.majority.proof import GammaProver, dominating, gamma_rounding
 from dpopt.majority.voters import (
     BITS,
@@ -284,7 +284,7 @@ class MajoritySetting(Voters, Setting["MajorityDesign"]):
                 f"precision needs e^(m epsilon) - 1 + 2 delta of at least {_LEAST_BUDGET:g}."
             )
         if not self._over_worst_case:
-            return gamma_problem(self, self._visible, partial=True)
+            return problem_over(CornerOracle(self, partial=True), self._visible)
         problem = worst_case_problem(self, self.prior)
         problem.maximise({"worst": -1.0})
         return problem

@@ -419,23 +419,56 @@ def by_axis(place: int, dims: int, values: Any, dtype: Any) -> npt.NDArray[Any]:
     return np.array(values, dtype=dtype).reshape(*(1,) * place, 2, *(1,) * (dims - place - 1))
 
 
-def last_axis_table(h: Vector, p: Vector, q: Vector, size: int) -> npt.NDArray[np.float64]:
-    """Return E h(o + Bin(s, p)) for the two corners of the last axis, which is not walked.
+def float_tables(
+    axes: Sequence[Axis],
+    sizes: Sequence[int],
+    h: Vector,
+    p: Sequence[Vector],
+    q: Sequence[Vector],
+    *,
+    whole: bool = False,
+    most_shifted: int | None = None,
+) -> Iterator[tuple[tuple[int, ...], npt.NDArray[np.float64]]]:
+    """Walk over all axes but the last: yield the counts there, and E h(L) in doubles.
 
     Args:
+        axes: see `walk`, as for ``sizes`` and ``most_shifted``.
+        sizes: see there.
         h: on 0..K.
-        p: of the two corners.
+        p: of the two corners of each axis.
         q: 1 - p, likewise.
-        size: most voters there.
+        whole: give every dimension of a corner its length of two, even where nobody stands.
+        most_shifted: see there.
 
-    Returns:
-        Shape (2, size + 1, K + 1): corner, voters s there, ones o elsewhere; 0 for s + o > K.
+    Yields:
+        The counts, and a table over the choice of corner on each axis walked (of length 1 where
+        nobody stands on it), that on the last one, voters s there and voters o at 11; it means
+        nothing where s + o is more than the voters left.
     """
+    *outer, last = axes
+    base = _last_axis_table(h, p[-1], q[-1], sizes[last.group])
+    table = np.broadcast_to(base, (*(1 + whole,) * len(outer), *base.shape))
+    ones, zeros = (
+        [by_axis(place, table.ndim, values, float) for place, values in enumerate(side[:-1])]
+        for side in (p, q)
+    )
+
+    def add(place: int, table: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        # One voter more says 1, and o is one more, or 0. If it is of the last axis's group, one
+        # less can stand there.
+        rest = -1 if outer[place].group == last.group else None
+        return ones[place] * table[..., :rest, 1:] + zeros[place] * table[..., :rest, :-1]
+
+    return walk(outer, sizes, table, add, most_shifted)
+
+
+def _last_axis_table(h: Vector, p: Vector, q: Vector, size: int) -> npt.NDArray[np.float64]:
+    """Return E h(o + Bin(s, p)), shape (2, size + 1, K + 1): corner, s, o; 0 for s + o > K."""
     p, q, last = p[:, None], q[:, None], h.size
     table = np.zeros((2, size + 1, last))
     table[:, 0] = h
     for s in range(1, size + 1):
-        # One voter more at p: with p there is a one more among those that h counts.
+        # Each step is good for one o less.
         before = table[:, s - 1, : last + 1 - s]
         table[:, s, : last - s] = p * before[:, 1:] + q * before[:, :-1]
     return table

@@ -1,3 +1,4 @@
+from itertools import product
 from math import log
 
 import numpy as np
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 from dpopt import ParameterError, majority, solve
 from dpopt.majority import CornerOracle, MajoritySetting, check_full, reduced_size
 from dpopt.majority.program import corner_rows
+from dpopt.majority.voters import walk, walk_size
 from tests.majority.brute import reduced_multisets
 
 
@@ -170,3 +172,39 @@ def test_too_many_voters_are_refused() -> None:
         CornerOracle(MajoritySetting(5001, 0.01, 3))
     with pytest.raises(ParameterError, match="mechanisms is 301"):
         CornerOracle(MajoritySetting(301, 0.01, 3, 1e-5, 1e-5))
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        MajoritySetting(5, 0.6, 1.2),
+        MajoritySetting(3, 0.6, 1.2, 0.02, 0.02),
+        MajoritySetting.of_groups([(1, 0.3, 0.01), (2, 0.8)], 1.5, 0.02),
+    ],
+)
+@pytest.mark.parametrize("most", [None, 1])
+def test_the_walk_goes_once_through_every_choice(
+    setting: MajoritySetting, most: int | None
+) -> None:
+    """Its tables hold what was added, for each choice of voters that the sizes allow."""
+    sizes = [group.size for group in setting.voters]
+    blank = (0,) * len(setting.axes)
+
+    def add(place: int, table: tuple[int, ...]) -> tuple[int, ...]:
+        return (*table[:place], table[place] + 1, *table[place + 1 :])
+
+    found = list(walk(setting.axes, sizes, blank, add, most))
+    assert all(counts == table for counts, table in found)
+    listed = {
+        counts
+        for counts in product(range(setting.mechanisms + 1), repeat=len(setting.axes))
+        if all(
+            sum(n for n, axis in zip(counts, setting.axes, strict=True) if axis.group == g) <= size
+            for g, size in enumerate(sizes)
+        )
+        and (most is None or sum(counts[: len(setting.axes) - len(sizes)]) <= most)
+    }
+    assert len(found) == len(listed)
+    assert {counts for counts, _ in found} == listed
+    if most is None:
+        assert len(found) == walk_size(setting.axes, sizes)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dpopt import NotPrivateError, majority
 from dpopt.majority import GammaProver, MajoritySetting, proof, reduced_size
-from dpopt.majority.proof import Arithmetic, Screen, Sweeper
+from dpopt.majority.proof import Arithmetic, FloatWalk, IntegerWalk
 from dpopt.majority.voters import Multiset
 from tests.majority.brute import worst_excess
 
@@ -93,7 +93,7 @@ BOUND = [
 @pytest.mark.parametrize("setting", BOUND, ids=str)
 def test_every_float_is_within_the_bound(setting: MajoritySetting) -> None:
     for seed, weights in enumerate([(ONE,) * setting.middle, random_weights(setting, 1)]):
-        screen = Screen(Arithmetic(setting), weights, F(0))
+        screen = FloatWalk(Arithmetic(setting), weights, F(0))
         budget = target(setting) - 1 + 2 * F(setting.delta)
         rng = np.random.default_rng(seed)
         slices = 0
@@ -118,8 +118,8 @@ def test_both_walks_give_the_same_answers(setting: MajoritySetting) -> None:
     arithmetic = Arithmetic(setting)
     for weights in (random_weights(setting, 2), private, filled):
         for reach in (F(0), F(1, 1 << 40), F(1, 1000) * (arithmetic.budget)):
-            fast = Screen(arithmetic, weights, reach)
-            slow = Sweeper(arithmetic, weights, reach)
+            fast = FloatWalk(arithmetic, weights, reach)
+            slow = IntegerWalk(arithmetic, weights, reach)
             found, exact = fast.run(), slow.run()
             assert found is not None
             assert found.count == exact.count == reduced_size(setting)
@@ -144,7 +144,7 @@ def test_a_unit_beyond_the_limit_is_refused_and_the_unit_before_is_not(k: int) -
     proof = prover.certify(weights)
     assert "double precision" in proof.arithmetic
     assert proof.slack >= 0
-    sweep = Screen(Arithmetic(setting), weights, F(1, 1 << 60)).run()
+    sweep = FloatWalk(Arithmetic(setting), weights, F(1, 1 << 60)).run()
     assert sweep is not None
     at = max(sweep.near, key=lambda near: excess(setting, weights, near))
     assert excess(setting, weights, at) <= 0
@@ -165,7 +165,7 @@ def test_what_floats_cannot_decide_is_decided(monkeypatch: pytest.MonkeyPatch) -
     """At an optimum many constraints are tight; moved within the bound, some break, some hold."""
     setting = MajoritySetting(21, 0.1, 3, 1e-5, 3e-5)
     weights = majority.design_for(setting).weights
-    sweep = Screen(Arithmetic(setting), weights, F(1, 1 << 40)).run()
+    sweep = FloatWalk(Arithmetic(setting), weights, F(1, 1 << 40)).run()
     assert sweep is not None
     assert len(sweep.near) > 3
     rng = np.random.default_rng(0)
@@ -177,7 +177,7 @@ def test_what_floats_cannot_decide_is_decided(monkeypatch: pytest.MonkeyPatch) -
         assert verdict(setting, moved) == private
         verdicts.append(private)
     # A few by integers alone.
-    monkeypatch.setattr(proof, "_SCREENED", 100)
+    monkeypatch.setattr(proof, "_FLOATS_FROM", 100)
     assert verdict(setting, weights)
     assert verdict(setting, moved) == verdicts[-1]
 
@@ -195,7 +195,7 @@ def test_a_screen_that_decides_too_little_gives_way(monkeypatch: pytest.MonkeyPa
     before = [verdict(setting, weights) for weights in beyond]
     assert not all(before)
     monkeypatch.setattr(proof, "MOST_UNDECIDED", 0)
-    assert Screen(Arithmetic(setting), filled, F(0)).run() is None
+    assert FloatWalk(Arithmetic(setting), filled, F(0)).run() is None
     slow = prover.certify(filled)
     assert "256 fractional bits" in slow.arithmetic
     assert "double precision" in fast.arithmetic
@@ -240,7 +240,7 @@ def test_the_screen_decides_like_fractions(
     setting: MajoritySetting, raw: list[int], steps: list[int]
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(proof, "_SCREENED", 0)
+        patch.setattr(proof, "_FLOATS_FROM", 0)
         compared(setting, raw, steps)
 
 
@@ -265,7 +265,7 @@ def test_every_integer_is_an_upper_bound_and_near(
     arithmetic = Arithmetic(setting)
     for seed in range(4):
         weights = random_weights(setting, seed)
-        sweeper = Sweeper(arithmetic, weights, F(0))
+        sweeper = IntegerWalk(arithmetic, weights, F(0))
         scale = 1 << (62 + proof.RATIO)
         assert 0 <= arithmetic.budget * scale - sweeper.limit < 1
         for counts, values in sweeper._walk():
@@ -309,7 +309,7 @@ def test_coarse_constants_are_on_the_safe_side(
             for module in (proof,):
                 if hasattr(module, name):
                     patch.setattr(module, name, bits)
-        patch.setattr(proof, "_SCREENED", above)
+        patch.setattr(proof, "_FLOATS_FROM", above)
         prover = GammaProver(setting)
         if prover._arithmetic.budget <= (1 + prover._arithmetic.ratio) / ONE:
             return
@@ -353,7 +353,7 @@ def test_the_certificate_s_slack_is_no_more_than_the_least_one(setting: Majority
     arithmetic = Arithmetic(setting)
     for seed in range(2):
         weights = prover.fill(prover.shrink(random_weights(setting, seed))[0])
-        everything = Sweeper(arithmetic, weights, arithmetic.budget * 4).run().near
+        everything = IntegerWalk(arithmetic, weights, arithmetic.budget * 4).run().near
         least = min(arithmetic.exact_slack(weights, at) for at in everything)
         assert 0 <= prover.certify(weights).slack <= least / 2
 
@@ -366,7 +366,7 @@ def test_a_whole_majority_with_hardly_any_delta_has_one_verdict(
     setting = MajoritySetting(17, 0.1, m, 1e-17, 1e-17)
     for weights in ((ONE,) * 9, (*(0,) * 5, *(ONE,) * 4)):
         screened = verdict(setting, weights)
-        monkeypatch.setattr(proof, "_SCREENED", 100)
+        monkeypatch.setattr(proof, "_FLOATS_FROM", 100)
         assert verdict(setting, weights) == screened
         monkeypatch.undo()
         at = Multiset((0, 0, 17), (0, 0, 0), 0)
