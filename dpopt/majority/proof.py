@@ -255,7 +255,7 @@ def _chances(setting: Voters, axis: Axis) -> tuple[int, int]:
 
 
 class FloatWalk:
-    """Walks the reduced set once in floats; see `IntegerWalk`, whose arguments and answers are the same."""
+    """Walks the reduced set once in floats; arguments and answers are those of `IntegerWalk`."""
 
     def __init__(self, arithmetic: Arithmetic, weights: Units, reach: Fraction) -> None:
         self.arithmetic = arithmetic
