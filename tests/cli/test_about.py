@@ -16,7 +16,7 @@ import dpopt
 from dpopt import ParameterError, majority
 from dpopt._cite import MECHANISMS
 from dpopt.cli import about, cli, main, words
-from dpopt.majority.result import OBJECTIVES
+from dpopt.majority.setting import OBJECTIVES
 from dpopt.roo.rules import RULES
 
 Capture = pytest.CaptureFixture[str]

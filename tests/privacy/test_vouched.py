@@ -60,7 +60,7 @@ RECORDS = {
     *("bound", "cost", "distribution", "excess", "expected_error"),
     *("expected_error_method", "expected_error_standard_error", "formulation", "gap", "mixing"),
     *("objective", "prior", "provenance", "residuals", "shrink", "solution", "users", "value"),
-    *("stated", "own_rows", "amplification", "drift", "gamma_tv", "slack"),
+    *("stated", "own_rows", "amplification", "drift", "gamma_tv", "slack", "factor"),
 }
 
 
@@ -223,9 +223,9 @@ def test_a_changed_pickle_does_not_come_back(name: str) -> None:
 def test_a_pickle_is_proved_again() -> None:
     """A digest can be computed by anyone; the proof cannot be made for what is not private."""
     design = made("majority")
-    weights, gamma = (ONE, ONE), np.ones(4)
-    forged = design.certificate.about("majority", design.setting, weights)
-    broken = replace(design, weights=weights, gamma=gamma, certificate=forged)
+    weights = (ONE, ONE)
+    forged = design.certificate.about(*design.setting.subject(weights))
+    broken = replace(design, units=weights, certificate=forged)
     with pytest.raises(NotPrivateError, match="gamma breaks"):
         pickle.loads(pickle.dumps(broken))
     table = ((4, 0), (0, 4))

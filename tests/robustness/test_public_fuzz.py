@@ -32,7 +32,6 @@ NOT_FUZZED = {
     "majority.VoteBatch": RECORDS,
     "majority.Weights": RECORDS,
     "majority.Prior": "a protocol",
-    "majority.from_sealed": "takes what read_sealed returns: fuzzed through dpopt.load",
     "roo.RULES": "a tuple of names",
     "roo.DsRooBound": RECORDS,
     "roo.DsRooRate": RECORDS,
