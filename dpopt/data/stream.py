@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dpopt._errors import ParameterError
-from dpopt.data.ledger import OUTSIDE, Ledger, is_boolean
-from dpopt.data.tally import Tally, letters_of
+from dpopt.data.tally import OUTSIDE, Ledger, Tally, is_boolean, letters_of
 
 # polars belongs to an extra, so its modules and expressions have no static type here.
 Polars = Any

@@ -25,7 +25,6 @@ from dpopt.roo.accuracy import (
     subrr_bound,
     worst_case_tv,
 )
-from dpopt.roo.audit import RooAudit
 from dpopt.roo.baselines import (
     LaplaceProjection,
     SubRRSampler,
@@ -33,17 +32,20 @@ from dpopt.roo.baselines import (
     project_to_simplex,
     subrr,
 )
-from dpopt.roo.floor import SmoothFloorSampler, smooth_floor
-from dpopt.roo.floor_proof import FloorAudit
-from dpopt.roo.minimum import MinCountSampler, from_weights, min_count
-from dpopt.roo.optimal import optimal_sampler
-from dpopt.roo.optimal_result import OptimalSampler
-from dpopt.roo.program import exact_problem, journal_problem
+from dpopt.roo.floor import SmoothFloor, SmoothFloorSampler, smooth_floor
+from dpopt.roo.minimum import (
+    MinCount,
+    MinCountSampler,
+    exact_problem,
+    from_weights,
+    journal_problem,
+    min_count,
+)
+from dpopt.roo.optimal import OptimalLetter, OptimalSampler, optimal_sampler
+from dpopt.roo.proof import FloorAudit, Move, RooAudit, Witness, moves
 from dpopt.roo.rules import RULES, rule_weights
 from dpopt.roo.sampler import LetterSampler
 from dpopt.roo.setting import RooSetting
-from dpopt.roo.transitions import Move, moves
-from dpopt.roo.witness import Witness
 
 __all__ = [
     "RULES",
@@ -54,11 +56,14 @@ __all__ = [
     "LaplaceProjection",
     "LetterSampler",
     "LowerBound",
+    "MinCount",
     "MinCountSampler",
     "Move",
+    "OptimalLetter",
     "OptimalSampler",
     "RooAudit",
     "RooSetting",
+    "SmoothFloor",
     "SmoothFloorSampler",
     "SubRRSampler",
     "Tally",

@@ -19,12 +19,11 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector, Json, Vector
 from dpopt.data.tally import Tally, tally
-from dpopt.privacy import Certificate
-from dpopt.privacy.vouched import Implied
+from dpopt.privacy import Certificate, Guarantee
+from dpopt.privacy.vouched import Implied, Vouched
 from dpopt.roo.minimum import MinCountSampler, from_weights
-from dpopt.roo.rules import UNIT
 from dpopt.roo.sampler import Below, LetterSampler
-from dpopt.roo.setting import RooSetting
+from dpopt.roo.setting import UNIT, RooSetting
 
 _LARGEST = 1e300
 
@@ -32,7 +31,7 @@ AMPLIFICATIONS = ("published", "tight")
 
 
 @dataclass(frozen=True)
-class SubRRSampler(LetterSampler):
+class SubRRSampler(LetterSampler, Vouched):
     """A uniformly random record through k-ary randomised response.
 
     Randomised response of privacy e_0 keeps the letter, or with probability
@@ -48,6 +47,11 @@ class SubRRSampler(LetterSampler):
     setting: RooSetting
     amplification: str
     roo: MinCountSampler
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """(epsilon, 0)."""
+        return self.setting.guarantee
 
     @property
     def obscuring(self) -> float:

@@ -6,15 +6,19 @@ and on the sorted counts of all letters: on a histogram and on one of its counts
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector, brief
-from dpopt.roo.setting import RooSetting
+
+Number = TypeVar("Number", int, Fraction)
 
 MOST_HISTOGRAMS = 2000
 MOST_LETTERS = 100
@@ -45,11 +49,6 @@ class Histograms:
         return brief(self)
 
     @property
-    def numbers(self) -> tuple[npt.NDArray[np.int64], ...]:
-        """All that a proof over the histograms depends on."""
-        return self.counts, self.owner, self.count, self.multiplicity, self.edges
-
-    @property
     def size(self) -> int:
         """Number of histograms."""
         return int(self.counts.shape[0])
@@ -68,14 +67,27 @@ class Histograms:
         histogram, values = self.index(counts), np.asarray(counts).tolist()
         return [self._place[histogram, value] for value in values]
 
+    def sums(self, values: Sequence[Number]) -> list[Number]:
+        """Return the sum over all letters, for each histogram, of one value for each place."""
+        sums = [values[0] - values[0]] * self.size
+        places = zip(values, self.owner.tolist(), self.multiplicity.tolist(), strict=True)
+        for value, histogram, letters in places:
+            sums[histogram] += letters * value
+        return sums
 
-def histograms(setting: RooSetting) -> Histograms:
+
+@lru_cache(maxsize=4)
+def histograms(records: int, letters: int) -> Histograms:
     """Return all histograms of n records over k letters, with their edges.
+
+    Args:
+        records: n.
+        letters: k.
 
     Raises:
         ParameterError: if there are more than 2,000 of them, or more than 100 letters.
     """
-    n, k = setting.records, setting.letters
+    n, k = records, letters
     if k > MOST_LETTERS:
         raise ParameterError(
             f"letters is {k}; the program over all histograms takes at most {MOST_LETTERS}. "

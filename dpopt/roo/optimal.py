@@ -1,36 +1,361 @@
-"""The best epsilon-DP sampler of one letter there is, for small n and k, by linear programming."""
+"""The best epsilon-DP sampler of one letter there is, for small n and k, by linear programming.
+
+The setting and its program, from the program's point to integers, and the sampler.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
+from itertools import chain, combinations
+from math import comb
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
+from scipy.special import gammaln, xlogy
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._types import Vector, frozen
+from dpopt._types import IntVector, Json, Matrix, Numbers, Vector, frozen
+from dpopt.design import Design, Setting, design
 from dpopt.lp import Backend, Problem, Solution, solve
+from dpopt.lp.model import as_floats
+from dpopt.privacy import Certificate
 from dpopt.prob import total_variation
-from dpopt.provenance import versions
 from dpopt.roo.histograms import Histograms, histograms
-from dpopt.roo.optimal_program import (
-    TIE_GAP,
-    SamplerProgram,
-    checked_law,
-    histogram_prior,
-    incidence,
-    multinomial_prior,
-    visible,
-)
-from dpopt.roo.optimal_proof import prove, quantised
-from dpopt.roo.optimal_result import OptimalSampler, distances
-from dpopt.roo.setting import RooSetting
+from dpopt.roo.proof import least_slack, prove_law
+from dpopt.roo.sampler import Below, LetterSampler, place_of
+from dpopt.roo.setting import BITS, UNIT, RooSetting
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 OPTIMAL_OBJECTIVES = ("worst-case", "bayes", "mean", "fixed")
 _OF_ONE_LAW = ("mean", "fixed")
+_MOST_COUNTS = 1_000_000
+# Coefficients below this part of the largest would leave K undefined where they stand.
+_VISIBLE = 1e-9
+# What an optimum gives way, so that the solver can tell its ties from its tolerance; and the gap
+# that does for the program which only chooses among them.
+_TIE, _TIE_GAP = 1e-9, 1e-5
+# More than the rounding of a ratio row in doubles, and of a chance to 2^-62.
+_NOISE = 2.0**-50
+
+
+@dataclass(frozen=True)
+class OptimalLetter(RooSetting, Setting["OptimalSampler"]):
+    """The best sampler of one letter: K(y | x) depends on y's count and on the sorted counts of x.
+
+    One variable for each histogram x (sorted counts) and each of its counts c, and
+
+        minimise   objective
+        subject to sum_y K(y | x) = 1                            "sums"
+                   K(y | x~) <= e^epsilon K(y | x)               "privacy"
+                   s(y | x) >= c_y / n - K(y | x), s >= 0        "shortfalls"
+
+    over all neighbours x, x~ and letters y. With TV(K(x), empirical(x)) = sum_y s(y | x), the
+    objective is one of
+
+    - "worst-case": the largest TV(K(x), empirical(x)) of all data sets x, rows "distance". No
+      sampler that tells letters apart does better: averaged over all relabellings it does no worse,
+      and depends on the counts in this way.
+    - "bayes": the mean of TV(K(x), empirical(x)) for n records of P, P symmetric Dirichlet(alpha);
+      alpha = 1 is uniform over all P. Nor does any other sampler do better here.
+    - "mean": the mean of TV(K(x), empirical(x)) for n records of one P: how far the letter's law is
+      from the data that one has, over all data that P gives.
+    - "fixed": TV(Q, P) for Q = the mean of K(x) over n records of one P (the papers' d_TV), rows
+      "output".
+
+    The last two are the least, over all samplers, of the largest value over all orders of P's
+    letters; a sampler that knows P with its labels could do better, and for "fixed" needs no data.
+
+    Where "worst-case" or "fixed" leave a choice, a second program takes the least mean of "bayes"
+    among the optima, up to 1e-9 of the distance: backends agree to that much, not to 1e-9 of the
+    value. Takes seconds for k = 3 and minutes for the largest n at k = 6; rows grow with k, not
+    only with the number of histograms.
+
+    Attributes:
+        records: n, at least 1; the same for all data sets, and public.
+        letters: k, 2 to 100; n and k with at most 2,000 histograms (k = 3: n <= 151, k = 4: 61,
+            k = 5: 41, k = 6: 34).
+        epsilon: above 0, in nats, at most 600.
+        objective: "worst-case", "bayes", "mean" or "fixed".
+        distribution: P for "mean" and "fixed", shape (k,); at most 1e6 count vectors.
+        prior: alpha, in [0.001, 1000].
+    """
+
+    kind: ClassVar[str] = "optimal-sampler"
+    papers: ClassVar[tuple[str, ...]] = ("roo", "roo-conference")
+
+    records: int
+    letters: int
+    epsilon: float
+    objective: Literal["worst-case", "bayes", "mean", "fixed"] = "worst-case"
+    distribution: Numbers | None = None
+    prior: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        objective = _checks.choice("objective", self.objective, OPTIMAL_OBJECTIVES)
+        alpha = _checks.real("prior", self.prior, 1e-3, 1e3)
+        given = self.distribution
+        if (given is None) == (objective in _OF_ONE_LAW):
+            raise ParameterError(
+                f"distribution is {'missing' if given is None else 'given'} and objective is "
+                f"{objective!r}; it belongs to objective 'mean' or 'fixed', and only there."
+            )
+        # A tuple, so that settings can be compared.
+        law = None if given is None else tuple(checked_law(given, self.letters).tolist())
+        histograms(self.records, self.letters)
+        for name, value in (("objective", objective), ("prior", alpha), ("distribution", law)):
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def example(cls) -> Self:
+        """Return six records of three letters."""
+        return cls(records=6, letters=3, epsilon=1.0)
+
+    @classmethod
+    def example_data(cls) -> object:
+        """Return six records."""
+        return [0, 0, 0, 1, 1, 2]
+
+    @property
+    def histograms(self) -> Histograms:
+        """Sorted counts of all data sets; a place is a histogram and one of its counts."""
+        return histograms(self.records, self.letters)
+
+    @property
+    def law_of_records(self) -> Vector:
+        """P as an array."""
+        return np.asarray(self.distribution, dtype=np.float64)
+
+    @property
+    def chances(self) -> Vector:
+        """Law of the histogram under the prior, of "mean" under P, shape (histograms,)."""
+        if self.objective == "mean":
+            return multinomial_prior(self.histograms, self.law_of_records)
+        return histogram_prior(self.histograms, self.prior)
+
+    def problem(self) -> Problem:
+        """Return the program of the objective; of two, the first one."""
+        program = SamplerProgram(self, self.histograms)
+        if self.objective == "worst-case":
+            return program.worst_case()
+        if self.objective == "fixed":
+            law = self.law_of_records
+            return program.fixed(incidence(self.histograms, law), law)
+        return program.mean(visible(self.chances))
+
+    def solved(self, backend: str | Backend, time_limit: float | None) -> Solution:
+        """Solve the program, and where it leaves a choice the second one.
+
+        Returns:
+            The first solution, with the point of the second.
+        """
+        problem = self.problem()
+        first = solve(problem, backend, time_limit=time_limit)
+        if self.objective in ("bayes", "mean"):
+            return first
+        program = SamplerProgram(self, self.histograms)
+        program.among_optima(problem, first.objective, visible(self.chances))
+        second = solve(problem, backend, relative_gap=_TIE_GAP, time_limit=time_limit)
+        return replace(first, values=second.values)
+
+    def point(self, solution: Solution) -> Vector:
+        """Return K at each place."""
+        return solution["kernel"]
+
+    def units(self, point: Vector) -> tuple[int, ...]:
+        """Return the chance of each letter at each place over 2^62, mixed until it is private."""
+        return mixed(self, self.histograms, point)[0]
+
+    def floats(self, units: tuple[int, ...]) -> Vector:
+        """Return K at each place: units over the sum for their histogram, read-only."""
+        sums, owner = self.histograms.sums(units), self.histograms.owner.tolist()
+        return frozen([unit / sums[i] for unit, i in zip(units, owner, strict=True)])
+
+    def value(self, units: tuple[int, ...]) -> float:
+        """Return the objective: a total variation distance."""
+        kernel = self.floats(units)
+        if self.objective == "fixed":
+            law = self.law_of_records
+            return float(total_variation(incidence(self.histograms, law) @ kernel, law))
+        far = distances(self, self.histograms, kernel)
+        return float(far.max() if self.objective == "worst-case" else self.chances @ far)
+
+    def bound(self, units: tuple[int, ...], solution: Solution | None) -> float | None:
+        """Return the dual bound; a mean's, less what its coefficients were raised by.
+
+        A distance is at most 1, so that raised coefficients cost no more than they were raised by.
+        """
+        del units
+        if solution is None or self.objective not in ("bayes", "mean"):
+            return None if solution is None else solution.bound
+        chances = self.chances
+        return solution.bound - float(np.sum(visible(chances) - chances))
+
+    def prove(self, units: tuple[int, ...]) -> Certificate:
+        """Return the exact proof over all edges between histograms.
+
+        Raises:
+            NotPrivateError: naming two data sets, if they are not private.
+        """
+        return prove_law(self, self.histograms, units).about(*self.subject(units))
+
+    def law(self, units: tuple[int, ...], data: object) -> list[int]:
+        """Return the chance of each letter, over the sum for the data's histogram."""
+        return [units[place] for place in self.histograms.places_of(self.counted(data))]
+
+    def draw(self, axes: Axes, units: tuple[int, ...], label: str | None = None) -> None:
+        """Draw a letter's probability against its count, a point for each place.
+
+        The line is the empirical probability c / n.
+        """
+        n = self.records
+        axes.plot([0, n], [0.0, 1.0], color="0.7", linewidth=1)
+        axes.plot(self.histograms.count, self.floats(units), "o", markersize=2, label=label)
+        axes.set_xlabel("count of the letter, $c$")
+        axes.set_ylabel("probability of the letter")
+        axes.set_ylim(-0.03, 1.03)
+
+    def columns(self, units: tuple[int, ...]) -> Mapping[str, Sequence[Any]]:
+        """Return histogram, count, multiplicity (letters that have it) and probability of each."""
+        places = self.histograms
+        return {
+            "histogram": places.owner.tolist(),
+            "count": places.count.tolist(),
+            "multiplicity": places.multiplicity.tolist(),
+            "probability": self.floats(units).tolist(),
+        }
+
+    def read(self, plain: Any) -> tuple[int, ...]:  # noqa: ANN401
+        """Return the integers of a file, checked in form.
+
+        Raises:
+            ParameterError: if they are not one for each place, of which each histogram has some.
+        """
+        units, places = super().read(plain), self.histograms.places
+        whole = isinstance(units, tuple) and all(
+            isinstance(unit, int) and not isinstance(unit, bool) and 0 <= unit <= UNIT
+            for unit in units
+        )
+        if not whole or len(units) != places or min(self.histograms.sums(units)) == 0:
+            raise ParameterError(
+                f"units must be {places} integers in 0..2^{BITS}, not all 0 for a histogram."
+            )
+        return units
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class OptimalSampler(LetterSampler, Design):
+    """A sampler that looks at all counts but treats letters alike, its optimality and its proof.
+
+    Attributes:
+        setting: n, k, epsilon and the objective.
+        units: chance of each letter at each place of ``histograms``, as integers over the sum for
+            its histogram: what is certified, and what `release` draws from.
+        certificate: the exact proof of epsilon-DP over all neighbours.
+        bound: lower bound on the value of any epsilon-DP sampler, from the dual vector; value -
+            bound is what solver, repair and rounding together may have lost.
+        solution: the solve behind the bound, duals by block name; where a second program chose
+            among the optima, with its point.
+    """
+
+    setting: OptimalLetter
+
+    @property
+    def objective(self) -> str:
+        """One of "worst-case", "bayes", "mean" and "fixed"."""
+        return self.setting.objective
+
+    @property
+    def prior(self) -> float:
+        """Alpha of the symmetric Dirichlet law of P."""
+        return self.setting.prior
+
+    @property
+    def distribution(self) -> Vector | None:
+        """P for "mean" and "fixed", shape (k,), read-only; else None."""
+        return None if self.setting.distribution is None else frozen(self.setting.law_of_records)
+
+    @property
+    def histograms(self) -> Histograms:
+        """Sorted counts of all data sets; a place is a histogram and one of its counts."""
+        return self.setting.histograms
+
+    @property
+    def weights(self) -> tuple[int, ...]:
+        """The units, by their old name."""
+        return self.units
+
+    @cached_property
+    def kernel(self) -> Vector:
+        """The units as probabilities, shape (places,), read-only."""
+        return self.setting.floats(self.units)
+
+    @cached_property
+    def mixing(self) -> float | None:
+        """Part of a uniform letter that the repair added; None if no solve is known."""
+        if self.solution is None:
+            return None
+        point = self.setting.point(self.solution)
+        return float(mixed(self.setting, self.histograms, point)[1])
+
+    @cached_property
+    def distances(self) -> Vector:
+        """TV(K(x), empirical(x)) for each histogram, shape (histograms,)."""
+        return frozen(distances(self.setting, self.histograms, self.kernel))
+
+    @property
+    def worst_case(self) -> float:
+        """Largest TV(K(x), empirical(x)) over all data sets."""
+        return float(self.distances.max())
+
+    @property
+    def mean(self) -> float:
+        """Mean TV(K(x), empirical(x)) for n records of P, P symmetric Dirichlet(alpha)."""
+        return float(histogram_prior(self.histograms, self.prior) @ self.distances)
+
+    def output_distribution(self, counts: npt.ArrayLike) -> Vector:
+        """Return the law of the released letter given the counts, both of shape (k,)."""
+        places = self.histograms.places_of(self.fitting(counts))
+        return frozen(self.kernel[places])
+
+    def expected_law(self, distribution: npt.ArrayLike) -> Vector:
+        """Return the law of the released letter for n records of P, shape (k,).
+
+        Raises:
+            ParameterError: if P is no law over k letters, or there are more than 1e6 counts.
+        """
+        return frozen(incidence(self.histograms, distribution) @ self.kernel)
+
+    def _draw(self, counts: IntVector, below: Below) -> int:
+        places = self.histograms.places_of(counts)
+        return place_of([self.units[place] for place in places], below)
+
+    def facts(self) -> Json:
+        """Return both distances, what the repair added, and what the places are."""
+        places = self.histograms
+        return {
+            "worst_case": self.worst_case,
+            "mean": self.mean,
+            "mixing": self.mixing,
+            "histograms": places.counts.tolist(),
+            "places": np.stack([places.owner, places.count], axis=1).tolist(),
+        }
+
+    def headline(self) -> Json:
+        """Return what the one-line repr tells."""
+        return {**super().headline(), "gap": self.gap}
+
+
+OptimalLetter.answer = OptimalSampler
 
 
 def optimal_sampler(
@@ -46,33 +371,12 @@ def optimal_sampler(
 ) -> OptimalSampler:
     """Return the optimal epsilon-DP sampler of one letter, repaired and certified exactly.
 
-    Over all samplers K(y | x) that commute with relabelling the letters: one variable for each
-    histogram (sorted counts) and each of its counts, K(y | x) <= e^epsilon K(y | x') for all
-    neighbours. The objectives, all total variation distances:
-
-    - "worst-case": max over data sets x of TV(K(x), empirical(x)). No sampler that tells letters
-      apart does better: averaged over all relabellings it does no worse, and commutes.
-    - "bayes": the mean of TV(K(x), empirical(x)) for n records of P, P symmetric Dirichlet(alpha);
-      alpha = 1 is uniform over all P. Nor does any other sampler do better here.
-    - "mean": the mean of TV(K(x), empirical(x)) for n records of one P: how far the letter's law is
-      from the data that one has, over all data that P gives.
-    - "fixed": TV(Q, P) for Q = the mean of K(x) over n records of one P (the papers' d_TV).
-
-    The last two are the least, over all samplers, of the largest value over all orders of P's
-    letters; a sampler that knows P with its labels could do better, and for "fixed" needs no data.
-
-    Where "worst-case" or "fixed" leave a choice, the mean of "bayes" is least among the optima, up
-    to 1e-9 of the distance.
-
-    Takes seconds for k = 3 and minutes for the largest n at k = 6; rows grow with k, not only
-    with the number of histograms.
-
     Args:
         records: n, at least 1.
         letters: k, 2 to 100; n and k with at most 2,000 histograms (k = 3: n <= 151, k = 4: 61,
             k = 5: 41, k = 6: 34).
         epsilon: above 0, in nats.
-        objective: see above.
+        objective: "worst-case", "bayes", "mean" or "fixed"; see `OptimalLetter`.
         distribution: P for "mean" and "fixed", shape (k,); at most 1e6 count vectors.
         prior: alpha, in [0.001, 1000].
         backend: see `dpopt.solve`.
@@ -88,106 +392,203 @@ def optimal_sampler(
         >>> round(best.value, 4), round(roo.worst_case_tv(roo.min_count(6, 3, 1.0)), 4)
         (0.071, 0.1503)
     """
-    setting = RooSetting(records, letters, epsilon)
-    _checks.choice("objective", objective, OPTIMAL_OBJECTIVES)
-    alpha = _checks.real("prior", prior, 1e-3, 1e3)
-    if (distribution is None) == (objective in _OF_ONE_LAW):
+    RooSetting(records, letters, epsilon)
+    named: Any = _checks.choice("objective", objective, OPTIMAL_OBJECTIVES)
+    setting = OptimalLetter(records, letters, epsilon, named, distribution, prior)
+    return design(setting, backend=backend, time_limit=time_limit)
+
+
+def mixed(
+    setting: RooSetting, places: Histograms, kernel: Vector
+) -> tuple[tuple[int, ...], Fraction]:
+    """Return integers that are private next to a float kernel, and the mixing eta.
+
+    K <- (1 - eta) K + eta / k keeps letters alike and gives each row (r - 1) eta / k of slack:
+    eta = tau / ((r - 1) / k + tau) repairs a worst violation tau. Letters of one count get one
+    integer, the floor of 2^62 K; the sum over letters, which is not 2^62, is the denominator.
+
+    Args:
+        setting: n, k and epsilon.
+        places: the histograms.
+        kernel: chance of a letter at each place, at most nearly private and nearly summing to 1.
+    """
+    exact = [Fraction(value) for value in np.maximum(kernel, 0.0).tolist()]
+    sums = places.sums(exact)
+    exact = [value / sums[i] for value, i in zip(exact, places.owner.tolist(), strict=True)]
+    uniform = Fraction(1, setting.letters)
+    first, eta = _first_mixing(setting, places, exact), Fraction(0)
+    while True:
+        shares = ((1 - eta) * value + eta * uniform for value in exact)
+        units = tuple(value.numerator * UNIT // value.denominator for value in shares)
+        # eta = 1 ignores the data, and is private.
+        if eta == 1 or least_slack(setting, places, units)[0] >= 0:
+            return units, eta
+        eta = min(Fraction(1), max(first, 2 * eta))
+
+
+def _first_mixing(setting: RooSetting, places: Histograms, exact: Sequence[Fraction]) -> Fraction:
+    """Return the eta that repairs the worst violation, up to rounding."""
+    kernel = np.array([float(value) for value in exact])
+    before, after = places.edges.T
+    r = math.exp(setting.epsilon)
+    tau = Fraction(float(np.max(kernel[after] - r * kernel[before], initial=0.0)) + _NOISE * r)
+    return tau / ((setting.ratio - 1) / setting.letters + tau)
+
+
+def distances(setting: RooSetting, places: Histograms, kernel: Vector) -> Vector:
+    """Return TV(K(x), empirical(x)) = sum over letters of max(0, c / n - K), by histogram."""
+    short = np.maximum(0.0, places.count / setting.records - kernel)
+    return np.bincount(places.owner, places.multiplicity * short, places.size).astype(float)
+
+
+def histogram_prior(found: Histograms, alpha: float) -> Vector:
+    """Return the law of the histogram of n records of P, P symmetric Dirichlet(alpha).
+
+    Shape (histograms,): the Dirichlet-multinomial law of the counts times the number of their
+    orders. alpha = 1, P uniform on the simplex, makes all count vectors alike likely.
+    """
+    counts = found.counts
+    n, k = int(counts[0].sum()), counts.shape[1]
+    orders = np.full(found.size, gammaln(k + 1))
+    np.subtract.at(orders, found.owner, gammaln(found.multiplicity + 1))
+    each = gammaln(counts + alpha) - gammaln(alpha) - gammaln(counts + 1)
+    logs = orders + each.sum(axis=1) + gammaln(n + 1) + gammaln(k * alpha) - gammaln(n + k * alpha)
+    law = np.exp(logs - logs.max())
+    return law / law.sum()
+
+
+def multinomial_prior(found: Histograms, distribution: npt.ArrayLike) -> Vector:
+    """Return the law of the histogram of n records of P, shape (histograms,).
+
+    Every letter has one count of a histogram, so that k letters count each histogram k times.
+    """
+    chances = incidence(found, distribution).sum(axis=0)
+    return np.bincount(found.owner, chances, found.size) / found.counts.shape[1]
+
+
+def visible(coefficients: Vector) -> Vector:
+    """Return coefficients of an objective, raised to what a solver can see."""
+    return np.maximum(coefficients, _VISIBLE * coefficients.max())
+
+
+def incidence(found: Histograms, distribution: npt.ArrayLike) -> Matrix:
+    """Return Pr[the data have this histogram and letter y this count], shape (k, places).
+
+    Times K, it gives the law of the released letter under n records of P.
+
+    Args:
+        found: the histograms.
+        distribution: P, shape (k,).
+
+    Raises:
+        ParameterError: if P is no law over k letters, or there are more than 1e6 count vectors.
+    """
+    n, k = int(found.counts[0].sum()), found.counts.shape[1]
+    law = checked_law(distribution, k)
+    total = comb(n + k - 1, k - 1)
+    if total > _MOST_COUNTS:
         raise ParameterError(
-            f"distribution is {'missing' if distribution is None else 'given'} and objective is "
-            f"{objective!r}; it belongs to objective 'mean' or 'fixed', and only there."
+            f"distribution is over {k} letters; {n} records of it have {total:.3g} count vectors, "
+            f"and at most {_MOST_COUNTS} are summed."
         )
-    law = None if distribution is None else frozen(checked_law(distribution, setting.letters))
-    run = _Run(setting, alpha, law, histograms(setting), backend, time_limit)
-    if objective == "bayes":
-        return run.mean("bayes", run.weights)
-    if objective == "mean" and law is not None:
-        return run.mean("mean", multinomial_prior(run.found, law))
-    return run.worst_case() if law is None else run.fixed(law)
+    bars = np.fromiter(chain.from_iterable(combinations(range(n + k - 1), k - 1)), np.int64)
+    edges = np.full((total, k + 1), -1)
+    edges[:, 1:-1], edges[:, -1] = bars.reshape(total, k - 1), n + k - 1
+    counts = np.diff(edges, axis=1) - 1
+    logs = gammaln(n + 1) + (xlogy(counts, law) - gammaln(counts + 1)).sum(axis=1)
+    rows, inverse = np.unique(-np.sort(-counts, axis=1), axis=0, return_inverse=True)
+    owners = np.array([found.index(row) for row in rows])[inverse.reshape(-1)]
+    where = np.zeros((found.size, n + 1), dtype=np.int64)
+    where[found.owner, found.count] = np.arange(found.places)
+    chances = np.exp(logs)
+    chances /= chances.sum()
+    sums = [np.bincount(where[owners, c], chances, found.places) for c in counts.T]
+    return np.array(sums, dtype=float)
 
 
-@dataclass(frozen=True)
-class _Run:
-    """One design: what all objectives share."""
+def checked_law(distribution: npt.ArrayLike, letters: int) -> Vector:
+    """Return P as floats that sum to 1.
 
-    setting: RooSetting
-    alpha: float
-    law: Vector | None
-    found: Histograms
-    backend: str | Backend
-    time_limit: float | None
+    Raises:
+        ParameterError: for another shape, negative values or another sum.
+    """
+    law = as_floats("distribution", distribution)
+    if law.shape != (letters,):
+        raise ParameterError(f"distribution has shape {law.shape}; it must be ({letters},).")
+    if not np.all(np.isfinite(law) & (law >= 0)) or abs(float(law.sum()) - 1) > 1e-9:
+        raise ParameterError("distribution must hold probabilities that sum to 1.")
+    return law / law.sum()
 
-    @property
-    def program(self) -> SamplerProgram:
-        """The programs over these histograms."""
-        return SamplerProgram(self.setting, self.found)
 
-    @cached_property
-    def weights(self) -> Vector:
-        """Law of the histogram under the prior."""
-        return histogram_prior(self.found, self.alpha)
+class SamplerProgram:
+    """What all objectives share: K is a law for each histogram, and private along all edges."""
 
-    def mean(self, objective: str, weights: Vector) -> OptimalSampler:
-        """Minimise the mean distance under a law of the histogram."""
-        raised = visible(weights)
-        solution = self._solve(self.program.mean(raised))
-        # TV is at most 1, so raised weights cost the bound no more than they were raised by.
-        bound = solution.bound - float(np.sum(raised - weights))
+    def __init__(self, setting: RooSetting, found: Histograms) -> None:
+        self.setting, self.found = setting, found
+        self.positive = np.flatnonzero(found.count > 0)
 
-        def value(kernel: Vector) -> float:
-            return float(weights @ distances(self.setting, self.found, kernel))
+    def worst_case(self) -> Problem:
+        """Minimise the largest TV(K(x), empirical(x)) over all data sets: variable "worst"."""
+        problem = self._problem()
+        problem.add_variables("worst", 1, lower=0.0, upper=1.0)
+        distances, size = self._distances(), self.found.size
+        minus = -np.ones((size, 1))
+        problem.add_rows("distance", {"shortfall": distances, "worst": minus}, upper=0.0)
+        problem.minimise({"worst": 1.0})
+        return problem
 
-        return self._finished(objective, solution, solution["kernel"], value, bound)
+    def mean(self, coefficients: Vector) -> Problem:
+        """Minimise the mean of TV(K(x), empirical(x)), with a coefficient for each histogram."""
+        problem = self._problem()
+        problem.minimise({"shortfall": self._distances().T @ coefficients})
+        return problem
 
-    def worst_case(self) -> OptimalSampler:
-        """Minimise the largest distance."""
-        solution, kernel = self._among_optima(self.program.worst_case())
+    def among_optima(self, problem: Problem, objective: float, coefficients: Vector) -> None:
+        """Turn a program into that of the least mean among its optima, up to `_TIE`."""
+        name = "worst" if "worst" in problem.variables else "below"
+        part = problem.variables[name]
+        ones = np.ones((1, part.stop - part.start))
+        problem.add_rows("optimum", {name: ones}, upper=objective + _TIE)
+        problem.minimise({"shortfall": self._distances().T @ coefficients})
 
-        def value(kernel: Vector) -> float:
-            return float(distances(self.setting, self.found, kernel).max())
+    def fixed(self, chances: Matrix, law: Vector) -> Problem:
+        """Minimise TV(mean of K(x), P): the sum of "below", P(y) less the chance of y, or 0."""
+        problem = self._problem()
+        problem.add_variables("below", law.size, lower=0.0, upper=1.0)
+        sides = {"kernel": chances, "below": sp.eye_array(law.size)}
+        problem.add_rows("output", sides, lower=law)
+        problem.minimise({"below": 1.0})
+        return problem
 
-        return self._finished("worst-case", solution, kernel, value, solution.bound)
+    def _problem(self) -> Problem:
+        """Return the constraints; "shortfall" is at least c / n - K where c > 0."""
+        found, n = self.found, self.setting.records
+        problem = Problem("optimal sampler of one letter")
+        problem.add_variables("kernel", found.places, lower=0.0, upper=1.0)
+        problem.add_variables("shortfall", self.positive.size, lower=0.0, upper=1.0)
+        problem.add_rows("sums", {"kernel": self._sums()}, lower=1.0, upper=1.0)
+        problem.add_rows("privacy", {"kernel": self._ratios()}, upper=0.0)
+        chosen = sp.eye_array(found.places, format="csr")[self.positive]
+        sides = {"kernel": chosen, "shortfall": sp.eye_array(self.positive.size)}
+        problem.add_rows("shortfalls", sides, lower=found.count[self.positive] / n)
+        return problem
 
-    def fixed(self, law: Vector) -> OptimalSampler:
-        """Minimise the distance of the output's law to P."""
-        chances = incidence(self.found, law)
-        solution, kernel = self._among_optima(self.program.fixed(chances, law))
-
-        def value(kernel: Vector) -> float:
-            return float(total_variation(chances @ kernel, law))
-
-        return self._finished("fixed", solution, kernel, value, solution.bound)
-
-    def _solve(self, problem: Problem, relative_gap: float | None = None) -> Solution:
-        return solve(problem, self.backend, relative_gap=relative_gap, time_limit=self.time_limit)
-
-    def _among_optima(self, problem: Problem) -> tuple[Solution, Vector]:
-        """Return the solution, and the optimal kernel of least mean."""
-        first = self._solve(problem)
-        self.program.among_optima(problem, first.objective, visible(self.weights))
-        return first, self._solve(problem, TIE_GAP)["kernel"]
-
-    def _finished(
-        self,
-        objective: str,
-        solution: Solution,
-        kernel: Vector,
-        value: Callable[[Vector], float],
-        bound: float,
-    ) -> OptimalSampler:
-        weights, exact, mixing = quantised(self.setting, self.found, kernel)
-        return OptimalSampler(
-            setting=self.setting,
-            objective=objective,
-            prior=self.alpha,
-            distribution=self.law,
-            histograms=self.found,
-            weights=weights,
-            kernel=exact,
-            certificate=prove(self.setting, self.found, weights),
-            value=value(exact),
-            bound=bound,
-            gap=value(exact) - bound,
-            mixing=float(mixing),
-            solution=solution,
-            provenance=versions(),
+    def _sums(self) -> sp.csr_array:
+        found = self.found
+        places = (found.owner, np.arange(found.places))
+        return sp.csr_array(
+            (found.multiplicity.astype(float), places), shape=(found.size, found.places)
         )
+
+    def _distances(self) -> sp.csr_array:
+        """Return the matrix that takes the shortfalls to TV(K, empirical) of each histogram."""
+        return sp.csr_array(self._sums()[:, self.positive])
+
+    def _ratios(self) -> sp.csr_array:
+        """Return e^-epsilon K' - K for each edge; its size stays in range for large epsilon."""
+        edges = self.found.edges
+        count = len(edges)
+        data = np.repeat([math.exp(-self.setting.epsilon), -1.0], count)
+        rows = np.tile(np.arange(count), 2)
+        columns = np.concatenate([edges[:, 1], edges[:, 0]])
+        return sp.csr_array((data, (rows, columns)), shape=(count, self.found.places))

@@ -1,7 +1,6 @@
-"""The obscuring probability q_m as a function of the smallest count m: four recursions.
+"""The recursions for q_m, the obscuring probability at the smallest count m: closed forms.
 
-All are evaluated in rationals with r <= e^epsilon in the place of e^epsilon, and rounded to
-integers over 2^62 as they go.
+Each solves a program of `dpopt.roo.minimum.MinCount`.
 """
 
 from __future__ import annotations
@@ -14,10 +13,8 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import digits
 from dpopt._progress import advance, expect, track
-from dpopt.roo.setting import RooSetting
+from dpopt.roo.setting import BITS, UNIT, RooSetting
 
-BITS = 62
-UNIT = 1 << BITS
 RULES = ("exact", "roo", "journal", "journal-repaired", "conference")
 """The rules that `rule_weights` and `min_count` take."""
 
@@ -30,6 +27,9 @@ Next = Callable[[int, Fraction], Fraction]
 
 def rule_weights(setting: RooSetting, rule: str) -> tuple[int, ...]:
     """Return q_0, q_1, ... over 2^62, trimmed: all that follow are 0 (for "roo", all are q_0).
+
+    In rationals with r <= e^epsilon in the
+    place of e^epsilon, and rounded up to integers as they go.
 
     - "exact": the least q_m of any rule in the smallest count that is epsilon-DP; it is least for
       every m at once.
@@ -49,7 +49,7 @@ def rule_weights(setting: RooSetting, rule: str) -> tuple[int, ...]:
     _checks.choice("rule", rule, RULES)
     first = 1 / (1 + Fraction(setting.records, setting.letters) * (setting.ratio - 1))
     if rule == "roo":
-        return (_up(first),)
+        return (round_up(first),)
     if rule == "exact" and setting.letters == 2:
         return _exact_two(setting)
     steps: dict[str, Callable[[RooSetting], Next]] = {
@@ -87,19 +87,17 @@ def _too_long(setting: RooSetting) -> ParameterError:
 
 def _run(setting: RooSetting, following: Next, first: Fraction) -> tuple[int, ...]:
     """Follow a recursion until it stays at 0."""
-    found, free = [_up(first)], first_free(setting)
+    found, free = [round_up(first)], first_free(setting)
     _foresee(setting, _SPEED)
     for m in track(range(1, setting.largest_minimum + 1), "rule of the smallest count"):
-        weight = _up(max(Fraction(0), following(m, Fraction(found[-1], UNIT))))
+        weight = round_up(max(Fraction(0), following(m, Fraction(found[-1], UNIT))))
         if weight == 0 and m >= free:
             advance("rule of the smallest count", m, m)
             break
         found.append(weight)
         if len(found) > _LONGEST:
             raise _too_long(setting)
-    while len(found) > 1 and found[-1] == 0:
-        found.pop()
-    return tuple(found)
+    return trimmed(found)
 
 
 def _coefficients(setting: RooSetting, m: int) -> tuple[Fraction, Fraction, Fraction]:
@@ -178,14 +176,21 @@ def _exact_two(setting: RooSetting) -> tuple[int, ...]:
             weights.append(0)
             continue
         half = Fraction(1, 2) - Fraction(m, n)
-        weights.append(_up((p - Fraction(m, n)) / half))
+        weights.append(round_up((p - Fraction(m, n)) / half))
         # What is rounded up here, the next one has to follow.
         p = Fraction(m, n) + Fraction(weights[-1], UNIT) * half
     weights.reverse()
-    while len(weights) > 1 and weights[-1] == 0:
-        weights.pop()
-    return tuple(weights)
+    return trimmed(weights)
 
 
-def _up(value: Fraction) -> int:
+def trimmed(weights: list[int]) -> tuple[int, ...]:
+    """Return weights without the zeros at their end; the first one stays."""
+    end = len(weights)
+    while end > 1 and weights[end - 1] == 0:
+        end -= 1
+    return tuple(weights[:end])
+
+
+def round_up(value: Fraction) -> int:
+    """Return the least integer over 2^62 that is not below a value."""
     return -((-value.numerator << BITS) // value.denominator)

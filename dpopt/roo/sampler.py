@@ -3,36 +3,28 @@
 from __future__ import annotations
 
 import secrets
-from abc import abstractmethod
-from collections.abc import Callable, Hashable, Mapping
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dpopt import _checks
-from dpopt._errors import NotPrivateError, ParameterError
+from dpopt._errors import ParameterError
 from dpopt._types import IntVector, Vector
 from dpopt.data.tally import Tally, tally
-from dpopt.privacy import Guarantee
-from dpopt.privacy.vouched import Vouched
-from dpopt.roo.setting import RooSetting
-
-_LARGE = 1 << 40
+from dpopt.design import _seeded_below
 
 Below = Callable[[int], int]
 """Returns a uniform integer below its argument."""
 
 
-class LetterSampler(Vouched):
+class LetterSampler(ABC):
     """A mechanism that releases one letter of a public alphabet from the counts of n records."""
 
-    setting: RooSetting
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """The (epsilon, 0) that the sampler was meant to have."""
-        return self.setting.guarantee
+    setting: Any
 
     @abstractmethod
     def output_distribution(self, counts: npt.ArrayLike) -> Vector:
@@ -42,13 +34,10 @@ class LetterSampler(Vouched):
     def _draw(self, counts: IntVector, below: Below) -> int:
         """Return the index of one letter, from exactly uniform integers."""
 
-    @abstractmethod
-    def require_private(self) -> None:
-        """Refuse a sampler without a certificate.
+    if TYPE_CHECKING:
 
-        Raises:
-            NotPrivateError: naming neighbours whose ratio is too large.
-        """
+        def require_private(self) -> None:
+            """Refuse a sampler without a certificate."""
 
     def release(
         self,
@@ -117,23 +106,7 @@ class LetterSampler(Vouched):
         Raises:
             ParameterError: for another number of letters or records, or negative counts.
         """
-        found = Tally.of_counts(counts, self.setting.letters).counts
-        total = sum(found.tolist()) if found.max() > _LARGE else int(found.sum())
-        if total != self.setting.records:
-            raise ParameterError(
-                f"counts sum to {total}; the sampler is for {self.setting.records} records."
-            )
-        return found
-
-
-def certified(private: bool, why: str, sides: tuple[str, str], excess: float) -> None:
-    """Raise unless a sampler is private.
-
-    Raises:
-        NotPrivateError: if it is not.
-    """
-    if not private:
-        raise NotPrivateError(why, inputs=sides, output="letter 0", excess=excess)
+        return self.setting.fitting(counts)
 
 
 def draw_record(counts: IntVector, below: Below) -> int:
@@ -142,10 +115,8 @@ def draw_record(counts: IntVector, below: Below) -> int:
     return int(np.count_nonzero(total <= below(int(total[-1]))))
 
 
-def _seeded_below(rng: np.random.Generator, limit: int) -> int:
-    """Return an integer uniform below any limit, up to a bias of 2^-64."""
-    limit = _checks.integer("limit", limit, 1)
-    if limit < 1 << 63:
-        return int(rng.integers(limit))
-    bits = limit.bit_length() + 64
-    return int.from_bytes(rng.bytes(-(-bits // 8))) % limit
+def place_of(weights: Sequence[int], below: Below) -> int:
+    """Return a place with a chance in proportion to its integer; every sum is compared."""
+    sums = list(accumulate(weights))
+    drawn = below(sums[-1])
+    return sum(total <= drawn for total in sums)

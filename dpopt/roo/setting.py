@@ -3,20 +3,37 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
+
+import numpy.typing as npt
 
 from dpopt import _checks
-from dpopt._types import Json
+from dpopt._errors import ParameterError
+from dpopt._types import IntVector
+from dpopt.data.tally import Tally, tally
 from dpopt.privacy import Guarantee, exp_lower
+
+BITS = 62
+UNIT = 1 << BITS
+"""Obscuring probabilities, and chances of letters, are integers over this."""
+
+LONGEST_FLOOR = 2_000_000
+"""A smooth floor reaches up to this count at most."""
 
 _LARGEST_EPSILON = 600.0
 _LARGEST_RECORDS = 10**15
+# Counts whose sum may overflow 64 bits are added as Python integers.
+_LARGE = 1 << 40
 
 
 @dataclass(frozen=True)
 class RooSetting:
     """n records over a public alphabet of k letters; neighbours differ in one record.
+
+    What bounds are about, and what the settings of all samplers of one letter share.
 
     Attributes:
         records: n, at least 1; the same for all data sets, and public.
@@ -32,7 +49,8 @@ class RooSetting:
         records = _checks.integer("records", self.records, 1, _LARGEST_RECORDS)
         letters = _checks.integer("letters", self.letters, 2, _LARGEST_RECORDS)
         epsilon = _checks.real("epsilon", self.epsilon, 0.0, _LARGEST_EPSILON, open_lower=True)
-        for name, value in zip(self.__dataclass_fields__, (records, letters, epsilon), strict=True):
+        checked = {"records": records, "letters": letters, "epsilon": epsilon}
+        for name, value in checked.items():
             object.__setattr__(self, name, value)
 
     @property
@@ -59,6 +77,25 @@ class RooSetting:
         """q_0 = 1 / (1 + (n / k) (e^epsilon - 1)): the least q of ROO (theorem 1)."""
         return 1.0 / (1.0 + self.records / self.letters * math.expm1(self.epsilon))
 
-    def to_dict(self) -> Json:
-        """Return the parameters as plain values."""
-        return asdict(self)
+    def fitting(self, counts: npt.ArrayLike | Mapping[Any, Any]) -> IntVector:
+        """Return counts as integers, checked against the setting.
+
+        Raises:
+            ParameterError: for another number of letters or records, or negative counts.
+        """
+        found = Tally.of_counts(counts, self.letters).counts
+        total = sum(found.tolist()) if found.max() > _LARGE else int(found.sum())
+        if total != self.records:
+            raise ParameterError(
+                f"counts sum to {total}; the sampler is for {self.records} records."
+            )
+        return found
+
+    def counted(self, data: object) -> IntVector:
+        """Return the counts of records over the letters 0..k-1, or of a `Tally`, checked.
+
+        Raises:
+            ParameterError: for data that do not fit the setting.
+        """
+        found = data if isinstance(data, Tally) else tally(data, self.letters)
+        return self.fitting(found.counts)
