@@ -21,7 +21,7 @@ from dpopt._types import IntVector, Json, Vector
 from dpopt.data.tally import Tally, tally
 from dpopt.privacy import Certificate, Guarantee
 from dpopt.privacy.vouched import Implied, Vouched
-from dpopt.roo.minimum import MinCountSampler, from_weights
+from dpopt.roo.minimum import MinCount, MinCountSampler, from_weights
 from dpopt.roo.sampler import Below, LetterSampler
 from dpopt.roo.setting import UNIT, RooSetting
 
@@ -39,12 +39,12 @@ class SubRRSampler(LetterSampler, Vouched):
     so SubRR is ROO with another q.
 
     Attributes:
-        setting: n, k and epsilon.
+        setting: n, k and epsilon; that of ``roo``.
         amplification: "published" or "tight"; see `subrr`.
-        roo: the same mechanism as ROO, audited in exact arithmetic.
+        roo: the same mechanism as ROO with another q, audited in exact arithmetic.
     """
 
-    setting: RooSetting
+    setting: MinCount
     amplification: str
     roo: MinCountSampler
 
@@ -138,7 +138,8 @@ def subrr(
         response = max(Fraction(1), n * Fraction(setting.epsilon))
     q = k / (response + k - 1)
     weight = -((-q.numerator * UNIT) // q.denominator)
-    return SubRRSampler(setting, amplification, from_weights(setting, "roo", (weight,)))
+    sampler = from_weights(setting, "roo", (weight,))
+    return SubRRSampler(sampler.setting, amplification, sampler)
 
 
 @dataclass(frozen=True)

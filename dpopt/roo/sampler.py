@@ -26,6 +26,11 @@ class LetterSampler(ABC):
 
     setting: Any
 
+    if TYPE_CHECKING:
+
+        def require_private(self) -> None:
+            """Refuse a sampler without a certificate."""
+
     @abstractmethod
     def output_distribution(self, counts: npt.ArrayLike) -> Vector:
         """Return the law of the released letter given the counts, both of shape (k,)."""
@@ -33,11 +38,6 @@ class LetterSampler(ABC):
     @abstractmethod
     def _draw(self, counts: IntVector, below: Below) -> int:
         """Return the index of one letter, from exactly uniform integers."""
-
-    if TYPE_CHECKING:
-
-        def require_private(self) -> None:
-            """Refuse a sampler without a certificate."""
 
     def release(
         self,

@@ -17,7 +17,7 @@ from dpopt import ParameterError, roo
 from dpopt.roo import accuracy
 from dpopt.roo.floor import smooth_floor
 from dpopt.roo.optimal import optimal_sampler
-from dpopt.roo.rules import UNIT
+from dpopt.roo.setting import UNIT
 
 MODEST = settings(max_examples=30, deadline=None, derandomize=True)
 REFERENCE = roo.RooSetting(1000, 10, 0.1)

@@ -10,9 +10,8 @@ from itertools import product
 import pytest
 
 from dpopt import NotPrivateError, roo
-from dpopt.roo.audit import RooAudit, audit_weights
-from dpopt.roo.rules import UNIT
-from dpopt.roo.witness import witness_of
+from dpopt.roo.proof import RooAudit, audit_weights, witness_of
+from dpopt.roo.setting import UNIT
 from tests.roo.brute import Rule, neighbours, transitions
 
 SIZES = [(n, k) for k in (2, 3, 4, 5) for n in (*range(1, 13), 17, 24, 30)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise, product
 
@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from mpmath import mp, mpf
 
 from dpopt import NotPrivateError, ParameterError
+from dpopt.design import design, made
 from dpopt.roo.accuracy import expected_output, worst_case_tv
-from dpopt.roo.floor import SmoothFloorSampler, smooth_floor
-from dpopt.roo.floor_proof import audit_floor, floor_weights
+from dpopt.roo.floor import SmoothFloor, SmoothFloorSampler, floor_weights, smooth_floor
+from dpopt.roo.proof import audit_floor
 from dpopt.roo.setting import RooSetting
 from tests.roo.brute import histograms, neighbours
 
@@ -199,10 +200,7 @@ def test_any_convex_weights_are_bounded(n: int, k: int, steps: list[int]) -> Non
         weights.append(weights[-1] - step)
     table = tuple(reversed(weights[1:]))
     assume(table[0] > 0)
-    floor = np.array(table) / 64
-    made = smooth_floor(n, k, 1.0)
-    audit = replace(made.audit, private=False)
-    sampler = replace(made, weights=table, bits=bits, floor=floor, audit=audit, certificate=None)
+    sampler = Floor(RooSetting(n, k, 1.0), table, bits)
     audit = audit_floor(sampler.setting, table, bits)
     worst = worst_of_all(sampler)
     assert worst == audit.worst_ratio
@@ -221,12 +219,9 @@ def test_no_bias_where_every_count_is_above_the_floor() -> None:
 
 
 def test_every_drawn_integer_gives_its_letter() -> None:
-    sampler = smooth_floor(6, 4, 0.5)
-    table, floor = (3, 5, 9), np.array([0.75, 1.25, 2.25])
-    audit = replace(sampler.audit, private=False)
-    small = replace(sampler, weights=table, bits=2, floor=floor, audit=audit, certificate=None)
+    small = made(SmoothFloor(6, 4, 0.5), (2, (4, 6, 9)), strict=False)
     counts = np.array([0, 4, 2, 0])
-    total = 3 + 16 + 9 + 3
+    total = 4 + 16 + 9 + 4
 
     def below(value: int) -> Callable[[int], int]:
         def give(limit: int) -> int:
@@ -236,8 +231,8 @@ def test_every_drawn_integer_gives_its_letter() -> None:
         return give
 
     drawn = [small._draw(counts, below(value)) for value in range(total)]
-    assert np.bincount(drawn, minlength=4).tolist() == [3, 16, 9, 3]
-    assert small.output_distribution(counts) == pytest.approx(np.array([3, 16, 9, 3]) / 31)
+    assert np.bincount(drawn, minlength=4).tolist() == [4, 16, 9, 4]
+    assert small.output_distribution(counts) == pytest.approx(np.array([4, 16, 9, 4]) / 33)
 
 
 def test_a_thousand_million_records_and_a_million_letters() -> None:
@@ -258,7 +253,7 @@ def test_large_epsilon_keeps_its_tiny_weights(epsilon: float) -> None:
     assert math.log(sampler.floor[0]) == pytest.approx(-epsilon, rel=1e-9)
 
 
-def test_certificate_and_saved_values() -> None:
+def test_the_certificates_slack_is_below_that_of_all_neighbours() -> None:
     sampler = smooth_floor(12, 3, 0.3)
     proof = sampler.certificate
     assert proof is not None
@@ -273,11 +268,6 @@ def test_certificate_and_saved_values() -> None:
                 proof.ratio * a - b for a, b in zip(before, law(sampler, moved), strict=True)
             ]
     assert 0 <= proof.slack <= min(slacks)
-    values = sampler.to_dict()
-    assert [int(w) for w in values["weights"]] == list(sampler.weights)
-    assert values["private"] is True
-    assert values["rate"] == sampler.rate
-    assert sampler.guarantee == sampler.setting.guarantee
 
 
 @pytest.mark.parametrize(
@@ -336,3 +326,28 @@ def test_a_floor_of_too_many_counts_is_one_sentence() -> None:
     for call in (lambda: worst_case_tv(large), lambda: expected_output(large, np.ones(4) / 4)):
         with pytest.raises(ParameterError, match="at most 1,000,000"):
             call()
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "epsilon", "rate"),
+    [(12, 3, 0.3, None), (100, 4, 0.05, None), (20, 3, 13.0, None), (20, 3, 0.5, 0.5)],
+)
+@pytest.mark.parametrize("backend", ["highs", "cvxpy"])
+def test_the_table_solves_its_program(
+    n: int, k: int, epsilon: float, rate: float | None, backend: str
+) -> None:
+    setting = SmoothFloor(n, k, epsilon, rate)
+    table, solved = design(setting), design(setting, backend=backend)
+    assert solved.value == pytest.approx(table.value, rel=1e-10)
+    assert solved.value >= solved.bound * (1 - 1e-9)
+    assert solved.private == table.private == (rate is None)
+    assert all(a >= b for a, b in zip(solved.weights, table.weights, strict=True))
+    assert table.growth == setting.growth
+    lift = sum(w / 2**table.bits - c for c, w in enumerate(table.weights))
+    assert table.value == pytest.approx(lift, rel=1e-12)
+
+
+def test_a_program_too_large_says_up_to_which_size() -> None:
+    for epsilon, n in ((1e-5, 10**9), (30.0, 10)):
+        with pytest.raises(ParameterError, match="from 1e-06 to 20000"):
+            SmoothFloor(n, 3, epsilon).problem()

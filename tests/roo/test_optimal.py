@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from fractions import Fraction
 from itertools import permutations, product
 from math import comb, factorial, prod
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -20,11 +18,16 @@ from scipy.stats import multinomial
 from dpopt import NotPrivateError, ParameterError, roo, solve
 from dpopt.privacy import exp_lower
 from dpopt.roo.histograms import histograms
-from dpopt.roo.optimal import optimal_sampler
-from dpopt.roo.optimal_program import SamplerProgram, histogram_prior, incidence
-from dpopt.roo.optimal_proof import prove, quantised
-from dpopt.roo.optimal_result import OptimalSampler
-from dpopt.roo.optimal_result import distances as all_distances
+from dpopt.roo.optimal import (
+    OptimalSampler,
+    SamplerProgram,
+    histogram_prior,
+    incidence,
+    mixed,
+    optimal_sampler,
+)
+from dpopt.roo.optimal import distances as all_distances
+from dpopt.roo.proof import prove_law
 from tests.roo import brute
 
 SMALL = [(1, 2, 1.0), (2, 2, 0.5), (5, 2, 0.3), (3, 3, 0.7), (6, 3, 0.4), (5, 4, 1.0), (3, 6, 2.0)]
@@ -54,7 +57,7 @@ def law_of(laws: dict[Data, tuple[Fraction, ...]], counts: Data) -> list[Fractio
 
 @pytest.mark.parametrize(("n", "k"), [(1, 2), (7, 2), (1, 5), (6, 3), (8, 4), (4, 6)])
 def test_histograms_and_edges_are_those_of_all_data_sets(n: int, k: int) -> None:
-    found = histograms(roo.RooSetting(n, k, 1.0))
+    found = histograms(n, k)
     rows = [tuple(row.tolist()) for row in found.counts]
     data = {tuple(Counter(x)[y] for y in range(k)) for x in product(range(k), repeat=n)}
     assert set(rows) == {tuple(sorted(counts, reverse=True)) for counts in data}
@@ -175,7 +178,7 @@ def test_nor_on_average(alpha: float) -> None:
 
 
 def test_the_prior_of_histograms() -> None:
-    found = histograms(roo.RooSetting(7, 3, 1.0))
+    found = histograms(7, 3)
     orders = [len(set(permutations(row.tolist()))) for row in found.counts]
     np.testing.assert_allclose(histogram_prior(found, 1.0), np.array(orders) / comb(9, 2))
     rng = np.random.default_rng(3)
@@ -188,7 +191,7 @@ def test_the_prior_of_histograms() -> None:
 
 @pytest.mark.parametrize("law", [[0.5, 0.3, 0.2], [1.0, 0.0, 0.0], [1 / 3, 1 / 3, 1 / 3]])
 def test_incidence_is_the_sum_over_all_counts(law: list[float]) -> None:
-    found = histograms(roo.RooSetting(6, 3, 1.0))
+    found = histograms(6, 3)
     expected = np.zeros((3, found.places))
     for counts in product(range(7), repeat=3):
         if sum(counts) == 6:
@@ -330,9 +333,8 @@ def test_value_is_the_largest_distance_by_enumeration() -> None:
 
 def test_among_the_optima_the_mean_is_least() -> None:
     sampler = optimal_sampler(12, 3, 0.4)
-    first = sampler.solution["kernel"]
-    _, plain, _ = quantised(sampler.setting, sampler.histograms, first)
-    found = sampler.histograms
+    first = solve(sampler.problem)["kernel"]
+    found, plain = sampler.histograms, sampler.setting.floats(sampler.setting.units(first))
     far = all_distances(sampler.setting, found, plain)
     mean = float(histogram_prior(found, 1.0) @ far)
     best = optimal_sampler(12, 3, 0.4, objective="bayes").value
@@ -370,29 +372,31 @@ def test_a_hundred_records_of_three_letters() -> None:
 
 
 def test_repair_of_a_kernel_that_is_not_private() -> None:
-    setting = roo.RooSetting(6, 3, 0.5)
-    found = histograms(setting)
+    setting = roo.OptimalLetter(6, 3, 0.5)
+    found = histograms(setting.records, setting.letters)
     empirical = found.count / 6
-    weights, kernel, eta = quantised(setting, found, empirical)
-    assert prove(setting, found, weights).slack >= 0
+    weights, eta = mixed(setting, found, empirical)
+    kernel = setting.floats(weights)
+    assert prove_law(setting, found, weights).slack >= 0
     # Worst before: a count of 1 where there was none.
     least = 1 / (1 + 6 / 3 * math.expm1(0.5))
     assert float(eta) == pytest.approx(least, abs=1e-12)
     np.testing.assert_allclose(kernel, (1 - least) * empirical + least / 3, atol=1e-12)
     private = optimal_sampler(6, 3, 0.5)
-    again = quantised(setting, found, private.kernel)
-    np.testing.assert_allclose(again[1], private.kernel, atol=1e-13)
+    again = setting.floats(setting.units(private.kernel))
+    np.testing.assert_allclose(again, private.kernel, atol=1e-13)
 
 
 def test_a_kernel_that_is_not_private_gets_no_certificate() -> None:
     sampler = optimal_sampler(6, 3, 0.5)
     found, weights = sampler.histograms, list(sampler.weights)
-    assert prove(sampler.setting, found, weights) == sampler.certificate
+    proof = prove_law(sampler.setting, found, weights)
+    assert proof.slack == sampler.certificate.slack
     for place in np.flatnonzero(found.multiplicity < 3):
         changed = [*weights]
         changed[place] *= 100
         with pytest.raises(NotPrivateError, match="counts") as caught:
-            prove(sampler.setting, found, changed)
+            prove_law(sampler.setting, found, changed)
         assert caught.value.excess > 0
     # One place of a tight edge a little higher.
     r, kernel = float(sampler.setting.ratio), sampler.kernel
@@ -400,7 +404,7 @@ def test_a_kernel_that_is_not_private_gets_no_certificate() -> None:
     _, b = min(slacks, key=lambda edge: slacks[edge])
     weights[b] += 1 << 30
     with pytest.raises(NotPrivateError):
-        prove(sampler.setting, found, weights)
+        prove_law(sampler.setting, found, weights)
 
 
 def test_draws_follow_the_certified_weights() -> None:
@@ -448,15 +452,12 @@ def test_another_backend_agrees() -> None:
     assert other.certificate.slack >= 0
 
 
-def test_saved_and_plotted(tmp_path: Path) -> None:
+def test_what_is_plotted_and_told() -> None:
     sampler = optimal_sampler(5, 3, 0.5, objective="fixed", distribution=[0.5, 0.3, 0.2])
-    sampler.save(tmp_path / "sampler.json")
-    body = json.loads((tmp_path / "sampler.json").read_text())
-    assert body["format"] == "dpopt sampler"
-    assert [int(weight) for weight in body["weights"]] == list(sampler.weights)
-    assert body["certificate"]["constraints"] == len(sampler.histograms.edges)
-    assert body["distribution"] == [0.5, 0.3, 0.2]
-    assert body["value"] == sampler.value
+    body = sampler.to_dict()
+    assert [int(weight) for weight in body["units"]] == list(sampler.weights)
+    assert body["setting"]["distribution"] == [0.5, 0.3, 0.2]
+    assert len(body["places"]) == sampler.histograms.places
     line = sampler.plot().lines[-1]
     np.testing.assert_array_equal(line.get_ydata(), sampler.kernel)
     np.testing.assert_array_equal(line.get_xdata(), sampler.histograms.count)

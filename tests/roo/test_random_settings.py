@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpopt import roo
-from dpopt.roo.rules import UNIT
+from dpopt.roo.setting import UNIT
 from tests.roo.brute import histograms, neighbours
 
 Pair = tuple[tuple[int, ...], tuple[int, ...]]

@@ -11,9 +11,11 @@ import numpy.typing as npt
 import pytest
 from scipy.optimize import linprog
 
-from dpopt import ParameterError, roo, solve
-from dpopt.roo.audit import audit_weights
-from dpopt.roo.rules import BITS, UNIT, first_free
+from dpopt import NotPrivateError, ParameterError, roo, solve
+from dpopt.design import design
+from dpopt.roo.proof import audit_weights
+from dpopt.roo.rules import first_free
+from dpopt.roo.setting import BITS, UNIT
 from tests.roo.brute import transitions
 
 RECURSIONS = ("exact", "journal", "journal-repaired", "conference")
@@ -258,3 +260,71 @@ def test_rules_of_enormous_length_are_refused_before_any_work(rule: str, letters
     for records, epsilon in ((10**15, 5e-324), (10**15, 1e-9), (10**7, 1e-8)):
         with pytest.raises(ParameterError, match="200,000 of the q_m"):
             roo.rule_weights(roo.RooSetting(records, letters, epsilon), rule)
+
+
+@pytest.mark.parametrize("backend", ["highs", "cvxpy"])
+@pytest.mark.parametrize("rule", roo.RULES)
+def test_every_recursion_solves_its_program_by_every_solver(rule: str, backend: str) -> None:
+    for n, k, epsilon in [
+        (12, 3, 0.3),
+        (5, 2, 1.0),
+        (3, 2, 0.5),
+        (30, 4, 0.1),
+        (20, 3, 0.1),
+        (24, 3, 0.05),
+        (7, 10, 0.5),
+        (101, 10, 0.01),
+        (1000, 10, 0.1),
+    ]:
+        setting = roo.MinCount(n, k, epsilon, rule)
+        recursion, solved = design(setting), design(setting, backend=backend)
+        assert solved.value == pytest.approx(recursion.value, rel=1e-9), setting
+        assert solved.bound == pytest.approx(recursion.value, rel=1e-9), setting
+        assert solved.private == recursion.private, setting
+        if rule in ("exact", "roo"):
+            assert solved.private
+        q = full_weights(setting, rule)
+        assert recursion.value == pytest.approx(
+            float(setting._costs() @ (q[:1] if rule == "roo" else q)) / UNIT, rel=1e-12
+        )
+
+
+def test_the_recursions_of_the_published_rules_solve_their_programs() -> None:
+    for n, k, epsilon in GRID[::5]:
+        for rule in ("journal", "conference"):
+            setting = roo.MinCount(n, k, epsilon, rule)
+            found = solve(setting.problem())["q"]
+            np.testing.assert_allclose(q_of(setting, rule), found, atol=1e-10, err_msg=str(setting))
+
+
+def test_the_conference_recursion_is_not_least_in_the_plain_sum() -> None:
+    setting = roo.MinCount(101, 10, 0.01, "conference")
+    problem = setting.problem()
+    problem.minimise({"q": 1.0})
+    assert q_of(setting, "conference").sum() - solve(problem).objective == pytest.approx(
+        0.78782356624, abs=1e-8
+    )
+
+
+@pytest.mark.parametrize("rule", ["exact", "roo"])
+def test_a_point_that_is_not_private_is_raised_until_it_is(rule: str) -> None:
+    for n, k, epsilon in product((7, 12, 30), (2, 3, 5), (0.05, 1.0)):
+        setting = roo.MinCount(n, k, epsilon, rule)
+        best = setting.point(solve(setting.problem()))
+        for less in (0.0, 1e-12, 1e-3, 1.0):
+            raised = setting.units(best * (1 - less))
+            assert audit_weights(setting, raised, constant=rule == "roo").private
+            assert (
+                less == 1e-3
+                or less == 1.0
+                or (setting.value(raised) == pytest.approx(design(setting).value, rel=1e-9))
+            )
+
+
+def test_a_published_rule_is_not_mended_by_its_rounding() -> None:
+    setting = roo.MinCount(20, 3, 0.1, "conference")
+    solved = design(setting, backend="highs")
+    assert solved.audit.excess_factor == pytest.approx(1.00668167682, abs=1e-9)
+    assert solved.certificate is None
+    with pytest.raises(NotPrivateError, match="conference"):
+        solved.release(counts=[6, 7, 7])

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpopt import ParameterError, roo
-from dpopt.data import ledger
+from dpopt.data import tally as ledger
 
 ALPHABETS: list[list[Hashable]] = [
     ["a", "b", "c"],
