@@ -7,6 +7,7 @@ from collections import Counter
 from fractions import Fraction
 from itertools import permutations, product
 from math import comb, factorial, prod
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +25,6 @@ from dpopt.roo.optimal import (
     histogram_prior,
     incidence,
     mixed,
-    optimal_sampler,
 )
 from dpopt.roo.optimal import distances as all_distances
 from dpopt.roo.proof import prove_law
@@ -32,6 +32,11 @@ from tests.roo import brute
 
 SMALL = [(1, 2, 1.0), (2, 2, 0.5), (5, 2, 0.3), (3, 3, 0.7), (6, 3, 0.4), (5, 4, 1.0), (3, 6, 2.0)]
 Data = tuple[int, ...]
+
+
+def optimal_sampler(*sizes: Any, **options: Any) -> Any:
+    """The sampler, typed loosely: where it was solved, bound, solution and proof are not None."""
+    return roo.optimal_sampler(*sizes, **options)
 
 
 def distance(law: npt.ArrayLike, other: npt.ArrayLike) -> float:

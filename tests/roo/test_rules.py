@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -264,7 +265,7 @@ def test_rules_of_enormous_length_are_refused_before_any_work(rule: str, letters
 
 @pytest.mark.parametrize("backend", ["highs", "cvxpy"])
 @pytest.mark.parametrize("rule", roo.RULES)
-def test_every_recursion_solves_its_program_by_every_solver(rule: str, backend: str) -> None:
+def test_every_recursion_solves_its_program_by_every_solver(rule: Any, backend: str) -> None:
     for n, k, epsilon in [
         (12, 3, 0.3),
         (5, 2, 1.0),
@@ -307,7 +308,7 @@ def test_the_conference_recursion_is_not_least_in_the_plain_sum() -> None:
 
 
 @pytest.mark.parametrize("rule", ["exact", "roo"])
-def test_a_point_that_is_not_private_is_raised_until_it_is(rule: str) -> None:
+def test_a_point_that_is_not_private_is_raised_until_it_is(rule: Any) -> None:
     for n, k, epsilon in product((7, 12, 30), (2, 3, 5), (0.05, 1.0)):
         setting = roo.MinCount(n, k, epsilon, rule)
         best = setting.point(solve(setting.problem()))
