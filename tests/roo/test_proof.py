@@ -7,6 +7,7 @@ from collections import defaultdict
 from fractions import Fraction
 from itertools import product
 
+import numpy as np
 import pytest
 
 from dpopt import NotPrivateError, roo
@@ -73,6 +74,25 @@ def test_any_q_is_audited_like_all_neighbours() -> None:
             verdicts.add(check(setting, tuple(weights), constant=False).private)
         check(setting, (rng.choice([0, rng.randrange(UNIT)]),), constant=True)
     assert verdicts == {True, False}
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_settings_are_audited_like_all_neighbours(seed: int) -> None:
+    rng = np.random.default_rng([11, seed])
+    k = int(rng.integers(2, 5))
+    n = int(rng.integers(1, 12 if k < 4 else 9))
+    epsilon = float(10 ** rng.uniform(-3, 1))
+    for rule in roo.RULES:
+        found = roo.min_count(n, k, epsilon, rule)
+        assert found.audit == check(found.setting, found.weights, constant=rule == "roo")
+        assert found.private == found.audit.private
+        assert found.private or rule in ("journal", "conference")
+    # Weights of no rule at all, too few of them as well.
+    many = int(rng.integers(1, n // k + 2))
+    weights = tuple(int(w) for w in rng.integers(0, UNIT, many, endpoint=True))
+    given = roo.from_weights(roo.RooSetting(n, k, epsilon), "exact", weights)
+    assert given.private == check(given.setting, weights, constant=False).private
+    assert given.bound is None
 
 
 def test_moves_are_the_ends_of_what_neighbours_do() -> None:

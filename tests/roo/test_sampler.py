@@ -41,14 +41,6 @@ def check_law(letters: Sequence[object], law: np.ndarray) -> None:
     assert chisquare([found[i] for i in range(law.size)], expected).pvalue > FALSE_ALARM
 
 
-@pytest.mark.parametrize("name", SAMPLERS)
-def test_releases_follow_the_law(name: str) -> None:
-    sampler, counts = SAMPLERS[name](6, 3, 0.8), [4, 0, 2]
-    tally = roo.tally(dict(enumerate(counts)), 3)
-    letters = [sampler.release(tally) for _ in range(DRAWS)]
-    check_law(letters, sampler.output_distribution(counts))
-
-
 @pytest.mark.parametrize(("n", "epsilon", "counts"), DATA)
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_draws_of_the_system_follow_the_law(
