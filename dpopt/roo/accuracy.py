@@ -24,7 +24,7 @@ from dpopt._types import Matrix, Vector, frozen
 from dpopt.prob.minimum_law import MinimumLaw
 from dpopt.roo.floor import SmoothFloorSampler
 from dpopt.roo.minimum import MinCountSampler, min_count
-from dpopt.roo.setting import RooSetting
+from dpopt.roo.setting import RooSetting, checked_law
 
 IntMatrix = npt.NDArray[np.int64]
 
@@ -85,12 +85,12 @@ def expected_output(
         ParameterError: for another shape, another sum, or a larger n or k.
     """
     if isinstance(sampler, SmoothFloorSampler):
-        return _of_floor(sampler, _probabilities(distribution, sampler.setting.letters))
+        return _of_floor(sampler, checked_law(distribution, sampler.setting.letters))
     _checks.instance("sampler", sampler, MinCountSampler)
     setting = sampler.setting
     _checks.integer("records", setting.records, 1, _LARGEST_RECORDS)
     _checks.integer("letters", setting.letters, 2, _MOST_LETTERS)
-    p = _probabilities(distribution, setting.letters)
+    p = checked_law(distribution, setting.letters)
     if sampler.rule == "roo" or p.min() == 0.0:
         # A letter that cannot occur keeps the smallest count at 0.
         q = sampler.obscuring(0)
@@ -143,15 +143,6 @@ def _of_floor(sampler: SmoothFloorSampler, p: Vector) -> ExpectedOutput:
         mean += float(chances @ lifted)
         mass += float(chances.sum())
     return ExpectedOutput(frozen(p), frozen(difference / mass), mean / mass)
-
-
-def _probabilities(distribution: npt.ArrayLike, letters: int) -> Vector:
-    p = _checks.floats("distribution", distribution)
-    if p.shape != (letters,):
-        raise ParameterError(f"distribution has shape {p.shape}; it must be ({letters},).")
-    if not np.all((p >= 0) & (p <= 2)) or not abs(p.sum() - 1) <= 1e-9:
-        raise ParameterError("distribution must hold probabilities that sum to 1.")
-    return p / p.sum()
 
 
 def worst_case_tv(sampler: MinCountSampler | SmoothFloorSampler) -> float:

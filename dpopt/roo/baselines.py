@@ -186,7 +186,7 @@ class LaplaceProjection:
         """
         _checked_generator(rng)
         number = _checks.integer("draws", draws, 1)
-        law = self._fitting(Tally.of_counts(counts, self.setting.letters)) / self.setting.records
+        law = self.setting.fitting(counts) / self.setting.records
         return project_to_simplex(law + rng.laplace(scale=self.scale, size=(number, law.size)))
 
     def simulate(
@@ -211,14 +211,6 @@ class LaplaceProjection:
         found = tally(data, letters) if counts is None else Tally.of_counts(counts, letters)
         law = self.noisy_laws(found.counts, rng)[0]
         return found.letters[int(rng.choice(law.size, p=law / law.sum()))]
-
-    def _fitting(self, found: Tally) -> IntVector:
-        total = int(found.counts.sum())
-        if total != self.setting.records:
-            raise ParameterError(
-                f"counts sum to {total}; the sampler is for {self.setting.records} records."
-            )
-        return found.counts
 
 
 def laplace_projection(records: int, letters: int, epsilon: float) -> LaplaceProjection:

@@ -281,7 +281,7 @@ class MinCountSampler(LetterSampler, Design):
 
     @property
     def weights(self) -> tuple[int, ...]:
-        """The units, by their old name."""
+        """q_0, q_1, ... as integers over 2^62: the units."""
         return self.units
 
     @cached_property

@@ -24,13 +24,12 @@ from dpopt._errors import ParameterError
 from dpopt._types import IntVector, Json, Matrix, Numbers, Vector, frozen
 from dpopt.design import Design, Setting, design
 from dpopt.lp import Backend, Problem, Solution, solve
-from dpopt.lp.model import as_floats
 from dpopt.privacy import Certificate
 from dpopt.prob import total_variation
 from dpopt.roo.histograms import Histograms, histograms
 from dpopt.roo.proof import least_slack, prove_law
 from dpopt.roo.sampler import Below, LetterSampler, place_of
-from dpopt.roo.setting import BITS, UNIT, RooSetting
+from dpopt.roo.setting import BITS, UNIT, RooSetting, checked_law
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -291,7 +290,7 @@ class OptimalSampler(LetterSampler, Design):
 
     @property
     def weights(self) -> tuple[int, ...]:
-        """The units, by their old name."""
+        """Chance of each letter at each place, as integers: the units."""
         return self.units
 
     @cached_property
@@ -504,20 +503,6 @@ def incidence(found: Histograms, distribution: npt.ArrayLike) -> Matrix:
     chances /= chances.sum()
     sums = [np.bincount(where[owners, c], chances, found.places) for c in counts.T]
     return np.array(sums, dtype=float)
-
-
-def checked_law(distribution: npt.ArrayLike, letters: int) -> Vector:
-    """Return P as floats that sum to 1.
-
-    Raises:
-        ParameterError: for another shape, negative values or another sum.
-    """
-    law = as_floats("distribution", distribution)
-    if law.shape != (letters,):
-        raise ParameterError(f"distribution has shape {law.shape}; it must be ({letters},).")
-    if not np.all(np.isfinite(law) & (law >= 0)) or abs(float(law.sum()) - 1) > 1e-9:
-        raise ParameterError("distribution must hold probabilities that sum to 1.")
-    return law / law.sum()
 
 
 class SamplerProgram:

@@ -359,21 +359,20 @@ def audit_floor(setting: RooSetting, weights: Sequence[int], bits: int) -> Floor
     increase in Z where D(d - 1) >= D(c), and does not decrease otherwise; that is (2), and all
     of it occurs. Neighbours are symmetric, so this covers both directions.
 
-    Few d need a look. W is convex by (1), so L spreads records evenly, and Z falls in d up to v
-    = floor((n - c) / (k - 1)), where all letters but g are even, and rises from there on; D(d -
-    1) rises up to d = c* + 1, and not after. So no d below both is worse than the lesser of the
-    two, and of the d above c* one is worst: v if it is among them, else c* + 1. (For k = 2, d
-    is n - c = v.) Where D(d - 1) < D(c) for all d, n - c is worst. From c* on, (2) is at most c
-    + 1 <= r c.
+    Few d need a look. W is convex by (1), so L spreads records evenly, and Z falls in d up to
+    v = floor((n - c) / (k - 1)), where all letters but g are even, and rises from there on;
+    D(d - 1) rises up to d = c* + 1, and not after. So no d below both is worse than the lesser
+    of the two, and of the d above c* one is worst: v if it is among them, else c* + 1. (For
+    k = 2, d is n - c = v.) Where D(d - 1) < D(c) for all d, n - c is worst. From c* on, (2) is
+    at most c + 1 <= r c.
 
-    Blocks of the others, c1 <= c <= c2 and d1 <= d <= d2, are decided at once where they can
-    be:
+    Blocks of the others, c1 <= c <= c2 and d1 <= d <= d2, are decided at once where they can be:
 
         (3) (W(c1) + D(c2)) Z <= r W(c1) (Z + min(0, D(c1) - D(d2 - 1)))
 
-    implies (2) on the block for Z = W(c1) + L(k - 1, n - c2), or the larger W(c1) + W(d1) + L(k
-    - 2, n - c2 - d2). Blocks are halved until (3) holds with the largest ratio found so far in
-    the place of r, or a single c and d are left, which (2) is for.
+    implies (2) on the block for Z = W(c1) + L(k - 1, n - c2), or for the larger
+    W(c1) + W(d1) + L(k - 2, n - c2 - d2). Blocks are halved until (3) holds with the largest ratio
+    found so far in the place of r, or a single c and d are left, which (2) is for.
 
     Args:
         setting: n, k and epsilon.

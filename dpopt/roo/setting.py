@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._types import IntVector
+from dpopt._types import IntVector, Vector
 from dpopt.data.tally import Tally, tally
 from dpopt.privacy import Guarantee, exp_lower
 
@@ -99,3 +100,17 @@ class RooSetting:
         """
         found = data if isinstance(data, Tally) else tally(data, self.letters)
         return self.fitting(found.counts)
+
+
+def checked_law(distribution: npt.ArrayLike, letters: int) -> Vector:
+    """Return a law P of the records as floats that sum to 1, shape (k,).
+
+    Raises:
+        ParameterError: for another shape, negative values or another sum.
+    """
+    law = _checks.floats("distribution", distribution)
+    if law.shape != (letters,):
+        raise ParameterError(f"distribution has shape {law.shape}; it must be ({letters},).")
+    if not np.all((law >= 0) & (law <= 2)) or not abs(law.sum() - 1) <= 1e-9:
+        raise ParameterError("distribution must hold probabilities that sum to 1.")
+    return law / law.sum()
