@@ -125,6 +125,7 @@ def floor_laws(sampler: SmoothFloorSampler) -> Iterator[tuple[IntMatrix, Matrix,
     table[:low] = sampler.floor[:low]
     bars = combinations(range(n + k - 1), k - 1)
     while part := list(islice(bars, _CHUNK)):
+        # A choice of k - 1 bars among n + k - 1 spots is a vector of counts: the gaps between bars.
         edges = np.full((len(part), k + 1), -1)
         edges[:, 1:-1], edges[:, -1] = np.array(part), n + k - 1
         counts = np.diff(edges, axis=1) - 1
@@ -233,7 +234,8 @@ def lower_bound(setting: RooSetting) -> LowerBound:
     with np.errstate(over="ignore"):
         best = (1 + lambertw((k - d) / (d * math.e)).real) / e
     best = np.minimum(np.floor(best), n // d)
-    # In logarithms: e^(epsilon j) may be out of range.
+    # Axis 0: the integers j on both sides of the best real one; axis 1: d. In logarithms, since
+    # e^(epsilon j) may be out of range.
     tried = np.stack([np.clip(best + step, 1, n // d) for step in (0, 1)])
     logs = np.log(d * tried / n) - np.logaddexp(0.0, np.log(d / (k - d)) + e * tried)
     row, column = np.unravel_index(int(logs.argmax()), logs.shape)

@@ -273,6 +273,8 @@ class SmoothFloorSampler(LetterSampler, Design):
 
         Both are found, whichever is taken, and each is compared with every letter's place.
         """
+        # Axis 0: words of 32 bits, highest first; axis 1: letters. The carries go up once all words
+        # are summed.
         table = self._lifts
         sums = np.cumsum(table[:, np.minimum(counts, table.shape[1] - 1)], axis=1)
         for word in range(len(sums) - 1, 0, -1):

@@ -440,29 +440,30 @@ def distances(setting: RooSetting, places: Histograms, kernel: Vector) -> Vector
     return np.bincount(places.owner, places.multiplicity * short, places.size).astype(float)
 
 
-def histogram_prior(found: Histograms, alpha: float) -> Vector:
+def histogram_prior(table: Histograms, alpha: float) -> Vector:
     """Return the law of the histogram of n records of P, P symmetric Dirichlet(alpha).
 
     Shape (histograms,): the Dirichlet-multinomial law of the counts times the number of their
     orders. alpha = 1, P uniform on the simplex, makes all count vectors alike likely.
     """
-    counts = found.counts
+    counts = table.counts
     n, k = int(counts[0].sum()), counts.shape[1]
-    orders = np.full(found.size, gammaln(k + 1))
-    np.subtract.at(orders, found.owner, gammaln(found.multiplicity + 1))
+    orders = np.full(table.size, gammaln(k + 1))
+    np.subtract.at(orders, table.owner, gammaln(table.multiplicity + 1))
+    # Axis 0: histograms; axis 1 of each: letters.
     each = gammaln(counts + alpha) - gammaln(alpha) - gammaln(counts + 1)
     logs = orders + each.sum(axis=1) + gammaln(n + 1) + gammaln(k * alpha) - gammaln(n + k * alpha)
     law = np.exp(logs - logs.max())
     return law / law.sum()
 
 
-def multinomial_prior(found: Histograms, distribution: npt.ArrayLike) -> Vector:
+def multinomial_prior(table: Histograms, distribution: npt.ArrayLike) -> Vector:
     """Return the law of the histogram of n records of P, shape (histograms,).
 
     Every letter has one count of a histogram, so that k letters count each histogram k times.
     """
-    chances = incidence(found, distribution).sum(axis=0)
-    return np.bincount(found.owner, chances, found.size) / found.counts.shape[1]
+    chances = incidence(table, distribution).sum(axis=0)
+    return np.bincount(table.owner, chances, table.size) / table.counts.shape[1]
 
 
 def visible(coefficients: Vector) -> Vector:
@@ -470,19 +471,19 @@ def visible(coefficients: Vector) -> Vector:
     return np.maximum(coefficients, _VISIBLE * coefficients.max())
 
 
-def incidence(found: Histograms, distribution: npt.ArrayLike) -> Matrix:
+def incidence(table: Histograms, distribution: npt.ArrayLike) -> Matrix:
     """Return Pr[the data have this histogram and letter y this count], shape (k, places).
 
     Times K, it gives the law of the released letter under n records of P.
 
     Args:
-        found: the histograms.
+        table: the histograms and their places.
         distribution: P, shape (k,).
 
     Raises:
         ParameterError: if P is no law over k letters, or there are more than 1e6 count vectors.
     """
-    n, k = int(found.counts[0].sum()), found.counts.shape[1]
+    n, k = int(table.counts[0].sum()), table.counts.shape[1]
     law = checked_law(distribution, k)
     total = comb(n + k - 1, k - 1)
     if total > _MOST_COUNTS:
@@ -490,33 +491,36 @@ def incidence(found: Histograms, distribution: npt.ArrayLike) -> Matrix:
             f"distribution is over {k} letters; {n} records of it have {total:.3g} count vectors, "
             f"and at most {_MOST_COUNTS} are summed."
         )
+    # Each choice of k - 1 bars among n + k - 1 spots is a vector of counts: the gaps between bars.
     bars = np.fromiter(chain.from_iterable(combinations(range(n + k - 1), k - 1)), np.int64)
     edges = np.full((total, k + 1), -1)
     edges[:, 1:-1], edges[:, -1] = bars.reshape(total, k - 1), n + k - 1
     counts = np.diff(edges, axis=1) - 1
     logs = gammaln(n + 1) + (xlogy(counts, law) - gammaln(counts + 1)).sum(axis=1)
+    # Axis 0 of counts, logs and owners: all count vectors. The places of their letters come from
+    # the histogram that they sort to, and from the counts.
     rows, inverse = np.unique(-np.sort(-counts, axis=1), axis=0, return_inverse=True)
-    owners = np.array([found.index(row) for row in rows])[inverse.reshape(-1)]
-    where = np.zeros((found.size, n + 1), dtype=np.int64)
-    where[found.owner, found.count] = np.arange(found.places)
+    owners = np.array([table.index(row) for row in rows])[inverse.reshape(-1)]
+    where = np.zeros((table.size, n + 1), dtype=np.int64)
+    where[table.owner, table.count] = np.arange(table.places)
     chances = np.exp(logs)
     chances /= chances.sum()
-    sums = [np.bincount(where[owners, c], chances, found.places) for c in counts.T]
+    sums = [np.bincount(where[owners, c], chances, table.places) for c in counts.T]
     return np.array(sums, dtype=float)
 
 
 class SamplerProgram:
     """What all objectives share: K is a law for each histogram, and private along all edges."""
 
-    def __init__(self, setting: RooSetting, found: Histograms) -> None:
-        self.setting, self.found = setting, found
-        self.positive = np.flatnonzero(found.count > 0)
+    def __init__(self, setting: RooSetting, table: Histograms) -> None:
+        self.setting, self.histograms = setting, table
+        self.positive = np.flatnonzero(table.count > 0)
 
     def worst_case(self) -> Problem:
         """Minimise the largest TV(K(x), empirical(x)) over all data sets: variable "worst"."""
         problem = self._problem()
         problem.add_variables("worst", 1, lower=0.0, upper=1.0)
-        distances, size = self._distances(), self.found.size
+        distances, size = self._distances(), self.histograms.size
         minus = -np.ones((size, 1))
         problem.add_rows("distance", {"shortfall": distances, "worst": minus}, upper=0.0)
         problem.minimise({"worst": 1.0})
@@ -547,22 +551,23 @@ class SamplerProgram:
 
     def _problem(self) -> Problem:
         """Return the constraints; "shortfall" is at least c / n - K where c > 0."""
-        found, n = self.found, self.setting.records
+        table, n = self.histograms, self.setting.records
         problem = Problem("optimal sampler of one letter")
-        problem.add_variables("kernel", found.places, lower=0.0, upper=1.0)
+        problem.add_variables("kernel", table.places, lower=0.0, upper=1.0)
         problem.add_variables("shortfall", self.positive.size, lower=0.0, upper=1.0)
         problem.add_rows("sums", {"kernel": self._sums()}, lower=1.0, upper=1.0)
         problem.add_rows("privacy", {"kernel": self._ratios()}, upper=0.0)
-        chosen = sp.eye_array(found.places, format="csr")[self.positive]
+        chosen = sp.eye_array(table.places, format="csr")[self.positive]
         sides = {"kernel": chosen, "shortfall": sp.eye_array(self.positive.size)}
-        problem.add_rows("shortfalls", sides, lower=found.count[self.positive] / n)
+        problem.add_rows("shortfalls", sides, lower=table.count[self.positive] / n)
         return problem
 
     def _sums(self) -> sp.csr_array:
-        found = self.found
-        places = (found.owner, np.arange(found.places))
+        table = self.histograms
+        # Row: a histogram; column: one of its places.
+        owned = (table.owner, np.arange(table.places))
         return sp.csr_array(
-            (found.multiplicity.astype(float), places), shape=(found.size, found.places)
+            (table.multiplicity.astype(float), owned), shape=(table.size, table.places)
         )
 
     def _distances(self) -> sp.csr_array:
@@ -571,9 +576,10 @@ class SamplerProgram:
 
     def _ratios(self) -> sp.csr_array:
         """Return e^-epsilon K' - K for each edge; its size stays in range for large epsilon."""
-        edges = self.found.edges
+        edges = self.histograms.edges
         count = len(edges)
+        # Row i, for the edge (a, b): e^-epsilon in column b, -1 in column a.
         data = np.repeat([math.exp(-self.setting.epsilon), -1.0], count)
         rows = np.tile(np.arange(count), 2)
         columns = np.concatenate([edges[:, 1], edges[:, 0]])
-        return sp.csr_array((data, (rows, columns)), shape=(count, self.found.places))
+        return sp.csr_array((data, (rows, columns)), shape=(count, self.histograms.places))
