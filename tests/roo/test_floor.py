@@ -108,17 +108,6 @@ def test_the_audit_finds_the_largest_ratio_there_is(
     assert sampler.private or rate is not None
 
 
-@pytest.mark.parametrize("rate", [0.05, 0.3, 0.9, 1.5])
-@pytest.mark.parametrize("k", [2, 3, 4])
-def test_the_proof_decides_as_all_neighbours_do(k: int, rate: float) -> None:
-    n, epsilon = 9, 0.4
-    sampler = smooth_floor(n, k, epsilon, rate=rate)
-    worst = worst_of_all(sampler)
-    assert worst == sampler.audit.worst_ratio
-    assert sampler.private == (worst <= sampler.setting.ratio)
-    assert sampler.private == (rate == 0.05 or rate == 0.3)
-
-
 def test_the_rate_epsilon_itself_is_not_private_and_refuses() -> None:
     sampler = smooth_floor(20, 3, 0.5, rate=0.5)
     assert worst_of_all(sampler) > sampler.setting.ratio

@@ -450,26 +450,6 @@ def test_extreme_epsilons() -> None:
         assert blind.certificate.slack >= 0
 
 
-def test_another_backend_agrees() -> None:
-    ours = optimal_sampler(6, 3, 0.5)
-    other = optimal_sampler(6, 3, 0.5, backend="cvxpy:CLARABEL")
-    assert other.value == pytest.approx(ours.value, abs=1e-6)
-    assert other.certificate.slack >= 0
-
-
-def test_what_is_plotted_and_told() -> None:
-    sampler = optimal_sampler(5, 3, 0.5, objective="fixed", distribution=[0.5, 0.3, 0.2])
-    body = sampler.to_dict()
-    assert [int(weight) for weight in body["units"]] == list(sampler.weights)
-    assert body["setting"]["distribution"] == [0.5, 0.3, 0.2]
-    assert len(body["places"]) == sampler.histograms.places
-    line = sampler.plot().lines[-1]
-    np.testing.assert_array_equal(line.get_ydata(), sampler.kernel)
-    np.testing.assert_array_equal(line.get_xdata(), sampler.histograms.count)
-    with pytest.raises(ValueError, match="read-only"):
-        sampler.kernel[0] = 1.0
-
-
 @pytest.mark.parametrize(
     ("arguments", "options", "words"),
     [
