@@ -90,7 +90,7 @@ def _records(
 
 def _row(
     sampler: str,
-    worst: float,
+    worst: float | None,
     mean: float | None,
     errors: tuple[float, float] | None = None,
     counts: str | None = None,
