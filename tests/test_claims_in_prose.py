@@ -25,11 +25,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from tests.mechanisms.test_gnmax import SENSITIVITY, bernoulli_divergence
+from tests.test_gnmax import SENSITIVITY, bernoulli_divergence
 
 import dpopt
 from dpopt import ParameterError, gnmax, kernel, majority, public_prior, roo, smoothed
-from dpopt.majority import check, reduction
+from dpopt.majority import check, voters
 from dpopt.privacy import Guarantee, concentrated_composition, general_composition
 from experiments.majority import (
     algorithm_six,
@@ -415,16 +415,16 @@ def largest(allowed: Callable[[int], bool]) -> int:
 
 
 def pure(k: int) -> bool:
-    return reduction.priceable(majority.MajoritySetting(k, 0.1, 3))
+    return voters.priceable(majority.MajoritySetting(k, 0.1, 3))
 
 
 def approximate(k: int) -> bool:
-    return reduction.priceable(majority.MajoritySetting(k, 0.1, 3, 1e-5, 1e-4))
+    return voters.priceable(majority.MajoritySetting(k, 0.1, 3, 1e-5, 1e-4))
 
 
 def grouped(k: int) -> bool:
     groups = [(1, 0.1), (k - 1, 0.2)]
-    return reduction.priceable(majority.MajoritySetting.of_groups(groups, allowance=2))
+    return voters.priceable(majority.MajoritySetting.of_groups(groups, allowance=2))
 
 
 def designable(k: int) -> bool:
@@ -721,8 +721,8 @@ CLAIMS: tuple[Claim, ...] = (
         "O(K^3) and O(K^7): two",
         "0",
         {
-            "2": lambda: growth(reduction.reduced_size, 0.0),
-            "4": lambda: growth(reduction.reduced_size, 1e-5),
+            "2": lambda: growth(voters.reduced_size, 0.0),
+            "4": lambda: growth(voters.reduced_size, 1e-5),
             "3": lambda: growth(majority.full_size, 0.0),
             "7": lambda: growth(majority.full_size, 1e-5),
         },
@@ -920,8 +920,8 @@ CLAIMS: tuple[Claim, ...] = (
         PAPERS,
         "O(K^2) and O(K^4) multisets",
         computed={
-            "2": lambda: growth(reduction.reduced_size, 0.0),
-            "4": lambda: growth(reduction.reduced_size, 1e-5),
+            "2": lambda: growth(voters.reduced_size, 0.0),
+            "4": lambda: growth(voters.reduced_size, 1e-5),
         },
     ),
     Claim(PAPERS, "on the segment from 00 to 11, along", "00 11"),
