@@ -25,7 +25,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from tests.test_gnmax import SENSITIVITY, bernoulli_divergence
 
 import dpopt
 from dpopt import ParameterError, gnmax, kernel, majority, public_prior, roo, smoothed
@@ -56,6 +55,7 @@ from experiments.smoothed.sgd_databases import GAUSSIAN, TWO_VALUES, databases
 from experiments.smoothed.votes import units
 from tests.majority import test_separation
 from tests.smoothed import test_binary, test_bounds
+from tests.test_gnmax import SENSITIVITY, bernoulli_divergence
 
 ROOT = Path(__file__).resolve().parents[1]
 README, PAPERS, SECURITY = "README.md", "PAPERS.md", "SECURITY.md"
