@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from dpopt import ParameterError
-from experiments.entry import run_command
-from experiments.registry import all_experiments
+from experiments.catalogue import all_experiments
+from experiments.entry import make_folder, run_command
 from experiments.report import write_report
 from experiments.runner import run_all
 
@@ -44,10 +44,7 @@ def command(names: tuple[str, ...], full: bool, out: Path, workers: int, listing
     for name in names:
         if name not in known:
             raise ParameterError(f"experiment is {name!r}; it must be one of {', '.join(known)}.")
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        raise ParameterError(f"out is {str(out)!r}; it must be a folder.") from None
+    make_folder(out)
     if not names:
         names = tuple(name for name, experiment in known.items() if experiment.repeatable)
     chosen = [known[name] for name in dict.fromkeys(names)]

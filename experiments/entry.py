@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NoReturn
 
 import click
@@ -32,3 +33,15 @@ def run_command(command: click.Command, name: str, arguments: Sequence[str] | No
         click.echo("interrupted.", err=True)
         code = 130
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def make_folder(out: Path) -> None:
+    """Make the folder that a command writes to, if it is not there.
+
+    Raises:
+        ParameterError: if it cannot be one.
+    """
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        raise ParameterError(f"out is {str(out)!r}; it must be a folder.") from None

@@ -38,6 +38,11 @@ class Table:
         place = self.columns.index(name)
         return [row[place] for row in self.rows]
 
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        """The rows, each with its cells by name."""
+        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+
     @classmethod
     def of(cls, caption: str, records: Sequence[Mapping[str, Cell]]) -> Table:
         """Build a table from records with the same keys."""
@@ -126,18 +131,3 @@ class Experiment:
     def parameters(self, full: bool) -> dict[str, Any]:
         """Return the configuration of a run as plain values."""
         return asdict(self.config if full else self.quick)
-
-
-def all_experiments() -> dict[str, Experiment]:
-    """Return every experiment by name, in the order of the report."""
-    from experiments import public_prior, roo, smoothed
-    from experiments.benchmarks import exactness, kernel_lp, majority_solve, report_page
-    from experiments.majority import claims, composition, figures, gnmax, pate, priors
-
-    majority = (figures, priors, gnmax, composition, pate, claims)
-    papers = [experiment for module in majority for experiment in module.EXPERIMENTS]
-    papers += [*roo.EXPERIMENTS, *public_prior.EXPERIMENTS, *smoothed.EXPERIMENTS]
-    timed = (exactness, majority_solve, kernel_lp, report_page)
-    benchmarks = [module.EXPERIMENT for module in timed]
-    found = (*papers, *benchmarks)
-    return {experiment.name: experiment for experiment in found}

@@ -15,9 +15,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from dpopt import DpoptError
-from experiments.kept import Entry
-from experiments.output import write_outcome
-from experiments.registry import Advance, Experiment, Outcome, all_experiments
+from experiments.catalogue import all_experiments
+from experiments.kept import Entry, write_outcome
+from experiments.registry import Advance, Experiment, Outcome
 
 Result = tuple[Outcome | None, float, str | None]
 _POLL = 0.1
@@ -49,6 +49,27 @@ def run_all(chosen: Sequence[Experiment], out: Path, *, full: bool, workers: int
                 experiment, out, full, lambda task=task: progress.advance(task)
             )
     return [Entry(experiment, *found[experiment.name]) for experiment in chosen]
+
+
+def run_here(chosen: Sequence[Experiment], out: Path, *, full: bool) -> list[Entry]:
+    """Run experiments one after another and write their files; what fails is raised."""
+    entries = []
+    for experiment in chosen:
+        config = experiment.config if full else experiment.quick
+        start = time.perf_counter()
+        with advancing(experiment.name, experiment.steps(config)) as advance:
+            outcome = experiment.run(config, advance)
+        write_outcome(experiment, outcome, out, full=full)
+        entries.append(Entry(experiment, outcome, time.perf_counter() - start))
+    return entries
+
+
+@contextmanager
+def advancing(title: str, total: int) -> Iterator[Advance]:
+    """Show one bar while the block runs; yield what moves it by a step."""
+    with display() as progress:
+        task = progress.add_task(title, total=total)
+        yield lambda: progress.advance(task)
 
 
 @contextmanager

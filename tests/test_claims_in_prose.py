@@ -31,19 +31,17 @@ from dpopt import ParameterError, gnmax, kernel, majority, public_prior, roo, sm
 from dpopt.majority import check, voters
 from dpopt.privacy import Guarantee, concentrated_composition, general_composition
 from experiments.majority import (
-    algorithm_six,
     claims,
-    claims_constant,
     claims_corners,
     claims_error,
-    claims_exact,
-    claims_queries,
+    claims_record,
     claims_sampling,
     composition,
     figures,
 )
 from experiments.majority.claims_record import REFUTED
 from experiments.majority.claims_record import Claim as Instance
+from experiments.majority.gnmax import as_printed
 from experiments.majority.pate.aggregate import aggregators
 from experiments.majority.pate.tables import exact_record
 from experiments.majority.pate.votes import SHIPPED, load_votes
@@ -51,7 +49,7 @@ from experiments.public_prior import kernels, movielens
 from experiments.registry import Outcome
 from experiments.roo import audit_map, utility
 from experiments.smoothed import sgd_bias
-from experiments.smoothed.sgd_databases import GAUSSIAN, TWO_VALUES, databases
+from experiments.smoothed.sgd_bias import GAUSSIAN, TWO_VALUES, databases
 from experiments.smoothed.votes import units
 from tests.majority import test_separation
 from tests.smoothed import test_binary, test_bounds
@@ -280,7 +278,7 @@ def composed() -> float:
 def constants() -> tuple[Instance, ...]:
     """What `majority-claims` finds of lemma A.1."""
     config = claims.Config()
-    return claims_constant.constants(
+    return claims_error.constants(
         config.constants, config.below, config.epsilon, lambda: None
     ).claims
 
@@ -337,8 +335,8 @@ def corners(start: str) -> Instance:
 def repeated() -> Instance:
     """One query put 12 times to K = 41 voters trained once, proved in fractions."""
     config = claims.Config()
-    assert config.repeated == (claims_queries.Repeated(41, 1.0, 0.5, 12),)
-    (found,) = claims_queries.repeated_queries(config.repeated, lambda: None).claims
+    assert config.repeated == (claims_sampling.Repeated(41, 1.0, 0.5, 12),)
+    (found,) = claims_sampling.repeated_queries(config.repeated, lambda: None).claims
     assert found.proved
     return found
 
@@ -470,8 +468,8 @@ def error_of_coins() -> float:
     errors = []
     for k in range(1, 12, 2):
         upper = [Fraction(float(value)) for value in rng.random((k + 1) // 2)]
-        ones = claims_exact.chance_of_one([*reversed(upper), *upper], [half] * k)
-        truth = claims_exact.chance_of_one([Fraction(1)] * (k + 1), [half] * k)
+        ones = claims_record.chance_of_one([*reversed(upper), *upper], [half] * k)
+        truth = claims_record.chance_of_one([Fraction(1)] * (k + 1), [half] * k)
         errors.append(abs(float(truth - ones)))
     return max(errors)
 
@@ -645,8 +643,8 @@ def algorithm_6() -> tuple[float, float, float, float, float]:
     """At 5:0: Algorithm 6 as printed, with a logarithm, the divergence, both bounds."""
     votes = (5, 0, 1.0, 1.5)
     found = gnmax.data_dependent_rdp([5, 0], 1.0, 1.5)
-    printed = algorithm_six.as_printed(*votes)
-    logarithm = algorithm_six.as_printed(*votes, logarithm=True)
+    printed = as_printed(*votes)
+    logarithm = as_printed(*votes, logarithm=True)
     assert printed is not None
     assert logarithm is not None
     assert logarithm == pytest.approx(math.log(printed * 0.5) / 0.5, rel=1e-12)

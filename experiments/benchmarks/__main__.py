@@ -16,7 +16,7 @@ from experiments.benchmarks.report_page import EXPERIMENT, run_config, steps, to
 from experiments.benchmarks.results import Results
 from experiments.benchmarks.suite import benchmarks
 from experiments.entry import run_command
-from experiments.output import write_outcome
+from experiments.kept import write_outcome
 from experiments.report import Entry, write_report
 from experiments.runner import display
 

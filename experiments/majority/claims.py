@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
 
 from dpopt import ParameterError
-from experiments.majority import (
-    claims_constant,
-    claims_corners,
-    claims_counts,
-    claims_error,
-    claims_queries,
-    claims_sampling,
-)
-from experiments.majority.claims_compared import of_claims
-from experiments.majority.claims_corners import Case
-from experiments.majority.claims_figure import plot
-from experiments.majority.claims_queries import Repeated
-from experiments.majority.claims_record import Part
-from experiments.majority.claims_sampling import Sampled
-from experiments.registry import Advance, Experiment, Outcome, Table
+from experiments.majority import claims_corners, claims_error, claims_sampling
+from experiments.majority.claims_corners import NUMBER, REDUCED, Case
+from experiments.majority.claims_error import CONSTANT, LEMMA, SURROGATE
+from experiments.majority.claims_record import AT_LEAST, Claim, Part, short
+from experiments.majority.claims_sampling import DOUBLE, QUERIES, SPENT, Repeated, Sampled
+from experiments.majority.figures import AT_ONE, BEST, BEST_OF_ALL
+from experiments.registry import Advance, Comparison, Experiment, Outcome, Table
+from experiments.verdicts import not_comparable, statement
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_BROKEN = "exact: one broken row in fractions, witness in table claims"
+_INTEGERS = "exact integers over the reduced corner set, rounded outward"
+_NO_PROOF = "no verdict where a certificate is missing"
+
+_GREEN, _RED, _BLUE, _PURPLE, _GREY = "#0b6e4f", "#c1432e", "#2f5d9b", "#8a5aa8", "#7a7a7a"
+_COLOURS = (_GREEN, _RED, _BLUE, _PURPLE, "#b07d12")
 
 
 @dataclass(frozen=True)
@@ -134,8 +139,8 @@ def _parts(config: Config, advance: Advance) -> Iterator[Part]:
     epsilon, draws, seed = config.epsilon, config.draws, config.seed
     yield claims_error.lower_bound(config.at_one, epsilon, draws, seed, advance)
     yield claims_error.objectives(config.objectives, epsilon, draws, seed, advance)
-    yield claims_counts.counts(config.counted, advance)
-    yield claims_counts.maxima(config.pure, config.approximate, config.gammas, seed, advance)
+    yield claims_corners.counts(config.counted, advance)
+    yield claims_corners.maxima(config.pure, config.approximate, config.gammas, seed, advance)
     yield claims_corners.three_corners(config.three, config.swept, config.swept_epsilons, advance)
     yield claims_sampling.double_subsampling(
         config.doubled,
@@ -144,9 +149,327 @@ def _parts(config: Config, advance: Advance) -> Iterator[Part]:
         config.doubled_approximate,
         advance,
     )
-    yield claims_constant.constants(config.constants, config.below, epsilon, advance)
+    yield claims_error.constants(config.constants, config.below, epsilon, advance)
     yield claims_sampling.spent(config.sampled, config.sampled_curve, epsilon, advance)
-    yield claims_queries.repeated_queries(config.repeated, advance)
+    yield claims_sampling.repeated_queries(config.repeated, advance)
+
+
+def of_claims(claims: Sequence[Claim]) -> tuple[Comparison, ...]:
+    """Return one comparison for each statement; verdicts come from the claims' values.
+
+    Args:
+        claims: every instance of the run.
+    """
+    by: dict[str, list[Claim]] = {}
+    for claim in claims:
+        by.setdefault(claim.claim, []).append(claim)
+    return (
+        *_lemma(by[LEMMA]),
+        _surrogate(by[SURROGATE]),
+        *_counts(by[NUMBER], by[REDUCED]),
+        _double(by[DOUBLE]),
+        *_constants(by[CONSTANT]),
+        _spent(by[SPENT]),
+        _queries(by[QUERIES]),
+    )
+
+
+def _judged(
+    words: str, ours: str, certificate: str, claims: Sequence[Claim], name: str, more_if: str = ""
+) -> Comparison:
+    """Judge a statement by its instances: refuted by one, sharper if more holds in all."""
+    decided = [claim for claim in claims if claim.proved]
+    if not decided:
+        return not_comparable(words, ours, certificate, why="no instance is proved", name=name)
+    return statement(
+        words,
+        ours,
+        certificate,
+        holds=all(claim.holds for claim in decided),
+        more=all(claim.more for claim in decided),
+        more_if=more_if,
+        name=name,
+    )
+
+
+def _worst(claims: Sequence[Claim]) -> Claim:
+    """Return the instance that lies farthest against its claim."""
+    return min(claims, key=lambda claim: claim.beyond)
+
+
+def _lemma(claims: list[Claim]) -> Iterator[Comparison]:
+    pointwise = [claim for claim in claims if claim.quantity == "error"]
+    worst = _worst(pointwise)
+    yield _judged(
+        "At m = 1 no private majority has an error below |Pr[g = 1] - mean p| (lemma 3.2).",
+        f"gamma(l) = 1/|2l - K| has error {worst.value_found:g} where the bound is "
+        f"{short(worst.value_claimed)} ({worst.instance}).",
+        "exact for every epsilon: slacks in powers of e^epsilon - 1 without negative coefficients",
+        pointwise,
+        AT_ONE,
+    )
+    expected = [claim for claim in claims if claim.quantity == "expected error"]
+    best = _worst(expected)
+    yield _judged(
+        "At m = 1 subsampling has the optimal error (section 3.1).",
+        f"{best.instance}: {short(best.value_found)}, subsampling {short(best.value_claimed)}; "
+        f"less in {sum(not c.holds for c in expected)} of {len(expected)} cases.",
+        f"{_INTEGERS}; error by quadrature, sampled beside it",
+        expected,
+        AT_ONE,
+    )
+
+
+def _surrogate(claims: list[Claim]) -> Comparison:
+    best = _worst(claims)
+    return _judged(
+        BEST_OF_ALL,
+        f"{short(best.value_found)} instead of {short(best.value_claimed)} at {best.instance}; "
+        f"less in {sum(not c.holds for c in claims)} of {len(claims)} cases.",
+        f"{_INTEGERS}; dual bound",
+        claims,
+        BEST,
+    )
+
+
+def _counts(claims: list[Claim], reduced: list[Claim]) -> Iterator[Comparison]:
+    sampled = [claim for claim in claims if not claim.sharpens]
+    confirmed = all(claim.holds for claim in reduced)
+    for claim in claims:
+        if claim.sharpens:
+            yield statement(
+                f"{claim.says} (lemma 5.1).",
+                f"{claim.instance}: {claim.value_found:,.0f} decide, of "
+                f"{claim.value_claimed:,.0f}.",
+                "proved; both maxima, and random voters, in table maxima",
+                holds=all(part.holds for part in (claim, *sampled)),
+                more=claim.more and confirmed,
+                more_if="a smaller set has the same maximum",
+                name=f"lemma 5.1, {claim.instance.partition(',')[0]}",
+            )
+
+
+def _double(claims: list[Claim]) -> Comparison:
+    words = "Double subsampling is m epsilon-DP if all voters have the same p and p' (theorem 4.1)."
+    rows = sum(claim.constraints or 0 for claim in claims)
+    broken = sum(claim.value_found for claim in claims)
+    certificate = f"proved by thinning; {rows:,} rows checked exactly besides"
+    name = "theorem 4.1"
+    if broken:
+        # The rows are those of voters that need not be equal: they decide no more than they say.
+        ours = f"{broken:g} rows or cases of unequal voters are broken or undecided."
+        return not_comparable(words, ours, certificate, why=_NO_PROOF, name=name)
+    return statement(
+        words,
+        "The same p is not needed.",
+        certificate,
+        holds=all(claim.holds for claim in claims),
+        more=all(claim.holds for claim in claims),
+        more_if="unequal voters are private too",
+        name=name,
+    )
+
+
+def _constants(claims: list[Claim]) -> Iterator[Comparison]:
+    larger = [claim for claim in claims if claim.relation == AT_LEAST]
+    ratios = [claim.value_found / claim.value_claimed for claim in larger]
+    yield _judged(
+        "Where tau >= m, lemma A.1's constant gamma is private.",
+        f"The largest that is private is {min(ratios):.2f} to {max(ratios):.2f} times as large, in "
+        f"{len(larger)} cases.",
+        f"{_INTEGERS}; linear program",
+        larger,
+        "lemma A.1",
+        "a larger constant is private in every case",
+    )
+    spent = [claim for claim in claims if claim.relation != AT_LEAST]
+    worst = _worst(spent)
+    kept = f"{worst.instance.partition(';')[0]}: {short(worst.value_found)} is spent, of "
+    yield _judged(
+        "With p_const up to (4) RR is (m epsilon, delta)-DP, tau in [1, K] and lambda by simple or "
+        "general composition (lemma A.1).",
+        f"{'Holds' if worst.holds else 'Not for tau < m'}: {kept}{short(worst.value_claimed)}.",
+        _BROKEN if not worst.holds else "no broken row was found",
+        spent,
+        "lemma A.1, any tau",
+    )
+
+
+def _spent(claims: list[Claim]) -> Comparison:
+    best = min(claims, key=lambda claim: claim.value_found / claim.value_claimed)
+    return _judged(
+        "The majority of m sampled voters spends m epsilon (section 3.1).",
+        f"{best.instance.partition(', Delta')[0]}: {short(best.value_found)}, of "
+        f"{short(best.value_claimed)}; ceil(m / 2) epsilon exactly, where Delta = 0.",
+        f"proved and attained; {_INTEGERS}",
+        claims,
+        "subsampling's loss",
+        "less is spent in every case",
+    )
+
+
+def _queries(claims: list[Claim]) -> Comparison:
+    worst = _worst(claims)
+    return _judged(
+        "The overall privacy loss over Q queries to the teachers, trained once, can be computed by "
+        "general composition (section 6.2, theorem 2.3).",
+        f"{worst.instance.partition(', Delta')[0]} (ours), one query "
+        f"{worst.instance.partition('one query ')[2].partition(' to')[0]}: at least "
+        f"{worst.value_found:g} is spent, of {worst.value_claimed:g}"
+        f"{''.join(worst.found.partition('; the chance')[1:]).partition('. The')[0]}. The K voters "
+        "together bound it; whether the printed totals do is judged with Tables 2, 5, 7 and 9.",
+        "exact: one ratio in fractions, from the certified integers",
+        claims,
+        "composition of queries",
+    )
+
+
+def plot(outcome: Outcome) -> Figure:
+    """Draw one panel for each claim; double and plain subsampling share one."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(13.5, 8.0), layout="constrained")
+    axes = figure.subplots(2, 3).ravel()
+    tables = outcome.tables
+    _draw_lower_bound(axes[0], tables["lemma-3.2"])
+    _draw_objectives(axes[1], tables["objectives"])
+    _draw_counts(axes[2], tables["counts"])
+    _draw_three_corners(axes[3], tables["three-corners"])
+    _draw_subsampling(axes[4], tables["subsampling"])
+    _draw_constants(axes[5], tables["constants"])
+    for part in axes:
+        part.grid(alpha=0.25)
+        part.title.set_fontsize(10.5)
+    return figure
+
+
+def _values(table: Table, name: str) -> list[float]:
+    return [float(value) for value in table.column(name)]
+
+
+def _draw_lower_bound(axes: Axes, points: Table) -> None:
+    sizes = sorted(set(points.column("K")))
+    for k, colour in ((sizes[0], _GREEN), (sizes[-1], _BLUE)):
+        part = points.select(K=k)
+        axes.plot(
+            part.column("bound"),
+            part.column("error"),
+            ".",
+            color=colour,
+            markersize=4,
+            label=f"p drawn from U[0, 1], K = {k}",
+        )
+    end = max(points.column("bound"))
+    axes.plot([0, end], [0, end], color=_RED, label="lemma 3.2: no point below")
+    axes.set_title(r"Lemma 3.2 ($m = 1$): $\gamma(l) = 1/|2l - K|$ goes below")
+    axes.set_xlabel(r"claimed bound $|\Pr[g = 1] - \bar p|$")
+    axes.set_ylabel("error")
+    axes.legend(frameon=False, fontsize=8)
+
+
+def _draw_objectives(axes: Axes, table: Table) -> None:
+    names = {
+        "sub": ("subsampling", _BLUE, "^"),
+        "double": ("double subsampling", _PURPLE, "d"),
+        "surrogate": ("LP, the paper's objective", _RED, "s"),
+        "expected-error": ("LP, expected error (ours)", _GREEN, "o"),
+    }
+    first = table.select(curve="surrogate")
+    labels = [f"{k}, {m}" for k, m in zip(first.column("K"), first.column("m"), strict=True)]
+    for curve, (label, colour, marker) in names.items():
+        values = _values(table.select(curve=curve), "expected_error")
+        axes.plot(range(len(values)), values, marker, color=colour, label=label)
+    if min(_values(table, "expected_error")) > 0.0:
+        axes.set_yscale("log")
+    else:
+        axes.set_yscale("symlog", linthresh=1e-7)
+    axes.set_xticks(range(len(labels)), labels)
+    axes.set_title("Equation 3: the objective is not the error that is plotted")
+    axes.set_xlabel("$K$, $m$")
+    axes.set_ylabel(r"expected error, $p_i \sim U[0, 1]$")
+    axes.legend(frameon=False, fontsize=8, loc="lower left")
+
+
+def _draw_counts(axes: Axes, table: Table) -> None:
+    for case, colour in (("Delta > 0", _RED), ("Delta = 0", _BLUE)):
+        part = table.select(case=case)
+        name = case.replace("Delta", r"$\Delta$")
+        axes.plot(
+            part.column("K"), part.column("paper"), "s--", color=colour, label=f"paper, {name}"
+        )
+        axes.plot(
+            part.column("K"), part.column("reduced"), "o-", color=colour, label=f"reduced, {name}"
+        )
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xticks(table.select(case="Delta = 0").column("K"))
+    axes.set_xticks([], minor=True)
+    axes.xaxis.set_major_formatter("{x:.0f}")
+    axes.set_title("Lemma 5.1: how many multisets decide")
+    axes.set_xlabel("$K$")
+    axes.set_ylabel("number of privacy rows")
+    axes.legend(frameon=False, fontsize=8)
+
+
+def _draw_three_corners(axes: Axes, table: Table) -> None:
+    pairs = dict.fromkeys(zip(table.column("K"), table.column("m"), strict=True))
+    for (k, m), colour in zip(pairs, _COLOURS, strict=False):
+        part = table.select(K=k, m=m)
+        axes.plot(
+            part.column("epsilon"),
+            part.column("spent_over_target"),
+            "o-",
+            color=colour,
+            linewidth=1.4,
+            markersize=2.5,
+            label=f"K = {k}, m = {m:g}",
+        )
+    axes.axhline(1.0, color=_GREY, linewidth=1.0, label="target")
+    axes.set_title("Corners 00, 11, bc alone: what the optimum spends")
+    axes.set_xlabel(r"$\varepsilon$ of each voter")
+    axes.set_ylabel(r"spent / $m\varepsilon$")
+    axes.legend(frameon=False, fontsize=8)
+
+
+def _draw_subsampling(axes: Axes, table: Table) -> None:
+    sizes = sorted(set(table.column("K")), reverse=True)
+    last = max(table.column("M"))
+    axes.plot([0, last], [0, last], color=_RED, label=r"the paper's count, $M\varepsilon$")
+    for k, colour, size in zip(sizes, (_BLUE, _GREEN, _PURPLE, _GREY), (7, 5, 3, 2), strict=False):
+        part = table.select(K=k)
+        axes.plot(
+            part.column("M"),
+            part.column("epsilons_spent"),
+            "o",
+            color=colour,
+            markersize=size,
+            label=f"spent, K = {k}",
+        )
+    axes.set_title(r"Theorem 4.1 without equal $p_i$: $\lceil M/2 \rceil\,\varepsilon$ is spent")
+    axes.set_xlabel("sampled voters $M$")
+    axes.set_ylabel(r"privacy loss in units of $\varepsilon$")
+    axes.legend(frameon=False, fontsize=8)
+
+
+def _draw_constants(axes: Axes, table: Table) -> None:
+    styles = {
+        "largest": ("-o", "largest that is private"),
+        "general": ("--s", "lemma A.1, general"),
+        "simple": (":^", "lemma A.1, simple"),
+    }
+    for k, colour in zip(sorted(set(table.column("K"))), _COLOURS, strict=False):
+        part = table.select(K=k)
+        share = [m / k for m in _values(part, "m")]
+        for name, (style, _) in styles.items():
+            axes.plot(share, part.column(name), style, color=colour, markersize=4)
+        axes.plot([], [], color=colour, linewidth=5, label=f"K = {k}")
+    for style, label in styles.values():
+        axes.plot([], [], style, color=_GREY, markersize=4, label=label)
+    axes.set_title("Lemma A.1: the constant gamma")
+    axes.set_xlabel("$m / K$")
+    axes.set_ylabel(r"$\gamma$")
+    axes.set_xlim(right=0.75)
+    axes.legend(frameon=False, fontsize=8, loc="lower right")
 
 
 EXPERIMENTS = (

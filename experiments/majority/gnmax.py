@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import erfc, log_ndtr
 
 from dpopt import ParameterError, gnmax
 from dpopt.privacy import Guarantee
 from dpopt.privacy.rdp import gaussian_epsilon
-from experiments.majority.algorithm_six import as_printed, checked_votes, divergence
-from experiments.majority.comparisons_privacy import of_gnmax
-from experiments.registry import Advance, Cell, Experiment, Outcome, Table
+from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
+from experiments.verdicts import numbers, observed, statement
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+PAPER_VOTERS = 11
+_SAME = 1e-9
 
 
 @dataclass(frozen=True)
@@ -191,7 +196,7 @@ def _printed(at: Example) -> dict[str, Cell]:
 
 def _findings(config: Config, tables: dict[str, Table]) -> tuple[str, ...]:
     found = []
-    for at in _records(tables["calibration"]):
+    for at in tables["calibration"].records:
         found += [
             f"{at['target']}: sigma = {at['sigma']:.2f}, as printed, is least at lambda = "
             f"{at['order']:.2f}. The printed lambda, {at['printed_order']}, would need sigma = "
@@ -206,7 +211,7 @@ def _findings(config: Config, tables: dict[str, Table]) -> tuple[str, ...]:
         ]
     bounds = tables["data_dependent"]
     for target in config.targets:
-        rows = [r for r in _records(bounds) if r["target"] == target.name and r["applies"]]
+        rows = [r for r in bounds.records if r["target"] == target.name and r["applies"]]
         lower = [row for row in rows if row["data_dependent"] < row["gaussian"]]
         where = ", ".join(f"{row['order']:g}" for row in rows) or "none"
         found.append(
@@ -217,8 +222,166 @@ def _findings(config: Config, tables: dict[str, Table]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _records(table: Table) -> list[dict[str, Any]]:
-    return [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+def as_printed(
+    ones: int, zeros: int, sigma: float, order: float, *, logarithm: bool = False
+) -> float | None:
+    """Return lines 4 to 11 for one query on two classes; None where line 8's conditions fail.
+
+    Line 7 has (mu_2 - 1)^epsilon_2 for (mu_2 - 1) epsilon_2; line 9 has q exp(epsilon_2)^(...) for
+    (q exp(epsilon_2))^(...); line 11 has no logarithm.
+
+    Args:
+        ones: votes for one class, at least 0.
+        zeros: votes for the other.
+        sigma: above 0.
+        order: lambda, above 1.
+        logarithm: put the logarithm into line 11.
+    """
+    q = 0.5 * float(erfc(abs(ones - zeros) / (2 * sigma)))
+    if not 0.0 < q < 1.0:
+        return None
+    second = sigma * math.sqrt(-math.log(q))
+    first = second + 1.0
+    if first < order or second <= 1.0:
+        return None
+    spent, more = second / sigma**2, first / sigma**2
+    limit = _power(second - 1.0, spent) - second * math.log(
+        first / (first - 1.0) * second / (second - 1.0)
+    )
+    share = q * math.exp(spent * (second - 1.0) / second)
+    if math.log(q) > limit or share >= 1.0:
+        return None
+    a = (1.0 - q) / (1.0 - share)
+    b = math.exp(more) / q ** (1.0 / (first - 1.0))
+    mean = (1.0 - q) * a ** (order - 1.0) + q * b ** (order - 1.0)
+    return (math.log(mean) if logarithm else mean) / (order - 1.0)
+
+
+def _power(base: float, exponent: float) -> float:
+    try:
+        return base**exponent
+    except OverflowError:
+        return math.inf
+
+
+def divergence(ones: int, zeros: int, sigma: float, order: float) -> float:
+    """Return the Renyi divergence of the label when one vote leaves the larger class, exactly.
+
+    Two classes: label 1 has probability Phi((ones - zeros) / (sigma sqrt 2)).
+    """
+    ahead = abs(ones - zeros)
+    scale = sigma * gnmax.SENSITIVITY
+    terms = [
+        order * float(log_ndtr(side * ahead / scale))
+        + (1.0 - order) * float(log_ndtr(side * (ahead - 2) / scale))
+        for side in (1, -1)
+    ]
+    return float(np.logaddexp(terms[0], terms[1])) / (order - 1.0)
+
+
+def checked_votes(ones: int, zeros: int) -> None:
+    """Refuse votes of which none can move.
+
+    Raises:
+        ParameterError: if there are none, or one is negative.
+    """
+    if min(ones, zeros) < 0 or ones + zeros == 0:
+        raise ParameterError(f"votes is {ones}:{zeros}; it must be counts, not both 0.")
+
+
+def of_gnmax(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
+    """Compare Table 4 and what section D.2.1 says of the data-dependent bound.
+
+    Args:
+        tables: "calibration" and "data_dependent" of the run.
+    """
+    rows, bounds = tables["calibration"].records, tables["data_dependent"].records
+    return (
+        _column(rows, "sigma", "least over all Renyi orders, closed form"),
+        _column(rows, "order", "stationary point of sigma over the order, closed form"),
+        _label(rows),
+        *_conditions(rows, bounds),
+        *(_algorithm_6(row) for row in tables["algorithm_6"].records if _shown(row)),
+    )
+
+
+def _column(rows: list[dict[str, Any]], name: str, certificate: str) -> Comparison:
+    shown = {"sigma": "sigma", "order": "lambda"}[name]
+    printed = ", ".join(f"{row[f'printed_{name}']:.2f}" for row in rows)
+    found = ", ".join(f"{row[name]:.2f}" for row in rows)
+    ours = f"{shown} = {found}."
+    if name == "order":
+        needed = ", ".join(f"{row['sigma_at_printed_order']:.2f}" for row in rows)
+        ours = f"{shown} = {found}; the printed orders would need sigma = {needed}."
+    return numbers(
+        f"Table 4: {shown} = {printed}.",
+        ours,
+        [(row[name], row[f"printed_{name}"]) for row in rows],
+        2,
+        certificate,
+        name=f"Table 4, {shown}",
+    )
+
+
+def _label(rows: list[dict[str, Any]]) -> Comparison:
+    """Return what the published noise is for, and what its label really spends."""
+    at = rows[0]
+    return statement(
+        f"With sigma = {at['printed_sigma']}, a label of GNMax is ({at['epsilon']}, "
+        f"{at['delta']:g})-private.",
+        f"It spends {at['label_epsilon']:.4f}; sigma = {at['label_sigma']:.2f} is enough.",
+        "exact law of the label, every vote and neighbour",
+        holds=all(row["label_epsilon"] <= row["epsilon"] for row in rows),
+        more=all(row["label_sigma"] < row["printed_sigma"] for row in rows),
+        more_if="less noise is enough",
+        name="Table 4, the label's loss",
+    )
+
+
+def _conditions(rows: list[dict[str, Any]], bounds: list[dict[str, Any]]) -> Iterator[Comparison]:
+    """Judge whether the data-dependent bound applies to unanimous votes, of as many as there."""
+    used = {(row["target"], row[order]) for row in rows for order in ("order", "printed_order")}
+    targets = {row["target"] for row in rows}
+    tried = [bound for bound in bounds if bound["target"] in targets]
+    if any(bound["voters"] != PAPER_VOTERS for bound in tried):
+        return
+    met = [bound for bound in tried if bound["applies"]]
+    useful = [bound for bound in met if bound["data_dependent"] < bound["gaussian"]]
+    there = [bound for bound in met if (bound["target"], bound["order"]) in used]
+    where = ", ".join(f"{bound['order']:g}" for bound in met)
+    yield observed(
+        f"Algorithm 6's conditions fail at K = {PAPER_VOTERS} voters and 2 classes even if all "
+        "agree (D.2.1).",
+        f"They hold at {len(there)} of the {len(used)} orders in use, and at {len(met)} of "
+        f"{len(tried)} tried{f' ({where})' if met else ''}; the bound is below the Gaussian one at "
+        f"{len(useful)}.",
+        "theorem of Papernot et al., evaluated in double precision",
+        alike=not there,
+        rule="agrees if they fail at the printed orders and at those of the least sigma, which the "
+        "experiments use; the other orders are ours",
+        name="Algorithm 6, conditions",
+    )
+
+
+def _shown(row: dict[str, Any]) -> bool:
+    return row["as_printed"] is not None and row["theorem"] is not None
+
+
+def _algorithm_6(row: dict[str, Any]) -> Comparison:
+    """Judge the pseudo-code by what it returns where the theorem applies too."""
+    found, theorem, gaussian = row["as_printed"], row["theorem"], row["gaussian"]
+    short = row["with_logarithm"] < row["divergence"]
+    return observed(
+        "Algorithm 6 computes the data-dependent bound of Papernot et al. (D.2.1).",
+        f"At votes {row['votes']}, sigma = {row['sigma']:g}, lambda = {row['order']:g} (ours): "
+        f"{found:.3f} as printed, Gaussian {gaussian:g}, theorem {theorem:.4f}; with a logarithm "
+        f"in line 11 {row['with_logarithm']:.4f}, {'below' if short else 'above'} the divergence "
+        f"{row['divergence']:.4f}.",
+        "double precision; exact law of the label",
+        alike=abs(found - theorem) <= _SAME * theorem,
+        rule="agrees if what is printed gives the theorem's number to nine digits",
+        name="Algorithm 6, pseudo-code",
+    )
 
 
 def plot(outcome: Outcome) -> Figure:
@@ -228,7 +391,7 @@ def plot(outcome: Outcome) -> Figure:
     noises, curves = outcome.tables["calibration"], outcome.tables["curves"]
     figure = Figure(figsize=(11.0, 4.2), layout="constrained")
     panels = figure.subplots(1, len(noises.rows), squeeze=False, sharey=True)[0]
-    for axes, at in zip(panels, _records(noises), strict=True):
+    for axes, at in zip(panels, noises.records, strict=True):
         part = curves.select(target=at["target"])
         _draw(axes, part, at)
     return figure

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,11 +11,11 @@ import click
 from dpopt import ParameterError
 from experiments.data.avazu import USERS
 from experiments.data.groups import PRIORS
-from experiments.entry import run_command
-from experiments.output import write_outcome
+from experiments.entry import make_folder, run_command
 from experiments.public_prior import avazu, movielens
 from experiments.registry import Experiment
-from experiments.report import Entry, write_report
+from experiments.report import write_report
+from experiments.runner import run_here
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -45,16 +44,8 @@ def command(ratings: str | None, clicks: str | None, user: str, prior: str, out:
         chosen.append(replace(avazu.EXPERIMENT, config=own))
     if not chosen:
         raise ParameterError("no data set is named; give --movielens, --avazu or both.")
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        raise ParameterError(f"out is {str(out)!r}; it must be a folder.") from None
-    entries = []
-    for experiment in chosen:
-        start = time.perf_counter()
-        outcome = experiment.run(experiment.config, lambda: None)
-        write_outcome(experiment, outcome, out, full=True)
-        entries.append(Entry(experiment, outcome, time.perf_counter() - start))
+    make_folder(out)
+    entries = run_here(chosen, out, full=True)
     click.echo(f"report: {write_report(entries, out, full=True)}")
 
 

@@ -6,13 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 
 from dpopt import public_prior
 from dpopt.prob import total_variation
-from experiments.registry import Table
 
 PAPER = "Public prior"
 
@@ -60,11 +58,6 @@ def scratch() -> Iterator[Path]:
     """Yield a folder for generated data that is removed afterwards."""
     with TemporaryDirectory(prefix="dpopt-") as name:
         yield Path(name)
-
-
-def records_of(table: Table) -> list[dict[str, Any]]:
-    """Return the rows as records."""
-    return [dict(zip(table.columns, row, strict=True)) for row in table.rows]
 
 
 def short(value: float) -> str:

@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpopt import public_prior
-from experiments.public_prior.common import PAPER, distances, records_of, short
-from experiments.public_prior.comparisons import of_example
-from experiments.registry import Advance, Cell, Experiment, Outcome, Table
+from experiments.public_prior.common import PAPER, distances, short
+from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
+from experiments.verdicts import not_comparable, numbers
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+# Decimals of what Example 1 prints for each prior.
+_DIGITS = {"public": 2, "uniform": 1}
+
 
 _PRIORS = {
     "public": ("public prior", "#2f5d9b", 0.03),
@@ -84,15 +88,48 @@ def _findings(config: Config, numbers: Table) -> list[str]:
         f"{_PRIORS[row['prior']][0].capitalize()}: printed for the paper's example "
         f"{row['printed']}; TV(p, pK) is {short(row['realised'])}, Gamma_TV "
         f"{row['worst_case']:.4f}."
-        for row in records_of(numbers)
+        for row in numbers.records
     ]
-    cut = all(str(row["realised"]).startswith(str(row["printed"])) for row in records_of(numbers))
+    cut = all(str(row["realised"]).startswith(str(row["printed"])) for row in numbers.records)
     if config.printed and cut:
         found.append(
             "What the paper prints as Gamma_TV is the distance realised for this user, cut off "
             "after the last printed digit."
         )
     return found
+
+
+def of_example(table: Table, *, own: bool) -> tuple[Comparison, ...]:
+    """Compare the two printed values of Gamma_TV; their order is no statement of its own.
+
+    Args:
+        table: "numbers" of the run.
+        own: whether the click rates and epsilon are those of the paper.
+    """
+    at = {row["prior"]: row for row in table.records}
+    public, uniform = at["public"], at["uniform"]
+    if not own:
+        values = f"Gamma_TV = {public['worst_case']:.4f} and {uniform['worst_case']:.4f}."
+        return (
+            not_comparable(
+                "Gamma_TV = 0.03 with the public prior, 0.1 with the uniform one (Example 1).",
+                values,
+                "closed form (theorem 1)",
+                why="click rates or epsilon are not those of the example",
+            ),
+        )
+    order = "raises" if public["worst_case"] > uniform["worst_case"] else "does not raise"
+    return tuple(
+        numbers(
+            f"Gamma_TV = {row['printed']} with the {name} prior.",
+            f"Gamma_TV = {row['worst_case']:.4f}; {short(row['realised'])} is the distance of "
+            f"this user.{f' The public prior {order} Gamma_TV.' if row is public else ''}",
+            [(row["worst_case"], row["printed"])],
+            _DIGITS[name],
+            "closed form (theorem 1); half a unit of the last digit",
+        )
+        for name, row in at.items()
+    )
 
 
 def plot(outcome: Outcome) -> Figure:

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpopt import roo
-from experiments.registry import Advance, Cell, Experiment, Outcome, Table
-from experiments.roo.common import PAPER, VIOLATES, data_sets, records_of, violates
-from experiments.roo.comparisons import of_theorem_2
+from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
+from experiments.roo.common import PAPER, VIOLATES, data_sets, violates
+from experiments.verdicts import statement
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
+
+_AUDIT = "exact integers, every inequality of the rule; witness in table audits"
+
 
 _AUDITED = ("journal", "conference", "journal-repaired", "exact")
 _DRAWN = ("journal", "conference")
@@ -73,7 +77,7 @@ def _audit(n: int, k: int, epsilon: float, rule: str) -> dict[str, Cell]:
 
 
 def _worst(part: Table) -> dict[str, Cell]:
-    rows = records_of(part)
+    rows = part.records
     worst = max(rows, key=lambda row: row["excess_factor"])
     names = ("rule", "letters", "records", "epsilon", "excess_factor", "violates", "data_sets")
     return {
@@ -84,7 +88,7 @@ def _worst(part: Table) -> dict[str, Cell]:
 
 
 def _findings(tables: dict[str, Table]) -> list[str]:
-    audits = records_of(tables["audits"])
+    audits = tables["audits"].records
     found = [
         f"{len(audits)} exact audits, {sum(row['inequalities'] for row in audits):,} inequalities "
         "in integers."
@@ -114,6 +118,37 @@ def _findings(tables: dict[str, Table]) -> list[str]:
     return found
 
 
+def of_theorem_2(audits: Table) -> tuple[Comparison, ...]:
+    """Judge that DS-ROO is epsilon-DP, for each paper's recursion.
+
+    Args:
+        audits: columns rule, records, letters, epsilon, excess_factor, violates, data_sets.
+    """
+    rows = audits.records
+    return tuple(
+        _private([row for row in rows if row["rule"] == rule], rule)
+        for rule in ("conference", "journal")
+    )
+
+
+def _private(rows: Sequence[Mapping[str, Any]], rule: str) -> Comparison:
+    bad = [row for row in rows if row["violates"]]
+    ours = f"Holds in all {len(rows)} settings."
+    if bad:
+        at = max(bad, key=lambda row: row["excess_factor"])
+        ours = (
+            f"Not in {len(bad)} of {len(rows)} settings; {at['excess_factor']:.4f} e^epsilon at "
+            f"n = {at['records']}, k = {at['letters']}, epsilon = {at['epsilon']}."
+        )
+    return statement(
+        f"DS-ROO is epsilon-DP (theorem 2, {rule}).",
+        ours,
+        _AUDIT,
+        holds=not bad,
+        name=f"theorem 2, {rule}",
+    )
+
+
 def plot(outcome: Outcome) -> Figure:
     """Draw, for each published rule and k, the largest excess over the remainders of n."""
     from matplotlib.figure import Figure
@@ -140,7 +175,7 @@ def _draw(axes: Axes, part: Table) -> AxesImage:
     minima = sorted(set(part.column("largest_minimum")))
     epsilons = sorted(set(part.column("epsilon")))
     values = np.full((len(epsilons), len(minima)), np.nan)
-    for at in records_of(part):
+    for at in part.records:
         if at["excess_factor"] > VIOLATES:
             place = epsilons.index(at["epsilon"]), minima.index(at["largest_minimum"])
             values[place] = np.fmax(values[place], np.log10(at["excess_factor"] - 1))

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpopt import roo
-from experiments.registry import Advance, Cell, Experiment, Outcome, Table
-from experiments.roo.common import PAPER, records_of, short, violates
-from experiments.roo.comparisons import of_conference
+from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
+from experiments.roo.common import PAPER, short, violates
+from experiments.verdicts import not_comparable, statement
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+_EXACT = "exact expectation, double precision"
+_OWN_P = "P is ours, the paper prints none"
+
 
 _LAWS = {
     "true": ("true distribution", "#b5b5b5"),
@@ -118,7 +123,7 @@ def _record(config: Config, epsilon: float) -> dict[str, Cell]:
 
 
 def _findings(outputs: dict[str, roo.ExpectedOutput], tables: dict[str, Table]) -> list[str]:
-    rows, laws = records_of(tables["accuracy"]), records_of(tables["laws"])
+    rows, laws = tables["accuracy"].records, tables["laws"].records
     lost = max(laws, key=lambda row: -row["difference"])
     broken = [row["epsilon"] for row in rows if row["conference_violates"]]
     where = ", ".join(f"{epsilon:g}" for epsilon in broken) or "none"
@@ -138,6 +143,43 @@ def _findings(outputs: dict[str, roo.ExpectedOutput], tables: dict[str, Table]) 
         gain,
         f"Figure 3: the conference recursion violates epsilon-DP at these epsilon: {where}.",
     ]
+
+
+def of_conference(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
+    """Put what the conference paper says of its Figures 2 and 3 beside a P of ours.
+
+    Args:
+        tables: "laws" and "accuracy" of the run.
+    """
+    laws, rows = tables["laws"].records, tables["accuracy"].records
+    top = max(laws, key=lambda row: row["true"])
+    moved = [row for row in laws if row["difference"] < 0]
+    below = [row for row in rows if row["conference"] <= min(row["laplace"], row["roo"])]
+    same = [row["roo_exact"] / row["conference"] for row in rows if row["conference"] > 0]
+    broken = [row for row in rows if row["conference_violates"]]
+    times = f"{min(same):.2f} to {max(same):,.0f} times lower than ROO's" if same else "0 there"
+    return (
+        not_comparable(
+            "Mixing takes from the most probable letter and gives to the less probable (Figure 2).",
+            f"With P of ours letter {top['letter']} loses {short(-top['difference'])}; "
+            f"{len(moved)} of {len(laws)} letters lose.",
+            _EXACT,
+            why=_OWN_P,
+        ),
+        not_comparable(
+            "DS-ROO is dramatically more accurate than Raskhodnikova et al. and ROO (Figure 3).",
+            f"With P of ours lower at {len(below)} of {len(rows)} epsilon; {times}.",
+            f"{_EXACT}; not by draws, as in the paper",
+            why=_OWN_P,
+        ),
+        statement(
+            "It provides the same privacy guarantee (Figure 3).",
+            f"Violated at {len(broken)} of {len(rows)} epsilon, for this n and k.",
+            "exact integers, every inequality of the rule",
+            holds=not broken,
+            name="theorem 2, conference",
+        ),
+    )
 
 
 def plot(outcome: Outcome) -> Figure:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dpopt import roo
-from experiments.registry import Advance, Cell, Experiment, Outcome, Table
-from experiments.roo.common import PAPER, RULES, data_sets, records_of, violates
-from experiments.roo.comparisons import of_obscuring
+from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
+from experiments.roo.audit_map import of_theorem_2
+from experiments.roo.common import PAPER, RULES, data_sets, violates
+from experiments.verdicts import statement
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -105,7 +108,7 @@ def _audit(sampler: roo.MinCountSampler) -> dict[str, Cell]:
 
 
 def _findings(tables: dict[str, Table]) -> list[str]:
-    audits = records_of(tables["audits"])
+    audits = tables["audits"].records
     found = [
         f"n = {row['records']}, k = {row['letters']}, epsilon = {row['epsilon']}: the rule "
         f"{row['rule']!r} gives letter 0 {row['excess_factor']:.5f} e^epsilon times the "
@@ -145,13 +148,47 @@ def _not_below(shapes: Table) -> Iterable[str]:
 
 def _pairs(part: Table) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     """Return each published q_m beside the exact one."""
-    rows = records_of(part)
+    rows = part.records
     exact = {(row["epsilon"], row["m"]): row for row in rows if row["rule"] == "exact"}
     return [
         (row, exact[row["epsilon"], row["m"]])
         for row in rows
         if row["rule"] != "exact" and (row["epsilon"], row["m"]) in exact
     ]
+
+
+def of_obscuring(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
+    """Compare what the papers say of their Figures 1, and theorem 2 in the settings below.
+
+    Args:
+        tables: "audits" and "shapes" of the run.
+    """
+    shapes = tables["shapes"].records
+    curves: dict[tuple[str, float, str], list[float]] = {}
+    for row in shapes:
+        curves.setdefault((row["panel"], row["epsilon"], row["rule"]), []).append(row["q"])
+    published = {
+        key: values
+        for key, values in curves.items()
+        if "Figure" in key[0] and key[2] in ("journal", "conference")
+    }
+    rising = [key for key, q in published.items() if np.any(np.diff(q) > 0)]
+    differences = [
+        float(np.abs(np.subtract(q, curves[key[0], key[1], "exact"])).max())
+        for key, q in published.items()
+        if (key[0], key[1], "exact") in curves
+    ]
+    apart = max(differences, default=0.0)
+    return (
+        statement(
+            "q_m is non-increasing in m (Figure 1).",
+            f"Holds in {len(published) - len(rising)} of {len(published)} curves; the exact rule's "
+            f"q_m differ by at most {apart:.1g}.",
+            "weights over 2^62, each audited exactly",
+            holds=not rising,
+        ),
+        *of_theorem_2(tables["audits"]),
+    )
 
 
 def plot(outcome: Outcome) -> Figure:
@@ -167,7 +204,7 @@ def plot(outcome: Outcome) -> Figure:
     for axes in list(grid.flat)[len(panels) :]:
         axes.set_visible(False)
     for axes, panel in zip(grid.flat, panels, strict=False):
-        part, checks = shapes.select(panel=panel), records_of(audits.select(panel=panel))
+        part, checks = shapes.select(panel=panel), audits.select(panel=panel).records
         if len(set(part.column("epsilon"))) > 1:
             _draw_figure(axes, part)
         else:

@@ -1,12 +1,3 @@
 """Experiments of "Smoothed Differential Privacy"."""
 
-from experiments.smoothed import claims, compositions, elections, notions, sgd, sgd_bias
-
-EXPERIMENTS = (
-    *elections.EXPERIMENTS,
-    *compositions.EXPERIMENTS,
-    *sgd.EXPERIMENTS,
-    *notions.EXPERIMENTS,
-    *claims.EXPERIMENTS,
-    *sgd_bias.EXPERIMENTS,
-)
+PAPER = "Smoothed Differential Privacy"

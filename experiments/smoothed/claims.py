@@ -10,7 +10,7 @@ import numpy as np
 
 from dpopt import smoothed
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
-from experiments.smoothed.common import PAPER
+from experiments.smoothed import PAPER
 from experiments.verdicts import statement
 
 if TYPE_CHECKING:

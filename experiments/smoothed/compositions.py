@@ -13,7 +13,7 @@ import numpy as np
 
 from dpopt import ParameterError, smoothed
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
-from experiments.smoothed.common import PAPER
+from experiments.smoothed import PAPER
 from experiments.smoothed.votes import Election, history, units
 from experiments.verdicts import not_comparable, observed, statement
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dpopt import smoothed
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
-from experiments.smoothed.common import PAPER
+from experiments.smoothed import PAPER
 from experiments.smoothed.votes import Election, history
 from experiments.verdicts import not_comparable, observed
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from dpopt import smoothed
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
-from experiments.smoothed.common import PAPER
+from experiments.smoothed import PAPER
 from experiments.smoothed.votes import units
 from experiments.verdicts import not_comparable, statement
 

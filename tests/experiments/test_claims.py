@@ -14,16 +14,12 @@ from scipy.optimize import linprog
 
 from dpopt import DpoptError, ParameterError, majority
 from experiments.majority import (
-    claims_compared,
-    claims_constant,
     claims_error,
-    claims_exact,
-    claims_queries,
+    claims_record,
+    claims_sampling,
 )
-from experiments.majority.claims import EXPERIMENTS
+from experiments.majority.claims import EXPERIMENTS, _judged
 from experiments.majority.claims_corners import Case
-from experiments.majority.claims_exact import Proof
-from experiments.majority.claims_queries import Repeated
 from experiments.majority.claims_record import (
     AGREES,
     AT_LEAST,
@@ -34,10 +30,11 @@ from experiments.majority.claims_record import (
     REFUTED,
     UNDECIDED,
     Claim,
+    Proof,
     proof_of,
     require,
 )
-from experiments.majority.claims_sampling import Sampled
+from experiments.majority.claims_sampling import Repeated, Sampled
 from experiments.registry import Outcome, Table
 
 (CLAIMS,) = EXPERIMENTS
@@ -155,12 +152,12 @@ def test_the_harmonic_noise_function_is_private_for_five_voters(r: Fraction) -> 
 
 def test_slack_polynomials_cover_the_paper_s_set_and_find_what_is_broken() -> None:
     third, one = Fraction(1, 3), Fraction(1)
-    proof = claims_exact.prove_for_every_epsilon([one, third], 1, full=True)
+    proof = claims_record.prove_for_every_epsilon([one, third], 1, full=True)
     assert (proof.constraints, proof.undecided) == (20, 0)
     assert proof.tight == 3
-    reduced = claims_exact.prove_for_every_epsilon([one, third], 1)
+    reduced = claims_record.prove_for_every_epsilon([one, third], 1)
     assert (reduced.constraints, reduced.undecided) == (16, 0)
-    broken = claims_exact.prove_for_every_epsilon([one, one], 1)
+    broken = claims_record.prove_for_every_epsilon([one, one], 1)
     assert broken.undecided > 0
     assert worst_ratio([one] * 4, corner_pairs(Fraction(2))) == 4
 
@@ -173,10 +170,10 @@ def test_slack_polynomials_cover_the_paper_s_set_and_find_what_is_broken() -> No
 def test_what_the_polynomials_prove_holds(upper: list[Fraction], m: int, r: Fraction) -> None:
     gamma = [*reversed(upper), *upper]
     pairs = corner_pairs(r)
-    proof = claims_exact.prove_for_every_epsilon(upper, m, full=True)
+    proof = claims_record.prove_for_every_epsilon(upper, m, full=True)
     assert proof.constraints == 56
     voters = [pairs[i % len(pairs)] for i in (0, 1, 2, 2, 3)]
-    holds = claims_exact.excess_at(gamma, voters, r**m) <= 0
+    holds = claims_record.excess_at(gamma, voters, r**m) <= 0
     assert holds or proof.undecided > 0
     one, other = (output_one(gamma, [v[side] for v in voters]) for side in (0, 1))
     assert holds == (one <= r**m * other)
@@ -327,21 +324,21 @@ def test_the_smallest_counterexample_by_another_solver_and_in_fractions() -> Non
 def test_broken_rows_are_broken_for_private_voters() -> None:
     setting = majority.MajoritySetting(5, 0.9, 1.0)
     counts = {"cb": 3, "00": 2}
-    low = claims_exact.surely_broken_by(setting, [1.0] * 6, counts)
+    low = claims_record.surely_broken_by(setting, [1.0] * 6, counts)
     b, c = setting.corner("bc")
     voters = [(c, b)] * 3 + [(0.0, 0.0)] * 2
     float_excess = voters[0][0] ** 3 - exp(0.9) * voters[0][1] ** 3
     assert float_excess < 0
     assert float(low) == pytest.approx(float_excess, abs=1e-14)
     assert low <= Fraction(c) ** 3 - Fraction(exp(0.9)) * Fraction(b) ** 3 + Fraction(1, 10**14)
-    assert claims_exact.surely_broken_by(setting, [1.0] * 6, {"bc": 3, "00": 2}) > 0
+    assert claims_record.surely_broken_by(setting, [1.0] * 6, {"bc": 3, "00": 2}) > 0
 
 
 @pytest.mark.parametrize("k", [3, 5])
 @pytest.mark.parametrize("r", [Fraction(11, 10), Fraction(3)])
 def test_sampling_spends_exactly_half_rounded_up(k: int, r: Fraction) -> None:
     for size in range(1, k + 1):
-        chances = claims_exact.majority_of_sample(k, size)
+        chances = claims_record.majority_of_sample(k, size)
         gamma = [abs(2 * chance - 1) for chance in chances]
         assert worst_ratio(gamma, corner_pairs(r)) == r ** ceil(size / 2)
         np.testing.assert_allclose(
@@ -415,7 +412,7 @@ def test_constants_of_lemma_a_1(outcome: Outcome) -> None:
 
 def test_the_range_of_the_largest_constants() -> None:
     """1.02 to 2.9 times the lemma's, at (101, 30) and (11, 1) of the default run."""
-    part = claims_constant.constants(((11, (1,)), (101, (30,))), ((5, 2),), 0.1, lambda: None)
+    part = claims_error.constants(((11, (1,)), (101, (30,))), ((5, 2),), 0.1, lambda: None)
     ratios = part.tables["constants"].column("ratio")
     assert [round(ratio, 2) for ratio in ratios] == [2.91, 1.02]
 
@@ -453,7 +450,7 @@ def test_lemma_a_1_fails_below_tau(claims: Table) -> None:
         - 1
     )
     setting = majority.MajoritySetting(k, epsilon, m)
-    assert claims_constant._printed_constant(setting, tau, slack) == pytest.approx(g, rel=1e-12)
+    assert claims_error._printed_constant(setting, tau, slack) == pytest.approx(g, rel=1e-12)
     assert g >= 1
 
 
@@ -569,7 +566,7 @@ def test_a_statement_that_holds_agrees_and_does_not_stop_the_run() -> None:
 
 def test_a_lost_proof_leaves_a_claim_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
     claims = [a_claim(claim="x", value_found=2.0, proved=False)]
-    judged = claims_compared._judged("Words.", "Ours.", "none", claims, "x")
+    judged = _judged("Words.", "Ours.", "none", claims, "x")
     assert judged.verdict == "not comparable"
     lost = Proof(constraints=3, tight=0, undecided=1)
     monkeypatch.setattr(claims_error, "prove_for_every_epsilon", lambda *_, **__: lost)
@@ -611,7 +608,7 @@ def test_an_exact_ratio_by_hand() -> None:
     r = Fraction(2)
     # Two voters at 2/3 against 1/3: 0, 1, 2 ones with 1/9, 4/9, 4/9 and 4/9, 4/9, 1/9.
     up, down = 1 * 1 + 4 * 4 + 4 * 9, 4 * 1 + 4 * 4 + 1 * 9
-    assert claims_queries.exact_ratio(chances, 2, 2, r) == Fraction(up, down)
+    assert claims_sampling.exact_ratio(chances, 2, 2, r) == Fraction(up, down)
 
 
 def test_every_query_more_is_bounded_by_the_voters(outcome: Outcome) -> None:

@@ -12,12 +12,11 @@ import pytest
 
 from dpopt.smoothed import QuantisedGradient
 from experiments.benchmarks import exactness, kernel_lp, majority_solve, report_page
+from experiments.kept import record_of, to_csv
 from experiments.majority import claims, composition, figures, gnmax, pate, priors
 from experiments.majority.claims_corners import Case
-from experiments.majority.claims_queries import Repeated
-from experiments.majority.claims_sampling import Sampled
+from experiments.majority.claims_sampling import Repeated, Sampled
 from experiments.majority.figures import simple_targets
-from experiments.output import record_of, to_csv
 from experiments.public_prior import avazu, example_one, kernels, kernels_time, movielens, synthetic
 from experiments.registry import Experiment, all_experiments
 from experiments.roo import audit_map, bounds_figure, conference, obscuring, table_one, utility

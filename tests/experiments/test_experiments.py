@@ -11,9 +11,9 @@ from dpopt import SolverError, majority
 from experiments import __main__ as runner
 from experiments import registry
 from experiments.benchmarks import exactness
+from experiments.kept import to_csv
 from experiments.majority import figures
-from experiments.majority.noise_functions import CURVES
-from experiments.output import to_csv
+from experiments.majority.figures import CURVES
 from experiments.registry import Outcome, Table
 
 FIGURE_2, FIGURE_6, FIGURE_7, FIGURE_8 = figures.EXPERIMENTS

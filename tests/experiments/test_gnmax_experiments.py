@@ -13,7 +13,7 @@ import pytest
 
 from dpopt import ParameterError
 from dpopt.privacy import Guarantee, general_composition
-from experiments.majority import algorithm_six, composition, gnmax
+from experiments.majority import composition, gnmax
 from experiments.registry import Experiment, Outcome, Table
 
 (FIGURE_10,) = gnmax.EXPERIMENTS
@@ -210,22 +210,22 @@ def test_algorithm_6_as_printed(figure_10: Outcome) -> None:
 
 
 def test_algorithm_6_where_its_conditions_fail() -> None:
-    assert algorithm_six.as_printed(1, 1, 1.0, 2.0) is None
-    assert algorithm_six.as_printed(5, 0, 1.0, 50.0) is None
-    assert algorithm_six.as_printed(1, 0, 0.1, 1.5) is None
+    assert gnmax.as_printed(1, 1, 1.0, 2.0) is None
+    assert gnmax.as_printed(5, 0, 1.0, 50.0) is None
+    assert gnmax.as_printed(1, 0, 0.1, 1.5) is None
     for votes in ((0, 0), (-1, 3)):
         with pytest.raises(ParameterError, match="^votes is"):
-            algorithm_six.checked_votes(*votes)
+            gnmax.checked_votes(*votes)
 
 
 def test_algorithm_6_as_printed_is_never_below_the_divergence() -> None:
     """Without its logarithm, line 11 is larger by at least 1 / (lambda - 1): no bound is missed."""
     tried = 0
     for votes, sigma, order in product((3, 5, 8, 11, 40), (0.7, 1.0, 3.0, 10.0), (1.1, 1.5, 3, 8)):
-        found = algorithm_six.as_printed(votes, 0, sigma, order)
+        found = gnmax.as_printed(votes, 0, sigma, order)
         if found is not None:
             tried += 1
-            assert found >= algorithm_six.divergence(votes, 0, sigma, order)
+            assert found >= gnmax.divergence(votes, 0, sigma, order)
     assert tried > 10
 
 

@@ -8,10 +8,7 @@ import pytest
 
 from experiments.majority import (
     claims,
-    claims_compared,
     comparisons,
-    comparisons_priors,
-    comparisons_privacy,
     composition,
     figures,
     gnmax,
@@ -137,7 +134,7 @@ def test_figure_9() -> None:
         clear = row["curve"] == "the paper's, U[0, .3] or [.7, 1]"
         return {"error": 0.5 if clear else 0.3}
 
-    other = comparisons_priors.of_priors(edited(outcome.tables["errors"], swapped))
+    other = priors.of_priors(edited(outcome.tables["errors"], swapped))
     assert verdict(other, "Under p ~ U[0, 0.1]") == "differs"
     assert verdict(other, "At p_i = 0.5") == "agrees"
     assert verdict(other, "Whatever the prior") == "refuted"
@@ -174,14 +171,14 @@ def test_figure_10_and_table_4() -> None:
             outcome.tables["algorithm_6"], lambda row: {"as_printed": row["theorem"]}
         ),
     }
-    other = comparisons_privacy.of_gnmax(tables)
+    other = gnmax.of_gnmax(tables)
     assert verdict(other, "Table 4: sigma") == "differs"
     assert verdict(other, "Table 4: lambda") == "agrees"
     assert verdict(other, "a label of GNMax") == "refuted"
     assert verdict(other, "Algorithm 6's conditions") == "differs"
     assert verdict(other, "Algorithm 6 computes") == "agrees"
     fewer = {**tables, "data_dependent": edited(tables["data_dependent"], voters=9)}
-    silent = comparisons_privacy.of_gnmax(fewer)
+    silent = gnmax.of_gnmax(fewer)
     assert not [c for c in silent if "Algorithm 6's conditions" in c.claim]
 
 
@@ -194,9 +191,9 @@ def test_totals() -> None:
     def moved(row: Cells) -> Cells:
         return {"epsilon": row["epsilon"] + 0.001} if row["table"] == 7 else {}
 
-    other = comparisons_privacy.of_totals(edited(outcome.tables["totals"], moved))
+    other = gnmax.of_totals(edited(outcome.tables["totals"], moved))
     assert [c.verdict for c in other[:4]] == ["agrees", "agrees", "differs", "agrees"]
-    broken = comparisons_privacy.of_totals(
+    broken = gnmax.of_totals(
         edited(outcome.tables["totals"], lambda row: {"holds_trained_once": row["table"] != 7})
     )
     assert verdict(broken, "trained once") == "refuted"
@@ -280,12 +277,12 @@ def claimed() -> tuple[Claim, ...]:
     statuses = [record.pop("status") for record in records]
     made = tuple(Claim(**record) for record in records)
     assert [claim.status for claim in made] == statuses
-    assert outcome.comparisons == claims_compared.of_claims(made)
+    assert outcome.comparisons == claims.of_claims(made)
     return made
 
 
 def test_claims(claimed: tuple[Claim, ...]) -> None:
-    found = claims_compared.of_claims(claimed)
+    found = claims.of_claims(claimed)
     assert [c.verdict for c in found] == [
         *["refuted"] * 3,
         *["sharper"] * 4,
@@ -296,12 +293,12 @@ def test_claims(claimed: tuple[Claim, ...]) -> None:
     # Lemma 3.2 is one statement, and its corollary on subsampling is not counted again.
     assert len({c.statement for c in found if c.verdict == "refuted"}) == 4
     equal = tuple(replace(claim, value_found=claim.value_claimed) for claim in claimed)
-    judged = claims_compared.of_claims(equal)
+    judged = claims.of_claims(equal)
     assert {c.verdict for c in judged} == {"agrees", "sharper"}
     assert [c.statement for c in judged if c.verdict == "sharper"] == ["theorem 4.1"]
 
     def changed(name: str, **values: float) -> tuple[Comparison, ...]:
-        return claims_compared.of_claims(
+        return claims.of_claims(
             [replace(claim, **values) if claim.claim == name else claim for claim in claimed]
         )
 

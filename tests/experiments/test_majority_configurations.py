@@ -11,11 +11,9 @@ from matplotlib.figure import Figure
 from dpopt import ParameterError
 from experiments.majority import claims, composition, figures, gnmax
 from experiments.majority.claims_corners import Case
-from experiments.majority.claims_queries import Repeated
-from experiments.majority.claims_sampling import Sampled
-from experiments.majority.figures import composed_targets, simple_targets
+from experiments.majority.claims_sampling import Repeated, Sampled
+from experiments.majority.figures import composed_targets, simple_targets, tick_step
 from experiments.majority.gnmax import Example
-from experiments.majority.noise_functions import tick_step
 from experiments.registry import Experiment
 from tests.experiments.comparing import ran
 

@@ -14,8 +14,7 @@ import pytest
 from dpopt import ParameterError
 from experiments.data import download as downloads
 from experiments.data.download import SOURCES, Source, download
-from experiments.data.idx import read_idx
-from experiments.data.mnist import ARRAYS, load_digits
+from experiments.data.mnist import ARRAYS, load_digits, read_idx
 
 SAMPLE = Path(__file__).parents[1] / "data" / "mnist_sample.npz"
 

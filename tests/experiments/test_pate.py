@@ -15,6 +15,7 @@ from scipy.stats import norm, ttest_ind_from_stats
 
 from dpopt import ParameterError
 from experiments.data.mnist import Digits, load_digits
+from experiments.kept import to_csv
 from experiments.majority.pate import __main__ as cli
 from experiments.majority.pate import rule
 from experiments.majority.pate import votes as votes_module
@@ -26,10 +27,15 @@ from experiments.majority.pate.aggregate import (
 )
 from experiments.majority.pate.experiment import EXPERIMENT, Config, for_votes
 from experiments.majority.pate.published import printed
-from experiments.majority.pate.rates import COLUMNS, accuracies, load_rates, scan
-from experiments.majority.pate.training import Training, disjoint_parts
+from experiments.majority.pate.rates import (
+    COLUMNS,
+    Training,
+    accuracies,
+    disjoint_parts,
+    load_rates,
+    scan,
+)
 from experiments.majority.pate.votes import SHIPPED, Run, Votes, load_votes, save_votes
-from experiments.output import to_csv
 from experiments.registry import Outcome
 
 SAMPLE = Path(__file__).parents[1] / "data" / "mnist_sample.npz"

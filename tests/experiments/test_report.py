@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from experiments import __main__ as runner
-from experiments.kept import Entry, kept_entry, run_path
-from experiments.output import write_outcome
+from experiments.kept import Entry, kept_entry, run_path, write_outcome
 from experiments.public_prior import example_one
 from experiments.registry import Comparison, Outcome, Table
 from experiments.report import write_report

@@ -20,8 +20,7 @@ from experiments.roo import (
     table_one,
     utility,
 )
-from experiments.roo.common import records_of, two_level
-from experiments.roo.data_sets import DataSets
+from experiments.roo.common import DataSets, records_of, two_level
 
 SMALL = {
     "roo-figure-1": obscuring.Config(),

@@ -12,10 +12,10 @@ import pytest
 import scipy.stats
 
 from dpopt import smoothed
-from experiments.output import write_outcome
+from experiments.kept import write_outcome
 from experiments.registry import Experiment, Outcome
 from experiments.smoothed import sgd, sgd_bias, sgd_common
-from experiments.smoothed.sgd_databases import GAUSSIAN, databases
+from experiments.smoothed.sgd_bias import GAUSSIAN, databases
 
 ALL = {e.name: e for e in (*sgd.EXPERIMENTS, *sgd_bias.EXPERIMENTS)}
 SMALL = sgd_common.Config(

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from dpopt import ParameterError
 from dpopt.files import check_target, write_text
 from experiments.data.download import download
 from experiments.data.mnist import Digits, load_digits
-from experiments.entry import run_command
+from experiments.entry import make_folder, run_command
+from experiments.kept import to_csv
 from experiments.majority.pate.experiment import for_votes
-from experiments.majority.pate.rates import scan
-from experiments.majority.pate.training import Training
+from experiments.majority.pate.rates import Training
 from experiments.majority.pate.votes import save_votes
-from experiments.output import to_csv, write_outcome
-from experiments.report import Entry, write_report
+from experiments.report import write_report
+from experiments.runner import advancing, run_here
 
 _PATH = click.Path(path_type=Path)
 _PRIVATE_RATES = (0.01, 0.02, 0.03, 0.05, 0.1)
@@ -82,7 +78,7 @@ def command(
     from experiments.majority.pate.teachers import train_votes
 
     digits, training = source.digits(), Training()
-    with _progress("teachers", 2 * training.teachers * seeds) as advance:
+    with advancing("teachers", 2 * training.teachers * seeds) as advance:
         votes = train_votes(digits, training, source.seeds, dataset=source.dataset, advance=advance)
     save_votes(votes, out)
     click.echo(f"votes: {out}")
@@ -95,9 +91,11 @@ def rates(source: _Source, out: Path) -> None:
     """Train at several learning rates, and write the teachers' accuracies."""
     check_target(out)
     _require_torch(source.threads)
+    from experiments.majority.pate.teachers import scan
+
     digits, training = source.digits(), Training()
     settings = (len(_PRIVATE_RATES) + len(_PLAIN_RATES)) * len(source.seeds)
-    with _progress("teachers", training.teachers * settings) as advance:
+    with advancing("teachers", training.teachers * settings) as advance:
         table = scan(digits, training, _PRIVATE_RATES, _PLAIN_RATES, source.seeds, advance)
     write_text(out, to_csv(table))
     click.echo(f"rates: {out}")
@@ -110,17 +108,9 @@ def rates(source: _Source, out: Path) -> None:
 def tables(votes: Path, out: Path, full: bool) -> None:
     """Compute the tables, the figure and a report from a votes file."""
     experiment = for_votes(votes)
-    config = experiment.config if full else experiment.quick
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        raise ParameterError(f"out is {str(out)!r}; it must be a folder.") from None
-    start = time.perf_counter()
-    with _progress(experiment.name, experiment.steps(config)) as advance:
-        outcome = experiment.run(config, advance)
-    write_outcome(experiment, outcome, out, full=full)
-    entry = Entry(experiment, outcome, time.perf_counter() - start)
-    click.echo(f"report: {write_report([entry], out, full=full)}")
+    make_folder(out)
+    entries = run_here([experiment], out, full=full)
+    click.echo(f"report: {write_report(entries, out, full=full)}")
 
 
 def _require_torch(threads: int) -> None:
@@ -133,19 +123,6 @@ def _require_torch(threads: int) -> None:
             "install the extra: pip install '.[pate]'."
         ) from None
     torch.set_num_threads(threads)
-
-
-@contextmanager
-def _progress(title: str, total: int) -> Iterator[Callable[[], None]]:
-    columns = (
-        TextColumn("{task.description:24}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True)) as progress:
-        task = progress.add_task(title, total=total)
-        yield lambda: progress.advance(task)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

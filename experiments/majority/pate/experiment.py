@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING
 
 from experiments.majority.pate.aggregate import METHODS, aggregators
-from experiments.majority.pate.comparisons import comparisons
-from experiments.majority.pate.figure import plot
-from experiments.majority.pate.findings import findings
+from experiments.majority.pate.published import ORDERED, PRINTED_METHODS, WITHIN
 from experiments.majority.pate.rates import load_rates
 from experiments.majority.pate.tables import (
     Draws,
@@ -18,8 +19,39 @@ from experiments.majority.pate.tables import (
     teacher_table,
     totals_table,
 )
-from experiments.majority.pate.votes import SHIPPED, load_votes
-from experiments.registry import Advance, Cell, Experiment, Outcome, Table
+from experiments.majority.pate.votes import SHIPPED, Votes, load_votes
+from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
+from experiments.verdicts import not_comparable, observed
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_NAMES = {"gnmax": "GNMax", "subsampling": "Subsampling", "surrogate": "The optimised gamma"}
+_VOTES = "exact accuracy on recorded votes; the teachers are not the paper's"
+_ONE_RUN = "one training run has no spread"
+
+Runs = Mapping[str, Sequence[float]]
+
+RERUN = "python -m experiments.majority.pate --data PATH --out FILE"
+
+_NOISY = ("gnmax", "gnmax-label", "subsampling", "surrogate", "expected-error", "common-p")
+
+BARS = {
+    "gnmax": ("GNMax, Rényi bound (the paper's)", "#9a9a9a"),
+    "gnmax-label": ("GNMax, exact for the label", "#5c5c5c"),
+    "subsampling": ("DaRRM, subsampling", "#2f5d9b"),
+    "surrogate": ("DaRRM, the paper's objective", "#c1432e"),
+    "expected-error": ("DaRRM, expected error (independent p)", "#0b6e4f"),
+    "common-p": ("DaRRM, expected error (common p)", "#7fc8a9"),
+}
+CEILINGS = {
+    "private-majority": ("majority of private teachers, no noise", "--"),
+    "plain-majority": ("majority of teachers without privacy", ":"),
+}
+_COIN = 0.5
+_EXACT = "exact, mean of the training runs"
+_WIDTH = 0.14
 
 
 @dataclass(frozen=True)
@@ -87,6 +119,324 @@ def run(config: Config, advance: Advance) -> Outcome:
     return Outcome(tables, found, comparisons(tables))
 
 
+def comparisons(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
+    """Compare every printed accuracy, and the orders that the paper sees in them.
+
+    Args:
+        tables: "accuracy" and "queries" of the run.
+    """
+    accuracy, queries = tables["accuracy"], tables["queries"]
+    found = [row for method in PRINTED_METHODS for row in _printed(queries, method)]
+    at = {m: _runs(accuracy.select(m=m)) for m in dict.fromkeys(accuracy.column("m"))}
+    if 3 in at:
+        found.append(_highest(at[3]))
+    return (*found, _default(at), _private_teachers(at))
+
+
+def _runs(accuracy: Table) -> Runs:
+    """Return the accuracy of every training run, by method."""
+    seeds = [name for name in accuracy.columns if name.startswith("seed_")]
+    columns = zip(*(accuracy.column(name) for name in seeds), strict=True)
+    return dict(zip(accuracy.column("method"), columns, strict=True))
+
+
+def _printed(queries: Table, method: str) -> list[Comparison]:
+    """Compare the printed means of one method; none if the paper has none for these votes."""
+    rows = queries.select(method=method).records
+    part = [row for row in rows if row["printed_mean"] is not None]
+    if not part:
+        return []
+    last = max(row["Q"] for row in part)
+    shown = [row for row in part if row["Q"] == last]
+    printed = ", ".join(f"{row['printed_mean']:.2f}" for row in shown)
+    allowances = ", ".join(str(row["m"]) for row in shown)
+    ours = ", ".join(_with_spread(row["exact_mean"], row["run_spread"]) for row in shown)
+    words = f"{_NAMES[method]}: {printed} at m = {allowances}, Q = {last}, and for each other Q."
+    name = f"Tables 1, 6, 8 and 10, {method}"
+    gaps = fmean(row["exact_minus_printed"] for row in part)
+    if any(row["within"] is None for row in part):
+        found = f"{ours}; mean difference {gaps:+.3f}."
+        return [not_comparable(words, found, _VOTES, why=_ONE_RUN, name=name)]
+    near = sum(row["within"] for row in part)
+    widths = [row["allowed_difference"] for row in part]
+    return [
+        observed(
+            words,
+            f"{ours}; {near} of {len(part)} within {min(widths):.2f} to {max(widths):.2f}, mean "
+            f"difference {gaps:+.3f}.",
+            _VOTES,
+            alike=near == len(part),
+            rule=WITHIN,
+            name=name,
+        )
+    ]
+
+
+def _with_spread(mean: float, spread: float | None) -> str:
+    return f"{mean:.3f}" if spread is None else f"{mean:.3f} ({spread:.3f})"
+
+
+def _highest(at: Runs) -> Comparison:
+    runs = list(zip(*(at[method] for method in PRINTED_METHODS), strict=True))
+    first = sum(max(run) == run[PRINTED_METHODS.index("surrogate")] for run in runs)
+    means = ", ".join(f"{_NAMES[method]} {fmean(at[method]):.3f}" for method in PRINTED_METHODS)
+    return observed(
+        "At m = 3 the optimised gamma has the highest accuracy of the three (Table 1).",
+        f"In {first} of {len(runs)} training runs; {means} in the mean.",
+        _VOTES,
+        alike=first == len(runs),
+        rule=ORDERED,
+        name="Table 1, order",
+    )
+
+
+def _default(at: Mapping[int, Runs]) -> Comparison:
+    """Say where this package's own default loses to the paper's gamma: in the mean, of how many."""
+    paper, default, common = (
+        ", ".join(f"{fmean(row[method]):.3f}" for row in at.values())
+        for method in ("surrogate", "expected-error", "common-p")
+    )
+    behind = {
+        m: sum(a < b - 1e-9 for a, b in zip(row["expected-error"], row["surrogate"], strict=True))
+        for m, row in at.items()
+        if fmean(row["expected-error"]) < fmean(row["surrogate"]) - 1e-9
+    }
+    where = ", ".join(f"{m} ({lost} runs)" for m, lost in behind.items()) or "none"
+    return observed(
+        f"The paper's gamma is right with {paper} on these votes at m = {_list(list(at))}.",
+        f"This package's default, for independent p_i, loses at m = {where}: {default}; for one p "
+        f"common to all {common}.",
+        _VOTES,
+        alike=not behind,
+        rule="agrees if the default's mean over the runs is nowhere lower",
+        name="the default prior on real votes",
+    )
+
+
+def _private_teachers(at: Mapping[int, Runs]) -> Comparison:
+    """Judge private teachers against GNMax at the same loss: with the noise that its label needs.
+
+    The paper's sigma makes GNMax's noisy counts private; its label spends less than DaRRM's.
+    """
+    ahead, still, behind = (
+        [m for m, row in at.items() if _always(row[better], row[worse])]
+        for better, worse in (
+            ("surrogate", "gnmax"),
+            ("surrogate", "gnmax-label"),
+            ("gnmax-label", "surrogate"),
+        )
+    )
+    return observed(
+        "There are regimes where ensembling private teachers gives a higher utility than GNMax, "
+        "both with the same privacy loss (section 6.2).",
+        f"With the paper's sigma in every run at m = {_list(ahead)}; with the least noise for its "
+        f"label, the same loss, at m = {_list(still)}, and GNMax is ahead in every run at m = "
+        f"{_list(behind)}.",
+        _VOTES,
+        alike=bool(still),
+        rule="agrees if it holds in every training run at some m, against the least noise for the "
+        "label",
+        name="private teachers ahead of GNMax",
+    )
+
+
+def _always(one: Sequence[float], other: Sequence[float]) -> bool:
+    return all(a > b for a, b in zip(one, other, strict=True))
+
+
+def _list(allowances: list[int]) -> str:
+    return ", ".join(map(str, allowances)) or "none"
+
+
+def findings(votes: Votes, tables: Mapping[str, Table], *, shipped: bool) -> tuple[str, ...]:
+    """Return the findings, from the votes' origin to what the labels spend."""
+    found = [_origin(votes, shipped=shipped)]
+    found += _orders(tables["accuracy"])
+    found += _against_print(tables["queries"])
+    found += [_label_noise(tables["accuracy"]), _priors(tables)]
+    found += [_parallel(votes, tables["accuracy"]), _post_processing(votes, tables["totals"])]
+    fine = votes.record.get("epsilon_at_error_0.001")
+    if isinstance(fine, float):
+        found.append(
+            f"The teachers' epsilon, {votes.epsilon:.5f}, is the accountant's upper bound at its "
+            f"default error of 0.01; at an error of 0.001 it is {fine:.5f}."
+        )
+    return tuple(found)
+
+
+def _origin(votes: Votes, *, shipped: bool) -> str:
+    seeds = ", ".join(str(run.seed) for run in votes.runs)
+    return (
+        f"The votes come from a recorded training run ({votes.dataset}, classes "
+        f"{votes.classes[0]} and {votes.classes[1]}, {len(votes.labels)} test images, training "
+        f"seeds {seeds}), {'shipped with the project' if shipped else 'from the given file'}; "
+        f"the tables are computed from them. To train anew: {RERUN}."
+    )
+
+
+def _orders(accuracy: Table) -> list[str]:
+    found = []
+    for allowance in dict.fromkeys(accuracy.column("m")):
+        part = accuracy.select(m=allowance)
+        at = dict(zip(part.column("method"), part.column("accuracy"), strict=True))
+        order = sorted(_NOISY, key=lambda method: -at[method])
+        listed = ", ".join(f"{method} {at[method]:.3f}" for method in order)
+        found.append(
+            f"m = {allowance}: expected accuracy {listed}; the best gamma for these votes "
+            f"{at['best-for-votes']:.3f}."
+        )
+    return found
+
+
+def _against_print(drawn: Table) -> list[str]:
+    parts = []
+    for method in PRINTED_METHODS:
+        gaps = [
+            g for g in drawn.select(method=method).column("exact_minus_printed") if g is not None
+        ]
+        if gaps:
+            parts.append(f"{method} {fmean(gaps):+.3f} ({min(gaps):+.3f} to {max(gaps):+.3f})")
+    if not parts:
+        return []
+    within = [near for near in drawn.column("within") if near is not None]
+    found = (
+        "Mean over the training runs of the expected accuracy, minus the printed one, mean and "
+        f"range over the printed entries: {', '.join(parts)}."
+    )
+    if not within:
+        return [found]
+    return [
+        found,
+        f"{sum(within)} of {len(within)} printed means lie within Welch's 95 % interval around the "
+        "mean of the runs, plus half a printed unit.",
+    ]
+
+
+def _column(accuracy: Table, method: str) -> list[float]:
+    return accuracy.select(method=method).column("accuracy")
+
+
+def _listed(values: list[float], form: str = ".3f") -> str:
+    return ", ".join(format(value, form) for value in values)
+
+
+def _label_noise(accuracy: Table) -> str:
+    allowances = accuracy.select(method="gnmax").column("m")
+    label, best = _column(accuracy, "gnmax-label"), _column(accuracy, "best-for-votes")
+    ahead = [m for m, a, b in zip(allowances, label, best, strict=True) if a > b]
+    at = f"at m = {', '.join(map(str, ahead))}" if ahead else "at no m"
+    return (
+        "The paper's sigma makes the noisy counts private; the label needs less. With the least "
+        f"sigma for the label GNMax is right with {_listed(label)} instead of "
+        f"{_listed(_column(accuracy, 'gnmax'))} (m = {', '.join(map(str, allowances))}), and is "
+        f"ahead of every gamma on these private teachers {at}."
+    )
+
+
+def _priors(tables: Mapping[str, Table]) -> str:
+    accuracy, agreement = tables["accuracy"], tables["agreement"].select(teachers="private")
+    paper = _column(accuracy, "surrogate")
+    ours, common = _column(accuracy, "expected-error"), _column(accuracy, "common-p")
+    middle = agreement.column("agreeing")[0] + 1
+    far = sum(
+        share
+        for size, share in zip(
+            agreement.column("agreeing"), agreement.column("share_of_images"), strict=True
+        )
+        if size > middle
+    )
+    return (
+        "The gamma for independent p_i ~ U[0, 1] differs from the paper's by "
+        f"{_listed([a - b for a, b in zip(ours, paper, strict=True)], '+.3f')}: under that prior "
+        f"the votes crowd around K / 2, whereas here more than {middle} teachers agree on "
+        f"{far:.0%} of the images, since teachers find the same images hard. The gamma for one p "
+        "~ U[0, 1] common to all voters differs from the paper's by "
+        f"{_listed([a - b for a, b in zip(common, paper, strict=True)], '+.3f')}."
+    )
+
+
+def _parallel(votes: Votes, accuracy: Table) -> str:
+    whole = accuracy.select(method="private-majority").column("accuracy")[0]
+    return (
+        f"The private teachers' majority without noise is right with {whole:.3f}. The parts of the "
+        "data are disjoint, so that a record is seen by one teacher only: by parallel composition "
+        f"all teachers together are ({votes.stated_epsilon:g}, {votes.delta:g})-private, and so is "
+        "any number of labels from them. Noise on their majority buys nothing in this setting; "
+        "DaRRM's guarantee is for voters that may all see the same record. GNMax needs the "
+        "disjoint parts."
+    )
+
+
+def _post_processing(votes: Votes, totals: Table) -> str:
+    k, composed = votes.teachers, totals.column("composed_epsilon")
+    together = (k * votes.stated_epsilon, k * votes.delta)
+    held = sum(
+        together[0] <= epsilon and together[1] <= delta
+        for epsilon, delta in zip(composed, totals.column("composed_delta"), strict=True)
+    )
+    return (
+        f"Even if all {k} teachers saw every record, any number of labels would spend no more than "
+        f"({together[0]:.4f}, {together[1]:.4f}), since they are computed from the teachers. "
+        f"Theorem 2.3 gives an epsilon of {min(composed):.3f} to {max(composed):.3f} for the same "
+        "labels; it asks for fresh randomness in every one of them, which teachers trained once do "
+        f"not have. {held} of the {len(composed)} totals bound these teachers all the same, since "
+        "the teachers together spend less."
+    )
+
+
+def plot(outcome: Outcome) -> Figure:
+    """Draw one panel for each m: drawn means with one std, exact values, printed values."""
+    from matplotlib.figure import Figure
+
+    drawn = outcome.tables["queries"]
+    targets = list(dict.fromkeys(drawn.column("m")))
+    figure = Figure(figsize=(3.4 * len(targets), 5.0), layout="constrained")
+    panels = figure.subplots(1, len(targets), sharey=True, squeeze=False)[0]
+    for axes, target in zip(panels, targets, strict=True):
+        _draw_panel(axes, drawn.select(m=target))
+        axes.set_title(f"$m = {target}$", fontsize=11)
+        axes.set_xlabel("queries $Q$")
+    panels[0].set_ylabel("accuracy of the labels (bars start at a coin's 0.5)")
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
+    return figure
+
+
+def _draw_panel(axes: Axes, drawn: Table) -> None:
+    queries = list(dict.fromkeys(drawn.column("Q")))
+    for place, (method, (label, colour)) in enumerate(BARS.items()):
+        part = drawn.select(method=method)
+        at = [i + (place - 2.5) * _WIDTH for i in range(len(queries))]
+        axes.bar(
+            at,
+            [mean - _COIN for mean in part.column("mean")],
+            0.9 * _WIDTH,
+            bottom=_COIN,
+            yerr=part.column("std"),
+            color=colour,
+            label=label,
+            error_kw={"elinewidth": 0.8, "capsize": 2.0},
+        )
+        exact = part.column("exact_mean")
+        axes.plot(at, exact, "_", color="black", markersize=9, label=None if place else _EXACT)
+        shown = [(x, y) for x, y in zip(at, part.column("printed_mean"), strict=True) if y]
+        if shown:
+            axes.plot(
+                *zip(*shown, strict=True),
+                "D",
+                color="#f2c14e",
+                markeredgecolor="black",
+                markersize=5,
+                label=None if place else "printed in the paper",
+            )
+    for method, (label, style) in CEILINGS.items():
+        level = drawn.select(method=method).column("exact_mean")[0]
+        axes.axhline(level, color="black", linestyle=style, linewidth=1.0, label=label)
+    axes.set_xticks(range(len(queries)), [str(q) for q in queries])
+    axes.set_ylim(0.4, 1.02)
+    axes.grid(axis="y", alpha=0.25)
+
+
 QUICK = Config()
 """Ten draws, as in the paper."""
 
@@ -106,8 +456,6 @@ EXPERIMENT = Experiment(
     run=run,
     plot=plot,
 )
-
-EXPERIMENTS = (EXPERIMENT,)
 
 
 def for_votes(path: Path) -> Experiment:

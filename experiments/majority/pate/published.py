@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import sqrt
+from statistics import variance
+
+from scipy.special import stdtrit
+
 Printed = tuple[float, float]
 
-METHODS = ("gnmax", "subsampling", "surrogate")
+PRINTED_METHODS = ("gnmax", "subsampling", "surrogate")
 """The columns of the printed tables: GNMax, gamma_Sub, gamma_opt."""
 
 QUERIES = (20, 50, 100)
@@ -61,6 +67,36 @@ _TABLES: dict[str, dict[int, tuple[tuple[Printed, Printed, Printed], ...]]] = {
 def printed(dataset: str, allowance: int, queries: int, method: str) -> Printed | None:
     """Return the printed mean and standard deviation; None where the paper prints none."""
     rows = _TABLES.get(dataset, {}).get(allowance)
-    if rows is None or queries not in QUERIES or method not in METHODS:
+    if rows is None or queries not in QUERIES or method not in PRINTED_METHODS:
         return None
-    return rows[QUERIES.index(queries)][METHODS.index(method)]
+    return rows[QUERIES.index(queries)][PRINTED_METHODS.index(method)]
+
+
+DRAWS = 10
+"""Draws behind a mean that the paper prints."""
+
+_HALF_UNIT, _LEVEL = 0.005, 0.975
+
+WITHIN = (
+    "agrees if each printed mean lies within Welch's 95 % interval around the mean of the training "
+    "runs, plus half a printed unit; with few runs the interval is wide, and to be within it says "
+    "little"
+)
+ORDERED = "agrees if it holds in every training run"
+
+
+def allowed_difference(runs: Sequence[float], printed_std: float) -> float | None:
+    """Return how far a printed mean may lie from the mean of the runs; None for a single run.
+
+    Args:
+        runs: exact accuracy of each training run.
+        printed_std: s, over ten draws.
+    """
+    if len(runs) < 2:
+        return None
+    ours, theirs = variance(runs) / len(runs), printed_std**2 / DRAWS
+    whole = ours + theirs
+    if whole == 0.0:
+        return _HALF_UNIT
+    freedom = whole**2 / (ours**2 / (len(runs) - 1) + theirs**2 / (DRAWS - 1))
+    return float(stdtrit(freedom, _LEVEL)) * sqrt(whole) + _HALF_UNIT

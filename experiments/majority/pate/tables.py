@@ -12,9 +12,8 @@ import numpy.typing as npt
 from dpopt import ParameterError
 from dpopt.privacy import Guarantee, general_composition
 from experiments.majority.pate.aggregate import Aggregator, draw_accuracies, draw_spread
-from experiments.majority.pate.published import printed
+from experiments.majority.pate.published import allowed_difference, printed
 from experiments.majority.pate.rates import KINDS, accuracies
-from experiments.majority.pate.rule import allowed_difference
 from experiments.majority.pate.votes import Votes
 from experiments.registry import Cell, Table
 

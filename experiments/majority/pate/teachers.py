@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib.metadata import version
 from typing import Any
 
@@ -25,8 +25,16 @@ from torch.utils.data import (  # pyright: ignore[reportMissingImports]
 
 from dpopt.provenance import versions
 from experiments.data.mnist import SIDE, Digits
-from experiments.majority.pate.training import Training, disjoint_parts
+from experiments.majority.pate.rates import (
+    CAPTION,
+    COLUMNS,
+    KINDS,
+    Training,
+    accuracies,
+    disjoint_parts,
+)
 from experiments.majority.pate.votes import Bits, Run, Votes
+from experiments.registry import Table
 
 _FINE = 1e-3
 
@@ -194,3 +202,31 @@ def _descend(
             loss(model(images), labels).backward()
             optimiser.step()
     model.eval()
+
+
+def scan(
+    digits: Digits,
+    training: Training,
+    private_rates: tuple[float, ...],
+    plain_rates: tuple[float, ...],
+    seeds: tuple[int, ...],
+    advance: Callable[[], None] = lambda: None,
+) -> Table:
+    """Train the teachers of every seed at every learning rate; return their accuracies.
+
+    Args:
+        digits: training and test images.
+        training: everything but the rates.
+        private_rates: of DP-SGD.
+        plain_rates: of SGD.
+        seeds: one run each.
+        advance: called after each teacher.
+    """
+    rows = []
+    for kind, rates in zip(KINDS, (private_rates, plain_rates), strict=True):
+        for rate in rates:
+            at = replace(training, private_rate=rate, plain_rate=rate)
+            for seed in seeds:
+                votes = train_teachers(digits, at, seed, private=kind == "private", advance=advance)
+                rows.append((kind, rate, seed, *accuracies(votes, digits.test_labels)))
+    return Table(CAPTION, COLUMNS, tuple(rows))

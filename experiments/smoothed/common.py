@@ -1,3 +1,0 @@
-"""What the experiments on smoothed differential privacy share."""
-
-PAPER = "Smoothed Differential Privacy"
