@@ -11,14 +11,13 @@ import click
 
 from dpopt import ParameterError
 from dpopt.files import write_json, write_text
-from experiments.benchmarks.page import to_markdown
-from experiments.benchmarks.report_page import EXPERIMENT, run_config, steps, to_outcome
+from experiments.benchmarks.page import EXPERIMENT, run_config, steps, to_markdown, to_outcome
 from experiments.benchmarks.results import Results
 from experiments.benchmarks.suite import benchmarks
-from experiments.entry import run_command
+from experiments.entry import make_folder, run_command
 from experiments.kept import write_outcome
 from experiments.report import Entry, write_report
-from experiments.runner import display
+from experiments.runner import advancing
 
 PUBLISHED = Path(__file__).parent
 """Where a whole run leaves RESULTS.md and results.json."""
@@ -49,16 +48,12 @@ def command(names: tuple[str, ...], quick: bool, out: Path, jobs: int, listing: 
     for name in names:
         if name not in known:
             raise ParameterError(f"benchmark is {name!r}; it must be one of {', '.join(known)}.")
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        raise ParameterError(f"out is {str(out)!r}; it must be a folder.") from None
+    make_folder(out)
     config = EXPERIMENT.quick if quick else EXPERIMENT.config
-    config = replace(config, names=tuple(dict.fromkeys(names)) or tuple(known), jobs=jobs)
+    config = replace(config, names=tuple(dict.fromkeys(names)), jobs=jobs)
     start = time.perf_counter()
-    with display() as progress:
-        task = progress.add_task(EXPERIMENT.name, total=steps(config))
-        results = run_config(config, lambda: progress.advance(task))
+    with advancing(EXPERIMENT.name, steps(config)) as advance:
+        results = run_config(config, advance)
     for folder in (out,) if names or quick else (out, PUBLISHED):
         write_results(results, folder)
     experiment = replace(EXPERIMENT, config=config, quick=config)

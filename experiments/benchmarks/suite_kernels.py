@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from dpopt import public_prior, solve
 from dpopt.prob import total_variation
 from experiments.benchmarks.spec import (
+    LIBRARY,
     OURS,
     PAPER,
     SOLVER,
@@ -18,6 +20,7 @@ from experiments.benchmarks.spec import (
     Benchmark,
     Contender,
     Target,
+    limited,
 )
 
 _APPLY_EPSILON, _PROGRAM_EPSILON, _SEED = 4.0, 1.0, 8
@@ -62,21 +65,124 @@ def leximin(instance: Instance) -> Answer:
 
 def in_place(instance: Instance) -> Answer:
     """Make the matrix by the paper's recursion within one array, then pK."""
-    from experiments.public_prior.kernels_time import printed_algorithm
-
     kernel = printed_algorithm(instance.prior, instance.epsilon)
     return _distance(instance, instance.law @ kernel)
 
 
 def as_printed(instance: Instance) -> Answer:
     """Make the matrix as the paper prints it, each level a new matrix, then pK."""
-    from experiments.public_prior.kernels_time import grown_algorithm
-
     kernel = grown_algorithm(instance.prior, instance.epsilon)
     return _distance(instance, instance.law @ kernel)
 
 
 def _distance(instance: Instance, sampled: Floats) -> Answer:
+    return Answer(float(total_variation(instance.law, sampled)))
+
+
+def printed_algorithm(prior: np.ndarray, epsilon: float) -> np.ndarray:
+    """Return the matrix of Algorithm 1 by the paper's recursion, each level scaling its block.
+
+    Args:
+        prior: q, shape (n,), positive, summing to 1, in any order.
+        epsilon: in nats.
+
+    Returns:
+        K, shape (n, n), in the order of ``prior``.
+    """
+    order = np.argsort(prior, kind="stable")
+    q, n, ratio = prior[order], prior.size, math.exp(epsilon)
+    kernel = np.ones((n, n))
+    for i in range(n - 1):
+        # The conditional law of the letters that are left.
+        left = q[i:] / q[i:].sum()
+        below = ratio * left[0] + 1 - left[0]
+        kernel[i, i + 1 :] *= left[1:] / below
+        kernel[i + 1 :, i] *= left[0] / below
+        kernel[i, i] *= ratio * left[0] / below
+        kernel[i + 1 :, i + 1 :] *= 1 - left[0] / below
+    found = np.empty_like(kernel)
+    found[np.ix_(order, order)] = kernel
+    return found
+
+
+def grown_algorithm(prior: np.ndarray, epsilon: float) -> np.ndarray:
+    """Return the same as the paper writes it: from two letters up, each level a new matrix."""
+    order = np.argsort(prior, kind="stable")
+    q, n, ratio = prior[order], prior.size, math.exp(epsilon)
+    a = q[-2] / (q[-2] + q[-1])
+    kernel = np.array([[ratio * a, 1 - a], [a, (ratio - 1) * a + 1 - a]]) / (ratio * a + 1 - a)
+    for i in range(n - 3, -1, -1):
+        left = q[i:] / q[i:].sum()
+        below = ratio * left[0] + 1 - left[0]
+        larger = np.empty((n - i, n - i))
+        larger[0, 0] = ratio * left[0] / below
+        larger[1:, 0] = left[0] / below
+        larger[0, 1:] = left[1:] / below
+        larger[1:, 1:] = (1 - left[0] / below) * kernel
+        kernel = larger
+    found = np.empty_like(kernel)
+    found[np.ix_(order, order)] = kernel
+    return found
+
+
+def mollified(instance: Instance) -> Answer:
+    """Mollify the law by the prior: another mechanism, which each user computes alone."""
+    return _distance(instance, public_prior.mollify(instance.prior, instance.law, instance.epsilon))
+
+
+def by_program(instance: Instance) -> Answer:
+    """Solve the program of Gamma_TV; its optimum is the worst user's distance."""
+    return Answer(solve(public_prior.tv_problem(instance.prior, instance.epsilon)).objective)
+
+
+def matrix(instance: Instance) -> Answer:
+    """Write the closed form's matrix out."""
+    return _diagonal(public_prior.minimax_kernel(instance.prior, instance.epsilon).matrix())
+
+
+def matrix_in_place(instance: Instance) -> Answer:
+    """Make the matrix by the paper's recursion within one array."""
+    return _diagonal(printed_algorithm(instance.prior, instance.epsilon))
+
+
+def matrix_as_printed(instance: Instance) -> Answer:
+    """Make the matrix as the paper prints it, each level a new matrix."""
+    return _diagonal(grown_algorithm(instance.prior, instance.epsilon))
+
+
+def _diagonal(kernel: Floats) -> Answer:
+    return Answer(float(np.trace(kernel)) / len(kernel))
+
+
+@dataclass(frozen=True)
+class Made:
+    """A kernel that is made already, as layers or as a matrix, and a user's law."""
+
+    kernel: public_prior.PublicPriorKernel | Floats
+    law: Floats
+
+
+def layers(letters: int) -> Made:
+    """Return Algorithm 1's kernel, certified."""
+    made = user(letters)
+    return Made(public_prior.minimax_kernel(made.prior, made.epsilon), made.law)
+
+
+def dense(letters: int) -> Made:
+    """Return its matrix."""
+    made = user(letters)
+    return Made(public_prior.minimax_kernel(made.prior, made.epsilon).matrix(), made.law)
+
+
+def apply_layers(instance: Made) -> Answer:
+    """Apply the kernel to the law."""
+    kernel = cast("public_prior.PublicPriorKernel", instance.kernel)
+    return Answer(float(total_variation(instance.law, kernel.apply(instance.law))))
+
+
+def apply_dense(instance: Made) -> Answer:
+    """Multiply the law by the matrix."""
+    sampled = instance.law @ cast("Floats", instance.kernel)
     return Answer(float(total_variation(instance.law, sampled)))
 
 
@@ -86,18 +192,40 @@ def shifted_form(instance: Instance) -> Answer:
     return Answer(solve(problem).objective)
 
 
+def column_form(instance: Instance) -> Answer:
+    """Solve the program with the least of each column as a variable: 2 n^2 rows."""
+    problem = public_prior.tv_problem(instance.prior, instance.epsilon, "columns")
+    return Answer(solve(problem).objective)
+
+
+def ratio_form(instance: Instance) -> Answer:
+    """Solve the program with a row for each ratio by dpopt's backend."""
+    problem = public_prior.tv_problem(instance.prior, instance.epsilon, "naive")
+    return Answer(solve(problem).objective, note=_rows(instance))
+
+
 def by_highs(instance: Instance) -> Answer:
     """Write a row for each ratio in cvxpy; solve with HiGHS."""
-    from experiments.benchmarks.kernel_lp import with_cvxpy
-
     return Answer(with_cvxpy(instance.prior, instance.epsilon, "HIGHS"), note=_rows(instance))
 
 
 def by_clarabel(instance: Instance) -> Answer:
     """Write a row for each ratio in cvxpy; solve with CLARABEL."""
-    from experiments.benchmarks.kernel_lp import with_cvxpy
-
     return Answer(with_cvxpy(instance.prior, instance.epsilon, "CLARABEL"), note=_rows(instance))
+
+
+def with_cvxpy(prior: npt.NDArray[np.float64], epsilon: float, solver: str) -> float:
+    """Return the optimum of the program as the paper states it: a row for each ratio."""
+    import cvxpy as cp
+
+    n = prior.size
+    kernel, worst = cp.Variable((n, n), nonneg=True), cp.Variable()
+    held = [cp.sum(kernel, axis=1) == 1, prior @ kernel == prior, 1 - cp.diag(kernel) <= worst]
+    for i in range(n):
+        held += [kernel[i] <= math.exp(epsilon) * kernel[j] for j in range(n) if j != i]
+    problem = cp.Problem(cp.Minimize(worst), held)
+    problem.solve(solver=solver)
+    return float(np.asarray(problem.value))
 
 
 def by_linprog(instance: Instance) -> Answer:
@@ -181,4 +309,72 @@ PROGRAM = Benchmark(
     targets=(Target(40, "cvxpy + HiGHS, all rows", 1735.0),),
 )
 
-BENCHMARKS = (APPLY, PROGRAM)
+FORMS = Benchmark(
+    name="kernel-forms",
+    title="The program of Gamma_TV in three forms",
+    measures="What the form of the program costs: n^2 rows, or a row for each ratio of a column.",
+    setting="epsilon = 1; q random; dpopt's backend for all",
+    axis="letters n",
+    value="optimum",
+    sizes=(5, 10, 20, 40),
+    contenders=(
+        Contender("shifted rows", OURS, program, shifted_form),
+        Contender("column minima", OURS, program, column_form),
+        Contender("every ratio", OURS, program, ratio_form, largest=40),
+    ),
+    tolerance=1e-6,
+    warm_up=3,
+)
+
+OTHERS = Benchmark(
+    name="prior-mechanisms",
+    title="Locally private sampling: other mechanisms",
+    measures="From q and p to what the user samples from, beside the mollifier; and the program.",
+    setting="epsilon = 4; q and p random",
+    axis="letters n",
+    value="TV(p, pK)",
+    sizes=(10, 30, 100, 1000, 10_000, 100_000),
+    contenders=(
+        Contender("dpopt, closed form", OURS, user, closed_form),
+        Contender("relative mollifier, KL", OURS, user, mollified, same=False),
+        Contender("linear program", OURS, user, by_program, largest=30, same=False),
+    ),
+    tolerance=1e-9,
+    warm_up=5,
+)
+
+MATRIX = Benchmark(
+    name="prior-matrix",
+    title="Algorithm 1 as a matrix",
+    measures="Writing out all n^2 entries of the kernel.",
+    setting="epsilon = 4; q random",
+    axis="letters n",
+    value="mean of the diagonal",
+    sizes=(10, 100, 1000),
+    contenders=(
+        Contender("dpopt, closed form", OURS, user, matrix),
+        Contender("recursion in one array", PAPER, user, matrix_in_place),
+        Contender("recursion as printed", PAPER, user, matrix_as_printed),
+    ),
+    tolerance=1e-9,
+    warm_up=5,
+)
+
+LAW = Benchmark(
+    name="prior-apply",
+    title="Algorithm 1, one law",
+    measures="pK of one user, by a kernel that is made already.",
+    setting="epsilon = 4; q and p random; the kernel is given",
+    axis="letters n",
+    value="TV(p, pK)",
+    sizes=(10, 100, 1000, 10_000, 100_000, 1_000_000),
+    contenders=(
+        Contender("dpopt, layers", OURS, layers, apply_layers),
+        Contender("matrix product", LIBRARY, dense, apply_dense, largest=1000),
+    ),
+    tolerance=1e-9,
+    warm_up=5,
+    limits=limited(60),
+)
+
+BENCHMARKS = (APPLY, PROGRAM, FORMS, OTHERS, MATRIX, LAW)

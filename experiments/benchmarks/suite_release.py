@@ -92,6 +92,27 @@ def invoke_letters(instance: Letters) -> Answer:
     return _share(float(hits), instance.draws)
 
 
+def _geometric() -> npt.NDArray[np.float64]:
+    """Return the truncated geometric kernel over 64 letters on a line, epsilon = 1 a step."""
+    steps = np.exp(-_EPSILON / 2 * np.abs(np.subtract.outer(*[np.arange(_ALPHABET)] * 2)))
+    return steps / steps.sum(axis=1, keepdims=True)
+
+
+def exact_geometric(draws: int) -> Letters:
+    """Return that kernel, certified on the path of its letters."""
+    pairs = [(i, j) for i in range(_ALPHABET) for j in (i - 1, i + 1) if 0 <= j < _ALPHABET]
+    kernel = quantise_kernel(_geometric(), Guarantee(_EPSILON), pairs=pairs)
+    kernel.release(np.zeros(1, np.int64))
+    return Letters(draws, kernel)
+
+
+def choose_letters(instance: Letters) -> Answer:
+    """Let numpy choose from the row in floats: no privacy proof holds for them."""
+    rng: np.random.Generator = instance.mechanism
+    drawn = rng.choice(_ALPHABET, size=instance.draws, p=_geometric()[_OWN])
+    return _share(float(np.sum(drawn == _OWN)), instance.draws, "seeded floats, not private")
+
+
 @dataclass(frozen=True)
 class Votes:
     """A certified design and votes, shape (queries, K)."""
@@ -125,7 +146,7 @@ def simulate_votes(instance: Votes) -> Answer:
 
 @dataclass(frozen=True)
 class Users:
-    """A certified kernel and the letters of 1,000 users."""
+    """A certified kernel and the letters of its users."""
 
     kernel: public_prior.PublicPriorKernel
     own: Integers
@@ -133,9 +154,18 @@ class Users:
 
 def users(letters: int) -> Users:
     """Return Algorithm 1's kernel, certified, and 1,000 users."""
+    return _users(letters, _USERS)
+
+
+def as_many_users(letters: int) -> Users:
+    """Return the same with as many users as letters."""
+    return _users(letters, letters)
+
+
+def _users(letters: int, count: int) -> Users:
     made = user(letters)
     kernel = public_prior.minimax_kernel(made.prior, made.epsilon)
-    own = np.random.default_rng(_SEED).choice(letters, _USERS, p=made.prior)
+    own = np.random.default_rng(_SEED).choice(letters, count, p=made.prior)
     kernel.release(own[:1])
     return Users(kernel, own)
 
@@ -258,4 +288,37 @@ RECORDS = Benchmark(
     warm_up=20,
 )
 
-BENCHMARKS = (LETTERS, VOTES, USERS, RECORDS)
+GEOMETRIC = Benchmark(
+    name="release-geometric",
+    title="Release: a geometric kernel over 64 letters",
+    measures="Drawing so many letters from one row of a kernel without a closed form.",
+    setting="64 letters on a line, epsilon = 1 a step; the kernel is given",
+    axis="draws",
+    value="share of letters kept",
+    sizes=(100, 1000, 10_000, 100_000, 1_000_000),
+    contenders=(
+        Contender("dpopt release", OURS, exact_geometric, release_letters),
+        Contender("numpy choice", LIBRARY, float_letters, choose_letters),
+    ),
+    tolerance=0.0,
+    warm_up=5,
+)
+
+EVERYONE = Benchmark(
+    name="release-everyone",
+    title="Release: as many users as letters",
+    measures="Releasing one letter for each of n users, who know their own of n letters.",
+    setting="epsilon = 4; the certified kernel is given",
+    axis="letters n",
+    value="share of letters kept",
+    sizes=(10, 100, 1000, 10_000, 100_000, 1_000_000),
+    contenders=(
+        Contender("dpopt release", OURS, as_many_users, release_users),
+        Contender("numpy choice from the row", LIBRARY, as_many_users, choose_users, largest=1000),
+    ),
+    tolerance=0.0,
+    warm_up=5,
+    limits=limited(60),
+)
+
+BENCHMARKS = (LETTERS, VOTES, USERS, RECORDS, GEOMETRIC, EVERYONE)

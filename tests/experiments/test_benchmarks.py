@@ -40,7 +40,7 @@ from experiments.benchmarks.measure import (
 )
 from experiments.benchmarks.memory import DONE, OUT_OF_MEMORY, Limits, Ran, run_child
 from experiments.benchmarks.page import to_markdown
-from experiments.benchmarks.report_page import EXPERIMENT, Config, plot, steps, to_outcome
+from experiments.benchmarks.page import EXPERIMENT, Config, plot, steps, to_outcome
 from experiments.benchmarks.results import run_benchmarks, slopes
 from experiments.benchmarks.spec import (
     LIBRARY,
