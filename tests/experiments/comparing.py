@@ -1,4 +1,4 @@
-"""What the tests of comparisons share."""
+"""What the tests of experiments share."""
 
 from __future__ import annotations
 
@@ -11,14 +11,18 @@ Cells = dict[str, Any]
 
 
 def ran(experiment: Experiment, config: Any = None) -> Outcome:
-    return experiment.run(experiment.quick if config is None else config, lambda: None)
+    """The outcome of a run, by default the quick one, which tells as many steps as it announced."""
+    config = experiment.quick if config is None else config
+    told: list[None] = []
+    outcome = experiment.run(config, lambda: told.append(None))
+    assert len(told) == experiment.steps(config)
+    return outcome
 
 
 def edited(table: Table, change: Callable[[Cells], Cells] | None = None, **same: Any) -> Table:
     """The table with the same cells, or those that ``change`` returns, put into every row."""
-    rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
-    changes = [same if change is None else change(dict(row)) for row in rows]
-    return Table.of(table.caption, [row | new for row, new in zip(rows, changes, strict=True)])
+    changed = [row | (same if change is None else change(dict(row))) for row in table.records]
+    return Table.of(table.caption, changed)
 
 
 def only(found: Sequence[Comparison], words: str) -> Comparison:

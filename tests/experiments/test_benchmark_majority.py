@@ -1,11 +1,10 @@
-"""The contenders of the benchmark compute the same thing, and its children fail as values."""
+"""The contenders for DaRRM compute the same thing, and children fail as values."""
 
 import math
 import os
 import signal
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations_with_replacement
 from math import comb
@@ -15,19 +14,8 @@ import pytest
 
 from dpopt import majority
 from dpopt.prob import poisson_binomial_pmf
-from experiments.benchmarks import majority_contenders as ways
-from experiments.benchmarks import majority_solve
-from experiments.benchmarks.majority_figure import (
-    CERTIFIED,
-    EXTRAPOLATED,
-    LINPROG,
-    MEASURED,
-    ONE_BY_ONE,
-    OURS,
-    findings,
-)
+from experiments.benchmarks import suite_majority as ways
 from experiments.benchmarks.memory import DONE, OUT_OF_MEMORY, Limits, Ran, run_child
-from experiments.registry import Outcome, Table
 
 # Elsewhere the address space cannot be limited, or the peak is measured otherwise.
 linux = pytest.mark.skipif(sys.platform != "linux", reason="limits and peaks are Linux's")
@@ -43,16 +31,15 @@ def instance(k: int, m: float, shift: float) -> ways.Instance:
 def test_all_contenders_find_the_same_optimum(k: int, m: float, shift: float) -> None:
     case = instance(k, m, shift)
     size = comb(k + 3, 3) if shift == 0.0 else comb(k + 7, 7)
-    own = ways.ours(case)
-    assert own.optimum is not None
-    assert 0.0 < own.optimum < float(case.weights.sum())
-    assert own.multisets == majority.reduced_size(case.setting)
-    certified = ways.ours_certified(case)
-    assert certified.optimum == pytest.approx(own.optimum, rel=1e-9)
-    for way in (ways.with_cvxpy, ways.with_linprog, ways.one_by_one):
+    own = ways.solved(case)
+    assert own.value is not None
+    assert 0.0 < own.value < float(case.weights.sum())
+    assert f" rows of {majority.reduced_size(case.setting):,} multisets" in own.note
+    assert ways.certified(case).value == pytest.approx(own.value, rel=1e-9)
+    for way in (ways.by_highs, ways.by_clarabel, ways.by_linprog, ways.one_law_each):
         answer = way(case)
-        assert answer.optimum == pytest.approx(own.optimum, rel=1e-7)
-        assert answer.multisets == answer.rows == size
+        assert answer.value == pytest.approx(own.value, rel=1e-7)
+        assert answer.note.startswith(f"{size:,} rows of {size:,} multisets; built in ")
 
 
 @pytest.mark.parametrize(("k", "m", "shift"), CASES)
@@ -126,110 +113,10 @@ def test_failures_of_a_child_are_values() -> None:
 @linux
 def test_a_contender_out_of_memory_is_a_value() -> None:
     huge = ways.Instance.of(41, 0.1, 3.0, 1e-5)
-    assert run_child(ways.with_linprog, huge, Limits(1 << 30, 60.0)) == Ran(OUT_OF_MEMORY)
+    assert run_child(ways.by_linprog, huge, Limits(1 << 30, 60.0)) == Ran(OUT_OF_MEMORY)
 
 
 def test_a_contender_answers_from_a_child() -> None:
     case = instance(7, 2.0, 1e-5)
-    ran = run_child(ways.ours, case, Limits(), warm_up=[instance(5, 2.0, 1e-5)])
-    assert ran.value == ways.ours(case)
-
-
-def in_this_process(
-    way: Callable[[ways.Instance], ways.Answer],
-    case: ways.Instance,
-    limits: Limits,
-    *,
-    warm_up: list[ways.Instance],
-    least_seconds: float,
-) -> Ran:
-    """Stand in for a child, with made-up times."""
-    assert limits.seconds > least_seconds >= 0.0
-    assert [small.setting.mechanisms for small in warm_up] == [5]
-    return Ran(DONE, way(case), (2.0, 4.0), (1.0, 3.0), 3 << 20)
-
-
-@pytest.fixture(scope="module")
-def outcome() -> Outcome:
-    config = majority_solve.Config(
-        races=(majority_solve.Size(5, 2.0), majority_solve.Size(5, 2.0, 1e-5)),
-        scale=(majority_solve.Size(9, 2.0, certified=False), majority_solve.Size(7, 2.0, 1e-5)),
-        rounds=2,
-        least_seconds=0.0,
-        whole_up_to=100,
-    )
-    told = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(majority_solve, "run_child", in_this_process)
-        found = majority_solve.run(config, lambda: told.append(1))
-    assert len(told) == majority_solve.EXPERIMENT.steps(config) == 4
-    return found
-
-
-def test_the_table_has_every_contender_at_every_size(outcome: Outcome) -> None:
-    times, scale = outcome.tables["times"], outcome.tables["scale"]
-    assert len(times.rows) == 2 * 5
-    assert scale.column("contender") == [OURS, OURS, CERTIFIED]
-    assert set(times.column("outcome")) == {DONE}
-    assert times.select(contender=OURS).column("ratio") == [1.0, 1.0]
-    assert times.select(contender=LINPROG).column("runs") == [4, 4]
-    assert set(times.select(how=MEASURED).column("median_seconds")) == {3.0}
-    assert set(times.select(how=MEASURED).column("peak_mib")) == {3.0}
-    assert times.select(mechanism_delta=1e-5).column("paper_multisets") == [792] * 5
-    spread = zip(*map(times.select(how=MEASURED).column, ("fastest", "slowest")), strict=True)
-    assert set(spread) == {(2.0, 4.0)}
-
-
-def test_patience_ends_the_turns_of_a_slow_contender(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(majority_solve, "run_child", in_this_process)
-    size = majority_solve.Size(5, 2.0)
-    # A turn takes six made-up seconds: a third would end at 18.
-    config = majority_solve.Config(races=(size,), scale=(size,), rounds=5, patience=13.0)
-    times = majority_solve.run(config, lambda: None).tables["times"]
-    assert times.column("runs") == [4] * 5
-
-
-def test_large_sets_are_extrapolated_and_say_so(outcome: Outcome) -> None:
-    times = outcome.tables["times"]
-    assert times.select(mechanism_delta=0.0).column("how") == [MEASURED] * 5
-    (row,) = times.select(how=EXTRAPOLATED).rows
-    record = dict(zip(times.columns, row, strict=True))
-    assert (record["contender"], record["mechanism_delta"]) == (ONE_BY_ONE, 1e-5)
-    assert "2,000 of 792 multisets" in str(record["note"])
-    assert record["optimum"] is None
-    (whole,) = times.select(contender=LINPROG, mechanism_delta=1e-5).column("median_seconds")
-    (shared,) = times.select(contender=LINPROG, mechanism_delta=1e-5).column("row_seconds")
-    assert record["median_seconds"] == pytest.approx(record["row_seconds"] + whole - shared)
-
-
-def test_findings_name_the_agreement_and_would_name_a_disagreement(outcome: Outcome) -> None:
-    assert sum("5 optima agree" in line for line in outcome.findings) == 1
-    assert sum("4 optima agree" in line for line in outcome.findings) == 1
-    assert any("(extrapolated)" in line for line in outcome.findings)
-    times = outcome.tables["times"]
-    place = times.columns.index("optimum")
-    last = times.rows[4]
-    wrong = (*last[:place], 2.0, *last[place + 1 :])
-    forged = Table(times.caption, times.columns, (*times.rows[:4], wrong))
-    assert any("DISAGREE" in line for line in findings({"times": forged}))
-
-
-def test_a_contender_that_fails_is_a_row_and_the_figure_shows_it() -> None:
-    config = majority_solve.Config(
-        races=(majority_solve.Size(5, 2.0),), scale=(majority_solve.Size(5, 2.0),), rounds=1
-    )
-    config = replace(config, limits=Limits(seconds=0.001), least_seconds=0.0)
-    outcome = majority_solve.run(config, lambda: None)
-    times = outcome.tables["times"]
-    assert set(times.column("outcome")) == {"over 0.001 s"}
-    assert set(times.column("median_seconds")) == {None}
-    assert all("over 0.001 s" in line for line in outcome.findings[:5])
-    assert majority_solve.EXPERIMENT.plot(outcome).get_axes()
-
-
-def test_the_figure_has_both_panels(outcome: Outcome) -> None:
-    left, right = majority_solve.EXPERIMENT.plot(outcome).get_axes()
-    assert len(left.get_lines()) >= 5
-    hollow = [line for line in right.get_lines() if line.get_markerfacecolor() == "white"]
-    assert any(np.isfinite(np.asarray(line.get_xdata(), float)).any() for line in hollow)
-    assert not majority_solve.EXPERIMENT.repeatable
+    ran = run_child(ways.solved, case, Limits(), warm_up=[instance(5, 2.0, 1e-5)])
+    assert ran.value == ways.solved(case)

@@ -72,7 +72,7 @@ def claims(outcome: Outcome) -> Table:
 
 def row(table: Table, claim: str, start: str) -> dict:
     """The only row of a claim whose instance starts like this."""
-    found = [dict(zip(table.columns, cells, strict=True)) for cells in table.rows]
+    found = table.records
     (one,) = [r for r in found if r["claim"] == claim and str(r["instance"]).startswith(start)]
     return one
 

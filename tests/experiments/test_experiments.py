@@ -1,7 +1,6 @@
 import csv
 import json
 from dataclasses import replace
-from fractions import Fraction
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -9,8 +8,8 @@ import pytest
 
 from dpopt import SolverError, majority
 from experiments import __main__ as runner
-from experiments import registry
-from experiments.benchmarks import exactness
+from experiments.benchmarks import page
+from experiments.catalogue import all_experiments
 from experiments.kept import to_csv
 from experiments.majority import figures
 from experiments.majority.figures import CURVES
@@ -86,12 +85,6 @@ def test_sampled_errors_agree_with_quadrature(outcome: Outcome) -> None:
         assert abs(exact - sampled) <= 6 * spread + 2e-2 * exact
 
 
-def test_steps_match_the_progress_told() -> None:
-    told = []
-    FIGURE_2.run(replace(SMALL, draws=10, repeats=2), lambda: told.append(1))
-    assert len(told) == FIGURE_2.steps(FIGURE_2.quick) == 16
-
-
 class Links(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
@@ -159,7 +152,7 @@ def test_bad_names_and_folders_exit_2(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_list_names_every_experiment(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["--list"]) == 0
     out = capsys.readouterr().out
-    assert all(name in out for name in registry.all_experiments())
+    assert all(name in out for name in all_experiments())
 
 
 def test_figure_6_has_the_parameters_of_table_3() -> None:
@@ -213,25 +206,11 @@ def test_csv_keeps_every_digit() -> None:
     assert to_csv(table) == 'a,b,c,d\n0.30000000000000004,,"x,y",3\n'
 
 
-def test_the_benchmark_compares_and_stays_out_of_the_default_run(
+def test_benchmarks_stay_out_of_the_default_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = exactness.Config(voters=(5,), draws=1_000, letters=8, rounds=1)
-    told = []
-    table = exactness.run(config, lambda: told.append(1)).tables["times"]
-    assert len(told) == exactness.EXPERIMENT.steps(config)
-    assert len(table.rows) == 3 + 2
-    assert all(ratio > 0 for ratio in table.column("ratio"))
-    cheap = {FIGURE_2.name: FIGURE_2, exactness.EXPERIMENT.name: exactness.EXPERIMENT}
+    cheap = {FIGURE_2.name: FIGURE_2, page.EXPERIMENT.name: page.EXPERIMENT}
     monkeypatch.setattr(runner, "all_experiments", lambda: cheap)
     assert run(["--out", str(tmp_path)]) == 0
     assert (tmp_path / "majority-figure-2.png").exists()
     assert not list(tmp_path.glob("benchmark*"))
-
-
-def test_the_slow_contenders_of_the_benchmark_judge_rightly() -> None:
-    design = majority.design(7, 0.2, 2)
-    broken = majority.assess(design.setting, [1.0] * 8)
-    for number in (Fraction, exactness._interval):
-        assert exactness._by_laws(design, number)
-        assert not exactness._by_laws(broken, number)

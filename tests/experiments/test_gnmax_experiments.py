@@ -6,7 +6,6 @@ import math
 from dataclasses import replace
 from decimal import Decimal
 from itertools import product
-from typing import Any
 
 import mpmath
 import pytest
@@ -14,38 +13,21 @@ import pytest
 from dpopt import ParameterError
 from dpopt.privacy import Guarantee, general_composition
 from experiments.majority import composition, gnmax
-from experiments.registry import Experiment, Outcome, Table
+from experiments.registry import Outcome
+from tests.experiments.comparing import ran
 
 (FIGURE_10,) = gnmax.EXPERIMENTS
 (TABLES,) = composition.EXPERIMENTS
 
 
-def ran(experiment: Experiment) -> tuple[Outcome, int]:
-    told: list[int] = []
-    outcome = experiment.run(experiment.config, lambda: told.append(1))
-    return outcome, len(told)
-
-
-def records(table: Table) -> list[dict[str, Any]]:
-    return [dict(zip(table.columns, row, strict=True)) for row in table.rows]
-
-
 @pytest.fixture(scope="module")
 def figure_10() -> Outcome:
-    return ran(FIGURE_10)[0]
+    return ran(FIGURE_10, FIGURE_10.config)
 
 
 @pytest.fixture(scope="module")
 def tables() -> Outcome:
-    return ran(TABLES)[0]
-
-
-@pytest.mark.parametrize("experiment", [FIGURE_10, TABLES], ids=lambda e: e.name)
-def test_runs_repeat_and_tell_their_progress(experiment: Experiment) -> None:
-    (first, told), (second, _) = ran(experiment), ran(experiment)
-    assert first == second
-    assert told == experiment.steps(experiment.config)
-    assert experiment.parameters(full=True) == experiment.parameters(full=False)
+    return ran(TABLES, TABLES.config)
 
 
 def test_table_4_has_the_printed_sigmas_and_other_orders(figure_10: Outcome) -> None:
@@ -55,7 +37,7 @@ def test_table_4_has_the_printed_sigmas_and_other_orders(figure_10: Outcome) -> 
     assert [round(s, 2) for s in table.column("order")] == [62.12, 64.97]
     assert table.column("printed_order") == [34.31, 35.74]
     assert table.column("printed_order_minus_least") == pytest.approx([3.0, 3.0], abs=5e-3)
-    for row in records(table):
+    for row in table.records:
         # epsilon = lambda / sigma^2 + log(1 / delta) / (lambda - 1), as the paper has it.
         for order, sigma in (
             (row["order"], row["sigma"]),
@@ -70,7 +52,7 @@ def test_table_4_has_the_printed_sigmas_and_other_orders(figure_10: Outcome) -> 
 
 
 def test_the_data_dependent_bound_never_helps_11_voters(figure_10: Outcome) -> None:
-    rows = records(figure_10.tables["data_dependent"])
+    rows = figure_10.tables["data_dependent"].records
     for row in rows:
         if row["voters"] == 11:
             assert row["data_dependent"] is None or row["data_dependent"] > row["gaussian"]
@@ -82,7 +64,7 @@ def test_the_data_dependent_bound_never_helps_11_voters(figure_10: Outcome) -> N
 
 
 def test_figure_10_has_one_minimum_in_each_panel(figure_10: Outcome) -> None:
-    for row in records(figure_10.tables["calibration"]):
+    for row in figure_10.tables["calibration"].records:
         part = figure_10.tables["curves"].select(target=row["target"])
         variances = part.column("variance")
         place = variances.index(min(variances))
@@ -98,7 +80,7 @@ def test_figure_10_has_one_minimum_in_each_panel(figure_10: Outcome) -> None:
 
 
 def test_every_printed_total_is_ours_to_three_decimals(tables: Outcome) -> None:
-    rows = records(tables.tables["totals"])
+    rows = tables.tables["totals"].records
     assert len(rows) == 24
     for row in rows:
         with mpmath.workdps(40):
@@ -126,7 +108,7 @@ def test_every_printed_total_is_ours_to_three_decimals(tables: Outcome) -> None:
 
 def test_every_printed_total_bounds_voters_trained_once(tables: Outcome) -> None:
     """11 teachers together spend (11 epsilon, 11 Delta), whatever is asked; in exact decimals."""
-    rows = records(tables.tables["totals"])
+    rows = tables.tables["totals"].records
     assert len(rows) == 24
     teachers = {"MNIST": Decimal("0.0892"), "Fashion-MNIST": Decimal("0.0852")}
     for row in rows:
@@ -149,7 +131,7 @@ def test_every_printed_total_bounds_voters_trained_once(tables: Outcome) -> None
 def test_renyi_composition_of_the_labels_of_gnmax(tables: Outcome) -> None:
     (row,) = [
         row
-        for row in records(tables.tables["totals"])
+        for row in tables.tables["totals"].records
         if (row["data"], row["m"], row["queries"]) == ("MNIST", 3, 100)
     ]
     assert (round(row["gnmax_rdp_epsilon"], 3), round(row["epsilon"], 3)) == (1.965, 15.044)
@@ -161,7 +143,7 @@ def test_renyi_composition_of_the_labels_of_gnmax(tables: Outcome) -> None:
 
 
 def test_the_label_of_table_4_spends_a_quarter(figure_10: Outcome) -> None:
-    first = records(figure_10.tables["calibration"])[0]
+    first = figure_10.tables["calibration"].records[0]
     assert (first["epsilon"], first["printed_sigma"]) == (0.2676, 21.46)
     assert round(first["label_epsilon"], 4) == 0.0664
     assert round(first["label_sigma"], 2) == 7.68
@@ -172,7 +154,7 @@ def test_totals_that_do_not_bound_them_are_told() -> None:
     (judged,) = [c for c in many.comparisons if "trained once" in c.claim]
     # 101 * 0.0892 = 9.0092 and 101e-4 lie above some totals and below others.
     assert judged.verdict == "refuted"
-    held = sum(row["holds_trained_once"] for row in records(many.tables["totals"]))
+    held = sum(row["holds_trained_once"] for row in many.tables["totals"].records)
     assert 0 < held < 24
     assert judged.ours.startswith(f"{held} of 24 do")
 
@@ -187,7 +169,7 @@ def test_another_slack_or_number_of_queries_has_nothing_printed() -> None:
 
 def test_algorithm_6_as_printed(figure_10: Outcome) -> None:
     """Line by line in many digits; line 11 has no logarithm, line 9 leaves q outside the power."""
-    (row,) = records(figure_10.tables["algorithm_6"])
+    (row,) = figure_10.tables["algorithm_6"].records
     assert (row["votes"], row["sigma"], row["order"]) == ("5:0", 1.0, 1.5)
     with mpmath.workdps(40):
         lam, q = mpmath.mpf("1.5"), mpmath.erfc(mpmath.mpf(5) / 2) / 2
@@ -240,7 +222,7 @@ def test_a_total_that_disagrees_is_told() -> None:
 
 def test_curves_pass_through_the_totals(tables: Outcome) -> None:
     curves = tables.tables["curves"]
-    for row in records(tables.tables["totals"]):
+    for row in tables.tables["totals"].records:
         part = curves.select(data=row["data"], m=row["m"], queries=row["queries"])
         assert part.column("general") == pytest.approx([row["epsilon"]], rel=1e-15)
         assert part.column("simple") == pytest.approx([row["simple"]], rel=1e-15)

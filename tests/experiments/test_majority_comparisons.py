@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from dpopt import ParameterError
 from experiments.majority import (
     claims,
-    comparisons,
     composition,
     figures,
     gnmax,
@@ -16,12 +16,17 @@ from experiments.majority import (
 )
 from experiments.majority.claims_record import Claim
 from experiments.majority.claims_sampling import Sampled
-from experiments.majority.pate import comparisons as pate_comparisons
+from experiments.majority.figures import composed_targets, simple_targets, tick_step
+from experiments.majority.pate import experiment as pate_experiment
 from experiments.majority.pate.experiment import EXPERIMENT as PATE
 from experiments.registry import Comparison, Outcome, Table
 from tests.experiments.comparing import Cells, edited, only, ran, verdict
 
 FIGURE_2, FIGURE_6, FIGURE_7, FIGURE_8 = figures.EXPERIMENTS
+
+
+(FIGURE_10,) = gnmax.EXPERIMENTS
+TINY = replace(FIGURE_2.quick, draws=20, repeats=2, targets=simple_targets((1, 3), 1e-5))
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +52,7 @@ def test_figure_2(figure_2: Outcome) -> None:
 def test_figure_2_other_tables_have_other_verdicts(figure_2: Outcome) -> None:
     def judged(**tables: Table) -> tuple[Comparison, ...]:
         config = replace(FIGURE_2.quick, draws=100, repeats=2)
-        return comparisons.of_noise_functions(config, {**figure_2.tables, **tables})
+        return figures.of_noise_functions(config, {**figure_2.tables, **tables})
 
     errors, shapes = figure_2.tables["errors"], figure_2.tables["shapes"]
     same = edited(errors, expected_error=0.1)
@@ -90,12 +95,12 @@ def test_figure_6_and_table_3() -> None:
         )
     ]
     tables = {"errors": Table.of("e", cells), "shapes": Table.of("s", [{"target": 0}])}
-    found = comparisons.of_noise_functions(FIGURE_6.quick, tables)
+    found = figures.of_noise_functions(FIGURE_6.quick, tables)
     assert verdict(found, "Table 3") == "agrees"
     assert verdict(found, "a lower error than the baselines") == "agrees"
     assert "gamma = 1" in only(found, "a lower error than the baselines").ours
     off = {**tables, "errors": edited(tables["errors"], lambda row: {"m": row["m"] + 1e-4})}
-    assert verdict(comparisons.of_noise_functions(FIGURE_6.quick, off), "Table 3") == "differs"
+    assert verdict(figures.of_noise_functions(FIGURE_6.quick, off), "Table 3") == "differs"
 
 
 def test_figure_7() -> None:
@@ -108,7 +113,7 @@ def test_figure_7() -> None:
         outcome.tables["shapes"], lambda row: {"gamma": 0.5} if row["curve"] == "constant" else {}
     )
     errors = edited(outcome.tables["errors"], expected_error=0.01)
-    found = comparisons.of_noise_functions(config, {"errors": errors, "shapes": shapes})
+    found = figures.of_noise_functions(config, {"errors": errors, "shapes": shapes})
     assert verdict(found, "have error 0") == "refuted"
     assert verdict(found, "all lines overlap") == "refuted"
 
@@ -191,9 +196,9 @@ def test_totals() -> None:
     def moved(row: Cells) -> Cells:
         return {"epsilon": row["epsilon"] + 0.001} if row["table"] == 7 else {}
 
-    other = gnmax.of_totals(edited(outcome.tables["totals"], moved))
+    other = composition.of_totals(edited(outcome.tables["totals"], moved))
     assert [c.verdict for c in other[:4]] == ["agrees", "agrees", "differs", "agrees"]
-    broken = gnmax.of_totals(
+    broken = composition.of_totals(
         edited(outcome.tables["totals"], lambda row: {"holds_trained_once": row["table"] != 7})
     )
     assert verdict(broken, "trained once") == "refuted"
@@ -223,7 +228,7 @@ def test_tables_1_6_8_10_say_where_our_default_loses() -> None:
     def far(row: Cells) -> Cells:
         return {"within": row["Q"] != 50} if row["printed_mean"] is not None else {}
 
-    other = pate_comparisons.comparisons(
+    other = pate_experiment.comparisons(
         {
             "accuracy": edited(outcome.tables["accuracy"], ours),
             "queries": edited(outcome.tables["queries"], far),
@@ -242,11 +247,11 @@ def test_one_training_run_against_the_order_is_enough() -> None:
         return {"seed_1": 0.99} if row["method"] == "subsampling" else {}
 
     changed = {**outcome.tables, "accuracy": edited(outcome.tables["accuracy"], lost)}
-    order = only(pate_comparisons.comparisons(changed), "highest accuracy of the three")
+    order = only(pate_experiment.comparisons(changed), "highest accuracy of the three")
     assert order.verdict == "differs"
     assert order.ours.startswith("In 2 of 3 training runs")
     alone = {**outcome.tables, "queries": edited(outcome.tables["queries"], within=None)}
-    judged = pate_comparisons.comparisons(alone)[:3]
+    judged = pate_experiment.comparisons(alone)[:3]
     assert {c.verdict for c in judged} == {"not comparable"}
 
 
@@ -273,7 +278,7 @@ def claimed() -> tuple[Claim, ...]:
     )
     outcome = ran(experiment, config)
     table = outcome.tables["claims"]
-    records: list[Cells] = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+    records: list[Cells] = table.records
     statuses = [record.pop("status") for record in records]
     made = tuple(Claim(**record) for record in records)
     assert [claim.status for claim in made] == statuses
@@ -312,3 +317,44 @@ def test_claims(claimed: tuple[Claim, ...]) -> None:
 
 def test_lemma_3_2_is_one_statement_in_every_figure(figure_2: Outcome) -> None:
     assert only(figure_2.comparisons, "subsampling has the optimal").statement == "lemma 3.2"
+
+
+@pytest.mark.parametrize("mechanisms", [3, 5, *range(13, 25, 2), 27])
+def test_figure_2_is_drawn_for_any_number_of_voters(mechanisms: int) -> None:
+    outcome = ran(FIGURE_2, replace(TINY, mechanisms=mechanisms))
+    figure = FIGURE_2.plot(outcome)
+    figure.draw_without_rendering()
+    ticks = figure.get_axes()[0].get_xticks()
+    assert 2 <= len(ticks) <= 8
+    assert all(tick == round(tick) for tick in ticks)
+    assert not [c for c in outcome.comparisons if c.claim.startswith("Table")]
+
+
+def test_ticks_are_few_and_round_for_every_number_of_voters() -> None:
+    for last in range(1, 4002):
+        step = tick_step(last)
+        assert str(step).rstrip("0") in {"1", "2", "5"}
+        assert 2 <= len(range(0, last + 1, step)) <= 8
+    assert [tick_step(last) for last in (3, 11, 13, 23, 35, 101)] == [1, 2, 2, 5, 5, 20]
+
+
+def test_table_3_is_compared_for_its_own_parameters_only() -> None:
+    samples = (10, 13, 15, 20)
+    config = replace(TINY, mechanisms=21, targets=composed_targets(21, 0.1, 1e-5, samples, 0.1))
+    assert not [c for c in ran(FIGURE_6, config).comparisons if "Table 3" in c.claim]
+
+
+def test_one_sampled_voter_is_not_m_1() -> None:
+    """Composed targets sit at M; what is said of m = 1 and of m = K asks for the allowance."""
+    targets = composed_targets(3, 0.1, 0.0, (1, 3), 0.1)
+    config = replace(TINY, mechanisms=3, mechanism_delta=0.0, targets=targets)
+    found = ran(FIGURE_6, config).comparisons
+    assert [t.allowance == 1.0 for t in targets] == [True, False]
+    assert sum(c.claim.startswith("At m = 1") for c in found) == 2
+    moved = replace(config, targets=(replace(targets[0], allowance=1.5), targets[1]))
+    assert not [c for c in ran(FIGURE_6, moved).comparisons if c.claim.startswith("At m = 1")]
+
+
+def test_a_grid_without_orders_is_refused() -> None:
+    with pytest.raises(ParameterError, match="^last_order is 20; it must be more than"):
+        ran(FIGURE_10, replace(FIGURE_10.quick, last_order=20.0))

@@ -17,7 +17,6 @@ from dpopt import ParameterError
 from experiments.data.mnist import Digits, load_digits
 from experiments.kept import to_csv
 from experiments.majority.pate import __main__ as cli
-from experiments.majority.pate import rule
 from experiments.majority.pate import votes as votes_module
 from experiments.majority.pate.aggregate import (
     METHODS,
@@ -26,14 +25,13 @@ from experiments.majority.pate.aggregate import (
     draw_spread,
 )
 from experiments.majority.pate.experiment import EXPERIMENT, Config, for_votes
-from experiments.majority.pate.published import printed
+from experiments.majority.pate.published import allowed_difference, printed
 from experiments.majority.pate.rates import (
     COLUMNS,
     Training,
     accuracies,
     disjoint_parts,
     load_rates,
-    scan,
 )
 from experiments.majority.pate.votes import SHIPPED, Run, Votes, load_votes, save_votes
 from experiments.registry import Outcome
@@ -358,7 +356,7 @@ def test_the_second_training_run_alone_would_part_from_the_print(outcome: Outcom
     [((0.684, 0.717, 0.708), 0.03), ((0.5, 0.9), 0.01), ((0.7, 0.7, 0.71, 0.72), 0.11)],
 )
 def test_the_allowed_difference_is_welch_s(runs: tuple[float, ...], printed_std: float) -> None:
-    allowed = rule.allowed_difference(runs, printed_std)
+    allowed = allowed_difference(runs, printed_std)
     assert allowed is not None
     for gap, significant in ((0.99 * (allowed - 0.005), False), (1.01 * (allowed - 0.005), True)):
         test = ttest_ind_from_stats(
@@ -371,8 +369,8 @@ def test_the_allowed_difference_is_welch_s(runs: tuple[float, ...], printed_std:
             equal_var=False,
         )
         assert (test.pvalue < 0.05) == significant
-    assert rule.allowed_difference((0.7,), printed_std) is None
-    assert rule.allowed_difference((0.7, 0.7), 0.0) == 0.005
+    assert allowed_difference((0.7,), printed_std) is None
+    assert allowed_difference((0.7, 0.7), 0.0) == 0.005
 
 
 def of_accuracies(*private: float) -> Votes:
@@ -694,6 +692,8 @@ def test_from_images_to_tables(digits: Digits, tmp_path: Path) -> None:
 
 @needs_torch
 def test_a_scan_has_one_row_for_each_rate_and_seed(digits: Digits, tmp_path: Path) -> None:
+    from experiments.majority.pate.teachers import scan
+
     table = scan(digits, Training(teachers=1, epochs=1), (0.01, 0.1), (0.1,), (0, 1))
     assert [row[:3] for row in table.rows] == [
         ("private", 0.01, 0),

@@ -9,11 +9,11 @@ import polars as pl
 import pytest
 from matplotlib.text import Text
 
+from experiments.catalogue import all_experiments
 from experiments.data.avazu import Clicks
 from experiments.data.generate import generate_movielens
-from experiments.public_prior import avazu, example_one, kernels, kernels_time, movielens, synthetic
-from experiments.public_prior import comparisons as prior_comparisons
-from experiments.registry import Table, all_experiments
+from experiments.public_prior import avazu, example_one, kernels, movielens, synthetic
+from experiments.registry import Table
 from tests.experiments.comparing import Cells, edited, only, ran, verdict
 
 
@@ -27,7 +27,7 @@ def test_example_1() -> None:
     realised = edited(
         outcome.tables["numbers"], lambda row: {"worst_case": row["realised"] - 0.005}
     )
-    other = prior_comparisons.of_example(realised, own=True)
+    other = example_one.of_example(realised, own=True)
     assert [c.verdict for c in other] == ["agrees"] * 2
     assert "does not raise" in only(other, "with the public prior").ours
     config = replace(example_one.Config(), epsilon=1.0)
@@ -43,12 +43,12 @@ def test_public_prior_figure_2() -> None:
     assert [c.verdict for c in outcome.comparisons] == ["agrees", "agrees"]
     # Within three standard errors there is no order to see.
     noisy = edited(outcome.tables["divergences"], tv_gap_error=1.0)
-    assert [c.verdict for c in prior_comparisons.of_synthetic(noisy)] == ["differs", "agrees"]
+    assert [c.verdict for c in synthetic.of_synthetic(noisy)] == ["differs", "agrees"]
     always = edited(
         outcome.tables["divergences"],
         lambda row: {"tv": 0.0, "kl": 9.0} if row["method"] == "minimax" else {},
     )
-    assert [c.verdict for c in prior_comparisons.of_synthetic(always)] == ["differs", "differs"]
+    assert [c.verdict for c in synthetic.of_synthetic(always)] == ["differs", "differs"]
 
 
 def test_where_no_public_prior_is_needed_is_counted() -> None:
@@ -72,20 +72,20 @@ def test_generated_data_are_not_compared_with_the_paper_s() -> None:
     table = Table.of(
         "t", [{**cells, "method": "minimax"}, {**cells, "method": "mollifier-kl", "largest": 0.62}]
     )
-    generated = prior_comparisons.of_movielens(table, other="the users are generated")
+    generated = movielens.of_movielens(table, other="the users are generated")
     assert [c.verdict for c in generated] == ["agrees", "not comparable"]
     assert generated[1].rule == "no verdict: the users are generated"
-    own = prior_comparisons.of_movielens(table, other=None)
+    own = movielens.of_movielens(table, other=None)
     assert verdict(own, "Ages 18-24") == "agrees"
     worse = edited(table, lambda row: {"largest": row["largest"] + 0.3})
-    other = prior_comparisons.of_movielens(worse, other=None)
+    other = movielens.of_movielens(worse, other=None)
     assert [c.verdict for c in other] == ["refuted", "differs"]
     summary = Table.of(
         "s", [{"epsilon": "all", "cases": 10, "wins": 0.9051, "improvement": 0.3, "loss": None}]
     )
-    found = prior_comparisons.of_avazu(summary, other="generated")
+    found = avazu.of_avazu(summary, other="generated")
     assert [c.verdict for c in found] == ["not comparable"] * 2
-    found = prior_comparisons.of_avazu(summary, other=None)
+    found = avazu.of_avazu(summary, other=None)
     assert [c.verdict for c in found] == ["agrees", "differs"]
 
 
@@ -136,12 +136,5 @@ def test_kernels() -> None:
         "distances": edited(outcome.tables["distances"], turned),
         "sizes": edited(outcome.tables["sizes"], invariance=0.1),
     }
-    other = prior_comparisons.of_kernels(tables)
+    other = kernels.of_kernels(tables)
     assert [c.verdict for c in other] == ["refuted", "not comparable"]
-    timed = ran(
-        kernels_time.EXPERIMENT,
-        kernels_time.Config(
-            sizes=(5,), printed_up_to=5, program_up_to=5, rounds=1, materialised=20, largest=50
-        ),
-    )
-    assert timed.comparisons == ()

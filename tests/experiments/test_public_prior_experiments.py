@@ -9,22 +9,15 @@ import numpy as np
 import pytest
 
 from dpopt import ParameterError, public_prior
+from experiments.benchmarks.suite_kernels import grown_algorithm, printed_algorithm
+from experiments.catalogue import all_experiments
 from experiments.data.avazu import load_clicks, subcategories
 from experiments.data.generate import generate_avazu, generate_movielens
 from experiments.data.movielens import load_movielens
-from experiments.public_prior import (
-    EXPERIMENTS,
-    avazu,
-    example_one,
-    kernels,
-    kernels_time,
-    movielens,
-    synthetic,
-)
 from experiments.public_prior import __main__ as own_data
-from experiments.public_prior.common import records_of
-from experiments.public_prior.kernels_time import grown_algorithm, printed_algorithm
-from experiments.registry import Experiment, Outcome
+from experiments.public_prior import avazu, example_one, kernels, movielens, synthetic
+from experiments.registry import Outcome
+from tests.experiments.comparing import ran
 
 pytest.importorskip("polars", reason="polars is not installed (extra data)")
 
@@ -36,47 +29,16 @@ SMALL: dict[str, Any] = {
     "prior-kernels": replace(
         kernels.Config(), settings=((3, 1.0), (4, 2.0)), training=40, held_out=200, sizes=(5, 2000)
     ),
-    "prior-kernels-time": kernels_time.Config(
-        sizes=(5, 40), printed_up_to=40, rounds=1, materialised=20, largest=50
-    ),
 }
-
-
-def run(experiment: Experiment, config: Any = None) -> Outcome:
-    config = SMALL[experiment.name] if config is None else config
-    told: list[int] = []
-    outcome = experiment.run(config, lambda: told.append(1))
-    assert len(told) == experiment.steps(config)
-    return outcome
 
 
 @pytest.fixture(scope="module")
 def outcomes() -> dict[str, Outcome]:
-    return {experiment.name: run(experiment) for experiment in EXPERIMENTS}
+    return {name: ran(all_experiments()[name], config) for name, config in SMALL.items()}
 
 
 def tv(p: np.ndarray, r: np.ndarray) -> float:
     return float(np.abs(p - r).sum() / 2)
-
-
-def test_names_are_those_of_the_paper_s_items() -> None:
-    assert [experiment.name for experiment in EXPERIMENTS] == list(SMALL)
-    assert [e.name for e in EXPERIMENTS if not e.repeatable] == ["prior-kernels-time"]
-
-
-def test_tables_repeat_and_figures_are_drawn(outcomes: dict[str, Outcome]) -> None:
-    for experiment in EXPERIMENTS:
-        if experiment.repeatable:
-            assert run(experiment) == outcomes[experiment.name]
-        assert experiment.plot(outcomes[experiment.name]).get_axes()
-        assert all(f.endswith(".") and "\n" not in f for f in outcomes[experiment.name].findings)
-
-
-def test_seeds_change_the_tables() -> None:
-    for experiment in EXPERIMENTS[:3]:
-        config = SMALL[experiment.name]
-        other = replace(config, seed=config.seed + 1)
-        assert run(experiment, other).tables != run(experiment, config).tables
 
 
 def clamp_by_bisection(prior: np.ndarray, law: np.ndarray, epsilon: float) -> np.ndarray:
@@ -120,7 +82,7 @@ def test_figure_2_is_mean_and_standard_error_of_values_by_hand(
     table = outcomes["prior-figure-2"].tables["divergences"]
     firsts = [1 / 12 + k * (1 - 1 / 12) / 4 for k in range(5)]
     for method in ("minimax", "mollifier-kl"):
-        rows = records_of(table.select(method=method))
+        rows = table.select(method=method).records
         assert [row["first"] for row in rows] == pytest.approx(firsts)
         for row in rows:
             law = np.array([row["first"]] + [(1 - row["first"]) / 11] * 11)
@@ -139,7 +101,7 @@ def test_figure_2_is_mean_and_standard_error_of_values_by_hand(
 
 
 def test_figure_2_has_the_paper_s_order_at_the_paper_s_size() -> None:
-    outcome = run(EXPERIMENTS[0], replace(synthetic.Config(), runs=2, points=3))
+    outcome = ran(synthetic.EXPERIMENT, replace(synthetic.Config(), runs=2, points=3))
     table = outcome.tables["divergences"]
     for measure in ("tv", "kl"):
         ours = table.select(method="minimax").column(measure)
@@ -159,7 +121,7 @@ def test_figure_4_is_the_largest_distance_of_each_age_group(
     for group in groups:
         prior = group.counts.sum(axis=0) / group.counts.sum()
         for method in ("minimax", "mollifier-kl", "uniform"):
-            (row,) = records_of(table.select(age=group.value, method=method))
+            (row,) = table.select(age=group.value, method=method).records
             laws = [counts / counts.sum() for counts in group.counts]
             values = [tv(law, by_hand(method, prior, law, 4.0)) for law in laws]
             assert row["largest"] == pytest.approx(max(values), rel=1e-9)
@@ -168,7 +130,7 @@ def test_figure_4_is_the_largest_distance_of_each_age_group(
         least = prior.min()
         gamma = (1 - least) / (math.exp(4.0) * least + 1 - least)
         for name in ("minimax", "leximin"):
-            (row,) = records_of(table.select(age=group.value, method=name))
+            (row,) = table.select(age=group.value, method=name).records
             assert row["worst_case"] == pytest.approx(gamma)
             assert row["largest"] <= gamma + 1e-12
         kl, best = (
@@ -176,7 +138,7 @@ def test_figure_4_is_the_largest_distance_of_each_age_group(
             for name in ("kl", "tv")
         )
         assert kl == pytest.approx(best)
-    again = run(EXPERIMENTS[1], replace(config, path=str(tmp_path)))
+    again = ran(movielens.EXPERIMENT, replace(config, path=str(tmp_path)))
     # The first cell tells whose data they are.
     assert again.tables["distances"].column("data")[0].startswith("own data")
     assert [r[1:] for r in again.tables["distances"].rows] == [r[1:] for r in table.rows]
@@ -196,40 +158,40 @@ def test_avazu_cases_and_summary_by_hand(outcomes: dict[str, Outcome], tmp_path:
         laws = [counts / counts.sum() for counts in group.counts]
         prior = np.mean(laws, axis=0)
         for epsilon in (8.0, 12.0, 16.0):
-            (row,) = records_of(cases.select(attribute="C18", value=group.value, epsilon=epsilon))
+            (row,) = cases.select(attribute="C18", value=group.value, epsilon=epsilon).records
             for method in ("minimax", "mollifier-kl"):
                 values = [tv(law, by_hand(method, prior, law, epsilon)) for law in laws]
                 assert row[method] == pytest.approx(max(values), rel=1e-6)
                 assert row[f"{method}_mean"] == pytest.approx(np.mean(values), rel=1e-6)
-    gains = [row["mollifier-kl"] - row["minimax"] for row in records_of(cases)]
+    gains = [row["mollifier-kl"] - row["minimax"] for row in cases.records]
     won = [gain for gain in gains if gain > 0]
     lost = [-gain for gain in gains if gain <= 0]
-    *_, every, published = records_of(outcome.tables["summary"])
+    *_, every, published = outcome.tables["summary"].records
     assert every["cases"] == len(gains)
     assert every["wins"] == len(won) / len(gains)
     assert every["improvement"] == pytest.approx(sum(won) / len(won))
     assert every["loss"] == (pytest.approx(sum(lost) / len(lost)) if lost else None)
     assert (published["wins"], published["improvement"], published["loss"]) == (0.905, 0.46, 0.009)
-    own = run(EXPERIMENTS[2], replace(config, path=str(path)))
+    own = ran(avazu.EXPERIMENT, replace(config, path=str(path)))
     assert [r[1:] for r in own.tables["cases"].rows] == [r[1:] for r in cases.rows]
-    total = run(EXPERIMENTS[2], replace(config, prior="total"))
+    total = ran(avazu.EXPERIMENT, replace(config, prior="total"))
     assert total.tables["cases"].rows != cases.rows
 
 
 def test_avazu_without_a_large_subcategory_says_so() -> None:
-    outcome = run(EXPERIMENTS[2], replace(avazu.Config(), rows=1000))
+    outcome = ran(avazu.EXPERIMENT, replace(avazu.Config(), rows=1000))
     assert set(outcome.tables) == {"summary"}
     assert outcome.tables["summary"].column("cases") == [0, 0, 0, 0, None]
     assert "no subcategory" in outcome.findings[-1]
-    assert EXPERIMENTS[2].plot(outcome).texts
+    assert avazu.EXPERIMENT.plot(outcome).texts
 
 
 def test_missing_files_are_refused_in_one_sentence(tmp_path: Path) -> None:
     missing = str(tmp_path / "absent")
     calls: list[Callable[[], Outcome]] = [
-        lambda: run(EXPERIMENTS[1], movielens.Config(path=missing)),
-        lambda: run(EXPERIMENTS[2], avazu.Config(path=missing)),
-        lambda: run(EXPERIMENTS[2], replace(SMALL["prior-figures-3-6-11"], prior="median")),
+        lambda: ran(movielens.EXPERIMENT, movielens.Config(path=missing)),
+        lambda: ran(avazu.EXPERIMENT, avazu.Config(path=missing)),
+        lambda: ran(avazu.EXPERIMENT, replace(SMALL["prior-figures-3-6-11"], prior="median")),
     ]
     for call in calls:
         with pytest.raises(ParameterError, match=r"\.$"):
@@ -272,7 +234,7 @@ def test_the_user_s_own_data_become_a_report(
 
 
 def test_example_1_has_the_corrected_numbers(outcomes: dict[str, Outcome]) -> None:
-    public, uniform = records_of(outcomes["prior-example-1"].tables["numbers"])
+    public, uniform = outcomes["prior-example-1"].tables["numbers"].records
     assert (public["printed"], uniform["printed"]) == (0.03, 0.1)
     assert public["realised"] == pytest.approx(0.0376, abs=5e-5)
     assert uniform["realised"] == pytest.approx(0.1073, abs=5e-5)
@@ -287,7 +249,7 @@ def test_example_1_has_the_corrected_numbers(outcomes: dict[str, Outcome]) -> No
 def test_kernels_are_in_the_order_that_theory_gives(outcomes: dict[str, Outcome]) -> None:
     tables = outcomes["prior-kernels"].tables
     for letters, epsilon in SMALL["prior-kernels"].settings:
-        rows = records_of(tables["distances"].select(letters=letters, epsilon=epsilon))
+        rows = tables["distances"].select(letters=letters, epsilon=epsilon).records
         at = {row["method"]: row for row in rows}
         assert set(at) == {"minimax", "leximin", "population", "mollifier-kl"}
         for name in ("leximin", "population"):
@@ -302,14 +264,6 @@ def test_kernels_are_in_the_order_that_theory_gives(outcomes: dict[str, Outcome]
     assert sizes.column("letters") == [5, 5, 2000, 2000]
     assert max(sizes.column("invariance")) < 1e-12
     assert max(sizes.column("least_diagonal")) < 1e-12
-
-
-def test_times_are_of_every_method(outcomes: dict[str, Outcome]) -> None:
-    table = outcomes["prior-kernels-time"].tables["times"]
-    found = {(row["letters"], row["contender"]) for row in records_of(table)}
-    both = {"minimax", "leximin", "mollifier", "printed"}
-    assert found == {(n, name) for n in (5, 40) for name in both} | {(5, "program")}
-    assert min(table.column("fastest")) > 0
 
 
 @pytest.mark.parametrize("size", [2, 3, 17])

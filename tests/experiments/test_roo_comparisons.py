@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from experiments.roo import audit_map, bounds_figure, conference, obscuring, table_one, utility
-from experiments.roo import comparisons as roo_comparisons
 from tests.experiments.comparing import edited, only, ran, verdict
 
 
@@ -15,9 +14,9 @@ def test_theorem_2_and_figure_1() -> None:
     assert "1.1077 e^epsilon at n = 3, k = 2" in only(found, "journal").ours
     assert {only(found, rule).verdict for rule in ("conference", "journal")} == {"refuted"}
     private = edited(outcome.tables["audits"], violates=False)
-    assert {c.verdict for c in roo_comparisons.of_theorem_2(private)} == {"agrees"}
+    assert {c.verdict for c in audit_map.of_theorem_2(private)} == {"agrees"}
     rising = edited(outcome.tables["shapes"], lambda row: {"q": row["m"] / 100})
-    other = roo_comparisons.of_obscuring({**outcome.tables, "shapes": rising})
+    other = obscuring.of_obscuring({**outcome.tables, "shapes": rising})
     assert verdict(other, "non-increasing") == "refuted"
 
 
@@ -40,7 +39,7 @@ def test_bounds_and_accuracy() -> None:
     assert beside.verdict == "not comparable"
     assert "at 4 of 4 points" in beside.ours
     swapped = edited(bounds, lambda row: {"roo": row["laplace"]})
-    assert "at 0 of 4 points" in roo_comparisons.of_bounds(swapped)[0].ours
+    assert "at 0 of 4 points" in bounds_figure.of_bounds(swapped)[0].ours
 
     outcome = ran(conference.EXPERIMENT, conference.Config(points=3))
     own_p, theorem = ["not comparable"] * 2, outcome.comparisons[2]
@@ -51,7 +50,7 @@ def test_bounds_and_accuracy() -> None:
         "laws": outcome.tables["laws"],
         "accuracy": edited(outcome.tables["accuracy"], laplace=0.0, conference_violates=True),
     }
-    other = roo_comparisons.of_conference(tables)
+    other = conference.of_conference(tables)
     assert [c.verdict for c in other] == [*own_p, "refuted"]
     assert "lower at 0 of 3" in other[1].ours
 
@@ -68,7 +67,7 @@ def test_table_i_and_small_settings() -> None:
         "bounds": edited(outcome.tables["bounds"], q_at_m_0=0.1, table_i_leading=0.0),
         "records": edited(outcome.tables["records"], lambda row: {"roo": row["laplace"]}),
     }
-    other = roo_comparisons.of_table_one(tables)
+    other = table_one.of_table_one(tables)
     assert [c.verdict for c in other] == ["refuted", "refuted"]
 
     outcome = ran(utility.EXPERIMENT, utility.Config(settings=((3, 1.0, (2, 6)),), draws=200))
@@ -77,11 +76,11 @@ def test_table_i_and_small_settings() -> None:
         outcome.tables["utility"],
         lambda row: {"worst_case": 2.0, "mean": 2.0} if row["sampler"] == "exact" else {},
     )
-    assert verdict(roo_comparisons.of_utility(below), "at least as good") == "refuted"
+    assert verdict(utility.of_utility(below), "at least as good") == "refuted"
     noisy = edited(
         outcome.tables["utility"],
         lambda row: {"worst_case": 0.0, "worst_error": 0.0} if row["sampler"] == "laplace" else {},
     )
-    beside = only(roo_comparisons.of_utility(noisy), "Raskhodnikova")
+    beside = only(utility.of_utility(noisy), "Raskhodnikova")
     assert beside.verdict == "not comparable"
     assert "lower in 2 of 2" in beside.ours

@@ -10,17 +10,11 @@ import numpy as np
 import pytest
 
 from dpopt import roo
-from experiments.registry import Experiment, Outcome
-from experiments.roo import (
-    EXPERIMENTS,
-    audit_map,
-    bounds_figure,
-    conference,
-    obscuring,
-    table_one,
-    utility,
-)
-from experiments.roo.common import DataSets, records_of, two_level
+from experiments.catalogue import all_experiments
+from experiments.registry import Outcome
+from experiments.roo import audit_map, bounds_figure, conference, obscuring, table_one, utility
+from experiments.roo.common import DataSets, two_level
+from tests.experiments.comparing import ran
 
 SMALL = {
     "roo-figure-1": obscuring.Config(),
@@ -36,30 +30,9 @@ SMALL = {
 }
 
 
-def ran(experiment: Experiment) -> tuple[Outcome, int]:
-    told: list[int] = []
-    outcome = experiment.run(SMALL[experiment.name], lambda: told.append(1))
-    return outcome, len(told)
-
-
 @pytest.fixture(scope="module")
 def outcomes() -> dict[str, Outcome]:
-    return {experiment.name: ran(experiment)[0] for experiment in EXPERIMENTS}
-
-
-@pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda e: e.name)
-def test_runs_repeat_tell_their_progress_and_draw(
-    experiment: Experiment, outcomes: dict[str, Outcome]
-) -> None:
-    again, told = ran(experiment)
-    assert again == outcomes[experiment.name]
-    assert told == experiment.steps(SMALL[experiment.name])
-    figure = experiment.plot(again)
-    drawn = [a for a in figure.get_axes() if a.lines or a.patches or a.images or a.collections]
-    assert drawn
-    assert type(experiment.config) is type(experiment.quick)
-    assert experiment.parameters(full=True)
-    assert all(sentence.endswith(".") for sentence in again.findings)
+    return {name: ran(all_experiments()[name], config) for name, config in SMALL.items()}
 
 
 def test_figure_1_has_the_reference_values(outcomes: dict[str, Outcome]) -> None:
@@ -82,7 +55,7 @@ def test_figure_1_has_the_reference_values(outcomes: dict[str, Outcome]) -> None
 
 
 def test_figure_1_names_the_violations(outcomes: dict[str, Outcome]) -> None:
-    audits = records_of(outcomes["roo-figure-1"].tables["audits"])
+    audits = outcomes["roo-figure-1"].tables["audits"].records
     bad = {
         (row["records"], row["letters"], row["epsilon"], row["rule"]): row["excess_factor"]
         for row in audits
@@ -99,7 +72,7 @@ def test_figure_1_names_the_violations(outcomes: dict[str, Outcome]) -> None:
 
 
 def test_figure_2_keeps_the_order_of_the_curves(outcomes: dict[str, Outcome]) -> None:
-    rows = records_of(outcomes["roo-figure-2"].tables["bounds"])
+    rows = outcomes["roo-figure-2"].tables["bounds"].records
     assert len(rows) == 14
     for row in rows:
         n, k, e = row["records"], row["letters"], row["epsilon"]
@@ -138,7 +111,7 @@ def test_conference_figures(outcomes: dict[str, Outcome]) -> None:
     # The centre loses, the ends gain, ROO more than DS-ROO: what the paper describes.
     assert laws.column("true")[4] > laws.column("ds_roo")[4] > laws.column("roo")[4]
     assert laws.column("true")[0] < laws.column("ds_roo")[0] < laws.column("roo")[0]
-    rows = records_of(outcome.tables["accuracy"])
+    rows = outcome.tables["accuracy"].records
     for row in rows:
         assert row["exact"] <= row["roo_exact"] * (1 + 1e-9)
         assert row["roo_exact"] < row["roo"] < row["laplace"]
@@ -154,7 +127,7 @@ def test_conference_figures(outcomes: dict[str, Outcome]) -> None:
 
 def test_table_1_is_its_formulas(outcomes: dict[str, Outcome]) -> None:
     tables = outcomes["roo-table-1"].tables
-    bounds = records_of(tables["bounds"])
+    bounds = tables["bounds"].records
     for row in bounds:
         k = row["letters"]
         assert row["exact"] <= row["binomial"] * (1 + 1e-9)
@@ -168,13 +141,13 @@ def test_table_1_is_its_formulas(outcomes: dict[str, Outcome]) -> None:
         assert row["roo"] == pytest.approx(
             (1 - 1 / k) / (1 + row["records"] / k * math.expm1(row["epsilon"]))
         )
-    for row in records_of(tables["records"]):
+    for row in tables["records"].records:
         assert row["lower"] <= row["roo"] <= row["subrr"] <= row["laplace"]
         assert row["ds_roo_0.8_of_1/k"] <= row["ds_roo_0.2_of_1/k"] <= row["roo"]
 
 
 def test_audit_map(outcomes: dict[str, Outcome]) -> None:
-    rows = records_of(outcomes["roo-audit-map"].tables["audits"])
+    rows = outcomes["roo-audit-map"].tables["audits"].records
     for row in rows:
         if row["rule"] in ("exact", "journal-repaired"):
             assert not row["violates"]
@@ -190,14 +163,14 @@ def test_audit_map(outcomes: dict[str, Outcome]) -> None:
     assert (3, 2, 0.5, "journal") in bad
     assert (25, 3, 0.1, "conference") in bad
     worst = outcomes["roo-audit-map"].tables["worst"]
-    for row in records_of(worst):
+    for row in worst.records:
         part = [r for r in rows if (r["rule"], r["letters"]) == (row["rule"], row["letters"])]
         assert row["excess_factor"] == max(r["excess_factor"] for r in part)
         assert row["violations"] == sum(r["violates"] for r in part)
 
 
 def test_utility_has_the_optimum_below_all(outcomes: dict[str, Outcome]) -> None:
-    rows = records_of(outcomes["roo-utility"].tables["utility"])
+    rows = outcomes["roo-utility"].tables["utility"].records
     settings = {(row["letters"], row["records"]) for row in rows}
     assert settings == {(3, 2), (3, 6), (3, 9), (4, 4)}
     for k, n in settings:

@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from experiments.registry import all_experiments
+from experiments.catalogue import all_experiments
 from experiments.runner import run_all
 
 ROOT = Path(__file__).resolve().parents[2]

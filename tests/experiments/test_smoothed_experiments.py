@@ -7,22 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from experiments.registry import Outcome
 from experiments.smoothed import claims, compositions, elections, notions
 from experiments.smoothed.votes import history, units
+from tests.experiments.comparing import ran
 
 FIGURE_1, FIGURE_3 = elections.EXPERIMENTS
 FIGURE_2, FIGURE_4 = compositions.EXPERIMENTS
 (TABLES,) = notions.EXPERIMENTS
 (CLAIMS,) = claims.EXPERIMENTS
-
-
-def ran(experiment: object, config: object) -> Outcome:
-    told: list[int] = []
-    outcome = experiment.run(config, lambda: told.append(1))  # type: ignore[attr-defined]
-    assert len(told) == experiment.steps(config)  # type: ignore[attr-defined]
-    assert experiment.plot(outcome).axes  # type: ignore[attr-defined]
-    return outcome
 
 
 def test_the_votes_are_those_of_the_reference_values() -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.registry import Comparison, all_experiments
+from experiments.catalogue import all_experiments
+from experiments.registry import Comparison
 from experiments.verdicts import not_comparable, numbers, observed, rounds_to, statement
 from tests.experiments.comparing import ran
 
