@@ -12,6 +12,11 @@ _EVERY_CASE = "refuted if it fails in any case of the run"
 _MORE = "; sharper if "
 
 
+def short(value: float) -> str:
+    """Return a number with three digits."""
+    return f"{value:.3g}"
+
+
 def rounds_to(found: float, printed: float, digits: int) -> bool:
     """Return whether a number lies within half a unit of the printed one's last digit.
 

@@ -182,7 +182,7 @@ def _draw(axes: Axes, outcome: Outcome, name: str) -> None:
 def to_markdown(results: Results) -> str:
     """Return the page of a run: the same bytes for the same results."""
     parts = [_preamble(results), _stated(results), _agreement(results)]
-    parts += [_section(benchmark) for benchmark in results["benchmarks"]]
+    parts += [_section(benchmark, results["date"]) for benchmark in results["benchmarks"]]
     return "\n\n".join(parts) + "\n"
 
 
@@ -261,18 +261,25 @@ def _agreement(results: Results) -> str:
     return text
 
 
-def _section(benchmark: dict[str, Any]) -> str:
+def _section(benchmark: dict[str, Any], date: str) -> str:
     same = {contender["name"]: contender["same"] for contender in benchmark["contenders"]}
     first = benchmark["contenders"][0]["name"]
     head = _HEAD.format(axis=benchmark["axis"], first=first, value=benchmark["value"])
     rows = [_row(record, same[record["contender"]]) for record in benchmark["records"]]
     table = "\n".join([head, _RULE, *rows])
     return (
-        f"## {benchmark['title']} (`{benchmark['name']}`)\n\n{benchmark['measures']} "
+        f"## {benchmark['title']} (`{benchmark['name']}`)\n\n{_when(benchmark, date)}"
+        f"{benchmark['measures']} "
         f"{benchmark['setting'][0].upper()}{benchmark['setting'][1:]}. Limits: "
         f"{benchmark['seconds']:g} s{_longer(benchmark)}, {benchmark['memory_gib']:g} GiB."
         f"\n\n{table}\n\n{_growth(benchmark)}{_notes(benchmark)}"
     )
+
+
+def _when(benchmark: dict[str, Any], date: str) -> str:
+    """Return the day of a benchmark that was run on another one than the rest."""
+    own = benchmark.get("date", date)
+    return "" if own == date else f"Run on {own}. "
 
 
 def _longer(benchmark: dict[str, Any]) -> str:

@@ -52,7 +52,8 @@ def run_benchmarks(
     date = datetime.now(UTC).strftime("%Y-%m-%d")
 
     def one(benchmark: Benchmark) -> dict[str, Any]:
-        return _one(benchmark, benchmark.sizes[:most_sizes], effort, advance, unless_stopped)
+        sizes = benchmark.sizes[:most_sizes]
+        return _one(benchmark, sizes, effort, advance, unless_stopped) | {"date": date}
 
     def unless_stopped(*arguments: Any, **named: Any) -> Ran:  # noqa: ANN401
         if stop.is_set():

@@ -10,9 +10,9 @@ import numpy as np
 from experiments.data.avazu import ATTRIBUTES, Clicks, load_clicks, subcategories
 from experiments.data.generate import generate_avazu
 from experiments.data.groups import UserGroup
-from experiments.public_prior.common import METHODS, PAPER, distances, scratch, short
+from experiments.public_prior.common import METHODS, PAPER, distances, scratch
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
-from experiments.verdicts import not_comparable, numbers
+from experiments.verdicts import not_comparable, numbers, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

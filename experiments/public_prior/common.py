@@ -58,8 +58,3 @@ def scratch() -> Iterator[Path]:
     """Yield a folder for generated data that is removed afterwards."""
     with TemporaryDirectory(prefix="dpopt-") as name:
         yield Path(name)
-
-
-def short(value: float) -> str:
-    """Return a number with three digits."""
-    return f"{value:.3g}"

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpopt import public_prior
-from experiments.public_prior.common import PAPER, distances, short
+from experiments.public_prior.common import PAPER, distances
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
-from experiments.verdicts import not_comparable, numbers
+from experiments.verdicts import not_comparable, numbers, short
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

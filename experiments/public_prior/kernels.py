@@ -10,9 +10,9 @@ import numpy as np
 
 from dpopt import public_prior
 from dpopt.prob import total_variation
-from experiments.public_prior.common import METHODS, PAPER, distances, short
+from experiments.public_prior.common import METHODS, PAPER, distances
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
-from experiments.verdicts import not_comparable, statement
+from experiments.verdicts import not_comparable, short, statement
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,9 +9,9 @@ from dpopt import public_prior
 from experiments.data.generate import generate_movielens
 from experiments.data.groups import UserGroup
 from experiments.data.movielens import load_movielens, release_of
-from experiments.public_prior.common import METHODS, PAPER, distances, scratch, short
+from experiments.public_prior.common import METHODS, PAPER, distances, scratch
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
-from experiments.verdicts import not_comparable, observed, rounds_to, statement
+from experiments.verdicts import not_comparable, observed, rounds_to, short, statement
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,9 +10,9 @@ import numpy as np
 
 from dpopt import public_prior, solve
 from dpopt.prob import kl_divergence, total_variation
-from experiments.public_prior.common import METHODS, PAPER, sampling_laws, short
+from experiments.public_prior.common import METHODS, PAPER, sampling_laws
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
-from experiments.verdicts import observed
+from experiments.verdicts import observed, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

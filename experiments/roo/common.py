@@ -51,11 +51,6 @@ def smooth_floor(n: int, k: int, epsilon: float) -> roo.SmoothFloorSampler | Non
     return roo.smooth_floor(n, k, epsilon) if epsilon > math.log1p(1 / n) else None
 
 
-def short(value: float) -> str:
-    """Return a number with three digits."""
-    return f"{value:.3g}"
-
-
 @dataclass(frozen=True)
 class DataSets:
     """All sorted counts, and how much of the uniform law over counts each stands for."""

@@ -10,8 +10,8 @@ import numpy as np
 
 from dpopt import roo
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
-from experiments.roo.common import PAPER, short, violates
-from experiments.verdicts import not_comparable, statement
+from experiments.roo.common import PAPER, violates
+from experiments.verdicts import not_comparable, short, statement
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from dpopt import roo
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
-from experiments.roo.common import PAPER, short, two_level
-from experiments.verdicts import statement
+from experiments.roo.common import PAPER, two_level
+from experiments.verdicts import short, statement
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

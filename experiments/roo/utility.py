@@ -16,10 +16,9 @@ from experiments.roo.common import (
     DataSets,
     distances,
     estimated_distances,
-    short,
     smooth_floor,
 )
-from experiments.verdicts import not_comparable, statement
+from experiments.verdicts import not_comparable, short, statement
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import pytest
+
 from experiments.registry import Comparison, Experiment, Outcome, Table
 
 Cells = dict[str, Any]
@@ -17,6 +19,13 @@ def ran(experiment: Experiment, config: Any = None) -> Outcome:
     outcome = experiment.run(config, lambda: told.append(None))
     assert len(told) == experiment.steps(config)
     return outcome
+
+
+def exit_code(main: Callable[[Sequence[str]], object], arguments: Sequence[str]) -> int:
+    """The code with which a command ends."""
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    return int(caught.value.code or 0)
 
 
 def edited(table: Table, change: Callable[[Cells], Cells] | None = None, **same: Any) -> Table:

@@ -54,6 +54,7 @@ from experiments.benchmarks.spec import (
 )
 from experiments.benchmarks.suite import benchmarks
 from experiments.finding import defined
+from tests.experiments.comparing import exit_code
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="limits and peaks are Linux's")
 BENCHMARKS = tuple(benchmarks().values())
@@ -398,10 +399,7 @@ def test_the_experiment_is_registered_for_the_report() -> None:
     assert steps(Config(names=("roo-rule",), most_sizes=2)) == 2
 
 
-def run(arguments: list[str]) -> int:
-    with pytest.raises(SystemExit) as caught:
-        runner.main(arguments)
-    return int(caught.value.code or 0)
+run = partial(exit_code, runner.main)
 
 
 def test_the_command_writes_results_page_tables_and_report(tmp_path: Path) -> None:

@@ -627,21 +627,6 @@ def test_an_empty_list_of_cases_is_refused() -> None:
         replace(CLAIMS.quick, at_one=())
 
 
-def test_steps_match_and_runs_repeat() -> None:
-    config = replace(
-        SMALL,
-        at_one=(3,),
-        objectives=((11, 3),),
-        three=(Case(9, 2.0, 0.9005),),
-        constants=((5, (1,)),),
-    )
-    told: list[int] = []
-    runs = [CLAIMS.run(config, lambda: told.append(1)) for _ in range(2)]
-    assert len(told) == 2 * CLAIMS.steps(config)
-    assert runs[0].tables == runs[1].tables
-    assert runs[0].findings == runs[1].findings
-
-
 def test_the_figure_has_six_labelled_panels(outcome: Outcome) -> None:
     axes = CLAIMS.plot(outcome).get_axes()
     assert len(axes) == 6

@@ -1,6 +1,7 @@
 import csv
 import json
 from dataclasses import replace
+from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -14,15 +15,13 @@ from experiments.kept import to_csv
 from experiments.majority import figures
 from experiments.majority.figures import CURVES
 from experiments.registry import Outcome, Table
+from tests.experiments.comparing import exit_code
 
 FIGURE_2, FIGURE_6, FIGURE_7, FIGURE_8 = figures.EXPERIMENTS
 SMALL = replace(FIGURE_2.quick, draws=2_000, repeats=3)
 
 
-def run(arguments: list[str]) -> int:
-    with pytest.raises(SystemExit) as caught:
-        runner.main(arguments)
-    return int(caught.value.code or 0)
+run = partial(exit_code, runner.main)
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from experiments.data.movielens import load_movielens
 from experiments.public_prior import __main__ as own_data
 from experiments.public_prior import avazu, example_one, kernels, movielens, synthetic
 from experiments.registry import Outcome
-from tests.experiments.comparing import ran
+from tests.experiments.comparing import exit_code, ran
 
 pytest.importorskip("polars", reason="polars is not installed (extra data)")
 
@@ -199,9 +199,7 @@ def test_missing_files_are_refused_in_one_sentence(tmp_path: Path) -> None:
 
 
 def command(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as caught:
-        own_data.main(arguments)
-    return int(caught.value.code or 0)
+    return exit_code(own_data.main, arguments)
 
 
 def test_the_user_s_own_data_become_a_report(
