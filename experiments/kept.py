@@ -1,7 +1,8 @@
-"""What a folder keeps of each experiment: its record, and when and how long it was run.
+"""What a folder keeps of each experiment: its files, its record, when and how long it was run.
 
-One experiment's run renews its own files only, so that the report is put together from all that
-were ever run into the folder.
+Tables are kept as CSV and JSON, figures as PNG and PDF, the same bytes every time. One experiment's
+run renews its own files only, so that the report is put together from all that were ever run into
+the folder.
 """
 
 from __future__ import annotations

@@ -277,9 +277,13 @@ def _section(benchmark: dict[str, Any], date: str) -> str:
 
 
 def _when(benchmark: dict[str, Any], date: str) -> str:
-    """Return the day of a benchmark that was run on another one than the rest."""
-    own = benchmark.get("date", date)
-    return "" if own == date else f"Run on {own}. "
+    """Return when and where a benchmark was run, if on another day than the rest."""
+    if benchmark.get("date", date) == date:
+        return ""
+    return (
+        f"Run on {benchmark['date']} with {benchmark['cores']} logical processors, load "
+        f"{benchmark['load']} before. "
+    )
 
 
 def _longer(benchmark: dict[str, Any]) -> str:

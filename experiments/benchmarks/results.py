@@ -50,10 +50,11 @@ def run_benchmarks(
     """
     start, load = perf_counter(), _load()
     date = datetime.now(UTC).strftime("%Y-%m-%d")
+    where = {"date": date, "cores": os.cpu_count(), "load": load}
 
     def one(benchmark: Benchmark) -> dict[str, Any]:
         sizes = benchmark.sizes[:most_sizes]
-        return _one(benchmark, sizes, effort, advance, unless_stopped) | {"date": date}
+        return _one(benchmark, sizes, effort, advance, unless_stopped) | where
 
     def unless_stopped(*arguments: Any, **named: Any) -> Ran:  # noqa: ANN401
         if stop.is_set():

@@ -1,4 +1,4 @@
-"""Reader of IDX files, the format in which MNIST and Fashion-MNIST are published."""
+"""Two classes of MNIST or Fashion-MNIST, from an .npz archive or from IDX files as published."""
 
 from __future__ import annotations
 

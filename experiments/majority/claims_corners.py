@@ -1,4 +1,8 @@
-"""How many corner multisets decide privacy: O(K^2) and O(K^4), or O(K^3) and O(K^7)?"""
+"""Lemma 5.1: how many corner multisets decide privacy, and whether three corners are enough.
+
+O(K^2) and O(K^4), or the O(K^3) and O(K^7) of the paper? Then optima over 00, 11 and bc alone,
+and the rows that they break.
+"""
 
 from __future__ import annotations
 

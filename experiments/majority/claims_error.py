@@ -1,4 +1,8 @@
-"""Lemma 3.2, and the surrogate objective: errors below those that the paper states or reaches."""
+"""Lemma 3.2, equation 3 and lemma A.1: noise functions better than the paper states or reaches.
+
+Errors below the bound and below those of the surrogate objective; then the constant gamma that
+lemma A.1 allows, and the largest that is private.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""What is recorded of a claim: what the paper says, what is found, and how it was proved."""
+"""What is recorded of a claim, and the exact arithmetic that proves it.
+
+For Delta = 0, an integer m and a rational gamma, every privacy row of DaRRM is a polynomial in
+r = e^epsilon once it is multiplied by (r + 1) for each voter at b = r / (r + 1) or c = 1 - b. If
+no coefficient in t = r - 1 is negative, the row holds for every epsilon >= 0.
+"""
 
 from __future__ import annotations
 

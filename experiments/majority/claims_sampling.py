@@ -16,6 +16,18 @@ This is the paper's theorem 4.1 without equal p_i, and with ceil(M / 2) epsilon 
 voters where the paper's baseline counts M epsilon (for even M, a tied sample is a coin: the law of
 the majority of M - 1). Nothing less is spent: with ceil(M / 2) voters at (b, c) and the others at
 0, output 1 has ratio e^(ceil(M / 2) epsilon) exactly.
+
+Then composing queries to voters trained once: what one query put several times spends.
+
+The paper (section 6.2) composes Q labels, each (m epsilon, delta)-DP, by theorem 2.3. That holds if
+the labels are independent given the data. Voters trained once answer one query the same way each
+time: given L ones, Q labels are all 1 with probability Pr[1 | L]^Q, which is not what the noise was
+certified for. With n voters at b, the others
+at 0, and their neighbours at c and 0, the ratio of E Pr[1 | L]^Q is a rational number in
+r = e^epsilon; it is computed for a rational r <= e^epsilon, at which the voters are still private.
+
+What holds, for any number of queries, is the composition of the voters: all labels are computed
+from K votes for each query, and K trained voters are (K epsilon, K Delta)-DP together.
 """
 
 from __future__ import annotations

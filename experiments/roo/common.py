@@ -1,4 +1,4 @@
-"""What the experiments on Reveal-or-Obscure share."""
+"""What the experiments on Reveal-or-Obscure share: rules, all data sets, distances from each."""
 
 from __future__ import annotations
 

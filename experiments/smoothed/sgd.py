@@ -1,4 +1,7 @@
-"""Smoothed delta of one step of quantised SGD: exact on each database, averaged over samples."""
+"""Figures 2 (right) and 5: smoothed delta of one step of SGD with 8-bit gradients, without noise.
+
+Exact on each database, averaged over sampled databases.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Tables 1, 6, 8 and 10 of the DaRRM paper, from the recorded votes of trained teachers."""
+"""Tables 1, 6, 8 and 10 of the DaRRM paper, from the recorded votes of trained teachers.
+
+Three training runs give wide intervals: that a printed mean lies within one says little.
+"""
 
 from __future__ import annotations
 

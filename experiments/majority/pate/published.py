@@ -1,4 +1,16 @@
-"""The accuracies that the DaRRM paper printed: Tables 1 (m = 3), 6 (m = 1), 8 (5) and 10 (7)."""
+"""What the DaRRM paper prints in Tables 1 (m = 3), 6 (1), 8 (5) and 10 (7), and when ours agrees.
+
+The rule is stated before it is applied. The paper prints the mean and the standard deviation s of
+ten draws of Q images. Ours are the exact expected accuracies x_1, ..., x_S of S training runs, mean
+x and standard deviation d. Both means have an error: d / sqrt(S) and s / sqrt(10). They agree if
+
+    |printed - x| <= t sqrt(d^2 / S + s^2 / 10) + 0.005,
+
+t the 97.5 % quantile of Student's distribution at the degrees of freedom of Welch,
+(d^2/S + s^2/10)^2 / ((d^2/S)^2 / (S - 1) + (s^2/10)^2 / 9), and 0.005 half a unit of the printed
+last digit. A method agrees if all its printed entries do. An order of methods is seen if it holds
+in every training run. One run has no spread, and no verdict.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The parameters of a training run, and the parts of the data that its teachers see."""
+"""The parameters of a training run, its parts of the data, and the accuracy at each learning rate.
+
+The paper does not give the learning rates.
+"""
 
 from __future__ import annotations
 
