@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 Cell = str | int | float | bool | None
 Advance = Callable[[], None]
 
+NOT_COMPARABLE = "not comparable"
+VERDICTS = ("agrees", "differs", "refuted", "sharper", NOT_COMPARABLE)
+
 
 @dataclass(frozen=True)
 class Table:
@@ -48,10 +51,6 @@ class Table:
         """Build a table from records with the same keys."""
         columns = tuple(records[0])
         return cls(caption, columns, tuple(tuple(record[c] for c in columns) for record in records))
-
-
-NOT_COMPARABLE = "not comparable"
-VERDICTS = ("agrees", "differs", "refuted", "sharper", NOT_COMPARABLE)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,9 @@ _ENTRIES, _LEAST_TABLES, _MOST_TABLES, _BLOCKS = 2_000_000, 40, 400, 4
 
 Floats = npt.NDArray[np.float64]
 
+_DRAWS, _BATCH = 10_000_000, 500_000
+Integers = npt.NDArray[np.int64]
+
 
 def mechanism(records: int) -> smoothed.SamplingHistogram:
     """Return the sampling-histogram that loses one record in 500."""
@@ -223,10 +226,6 @@ COMPOSITIONS = Benchmark(
     warm_up=100,
     targets=(Target(100_000, "one convolution each", 1000.0),),
 )
-
-
-_DRAWS, _BATCH = 10_000_000, 500_000
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,17 @@ Bytes = npt.NDArray[np.uint8]
 _GZIP = b"\x1f\x8b"
 _UNSIGNED_BYTE = 8
 
+SIDE = 28
+"""Height and width of an image, in pixels."""
+
+ARRAYS = {
+    "x_train": "train-images-idx3-ubyte",
+    "y_train": "train-labels-idx1-ubyte",
+    "x_test": "t10k-images-idx3-ubyte",
+    "y_test": "t10k-labels-idx1-ubyte",
+}
+"""Name of each array in an .npz archive, and of its IDX file."""
+
 
 def read_idx(path: Path, dimensions: int) -> Bytes:
     """Read an IDX file of unsigned bytes, plain or gzipped (told apart by its first bytes).
@@ -63,18 +74,6 @@ def _content(path: Path) -> bytes:
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise ParameterError(f"path is {str(path)!r}; {reason}.") from None
-
-
-SIDE = 28
-"""Height and width of an image, in pixels."""
-
-ARRAYS = {
-    "x_train": "train-images-idx3-ubyte",
-    "y_train": "train-labels-idx1-ubyte",
-    "x_test": "t10k-images-idx3-ubyte",
-    "y_test": "t10k-labels-idx1-ubyte",
-}
-"""Name of each array in an .npz archive, and of its IDX file."""
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,11 @@ NUMBER, REDUCED = "number of constraints", "reduced set of constraints"
 # Random private voters at which a privacy row is evaluated for each noise function.
 _VOTERS = 200
 
+CORNERS = "three corners"
+_PLACE = "not in the paper; lemma 5.1 lists one corner more for each of them"
+_ENOUGH = "these corners decide privacy"
+_ROUNDED_INWARD = "exact: one broken row in fractions, voters and target rounded inward"
+
 
 def counts(mechanisms: Sequence[int], advance: Advance) -> Part:
     """Count the paper's multisets and the reduced ones, for each K.
@@ -201,12 +206,6 @@ def _gammas(
             "a random program's",
             solve(majority.gamma_problem(setting, rng.normal(size=n)))["gamma"],
         )
-
-
-CORNERS = "three corners"
-_PLACE = "not in the paper; lemma 5.1 lists one corner more for each of them"
-_ENOUGH = "these corners decide privacy"
-_ROUNDED_INWARD = "exact: one broken row in fractions, voters and target rounded inward"
 
 
 @dataclass(frozen=True)

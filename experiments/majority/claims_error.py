@@ -37,6 +37,12 @@ _LOWER_BOUND = (
 )
 _EVERY = "exact: slacks in powers of e^epsilon - 1 have no negative coefficient, so every epsilon"
 
+CONSTANT = "lemma A.1"
+# The delta' of general composition.
+_SLACK = 0.1
+
+_SLACKS = tuple(float(x) for x in 10.0 ** -np.arange(0.5, 8.0, 0.25))
+
 
 def harmonic(mechanisms: int) -> list[Fraction]:
     """Return gamma(l) = 1 / |2 l - K| on 0..K: epsilon-DP at m = 1 wherever it was checked."""
@@ -232,12 +238,6 @@ def _sampled_difference(
     gain = np.abs(margins @ (1.0 - worse.gamma[middle:]))
     gain -= np.abs(margins @ (1.0 - better.gamma[middle:]))
     return float(gain.mean()), float(gain.std(ddof=1) / np.sqrt(draws))
-
-
-CONSTANT = "lemma A.1"
-# The delta' of general composition.
-_SLACK = 0.1
-_SLACKS = tuple(float(x) for x in 10.0 ** -np.arange(0.5, 8.0, 0.25))
 
 
 def constants(

@@ -25,6 +25,8 @@ AT_LEAST, AT_MOST = "at least", "at most"
 # Values of double precision that differ by less are the same.
 _ROUNDING = 1e-9
 
+Voters = Sequence[tuple[Fraction, Fraction]]
+
 
 @dataclass(frozen=True)
 class Claim:
@@ -143,9 +145,6 @@ def proved_by(proof: Certificate) -> str:
     """Return how a certificate was reached, in words."""
     arithmetic = proof.arithmetic.partition(";")[0]
     return f"{proof.constraints:,} rows decided in {arithmetic}"
-
-
-Voters = Sequence[tuple[Fraction, Fraction]]
 
 
 @dataclass(frozen=True)

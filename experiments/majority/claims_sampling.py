@@ -63,6 +63,9 @@ _COUNTED = ("undecided", "constraints")
 _NEAR = 1e-8
 _ROOM = 1.0 + 1e-12
 
+QUERIES = "composition of queries"
+_DIGITS = 1000
+
 
 def double_subsampling(
     mechanisms: Sequence[int],
@@ -293,10 +296,6 @@ def _attained(k: int, size: int, r: Fraction = Fraction(11, 10)) -> bool:
     gamma = [abs(2 * chance - 1) for chance in majority_of_sample(k, size)]
     here, there = (chance_of_one(gamma, [pair[side] for pair in voters]) for side in (0, 1))
     return here == r**half * there
-
-
-QUERIES = "composition of queries"
-_DIGITS = 1000
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,8 @@ CURVES = {
     "constant": ("randomised response", "#7a7a7a", "v:"),
 }
 
+_FULL = 100
+
 
 @dataclass(frozen=True)
 class Target:
@@ -452,9 +454,6 @@ def _draw_errors(axes: Axes, errors: Table, curves: list[str], *, logarithmic: b
     if logarithmic:
         axes.set_yscale("symlog", linthresh=1e-7)
         axes.set_ylim(bottom=-2e-8)
-
-
-_FULL = 100
 
 
 def simple_targets(allowances: tuple[int, ...], mechanism_delta: float) -> tuple[Target, ...]:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+_COLOURS = ("#2f5d9b", "#c1432e", "#d98a29", "#555555", "#0b6e4f", "#8a5aa8")
+_VISIBLE = 1e-9
+
 
 @dataclass(frozen=True)
 class Panel:
@@ -220,10 +223,6 @@ def plot(outcome: Outcome) -> Figure:
         axes.grid(alpha=0.25)
         axes.legend(frameon=False, fontsize=9)
     return figure
-
-
-_COLOURS = ("#2f5d9b", "#c1432e", "#d98a29", "#555555", "#0b6e4f", "#8a5aa8")
-_VISIBLE = 1e-9
 
 
 def _draw_figure(axes: Axes, part: Table) -> None:

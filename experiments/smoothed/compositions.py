@@ -27,6 +27,12 @@ _EPSILONS = (
     *(1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0),
 )
 
+# The least r squared that is called a line, and the fewest sizes that one is judged on.
+_STRAIGHT, _FEWEST = 0.99, 5
+# So few maxima take less time than to start two processes.
+_FEW = 16
+_COLOURS = ("#2f5d9b", "#c1432e", "#d98a29", "#3b7f4a")
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -37,10 +43,6 @@ class Setting:
     lost_rate: str
 
 
-# The least r squared that is called a line, and the fewest sizes that one is judged on.
-_STRAIGHT, _FEWEST = 0.99, 5
-# So few maxima take less time than to start two processes.
-_FEW = 16
 _DISTRICTS = Setting("units of 2020", "units", "0.002")
 
 
@@ -242,9 +244,6 @@ def plot(outcome: Outcome) -> Figure:
         axes.set_title(f"{setting}, {rate:.2%} lost", fontsize=10)
     grid.flat[0].legend(frameon=False, fontsize=8)
     return figure
-
-
-_COLOURS = ("#2f5d9b", "#c1432e", "#d98a29", "#3b7f4a")
 
 
 def _panel(axes: Axes, part: Table, fits: Table) -> None:

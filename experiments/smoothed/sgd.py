@@ -26,6 +26,14 @@ if TYPE_CHECKING:
 
 _LN10 = math.log(10.0)
 
+COLOURS = ("#2f5d9b", "#0b6e4f", "#d98a29", "#8a5aa8", "#17a2b8", "#7a7a7a")
+DP_COLOUR = "#d6409f"
+
+PUBLISHED = (
+    "delta falls exponentially in n, DP's delta does not; no numbers. Probabilities were estimated "
+    "from independent trials, which makes delta too large at large epsilon (smoothed-sgd-bias)."
+)
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -254,9 +262,6 @@ def _findings(tables: dict[str, Table]) -> list[str]:
     return found
 
 
-COLOURS = ("#2f5d9b", "#0b6e4f", "#d98a29", "#8a5aa8", "#17a2b8", "#7a7a7a")
-DP_COLOUR = "#d6409f"
-
 FIGURE_2 = (
     Setting("N(0, .12²), N(.2, .12²)", QuantisedGradient(0.0, 0.12), QuantisedGradient(0.2, 0.12)),
 )
@@ -275,10 +280,6 @@ FIGURE_5 = (
         QuantisedGradient(0.0, 0.12, "laplace"),
         QuantisedGradient(0.2, 0.12, "laplace"),
     ),
-)
-PUBLISHED = (
-    "delta falls exponentially in n, DP's delta does not; no numbers. Probabilities were estimated "
-    "from independent trials, which makes delta too large at large epsilon (smoothed-sgd-bias)."
 )
 
 

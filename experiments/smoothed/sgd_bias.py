@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 GAUSSIAN = "N(0, .12²)"
 TWO_VALUES = "-127, 128"
 
+PUBLISHED_DRAWS = 10**6
+_ROUNDING = 1e-9
+_ESTIMATED = ("formula", GAUSSIAN)
+_COLOURS = ("#d98a29", "#c1432e", "#8a5aa8", "#2f5d9b")
+
 
 def databases(records: int, seed: int) -> dict[str, np.ndarray]:
     """Return one database of each kind; the last four hold few different values."""
@@ -38,12 +43,6 @@ def databases(records: int, seed: int) -> dict[str, np.ndarray]:
         "-127, 0, 127": 127 * np.clip(np.rint(0.6 * normal), -1, 1).astype(int),
         TWO_VALUES: np.where(index < records // 2, -127, 128),
     }
-
-
-PUBLISHED_DRAWS = 10**6
-_ROUNDING = 1e-9
-_ESTIMATED = ("formula", GAUSSIAN)
-_COLOURS = ("#d98a29", "#c1432e", "#8a5aa8", "#2f5d9b")
 
 
 @dataclass(frozen=True)

@@ -75,15 +75,6 @@ _TABLES: dict[str, dict[int, tuple[tuple[Printed, Printed, Printed], ...]]] = {
     },
 }
 
-
-def printed(dataset: str, allowance: int, queries: int, method: str) -> Printed | None:
-    """Return the printed mean and standard deviation; None where the paper prints none."""
-    rows = _TABLES.get(dataset, {}).get(allowance)
-    if rows is None or queries not in QUERIES or method not in PRINTED_METHODS:
-        return None
-    return rows[QUERIES.index(queries)][PRINTED_METHODS.index(method)]
-
-
 DRAWS = 10
 """Draws behind a mean that the paper prints."""
 
@@ -95,6 +86,14 @@ WITHIN = (
     "little"
 )
 ORDERED = "agrees if it holds in every training run"
+
+
+def printed(dataset: str, allowance: int, queries: int, method: str) -> Printed | None:
+    """Return the printed mean and standard deviation; None where the paper prints none."""
+    rows = _TABLES.get(dataset, {}).get(allowance)
+    if rows is None or queries not in QUERIES or method not in PRINTED_METHODS:
+        return None
+    return rows[QUERIES.index(queries)][PRINTED_METHODS.index(method)]
 
 
 def allowed_difference(runs: Sequence[float], printed_std: float) -> float | None:

@@ -20,6 +20,14 @@ from experiments.registry import Table
 if TYPE_CHECKING:
     from experiments.majority.pate.votes import Bits
 
+COLUMNS = ("teachers", "learning_rate", "seed", "lowest", "mean", "highest", "majority")
+KINDS = ("private", "non-private")
+
+CAPTION = (
+    "Accuracy on all test images of single teachers (lowest, mean, highest of a run) and of their "
+    "majority without noise, at each learning rate."
+)
+
 
 @dataclass(frozen=True)
 class Training:
@@ -99,14 +107,6 @@ def disjoint_parts(
 
 SHIPPED = Path(__file__).parent / "votes" / "learning_rates.csv"
 """The scan that belongs to the recorded run."""
-
-COLUMNS = ("teachers", "learning_rate", "seed", "lowest", "mean", "highest", "majority")
-KINDS = ("private", "non-private")
-
-CAPTION = (
-    "Accuracy on all test images of single teachers (lowest, mean, highest of a run) and of their "
-    "majority without noise, at each learning rate."
-)
 
 
 def accuracies(votes: Bits, labels: Bits) -> tuple[float, float, float, float]:
