@@ -471,6 +471,7 @@ def test_a_run_repeats_is_judged_by_rules_and_is_written_whole(name: str, tmp_pa
 
 @pytest.mark.parametrize("name", ["prior-figure-2", "prior-figure-4", "prior-figures-3-6-11"])
 def test_another_seed_changes_the_tables(name: str) -> None:
+    """The other seed of Figure 4 has an age group with a single letter."""
     experiment, config = all_experiments()[name], TRIED[name].base
     other = replace(config, seed=config.seed + 1)
     assert ran(experiment, config).tables != ran(experiment, other).tables
