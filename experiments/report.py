@@ -17,7 +17,6 @@ from experiments.registry import NOT_COMPARABLE, VERDICTS, Cell, Comparison, Tab
 _OPEN_ROWS, _SHOWN_ROWS = 40, 300
 _LONG_WORDS = 40
 
-
 _STYLE = Path(__file__).with_suffix(".css")
 # More of them start folded.
 _OPEN_FINDINGS = 12

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 _HEAD = "| {axis} | contender | median | times {first} (quartiles) | peak | {value} | difference |"
 _RULE = "|--:|:--|--:|--:|--:|--:|--:|"
 
-
 _COLOURS = ("#2f5d9b", "#6fa0d8", "#c1432e", "#8a5aa8", "#d98a29", "#555555")
 _MARKERS = ("o", "s", "^", "P", "v", "D")
 _COLUMNS = 4

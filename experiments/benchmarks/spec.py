@@ -11,7 +11,6 @@ from experiments.benchmarks.memory import Limits
 OURS, PAPER, SOLVER, LIBRARY = "dpopt", "paper", "solver", "library"
 KINDS = (OURS, PAPER, SOLVER, LIBRARY)
 
-
 _ON_THE_CLOCK = 8.0
 
 

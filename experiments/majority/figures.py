@@ -42,7 +42,6 @@ _TABLE_3 = {
 }
 _TAU, _LAMBDA = 14.0328, 0.1003
 
-
 CURVES = {
     "expected-error": ("LP, expected error (ours)", "#0b6e4f", "o-"),
     "surrogate": ("LP, the paper's objective", "#c1432e", "s-"),
@@ -64,7 +63,7 @@ class Target:
         delta: of the majority.
         sample: number of voters that subsampling draws.
         tau: the majority is (tau epsilon, lam)-DP by composition; None for simple composition.
-        lam: see there.
+        lam: the delta of that bound; None likewise.
     """
 
     at: int

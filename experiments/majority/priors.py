@@ -20,7 +20,6 @@ _TOLERANCE = 1e-9
 _EXPECTED = "agrees if it is so at every m"
 _PAPER_U, _PAPER_P = "the paper's, U[0, 1]", "the paper's, U[0, .3] or [.7, 1]"
 
-
 UNIFORM, PEAKED = "uniform:0,1", "uniform:0,0.3,0.7,1"
 CURVES = {
     "ours, U[0, 1]": ("expected-error", UNIFORM, "#0b6e4f", "o-"),

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 _PRINTED = {"wins": (0.905, 3), "improvement": (0.46, 2), "loss": (0.009, 3)}
 
-
 _SHOWN = ("minimax", "leximin", "mollifier-kl")
 # Rows of the paper's file, at least, and its choices.
 _ROWS = 40_000_000

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 # Decimals of what Example 1 prints for each prior.
 _DIGITS = {"public": 2, "uniform": 1}
 
-
 _PRIORS = {
     "public": ("public prior", "#2f5d9b", 0.03),
     "uniform": ("uniform prior", "#7a7a7a", 0.1),

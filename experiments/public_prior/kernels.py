@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 _TOLERANCE = 1e-9
 
-
 _SHOWN = ("minimax", "leximin", "mollifier-kl", "population")
 _KERNELS = {
     "minimax": public_prior.minimax_kernel,

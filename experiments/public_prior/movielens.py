@@ -20,7 +20,6 @@ _TOLERANCE = 1e-9
 _YOUNG = "18-24"
 _FIGURE_4 = "Ages 18-24: 0.62 with the mollifier, below 0.3 with Algorithm 1 (Figure 4)."
 
-
 # What the paper measures: MovieLens 1M, its users and epsilon.
 _RELEASE, _USERS, _EPSILON = "1m", 6040, 4.0
 GENERATED = "generated data"

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 _ERRORS = 3
 
-
 _SHOWN = ("minimax", "leximin", "mollifier-kl", "mollifier-tv")
 
 

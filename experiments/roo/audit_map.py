@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 _AUDIT = "exact integers, every inequality of the rule; witness in table audits"
 
-
 _AUDITED = ("journal", "conference", "journal-repaired", "exact")
 _DRAWN = ("journal", "conference")
 

@@ -22,7 +22,6 @@ _ROUNDED = 1.0 + 1e-9
 # Total variations below this are of no use to compare.
 _VISIBLE = 1e-6
 
-
 CURVES = {
     "laplace": ("Raskhodnikova et al.", "#7a7a7a", "-"),
     "subrr": ("Cheu, Nayak", "#d98a29", "-"),

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 _EXACT = "exact expectation, double precision"
 _OWN_P = "P is ours, the paper prints none"
 
-
 _LAWS = {
     "true": ("true distribution", "#b5b5b5"),
     "ds_roo": ("output of DS-ROO", "#0b6e4f"),

@@ -29,7 +29,6 @@ _ERRORS = 3
 
 Settings = Sequence[Mapping[str, Mapping[str, Any]]]
 
-
 CURVES = {
     "laplace": ("Laplace, projected (Monte Carlo)", "#7a7a7a", "v-"),
     "subrr": ("SubRR, as published", "#d98a29", "^-"),
