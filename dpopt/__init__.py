@@ -29,7 +29,16 @@ if TYPE_CHECKING:
     )
     from dpopt._cite import cite
     from dpopt._progress import ProgressEvent, progress_bar, reporting
-    from dpopt.design import Answer, Design, Question, Setting, design, kinds, load
+    from dpopt.design import (
+        Answer,
+        Design,
+        Question,
+        Setting,
+        SpecialCase,
+        design,
+        kinds,
+        load,
+    )
     from dpopt.lp import Problem, Solution, Status, solve
     from dpopt.privacy import Guarantee
     from dpopt.sweeps import SweepResult, sweep
@@ -50,6 +59,7 @@ __all__ = [
     "Setting",
     "Solution",
     "SolverError",
+    "SpecialCase",
     "Status",
     "SweepResult",
     "__version__",
@@ -83,6 +93,7 @@ _HOMES = {
     "Question": "dpopt.design",
     "Setting": "dpopt.design",
     "Solution": "dpopt.lp",
+    "SpecialCase": "dpopt.design",
     "Status": "dpopt.lp",
     "SweepResult": "dpopt.sweeps",
     "cite": "dpopt._cite",

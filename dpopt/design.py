@@ -1,24 +1,30 @@
 """The shape of every mechanism: setting -> problem -> point -> units -> proof -> design.
 
 A `Question` is a frozen dataclass of parameters whose answer is the optimum of a linear program; a
-`Setting` is a question whose answer is a mechanism, which is proved private and releases. Where the
-optimum is known in closed form, the closed form is another solver of the same program:
+`Setting` is a question whose answer is a mechanism, which is proved private and releases; a
+`SpecialCase` is a setting whose program is that of another one. Where the optimum is known in
+closed form, the closed form is another solver of the same program:
 
     dpopt.design(setting)                    # the closed form, or HiGHS where there is none
     dpopt.design(setting, backend="highs")   # the program as the paper displays it
     dpopt.design(setting, backend="cvxpy")   # the same through any solver of cvxpy
 
+On the way, a *solution* is what the solver returned for all variables of the program; the *point*
+is what the paper calls the variable; the *units* are that point, repaired and as integers. These
+are proved, saved and released from, and nothing else is.
+
 A class that says ``kind`` is a kind: it is what `dpopt.kinds` lists, it has the command ``dpopt
-KIND``, and `dpopt.load` reads its files.
+KIND``, and `dpopt.load` reads its files. How to add one is told in docs/adding.md.
 """
 
 from __future__ import annotations
 
+import re
 import secrets
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from fractions import Fraction
 from functools import cached_property
 from html import escape
@@ -57,11 +63,26 @@ if TYPE_CHECKING:
 
     from dpopt.privacy.dominating import DominatingPair
 
-__all__ = ["Answer", "Design", "Question", "Setting", "design", "kinds", "load", "made"]
+__all__ = [
+    "Answer",
+    "Design",
+    "Question",
+    "Setting",
+    "SpecialCase",
+    "design",
+    "kinds",
+    "load",
+    "made",
+]
 
 A = TypeVar("A", bound="Answer")
 
 _KINDS: dict[str, type[Question[Any]]] = {}
+# Rows that a drawing names one by one.
+_MOST_NAMED = 12
+_NAME = re.compile(r"[a-z][a-z0-9-]*")
+# What a file's units raise where a kind's own arithmetic expected others.
+_MALFORMED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 
 class Question(ABC, Generic[A]):
@@ -87,10 +108,20 @@ class Question(ABC, Generic[A]):
         return False
 
     def __init_subclass__(cls) -> None:
-        """Register the kind, if the class states one."""
+        """Register the kind, if the class states one; its repr is one line.
+
+        Raises:
+            ParameterError: for a name that is none, or one that another class has.
+        """
         super().__init_subclass__()
+        if "__repr__" not in cls.__dict__:
+            # Put here, it is kept by `dataclass`, whose own would print every array.
+            cls.__repr__ = Question.__repr__
         if "kind" in cls.__dict__:
-            _KINDS[cls.kind] = cls
+            _register(cls)
+
+    def __repr__(self) -> str:
+        return brief(self)
 
     @classmethod
     @abstractmethod
@@ -109,6 +140,11 @@ class Question(ABC, Generic[A]):
         Raises:
             ParameterError: if it would be too large to write out; it says up to which size.
         """
+
+    def keep(self, **checked: object) -> None:
+        """Set fields to their checked values: for ``__post_init__``, which a frozen class has."""
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
 
     def closed_form(self) -> Any:  # noqa: ANN401
         """Return the optimum without a program, as `units`; None if no closed form is known."""
@@ -139,14 +175,28 @@ class Question(ABC, Generic[A]):
         return self.value(units) if solution is None else solution.bound
 
     def draw(self, axes: Axes, units: Any, label: str | None = None) -> None:  # noqa: ANN401
-        """Draw the answer; the answer's ``plot`` opens the axes."""
-        values = np.atleast_1d(np.asarray(units, dtype=np.float64))
-        axes.plot(np.arange(values.size), values.ravel(), marker="o", markersize=3, label=label)
+        """Draw the answer, by default a line for each row; the answer's ``plot`` opens the axes."""
+        rows, laws = _rows(units)
+        for place, row in enumerate(rows):
+            told = f"input {place}" if laws and len(rows) <= _MOST_NAMED else label
+            axes.plot(range(len(row)), row, marker="o", markersize=3, label=told)
+        axes.set_xlabel("output" if laws else "place")
+        axes.set_ylabel("probability" if laws else "value")
 
     def columns(self, units: Any) -> Mapping[str, Sequence[Any]]:  # noqa: ANN401
-        """Return the answer as one tidy table, columns by name: for frames and the command line."""
-        values = np.atleast_1d(np.asarray(units)).ravel().tolist()
-        return {"place": list(range(len(values))), "value": values}
+        """Return the answer as one tidy table, columns by name: for frames and the command line.
+
+        By default, rows of integers are laws, and there is a line for each input and output; of a
+        single row there is one for each place.
+        """
+        rows, laws = _rows(units)
+        if not laws:
+            return {"place": list(range(len(rows[0]))), "value": rows[0]}
+        return {
+            "input": [place for place, row in enumerate(rows) for _ in row],
+            "output": [place for row in rows for place in range(len(row))],
+            "probability": [mass for row in rows for mass in row],
+        }
 
     def plain(self, units: Any) -> Any:  # noqa: ANN401
         """Return units as plain values for a file; whole numbers as text, of any length."""
@@ -162,8 +212,7 @@ class Question(ABC, Generic[A]):
 
     def to_dict(self) -> Json:
         """Return the parameters as plain values, from which `from_dict` makes them again."""
-        named = {f.name: getattr(self, f.name) for f in fields(cast(Any, self))}
-        return {name: _plain(value) for name, value in named.items()}
+        return {name: _plain(getattr(self, name)) for name in _parameters(type(self))}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
@@ -172,14 +221,28 @@ class Question(ABC, Generic[A]):
         Raises:
             ParameterError: if one is missing, unknown or out of range.
         """
-        known = {f.name for f in fields(cast(Any, cls))}
-        if not isinstance(values, Mapping) or set(values) - known:
-            raise ParameterError("setting is malformed: a parameter is unknown.")
+        if not isinstance(values, Mapping):
+            raise ParameterError(f"setting is {shown(values)}; it must hold parameters by name.")
+        known = _parameters(cls)
+        for name in values:
+            if name not in known:
+                raise ParameterError(
+                    f"setting holds {shown(name)}; parameters of {cls.kind!r} are "
+                    f"{', '.join(known)}."
+                )
+        for name, required in known.items():
+            if required and name not in values:
+                raise ParameterError(f"setting has no {name}, which {cls.kind!r} needs.")
         return cls(**values)
 
 
 class Setting(Question[A]):
-    """A question whose answer is a private mechanism; see `Question` for what it shares."""
+    """A question whose answer is a private mechanism; see `Question` for what it shares.
+
+    What a mechanism must say, beside `Question.example`, `Question.problem`, `Question.point` and
+    `Question.value`: its `guarantee`, its integers (`Question.units`), how they are proved
+    (`prove`), and the law of the output for one input (`law`).
+    """
 
     @property
     @abstractmethod
@@ -190,12 +253,28 @@ class Setting(Question[A]):
     def prove(self, units: Any) -> Certificate:  # noqa: ANN401
         """Return the exact proof of integers, from them and the setting alone.
 
-        It has never seen a problem or a solution, and ends with ``.about(*setting.subject(units))``
-        so that the certificate belongs to these integers.
+        It has never seen a problem or a solution: `dpopt.load` calls it for integers out of a file
+        that anybody could have written.
 
         Raises:
             NotPrivateError: if they are not private.
+            ParameterError: if they are no units of this setting.
         """
+
+    def proved(self, units: Any) -> Certificate:  # noqa: ANN401
+        """Return the proof of `prove` as one about these units in this setting, and no others.
+
+        Raises:
+            NotPrivateError: if they are not private.
+            ParameterError: if they are no units, or less was proved than is promised.
+        """
+        proof = self.prove(units)
+        said, asked = proof.guarantee, self.guarantee
+        if said.epsilon > asked.epsilon or said.delta > asked.delta:
+            raise ParameterError(
+                f"kind is {self.kind!r}; its proof is of {said}, and its guarantee is {asked}."
+            )
+        return proof.about(*self.subject(units))
 
     @abstractmethod
     def law(self, units: Any, data: Any) -> Sequence[int]:  # noqa: ANN401
@@ -224,8 +303,95 @@ class Setting(Question[A]):
         raise ParameterError(f"kind is {self.kind!r}; no dominating pair of it is known.")
 
     def subject(self, units: Any) -> tuple[object, ...]:  # noqa: ANN401
-        """Return what a certificate is about."""
+        """Return what a certificate is about: numbers, texts, tuples, arrays, dataclasses."""
         return self.kind, self, units
+
+
+class SpecialCase(Setting[A]):
+    """A setting whose program is that of a more general one, with parameters of its own.
+
+    A subclass says `general`, and is proved, drawn from, shown and saved as that one is. It may
+    know more, such as a closed form, or what its outputs are called: what it overrides counts.
+    """
+
+    @property
+    @abstractmethod
+    def general(self) -> Setting[Any]:
+        """The general setting, such as a `dpopt.kernel.KernelSetting`."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the mechanism promises."""
+        return self.general.guarantee
+
+    @property
+    def maximises(self) -> bool:
+        """Whether a larger value is better."""
+        return self.general.maximises
+
+    def problem(self) -> Problem:
+        """Return the program of the general setting."""
+        return self.general.problem()
+
+    def closed_form(self) -> Any:  # noqa: ANN401
+        """Return the optimum without a program, as `units`; None if no closed form is known."""
+        return self.general.closed_form()
+
+    def solved(self, backend: str | Backend, time_limit: float | None) -> Solution:
+        """Solve the program as the general setting does."""
+        return self.general.solved(backend, time_limit)
+
+    def point(self, solution: Solution) -> Any:  # noqa: ANN401
+        """Return what the paper calls the variable out of a solution."""
+        return self.general.point(solution)
+
+    def units(self, point: Any) -> Any:  # noqa: ANN401
+        """Return a point repaired and as integers."""
+        return self.general.units(point)
+
+    def value(self, units: Any) -> float:  # noqa: ANN401
+        """Return the objective at the units, computed from them alone."""
+        return self.general.value(units)
+
+    def bound(self, units: Any, solution: Solution | None) -> float | None:  # noqa: ANN401
+        """Return a bound on the value of any other point."""
+        return self.general.bound(units, solution)
+
+    def prove(self, units: Any) -> Certificate:  # noqa: ANN401
+        """Return the exact proof of integers.
+
+        Raises:
+            NotPrivateError: if they are not private.
+        """
+        return self.general.prove(units)
+
+    def law(self, units: Any, data: Any) -> Sequence[int]:  # noqa: ANN401
+        """Return the law of the output for one input, in integers."""
+        return self.general.law(units, data)
+
+    def output(self, place: int) -> Any:  # noqa: ANN401
+        """Return what the place of an output in `law` stands for."""
+        return self.general.output(place)
+
+    def dominating(self, units: Any) -> DominatingPair:  # noqa: ANN401
+        """Return the tight dominating pair over all neighbours."""
+        return self.general.dominating(units)
+
+    def draw(self, axes: Axes, units: Any, label: str | None = None) -> None:  # noqa: ANN401
+        """Draw the mechanism."""
+        self.general.draw(axes, units, label)
+
+    def columns(self, units: Any) -> Mapping[str, Sequence[Any]]:  # noqa: ANN401
+        """Return the mechanism as one tidy table, columns by name."""
+        return self.general.columns(units)
+
+    def plain(self, units: Any) -> Any:  # noqa: ANN401
+        """Return units as plain values for a file."""
+        return self.general.plain(units)
+
+    def read(self, plain: Any) -> Any:  # noqa: ANN401
+        """Return the units of a file, checked in form only."""
+        return self.general.read(plain)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -353,7 +519,7 @@ class Design(Answer, Vouched):
         return self.setting.subject(self.units)
 
     def _prove(self) -> Certificate:
-        return self.setting.prove(self.units)
+        return self.setting.proved(self.units)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -471,7 +637,9 @@ def design(
         >>> dpopt.design(MinCount(records=5, letters=2, epsilon=1.0)).verdict
         'private'
     """
-    _checks.instance("setting", setting, Question)
+    _check_setting(setting)
+    if time_limit is not None:
+        _checks.real("time_limit", time_limit, 0.0)
     units = setting.closed_form() if backend is None else None
     if units is not None:
         return made(setting, units)
@@ -498,22 +666,24 @@ def made(
         others: further fields of the answer; ``bound`` is that of the setting unless it is given.
 
     Raises:
+        ParameterError: if the units are none of this setting.
         NotPrivateError: if the units are not private, and strict.
     """
-    if "bound" not in others:
-        others["bound"] = setting.bound(units, solution)
+    _check_setting(setting)
     if isinstance(setting, Setting) and "certificate" not in others:
         try:
-            others["certificate"] = setting.prove(units)
+            others["certificate"] = setting.proved(units)
         except NotPrivateError:
             if strict or (strict is None and not setting.may_fail):
                 raise
+    if "bound" not in others:
+        others["bound"] = setting.bound(units, solution)
     found = setting.answer(setting=setting, units=units, solution=solution, **others)
     return cast(A, found)
 
 
 def kinds() -> tuple[type[Question[Any]], ...]:
-    """Return all kinds of settings and questions, those of the package and those defined since.
+    """Return all kinds of settings and questions, the package's and your own, by name.
 
     Example:
         >>> import dpopt
@@ -561,20 +731,63 @@ def _loaded(kind: type[Question[Any]], sealed: Sealed) -> Any:  # noqa: ANN401
         setting = kind.from_dict(body["setting"])
         units = setting.read(body["units"])
         bound = None if body["bound"] is None else _checks.real("bound", body["bound"])
+        if isinstance(setting, Setting):
+            stated = {"bound": bound, "provenance": sealed.provenance, "stated": ("bound",)}
+            # Also of a published rule: a file without a proof is not a mechanism's.
+            found = made(setting, units, strict=True, **stated)
+        else:
+            found = design(setting)
     except ParameterError as error:
         raise sealed.refuse(str(error).rstrip(".")) from None
-    except (ArithmeticError, KeyError, TypeError, ValueError, AttributeError):
-        raise sealed.refuse("its setting, units or bound are missing or malformed") from None
-    if not isinstance(setting, Setting):
-        found = design(setting)
-        sealed.require_hash()
-        return found
-    try:
-        found = made(setting, units, bound=bound, provenance=sealed.provenance, stated=("bound",))
-    except ParameterError as error:
-        raise sealed.refuse(str(error).rstrip(".")) from None
+    except _MALFORMED as error:
+        # The cause is kept: in a kind of one's own, it may be an error of that kind.
+        raise sealed.refuse("its setting, units or bound are missing or malformed") from error
     sealed.require_hash()
     return found
+
+
+def _register(cls: type[Question[Any]]) -> None:
+    name = cls.__dict__["kind"]
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ParameterError(
+            f"kind is {shown(name)}; it must be lower case letters, digits and hyphens."
+        )
+    where, before = (cls.__module__, cls.__qualname__), _KINDS.get(name)
+    same = before is None or (before.__module__, before.__qualname__) == where
+    inside = cls.__module__.partition(".")[0] == __name__.partition(".")[0]
+    if not same or (not inside and name in _kinds.homes()):
+        raise ParameterError(f"kind is {name!r}; another class is of that kind already.")
+    _KINDS[name] = cls
+
+
+def _check_setting(setting: object) -> None:
+    """Refuse what is no question, or one whose parameters could change after the proof."""
+    _checks.instance("setting", setting, Question)
+    if not is_dataclass(setting) or not cast(Any, setting).__dataclass_params__.frozen:
+        raise ParameterError(
+            f"setting is a {type(setting).__name__}, which must be a dataclass(frozen=True)."
+        )
+    if not hasattr(setting, "kind"):
+        raise ParameterError(f"setting is a {type(setting).__name__}, which must say its kind.")
+
+
+def _parameters(cls: type[Any]) -> dict[str, bool]:
+    """Return the names of the constructor's parameters, and which of them it must be given."""
+    return {
+        f.name: f.default is MISSING and f.default_factory is MISSING for f in fields(cls) if f.init
+    }
+
+
+def _rows(units: Any) -> tuple[list[list[float]], bool]:  # noqa: ANN401
+    """Return units as rows of floats, and whether these are laws: integers over their sum."""
+    listed = units.tolist() if isinstance(units, np.ndarray) else units
+    if not isinstance(listed, Sequence):
+        return [[float(listed)]], False
+    if not all(isinstance(row, Sequence) for row in listed):
+        return [[float(value) for value in listed]], False
+    # Integers are divided before they become floats, which end at 2^1024.
+    totals = [sum(row) or 1 if all(isinstance(w, int) for w in row) else 1 for row in listed]
+    return [[w / total for w in row] for row, total in zip(listed, totals, strict=True)], True
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401

@@ -70,6 +70,12 @@ def _pandas() -> dict[str, Callable[[], object]]:
 
 VALUES |= _pandas()
 
+# Never taken for a number, a probability or a vote, whatever the argument.
+NEVER = {
+    *("text", "text of a number", "bytes", "object", "complex", "decimal snan", "float32 nan"),
+    *("nan", "nans", "nan matrix", "objects", "texts", "0-d text", "ragged", "records", "dates"),
+    *("masked", "huge list", "10**400", "frame", "NA"),
+}
 # For arguments that take an object of the package, or a function: of another class is enough.
 _OTHER_CLASSES = ("None", "text", "object", "type", "function", "nan", "nans", "dict of nonsense")
 

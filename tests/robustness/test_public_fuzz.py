@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from dpopt import DpoptError
-from tests.robustness.hostile import VALUES, values_for
+from tests.robustness.hostile import NEVER, VALUES, values_for
 from tests.robustness.registry import CASES, METHODS, MODULES, NAMES, called
 
 # Called by the package with numbers or arrays: "int" and a function of no argument cannot be.
@@ -112,12 +112,6 @@ def test_the_arguments_before_they_are_spoiled(name: str) -> None:
         function(**arguments)
 
 
-# Never taken for a number, a probability or a vote, whatever the argument.
-NEVER = {
-    *("text", "text of a number", "bytes", "object", "complex", "decimal snan", "float32 nan"),
-    *("nan", "nans", "nan matrix", "objects", "texts", "0-d text", "ragged", "records", "dates"),
-    *("masked", "huge list", "10**400", "frame", "NA"),
-}
 # Where such a value is legal: texts that are names or letters, exact rationals.
 LEGAL = {
     "letters": {"text", "texts"},

@@ -1,0 +1,588 @@
+"""What the shape promises of every kind, one function each; it raises where a kind breaks it.
+
+Each takes the class of a kind, and knows nothing of any.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import json
+import math
+import pickle
+import re
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+import dpopt
+from dpopt import DpoptError, NotPrivateError, ParameterError, Setting
+from dpopt.design import _parameters, made
+from dpopt.privacy.fingerprint import fingerprint
+from dpopt.privacy.saved import read_sealed, seal
+from tests.robustness.hostile import NEVER, VALUES
+
+Kind = type[Any]
+BACKENDS = ("highs", "cvxpy")
+# Of all the draws of all kinds, one false alarm in a million runs.
+_ALARM = 1e-6
+_DRAWS = 400
+# Places of a file, or units, that are changed one by one.
+_MOST_CHANGES = 40
+
+
+def tolerance(kind: Kind) -> float:
+    """How far solvers may be apart: 1e-9 of the value, or what the docstring says instead."""
+    said = re.search(r"agree to (1e-\d+)", " ".join((kind.__doc__ or "").split()))
+    return float(said[1]) if said else 1e-9
+
+
+def answer(kind: Kind, backend: str | None = None) -> Any:
+    return dpopt.design(kind.example(), backend=backend)
+
+
+def releases(kind: Kind) -> bool:
+    return issubclass(kind, Setting)
+
+
+def same(one: object, other: object) -> bool:
+    """Whether two values are the same numbers."""
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return np.array_equal(np.asarray(one), np.asarray(other))
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    if hasattr(one, "__dataclass_fields__") and type(one) is type(other):
+        named = [f.name for f in fields(one)]  # type: ignore[arg-type]
+        return all(same(getattr(one, name), getattr(other, name)) for name in named)
+    return bool(one == other)
+
+
+def says_one_sentence(error: BaseException) -> None:
+    text = str(error).strip()
+    assert text.endswith("."), text
+    assert "\n" not in text, text
+    assert len(text) < 1000, text
+
+
+# The setting
+
+
+def is_described(kind: Kind) -> None:
+    text = inspect.getdoc(kind) or ""
+    assert "Attributes:" in text, "the docstring has no section of its parameters"
+    told = text.partition("Attributes:")[2]
+    for name in _parameters(kind):
+        assert re.search(rf"^    {name}: ", told, re.MULTILINE), f"{name} is not explained"
+        assert name in inspect.get_annotations(kind), f"{name} is not declared in the class"
+    assert all(isinstance(paper, str) for paper in kind.papers)
+
+
+def survives_its_file(kind: Kind) -> None:
+    example = kind.example()
+    plain = json.loads(json.dumps(example.to_dict(), allow_nan=False))
+    again = kind.from_dict(plain)
+    assert same(again, example), f"{again} is not {example}"
+    assert again.to_dict() == example.to_dict()
+
+
+def refuses_wrong_parameters(kind: Kind) -> None:
+    plain = kind.example().to_dict()
+    with pytest.raises(ParameterError) as caught:
+        kind.from_dict({**plain, "no_such_parameter": 1})
+    says_one_sentence(caught.value)
+    for name, required in _parameters(kind).items():
+        if required:
+            with pytest.raises(ParameterError, match=name) as caught:
+                kind.from_dict({key: value for key, value in plain.items() if key != name})
+            says_one_sentence(caught.value)
+    for wrong in (None, 3, "text", [1, 2]):
+        with pytest.raises(ParameterError):
+            kind.from_dict(wrong)
+
+
+def is_number(annotation: object) -> bool:
+    parts = get_args(annotation) or (annotation,)
+    return all(part in (int, float, type(None)) for part in parts)
+
+
+def refuses_hostile_values(kind: Kind) -> None:
+    """Any value for any parameter is refused in one sentence, or taken and kept in its file."""
+    example, wrong = kind.example(), []
+    annotations = get_type_hints(kind)
+    for name in _parameters(kind):
+        for what, value in VALUES.items():
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("error")
+                    taken = replace(example, **{name: value()})
+                    json.dumps(taken.to_dict(), allow_nan=False)
+            except DpoptError as error:
+                says_one_sentence(error)
+            except Exception as error:  # noqa: BLE001
+                wrong.append(f"{name} = {what}: {type(error).__name__}: {error}")
+            else:
+                if is_number(annotations[name]) and what in NEVER:
+                    wrong.append(f"{name} = {what}: taken")
+    assert not wrong, "\n".join(wrong)
+
+
+# The answer
+
+
+def solvers_agree(kind: Kind) -> None:
+    """The closed form, HiGHS and cvxpy are solvers of the same program."""
+    least = tolerance(kind)
+    first = answer(kind)
+    for backend in BACKENDS:
+        other = answer(kind, backend)
+        assert other.solution is not None, f"{backend} solved no program"
+        assert other.value == pytest.approx(first.value, rel=least, abs=1e-15), backend
+        assert json.dumps(other.to_dict(), allow_nan=False)
+
+
+def program_is_written_out(kind: Kind) -> None:
+    problem = kind.example().problem()
+    assert problem.size > 0
+    assert all(name and isinstance(name, str) for name in (*problem.variables, *problem.blocks))
+
+
+def bound_is_no_worse(kind: Kind) -> None:
+    """No solver's bound is on the wrong side of any solver's value."""
+    answers = [answer(kind, backend) for backend in (None, *BACKENDS)]
+    for one in answers:
+        for other in answers:
+            if one.bound is None:
+                continue
+            room = max(1e-7, 10 * tolerance(kind)) * max(1.0, abs(one.bound))
+            away = other.value - one.bound
+            away = -away if one.setting.maximises else away
+            assert away >= -room, f"value {other.value} beyond the bound {one.bound}"
+        assert one.gap is None or one.bound is not None
+
+
+def is_shown(kind: Kind) -> None:
+    found = answer(kind)
+    for text in (repr(found), repr(found.setting)):
+        assert "\n" not in text, text
+        assert len(text) < 300, text
+    assert type(found).__name__ in repr(found)
+    page = found._repr_html_()
+    assert page.startswith("<table>"), page
+    assert page.endswith("</table>"), page
+    axes = found.plot()
+    assert axes.has_data()
+    assert found.plot(axes) is axes
+    table = found.setting.columns(found.units)
+    assert table, "no columns"
+    assert len({len(column) for column in table.values()}) == 1, "columns of different lengths"
+    plain = found.to_dict()
+    assert plain["kind"] == kind.kind
+    assert json.loads(json.dumps(plain, allow_nan=False))["setting"] == found.setting.to_dict()
+
+
+def is_cited(kind: Kind) -> None:
+    text = dpopt.cite(answer(kind))
+    assert text == dpopt.cite(kind.kind) or "highs" in text.lower()
+    assert "dpopt" in text
+
+
+def copies_are_the_same(kind: Kind) -> None:
+    found = answer(kind)
+    ways: dict[str, Callable[[Any], Any]] = {
+        "pickle": lambda it: pickle.loads(pickle.dumps(it)),
+        "copy": copy.copy,
+        "deepcopy": copy.deepcopy,
+    }
+    if releases(kind):
+        found.release(kind.example_data())
+    for how, way in ways.items():
+        again = way(found)
+        assert again is not found, how
+        # What was computed on the way, such as a table that is drawn from, is not carried along.
+        assert set(vars(again)) == {field.name for field in fields(again)}, how
+        assert same(again.units, found.units), how
+        assert same(again.setting, found.setting), how
+        assert again.value == found.value, how
+        if releases(kind):
+            assert again.certificate == found.certificate, how
+            again.release(kind.example_data())
+
+
+def comes_back_from_its_file(kind: Kind, folder: Path) -> None:
+    for backend in (None, "highs"):
+        found, path = answer(kind, backend), folder / "saved.json"
+        found.save(path)
+        again = dpopt.load(path)
+        assert type(again) is type(found)
+        assert same(again.setting, found.setting)
+        assert again.value == pytest.approx(found.value, rel=1e-9)
+        if releases(kind):
+            assert same(again.units, found.units)
+            assert again.certificate == found.certificate
+            assert again.value == found.value
+            if found.bound is not None and again.bound is not None:
+                assert again.bound == found.bound
+            again.release(kind.example_data())
+
+
+# The release
+
+
+def questions_release_nothing(kind: Kind) -> None:
+    found = answer(kind)
+    with pytest.raises(ParameterError, match="releases nothing") as caught:
+        found.release(kind.example_data())
+    says_one_sentence(caught.value)
+    assert not hasattr(found, "simulate")
+
+
+def hashable(value: Any) -> object:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def follows(draws: list[Any], masses: Mapping[Any, float], tests: int) -> None:
+    """Chi-square of draws against a law; small cells are taken together."""
+    seen = Counter(map(hashable, draws))
+    assert set(seen) <= {key for key, mass in masses.items() if mass > 0}, "an impossible output"
+    total = len(draws)
+    large = {key: mass * total for key, mass in masses.items() if mass * total >= 5}
+    cells = [(seen[key], mean) for key, mean in large.items()]
+    rest = total - sum(large.values())
+    if rest >= 5:
+        cells.append((total - sum(seen[key] for key in large), rest))
+    statistic = sum((observed - mean) ** 2 / mean for observed, mean in cells)
+    if len(cells) > 1:
+        least = float(chi2.sf(statistic, len(cells) - 1))
+        assert least > _ALARM / tests, f"{seen} is not {masses}: p = {least:.2g}"
+
+
+def releases_its_law(kind: Kind, tests: int = 2) -> None:
+    found, data = answer(kind), kind.example_data()
+    law = list(found.setting.law(found.units, data))
+    assert all(isinstance(weight, int) and weight >= 0 for weight in law)
+    masses: dict[object, float] = defaultdict(float)
+    for place, weight in enumerate(law):
+        masses[hashable(found.setting.output(place))] += weight / sum(law)
+    rng = np.random.default_rng(20120319)
+    follows([found.simulate(data, rng=rng) for _ in range(_DRAWS)], masses, tests)
+    follows([found.release(data) for _ in range(_DRAWS)], masses, tests)
+
+
+def refuses_other_data(kind: Kind) -> None:
+    """What is no input of the mechanism is refused in one sentence."""
+    found = answer(kind)
+    for what in ("object", "ragged", "text", "complex", "nan", "nans", "-1", "3-d"):
+        with pytest.raises(DpoptError) as caught:
+            found.release(VALUES[what]())
+        says_one_sentence(caught.value)
+
+
+# The proof
+
+
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Every place of a plain value that holds no list and no object."""
+    if isinstance(value, dict | list | tuple):
+        parts = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, part in parts:
+            yield from leaves(part, (*path, key))
+    else:
+        yield path
+
+
+def at(value: Any, path: tuple[Any, ...]) -> Any:
+    for key in path:
+        value = value[key]
+    return value
+
+
+def put(value: Any, path: tuple[Any, ...], new: Any) -> Any:
+    """Return a copy of a plain value with another part."""
+    if not path:
+        return new
+    changed = dict(value) if isinstance(value, dict) else list(value)
+    changed[path[0]] = put(value[path[0]], path[1:], new)
+    return changed
+
+
+def some(paths: list[Any]) -> list[Any]:
+    """No more than a number of places, spread over all of them."""
+    step = -(-len(paths) // _MOST_CHANGES) if paths else 1
+    return paths[::step]
+
+
+def whole(text: object) -> int | None:
+    """The integer that a leaf of a file holds; None if it holds something else."""
+    if isinstance(text, bool):
+        return None
+    if isinstance(text, int):
+        return text
+    fits = isinstance(text, str) and re.fullmatch(r"-?(0x[0-9a-f]+|\d+)", text)
+    return int(str(text), 0) if fits else None
+
+
+def next_to(value: Any) -> list[Any]:
+    """Values next to a plain one, of the same kind."""
+    if isinstance(value, bool):
+        return [not value]
+    number = whole(value)
+    if number is not None:
+        show = str if isinstance(value, str) else int
+        return [show(number + 1), show(number - 1)]
+    if isinstance(value, float):
+        return [value * (1 + 1e-9) + 1e-12, value / 2 - 1e-9]
+    if value is None:
+        return [0.25]
+    return [f"{value}?"]
+
+
+def other_units(found: Any) -> Iterator[Any]:
+    """Units as a file might hold them: one integer one off, or one moved within its row."""
+    plain = found.setting.plain(found.units)
+    places = [path for path in leaves(plain) if whole(at(plain, path)) is not None]
+    steps = [(path, sign) for path in some(places) for sign in (1, -1)]
+    for path, sign in steps:
+        yield put(plain, path, _moved(at(plain, path), sign))
+    rows: dict[Any, list[Any]] = {}
+    for path in places:
+        rows.setdefault(path[:-1], []).append(path)
+    for row in some(list(rows.values())):
+        for one, other in islice(((a, b) for a in row for b in row if a != b), 12):
+            changed = put(plain, one, _moved(at(plain, one), 1))
+            yield put(changed, other, _moved(at(plain, other), -1))
+
+
+def _moved(value: Any, by: int) -> Any:
+    number = whole(value)
+    assert number is not None
+    return str(number + by) if isinstance(value, str) else number + by
+
+
+def not_private(found: Any) -> list[Any]:
+    """Units, one off, that the proof refuses as not private."""
+    refused = []
+    for plain in other_units(found):
+        try:
+            units = found.setting.read(plain)
+        except ParameterError as error:
+            says_one_sentence(error)
+            continue
+        try:
+            found.setting.proved(units)
+        except DpoptError as error:
+            says_one_sentence(error)
+            if isinstance(error, NotPrivateError):
+                refused.append(units)
+    return refused
+
+
+def proof_refuses_one_unit_more(kind: Kind) -> None:
+    """Where less than one unit is left, one unit more is too much."""
+    found = answer(kind)
+    if found.certificate is None:
+        return
+    least = found.certificate.slack * (1 << found.certificate.bits)
+    assert least >= 0
+    if least < 1:
+        assert not_private(found), "one unit more than there is room for was proved private"
+
+
+def proof_is_about_its_integers(kind: Kind) -> None:
+    """No field can be given another value that the proof was not made for."""
+    found = answer(kind)
+    proof = found.certificate
+    if proof is None:
+        return
+    for plain in other_units(found):
+        try:
+            units = found.setting.read(plain)
+        except ParameterError:
+            continue
+        _refused(found, units=units)
+    for setting in other_settings(kind):
+        if fingerprint(setting.subject(found.units)) != fingerprint(
+            found.setting.subject(found.units)
+        ):
+            _refused(found, setting=setting)
+        else:
+            # A parameter that no proof depends on, such as what was optimised.
+            setting.prove(found.units)
+    for field, value in {
+        "claim": "everything is private",
+        "guarantee": dpopt.Guarantee(0.0),
+        "slack": proof.slack + 1,
+        "digest": "",
+    }.items():
+        _refused(found, certificate=replace(proof, **{field: value}))
+    bare = replace(found, certificate=None)
+    assert bare.verdict == "not private"
+    with pytest.raises(NotPrivateError):
+        bare.release(kind.example_data())
+
+
+def _refused(found: Any, **changes: Any) -> None:
+    with pytest.raises(ParameterError):
+        replace(found, **changes)
+    given = {field.name: getattr(found, field.name) for field in fields(found) if field.init}
+    with pytest.raises(ParameterError):
+        type(found)(**{**given, **changes})
+
+
+def other_settings(kind: Kind) -> Iterator[Any]:
+    plain = kind.example().to_dict()
+    for path in some(list(leaves(plain))):
+        for value in next_to(at(plain, path)):
+            try:
+                other = kind.from_dict(put(plain, path, value))
+            except ParameterError as error:
+                says_one_sentence(error)
+                continue
+            if other.to_dict() != plain:
+                yield other
+
+
+def a_forged_pickle_is_proved_again(kind: Kind) -> None:
+    """Anybody can compute a digest; a proof of what is not private nobody can make."""
+    found = answer(kind)
+    if found.certificate is None:
+        return
+    for units in not_private(found)[:3]:
+        forged = found.certificate.about(*found.setting.subject(units))
+        broken = replace(found, units=units, certificate=forged)
+        with pytest.raises(NotPrivateError):
+            pickle.loads(pickle.dumps(broken))
+
+
+def without_a_proof_nothing_is_released(kind: Kind, folder: Path) -> None:
+    found = answer(kind)
+    for units in not_private(found)[:3]:
+        with pytest.raises(NotPrivateError):
+            made(found.setting, units, strict=True)
+        bare = made(found.setting, units, strict=False)
+        assert (bare.private, bare.certificate) == (False, None)
+        for spend in (
+            lambda bare=bare: bare.release(kind.example_data()),
+            lambda bare=bare: bare.save(folder / "bare.json"),
+        ):
+            with pytest.raises(NotPrivateError) as caught:
+                spend()
+            says_one_sentence(caught.value)
+        bare.save(folder / "audit.json", even_if_not_private=True)
+        with pytest.raises(NotPrivateError, match="audit"):
+            dpopt.load(folder / "audit.json")
+
+
+def a_changed_file_is_not_loaded(kind: Kind, folder: Path) -> None:
+    """Every integer and every parameter, one off: under the old hash, and under a right one."""
+    found, path = answer(kind), folder / "saved.json"
+    found.save(path)
+    text = path.read_text(encoding="utf-8")
+    record = json.loads(text)
+    places = {
+        part: some([(part, *rest) for rest in leaves(record["body"].get(part))])
+        for part in record["body"]
+    }
+    for number, place in enumerate(place for part in places.values() for place in part):
+        for value in next_to(at(record["body"], place))[: 1 + (number % 2)]:
+            body = put(record["body"], place, value)
+            path.write_text(json.dumps({**record, "body": body}), encoding="utf-8")
+            with pytest.raises((ParameterError, NotPrivateError)) as caught:
+                dpopt.load(path)
+            says_one_sentence(caught.value)
+            seal(record["kind"], body, path)
+            _loaded_as_it_is(kind, path)
+
+
+def _loaded_as_it_is(kind: Kind, path: Path) -> None:
+    """A right hash protects from accidents only: what is loaded was proved, from its integers."""
+    try:
+        again = dpopt.load(path)
+    except (ParameterError, NotPrivateError) as error:
+        says_one_sentence(error)
+        return
+    assert type(again.setting) is kind
+    if releases(kind):
+        body = read_sealed(path).body
+        assert again.certificate is not None
+        assert same(again.units, again.setting.read(body["units"]))
+        assert again.certificate == again.setting.proved(again.units)
+        assert again.value == again.setting.value(again.units)
+        assert math.isfinite(again.value)
+
+
+def a_malformed_file_is_refused(kind: Kind, folder: Path) -> None:
+    """Units and parameters of every other form, under a right hash."""
+    found, path = answer(kind), folder / "saved.json"
+    found.save(path)
+    record = json.loads(path.read_text(encoding="utf-8"))
+    for part in ("setting", "units", "bound"):
+        for wrong in (
+            None,
+            True,
+            3,
+            -1.5,
+            "x",
+            "1e999999",
+            [],
+            {},
+            [[]],
+            [None],
+            ["x", {}],
+            [[["1"]]],
+        ):
+            if wrong == record["body"][part] or (part, wrong) == ("bound", None):
+                continue
+            seal(record["kind"], {**record["body"], part: wrong}, path)
+            _loaded_as_it_is(kind, path)
+        seal(record["kind"], {k: v for k, v in record["body"].items() if k != part}, path)
+        with pytest.raises(ParameterError) as caught:
+            dpopt.load(path)
+        says_one_sentence(caught.value)
+
+
+def pairs_are_within_the_guarantee(kind: Kind) -> None:
+    """The dominating pair, from other code than the proof, allows no more than is promised."""
+    found = answer(kind)
+    if found.certificate is None:
+        return
+    try:
+        pair = found.setting.dominating(found.units)
+    except ParameterError as error:
+        says_one_sentence(error)
+        return
+    promised = found.guarantee
+    # delta() is rounded up, and takes e^epsilon from below.
+    assert pair.delta(promised.epsilon) <= promised.delta * (1 + 1e-12) + 1e-300
+
+
+FOR_ALL: tuple[Callable[..., None], ...] = (
+    *(is_described, survives_its_file, refuses_wrong_parameters, refuses_hostile_values),
+    *(solvers_agree, program_is_written_out, bound_is_no_worse, is_shown, is_cited),
+    *(copies_are_the_same, comes_back_from_its_file, a_changed_file_is_not_loaded),
+    a_malformed_file_is_refused,
+)
+FOR_QUESTIONS: tuple[Callable[..., None], ...] = (questions_release_nothing,)
+FOR_SETTINGS: tuple[Callable[..., None], ...] = (
+    *(releases_its_law, refuses_other_data, proof_refuses_one_unit_more),
+    *(proof_is_about_its_integers, a_forged_pickle_is_proved_again),
+    *(without_a_proof_nothing_is_released, pairs_are_within_the_guarantee),
+)
+
+
+def checks(kind: Kind) -> tuple[Callable[..., None], ...]:
+    """What a kind has to pass."""
+    return (*FOR_ALL, *(FOR_SETTINGS if releases(kind) else FOR_QUESTIONS))
+
+
+def run(check: Callable[..., None], kind: Kind, folder: Path) -> None:
+    """Run one check, in an empty folder if it asks for one."""
+    given = {"folder": folder} if "folder" in inspect.signature(check).parameters else {}
+    check(kind, **given)

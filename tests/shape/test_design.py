@@ -1,0 +1,166 @@
+"""Bad input to what all kinds share is answered with one sentence."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+import dpopt
+from dpopt import Answer, ParameterError, Question
+from dpopt.design import kind_of, made
+from dpopt.privacy.saved import seal
+from tests.robustness.hostile import VALUES
+from tests.shape.checks import says_one_sentence
+from tests.shape.toys import Careless, Coin, registered
+
+
+def test_kinds_are_in_the_order_of_their_names() -> None:
+    names = [kind.kind for kind in dpopt.kinds()]
+    assert names == sorted(set(names))
+    assert not [name for name in names if name.startswith("toy")]
+    with registered():
+        assert Coin in dpopt.kinds()
+        assert kind_of("toy-coin") is Coin
+    assert kind_of("toy-coin") is None
+
+
+@pytest.mark.parametrize("what", VALUES)
+def test_what_is_no_setting(what: str) -> None:
+    for call in (dpopt.design, lambda value: made(value, ())):
+        with pytest.raises(ParameterError, match="^setting is ") as caught:
+            call(VALUES[what]())  # type: ignore[arg-type]
+        says_one_sentence(caught.value)
+
+
+def test_a_class_is_no_setting() -> None:
+    with pytest.raises(ParameterError, match="setting is .* it must be a Question"):
+        dpopt.design(Coin)  # type: ignore[arg-type, type-var]
+
+
+@pytest.mark.parametrize("limit", [-1.0, math.nan, "1", None, object()])
+def test_a_time_limit(limit: Any) -> None:
+    if limit is None:
+        assert dpopt.design(Coin(1.0), time_limit=None).private
+        return
+    with pytest.raises(ParameterError, match="time_limit is"):
+        dpopt.design(Coin(1.0), time_limit=limit)
+
+
+def test_an_unknown_backend() -> None:
+    with pytest.raises(ParameterError, match="backend is"):
+        dpopt.design(Coin(1.0), backend="highest")
+
+
+def loose(frozen: bool, name: str | None) -> type[Any]:
+    """A question, of a kind if it has a name."""
+
+    class Named(Question[Answer]):
+        pass
+
+    if name is not None:
+        Named.kind = name
+
+    @dataclass(frozen=frozen)
+    class Loose(Named):
+        scale: float
+
+        @classmethod
+        def example(cls) -> Loose:
+            return cls(1.0)
+
+        def problem(self) -> dpopt.Problem:
+            return Coin(self.scale).problem()
+
+        def point(self, solution: dpopt.Solution) -> float:
+            return solution.objective
+
+        def value(self, units: float) -> float:
+            return units
+
+    return Loose
+
+
+def test_a_setting_that_could_change_after_its_proof() -> None:
+    with pytest.raises(ParameterError, match=r"Loose, which must be a dataclass\(frozen=True\)"):
+        dpopt.design(loose(frozen=False, name="loose")(1.0))
+    with pytest.raises(ParameterError, match="Loose, which must say its kind"):
+        dpopt.design(loose(frozen=True, name=None)(1.0))
+    found = dpopt.design(loose(frozen=True, name="loose")(1.0))
+    assert found.value == pytest.approx(math.e / (1 + math.e), rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["", "Coin", "a kind", "3", "-x", None, 3, "kern\u00e9l"])
+def test_a_kind_has_a_name(name: Any) -> None:
+    with pytest.raises(ParameterError, match="kind is .* lower case"):
+        type("Mine", (Coin,), {"kind": name})
+
+
+def test_a_kind_has_a_name_of_its_own() -> None:
+    before = dpopt.kinds()
+    for kind in before:
+        with pytest.raises(ParameterError, match="another class is of that kind already"):
+            type("Mine", (Coin,), {"kind": kind.kind})
+    assert dpopt.kinds() == before
+    with registered():
+        again = dataclass(frozen=True)(
+            type("Coin", (Coin,), {"kind": "toy-coin", "__module__": Coin.__module__})
+        )
+        # The cell of a notebook is run twice.
+        assert kind_of("toy-coin") in (again, *again.__bases__, Coin)
+
+
+class Bare(Question[Answer]):
+    """Not a kind, and not a whole question."""
+
+    kind: ClassVar[str]
+
+
+def test_what_is_not_whole_cannot_be_made() -> None:
+    with pytest.raises(TypeError, match="abstract"):
+        Bare()  # type: ignore[abstract]
+
+
+@pytest.mark.parametrize("kind", ["nonsense", "", "../majority", "audit?", "x" * 5000, "\u202e"])
+def test_a_file_of_an_unknown_kind(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "saved.json"
+    seal(kind, {"setting": {}, "units": [], "bound": None}, path)
+    with pytest.raises(ParameterError, match="its kind is .*; known are ") as caught:
+        dpopt.load(path)
+    says_one_sentence(caught.value)
+
+
+@pytest.mark.parametrize("kind", [None, 3, [], {}, True])
+def test_a_file_whose_kind_is_no_text(kind: Any, tmp_path: Path) -> None:
+    path = tmp_path / "saved.json"
+    dpopt.design(Coin(1.0)).save(path)
+    path.write_text(json.dumps({**json.loads(path.read_text()), "kind": kind}))
+    with pytest.raises(ParameterError, match="kind, body, provenance or hash is missing"):
+        dpopt.load(path)
+
+
+def test_an_error_in_a_kind_of_ones_own_is_kept_as_the_cause(tmp_path: Path) -> None:
+    path = tmp_path / "saved.json"
+    with registered():
+        dpopt.design(Careless(1.0)).save(path)
+        body = json.loads(path.read_text())["body"]
+        seal(Careless.kind, {**body, "units": [[], None]}, path)
+        with pytest.raises(ParameterError, match="missing or malformed") as caught:
+            dpopt.load(path)
+    assert isinstance(caught.value.__cause__, TypeError)
+
+
+def test_units_that_are_no_laws_are_drawn_and_tabled_too() -> None:
+    coin = Coin(1.0)
+    assert coin.columns((1, 3)) == {"place": [0, 1], "value": [1.0, 3.0]}
+    assert coin.columns(0.5) == {"place": [0], "value": [0.5]}
+    table = coin.columns(((1, 3), (1 << 5000, 1 << 5000)))
+    assert table == {
+        "input": [0, 0, 1, 1],
+        "output": [0, 1, 0, 1],
+        "probability": [0.25, 0.75, 0.5, 0.5],
+    }

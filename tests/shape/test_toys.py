@@ -1,0 +1,110 @@
+"""The checks over kinds find what is wrong, and nothing else: kinds that are known to be either."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpopt
+from dpopt import NotPrivateError, ParameterError
+from tests.shape import checks as over
+from tests.shape import toys
+from tests.shape.toys import Coin, Excess, Published, Renamed
+
+
+@pytest.fixture(autouse=True)
+def among_the_kinds() -> Iterator[None]:
+    with toys.registered():
+        yield
+
+
+RIGHT = [(kind, check) for kind in toys.RIGHT for check in over.checks(kind)]
+
+
+@pytest.mark.parametrize(("kind", "check"), RIGHT, ids=lambda part: part.__name__)
+def test_a_right_kind_passes(kind: type[Any], check: Any, tmp_path: Path) -> None:
+    over.run(check, kind, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "check", "words"),
+    [
+        (toys.OtherOptimum, over.solvers_agree, "highs"),
+        (toys.LenientProof, over.proof_refuses_one_unit_more, "one unit more"),
+        (toys.OtherLaw, over.releases_its_law, "p = |impossible"),
+        (toys.Forgetful, over.survives_its_file, "is not"),
+        (toys.Unchecked, over.refuses_hostile_values, "taken|TypeError"),
+        (toys.OtherBound, over.bound_is_no_worse, "beyond the bound"),
+        (toys.OtherSubject, over.proof_is_about_its_integers, "DID NOT RAISE"),
+    ],
+)
+def test_a_wrong_kind_is_found(kind: type[Any], check: Any, words: str, tmp_path: Path) -> None:
+    with pytest.raises((AssertionError, pytest.fail.Exception), match=words):
+        over.run(check, kind, tmp_path)
+
+
+def test_a_proof_without_a_look_at_the_form_of_units_is_no_danger(tmp_path: Path) -> None:
+    for check in (over.a_changed_file_is_not_loaded, over.a_malformed_file_is_refused):
+        over.run(check, toys.Careless, tmp_path)
+
+
+def test_the_coin_by_hand() -> None:
+    """e^epsilon = 3: the truth with 3/4; the bound of the dual vector too."""
+    for backend in (None, "highs", "cvxpy"):
+        found = dpopt.design(Coin(math.log(3)), backend=backend)
+        assert found.value == pytest.approx(0.75, rel=1e-9)
+        assert found.bound == pytest.approx(0.75, rel=1e-9)
+        assert found.units[0] <= 3 << (toys.BITS - 2)
+        assert found.gap is not None
+        assert abs(found.gap) < 1e-9
+
+
+def test_the_excess_by_hand() -> None:
+    """1/2 - e^(1/4)/4 at the one outcome that p favours."""
+    found = dpopt.design(Excess.example())
+    assert found.value == pytest.approx(0.5 - math.exp(0.25) / 4, rel=1e-12)
+    np.testing.assert_array_equal(found.units, [1.0, 0.0, 0.0])
+    assert type(found) is dpopt.Answer
+
+
+def test_a_special_case_is_what_it_is_a_case_of() -> None:
+    mine, general = dpopt.design(Renamed(3)), dpopt.design(Coin(math.log(3)))
+    assert mine.units == general.units
+    assert mine.value == general.value
+    assert {mine.simulate(0, np.random.default_rng(seed)) for seed in range(20)} == {"no", "yes"}
+    # One proof, about two settings: neither certificate fits the other.
+    assert mine.certificate != general.certificate
+    with pytest.raises(ParameterError, match="certificate is not about"):
+        replace(mine, certificate=general.certificate)
+
+
+def test_a_published_rule_that_fails_is_a_design_that_releases_nothing(tmp_path: Path) -> None:
+    good, bad = Published(math.log(3), 0.75), Published(1.0, 0.75)
+    assert dpopt.design(good).verdict == "private"
+    for backend in (None, "highs", "cvxpy"):
+        found = dpopt.design(bad, backend=backend)
+        assert (found.verdict, found.certificate) == ("not private", None)
+        with pytest.raises(NotPrivateError, match="inputs 0 and 1 break"):
+            found.release(1)
+        with pytest.raises(NotPrivateError):
+            found.save(tmp_path / "bad.json")
+    again = pickle.loads(pickle.dumps(found))
+    assert again.verdict == "not private"
+
+
+def test_a_proof_of_less_than_is_promised_is_no_proof() -> None:
+    with pytest.raises(ParameterError, match="its proof is of .* and its guarantee is"):
+        dpopt.design(toys.LessProved(1.0))
+
+
+def test_a_file_of_a_kind_of_ones_own(tmp_path: Path) -> None:
+    path = tmp_path / "coin.json"
+    dpopt.design(Coin(1.0)).save(path)
+    assert type(dpopt.load(path).setting) is Coin

@@ -1,0 +1,360 @@
+"""Toy kinds: right ones with an optimum known by hand, and one for each way of being wrong.
+
+They are taken out of the registry again, and put back by the fixture `registered` alone, so that
+tests over all kinds do not depend on which files were imported before.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from dpopt import (
+    Answer,
+    Design,
+    Guarantee,
+    ParameterError,
+    Problem,
+    Question,
+    Setting,
+    Solution,
+    _checks,
+)
+from dpopt._types import Numbers, Vector, frozen
+from dpopt.design import _KINDS, SpecialCase
+from dpopt.privacy import Certificate, certify_kernel, exp_lower
+
+BITS = 40
+Units = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Coin(Setting[Design]):
+    """A yes or no is told truthfully with probability p (Warner 1965).
+
+        maximise   p
+        subject to p <= e^epsilon (1 - p)    "privacy"
+
+    with the optimum p = e^epsilon / (1 + e^epsilon).
+
+    Attributes:
+        epsilon: in (0, 20], in nats.
+    """
+
+    kind: ClassVar[str] = "toy-coin"
+    papers: ClassVar[tuple[str, ...]] = ("darrm",)
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        self.keep(epsilon=_checks.real("epsilon", self.epsilon, 0.0, 20.0, open_lower=True))
+
+    @classmethod
+    def example(cls) -> Self:
+        return cls(math.log(3))
+
+    @classmethod
+    def example_data(cls) -> int:
+        return 1
+
+    @property
+    def maximises(self) -> bool:
+        return True
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee(self.epsilon)
+
+    def problem(self) -> Problem:
+        problem = Problem(self.kind)
+        problem.add_variables("p", 1, lower=0.0, upper=1.0)
+        ratio = math.exp(self.epsilon)
+        problem.add_rows("privacy", {"p": [[1.0 + ratio]]}, upper=ratio)
+        problem.maximise({"p": [1.0]})
+        return problem
+
+    def point(self, solution: Solution) -> Fraction:
+        return Fraction(float(solution["p"][0]))
+
+    def closed_form(self) -> Any:
+        ratio = exp_lower(self.epsilon)
+        return self.units(ratio / (1 + ratio))
+
+    def units(self, point: Fraction) -> Units:
+        ratio = exp_lower(self.epsilon)
+        truth = math.floor(min(point, ratio / (1 + ratio)) * (1 << BITS))
+        return truth, (1 << BITS) - truth
+
+    def prove(self, units: Units) -> Certificate:
+        return certify_kernel([units, units[::-1]], BITS, self.guarantee)
+
+    def law(self, units: Units, data: int) -> Sequence[int]:
+        if _checks.integer("data", data, 0, 1):
+            return units[::-1]
+        return units
+
+    def value(self, units: Units) -> float:
+        return units[0] / (1 << BITS)
+
+
+@dataclass(frozen=True)
+class Renamed(SpecialCase[Design]):
+    """The coin, its odds given instead of epsilon; it answers in words.
+
+    Attributes:
+        odds: in [2, 1000].
+    """
+
+    kind: ClassVar[str] = "toy-renamed"
+
+    odds: int
+
+    def __post_init__(self) -> None:
+        self.keep(odds=_checks.integer("odds", self.odds, 2, 1000))
+
+    @classmethod
+    def example(cls) -> Self:
+        return cls(3)
+
+    @classmethod
+    def example_data(cls) -> int:
+        return 0
+
+    @property
+    def general(self) -> Coin:
+        return Coin(math.log(self.odds))
+
+    def output(self, place: int) -> str:
+        return ("no", "yes")[place]
+
+
+@dataclass(frozen=True)
+class Excess(Question[Answer]):
+    """The largest p(S) - e^epsilon q(S) over events S.
+
+        maximise   sum_y (p_y - e^epsilon q_y) s_y
+        subject to 0 <= s_y <= 1                      bounds of s
+
+    Attributes:
+        p: a law.
+        q: another one, of as many outcomes.
+        epsilon: in [0, 20], in nats.
+    """
+
+    kind: ClassVar[str] = "toy-excess"
+
+    p: Numbers
+    q: Numbers
+    epsilon: float = 0.0
+
+    def __post_init__(self) -> None:
+        p, q = self._law("p"), self._law("q")
+        if p.shape != q.shape:
+            raise ParameterError(f"q has shape {q.shape}; it must be {p.shape}, as p.")
+        self.keep(p=p, q=q, epsilon=_checks.real("epsilon", self.epsilon, 0.0, 20.0))
+
+    def _law(self, name: str) -> Vector:
+        law = _checks.floats(name, getattr(self, name))
+        with np.errstate(over="ignore"):
+            if law.ndim != 1 or not np.all(law >= 0) or abs(float(law.sum()) - 1.0) > 1e-9:
+                raise ParameterError(f"{name} must be probabilities of sum 1.")
+        return frozen(law)
+
+    @classmethod
+    def example(cls) -> Self:
+        return cls([0.5, 0.25, 0.25], [0.25, 0.5, 0.25], 0.25)
+
+    @property
+    def maximises(self) -> bool:
+        return True
+
+    @property
+    def excess(self) -> Vector:
+        return np.asarray(self.p) - math.exp(self.epsilon) * np.asarray(self.q)
+
+    def problem(self) -> Problem:
+        problem = Problem(self.kind)
+        problem.add_variables("s", self.excess.size, lower=0.0, upper=1.0)
+        problem.maximise({"s": self.excess})
+        return problem
+
+    def closed_form(self) -> Vector:
+        return (self.excess > 0).astype(float)
+
+    def point(self, solution: Solution) -> Vector:
+        return solution["s"]
+
+    def value(self, units: Vector) -> float:
+        return float(np.asarray(units) @ self.excess)
+
+
+@dataclass(frozen=True)
+class Published(Coin):
+    """A published rule: the truth is told with probability ``truth``, whatever epsilon is.
+
+    Attributes:
+        epsilon: in (0, 20], in nats.
+        truth: in [1/2, 1).
+    """
+
+    kind: ClassVar[str] = "toy-published"
+
+    epsilon: float
+    truth: float = 0.75
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.keep(truth=_checks.real("truth", self.truth, 0.5, 1.0, open_upper=True))
+
+    @property
+    def may_fail(self) -> bool:
+        return True
+
+    def problem(self) -> Problem:
+        problem = Problem(self.kind)
+        problem.add_variables("p", 1, lower=0.0, upper=1.0)
+        problem.add_rows("rule", {"p": [[1.0]]}, lower=self.truth, upper=self.truth)
+        problem.maximise({"p": [1.0]})
+        return problem
+
+    def closed_form(self) -> Any:
+        return self.units(Fraction(self.truth))
+
+    def units(self, point: Fraction) -> Units:
+        truth = math.floor(point * (1 << BITS))
+        return truth, (1 << BITS) - truth
+
+
+# Each is wrong in one way, which a test over kinds has to find.
+
+
+@dataclass(frozen=True)
+class OtherOptimum(Coin):
+    """Its closed form is not the optimum of its program."""
+
+    kind: ClassVar[str] = "toy-other-optimum"
+
+    def closed_form(self) -> Any:
+        return self.units(Fraction(7, 10))
+
+
+@dataclass(frozen=True)
+class LenientProof(Coin):
+    """Its proof looks at nothing."""
+
+    kind: ClassVar[str] = "toy-lenient"
+
+    def prove(self, units: Units) -> Certificate:
+        del units
+        return super().prove(self.closed_form())
+
+
+@dataclass(frozen=True)
+class OtherLaw(Coin):
+    """It draws from other integers than it shows."""
+
+    kind: ClassVar[str] = "toy-other-law"
+    answer: ClassVar[type[Answer]]
+
+    def law(self, units: Units, data: int) -> Sequence[int]:
+        return super().law(units, data)
+
+
+class Biased(Design):
+    """Draws that are not from the law."""
+
+    def release(self, data: object = None) -> Any:
+        super().release(data)
+        return 0
+
+
+OtherLaw.answer = Biased
+
+
+@dataclass(frozen=True)
+class Forgetful(Coin):
+    """Its file does not hold its parameter."""
+
+    kind: ClassVar[str] = "toy-forgetful"
+
+    epsilon: float = 2.0
+
+    def to_dict(self) -> dict[str, Any]:
+        return {}
+
+
+@dataclass(frozen=True)
+class Unchecked(Coin):
+    """It takes any value for a parameter."""
+
+    kind: ClassVar[str] = "toy-unchecked"
+
+    def __post_init__(self) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class OtherBound(Coin):
+    """Its bound is one that its own value breaks."""
+
+    kind: ClassVar[str] = "toy-other-bound"
+
+    def bound(self, units: Units, solution: Solution | None) -> float:
+        del solution
+        return self.value(units) - 0.1
+
+
+@dataclass(frozen=True)
+class OtherSubject(Coin):
+    """Its certificate is about no integers."""
+
+    kind: ClassVar[str] = "toy-other-subject"
+
+    def subject(self, units: Units) -> tuple[object, ...]:
+        del units
+        return self.kind, self
+
+
+@dataclass(frozen=True)
+class Careless(Coin):
+    """It reads units of a file without a look at them, and says so with any error."""
+
+    kind: ClassVar[str] = "toy-careless"
+
+    def prove(self, units: Units) -> Certificate:
+        return super().prove((units[0] + 0, units[1] + 0))
+
+
+@dataclass(frozen=True)
+class LessProved(Coin):
+    """It promises more than it proves."""
+
+    kind: ClassVar[str] = "toy-less-proved"
+
+    def prove(self, units: Units) -> Certificate:
+        return Coin(2 * self.epsilon).prove(units)
+
+
+RIGHT = (Coin, Renamed, Excess, Published)
+WRONG = (OtherOptimum, LenientProof, OtherLaw, Forgetful, Unchecked, OtherBound, OtherSubject)
+OTHERS = (Careless, LessProved)
+_ALL: Mapping[str, type[Question[Any]]] = {
+    kind.kind: _KINDS.pop(kind.kind) for kind in (*RIGHT, *WRONG, *OTHERS)
+}
+
+
+@contextmanager
+def registered() -> Iterator[None]:
+    """Have the toys among the kinds for a while."""
+    _KINDS.update(_ALL)
+    try:
+        yield
+    finally:
+        for name in _ALL:
+            _KINDS.pop(name, None)
