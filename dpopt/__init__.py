@@ -105,20 +105,21 @@ _HOMES = {
     "solve": "dpopt.lp",
     "sweep": "dpopt.sweeps",
 }
-_MODULES = (
-    *("gnmax", "kernel", "majority", "public_prior", "roo", "smoothed"),
-    *("interop", "lp", "privacy", "prob"),
-)
 
 
 def __getattr__(name: str) -> object:
-    if name in _MODULES:
-        return import_module(f"dpopt.{name}")
     if name in _HOMES:
         found = getattr(import_module(_HOMES[name]), name)
         globals()[name] = found
         return found
-    raise AttributeError(f"module 'dpopt' has no attribute {name!r}")
+    if not name.startswith("_"):
+        try:
+            return import_module(f"dpopt.{name}")
+        except ModuleNotFoundError as error:
+            # A room that is there may lack a library of its own.
+            if error.name != f"dpopt.{name}":
+                raise
+    raise AttributeError(f"module 'dpopt' has no attribute {name!r}") from None
 
 
 def __dir__() -> list[str]:

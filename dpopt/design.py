@@ -266,15 +266,9 @@ class Setting(Question[A]):
 
         Raises:
             NotPrivateError: if they are not private.
-            ParameterError: if they are no units, or less was proved than is promised.
+            ParameterError: if they are no units of this setting.
         """
-        proof = self.prove(units)
-        said, asked = proof.guarantee, self.guarantee
-        if said.epsilon > asked.epsilon or said.delta > asked.delta:
-            raise ParameterError(
-                f"kind is {self.kind!r}; its proof is of {said}, and its guarantee is {asked}."
-            )
-        return proof.about(*self.subject(units))
+        return self.prove(units).about(*self.subject(units))
 
     @abstractmethod
     def law(self, units: Any, data: Any) -> Sequence[int]:  # noqa: ANN401
@@ -303,7 +297,10 @@ class Setting(Question[A]):
         raise ParameterError(f"kind is {self.kind!r}; no dominating pair of it is known.")
 
     def subject(self, units: Any) -> tuple[object, ...]:  # noqa: ANN401
-        """Return what a certificate is about: numbers, texts, tuples, arrays, dataclasses."""
+        """Return what a certificate is about: numbers, texts, tuples, arrays, dataclasses.
+
+        It must hold the units, and every parameter that their proof depends on.
+        """
         return self.kind, self, units
 
 
@@ -514,6 +511,21 @@ class Design(Answer, Vouched):
     """
 
     certificate: Certificate | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a certificate about something else, or of less than the setting promises.
+
+        Raises:
+            ParameterError: if it is such.
+        """
+        super().__post_init__()
+        if self.certificate is not None:
+            proved, promised = self.certificate.guarantee, self.setting.guarantee
+            if proved.epsilon > promised.epsilon or proved.delta > promised.delta:
+                raise ParameterError(
+                    f"certificate is of {proved}, and kind {self.setting.kind!r} promises "
+                    f"{promised}; what is released must be proved."
+                )
 
     def _subject(self) -> tuple[object, ...]:
         return self.setting.subject(self.units)

@@ -60,7 +60,7 @@ def same(one: object, other: object) -> bool:
     if isinstance(one, tuple) and isinstance(other, tuple):
         return len(one) == len(other) and all(map(same, one, other))
     if hasattr(one, "__dataclass_fields__") and type(one) is type(other):
-        named = [f.name for f in fields(one)]  # type: ignore[arg-type]
+        named = [f.name for f in fields(one) if f.compare]  # type: ignore[arg-type]
         return all(same(getattr(one, name), getattr(other, name)) for name in named)
     return bool(one == other)
 

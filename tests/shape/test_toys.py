@@ -100,7 +100,7 @@ def test_a_published_rule_that_fails_is_a_design_that_releases_nothing(tmp_path:
 
 
 def test_a_proof_of_less_than_is_promised_is_no_proof() -> None:
-    with pytest.raises(ParameterError, match="its proof is of .* and its guarantee is"):
+    with pytest.raises(ParameterError, match="certificate is of .*, and kind .* promises"):
         dpopt.design(toys.LessProved(1.0))
 
 
