@@ -362,6 +362,10 @@ class SpecialCase(Setting[A]):
         """
         return self.general.prove(units)
 
+    def subject(self, units: Any) -> tuple[object, ...]:  # noqa: ANN401
+        """Return what a certificate is about."""
+        return self.kind, self, self.general.subject(units)
+
     def law(self, units: Any, data: Any) -> Sequence[int]:  # noqa: ANN401
         """Return the law of the output for one input, in integers."""
         return self.general.law(units, data)
@@ -421,8 +425,10 @@ class Answer(Coherent):
         """How far value and bound are apart; below 0 by rounding only."""
         if self.bound is None:
             return None
-        away = self.value - self.bound
-        return -away if self.setting.maximises else away
+        over, under = (
+            (self.bound, self.value) if self.setting.maximises else (self.value, self.bound)
+        )
+        return over - under
 
     @property
     def problem(self) -> Problem:
