@@ -836,7 +836,10 @@ def _read_units(plain: Any) -> Any:  # noqa: ANN401
         return ExactKernel.read(plain)
     if isinstance(plain, list):
         return tuple(_read_units(part) for part in plain)
-    return whole(plain) if isinstance(plain, str) else plain
+    try:
+        return whole(plain) if isinstance(plain, str) else plain
+    except ValueError:
+        raise ParameterError(f"units hold {shown(plain)}; it must be a whole number.") from None
 
 
 def _told(value: object) -> str:

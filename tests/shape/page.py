@@ -89,7 +89,7 @@ class Copy:
         )
 
     def shell(self, command: str) -> str:
-        """Run a command of the page; return what it prints, with errors and exit code if it fails."""
+        """Run a command of the page; return what it prints, and how it ended if it failed."""
         program, *arguments = shlex.split(command)
         before = {"dpopt": ["-c", _COMMAND], "python": []}[program]
         if arguments[:2] == ["-m", "pytest"]:
