@@ -14,9 +14,20 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from dpopt import DpoptError
+from dpopt import DpoptError, lp, privacy, roo, smoothed
 from tests.robustness.hostile import NEVER, VALUES, values_for
-from tests.robustness.registry import CASES, METHODS, MODULES, NAMES, called
+from tests.robustness.registry import (
+    BY_FUNCTION,
+    LEFT_OUT,
+    METHODS,
+    MODULES,
+    NAMES,
+    ROOMS,
+    called,
+    good_for,
+    is_called,
+    parameter_of,
+)
 
 # Called by the package with numbers or arrays: "int" and a function of no argument cannot be.
 FUNCTIONS = {"curve", "f", "divergence", "mapping", "callback", "rows"}
@@ -24,82 +35,25 @@ PATHS = {"path"}
 # Any value will do: a label that is only shown.
 LABELS = {"smoothed.KernelMechanism.name"}
 
-RECORDS = "a record of results or of a proof: made by the package, nothing is computed from it"
-NOT_FUZZED = {
-    "majority.ErrorEstimate": RECORDS,
-    "majority.MajorityDesign": RECORDS,
-    "majority.PrivacyCheck": RECORDS,
-    "majority.VoteBatch": RECORDS,
-    "majority.Weights": RECORDS,
-    "majority.Prior": "a protocol",
-    "roo.RULES": "a tuple of names",
-    "roo.DsRooBound": RECORDS,
-    "roo.DsRooRate": RECORDS,
-    "roo.ExpectedOutput": RECORDS,
-    "roo.FloorAudit": RECORDS,
-    "roo.LetterSampler": "an abstract class",
-    "roo.LowerBound": RECORDS,
-    "roo.MinCountSampler": RECORDS,
-    "roo.Move": RECORDS,
-    "roo.OptimalSampler": RECORDS,
-    "roo.RooAudit": RECORDS,
-    "roo.SmoothFloorSampler": RECORDS,
-    "roo.SubRRSampler": RECORDS,
-    "roo.Tally": RECORDS,
-    "roo.Witness": RECORDS,
-    "public_prior.DIVERGENCES": "a tuple of names",
-    "public_prior.FORMULATIONS": "a tuple of names",
-    "public_prior.POPULATION_OBJECTIVES": "a tuple of names",
-    "public_prior.CertifiedRows": RECORDS,
-    "public_prior.KernelDistances": RECORDS,
-    "public_prior.LeximinKernel": RECORDS,
-    "public_prior.PopulationKernel": RECORDS,
-    "public_prior.PublicPrior": RECORDS,
-    "public_prior.PublicPriorKernel": RECORDS,
-    "public_prior.SamplingKernel": "an abstract class",
-    "kernel.ExtraRows": "a type",
-    "kernel.KernelDesign": RECORDS,
-    "gnmax.DataDependentRdp": RECORDS,
-    "gnmax.GNMaxCalibration": RECORDS,
-    "smoothed.AnonymousMechanism": "an abstract class",
-    "smoothed.BatchLaw": RECORDS,
-    "smoothed.DistributionalDelta": RECORDS,
-    "smoothed.MaximumCertificate": RECORDS,
-    "smoothed.NoisyGuarantee": RECORDS,
-    "smoothed.PrivacyProfile": RECORDS,
-    "smoothed.SgdNeighbour": RECORDS,
-    "smoothed.SgdProfile": RECORDS,
-    "smoothed.SmoothedAdversary": RECORDS,
-    "smoothed.ExpectedDelta": RECORDS,
-    "smoothed.SmoothedDelta": RECORDS,
-    "smoothed.SmoothedEpsilon": RECORDS,
-    "smoothed.SmoothedInstance": RECORDS,
-    "smoothed.WorstCase": RECORDS,
-    "prob.BatchLaw": RECORDS,
-    "privacy.Audit": RECORDS,
-    "privacy.Certificate": RECORDS,
-    "privacy.Conversion": RECORDS,
-    "privacy.ExactKernel": RECORDS,
-    "lp.Backend": "a protocol",
-    "lp.Model": RECORDS,
-    "lp.Problem": "fuzzed method by method",
-    "lp.Progress": RECORDS,
-    "lp.Rows": RECORDS,
-    "lp.Separation": RECORDS,
-    "lp.Solution": RECORDS,
-    "lp.Status": "an enumeration",
-    "lp.backends": "takes no argument",
-    "lp.register_backend": "changes the registry of the process; a wrong name is refused by solve",
-}
+
+def test_every_public_function_is_called_with_good_arguments() -> None:
+    assert len(NAMES) > 100
+    for name in NAMES:
+        assert set(good_for(name)) == set(parameter_of(name))
+    assert not set(BY_FUNCTION) - set(NAMES) - set(METHODS)
+    assert {f"{room}.{name}" for room in ROOMS for name in public(room)} >= LEFT_OUT
 
 
-def test_every_public_name_is_here_or_left_out_for_a_reason() -> None:
-    public = {f"{m.__name__.removeprefix('dpopt.')}.{name}" for m in MODULES for name in m.__all__}
-    known = {name for name in NAMES if name.removeprefix("lp.").split(".")[0] != "Problem"}
-    assert public - known - set(NOT_FUZZED) == set()
-    assert known - public == set()
-    assert set(NOT_FUZZED) - public == set()
-    assert not known & set(NOT_FUZZED)
+def public(room: str) -> list[str]:
+    return MODULES[ROOMS.index(room)].__all__
+
+
+def test_a_class_is_called_if_it_checks_what_it_is_given() -> None:
+    assert is_called(roo.RooSetting)
+    assert is_called(privacy.Guarantee)
+    assert is_called(smoothed.SamplingAverage)
+    for record in (lp.Solution, lp.Status, lp.Backend, privacy.Certificate, roo.Tally):
+        assert not is_called(record)
 
 
 @pytest.mark.parametrize("name", [*NAMES, *METHODS])
@@ -169,7 +123,3 @@ def test_an_unknown_argument_is_a_type_error(name: str) -> None:
         pytest.skip("takes any number of arguments")
     with pytest.raises(TypeError):
         function(**arguments, no_such_argument=np.pi)
-
-
-def test_every_module_has_cases() -> None:
-    assert {m.__name__.removeprefix("dpopt.") for m in MODULES} == set(CASES)
