@@ -415,6 +415,15 @@ class Answer(Coherent):
     provenance: dict[str, str] = field(default_factory=versions)
     stated: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        """Refuse a setting that is no question.
+
+        Raises:
+            ParameterError: if it is none.
+        """
+        _checks.instance("setting", self.setting, Question)
+        super().__post_init__()
+
     @cached_property
     def value(self) -> float:
         """The objective, computed from the units."""
@@ -705,8 +714,8 @@ def kinds() -> tuple[type[Question[Any]], ...]:
 
     Example:
         >>> import dpopt
-        >>> sorted(kind.kind for kind in dpopt.kinds())[:2]
-        ['gnmax', 'kernel']
+        >>> {"kernel", "majority"} <= {kind.kind for kind in dpopt.kinds()}
+        True
     """
     for path in _kinds.homes().values():
         import_module(_kinds.module_of(path))
