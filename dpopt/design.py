@@ -733,7 +733,7 @@ def load(path: str | Path) -> Any:  # noqa: ANN401
     """Return a saved answer; a mechanism is proved again from its integers.
 
     Structure is checked first, then privacy, then the hash: a file whose integers are not private
-    is reported as such even if it was edited. A question is answered again.
+    is reported as such even if it was edited. A question is answered again, after the hash.
 
     Raises:
         ParameterError: if the file is missing, truncated, malformed, of a newer schema, or was
@@ -763,7 +763,9 @@ def _loaded(kind: type[Question[Any]], sealed: Sealed) -> Any:  # noqa: ANN401
             # Also of a published rule: a file without a proof is not a mechanism's.
             found = made(setting, units, strict=True, **stated)
         else:
-            found = design(setting)
+            # Before it is answered again, which can take as long as its parameters say.
+            sealed.require_hash()
+            return design(setting)
     except ParameterError as error:
         raise sealed.refuse(str(error).rstrip(".")) from None
     except _MALFORMED as error:

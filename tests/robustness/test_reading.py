@@ -15,17 +15,21 @@ import numpy as np
 import pytest
 
 import dpopt
-from dpopt import Guarantee, ParameterError, files, majority, public_prior, roo
+from dpopt import Guarantee, ParameterError, _kinds, files, majority, public_prior
 from dpopt.cli import main
 from dpopt.privacy import ExactKernel
+from tests.robustness.commands import example
 
 Json = dict[str, Any]
 MAKERS: dict[str, Callable[[Path], None]] = {
-    "majority": lambda path: majority.design(3, 0.5, 1.0).save(path),
-    "kernel": lambda path: ExactKernel.make([[3, 1], [1, 3]], 2, Guarantee(1.5)).save(path),
-    "min-count": lambda path: roo.min_count(12, 3, 1.0).save(path),
-    "public-prior": lambda path: public_prior.minimax_kernel([0.2, 0.3, 0.5], 1.0).save(path),
+    "exact-kernel": lambda path: ExactKernel.make([[3, 1], [1, 3]], 2, Guarantee(1.5)).save(path),
+    **{
+        kind.kind: lambda path, kind=kind: dpopt.design(kind.example()).save(path)
+        for kind in dpopt.kinds()
+    },
 }
+# Files hold long rows of the same: each of so many places, spread over all.
+_MOST_PLACES = 60
 
 
 @pytest.fixture(params=MAKERS)
@@ -74,7 +78,8 @@ BOMBS = {
 def test_any_value_anywhere_is_refused_or_harmless(saved: Path, bomb: str) -> None:
     """Each place of each kind of file in turn; a hang would end the run, not this test."""
     text, bad = saved.read_text(), saved.parent / "bad.json"
-    for place in list(places(json.loads(text)))[1:]:
+    every = list(places(json.loads(text)))[1:]
+    for place in every[:: -(-len(every) // _MOST_PLACES)]:
         changed = json.loads(text)
         put(changed, place, "@")
         bad.write_text(json.dumps(changed).replace('"@"', BOMBS[bomb]))
@@ -117,31 +122,33 @@ def special_files(folder: Path) -> Iterator[list[Path]]:
         os.close(keeper)
 
 
-def commands(path: Path, kernel: Path) -> dict[str, list[str]]:
+def commands(path: Path, saved: Path) -> dict[str, list[str]]:
+    """Every argument that is the path of a file to read."""
     where = str(path)
     found = {
         "certify": ["certify", where],
         "release": ["release", where, "--input", "1"],
-        "input": ["release", str(kernel), "--input", where],
+        "input": ["release", str(saved), "--input", where],
         "cite": ["cite", where],
-        "distribution": ["kernel", "release", str(kernel), "--distribution", where],
-        "prior": ["kernel", "--prior", where, "--epsilon", "1"],
-        "users": ["kernel", "--prior=.5,.5", "--epsilon=1", "--objective=population"],
-        "weights": ["majority", "--mechanisms=3", "--epsilon=1", "--allowance=1"],
+        "distribution": ["release", str(saved), "--distribution", where],
+        "sample": ["sample", where, "--column=a", "--epsilon=1", "--alphabet=a,b"],
         "alphabet": ["sample", where, "--column=a", "--epsilon=1", "--alphabet", where],
     }
-    found["users"] += ["--users", where]
-    found["weights"] += ["--weights", where]
+    for kind in _kinds.homes():
+        for field in _kinds.described(kind).fields:
+            if {"Numbers", "Table"} & set(field.annotation.split(" | ")):
+                option = f"--{field.name.replace('_', '-')}"
+                found[f"{kind} {option}"] = [kind, *example(kind), option, where]
     return found
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
-@pytest.mark.parametrize("name", commands(Path(), Path()))
+@pytest.mark.parametrize("name", commands(Path("x"), Path("x")))
 def test_a_device_or_a_pipe_is_refused_at_once(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kernel = tmp_path / "kernel.json"
-    MAKERS["public-prior"](kernel)
+    MAKERS["prior"](kernel)
     with special_files(tmp_path) as found:
         for path in found:
             refused: list[object] = []
@@ -164,7 +171,7 @@ def test_a_file_beyond_the_limit_is_neither_read_nor_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "kernel.json"
-    MAKERS["kernel"](path)
+    MAKERS["exact-kernel"](path)
     size = path.stat().st_size
     monkeypatch.setattr(files, "LARGEST_FILE", size)
     assert dpopt.load(path).certificate is not None
@@ -172,7 +179,7 @@ def test_a_file_beyond_the_limit_is_neither_read_nor_written(
     with pytest.raises(ParameterError, match="more than"):
         dpopt.load(path)
     with pytest.raises(ParameterError, match="more than"):
-        MAKERS["kernel"](tmp_path / "new.json")
+        MAKERS["exact-kernel"](tmp_path / "new.json")
     assert not (tmp_path / "new.json").exists()
 
 
@@ -189,10 +196,10 @@ def test_a_distribution_of_endless_numbers(
     word: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kernel, mine = tmp_path / "kernel.json", tmp_path / "mine.txt"
-    MAKERS["public-prior"](kernel)
+    MAKERS["prior"](kernel)
     mine.write_text(f"{word} 1 1")
     with pytest.raises(SystemExit) as ended:
-        main(["kernel", "release", str(kernel), "--distribution", str(mine)])
+        main(["release", str(kernel), "--distribution", str(mine)])
     assert ended.value.code == 2
     assert "distribution is" in capsys.readouterr().err
 
@@ -259,7 +266,7 @@ def test_a_value_under_coefficients_of_ones_own_is_computed_too(tmp_path: Path) 
 
 def test_a_kernels_cost_is_only_said(tmp_path: Path) -> None:
     path = tmp_path / "kernel.json"
-    MAKERS["kernel"](path)
+    MAKERS["exact-kernel"](path)
     found = resealed(path, cost=0.25, stated_by_file=[])
     assert (found.cost, found.stated) == (0.25, ("cost",))
     assert found.to_dict()["stated_by_file"] == ["cost"]

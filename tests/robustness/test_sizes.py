@@ -17,7 +17,7 @@ import pytest
 import dpopt
 from dpopt import Guarantee, kernel, majority, public_prior, roo, smoothed
 from dpopt.cli import main
-from dpopt.explore import kernel_view, majority_view, prior_view, rule_view
+from dpopt.explore import view_of
 from dpopt.interop.pairs import dominating_pair
 from dpopt.privacy import Certificate, ExactKernel
 from dpopt.sweeps import sweep
@@ -124,18 +124,20 @@ def test_the_command_line_at_the_smallest_design_that_failed(
             json.loads(printed.out)
 
 
-LARGEST_VIEWS = {
-    "majority": lambda: majority_view(41, 41.0, 0.2),
-    "majority-delta": lambda: majority_view(21, 5.0, 0.1, 1e-3, 1e-2),
-    "kernel": lambda: kernel_view(20, 5.0),
-    "prior": lambda: prior_view(",".join(["0.025"] * 40), 5.0),
-    "rule": lambda: rule_view(2000, 100, 5.0, "exact"),
+LARGEST_VIEWS: dict[str, Callable[[], dpopt.Question[Any]]] = {
+    "majority": lambda: majority.MajoritySetting(41, 0.2, 41.0),
+    "majority-delta": lambda: majority.MajoritySetting(
+        21, 0.1, 5.0, mechanism_delta=1e-3, delta=1e-2
+    ),
+    "kernel": lambda: kernel.optimal_kernel(1 - np.eye(20), epsilon=5.0).setting,
+    "prior": lambda: public_prior.minimax_kernel([0.025] * 40, 5.0).setting,
+    "rule": lambda: roo.min_count(2000, 100, 5.0).setting,
 }
 
 
 @pytest.mark.parametrize("name", LARGEST_VIEWS)
 def test_the_explorer_at_its_largest(name: str) -> None:
-    assert LARGEST_VIEWS[name]().facts
+    assert view_of(LARGEST_VIEWS[name]()).facts
 
 
 def power(exponent: int, offset: int) -> dict[str, object]:
