@@ -23,7 +23,8 @@ import re
 import secrets
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -753,26 +754,33 @@ def load(path: str | Path) -> Any:  # noqa: ANN401
 
 
 def _loaded(kind: type[Question[Any]], sealed: Sealed) -> Any:  # noqa: ANN401
-    body = sealed.body
+    with _refusing(sealed):
+        setting = kind.from_dict(sealed.body["setting"])
+        units = setting.read(sealed.body["units"])
+        stated = sealed.body["bound"]
+        bound = None if stated is None else _checks.real("bound", stated)
+    if not isinstance(setting, Setting):
+        # Before it is answered again, which can take as long as its parameters say.
+        sealed.require_hash()
+        return design(setting)
+    with _refusing(sealed):
+        # Strict also for a published rule: a file without a proof is not a mechanism's.
+        others = {"bound": bound, "provenance": sealed.provenance, "stated": ("bound",)}
+        found = made(setting, units, strict=True, **others)
+    sealed.require_hash()
+    return found
+
+
+@contextmanager
+def _refusing(sealed: Sealed) -> Iterator[None]:
+    """Turn what parts of a file raise into a refusal of the file."""
     try:
-        setting = kind.from_dict(body["setting"])
-        units = setting.read(body["units"])
-        bound = None if body["bound"] is None else _checks.real("bound", body["bound"])
-        if isinstance(setting, Setting):
-            stated = {"bound": bound, "provenance": sealed.provenance, "stated": ("bound",)}
-            # Also of a published rule: a file without a proof is not a mechanism's.
-            found = made(setting, units, strict=True, **stated)
-        else:
-            # Before it is answered again, which can take as long as its parameters say.
-            sealed.require_hash()
-            return design(setting)
+        yield
     except ParameterError as error:
         raise sealed.refuse(str(error).rstrip(".")) from None
     except _MALFORMED as error:
         # The cause is kept: in a kind of one's own, it may be an error of that kind.
         raise sealed.refuse("its setting, units or bound are missing or malformed") from error
-    sealed.require_hash()
-    return found
 
 
 def _register(cls: type[Question[Any]]) -> None:
