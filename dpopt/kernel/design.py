@@ -105,6 +105,7 @@ class KernelDesign(Design):
             ParameterError: if an index is no input; the refusal tells of the index and is not
                 covered by the guarantee.
         """
+        self.require_private()
         return self.exact.release(data)
 
     def simulate(self, data: Any, rng: np.random.Generator) -> Any:  # noqa: ANN401

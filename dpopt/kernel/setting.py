@@ -371,8 +371,12 @@ def _sizes(shape: Sizes | str | None) -> Sizes | None:
             raise ParameterError(
                 f"shape is {_checks.shown(shape)}; sizes are written 2,3,3."
             ) from None
-    listed = isinstance(shape, Sequence | np.ndarray)
-    return tuple(_checks.integer("shape", size, 1) for size in shape) if listed else shape
+    if not isinstance(shape, Sequence | np.ndarray):
+        return shape
+    sizes = _checks.array("shape", shape)
+    if sizes.ndim != 1:
+        raise ParameterError(f"shape is {_checks.shown(shape)}; it must be a row of sizes.")
+    return tuple(_checks.integer("shape", size, 1) for size in shape)
 
 
 def _is_pair(invariant: object) -> TypeGuard[tuple[npt.ArrayLike, npt.ArrayLike]]:

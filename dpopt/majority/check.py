@@ -13,6 +13,8 @@ from math import comb, log
 import numpy as np
 import numpy.typing as npt
 
+from dpopt import _checks
+from dpopt._errors import ParameterError
 from dpopt._progress import track
 from dpopt._types import IntVector, Json, Vector
 from dpopt.majority.voters import CORNERS, Voters, check_gamma, require_voters, signed
@@ -80,6 +82,9 @@ def check_full(setting: Voters, gamma: Vector, chances: Vector | None = None) ->
     gamma = check_gamma(setting, gamma)
     if chances is None:
         chances = 0.5 + 0.5 * signed(gamma)
+    chances = _checks.floats("chances", chances)
+    if chances.shape != gamma.shape or not np.all((chances >= 0.0) & (chances <= 1.0)):
+        raise ParameterError(f"chances must be {gamma.size} probabilities.")
     corners = CORNERS if setting.mechanism_delta > 0.0 else ("00", "11", "bc", "cb")
     inner = ("D", "m", "b", "c") if setting.mechanism_delta > 0.0 else ("b", "c")
     table = _Chances(setting, chances, inner)

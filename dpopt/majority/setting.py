@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError, SolverError
-from dpopt._numbers import MOST_BITS, digits, exact_rational
+from dpopt._numbers import MOST_BITS, digits, exact_rational, shown
 from dpopt._progress import expect
 from dpopt._types import Json, Numbers, Vector, frozen
 from dpopt.design import Design, Setting, made
@@ -227,14 +227,19 @@ class MajoritySetting(Voters, Setting["MajorityDesign"]):
 
         Raises:
             ParameterError: if one is missing, unknown or out of range.
-            ValueError: for a voter_ratio that is no rational.
         """
         if isinstance(values, Mapping):
             read = {"voter_ratio": exact_rational, "prior": recorded_prior}
-            values = {
-                name: read[name](value) if name in read and value is not None else value
-                for name, value in values.items()
-            }
+            try:
+                values = {
+                    name: read[name](value) if name in read and value is not None else value
+                    for name, value in values.items()
+                }
+            except ValueError as error:
+                if isinstance(error, ParameterError):
+                    raise
+                given = shown(values["voter_ratio"])
+                raise ParameterError(f"voter_ratio is {given}; it must be a rational.") from None
         return super().from_dict(values)
 
     @property

@@ -253,6 +253,7 @@ def edge_list(
         ParameterError: if they are not pairs of different integers in 0..inputs-1, at least one,
             or, unless ``one_way``, if the other direction of one is missing.
     """
+    one_way = _checks.flag("one_way", one_way)
     if pairs is None:
         return None
     try:
@@ -272,7 +273,7 @@ def edge_list(
         if x == other:
             raise ParameterError(f"pairs holds ({x}, {x}); no input is its own neighbour.")
     missing = one_directional(edges)
-    if missing and not _checks.flag("one_way", one_way):
+    if missing and not one_way:
         x, other = missing[0]
         raise ParameterError(
             f"pairs holds ({x}, {other}) without ({other}, {x}); differential privacy holds both "

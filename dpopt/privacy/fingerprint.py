@@ -17,7 +17,7 @@ def fingerprint(*parts: object) -> str:
     """Return the SHA-256 of numbers, texts, arrays, tuples and frozen dataclasses of them.
 
     Equal numbers of different types (1 and 1.0) differ, and so do a tuple and a list, which could
-    be changed afterwards and is refused.
+    be changed afterwards and is refused. Fields that a dataclass does not compare do not count.
 
     Raises:
         ParameterError: for anything else.
@@ -53,7 +53,8 @@ def _tokens(part: object) -> Iterator[str | bytes]:
         yield ")"
     elif is_dataclass(part) and not isinstance(part, type):
         yield f"{type(part).__name__}:"
-        yield from _tokens(tuple(getattr(part, field.name) for field in fields(cast(Any, part))))
+        compared = [field.name for field in fields(cast(Any, part)) if field.compare]
+        yield from _tokens(tuple(getattr(part, name) for name in compared))
     else:
         raise ParameterError(
             f"the numbers hold a {type(part).__name__}; a proof is about integers, floats, texts "

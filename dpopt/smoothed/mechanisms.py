@@ -538,16 +538,17 @@ def described(
     if mechanism is None:
         if (drawn is None) == (lost_rate is None):
             raise ParameterError("drawn and lost_rate: give one of them, or a mechanism.")
+        width = 2 if categories is None else _checks.integer("categories", categories, 1)
         if drawn is not None:
-            return SamplingHistogram(cast(int, records), drawn, categories or 2, replacement)
+            return SamplingHistogram(cast(int, records), drawn, width, replacement)
         if replacement:
             raise ParameterError("lost_rate is of a sample without replacement; give drawn.")
-        return SamplingHistogram.of_lost_rate(cast(int, records), str(lost_rate), categories or 2)
+        return SamplingHistogram.of_lost_rate(cast(int, records), str(lost_rate), width)
     whole = read_mechanism(mechanism)
     if drawn is not None or lost_rate is not None or replacement:
         raise ParameterError("mechanism is given; drawn, lost_rate and replacement are not of it.")
     for name, given in (("records", records), ("categories", categories)):
-        if given is not None and given != getattr(whole, name):
+        if given is not None and _checks.integer(name, given, 1) != getattr(whole, name):
             raise ParameterError(
                 f"{name} is {_checks.shown(given)}; the mechanism has {getattr(whole, name)}."
             )

@@ -19,7 +19,13 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector, Matrix, Vector, brief, frozen
 from dpopt.lp import Problem, Solution, solve
-from dpopt.prob.histograms import checked_distributions, histogram_count, histograms, replacements
+from dpopt.prob.histograms import (
+    checked_distributions,
+    checked_histograms,
+    histogram_count,
+    histograms,
+    replacements,
+)
 from dpopt.smoothed.mechanisms import AnonymousMechanism, SamplingHistogram, as_anonymous
 
 LARGEST_PROGRAM = 2_000_000
@@ -195,6 +201,8 @@ def smoothed_instance(
     vertices = checked_distributions(distributions, whole.categories)
     n, m = whole.records, whole.categories
     databases = histogram_count(n, m)
+    if compositions is not None:
+        compositions = checked_histograms(compositions, n, len(vertices))
     allowed = histogram_count(n, len(vertices)) if compositions is None else len(compositions)
     require_small(max(databases * m * m * whole.outputs, allowed * (n + 1) ** (m - 1)))
     table = histograms(n, m)

@@ -216,10 +216,6 @@ BY_FUNCTION: dict[str, Makers] = {
     "smoothed.monte_carlo_delta": {"drawn": lambda: 2},
     "smoothed.post_process": {"mapping": lambda: [0, 0, 1, 1]},
     "smoothed.pre_process": {"mapping": lambda: [0, 1]},
-    "smoothed.profile_problem": {
-        "law": lambda: [0.5, 0.5],
-        "neighbours": lambda: [[0.25, 0.75]],
-    },
     "smoothed.published_log_bound": {"epsilon": lambda: 2.0},
     "smoothed.push_forward": {
         "distributions": lambda: [[0.5, 0.5]],
