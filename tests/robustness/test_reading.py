@@ -29,7 +29,7 @@ MAKERS: dict[str, Callable[[Path], None]] = {
     },
 }
 # Files hold long rows of the same: each of so many places, spread over all.
-_MOST_PLACES = 60
+_MOST_PLACES = 40
 
 
 @pytest.fixture(params=MAKERS)
