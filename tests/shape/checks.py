@@ -27,6 +27,7 @@ import dpopt
 from dpopt import DpoptError, NotPrivateError, ParameterError, Setting
 from dpopt._cite import _ENTRIES
 from dpopt.design import _parameters, made
+from dpopt.interop.frames import LIBRARIES, to_frame
 from dpopt.privacy.fingerprint import fingerprint
 from dpopt.privacy.saved import read_sealed, seal
 from tests.robustness.hostile import NEVER, VALUES
@@ -187,6 +188,18 @@ def is_shown(kind: Kind) -> None:
     plain = found.to_dict()
     assert plain["kind"] == kind.kind
     assert json.loads(json.dumps(plain, allow_nan=False))["setting"] == found.setting.to_dict()
+
+
+def is_a_frame(kind: Kind) -> None:
+    found = answer(kind)
+    table = found.setting.columns(found.units)
+    for library in LIBRARIES:
+        try:
+            frame = to_frame(found, library)
+        except ImportError:
+            continue
+        assert list(frame.columns) == list(table)
+        assert len(frame) == len(next(iter(table.values())))
 
 
 def is_cited(kind: Kind) -> None:
@@ -578,7 +591,8 @@ def pairs_are_within_the_guarantee(kind: Kind) -> None:
 
 FOR_ALL: tuple[Callable[..., None], ...] = (
     *(is_described, survives_its_file, refuses_wrong_parameters, refuses_hostile_values),
-    *(solvers_agree, program_is_written_out, bound_is_no_worse, is_shown, is_cited),
+    *(solvers_agree, program_is_written_out, bound_is_no_worse),
+    *(is_shown, is_a_frame, is_cited),
     *(copies_are_the_same, comes_back_from_its_file, a_changed_file_is_not_loaded),
     a_malformed_file_is_refused,
 )
