@@ -308,14 +308,19 @@ class Setting(Question[A]):
 class SpecialCase(Setting[A]):
     """A setting whose program is that of a more general one, with parameters of its own.
 
-    A subclass says `general`, and is proved, drawn from, shown and saved as that one is. It may
-    know more, such as a closed form, or what its outputs are called: what it overrides counts.
+    A subclass says what it is a `case_of`, and is proved, drawn from, shown and saved as that one
+    is. It may know more, such as a closed form, or what its outputs are called: what it overrides
+    counts.
     """
 
-    @property
     @abstractmethod
+    def case_of(self) -> Setting[Any]:
+        """Return the general setting, such as a `dpopt.kernel.KernelSetting`."""
+
+    @cached_property
     def general(self) -> Setting[Any]:
-        """The general setting, such as a `dpopt.kernel.KernelSetting`."""
+        """The general setting, made once."""
+        return self.case_of()
 
     @property
     def guarantee(self) -> Guarantee:

@@ -90,8 +90,7 @@ class Odds(dpopt.SpecialCase[dpopt.Design]):
     def example(cls) -> Odds:
         return cls(3)
 
-    @property
-    def general(self) -> Coin:
+    def case_of(self) -> Coin:
         return Coin(math.log(self.odds))
 
 

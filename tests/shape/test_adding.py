@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -60,7 +61,8 @@ def test_the_new_kinds_pass_what_every_kind_passes(copy: Copy) -> None:
 
 def test_the_new_files_are_as_clean_as_the_rest(copy: Copy) -> None:
     names = list(PAGE.files)
-    for command in (["ruff", "check"], ["ruff", "format", "--diff"]):
+    typed = ["pyright", "--pythonpath", sys.executable]
+    for command in (["ruff", "check"], ["ruff", "format", "--diff"], typed):
         done = copy.python("-m", *command, *names)
         assert done.returncode == 0, done.stdout + done.stderr
     done = copy.shell("python -m pytest -q tests/test_public_names.py tests/layers")

@@ -126,8 +126,7 @@ class Renamed(SpecialCase[Design]):
     def example_data(cls) -> int:
         return 0
 
-    @property
-    def general(self) -> Coin:
+    def case_of(self) -> Coin:
         return Coin(math.log(self.odds))
 
     def output(self, place: int) -> str:
