@@ -305,6 +305,17 @@ class Setting(Question[A]):
         return self.kind, self, units
 
 
+def _asked(name: str) -> Any:  # noqa: ANN401
+    """Return a method of a special case: that of the general setting."""
+
+    def ask(self: SpecialCase[Any], *given: Any, **named: Any) -> Any:  # noqa: ANN401
+        return getattr(self.general, name)(*given, **named)
+
+    ask.__name__, ask.__qualname__ = name, f"SpecialCase.{name}"
+    ask.__doc__ = getattr(Setting, name).__doc__
+    return ask
+
+
 class SpecialCase(Setting[A]):
     """A setting whose program is that of a more general one, with parameters of its own.
 
@@ -332,73 +343,15 @@ class SpecialCase(Setting[A]):
         """Whether a larger value is better."""
         return self.general.maximises
 
-    def problem(self) -> Problem:
-        """Return the program of the general setting."""
-        return self.general.problem()
-
-    def closed_form(self) -> Any:  # noqa: ANN401
-        """Return the optimum without a program, as `units`; None if no closed form is known."""
-        return self.general.closed_form()
-
-    def solved(self, backend: str | Backend, time_limit: float | None) -> Solution:
-        """Solve the program as the general setting does."""
-        return self.general.solved(backend, time_limit)
-
-    def point(self, solution: Solution) -> Any:  # noqa: ANN401
-        """Return what the paper calls the variable out of a solution."""
-        return self.general.point(solution)
-
-    def units(self, point: Any) -> Any:  # noqa: ANN401
-        """Return a point repaired and as integers."""
-        return self.general.units(point)
-
-    def value(self, units: Any) -> float:  # noqa: ANN401
-        """Return the objective at the units, computed from them alone."""
-        return self.general.value(units)
-
-    def bound(self, units: Any, solution: Solution | None) -> float | None:  # noqa: ANN401
-        """Return a bound on the value of any other point."""
-        return self.general.bound(units, solution)
-
-    def prove(self, units: Any) -> Certificate:  # noqa: ANN401
-        """Return the exact proof of integers.
-
-        Raises:
-            NotPrivateError: if they are not private.
-        """
-        return self.general.prove(units)
-
     def subject(self, units: Any) -> tuple[object, ...]:  # noqa: ANN401
         """Return what a certificate is about."""
         return self.kind, self, self.general.subject(units)
 
-    def law(self, units: Any, data: Any) -> Sequence[int]:  # noqa: ANN401
-        """Return the law of the output for one input, in integers."""
-        return self.general.law(units, data)
-
-    def output(self, place: int) -> Any:  # noqa: ANN401
-        """Return what the place of an output in `law` stands for."""
-        return self.general.output(place)
-
-    def dominating(self, units: Any) -> DominatingPair:  # noqa: ANN401
-        """Return the tight dominating pair over all neighbours."""
-        return self.general.dominating(units)
-
-    def draw(self, axes: Axes, units: Any, label: str | None = None) -> None:  # noqa: ANN401
-        """Draw the mechanism."""
-        self.general.draw(axes, units, label)
-
-    def columns(self, units: Any) -> Mapping[str, Sequence[Any]]:  # noqa: ANN401
-        """Return the mechanism as one tidy table, columns by name."""
-        return self.general.columns(units)
-
-    def plain(self, units: Any) -> Any:  # noqa: ANN401
-        """Return units as plain values for a file."""
-        return self.general.plain(units)
-
-    def read(self, plain: Any) -> Any:  # noqa: ANN401
-        """Return the units of a file, checked in form only."""
-        return self.general.read(plain)
+    problem, closed_form, solved = map(_asked, ("problem", "closed_form", "solved"))
+    point, units, value, bound = map(_asked, ("point", "units", "value", "bound"))
+    prove, law, output = map(_asked, ("prove", "law", "output"))
+    draw, columns, dominating = map(_asked, ("draw", "columns", "dominating"))
+    plain, read = map(_asked, ("plain", "read"))
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
