@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dpopt import __version__, _checks
+from dpopt import __version__, _kinds
 from dpopt._errors import ParameterError
+from dpopt._numbers import shown
 
 _ENTRIES = {
     "darrm": """@article{jiang2024optimized,
@@ -74,41 +75,53 @@ _ENTRIES = {
 }""",
 }
 
-_SOURCES = {
-    "majority": ("darrm",),
-    "gnmax": ("gnmax", "darrm"),
-    "roo": ("roo", "roo-conference"),
-    "public-prior": ("public-prior",),
-    "kernel": (),
-    "smoothed": ("smoothed",),
-}
-MECHANISMS = tuple(_SOURCES)
+
+def names() -> tuple[str, ...]:
+    """Return what `cite` knows by name: every kind, and every package that defines one."""
+    kinds = _kinds.homes()
+    return tuple(sorted({*kinds, *(_package(_kinds.module_of(home)) for home in kinds.values())}))
 
 
 def cite(subject: object) -> str:
     """Return BibTeX for a mechanism or a result: its papers, this package, and the solver.
 
     Args:
-        subject: a name (majority, gnmax, roo, public-prior, kernel, smoothed), a result of one of
-            these modules, or the path of a saved mechanism.
+        subject: the name of a kind or of its package (such as majority, roo, public-prior), a
+            setting or a result of one, or the path of a saved result.
 
     Raises:
         ParameterError: if it is none of these, or the file cannot be read.
     """
-    if isinstance(subject, str) and subject in _SOURCES:
-        return _joined(_SOURCES[subject], None)
+    if isinstance(subject, str) and subject in names():
+        return _joined(_papers_of(subject), None)
     if isinstance(subject, (str, Path)):
         return cite(_loaded(subject))
-    parts = type(subject).__module__.split(".")
-    name = parts[1].replace("_", "-") if parts[0] == "dpopt" else ""
-    if name == "privacy":
-        name = "kernel"
-    if name not in _SOURCES:
-        raise ParameterError(
-            f"subject is of type {type(subject).__name__}; it must be one of "
-            f"{', '.join(MECHANISMS)}, a result of theirs, or a saved mechanism."
-        )
-    return _joined(_SOURCES[name], getattr(subject, "solution", None))
+    papers = getattr(getattr(subject, "setting", subject), "papers", None)
+    if papers is None:
+        module = type(subject).__module__
+        package = _package(module)
+        # An exact kernel is no paper's own.
+        if not module.startswith("dpopt.") or package not in {*names(), "privacy"}:
+            raise ParameterError(
+                f"subject is of type {type(subject).__name__}; it must be one of "
+                f"{', '.join(names())}, a result of theirs, or a saved mechanism."
+            )
+        papers = _papers_of(package)
+    return _joined(papers, getattr(subject, "solution", None))
+
+
+def _package(module: str) -> str:
+    """Return the name of the package directly under this one, with hyphens."""
+    return module.split(".")[1].replace("_", "-") if "." in module else ""
+
+
+def _papers_of(name: str) -> tuple[str, ...]:
+    """Return the papers of a kind, or of all kinds that a package defines, each once."""
+    kinds = _kinds.homes()
+    if name in kinds:
+        return _kinds.described(name).papers
+    own = [kind for kind, home in kinds.items() if _package(_kinds.module_of(home)) == name]
+    return tuple(dict.fromkeys(paper for kind in own for paper in _kinds.described(kind).papers))
 
 
 def _loaded(path: str | Path) -> object:
@@ -120,7 +133,7 @@ def _loaded(path: str | Path) -> object:
         exists = False
     if not exists:
         raise ParameterError(
-            f"subject is {_checks.shown(str(path))}; it must be one of {', '.join(MECHANISMS)}, or "
+            f"subject is {shown(str(path))}; it must be one of {', '.join(names())}, or "
             "the path of a saved mechanism."
         )
     return load(path)
@@ -130,4 +143,20 @@ def _joined(papers: tuple[str, ...], solution: object) -> str:
     backend = str(getattr(solution, "backend", "highs"))
     solver = ["highs"] if "highs" in backend.lower() else []
     modelling = ["cvxpy"] if backend.startswith("cvxpy") else []
-    return "\n\n".join(_ENTRIES[key] for key in (*papers, "dpopt", *solver, *modelling))
+    return "\n\n".join(_entry(key) for key in (*papers, "dpopt", *solver, *modelling))
+
+
+def _entry(key: str) -> str:
+    """Return the entry of a key; a setting from outside may give an entry instead of a key.
+
+    Raises:
+        ParameterError: if it is neither.
+    """
+    if key.lstrip().startswith("@"):
+        return key.strip()
+    if key not in _ENTRIES:
+        raise ParameterError(
+            f"papers holds {shown(key)}; it must hold BibTeX entries, or keys of "
+            f"{', '.join(_ENTRIES)}."
+        )
+    return _ENTRIES[key]

@@ -1,30 +1,197 @@
-"""Where each kind of setting is defined, found in the source: no list names them.
+"""What the source says of each kind of setting: no list names them, and no library is loaded.
 
 A setting says ``kind: ClassVar[str] = "..."`` in the body of its class. That line is looked for in
-the files of the package, so that the command line can name every kind without importing one.
+the files of the package, and the class around it is read, not run: so the command line can offer
+every kind, its options and their help without importing one.
 """
 
 from __future__ import annotations
 
+import ast
 import re
 from functools import cache
 from pathlib import Path
+from typing import Any, NamedTuple
 
+_ROOT = Path(__file__).parent
 _KIND = re.compile(r'^    kind: ClassVar\[str\] = "([a-z][a-z0-9-]*)"$', re.MULTILINE)
+_TOP_LEVEL = re.compile(r"^[^\s#)\]}]", re.MULTILINE)
+_SECTION = re.compile(r"^(?:[A-Z]\w+):$", re.MULTILINE)
+
+
+class Field(NamedTuple):
+    """A parameter of a kind.
+
+    Attributes:
+        name: of the dataclass's field.
+        annotation: its type as written.
+        required: whether it has no default.
+        default: the default as written; None if there is none.
+        about: what the docstring says of it.
+    """
+
+    name: str
+    annotation: str
+    required: bool
+    default: str | None
+    about: str
+
+
+class Described(NamedTuple):
+    """A kind as its source describes it.
+
+    Attributes:
+        kind: its name.
+        module: where it is defined.
+        name: of the class.
+        about: its docstring up to the first section such as "Attributes:".
+        sections: the sections of its docstring by name.
+        papers: keys of the papers behind it.
+        fields: its parameters in order.
+        example: the parameters of its example, if they are literals.
+    """
+
+    kind: str
+    module: str
+    name: str
+    about: str
+    sections: dict[str, str]
+    papers: tuple[str, ...]
+    fields: tuple[Field, ...]
+    example: dict[str, Any] | None
+
+    @property
+    def summary(self) -> str:
+        """The first sentence of the docstring, without its full stop."""
+        first = " ".join(self.about.split("\n\n")[0].split())
+        return re.split(r"\.(?:\s|$)", first)[0]
+
+
+@cache
+def _found() -> dict[str, tuple[Path, str]]:
+    """Return the file of each kind and its text, in the order of the files' names."""
+    found = {}
+    for path in sorted(_ROOT.rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        if "kind: ClassVar[str]" in text:
+            found |= {kind: (path, text) for kind in _KIND.findall(text)}
+    return found
 
 
 @cache
 def homes() -> dict[str, Path]:
     """Return the file that defines each kind of the package, in the order of the files' names."""
-    root = Path(__file__).parent
-    found = {}
-    for path in sorted(root.rglob("*.py")):
-        for kind in _KIND.findall(path.read_text(encoding="utf-8")):
-            found[kind] = path
-    return found
+    return {kind: path for kind, (path, _) in _found().items()}
 
 
 def module_of(path: Path) -> str:
     """Return the name of the module that a file of the package is."""
-    parts = path.relative_to(Path(__file__).parent.parent).with_suffix("").parts
+    parts = path.relative_to(_ROOT.parent).with_suffix("").parts
     return ".".join(part for part in parts if part != "__init__")
+
+
+@cache
+def described(kind: str) -> Described:
+    """Return what the source says of a kind of the package.
+
+    Raises:
+        KeyError: if there is none of that name.
+    """
+    path, text = _found()[kind]
+    node = _class_around(text, kind)
+    about, sections = _docstring(ast.get_docstring(node) or "")
+    helps = _entries(sections.get("Attributes", ""))
+    fields, papers = [], ()
+    for line in node.body:
+        if not isinstance(line, ast.AnnAssign) or not isinstance(line.target, ast.Name):
+            continue
+        name, annotation = line.target.id, ast.unparse(line.annotation)
+        if annotation.startswith("ClassVar"):
+            if name == "papers" and line.value is not None:
+                papers = ast.literal_eval(line.value)
+            continue
+        fields.append(_field(name, annotation, line.value, helps.get(name, "")))
+    return Described(
+        kind, module_of(path), node.name, about, sections, papers, tuple(fields), _example(node)
+    )
+
+
+def literal(text: str | None) -> Any:  # noqa: ANN401
+    """Return the value of a default as written; None if it is no literal."""
+    try:
+        return ast.literal_eval(text or "")
+    except (SyntaxError, ValueError):
+        return None
+
+
+def _class_around(text: str, kind: str) -> ast.ClassDef:
+    """Parse the class whose body has the line of a kind, and only that class if possible."""
+    match = next(match for match in _KIND.finditer(text) if match[1] == kind)
+    start = text.rindex("\nclass ", 0, match.start()) + 1
+    end = _TOP_LEVEL.search(text, match.end())
+    try:
+        parsed = ast.parse(text[start : end.start() if end else len(text)]).body
+    except SyntaxError:
+        # A text in three quotes may hold lines that look like the top level.
+        line = text.count("\n", 0, start) + 1
+        parsed = [node for node in ast.parse(text).body if node.lineno == line]
+    if not isinstance(parsed[0], ast.ClassDef):
+        raise KeyError(kind)
+    return parsed[0]
+
+
+def _field(name: str, annotation: str, value: ast.expr | None, about: str) -> Field:
+    if isinstance(value, ast.Call) and ast.unparse(value.func) == "field":
+        named = {keyword.arg: keyword.value for keyword in value.keywords}
+        value = named.get("default", named.get("default_factory"))
+    return Field(name, annotation, value is None, value and ast.unparse(value), about)
+
+
+def _example(node: ast.ClassDef) -> dict[str, Any] | None:
+    """Return the arguments by name of the ``return cls(...)`` in ``example``, if all are literals.
+
+    Arguments by position are named in the order of the fields.
+    """
+    names = [
+        line.target.id
+        for line in node.body
+        if isinstance(line, ast.AnnAssign)
+        and isinstance(line.target, ast.Name)
+        and not ast.unparse(line.annotation).startswith("ClassVar")
+    ]
+    for line in node.body:
+        if isinstance(line, ast.FunctionDef) and line.name == "example":
+            last = line.body[-1]
+            if isinstance(last, ast.Return) and isinstance(last.value, ast.Call):
+                call = last.value
+                given = dict(zip(names, call.args, strict=False))
+                given |= {keyword.arg or "**": keyword.value for keyword in call.keywords}
+                try:
+                    return {name: ast.literal_eval(value) for name, value in given.items()}
+                except ValueError:
+                    return None
+    return None
+
+
+def _docstring(text: str) -> tuple[str, dict[str, str]]:
+    """Return a docstring's description, and its sections by name."""
+    marks = list(_SECTION.finditer(text))
+    ends = [*(mark.start() for mark in marks[1:]), len(text)]
+    sections = {
+        mark[0].rstrip(":"): text[mark.end() : end] for mark, end in zip(marks, ends, strict=True)
+    }
+    return text[: marks[0].start() if marks else len(text)].strip(), sections
+
+
+def _entries(section: str) -> dict[str, str]:
+    """Return the entries ``name: text`` of a section; lines indented more go on with the text."""
+    found: dict[str, str] = {}
+    name = ""
+    for line in section.splitlines():
+        start = re.match(r"    (\w+): ?(.*)", line)
+        if start:
+            name = start[1]
+            found[name] = start[2].strip()
+        elif name and line.strip():
+            found[name] += f" {line.strip()}"
+    return found

@@ -8,26 +8,36 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
+from dpopt._cite import cite as entries
+from dpopt._cite import names
 from dpopt._errors import DpoptError, ParameterError, SolverError
 from dpopt.cli.output import show, to_json
-from dpopt.cli.words import MECHANISMS, Words
+from dpopt.cli.words import Words
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 _EXTRAS = ("pandas", "polars", "scikit-learn", "opendp", "dp-accounting", "joblib", "torch")
 
 
-@click.command()
-@click.argument("subject", type=Words(*MECHANISMS, files=True))
-def cite(subject: str) -> None:
-    """Print BibTeX for SUBJECT: a mechanism's name, or the file of a saved mechanism.
+class _Citable(Words):
+    """The name of a kind or of a package, or a file."""
 
-    Names: majority, gnmax, roo, public-prior, kernel, smoothed.
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Return the names that begin as what was typed does, and leave files to the shell."""
+        self.words = names()
+        return super().shell_complete(ctx, param, incomplete)
+
+
+@click.command()
+@click.argument("subject", type=_Citable(files=True))
+def cite(subject: str) -> None:
+    """Print BibTeX for SUBJECT: a command's name, a package's, or the file of a saved mechanism.
 
     Example: dpopt cite majority
     """
-    from dpopt._cite import cite as entries
-
     show(entries(subject))
 
 

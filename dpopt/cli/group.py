@@ -1,4 +1,4 @@
-"""The group ``dpopt``: each verb's module is loaded when the verb, or its help, is asked for."""
+"""The group ``dpopt``: every kind's command from its source, every other verb when it is asked for."""
 
 from __future__ import annotations
 
@@ -7,17 +7,14 @@ from importlib import import_module
 import click
 
 from dpopt import __version__
+from dpopt._kinds import homes
+from dpopt.cli.kind import command
 
-# A verb's module; in the order of the help.
+# The modules of the verbs that are no kinds; in the order of the help.
 _HOMES = {
-    "majority": "majority",
-    "kernel": "kernel",
-    "roo": "roo",
-    "sample": "roo",
-    "smoothed": "smoothed",
-    "profile": "smoothed",
-    "certify": "saved",
-    "release": "saved",
+    "certify": "release",
+    "release": "release",
+    "sample": "release",
     "explore": "explore",
     "cite": "about",
     "doctor": "about",
@@ -37,18 +34,31 @@ Exit codes:
 
 
 class _Lazy(click.Group):
-    """A group whose commands are imported when they are needed."""
+    """A group of a command for each kind, made from its source, and of verbs that are imported."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
-        return list(_HOMES)
+        return [*sorted(homes()), *_HOMES]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         del ctx
-        if cmd_name in _HOMES and cmd_name not in self.commands:
-            module = import_module(f"dpopt.cli.{_HOMES[cmd_name]}")
-            self.add_command(getattr(module, cmd_name), cmd_name)
+        if cmd_name not in self.commands:
+            if cmd_name in _HOMES:
+                module = import_module(f"dpopt.cli.{_HOMES[cmd_name]}")
+                self.add_command(getattr(module, cmd_name), cmd_name)
+            elif cmd_name in homes():
+                self.add_command(command(cmd_name))
         return self.commands.get(cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List what linear programs decide, then what is done with it."""
+        parts = {"Mechanisms and questions": sorted(homes()), "Files and tools": list(_HOMES)}
+        for title, names in parts.items():
+            found = [(name, self.get_command(ctx, name)) for name in names]
+            width = formatter.width - 6 - max(map(len, self.list_commands(ctx)))
+            rows = [(name, verb.get_short_help_str(width)) for name, verb in found if verb]
+            with formatter.section(title):
+                formatter.write_dl(rows)
 
 
 @click.group(cls=_Lazy, epilog=_CODES, context_settings={"help_option_names": ["-h", "--help"]})
@@ -63,6 +73,6 @@ def cli(context: click.Context) -> None:
 
 def loaded() -> click.Group:
     """Return the group with all its commands in ``commands``, for those who read them there."""
-    for name in _HOMES:
+    for name in cli.list_commands(click.Context(cli)):
         cli.get_command(click.Context(cli), name)
     return cli

@@ -1,18 +1,22 @@
-"""Kinds of options whose values Tab completes; what is wrong with a value, the library says."""
+"""Options from annotations: how a parameter's text is read, written, and completed by Tab.
+
+What is wrong with a value, the library says. Nothing here loads one before a value is read.
+"""
 
 from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
-# As in the modules that refuse others; literal, for Tab must not wait until those are loaded.
-MAJORITY_OBJECTIVES = ("expected-error", "surrogate", "worst-case")
-KERNEL_OBJECTIVES = ("minimax", "leximin", "population")
-ROO_RULES = ("exact", "roo", "journal", "journal-repaired", "conference")
-SAMPLE_RULES = ("exact", "smooth-floor", "roo")
-PRIORS = ("uniform:", "common-uniform:", "beta:", "common-beta:", "point:")
-BACKENDS = ("highs", "cvxpy", "cvxpy:CLARABEL", "cvxpy:SCS", "cvxpy:GUROBI", "cvxpy:MOSEK")
-MECHANISMS = ("majority", "gnmax", "roo", "public-prior", "kernel", "smoothed")
+from dpopt._errors import ParameterError
+from dpopt._kinds import Field, literal
+
+SOLVERS = ("highs", "cvxpy", "cvxpy:CLARABEL", "cvxpy:SCS", "cvxpy:GUROBI", "cvxpy:MOSEK")
 
 
 class Words(click.ParamType):
@@ -35,3 +39,164 @@ class Words(click.ParamType):
         del ctx, param
         found = [CompletionItem(word) for word in self.words if word.startswith(incomplete)]
         return [*found, CompletionItem(incomplete, type="file")] if self.files else found
+
+
+class Row(Words):
+    """A list of numbers such as 0.2,0.8, or a file of numbers."""
+
+    name = "numbers"
+
+    def __init__(self) -> None:
+        super().__init__(files=True)
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:  # noqa: ANN401
+        """Return the numbers, whole ones as integers."""
+        del ctx
+        return _numbers(value.replace(",", " ").split()) or _in_file(value, _name(param))
+
+
+class Rows(Words):
+    """Rows of numbers such as 0.2:0.8,0.5:0.5, or a file with a row a line.
+
+    Rows of one number each, without a colon, are a list of numbers.
+    """
+
+    name = "rows"
+
+    def __init__(self) -> None:
+        super().__init__(files=True)
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:  # noqa: ANN401
+        """Return the rows as lists of numbers, whole ones as integers."""
+        del ctx
+        rows = [_numbers(row.split(":")) for row in value.split(",")]
+        if not all(rows):
+            return _in_file(value, _name(param), rows=True)
+        return rows if ":" in value else [row[0] for row in rows if row]
+
+
+class Exact(Words):
+    """A number that is read exactly: 12, 0.25, 1e-9 or 1/3."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:  # noqa: ANN401
+        """Return the number as a fraction."""
+        del ctx
+        from dpopt._numbers import shown, typed_rational
+
+        try:
+            return typed_rational(value.strip())
+        except ValueError:
+            raise ParameterError(
+                f"{_name(param)} is {shown(value)}; it must be a number or a fraction such as 1/3."
+            ) from None
+
+
+_TYPES: dict[str, type[click.ParamType] | click.ParamType] = {
+    "int": click.INT,
+    "float": click.FLOAT,
+    "str": Words(),
+    "Fraction": Exact(),
+    "Numbers": Row(),
+    "Table": Rows(),
+}
+
+
+def option(field: Field) -> click.Option:
+    """Return the option of a kind's parameter."""
+    annotation = field.annotation.removesuffix(" | None")
+    name, help_text = hyphened(field.name), _help(field)
+    if annotation == "bool":
+        return click.Option([f"{name}/--no-{name[2:]}"], default=None, help=help_text)
+    kind = _TYPES.get(annotation, Words())
+    if annotation.startswith("Literal["):
+        kind = Words(*choices(annotation))
+    return click.Option([name], type=kind, required=field.required, help=help_text)
+
+
+def choices(annotation: str) -> tuple[str, ...]:
+    """Return the words of an annotation ``Literal["a", "b"]``."""
+    inside = ast.literal_eval(annotation.removeprefix("Literal").strip())
+    return tuple(map(str, inside))
+
+
+def hyphened(name: str) -> str:
+    """Return the option of a parameter's name."""
+    return f"--{name.replace('_', '-')}"
+
+
+def arguments(fields: Sequence[Field], values: Mapping[str, Any]) -> list[str]:
+    """Return the command line that gives parameters these plain values; None is left out."""
+    found: list[str] = []
+    for field in fields:
+        value = values.get(field.name)
+        if value is None:
+            continue
+        name = hyphened(field.name)
+        if field.annotation == "bool":
+            found.append(name if value else f"--no-{name[2:]}")
+        else:
+            found += [name, text_of(value)]
+    return found
+
+
+def text_of(value: object) -> str:
+    """Return a plain value as an option takes it: a list with commas, rows with colons inside."""
+    if isinstance(value, list | tuple):
+        inner = [isinstance(part, list | tuple) for part in value]
+        joined = [":".join(map(text_of, part)) if deep else text_of(part) for part, deep in zip(value, inner, strict=True)]
+        return ",".join(joined)
+    return str(value)
+
+
+def _help(field: Field) -> str:
+    """Return what the docstring says, with the words of a choice and the default."""
+    about = field.about.replace("`", "")
+    about = f"{about[:1].upper()}{about[1:]}"
+    annotation = field.annotation.removesuffix(" | None")
+    if annotation.startswith("Literal["):
+        missing = [word for word in choices(annotation) if word not in about]
+        about += f" One of {', '.join(choices(annotation))}." if missing else ""
+    default = literal(field.default)
+    if annotation == "bool" or default is None:
+        return about
+    return f"{about}  [{text_of(default)}]"
+
+
+def _name(param: click.Parameter | None) -> str:
+    return "value" if param is None else str(param.name)
+
+
+def _number(word: str) -> int | float:
+    try:
+        return int(word)
+    except ValueError:
+        return float(word)
+
+
+def _numbers(words: Sequence[str]) -> list[int | float] | None:
+    """Return numbers of words; None if one is not, or there is none."""
+    try:
+        return [_number(word) for word in words] or None
+    except ValueError:
+        return None
+
+
+def _in_file(text: str, name: str, *, rows: bool = False) -> Any:  # noqa: ANN401
+    """Return the numbers of the file that a text names, or its rows."""
+    from dpopt._numbers import shown
+    from dpopt.files import contents, why_unread
+
+    try:
+        lines = contents(Path(text)).replace(",", " ").replace(":", " ").splitlines()
+    except (OSError, ValueError) as error:
+        example = "0.4,0.6 or 0.2:0.8,0.5:0.5" if rows else "0.2,0.8"
+        raise ParameterError(
+            f"{name} is {shown(text)}; it must hold numbers such as {example}, or be a file of "
+            f"them ({why_unread(error)})."
+        ) from None
+    found = [_numbers(line.split()) for line in lines if line.strip()]
+    if not found or not all(found):
+        raise ParameterError(f"{name} is the file {shown(text)}; it must hold numbers only.")
+    return found if rows else [number for row in found if row for number in row]

@@ -73,6 +73,10 @@ class Tally:
         found.setflags(write=False)
         return cls(letters, found)
 
+    def columns(self) -> dict[str, Sequence[Any]]:
+        """Return letter and count as one tidy table."""
+        return {"letter": list(self.letters), "count": self.counts.tolist()}
+
 
 def letters_of(alphabet: object) -> Sequence[Hashable]:
     """Return the letters of an alphabet: k for 0..k-1, or the distinct letters themselves.

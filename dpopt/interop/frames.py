@@ -8,7 +8,7 @@ libraries where they are taken from arrays.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,40 +16,21 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt.kernel import KernelDesign
-from dpopt.lp import Solution
-from dpopt.majority import MajorityDesign, VoteBatch
-from dpopt.privacy import ExactKernel
-from dpopt.public_prior import PopulationKernel, PublicPrior, SamplingKernel
-from dpopt.roo import (
-    MinCountSampler,
-    OptimalSampler,
-    SmoothFloorSampler,
-    SubRRSampler,
-    Tally,
-)
+from dpopt.design import Answer
 
 Columns = Mapping[str, Sequence[Any] | npt.NDArray[Any]]
 
 LIBRARIES = ("pandas", "polars")
-_MOST_ROWS = 100_000_000
 
 
 def to_frame(result: object, library: str = "pandas") -> Any:  # noqa: ANN401
     """Return a result as one tidy table.
 
-    - `MajorityDesign`: l, gamma. `VoteBatch`: query, label.
-    - `ExactKernel`, `KernelDesign`, kernels of a public prior: input, output, probability; inputs
-      and outputs of the latter are letters.
-    - `PublicPrior`: letter, mass. `Tally`: letter, count.
-    - `MinCountSampler`, `SubRRSampler`: m, q; where the rule has a q of its own for each m, those
-      beyond the last row are 0.
-    - `SmoothFloorSampler`: count, weight; from the first count that is left out, weight is count.
-    - `OptimalSampler`: histogram (its place), count, multiplicity (letters that have the count),
-      probability (of each of these letters).
-    - `Solution`: kind ("variable" or "dual"), name, index, value.
-    - Anything with a method ``to_records``, which returns records (mappings from names to values,
-      all with the same names) or one mapping from names to columns.
+    - The answer to a question or a setting, such as a `Design`: the columns of its kind.
+    - What has a method ``columns``, which returns columns by name: an `ExactKernel`, a
+      `PublicPrior`, a `Tally`, a `VoteBatch`, a `Solution`.
+    - What has a method ``to_records``, which returns records (mappings from names to values, all
+      with the same names) or one mapping from names to columns.
 
     Args:
         result: one of these.
@@ -60,7 +41,7 @@ def to_frame(result: object, library: str = "pandas") -> Any:  # noqa: ANN401
         floats, for reading only.
 
     Raises:
-        ParameterError: for another object or library, or a table of more than 1e8 rows.
+        ParameterError: for another object or library, or one whose table would be too long.
         ImportError: if the library is not installed; it names the extra.
     """
     name = _checks.choice("library", library, LIBRARIES)
@@ -92,15 +73,15 @@ def _polars_column(module: Any, name: str, values: Any) -> Any:  # noqa: ANN401
 
 def _columns(result: object) -> Columns:
     """Return the columns of a result's table by name."""
-    own = getattr(result, "to_records", None)
-    if callable(own):
-        return _of_records(own())
-    for kinds, columns in _TABLES:
-        if isinstance(result, kinds):
-            return columns(result)
+    if isinstance(result, Answer):
+        return result.setting.columns(result.units)
+    for name in ("columns", "to_records"):
+        own = getattr(result, name, None)
+        if callable(own):
+            return _of_records(own())
     raise ParameterError(
         f"result is of type {type(result).__name__}; there is no table for it, and it has no "
-        "method to_records."
+        "method columns or to_records."
     )
 
 
@@ -114,103 +95,3 @@ def _of_records(found: object) -> Columns:
     if any(list(record) != names for record in records):
         raise ParameterError("to_records of the result returned records with different names.")
     return {name: [record[name] for record in records] for name in names}
-
-
-def _majority(design: MajorityDesign) -> Columns:
-    return {"l": np.arange(design.gamma.size), "gamma": design.gamma}
-
-
-def _votes(batch: VoteBatch) -> Columns:
-    return {"query": batch.answered + np.arange(batch.queries), "label": batch.labels}
-
-
-def _kernel(kernel: ExactKernel | KernelDesign) -> Columns:
-    exact = kernel.exact if isinstance(kernel, KernelDesign) else kernel
-    _require_few(exact.inputs * exact.outputs)
-    return _long(exact.matrix(), range(exact.inputs), range(exact.outputs))
-
-
-def _letters(kernel: SamplingKernel | PopulationKernel) -> Columns:
-    letters = kernel.prior.letters
-    return _long(kernel.matrix(), letters, letters)
-
-
-def _long(
-    matrix: npt.NDArray[np.float64], inputs: Sequence[Hashable], outputs: Sequence[Hashable]
-) -> Columns:
-    return {
-        "input": _repeated(inputs, len(outputs), each=True),
-        "output": _repeated(outputs, len(inputs), each=False),
-        "probability": matrix.ravel(),
-    }
-
-
-def _repeated(
-    letters: Sequence[Hashable], times: int, *, each: bool
-) -> list[Hashable] | npt.NDArray[np.int64]:
-    """Return letters, each of them or all of them repeated; ranges as arrays."""
-    if isinstance(letters, range):
-        places = np.asarray(letters, dtype=np.int64)
-        return np.repeat(places, times) if each else np.tile(places, times)
-    if each:
-        return [letter for letter in letters for _ in range(times)]
-    return list(letters) * times
-
-
-def _prior(prior: PublicPrior) -> Columns:
-    return {"letter": list(prior.letters), "mass": prior.masses}
-
-
-def _tally(tally: Tally) -> Columns:
-    return {"letter": list(tally.letters), "count": tally.counts}
-
-
-def _rule(sampler: MinCountSampler | SubRRSampler) -> Columns:
-    rule = sampler.roo if isinstance(sampler, SubRRSampler) else sampler
-    rows = rule.setting.largest_minimum + 1 if rule.rule == "roo" else rule.q.size
-    _require_few(rows)
-    return {"m": np.arange(rows), "q": np.broadcast_to(rule.q, (rows,)).copy()}
-
-
-def _floor(sampler: SmoothFloorSampler) -> Columns:
-    return {"count": np.arange(sampler.floor.size), "weight": sampler.floor}
-
-
-def _optimal(sampler: OptimalSampler) -> Columns:
-    places = sampler.histograms
-    return {
-        "histogram": places.owner,
-        "count": places.count,
-        "multiplicity": places.multiplicity,
-        "probability": sampler.kernel,
-    }
-
-
-def _solution(solution: Solution) -> Columns:
-    parts = [("variable", solution.values), ("dual", solution.duals)]
-    blocks = [(kind, name, values) for kind, found in parts for name, values in found.items()]
-    return {
-        "kind": [kind for kind, _, values in blocks for _ in range(values.size)],
-        "name": [name for _, name, values in blocks for _ in range(values.size)],
-        "index": np.concatenate([np.arange(values.size) for _, _, values in blocks]),
-        "value": np.concatenate([values for _, _, values in blocks]),
-    }
-
-
-def _require_few(rows: int) -> None:
-    if rows > _MOST_ROWS:
-        raise ParameterError(f"result has {rows:,} rows; a table is made for at most 1e8.")
-
-
-_TABLES: tuple[tuple[tuple[type, ...], Callable[[Any], Columns]], ...] = (
-    ((MajorityDesign,), _majority),
-    ((VoteBatch,), _votes),
-    ((ExactKernel, KernelDesign), _kernel),
-    ((SamplingKernel, PopulationKernel), _letters),
-    ((PublicPrior,), _prior),
-    ((Tally,), _tally),
-    ((MinCountSampler, SubRRSampler), _rule),
-    ((SmoothFloorSampler,), _floor),
-    ((OptimalSampler,), _optimal),
-    ((Solution,), _solution),
-)

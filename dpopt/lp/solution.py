@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 
@@ -126,6 +127,17 @@ class Solution:
             "iterations": self.iterations,
             "seconds": self.seconds,
             "backend": self.backend,
+        }
+
+    def columns(self) -> dict[str, Sequence[Any]]:
+        """Return values and duals as one tidy table: kind, name, index, value."""
+        both = [("variable", self.values), ("dual", self.duals)]
+        blocks = [(kind, name, array) for kind, named in both for name, array in named.items()]
+        return {
+            "kind": [kind for kind, _, array in blocks for _ in range(array.size)],
+            "name": [name for _, name, array in blocks for _ in range(array.size)],
+            "index": [index for *_, array in blocks for index in range(array.size)],
+            "value": [number for *_, array in blocks for number in array.tolist()],
         }
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from dpopt import _checks
+from dpopt._earlier import converted
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import MOST_BITS, shown
 from dpopt._types import Json
@@ -23,8 +24,10 @@ from dpopt.files import contents, parse_json, why_unread, write_json
 from dpopt.privacy.guarantee import Guarantee
 from dpopt.provenance import versions
 
-SCHEMA = 2
-"""1 had all integers in decimal; from 2 on those beyond 256 bits are hexadecimal."""
+SCHEMA = 3
+"""1 had all integers in decimal; from 2 on those beyond 256 bits are hexadecimal; from 3 on every
+kind has the same body, see `dpopt.design`. Bodies of 1 and 2 become such of 3 in `dpopt._earlier`.
+"""
 
 FORMAT = "dpopt mechanism"
 STATED = "stated_by_file"
@@ -64,6 +67,7 @@ class Sealed:
         provenance: what made it.
         digest: the hash that the file states.
         schema: of the file, at most `SCHEMA`.
+        written: kind and body as the file has them, where its schema is an earlier one.
     """
 
     path: Path
@@ -72,6 +76,7 @@ class Sealed:
     provenance: dict[str, Any]
     digest: str
     schema: int = SCHEMA
+    written: tuple[str, Json] | None = None
 
     def refuse(self, why: str) -> ParameterError:
         """Return the error to raise when the body is not what its kind asks for."""
@@ -91,7 +96,8 @@ class Sealed:
             ParameterError: if the hash does not match.
         """
         try:
-            digest = _digest(self.schema, self.kind, self.body, self.provenance)
+            written = (self.kind, self.body) if self.written is None else self.written
+            digest = _digest(self.schema, *written, self.provenance)
         except RecursionError:
             raise self.refuse("it is nested too deeply") from None
         if digest != self.digest:
@@ -166,7 +172,13 @@ def read_sealed(path: Path) -> Sealed:
         and isinstance(digest, str)
     ):
         raise refuse("kind, body, provenance or hash is missing")
-    return Sealed(path, kind, body, provenance, digest, schema)
+    if schema == SCHEMA or kind == AUDIT:
+        return Sealed(path, kind, body, provenance, digest, schema)
+    try:
+        now = converted(kind, body)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise refuse(f"its body is malformed: {error or kind}") from None
+    return Sealed(path, *now, provenance, digest, schema, (kind, body))
 
 
 def guarantee_of(sealed: Sealed) -> Guarantee:

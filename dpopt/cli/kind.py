@@ -1,0 +1,171 @@
+"""``dpopt KIND``: the command of each kind, made from what its source says."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dpopt._errors import NotPrivateError, ParameterError
+from dpopt._kinds import Described, described
+from dpopt.cli.output import show, to_json
+from dpopt.cli.words import SOLVERS, Words, arguments, option
+from dpopt.files import check_json_target, check_target, replacing
+
+if TYPE_CHECKING:
+    from dpopt.design import Answer
+
+_FIGURE_ENDINGS = (".png", ".pdf", ".svg")
+_ROWS, _WIDTH = 40, 72
+_NOTHING = " Nothing was saved; --even-if-not-private saves the audit, which releases nothing."
+
+
+def command(kind: str) -> click.Command:
+    """Return the command of a kind; its module is imported when the command runs."""
+    about = described(kind)
+    own = [option(field) for field in about.fields]
+    return click.Command(
+        kind,
+        params=[*own, *_shared()],
+        callback=lambda **given: _run(about, given),
+        help=_help(about),
+        short_help=about.summary.replace("`", ""),
+    )
+
+
+def example_of(about: Described) -> str | None:
+    """Return a command line that works, from ``example`` in the source or from the docstring."""
+    if about.example is not None:
+        return shlex.join(["dpopt", about.kind, *arguments(about.fields, about.example)])
+    lines = [line.strip() for line in about.sections.get("Example", "").splitlines()]
+    return next((line for line in lines if line.startswith(f"dpopt {about.kind} ")), None)
+
+
+def _shared() -> list[click.Option]:
+    """Return the options that every kind's command has."""
+    path = click.Path(path_type=Path)
+    return [
+        click.Option(
+            ["--backend"],
+            type=Words(*SOLVERS),
+            help="Solve the linear program with highs, cvxpy or cvxpy:SOLVER, such as "
+            "cvxpy:GUROBI; otherwise the closed form is taken where there is one, else highs.",
+        ),
+        click.Option(["--time-limit"], type=float, help="Seconds for the solve."),
+        click.Option(["--json", "as_json"], is_flag=True, help="Print the result as JSON."),
+        click.Option(["--plot"], type=path, help="Draw the result to .png, .pdf or .svg."),
+        click.Option(["--save"], type=path, help="Write the result as JSON."),
+        click.Option(
+            ["--even-if-not-private"],
+            is_flag=True,
+            help="With --save: where the result is not private, write the record of its audit, "
+            "which releases nothing.",
+        ),
+    ]
+
+
+def _help(about: Described) -> str:
+    """Return the docstring for click: displayed programs keep their lines."""
+    paragraphs = []
+    for paragraph in about.about.replace("`", "").split("\n\n"):
+        displayed = any(line.startswith("  ") for line in paragraph.splitlines())
+        paragraphs.append(f"\b\n{paragraph}" if displayed else paragraph)
+    example = example_of(about)
+    return "\n\n".join(paragraphs if example is None else [*paragraphs, f"Example: {example}"])
+
+
+def _run(about: Described, given: dict[str, Any]) -> None:
+    backend, time_limit = given.pop("backend"), given.pop("time_limit")
+    as_json, audit_too = given.pop("as_json"), given.pop("even_if_not_private")
+    plot, save = given.pop("plot"), given.pop("save")
+    _check_targets(plot, save)
+    from dpopt.design import Design, design, kind_of
+
+    kind: Any = kind_of(about.kind)
+    start = time.perf_counter()
+    setting = kind(**{name: value for name, value in given.items() if value is not None})
+    found = design(setting, backend=backend, time_limit=time_limit)
+    seconds = time.perf_counter() - start
+    if plot is not None:
+        from dpopt._plot import save_figure
+
+        with replacing(plot) as temporary:
+            save_figure(found.plot(), temporary)
+    if save is not None and not isinstance(found, Design):
+        found.save(save)
+    elif save is not None and (found.private or audit_too):
+        found.save(save, even_if_not_private=audit_too)
+    show(to_json({**found.to_dict(), "seconds": seconds}) if as_json else _text(found, seconds))
+    if isinstance(found, Design):
+        _require_private(found, save is not None and not audit_too)
+
+
+def _require_private(found: Any, refused_to_save: bool) -> None:  # noqa: ANN401
+    """End with what a design breaks, and with what became of the file.
+
+    Raises:
+        NotPrivateError: if it is not proved private.
+    """
+    try:
+        found.require_private()
+    except NotPrivateError as error:
+        raise NotPrivateError(f"{error}{_NOTHING if refused_to_save else ''}") from None
+
+
+def _check_targets(plot: Path | None, save: Path | None) -> None:
+    """Refuse files that cannot be written, before anything is solved."""
+    if plot is not None and plot == save:
+        raise ParameterError(f"plot and save are both {str(plot)!r}; they must differ.")
+    if save is not None:
+        check_json_target(save)
+    if plot is None:
+        return
+    check_target(plot)
+    if plot.suffix.lower() not in _FIGURE_ENDINGS:
+        raise ParameterError(
+            f"plot is {str(plot)!r}; its ending must be {', '.join(_FIGURE_ENDINGS)}."
+        )
+    from dpopt._plot import require_matplotlib
+
+    require_matplotlib()
+
+
+def _text(found: Answer, seconds: float) -> str:
+    """Return the facts a line each, and the first rows of the table."""
+    certificate = getattr(found, "certificate", None)
+    facts = {**found.headline(), "bound": found.bound, "gap": found.gap}
+    lines = [f"{name:18s} {_told(value)}" for name, value in facts.items() if value is not None]
+    if hasattr(found, "certificate"):
+        proof = (
+            "none"
+            if certificate is None
+            else f"{certificate.constraints:,} constraints; {certificate.arithmetic}"
+        )
+        lines.append(f"{'certificate':18s} {proof}")
+    lines.append(f"{'seconds':18s} {seconds:.3f}")
+    return "\n".join([*lines, "", *_table(found)])
+
+
+def _table(found: Answer) -> list[str]:
+    """Return the first rows of the answer's columns, aligned."""
+    table = found.setting.columns(found.units)
+    columns = {name: list(values[:_ROWS]) for name, values in table.items()}
+    written = [
+        [name, *(_told(value) for value in values)] for name, values in columns.items()
+    ]
+    widths = [min(_WIDTH, max(map(len, column))) for column in written]
+    lines = [
+        "  ".join(word.rjust(width) for word, width in zip(row, widths, strict=True))
+        for row in zip(*written, strict=True)
+    ]
+    whole = max(map(len, table.values()), default=0)
+    return lines if whole <= _ROWS else [*lines, f"... {whole - _ROWS} more"]
+
+
+def _told(value: Any) -> str:  # noqa: ANN401
+    if type(value).__name__ == "Guarantee":
+        return f"({value.epsilon:g}, {value.delta:g})-DP"
+    return f"{value:.12g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,208 @@
+"""``dpopt certify``, ``release`` and ``sample``: saved mechanisms, and letters from a column."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dpopt._errors import NotPrivateError, ParameterError
+from dpopt._numbers import roughly, typed_rational
+from dpopt.cli.output import show, show_draw, to_json
+from dpopt.cli.words import Words
+from dpopt.files import contents, read_integer_rows, read_text
+
+if TYPE_CHECKING:
+    from dpopt.design import Design
+
+SAMPLE_RULES = ("exact", "smooth-floor", "roo")
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print the certificate as JSON.")
+def certify(file: Path, as_json: bool) -> None:
+    """Certify a saved mechanism again, from its integers. Exit code 4 if it is not private.
+
+    Example: dpopt certify gamma.json
+    """
+    start = time.perf_counter()
+    proof = _mechanism(file).certificate
+    if proof is None:
+        raise NotPrivateError(f"file {str(file)!r} holds a mechanism without a certificate.")
+    seconds = time.perf_counter() - start
+    if as_json:
+        show(to_json({"private": True, **proof.to_dict(), "seconds": seconds}))
+        return
+    lines = [
+        f"({proof.guarantee.epsilon:g}, {proof.guarantee.delta:g})-DP: {proof.claim}",
+        f"constraints  {proof.constraints:,}",
+        f"worst slack  {roughly(proof.slack)}",
+        f"tightest     {proof.tightest}",
+        f"arithmetic   {proof.arithmetic}; probabilities over 2^{proof.bits}",
+        f"seconds      {seconds:.3f}",
+    ]
+    show("\n".join(lines))
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--input",
+    "text",
+    type=Words(files=True),
+    help="What the mechanism takes: votes 1,0,1,... of one query (majority), the counts of all "
+    "letters (min-count), inputs (kernel); or a file, a query a line.",
+)
+@click.option(
+    "--distribution",
+    type=click.Path(path_type=Path),
+    help="For a kernel, a file with the user's p instead: counts, decimals or fractions such as "
+    "1/3, in the order of the inputs. The user's own letter is drawn from it first.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print what is released as JSON.")
+def release(file: Path, text: str | None, distribution: Path | None, as_json: bool) -> None:
+    """Release from a saved mechanism, once for each query, with the system's randomness.
+
+    Example: dpopt release gamma.json --input 1,1,1,0,0
+    """
+    if (text is None) == (distribution is None):
+        raise ParameterError("give either --input or --distribution.")
+    rows = [] if text is None else read_integer_rows(text)
+    p = None if distribution is None else _rationals(distribution)
+    mechanism = _mechanism(file)
+    draw, outputs = _of_p(mechanism, p) if p is not None else _of_rows(mechanism, rows)
+    show_draw(draw, outputs, mechanism.guarantee, as_json)
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--column", required=True, help="Name of the column that holds the letters.")
+@click.option(
+    "--alphabet",
+    required=True,
+    type=Words(files=True),
+    help="The public letters: a list A,B,C or a text file with one letter a line.",
+)
+@click.option("--epsilon", type=float, required=True, help="Privacy of the letter, above 0.")
+@click.option(
+    "--rule",
+    type=Words(*SAMPLE_RULES),
+    default="exact",
+    help="exact (default), smooth-floor or roo.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the letter as JSON.")
+def sample(
+    file: Path, column: str, alphabet: str, epsilon: float, rule: str, as_json: bool
+) -> None:
+    """Release one private letter from a column of a CSV or Parquet FILE.
+
+    The alphabet is public: it must be fixed before the data are looked at. A record outside it is
+    an error, not a letter. The number of records is public too.
+
+    Example: dpopt sample visits.csv --column city --alphabet Bern,Basel,Chur --epsilon 1
+    """
+    from dpopt import _checks
+    from dpopt.roo import min_count, smooth_floor, tally_file
+
+    _checks.choice("rule", rule, SAMPLE_RULES)
+    letters = _alphabet(alphabet)
+    tally = tally_file(file, column, letters)
+    sizes = int(tally.counts.sum()), len(letters), epsilon
+    sampler = smooth_floor(*sizes) if rule == "smooth-floor" else min_count(*sizes, rule)
+    show_draw(
+        lambda: [sampler.release(tally, alphabet=letters)], letters, sampler.guarantee, as_json
+    )
+
+
+def _mechanism(file: Path) -> Design:
+    """Load a saved mechanism, proved again.
+
+    Raises:
+        ParameterError: also if the file holds the answer to a question, which releases nothing.
+    """
+    from dpopt.design import Design, load
+
+    found = load(file)
+    if not isinstance(found, Design):
+        raise ParameterError(
+            f"file {str(file)!r} answers a question about privacy ({found.setting.kind}); it holds "
+            "no mechanism."
+        )
+    return found
+
+
+Drawn = tuple[Callable[[], Sequence[object]], Sequence[object]]
+"""The draws of all queries, to be called once, and everything that a draw can be."""
+
+
+def _of_rows(mechanism: Design, rows: list[list[int]]) -> Drawn:
+    """Return the draws for rows of integers: a query each; where an input is one integer, each."""
+    queries: list[Any] = list(rows)
+    if isinstance(mechanism.setting.example_data(), int | str):
+        queries = [number for row in rows for number in row]
+
+    def drawn() -> Sequence[object]:
+        # All queries are checked before the first of them draws.
+        for query in queries:
+            mechanism.setting.law(mechanism.units, query)
+        return [mechanism.release(query) for query in queries]
+
+    return drawn, _outputs(mechanism, queries[0])
+
+
+def _of_p(mechanism: Design, p: Any) -> Drawn:  # noqa: ANN401
+    raise NotImplementedError
+
+
+def _outputs(mechanism: Design, query: Any) -> Sequence[object]:  # noqa: ANN401
+    """Return everything that can be drawn, if it is not a range of integers."""
+    from dpopt.design import Setting
+
+    if type(mechanism.setting).output is Setting.output:
+        return range(0)
+    places = range(len(mechanism.setting.law(mechanism.units, query)))
+    return [mechanism.setting.output(place) for place in places]
+
+
+def _rationals(path: Path) -> Any:  # noqa: ANN401
+    """Return the numbers of a file exactly, as an array of fractions."""
+    import numpy as np
+
+    words = read_text(path).replace(",", " ").split()
+    try:
+        return np.array([typed_rational(word) for word in words], dtype=object)
+    except ValueError:
+        raise ParameterError(
+            f"distribution is {str(path)!r}; it must hold counts, decimals or fractions."
+        ) from None
+
+
+def _alphabet(text: str) -> list[str]:
+    """Return the letters of a list, or of a file with one a line."""
+    path = Path(text)
+    try:
+        is_file = path.is_file()
+    except OSError:
+        is_file = False
+    if not is_file:
+        letters = [part.strip() for part in text.split(",")]
+    else:
+        try:
+            lines = contents(path).splitlines()
+        except (OSError, ValueError):
+            raise ParameterError(f"alphabet is {text!r}; it cannot be read as text.") from None
+        letters = [line.strip() for line in lines if line.strip()]
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise ParameterError(f"alphabet is {text!r}; it holds bytes that are no text here.")
+    if len(letters) < 2 or not all(letters) or len(set(letters)) != len(letters):
+        raise ParameterError(
+            f"alphabet is {text!r}; it must be a file or a list A,B,C of at least two letters, "
+            "none empty and none twice."
+        )
+    return letters
+
+
