@@ -74,7 +74,7 @@ def _found() -> dict[str, tuple[Path, str]]:
     for path in sorted(_ROOT.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
         if "kind: ClassVar[str]" in text:
-            found |= {kind: (path, text) for kind in _KIND.findall(text)}
+            found |= dict.fromkeys(_KIND.findall(text), (path, text))
     return found
 
 
@@ -110,7 +110,9 @@ def described(kind: str) -> Described:
             if name == "papers" and line.value is not None:
                 papers = ast.literal_eval(line.value)
             continue
-        fields.append(_field(name, annotation, line.value, helps.get(name, "")))
+        field = _field(name, annotation, line.value, helps.get(name, ""))
+        if field is not None:
+            fields.append(field)
     return Described(
         kind, module_of(path), node.name, about, sections, papers, tuple(fields), _example(node)
     )
@@ -140,9 +142,12 @@ def _class_around(text: str, kind: str) -> ast.ClassDef:
     return parsed[0]
 
 
-def _field(name: str, annotation: str, value: ast.expr | None, about: str) -> Field:
+def _field(name: str, annotation: str, value: ast.expr | None, about: str) -> Field | None:
+    """Return a field as it is written; None of one that the constructor does not take."""
     if isinstance(value, ast.Call) and ast.unparse(value.func) == "field":
         named = {keyword.arg: keyword.value for keyword in value.keywords}
+        if "init" in named and ast.unparse(named["init"]) == "False":
+            return None
         value = named.get("default", named.get("default_factory"))
     return Field(name, annotation, value is None, value and ast.unparse(value), about)
 

@@ -1,4 +1,4 @@
-"""The group ``dpopt``: every kind's command from its source, every other verb when it is asked for."""
+"""The group ``dpopt``: kinds have commands made from their source, other verbs are imported."""
 
 from __future__ import annotations
 

@@ -153,9 +153,7 @@ def _table(found: Answer) -> list[str]:
     """Return the first rows of the answer's columns, aligned."""
     table = found.setting.columns(found.units)
     columns = {name: list(values[:_ROWS]) for name, values in table.items()}
-    written = [
-        [name, *(_told(value) for value in values)] for name, values in columns.items()
-    ]
+    written = [[name, *(_told(value) for value in values)] for name, values in columns.items()]
     widths = [min(_WIDTH, max(map(len, column))) for column in written]
     lines = [
         "  ".join(word.rjust(width) for word, width in zip(row, widths, strict=True))

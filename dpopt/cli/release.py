@@ -204,5 +204,3 @@ def _alphabet(text: str) -> list[str]:
             "none empty and none twice."
         )
     return letters
-
-

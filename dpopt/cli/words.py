@@ -145,7 +145,10 @@ def text_of(value: object) -> str:
     """Return a plain value as an option takes it: a list with commas, rows with colons inside."""
     if isinstance(value, list | tuple):
         inner = [isinstance(part, list | tuple) for part in value]
-        joined = [":".join(map(text_of, part)) if deep else text_of(part) for part, deep in zip(value, inner, strict=True)]
+        joined = [
+            ":".join(map(text_of, part)) if deep else text_of(part)
+            for part, deep in zip(value, inner, strict=True)
+        ]
         return ",".join(joined)
     return str(value)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from dpopt._errors import ParameterError
+from dpopt._numbers import shown
 from dpopt.design import Design
 from dpopt.privacy import ExactKernel
 from dpopt.privacy.dominating import DominatingPair, likelihood_tests, upper_hull
@@ -34,7 +36,7 @@ def dominating_pair(mechanism: Mechanism, *, rows: tuple[Any, Any] | None = None
         NotPrivateError: if the mechanism has no certificate, or only one for one direction.
     """
     if isinstance(mechanism, ExactKernel):
-        return mechanism.dominating() if rows is None else _of_two(mechanism, rows)
+        return mechanism.dominating(rows)
     if not isinstance(mechanism, Design):
         raise ParameterError(
             f"mechanism is of type {type(mechanism).__name__}; it must be a certified design or "
@@ -44,3 +46,15 @@ def dominating_pair(mechanism: Mechanism, *, rows: tuple[Any, Any] | None = None
     if rows is not None:
         return _of_two(mechanism, rows)
     return mechanism.setting.dominating(mechanism.units)
+
+
+def _of_two(design: Design, rows: tuple[Any, Any]) -> DominatingPair:
+    """Return the pair of the laws of the output for two inputs, over a common scale."""
+    x, other = rows
+    if x == other:
+        raise ParameterError(f"rows is {shown(rows)}; no input is its own neighbour.")
+    p, q = (list(design.setting.law(design.units, row)) for row in (x, other))
+    scale = math.lcm(sum(p), sum(q))
+    p, q = ([weight * (scale // sum(law)) for weight in law] for law in (p, q))
+    tests = likelihood_tests(p, q, scale.bit_length())
+    return DominatingPair.of_points(upper_hull(tests), scale)

@@ -13,11 +13,10 @@ import pytest
 from click.shell_completion import ShellComplete
 
 import dpopt
-from dpopt import ParameterError, majority
-from dpopt._cite import MECHANISMS
-from dpopt.cli import about, cli, main, words
-from dpopt.majority.setting import OBJECTIVES
-from dpopt.roo.rules import RULES
+from dpopt import ParameterError, _kinds, majority
+from dpopt._cite import names
+from dpopt.cli import about, cli, main, release, words
+from dpopt.design import kind_of
 
 Capture = pytest.CaptureFixture[str]
 
@@ -47,6 +46,30 @@ def test_cite_by_name(name: str, keys: list[str], capsys: Capture) -> None:
     assert set(keys) <= set(found)
     assert len(found) == len(set(found))
     assert out.count("{") == out.count("}")
+
+
+@pytest.mark.parametrize("name", sorted(_kinds.homes()))
+def test_cite_every_kind_and_its_settings(name: str) -> None:
+    kind = kind_of(name)
+    assert kind is not None
+    entries = dpopt.cite(name)
+    assert entries.count("\n\n") == len(kind.papers) + 1
+    assert dpopt.cite(kind.example()) == entries
+    assert name in names()
+
+
+class Own:
+    """Something with papers of its own, as a setting from outside has them."""
+
+    def __init__(self, *papers: str) -> None:
+        self.papers = papers
+
+
+def test_cite_papers_of_ones_own() -> None:
+    entry = "@article{own2026, title = {Mine}}"
+    assert dpopt.cite(Own(entry, "darrm")).startswith(f"{entry}\n\n@article{{jiang2024optimized")
+    with pytest.raises(ParameterError, match="papers holds 'mine'"):
+        dpopt.cite(Own("mine"))
 
 
 def test_cite_a_result_and_its_file(tmp_path: Path, capsys: Capture) -> None:
@@ -125,11 +148,7 @@ def test_completion_refuses_another_shell(capsys: Capture) -> None:
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [
-        ("roo --rule jo", {"journal", "journal-repaired"}),
         ("sample --rule s", {"smooth-floor"}),
-        ("kernel --objective l", {"leximin"}),
-        ("majority --objective s", {"surrogate"}),
-        ("majority --prior common-b", {"common-beta:"}),
         ("majority --backend h", {"highs"}),
         ("cite ro", {"roo", "ro"}),
         ("completion z", {"zsh"}),
@@ -144,9 +163,7 @@ def test_tab_offers_values(typed: str, offered: set[str]) -> None:
 
 
 def test_what_tab_offers_is_what_is_accepted() -> None:
-    assert ("exact", *(rule for rule in RULES if rule != "exact")) == words.ROO_RULES
-    assert words.MAJORITY_OBJECTIVES == OBJECTIVES
-    assert words.MECHANISMS == MECHANISMS
-    for prior in words.PRIORS:
-        numbers = "0.3" if prior == "point:" else "0.2,0.9"
-        assert str(majority.parse_prior(f"{prior}{numbers}")).startswith(prior)
+    for backend in words.SOLVERS[:3]:
+        assert majority.design(3, 0.1, 1, backend=backend).private
+    for rule in set(release.SAMPLE_RULES) - {"smooth-floor"}:
+        assert dpopt.roo.min_count(5, 2, 1.0, rule).private

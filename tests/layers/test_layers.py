@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 BASE = {"_types", "_errors", "_checks", "_numbers", "_plot", "_progress", "_kinds", "files"}
-BASE |= {"provenance"}
+BASE |= {"provenance", "_earlier"}
 LOWER = {"base", "lp", "prob", "privacy", "data"}
 ABOVE = {"interop", "explore", "cli", "sweeps"}
 ALLOWED = {

@@ -5,14 +5,16 @@ from __future__ import annotations
 import contextlib
 import io
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from dpopt import Guarantee, majority, privacy, public_prior, roo
+import dpopt
+from dpopt import _kinds, majority
 from dpopt.cli import cli, main
+from dpopt.cli.words import arguments
+from dpopt.design import kind_of
 
 CODES = {0, 2, 3, 4, 5, 130}
 
@@ -58,47 +60,32 @@ def complaint(ended: Ended) -> str | None:
     return None if message.endswith((".", "?")) else f"no end of a sentence: {message!r}"
 
 
-def leaves(group: click.Group = cli, before: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Yield the words of every command, those of groups with an action of their own included."""
-    for name, command in sorted(group.commands.items()):
-        words = (*before, name)
-        if not isinstance(command, click.Group) or command.invoke_without_command:
-            yield words
-        if isinstance(command, click.Group):
-            yield from leaves(command, words)
-
-
-def options(words: tuple[str, ...]) -> list[click.Option]:
+def options(name: str) -> list[click.Option]:
     """Return the options of a command."""
-    command: click.Command = cli
-    for word in words:
-        assert isinstance(command, click.Group)
-        command = command.commands[word]
-    return [parameter for parameter in command.params if isinstance(parameter, click.Option)]
+    parameters = cli.commands[name].params
+    return [parameter for parameter in parameters if isinstance(parameter, click.Option)]
 
 
-def baselines(folder: Path) -> dict[tuple[str, ...], list[str]]:
+def example(kind: str) -> list[str]:
+    """Return the arguments of a kind's command that ask for its example."""
+    found = kind_of(kind)
+    assert found is not None
+    return arguments(_kinds.described(kind).fields, found.example().to_dict())
+
+
+def baselines(folder: Path) -> dict[str, list[str]]:
     """Return arguments that work, for each command that ends by itself."""
     spoiled = files(folder)
     return {
-        ("majority",): ["--mechanisms", "3", "--epsilon", "0.1", "--allowance", "1"],
-        ("kernel",): ["--prior", "0.2,0.3,0.5", "--epsilon", "1"],
-        ("kernel", "release"): [
-            *(spoiled["public-prior.json"], "--distribution", spoiled["numbers"]),
-        ],
-        ("roo",): ["--records", "10", "--letters", "3", "--epsilon", "0.5"],
-        ("sample",): [
+        **{kind: example(kind) for kind in _kinds.homes()},
+        "sample": [
             *(spoiled["data.csv"], "--column", "city", "--alphabet", "a,b,c"),
             *("--epsilon", "1"),
         ],
-        ("smoothed",): [
-            *("--records", "6", "--lost-rate", "0.5", "--epsilon", "0.5", "--shares", "0.4,0.6"),
-        ],
-        ("profile",): ["--counts", "4,3", "--drawn", "3", "--epsilon", "0.5"],
-        ("certify",): [spoiled["majority.json"]],
-        ("release",): [spoiled["majority.json"], "--input", "1,1,0"],
-        ("cite",): ["majority"],
-        ("completion",): ["fish"],
+        "certify": [spoiled["majority.json"]],
+        "release": [spoiled["majority.json"], "--input", "1,1,0"],
+        "cite": ["majority"],
+        "completion": ["fish"],
     }
 
 
@@ -123,13 +110,14 @@ def files(folder: Path) -> dict[str, str]:
     if not (folder / "folder").exists():
         (folder / "folder").mkdir()
         (folder / "loop").symlink_to(folder / "loop")
-    saved = {name: folder / f"{name}.json" for name in ("majority", "roo", "kernel")}
-    majority.design(3, 0.1, 1).save(saved["majority"])
-    roo.min_count(5, 2, 1.0).save(saved["roo"])
-    privacy.quantise_kernel([[0.6, 0.4], [0.4, 0.6]], Guarantee(1.0)).save(saved["kernel"])
-    prior = folder / "public-prior.json"
-    public_prior.minimax_kernel([0.2, 0.3, 0.5], 1.0).save(prior)
-    return found | {path.name: str(path) for path in (*saved.values(), prior)}
+    majority.design(3, 0.1, 1).save(folder / "majority.json")
+    found["majority.json"] = str(folder / "majority.json")
+    for kind in _kinds.homes():
+        path = folder / f"example-{kind}.json"
+        if not path.exists():
+            dpopt.design(kind_of(kind).example()).save(path)  # type: ignore[union-attr]
+        found[path.name] = str(path)
+    return found
 
 
 WORDS = (

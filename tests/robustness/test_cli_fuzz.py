@@ -14,21 +14,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpopt.cli import cli
 from tests.majority.brute import worst_excess
-from tests.robustness.commands import (
-    WORDS,
-    baselines,
-    complaint,
-    files,
-    leaves,
-    options,
-    run,
-)
+from tests.robustness.commands import WORDS, baselines, complaint, files, options, run
 from tests.roo.brute import histograms, neighbours
 
 # Answers that do not end by themselves, or take seconds; their arguments are fuzzed by hand below.
-SLOW = {("explore",), ("doctor",)}
+SLOW = {"explore", "doctor"}
+COMMANDS = sorted(set(cli.commands) - SLOW)
 VALUES, MIXES = 240, 50
+
+each_command = pytest.mark.parametrize("name", COMMANDS)
 
 
 @pytest.fixture(scope="module")
@@ -36,75 +32,63 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("cli")
 
 
-def test_every_command_is_here(folder: Path) -> None:
-    assert set(leaves()) == set(baselines(folder)) | SLOW
-
-
-COMMANDS = sorted(set(leaves()) - SLOW)
-IDS = [" ".join(words) for words in COMMANDS]
-
-
-@pytest.mark.parametrize("words", COMMANDS, ids=IDS)
-def test_good_arguments_answer(
-    words: tuple[str, ...], folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if words == ("sample",):
-        pytest.importorskip("polars")
+@pytest.fixture(autouse=True)
+def inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
-    ended = run(*words, *baselines(folder)[words])
+
+
+@each_command
+def test_good_arguments_answer(name: str, folder: Path) -> None:
+    if name == "sample":
+        pytest.importorskip("polars")
+    ended = run(name, *baselines(folder)[name])
     assert (ended.code, ended.err) == (0, "")
     assert ended.out
 
 
-@pytest.mark.parametrize("words", COMMANDS, ids=IDS)
-def test_each_option_with_each_hostile_value(
-    words: tuple[str, ...], folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(folder)
-    rng = random.Random(" ".join(words))
-    good = baselines(folder)[words]
+@each_command
+def test_each_option_with_each_hostile_value(name: str, folder: Path) -> None:
+    rng = random.Random(name)
+    good = baselines(folder)[name]
     hostile = (*WORDS, *files(folder).values())
-    tried = [list(words), [*words, *good, "--no-such-option"]]
-    for option in options(words):
-        name = option.opts[0]
+    tried = [[name], [name, *good, "--no-such-option"]]
+    for option in options(name):
+        written = option.opts[0]
         if option.is_flag:
-            tried.append([*words, *good, name, name])
+            tried.append([name, *good, written, written])
             continue
-        for value in rng.sample(hostile, min(len(hostile), VALUES // len(options(words)))):
-            place = good.index(name) + 1 if name in good else None
-            spoiled = [*good, name, value] if place is None else list(good)
+        for value in rng.sample(hostile, min(len(hostile), VALUES // len(options(name)))):
+            place = good.index(written) + 1 if written in good else None
+            spoiled = [*good, written, value] if place is None else list(good)
             if place is not None:
                 spoiled[place] = value
-            tried.append([*words, *spoiled])
-        tried.append([*words, *good, name])
-        if name in good:
-            place = good.index(name)
-            tried.append([*words, *good[:place], *good[place + 2 :]])
+            tried.append([name, *spoiled])
+        tried.append([name, *good, written])
+        if written in good:
+            place = good.index(written)
+            tried.append([name, *good[:place], *good[place + 2 :]])
     if good and not good[0].startswith("-"):
-        tried += [[*words, value, *good[1:]] for value in hostile]
+        tried += [[name, value, *good[1:]] for value in hostile]
     assert_sentences(tried)
 
 
-@pytest.mark.parametrize("words", COMMANDS, ids=IDS)
-def test_mixtures_of_arguments(
-    words: tuple[str, ...], folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(folder)
-    rng = random.Random(" ".join(words))
-    hostile, good = (*WORDS, *files(folder).values()), baselines(folder)[words]
-    names = [option.opts[0] for option in options(words)] or ["--x"]
+@each_command
+def test_mixtures_of_arguments(name: str, folder: Path) -> None:
+    rng = random.Random(name)
+    hostile, good = (*WORDS, *files(folder).values()), baselines(folder)[name]
+    written = [option.opts[0] for option in options(name)] or ["--x"]
     tried = []
     for _ in range(MIXES):
         mixed = list(good)
         for _ in range(rng.randint(1, 4)):
-            kind = rng.random()
-            if kind < 0.2 and mixed:
+            change = rng.random()
+            if change < 0.2 and mixed:
                 mixed.pop(rng.randrange(len(mixed)))
-            elif kind < 0.6 and mixed:
+            elif change < 0.6 and mixed:
                 mixed[rng.randrange(len(mixed))] = rng.choice(hostile)
             else:
-                mixed += [rng.choice(names), rng.choice(hostile)]
-        tried.append([*words, *mixed])
+                mixed += [rng.choice(written), rng.choice(hostile)]
+        tried.append([name, *mixed])
     assert_sentences(tried)
 
 

@@ -1,0 +1,167 @@
+"""The command of every kind: what its help says is what its class is, and its example runs."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+import json
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.shell_completion import ShellComplete
+
+import dpopt
+from dpopt import _kinds
+from dpopt.cli import cli
+from dpopt.cli.kind import example_of
+from dpopt.cli.words import arguments, choices
+from dpopt.design import Design, kind_of
+from tests.robustness.commands import run
+
+KINDS = sorted(_kinds.homes())
+over_kinds = pytest.mark.parametrize("name", KINDS)
+
+
+def kind(name: str) -> Any:
+    found = kind_of(name)
+    assert found is not None
+    return found
+
+
+def command_line(name: str) -> list[str]:
+    """Return the command that asks for a kind's example."""
+    return [name, *arguments(_kinds.described(name).fields, kind(name).example().to_dict())]
+
+
+def answer(words: list[str]) -> dict[str, Any]:
+    ended = run(*words, "--json")
+    assert (ended.code, ended.err) == (0, "")
+    return json.loads(ended.out)
+
+
+def same(left: object, right: object) -> bool:
+    """Whether two plain values are the same up to rounding, as after JSON."""
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
+    if isinstance(left, list | tuple) and isinstance(right, list | tuple):
+        return len(left) == len(right) and all(map(same, left, right))
+    if isinstance(left, float) and isinstance(right, int | float):
+        return left == pytest.approx(right, rel=1e-9, abs=1e-12)
+    return left == right
+
+
+@over_kinds
+def test_the_source_is_read_as_the_class_is_defined(name: str) -> None:
+    about, defined = _kinds.described(name), kind(name)
+    assert (about.module, about.name) == (defined.__module__, defined.__qualname__)
+    assert about.papers == defined.papers
+    assert inspect.cleandoc(defined.__doc__).startswith(about.about)
+    fields = [field for field in dataclasses.fields(defined) if field.init]
+    assert [field.name for field in about.fields] == [field.name for field in fields]
+    for read, field in zip(about.fields, fields, strict=True):
+        assert read.annotation == ast.unparse(ast.parse(str(field.type), mode="eval"))
+        absent = field.default is dataclasses.MISSING
+        assert read.required == (absent and field.default_factory is dataclasses.MISSING)
+        value = _kinds.literal(read.default)
+        assert value is None or value == field.default
+        assert read.about, f"{field.name} is not named under Attributes"
+
+
+@over_kinds
+def test_the_example_in_the_source_is_the_example(name: str) -> None:
+    given = _kinds.described(name).example
+    if given is not None:
+        assert same(kind(name)(**given).to_dict(), kind(name).example().to_dict())
+
+
+@over_kinds
+def test_its_help_names_every_option_and_an_example_that_runs(name: str) -> None:
+    about, ended = _kinds.described(name), run(name, "--help")
+    assert (ended.code, ended.err) == (0, "")
+    for field in about.fields:
+        assert f"--{field.name.replace('_', '-')} " in ended.out
+    line = example_of(about)
+    assert line is not None
+    assert line in " ".join(ended.out.split())
+    found = answer(shlex.split(line)[1:])
+    assert found["kind"] == name
+
+
+@over_kinds
+def test_the_command_of_the_example_answers_as_the_library_does(name: str) -> None:
+    example = kind(name).example()
+    found, expected = answer(command_line(name)), dpopt.design(example).to_dict()
+    assert found.pop("seconds") >= 0.0
+    assert same(found["setting"], json.loads(json.dumps(example.to_dict())))
+    for key in ("kind", "value", "bound"):
+        assert same(found[key], json.loads(json.dumps(expected[key])))
+    assert found.keys() == expected.keys()
+    words = run(*command_line(name))
+    assert words.code == 0
+    assert "value " in words.out
+    assert next(iter(example.columns(dpopt.design(example).units))) in words.out
+
+
+@over_kinds
+def test_what_a_command_saved_is_certified_and_released(name: str, tmp_path: Path) -> None:
+    path, figure = tmp_path / "found.json", tmp_path / "found.png"
+    ended = run(*command_line(name), "--save", str(path), "--plot", str(figure))
+    assert (ended.code, ended.err) == (0, "")
+    assert figure.read_bytes().startswith(b"\x89PNG")
+    assert same(dpopt.load(path).value, answer(command_line(name))["value"])
+    data = kind(name).example_data()
+    if not issubclass(kind(name).answer, Design):
+        ended = run("release", str(path), "--input", "0")
+        assert (ended.code, ended.out) == (2, "")
+        return
+    assert json.loads(run("certify", str(path), "--json").out)["private"]
+    text = ",".join(map(str, np.atleast_1d(np.asarray(data)).tolist()))
+    ended = run("release", str(path), "--input", text, "--json")
+    assert (ended.code, ended.err) == (0, "")
+    assert len(json.loads(ended.out)["released"]) == 1
+
+
+def typed(words: str) -> set[str]:
+    *before, incomplete = words.split(" ")
+    complete = ShellComplete(cli, {}, "dpopt", "_DPOPT_COMPLETE")
+    return {item.value for item in complete.get_completions(before, incomplete)}
+
+
+@over_kinds
+def test_tab_offers_the_words_of_a_choice(name: str) -> None:
+    assert name in typed(name[:2])
+    for field in _kinds.described(name).fields:
+        option = f"--{field.name.replace('_', '-')}"
+        assert option in typed(f"{name} {option[:3]}")
+        annotation = field.annotation.removesuffix(" | None")
+        if annotation.startswith("Literal["):
+            assert typed(f"{name} {option} ") == set(choices(annotation))
+
+
+def test_help_and_completion_load_no_library() -> None:
+    program = (
+        "import os, sys\nfrom dpopt.cli import main, cli\n"
+        "from click.shell_completion import ShellComplete\n"
+        "complete = ShellComplete(cli, {}, 'dpopt', '_DPOPT_COMPLETE')\n"
+        "for name in cli.list_commands(None):\n"
+        "    for words in ([name, '--help'], ['--help']):\n"
+        "        try:\n            main(words)\n        except SystemExit:\n            pass\n"
+        "    for incomplete in ('', '--'):\n"
+        "        complete.get_completions([name], incomplete)\n"
+        "sys.exit(bool({'numpy', 'scipy', 'highspy', 'rich', 'cvxpy'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_the_help_lists_every_kind_with_its_first_sentence() -> None:
+    out = " ".join(run("--help").out.split())
+    for name in KINDS:
+        first = kind(name).__doc__.strip().replace("`", "").split("\n")[0]
+        assert f"{name} {first[:20]}" in out
