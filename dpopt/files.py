@@ -222,17 +222,32 @@ def _short(text: str) -> int:
     return int(text)
 
 
-def read_numbers(path: Path) -> list[float]:
-    """Read numbers separated by white space or commas.
+def read_rows(path: Path) -> list[list[int | float]]:
+    """Read numbers, a row a line, separated by white space, commas or colons.
 
     Raises:
         ParameterError: if the file is missing, a directory, or holds something else.
     """
-    words = read_text(path).replace(",", " ").split()
+    lines = read_text(path).replace(",", " ").replace(":", " ").splitlines()
     try:
-        return [float(word) for word in words]
+        rows = [[number(word) for word in line.split()] for line in lines if line.strip()]
     except ValueError:
-        raise ParameterError(f"path is {str(path)!r}; it must hold numbers only.") from None
+        rows = []
+    if not rows:
+        raise ParameterError(f"path is {str(path)!r}; it must hold numbers only.")
+    return rows
+
+
+def number(word: str) -> int | float:
+    """Return a number that somebody wrote, a whole one as an integer.
+
+    Raises:
+        ValueError: if it is none.
+    """
+    try:
+        return int(word)
+    except ValueError:
+        return float(word)
 
 
 def read_integer_rows(text: str) -> list[list[int]]:

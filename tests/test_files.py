@@ -12,7 +12,7 @@ from typing import IO
 import pytest
 
 from dpopt import ParameterError
-from dpopt.files import read_numbers, replacing, write_json, write_text
+from dpopt.files import read_rows, replacing, write_json, write_text
 
 
 def test_new_file(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_json_that_cannot_be_written_leaves_the_old_file(tmp_path: Path, bad: ob
 def test_numbers_read_back(tmp_path: Path) -> None:
     path = tmp_path / "numbers.txt"
     path.write_text("0.5, 1e-3\n2,3\t4\n", encoding="utf-8")
-    assert read_numbers(path) == [0.5, 1e-3, 2.0, 3.0, 4.0]
+    assert read_rows(path) == [[0.5, 1e-3], [2, 3, 4]]
 
 
 @pytest.mark.parametrize(
@@ -197,13 +197,13 @@ def test_file_without_numbers(tmp_path: Path, content: bytes, says: str) -> None
     path = tmp_path / "numbers.txt"
     path.write_bytes(content)
     with pytest.raises(ParameterError, match=f"path is .*{says}"):
-        read_numbers(path)
+        read_rows(path)
 
 
 def test_numbers_from_no_file(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "missing.txt"):
         with pytest.raises(ParameterError, match="path is"):
-            read_numbers(path)
+            read_rows(path)
 
 
 def test_a_pipe_is_no_target_and_stays(tmp_path: Path) -> None:

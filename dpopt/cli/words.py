@@ -15,6 +15,7 @@ from click.shell_completion import CompletionItem
 
 from dpopt._errors import ParameterError
 from dpopt._kinds import Field, literal
+from dpopt.files import number, read_rows
 
 SOLVERS = ("highs", "cvxpy", "cvxpy:CLARABEL", "cvxpy:SCS", "cvxpy:GUROBI", "cvxpy:MOSEK")
 
@@ -52,7 +53,10 @@ class Row(Words):
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:  # noqa: ANN401
         """Return the numbers, whole ones as integers."""
         del ctx
-        return _numbers(value.replace(",", " ").split()) or _in_file(value, _name(param))
+        found = _numbers(value.replace(",", " ").split())
+        if found is not None:
+            return found
+        return [number for row in _in_file(value, _name(param)) for number in row]
 
 
 class Rows(Words):
@@ -71,7 +75,7 @@ class Rows(Words):
         del ctx
         rows = [_numbers(row.split(":")) for row in value.split(",")]
         if not all(rows):
-            return _in_file(value, _name(param), rows=True)
+            return _in_file(value, _name(param))
         return rows if ":" in value else [row[0] for row in rows if row]
 
 
@@ -171,35 +175,23 @@ def _name(param: click.Parameter | None) -> str:
     return "value" if param is None else str(param.name)
 
 
-def _number(word: str) -> int | float:
-    try:
-        return int(word)
-    except ValueError:
-        return float(word)
-
-
 def _numbers(words: Sequence[str]) -> list[int | float] | None:
     """Return numbers of words; None if one is not, or there is none."""
     try:
-        return [_number(word) for word in words] or None
+        return [number(word) for word in words] or None
     except ValueError:
         return None
 
 
-def _in_file(text: str, name: str, *, rows: bool = False) -> Any:  # noqa: ANN401
-    """Return the numbers of the file that a text names, or its rows."""
+def _in_file(text: str, name: str) -> list[list[int | float]]:
+    """Return the rows of the file that a text names."""
     from dpopt._numbers import shown
-    from dpopt.files import contents, why_unread
 
     try:
-        lines = contents(Path(text)).replace(",", " ").replace(":", " ").splitlines()
-    except (OSError, ValueError) as error:
-        example = "0.4,0.6 or 0.2:0.8,0.5:0.5" if rows else "0.2,0.8"
+        return read_rows(Path(text))
+    except ParameterError as error:
+        why = str(error).partition("; ")[2]
         raise ParameterError(
-            f"{name} is {shown(text)}; it must hold numbers such as {example}, or be a file of "
-            f"them ({why_unread(error)})."
+            f"{name} is {shown(text)}; it must be numbers such as 0.2,0.8, rows of them such as "
+            f"0.2:0.8,0.5:0.5, or a file: {why}"
         ) from None
-    found = [_numbers(line.split()) for line in lines if line.strip()]
-    if not found or not all(found):
-        raise ParameterError(f"{name} is the file {shown(text)}; it must hold numbers only.")
-    return found if rows else [number for row in found if row for number in row]

@@ -15,17 +15,9 @@ from click.shell_completion import ShellComplete
 import dpopt
 from dpopt import ParameterError, _kinds, majority
 from dpopt._cite import names
-from dpopt.cli import about, cli, main, release, words
+from dpopt.cli import about, cli, release, words
 from dpopt.design import kind_of
-
-Capture = pytest.CaptureFixture[str]
-
-
-def run(arguments: list[str], capsys: Capture) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as caught:
-        main(arguments)
-    printed = capsys.readouterr()
-    return int(caught.value.code or 0), printed.out, printed.err
+from tests.cli.running import Capture, run
 
 
 @pytest.mark.parametrize(

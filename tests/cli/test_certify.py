@@ -12,19 +12,11 @@ from typing import Any
 import pytest
 
 from dpopt import Guarantee, majority
-from dpopt.cli import main
 from dpopt.privacy import ExactKernel, exp_lower
+from tests.cli.running import Capture, run
 
 Json = dict[str, Any]
-Capture = pytest.CaptureFixture[str]
 Change = Callable[[Json], object]
-
-
-def run(arguments: list[str], capsys: Capture) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as caught:
-        main(arguments)
-    printed = capsys.readouterr()
-    return int(caught.value.code or 0), printed.out, printed.err
 
 
 def refused(arguments: list[str], code: int, capsys: Capture) -> str:
@@ -97,11 +89,14 @@ def test_certificate_as_text(saved: Path, capsys: Capture) -> None:
 
 UNUSABLE: dict[str, tuple[Change, str]] = {
     "tampered": (lambda record: record["body"].update(note=1), "changed"),
-    "newer": (lambda record: record.update(schema=3), "newer"),
+    "newer": (lambda record: record.update(schema=4), "newer"),
     "schema": (lambda record: record.update(schema="x"), "schema"),
     "format": (lambda record: record.update(format="x"), "not a saved dpopt mechanism"),
     "kind": (lambda record: record.update(kind="x"), "kind"),
-    "no-weights": (lambda record: record["body"].pop("weights"), "weights"),
+    "no-integers": (
+        lambda record: record["body"].pop("units" if "units" in record["body"] else "weights"),
+        "malformed",
+    ),
     "infinite": (lambda record: record["body"].update(weights=[float("inf")]), "not finite"),
     "infinite-row": (lambda record: record["body"].update(weights=[[float("inf")]]), "not finite"),
     "huge": (lambda record: record["body"].update(shrink=10**400, cost=10**400), "cannot be used"),
@@ -163,13 +158,13 @@ def test_one_unit_on_any_weight_of_a_majority_exits_4(tmp_path: Path, capsys: Ca
     for place in inner:
         path.write_text(text)
         raised = [str(w + (i == place)) for i, w in enumerate(design.weights)]
-        edit(path, lambda record, raised=raised: record["body"].update(weights=raised))
+        edit(path, lambda record, raised=raised: record["body"].update(units=raised))
         line = refused(["certify", str(path)], 4, capsys)
         assert re.search(r"(\d+ voters at .*); neighbour: (\d+ voters at .*)\.$", line)
 
 
 def test_a_weight_above_one_exits_2(design: Path, capsys: Capture) -> None:
-    edit(design, lambda record: record["body"]["weights"].__setitem__(0, str(2**62 + 1)))
+    edit(design, lambda record: record["body"]["units"].__setitem__(0, str(2**62 + 1)))
     assert "weight" in refused(["certify", str(design)], 2, capsys)
 
 

@@ -7,19 +7,12 @@ import numpy as np
 import pytest
 
 from dpopt import majority
-from dpopt.cli import main
+from tests.cli.running import Capture, run
 
 GOOD = ["majority", "--mechanisms", "11", "--epsilon", "0.1", "--allowance", "3"]
 
 
-def run(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as caught:
-        main(arguments)
-    printed = capsys.readouterr()
-    return int(caught.value.code or 0), printed.out, printed.err
-
-
-def test_json_has_the_result(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_the_result(capsys: Capture) -> None:
     code, out, err = run([*GOOD, "--json"], capsys)
     assert (code, err) == (0, "")
     found = json.loads(out)
@@ -36,21 +29,21 @@ def test_json_has_the_result(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("backend", ["highs", "cvxpy"])
-def test_surrogate_with_delta(backend: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_surrogate_with_delta(backend: str, capsys: Capture) -> None:
     extra = ["--mechanism-delta", "1e-5", "--delta", "3e-5", "--objective", "surrogate"]
     code, out, _ = run([*GOOD, *extra, "--backend", backend, "--json"], capsys)
     assert code == 0
     assert json.loads(out)["objective"] == pytest.approx(0.424403008456, abs=1e-8)
 
 
-def test_text_shows_gamma(capsys: pytest.CaptureFixture[str]) -> None:
+def test_text_shows_gamma(capsys: Capture) -> None:
     code, out, _ = run(GOOD, capsys)
     assert code == 0
     assert "364 corner multisets" in out
     assert f"{majority.design(11, 0.1, 3).gamma[9]:.12f}" in out
 
 
-def test_prior_and_weights(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_prior_and_weights(tmp_path: Path, capsys: Capture) -> None:
     code, out, _ = run([*GOOD, "--prior", "uniform:0,0.3,0.7,1", "--json"], capsys)
     assert code == 0
     assert json.loads(out)["prior"] == "uniform:0,0.3,0.7,1"
@@ -61,7 +54,7 @@ def test_prior_and_weights(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert json.loads(out)["objective"] == pytest.approx(1.0, abs=1e-9)
 
 
-def test_plot_and_save_write_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_plot_and_save_write_files(tmp_path: Path, capsys: Capture) -> None:
     figure, result = tmp_path / "gamma.png", tmp_path / "gamma.json"
     code, _, _ = run([*GOOD, "--plot", str(figure), "--save", str(result)], capsys)
     assert code == 0
@@ -99,7 +92,7 @@ def test_plot_and_save_write_files(tmp_path: Path, capsys: pytest.CaptureFixture
     ],
 )
 def test_bad_input_exits_2_with_one_sentence(
-    changed: list[str], named: str, capsys: pytest.CaptureFixture[str]
+    changed: list[str], named: str, capsys: Capture
 ) -> None:
     code, out, err = run([*GOOD, *changed], capsys)
     assert (code, out) == (2, "")
@@ -107,7 +100,7 @@ def test_bad_input_exits_2_with_one_sentence(
     assert err.count("\n") == 1
 
 
-def test_weights_file_of_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_weights_file_of_words(tmp_path: Path, capsys: Capture) -> None:
     path = tmp_path / "weights.txt"
     for content in ("a b c", "1 2", "nan " * 6):
         path.write_text(content)
@@ -116,19 +109,19 @@ def test_weights_file_of_words(tmp_path: Path, capsys: pytest.CaptureFixture[str
         assert err.count("\n") == 1
 
 
-def test_solver_failure_exits_3(capsys: pytest.CaptureFixture[str]) -> None:
+def test_solver_failure_exits_3(capsys: Capture) -> None:
     code, out, err = run([*GOOD, "--time-limit", "0"], capsys)
     assert (code, out) == (3, "")
     assert "time_limit" in err
     assert err.count("\n") == 1
 
 
-def test_missing_options_and_commands_exit_2(capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_options_and_commands_exit_2(capsys: Capture) -> None:
     assert run(["majority", "--mechanisms", "11"], capsys)[0] == 2
     assert run(["nonsense"], capsys)[0] == 2
 
 
-def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_and_version(capsys: Capture) -> None:
     code, out, _ = run(["majority", "--help"], capsys)
     assert code == 0
     assert "--allowance" in out

@@ -12,17 +12,9 @@ import pytest
 
 import dpopt
 from dpopt import ParameterError, public_prior
-from dpopt.cli import main
+from tests.cli.running import Capture, run
 
-Capture = pytest.CaptureFixture[str]
 PRIOR = "0.05,0.1,0.15,0.2,0.5"
-
-
-def run(arguments: list[str], capsys: Capture) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as caught:
-        main(arguments)
-    printed = capsys.readouterr()
-    return int(caught.value.code or 0), printed.out, printed.err
 
 
 def test_reference_values(capsys: Capture) -> None:

@@ -10,17 +10,8 @@ import pytest
 
 import dpopt
 from dpopt import NotPrivateError, ParameterError, roo
-from dpopt.cli import main
 from dpopt.privacy.saved import seal
-
-Capture = pytest.CaptureFixture[str]
-
-
-def run(arguments: list[str], capsys: Capture) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as caught:
-        main(arguments)
-    printed = capsys.readouterr()
-    return int(caught.value.code or 0), printed.out, printed.err
+from tests.cli.running import Capture, run
 
 
 def test_roo_prints_json(capsys: Capture) -> None:

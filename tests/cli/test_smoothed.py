@@ -7,17 +7,9 @@ import math
 
 import pytest
 
-from dpopt.cli import main
+from tests.cli.running import Capture, run
 
-Capture = pytest.CaptureFixture[str]
 KEYS = {"delta", "log10_delta", "argmax", "certified", "dp_delta", "seconds"}
-
-
-def run(arguments: list[str], capsys: Capture) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as caught:
-        main(arguments)
-    printed = capsys.readouterr()
-    return int(caught.value.code or 0), printed.out, printed.err
 
 
 def test_smoothed_prints_json(capsys: Capture) -> None:

@@ -50,10 +50,10 @@ class Fuzz:
             MAKERS[kind](self.folder / "made.json")
             self.saved[kind] = (self.folder / "made.json").read_bytes()
         self.good = {
-            words: arguments
-            for words, arguments in baselines(self.folder).items()
+            name: arguments
+            for name, arguments in baselines(self.folder).items()
             # Minutes of honest work for a wrong number are no finding.
-            if words not in (("majority",), ("smoothed",))
+            if name not in ("majority", "smoothed")
         }
         self.hostile = (*WORDS, *sorted(files(self.folder).values()))
 
@@ -119,15 +119,15 @@ class Fuzz:
         return ["release", "{file}", "--input", self.rng.choice([counts, "0", *WORDS])]
 
     def _command(self) -> Entry:
-        words = self.rng.choice(sorted(self.good))
-        mixed, names = list(self.good[words]), [option.opts[0] for option in options(words)]
+        name = self.rng.choice(sorted(self.good))
+        mixed, names = list(self.good[name]), [option.opts[0] for option in options(name)]
         for _ in range(self.rng.randint(1, 4)):
             if mixed and self.rng.random() < 0.7:
                 mixed[self.rng.randrange(len(mixed))] = self.rng.choice(self.hostile)
             else:
                 mixed += [self.rng.choice([*names, "--x"]), self.rng.choice(self.hostile)]
         arguments = [argument.replace(f"{self.folder}/", KEPT, 1) for argument in mixed]
-        return Entry(f"command {' '.join(words)}", [*words, *arguments], "harmless")
+        return Entry(f"command {name}", [name, *arguments], "harmless")
 
 
 def keep(found: list[tuple[Entry, str]], folder: Path) -> None:
