@@ -17,7 +17,12 @@ def converted(kind: str, body: Json) -> tuple[str, Json]:
     Raises:
         LookupError: if something is missing; or a TypeError or ValueError if it is malformed.
     """
-    known = {"kernel": _kernel, "majority": _majority, "min-count": _min_count}
+    known = {
+        "kernel": _kernel,
+        "majority": _majority,
+        "min-count": _min_count,
+        "public-prior": _public_prior,
+    }
     return known[kind](body) if kind in known else (kind, body)
 
 
@@ -41,5 +46,20 @@ def _min_count(body: Json) -> tuple[str, Json]:
     return "roo", {
         "setting": {**body["setting"], "rule": body["rule"]},
         "units": body["weights"],
+        "bound": None,
+    }
+
+
+def _public_prior(body: Json) -> tuple[str, Json]:
+    """Only the bits of the integers were saved, which the closed form makes again."""
+    objectives = {"PublicPriorKernel": "minimax", "LeximinKernel": "leximin"}
+    return "prior", {
+        "setting": {
+            "prior": [float.fromhex(mass) for mass in body["prior"]],
+            "epsilon": body["guarantee"]["epsilon"],
+            "letters": body["letters"],
+            "objective": objectives[body["kernel"]],
+        },
+        "units": {"bits": body["bits"]},
         "bound": None,
     }

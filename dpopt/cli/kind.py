@@ -74,7 +74,7 @@ def _help(about: Described) -> str:
         displayed = any(line.startswith("  ") for line in paragraph.splitlines())
         paragraphs.append(f"\b\n{paragraph}" if displayed else paragraph)
     example = example_of(about)
-    return "\n\n".join(paragraphs if example is None else [*paragraphs, f"Example: {example}"])
+    return "\n\n".join(paragraphs if example is None else [*paragraphs, f"\b\nExample: {example}"])
 
 
 def _run(about: Described, given: dict[str, Any]) -> None:
@@ -135,23 +135,24 @@ def _check_targets(plot: Path | None, save: Path | None) -> None:
 
 def _text(found: Answer, seconds: float) -> str:
     """Return the facts a line each, and the first rows of the table."""
-    certificate = getattr(found, "certificate", None)
-    facts = {**found.headline(), "bound": found.bound, "gap": found.gap}
+    from dpopt.design import Design
+
+    facts = {**found.headline(), "value": found.value, "bound": found.bound, "gap": found.gap}
+    if isinstance(found, Design):
+        proof = found.certificate
+        told = proof and f"{proof.constraints:,} constraints; {proof.arithmetic}"
+        facts["certificate"] = told or "none"
+    facts["seconds"] = f"{seconds:.3f}"
     lines = [f"{name:18s} {_told(value)}" for name, value in facts.items() if value is not None]
-    if hasattr(found, "certificate"):
-        proof = (
-            "none"
-            if certificate is None
-            else f"{certificate.constraints:,} constraints; {certificate.arithmetic}"
-        )
-        lines.append(f"{'certificate':18s} {proof}")
-    lines.append(f"{'seconds':18s} {seconds:.3f}")
     return "\n".join([*lines, "", *_table(found)])
 
 
 def _table(found: Answer) -> list[str]:
     """Return the first rows of the answer's columns, aligned."""
-    table = found.setting.columns(found.units)
+    try:
+        table = found.setting.columns(found.units)
+    except ParameterError as error:
+        return [f"no table: {error}"]
     columns = {name: list(values[:_ROWS]) for name, values in table.items()}
     written = [[name, *(_told(value) for value in values)] for name, values in columns.items()]
     widths = [min(_WIDTH, max(map(len, column))) for column in written]

@@ -17,6 +17,9 @@ from dpopt.files import contents, read_integer_rows, read_text
 
 if TYPE_CHECKING:
     from dpopt.design import Design
+    from dpopt.privacy import ExactKernel
+
+    Mechanism = Design | ExactKernel
 
 SAMPLE_RULES = ("exact", "smooth-floor", "roo")
 
@@ -74,8 +77,8 @@ def release(file: Path, text: str | None, distribution: Path | None, as_json: bo
     rows = [] if text is None else read_integer_rows(text)
     p = None if distribution is None else _rationals(distribution)
     mechanism = _mechanism(file)
-    draw, outputs = _of_p(mechanism, p) if p is not None else _of_rows(mechanism, rows)
-    show_draw(draw, outputs, mechanism.guarantee, as_json)
+    draw, names = _of_rows(mechanism, rows) if p is None else _of_p(mechanism, p, file)
+    show_draw(draw, names, mechanism.guarantee, as_json)
 
 
 @click.command()
@@ -118,16 +121,16 @@ def sample(
     )
 
 
-def _mechanism(file: Path) -> Design:
+def _mechanism(file: Path) -> Mechanism:
     """Load a saved mechanism, proved again.
 
     Raises:
         ParameterError: also if the file holds the answer to a question, which releases nothing.
     """
-    from dpopt.design import Design, load
+    from dpopt.design import Answer, Design, load
 
     found = load(file)
-    if not isinstance(found, Design):
+    if isinstance(found, Answer) and not isinstance(found, Design):
         raise ParameterError(
             f"file {str(file)!r} answers a question about privacy ({found.setting.kind}); it holds "
             "no mechanism."
@@ -135,37 +138,43 @@ def _mechanism(file: Path) -> Design:
     return found
 
 
-Drawn = tuple[Callable[[], Sequence[object]], Sequence[object]]
-"""The draws of all queries, to be called once, and everything that a draw can be."""
+Draws = tuple[Callable[[], Sequence[object]], Sequence[object]]
+"""What draws for all queries, to be called once, and the names of all that can be drawn."""
 
 
-def _of_rows(mechanism: Design, rows: list[list[int]]) -> Drawn:
-    """Return the draws for rows of integers: a query each; where an input is one integer, each."""
-    queries: list[Any] = list(rows)
-    if isinstance(mechanism.setting.example_data(), int | str):
-        queries = [number for row in rows for number in row]
+def _of_rows(mechanism: Mechanism, rows: list[list[int]]) -> Draws:
+    """Return the draws for lines of integers, as the mechanism's setting understands a line."""
+    from dpopt.design import Design, Setting
 
-    def drawn() -> Sequence[object]:
+    if not isinstance(mechanism, Design):
+        # A kernel of no setting.
+        inputs = [number for row in rows for number in row]
+        return lambda: list(mechanism.release(inputs)), range(0)
+    setting, units = mechanism.setting, mechanism.units
+    queries = [query for row in rows for query in setting.queries(row)]
+
+    def draw() -> Sequence[object]:
         # All queries are checked before the first of them draws.
         for query in queries:
-            mechanism.setting.law(mechanism.units, query)
+            setting.law(units, query)
         return [mechanism.release(query) for query in queries]
 
-    return drawn, _outputs(mechanism, queries[0])
+    if type(setting).output is Setting.output:
+        return draw, range(0)
+    return draw, [setting.output(place) for place in range(len(setting.law(units, queries[0])))]
 
 
-def _of_p(mechanism: Design, p: Any) -> Drawn:  # noqa: ANN401
-    raise NotImplementedError
+def _of_p(mechanism: Mechanism, p: Any, file: Path) -> Draws:  # noqa: ANN401
+    """Return the draw for a user's own law p over the inputs of a kernel."""
+    from_law = getattr(mechanism, "release_from", None)
+    if from_law is not None:
+        return lambda: [from_law(p)], mechanism.prior.letters
+    inputs = getattr(getattr(mechanism, "setting", mechanism), "inputs", None)
+    if inputs is None:
+        raise ParameterError(f"file is {str(file)!r}; it does not hold a kernel.")
+    from dpopt.public_prior import draw_own_letter
 
-
-def _outputs(mechanism: Design, query: Any) -> Sequence[object]:  # noqa: ANN401
-    """Return everything that can be drawn, if it is not a range of integers."""
-    from dpopt.design import Setting
-
-    if type(mechanism.setting).output is Setting.output:
-        return range(0)
-    places = range(len(mechanism.setting.law(mechanism.units, query)))
-    return [mechanism.setting.output(place) for place in places]
+    return lambda: [mechanism.release(draw_own_letter(p, inputs))], range(0)
 
 
 def _rationals(path: Path) -> Any:  # noqa: ANN401

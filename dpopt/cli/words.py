@@ -6,6 +6,7 @@ What is wrong with a value, the library says. Nothing here loads one before a va
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from click.shell_completion import CompletionItem
 
 from dpopt._errors import ParameterError
 from dpopt._kinds import Field, literal
+from dpopt._numbers import digits
 from dpopt.files import number, read_rows
 
 SOLVERS = ("highs", "cvxpy", "cvxpy:CLARABEL", "cvxpy:SCS", "cvxpy:GUROBI", "cvxpy:MOSEK")
@@ -154,19 +156,21 @@ def text_of(value: object) -> str:
             for part, deep in zip(value, inner, strict=True)
         ]
         return ",".join(joined)
-    return str(value)
+    return digits(value) if isinstance(value, float) else str(value)
 
 
 def _help(field: Field) -> str:
     """Return what the docstring says, with the words of a choice and the default."""
     about = field.about.replace("`", "")
-    about = f"{about[:1].upper()}{about[1:]}"
+    if re.match(r"[a-z]{2,}[ ,:]", about):
+        # The paper's letters stay as they are.
+        about = f"{about[0].upper()}{about[1:]}"
     annotation = field.annotation.removesuffix(" | None")
     if annotation.startswith("Literal["):
         missing = [word for word in choices(annotation) if word not in about]
         about += f" One of {', '.join(choices(annotation))}." if missing else ""
     default = literal(field.default)
-    if annotation == "bool" or default is None:
+    if annotation == "bool" or default in (None, (), ""):
         return about
     return f"{about}  [{text_of(default)}]"
 

@@ -17,7 +17,7 @@ import pytest
 from click.shell_completion import ShellComplete
 
 import dpopt
-from dpopt import _kinds
+from dpopt import ParameterError, _kinds
 from dpopt.cli import cli
 from dpopt.cli.kind import example_of
 from dpopt.cli.words import arguments, choices
@@ -108,6 +108,22 @@ def test_the_command_of_the_example_answers_as_the_library_does(name: str) -> No
     assert next(iter(example.columns(dpopt.design(example).units))) in words.out
 
 
+def typed_input(design: Design, data: object) -> list[int]:
+    """Return the line of integers that stands for data: the data themselves, or their counts."""
+    setting, listed = design.setting, np.atleast_1d(np.asarray(data)).tolist()
+    law = list(setting.law(design.units, data))
+    counts = np.bincount(listed, minlength=getattr(setting, "letters", 0)).tolist()
+    for numbers in (listed, counts):
+        try:
+            (query,) = setting.queries(numbers)
+            found = setting.law(design.units, query)
+        except ParameterError:
+            continue
+        if list(found) == law:
+            return numbers
+    raise AssertionError(f"no line of integers stands for {data}")
+
+
 @over_kinds
 def test_what_a_command_saved_is_certified_and_released(name: str, tmp_path: Path) -> None:
     path, figure = tmp_path / "found.json", tmp_path / "found.png"
@@ -121,8 +137,8 @@ def test_what_a_command_saved_is_certified_and_released(name: str, tmp_path: Pat
         assert (ended.code, ended.out) == (2, "")
         return
     assert json.loads(run("certify", str(path), "--json").out)["private"]
-    text = ",".join(map(str, np.atleast_1d(np.asarray(data)).tolist()))
-    ended = run("release", str(path), "--input", text, "--json")
+    numbers = typed_input(dpopt.load(path), data)
+    ended = run("release", str(path), "--input", ",".join(map(str, numbers)), "--json")
     assert (ended.code, ended.err) == (0, "")
     assert len(json.loads(ended.out)["released"]) == 1
 

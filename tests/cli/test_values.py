@@ -1,0 +1,299 @@
+"""Known values through the commands of the kinds, what they refuse, and what becomes of files."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dpopt
+from dpopt import NotPrivateError, ParameterError, public_prior, roo
+from dpopt.privacy.saved import seal
+from tests.cli.running import Capture, run
+
+MAJORITY = "majority --mechanisms 11 --epsilon 0.1 --allowance 3"
+PRIOR = "prior --prior 0.05,0.1,0.15,0.2,0.5 --epsilon 1"
+SMOOTHED = "smoothed --records 10 --epsilon 1 --distributions"
+
+VALUES = {
+    f"{MAJORITY} --mechanism-delta 1e-5 --delta 3e-5 --objective surrogate": 0.424403008456,
+    f"{MAJORITY} --coefficients 0,0,0,0,0,1": 1.0,
+    f"{PRIOR}": 0.874839002002,
+    f"{PRIOR} --objective leximin": 0.874839002002,
+    "smoothed --records 36 --drawn 34 --epsilon 0 --distributions 0.6,0.4": 0.478070349009,
+    f"profile --counts 81268924,74216154 --lost-rate 0.002 --epsilon {math.log(51 / 49)!r}": (
+        1.207812712909e-32
+    ),
+}
+
+
+@pytest.mark.parametrize("line", VALUES)
+def test_a_known_value(line: str, capsys: Capture) -> None:
+    code, out, err = run([*line.split(), "--json"], capsys)
+    assert (code, err) == (0, "")
+    assert json.loads(out)["value"] == pytest.approx(VALUES[line], rel=1e-9)
+
+
+@pytest.mark.parametrize("backend", ["highs", "cvxpy"])
+def test_the_solver_that_is_asked_for(backend: str, capsys: Capture) -> None:
+    for line in (f"{MAJORITY} --mechanism-delta 1e-5 --delta 3e-5 --objective surrogate", PRIOR):
+        code, out, _ = run([*line.split(), "--backend", backend, "--json"], capsys)
+        found = json.loads(out)
+        assert (code, found["backend"].startswith(backend)) == (0, True)
+        known = next(value for words, value in VALUES.items() if words.startswith(line))
+        assert found["value"] == pytest.approx(known, rel=1e-7)
+
+
+def test_a_list_is_a_file_of_numbers_too(tmp_path: Path, capsys: Capture) -> None:
+    one, table = tmp_path / "one.txt", tmp_path / "table.txt"
+    one.write_text("0, 0, 0\n0 0 1")
+    code, out, _ = run([*MAJORITY.split(), "--coefficients", str(one), "--json"], capsys)
+    assert (code, json.loads(out)["value"]) == (0, pytest.approx(1.0, abs=1e-9))
+    one.write_text("0.2 0.3 0.5\n")
+    table.write_text("1 0 0\n0.5 0.5 0\n0.1,0.1,0.8\n")
+    words = ["population", "--prior", str(one), "--epsilon", "2", "--users"]
+    listed = run([*words, "1:0:0,0.5:0.5:0,0.1:0.1:0.8", "--json"], capsys)[1]
+    path, mine = tmp_path / "kernel.json", tmp_path / "mine.txt"
+    code, out, _ = run([*words, str(table), "--json", "--save", str(path)], capsys)
+    assert (code, json.loads(out)["value"]) == (0, json.loads(listed)["value"])
+    assert run(["certify", str(path)], capsys)[0] == 0
+    mine.write_text("0.25 1/4 0.5")
+    code, out, _ = run(["release", str(path), "--distribution", str(mine)], capsys)
+    assert (code, out.strip() in ("0", "1", "2")) == (0, True)
+
+
+REFUSED = [
+    (f"{MAJORITY} --mechanisms 10", "mechanisms is 10"),
+    (f"{MAJORITY} --mechanisms x", "--mechanisms"),
+    (f"{MAJORITY} --mechanisms 100001", "mechanisms is 100001"),
+    (f"{MAJORITY} --allowance 12", "allowance is 12"),
+    (f"{MAJORITY} --epsilon -1", "epsilon is -1"),
+    (f"{MAJORITY} --epsilon nan", "epsilon is nan"),
+    (f"{MAJORITY} --delta 1", "delta is 1"),
+    (f"{MAJORITY} --mechanism-delta 0.1", "mechanism_delta is 0.1"),
+    (f"{MAJORITY} --prior uniform:0,2", "prior's upper end is 2"),
+    (f"{MAJORITY} --prior gauss", "prior is 'gauss'"),
+    (f"{MAJORITY} --objective best", "objective is 'best'"),
+    (f"{MAJORITY} --backend abacus", "backend is 'abacus'"),
+    (f"{MAJORITY} --backend cvxpy:ABACUS", "solver is 'ABACUS'"),
+    (f"{MAJORITY} --backend highs:IPM", "backend is 'highs:IPM'"),
+    (f"{MAJORITY} --coefficients missing.txt", "missing.txt"),
+    (f"{MAJORITY} --coefficients .", "directory"),
+    (f"{MAJORITY} --plot .", "directory"),
+    (f"{MAJORITY} --save .", "directory"),
+    (f"{MAJORITY} --save missing/gamma.json", "missing"),
+    (f"{MAJORITY} --plot gamma.docx", "gamma.docx"),
+    (f"{MAJORITY} --plot a.png --save a.png", "they must differ"),
+    (f"{MAJORITY} --time-limit -1", "time_limit is -1"),
+    (f"{MAJORITY} --nonsense", "--nonsense"),
+    ("majority --mechanisms 11", "epsilon is 0"),
+    ("nonsense", "nonsense"),
+    ("roo --records 9 --letters 3", "--epsilon"),
+    ("roo --records 0 --letters 3 --epsilon 1", "records is 0"),
+    ("roo --records 9 --letters 1 --epsilon 1", "letters is 1"),
+    ("roo --records 9 --letters 3 --epsilon inf", "epsilon is inf"),
+    ("roo --records 9 --letters 3 --epsilon 1 --rule x", "rule is 'x'"),
+    ("prior --epsilon 1", "--prior"),
+    ("prior --prior 0.5,0.6 --epsilon 1", "prior"),
+    ("prior --prior 0,1 --epsilon 1", "prior"),
+    ("prior --prior a,b --epsilon 1", "prior is 'a,b'"),
+    (f"{PRIOR} --epsilon 0", "epsilon is 0"),
+    (f"{PRIOR} --objective x", "objective is 'x'"),
+    ("release none.json --distribution none.txt", "none.txt"),
+    ("release none.json", "give either --input or --distribution"),
+    (f"{SMOOTHED} 0.5", "drawn"),
+    (f"{SMOOTHED} 0.5 --drawn 9 --lost-rate 0.1", "lost_rate"),
+    (f"{SMOOTHED} 0.5 --drawn 11", "drawn"),
+    (f"{SMOOTHED} 0.5,x --drawn 9", "distributions"),
+    (f"{SMOOTHED} 0.5,0.2:0.8 --drawn 9", "distributions"),
+    (f"{SMOOTHED} 1.5 --drawn 9", "distributions"),
+    (f"{SMOOTHED} 0.5 --lost-rate nan", "lost_rate"),
+    ("profile --counts 10 --drawn 9 --epsilon 1", "counts"),
+    ("profile --counts 5,-5 --drawn 1 --epsilon 1", "counts"),
+    ("profile --counts 5,5 --drawn 9 --epsilon inf", "epsilon"),
+]
+
+
+@pytest.mark.parametrize(("line", "named"), REFUSED)
+def test_bad_input_exits_2_with_one_sentence(line: str, named: str, capsys: Capture) -> None:
+    code, out, err = run(line.split(), capsys)
+    assert (code, out) == (2, "")
+    assert named in err
+    assert err.count("\n") == 1
+
+
+def test_solver_failure_exits_3(capsys: Capture) -> None:
+    code, out, err = run([*MAJORITY.split(), "--time-limit", "0"], capsys)
+    assert (code, out) == (3, "")
+    assert "time_limit" in err
+    assert err.count("\n") == 1
+
+
+def test_a_delta_of_zero_has_no_logarithm(capsys: Capture) -> None:
+    line = "profile --counts 8,8 --drawn 1 --epsilon 3 --json"
+    found = json.loads(run(line.split(), capsys)[1])
+    assert found["value"] == 0.0
+    assert found["units"] == [None]
+
+
+BROKEN = [("conference", 20, 3, 0.1, 1.00668167682), ("journal", 3, 2, 0.5, 1.10772159688)]
+
+
+@pytest.mark.parametrize(("rule", "n", "k", "epsilon", "factor"), BROKEN)
+def test_a_broken_rule_is_shown_exits_4_and_writes_nothing(
+    rule: str, n: int, k: int, epsilon: float, factor: float, tmp_path: Path, capsys: Capture
+) -> None:
+    sized = f"roo --records {n} --letters {k} --epsilon {epsilon}".split()
+    path, words = tmp_path / "rule.json", [*sized, "--rule", rule]
+    code, out, err = run([*words, "--json"], capsys)
+    found = json.loads(out)
+    assert (code, found["private"], found["certificate"]) == (4, False, None)
+    assert found["excess_factor"] == pytest.approx(factor, abs=1e-11)
+    assert f"rule {rule!r} is not {epsilon:g}-DP" in err
+    assert json.loads(run([*sized, "--json"], capsys)[1])["private"] is True
+
+    code, out, err = run([*words, "--save", str(path)], capsys)
+    assert (code, "not private" in out, list(tmp_path.iterdir())) == (4, True, [])
+    assert "Nothing was saved; --even-if-not-private" in err
+    code, _, err = run([*words, "--save", str(path), "--even-if-not-private"], capsys)
+    assert (code, "Nothing was saved" in err, path.exists()) == (4, False, True)
+    for verb in (["certify", str(path)], ["release", str(path), "--input", "2,1"]):
+        code, out, err = run(verb, capsys)
+        assert (code, out, err.count("\n")) == (4, "", 1)
+        assert "releases nothing" in err
+
+
+def test_a_broken_rule_is_saved_as_its_audit_only(tmp_path: Path) -> None:
+    path = tmp_path / "rule.json"
+    broken = roo.min_count(20, 3, 0.1, "conference")
+    with pytest.raises(NotPrivateError, match=r"1\.00668 e\^epsilon"):
+        broken.save(path)
+    assert not path.exists()
+    broken.save(path, even_if_not_private=True)
+    found = json.loads(path.read_text())
+    assert (found["kind"], found["body"]["of"]) == ("audit", "roo")
+    assert found["body"]["witness"] == broken.audit.witness.to_dict()
+    with pytest.raises(NotPrivateError, match="not proved private"):
+        dpopt.load(path)
+    # What is private is saved as itself, whatever else was allowed.
+    roo.min_count(20, 3, 0.1).save(path, even_if_not_private=True)
+    assert isinstance(dpopt.load(path), roo.MinCountSampler)
+    with pytest.raises(ParameterError, match="even_if_not_private is 1"):
+        broken.save(path, even_if_not_private=1)  # type: ignore[arg-type]
+
+
+def test_the_counts_of_a_release_must_fit(tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "rule.json"
+    roo.min_count(20, 3, 0.1).save(path)
+    code, out, _ = run(["release", str(path), "--input", "10,10,0"], capsys)
+    assert (code, out.strip() in ("0", "1", "2")) == (0, True)
+    assert run(["release", str(path), "--input", "10,10,1"], capsys)[0] == 2
+    # A rule that is not private is no mechanism, however its file says so.
+    seal("roo", roo.min_count(20, 3, 0.1, "conference").to_dict(), path)
+    code, out, err = run(["release", str(path), "--input", "10,10,0"], capsys)
+    assert (code, out) == (4, "")
+    assert "1.00668 e^epsilon" in err
+
+
+def column(path: Path, letters: str) -> Path:
+    path.write_text("id,city\n" + "".join(f"{i},{c}\n" for i, c in enumerate(letters)))
+    return path
+
+
+@pytest.mark.parametrize("rule", ["exact", "roo", "smooth-floor"])
+def test_sample_releases_a_letter_of_the_alphabet(
+    rule: str, tmp_path: Path, capsys: Capture
+) -> None:
+    pytest.importorskip("polars", reason="polars is not installed (extra data)")
+    file = column(tmp_path / "visits.csv", "A" * 30 + "B" * 30)
+    words = ["sample", str(file), "--column", "city", "--epsilon", "2", "--rule", rule]
+    drawn: Counter[str] = Counter()
+    for _ in range(40):
+        code, out, _ = run([*words, "--alphabet", "A,B"], capsys)
+        assert code == 0
+        drawn[out] += 1
+    assert set(drawn) == {"A\n", "B\n"}
+    listed = tmp_path / "letters.txt"
+    listed.write_text("B\nA\n")
+    code, out, _ = run([*words, "--alphabet", str(listed)], capsys)
+    assert (code, out.strip() in "AB") == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("change", "about"),
+    [
+        ({"--alphabet": "A,C"}, "alphabet"),
+        ({"--alphabet": "A"}, "alphabet is 'A'"),
+        ({"--alphabet": "A,A"}, "alphabet is 'A,A'"),
+        ({"--column": "town"}, "column"),
+        ({"--epsilon": "0"}, "epsilon is 0"),
+        ({"--epsilon": "nan"}, "epsilon is nan"),
+        ({"--rule": "journal"}, "rule is 'journal'"),
+        ({"file": "missing.csv"}, "missing.csv"),
+    ],
+)
+def test_bad_input_of_sample(
+    change: dict[str, str], about: str, tmp_path: Path, capsys: Capture
+) -> None:
+    pytest.importorskip("polars", reason="polars is not installed (extra data)")
+    column(tmp_path / "visits.csv", "AAAABBB")
+    options = {"--column": "city", "--alphabet": "A,B", "--epsilon": "1", "--rule": "exact"}
+    words = ["sample", str(tmp_path / change.get("file", "visits.csv"))]
+    for option, value in {**options, **change}.items():
+        words += [option, value] if option != "file" else []
+    code, out, err = run(words, capsys)
+    assert (code, out) == (2, "")
+    assert about in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("objective", ["minimax", "leximin"])
+def test_a_saved_kernel_is_made_again_and_drawn_from(
+    objective: str, tmp_path: Path, capsys: Capture
+) -> None:
+    path, mine = tmp_path / "kernel.json", tmp_path / "mine.txt"
+    words = ["prior", "--prior", "0.7,0.1,0.2", "--epsilon", "3", "--objective", objective]
+    assert run([*words, "--save", str(path)], capsys)[0] == 0
+    again = dpopt.load(path)
+    assert isinstance(again, public_prior.SamplingKernel)
+    make = public_prior.minimax_kernel if objective == "minimax" else public_prior.leximin_kernel
+    assert again.weights() == make([0.7, 0.1, 0.2], 3.0).weights()
+    mine.write_text("0\n3\n0\n")
+    drawn: Counter[str] = Counter()
+    for _ in range(60):
+        code, out, _ = run(["release", str(path), "--distribution", str(mine)], capsys)
+        assert code == 0
+        drawn[out.strip()] += 1
+    # K_11 is 0.69: fewer than 15 of 60 have a chance below 1e-13.
+    assert drawn["1"] > 15
+    for text in ("", "a b", "1 2 3 4", "1/0 1 1", "-1 2 3", "0 0 0"):
+        mine.write_text(text)
+        code, out, err = run(["release", str(path), "--distribution", str(mine)], capsys)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+
+
+@pytest.mark.parametrize("kind", ["minimax", "leximin", "population"])
+def test_a_mass_below_all_normal_floats(kind: str, capsys: Capture) -> None:
+    words = ["--prior", "1e-310,1", "--epsilon", "1", "--json"]
+    if kind == "population":
+        words = ["population", *words, "--users", "1:0,0.5:0.5"]
+    else:
+        words = ["prior", *words, "--objective", kind]
+    code, out, err = run(words, capsys)
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    assert found["certificate"] is not None
+    if kind != "population":
+        assert found["value"] == 1.0
+
+
+def test_the_diagonal_of_algorithm_1(capsys: Capture) -> None:
+    columns = run(PRIOR.split(), capsys)[1].splitlines()[-25:]
+    rows = np.array([line.split() for line in columns], dtype=float)
+    known = [0.125160997998, 0.231151335839, 0.319835608357, 0.391342199099, 0.607292323365]
+    np.testing.assert_allclose(rows[rows[:, 0] == rows[:, 1], 2], known, atol=1e-11)
+    np.testing.assert_allclose(rows[:, 2].reshape(5, 5).sum(axis=1), 1.0, atol=1e-10)
