@@ -164,18 +164,29 @@ def _example(node: ast.ClassDef) -> dict[str, Any] | None:
         and isinstance(line.target, ast.Name)
         and not ast.unparse(line.annotation).startswith("ClassVar")
     ]
-    for line in node.body:
-        if isinstance(line, ast.FunctionDef) and line.name == "example":
-            last = line.body[-1]
-            if isinstance(last, ast.Return) and isinstance(last.value, ast.Call):
-                call = last.value
-                given = dict(zip(names, call.args, strict=False))
-                given |= {keyword.arg or "**": keyword.value for keyword in call.keywords}
-                try:
-                    return {name: ast.literal_eval(value) for name, value in given.items()}
-                except ValueError:
-                    return None
+    methods = [line for line in node.body if isinstance(line, ast.FunctionDef)]
+    for method in methods:
+        last = method.body[-1]
+        if method.name == "example" and isinstance(last, ast.Return):
+            if not isinstance(last.value, ast.Call):
+                return None
+            given = dict(zip(names, last.value.args, strict=False))
+            given |= {keyword.arg or "**": keyword.value for keyword in last.value.keywords}
+            try:
+                return {name: _value(value, method) for name, value in given.items()}
+            except ValueError:
+                return None
     return None
+
+
+def _value(node: ast.expr, method: ast.FunctionDef) -> Any:  # noqa: ANN401
+    """Return the value of a literal, or of a name that a method gives to one."""
+    assigned = {
+        ast.unparse(line.targets[0]): line.value
+        for line in method.body
+        if isinstance(line, ast.Assign)
+    }
+    return ast.literal_eval(assigned.get(ast.unparse(node), node))
 
 
 def _docstring(text: str) -> tuple[str, dict[str, str]]:

@@ -72,12 +72,15 @@ def release(file: Path, text: str | None, distribution: Path | None, as_json: bo
 
     Example: dpopt release gamma.json --input 1,1,1,0,0
     """
-    if (text is None) == (distribution is None):
-        raise ParameterError("give either --input or --distribution.")
+    if text is not None and distribution is not None:
+        raise ParameterError("give either --input or --distribution, not both.")
     rows = [] if text is None else read_integer_rows(text)
     p = None if distribution is None else _rationals(distribution)
     mechanism = _mechanism(file)
-    draw, names = _of_rows(mechanism, rows) if p is None else _of_p(mechanism, p, file)
+    if text is None and p is None:
+        draw, names = _of_nothing(mechanism)
+    else:
+        draw, names = _of_rows(mechanism, rows) if p is None else _of_p(mechanism, p)
     show_draw(draw, names, mechanism.guarantee, as_json)
 
 
@@ -144,12 +147,14 @@ Draws = tuple[Callable[[], Sequence[object]], Sequence[object]]
 
 def _of_rows(mechanism: Mechanism, rows: list[list[int]]) -> Draws:
     """Return the draws for lines of integers, as the mechanism's setting understands a line."""
-    from dpopt.design import Design, Setting
+    from dpopt.privacy import ExactKernel
 
-    if not isinstance(mechanism, Design):
-        # A kernel of no setting.
+    if isinstance(mechanism, ExactKernel):
+        import numpy as np
+
+        # A kernel of no setting, which checks all inputs before it draws.
         inputs = [number for row in rows for number in row]
-        return lambda: list(mechanism.release(inputs)), range(0)
+        return lambda: np.atleast_1d(mechanism.release(inputs)).tolist(), range(0)
     setting, units = mechanism.setting, mechanism.units
     queries = [query for row in rows for query in setting.queries(row)]
 
@@ -159,22 +164,47 @@ def _of_rows(mechanism: Mechanism, rows: list[list[int]]) -> Draws:
             setting.law(units, query)
         return [mechanism.release(query) for query in queries]
 
-    if type(setting).output is Setting.output:
-        return draw, range(0)
-    return draw, [setting.output(place) for place in range(len(setting.law(units, queries[0])))]
+    return draw, _names(mechanism, queries[0])
 
 
-def _of_p(mechanism: Mechanism, p: Any, file: Path) -> Draws:  # noqa: ANN401
+def _of_nothing(mechanism: Mechanism) -> Draws:
+    """Return the draw of a mechanism whose setting holds the data, such as a mollifier."""
+    from dpopt.privacy import ExactKernel
+
+    try:
+        if isinstance(mechanism, ExactKernel):
+            raise ParameterError("it is a kernel.")
+        mechanism.setting.law(mechanism.units, None)
+    except ParameterError:
+        raise ParameterError(
+            "the mechanism takes an input; give --input, or for a kernel --distribution."
+        ) from None
+    return lambda: [mechanism.release()], _names(mechanism, None)
+
+
+def _of_p(mechanism: Any, p: Any) -> Draws:  # noqa: ANN401
     """Return the draw for a user's own law p over the inputs of a kernel."""
     from_law = getattr(mechanism, "release_from", None)
     if from_law is not None:
         return lambda: [from_law(p)], mechanism.prior.letters
     inputs = getattr(getattr(mechanism, "setting", mechanism), "inputs", None)
-    if inputs is None:
-        raise ParameterError(f"file is {str(file)!r}; it does not hold a kernel.")
-    from dpopt.public_prior import draw_own_letter
+    if isinstance(inputs, int):
+        from dpopt.public_prior import draw_own_letter
 
-    return lambda: [mechanism.release(draw_own_letter(p, inputs))], range(0)
+        return lambda: [mechanism.release(draw_own_letter(p, inputs))], range(0)
+    # A law is itself the input of this mechanism, or of none.
+    law = p.astype(float)
+    return lambda: [mechanism.release(law)], _names(mechanism, law)
+
+
+def _names(mechanism: Design, query: object) -> Sequence[object]:
+    """Return what the outputs are called; an empty range if they are integers."""
+    from dpopt.design import Setting
+
+    if type(mechanism.setting).output is Setting.output:
+        return range(0)
+    outputs = len(mechanism.setting.law(mechanism.units, query))
+    return [mechanism.setting.output(place) for place in range(outputs)]
 
 
 def _rationals(path: Path) -> Any:  # noqa: ANN401

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from dpopt._errors import ParameterError
 from dpopt._numbers import shown
@@ -15,7 +14,7 @@ Mechanism = Design | ExactKernel
 """A certified mechanism of which the laws of neighbours, or bounds on them, are integers."""
 
 
-def dominating_pair(mechanism: Mechanism, *, rows: tuple[Any, Any] | None = None) -> DominatingPair:
+def dominating_pair(mechanism: Mechanism, *, rows: tuple[int, int] | None = None) -> DominatingPair:
     """Return the tight dominating pair of a certified mechanism, over all of its neighbours.
 
     - A kernel: every directed pair of neighbouring inputs that was certified. A kernel of a public
@@ -27,33 +26,42 @@ def dominating_pair(mechanism: Mechanism, *, rows: tuple[Any, Any] | None = None
     Args:
         mechanism: certified. Of kinds without a pair, `dp_accounting`'s
             ``from_privacy_parameters`` on their guarantee is what there is.
-        rows: only these two different inputs, neighbours or not: P is the law of the output for
-            the first one, Q for the second. What it gives is about these two, not a guarantee; of
-            a kernel, two indices of inputs.
+        rows: for a kernel, only this pair of different inputs by their places, neighbours or not: P
+            is the first one's row, Q the second's. What it gives is about these two, not a
+            guarantee.
 
     Raises:
         ParameterError: for another object, or a mechanism with too many events.
         NotPrivateError: if the mechanism has no certificate, or only one for one direction.
     """
+    if isinstance(mechanism, Design):
+        mechanism.require_private()
+        if rows is not None:
+            return _of_two(mechanism, rows)
+        return mechanism.setting.dominating(mechanism.units)
     if isinstance(mechanism, ExactKernel):
         return mechanism.dominating(rows)
-    if not isinstance(mechanism, Design):
+    # What stands for a design, such as a `dpopt.roo.SubRRSampler`.
+    own = getattr(mechanism, "dominating", None)
+    if not callable(own):
         raise ParameterError(
             f"mechanism is of type {type(mechanism).__name__}; it must be a certified design or "
             "kernel."
         )
-    mechanism.require_private()
-    if rows is not None:
-        return _of_two(mechanism, rows)
-    return mechanism.setting.dominating(mechanism.units)
+    return own()
 
 
-def _of_two(design: Design, rows: tuple[Any, Any]) -> DominatingPair:
+def _of_two(design: Design, rows: tuple[int, int]) -> DominatingPair:
     """Return the pair of the laws of the output for two inputs, over a common scale."""
-    x, other = rows
-    if x == other:
+    setting = design.setting
+    if rows[0] == rows[1]:
         raise ParameterError(f"rows is {shown(rows)}; no input is its own neighbour.")
-    p, q = (list(design.setting.law(design.units, row)) for row in (x, other))
+    try:
+        p, q = (list(setting.law(design.units, *setting.queries([place]))) for place in rows)
+    except ParameterError as error:
+        raise ParameterError(
+            f"rows is given, and {shown(rows)} are no two inputs of a kernel: {error}"
+        ) from None
     scale = math.lcm(sum(p), sum(q))
     p, q = ([weight * (scale // sum(law)) for weight in law] for law in (p, q))
     tests = likelihood_tests(p, q, scale.bit_length())

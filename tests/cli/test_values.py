@@ -104,7 +104,7 @@ REFUSED = [
     (f"{PRIOR} --epsilon 0", "epsilon is 0"),
     (f"{PRIOR} --objective x", "objective is 'x'"),
     ("release none.json --distribution none.txt", "none.txt"),
-    ("release none.json", "give either --input or --distribution"),
+    ("release none.json --input 1 --distribution none.txt", "give either --input or"),
     (f"{SMOOTHED} 0.5", "drawn"),
     (f"{SMOOTHED} 0.5 --drawn 9 --lost-rate 0.1", "lost_rate"),
     (f"{SMOOTHED} 0.5 --drawn 11", "drawn"),

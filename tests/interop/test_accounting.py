@@ -181,6 +181,9 @@ def test_public_prior_and_programs_are_kernels_too() -> None:
     assert of_pair(one, Fraction(1)) == hockey_stick(rows[0], rows[1], Fraction(1))
     best = kernel.optimal_kernel(1 - np.eye(3), epsilon=1.0)
     assert dominating_pair(best) == dominating_pair(best.exact)
+    two, same = dominating_pair(best, rows=(2, 0)), dominating_pair(best.exact, rows=(2, 0))
+    for alpha in ALPHAS:
+        assert of_pair(two, alpha) == of_pair(same, alpha)
 
 
 @pytest.mark.parametrize(("letters", "folds"), [(2, 7), (2, 100), (3, 4), (3, 60), (6, 25)])
@@ -494,8 +497,10 @@ def test_refusals() -> None:
         dominating_pair(design, rows=(0, 1))
     with pytest.raises(ParameterError, match="rows is 3"):
         dominating_pair(found, rows=(0, 3))
-    with pytest.raises(ParameterError, match="type SmoothFloorSampler"):
-        dominating_pair(roo.smooth_floor(20, 3, 0.5))  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="no dominating pair of it is known"):
+        dominating_pair(roo.smooth_floor(20, 3, 0.5))
+    with pytest.raises(ParameterError, match="mechanism is of type int"):
+        dominating_pair(3)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="at most 4e"):
         dominating_pair(public_prior.minimax_kernel(np.full(400, 1 / 400), 1.0))
     far = majority.assess(majority.MajoritySetting(301, 86.0, 1), np.zeros(302))

@@ -10,16 +10,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+import dpopt
 from dpopt import (
     Guarantee,
     ParameterError,
     Problem,
+    _kinds,
     kernel,
     majority,
     public_prior,
     roo,
     solve,
 )
+from dpopt.design import kind_of
 from dpopt.interop.frames import to_frame
 from dpopt.privacy import ExactKernel
 
@@ -43,6 +46,20 @@ def frame_of(result: object, library: str) -> dict[str, list[Any]]:
     frame = to_frame(result, library)
     assert type(frame).__module__.split(".")[0] == library
     return columns_of(frame)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("name", sorted(_kinds.homes()))
+def test_every_kind_has_a_table(name: str, library: str) -> None:
+    kind = kind_of(name)
+    assert kind is not None
+    found = dpopt.design(kind.example())
+    columns = found.setting.columns(found.units)
+    frame = frame_of(found, library)
+    assert list(frame) == list(columns)
+    for column, values in frame.items():
+        for seen, own in zip(values, columns[column], strict=True):
+            assert seen == own or own is None or seen != seen
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,6 @@ import pytest
 from scipy.stats import chi2
 
 from dpopt import Guarantee, ParameterError, majority
-from dpopt.majority import setting
 from dpopt.privacy import general_composition, simple_composition
 
 pytest.importorskip("sklearn", reason="scikit-learn is not installed")
@@ -178,7 +177,7 @@ def test_a_budget_refuses_before_a_draw(
         raise AssertionError("something was drawn")
 
     with monkeypatch.context() as patch:
-        patch.setattr(setting, "random_words", refuse)
+        patch.setattr("dpopt.majority.setting.random_words", refuse)
         with pytest.raises(ParameterError, match="queries is 5, .* affords 4"):
             fitted.predict(np.zeros((2, 64)))
         with pytest.raises(ParameterError, match="at least one query"):

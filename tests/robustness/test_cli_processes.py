@@ -63,7 +63,7 @@ def test_a_reader_that_has_gone() -> None:
     reader, writer = os.pipe()
     os.close(reader)
     ended = subprocess.run(
-        [*COMMAND, "kernel", "--prior", prior, "--epsilon", "1", "--json"],
+        [*COMMAND, "prior", "--prior", prior, "--epsilon", "1", "--json"],
         stdout=writer,
         stderr=subprocess.PIPE,
         check=False,
