@@ -283,6 +283,14 @@ class Setting(Question[A]):
         """Return what the place of an output in `law` stands for; the place itself by default."""
         return place
 
+    def queries(self, numbers: Sequence[int]) -> list[Any]:
+        """Return the inputs that a line of integers stands for, as typed on the command line.
+
+        Each of them, where the example's input is an integer; otherwise all together are one.
+        """
+        single = isinstance(self.example_data(), int)
+        return list(numbers) if single else [list(numbers)]
+
     @property
     def may_fail(self) -> bool:
         """Whether this is a published rule, which gets a design even where it is not private."""

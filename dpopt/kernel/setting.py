@@ -94,6 +94,9 @@ class KernelSetting(Setting["KernelDesign"]):
         invariant: q with q K = q, non-negative with sum 1, where inputs and outputs are the same;
             or (A, B) with A K = B, shapes (m, inputs) and (m, outputs); or None.
         formulation: "auto" is "shifted" where it applies, else "edges".
+
+    Example:
+        dpopt kernel --loss 0:1:2,1:0:1,2:1:0 --epsilon 1 --graph path --objective minimax
     """
 
     kind: ClassVar[str] = "kernel"

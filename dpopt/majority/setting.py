@@ -105,7 +105,7 @@ class MajoritySetting(Voters, Setting["MajorityDesign"]):
         allowance: m, real, in (0, K]: the majority may spend m epsilon.
         mechanism_delta: the paper's Delta, of each voter, in [0, 1); of groups, the largest.
         delta: of the majority, in [mechanism_delta, 1).
-        groups: voters of different privacy, SIZE,EPSILON[,DELTA] separated by ";"; none if all are
+        groups: voters of different privacy, as text SIZE:EPSILON[:DELTA],...; none if all are
             alike.
         voter_ratio: e^epsilon as a rational, if it is one: epsilon is then its logarithm, up to
             rounding, the allowance a whole number, and every proof is about voter_ratio^m.
@@ -767,7 +767,7 @@ def _merged(groups: object) -> tuple[VoterGroup, ...]:
         ParameterError: if they are anything else.
     """
     if isinstance(groups, str):
-        groups = [_numbers(text) for text in groups.split(";") if text.strip()]
+        groups = [_numbers(text) for text in groups.split(",") if text.strip()]
     if not isinstance(groups, Iterable) or getattr(groups, "ndim", 1) == 0:
         raise ParameterError(f"groups is {_checks.shown(groups)}; it must hold groups of voters.")
     sizes: dict[tuple[float, float], int] = {}
@@ -786,11 +786,11 @@ def _merged(groups: object) -> tuple[VoterGroup, ...]:
 
 def _numbers(text: str) -> tuple[float, ...]:
     try:
-        return tuple(float(part) for part in text.split(","))
+        return tuple(float(part) for part in text.split(":"))
     except ValueError:
         raise ParameterError(
-            f"groups holds {_checks.shown(text)}; it must have the form SIZE,EPSILON or "
-            "SIZE,EPSILON,DELTA, separated by ;."
+            f"groups holds {_checks.shown(text)}; it must have the form SIZE:EPSILON or "
+            "SIZE:EPSILON:DELTA, separated by commas."
         ) from None
 
 

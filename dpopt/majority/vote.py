@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -247,6 +247,14 @@ class VoteBatch:
     def queries(self) -> int:
         """Number of queries in this batch."""
         return self.labels.size
+
+    def columns(self) -> dict[str, Sequence[int]]:
+        """Return query and label as one tidy table; queries are counted from the first ever."""
+        first = self.answered
+        return {
+            "query": list(range(first, first + self.queries)),
+            "label": self.labels.tolist(),
+        }
 
     @property
     def per_query(self) -> Guarantee:

@@ -63,6 +63,10 @@ class PublicPrior:
         """Place of each letter in the caller's order."""
         return {letter: place for place, letter in enumerate(self.letters)}
 
+    def columns(self) -> dict[str, Sequence[Hashable]]:
+        """Return letter and mass as one tidy table."""
+        return {"letter": list(self.letters), "mass": self.masses.tolist()}
+
 
 def public_prior(
     masses: npt.ArrayLike | PublicPrior, letters: Iterable[Hashable] | None = None

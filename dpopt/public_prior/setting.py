@@ -92,6 +92,17 @@ class PriorSetting(Setting[K]):
         """Return a user's letter."""
         return 1
 
+    def queries(self, numbers: Sequence[int]) -> list[Hashable]:
+        """Return the letters at some places of the prior, for the command line.
+
+        Raises:
+            ParameterError: for a place that there is not.
+        """
+        letters = self.public.letters
+        if not all(0 <= place < len(letters) for place in numbers):
+            raise ParameterError(f"the inputs must be places in 0..{len(letters) - 1} of letters.")
+        return [letters[place] for place in numbers]
+
     def require_few(self, what: str, instead: str) -> None:
         """Refuse to list n^2 numbers of more than 5000 letters."""
         if self.public.size > LARGEST_MATRIX:
