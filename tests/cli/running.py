@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from dpopt.cli import main
@@ -9,7 +11,7 @@ from dpopt.cli import main
 Capture = pytest.CaptureFixture[str]
 
 
-def run(arguments: list[str], capsys: Capture) -> tuple[int, str, str]:
+def run(arguments: Sequence[str], capsys: Capture) -> tuple[int, str, str]:
     """Return the exit code of a command, what it printed, and what it said on standard error."""
     with pytest.raises(SystemExit) as caught:
         main(arguments)

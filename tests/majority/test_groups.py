@@ -373,5 +373,5 @@ def test_groups_that_disagree_with_the_rest_are_refused() -> None:
     for own in ((5, 0.5, 0.1), (3, 0.4, 0.1), (3, 0.5, 0.2)):
         with pytest.raises(ParameterError, match="groups disagree"):
             MajoritySetting(*own[:2], 1.0, own[2], 0.2, (VoterGroup(3, 0.5, 0.1),))
-    with pytest.raises(ParameterError, match="it must have the form SIZE,EPSILON"):
-        MajoritySetting(groups="5,0.1;6,x", allowance=1.0)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="it must have the form SIZE:EPSILON"):
+        MajoritySetting(groups="5:0.1,6:x", allowance=1.0)  # type: ignore[arg-type]
