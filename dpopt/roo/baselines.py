@@ -7,10 +7,10 @@ Raskhodnikova, Sivakumar, Smith, Swanberg, "Differentially private sampling from
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from dpopt._errors import ParameterError
 from dpopt._types import IntVector, Json, Vector
 from dpopt.data.tally import Tally, tally
 from dpopt.privacy import Certificate, Guarantee
+from dpopt.privacy.dominating import DominatingPair
 from dpopt.privacy.vouched import Implied, Vouched
 from dpopt.roo.minimum import MinCount, MinCountSampler, from_weights
 from dpopt.roo.sampler import Below, LetterSampler
@@ -80,6 +81,19 @@ class SubRRSampler(LetterSampler, Vouched):
     def private(self) -> bool:
         """Whether the guarantee was proved."""
         return self.roo.private
+
+    def columns(self) -> Mapping[str, Sequence[Any]]:
+        """Return m and q as one tidy table; q is that of every m."""
+        return self.roo.setting.columns(self.roo.units)
+
+    def dominating(self) -> DominatingPair:
+        """Return the tight dominating pair of all neighbours; see `MinCount.dominating`.
+
+        Raises:
+            NotPrivateError: if it is not proved private.
+        """
+        self.require_private()
+        return self.roo.setting.dominating(self.roo.units)
 
     def output_distribution(self, counts: npt.ArrayLike) -> Vector:
         """Return q / k + (1 - q) c_y / n for each letter, shape (k,)."""

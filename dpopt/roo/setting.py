@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -91,6 +91,10 @@ class RooSetting:
                 f"counts sum to {total}; the sampler is for {self.records} records."
             )
         return found
+
+    def queries(self, numbers: Sequence[int]) -> list[Tally]:
+        """Return the data that a line of integers stands for: the counts of all letters."""
+        return [Tally.of_counts(list(numbers), self.letters)]
 
     def counted(self, data: object) -> IntVector:
         """Return the counts of records over the letters 0..k-1, or of a `Tally`, checked.
