@@ -35,7 +35,7 @@ from dpopt.kernel import KernelDesign, directed_pairs
 from dpopt.majority import MajorityDesign, VoterGroup
 from dpopt.privacy import Certificate, ExactKernel, Guarantee, exp_lower, exp_upper
 from dpopt.privacy.exponential import log_upper
-from dpopt.public_prior import PopulationKernel, SamplingKernel
+from dpopt.public_prior import SamplingKernel
 from dpopt.roo import LetterSampler
 
 try:
@@ -67,7 +67,7 @@ _CERTAIN = 800.0
 
 
 def make_kernel(
-    kernel: ExactKernel | KernelDesign | SamplingKernel | PopulationKernel,
+    kernel: ExactKernel | KernelDesign | SamplingKernel,
 ) -> Measurement:
     """Return a certified kernel as a measurement: one input to one output.
 
@@ -87,7 +87,7 @@ def make_kernel(
         NotPrivateError: for a kernel that was proved in one direction only.
         OpenDPException: if OpenDP's features are not enabled.
     """
-    if isinstance(kernel, SamplingKernel | PopulationKernel):
+    if isinstance(kernel, SamplingKernel):
         return _local(kernel)
     if not isinstance(kernel, ExactKernel | KernelDesign):
         raise ParameterError(
@@ -259,7 +259,7 @@ def _voter_epsilon(design: MajorityDesign, group: VoterGroup) -> float:
     return epsilon
 
 
-def _local(kernel: SamplingKernel | PopulationKernel) -> Measurement:
+def _local(kernel: SamplingKernel) -> Measurement:
     spent = _certified(kernel.guarantee, kernel.certificate)
     letters = kernel.prior.letters
     letter = _into(letters)
