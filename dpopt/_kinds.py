@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 _ROOT = Path(__file__).parent
 _KIND = re.compile(r'^    kind: ClassVar\[str\] = "([a-z][a-z0-9-]*)"$', re.MULTILINE)
 _TOP_LEVEL = re.compile(r"^[^\s#)\]}]", re.MULTILINE)
+_METHOD = re.compile(r"^    (?:@|def )", re.MULTILINE)
+_EXAMPLE = re.compile(r"^    def example\(.*?(?=^    (?:@|def )|\Z)", re.MULTILINE | re.DOTALL)
 _SECTION = re.compile(r"^(?:[A-Z]\w+):$", re.MULTILINE)
 
 
@@ -127,14 +129,20 @@ def literal(text: str | None) -> Any:  # noqa: ANN401
 
 
 def _class_around(text: str, kind: str) -> ast.ClassDef:
-    """Parse the class whose body has the line of a kind, and only that class if possible."""
+    """Parse the class whose body has the line of a kind: its fields and its example, if possible.
+
+    Its other methods are left out, which would take most of the time.
+    """
     match = next(match for match in _KIND.finditer(text) if match[1] == kind)
     start = text.rindex("\nclass ", 0, match.start()) + 1
     end = _TOP_LEVEL.search(text, match.end())
+    body = text[start : end.start() if end else len(text)]
+    method, example = _METHOD.search(body, match.end() - start), _EXAMPLE.search(body)
+    short = body[: method.start() if method else len(body)] + (example[0] if example else "")
     try:
-        parsed = ast.parse(text[start : end.start() if end else len(text)]).body
+        parsed = ast.parse(short).body
     except SyntaxError:
-        # A text in three quotes may hold lines that look like the top level.
+        # A text in three quotes may hold lines that look like the top level, or like a method.
         line = text.count("\n", 0, start) + 1
         parsed = [node for node in ast.parse(text).body if node.lineno == line]
     if not isinstance(parsed[0], ast.ClassDef):
