@@ -63,6 +63,9 @@ MAKERS: dict[str, Callable[[Path], object]] = {
 KINDS = sorted(MAKERS)
 # The design with a delta takes ten times as long to certify as the others.
 QUICK = [kind for kind in KINDS if kind != "majority-delta"]
+# A question's file, its hash right, is answered again: honest work for whatever it asks.
+QUESTIONS = {kind.kind for kind in dpopt.kinds() if not issubclass(kind.answer, Design)}
+MECHANISMS = [kind for kind in QUICK if kind not in QUESTIONS]
 
 
 @pytest.fixture(scope="module")
@@ -168,7 +171,7 @@ def test_any_value_in_any_place(kind: str, originals: dict[str, bytes], tmp_path
                 assert changed == record or "schema" in place
 
 
-@pytest.mark.parametrize("kind", QUICK)
+@pytest.mark.parametrize("kind", MECHANISMS)
 def test_any_value_in_the_body_with_a_right_hash(
     kind: str, originals: dict[str, bytes], tmp_path: Path
 ) -> None:
@@ -297,8 +300,11 @@ def test_more_private_with_a_wrong_hash_is_refused(
     weights = integers(record["body"])
     if kind == "exact-kernel":
         weights[:] = [weights[0]] * 2
+    elif kind == "roo":
+        # A uniform letter, whatever the smallest of 12 counts of 3 letters is: 0..4.
+        weights[:] = [str(2**62)] * 5
     else:
-        weights[:] = [str(2**62 if kind == "roo" else 0)] * len(weights)
+        weights[:] = ["0"] * len(weights)
     error = refused(tmp_path / "file", json.dumps(record).encode())
     assert isinstance(error, ParameterError)
     assert "changed" in str(error)
