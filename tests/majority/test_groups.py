@@ -313,7 +313,7 @@ def test_corners_of_groups() -> None:
 @pytest.mark.parametrize("setting", SMALL)
 def test_groups_come_back_from_plain_values_and_from_their_text(setting: MajoritySetting) -> None:
     assert MajoritySetting.from_dict(json.loads(json.dumps(setting.to_dict()))) == setting
-    text = ";".join(f"{g.size},{g.epsilon!r},{g.mechanism_delta!r}" for g in setting.groups)
+    text = ",".join(f"{g.size}:{g.epsilon!r}:{g.mechanism_delta!r}" for g in setting.groups)
     assert MajoritySetting(allowance=setting.allowance, delta=setting.delta, groups=text) == setting  # type: ignore[arg-type]
 
 

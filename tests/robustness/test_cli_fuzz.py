@@ -22,7 +22,7 @@ from tests.roo.brute import histograms, neighbours
 # Answers that do not end by themselves, or take seconds; their arguments are fuzzed by hand below.
 SLOW = {"explore", "doctor"}
 COMMANDS = sorted(set(cli.commands) - SLOW)
-VALUES, MIXES = 100, 30
+VALUES, MIXES = 240, 50
 
 each_command = pytest.mark.parametrize("name", COMMANDS)
 
