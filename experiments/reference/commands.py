@@ -7,7 +7,7 @@ import inspect
 import click
 
 from dpopt.cli import cli
-from experiments.reference.text import plain_help
+from experiments.reference.text import is_displayed, plain_help
 
 _TITLE = "Command line"
 
@@ -44,6 +44,9 @@ def _help(command: click.Command) -> list[str]:
     """Return a command's help; its examples, which start with the program's name, as literals."""
     lines = []
     for paragraph in inspect.cleandoc(command.help or "").replace("\b\n", "").split("\n\n"):
+        if is_displayed(paragraph):
+            lines += ["::", "", *paragraph.split("\n"), ""]
+            continue
         joined = " ".join(paragraph.split())
         head, mark, example = joined.partition("Example: ")
         if head:

@@ -8,17 +8,29 @@ _CODE = re.compile(r"(``.+?``|`[^`]+`)", re.DOTALL)
 _EMPHASIS = re.compile(r"(?<!\S)(\*\w[\w ]*\w\*)(?![\w*])")
 _MARKUP = re.compile(r"[\\*|]|(?<=\w)_(?![\w:])")
 _SHOWN = re.compile(r"(``.+?``|(?<![\w-])--[a-z][a-z-]*)")
+_SECTION = re.compile(r"[A-Z]\w+:$", re.MULTILINE)
 _BLANK = re.compile(r"(\n\s*\n)")
 
 
 def plain_docstring(text: str) -> str:
     """Return a docstring in which backticks and emphasised words are the only inline markup.
 
-    ``|2l - K|`` is then no substitution and ``m * epsilon`` no emphasis; doctests are untouched.
+    ``|2l - K|`` is then no substitution and ``m * epsilon`` no emphasis; doctests are untouched. A
+    paragraph that is indented before the first section, a displayed program, keeps its lines.
     """
-    paragraphs = _BLANK.split(text)
-    paragraphs[::2] = [_plain_paragraph(paragraph) for paragraph in paragraphs[::2]]
+    paragraphs, within = _BLANK.split(text), False
+    for i in range(0, len(paragraphs), 2):
+        within = within or _SECTION.match(paragraphs[i].strip("\n")) is not None
+        shown = not within and is_displayed(paragraphs[i])
+        paragraphs[i] = f"::\n\n{paragraphs[i]}" if shown else _plain_paragraph(paragraphs[i])
     return "".join(paragraphs)
+
+
+def is_displayed(paragraph: str) -> bool:
+    """Whether every line of a paragraph is indented, and it is no doctest."""
+    lines = [line for line in paragraph.split("\n") if line.strip()]
+    indented = all(line.startswith("    ") for line in lines)
+    return bool(lines) and indented and not lines[0].lstrip().startswith(">>>")
 
 
 def plain_help(text: str) -> str:

@@ -215,7 +215,8 @@ def test_the_command_line_page_has_every_option(documents: dict[str, Page]) -> N
 
 def test_help_of_the_command_line_becomes_text_and_literals() -> None:
     text = command_page()
-    assert "Example::\n\n    dpopt majority --mechanisms 11 --epsilon 0.1 --allowance 3\n" in text
+    assert "Example::\n\n    dpopt majority --mechanisms 5 --epsilon 0.5 --allowance 2\n" in text
+    assert "::\n\n    minimise   max_i 1 - K[i, i]" in text
     assert ".. program:: dpopt majority\n\n.. option:: --mechanisms INTEGER\n" in text
 
 
@@ -229,6 +230,8 @@ def test_help_of_the_command_line_becomes_text_and_literals() -> None:
         ("queries_: how many", "queries_: how many"),
         ("a\\b", r"a\\b"),
         (">>> 2 * 3 | 1\n7\n\nx * y", ">>> 2 * 3 | 1\n7\n\nx \\* y"),
+        ("a:\n\n    x * y\n      >= 1\n\nb", "a:\n\n::\n\n    x * y\n      >= 1\n\nb"),
+        ("Args:\n    x: y\n\n    z * 1", "Args:\n    x: y\n\n    z \\* 1"),
     ],
 )
 def test_formulas_are_not_markup(given: str, wanted: str) -> None:
