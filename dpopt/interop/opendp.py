@@ -136,6 +136,7 @@ def make_sampler(sampler: LetterSampler, alphabet: object = None) -> Measurement
             "dpopt.roo."
         )
     sampler.require_private()
+    design: Any = sampler
     k, n = sampler.setting.letters, sampler.setting.records
     letters = letters_of(k if alphabet is None else alphabet)
     if len(letters) != k:
@@ -144,7 +145,7 @@ def make_sampler(sampler: LetterSampler, alphabet: object = None) -> Measurement
     return _measurement(
         vector_domain(_letter_domain(letters), size=n),
         change_one_distance(),
-        _certified(sampler.guarantee, sampler.certificate),
+        _certified(design.guarantee, design.certificate),
         n,
         lambda records: sampler.release([letter(own) for own in records], alphabet=letters),
         _output_type(letters),

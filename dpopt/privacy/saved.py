@@ -18,10 +18,9 @@ from typing import Any, Protocol
 from dpopt import _checks
 from dpopt._earlier import converted
 from dpopt._errors import NotPrivateError, ParameterError
-from dpopt._numbers import MOST_BITS, shown
+from dpopt._numbers import shown
 from dpopt._types import Json
 from dpopt.files import contents, parse_json, why_unread, write_json
-from dpopt.privacy.guarantee import Guarantee
 from dpopt.provenance import versions
 
 SCHEMA = 3
@@ -81,13 +80,6 @@ class Sealed:
     def refuse(self, why: str) -> ParameterError:
         """Return the error to raise when the body is not what its kind asks for."""
         return ParameterError(f"file {str(self.path)!r} cannot be used: {why}.")
-
-    def integer(self, name: str) -> int:
-        """Return a whole number of the body, a number of bits."""
-        value = self.body.get(name)
-        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_BITS:
-            raise self.refuse(f"{name} is {shown(value)}, not a whole number in 1..{MOST_BITS}")
-        return value
 
     def require_hash(self) -> None:
         """Refuse a file whose contents were changed after it was saved.
@@ -179,21 +171,6 @@ def read_sealed(path: Path) -> Sealed:
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise refuse(f"its body is malformed: {error or kind}") from None
     return Sealed(path, *now, provenance, digest, schema, (kind, body))
-
-
-def guarantee_of(sealed: Sealed) -> Guarantee:
-    """Return the guarantee that the body states.
-
-    Raises:
-        ParameterError: if it is missing or out of range.
-    """
-    stated = sealed.body.get("guarantee")
-    if not isinstance(stated, dict):
-        raise sealed.refuse("its guarantee is missing")
-    try:
-        return Guarantee(stated.get("epsilon"), stated.get("delta"))  # type: ignore[arg-type]
-    except ParameterError as error:
-        raise sealed.refuse(f"its guarantee is wrong: {str(error).rstrip('.')}") from None
 
 
 def _digest(schema: int, kind: str, body: Json, provenance: Json) -> str:

@@ -104,11 +104,15 @@ def _as_written(
 
 
 def _skip_others(
-    _app: Sphinx, _what: str, _name: str, obj: object, _skip: bool, _options: object
+    _app: Sphinx, what: str, name: str, obj: object, _skip: bool, _options: object
 ) -> bool | None:
-    """Leave out what another library's base class puts into a class of ours."""
+    """Leave out what another library's base puts into a class of ours, and classes as values.
+
+    A class as a value, such as a setting's ``answer``, stands under "Attributes:" already.
+    """
+    value = what == "class" and inspect.isclass(obj) and obj.__name__ != name
     foreign = inspect.isfunction(obj) and not obj.__module__.startswith("dpopt")
-    return True if foreign else None
+    return True if foreign or value else None
 
 
 def _mark_aliases(_app: Sphinx, env: BuildEnvironment) -> None:
