@@ -26,7 +26,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
-from fractions import Fraction
 from functools import cached_property
 from html import escape
 from importlib import import_module
@@ -39,13 +38,14 @@ import numpy as np
 
 from dpopt import _checks, _kinds
 from dpopt._errors import NotPrivateError, ParameterError
-from dpopt._numbers import exact_text, shown, whole
+from dpopt._numbers import shown
 from dpopt._plot import new_axes
 from dpopt._types import Json, brief
 from dpopt.lp import Backend, Problem, Solution, solve
 from dpopt.privacy.exact import Certificate
 from dpopt.privacy.guarantee import Guarantee
-from dpopt.privacy.kernel import ExactKernel
+from dpopt.privacy.plain import plain, plain_units, read_units, rows_of
+from dpopt.privacy.release import seeded_below
 from dpopt.privacy.saved import (
     AUDIT,
     READERS,
@@ -177,7 +177,7 @@ class Question(ABC, Generic[A]):
 
     def draw(self, axes: Axes, units: Any, label: str | None = None) -> None:  # noqa: ANN401
         """Draw the answer, by default a line for each row; the answer's ``plot`` opens the axes."""
-        rows, laws = _rows(units)
+        rows, laws = rows_of(units)
         for place, row in enumerate(rows):
             told = f"input {place}" if laws and len(rows) <= _MOST_NAMED else label
             axes.plot(range(len(row)), row, marker="o", markersize=3, label=told)
@@ -190,7 +190,7 @@ class Question(ABC, Generic[A]):
         By default, rows of integers are laws, and there is a line for each input and output; of a
         single row there is one for each place.
         """
-        rows, laws = _rows(units)
+        rows, laws = rows_of(units)
         if not laws:
             return {"place": list(range(len(rows[0]))), "value": rows[0]}
         return {
@@ -201,7 +201,7 @@ class Question(ABC, Generic[A]):
 
     def plain(self, units: Any) -> Any:  # noqa: ANN401
         """Return units as plain values for a file; whole numbers as text, of any length."""
-        return _plain_units(units)
+        return plain_units(units)
 
     def read(self, plain: Any) -> Any:  # noqa: ANN401
         """Return the units of a file, checked in form only; `Setting.prove` judges them.
@@ -209,11 +209,11 @@ class Question(ABC, Generic[A]):
         Raises:
             ParameterError: if they are malformed.
         """
-        return _read_units(plain)
+        return read_units(plain)
 
     def to_dict(self) -> Json:
         """Return the parameters as plain values, from which `from_dict` makes them again."""
-        return {name: _plain(getattr(self, name)) for name in _parameters(type(self))}
+        return {name: plain(getattr(self, name)) for name in _parameters(type(self))}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
@@ -559,7 +559,7 @@ class Design(Answer, Vouched):
     def simulate(self, data: object, rng: np.random.Generator) -> Any:  # noqa: ANN401
         """Return what `release` would, from a seeded generator: for experiments, NOT private."""
         _checks.instance("rng", rng, np.random.Generator)
-        return self._drawn(data, lambda limit: _seeded_below(rng, limit))
+        return self._drawn(data, lambda limit: seeded_below(rng, limit))
 
     def _drawn(self, data: object, below: Callable[[int], int]) -> Any:  # noqa: ANN401
         sums = list(accumulate(self.setting.law(self.units, data)))
@@ -781,63 +781,8 @@ def _parameters(cls: type[Any]) -> dict[str, bool]:
     }
 
 
-def _rows(units: Any) -> tuple[list[list[float]], bool]:  # noqa: ANN401
-    """Return units as rows of floats, and whether these are laws: integers over their sum."""
-    listed = units.tolist() if isinstance(units, np.ndarray) else units
-    if not isinstance(listed, Sequence):
-        return [[float(listed)]], False
-    if not all(isinstance(row, Sequence) for row in listed):
-        return [[float(value) for value in listed]], False
-    # Integers are divided before they become floats, which end at 2^1024.
-    totals = [sum(row) or 1 if all(isinstance(w, int) for w in row) else 1 for row in listed]
-    return [[w / total for w in row] for row, total in zip(listed, totals, strict=True)], True
-
-
-def _plain(value: Any) -> Any:  # noqa: ANN401
-    """Return a parameter as what JSON holds and a constructor takes."""
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, Fraction):
-        return exact_text(value)
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, tuple | list | range):
-        return [_plain(part) for part in value]
-    if is_dataclass(value) and "__str__" not in type(value).__dict__:
-        return [_plain(getattr(value, f.name)) for f in fields(cast(Any, value))]
-    return str(value)
-
-
-def _plain_units(units: Any) -> Any:  # noqa: ANN401
-    if isinstance(units, ExactKernel):
-        return units.plain()
-    if isinstance(units, tuple | list):
-        return [_plain_units(part) for part in units]
-    return exact_text(units) if isinstance(units, int) else _plain(units)
-
-
-def _read_units(plain: Any) -> Any:  # noqa: ANN401
-    if isinstance(plain, dict):
-        return ExactKernel.read(plain)
-    if isinstance(plain, list):
-        return tuple(_read_units(part) for part in plain)
-    try:
-        return whole(plain) if isinstance(plain, str) else plain
-    except ValueError:
-        raise ParameterError(f"units hold {shown(plain)}; it must be a whole number.") from None
-
-
 def _told(value: object) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def _seeded_below(rng: np.random.Generator, limit: int) -> int:
-    """Return an integer uniform below any limit, up to a bias of 2^-64."""
-    limit = _checks.integer("limit", limit, 1)
-    if limit < 1 << 63:
-        return int(rng.integers(limit))
-    bits = limit.bit_length() + 64
-    return int.from_bytes(rng.bytes(-(-bits // 8))) % limit
 
 
 class _Callable(ModuleType):

@@ -107,3 +107,12 @@ def uniform_below(limit: int, count: int) -> npt.NDArray[np.int64]:
     By rejection, which depends on ``limit`` only, not on data.
     """
     return np.array([secrets.randbelow(limit) for _ in range(count)], dtype=np.int64)
+
+
+def seeded_below(rng: np.random.Generator, limit: int) -> int:
+    """Return an integer uniform below any limit, up to a bias of 2^-64."""
+    limit = _checks.integer("limit", limit, 1)
+    if limit < 1 << 63:
+        return int(rng.integers(limit))
+    bits = limit.bit_length() + 64
+    return int.from_bytes(rng.bytes(-(-bits // 8))) % limit

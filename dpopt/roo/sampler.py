@@ -15,7 +15,7 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector, Vector
 from dpopt.data.tally import Tally, tally
-from dpopt.design import _seeded_below
+from dpopt.privacy.release import seeded_below
 
 Below = Callable[[int], int]
 """Returns a uniform integer below its argument."""
@@ -82,7 +82,7 @@ class LetterSampler(ABC):
             raise ParameterError(
                 f"rng is {_checks.shown(rng)}; it must be a numpy random Generator."
             )
-        return self._letter(data, counts, alphabet, lambda limit: _seeded_below(rng, limit))
+        return self._letter(data, counts, alphabet, lambda limit: seeded_below(rng, limit))
 
     def _letter(
         self,
