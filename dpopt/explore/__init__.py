@@ -1,23 +1,10 @@
-"""A local page that solves again as its sliders move; needs the extra ``explore``.
+"""A local page that solves again as its values change; needs the extra ``explore``.
 
-Each tab is a function from parameters to a `View`, which needs no browser; `serve` puts them on a
-page of 127.0.0.1.
+Each kind of `dpopt.kinds` has a tab, whose controls are the kind's fields. `view_of` is what a tab
+shows, without a browser; `serve` puts the tabs on a page of 127.0.0.1.
 """
 
-from dpopt.explore.kernels import kernel_view
-from dpopt.explore.majority import majority_view
-from dpopt.explore.priors import prior_view
-from dpopt.explore.rules import rule_view
 from dpopt.explore.server import serve
-from dpopt.explore.view import Picture, Table, View
+from dpopt.explore.view import Table, View, view_of
 
-__all__ = [
-    "Picture",
-    "Table",
-    "View",
-    "kernel_view",
-    "majority_view",
-    "prior_view",
-    "rule_view",
-    "serve",
-]
+__all__ = ["Table", "View", "serve", "view_of"]

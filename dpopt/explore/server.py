@@ -47,6 +47,8 @@ def serve(
         KeyboardInterrupt: at Ctrl-C, after the server has closed.
     """
     server = bound(_checks.integer("port", port, 0, 65535))
+    from dpopt.explore.page import WORKER
+
     address = f"http://{ADDRESS}:{server.port}/"
 
     def interrupted(_signal: int, _frame: FrameType | None) -> None:
@@ -62,6 +64,7 @@ def serve(
         server.io_loop.start()
     finally:
         signal.signal(signal.SIGINT, before)
+        WORKER.close()
         server.stop()
     raise KeyboardInterrupt
 

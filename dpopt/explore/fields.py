@@ -1,0 +1,225 @@
+"""A setting's fields as texts: what a page's controls hold, and what a command line is given."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import re
+import shlex
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, dataclass, fields, replace
+from typing import Any, cast
+
+from dpopt._errors import ParameterError
+from dpopt._numbers import typed_rational
+from dpopt._types import Json
+from dpopt.design import Question
+
+_LITERAL = re.compile(r"Literal\[(.*)\]", re.DOTALL)
+_ATTRIBUTE = re.compile(r"^    (\w+): (.*(?:\n {8,}.*)*)", re.MULTILINE)
+_STEPS = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
+_LARGEST_COUNTED = 50
+_LONGEST_LINE = 60
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of a kind of settings.
+
+    Attributes:
+        name: of the field.
+        annotation: its type, as the source has it.
+        says: what the class's docstring says of it.
+        default: its value if none is given, as the setting keeps it in a file; MISSING if one must
+            be.
+        choices: what a ``Literal`` allows, else empty.
+    """
+
+    name: str
+    annotation: str
+    says: str
+    default: object
+    choices: tuple[str, ...]
+
+    @property
+    def base(self) -> str:
+        """The type, None apart."""
+        return self.annotation.removesuffix(" | None")
+
+    def read(self, text: str) -> object:
+        """Return the value that a text stands for; a text that is none is left to the setting."""
+        if not text.strip() and self.base != self.annotation:
+            return None
+        try:
+            if self.base in _READERS:
+                return _READERS[self.base](text)
+        except (ValueError, ArithmeticError, KeyError):
+            return text
+        return text
+
+
+def _numbers(text: str) -> list[float]:
+    return [float(word) for word in text.replace(",", " ").split()]
+
+
+def _table(text: str) -> list[list[float]]:
+    return [_numbers(row.replace(":", " ")) for row in text.split(",")]
+
+
+_READERS: dict[str, Any] = {
+    "int": int,
+    "float": float,
+    "bool": lambda text: {"true": True, "false": False}[text.lower()],
+    "Fraction": typed_rational,
+    "Numbers": _numbers,
+    "Table": _table,
+}
+
+
+def fields_of(kind: type[Question[Any]]) -> tuple[Field, ...]:
+    """Return the fields of a kind in their order."""
+    says = dict(_ATTRIBUTE.findall(_part(kind, after="Attributes:\n")))
+    return tuple(
+        Field(
+            known.name,
+            str(known.type),
+            " ".join(says.get(known.name, "").split()),
+            known.default,
+            _choices(str(known.type)),
+        )
+        for known in fields(cast(Any, kind))
+    )
+
+
+def summary_of(kind: type[Question[Any]]) -> tuple[str, str]:
+    """Return the first paragraph of a kind's docstring, and the others before its attributes."""
+    first, _, rest = _part(kind, before="Attributes:\n").partition("\n\n")
+    return " ".join(first.split()), inspect.cleandoc(rest)
+
+
+def _part(kind: type, *, before: str = "", after: str = "") -> str:
+    text = inspect.cleandoc(kind.__doc__ or "")
+    return text.partition(before)[0] if before else text.partition(after)[2]
+
+
+def _choices(annotation: str) -> tuple[str, ...]:
+    found = _LITERAL.fullmatch(annotation)
+    return ast.literal_eval(f"({found[1]},)") if found else ()
+
+
+def texts_of(setting: Question[Any]) -> dict[str, str]:
+    """Return a setting's fields as texts, from which `setting_of` makes it again."""
+    return {name: _text(value) for name, value in setting.to_dict().items()}
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, list):
+        rows = any(isinstance(row, list) for row in value)
+        return ",".join(":".join(map(_text, row)) if rows else _text(row) for row in value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def setting_of(kind: type[Question[Any]], texts: Mapping[str, str]) -> Question[Any]:
+    """Return the setting that texts stand for.
+
+    Raises:
+        ParameterError: if one stands for nothing that the setting takes.
+    """
+    values = {field.name: field.read(texts[field.name]) for field in fields_of(kind)}
+    return kind(**values)
+
+
+def given(setting: Question[Any]) -> Json:
+    """Return the fields that are not at their defaults, as plain values."""
+    kind = type(setting)
+    plain = setting.to_dict()
+    defaults = {field.name: field.default for field in fields_of(kind)}
+    return {name: value for name, value in plain.items() if not _same(value, defaults[name])}
+
+
+def _same(value: object, default: object) -> bool:
+    return default is not MISSING and type(value) is type(default) and value == default
+
+
+def command_of(setting: Question[Any]) -> str:
+    """Return the command line that answers the setting."""
+    texts = texts_of(setting)
+    words = ["dpopt", setting.kind]
+    for name, value in given(setting).items():
+        option = name.replace("_", "-")
+        if isinstance(value, bool):
+            words.append(f"--{option}" if value else f"--no-{option}")
+        else:
+            words += [f"--{option}", texts[name]]
+    return shlex.join(words)
+
+
+def code_of(setting: Question[Any]) -> str:
+    """Return the lines of Python that answer the setting."""
+    kind = type(setting)
+    arguments = [f"{name}={_source(value)}" for name, value in given(setting).items()]
+    listed = ", ".join(arguments)
+    if len(listed) > _LONGEST_LINE:
+        listed = "\n" + "".join(f"    {argument},\n" for argument in arguments)
+    return (
+        f"import dpopt\nfrom {_home(kind)} import {kind.__name__}\n\n"
+        f"setting = {kind.__name__}({listed})\n"
+        "answer = dpopt.design(setting)\n"
+        "print(answer)\nprint(answer.value, answer.bound, answer.gap)\n"
+        "print(setting.columns(answer.units))\naxes = answer.plot()"
+    )
+
+
+def _source(value: object) -> str:
+    return json.dumps(value) if isinstance(value, str) else repr(value)
+
+
+def _home(kind: type) -> str:
+    """Return the module that users import the class from: the package, if it shows it."""
+    package = ".".join(kind.__module__.split(".")[:2])
+    shown = getattr(sys.modules.get(package), kind.__name__, None) is kind
+    return package if shown else kind.__module__
+
+
+def near(setting: Question[Any], name: str) -> list[int] | list[float]:
+    """Return the numbers around that of a field which the setting would take instead.
+
+    Args:
+        setting: the others of whose fields stay.
+        name: of a field that is an int or a float.
+
+    Returns:
+        The numbers in ascending order: counts up to four times as large, of larger ones and of
+        other numbers ten a decade, up to a hundred times as small or as large.
+    """
+    value = getattr(setting, name)
+    if isinstance(value, int):
+        if value <= _LARGEST_COUNTED:
+            return _taken(setting, name, range(4 * max(value, 5) + 1))
+        return _taken(setting, name, {round(number) for number in _around(value)} | {value})
+    return _taken(setting, name, {*_around(value), value})
+
+
+def _around(value: float) -> Iterable[float]:
+    """Yield round numbers two decades around a value; around 0, the powers of ten below it."""
+    if value == 0.0:
+        yield from (10.0**power for power in range(-12, -1))
+        return
+    middle = int(f"{abs(value):e}".partition("e")[2])
+    for power in range(middle - 2, middle + 3):
+        yield from (float(f"{step}e{power}") * (1 if value > 0 else -1) for step in _STEPS)
+
+
+def _taken(setting: Question[Any], name: str, numbers: Iterable[Any]) -> list[Any]:
+    found = []
+    for number in sorted(numbers):
+        try:
+            replace(cast(Any, setting), **{name: number})
+        except ParameterError:
+            continue
+        found.append(number)
+    return found
