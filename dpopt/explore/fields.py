@@ -60,11 +60,21 @@ class Field:
         return text
 
 
-def _numbers(text: str) -> list[float]:
-    return [float(word) for word in text.replace(",", " ").split()]
+def _number(word: str) -> int | float:
+    try:
+        return int(word)
+    except ValueError:
+        return float(word)
 
 
-def _table(text: str) -> list[list[float]]:
+def _numbers(text: str) -> list[int | float]:
+    return [_number(word) for word in text.replace(",", " ").split()]
+
+
+def _table(text: str) -> list[Any]:
+    """Return rows such as 1:2,3:4; without a colon, a row of numbers."""
+    if ":" not in text:
+        return _numbers(text)
     return [_numbers(row.replace(":", " ")) for row in text.split(",")]
 
 
