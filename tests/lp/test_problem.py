@@ -93,22 +93,14 @@ def test_the_callers_matrix_stays_as_it_was() -> None:
     np.testing.assert_array_equal(data, [1.0, 2.0, 3.0])
 
 
-def test_changing_the_callers_matrix_does_not_change_the_problem() -> None:
+def test_changing_the_callers_arrays_does_not_change_the_problem() -> None:
     matrix = sp.csr_array([[1.0, 2.0]])
-    problem = Problem()
-    problem.add_variables("x", 2, lower=0.0, upper=1.0)
-    problem.add_rows("budget", matrix, upper=2.0)
-    problem.maximise([1.0, 1.0])
-    matrix.data[:] = 100.0
-    assert solve(problem).objective == pytest.approx(1.5, abs=1e-9)
-
-
-def test_changing_the_callers_limits_does_not_change_the_problem() -> None:
     bounds, limit, cost = np.ones(2), np.array([2.0]), np.ones(2)
     problem = Problem()
     problem.add_variables("x", 2, lower=0.0, upper=bounds)
-    problem.add_rows("budget", [[1.0, 2.0]], upper=limit)
+    problem.add_rows("budget", matrix, upper=limit)
     problem.maximise(cost)
+    matrix.data[:] = 100.0
     bounds[:], limit[:], cost[:] = 0.0, 0.0, 0.0
     assert solve(problem).objective == pytest.approx(1.5, abs=1e-9)
 
@@ -294,22 +286,19 @@ def test_bad_backend(backend: object, says: str) -> None:
         solve(small(), backend)  # pyright: ignore[reportArgumentType]
 
 
-@pytest.mark.parametrize("tolerance", [0.0, -1e-9, 2.0, math.nan, "1e-9"])
-def test_bad_tolerance(tolerance: object) -> None:
-    with pytest.raises(ParameterError, match="tolerance is"):
-        solve(small(), tolerance=tolerance)  # pyright: ignore[reportArgumentType]
+BAD_OPTIONS = {
+    "tolerance": [0.0, -1e-9, 2.0, math.nan, "1e-9"],
+    "relative_gap": [0.0, -1.0, 2.0, math.nan, "small"],
+    "time_limit": [-1.0, math.nan, math.inf, "1"],
+    "max_rounds": [0, -1, 1.5, math.inf, "3", None],
+}
 
 
-@pytest.mark.parametrize("time_limit", [-1.0, math.nan, math.inf, "1"])
-def test_bad_time_limit(time_limit: object) -> None:
-    with pytest.raises(ParameterError, match="time_limit is"):
-        solve(small(), time_limit=time_limit)  # pyright: ignore[reportArgumentType]
-
-
-@pytest.mark.parametrize("max_rounds", [0, -1, 1.5, math.inf, "3", None])
-def test_bad_number_of_rounds(max_rounds: object) -> None:
-    with pytest.raises(ParameterError, match="max_rounds is"):
-        solve(small(), max_rounds=max_rounds)  # pyright: ignore[reportArgumentType]
+@pytest.mark.parametrize("name", BAD_OPTIONS)
+def test_options_out_of_range(name: str) -> None:
+    for value in BAD_OPTIONS[name]:
+        with pytest.raises(ParameterError, match=f"{name} is"):
+            solve(small(), **{name: value})
 
 
 def test_time_limit_where_cvxpy_knows_no_option() -> None:

@@ -43,7 +43,7 @@ def sign_of_limits(problem: Problem, solution: Solution, block: str) -> None:
 
 @CASES
 @pytest.mark.parametrize("backend", EXACT)
-def test_known_answer(case: Case, backend: str) -> None:
+def test_known_answer_bound_and_duals(case: Case, backend: str) -> None:
     solution = solved(case, backend)
     assert solution.status is Status.OPTIMAL
     assert solution.objective == pytest.approx(case.objective, rel=1e-8, abs=1e-8)
@@ -51,35 +51,15 @@ def test_known_answer(case: Case, backend: str) -> None:
         np.testing.assert_allclose(solution.x, case.x, rtol=1e-8, atol=1e-8)
     for block, duals in case.duals.items():
         np.testing.assert_allclose(solution.duals[block], duals, rtol=1e-8, atol=1e-8)
-
-
-@CASES
-@pytest.mark.parametrize("backend", EXACT)
-def test_bound_is_valid_and_closes_the_gap(case: Case, backend: str) -> None:
-    problem, solution = case.build(), solved(case, backend)
-    size = 1 + abs(case.objective)
+    problem, size = case.build(), 1 + abs(case.objective)
     assert shortfall(problem, solution.bound, case.objective) >= -1e-9 * size
     assert abs(solution.gap) <= 1e-8 * size
     difference = solution.bound - solution.objective
     assert solution.gap == (difference if problem.maximising else -difference)
     assert solution.residual <= 1e-9 * size
-
-
-@CASES
-@pytest.mark.parametrize("backend", EXACT)
-def test_duals_belong_to_active_limits(case: Case, backend: str) -> None:
-    problem, solution = case.build(), solved(case, backend)
     assert set(solution.duals) == set(problem.blocks)
     for block in problem.blocks:
         sign_of_limits(problem, solution, block)
-
-
-@CASES
-def test_backends_agree(case: Case) -> None:
-    first, second = (solved(case, backend) for backend in EXACT)
-    assert first.objective == pytest.approx(second.objective, rel=1e-8, abs=1e-8)
-    if case.x is not None:
-        np.testing.assert_allclose(first.x, second.x, rtol=1e-8, atol=1e-8)
 
 
 @CASES
@@ -148,13 +128,12 @@ def test_random_programs_match_scipy(seed: int, backend: str) -> None:
     assert shortfall(problem, solution.bound, optimum) >= -1e-9 * (1 + abs(optimum))
     assert abs(solution.gap) <= 1e-8 * (1 + abs(optimum))
     sign_of_limits(problem, solution, "rows")
-
-
-@SEEDS
-def test_random_programs_through_an_interior_point_solver(seed: int) -> None:
-    program = random_program(seed)
-    solution = solve(program.problem(), "cvxpy:CLARABEL")
-    assert solution.objective == pytest.approx(judge(program), rel=1e-6, abs=1e-6)
+    sign = -1.0 if program.maximising else 1.0
+    model = problem.assemble()
+    bound = sign * dual_bound(model, model.rows, sign * solution.duals["rows"])
+    assert bound == pytest.approx(optimum, rel=1e-8, abs=1e-8)
+    inside = solve(problem, "cvxpy:CLARABEL")
+    assert inside.objective == pytest.approx(optimum, rel=1e-6, abs=1e-6)
 
 
 def test_random_programs_cover_every_kind_of_row() -> None:
@@ -179,16 +158,6 @@ def test_any_dual_vector_gives_a_valid_bound(seed: int, data: st.DataObject) -> 
     sign = -1.0 if program.maximising else 1.0
     optimum = sign * judge(program)
     assert dual_bound(model, model.rows, y) <= optimum + 1e-9 * (1 + abs(optimum))
-
-
-@SEEDS
-def test_bound_from_the_right_duals_is_the_optimum(seed: int) -> None:
-    program = random_program(seed)
-    model, solution = program.problem().assemble(), solve(program.problem(), "cvxpy")
-    sign = -1.0 if program.maximising else 1.0
-    optimum = sign * judge(program)
-    bound = dual_bound(model, model.rows, sign * solution.duals["rows"])
-    assert bound == pytest.approx(optimum, rel=1e-8, abs=1e-8)
 
 
 def test_bound_by_hand() -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dpopt import Problem
+from dpopt.lp import Separation, make_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +37,8 @@ def _with_x(size: int, lower: float = 0.0, upper: float = 10.0) -> Problem:
 
 
 def budget() -> Problem:
-    problem = _with_x(2, upper=1.0)
+    problem = Problem("budget")
+    problem.add_variables("x", 2, lower=0.0, upper=1.0)
     problem.add_rows("budget", [[1.0, 2.0]], upper=2.0)
     problem.maximise([1.0, 1.0])
     return problem
@@ -208,6 +210,14 @@ ZOO: tuple[Case, ...] = (
         {"first": (2.0,), "both": (1.0,), "last": (1.0,)},
     ),
 )
+
+
+def disc(x: np.ndarray) -> Separation:
+    """Separate from the unit disc by the tangent in the direction of x."""
+    length = float(np.linalg.norm(x))
+    violated = length > 1.0
+    tangent = make_rows(x[None, :] / length if violated else np.zeros((0, 2)), upper=1.0)
+    return Separation(tangent, max(0.0, length - 1.0), 1)
 
 
 @dataclass(frozen=True)
