@@ -74,7 +74,11 @@ def _answers(session: Session, time_limit: float | None) -> list[RawSolution]:
 
 
 def _relaxed(model: Model) -> Model:
-    """Return min t over (x, t), t >= 0, with t taken off each limit."""
+    """Return min t over (x, t), t >= 0, with t taken off each limit.
+
+    The columns are the model's and then t; the rows are those with a lower limit, A x + t >= lower,
+    and then those with an upper one, A x - t <= upper.
+    """
     rows, size = model.rows, model.cost.size
     above, below = np.isfinite(rows.lower), np.isfinite(rows.upper)
     blocks = [_with_slack(rows, above, 1.0), _with_slack(rows, below, -1.0)]
@@ -94,11 +98,11 @@ def _nearest(model: Model) -> Vector:
 
 
 def _with_slack(rows: Rows, chosen: np.ndarray, sign: float) -> Rows:
-    part = rows.take(chosen)
-    slack = sp.csr_array(np.full((part.count, 1), sign))
-    matrix = sp.csr_array(sp.hstack([part.matrix, slack], format="csr"))
-    none = np.full(part.count, sign * np.inf)
-    return Rows(matrix, part.lower, none) if sign > 0 else Rows(matrix, none, part.upper)
+    limited = rows.take(chosen)
+    slack = sp.csr_array(np.full((limited.count, 1), sign))
+    matrix = sp.csr_array(sp.hstack([limited.matrix, slack], format="csr"))
+    none = np.full(limited.count, sign * np.inf)
+    return Rows(matrix, limited.lower, none) if sign > 0 else Rows(matrix, none, limited.upper)
 
 
 def _directions(model: Model) -> Model:

@@ -193,7 +193,7 @@ class _Loop:
                 return self.stalled(residual)
             return self.failure(Status.NUMERICAL, "the point returned fails its own rows")
         separations = _separate(self.problem, raw)
-        worst = max((found.worst for found in separations.values()), default=0.0)
+        worst = max((answer.worst for answer in separations.values()), default=0.0)
         poor = ""
         if residual > 10 * self.tolerance:
             poor = f"its rows are violated by {residual:.1e}"
@@ -224,13 +224,13 @@ class _Loop:
     def append(self, separations: Mapping[str, Separation]) -> bool:
         """Give the solver the violated rows that it has not seen; False if there are none."""
         added = []
-        for name, found in separations.items():
-            keys = _keys(found.rows)
+        for name, answer in separations.items():
+            keys = _keys(answer.rows)
             fresh = np.array([key not in self.known for key in keys], dtype=bool)
             if not np.any(fresh):
                 continue
             self.known.update(keys)
-            rows = found.rows.take(fresh)
+            rows = answer.rows.take(fresh)
             added.append(rows)
             self.owners += [name] * rows.count
         if not added:
@@ -377,17 +377,17 @@ def _finish(
     y = np.zeros(rows.count) if raw.y is None else raw.y
     bound = sign * dual_bound(model, rows, y)
     objective = _objective(loop, raw)
+    # y: first the multipliers of the written rows, block after block, then those of the appended
+    # rows in the order in which they came; owners tells of each of these whose it is.
+    duals = {name: frozen(sign * y[block]) for name, block in model.blocks.items()}
+    appended, of_appended = stack(loop.extra, model.cost.size), y[model.rows.count :]
     owners = np.array(loop.owners, dtype=object)
-    extra = stack(loop.extra, model.cost.size)
-    tail = y[model.rows.count :]
-    duals = {name: frozen(sign * y[place]) for name, place in model.blocks.items()}
     cuts = {}
     for name in loop.problem.families:
-        mine = owners == name
-        duals[name] = frozen(sign * tail[mine])
-        cuts[name] = extra.take(mine)
+        duals[name] = frozen(sign * of_appended[owners == name])
+        cuts[name] = appended.take(owners == name)
     residual = max(worst, float(np.max(rows.violation(x), initial=0.0)))
-    checked = model.rows.count + sum(found.checked for found in separations.values())
+    checked = model.rows.count + sum(answer.checked for answer in separations.values())
     return Solution(
         status=Status.OPTIMAL,
         values={name: frozen(x[part]) for name, part in model.variables.items()},
@@ -407,12 +407,14 @@ def _finish(
 
 
 def _keys(rows: Rows) -> list[bytes]:
+    """Return the bytes of each row, its columns, entries and limits: equal for equal rows."""
     matrix = rows.matrix
     keys = []
-    for i in range(rows.count):
-        part = slice(matrix.indptr[i], matrix.indptr[i + 1])
-        limits = np.array([rows.lower[i], rows.upper[i]])
-        keys.append(matrix.indices[part].tobytes() + matrix.data[part].tobytes() + limits.tobytes())
+    for row in range(rows.count):
+        entries = slice(matrix.indptr[row], matrix.indptr[row + 1])
+        limits = np.array([rows.lower[row], rows.upper[row]])
+        columns = matrix.indices[entries].tobytes()
+        keys.append(columns + matrix.data[entries].tobytes() + limits.tobytes())
     return keys
 
 
@@ -420,15 +422,17 @@ def _infeasible(problem: Problem, rows: Rows, owners: list[str], model: Model) -
     """Name the conflict by an irreducible infeasible set, whichever backend met it."""
     from dpopt.lp.backends.highs import conflict
 
-    found = conflict(replace(model, rows=rows))
-    if found is None:
+    indices = conflict(replace(model, rows=rows))
+    if indices is None:
         return InfeasibleError(
             f"{problem.name!r} was reported infeasible; which blocks conflict could not be told."
         )
+    # The rows' indices count the written rows and then the appended ones, as `owners` does.
+    conflicting_rows, conflicting_columns = indices
     row_owner = [label.rpartition("[")[0] for label in model.row_names()] + owners
-    names = list(dict.fromkeys(row_owner[row] for row in sorted(found[0])))
+    names = list(dict.fromkeys(row_owner[row] for row in sorted(conflicting_rows)))
     for name, part in model.variables.items():
-        if any(part.start <= column < part.stop for column in found[1]):
+        if any(part.start <= column < part.stop for column in conflicting_columns):
             names.append(f"bounds of {name}")
     return InfeasibleError(
         f"no point satisfies {problem.name!r}; in conflict: {', '.join(names)}.", tuple(names)

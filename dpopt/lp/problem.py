@@ -42,19 +42,17 @@ class Family:
 
     def separate(self, x: Vector) -> Separation:
         """Ask the oracle about ``x`` (all variables); its rows come back over all variables."""
-        found = self.oracle(x[self.over])
-        rows = found.rows
-        if np.isnan(found.worst) or not np.all(np.isfinite(rows.matrix.data)):
+        answer = self.oracle(x[self.over])
+        rows = answer.rows
+        if np.isnan(answer.worst) or not np.all(np.isfinite(rows.matrix.data)):
             raise ParameterError("the oracle of a family answered with NaN; it must give numbers.")
-        return Separation(_place(found.rows, self.over, x.size), found.worst, found.checked)
-
-
-def _place(rows: Rows, part: slice, columns: int) -> Rows:
-    matrix = rows.matrix.tocoo()
-    placed = sp.csr_array(
-        (matrix.data, (matrix.row, matrix.col + part.start)), shape=(rows.count, columns)
-    )
-    return Rows(placed, rows.lower, rows.upper)
+        # Column j of the oracle's rows is variable over.start + j of the problem.
+        entries = rows.matrix.tocoo()
+        over_all = sp.csr_array(
+            (entries.data, (entries.row, entries.col + self.over.start)),
+            shape=(rows.count, x.size),
+        )
+        return Separation(Rows(over_all, rows.lower, rows.upper), answer.worst, answer.checked)
 
 
 class Problem:
@@ -248,19 +246,20 @@ class Problem:
     def _side_by_side(self, parts: Mapping[str, MatrixLike]) -> sp.csr_array:
         if not parts:
             raise ParameterError("matrix is an empty mapping; name at least one variable.")
+        # The triplets (value, row, column) of all parts, the columns counted over all variables.
         pieces, height = [], None
         for name, part in parts.items():
-            place = self._find(name)
+            columns = self._find(name)
             piece = sp.coo_array(as_matrix(part))
-            if piece.shape[1] != place.stop - place.start:
+            if piece.shape[1] != columns.stop - columns.start:
                 raise ParameterError(
                     f"the matrix for {name!r} has {piece.shape[1]} columns; "
-                    f"it must have {place.stop - place.start}."
+                    f"it must have {columns.stop - columns.start}."
                 )
             if height not in (None, piece.shape[0]):
                 raise ParameterError("the matrices of a block must have the same number of rows.")
             height = piece.shape[0]
-            pieces.append((piece.data, piece.row, piece.col + place.start))
+            pieces.append((piece.data, piece.row, piece.col + columns.start))
         data, row, col = (np.concatenate(arrays) for arrays in zip(*pieces, strict=True))
         return sp.csr_array((data.astype(float), (row, col)), shape=(height or 0, self.size))
 

@@ -2,25 +2,100 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 import signal
+import time
+import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 from dpopt import _checks
-from dpopt._errors import ParameterError
+from dpopt._errors import DpoptError, ParameterError
 from dpopt._progress import ProgressCallback, advance, reporting
-from dpopt.sweeps.call import Answer, check_portable, compute
-from dpopt.sweeps.grid import FAILURE, Grid, Point, fingerprint, name_of, points_of
+from dpopt.sweeps.grid import FAILURE, Grid, Point, fingerprint, name_of, plain, points_of
 from dpopt.sweeps.result import Failure, SweepResult
 from dpopt.sweeps.table import Done, Lines, Table
 
 BACKENDS = ("processes", "threads", "dask", "current")
+
+_NOT_PORTABLE = (pickle.PickleError, TypeError, AttributeError, ValueError, ImportError)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one call gave.
+
+    Attributes:
+        index: of the point.
+        values: what the function returned, as values of JSON.
+        seconds: of computation.
+        error: what it raised instead, or what stands for that on the way between processes.
+        failure: the name of the exception's class, and its text.
+        unusable: whether what it returned cannot be kept, which is always raised.
+    """
+
+    index: int
+    values: Mapping[str, Any]
+    seconds: float
+    error: Exception | None = None
+    failure: tuple[str, str] = ("", "")
+    unusable: bool = False
+
+
+def _compute(
+    function: Callable[..., Any], index: int, arguments: Mapping[str, Any], away: bool = False
+) -> Outcome:
+    """Call the function at one point; ``away`` if the outcome goes to another process."""
+    start = time.perf_counter()
+    try:
+        returned = function(**arguments)
+    except Exception as error:  # noqa: BLE001
+        # Whatever a user's function may raise; it is raised again, or recorded, by the caller.
+        seconds = time.perf_counter() - start
+        failure = (type(error).__name__, str(error))
+        return Outcome(index, {}, seconds, _portable(error) if away else error, failure)
+    seconds = time.perf_counter() - start
+    try:
+        return Outcome(index, _values(returned, arguments), seconds)
+    except ParameterError as error:
+        return Outcome(index, {}, seconds, error, unusable=True)
+
+
+def _values(returned: object, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what a function returned as named values of JSON."""
+    if not isinstance(returned, Mapping):
+        returned = {"value": returned}
+    values = cast(Mapping[str, Any], plain(returned, "what the function returned"))
+    for name in values:
+        if name == FAILURE or name in parameters:
+            taken = "kept for failures" if name == FAILURE else "a parameter"
+            raise ParameterError(
+                f"what the function returned has the name {name!r}, which is {taken}; use another."
+            )
+    return values
+
+
+def _portable(error: Exception) -> Exception:
+    """Return an exception that survives the way to another process: this one, or its text.
+
+    Its traceback does not; it goes along as a note.
+    """
+    import cloudpickle  # pyright: ignore[reportMissingImports]
+
+    note = "in the worker:\n" + "".join(traceback.format_exception(error))
+    try:
+        cloudpickle.loads(cloudpickle.dumps(error))
+    except _NOT_PORTABLE:
+        error = DpoptError(f"{type(error).__name__}: {error}")
+    error.add_note(note)
+    return error
 
 
 def sweep(
@@ -100,24 +175,24 @@ def sweep(
             kept = stack.enter_context(Table(Path(table), name_of(function), mark, names))
         todo = [index for index, point in enumerate(points) if not kept.done(point.key)]
         advance("sweep", len(points) - len(todo), len(points))
-        answers = stack.enter_context(_answering(function, points, todo, kept, workers, backend))
-        computed = _collect(answers, points, todo, kept, on_error)
+        outcomes = stack.enter_context(_outcomes(function, points, todo, kept, workers, backend))
+        computed = _collect(outcomes, points, todo, kept, on_error)
     return _result(function, points, kept.lines, len(points) - computed)
 
 
 def _collect(
-    answers: Iterable[Answer],
+    outcomes: Iterable[Outcome],
     points: Sequence[Point],
     todo: Sequence[int],
     kept: Lines,
     on_error: str,
 ) -> int:
-    """Keep the answers as they come; return how many there were."""
+    """Keep the outcomes as they come; return how many there were."""
     computed, seen, waiting = 0, 0, {points[index].key for index in todo}
-    for answer in answers:
+    for outcome in outcomes:
         computed += 1
-        point = points[answer.index]
-        kept.append(_line(point, answer, on_error))
+        point = points[outcome.index]
+        kept.append(_line(point, outcome, on_error))
         waiting.discard(point.key)
         if kept.foreign != seen:
             seen, waiting = kept.foreign, {key for key in waiting if not kept.done(key)}
@@ -140,17 +215,17 @@ def _left(points: Sequence[Point], todo: Sequence[int], kept: Lines) -> Iterator
             yield index
 
 
-def _line(point: Point, answer: Answer, on_error: str) -> Done:
-    """Return what is kept of an answer; raise its error if that is wanted."""
-    error = answer.error
+def _line(point: Point, outcome: Outcome, on_error: str) -> Done:
+    """Return what is kept of an outcome; raise its error if that is wanted."""
+    error = outcome.error
     if error is None:
-        return Done(point.parameters, answer.values, answer.seconds)
-    if answer.unusable or on_error == "raise":
+        return Done(point.parameters, outcome.values, outcome.seconds)
+    if outcome.unusable or on_error == "raise":
         error.add_note(f"raised at the point {point.key} of a sweep")
         raise error
-    kind, message = answer.failure
+    kind, message = outcome.failure
     failure = Failure(point.parameters, kind, message)
-    return Done(point.parameters, {}, answer.seconds, failure)
+    return Done(point.parameters, {}, outcome.seconds, failure)
 
 
 def _result(
@@ -178,47 +253,64 @@ def _in_words(point: Point) -> str:
     return ", ".join(f"{name}={value}" for name, value in point.parameters.items())
 
 
+def _check_portable(function: Callable[..., Any]) -> None:
+    """Refuse a function that cannot be sent to another process.
+
+    Raises:
+        ParameterError: saying why.
+    """
+    import cloudpickle  # pyright: ignore[reportMissingImports]
+
+    try:
+        cloudpickle.dumps(function)
+    except _NOT_PORTABLE as error:
+        raise ParameterError(
+            f"function cannot be sent to another process ({error}); use backend='threads', or "
+            "build in the function what it holds on to."
+        ) from error
+
+
 @contextmanager
-def _answering(
+def _outcomes(
     function: Callable[..., Any],
     points: Sequence[Point],
     todo: Sequence[int],
     kept: Lines,
     workers: int,
     backend: str,
-) -> Iterator[Iterable[Answer]]:
-    """Yield the answers, which come as they are ready; the workers end with the block."""
+) -> Iterator[Iterable[Outcome]]:
+    """Yield the outcomes, which come as they are ready; the workers end with the block."""
     if not todo:
         yield ()
         return
     left = _left(points, todo, kept)
     if workers == 1 and backend in ("processes", "threads"):
-        yield (compute(function, index, points[index].arguments) for index in left)
+        yield (_compute(function, index, points[index].arguments) for index in left)
         return
     joblib = _joblib(backend)
     away = backend != "threads"
     if away:
-        check_portable(function)
+        _check_portable(function)
     calls = (
-        joblib.delayed(compute)(function, index, points[index].arguments, away) for index in left
+        joblib.delayed(_compute)(function, index, points[index].arguments, away) for index in left
     )
     # A worker without a point would only take its time to start.
-    answers = _started(joblib, calls, min(workers, len(todo)), backend)
+    outcomes = _started(joblib, calls, min(workers, len(todo)), backend)
     try:
-        yield answers
+        yield outcomes
     finally:
         with warnings.catch_warnings():
             # That work under way is lost is known to whoever interrupts.
             warnings.simplefilter("ignore", UserWarning)
-            answers.close()
+            outcomes.close()
 
 
 def _started(joblib: ModuleType, calls: Iterable[Any], workers: int, backend: str) -> Any:  # noqa: ANN401
-    """Hand the calls to joblib one by one; return the generator of the answers."""
+    """Hand the calls to joblib one by one; return the generator of the outcomes."""
     options: dict[str, Any] = {"batch_size": 1, "return_as": "generator_unordered"}
     context: Any = nullcontext()
     if backend == "processes":
-        # Ctrl-C reaches every process of a terminal; only this one is to answer it.
+        # Ctrl-C reaches every process of a terminal; only this one is to outcome it.
         options.update(backend="loky", n_jobs=workers, initializer=_ignore_interrupts)
     elif backend == "threads":
         options.update(backend="threading", n_jobs=workers)
