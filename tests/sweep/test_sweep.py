@@ -5,6 +5,7 @@ import math
 import os
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -212,6 +213,8 @@ def test_a_worker_that_dies_ends_the_sweep(tmp_path: Path) -> None:
     def fatal(a: int) -> int:
         if a == 5:
             os._exit(3)
+        # The other worker must not be done before the death is noticed.
+        time.sleep(0.1 if a > 5 else 0.0)
         return a
 
     table = tmp_path / "sweep.jsonl"
