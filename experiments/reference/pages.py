@@ -15,6 +15,7 @@ from types import ModuleType
 
 import dpopt
 import dpopt.interop
+from dpopt.explore.fields import command_of
 from experiments.reference.commands import command_page
 from experiments.reference.text import plain_docstring
 
@@ -184,11 +185,30 @@ def _module_page(module: ModuleType) -> str:
             lines += _pointer(public, home, value)
         elif inspect.isclass(value):
             lines += [f".. autoclass:: {name}.{public}", "   :members:", *_options(value), ""]
+            lines += _kind(value)
         elif inspect.isfunction(value):
             lines += [f".. autofunction:: {name}.{public}", ""]
         else:
             lines += _constant(module, public)
     return "\n".join([*lines, ""])
+
+
+def _kind(cls: type) -> list[str]:
+    """Return what follows a kind of settings: its command, and what to cite."""
+    if cls not in dpopt.kinds():
+        return []
+    example = cls.example()
+    bibtex = dpopt.cite(example.kind).splitlines()
+    return [
+        f".. rubric:: dpopt {example.kind}",
+        "",
+        "Its example as a command (:doc:`command_line`), and what to cite::",
+        "",
+        f"    {command_of(example)}",
+        "",
+        *(f"    {line}" for line in bibtex),
+        "",
+    ]
 
 
 def _options(cls: type) -> list[str]:
