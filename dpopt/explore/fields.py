@@ -32,8 +32,7 @@ class Field:
         name: of the field.
         annotation: its type, as the source has it.
         says: what the class's docstring says of it.
-        default: its value if none is given, as the setting keeps it in a file; MISSING if one must
-            be.
+        default: its value if none is given; MISSING if one must be.
         choices: what a ``Literal`` allows, else empty.
     """
 
@@ -50,7 +49,7 @@ class Field:
 
     def read(self, text: str) -> object:
         """Return the value that a text stands for; a text that is none is left to the setting."""
-        if not text.strip() and self.base != self.annotation:
+        if not text.strip() and self.default is None:
             return None
         try:
             if self.base in _READERS:
@@ -96,10 +95,11 @@ def fields_of(kind: type[Question[Any]]) -> tuple[Field, ...]:
             known.name,
             str(known.type),
             " ".join(says.get(known.name, "").split()),
-            known.default,
+            known.default if known.default_factory is MISSING else known.default_factory(),
             _choices(str(known.type)),
         )
         for known in fields(cast(Any, kind))
+        if known.init
     )
 
 
@@ -120,8 +120,18 @@ def _choices(annotation: str) -> tuple[str, ...]:
 
 
 def texts_of(setting: Question[Any]) -> dict[str, str]:
-    """Return a setting's fields as texts, from which `setting_of` makes it again."""
-    return {name: _text(value) for name, value in setting.to_dict().items()}
+    """Return a setting's fields as texts, from which `setting_of` makes it again.
+
+    What is left out by default is empty, whatever the setting puts in its place.
+    """
+    stated = given(setting)
+    left_out = {
+        field.name
+        for field in fields_of(type(setting))
+        if field.default is None and field.name not in stated
+    }
+    plain = setting.to_dict()
+    return {name: "" if name in left_out else _text(value) for name, value in plain.items()}
 
 
 def _text(value: object) -> str:
@@ -145,14 +155,20 @@ def setting_of(kind: type[Question[Any]], texts: Mapping[str, str]) -> Question[
 
 def given(setting: Question[Any]) -> Json:
     """Return the fields that are not at their defaults, as plain values."""
-    kind = type(setting)
     plain = setting.to_dict()
-    defaults = {field.name: field.default for field in fields_of(kind)}
-    return {name: value for name, value in plain.items() if not _same(value, defaults[name])}
+    return {
+        field.name: plain[field.name]
+        for field in fields_of(type(setting))
+        if field.default is MISSING or not _is_default(setting, field, plain)
+    }
 
 
-def _same(value: object, default: object) -> bool:
-    return default is not MISSING and type(value) is type(default) and value == default
+def _is_default(setting: Question[Any], field: Field, plain: Json) -> bool:
+    """Whether the setting is the same without the field, which it may fill in by itself."""
+    try:
+        return replace(cast(Any, setting), **{field.name: field.default}).to_dict() == plain
+    except ParameterError:
+        return False
 
 
 def command_of(setting: Question[Any]) -> str:

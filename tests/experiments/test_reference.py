@@ -21,8 +21,10 @@ from urllib.parse import unquote, urlsplit
 import click
 import pytest
 
+import dpopt
 from dpopt import DpoptError, ParameterError, majority
 from dpopt.cli import cli
+from dpopt.explore.fields import command_of, fields_of, summary_of
 from experiments.reference import build as building
 from experiments.reference import pages
 from experiments.reference.__main__ import main
@@ -159,17 +161,17 @@ def test_no_page_asks_a_server(reference: Path, documents: dict[str, Page]) -> N
 
 
 @needs_sphinx
-def test_links_within_the_reference_lead_somewhere(
-    reference: Path, documents: dict[str, Page]
+def test_links_within_the_reference_lead_somewhere_from_a_copy_elsewhere(
+    reference: Path, documents: dict[str, Page], tmp_path: Path
 ) -> None:
-    followed = 0
+    copy, followed = shutil.copytree(reference, tmp_path / "copy"), 0
     for name, page in documents.items():
-        for link in page.links:
+        for link in [*page.links, *page.loaded]:
             parts = urlsplit(link)
             if parts.scheme or parts.netloc:
                 continue
             target = unquote(parts.path) or name
-            assert (reference / target).is_file(), f"{name}: {link}"
+            assert (copy / target).is_file(), f"{name}: {link}"
             if parts.fragment and target in documents:
                 assert unquote(parts.fragment) in documents[target].anchors, f"{name}: {link}"
             followed += 1
@@ -199,6 +201,23 @@ def test_formulas_and_examples_are_shown_as_they_stand(documents: dict[str, Page
         assert not re.search(r"\\_|TypeAlias|_NestedSequence|<unknown>", page.text)
         assert "Problematic" not in page.text
         assert "System Message" not in page.text
+
+
+@needs_sphinx
+@pytest.mark.parametrize("kind", dpopt.kinds(), ids=lambda kind: kind.kind)
+def test_a_kind_shows_its_program_fields_command_and_citation(
+    kind: type, documents: dict[str, Page]
+) -> None:
+    package = ".".join(kind.__module__.split(".")[:2])
+    assert kind.__name__ in pages.public_names(importlib.import_module(package))
+    page = documents[f"{package}.html"]
+    _, program = summary_of(kind)
+    displayed = [line for line in program.splitlines() if line.startswith("    ")]
+    assert displayed
+    for text in (*displayed, command_of(kind.example()), *dpopt.cite(kind.kind).splitlines()):
+        assert " ".join(text.split()) in page.text
+    for field in fields_of(kind):
+        assert f"{package}.{kind.__name__}.{field.name}" in page.anchors
 
 
 @needs_sphinx
@@ -309,11 +328,3 @@ def test_a_missing_library_leaves_its_page_out(monkeypatch: pytest.MonkeyPatch) 
         assert "`dpopt.interop.sklearn`" in line
     finally:
         pages.public_modules.cache_clear()
-
-
-@needs_sphinx
-def test_it_opens_from_a_copy_elsewhere(reference: Path, tmp_path: Path) -> None:
-    copy = shutil.copytree(reference, tmp_path / "copy")
-    index = Page((copy / "index.html").read_text("utf-8"))
-    for url in index.loaded:
-        assert (copy / urlsplit(url).path).is_file(), url

@@ -1,14 +1,15 @@
 """The page in a real browser: what it shows, what follows a slider, what it never asks for."""
 
-import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from dpopt import kernel, majority, public_prior, roo
-from dpopt.explore.view import number
+import dpopt
+from dpopt.explore.fields import fields_of, near
+from dpopt.explore.view import number, view_of
+from dpopt.majority import MajoritySetting
 from tests.browser import chromium, complaints, find_all, requested, wait_for
 from tests.explore.serving import explorer
 
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 
 pytest.importorskip("panel", reason="panel is not installed (extra explore)")
 
-_TABS = ["Majority vote", "Kernel", "Public prior", "Reveal or obscure"]
 _OF_LABEL = 'return arguments[0].getRootNode().querySelector("input, select");'
+_KINDS = {kind.kind: kind for kind in dpopt.kinds()}
 
 
 @pytest.fixture(scope="module")
@@ -32,34 +33,29 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Chrome"]:
 @pytest.fixture
 def fresh(page: "Chrome") -> "Chrome":
     page.refresh()
-    wait_for(lambda: [tab.text for tab in find_all(page, ".bk-tab")], _TABS)
-    wait_for(lambda: len(find_all(page, "[data-fact]")) > 0, True)
+    wait_for(lambda: sorted(tab.text for tab in find_all(page, ".bk-tab")), sorted(_KINDS))
+    go_to(page, "majority")
     return page
 
 
-def go_to(page: "Chrome", name: str, fact: str) -> None:
-    find_all(page, ".bk-tab")[_TABS.index(name)].click()
-    wait_for(lambda: len(find_all(page, f'[data-fact="{fact}"]')), 1)
+def seen(page: "Chrome", selector: str) -> "list[WebElement]":
+    """The elements of the tab that is shown."""
+    return [element for element in find_all(page, selector) if element.is_displayed()]
+
+
+def go_to(page: "Chrome", name: str) -> None:
+    next(tab for tab in find_all(page, ".bk-tab") if tab.text == name).click()
+    wait_for(lambda: len(seen(page, '[data-fact="value"]')), 1)
 
 
 def fact(page: "Chrome", name: str) -> str:
-    return find_all(page, f'[data-fact="{name}"]')[0].text
+    return seen(page, f'[data-fact="{name}"]')[0].text
 
 
-def row(page: "Chrome", name: str, table: int = 0) -> list[str]:
-    """The texts of the row that starts with ``name``, of those there are the ``table``-th."""
-    found = find_all(page, f'tr[data-row="{name}"]')[table]
-    return [cell.text for cell in find_cells(found)]
-
-
-def find_cells(element: "WebElement") -> "list[WebElement]":
-    return element.find_elements("css selector", "td")
-
-
-def control(page: "Chrome", label: str) -> "WebElement":
-    """The input or select that a label belongs to."""
-    (found,) = [item for item in find_all(page, "label") if item.text.strip() == label]
-    return page.execute_script(_OF_LABEL, found)
+def control(page: "Chrome", name: str) -> "WebElement":
+    """The input or select of a field."""
+    labels = [item for item in seen(page, "label") if item.text.split(":")[0] == name]
+    return page.execute_script(_OF_LABEL, labels[0])
 
 
 def enter(page: "Chrome", field: "WebElement", text: str) -> None:
@@ -70,135 +66,101 @@ def enter(page: "Chrome", field: "WebElement", text: str) -> None:
     ActionChains(page).send_keys(text, Keys.ENTER).perform()
 
 
-def press_right(page: "Chrome", slider: int) -> None:
-    from selenium.webdriver import Keys
-
-    find_all(page, ".noUi-handle")[slider].send_keys(Keys.ARROW_RIGHT)
-
-
-def test_the_majority_tab_shows_what_dpopt_computes(fresh: "Chrome") -> None:
-    design = majority.design(11, 0.1, 3)
-    assert fact(fresh, "expected error") == number(design.expected_error) == "0.0154715"
-    assert fact(fresh, "epsilon spent") == "0.3"
-    shown = [row(fresh, str(ones))[0] for ones in range(6, 12)]
-    assert shown == [number(value) for value in design.gamma[6:]]
-    # The paper's gamma and subsampling, as README and PAPERS.md have them.
-    assert row(fresh, "the paper's")[0].startswith("0.0377")
-    assert row(fresh, "subsampling")[0].startswith("0.0953")
-    assert len(find_all(fresh, "figure svg")) == 1
-
-
-def test_a_slider_solves_again(fresh: "Chrome") -> None:
-    before = find_all(fresh, "figure svg")[0].get_attribute("outerHTML")
-    press_right(fresh, 0)
-    design = majority.design(13, 0.1, 3)
-    wait_for(lambda: fact(fresh, "expected error"), number(design.expected_error))
-    shown = [row(fresh, str(ones))[0] for ones in range(7, 14)]
-    assert shown == [number(value) for value in design.gamma[7:]]
-    press_right(fresh, 1)
-    design = majority.design(13, 0.1, 3.25)
-    wait_for(lambda: fact(fresh, "expected error"), number(design.expected_error))
-    assert fact(fresh, "epsilon allowed") == "0.325"
-    assert find_all(fresh, "figure svg")[0].get_attribute("outerHTML") != before
-    assert "mechanisms=13" in find_all(fresh, "pre[data-code]")[0].text
-
-
-def test_delta_and_a_prior_solve_again(fresh: "Chrome") -> None:
-    control(fresh, "delta of the majority (delta)").send_keys("1e-9")
-    enter(fresh, control(fresh, "Prior of the voters' p"), "common-uniform:0,1")
-    design = majority.design(11, 0.1, 3, delta=1e-9, prior="common-uniform:0,1")
-    wait_for(lambda: fact(fresh, "expected error"), number(design.expected_error))
-    assert "(0.3, 1e-09)-DP" in find_all(fresh, ".verdict")[0].text
-
-
-def test_a_number_typed_beside_its_slider_solves_again(fresh: "Chrome") -> None:
-    enter(fresh, find_all(fresh, "input")[2], "0.25")
-    design = majority.design(11, 0.25, 3)
-    wait_for(lambda: fact(fresh, "expected error"), number(design.expected_error))
-    enter(fresh, find_all(fresh, "input")[0], "10")
-    wait_for(lambda: len(find_all(fresh, "[role=alert]")), 1)
-    assert find_all(fresh, "[role=alert]")[0].text.startswith("mechanisms is 10; it must be odd")
-
-
-def test_the_code_can_be_copied(fresh: "Chrome") -> None:
-    grant = {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]}
-    fresh.execute_cdp_cmd("Browser.grantPermissions", grant)
-    find_all(fresh, ".code button")[0].click()
-    read = "navigator.clipboard.readText().then(arguments[0], arguments[0])"
-    shown = find_all(fresh, "pre[data-code]")[0].get_property("textContent")
-    wait_for(lambda: fresh.execute_async_script(read), shown)
-    assert str(shown).startswith("from dpopt import majority")
-
-
-def test_bad_input_is_a_sentence_and_leaves_no_number(fresh: "Chrome") -> None:
-    enter(fresh, control(fresh, "Prior of the voters' p"), "<b>gauss</b>")
-    wait_for(lambda: len(find_all(fresh, "[role=alert]")), 1)
-    said = find_all(fresh, "[role=alert]")[0].text
-    assert said.startswith("prior is '<b>gauss</b>'; it must have the form uniform:LOW,HIGH")
-    assert find_all(fresh, "[data-fact]") == find_all(fresh, "figure") == []
-    enter(fresh, control(fresh, "Prior of the voters' p"), "uniform:0,1")
-    wait_for(lambda: fact(fresh, "expected error"), "0.0154715")
-
-
-def test_a_voter_less_private_than_the_majority_is_a_sentence(fresh: "Chrome") -> None:
-    control(fresh, "Delta of each voter (mechanism_delta)").send_keys("1e-9")
-    wait_for(lambda: len(find_all(fresh, "[role=alert]")), 1)
-    said = find_all(fresh, "[role=alert]")[0].text
-    assert said == ("mechanism_delta is 1e-09 and delta 0; mechanism_delta must not exceed delta.")
-
-
-def test_the_kernel_tab(fresh: "Chrome") -> None:
-    go_to(fresh, "Kernel", "dual bound")
-    x = list(range(9))
-    loss = [[abs(a - b) for b in x] for a in x]
-    design = kernel.optimal_kernel(loss, epsilon=1.0, graph="path")
-    assert fact(fresh, "value") == number(design.value)
-    assert row(fresh, "4")[0] == number(design.expected_losses[4])
-    assert row(fresh, "4")[1:] == [number(p, 3) for p in design.kernel[4]]
-    control(fresh, "Objective").send_keys("minimax")
-    design = kernel.optimal_kernel(loss, epsilon=1.0, graph="path", objective="minimax")
-    wait_for(lambda: fact(fresh, "value"), number(design.value))
-    # README: largest expected |error| of a count of 0..8 people.
-    assert float(fact(fresh, "value")) == pytest.approx(0.7743, abs=5e-5)
-
-
-def test_the_prior_tab(fresh: "Chrome") -> None:
-    go_to(fresh, "Public prior", "Gamma_TV")
-    q = [0.05, 0.1, 0.15, 0.2, 0.5]
-    assert fact(fresh, "Gamma_TV") == "0.874839"
-    for place, design in enumerate((public_prior.minimax_kernel, public_prior.leximin_kernel)):
-        kept = design(q, 1.0).diagonal
-        assert [row(fresh, str(i))[1 + place] for i in range(5)] == [number(k) for k in kept]
-    enter(fresh, control(fresh, "Public prior q"), "0.5, 0.2")
-    wait_for(
-        lambda: [said.text for said in find_all(fresh, "[role=alert]")],
-        ["prior sums to 0.7; it must sum to 1 up to 1e-09: divide it by its sum."],
-    )
-    enter(fresh, control(fresh, "Public prior q"), "0.25 0.25 0.25 0.25")
-    # The uniform prior: (1 - q_min) / (e q_min + 1 - q_min) = 3 / (e + 3).
-    wait_for(lambda: fact(fresh, "Gamma_TV"), number(3 / (math.e + 3)))
-
-
-def test_the_rule_tab(fresh: "Chrome") -> None:
-    go_to(fresh, "Reveal or obscure", "largest q_m")
-    exact = roo.min_count(20, 3, 0.1)
-    shown = [row(fresh, str(m))[0] for m in range(exact.q.size)]
-    assert shown == [number(q) for q in exact.q]
-    assert "is 0.1-DP" in find_all(fresh, ".verdict")[0].text
-    control(fresh, "Rule").send_keys("conference")
-    wait_for(lambda: fact(fresh, "worst ratio / e^epsilon"), "1.00668")
-    assert "is NOT 0.1-DP" in find_all(fresh, ".verdict.refuted")[0].text
-
-
-def test_nothing_is_asked_of_another_machine(page: "Chrome", fresh: "Chrome") -> None:
-    for name, known in zip(_TABS, ("expected error", "gap", "Gamma_TV", "slack"), strict=True):
-        go_to(fresh, name, known)
+def test_every_tab_shows_what_python_computes_and_asks_no_other_machine(
+    page: "Chrome", fresh: "Chrome"
+) -> None:
+    for name, kind in _KINDS.items():
+        go_to(fresh, name)
+        expected = view_of(kind.example())
+        for told, text in expected.facts.items():
+            assert fact(fresh, told) == " ".join(text.split())
+        assert [line.text for line in seen(fresh, "pre[data-code]")] == [
+            expected.code,
+            expected.command,
+        ]
+        assert seen(fresh, ".verdict")[0].text == " ".join(expected.verdict.split())
+        assert len(seen(fresh, "figure svg")) == 1
+        assert len(seen(fresh, "tr[data-row]")) == len(expected.table.rows)
+        for field in fields_of(kind):
+            assert control(fresh, field.name).tag_name in ("input", "select")
     asked = requested(page)
     assert any(address.startswith("ws://127.0.0.1:") for address in asked)
     assert [
         address for address in asked if address.split("/")[2].split(":")[0] != "127.0.0.1"
     ] == []
     assert complaints(page) == []
+
+
+def test_a_slider_solves_again(fresh: "Chrome") -> None:
+    from selenium.webdriver import Keys
+
+    before = seen(fresh, "figure svg")[0].get_attribute("outerHTML")
+    example = MajoritySetting.example()
+    voters = near(example, "mechanisms")
+    more = voters[voters.index(example.mechanisms) + 1]
+    assert more == example.mechanisms + 2
+    seen(fresh, ".noUi-handle")[0].send_keys(Keys.ARROW_RIGHT)
+    larger = dpopt.design(MajoritySetting(more, example.epsilon, example.allowance))
+    wait_for(lambda: fact(fresh, "value"), number(larger.value))
+    assert control(fresh, "mechanisms").get_attribute("value") == str(more)
+    assert seen(fresh, "figure svg")[0].get_attribute("outerHTML") != before
+    assert f"mechanisms={more}" in seen(fresh, "pre[data-code]")[0].text
+
+
+def test_what_is_typed_or_chosen_solves_again(fresh: "Chrome") -> None:
+    enter(fresh, control(fresh, "mechanisms"), "11")
+    enter(fresh, control(fresh, "epsilon"), "0.1")
+    enter(fresh, control(fresh, "allowance"), "3")
+    # README: the error of eleven voters of epsilon 0.1 whose majority may spend 0.3.
+    wait_for(lambda: fact(fresh, "expected error"), "0.0154715")
+    enter(fresh, control(fresh, "prior"), "common-uniform:0,1")
+    enter(fresh, control(fresh, "delta"), "1e-9")
+    setting = MajoritySetting(11, 0.1, 3.0, delta=1e-9, prior="common-uniform:0,1")
+    wait_for(lambda: fact(fresh, "value"), number(dpopt.design(setting).value))
+    assert "(0.3, 1e-09)-DP" in seen(fresh, ".verdict")[0].text
+    control(fresh, "objective").send_keys("worst-case")
+    setting = MajoritySetting(
+        11, 0.1, 3.0, delta=1e-9, prior="common-uniform:0,1", objective="worst-case"
+    )
+    wait_for(lambda: fact(fresh, "value"), number(dpopt.design(setting).value))
+
+
+def test_lines_can_be_copied(fresh: "Chrome") -> None:
+    grant = {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]}
+    fresh.execute_cdp_cmd("Browser.grantPermissions", grant)
+    read = "navigator.clipboard.readText().then(arguments[0], arguments[0])"
+    for place, beginning in enumerate(("import dpopt\n", "dpopt majority --mechanisms ")):
+        seen(fresh, ".code button")[place].click()
+        shown = str(seen(fresh, "pre[data-code]")[place].get_property("textContent"))
+        wait_for(lambda: fresh.execute_async_script(read), shown)
+        assert shown.startswith(beginning)
+
+
+def test_bad_input_is_a_sentence_and_leaves_no_number(fresh: "Chrome") -> None:
+    shown = fact(fresh, "value")
+    for name, text, said in (
+        ("mechanisms", "10", "mechanisms is 10; it must be odd"),
+        ("prior", "<b>gauss</b>", "prior is '<b>gauss</b>'; it must have the form"),
+        ("mechanism_delta", "1e-9", "mechanism_delta is 1e-09 and delta 0; mechanism_delta must"),
+    ):
+        before = str(control(fresh, name).get_attribute("value"))
+        enter(fresh, control(fresh, name), text)
+        wait_for(lambda: len(seen(fresh, "[role=alert]")), 1)
+        assert seen(fresh, "[role=alert]")[0].text.startswith(said)
+        assert seen(fresh, "[data-fact]") == seen(fresh, "figure") == []
+        enter(fresh, control(fresh, name), before)
+        wait_for(lambda: fact(fresh, "value"), shown)
+
+
+def test_a_published_rule_that_fails_says_so(fresh: "Chrome") -> None:
+    go_to(fresh, "roo")
+    for name, text in (("records", "20"), ("letters", "3"), ("epsilon", "0.1")):
+        enter(fresh, control(fresh, name), text)
+    control(fresh, "rule").send_keys("conference")
+    wait_for(lambda: len(seen(fresh, ".verdict.refuted")), 1)
+    said = seen(fresh, ".verdict")[0].text
+    assert said.startswith("Not private; it releases nothing.")
+    assert "1.00668" in said
 
 
 def test_light_and_dark(tmp_path: Path) -> None:
@@ -215,7 +177,7 @@ def test_light_and_dark(tmp_path: Path) -> None:
                         ("body", "background-color"),
                         ("[data-fact]", "color"),
                         ("label", "color"),
-                        ("select", "color"),
+                        ("input", "color"),
                         ("pre", "color"),
                         (".bk-tab", "color"),
                         ("figure svg", "color"),

@@ -124,11 +124,12 @@ def test_fields_are_read_as_their_annotation_says() -> None:
     assert fields["seconds"].says == "to sleep before the answer; at least 0."
     assert fields["dreams"].read("true") is True
     assert fields["pages"].read("x") == "x"
+    assert fields["others"].read(" ") is None
     for annotation, text, value in (
         ("Numbers", "0.5, 1 2", [0.5, 1, 2]),
         ("Table", "1:0.5,3:4", [[1, 0.5], [3, 4]]),
         ("Table", "1,2", [1, 2]),
-        ("Table | None", " ", None),
+        ("Table | None", "1:2", [[1, 2]]),
         ("Fraction | None", "1/3", dpopt._numbers.typed_rational("1/3")),
         ("Fraction | None", "1/0", "1/0"),
         ("Prior", "uniform:0,1", "uniform:0,1"),
