@@ -87,21 +87,3 @@ def wait_for_lines(table: Path, count: int, process: subprocess.Popen[str]) -> N
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline
         time.sleep(0.02)
-
-
-@pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
-def test_a_killed_sweep_is_resumed(tmp_path: Path) -> None:
-    script, table = tmp_path / "script.py", tmp_path / "sweep.jsonl"
-    script.write_text(SCRIPT)
-    command = [sys.executable, str(script), "processes", "1", str(table)]
-    with subprocess.Popen(
-        [*command, "0.1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        wait_for_lines(table, 4, process)
-        process.kill()
-        process.communicate(timeout=60)
-    done = table.read_text().count("\n") - 1
-    again = subprocess.run(
-        [*command, "0.0"], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert again.stdout == f"{done} {sum(a * a for a in range(POINTS))}\n"
