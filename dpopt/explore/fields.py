@@ -219,13 +219,14 @@ def near(setting: Question[Any], name: str) -> list[int] | list[float]:
         name: of a field that is an int or a float.
 
     Returns:
-        The numbers in ascending order: counts up to four times as large, of larger ones and of
-        other numbers ten a decade, up to a hundred times as small or as large.
+        The numbers in ascending order: whole numbers up to four times as large, of larger ones and of
+        others ten a decade, up to a hundred times as small or as large.
     """
     value = getattr(setting, name)
     if isinstance(value, int):
-        if value <= _LARGEST_COUNTED:
-            return _taken(setting, name, range(4 * max(value, 5) + 1))
+        if abs(value) <= _LARGEST_COUNTED:
+            reach = 4 * max(abs(value), 5)
+            return _taken(setting, name, range(-reach if value < 0 else 0, reach + 1))
         return _taken(setting, name, {round(number) for number in _around(value)} | {value})
     return _taken(setting, name, {*_around(value), value})
 
