@@ -216,13 +216,15 @@ def near(setting: Question[Any], name: str) -> list[int] | list[float]:
 
     Args:
         setting: the others of whose fields stay.
-        name: of a field that is an int or a float.
+        name: of a field that is an int or a float, or is left out.
 
     Returns:
-        The numbers in ascending order: whole numbers up to four times as large, of larger ones and of
-        others ten a decade, up to a hundred times as small or as large.
+        The numbers in ascending order: whole numbers up to four times as large; of larger ones
+        and of others ten a decade, up to a hundred times as small or as large. None around None.
     """
     value = getattr(setting, name)
+    if value is None:
+        return []
     if isinstance(value, int):
         if abs(value) <= _LARGEST_COUNTED:
             reach = 4 * max(abs(value), 5)

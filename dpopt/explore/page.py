@@ -148,7 +148,7 @@ def _controls(kind: type[Question[Any]]) -> dict[str, Control]:
     texts = texts_of(example)
     controls = {}
     for field in fields_of(kind):
-        numbers = near(example, field.name) if field.annotation in ("int", "float") else []
+        numbers = near(example, field.name) if field.base in ("int", "float") else []
         controls[field.name] = _control(field, texts[field.name], [*map(str, numbers)])
     return controls
 

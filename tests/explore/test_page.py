@@ -45,6 +45,7 @@ def seen(page: "Chrome", selector: str) -> "list[WebElement]":
 
 def go_to(page: "Chrome", name: str) -> None:
     next(tab for tab in find_all(page, ".bk-tab") if tab.text == name).click()
+    wait_for(lambda: [tab.text for tab in find_all(page, ".bk-tab.bk-active")], [name])
     wait_for(lambda: len(seen(page, '[data-fact="value"]')), 1)
 
 
