@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from importlib.resources import files
 from typing import Any, TypeAlias
 
@@ -74,23 +75,41 @@ def _fill(body: pn.Column) -> None:
     # Side by side if there is room. A row would ask for the widths of both in any window.
     side_by_side = {"flex-direction": "row", "flex-wrap": "wrap"}
     boxes = [pn.Column(styles=side_by_side, sizing_mode="stretch_width") for _ in waiting]
-    # All are part of the page from the start: panel spoils the styles of what is filled later.
     titles = [kind.kind for kind in waiting.values()]
-    tabs = pn.Tabs(*zip(titles, boxes, strict=True), sizing_mode="stretch_width")
+    tabs = pn.Tabs(*zip(titles, boxes, strict=True), dynamic=True, sizing_mode="stretch_width")
+    late: dict[int, Callable[[], None]] = {}
 
     def seen(_event: object = None) -> None:
-        kind = waiting.pop(tabs.active, None)
+        place = tabs.active
+        kind = waiting.pop(place, None)
         if kind is not None:
-            boxes[tabs.active][:], solve = _tab(kind)
+
+            def put(show: Callable[[], None]) -> None:
+                # What changes while it is no part of the page loses its styles: panel would ask
+                # another machine for them.
+                if tabs.active == place:
+                    show()
+                else:
+                    late[place] = show
+
+            boxes[place][:], solve = _tab(kind, put)
             pn.state.execute(solve)
+        late.pop(place, lambda: None)()
 
     tabs.param.watch(seen, "active")
     body[:] = [tabs]
     seen()
 
 
-def _tab(kind: type[Question[Any]]) -> tuple[list[pn.viewable.Viewable], Solve]:
-    """Return the two columns of a tab, and what fills the right one from the left one."""
+def _tab(
+    kind: type[Question[Any]], put: Callable[[Callable[[], None]], None]
+) -> tuple[list[pn.viewable.Viewable], Solve]:
+    """Return the two columns of a tab, and what fills the right one from the left one.
+
+    Args:
+        kind: that of the tab.
+        put: does what it is called with, once the tab is looked at.
+    """
     controls = _controls(kind)
     shown = pn.pane.HTML(
         _WAITING,
@@ -113,7 +132,7 @@ def _tab(kind: type[Question[Any]]) -> tuple[list[pn.viewable.Viewable], Solve]:
         html = await asyncio.get_running_loop().run_in_executor(_WAITS, answered)
         # None: its values had changed before its turn came.
         if html is not None:
-            shown.object = html
+            put(partial(setattr, shown, "object", html))
 
     for control in controls.values():
         control.field.param.watch(solve, "value")

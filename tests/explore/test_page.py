@@ -38,24 +38,19 @@ def fresh(page: "Chrome") -> "Chrome":
     return page
 
 
-def seen(page: "Chrome", selector: str) -> "list[WebElement]":
-    """The elements of the tab that is shown."""
-    return [element for element in find_all(page, selector) if element.is_displayed()]
-
-
 def go_to(page: "Chrome", name: str) -> None:
     next(tab for tab in find_all(page, ".bk-tab") if tab.text == name).click()
-    wait_for(lambda: [tab.text for tab in find_all(page, ".bk-tab.bk-active")], [name])
-    wait_for(lambda: len(seen(page, '[data-fact="value"]')), 1)
+    wait_for(lambda: len(find_all(page, f".controls.{name}")), 1)
+    wait_for(lambda: len(find_all(page, '[data-fact="value"]')), 1)
 
 
 def fact(page: "Chrome", name: str) -> str:
-    return seen(page, f'[data-fact="{name}"]')[0].text
+    return find_all(page, f'[data-fact="{name}"]')[0].text
 
 
 def control(page: "Chrome", name: str) -> "WebElement":
     """The input or select of a field."""
-    labels = [item for item in seen(page, "label") if item.text.split(":")[0] == name]
+    labels = [item for item in find_all(page, "label") if item.text.split(":")[0] == name]
     return page.execute_script(_OF_LABEL, labels[0])
 
 
@@ -75,13 +70,13 @@ def test_every_tab_shows_what_python_computes_and_asks_no_other_machine(
         expected = view_of(kind.example())
         for told, text in expected.facts.items():
             assert fact(fresh, told) == " ".join(text.split())
-        assert [line.text for line in seen(fresh, "pre[data-code]")] == [
+        assert [line.text for line in find_all(fresh, "pre[data-code]")] == [
             expected.code,
             expected.command,
         ]
-        assert seen(fresh, ".verdict")[0].text == " ".join(expected.verdict.split())
-        assert len(seen(fresh, "figure svg")) == 1
-        assert len(seen(fresh, "tr[data-row]")) == len(expected.table.rows)
+        assert find_all(fresh, ".verdict")[0].text == " ".join(expected.verdict.split())
+        assert len(find_all(fresh, "figure svg")) == 1
+        assert len(find_all(fresh, "tr[data-row]")) == len(expected.table.rows)
         for field in fields_of(kind):
             assert control(fresh, field.name).tag_name in ("input", "select")
     asked = requested(page)
@@ -95,17 +90,17 @@ def test_every_tab_shows_what_python_computes_and_asks_no_other_machine(
 def test_a_slider_solves_again(fresh: "Chrome") -> None:
     from selenium.webdriver import Keys
 
-    before = seen(fresh, "figure svg")[0].get_attribute("outerHTML")
+    before = find_all(fresh, "figure svg")[0].get_attribute("outerHTML")
     example = MajoritySetting.example()
     voters = near(example, "mechanisms")
     more = voters[voters.index(example.mechanisms) + 1]
     assert more == example.mechanisms + 2
-    seen(fresh, ".noUi-handle")[0].send_keys(Keys.ARROW_RIGHT)
+    find_all(fresh, ".noUi-handle")[0].send_keys(Keys.ARROW_RIGHT)
     larger = dpopt.design(MajoritySetting(more, example.epsilon, example.allowance))
     wait_for(lambda: fact(fresh, "value"), number(larger.value))
     assert control(fresh, "mechanisms").get_attribute("value") == str(more)
-    assert seen(fresh, "figure svg")[0].get_attribute("outerHTML") != before
-    assert f"mechanisms={more}" in seen(fresh, "pre[data-code]")[0].text
+    assert find_all(fresh, "figure svg")[0].get_attribute("outerHTML") != before
+    assert f"mechanisms={more}" in find_all(fresh, "pre[data-code]")[0].text
 
 
 def test_what_is_typed_or_chosen_solves_again(fresh: "Chrome") -> None:
@@ -118,7 +113,7 @@ def test_what_is_typed_or_chosen_solves_again(fresh: "Chrome") -> None:
     enter(fresh, control(fresh, "delta"), "1e-9")
     setting = MajoritySetting(11, 0.1, 3.0, delta=1e-9, prior="common-uniform:0,1")
     wait_for(lambda: fact(fresh, "value"), number(dpopt.design(setting).value))
-    assert "(0.3, 1e-09)-DP" in seen(fresh, ".verdict")[0].text
+    assert "(0.3, 1e-09)-DP" in find_all(fresh, ".verdict")[0].text
     control(fresh, "objective").send_keys("worst-case")
     setting = MajoritySetting(
         11, 0.1, 3.0, delta=1e-9, prior="common-uniform:0,1", objective="worst-case"
@@ -131,8 +126,8 @@ def test_lines_can_be_copied(fresh: "Chrome") -> None:
     fresh.execute_cdp_cmd("Browser.grantPermissions", grant)
     read = "navigator.clipboard.readText().then(arguments[0], arguments[0])"
     for place, beginning in enumerate(("import dpopt\n", "dpopt majority --mechanisms ")):
-        seen(fresh, ".code button")[place].click()
-        shown = str(seen(fresh, "pre[data-code]")[place].get_property("textContent"))
+        find_all(fresh, ".code button")[place].click()
+        shown = str(find_all(fresh, "pre[data-code]")[place].get_property("textContent"))
         wait_for(lambda: fresh.execute_async_script(read), shown)
         assert shown.startswith(beginning)
 
@@ -146,9 +141,9 @@ def test_bad_input_is_a_sentence_and_leaves_no_number(fresh: "Chrome") -> None:
     ):
         before = str(control(fresh, name).get_attribute("value"))
         enter(fresh, control(fresh, name), text)
-        wait_for(lambda: len(seen(fresh, "[role=alert]")), 1)
-        assert seen(fresh, "[role=alert]")[0].text.startswith(said)
-        assert seen(fresh, "[data-fact]") == seen(fresh, "figure") == []
+        wait_for(lambda: len(find_all(fresh, "[role=alert]")), 1)
+        assert find_all(fresh, "[role=alert]")[0].text.startswith(said)
+        assert find_all(fresh, "[data-fact]") == find_all(fresh, "figure") == []
         enter(fresh, control(fresh, name), before)
         wait_for(lambda: fact(fresh, "value"), shown)
 
@@ -158,8 +153,8 @@ def test_a_published_rule_that_fails_says_so(fresh: "Chrome") -> None:
     for name, text in (("records", "20"), ("letters", "3"), ("epsilon", "0.1")):
         enter(fresh, control(fresh, name), text)
     control(fresh, "rule").send_keys("conference")
-    wait_for(lambda: len(seen(fresh, ".verdict.refuted")), 1)
-    said = seen(fresh, ".verdict")[0].text
+    wait_for(lambda: len(find_all(fresh, ".verdict.refuted")), 1)
+    said = find_all(fresh, ".verdict")[0].text
     assert said.startswith("Not private; it releases nothing.")
     assert "1.00668" in said
 
