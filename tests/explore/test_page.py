@@ -111,9 +111,9 @@ def test_what_is_typed_or_chosen_solves_again(fresh: "Chrome") -> None:
     wait_for(lambda: fact(fresh, "expected error"), "0.0154715")
     enter(fresh, control(fresh, "prior"), "common-uniform:0,1")
     enter(fresh, control(fresh, "delta"), "1e-9")
+    wait_for(lambda: find_all(fresh, ".verdict")[0].text.startswith("(0.3, 1e-09)-DP: "), True)
     setting = MajoritySetting(11, 0.1, 3.0, delta=1e-9, prior="common-uniform:0,1")
-    wait_for(lambda: fact(fresh, "value"), number(dpopt.design(setting).value))
-    assert "(0.3, 1e-09)-DP" in find_all(fresh, ".verdict")[0].text
+    assert fact(fresh, "value") == number(dpopt.design(setting).value)
     control(fresh, "objective").send_keys("worst-case")
     setting = MajoritySetting(
         11, 0.1, 3.0, delta=1e-9, prior="common-uniform:0,1", objective="worst-case"
