@@ -1,5 +1,6 @@
 """What the tabs show, for every kind: the fields as texts, the answer, and the lines, run."""
 
+import json
 import math
 import re
 import shlex
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 import dpopt
+from dpopt.cli import main
 from dpopt.design import Question
 from dpopt.explore.fields import (
     code_of,
@@ -69,6 +71,17 @@ def test_what_is_shown_is_what_its_code_computes(kind: Kind) -> None:
     for column, texts in zip(columns.values(), shown_columns, strict=True):
         assert len(column) == len(texts) + shown.table.left_out
         assert [number(value) for value in column][: len(texts)] == list(texts)
+
+
+@pytest.mark.parametrize("kind", dpopt.kinds(), ids=lambda kind: kind.kind)
+def test_the_command_shown_answers_the_same(kind: Kind, capsys: pytest.CaptureFixture[str]) -> None:
+    example = kind.example()
+    with pytest.raises(SystemExit) as ended:
+        main([*shlex.split(command_of(example))[1:], "--json"])
+    assert ended.value.code == 0
+    answered = json.loads(capsys.readouterr().out)
+    assert answered["value"] == pytest.approx(dpopt.design(example).value, rel=1e-12)
+    assert answered["setting"] == example.to_dict()
 
 
 @every_kind
