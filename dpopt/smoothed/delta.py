@@ -404,8 +404,15 @@ class Expectation:
 class Expected(OverLaws, Question["ExpectedDelta"]):
     """The expected delta(x) where so many of the records come from each distribution.
 
-    The program is that of `Smoothed` for an adversary who has one composition pi: w is 1, and the
-    value is E_{x ~ pi} delta(x).
+        maximise    sum_k sum_a psi_k(a) (P_k(a) - e^epsilon P'_k(a))
+        subject to  w = 1                                     (sum)
+                    sum_k v_{x,k} <= w pi(x)                  (split)
+                    psi_k <= v_{x,k} + v_{x',k}               (tests within sides)
+                    w, v, psi >= 0
+
+    over the probability pi(x) of each database x, split among the directions k of its pairs of
+    neighbours x, x', and for each direction a test psi_k of the outputs a: the program of
+    `Smoothed` for an adversary who has one composition pi. The value is E_{x ~ pi} delta(x).
 
     Attributes:
         records: n, at least 1.
