@@ -4,7 +4,9 @@ import signal
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from importlib.util import find_spec
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import click
@@ -12,6 +14,7 @@ import pytest
 
 from dpopt.explore import serve
 from dpopt.explore.server import PORT
+from tests.browser import chromium, find_all, wait_for
 from tests.explore.serving import COMMAND, explorer
 
 needs_panel = pytest.mark.skipif(
@@ -55,6 +58,32 @@ def test_only_this_machine_is_listened_to_and_nothing_stays_behind() -> None:
         said, complained = process.communicate(timeout=30)
         assert (process.returncode, said, complained.strip()) == (130, "", "interrupted.")
         assert not opened("127.0.0.1", port)
+
+
+def children(process: int) -> list[int]:
+    """The processes that a process started and that are still there."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        with suppress(OSError):
+            if folder.name.isdigit():
+                state = (folder / "stat").read_text().rpartition(")")[2].split()
+                found += [int(folder.name)] * (int(state[1]) == process)
+    return found
+
+
+@needs_panel
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="there is no /proc")
+def test_the_process_that_computes_ends_with_the_server(tmp_path: Path) -> None:
+    with chromium(tmp_path) as driver, explorer() as (process, address):
+        assert children(process.pid) == []
+        driver.get(address)
+        wait_for(lambda: len(find_all(driver, "figure svg")), 1)
+        begun = children(process.pid)
+        assert begun
+        process.send_signal(signal.SIGINT)
+        said, complained = process.communicate(timeout=30)
+        assert (process.returncode, said, complained.strip()) == (130, "", "interrupted.")
+        wait_for(lambda: [child for child in begun if Path(f"/proc/{child}").exists()], [])
 
 
 @needs_panel
