@@ -23,7 +23,6 @@ from dpopt.kernel.graph import all_pairs, directed_pairs
 from dpopt.kernel.program import ExtraRows, form_of, matrix_of, program
 from dpopt.kernel.rays import solve_along_forest
 from dpopt.lp import Backend, Problem, Solution
-from dpopt.lp.model import as_floats
 from dpopt.privacy import Certificate, ExactKernel, Guarantee, quantise_kernel
 
 if TYPE_CHECKING:
@@ -320,7 +319,7 @@ class KernelSetting(Setting["KernelDesign"]):
 
 
 def _checked_loss(loss: npt.ArrayLike) -> Matrix:
-    array = as_floats("loss", loss)
+    array = _checks.floats("loss", loss)
     if array.ndim != 2 or array.shape[0] < 2 or array.shape[1] < 1:
         raise ParameterError(
             f"loss has shape {array.shape}; it must be (inputs, outputs) with at least 2 inputs "
@@ -335,7 +334,7 @@ def _checked_loss(loss: npt.ArrayLike) -> Matrix:
 
 def _law(name: str, values: npt.ArrayLike, size: int) -> Vector:
     """Return non-negative weights scaled to sum 1."""
-    array = as_floats(name, values)
+    array = _checks.floats(name, values)
     if array.shape != (size,):
         raise ParameterError(f"{name} has shape {array.shape}; it must be ({size},).")
     if not np.all(np.isfinite(array) & (array >= 0)) or float(array.max()) <= 0:
@@ -393,8 +392,8 @@ def _invariant(invariant: object, inputs: int, outputs: int) -> Vector | Invaria
     if invariant is None:
         return None
     if _is_pair(invariant):
-        left = as_floats("the matrix of invariant", invariant[0])
-        right = as_floats("the right side of invariant", invariant[1])
+        left = _checks.floats("the matrix of invariant", invariant[0])
+        right = _checks.floats("the right side of invariant", invariant[1])
         fits = left.ndim == right.ndim == 2 and len(left) == len(right) > 0
         if not fits or left.shape[1] != inputs or right.shape[1] != outputs:
             raise ParameterError(
@@ -404,7 +403,7 @@ def _invariant(invariant: object, inputs: int, outputs: int) -> Vector | Invaria
         if not np.all(np.isfinite(left)) or not np.all(np.isfinite(right)):
             raise ParameterError("invariant holds a value that is not finite.")
         return frozen(left), frozen(right)
-    row = as_floats("invariant", cast(npt.ArrayLike, invariant))
+    row = _checks.floats("invariant", cast(npt.ArrayLike, invariant))
     if inputs != outputs:
         raise ParameterError(
             f"invariant is a row and loss has {inputs} inputs and {outputs} outputs; "

@@ -45,15 +45,6 @@ class Rows:
         return Rows(self.matrix[np.flatnonzero(chosen)], self.lower[chosen], self.upper[chosen])
 
 
-def as_floats(name: str, value: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Return ``value`` as an array of floats.
-
-    Raises:
-        ParameterError: if it holds something else, or is ragged.
-    """
-    return _checks.floats(name, value)
-
-
 def as_matrix(matrix: MatrixLike) -> Any:  # noqa: ANN401
     """Return a scipy sparse matrix as it is, and anything else as a two-dimensional array.
 
@@ -62,7 +53,7 @@ def as_matrix(matrix: MatrixLike) -> Any:  # noqa: ANN401
     """
     if sp.issparse(matrix):
         return matrix
-    array = np.atleast_2d(as_floats("matrix", cast(npt.ArrayLike, matrix)))
+    array = np.atleast_2d(_checks.floats("matrix", cast(npt.ArrayLike, matrix)))
     if array.ndim != 2:
         raise ParameterError(f"matrix has {array.ndim} axes; it must have two.")
     return array
@@ -87,7 +78,7 @@ def make_rows(
     count = csr.shape[0]
     limits = []
     for name, value, missing in (("lower", lower, -np.inf), ("upper", upper, np.inf)):
-        array = as_floats(name, missing if value is None else value)
+        array = _checks.floats(name, missing if value is None else value)
         if array.ndim > 1 or (array.ndim == 1 and array.size != count):
             raise ParameterError(
                 f"{name} has shape {array.shape}; it must be a number or of shape ({count},)."

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import MatrixLike, Vector
-from dpopt.lp.model import Model, Oracle, Rows, Separation, as_floats, as_matrix, make_rows, stack
+from dpopt.lp.model import Model, Oracle, Rows, Separation, as_matrix, make_rows, stack
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -267,7 +267,7 @@ class Problem:
         self, objective: npt.ArrayLike | Mapping[str, npt.ArrayLike], *, maximising: bool
     ) -> None:
         if not isinstance(objective, Mapping):
-            whole = as_floats("objective", objective)
+            whole = _checks.floats("objective", objective)
             if whole.shape != (self.size,):
                 raise ParameterError(
                     f"objective has shape {whole.shape}; it must be ({self.size},)."
@@ -276,7 +276,7 @@ class Problem:
         cost = {}
         for name, value in objective.items():
             part = self._find(name)
-            array = as_floats(f"objective of {name!r}", value)
+            array = _checks.floats(f"objective of {name!r}", value)
             if array.ndim and array.shape != (part.stop - part.start,):
                 raise ParameterError(
                     f"objective of {name!r} has shape {array.shape}; "

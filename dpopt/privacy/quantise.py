@@ -14,7 +14,6 @@ from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import MOST_BITS, digits
 from dpopt._progress import track
 from dpopt._types import Vector
-from dpopt.lp.model import as_floats
 from dpopt.privacy.exact import Pairs, certify_kernel, edge_list, resolve_ratio
 from dpopt.privacy.guarantee import Guarantee
 from dpopt.privacy.kernel import ExactKernel
@@ -132,7 +131,7 @@ def _is_private(
 def _exact_rows(
     kernel: npt.ArrayLike, row: npt.ArrayLike | None
 ) -> tuple[list[list[Fraction]], list[list[Fraction]]]:
-    array = as_floats("kernel", kernel)
+    array = _checks.floats("kernel", kernel)
     if array.ndim != 2 or 0 in array.shape:
         raise ParameterError(f"kernel has shape {array.shape}; it must be (inputs, outputs).")
     if not np.all(np.isfinite(array)) or np.any(array < -1e-6):
@@ -141,7 +140,7 @@ def _exact_rows(
         raise ParameterError("kernel has a row that does not sum to 1.")
     array = np.maximum(array, 0.0)
     exact = [_normalised(line) for line in array]
-    mean = array.mean(axis=0) if row is None else as_floats("row", row)
+    mean = array.mean(axis=0) if row is None else _checks.floats("row", row)
     usable = mean.shape == (array.shape[1],) and bool(np.all(np.isfinite(mean) & (mean >= 0)))
     if not usable or not 0 < mean.max() <= 1e300:
         raise ParameterError(f"row must be {array.shape[1]} non-negative numbers, not all zero.")

@@ -15,7 +15,6 @@ from dpopt._types import Json, Matrix, Numbers, Table, Vector, frozen
 from dpopt.design import design
 from dpopt.kernel import over_kernel
 from dpopt.lp import Backend, Problem
-from dpopt.lp.model import as_floats
 from dpopt.privacy import ExactKernel
 from dpopt.prob import total_variation
 from dpopt.public_prior.algorithm import Units
@@ -164,7 +163,7 @@ def _released_rows(
 def _weights(weights: npt.ArrayLike | None, users: int) -> Vector:
     if weights is None:
         return frozen(np.full(users, 1.0 / users))
-    w = as_floats("weights", weights)
+    w = _checks.floats("weights", weights)
     if w.shape != (users,):
         raise ParameterError(f"weights has shape {w.shape}; it must be ({users},).")
     if not np.all((w >= 0.0) & (w <= 1e300 / users)) or w.sum() <= 0.0:
