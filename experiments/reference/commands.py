@@ -41,7 +41,7 @@ def _command(command: click.Command, context: click.Context) -> list[str]:
 
 
 def _help(command: click.Command) -> list[str]:
-    """Return a command's help; displayed programs keep their lines, and so do examples."""
+    """Return a command's help; its examples, which start with the program's name, as literals."""
     lines = []
     for paragraph in inspect.cleandoc(command.help or "").replace("\b\n", "").split("\n\n"):
         if is_displayed(paragraph):

@@ -11,6 +11,7 @@ _SHOWN = re.compile(r"(``.+?``|(?<![\w-])--[a-z][a-z-]*)")
 _SECTION = re.compile(r"[A-Z]\w+:$", re.MULTILINE)
 _BLANK = re.compile(r"(\n\s*\n)")
 _SECTION = re.compile(r"[A-Z]\w+:$", re.MULTILINE)
+_BLANK = re.compile(r"(\n\s*\n)")
 
 
 def plain_docstring(text: str) -> str:
