@@ -10,8 +10,6 @@ _MARKUP = re.compile(r"[\\*|]|(?<=\w)_(?![\w:])")
 _SHOWN = re.compile(r"(``.+?``|(?<![\w-])--[a-z][a-z-]*)")
 _SECTION = re.compile(r"[A-Z]\w+:$", re.MULTILINE)
 _BLANK = re.compile(r"(\n\s*\n)")
-_SECTION = re.compile(r"[A-Z]\w+:$", re.MULTILINE)
-_BLANK = re.compile(r"(\n\s*\n)")
 
 
 def plain_docstring(text: str) -> str:
