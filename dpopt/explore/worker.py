@@ -9,11 +9,12 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import Any
 
-from dpopt.design import Question
+from dpopt.design import Question, kinds
 from dpopt.explore.render import html_of, refusal
 
 SECONDS = 10.0
@@ -65,7 +66,7 @@ class Worker:
             process.start()
         theirs.close()
         self._running = process, ours
-        # Libraries are loaded before the first answer's seconds begin.
+        # It loads its libraries before the first answer's seconds begin.
         if not ours.poll(_PATIENCE):
             raise EOFError
         ours.recv()
@@ -90,6 +91,8 @@ def _work(pipe: Connection) -> None:
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
+    kinds()
+    import_module("matplotlib.backends.backend_svg")
     pipe.send(True)
     with suppress(EOFError):
         while True:
