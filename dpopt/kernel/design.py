@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -156,15 +156,13 @@ def optimal_kernel(
         loss: shape (inputs, outputs), at least 2 inputs; a utility if ``sense`` is "maximise".
         epsilon: in [0, 600], in nats.
         delta: in [0, 1).
-        graph: neighbouring inputs: "complete", "path", "hamming" (words of ``shape``), or
-            undirected edges, shape (edges, 2). Inputs without an edge are not protected, nor are
-            parts that no edge joins from each other; the certificate's claim counts them.
-        shape: for "hamming": number of letters at each place of the word that an input is.
+        graph: neighbouring inputs: "complete", "path", "hamming" (words of ``shape``), or edges.
+        shape: this and all below down to ``formulation`` are attributes of `KernelSetting`.
         prior: weights of the inputs for "bayes", shape (inputs,); uniform if None.
         objective: "bayes" or "minimax".
         sense: "minimise" or "maximise".
         invariant: q with q K = q, or (A, B) with A K = B; kept up to ``residuals["invariance"]``.
-        formulation: "auto", "edges", "columns" or "shifted"; see `KernelSetting`.
+        formulation: "auto", "edges", "columns" or "shifted".
         rows: further linear rows over the flattened kernel, K[x, y] at place x * outputs + y:
             tuples (name, matrix, lower, upper), or a function that makes them from the setting.
         backend: see `dpopt.solve`; for how the program is solved, see `solve_kernel`.
@@ -187,18 +185,8 @@ def optimal_kernel(
         >>> round(design.value, 6), design.kernel.round(6).tolist()
         (0.25, [[0.75, 0.25], [0.25, 0.75]])
     """
-    setting = KernelSetting(
-        loss=loss,
-        epsilon=epsilon,
-        delta=delta,
-        graph=graph,
-        shape=shape,
-        prior=prior,
-        objective=cast(Literal["bayes", "minimax"], objective),
-        sense=cast(Literal["minimise", "maximise"], sense),
-        invariant=cast("npt.ArrayLike | None", invariant),
-        formulation=cast(Any, formulation),
-    )
+    asked: Any = (graph, shape, prior, objective, sense, invariant, formulation)
+    setting = KernelSetting(loss, epsilon, delta, *asked)
     problem = setting.problem(rows)
     return design_of(
         setting, problem, solve_kernel(setting, problem, backend, time_limit=time_limit)

@@ -7,10 +7,11 @@ from typing import cast
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._types import IntVector
+from dpopt._types import IntVector, SparseMatrix
 from dpopt.privacy import complete_graph
 
 GRAPHS = ("complete", "path", "hamming")
@@ -58,6 +59,12 @@ def directed_pairs(
 def all_pairs(pairs: IntVector | None, inputs: int) -> IntVector:
     """Return the directed neighbours written out, shape (pairs, 2)."""
     return complete_graph(inputs) if pairs is None else pairs
+
+
+def links(pairs: IntVector | None, inputs: int) -> SparseMatrix:
+    """Return the directed neighbours as a matrix of ones, shape (inputs, inputs)."""
+    first, second = all_pairs(pairs, inputs).T
+    return sp.csr_array((np.ones(first.size), (first, second)), shape=(inputs, inputs))
 
 
 def _path(inputs: int) -> IntVector:

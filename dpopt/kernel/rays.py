@@ -33,7 +33,7 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components, shor
 
 from dpopt._errors import InfeasibleError, SolverError
 from dpopt._types import IntVector, Matrix, SparseMatrix, Vector, frozen
-from dpopt.kernel.graph import all_pairs
+from dpopt.kernel.graph import links
 from dpopt.lp import Backend, Problem, Solution, Status, solve
 from dpopt.lp.solution import tight_bound
 
@@ -360,15 +360,14 @@ def forest_of(pairs: IntVector, inputs: int) -> Forest | None:
         pairs: both directions of each edge, without repeats, shape (pairs, 2).
         inputs: number of nodes.
     """
-    ones = np.ones(len(pairs))
-    links = sp.csr_array((ones, (pairs[:, 0], pairs[:, 1])), shape=(inputs, inputs))
-    count, part = connected_components(links, directed=False)
+    edges = links(pairs, inputs)
+    count, part = connected_components(edges, directed=False)
     if len(pairs) != 2 * (inputs - count):
         return None
     orders, parent = [], np.full(inputs, -1, dtype=np.int64)
     for label in range(count):
         root = int(np.argmax(part == label))
-        nodes, before = breadth_first_order(links, root, directed=False)
+        nodes, before = breadth_first_order(edges, root, directed=False)
         orders.append(nodes)
         parent[nodes[1:]] = before[nodes[1:]]
     order = np.concatenate(orders).astype(np.int64)
@@ -491,9 +490,7 @@ def first_rays(setting: KernelSetting) -> Rays:
 
 def _distances(setting: KernelSetting) -> Matrix:
     """Return the lengths of shortest paths, infinite between components."""
-    pairs = all_pairs(setting.pairs, setting.inputs)
-    links = sp.csr_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), (setting.inputs,) * 2)
-    return shortest_path(links, unweighted=True)
+    return shortest_path(links(setting.pairs, setting.inputs), unweighted=True)
 
 
 def _decay(epsilon: float, distance: Matrix) -> Matrix:

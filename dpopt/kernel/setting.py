@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeGuard, cast
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import digits
-from dpopt._types import IntVector, Json, Matrix, Numbers, Table, Vector, brief, frozen
+from dpopt._types import IntVector, Matrix, Numbers, Table, Vector, brief, frozen
 from dpopt.design import Setting
-from dpopt.kernel.graph import all_pairs, directed_pairs
+from dpopt.kernel.graph import directed_pairs, links
 from dpopt.kernel.program import ExtraRows, form_of, matrix_of, program
 from dpopt.kernel.rays import solve_along_forest
 from dpopt.lp import Backend, Problem, Solution
@@ -128,19 +127,19 @@ class KernelSetting(Setting["KernelDesign"]):
                 "prior is given and objective is 'minimax'; it belongs to objective 'bayes', "
                 "and only there."
             )
-        bayes = self.objective == "bayes"
         weights = np.ones(inputs) if self.prior is None else self.prior
+        graph: Any = _graph(self.graph)
+        shape: Any = _sizes(self.shape)
         values: dict[str, object] = {
             "loss": loss,
             "epsilon": guarantee.epsilon,
             "delta": guarantee.delta,
-            "prior": _law("prior", weights, inputs) if bayes else None,
-            "graph": _graph(self.graph),
-            "shape": _sizes(self.shape),
-            "invariant": _invariant(self.invariant, loss.shape[0], loss.shape[1]),
+            "prior": _law("prior", weights, inputs) if self.objective == "bayes" else None,
+            "graph": graph,
+            "shape": shape,
+            "invariant": _invariant(self.invariant, *loss.shape),
+            "pairs": directed_pairs(graph, inputs, shape),
         }
-        pairs = directed_pairs(cast(Any, values["graph"]), inputs, cast(Any, values["shape"]))
-        values["pairs"] = pairs
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
@@ -252,19 +251,12 @@ class KernelSetting(Setting["KernelDesign"]):
             ParameterError: if it is a kernel of another shape, guarantee or graph.
         """
         _checks.instance("units", units, ExactKernel)
-        shape, asked = (units.inputs, units.outputs), (self.inputs, self.outputs)
-        if shape != asked:
-            raise ParameterError(
-                f"units have shape {shape}; the kernels of this setting have {asked}."
-            )
-        if units.guarantee != self.guarantee:
-            raise ParameterError(
-                f"units were proved for {units.guarantee}; the setting promises {self.guarantee}."
-            )
-        edges = None if self.pairs is None else {(x, other) for x, other in self.pairs.tolist()}
-        if (None if units.pairs is None else set(units.pairs)) != edges:
-            raise ParameterError("units were proved for other neighbours than the setting's graph.")
-        return units.certificate.about(*self.subject(units))
+        proof = units.proof_of(self.guarantee, (self.inputs, self.outputs), self.pairs)
+        return proof.about(*self.subject(units))
+
+    def subject(self, units: ExactKernel) -> tuple[object, ...]:
+        """Return what the proof is about: the setting, and the integers without their cost."""
+        return self.kind, self, units.subject
 
     def law(self, units: ExactKernel, data: Any) -> Sequence[int]:  # noqa: ANN401
         """Return the row of an input, integers over 2^bits."""
@@ -300,22 +292,6 @@ class KernelSetting(Setting["KernelDesign"]):
     def columns(self, units: ExactKernel) -> Mapping[str, Sequence[Any]]:
         """Return input, output and probability, a line for each entry."""
         return cast(Any, units.columns())
-
-    def plain(self, units: ExactKernel) -> Json:
-        """Return the integers and what they were proved for."""
-        return units.plain()
-
-    def read(self, plain: Any) -> ExactKernel:  # noqa: ANN401
-        """Return the kernel of a file, certified."""
-        return ExactKernel.read(plain)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Return the setting of a file's parameters; (A, B) is a pair of tables there."""
-        given = values.get("invariant") if isinstance(values, Mapping) else None
-        if isinstance(given, list) and given and isinstance(given[0], list):
-            values = {**values, "invariant": tuple(given)}
-        return super().from_dict(values)
 
 
 def _checked_loss(loss: npt.ArrayLike) -> Matrix:
@@ -381,9 +357,9 @@ def _sizes(shape: Sizes | str | None) -> Sizes | None:
     return tuple(_checks.integer("shape", size, 1) for size in shape)
 
 
-def _is_pair(invariant: object) -> TypeGuard[tuple[npt.ArrayLike, npt.ArrayLike]]:
-    """Whether this is (A, B), not a row of two numbers."""
-    if not isinstance(invariant, tuple) or len(invariant) != 2:
+def _is_pair(invariant: object) -> TypeGuard[Sequence[npt.ArrayLike]]:
+    """Whether this is (A, B), in a file a list of both, and not a row of two numbers."""
+    if not isinstance(invariant, tuple | list) or len(invariant) != 2:
         return False
     return isinstance(invariant[0], Sequence | np.ndarray)
 
@@ -425,11 +401,7 @@ def _cleaned(setting: KernelSetting, kernel: Matrix) -> Matrix:
     kernel = np.maximum(kernel, 0.0)
     kernel[:, kernel.max(axis=0) <= _UNUSED] = 0.0
     if setting.epsilon == 0 and setting.delta == 0:
-        pairs = all_pairs(setting.pairs, setting.inputs)
-        links = sp.csr_array(
-            (np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(setting.inputs,) * 2
-        )
-        _, part = connected_components(links, directed=False)
+        _, part = connected_components(links(setting.pairs, setting.inputs), directed=False)
         means = [kernel[part == label].mean(axis=0) for label in range(int(part.max()) + 1)]
         kernel = np.stack(means)[part]
     return _filled(setting, kernel)
@@ -462,18 +434,13 @@ def _certified(setting: KernelSetting, kernel: Matrix) -> ExactKernel:
     keeping = _keeping_row(setting)
     if keeping is not None and np.all(keeping[used] > 0):
         rows.insert(0, keeping)
+    how: Any = {"pairs": setting.pairs, "tolerance": _TOLERANCE}
     for row in rows[:-1]:
         try:
-            return _quantised(setting, kernel, row)
+            return quantise_kernel(kernel, setting.guarantee, row=row, **how)
         except NotPrivateError:
             continue
-    return _quantised(setting, kernel, rows[-1])
-
-
-def _quantised(setting: KernelSetting, kernel: Matrix, row: Vector) -> ExactKernel:
-    return quantise_kernel(
-        kernel, setting.guarantee, pairs=setting.pairs, row=row, tolerance=_TOLERANCE
-    )
+    return quantise_kernel(kernel, setting.guarantee, row=rows[-1], **how)
 
 
 def _keeping_row(setting: KernelSetting) -> Vector | None:

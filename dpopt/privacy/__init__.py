@@ -1,12 +1,7 @@
 """What "private" means: guarantees, rows of programs, exact certificates, exact release."""
 
 from dpopt.privacy.audit import Audit, audit_epsilon
-from dpopt.privacy.exact import (
-    Certificate,
-    certify_kernel,
-    raise_sequence,
-    shrink_to_budget,
-)
+from dpopt.privacy.exact import Certificate, certify_kernel, shrink_to_budget
 from dpopt.privacy.exponential import exp_lower, exp_upper
 from dpopt.privacy.guarantee import Guarantee, general_composition, simple_composition
 from dpopt.privacy.kernel import ExactKernel
@@ -52,7 +47,6 @@ __all__ = [
     "general_composition",
     "hockey_stick_rows",
     "quantise_kernel",
-    "raise_sequence",
     "ratio_rows",
     "renyi_epsilon",
     "shrink_to_budget",

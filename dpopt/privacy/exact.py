@@ -21,7 +21,7 @@ from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import MOST_BITS, digits, exact_text, roughly
 from dpopt._types import Json, brief
-from dpopt.privacy.exponential import Number, exp_lower, exp_upper, rational
+from dpopt.privacy.exponential import exp_lower, exp_upper, rational
 from dpopt.privacy.fingerprint import fingerprint
 from dpopt.privacy.guarantee import Guarantee
 
@@ -162,54 +162,6 @@ def shrink_to_budget(worst: Fraction, budget: Fraction) -> Fraction:
     if budget <= 0:
         raise ParameterError(f"budget is {_checks.shown(budget)}; it must be above 0.")
     return Fraction(1) if worst <= budget else budget / worst
-
-
-def raise_sequence(
-    values: Sequence[Number], lower: Sequence[tuple[Number, Number]], bits: int
-) -> list[int]:
-    """Return the least integers over 2^bits with q_m >= values_m and q_m >= a_m + b_m q_{m-1}.
-
-    The repair of a recursion in which raising one term asks for raising the next (b_m >= 0).
-
-    Args:
-        values: starting values, m = 0, 1, ...
-        lower: (a_m, b_m); b_0 is not used.
-        bits: of the result.
-
-    Returns:
-        Integers w_m with q_m = w_m / 2^bits, rounded up, so that the inequalities hold exactly.
-
-    Raises:
-        ParameterError: if a value would exceed 1, or some b_m is negative.
-    """
-    bits = _checks.integer("bits", bits, 1, MOST_BITS)
-    scale, before, raised = 1 << bits, Fraction(0), []
-    for m, (value, a, b) in enumerate(_recursion(values, lower)):
-        if m and b < 0:
-            raise ParameterError(f"lower has slope {float(b):g} at {m}; it must be at least 0.")
-        needed = a + (b * before if m else 0)
-        least = max(value, needed, Fraction(0))
-        weight = -((-least.numerator * scale) // least.denominator)
-        if weight > scale:
-            raise ParameterError(f"value {m} would have to be above 1.")
-        before = Fraction(weight, scale)
-        raised.append(weight)
-    return raised
-
-
-def _recursion(
-    values: Sequence[Number], lower: Sequence[tuple[Number, Number]]
-) -> list[tuple[Fraction, Fraction, Fraction]]:
-    found = [_checks.floats("values", values), _checks.floats("lower", lower)]
-    if found[0].ndim != 1 or found[1].shape != (found[0].size, 2):
-        raise ParameterError(
-            f"the arguments values and lower have shapes {found[0].shape} and {found[1].shape}; "
-            "they must be (n,) and (n, 2)."
-        )
-    return [
-        (rational("values", value), rational("lower", a), rational("lower", b))
-        for value, (a, b) in zip(values, lower, strict=True)
-    ]
 
 
 def integer_weights(rows: npt.ArrayLike, bits: int) -> list[list[int]]:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import MOST_BITS, exact_rational, exact_text, whole
-from dpopt._types import Json, Matrix, brief
+from dpopt._types import Json, Matrix, Vector, brief, frozen
 from dpopt.privacy.dominating import DominatingPair, likelihood_tests, upper_hull
 from dpopt.privacy.exact import (
     Certificate,
@@ -159,9 +159,44 @@ class ExactKernel(Vouched):
             raise ParameterError(f"the input must be an integer in 0..{self.inputs - 1}.")
         return self.weights[int(x)]
 
+    @cached_property
+    def _floats(self) -> Matrix:
+        return frozen([[w / (1 << self.bits) for w in row] for row in self.weights])
+
     def matrix(self) -> Matrix:
         """Return the probabilities as floats, shape (inputs, outputs); for reading only."""
-        return np.array([[w / (1 << self.bits) for w in row] for row in self.weights])
+        return self._floats.copy()
+
+    @property
+    def diagonal(self) -> Vector:
+        """Probability of each input's own place among the outputs, read-only."""
+        return frozen(np.diag(self._floats))
+
+    def apply(self, laws: Vector) -> Vector:
+        """Return laws of the inputs times the kernel, shape (..., outputs); for reading only."""
+        return np.asarray(laws @ self._floats)
+
+    def proof_of(
+        self, guarantee: Guarantee, shape: tuple[int, int], pairs: Pairs | None = None
+    ) -> Certificate:
+        """Return the certificate, if it is of this guarantee, shape and neighbours.
+
+        Raises:
+            ParameterError: if it is of others.
+        """
+        own = (self.inputs, self.outputs)
+        if own != shape:
+            raise ParameterError(
+                f"units have shape {own}; the kernels of this setting have {shape}."
+            )
+        if self.guarantee != guarantee:
+            raise ParameterError(
+                f"units were proved for {self.guarantee}; the setting promises {guarantee}."
+            )
+        asked = None if pairs is None else {(int(x), int(other)) for x, other in pairs}
+        if (None if self.pairs is None else set(self.pairs)) != asked:
+            raise ParameterError("units were proved for other neighbours than the setting's graph.")
+        return self.certificate
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Matrix:  # noqa: ANN401
         """Return the probabilities, as `matrix` does: what numpy takes a kernel for."""

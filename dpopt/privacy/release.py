@@ -101,14 +101,6 @@ def _at_most(left: Words, right: Words) -> npt.NDArray[np.bool_]:
     return answer
 
 
-def uniform_below(limit: int, count: int) -> npt.NDArray[np.int64]:
-    """Return ``count`` exactly uniform integers below ``limit``, from the system's generator.
-
-    By rejection, which depends on ``limit`` only, not on data.
-    """
-    return np.array([secrets.randbelow(limit) for _ in range(count)], dtype=np.int64)
-
-
 def seeded_below(rng: np.random.Generator, limit: int) -> int:
     """Return an integer uniform below any limit, up to a bias of 2^-64."""
     limit = _checks.integer("limit", limit, 1)

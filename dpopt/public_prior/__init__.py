@@ -3,7 +3,6 @@
 Zamanlooy, Diaz, Asoodeh, "Locally Private Sampling with Public Data".
 """
 
-from dpopt.public_prior.algorithm import CertifiedRows
 from dpopt.public_prior.mollifier import MollifierSetting, mollifier_problem, mollifier_tv, mollify
 from dpopt.public_prior.population import (
     POPULATION_OBJECTIVES,
@@ -19,16 +18,9 @@ from dpopt.public_prior.prior import (
     public_prior,
     smooth_prior,
 )
+from dpopt.public_prior.program import FORMULATIONS, kernel_of, leximin_values, tv_problem
 from dpopt.public_prior.sampler import LeximinKernel, PublicPriorKernel, SamplingKernel
-from dpopt.public_prior.setting import (
-    FORMULATIONS,
-    PublicPriorSetting,
-    kernel_of,
-    leximin_kernel,
-    leximin_values,
-    minimax_kernel,
-    tv_problem,
-)
+from dpopt.public_prior.setting import PublicPriorSetting, leximin_kernel, minimax_kernel
 from dpopt.public_prior.utility import (
     DIVERGENCES,
     diagonal_bounds,
@@ -40,7 +32,6 @@ __all__ = [
     "DIVERGENCES",
     "FORMULATIONS",
     "POPULATION_OBJECTIVES",
-    "CertifiedRows",
     "KernelDistances",
     "LeximinKernel",
     "MollifierSetting",

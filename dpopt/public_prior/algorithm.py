@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from dpopt._errors import NotPrivateError
-from dpopt._types import IntVector, Json, Matrix, Vector, frozen
-from dpopt.privacy import Certificate, ExactKernel, exp_lower
+from dpopt._types import IntVector, Matrix, Vector, frozen
+from dpopt.privacy import Certificate, exp_lower
 from dpopt.privacy.layers import LayeredRows
 from dpopt.privacy.release import Words
-from dpopt.prob import total_variation
 from dpopt.public_prior.prior import PublicPrior
 from dpopt.public_prior.proof import certify_rows, drift, worst_ratio
 from dpopt.public_prior.utility import diagonal_bounds
@@ -33,156 +31,18 @@ _HEADROOM_BITS = 12
 _WORD = 64
 _RAISES = 3
 
-Maker = Callable[[list[int], Fraction, int], LayeredRows]
-"""Makes rows from integer masses in ascending order, a ratio and bits."""
-
 
 @dataclass(frozen=True, eq=False)
-class CertifiedRows:
-    """The integers of a kernel, letters by ascending prior mass, and what was proved of them.
+class ClosedForm(ABC):
+    """A kernel that keeps a public prior: floats in O(n), and integers in layers when asked for.
 
-    Attributes:
-        rows: the integers.
-        certificate: the proof that they are epsilon-LDP.
-        drift: upper bound of the total variation between qK and q.
-    """
-
-    rows: LayeredRows
-    certificate: Certificate
-    drift: float
-
-    @cached_property
-    def worst_ratio(self) -> float:
-        """Upper bound of the largest K_ij / K_i'j, at most e^epsilon up to the float's rounding."""
-        return worst_ratio(self.rows)
-
-
-class Units(ABC):
-    """The integers of a kernel that keeps a public prior, letters in the caller's order.
-
-    `LetterKernel` has them all written down, `Layers` as O(n) numbers.
-    """
-
-    prior: PublicPrior
-
-    @property
-    @abstractmethod
-    def bits(self) -> int:
-        """Weights are over 2^bits."""
-
-    @property
-    @abstractmethod
-    def certificate(self) -> Certificate:
-        """The proof of the integers."""
-
-    @property
-    @abstractmethod
-    def subject(self) -> tuple[object, ...]:
-        """What a proof of the integers is about."""
-
-    @property
-    @abstractmethod
-    def diagonal(self) -> Vector:
-        """K_ii, shape (n,), read-only."""
-
-    @property
-    @abstractmethod
-    def drift(self) -> float:
-        """Upper bound of the total variation between q K and q."""
-
-    @abstractmethod
-    def apply(self, p: Vector) -> Vector:
-        """Return p K for laws p, shape (..., n)."""
-
-    @abstractmethod
-    def matrix(self) -> Matrix:
-        """Return K as floats, shape (n, n)."""
-
-    @abstractmethod
-    def row(self, letter: int) -> list[int]:
-        """Return the weights of a letter's row."""
-
-    @abstractmethod
-    def drawn(self, letters: IntVector, words: Words) -> IntVector:
-        """Return what the letters' rows give for uniform integers below 2^bits, as words."""
-
-    @abstractmethod
-    def plain(self) -> Json:
-        """Return what a file keeps."""
-
-
-@dataclass(frozen=True, eq=False)
-class LetterKernel(Units):
-    """A kernel of which every entry is written down, as a program finds it.
-
-    Attributes:
-        prior: q.
-        exact: the certified integers, letters in the caller's order.
-    """
-
-    prior: PublicPrior
-    exact: ExactKernel
-
-    @property
-    def bits(self) -> int:
-        """Weights are over 2^bits."""
-        return self.exact.bits
-
-    @property
-    def certificate(self) -> Certificate:
-        """The proof of the integers."""
-        return self.exact.certificate
-
-    @property
-    def subject(self) -> tuple[object, ...]:
-        """What a proof of the integers is about."""
-        return self.exact.subject
-
-    @cached_property
-    def _floats(self) -> Matrix:
-        return frozen(self.exact.matrix())
-
-    @property
-    def diagonal(self) -> Vector:
-        """K_ii, shape (n,), read-only."""
-        return frozen(np.diag(self._floats))
-
-    @property
-    def drift(self) -> float:
-        """Total variation between q K and q."""
-        return float(total_variation(self.prior.masses, self.prior.masses @ self._floats))
-
-    def apply(self, p: Vector) -> Vector:
-        """Return p K for laws p, shape (..., n)."""
-        return np.asarray(p @ self._floats)
-
-    def matrix(self) -> Matrix:
-        """Return K as floats, shape (n, n), read-only."""
-        return self._floats
-
-    def row(self, letter: int) -> list[int]:
-        """Return the weights of a letter's row."""
-        return list(self.exact.row(letter))
-
-    def drawn(self, letters: IntVector, words: Words) -> IntVector:
-        """Return what the letters' rows give for uniform integers below 2^bits, as words."""
-        return self.exact.drawn(letters, words)
-
-    def plain(self) -> Json:
-        """Return the integers and what they were proved for."""
-        return self.exact.plain()
-
-
-@dataclass(frozen=True, eq=False)
-class Layers(Units):
-    """A kernel in closed form, as floats in O(n), and as integers in layers when asked for.
+    Letters are in the caller's order. It offers what an `ExactKernel` does, of which every entry
+    is written down.
 
     Attributes:
         prior: q.
         epsilon: in nats.
     """
-
-    name: ClassVar[str]
 
     prior: PublicPrior
     epsilon: float
@@ -192,33 +52,60 @@ class Layers(Units):
         return type(self), (self.prior, self.epsilon)
 
     @cached_property
-    def exact(self) -> CertifiedRows:
-        """The integers and their proof, letters by ascending prior mass.
+    def _proved(self) -> tuple[LayeredRows, Certificate]:
+        """Return integers and their proof; precision is raised until they pass."""
+        masses = self.prior.masses[self.prior.order]
+        ratio = _reduced_ratio(self.epsilon)
+        bits = _least_bits(float(masses[0]), self.epsilon)
+        largest = bits + _RAISES * _WORD
+        while True:
+            rows = self._layered(integer_masses(masses, bits), ratio, bits)
+            try:
+                return rows, certify_rows(rows, self.epsilon)
+            except NotPrivateError:
+                if bits >= largest:
+                    raise
+                bits += _WORD
+
+    @property
+    def rows(self) -> LayeredRows:
+        """The integers, letters by ascending prior mass.
 
         Raises:
             NotPrivateError: if no precision gives integers that pass.
         """
-        return certified_rows(self.prior.masses[self.prior.order], self.epsilon, self._rows)
-
-    @property
-    def bits(self) -> int:
-        """Weights are over 2^bits."""
-        return self.exact.rows.bits
+        return self._proved[0]
 
     @property
     def certificate(self) -> Certificate:
         """The proof of the integers, which follow from the parameters."""
-        return self.exact.certificate
+        return self._proved[1]
+
+    @property
+    def bits(self) -> int:
+        """Weights are over 2^bits."""
+        return self.rows.bits
 
     @property
     def subject(self) -> tuple[object, ...]:
         """What makes the integers."""
-        return self.name, self.prior.masses, self.epsilon, self.bits
+        return type(self).__name__, self.prior.masses, self.epsilon, self.bits
 
-    @property
+    @cached_property
     def drift(self) -> float:
         """Upper bound of the total variation between q K and q."""
-        return self.exact.drift
+        masses = self.prior.masses[self.prior.order]
+        return float(drift(self.rows, integer_masses(masses, self.bits)))
+
+    @cached_property
+    def worst_ratio(self) -> float:
+        """Upper bound of the largest K_ij / K_i'j, at most e^epsilon up to the float's rounding."""
+        return worst_ratio(self.rows)
+
+    @property
+    @abstractmethod
+    def diagonal(self) -> Vector:
+        """K_ii, shape (n,), read-only."""
 
     def apply(self, p: Vector) -> Vector:
         """Return p K for laws p, shape (..., n), in O(n) each."""
@@ -240,16 +127,12 @@ class Layers(Units):
 
     def row(self, letter: int) -> list[int]:
         """Return the weights of a letter's row."""
-        sorted_row = self.exact.rows.row(int(self._rank[letter]))
+        sorted_row = self.rows.row(int(self._rank[letter]))
         return [sorted_row[place] for place in self._rank]
 
     def drawn(self, letters: IntVector, words: Words) -> IntVector:
         """Return what the letters' rows give for uniform integers below 2^bits, as words."""
-        return self.prior.order[self.exact.rows.draw(self._rank[letters], words)]
-
-    def plain(self) -> Json:
-        """Return the bits; the integers are made again from the setting."""
-        return {"bits": self.bits}
+        return self.prior.order[self.rows.draw(self._rank[letters], words)]
 
     @abstractmethod
     def _apply_sorted(self, p: Vector) -> Vector:
@@ -257,19 +140,17 @@ class Layers(Units):
 
     @staticmethod
     @abstractmethod
-    def _rows(masses: list[int], ratio: Fraction, bits: int) -> LayeredRows:
-        """Return the kernel in integers, letters by ascending mass."""
+    def _layered(masses: list[int], ratio: Fraction, bits: int) -> LayeredRows:
+        """Return the kernel in integers: from Q in ascending order, r above 1, and T = 2^bits."""
 
 
-class Staircase(Layers):
+class Staircase(ClosedForm):
     """The kernel of Algorithm 1.
 
     With letters by ascending q, s_i = sum_{j >= i} q_j and B_1 = 1,
     g_i = B_i / (e^eps q_i + s_{i+1}) and B_{i+1} = B_i - g_i q_i:
     K_ij = g_{min(i, j)} q_j off the diagonal, K_ii = e^eps g_i q_i.
     """
-
-    name = "staircase"
 
     @cached_property
     def _parts(self) -> tuple[Vector, Vector]:
@@ -317,11 +198,25 @@ class Staircase(Layers):
         return entries
 
     @staticmethod
-    def _rows(masses: list[int], ratio: Fraction, bits: int) -> LayeredRows:
-        return staircase_rows(masses, ratio, bits)
+    def _layered(masses: list[int], ratio: Fraction, bits: int) -> LayeredRows:
+        """Return Algorithm 1 in integers: what is left of T, letter by letter.
+
+        With R_0 = T: w_i = floor(R_i Q_i / (r Q_i + S_{i+1})), diagonal floor(r w_i), R_{i+1} =
+        R_i - w_i; the last letter keeps all that is left. A row's rest goes to the later letters
+        by Q.
+        """
+        up, down = ratio.numerator, ratio.denominator
+        total = sum(masses)
+        left, base, extra = 1 << bits, [], []
+        for mass, through in zip(masses[:-1], accumulate(masses), strict=False):
+            weight = left * mass * down // (up * mass + down * (total - through))
+            base.append(weight)
+            extra.append(up * weight // down)
+            left -= weight
+        return LayeredRows(bits, (*base, 0), (*extra, left), tuple(masses), staircase=True)
 
 
-class Flat(Layers):
+class Flat(ClosedForm):
     """The leximin kernel.
 
     With b_i lemma 3's bounds and M such that (e^eps - 1) M + sum_j min(b_j, M) = e^eps:
@@ -329,8 +224,6 @@ class Flat(Layers):
     kappa_j = q_j - u_j (1 + (e^eps - 1) q_j), and
     K = 1 u^T + (e^eps - 1) diag(u) + rho kappa^T / sum(kappa).
     """
-
-    name = "flat"
 
     @cached_property
     def _parts(self) -> tuple[float, Vector, Vector, Vector]:
@@ -394,92 +287,36 @@ class Flat(Layers):
         return floor + kept + (p @ self.rest)[..., None] * self.shares
 
     @staticmethod
-    def _rows(masses: list[int], ratio: Fraction, bits: int) -> LayeredRows:
-        return flat_rows(masses, ratio, bits)
+    def _layered(masses: list[int], ratio: Fraction, bits: int) -> LayeredRows:
+        """Return the leximin kernel in integers.
 
-
-def staircase_rows(masses: list[int], ratio: Fraction, bits: int) -> LayeredRows:
-    """Return Algorithm 1 in integers: what is left of T, letter by letter.
-
-    With R_0 = T: w_i = floor(R_i Q_i / (r Q_i + S_{i+1})), diagonal floor(r w_i), R_{i+1} = R_i -
-    w_i; the last letter keeps all that is left. A row's rest goes to the later letters by Q.
-
-    Args:
-        masses: Q in ascending order.
-        ratio: r, above 1.
-        bits: T = 2^bits.
-    """
-    up, down = ratio.numerator, ratio.denominator
-    total = sum(masses)
-    left, base, extra = 1 << bits, [], []
-    for mass, through in zip(masses[:-1], accumulate(masses), strict=False):
-        weight = left * mass * down // (up * mass + down * (total - through))
-        base.append(weight)
-        extra.append(up * weight // down)
-        left -= weight
-    return LayeredRows(bits, (*base, 0), (*extra, left), tuple(masses), staircase=True)
-
-
-def flat_rows(masses: list[int], ratio: Fraction, bits: int) -> LayeredRows:
-    """Return the leximin kernel in integers.
-
-    Letters below the level have u_i = floor(T Q_i / (r Q_i + S - Q_i)); those above share one u,
-    the largest for which sum(u) + (r - 1) u <= T. Extra floor((r - 1) u_i) on the diagonal; what
-    is left of each row is split by kappa.
-
-    Args:
-        masses: Q in ascending order.
-        ratio: r, above 1.
-        bits: T = 2^bits.
-    """
-    up, down = ratio.numerator, ratio.denominator
-    total, unit, n = sum(masses), 1 << bits, len(masses)
-    bounds = [unit * q * down // ((up - down) * q + down * total) for q in masses]
-    spent, first = 0, 0
-    for first, u in enumerate(bounds):
-        if first == n - 1 or (spent + (n - first) * u) * down + (up - down) * u >= unit * down:
-            break
-        spent += u
-    level = (unit - spent) * down // (up - down + (n - first) * down)
-    base = bounds[:first] + [level] * (n - first)
-    extra = [(up - down) * u // down for u in base]
-    # kappa in proportion: Q_j T r_d - u_j (r_d S + (r_n - r_d) Q_j), brought back to ``bits``.
-    left = [
-        max(0, q * unit * down - u * (down * total + (up - down) * q))
-        for q, u in zip(masses[first:], base[first:], strict=True)
-    ]
-    shift = max(0, sum(left).bit_length() - bits)
-    shares = [share >> shift for share in left]
-    if not any(shares):
-        shares = masses[first:]
-    return LayeredRows(bits, tuple(base), tuple(extra), (*([0] * first), *shares), staircase=False)
-
-
-def certified_rows(masses: Vector, epsilon: float, make: Maker) -> CertifiedRows:
-    """Return a kernel's integers, certified; precision is raised until they pass.
-
-    Args:
-        masses: q in ascending order, shape (n,).
-        epsilon: in nats, above 0.
-        make: makes the rows.
-
-    Raises:
-        NotPrivateError: if no precision tried is enough.
-    """
-    ratio = _reduced_ratio(epsilon)
-    bits = _least_bits(float(masses[0]), epsilon)
-    largest = bits + _RAISES * _WORD
-    while True:
-        whole = integer_masses(masses, bits)
-        rows = make(whole, ratio, bits)
-        try:
-            certificate = certify_rows(rows, epsilon)
-        except NotPrivateError:
-            if bits >= largest:
-                raise
-            bits += _WORD
-        else:
-            return CertifiedRows(rows, certificate, float(drift(rows, whole)))
+        Letters below the level have u_i = floor(T Q_i / (r Q_i + S - Q_i)); those above share one
+        u, the largest for which sum(u) + (r - 1) u <= T. Extra floor((r - 1) u_i) on the diagonal;
+        what is left of each row is split by kappa.
+        """
+        up, down = ratio.numerator, ratio.denominator
+        total, unit, n = sum(masses), 1 << bits, len(masses)
+        bounds = [unit * q * down // ((up - down) * q + down * total) for q in masses]
+        spent, first = 0, 0
+        for first, u in enumerate(bounds):
+            if first == n - 1 or (spent + (n - first) * u) * down + (up - down) * u >= unit * down:
+                break
+            spent += u
+        level = (unit - spent) * down // (up - down + (n - first) * down)
+        base = bounds[:first] + [level] * (n - first)
+        extra = [(up - down) * u // down for u in base]
+        # kappa in proportion: Q_j T r_d - u_j (r_d S + (r_n - r_d) Q_j), brought back to ``bits``.
+        left = [
+            max(0, q * unit * down - u * (down * total + (up - down) * q))
+            for q, u in zip(masses[first:], base[first:], strict=True)
+        ]
+        shift = max(0, sum(left).bit_length() - bits)
+        shares = [share >> shift for share in left]
+        if not any(shares):
+            shares = masses[first:]
+        return LayeredRows(
+            bits, tuple(base), tuple(extra), (*([0] * first), *shares), staircase=False
+        )
 
 
 def integer_masses(masses: Vector, bits: int) -> list[int]:

@@ -6,10 +6,9 @@ Husain, Balle, Cranko, Nock, "Local Differential Privacy for Sampling" (AISTATS 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
@@ -18,10 +17,10 @@ import scipy.sparse as sp
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._types import Json, Matrix, Numbers, Vector, frozen
-from dpopt.design import Design, Setting
+from dpopt._types import Matrix, Numbers, Vector, frozen
+from dpopt.design import Design
 from dpopt.lp import Problem, Solution
-from dpopt.privacy import Certificate, Guarantee
+from dpopt.privacy import Certificate
 from dpopt.prob import total_variation
 from dpopt.public_prior.prior import (
     LARGEST_EPSILON,
@@ -29,11 +28,10 @@ from dpopt.public_prior.prior import (
     Letters,
     PublicPrior,
     laws_over,
-    named_prior,
-    plain_names,
     public_prior,
 )
 from dpopt.public_prior.proof import box_bits, certify_mollified, integer_box
+from dpopt.public_prior.setting import PriorSetting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,7 +41,7 @@ _CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
-class MollifierSetting(Setting[Design]):
+class MollifierSetting(PriorSetting[Design]):
     """The law r nearest to a user's p in the relative mollifier, and a letter drawn from it.
 
         minimise   sum_j z[j]
@@ -73,32 +71,13 @@ class MollifierSetting(Setting[Design]):
     letters: Letters | None = None
 
     def __post_init__(self) -> None:
-        public = named_prior(self.prior, self.letters)
-        listed = None if isinstance(public.letters, range) else tuple(public.letters)
-        values = {
-            "prior": public.masses,
-            "letters": listed,
-            "public": public,
-            "epsilon": _checks.real("epsilon", self.epsilon, LEAST_EPSILON, LARGEST_EPSILON),
-            "own": frozen(_one_law("own", self.own, public.size)),
-        }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+        self._keep(epsilon=_checks.real("epsilon", self.epsilon, LEAST_EPSILON, LARGEST_EPSILON))
+        object.__setattr__(self, "own", frozen(_one_law("own", self.own, self.public.size)))
 
     @classmethod
     def example(cls) -> Self:
         """Return a user who holds the rarest of three letters, mostly."""
         return cls([0.25, 0.25, 0.5], 1.0, [0.8, 0.2, 0.0])
-
-    @cached_property
-    def public(self) -> PublicPrior:
-        """The prior with the names of its letters."""
-        return public_prior(self.prior, self.letters)
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """(epsilon, 0), between any two users."""
-        return Guarantee(self.epsilon)
 
     def problem(self) -> Problem:
         """Return the program of appendix A.8, for any number of letters."""
@@ -147,10 +126,6 @@ class MollifierSetting(Setting[Design]):
         certify_mollified(other, self.public.masses, self.epsilon)
         return other
 
-    def output(self, place: int) -> Hashable:
-        """Return the name of a letter."""
-        return self.public.letters[place]
-
     def value(self, units: tuple[int, ...]) -> float:
         """Return the total variation between p and r."""
         return float(total_variation(cast(Vector, self.own), _floats(units)))
@@ -173,10 +148,6 @@ class MollifierSetting(Setting[Design]):
             "own": cast(Vector, self.own).tolist(),
             "mollified": _floats(units).tolist(),
         }
-
-    def to_dict(self) -> Json:
-        """Return the parameters as plain values; names that JSON does not know as their repr."""
-        return {**super().to_dict(), "letters": plain_names(self.letters)}
 
 
 def within_box(law: Vector, masses: Vector, epsilon: float) -> tuple[int, ...]:

@@ -17,17 +17,10 @@ from dpopt.kernel import over_kernel
 from dpopt.lp import Backend, Problem
 from dpopt.privacy import ExactKernel
 from dpopt.prob import total_variation
-from dpopt.public_prior.algorithm import Units
 from dpopt.public_prior.prior import Letters, PublicPrior, laws_over
+from dpopt.public_prior.program import diagonal_rows, kernels_keeping, program_epsilon
 from dpopt.public_prior.sampler import SamplingKernel
-from dpopt.public_prior.setting import (
-    PriorSetting,
-    diagonal_rows,
-    kernels_keeping,
-    leximin_kernel,
-    minimax_kernel,
-    program_epsilon,
-)
+from dpopt.public_prior.setting import KeptPriorSetting, leximin_kernel, minimax_kernel
 from dpopt.public_prior.utility import minimax_utility
 
 POPULATION_OBJECTIVES = ("tv", "diagonal")
@@ -37,7 +30,7 @@ _MOST_ENTRIES = 20_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class PopulationSetting(PriorSetting["PopulationKernel"]):
+class PopulationSetting(KeptPriorSetting["PopulationKernel"]):
     """The kernel of least mean distance over given users, among those that keep a public prior.
 
         minimise   sum_u w[u] sum_j s[u, j]                         (tv)
@@ -76,17 +69,15 @@ class PopulationSetting(PriorSetting["PopulationKernel"]):
     letters: Letters | None = None
 
     def __post_init__(self) -> None:
-        self._keep_prior()
+        self._keep()
         users = np.atleast_2d(laws_over(self.users, self.public.size))
         _checks.choice("objective", self.objective, POPULATION_OBJECTIVES)
-        values = {
-            "epsilon": program_epsilon(self.epsilon),
-            "users": frozen(users),
-            "weights": _weights(self.weights, users.shape[0]),
-            "slack": _checks.real("slack", self.slack, 0.0, 1.0),
-        }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+        self._keep(
+            epsilon=program_epsilon(self.epsilon),
+            users=frozen(users),
+            weights=_weights(self.weights, users.shape[0]),
+            slack=_checks.real("slack", self.slack, 0.0, 1.0),
+        )
 
     @classmethod
     def example(cls) -> Self:
@@ -117,7 +108,7 @@ class PopulationSetting(PriorSetting["PopulationKernel"]):
             _add_distances(problem, users, weights)
         return problem
 
-    def value(self, units: Units) -> float:
+    def value(self, units: ExactKernel) -> float:
         """Return the objective of the certified kernel."""
         users, weights = self._laws
         if self.objective == "diagonal":
@@ -197,11 +188,6 @@ class PopulationKernel(SamplingKernel):
         units: the kernel.
         bound: lower bound on the objective of any kernel allowed, from the dual vector.
     """
-
-    @property
-    def exact(self) -> ExactKernel:
-        """The certified kernel that `release` draws from, integers over a power of two."""
-        return self.units.exact
 
     @property
     def objective(self) -> str:

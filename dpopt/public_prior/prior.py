@@ -75,7 +75,8 @@ def public_prior(
 
     Args:
         masses: q, shape (n,), n >= 1, each above 0, summing to 1 up to 1e-9; in any order.
-        letters: n distinct names; if None, the index of a pandas column that has one, else 0..n-1.
+        letters: n distinct names, as a text a,b,c; if None, the index of a pandas column that has
+            one, else 0..n-1.
 
     Raises:
         ParameterError: for another shape, masses that are negative, not finite or do not sum to
@@ -106,22 +107,6 @@ def public_prior(
     if abs(total - 1.0) > _ROUNDING:
         values = values / np.sum(values, dtype=np.longdouble)
     return PublicPrior(names, frozen(values))
-
-
-def named_prior(masses: Any, letters: Letters | str | None) -> PublicPrior:  # noqa: ANN401
-    """Return the prior of a setting, whose letters may be a text.
-
-    Raises:
-        ParameterError: as `public_prior`.
-    """
-    return public_prior(masses, letters.split(",") if isinstance(letters, str) else letters)
-
-
-def plain_names(letters: Letters | None) -> list[Any] | None:
-    """Return names as JSON holds them; others as their repr."""
-    if letters is None:
-        return None
-    return [name if isinstance(name, str | int | float | bool) else repr(name) for name in letters]
 
 
 def drop_zeros(masses: npt.ArrayLike, letters: Iterable[Hashable] | None = None) -> PublicPrior:
@@ -177,7 +162,7 @@ def distributions(values: npt.ArrayLike, size: int) -> Vector:
     Raises:
         ParameterError: for another shape or other values.
     """
-    array = _floats("p", values)
+    array = _checks.floats("p", values)
     if array.ndim not in (1, 2) or array.shape[-1] != size:
         raise ParameterError(f"p has shape {array.shape}; it must be ({size},) or (users, {size}).")
     if not np.all(np.isfinite(array)) or np.any(array < 0):
@@ -185,10 +170,6 @@ def distributions(values: npt.ArrayLike, size: int) -> Vector:
     if np.any(np.abs(array.sum(axis=-1) - 1.0) > TOLERANCE):
         raise ParameterError(f"p does not sum to 1 up to {TOLERANCE:g}; divide it by its sum.")
     return array
-
-
-def _floats(name: str, values: npt.ArrayLike) -> Vector:
-    return _checks.floats(name, values)
 
 
 def _index_of(masses: object) -> Iterable[Hashable] | None:
@@ -199,7 +180,7 @@ def _index_of(masses: object) -> Iterable[Hashable] | None:
 
 
 def _masses(masses: npt.ArrayLike) -> Vector:
-    values = _floats("prior", masses)
+    values = _checks.floats("prior", masses)
     if values.ndim != 1 or values.size == 0:
         raise ParameterError(f"prior has shape {values.shape}; it must be (n,) with n at least 1.")
     if not np.all(np.isfinite(values)) or np.any(values < 0):
@@ -210,7 +191,9 @@ def _masses(masses: npt.ArrayLike) -> Vector:
 def _letters(letters: Iterable[Hashable] | None, size: int) -> Sequence[Hashable]:
     if letters is None:
         return range(size)
-    if isinstance(letters, str | bytes | set | frozenset) or not isinstance(letters, Iterable):
+    if isinstance(letters, str):
+        letters = letters.split(",")
+    if isinstance(letters, bytes | set | frozenset) or not isinstance(letters, Iterable):
         raise ParameterError(
             f"letters is {_checks.shown(letters)}; it must be a sequence of {size} names."
         )

@@ -17,7 +17,8 @@ from dpopt._types import IntVector, Json, Matrix, Vector, frozen
 from dpopt.design import Design
 from dpopt.privacy import Certificate, ExactKernel
 from dpopt.privacy.release import Words, random_words, seeded_words
-from dpopt.public_prior.algorithm import CertifiedRows, Flat, Staircase
+from dpopt.prob import total_variation
+from dpopt.public_prior.algorithm import ClosedForm, Flat, Staircase
 from dpopt.public_prior.prior import (
     PublicPrior,
     counts_of,
@@ -29,6 +30,8 @@ from dpopt.public_prior.prior import (
 from dpopt.public_prior.utility import minimax_utility
 
 Released = Hashable | list[Hashable] | IntVector
+Units = ClosedForm | ExactKernel
+"""The integers of a kernel that keeps a public prior, letters in the caller's order."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -40,7 +43,7 @@ class SamplingKernel(Design):
 
     Attributes:
         setting: what was asked; `prior` and `epsilon` are its.
-        units: the kernel, as the setting keeps it.
+        units: a `ClosedForm`, or of a program an `ExactKernel`.
     """
 
     def __post_init__(self) -> None:
@@ -90,15 +93,9 @@ class SamplingKernel(Design):
         return self.units.diagonal
 
     @property
-    def exact(self) -> CertifiedRows | ExactKernel:
-        """The integers that `release` draws from and their proof.
-
-        Of a closed form `CertifiedRows`, made when first asked for; of a program `ExactKernel`.
-
-        Raises:
-            NotPrivateError: if no precision gives integers that pass.
-        """
-        return self.units.exact
+    def exact(self) -> Any:  # noqa: ANN401
+        """The units: the integers that `release` draws from and their certificate."""
+        return self.units
 
     @property
     def gamma_tv(self) -> float:
@@ -119,7 +116,10 @@ class SamplingKernel(Design):
 
         Invariance is utility, not privacy: rounding may break it by this much.
         """
-        return self.units.drift
+        q = self.prior.masses
+        if isinstance(self.units, ClosedForm):
+            return self.units.drift
+        return float(total_variation(q, self.units.apply(q)))
 
     def apply(self, p: npt.ArrayLike) -> Vector:
         """Return pK for one user or many, of a closed form in O(n) each; for reading only.
@@ -252,12 +252,7 @@ class SamplingKernel(Design):
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class PublicPriorKernel(SamplingKernel):
-    """A kernel of least worst case: of Algorithm 1, or of the program if a backend was asked for.
-
-    Attributes:
-        setting: a `PublicPriorSetting`.
-        units: the kernel.
-    """
+    """A kernel of least worst case: of Algorithm 1, or of the program if it was solved."""
 
     @property
     def scale(self) -> Vector:
@@ -267,12 +262,7 @@ class PublicPriorKernel(SamplingKernel):
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class LeximinKernel(SamplingKernel):
-    """The kernel whose sorted diagonal is largest letter by letter, and its closed form.
-
-    Attributes:
-        setting: a `PublicPriorSetting`.
-        units: the kernel.
-    """
+    """The kernel whose sorted diagonal is largest letter by letter, and its closed form."""
 
     @property
     def level(self) -> float:

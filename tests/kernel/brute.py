@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from itertools import combinations, product
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,13 @@ from scipy.optimize import linprog
 
 Array = npt.NDArray[np.float64]
 Edges = list[tuple[int, int]]
+T = TypeVar("T")
+
+
+def sure(value: T | None) -> T:
+    """What every solved and proved design has: its bound, gap, solution or certificate."""
+    assert value is not None
+    return value
 
 
 def complete(inputs: int) -> Edges:

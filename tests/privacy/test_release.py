@@ -22,7 +22,6 @@ from dpopt.privacy.release import (
     draw,
     random_words,
     seeded_words,
-    uniform_below,
 )
 
 BITS = [1, 2, 5, 62, 63, 64, 65, 95, 127, 128, 129, 200]
@@ -151,15 +150,6 @@ def test_each_bit_is_a_fair_coin(bits: int) -> None:
         word = words[words.shape[0] - 1 - place // 64]
         ones = int(np.count_nonzero((word >> np.uint64(place % 64)) & np.uint64(1)))
         assert abs(ones - count / 2) <= 7 * math.sqrt(count / 4)
-
-
-def test_uniform_integers_below_a_limit() -> None:
-    count, limit = 60_000, 6
-    found = np.bincount(uniform_below(limit, count), minlength=limit)
-    assert found.size == limit
-    assert chisquare(found).pvalue > 1e-10
-    assert uniform_below(1, 5).tolist() == [0] * 5
-    assert uniform_below(7, 0).shape == (0,)
 
 
 def linear_program_kernel() -> ExactKernel:
