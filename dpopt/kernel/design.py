@@ -199,7 +199,7 @@ def kernel_problem(
     formulation: str | None = None,
     rows: ExtraRows | Callable[[KernelSetting], ExtraRows] | None = None,
 ) -> Problem:
-    """Return the linear program of the best kernel of a setting, perhaps in another form.
+    """Return the linear program of a setting, perhaps in another form; see `KernelSetting`.
 
     The flattened kernel is the group of variables "kernel" in the forms "edges" and "columns";
     `over_kernel` writes rows over K for all three.
@@ -208,10 +208,6 @@ def kernel_problem(
         setting: its docstring displays the program and its forms.
         formulation: "auto", "edges", "columns" or "shifted"; that of the setting if None.
         rows: further rows; see `KernelSetting.problem`.
-
-    Raises:
-        ParameterError: if the formulation does not fit the setting, the program would have more
-            than 2,000,000 privacy rows, or rows have the wrong shape.
     """
     _checks.instance("setting", setting, KernelSetting)
     if formulation is not None:
@@ -265,9 +261,6 @@ def solve_kernel(
 
 def design_of(setting: KernelSetting, problem: Problem, solution: Solution) -> KernelDesign:
     """Return the certified design of a solved kernel program, with whatever rows were added.
-
-    The kernel is repaired (`dpopt.privacy.quantise_kernel`): mixed with an input-independent row
-    just enough for every privacy inequality, then rounded to integers that are certified.
 
     Args:
         setting: the one that the problem was made from.

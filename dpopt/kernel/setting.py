@@ -234,8 +234,8 @@ class KernelSetting(Setting["KernelDesign"]):
     def units(self, point: Matrix) -> ExactKernel:
         """Return K repaired and rounded to integers, which are certified on the way.
 
-        It is mixed with an input-independent row just enough for every privacy inequality; see
-        `dpopt.privacy.quantise_kernel`.
+        `dpopt.privacy.quantise_kernel` mixes it with an input-independent row, just enough for
+        every privacy inequality.
 
         Raises:
             NotPrivateError: if repair would move a row by more than 1e-5 in total variation.

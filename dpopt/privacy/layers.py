@@ -13,7 +13,7 @@ So each row sums to T exactly, without any rounding left over.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpopt._types import IntVector
-from dpopt.privacy.release import Words
+from dpopt.privacy.release import Words, at_most, to_words
 
 Layer = tuple[int, int, int]
 """Base total of a row, its rest, and the sum of the shares that the rest is split over."""
@@ -67,10 +67,7 @@ class LayeredRows:
 
     def layers(self) -> Iterator[Layer]:
         """Yield the layers' totals, row by row."""
-        total, bases, shares = 1 << self.bits, self.base_sums, self.share_sums
-        for i, extra in enumerate(self.extra):
-            base = bases[i] if self.staircase else bases[-1]
-            yield base, total - base - extra, shares[-1] - shares[self._first(i)]
+        return map(self._layer, range(self.size))
 
     def _first(self, row: int) -> int:
         return row + 1 if self.staircase else 0
@@ -100,9 +97,7 @@ class LayeredRows:
 
     @cached_property
     def _words(self) -> tuple[Words, Words]:
-        # All sums are at most 2^bits, which fits: bits + 1 <= 64 * words.
-        count = -(-(self.bits + 1) // _WORD)
-        return to_words(self.base_sums[1:], count), to_words(self.share_sums[1:], count)
+        return to_words(self.base_sums[1:], self.bits), to_words(self.share_sums[1:], self.bits)
 
     @cached_property
     def _table(self) -> tuple[npt.NDArray[np.object_], ...]:
@@ -142,16 +137,8 @@ class LayeredRows:
         rest = np.maximum((1 << self.bits) - base - extra, 1)
         mark = start + ((left + 1) * np.maximum(share_sums[-1] - start, 1) - 1) // rest
         below = count_at_most(bases, drawn)
-        above = count_at_most(shares, to_words(mark, shares.shape[0]))
+        above = count_at_most(shares, to_words(mark, self.bits))
         return np.where(in_base, below, np.where(in_rest, above, rows))
-
-
-def to_words(values: Sequence[int] | npt.NDArray[np.object_], count: int) -> Words:
-    """Return integers below 2^(64 count) as words, highest first, shape (count, values)."""
-    whole = np.array(values, dtype=object)
-    mask = (1 << _WORD) - 1
-    parts = [((whole >> (_WORD * k)) & mask).astype(np.uint64) for k in reversed(range(count))]
-    return np.stack(parts)
 
 
 def from_words(words: Words) -> npt.NDArray[np.object_]:
@@ -186,8 +173,5 @@ def _bisect(sums: Words, values: Words) -> IntVector:
     while step := step >> 1:
         reach = low + step
         probe = sums[:, np.minimum(reach, n) - 1]
-        answer = probe[-1] <= values[-1]
-        for i in range(sums.shape[0] - 2, -1, -1):
-            answer = (probe[i] < values[i]) | ((probe[i] == values[i]) & answer)
-        low = np.where(answer & (reach <= n), reach, low)
+        low = np.where(at_most(probe, values) & (reach <= n), reach, low)
     return low

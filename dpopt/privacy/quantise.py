@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from numbers import Rational
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +16,7 @@ from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import MOST_BITS, digits
 from dpopt._progress import track
 from dpopt._types import Vector
-from dpopt.privacy.exact import Pairs, certify_kernel, edge_list, resolve_ratio
+from dpopt.privacy.exact import Pairs, edge_list, resolve_ratio
 from dpopt.privacy.guarantee import Guarantee
 from dpopt.privacy.kernel import ExactKernel
 
@@ -81,16 +83,10 @@ def quantise_kernel(
             lines = track(exact, f"rounding to {bits} bits")
             weights = [_round_row(_mixed(line, u, eta), bits) for line in lines]
             moved = max(_distance(line, w, bits) for line, w in zip(exact, weights, strict=True))
-            if moved <= tolerance and _is_private(weights, bits, guarantee, edges, ratio, one_way):
-                return ExactKernel.make(
-                    weights,
-                    bits,
-                    guarantee,
-                    pairs=edges,
-                    cost=float(moved),
-                    ratio=ratio,
-                    one_way=one_way,
-                )
+            if moved <= tolerance:
+                asked: Any = {"pairs": edges, "ratio": ratio, "one_way": one_way}
+                with suppress(NotPrivateError):
+                    return ExactKernel.make(weights, bits, guarantee, cost=float(moved), **asked)
             cost = min(cost, moved) if eta else cost
     raise NotPrivateError(
         f"making the kernel ({guarantee.epsilon:g}, {guarantee.delta:g})-DP moves a row by "
@@ -111,21 +107,6 @@ def _precisions(u: Sequence[Fraction], r: Fraction) -> Iterator[int]:
 
 def _mixed(line: Sequence[Fraction], u: Sequence[Fraction], eta: Fraction) -> list[Fraction]:
     return [(1 - eta) * k + eta * v for k, v in zip(line, u, strict=True)] if eta else list(line)
-
-
-def _is_private(
-    weights: list[list[int]],
-    bits: int,
-    guarantee: Guarantee,
-    edges: list[tuple[int, int]] | None,
-    ratio: Rational | None,
-    one_way: bool,
-) -> bool:
-    try:
-        certify_kernel(weights, bits, guarantee, pairs=edges, ratio=ratio, one_way=one_way)
-    except NotPrivateError:
-        return False
-    return True
 
 
 def _exact_rows(

@@ -62,11 +62,16 @@ def cumulative_words(weights: Sequence[Sequence[int]], bits: int) -> Words:
         Shape (words, rows, outputs - 1); one word more than `random_words` gives where 2^bits,
         which a cumulative weight can reach, does not fit.
     """
-    words = -(-(bits + 1) // _WORD)
-    sums = np.cumsum(np.array(weights, dtype=object), axis=1)[:, :-1]
+    return to_words(np.cumsum(np.array(weights, dtype=object), axis=1)[:, :-1], bits)
+
+
+def to_words(values: Sequence[int] | npt.NDArray[np.object_], bits: int) -> Words:
+    """Return integers of at most 2^bits as words, highest first, shape (words, *values.shape)."""
+    whole = np.array(values, dtype=object)
     mask = (1 << _WORD) - 1
-    parts = [(sums >> (_WORD * (words - 1 - i))) & mask for i in range(words)]
-    return np.array(parts, dtype=object).astype(np.uint64).reshape(words, *sums.shape)
+    count = -(-(bits + 1) // _WORD)
+    parts = [((whole >> (_WORD * k)) & mask).astype(np.uint64) for k in reversed(range(count))]
+    return np.stack(parts)
 
 
 def draw(cumulative: Words, rows: npt.NDArray[np.int64], drawn: Words) -> npt.NDArray[np.int64]:
@@ -88,12 +93,12 @@ def draw(cumulative: Words, rows: npt.NDArray[np.int64], drawn: Words) -> npt.ND
     for start in range(0, rows.size, step):
         part = slice(start, min(start + step, rows.size))
         found[part] = np.count_nonzero(
-            _at_most(cumulative[:, rows[part]], padded[:, part, None]), axis=1
+            at_most(cumulative[:, rows[part]], padded[:, part, None]), axis=1
         )
     return found
 
 
-def _at_most(left: Words, right: Words) -> npt.NDArray[np.bool_]:
+def at_most(left: Words, right: Words) -> npt.NDArray[np.bool_]:
     """Return left <= right, word by word from the lowest, every word compared."""
     answer = left[-1] <= right[-1]
     for i in range(left.shape[0] - 2, -1, -1):

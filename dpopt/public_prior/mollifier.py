@@ -96,12 +96,7 @@ class MollifierSetting(PriorSetting[Design]):
         return within_box(point, self.public.masses, self.epsilon)
 
     def prove(self, units: tuple[int, ...]) -> Certificate:
-        """Return the proof that r is in the box, and the box within e^epsilon.
-
-        Raises:
-            NotPrivateError: if it is not.
-            ParameterError: if units are no law over the letters.
-        """
+        """Return the proof that r is in the box, and the box within e^epsilon."""
         proof = certify_mollified(units, self.public.masses, self.epsilon)
         return proof.about(*self.subject(units))
 
@@ -259,8 +254,7 @@ def mollifier_problem(
 ) -> Problem:
     """Return the program of appendix A.8: the least total variation to the relative mollifier.
 
-    Minimise sum_x Z(x) subject to Z >= 0, Z(x) >= p(x) - r(x), sum_x r(x) = 1 and
-    q e^(-epsilon/2) <= r <= min{1, q e^(epsilon/2)}; variables "law" (r) and "shortfall" (Z).
+    `MollifierSetting` displays it; its variables are "law" (r) and "shortfall" (z).
 
     Args:
         prior: q, shape (n,), above 0, summing to 1; or a `PublicPrior`.

@@ -181,13 +181,7 @@ class KernelDistances:
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class PopulationKernel(SamplingKernel):
-    """A kernel designed for a population, its optimality there and its proof of privacy.
-
-    Attributes:
-        setting: a `PopulationSetting`.
-        units: the kernel.
-        bound: lower bound on the objective of any kernel allowed, from the dual vector.
-    """
+    """A kernel designed for a population, its optimality there and its proof of privacy."""
 
     @property
     def objective(self) -> str:
@@ -256,26 +250,18 @@ def population_kernel(
 ) -> PopulationKernel:
     """Return the private kernel of least mean distance over given users, certified exactly.
 
-    Over epsilon-LDP kernels with q K = q and 1 - K_ii <= Gamma_TV + slack for all i, minimise
-
-    - "tv": sum_u w_u TV(p_u, p_u K);
-    - "diagonal": sum_u w_u sum_i p_u(i) (1 - K_ii), which is at least as large and depends on
-      the users' mean law only.
-
-    The objectives are of the users given. With fewer than about 1,000 users "tv" fits these users
-    and not the population that they are from: judge it with `PopulationKernel.report` on others.
-    The guarantee covers the letter released by the kernel, not the design: the kernel itself
-    depends on the users' laws, so these must be public, or of users who agree to that.
-
-    "tv" with 1,000 users who hold all of 18 letters takes about 15 seconds, "diagonal" below one.
+    With fewer than about 1,000 users "tv" fits these users and not the population that they are
+    from: judge it with `PopulationKernel.report` on others. "tv" with 1,000 users who hold all of
+    18 letters takes about 15 seconds, "diagonal" below one.
 
     Args:
-        prior: q, shape (n,), above 0, summing to 1; or a `PublicPrior`.
-        epsilon: above 0, in nats, at most 16.
-        users: p_u, shape (users, n); at most 2e7 entries in the program's rows.
-        weights: w_u, shape (users,), at least 0, not all 0; divided by their sum. Alike if None.
+        prior: q, shape (n,), or a `PublicPrior`; it and all below down to ``objective`` are
+            attributes of `PopulationSetting`, whose docstring displays the program.
+        epsilon: in (0, 16], in nats.
+        users: p_u, shape (users, n): public, or of users who agree to be designed for.
+        weights: w_u, shape (users,); alike if None.
         slack: in [0, 1].
-        objective: see above.
+        objective: "tv" or "diagonal".
         backend: see `dpopt.solve`.
         time_limit: seconds; None for no limit.
 

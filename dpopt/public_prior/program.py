@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -34,20 +34,14 @@ def tv_problem(
 ) -> Problem:
     """Return the program whose optimum is Gamma_TV: minimise t subject to 1 - K_ii <= t.
 
-    Over kernels K (n x n) with K 1 = 1, q K = q and K_ij <= e^epsilon K_i'j. Three forms of the
-    last, with w_j >= K_ij the ceiling of a column:
-
-    - "naive": e^-epsilon K_ij <= K_i'j, n^2 (n - 1) rows.
-    - "columns": e^-epsilon w_j <= K_ij <= w_j, 2 n^2 rows.
-    - "shifted": K = e^-epsilon 1 w^T + V, 0 <= V_ij <= (1 - e^-epsilon) w_j, n^2 rows.
-
-    All coefficients of privacy lie in [e^-epsilon, 1], so that large epsilon stays in a solver's
-    range. Solve it with `dpopt.solve`, and read K with `kernel_of`.
+    Over kernels K (n x n) with K 1 = 1, q K = q and K_ij <= e^epsilon K_i'j, the last in one of
+    the forms of `KernelSetting`: "naive" is its "edges", with n^2 (n - 1) rows; "columns" has
+    2 n^2, "shifted" n^2. Solve it with `dpopt.solve`, and read K with `kernel_of`.
 
     Args:
         prior: q, shape (n,), above 0, summing to 1, n at most 1,000; or a `PublicPrior`.
         epsilon: above 0, in nats, at most 16.
-        formulation: see above.
+        formulation: "naive", "columns" or "shifted".
 
     Raises:
         ParameterError: if an argument is out of range.
@@ -55,13 +49,8 @@ def tv_problem(
     q = public_prior(prior).masses
     form = _checks.choice("formulation", formulation, FORMULATIONS)
     loss = np.ones((q.size, q.size)) - np.eye(q.size)
-    return kernels_keeping(
-        q,
-        epsilon,
-        loss=loss,
-        objective="minimax",
-        formulation=cast(Any, "edges" if form == "naive" else form),
-    )
+    form = "edges" if form == "naive" else form
+    return kernels_keeping(q, epsilon, loss=loss, objective="minimax", formulation=form)
 
 
 def kernels_keeping(q: Vector, epsilon: float, **asked: Any) -> Problem:  # noqa: ANN401

@@ -156,8 +156,7 @@ class SamplingKernel(Design):
     def release(self, data: object = None) -> Any:  # noqa: ANN401
         """Return one private letter for each user's letter, with the system's randomness.
 
-        A user whose distribution is a single letter; the law is exactly the row of `weights`.
-        No seed; Python is not constant-time, and timing is outside the guarantee.
+        The law is exactly the row of `weights`. No seed; timing is outside the guarantee.
 
         Args:
             data: the users' own: a letter, or a sequence of letters, one for each user.
@@ -233,19 +232,13 @@ class SamplingKernel(Design):
         return {"letters": self.letters, "epsilon": self.epsilon, "worst_tv": self.worst_tv}
 
     def save(self, path: str | Path, *, even_if_not_private: bool = False) -> None:
-        """Write the kernel to a JSON file that `dpopt.load` proves again.
-
-        Args:
-            path: of the file.
-            even_if_not_private: as of every design; a kernel is private or is not made.
+        """Write the kernel to a JSON file that `dpopt.load` proves again; see `Design.save`.
 
         Raises:
-            ParameterError: if the file cannot be written, or letters are neither text nor integers.
-            NotPrivateError: if the kernel cannot be certified.
+            ParameterError: also if letters are neither text nor integers.
         """
         names = self.prior.letters
-        named = isinstance(names, range) or all(type(name) in (str, int) for name in names)
-        if not named:
+        if not isinstance(names, range) and not all(type(name) in (str, int) for name in names):
             raise ParameterError("letters must be texts or integers for a kernel to be saved.")
         super().save(path, even_if_not_private=even_if_not_private)
 

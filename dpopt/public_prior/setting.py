@@ -123,7 +123,8 @@ class KeptPriorSetting(PriorSetting[K]):
         """
         if not isinstance(units, ClosedForm):
             _checks.instance("units", units, ExactKernel)
-            proof = units.proof_of(self.guarantee, (self.public.size,) * 2)
+            n = self.public.size
+            proof = units.proof_of(self.guarantee, (n, n))
         elif not np.array_equal(units.prior.masses, self.public.masses):
             raise ParameterError("units are of another prior than the setting's.")
         else:

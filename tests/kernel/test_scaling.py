@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import cvxpy as cp
 import numpy as np

@@ -69,31 +69,6 @@ def test_an_empty_array_gives_an_empty_array() -> None:
         assert found.dtype == np.int64
 
 
-@pytest.mark.parametrize(
-    "inputs",
-    [
-        2,
-        -1,
-        [0, 2],
-        [-1, 0],
-        0.0,
-        [0.0, 1.0],
-        math.nan,
-        True,
-        "0",
-        None,
-        [[0, 1]],
-        10**30,
-        np.array([2**64 - 1], dtype=np.uint64),
-    ],
-)
-def test_what_is_no_input_is_refused(inputs: npt.ArrayLike) -> None:
-    with pytest.raises(ParameterError, match="inputs"):
-        BINARY.release(inputs)
-    with pytest.raises(ParameterError, match="inputs"):
-        BINARY.simulate(inputs, np.random.default_rng(1))
-
-
 def test_each_entry_is_drawn_from_its_own_row() -> None:
     pairs = [(x, x ^ 1) for x in range(6)]
     weights = [[4 * (x // 2 == y) for y in range(3)] for x in range(6)]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
-from dpopt import ParameterError, Problem, Solution, solve
+from dpopt import Problem, Solution, solve
 from dpopt.lp import Rows
 from dpopt.privacy import (
     column_minimum_rows,
@@ -158,65 +157,3 @@ def test_complete_graph_holds_every_ordered_pair() -> None:
 
 def test_no_pairs_give_no_ratio_rows() -> None:
     assert ratio_rows(complete_graph(1), 1, 3, 1.0).count == 0
-
-
-@pytest.mark.parametrize(
-    "pairs",
-    [
-        [],
-        [0, 1],
-        [[0, 1, 2]],
-        [[0.0, 1.0]],
-        [[0, 2]],
-        [[-1, 0]],
-        [["0", "1"]],
-    ],
-)
-def test_bad_pairs(pairs: list[list[int]]) -> None:
-    with pytest.raises(ParameterError, match="pairs"):
-        ratio_rows(pairs, 2, 2, 1.0)
-    with pytest.raises(ParameterError, match="pairs"):
-        hockey_stick_rows(pairs, 2, 2, 1.0, 0.1)
-
-
-@pytest.mark.parametrize("epsilon", [-0.1, math.nan, math.inf, 1000.0, "1"])
-def test_bad_epsilon(epsilon: float) -> None:
-    with pytest.raises(ParameterError, match="epsilon"):
-        ratio_rows([[0, 1]], 2, 2, epsilon)
-    with pytest.raises(ParameterError, match="epsilon"):
-        column_minimum_rows(2, 2, epsilon)
-    with pytest.raises(ParameterError, match="epsilon"):
-        hockey_stick_rows([[0, 1]], 2, 2, epsilon, 0.1)
-
-
-@pytest.mark.parametrize("delta", [-0.1, 1.1, math.nan, "0"])
-def test_bad_delta(delta: float) -> None:
-    with pytest.raises(ParameterError, match="delta"):
-        hockey_stick_rows([[0, 1]], 2, 2, 1.0, delta)
-
-
-@pytest.mark.parametrize("inputs", [0, -1, 1.5, math.nan])
-def test_bad_inputs_of_a_graph(inputs: int) -> None:
-    with pytest.raises(ParameterError, match="inputs"):
-        complete_graph(inputs)
-    with pytest.raises(ParameterError, match="inputs"):
-        ratio_rows([[0, 0]], inputs, 2, 1.0)
-    with pytest.raises(ParameterError, match="inputs"):
-        hockey_stick_rows([[0, 0]], inputs, 2, 1.0, 0.1)
-
-
-KERNEL_ROWS: dict[str, Callable[[int, int], Rows]] = {
-    "stochastic": stochastic_rows,
-    "ratio": lambda inputs, outputs: ratio_rows([[0, 0]], inputs, outputs, 1.0),
-    "column_minimum": lambda inputs, outputs: column_minimum_rows(inputs, outputs, 1.0),
-    "hockey_stick": lambda inputs, outputs: hockey_stick_rows([[0, 0]], inputs, outputs, 1.0, 0.1),
-}
-
-
-@pytest.mark.parametrize("size", [0, -1, 1.5])
-@pytest.mark.parametrize("kind", KERNEL_ROWS)
-def test_bad_size_of_a_kernel(kind: str, size: int) -> None:
-    with pytest.raises(ParameterError, match="inputs"):
-        KERNEL_ROWS[kind](size, 2)
-    with pytest.raises(ParameterError, match="outputs"):
-        KERNEL_ROWS[kind](2, size)

@@ -18,7 +18,8 @@ from scipy.stats import chisquare
 
 from dpopt import NotPrivateError, ParameterError
 from dpopt.privacy import Guarantee, certify_kernel, exp_lower, quantise_kernel
-from dpopt.privacy.layers import LayeredRows, count_at_most, to_words
+from dpopt.privacy.layers import LayeredRows, count_at_most
+from dpopt.privacy.release import to_words
 from dpopt.public_prior import SamplingKernel, leximin_kernel, minimax_kernel
 from dpopt.public_prior.proof import certify_rows, drift
 
@@ -175,7 +176,7 @@ def test_counts_of_words_where_the_highest_tie() -> None:
     rng = np.random.default_rng(1)
     sums = sorted(int(x) + (int(h) << 64) for x, h in rng.integers(0, 50, size=(300, 2)))
     values = [int(x) + (int(h) << 64) for x, h in rng.integers(0, 60, size=(500, 2))]
-    found = count_at_most(to_words(sums, 2), to_words(values, 2))
+    found = count_at_most(to_words(sums, 127), to_words(values, 127))
     assert found.tolist() == [sum(s <= value for s in sums) for value in values]
 
 

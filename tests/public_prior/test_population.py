@@ -18,7 +18,6 @@ from dpopt.public_prior import (
     leximin_kernel,
     minimax_utility,
     population_kernel,
-    public_prior,
     tv_problem,
 )
 from tests.kernel.brute import sure
@@ -199,45 +198,11 @@ def test_report_stands_beside_minimax_and_leximin() -> None:
     assert found.report(laws)[0].mean == pytest.approx(found.value, abs=1e-12)
 
 
-def test_releases_follow_the_rows() -> None:
-    found = population_kernel(PRIOR, 2.0, users(40, PRIOR.size, 10))
-    rng = np.random.default_rng(41)
-    draws = found.simulate(np.full(40_000, 1), rng)
-    share = np.bincount(np.asarray(draws), minlength=5) / 40_000
-    assert share == pytest.approx(found.matrix()[1], abs=0.015)
-    released = found.release(np.arange(5))
-    assert isinstance(released, np.ndarray)
-    assert released.shape == (5,)
-    counts = np.tile([0, 2, 0, 6, 0], (20_000, 1))
-    share = np.bincount(np.asarray(found.release_from(counts)), minlength=5) / 20_000
-    # Five standard deviations at most: 5 sqrt(0.25 / 20000) = 0.018.
-    assert share == pytest.approx(found.apply([0, 0.25, 0, 0.75, 0]), abs=0.02)
-
-
-def test_named_letters() -> None:
-    prior = public_prior(PRIOR, list("abcde"))
-    found = population_kernel(prior, 2.0, users(42, PRIOR.size, 10))
-    assert found.release("c") in set("abcde")
-    letters = found.simulate(["a", "e"], np.random.default_rng(1))
-    assert isinstance(letters, list)
-    assert set(letters) <= set("abcde")
-    assert found.release_from([0, 1, 0, 0, 3]) in set("abcde")
-    with pytest.raises(ParameterError, match="letter that the prior does not have"):
-        found.release("z")
-
-
 def test_order_of_the_letters_does_not_matter() -> None:
     order, laws = np.array([3, 0, 4, 1, 2]), users(43, PRIOR.size, 10)
     plain = population_kernel(PRIOR, 1.0, laws)
     moved = population_kernel(PRIOR[order], 1.0, laws[:, order])
     assert moved.value == pytest.approx(plain.value, abs=1e-9)
-
-
-def test_plot_shows_the_diagonal_below_the_bounds() -> None:
-    found = population_kernel(PRIOR, 1.0, users(45, PRIOR.size, 5))
-    bounds, points = found.plot().get_lines()
-    assert np.asarray(points.get_ydata()) == pytest.approx(found.diagonal)
-    assert np.all(np.asarray(bounds.get_ydata()) >= found.diagonal - 1e-12)
 
 
 def test_bad_input_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
