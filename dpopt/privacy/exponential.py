@@ -92,7 +92,9 @@ def log_near(ratio: Fraction) -> float:
     """Return log(ratio) up to rounding, for a ratio above 0 of any size."""
     if Fraction(1, 2) < ratio < 2:
         return math.log1p(float(ratio - 1))
-    return math.log(ratio.numerator) - math.log(ratio.denominator)
+    # Logarithms of numerator and denominator may be large, and their difference then rounded away.
+    shift = ratio.numerator.bit_length() - ratio.denominator.bit_length()
+    return math.log(ratio / Fraction(2) ** shift) + shift * math.log(2.0)
 
 
 def least_float(holds: Callable[[float], bool], start: float) -> float:

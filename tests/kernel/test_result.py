@@ -8,11 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 from dpopt import ParameterError, Status, load
 from dpopt.design import design, made
-from dpopt.kernel import KernelDesign, KernelSetting, kernel_problem, optimal_kernel
+from dpopt.kernel import KernelDesign, optimal_kernel
 from tests.kernel.brute import sure
 
 
@@ -85,22 +84,6 @@ def test_arrays_are_read_only_and_equal_to_the_weights() -> None:
     assert not design.kernel.flags.writeable
     assert not design.expected_losses.flags.writeable
     np.testing.assert_array_equal(design.kernel, design.exact.matrix())
-
-
-def test_the_plot_shows_the_kernel() -> None:
-    design = some_design()
-    axes = design.plot()
-    np.testing.assert_array_equal(axes.images[0].get_array(), design.kernel)
-    own = Figure().subplots()
-    assert design.plot(own) is own
-
-
-def test_a_setting_can_be_varied() -> None:
-    setting = KernelSetting(np.eye(3), 1.0, graph=[(0, 1)], invariant=(0.2, 0.3, 0.5))
-    wider = replace(setting, epsilon=2.0)
-    assert wider.epsilon == 2.0
-    assert wider.to_dict() == {**setting.to_dict(), "epsilon": 2.0}
-    assert list(kernel_problem(wider).blocks) == ["sums", "privacy", "invariance"]
 
 
 def test_a_kernel_that_ignores_its_input_where_epsilon_is_0() -> None:

@@ -21,10 +21,10 @@ from dpopt.privacy import (
     certify_kernel,
     exp_lower,
     exp_upper,
-    general_composition,
     simple_composition,
 )
-from dpopt.privacy.exponential import log_upper, sqrt_upper
+from dpopt.privacy.dominating import DominatingPair
+from dpopt.privacy.exponential import least_float, log_near, log_upper, sqrt_upper
 
 TINY = [5e-324, 1e-300, 1e-100, 1e-39, 1e-20, -1e-39]
 
@@ -92,40 +92,6 @@ def test_the_root_is_above_by_next_to_nothing(value: Fraction) -> None:
     assert found**2 <= value * (1 + Fraction(1, 2**95)) or value < Fraction(1, 10**20)
 
 
-def exact_general(guarantee: Guarantee, k: int, slack: float) -> tuple[mpmath.mpf, mpmath.mpf]:
-    e, s = mpmath.mpf(guarantee.epsilon), mpmath.mpf(slack)
-    base, spread = k * e * mpmath.tanh(e / 2), e * mpmath.sqrt(2 * k)
-    logs = mpmath.e + mpmath.sqrt(k) * e / s, 1 / s
-    epsilon = min(k * e, *(base + spread * mpmath.sqrt(mpmath.log(x)) for x in logs))
-    return epsilon, 1 - (1 - mpmath.mpf(guarantee.delta)) ** k * (1 - s)
-
-
-@given(
-    epsilon=st.one_of(st.floats(0.0, 20.0), st.floats(0.0, 1e-30)),
-    delta=st.floats(0.0, 0.01),
-    folds=st.one_of(st.integers(1, 100), st.integers(1, 2**53)),
-    slack=st.floats(1e-300, 0.5),
-)
-def test_compositions_are_never_below_the_theorems(
-    epsilon: float, delta: float, folds: int, slack: float
-) -> None:
-    guarantee = Guarantee(epsilon, delta)
-    exact = folds * Fraction(epsilon), folds * Fraction(delta)
-    if exact[1] < 1 - Fraction(1, 2**60):
-        simple = simple_composition(guarantee, folds)
-        for found, true in zip((simple.epsilon, simple.delta), exact, strict=True):
-            assert Fraction(found) >= true
-            assert found == 0.0 or Fraction(math.nextafter(found, -1.0)) < true
-    with mpmath.workdps(400):
-        general = exact_general(guarantee, folds, slack)
-        if general[1] < 1 - mpmath.mpf(2) ** -60:
-            found = general_composition(guarantee, folds, slack)
-            assert mpmath.mpf(found.epsilon) >= general[0]
-            assert mpmath.mpf(found.delta) >= general[1]
-            assert mpmath.mpf(found.epsilon) <= general[0] * (1 + 1e-14) + 5e-324
-            assert mpmath.mpf(math.nextafter(found.delta, 0.0)) < general[1]
-
-
 def test_threads_neither_change_a_precision_nor_depend_on_it() -> None:
     """python-flint has one precision for all threads: somebody else's changes all the while."""
     setting = majority.MajoritySetting(5, 0.3, 2)
@@ -187,9 +153,55 @@ def test_numpy_integers_become_pythons(kind: type[np.integer]) -> None:
     assert simple_composition(Guarantee(0.1), cast(int, kind(100))).epsilon >= 10.0
 
 
-def test_a_logarithm_beyond_the_largest_exponent_and_next_to_none() -> None:
-    with mpmath.workdps(60):
-        true = 15_000 * mpmath.log(2)
-        assert 0 <= mpmath.mpf(log_upper(Fraction(2**15_000))) - true <= 2 * math.ulp(10_397.0)
+FAR = [
+    Fraction(1 + 2**300, 2**300),
+    Fraction(1 + 2**1000, 2**1000),
+    Fraction(1 + 2**5000, 2**5000),
+    Fraction(2**15_000 + 1, 3),
+    Fraction(3),
+    Fraction(2),
+    Fraction(2**53 + 1, 2**53),
+]
+
+
+@pytest.mark.parametrize("ratio", FAR, ids=lambda ratio: f"{float(log_near(ratio)):g}")
+def test_the_logarithm_of_any_ratio_is_found_at_once(ratio: Fraction) -> None:
+    # A walk from float to float would take 1e17 steps for the first ones.
+    found = log_upper(ratio)
+    with mpmath.workprec(12_000):
+        exact = mpmath.log(mpmath.mpf(ratio.numerator) / ratio.denominator)
+        assert exact <= mpmath.mpf(found)
+        assert mpmath.mpf(found) <= max(exact * (1 + mpmath.mpf(2) ** -50), mpmath.mpf(5e-324))
+
+
+@given(st.floats(0.0, 1e300), st.floats(0.0, 1e300))
+def test_the_least_float_is_found(limit: float, start: float) -> None:
+    calls = []
+
+    def reached(value: float) -> bool:
+        calls.append(value)
+        return value >= limit
+
+    assert least_float(reached, start) == max(limit, start)
+    assert len(calls) < 150
+
+
+def test_losses_of_laws_that_hardly_differ() -> None:
+    one = 1 << 400
+    rows = [[one // 2 + 1, one // 2 - 1], [one // 2 - 1, one // 2 + 1]]
+    kernel = ExactKernel.make(rows, 400, Guarantee(1e-100))
+    pair = DominatingPair(kernel.weights[0], kernel.weights[1], one)
+    # log((1 + x) / (1 - x)) = 2 x + ... with x = 2^-399.
+    assert pair.largest_loss == pytest.approx(math.ldexp(2.0, -399), rel=1e-15)
+    assert pair.to_records()[0]["loss"] == pytest.approx(math.ldexp(2.0, -399), rel=1e-15)
+    assert pair.to_records()[1]["loss"] == pytest.approx(-math.ldexp(2.0, -399), rel=1e-15)
+
+
+def test_a_logarithm_of_numbers_of_many_digits() -> None:
+    """The difference of the logarithms of numerator and denominator was 500 floats too large."""
+    assert log_upper(exp_upper(1) + Fraction(1, 10**307)) == math.nextafter(1.0, 2.0)
+
+
+def test_a_logarithm_of_one_and_of_next_to_one() -> None:
     assert log_upper(Fraction(1)) == 0.0
     assert log_upper(1 + Fraction(1, 2**5000)) == 5e-324
