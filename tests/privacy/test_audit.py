@@ -12,15 +12,10 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from dpopt import Guarantee
-from dpopt.privacy import ExactKernel, audit_epsilon, quantise_kernel
+from dpopt.privacy import ExactKernel, audit_epsilon
+from tests.privacy.known import response
 
 Sample = npt.NDArray[np.int64]
-
-
-def response(k: int, epsilon: float) -> ExactKernel:
-    a = math.exp(epsilon)
-    kernel = (np.ones((k, k)) + (a - 1) * np.eye(k)) / (a + k - 1)
-    return quantise_kernel(kernel, Guarantee(epsilon))
 
 
 def draws(kernel: ExactKernel, x: int, seed: int, count: int = 100_000) -> Sample:

@@ -23,6 +23,7 @@ from dpopt.privacy import (
     quantise_kernel,
     shrink_to_budget,
 )
+from tests.privacy.known import path
 
 Edges = list[tuple[int, int]]
 
@@ -174,11 +175,6 @@ def check_verdict(
     if verdict.slacks:
         assert proof.slack == verdict.slack
     return True
-
-
-def path(inputs: int) -> Edges:
-    steps = [(x, x + 1) for x in range(inputs - 1)]
-    return steps + [(b, a) for a, b in steps]
 
 
 @st.composite

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 from fractions import Fraction
 
 import numpy as np
@@ -12,21 +11,9 @@ import pytest
 
 from dpopt import Guarantee, NotPrivateError, ParameterError
 from dpopt.privacy import ExactKernel, certify_kernel, exp_lower, quantise_kernel
+from tests.privacy.known import geometric, path
 
 BINARY = ExactKernel.make([[3, 1], [1, 3]], 2, Guarantee(1.2))
-
-
-def path(n: int) -> list[tuple[int, int]]:
-    steps = [(i, i + 1) for i in range(n - 1)]
-    return steps + [(b, a) for a, b in steps]
-
-
-def geometric(n: int, epsilon: float) -> npt.NDArray[np.float64]:
-    a = math.exp(-epsilon)
-    distance = np.abs(np.subtract.outer(np.arange(n), np.arange(n))).astype(float)
-    kernel = (1 - a) / (1 + a) * a**distance
-    kernel[:, [0, -1]] = a ** distance[:, [0, -1]] / (1 + a)
-    return kernel
 
 
 def test_sizes_and_matrix() -> None:

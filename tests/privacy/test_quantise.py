@@ -22,19 +22,14 @@ from dpopt.privacy import (
     ratio_rows,
     stochastic_rows,
 )
+from tests.privacy.known import distance, geometric, path
 
 Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-
-
-def path(n: int) -> Integers:
-    steps = [(i, i + 1) for i in range(n - 1)]
-    return np.array(steps + [(b, a) for a, b in steps])
+Integers = npt.NDArray[np.int64] | list[tuple[int, int]]
 
 
 def loss_of(n: int, power: int) -> Floats:
-    distance = np.abs(np.subtract.outer(np.arange(n), np.arange(n))).astype(float)
-    return np.minimum(distance, 1.0) if power == 0 else distance**power
+    return np.minimum(distance(n), 1.0) if power == 0 else distance(n) ** power
 
 
 def solve_kernel(
@@ -79,7 +74,7 @@ def worst_excess(exact: ExactKernel, pairs: Integers) -> Fraction:
     """Largest left side minus right side over all inequalities, by the definition."""
     r, delta = exp_lower(exact.guarantee.epsilon), Fraction(exact.guarantee.delta)
     found = []
-    for x, other in pairs.tolist():
+    for x, other in np.asarray(pairs).tolist():
         gaps = [a - r * b for a, b in zip(exact.weights[x], exact.weights[other], strict=True)]
         total = sum((gap for gap in gaps if gap > 0), Fraction(0))
         found.append(max(gaps) if delta == 0 else total - delta * 2**exact.bits)
@@ -134,17 +129,9 @@ def test_no_pairs_mean_the_complete_graph(guarantee: Guarantee) -> None:
     check(kernel, given_none, pairs, 1e-7)
 
 
-def truncated_geometric(n: int, epsilon: float) -> Floats:
-    a = math.exp(-epsilon)
-    distance = loss_of(n, 1)
-    kernel = (1 - a) / (1 + a) * a**distance
-    kernel[:, [0, -1]] = a ** distance[:, [0, -1]] / (1 + a)
-    return kernel
-
-
 @pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1.0, 10.0])
 def test_the_truncated_geometric_in_floats(epsilon: float) -> None:
-    kernel = truncated_geometric(12, epsilon)
+    kernel = geometric(12, epsilon)
     exact = quantise_kernel(kernel, Guarantee(epsilon), pairs=path(12))
     check(kernel, exact, path(12), 1e-7)
 

@@ -23,6 +23,7 @@ from dpopt.privacy.release import (
     random_words,
     seeded_words,
 )
+from tests.privacy.known import distance, path, response
 
 BITS = [1, 2, 5, 62, 63, 64, 65, 95, 127, 128, 129, 200]
 
@@ -154,20 +155,14 @@ def test_each_bit_is_a_fair_coin(bits: int) -> None:
 
 def linear_program_kernel() -> ExactKernel:
     n, guarantee = 16, Guarantee(0.4)
-    pairs = [(a, b) for a in range(n) for b in range(n) if abs(a - b) == 1]
+    pairs = path(n)
     problem = Problem()
     problem.add_variables("kernel", n * n, lower=0.0, upper=1.0)
     problem.add_rows("stochastic", stochastic_rows(n, n))
     problem.add_rows("privacy", ratio_rows(pairs, n, n, guarantee.epsilon))
-    problem.minimise(np.abs(np.subtract.outer(np.arange(n), np.arange(n))).reshape(-1) / n)
+    problem.minimise(distance(n).reshape(-1) / n)
     solution = solve(problem)
     return quantise_kernel(solution["kernel"].reshape(n, n), guarantee, pairs=pairs)
-
-
-def response_kernel(k: int) -> ExactKernel:
-    a = math.exp(1.5)
-    kernel = (np.ones((k, k)) + (a - 1) * np.eye(k)) / (a + k - 1)
-    return quantise_kernel(kernel, Guarantee(1.5))
 
 
 def two_output_kernel() -> ExactKernel:
@@ -178,7 +173,7 @@ def two_output_kernel() -> ExactKernel:
 
 KERNELS = {
     "program": linear_program_kernel,
-    "response": lambda: response_kernel(7),
+    "response": lambda: response(7, 1.5),
     "binary": two_output_kernel,
 }
 
@@ -216,7 +211,7 @@ def test_a_million_draws_follow_the_certified_law(name: str) -> None:
 
 
 def test_the_law_is_the_one_of_each_draws_own_input() -> None:
-    kernel = response_kernel(5)
+    kernel = response(5, 1.5)
     inputs = np.arange(200_000) % 5
     found = np.asarray(kernel.release(inputs))
     for x in range(5):

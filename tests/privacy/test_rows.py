@@ -17,6 +17,7 @@ from dpopt.privacy import (
     ratio_rows,
     stochastic_rows,
 )
+from tests.privacy.known import distance, geometric, path
 
 SIZES = pytest.mark.parametrize("k", [2, 3, 5])
 EPSILONS = pytest.mark.parametrize("epsilon", [0.0, 0.5, 2.0])
@@ -31,11 +32,6 @@ def kernel_problem(inputs: int, outputs: int) -> Problem:
 
 def kernel_of(solution: Solution, inputs: int) -> np.ndarray:
     return solution["kernel"].reshape(inputs, -1)
-
-
-def path(n: int) -> np.ndarray:
-    steps = [(i, i + 1) for i in range(n - 1)]
-    return np.array(steps + [(b, a) for a, b in steps])
 
 
 def worst_ratio(kernel: np.ndarray, pairs: npt.NDArray[np.int64], epsilon: float) -> float:
@@ -90,31 +86,22 @@ def test_binary_response_with_delta(epsilon: float, delta: float) -> None:
         assert excess.sum() <= delta + 1e-8
 
 
-def truncated_geometric(n: int, epsilon: float) -> np.ndarray:
-    a = math.exp(-epsilon)
-    distance = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
-    kernel = (1 - a) / (1 + a) * a**distance
-    kernel[:, [0, -1]] = a ** distance[:, [0, -1]] / (1 + a)
-    return kernel
-
-
 @pytest.mark.parametrize("n", [2, 3, 4, 6])
 @pytest.mark.parametrize("epsilon", [0.2, 1.0])
 def test_count_queries_on_a_path(n: int, epsilon: float) -> None:
-    pairs = path(n)
-    loss = np.abs(np.subtract.outer(np.arange(n), np.arange(n))).astype(float)
-    geometric = truncated_geometric(n, epsilon)
-    np.testing.assert_allclose(geometric.sum(axis=1), 1.0, rtol=1e-14)
-    assert worst_ratio(geometric, pairs, epsilon) <= 1e-15
+    pairs, loss = np.array(path(n)), distance(n)
+    truncated = geometric(n, epsilon)
+    np.testing.assert_allclose(truncated.sum(axis=1), 1.0, rtol=1e-14)
+    assert worst_ratio(truncated, pairs, epsilon) <= 1e-15
 
     problem = kernel_problem(n, n)
     problem.add_rows("privacy", ratio_rows(pairs, n, n, epsilon))
     problem.minimise(loss.reshape(-1) / n)
     solution = solve(problem)
 
-    assert solution.objective <= np.sum(geometric * loss) / n + 1e-9
+    assert solution.objective <= np.sum(truncated * loss) / n + 1e-9
     # The optimum is the geometric mechanism with every output sent to its best answer.
-    remapped = np.min(geometric.T @ loss, axis=1).sum() / n
+    remapped = np.min(truncated.T @ loss, axis=1).sum() / n
     assert solution.objective == pytest.approx(remapped, rel=1e-8)
     assert worst_ratio(kernel_of(solution, n), pairs, epsilon) <= 1e-8
 
