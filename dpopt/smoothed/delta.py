@@ -30,14 +30,13 @@ from dpopt.prob.histograms import (
     log_composed,
 )
 from dpopt.prob.sum_law import allowance
-from dpopt.smoothed.mechanisms import Mechanism, SamplingHistogram
+from dpopt.smoothed.mechanisms import Mechanism, SamplingHistogram, read_mechanism, settle
 from dpopt.smoothed.profile import (
     LARGEST_EPSILON,
     LN10,
     Asked,
     InLogarithms,
     OfMechanism,
-    checked,
     finite,
     log_or_none,
     log_profile,
@@ -68,10 +67,8 @@ class OverLaws(OfMechanism):
             width = given.shape[1] if given.ndim == 2 else 2
         mechanism = self._describe(records=self.records, categories=width)
         laws = checked_distributions(self.distributions, mechanism.categories)
-        settled = tuple(tuple(row) for row in laws.tolist())
-        object.__setattr__(self, "distributions", settled)
         epsilon = _checks.real("epsilon", self.epsilon, 0.0, LARGEST_EPSILON)
-        object.__setattr__(self, "epsilon", epsilon)
+        settle(self, distributions=tuple(map(tuple, laws.tolist())), epsilon=epsilon)
 
     @property
     def categories(self) -> int:
@@ -114,15 +111,16 @@ class OverLaws(OfMechanism):
 
 
 @dataclass(frozen=True)
-class Maximum:
-    """The largest expected delta(x), and what is known of all other compositions.
+class MaximumCertificate:
+    """The largest expected delta(x), and why no composition of the records has a larger one.
 
     Attributes:
         log_delta: its natural logarithm, -inf if it is 0.
         argmax: how many records come from each distribution, summing to n.
         log_bound: no composition's logarithm is larger.
         rounding: what rounding, or a solver's tolerance, can have changed in either.
-        method: see `MaximumCertificate`.
+        method: "one composition", "ends of a V-shape" (total positivity), "every composition",
+            "branch and bound" (V-shaped majorants) or "linear program".
         evaluated: number of compositions whose expectation was computed.
         compositions: number of all.
     """
@@ -136,9 +134,28 @@ class Maximum:
     compositions: int
 
     @property
+    def claim(self) -> str:
+        """What is proved, in words."""
+        return (
+            f"no composition of the {sum(self.argmax)} records has an expected delta above the "
+            "bound, for the profile as computed"
+        )
+
+    @property
     def excess(self) -> float:
         """What is left between the value and the bound, in the logarithm."""
         return 0.0 if self.log_bound == self.log_delta else self.log_bound - self.log_delta
+
+    @property
+    def slack(self) -> float:
+        """Twice the rounding allowed, less the excess: at least 0 if the claim is proved."""
+        return 2.0 * self.rounding - self.excess
+
+    def to_dict(self) -> Json:
+        """Return the claim and what proves it as plain values; None for the logarithm of 0."""
+        told = ("claim", "method", "evaluated", "compositions", "log_bound", "excess", "slack")
+        plain = {name: getattr(self, name) for name in told}
+        return {**plain, "log_bound": finite(self.log_bound)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,7 +228,7 @@ class Smoothed(OverLaws, Question["SmoothedDelta"]):
         """
         return adversary_problem(self.instance)
 
-    def closed_form(self) -> Maximum:
+    def closed_form(self) -> MaximumCertificate:
         """Return the maximum over all compositions by exact sums."""
         laws, values, n = self.laws, self.log_profile, self.whole.records
         vertices, counts = _vertices(self.distributions), [0] * len(laws)
@@ -220,7 +237,7 @@ class Smoothed(OverLaws, Question["SmoothedDelta"]):
             best = maximise(values, binary_share(laws[low]), binary_share(laws[high]))
             counts[low] += n - best.ones_from_high
             counts[high] += best.ones_from_high
-            return Maximum(
+            return MaximumCertificate(
                 best.log_value,
                 tuple(counts),
                 best.log_bound,
@@ -233,7 +250,7 @@ class Smoothed(OverLaws, Question["SmoothedDelta"]):
         for vertex, count in zip(vertices, every.composition, strict=True):
             counts[int(vertex)] = count
         rounding = every.rounding + (dropping_loss(n) if vertices.size < len(laws) else 0.0)
-        return Maximum(
+        return MaximumCertificate(
             every.log_value,
             tuple(counts),
             every.log_value + rounding,
@@ -243,11 +260,11 @@ class Smoothed(OverLaws, Question["SmoothedDelta"]):
             every.evaluated,
         )
 
-    def point(self, solution: Solution) -> Maximum:
+    def point(self, solution: Solution) -> MaximumCertificate:
         """Return the value, its bound and the composition of the largest weight."""
         weights = solution["weights"]
         best = self.instance.compositions[int(np.argmax(weights))]
-        return Maximum(
+        return MaximumCertificate(
             log_or_none(solution.objective),
             tuple(best.tolist()),
             log_or_none(max(solution.objective, solution.bound)),
@@ -257,11 +274,11 @@ class Smoothed(OverLaws, Question["SmoothedDelta"]):
             weights.size,
         )
 
-    def bound(self, units: Maximum, solution: Solution | None) -> float:
+    def bound(self, units: MaximumCertificate, solution: Solution | None) -> float:
         """Return a bound on the expected delta of every composition."""
         return math.exp(units.log_bound) if solution is None else solution.bound
 
-    def draw(self, axes: Axes, units: Maximum, label: str | None = None) -> None:
+    def draw(self, axes: Axes, units: MaximumCertificate, label: str | None = None) -> None:
         """Draw log10 of smoothed delta beside DP's."""
         names = [r"smoothed $\delta$", r"DP's $\delta$"]
         logs = [units.log_delta / LN10, self.log_dp_delta / LN10]
@@ -276,34 +293,6 @@ class Smoothed(OverLaws, Question["SmoothedDelta"]):
         if isinstance(self.whole, SamplingHistogram):
             return worst_case_delta(self.whole, self.epsilon).log_delta
         return float(np.max(self.log_profile))
-
-
-@dataclass(frozen=True)
-class MaximumCertificate:
-    """Why no composition of the records has a larger expected delta.
-
-    Attributes:
-        claim: what is proved, in words.
-        method: "one composition", "ends of a V-shape" (total positivity), "every composition" or
-            "branch and bound" (V-shaped majorants).
-        evaluated: number of compositions whose expectation was computed.
-        compositions: number of all.
-        log_bound: no composition's logarithm is larger.
-        excess: log_bound - log_delta: what rounding may hide, in the logarithm.
-        slack: twice the rounding allowed, less the excess: at least 0 if the claim is proved.
-    """
-
-    claim: str
-    method: str
-    evaluated: int
-    compositions: int
-    log_bound: float
-    excess: float
-    slack: float
-
-    def to_dict(self) -> Json:
-        """Return the fields as plain values; None for the logarithm of 0."""
-        return {**asdict(self), "log_bound": finite(self.log_bound)}
 
 
 class ExpectationAnswer(InLogarithms[float], Answer):
@@ -336,7 +325,7 @@ class SmoothedDelta(ExpectationAnswer):
     """max over pi in Pi^n of E_{x ~ pi} delta_{epsilon,M}(x) (Definition 3), and where it is.
 
     Attributes:
-        units: a `Maximum`.
+        units: a `MaximumCertificate`.
         bound: upper bound of the expected delta of every composition.
     """
 
@@ -348,17 +337,7 @@ class SmoothedDelta(ExpectationAnswer):
     @property
     def certificate(self) -> MaximumCertificate:
         """The bound on all compositions, and how it was found."""
-        best = self.units
-        return MaximumCertificate(
-            claim=f"no composition of the {self.mechanism.records} records has an expected delta "
-            "above the bound, for the profile as computed",
-            method=best.method,
-            evaluated=best.evaluated,
-            compositions=best.compositions,
-            log_bound=best.log_bound,
-            excess=best.excess,
-            slack=2.0 * best.rounding - best.excess,
-        )
+        return self.units
 
     @property
     def certified(self) -> bool:
@@ -445,7 +424,7 @@ class Expected(OverLaws, Question["ExpectedDelta"]):
     def __post_init__(self) -> None:
         self._settle()
         counts = _checked_composition(self.composition, self.whole.records, len(self.laws))
-        object.__setattr__(self, "composition", tuple(counts.tolist()))
+        settle(self, composition=tuple(counts.tolist()))
 
     @classmethod
     def example(cls) -> Self:
@@ -588,8 +567,8 @@ def smoothed_delta(
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, Definition 3, Proposition 7, Algorithm 1.
     """
-    checked(mechanism, epsilon)
-    return design(Smoothed(mechanism=mechanism, epsilon=epsilon, distributions=distributions))
+    given = read_mechanism(mechanism)
+    return design(Smoothed(mechanism=given, epsilon=epsilon, distributions=distributions))
 
 
 def expected_delta(
@@ -622,11 +601,14 @@ def expected_delta(
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, Definition 3 and Algorithm 1.
     """
-    checked(mechanism, epsilon)
-    question = Expected(
-        mechanism=mechanism, epsilon=epsilon, distributions=distributions, composition=composition
+    return design(
+        Expected(
+            mechanism=read_mechanism(mechanism),
+            epsilon=epsilon,
+            distributions=distributions,
+            composition=composition,
+        )
     )
-    return design(question)
 
 
 def smoothed_epsilon(
@@ -660,10 +642,10 @@ def smoothed_epsilon(
         >>> round(smoothed.smoothed_epsilon(mechanism, 1e-3, [0.3, 0.5]).epsilon, 4)
         2.0172
     """
-    checked(mechanism, 0.0)
+    given = read_mechanism(mechanism)
     target = _checks.real("delta", delta, 0.0, 1.0, open_lower=True, open_upper=True)
     width = _checks.real("tolerance", tolerance, 1e-12)
-    first = Smoothed(mechanism=mechanism, epsilon=0.0, distributions=distributions)
+    first = Smoothed(mechanism=given, epsilon=0.0, distributions=distributions)
 
     def answer_at(epsilon: float) -> SmoothedDelta:
         return design(replace(first, epsilon=epsilon))

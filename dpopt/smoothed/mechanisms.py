@@ -39,6 +39,12 @@ _LARGEST_TABLE = 1_000_000
 _READABLE: dict[str, Callable[[Mapping[str, Any]], Mechanism]] = {}
 
 
+def settle(instance: object, **values: object) -> None:
+    """Set fields of a frozen dataclass to their checked values."""
+    for name, value in values.items():
+        object.__setattr__(instance, name, value)
+
+
 class AnonymousMechanism(ABC):
     """A mechanism that treats all records alike, given by the law of its output.
 
@@ -122,9 +128,8 @@ class KernelMechanism(AnonymousMechanism):
         sums = rows.sum(axis=1, keepdims=True)
         if np.any(np.abs(sums - 1.0) > _SUM_TOLERANCE):
             raise ParameterError("kernel has a row whose sum is not 1.")
-        object.__setattr__(self, "records", n)
-        object.__setattr__(self, "categories", m)
-        object.__setattr__(self, "kernel", frozen(rows / unit_sums(sums, rows.shape[1])))
+        kernel = frozen(rows / unit_sums(sums, rows.shape[1]))
+        settle(self, records=n, categories=m, kernel=kernel)
 
     @property
     def outputs(self) -> int:
@@ -167,16 +172,10 @@ class SamplingHistogram:
 
     def __post_init__(self) -> None:
         records = _checks.integer("records", self.records, 1, LARGEST_RECORDS)
-        if not isinstance(self.replacement, bool):
-            raise ParameterError(
-                f"replacement is {_checks.shown(self.replacement)}; it must be True or False."
-            )
-        most = LARGEST_RECORDS if self.replacement else records
-        drawn = _checks.integer("drawn", self.drawn, 1, most)
+        again = _checks.flag("replacement", self.replacement)
+        drawn = _checks.integer("drawn", self.drawn, 1, LARGEST_RECORDS if again else records)
         categories = _checks.integer("categories", self.categories, 2)
-        object.__setattr__(self, "records", records)
-        object.__setattr__(self, "drawn", drawn)
-        object.__setattr__(self, "categories", categories)
+        settle(self, records=records, drawn=drawn, categories=categories, replacement=again)
 
     @classmethod
     def of_lost_rate(
@@ -217,20 +216,11 @@ class SamplingHistogram:
 def as_anonymous(mechanism: SamplingHistogram | AnonymousMechanism) -> AnonymousMechanism:
     """Return the mechanism with the laws of its output; an `AnonymousMechanism` is returned as is.
 
-    Args:
-        mechanism: a `SamplingHistogram`, with or without replacement, or any other.
-
     Raises:
-        ParameterError: if it is neither.
+        ParameterError: if it is no mechanism, see `read_mechanism`.
     """
-    if isinstance(mechanism, AnonymousMechanism):
-        return mechanism
-    if isinstance(mechanism, SamplingHistogram):
-        return DrawnHistogram(mechanism)
-    raise ParameterError(
-        f"mechanism is {type(mechanism).__name__}; it must be a SamplingHistogram or an "
-        "AnonymousMechanism."
-    )
+    given = read_mechanism(mechanism)
+    return DrawnHistogram(given) if isinstance(given, SamplingHistogram) else given
 
 
 @dataclass(frozen=True)
@@ -253,8 +243,7 @@ class DrawnHistogram(AnonymousMechanism):
         return SamplingHistogram(**values)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "records", self.mechanism.records)
-        object.__setattr__(self, "categories", self.mechanism.categories)
+        settle(self, records=self.mechanism.records, categories=self.mechanism.categories)
 
     @property
     def outputs(self) -> int:
@@ -314,10 +303,8 @@ class SamplingAverage(AnonymousMechanism):
             raise ParameterError(
                 f"values is {_checks.shown(values)}; it must hold at least 2 numbers."
             )
-        object.__setattr__(self, "records", n)
-        object.__setattr__(self, "drawn", _checks.integer("drawn", drawn, 1, n))
-        object.__setattr__(self, "values", tuple(_fraction(value) for value in given))
-        object.__setattr__(self, "categories", len(given))
+        drawn, exact = _checks.integer("drawn", drawn, 1, n), tuple(map(_fraction, given))
+        settle(self, records=n, drawn=drawn, values=exact, categories=len(exact))
         entries = (self.drawn + 1) * self.outputs * self.categories
         if max(entries, (n + 1) * (self.drawn + 1)) > LARGEST_ENTRIES:
             raise ParameterError(
@@ -511,45 +498,3 @@ def plain_mechanism(mechanism: Mechanism) -> Json:
         )
     name = str(plain.get("mechanism", type(mechanism).__name__))
     return KernelMechanism(n, m, mechanism.laws(histograms(n, m)), name).to_dict()
-
-
-def described(
-    mechanism: object,
-    *,
-    records: int | None,
-    categories: int | None,
-    drawn: int | None,
-    replacement: bool,
-    lost_rate: float | None,
-) -> Mechanism:
-    """Return the mechanism that the fields of a question describe: a given one, or a sample.
-
-    Args:
-        mechanism: of any kind that `read_mechanism` takes; None for a `SamplingHistogram`.
-        records: n; may be None if a mechanism is given.
-        categories: m, likewise.
-        drawn: T; exactly one of it and the lost rate describes a sample.
-        replacement: whether records are put back.
-        lost_rate: share of the records that is lost.
-
-    Raises:
-        ParameterError: if they do not fit each other.
-    """
-    if mechanism is None:
-        if (drawn is None) == (lost_rate is None):
-            raise ParameterError("drawn and lost_rate: give one of them, or a mechanism.")
-        width = 2 if categories is None else _checks.integer("categories", categories, 1)
-        if drawn is not None:
-            return SamplingHistogram(cast(int, records), drawn, width, replacement)
-        if replacement:
-            raise ParameterError("lost_rate is of a sample without replacement; give drawn.")
-        return SamplingHistogram.of_lost_rate(cast(int, records), str(lost_rate), width)
-    whole = read_mechanism(mechanism)
-    if drawn is not None or lost_rate is not None or replacement:
-        raise ParameterError("mechanism is given; drawn, lost_rate and replacement are not of it.")
-    for name, given in (("records", records), ("categories", categories)):
-        if given is not None and _checks.integer(name, given, 1) != getattr(whole, name):
-            raise ParameterError(
-                f"{name} is {_checks.shown(given)}; the mechanism has {getattr(whole, name)}."
-            )
-    return whole

@@ -22,6 +22,7 @@ from dpopt.smoothed.mechanisms import (
     AnonymousMechanism,
     DrawnHistogram,
     SamplingHistogram,
+    settle,
 )
 from dpopt.smoothed.profile import Asked, general_epsilon
 from dpopt.smoothed.program import LARGEST_PROGRAM, ratio_problem
@@ -59,9 +60,8 @@ class NoisyHistogram(AnonymousMechanism):
     def __post_init__(self) -> None:
         sampling = SamplingHistogram(self.records, self.drawn, self.categories)
         epsilon = _checks.real("epsilon", self.epsilon, 0.0, _LARGEST_EPSILON, open_lower=True)
-        for name in ("records", "drawn", "categories"):
-            object.__setattr__(self, name, getattr(sampling, name))
-        object.__setattr__(self, "epsilon", epsilon)
+        n, drawn, m = sampling.records, sampling.drawn, sampling.categories
+        settle(self, records=n, drawn=drawn, epsilon=epsilon, categories=m)
 
     @property
     def outputs(self) -> int:
@@ -202,9 +202,7 @@ class NoisyEpsilon(Question["NoisyGuarantee"]):
     categories: int = 2
 
     def __post_init__(self) -> None:
-        checked = NoisyHistogram(self.records, self.drawn, self.epsilon, self.categories)
-        for name in ("records", "drawn", "epsilon", "categories"):
-            object.__setattr__(self, name, getattr(checked, name))
+        settle(self, **asdict(self.mechanism))
 
     @classmethod
     def example(cls) -> Self:
@@ -258,8 +256,8 @@ class NoisyEpsilon(Question["NoisyGuarantee"]):
 
     def point(self, solution: Solution) -> tuple[float, float]:
         """Return log r twice."""
-        found = math.log(solution["ratio"][0])
-        return found, found
+        epsilon = math.log(solution["ratio"][0])
+        return epsilon, epsilon
 
     def value(self, units: tuple[float, float]) -> float:
         """Return the epsilon that is satisfied."""
@@ -328,6 +326,5 @@ def noisy_guarantee(mechanism: NoisyHistogram) -> NoisyGuarantee:
         Liu, Wang, Xia, Smoothed Differential Privacy, Table 1 and Appendix A.3.
     """
     _checks.instance("mechanism", mechanism, NoisyHistogram)
-    parameters = {name: value for name, value in mechanism.to_dict().items() if name != "mechanism"}
-    question = NoisyEpsilon(**parameters)
+    question = NoisyEpsilon(**asdict(mechanism))
     return made(question, (question.claims.attained, question.claims.amplified))

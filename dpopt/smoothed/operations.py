@@ -15,7 +15,13 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector, Json, Matrix, SparseMatrix, brief, frozen
 from dpopt.prob.histograms import checked_distributions, checked_histograms
-from dpopt.smoothed.mechanisms import AnonymousMechanism, Mechanism, as_anonymous, read_mechanism
+from dpopt.smoothed.mechanisms import (
+    AnonymousMechanism,
+    Mechanism,
+    as_anonymous,
+    read_mechanism,
+    settle,
+)
 
 LARGEST_OUTPUTS = 10**7
 _SUM_TOLERANCE = 1e-9
@@ -49,8 +55,7 @@ class PostProcessed(AnonymousMechanism):
         return brief(self)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "records", self.mechanism.records)
-        object.__setattr__(self, "categories", self.mechanism.categories)
+        settle(self, records=self.mechanism.records, categories=self.mechanism.categories)
 
     @property
     def outputs(self) -> int:
@@ -94,8 +99,7 @@ class PreProcessed(AnonymousMechanism):
         return pre_process(read_mechanism(values["of"]), values["mapping"])
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "records", self.mechanism.records)
-        object.__setattr__(self, "categories", len(self.mapping))
+        settle(self, records=self.mechanism.records, categories=len(self.mapping))
 
     @property
     def outputs(self) -> int:
@@ -136,8 +140,8 @@ class Composed(AnonymousMechanism):
         return compose(*(read_mechanism(part) for part in values["parts"]))
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "records", self.mechanisms[0].records)
-        object.__setattr__(self, "categories", self.mechanisms[0].categories)
+        first = self.mechanisms[0]
+        settle(self, records=first.records, categories=first.categories)
 
     @property
     def outputs(self) -> int:
@@ -178,8 +182,7 @@ def post_process(
         Liu, Wang, Xia, Smoothed Differential Privacy, Proposition 4.
     """
     inner = as_anonymous(mechanism)
-    matrix = _stochastic(inner.outputs, mapping)
-    return PostProcessed(inner, matrix)
+    return PostProcessed(inner, _stochastic(inner.outputs, mapping))
 
 
 def pre_process(mechanism: Mechanism, mapping: npt.ArrayLike) -> PreProcessed:
@@ -233,10 +236,10 @@ def push_forward(
             f"mapping has {indices.size} categories and the distributions {laws.shape[1]}; "
             "they must have the same."
         )
-    found = np.zeros((laws.shape[0], int(indices.max()) + 1 if categories is None else categories))
+    images = np.zeros((laws.shape[0], int(indices.max()) + 1 if categories is None else categories))
     for new, old in enumerate(indices.tolist()):
-        found[:, old] += laws[:, new]
-    return frozen(found)
+        images[:, old] += laws[:, new]
+    return frozen(images)
 
 
 def compose(*mechanisms: Mechanism) -> Composed:

@@ -32,8 +32,9 @@ from dpopt.smoothed.mechanisms import (
     Mechanism,
     SamplingHistogram,
     as_anonymous,
-    described,
     plain_mechanism,
+    read_mechanism,
+    settle,
 )
 from dpopt.smoothed.program import LARGEST_PROGRAM, gains_of, sticks_problem
 
@@ -44,7 +45,6 @@ T = TypeVar("T")
 LN10 = math.log(10.0)
 LARGEST_EPSILON = 700.0
 _LARGEST_LISTED = 10**7
-_LARGEST_TERMS = 3 * 10**10
 _LOG_TINY = -745.2
 _HELD_ENTRIES = 1 << 24
 _LARGEST_OUTPUTS = 10**7
@@ -79,25 +79,44 @@ class OfMechanism:
 
         Returns:
             The mechanism, for the checks of the other fields.
+
+        Raises:
+            ParameterError: if they do not fit each other.
         """
-        given = described(
-            self.mechanism,
-            records=records,
-            categories=categories,
-            drawn=self.drawn,
-            replacement=_checks.flag("replacement", self.replacement),
-            lost_rate=self.lost_rate,
-        )
+        again = _checks.flag("replacement", self.replacement)
+        drawn, rate = self.drawn, self.lost_rate
+        if self.mechanism is None:
+            if (drawn is None) == (rate is None):
+                raise ParameterError("drawn and lost_rate: give one of them, or a mechanism.")
+            if again and drawn is None:
+                raise ParameterError("lost_rate is of a sample without replacement; give drawn.")
+            m = 2 if categories is None else _checks.integer("categories", categories, 1)
+            n = cast(int, records)
+            if drawn is None:
+                given: Mechanism = SamplingHistogram.of_lost_rate(n, str(rate), m)
+            else:
+                given = SamplingHistogram(n, drawn, m, again)
+        else:
+            given = read_mechanism(self.mechanism)
+            if drawn is not None or rate is not None or again:
+                raise ParameterError(
+                    "mechanism is given; drawn, lost_rate and replacement are not of it."
+                )
+            for name, value in (("records", records), ("categories", categories)):
+                if value is not None and _checks.integer(name, value, 1) != getattr(given, name):
+                    raise ParameterError(
+                        f"{name} is {_checks.shown(value)}; the mechanism has "
+                        f"{getattr(given, name)}."
+                    )
         sampled = isinstance(given, SamplingHistogram)
-        settled = {
-            "mechanism": None if sampled else given,
-            "records": given.records,
-            "drawn": given.drawn if sampled else None,
-            "replacement": sampled and given.replacement,
-            "lost_rate": None,
-        }
-        for name, value in settled.items():
-            object.__setattr__(self, name, value)
+        settle(
+            self,
+            mechanism=None if sampled else given,
+            records=given.records,
+            drawn=given.drawn if sampled else None,
+            replacement=sampled and given.replacement,
+            lost_rate=None,
+        )
         return given
 
     @cached_property
@@ -204,12 +223,11 @@ class Profile(OfMechanism, Question["PrivacyProfile"]):
         elif counts is None and self.mechanism is None and n is None:
             raise ParameterError("counts and records: give one of them, or a mechanism.")
         mechanism = self._describe(records=n, categories=m)
-        object.__setattr__(self, "categories", mechanism.categories)
         if counts is not None:
             row = checked_histogram(counts, mechanism.records, mechanism.categories)
-            object.__setattr__(self, "counts", tuple(row.tolist()))
+            settle(self, counts=tuple(row.tolist()))
         epsilon = _checks.real("epsilon", self.epsilon, 0.0, LARGEST_EPSILON)
-        object.__setattr__(self, "epsilon", epsilon)
+        settle(self, categories=mechanism.categories, epsilon=epsilon)
 
     @classmethod
     def example(cls) -> Self:
@@ -269,7 +287,8 @@ class Profile(OfMechanism, Question["PrivacyProfile"]):
     def value(self, units: Vector) -> float:
         """Return the mean of delta over the databases asked for: delta itself for one."""
         # Most of a large profile is below the range of floats, where exp is slow and gives 0.
-        return float(np.exp(units[units > _LOG_TINY]).sum() / units.size)
+        deltas = np.exp(units, where=units > _LOG_TINY, out=np.zeros(units.size))
+        return float(deltas.sum() / units.size)
 
     def plain(self, units: Vector) -> list[float | None]:
         """Return log delta of each database, None for the logarithm of 0."""
@@ -423,8 +442,8 @@ def privacy_profile(
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, Definition 2.
     """
-    checked(mechanism, epsilon)
-    return design(Profile(mechanism=mechanism, epsilon=epsilon, counts=histogram))
+    given = read_mechanism(mechanism)
+    return design(Profile(mechanism=given, epsilon=epsilon, counts=histogram))
 
 
 def worst_case_delta(mechanism: Mechanism, epsilon: float) -> WorstCase:
@@ -449,7 +468,8 @@ def worst_case_delta(mechanism: Mechanism, epsilon: float) -> WorstCase:
         >>> round(smoothed.worst_case_delta(mechanism, 1.0).delta, 6)
         0.9
     """
-    epsilon = checked(mechanism, epsilon)
+    mechanism = read_mechanism(mechanism)
+    epsilon = _checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON)
     if isinstance(mechanism, SamplingHistogram):
         database = (0,) * (mechanism.categories - 1) + (mechanism.records,)
         return WorstCase(mechanism, epsilon, log_exposure(mechanism), database, "closed form")
@@ -459,55 +479,8 @@ def worst_case_delta(mechanism: Mechanism, epsilon: float) -> WorstCase:
     return WorstCase(mechanism, epsilon, float(profile.log_delta[row]), database, "every database")
 
 
-def checked(mechanism: Mechanism, epsilon: object) -> float:
-    """Return epsilon as a float in [0, 700].
-
-    Raises:
-        ParameterError: if it is none, or the mechanism is no mechanism.
-    """
-    if not isinstance(mechanism, SamplingHistogram | AnonymousMechanism):
-        raise ParameterError(
-            f"mechanism is {_checks.shown(mechanism)}; it must be a SamplingHistogram or an "
-            "AnonymousMechanism."
-        )
-    return _checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON)
-
-
 def log_profile(mechanism: Mechanism, epsilon: float) -> Vector:
     """Return log delta of every database, in the order of `histograms`."""
-    _require_listable(mechanism)
-    if not isinstance(mechanism, SamplingHistogram):
-        return general_log_profile(mechanism, epsilon)
-    n, drawn, m = mechanism.records, mechanism.drawn, mechanism.categories
-    if m > 2:
-        return _categories(mechanism, epsilon, None)
-    lost = drawn if mechanism.replacement else n - drawn
-    terms = n * min(1.0 / max(epsilon, 1e-300), lost**0.5)
-    if terms > _LARGEST_TERMS:
-        raise ParameterError(
-            f"records is {n}, drawn {drawn} and epsilon {epsilon:g}: all databases take about "
-            f"{terms:.0e} terms, more than {_LARGEST_TERMS:.0e}. Give one histogram, or fewer "
-            "records."
-        )
-    return sampling.log_profile(n, drawn, epsilon, replacement=mechanism.replacement)
-
-
-def log_delta_at(mechanism: Mechanism, epsilon: float, counts: IntVector) -> Vector:
-    """Return log delta of one database, shape (1,)."""
-    if not isinstance(mechanism, SamplingHistogram):
-        return np.atleast_1d(general_log_profile(mechanism, epsilon, counts))
-    if mechanism.categories > 2:
-        return _categories(mechanism, epsilon, counts)
-    return sampling.log_delta_at(
-        mechanism.records,
-        mechanism.drawn,
-        epsilon,
-        counts[:1],
-        replacement=mechanism.replacement,
-    )
-
-
-def _require_listable(mechanism: Mechanism) -> None:
     n, m = mechanism.records, mechanism.categories
     count = histogram_count(n, m)
     if count > _LARGEST_LISTED:
@@ -515,18 +488,16 @@ def _require_listable(mechanism: Mechanism) -> None:
             f"records is {n} with {m} categories: {count:,} databases; at most "
             f"{_LARGEST_LISTED:,} can be listed. Give one histogram."
         )
+    if not isinstance(mechanism, SamplingHistogram):
+        return general_log_profile(mechanism, epsilon)
+    return sampling.log_profile(mechanism, epsilon)
 
 
-def _categories(mechanism: SamplingHistogram, epsilon: float, counts: IntVector | None) -> Vector:
-    found = sampling.categories_log_profile(
-        mechanism.records,
-        mechanism.drawn,
-        mechanism.categories,
-        epsilon,
-        counts,
-        replacement=mechanism.replacement,
-    )
-    return np.atleast_1d(found)
+def log_delta_at(mechanism: Mechanism, epsilon: float, counts: IntVector) -> Vector:
+    """Return log delta of one database, shape (1,)."""
+    if not isinstance(mechanism, SamplingHistogram):
+        return general_log_profile(mechanism, epsilon, counts)
+    return sampling.log_delta_at(mechanism, epsilon, counts)
 
 
 def general_log_profile(

@@ -24,20 +24,19 @@ the last place of its logarithm, 7e-12 for a delta of e^(-100000).
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable
+from itertools import permutations
 
 import numpy as np
-import numpy.typing as npt
 
-from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector, Matrix, Vector
 from dpopt.prob import logarithms, tails
-from dpopt.prob.histograms import checked_histogram, histograms
+from dpopt.prob.histograms import histograms
 from dpopt.prob.tails import Share
 from dpopt.smoothed.mechanisms import SamplingHistogram
 
-_LARGEST_RECORDS = 10**10
 # Above n^2: only counts that H + 1 alone can publish exceed, as at infinity.
 _LARGEST_EPSILON = 50.0
 _BLOCK = 4096
@@ -45,120 +44,70 @@ _TABLE_SHARE = 0.1
 _LARGEST_RANGE = 10**7
 _LARGEST_TABLE = 2000
 _LARGEST_SUMS = 500_000
+_LARGEST_TERMS = 3 * 10**10
 # What is left out of a sum is below e^-40 = 4e-18 of it.
 _NEGLIGIBLE = 40.0
 _FIRST_GRID = 65
 _NEXT_GRID = 9
 
-LogForward = Callable[[IntVector], Vector]
+
+def log_profile(mechanism: SamplingHistogram, epsilon: float) -> Vector:
+    """Return ln delta of every database, in the order of `histograms`; -inf where it is 0 exactly.
+
+    For two categories it takes about 150 bytes of memory for each record, and as much time for
+    L = n - T lost records as n min(1/epsilon, sqrt(L)) terms.
+
+    Raises:
+        ParameterError: if there is too much to sum.
+    """
+    n, m = mechanism.records, mechanism.categories
+    _require_feasible(mechanism, epsilon)
+    if m == 2:
+        # A pair of neighbours counts in both directions, as D(H || H + 1) = D(n - H || n - 1 - H),
+        # and for both of its databases.
+        forward = log_divergence(mechanism, epsilon, np.arange(n))
+        result = np.full(n + 1, -np.inf)
+        np.maximum(forward, forward[::-1], out=result[:-1])
+        result[1:] = np.maximum(result[1:], result[:-1])
+        return result
+    rows, table = histograms(n, m), _table(mechanism, epsilon)
+    result = np.full(rows.shape[0], -np.inf)
+    # table[n', H_a] is the divergence of a pool; each database takes its largest over (a, b).
+    for a, b in permutations(range(m), 2):
+        np.maximum(result, table[rows[:, a] + rows[:, b], rows[:, a]], out=result)
+    return result
 
 
-def log_divergence(
-    records: int, drawn: int, epsilon: float, ones: IntVector, *, replacement: bool = False
-) -> Vector:
-    """Return ln D(H + 1 || H) for each H, the hockey-stick divergence of the two databases.
+def log_delta_at(mechanism: SamplingHistogram, epsilon: float, counts: IntVector) -> Vector:
+    """Return ln delta of the database with these counts of the categories, shape (1,).
+
+    It is the largest D(H || H') and D(H' || H) over H' = H - e_a + e_b.
+
+    Raises:
+        ParameterError: if there is too much to sum.
+    """
+    pools = defaultdict(set)
+    for first, second in permutations(counts.tolist(), 2):
+        if first > 0:
+            pools[first + second] |= {first - 1, second}
+    largest = [
+        pooled_log_divergence(mechanism, epsilon, pool, np.array(sorted(ones))).max()
+        for pool, ones in pools.items()
+    ]
+    return np.array([max(largest)])
+
+
+def log_divergence(mechanism: SamplingHistogram, epsilon: float, ones: IntVector) -> Vector:
+    """Return ln D(H + 1 || H) for each H in 0..n-1, of two categories; -inf where it is 0 exactly.
 
     D(H + 1 || H) = sum_h max(0, Pr[h | H + 1] - e^epsilon Pr[h | H]) over the published counts;
     the other direction is D(H || H + 1) = D(n - H || n - 1 - H) by exchanging ones and zeros.
-
-    Args:
-        records: n, from 1 to 10^10.
-        drawn: T, from 1 to n; with replacement to 10^10.
-        epsilon: at least 0.
-        ones: the values of H, integers from 0 to n - 1.
-        replacement: whether records are put back before the next draw.
-
-    Returns:
-        One logarithm for each H; -inf where the divergence is 0 exactly.
-
-    Raises:
-        ParameterError: if a parameter is outside its range.
     """
-    records, drawn, epsilon = _check(records, drawn, epsilon, replacement)
-    ones = checked_counts(ones, records - 1)
-    if replacement:
+    records, drawn = mechanism.records, mechanism.drawn
+    if mechanism.replacement:
         return _put_back(records, drawn, epsilon, ones)
     high, low = logarithms.exponential(min(epsilon, _LARGEST_EPSILON))
     return np.minimum(_log_tails(records, records - drawn, ones + 1, 1.0, (high, low)), 0.0)
-
-
-def log_profile(records: int, drawn: int, epsilon: float, *, replacement: bool = False) -> Vector:
-    """Return ln delta(H) for all numbers of ones H = 0, ..., n.
-
-    With A(H) = D(H + 1 || H), delta(H) is the largest of A(H) and A(n - 1 - H) (if H < n) and of
-    A(H - 1) and A(n - H) (if H > 0).
-
-    Args:
-        records: n, from 1 to 10^10.
-        drawn: T, from 1 to n; with replacement to 10^10.
-        epsilon: at least 0.
-        replacement: whether records are put back before the next draw.
-
-    Returns:
-        Shape (n + 1,); -inf where delta is 0 exactly. It takes about 150 bytes of memory for each
-        record, and as much time for L = n - T lost records as n min(1/epsilon, sqrt(L)) terms.
-
-    Raises:
-        ParameterError: if a parameter is outside its range.
-    """
-    records, _, _ = _check(records, drawn, epsilon, replacement)
-    every = np.arange(records)
-    return largest_of_pairs(log_divergence(records, drawn, epsilon, every, replacement=replacement))
-
-
-def log_delta_at(
-    records: int, drawn: int, epsilon: float, ones: IntVector, *, replacement: bool = False
-) -> Vector:
-    """Return ln delta(H), as `log_profile`, at chosen numbers of ones H only.
-
-    Args:
-        records: n, from 1 to 10^10.
-        drawn: T, from 1 to n; with replacement to 10^10.
-        epsilon: at least 0.
-        ones: the values of H, integers from 0 to n.
-        replacement: whether records are put back before the next draw.
-
-    Returns:
-        One logarithm for each H; -inf where delta is 0 exactly.
-
-    Raises:
-        ParameterError: if a parameter is outside its range.
-    """
-    records, _, _ = _check(records, drawn, epsilon, replacement)
-
-    def log_forward(each: IntVector) -> Vector:
-        return log_divergence(records, drawn, epsilon, each, replacement=replacement)
-
-    return log_largest(records, checked_counts(ones, records), log_forward)
-
-
-def largest_of_pairs(forward: Vector) -> Vector:
-    """Return ln delta(H), H = 0..n, from ln D(H + 1 || H), H = 0..n-1.
-
-    Each pair counts in both directions, D(H || H + 1) being D(n - H || n - 1 - H), and for both of
-    its databases.
-    """
-    pair = np.maximum(forward, forward[::-1])
-    return np.maximum(np.append(pair, -np.inf), np.append(-np.inf, pair))
-
-
-def log_largest(records: int, ones: IntVector, log_forward: LogForward) -> Vector:
-    """Return ln delta(H) for each H from the divergences of its neighbours.
-
-    Args:
-        records: n.
-        ones: the values of H, integers from 0 to n.
-        log_forward: H from 0 to n - 1 to ln A(H), A(H) = D(H + 1 || H).
-
-    Returns:
-        The logarithm of the largest of A(H), A(n - 1 - H), A(H - 1) and A(n - H), as far as their
-        arguments are from 0 to n - 1.
-    """
-    # Axes: which of the four arguments of A, database.
-    neighbours = np.stack([ones, records - 1 - ones, ones - 1, records - ones])
-    inside = (neighbours >= 0) & (neighbours < records)
-    values = log_forward(np.clip(neighbours, 0, records - 1).ravel())
-    return np.max(np.where(inside, values.reshape(neighbours.shape), -np.inf), axis=0)
 
 
 def log_utility_at(records: int, drawn: int, threshold: float, ones: IntVector) -> Vector:
@@ -171,27 +120,12 @@ def log_utility_at(records: int, drawn: int, threshold: float, ones: IntVector) 
 
     the maximum inside over the two values v of the record: a guess that is sure but wrong counts
     too. The utility of a database is the largest over its neighbours, the pairs of counts
-    {H, H + 1} and {H - 1, H}.
-
-    Args:
-        records: n, from 1 to 10^10.
-        drawn: T, from 1 to n.
-        threshold: t, in [1/2, 1): below 1/2 the better guess always exceeds it.
-        ones: the values of H, integers from 0 to n.
-
-    Returns:
-        One logarithm for each H; -inf where the utility is 0 exactly.
-
-    Raises:
-        ParameterError: if a parameter is outside its range.
+    {H, H + 1} and {H - 1, H}. t is in [1/2, 1): below 1/2 the better guess always exceeds it.
 
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, Section 4 and Appendix A.1.
     """
-    records, drawn, _ = _check(records, drawn, 0.0, replacement=False)
     lost = records - drawn
-    threshold = _checks.real("threshold", threshold, 0.5, 1.0, open_upper=True)
-    ones = checked_counts(ones, records)
     # Axes of right and wrong: which value the record has (one, zero: the counts exchanged), which
     # pair of counts ({H, H + 1}, {H - 1, H}), database.
     held = np.concatenate([np.clip(ones + 1, 1, records), np.clip(ones, 1, records)])
@@ -201,29 +135,6 @@ def log_utility_at(records: int, drawn: int, threshold: float, ones: IntVector) 
     wrong = _log_tails(records, lost, side, *shares, "b").reshape(2, 2, -1)
     total = np.logaddexp(right, wrong[::-1])
     return np.max(total, axis=(0, 1)) - np.log1p(-threshold)
-
-
-def _check(records: int, drawn: int, epsilon: float, replacement: bool) -> tuple[int, int, float]:
-    """Return n, T and epsilon, checked."""
-    records = _checks.integer("records", records, 1, _LARGEST_RECORDS)
-    drawn = _checks.integer("drawn", drawn, 1, _LARGEST_RECORDS if replacement else records)
-    return records, drawn, _checks.real("epsilon", epsilon, 0.0)
-
-
-def checked_counts(ones: IntVector, most: int) -> IntVector:
-    """Return numbers of ones as a vector of 64-bit integers.
-
-    Raises:
-        ParameterError: if they are not integers from 0 to ``most``.
-    """
-    values = np.atleast_1d(np.asarray(ones))
-    if values.dtype.kind not in "iu" or values.ndim != 1:
-        raise ParameterError("ones must be a vector of integers.")
-    if values.size and (values.min() < 0 or values.max() > most):
-        raise ParameterError(
-            f"ones reach from {values.min()} to {values.max()}; they must be from 0 to {most}."
-        )
-    return values.astype(np.int64)
 
 
 def _log_tails(
@@ -358,65 +269,26 @@ def _first(
     return start, gap
 
 
-def categories_log_profile(
-    records: int,
-    drawn: int,
-    categories: int,
-    epsilon: float,
-    histogram: npt.ArrayLike | None = None,
-    *,
-    replacement: bool = False,
-) -> Vector:
-    """Return ln delta of the sampling-histogram for all databases over m categories, or for one.
-
-    delta(H) is the largest D(H || H') and D(H' || H) over H' = H - e_a + e_b; see the module's
-    first lines.
-
-    Args:
-        records: n; where all databases are asked for at most 2000, with at most 5e5 pairs of a
-            pool's size n' and a number T' drawn from it.
-        drawn: T, from 1 to n; with replacement at least 1.
-        categories: m, at least 2.
-        epsilon: at least 0.
-        histogram: counts of one database, shape (m,); all if None.
-        replacement: whether records are put back before the next draw.
-
-    Returns:
-        Natural logarithms, -inf where delta is 0 exactly; shape (N,) in the order of
-        `histograms`, or (1,).
-
-    Raises:
-        ParameterError: if an argument is out of range, or there is too much to sum.
-    """
-    mechanism = SamplingHistogram(records, drawn, categories, replacement)
-    epsilon = _checks.real("epsilon", epsilon, 0.0)
-    if histogram is not None:
-        counts = checked_histogram(histogram, mechanism.records, mechanism.categories)
-        return np.array([_one(mechanism, epsilon, counts)])
-    _require_feasible(mechanism)
-    rows = histograms(mechanism.records, mechanism.categories)
-    table = _table(mechanism, epsilon)
-    found = np.full(rows.shape[0], -np.inf)
-    # table[n', H_a] is the divergence of a pool; each database takes its largest over (a, b).
-    for a in range(mechanism.categories):
-        for b in range(mechanism.categories):
-            if a != b:
-                pool = rows[:, a] + rows[:, b]
-                np.maximum(found, table[pool, rows[:, a]], out=found)
-    return found
-
-
-def _require_feasible(mechanism: SamplingHistogram) -> None:
-    n, drawn = mechanism.records, mechanism.drawn
-    if n <= _LARGEST_TABLE:
-        sizes = range(1, n + 1) if mechanism.categories > 2 else (n,)
-        if sum(len(_range(mechanism, pool)) for pool in sizes) <= _LARGEST_SUMS:
-            return
-    raise ParameterError(
-        f"records is {n} and drawn {drawn}; for all databases over {mechanism.categories} "
-        f"categories n may be at most {_LARGEST_TABLE}, with {_LARGEST_SUMS:,} pairs of a pool "
-        "and a number drawn from it. Give one histogram."
-    )
+def _require_feasible(mechanism: SamplingHistogram, epsilon: float) -> None:
+    n, drawn, m = mechanism.records, mechanism.drawn, mechanism.categories
+    if m == 2:
+        lost = drawn if mechanism.replacement else n - drawn
+        terms = n * min(1.0 / max(epsilon, 1e-300), lost**0.5)
+        if terms > _LARGEST_TERMS:
+            raise ParameterError(
+                f"records is {n}, drawn {drawn} and epsilon {epsilon:g}: all databases take about "
+                f"{terms:.0e} terms, more than {_LARGEST_TERMS:.0e}. Give one histogram, or fewer "
+                "records."
+            )
+    elif (
+        n > _LARGEST_TABLE
+        or sum(len(_range(mechanism, pool)) for pool in range(1, n + 1)) > _LARGEST_SUMS
+    ):
+        raise ParameterError(
+            f"records is {n} and drawn {drawn}; for all databases over {m} categories n may be at "
+            f"most {_LARGEST_TABLE}, with {_LARGEST_SUMS:,} pairs of a pool and a number drawn "
+            "from it. Give one histogram."
+        )
 
 
 def pooled_log_divergence(
@@ -460,7 +332,9 @@ def pooled_log_divergence(
     def log_terms(places: IntVector) -> Matrix:
         rows = [
             logs[i]
-            + log_divergence(pool, int(drawn[i]), epsilon, ones, replacement=mechanism.replacement)
+            + log_divergence(
+                SamplingHistogram(pool, int(drawn[i]), 2, mechanism.replacement), epsilon, ones
+            )
             for i in places.tolist()
         ]
         return np.array(rows).reshape(places.size, len(ones))
@@ -533,25 +407,10 @@ def _table(mechanism: SamplingHistogram, epsilon: float) -> Matrix:
     """Return the larger of both orders by n' and H_a, shape (n + 1, n + 1), -inf at H_a = 0."""
     n = mechanism.records
     table = np.full((n + 1, n + 1), -np.inf)
-    for pool in range(1, n + 1) if mechanism.categories > 2 else (n,):
+    for pool in range(1, n + 1):
         forward = pooled_log_divergence(mechanism, epsilon, pool, np.arange(pool))
         table[pool, 1 : pool + 1] = np.maximum(forward, forward[::-1])
     return table
-
-
-def _one(mechanism: SamplingHistogram, epsilon: float, counts: IntVector) -> float:
-    """Return ln delta of one database, each pool of two categories summed once."""
-    held = counts.tolist()
-    found, done = -math.inf, set()
-    for a, first in enumerate(held):
-        for b, second in enumerate(held):
-            if a == b or first == 0 or (first, second) in done:
-                continue
-            done.add((first, second))
-            ones = np.array([first - 1, second], dtype=np.int64)
-            values = pooled_log_divergence(mechanism, epsilon, first + second, ones)
-            found = max(found, float(values.max()))
-    return found
 
 
 def _log_sum(terms: Matrix) -> Vector:

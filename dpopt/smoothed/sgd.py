@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
@@ -42,6 +42,7 @@ from dpopt.prob.batches import (
     leave_one_out,
     subsets,
 )
+from dpopt.smoothed.mechanisms import settle
 from dpopt.smoothed.profile import LN10, Asked, InLogarithms, finite, log_or_none
 from dpopt.smoothed.program import LARGEST_PROGRAM, gains_of, sticks_problem
 
@@ -127,17 +128,16 @@ class SgdStep(Question["SgdProfile"]):
     def __post_init__(self) -> None:
         x = as_values(self.values)
         low, high = _checked_range(x, self.lowest, self.highest)
-        settled = {
-            "values": tuple(x.tolist()),
-            "drawn": check_batch(x, self.drawn),
-            "epsilons": tuple(_checked_epsilons(self.epsilons).tolist()),
-            "lowest": low,
-            "highest": high,
-            "rounded": _checks.flag("rounded", self.rounded),
-            "neighbours": _checks.choice("neighbours", self.neighbours, _NEIGHBOURS),
-        }
-        for name, value in settled.items():
-            object.__setattr__(self, name, value)
+        settle(
+            self,
+            values=tuple(x.tolist()),
+            drawn=check_batch(x, self.drawn),
+            epsilons=_checked_epsilons(self.epsilons),
+            lowest=low,
+            highest=high,
+            rounded=_checks.flag("rounded", self.rounded),
+            neighbours=_checks.choice("neighbours", self.neighbours, _NEIGHBOURS),
+        )
 
     @classmethod
     def example(cls) -> Self:
@@ -388,13 +388,13 @@ def _checked_range(x: IntVector, lowest: int, highest: int) -> tuple[int, int]:
     return low, high
 
 
-def _checked_epsilons(epsilons: npt.ArrayLike) -> Vector:
+def _checked_epsilons(epsilons: npt.ArrayLike) -> tuple[float, ...]:
     given = np.atleast_1d(_checks.array("epsilons", epsilons))
     if given.ndim != 1 or given.size == 0:
         raise ParameterError(
             f"epsilons has shape {given.shape}; it must be a number or a vector of numbers."
         )
-    return frozen([_checks.real("epsilons", e, 0.0, LARGEST_EPSILON) for e in given.tolist()])
+    return tuple(_checks.real("epsilons", e, 0.0, LARGEST_EPSILON) for e in given.tolist())
 
 
 @dataclass(frozen=True)
@@ -426,9 +426,8 @@ class QuantisedGradient:
         mean = _checks.real("mean", self.mean)
         deviation = _checks.real("deviation", self.deviation, 0.0, open_lower=True)
         _checks.choice("family", self.family, _FAMILIES)
-        object.__setattr__(self, "mean", mean)
-        object.__setattr__(self, "deviation", deviation)
-        object.__setattr__(self, "bits", _checks.integer("bits", self.bits, 1, 16))
+        bits = _checks.integer("bits", self.bits, 1, 16)
+        settle(self, mean=mean, deviation=deviation, bits=bits)
         if not self._masses().sum() > 0:
             raise ParameterError(
                 f"mean is {mean} and deviation {deviation}; the distribution must have mass in "
@@ -482,12 +481,7 @@ class QuantisedGradient:
 
     def to_dict(self) -> Json:
         """Return the parameters as plain values."""
-        return {
-            "family": self.family,
-            "mean": self.mean,
-            "deviation": self.deviation,
-            "bits": self.bits,
-        }
+        return asdict(self)
 
 
 def sample_database(

@@ -11,7 +11,12 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector, Matrix
 from dpopt.prob.histograms import checked_histogram
-from dpopt.smoothed.mechanisms import AnonymousMechanism, SamplingHistogram, as_anonymous
+from dpopt.smoothed.mechanisms import (
+    AnonymousMechanism,
+    SamplingHistogram,
+    as_anonymous,
+    read_mechanism,
+)
 from dpopt.smoothed.sampling import log_utility_at
 
 READINGS = ("pairs", "categories")
@@ -100,8 +105,7 @@ def adversary_utility(
         Liu, Wang, Xia, Smoothed Differential Privacy, equation (3), Lemma 1, Corollary 3.
     """
     reading = _checks.choice("reading", reading, READINGS)
-    if not isinstance(mechanism, SamplingHistogram | AnonymousMechanism):
-        as_anonymous(mechanism)
+    mechanism = read_mechanism(mechanism)
     m = mechanism.categories
     counts = checked_histogram(histogram, mechanism.records, m)
     lowest = 0.5 if reading == "pairs" else 1.0 / m

@@ -18,7 +18,7 @@ from dpopt.prob.compositions import (
     maximise,
 )
 from dpopt.prob.sum_law import allowance
-from dpopt.smoothed.sampling import log_profile
+from tests.smoothed.laws import log_profile
 
 DC = 18586 / (18586 + 317323)
 NE3 = 222179 / (222179 + 65854)

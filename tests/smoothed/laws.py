@@ -8,8 +8,14 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from itertools import combinations, product
 
+import numpy as np
+import numpy.typing as npt
 from mpmath import mp, mpf
 
+from dpopt.smoothed import sampling
+from dpopt.smoothed.mechanisms import SamplingHistogram
+
+Vector = npt.NDArray[np.float64]
 Law = dict[tuple[int, ...], Fraction]
 Histogram = tuple[int, ...]
 
@@ -110,3 +116,39 @@ def log_of(value: Fraction) -> float:
         return -math.inf
     with mp.workdps(40):
         return float(mp.log(mpf(value.numerator) / mpf(value.denominator)))
+
+
+def log_profile(records: int, drawn: int, epsilon: float, again: bool = False) -> Vector:
+    """Return the package's ln delta of all databases over two categories."""
+    return sampling.log_profile(SamplingHistogram(records, drawn, 2, again), epsilon)
+
+
+def log_delta_at(
+    records: int, drawn: int, epsilon: float, ones: npt.NDArray[np.int64], again: bool = False
+) -> Vector:
+    """Return the package's ln delta of databases over two categories, each asked for by itself."""
+    mechanism = SamplingHistogram(records, drawn, 2, again)
+    rows = np.column_stack([ones, records - ones])
+    return np.concatenate([sampling.log_delta_at(mechanism, epsilon, row) for row in rows])
+
+
+def log_divergence(
+    records: int, drawn: int, epsilon: float, ones: npt.NDArray[np.int64], again: bool = False
+) -> Vector:
+    """Return the package's ln D(H + 1 || H)."""
+    return sampling.log_divergence(SamplingHistogram(records, drawn, 2, again), epsilon, ones)
+
+
+def log_relative_error(log_value: float, exact: mpf) -> float:
+    return float(abs(mp.expm1(mpf(float(log_value)) - mp.log(exact))))
+
+
+def assert_logs(logs: npt.ArrayLike, exact: list[mpf], tolerance: float) -> None:
+    """Compare logarithms with exact values, -inf with 0."""
+    for log_value, value in zip(np.asarray(logs).tolist(), exact, strict=True):
+        if value == 0:
+            assert log_value == -np.inf
+        else:
+            # One unit in the last place of a logarithm of 10^5 is 1.5e-11 already.
+            unit = np.spacing(abs(log_value))
+            assert log_relative_error(log_value, value) <= max(tolerance, unit)

@@ -16,10 +16,19 @@ from dpopt.prob.histograms import histograms, index_of
 from dpopt.smoothed import sampling
 from dpopt.smoothed.mechanisms import SamplingHistogram
 from dpopt.smoothed.profile import general_log_profile
-from dpopt.smoothed.sampling import categories_log_profile
 from tests.smoothed import laws
 
 RELATIVE = 1e-11
+
+
+def log_profile(
+    n: int, drawn: int, m: int, epsilon: float, row: laws.Histogram | None = None, again=False
+) -> laws.Vector:
+    """Return ln delta of all databases, or of one."""
+    mechanism = SamplingHistogram(n, drawn, m, again)
+    if row is None:
+        return sampling.log_profile(mechanism, epsilon)
+    return sampling.log_delta_at(mechanism, epsilon, np.array(row))
 
 
 def lost_counts(histogram: laws.Histogram, lost: int) -> Iterator[laws.Histogram]:
@@ -77,19 +86,17 @@ def test_the_integer_weights_are_the_definition() -> None:
     ],
 )  # fmt: skip
 def test_every_database_without_replacement(n: int, drawn: int, m: int, epsilon: float) -> None:
-    found, ratio = categories_log_profile(n, drawn, m, epsilon), laws.exact_exp(epsilon)
+    found, ratio = log_profile(n, drawn, m, epsilon), laws.exact_exp(epsilon)
     for row, value in zip(laws.compositions(n, m), found.tolist(), strict=True):
         if sorted(row) == list(row):
             assert agrees(value, exact_delta(row, drawn, ratio)), row
-    by_order = categories_log_profile(n, drawn, m, epsilon)[
-        index_of(np.sort(histograms(n, m), axis=1))
-    ]
+    by_order = log_profile(n, drawn, m, epsilon)[index_of(np.sort(histograms(n, m), axis=1))]
     assert np.array_equal(by_order, found)
 
 
 @pytest.mark.parametrize(("drawn", "epsilon"), [(55, 0.5), (50, 1.0), (40, 0.0), (57, 3.0)])
 def test_sixty_records_of_three_categories(drawn: int, epsilon: float) -> None:
-    found, ratio = categories_log_profile(60, drawn, 3, epsilon), laws.exact_exp(epsilon)
+    found, ratio = log_profile(60, drawn, 3, epsilon), laws.exact_exp(epsilon)
     rows = [row for row in laws.compositions(60, 3) if sorted(row) == list(row)]
     for row in rows[:: max(1, len(rows) * (60 - drawn) ** 2 // 3000)]:
         value = float(found[index_of([row])[0]])
@@ -108,7 +115,7 @@ def test_sixty_records_of_three_categories(drawn: int, epsilon: float) -> None:
     ],
 )
 def test_every_database_with_replacement(n: int, drawn: int, m: int, epsilon: float) -> None:
-    found = categories_log_profile(n, drawn, m, epsilon, replacement=True)
+    found = log_profile(n, drawn, m, epsilon, again=True)
     ratio = laws.exact_exp(epsilon)
     for row, value in zip(laws.compositions(n, m), found.tolist(), strict=True):
         if sorted(row) == list(row):
@@ -118,7 +125,7 @@ def test_every_database_with_replacement(n: int, drawn: int, m: int, epsilon: fl
 def test_sixty_records_with_replacement() -> None:
     ratio = laws.exact_exp(0.5)
     for row in [(20, 20, 20), (1, 19, 40), (0, 30, 30), (5, 5, 50)]:
-        found = categories_log_profile(60, 30, 3, 0.5, row, replacement=True)
+        found = log_profile(60, 30, 3, 0.5, row, again=True)
         assert agrees(float(found[0]), exact_with_replacement(row, 30, ratio)), row
 
 
@@ -135,30 +142,23 @@ def test_sixty_records_with_replacement() -> None:
 def test_large_databases(histogram: laws.Histogram, lost: int, epsilon: float) -> None:
     n = sum(histogram)
     exact = exact_delta(histogram, n - lost, laws.exact_exp(epsilon))
-    found = categories_log_profile(n, n - lost, len(histogram), epsilon, histogram)
+    found = log_profile(n, n - lost, len(histogram), epsilon, histogram)
     assert agrees(float(found[0]), exact)
 
 
 def test_one_database_is_an_entry_of_all() -> None:
     for again in (False, True):
-        whole = categories_log_profile(14, 10, 3, 0.6, replacement=again)
+        whole = log_profile(14, 10, 3, 0.6, again=again)
         for row, value in zip(histograms(14, 3)[::20], whole[::20].tolist(), strict=True):
-            one = categories_log_profile(14, 10, 3, 0.6, row, replacement=again)
+            one = log_profile(14, 10, 3, 0.6, row, again=again)
             assert one.shape == (1,)
             assert one[0] == pytest.approx(value, abs=1e-13)
 
 
-def test_two_categories_are_the_binary_mechanism() -> None:
-    plain = categories_log_profile(40, 33, 2, 0.7)
-    np.testing.assert_array_equal(plain, sampling.log_profile(40, 33, 0.7))
-    again = categories_log_profile(40, 33, 2, 0.7, replacement=True)
-    np.testing.assert_array_equal(again, sampling.log_profile(40, 33, 0.7, replacement=True))
-
-
 def test_an_empty_category_can_still_be_filled() -> None:
     n, drawn, epsilon = 30, 25, 0.8
-    empty = categories_log_profile(n, drawn, 3, epsilon, [12, 18, 0])[0]
-    binary_value = sampling.log_profile(n, drawn, epsilon)[12]
+    empty = log_profile(n, drawn, 3, epsilon, [12, 18, 0])[0]
+    binary_value = log_profile(n, drawn, 2, epsilon)[12]
     assert empty >= math.log(drawn / n) - 1e-13
     assert binary_value < math.log(drawn / n) - 1.0
 
@@ -195,16 +195,14 @@ def test_below_the_range_of_doubles_against_mpmath() -> None:
             values.append(directed(b + 1, a - 1, rest, lost, ratio))
         exact = float(mp.log(max(values)))
     assert exact < math.log(1e-308)
-    found = categories_log_profile(n, n - lost, 3, epsilon, row)[0]
+    found = log_profile(n, n - lost, 3, epsilon, row)[0]
     assert found == pytest.approx(exact, rel=0, abs=RELATIVE)
 
 
 @pytest.mark.parametrize("again", [False, True])
 def test_drawing_more_tells_more(again: bool) -> None:
     ones = np.arange(30)
-    rows = [
-        sampling.log_divergence(30, drawn, 0.4, ones, replacement=again) for drawn in range(1, 31)
-    ]
+    rows = [laws.log_divergence(30, drawn, 0.4, ones, again) for drawn in range(1, 31)]
     tables = np.exp(np.array(rows))
     assert np.all(np.diff(tables, axis=0) >= -1e-13)
 
@@ -214,28 +212,22 @@ def test_what_is_left_out_does_not_count(
     monkeypatch: pytest.MonkeyPatch, epsilon: float, again: bool
 ) -> None:
     n, drawn, row = 300, 170, (60, 100, 140)
-    found = categories_log_profile(n, drawn, 3, epsilon, row, replacement=again)
+    found = log_profile(n, drawn, 3, epsilon, row, again=again)
     monkeypatch.setattr(sampling, "_NEGLIGIBLE", math.inf)
-    whole = categories_log_profile(n, drawn, 3, epsilon, row, replacement=again)
+    whole = log_profile(n, drawn, 3, epsilon, row, again=again)
     assert found[0] == pytest.approx(whole[0], rel=0, abs=1e-13)
 
 
 def test_agrees_with_the_general_profile() -> None:
     for again in (False, True):
         mechanism = SamplingHistogram(20, 14, 3, again)
-        found = categories_log_profile(20, 14, 3, 0.5, replacement=again)
+        found = log_profile(20, 14, 3, 0.5, again=again)
         np.testing.assert_allclose(found, general_log_profile(mechanism, 0.5), rtol=0, atol=1e-12)
 
 
 def test_bad_arguments_are_refused() -> None:
-    with pytest.raises(ParameterError, match="epsilon is"):
-        categories_log_profile(5, 3, 3, -1.0)
-    with pytest.raises(ParameterError, match="drawn is"):
-        categories_log_profile(5, 6, 3, 1.0)
-    with pytest.raises(ParameterError, match="5 records over 3"):
-        categories_log_profile(5, 3, 3, 1.0, [2, 3])
     for n, drawn in ((2001, 2000), (2000, 1000)):
         with pytest.raises(ParameterError, match="Give one histogram"):
-            categories_log_profile(n, drawn, 3, 1.0)
+            log_profile(n, drawn, 3, 1.0)
     with pytest.raises(ParameterError, match="too many to sum"):
-        categories_log_profile(10**9, 5 * 10**8, 3, 1.0, [3 * 10**8, 3 * 10**8, 4 * 10**8])
+        log_profile(10**9, 5 * 10**8, 3, 1.0, [3 * 10**8, 3 * 10**8, 4 * 10**8])

@@ -130,7 +130,7 @@ def test_every_description_is_anonymous_and_says_its_sizes() -> None:
     assert sampled.to_dict() == SamplingHistogram(6, 4, 3).to_dict()
     average = SamplingAverage(6, 4, [0, 1, 2, 7])
     assert (average.records, average.categories, average.outputs) == (6, 4, 29)
-    with pytest.raises(ParameterError, match="mechanism is int"):
+    with pytest.raises(ParameterError, match="mechanism is 3"):
         as_anonymous(3)  # pyright: ignore[reportArgumentType]
 
 
