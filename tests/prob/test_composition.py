@@ -18,10 +18,6 @@ from dpopt.prob.compositions import (
     maximise,
 )
 from dpopt.prob.sum_law import allowance
-from tests.smoothed.laws import log_profile
-
-DC = 18586 / (18586 + 317323)
-NE3 = 222179 / (222179 + 65854)
 
 shares = st.one_of(
     st.sampled_from([0.0, 1.0, 0.5, 1e-12, 1.0 - 2.0**-40]), st.floats(1e-3, 1.0 - 1e-3)
@@ -180,16 +176,6 @@ def test_interior_maximum_of_the_spec():
     assert math.exp(found.log_value) == pytest.approx(0.478070349009, rel=1e-12)
     assert math.exp(log_composition(logs, 0.4, 0.6, 0)) == pytest.approx(0.477756536586, rel=1e-12)
     assert_logs_close(log_all_compositions(logs, 0.4, 0.6), exact)
-
-
-@pytest.mark.parametrize(
-    ("records", "epsilon", "delta"),
-    [(100000, 1.0, 1.90155846356e-3), (500000, 2.0, 1.25696234591e-17)],
-)
-def test_smoothed_delta_of_the_spec(records, epsilon, delta):
-    found = maximise(log_profile(records, records * 998 // 1000, epsilon), DC, NE3)
-    assert found.certified
-    assert math.exp(found.log_value) == pytest.approx(delta, rel=1e-11)
 
 
 @pytest.mark.parametrize(("low", "high"), [

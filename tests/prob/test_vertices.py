@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import product
 
 import numpy as np
 import numpy.typing as npt
@@ -19,24 +18,6 @@ from dpopt.prob.histograms import histogram_count, largest_expectation
 from dpopt.smoothed.mechanisms import SamplingHistogram
 from dpopt.smoothed.profile import general_log_profile
 from tests.smoothed import laws
-
-Values = dict[laws.Histogram, Fraction]
-
-
-def expectations(values: Values, n: int, vertices: Sequence[Sequence[Fraction]]) -> Values:
-    """Return E V for every composition, over all m^n databases."""
-    m, found = len(vertices[0]), {}
-    for composition in laws.compositions(n, len(vertices)):
-        sources = [v for v, count in enumerate(composition) for _ in range(count)]
-        found[composition] = sum(
-            (
-                math.prod(vertices[v][c] for v, c in zip(sources, database, strict=True))
-                * values[laws.counts_of(database, m)]
-                for database in product(range(m), repeat=n)
-            ),
-            Fraction(0),
-        )
-    return found
 
 
 def laws_from(seed: int, count: int, m: int) -> list[list[Fraction]]:
@@ -69,7 +50,7 @@ def test_against_all_databases(n: int, m: int, count: int, range_: int, seed: in
     }
     logs = [laws.log_of(values[row]) for row in rows]
     vertices = laws_from(seed, count, m)
-    exact = expectations(values, n, vertices)
+    exact = laws.means(values, vertices, n)
     found = largest_expectation(logs, n, m, as_floats(vertices))
     best = laws.log_of(max(exact.values()))
     assert found.evaluated == len(exact)

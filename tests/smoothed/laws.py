@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import cache, partial
 from itertools import combinations, product
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -62,6 +64,7 @@ def by_words(histogram: Histogram, drawn: int) -> Law:
     return {key: Fraction(count, tally.total()) for key, count in tally.items()}
 
 
+@cache
 def hypergeometric(histogram: Histogram, drawn: int) -> Law:
     """Return prod C(H_c, h_c) / C(n, T)."""
     total = math.comb(sum(histogram), drawn)
@@ -72,6 +75,7 @@ def hypergeometric(histogram: Histogram, drawn: int) -> Law:
     return {h: Fraction(count, total) for h, count in law.items() if count}
 
 
+@cache
 def multinomial(histogram: Histogram, drawn: int) -> Law:
     """Return T! prod (H_c / n)^h_c / h_c!."""
     total = sum(histogram) ** drawn
@@ -110,6 +114,42 @@ def delta(law: Callable[[Histogram], Law], histogram: Histogram, ratio: Fraction
     return worst
 
 
+def profile(
+    records: int, drawn: int, categories: int, ratio: Fraction, again: bool = False
+) -> dict[Histogram, Fraction]:
+    """Return delta of every database of the sampling-histogram."""
+    law = partial(multinomial if again else hypergeometric, drawn=drawn)
+    return {row: delta(law, row, ratio) for row in compositions(records, categories)}
+
+
+def spread(records: Iterable[Sequence[Any]], categories: int) -> dict[Histogram, Any]:
+    """Return the law of the histogram of independent records, each with a law of its own."""
+    law: dict[Histogram, Any] = {(0,) * categories: 1}
+    for record in records:
+        after: dict[Histogram, Any] = {}
+        for h, chance in law.items():
+            for c, p in enumerate(record):
+                key = (*h[:c], h[c] + 1, *h[c + 1 :])
+                after[key] = after.get(key, 0) + chance * p
+        law = after
+    return law
+
+
+def mean(
+    values: Mapping[Histogram, Any], laws: Sequence[Sequence[Any]], counts: Iterable[int]
+) -> Any:
+    """Return E V(h) where so many of the records come from each of the laws."""
+    chosen = [law for law, count in zip(laws, counts, strict=True) for _ in range(count)]
+    return sum(p * values[h] for h, p in spread(chosen, len(laws[0])).items())
+
+
+def means(
+    values: Mapping[Histogram, Any], laws: Sequence[Sequence[Any]], records: int
+) -> dict[Histogram, Any]:
+    """Return E V(h) for every composition of the records."""
+    return {counts: mean(values, laws, counts) for counts in compositions(records, len(laws))}
+
+
 def log_of(value: Fraction) -> float:
     """Return ln of a rational, correctly to about a rounding error, -inf for 0."""
     if value == 0:
@@ -139,16 +179,15 @@ def log_divergence(
     return sampling.log_divergence(SamplingHistogram(records, drawn, 2, again), epsilon, ones)
 
 
-def log_relative_error(log_value: float, exact: mpf) -> float:
-    return float(abs(mp.expm1(mpf(float(log_value)) - mp.log(exact))))
-
-
-def assert_logs(logs: npt.ArrayLike, exact: list[mpf], tolerance: float) -> None:
+def assert_logs(logs: npt.ArrayLike, exact: Iterable[Any], tolerance: float) -> None:
     """Compare logarithms with exact values, -inf with 0."""
     for log_value, value in zip(np.asarray(logs).tolist(), exact, strict=True):
         if value == 0:
             assert log_value == -np.inf
         else:
             # One unit in the last place of a logarithm of 10^5 is 1.5e-11 already.
-            unit = np.spacing(abs(log_value))
-            assert log_relative_error(log_value, value) <= max(tolerance, unit)
+            exactly = (
+                mpf(value.numerator) / value.denominator if isinstance(value, Fraction) else value
+            )
+            error = abs(mp.expm1(mpf(log_value) - mp.log(exactly)))
+            assert error <= max(tolerance, np.spacing(abs(log_value)))

@@ -6,7 +6,7 @@ import itertools
 import math
 from collections import Counter
 from fractions import Fraction
-from functools import cache
+from functools import partial
 
 import numpy as np
 import pytest
@@ -20,92 +20,19 @@ from dpopt.smoothed.bounds import (
     published_log_bound,
 )
 from dpopt.smoothed.mechanisms import SamplingHistogram
+from tests.smoothed import laws
+from tests.smoothed.laws import log_of as log
 
-Counts = tuple[int, ...]
 HALF = Fraction(1, 2)
 GROWTHS = [Fraction(1), Fraction(11, 10), Fraction(27, 10), Fraction(28, 10), Fraction(50)]
 
 
-@cache
-def outputs_of(drawn: int, categories: int) -> tuple[Counts, ...]:
-    every = itertools.product(range(drawn + 1), repeat=categories)
-    return tuple(h for h in every if sum(h) == drawn)
-
-
-@cache
-def law_of(counts: Counts, drawn: int, replacement: bool) -> tuple[int, ...]:
-    """Ways to draw each histogram, over the common denominator C(n, T) or n^T."""
-    ways = []
-    for h in outputs_of(drawn, len(counts)):
-        if replacement:
-            order = math.factorial(drawn) // math.prod(map(math.factorial, h))
-            ways.append(order * math.prod(map(pow, counts, h)))
-        else:
-            ways.append(math.prod(map(math.comb, counts, h)))
-    return tuple(ways)
-
-
-def delta_of(counts: Counts, drawn: int, growth: Fraction, *, replacement: bool) -> Fraction:
-    """delta(x) by its definition: all neighbours, both directions, all outputs."""
-    n, own = sum(counts), law_of(counts, drawn, replacement)
-    best = 0
-    for a, b in itertools.permutations(range(len(counts)), 2):
-        if counts[a] == 0:
-            continue
-        moved = list(counts)
-        moved[a], moved[b] = moved[a] - 1, moved[b] + 1
-        other = law_of(tuple(moved), drawn, replacement)
-        up, down = growth.numerator, growth.denominator
-        for p, q in ((own, other), (other, own)):
-            best = max(best, sum(max(0, down * s - up * t) for s, t in zip(p, q, strict=True)))
-    total = n**drawn if replacement else math.comb(n, drawn)
-    return Fraction(best, total * growth.denominator)
-
-
-def profile_of(
-    records: int, drawn: int, categories: int, growth: Fraction, *, replacement: bool = False
-) -> dict[Counts, Fraction]:
-    every = itertools.product(range(records + 1), repeat=categories)
-    return {
-        counts: delta_of(counts, drawn, growth, replacement=replacement)
-        for counts in every
-        if sum(counts) == records
-    }
-
-
-def smoothed_of(
-    profile: dict[Counts, Fraction], distributions: list[list[Fraction]], records: int
-) -> Fraction:
-    """max over compositions of E delta, with exact laws of the histogram."""
-    m, best = len(distributions[0]), Fraction(0)
-    for chosen in itertools.combinations_with_replacement(distributions, records):
-        law: dict[Counts, Fraction] = {(0,) * m: Fraction(1)}
-        for one in chosen:
-            after: Counter[Counts] = Counter()
-            for counts, chance in law.items():
-                for c in range(m):
-                    key = tuple(v + (i == c) for i, v in enumerate(counts))
-                    after[key] += chance * one[c]  # type: ignore[assignment]
-            law = dict(after)  # type: ignore[arg-type]
-        best = max(best, sum((chance * profile[c] for c, chance in law.items()), Fraction(0)))
-    return best
-
-
 def coins(records: int, drawn: int, growth: Fraction) -> Fraction:
     """Smoothed delta of one distribution, a fair coin, without replacement."""
-    values = {
-        h: delta_of((h, records - h), drawn, growth, replacement=False)
-        for h in range(records // 2 + 1)
-    }
-    total = sum(math.comb(records, h) * values[min(h, records - h)] for h in range(records + 1))
+    law = partial(laws.hypergeometric, drawn=drawn)
+    half = [laws.delta(law, (h, records - h), growth) for h in range(records // 2 + 1)]
+    total = sum(math.comb(records, h) * half[min(h, records - h)] for h in range(records + 1))
     return Fraction(total) / 2**records
-
-
-def log(value: Fraction) -> float:
-    """ln of a fraction whose parts may be beyond floats."""
-    if value == 0:
-        return -math.inf
-    return math.log(value.numerator) - math.log(value.denominator)
 
 
 def floats(distributions: list[list[Fraction]]) -> list[list[float]]:
@@ -135,9 +62,9 @@ def test_the_bounds_hold_for_every_composition(growth: Fraction, replacement: bo
             if drawn > n:
                 continue
             mechanism = SamplingHistogram(n, drawn, m, replacement)
-            profile = profile_of(n, drawn, m, growth, replacement=replacement)
+            profile = laws.profile(n, drawn, m, growth, replacement)
             for distributions in sets:
-                exact = log(smoothed_of(profile, distributions, n))
+                exact = log(max(laws.means(profile, distributions, n).values()))
                 low = log_lower_bound(mechanism, floats(distributions))
                 high = log_upper_bound(mechanism, log(growth), floats(distributions))
                 assert low - 1e-12 <= exact <= high + 1e-12
@@ -150,9 +77,8 @@ def test_the_upper_bound_tells_something_for_few_drawn(replacement: bool) -> Non
     cases += [(60, 1, Fraction(5, 3))] if replacement else []
     for n, drawn, growth in cases:
         mechanism = SamplingHistogram(n, drawn, 2, replacement)
-        profile = profile_of(n, drawn, 2, growth, replacement=replacement)
-        law = {(h, n - h): Fraction(math.comb(n, h), 2**n) for h in range(n + 1)}
-        exact = log(sum((law[c] * profile[c] for c in law), Fraction(0)))
+        profile = laws.profile(n, drawn, 2, growth, replacement)
+        exact = log(laws.mean(profile, [[HALF, HALF]], [n]))
         high = log_upper_bound(mechanism, log(growth), [[0.5, 0.5]])
         assert exact <= high < log_exposure(mechanism)
         assert high - exact < 25
@@ -168,7 +94,7 @@ def test_the_exposure_is_the_worst_delta_and_where(growth: Fraction, replacement
             mechanism = SamplingHistogram(n, drawn, m, replacement)
             exposure = 1 - Fraction(n - 1, n) ** drawn if replacement else Fraction(drawn, n)
             assert log_exposure(mechanism) == pytest.approx(log(exposure), abs=1e-14)
-            profile = profile_of(n, drawn, m, growth, replacement=replacement)
+            profile = laws.profile(n, drawn, m, growth, replacement)
             assert max(profile.values()) == exposure
             for counts, value in profile.items():
                 if min(counts) <= 1:
@@ -277,7 +203,8 @@ def test_remark_8_needs_all_categories_in_the_support() -> None:
     g = ((1 - math.exp(-epsilon)) * n / drawn - 1) ** 2
     claimed = math.exp(-g * n / 6) + 2 * math.exp(-n / 8)
     growth = Fraction(739, 100)  # above e^2
-    assert delta_of((n, 0), drawn, growth, replacement=False) == HALF > claimed
+    law = partial(laws.hypergeometric, drawn=drawn)
+    assert laws.delta(law, (n, 0), growth) == HALF > claimed
     with pytest.raises(ParameterError, match="share of 0"):
         published_log_bound(SamplingHistogram(n, drawn), epsilon, [[1.0, 0.0]])
 

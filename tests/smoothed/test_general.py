@@ -18,12 +18,6 @@ from dpopt.smoothed.profile import general_epsilon, general_log_profile
 from tests.smoothed import laws
 
 
-def log_profile_of(n: int, drawn: int, m: int, epsilon: float, *, replacement: bool) -> list[float]:
-    law, ratio = laws.multinomial if replacement else laws.hypergeometric, laws.exact_exp(epsilon)
-    rows = laws.compositions(n, m)
-    return [laws.log_of(laws.delta(lambda h: law(h, drawn), row, ratio)) for row in rows]
-
-
 @pytest.mark.parametrize(
     ("n", "drawn", "m", "epsilon"),
     [(1, 1, 2, 0.5), (7, 4, 2, 0.0), (7, 7, 3, 1.0), (6, 5, 3, 0.3), (4, 3, 4, 0.7), (9, 6, 2, 3)],
@@ -34,7 +28,8 @@ def test_against_exact_rationals(
 ) -> None:
     mechanism = SamplingHistogram(n, drawn, m, replacement)
     found = general_log_profile(mechanism, epsilon)
-    exact = log_profile_of(n, drawn, m, epsilon, replacement=replacement)
+    deltas = laws.profile(n, drawn, m, laws.exact_exp(epsilon), replacement)
+    exact = [laws.log_of(delta) for delta in deltas.values()]
     np.testing.assert_allclose(found, exact, rtol=0, atol=1e-12)
     for row, value in zip(histograms(n, m)[::3], found[::3], strict=True):
         assert general_log_profile(mechanism, epsilon, row).tolist() == pytest.approx([value])
@@ -85,11 +80,7 @@ def test_large_epsilon_leaves_what_only_one_database_shows() -> None:
     mechanism = SamplingHistogram(6, 4, 3)
     found = np.exp(general_log_profile(mechanism, 700.0))
     assert found == pytest.approx(
-        [
-            float(laws.delta(lambda h: laws.hypergeometric(h, 4), row, Fraction(10) ** 300))
-            for row in laws.compositions(6, 3)
-        ],
-        rel=1e-13,
+        [float(delta) for delta in laws.profile(6, 4, 3, Fraction(10) ** 300).values()], rel=1e-13
     )
     assert found.max() == pytest.approx(4 / 6)
 

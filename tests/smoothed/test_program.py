@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -14,6 +12,7 @@ from dpopt import ParameterError, smoothed, solve
 from dpopt.prob import hockey_stick
 from dpopt.prob.histograms import histogram_count, histograms, neighbours
 from dpopt.smoothed.mechanisms import KernelMechanism, SamplingHistogram, as_anonymous
+from tests.smoothed.laws import means
 
 RNG = np.random.default_rng
 
@@ -35,23 +34,6 @@ def closed_profile(
         others = whole.laws(neighbours(row))
         both = [hockey_stick(law, others, epsilon), hockey_stick(others, law, epsilon)]
         found[tuple(row.tolist())] = float(np.max(both))
-    return found
-
-
-def closed_smoothed(
-    profile: dict[tuple[int, ...], float], distributions: list[list[float]], records: int
-) -> dict[tuple[int, ...], float]:
-    """E delta(x) of each composition, over all m^n databases one by one."""
-    m = len(distributions[0])
-    found = {}
-    for counts in histograms(records, len(distributions)).tolist():
-        chosen = [v for v, count in zip(distributions, counts, strict=True) for _ in range(count)]
-        total = 0.0
-        for database in itertools.product(range(m), repeat=records):
-            chance = math.prod(law[c] for law, c in zip(chosen, database, strict=True))
-            seen = Counter(database)
-            total += chance * profile[tuple(seen[c] for c in range(m))]
-        found[tuple(counts)] = total
     return found
 
 
@@ -105,7 +87,7 @@ def test_the_smoothed_delta_is_the_best_composition(
     epsilon: float,
 ) -> None:
     profile = closed_profile(mechanism, epsilon)
-    wanted = closed_smoothed(profile, distributions, mechanism.records)
+    wanted = means(profile, distributions, mechanism.records)
     found = smoothed.solve_smoothed(mechanism, epsilon, distributions)
     best = max(wanted.values())
     assert found.value == pytest.approx(best, abs=1e-9)
@@ -171,7 +153,7 @@ def test_the_databases_of_a_composition_are_counted_right() -> None:
     for counts, law in zip(instance.compositions.tolist(), instance.databases, strict=True):
         for place, row in enumerate(table):
             only = {key: float(key == row) for key in table}
-            wanted = closed_smoothed(only, distributions, 4)[tuple(counts)]
+            wanted = means(only, distributions, 4)[tuple(counts)]
             assert law[place] == pytest.approx(wanted, abs=1e-15)
 
 

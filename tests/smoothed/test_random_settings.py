@@ -4,32 +4,12 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import partial
-from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
 
 from dpopt import smoothed
 from tests.smoothed import laws as exact
-
-
-def largest(
-    profile: dict[tuple[int, ...], Fraction], laws: list[list[Fraction]], n: int
-) -> Fraction:
-    """Return the largest mean of a profile over all ways to draw n records from the laws."""
-    best = Fraction(0)
-    for chosen in combinations_with_replacement(laws, n):
-        state = {(0,) * len(laws[0]): Fraction(1)}
-        for law in chosen:
-            after: dict[tuple[int, ...], Fraction] = {}
-            for h, chance in state.items():
-                for c, p in enumerate(law):
-                    key = (*h[:c], h[c] + 1, *h[c + 1 :])
-                    after[key] = after.get(key, Fraction(0)) + chance * p
-            state = after
-        best = max(best, sum((x * profile[h] for h, x in state.items()), Fraction(0)))
-    return best
 
 
 @pytest.mark.parametrize("seed", range(120))
@@ -47,15 +27,12 @@ def test_smoothed_delta_is_that_of_the_definition(seed: int) -> None:
     laws = [[*map(Fraction, row[:-1])] for row in given.tolist()]
     laws = [[*law, 1 - sum(law)] for law in laws]
     mechanism = smoothed.SamplingHistogram(n, drawn, m, replacement)
-    law = partial(exact.multinomial if replacement else exact.hypergeometric, drawn=drawn)
-    ratio = exact.exact_exp(epsilon)
-    rows = list(exact.compositions(n, m))
-    profile = {row: exact.delta(law, row, ratio) for row in rows}
+    profile = exact.profile(n, drawn, m, exact.exact_exp(epsilon), replacement)
     found = smoothed.privacy_profile(mechanism, epsilon)
-    for row, value in zip(rows, found.log_delta.tolist(), strict=True):
-        known = exact.log_of(profile[row])
+    for delta, value in zip(profile.values(), found.log_delta.tolist(), strict=True):
+        known = exact.log_of(delta)
         assert value == pytest.approx(known, abs=1e-10) or max(value, known) < -60
-    truth = exact.log_of(largest(profile, laws, n))
+    truth = exact.log_of(max(exact.means(profile, laws, n).values()))
     answer = smoothed.smoothed_delta(mechanism, epsilon, [[float(x) for x in law] for law in laws])
     assert answer.certified
     assert answer.certificate.slack >= 0
@@ -68,17 +45,14 @@ def test_smoothed_epsilon_brackets_the_definition(seed: int) -> None:
     rng = np.random.default_rng([8, seed])
     n = int(rng.integers(2, 6))
     mechanism = smoothed.SamplingHistogram(n, int(rng.integers(1, n)))
-    law = partial(exact.hypergeometric, drawn=mechanism.drawn)
     shares = [Fraction(int(x), 2**10) for x in rng.integers(1, 2**10, 2)]
     at_zero = smoothed.smoothed_delta(mechanism, 0.0, [float(x) for x in shares]).delta
     found = smoothed.smoothed_epsilon(mechanism, at_zero * 0.9, [float(x) for x in shares])
     for epsilon, suffices in ((found.epsilon, True), (found.lower, False)):
         if not math.isfinite(epsilon) or (epsilon == 0.0 and not suffices):
             continue
-        profile = {
-            row: exact.delta(law, row, exact.exact_exp(epsilon)) for row in exact.compositions(n, 2)
-        }
-        value = float(largest(profile, [[x, 1 - x] for x in shares], n))
+        profile = exact.profile(n, mechanism.drawn, 2, exact.exact_exp(epsilon))
+        value = float(max(exact.means(profile, [[x, 1 - x] for x in shares], n).values()))
         if suffices:
             assert value <= found.target * (1 + 1e-9)
         else:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
@@ -33,18 +32,7 @@ def brute_force(log_values: list[float], n: int, m: int, laws: np.ndarray) -> mp
         given = [[x / sum(law) for x in law] for law in given]
         rows = list(exact.compositions(n, m))
         values = dict(zip(rows, [mp.exp(mpf(v)) for v in log_values], strict=True))
-        best = mpf(0)
-        for chosen in combinations_with_replacement(given, n):
-            state = {(0,) * m: mpf(1)}
-            for law in chosen:
-                after: dict[tuple[int, ...], mpf] = {}
-                for h, chance in state.items():
-                    for c, p in enumerate(law):
-                        if p:
-                            key = (*h[:c], h[c] + 1, *h[c + 1 :])
-                            after[key] = after.get(key, mpf(0)) + chance * p
-                state = after
-            best = max(best, sum(chance * values[h] for h, chance in state.items()))
+        best = max(exact.means(values, given, n).values())
         return mp.log(best) if best else -mp.inf
 
 
@@ -165,16 +153,7 @@ def test_expected_delta_is_the_mean_over_all_databases(seed: int) -> None:
             strict=True,
         )
     )
-    state = {(0,) * m: Fraction(1)}
-    for law, many in zip(rows, counts, strict=True):
-        for _ in range(many):
-            after: dict[tuple[int, ...], Fraction] = {}
-            for h, chance in state.items():
-                for c, p in enumerate(law):
-                    key = (*h[:c], h[c] + 1, *h[c + 1 :])
-                    after[key] = after.get(key, Fraction(0)) + chance * p
-            state = after
-    truth = sum(chance * profile[h] for h, chance in state.items())
+    truth = exact.mean(profile, rows, counts)
     found = smoothed.expected_delta(mechanism, epsilon, np.array(rows, float), counts)
     assert found.delta == pytest.approx(float(truth), rel=1e-12)
     assert found.composition == tuple(counts)

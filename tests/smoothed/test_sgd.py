@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from dpopt._errors import ParameterError
 from dpopt.prob.batches import batch_law, leave_one_out, subsets
 from dpopt.smoothed.sgd import sgd_log_profile, sgd_profile
+from tests.smoothed.laws import stick
 
 INDEX = np.arange(225)
 REFERENCE = ((37 * INDEX**2 + 11 * INDEX) % 181) - 90
@@ -41,11 +42,6 @@ def enumerated(values: list[int], drawn: int, rounded: bool) -> dict[int, Fracti
     """Return the law from every batch."""
     found = Counter(output(sum(batch), drawn, rounded) for batch in combinations(values, drawn))
     return {o: Fraction(c, math.comb(len(values), drawn)) for o, c in found.items()}
-
-
-def stick(one: dict[int, Fraction], two: dict[int, Fraction], factor: Fraction) -> Fraction:
-    zero = Fraction(0)
-    return sum((max(zero, p - factor * two.get(o, zero)) for o, p in one.items()), zero)
 
 
 def brute_delta(
