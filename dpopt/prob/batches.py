@@ -51,6 +51,12 @@ class BatchLaw:
         """The outputs, consecutive integers."""
         return self.lowest + np.arange(self.probabilities.size)
 
+    def over(self, first: int, count: int) -> Vector:
+        """Return the probabilities of ``count`` outputs from ``first`` on, its own among them."""
+        law = np.zeros(count)
+        law[self.outputs - first] = self.probabilities
+        return law
+
 
 def batch_law(values: npt.ArrayLike, drawn: int, *, rounded: bool = False) -> BatchLaw:
     """Return the law of the sum of ``drawn`` of the values, drawn without replacement.

@@ -44,22 +44,6 @@ _LEAST_SHARE = 1e-250
 _LEAST_RATIO = 1e-266
 
 
-def log_expected(log_values: npt.ArrayLike, share: float | Share) -> float:
-    """Return log E V(Bin(n, share)).
-
-    Args:
-        log_values: log V(H), H = 0..n; -inf allowed, shape (n + 1,).
-        share: probability of a one, in [0, 1].
-
-    Returns:
-        The logarithm, -inf for 0; rounding at most `allowance`.
-
-    Raises:
-        ParameterError: if an entry is nan or +inf, or the share is outside [0, 1].
-    """
-    return log_composition(log_values, share, share, 0)
-
-
 def log_composition(
     log_values: npt.ArrayLike, low: float | Share, high: float | Share, ones: int
 ) -> float:
@@ -82,31 +66,6 @@ def log_composition(
     values, left, right = _checked(log_values, low, high)
     n1 = _checks.integer("ones", ones, 0, values.size - 1)
     return expectation(Sequence(values), sum_law(left, right, values.size - 1 - n1, n1))
-
-
-def log_all_compositions(
-    log_values: npt.ArrayLike, low: float | Share, high: float | Share
-) -> Vector:
-    """Return log E_{n1} for n1 = 0..n in O(n^2) positive terms.
-
-    p -> E V(Bin(n, p)) is a polynomial with Bernstein coefficients V(H); E_{n1} is its blossom
-    at n1 times ``high`` and n - n1 times ``low``, that is its n1-th Bezier coefficient on
-    [low, high]. De Casteljau's scheme at ``high`` gives those on [0, high], and a second one at
-    low/high those on the right-hand part.
-
-    Args:
-        log_values: log V(H), H = 0..n; -inf allowed, shape (n + 1,).
-        low: in [0, 1].
-        high: in [low, 1].
-
-    Returns:
-        Entry n1 is log E_{n1}, shape (n + 1,); rounding at most `allowance` with n steps.
-
-    Raises:
-        ParameterError: if an argument is outside its range.
-    """
-    values, left, right = _checked(log_values, low, high)
-    return all_compositions(values, left, right)
 
 
 def maximise(
@@ -150,9 +109,9 @@ def maximise(
     most = _checks.integer("most_evaluations", most_evaluations, 2)
     records = values.size - 1
     if left == right or records == 0:
-        only = log_expected(values, left)
+        only = log_composition(values, left, left, 0)
         return _maximum(only, 0, 1, records, "one composition")
-    if is_v_shaped(values):
+    if valley_gap(values)[1] == 0.0:
         sequence = Sequence(values)
         ends = [
             expectation(sequence, sum_law(left, right, records - n1, n1)) for n1 in (0, records)
@@ -344,12 +303,12 @@ class Search:
 
 
 def all_compositions(values: Vector, low: Share, high: Share) -> Vector:
-    """Return log E_{n1} for n1 = 0..n by de Casteljau's scheme, as `log_all_compositions` says.
+    """Return log E_{n1} for n1 = 0..n in O(n^2) positive terms, by de Casteljau's scheme.
 
-    Args:
-        values: log V(H), shape (n + 1,).
-        low: the smaller share of ones.
-        high: the larger one.
+    p -> E V(Bin(n, p)) is a polynomial with Bernstein coefficients V(H); E_{n1} is its blossom
+    at n1 times ``high`` and n - n1 times ``low``, that is its n1-th Bezier coefficient on
+    [low, high]. The scheme at ``high`` gives those on [0, high], and a second one at low/high
+    those on the right-hand part. Rounding is at most `allowance` with n steps.
     """
     if high.one == 0.0:
         return np.full(values.size, values[0])
@@ -448,37 +407,11 @@ def _climb(values: Vector) -> Vector:
     return np.maximum.accumulate(values - np.minimum.accumulate(values))
 
 
-def is_v_shaped(log_values: Vector) -> bool:
-    """Return whether a sequence falls (weakly) up to some place and rises (weakly) from there."""
-    return valley_gap(log_values)[1] == 0.0
-
-
 def majorant_at(log_values: Vector, valley: int) -> Vector:
-    """Return the least V-shaped sequence above ``log_values`` with its valley at ``valley``.
-
-    Args:
-        log_values: V(H), shape (n + 1,).
-        valley: in 0..n.
-
-    Returns:
-        Vbar, shape (n + 1,), read-only; equal to V at the valley.
-    """
-    v = _checks.integer("valley", valley, 0, log_values.size - 1)
-    left = np.maximum.accumulate(log_values[v::-1])[::-1]
-    right = np.maximum.accumulate(log_values[v:])
+    """Return the least V-shaped sequence above V with its valley there, read-only."""
+    left = np.maximum.accumulate(log_values[valley::-1])[::-1]
+    right = np.maximum.accumulate(log_values[valley:])
     return frozen(np.concatenate((left, right[1:])))
-
-
-def v_majorant(log_values: Vector) -> Vector:
-    """Return the least V-shaped majorant at the valley that `valley_gap` chooses.
-
-    Args:
-        log_values: V(H), shape (n + 1,).
-
-    Returns:
-        Vbar >= V, V-shaped, equal to V if V is V-shaped; shape (n + 1,), read-only.
-    """
-    return majorant_at(log_values, valley_gap(log_values)[0])
 
 
 def candidate_majorants(log_values: Vector) -> tuple[Vector, ...]:
@@ -487,16 +420,13 @@ def candidate_majorants(log_values: Vector) -> tuple[Vector, ...]:
     Which valley gives the smallest expectation depends on the law; the candidates are the valley
     of `valley_gap`, the place of the least V, and both ends (a rising and a falling majorant).
 
-    Args:
-        log_values: V(H), shape (n + 1,).
-
     Returns:
-        The majorant of `v_majorant`, then the others that are somewhere below all before them;
-        each of shape (n + 1,), read-only.
+        The majorant at the valley of `valley_gap`, then the others that are somewhere below all
+        before them; each of shape (n + 1,), read-only.
     """
-    found = [v_majorant(log_values)]
+    majorants = [majorant_at(log_values, valley_gap(log_values)[0])]
     for valley in (int(np.argmin(log_values)), 0, log_values.size - 1):
         majorant = majorant_at(log_values, valley)
-        if all(bool(np.any(majorant < other)) for other in found):
-            found.append(majorant)
-    return tuple(found)
+        if all(bool(np.any(majorant < other)) for other in majorants):
+            majorants.append(majorant)
+    return tuple(majorants)

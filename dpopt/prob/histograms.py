@@ -147,25 +147,13 @@ def neighbours(histogram: npt.ArrayLike) -> IntMatrix:
     return np.concatenate([np.empty((0, m), dtype=np.int64), *found])
 
 
-def checked_histograms(rows: npt.ArrayLike, records: int, categories: int) -> IntMatrix:
+def checked_histograms(rows: object, records: int, categories: int) -> IntMatrix:
     """Return the rows as histograms of so many records over so many categories.
 
     Raises:
         ParameterError: if they are not.
     """
-    return _fitting(_integers(rows), records, categories)
-
-
-def checked_histogram(row: npt.ArrayLike, records: int, categories: int) -> IntVector:
-    """Return the counts of one database, shape (categories,).
-
-    Raises:
-        ParameterError: if they are no histogram of so many records over so many categories.
-    """
-    return _fitting(_integers([row]), records, categories)[0]
-
-
-def _fitting(table: IntMatrix, records: int, categories: int) -> IntMatrix:
+    table = _integers(rows)
     # Counts above n first: sums of 64 bits could wrap around.
     fits = table.shape[1] == categories and not np.any(table > records)
     if not fits or np.any(table.sum(axis=1) != records):
@@ -174,6 +162,11 @@ def _fitting(table: IntMatrix, records: int, categories: int) -> IntMatrix:
             "categories."
         )
     return table
+
+
+def checked_histogram(row: object, records: int, categories: int) -> IntVector:
+    """Return the counts of one database as `checked_histograms` does, shape (categories,)."""
+    return checked_histograms([row], records, categories)[0]
 
 
 def _moved(rows: IntMatrix, a: int, b: int) -> IntMatrix:
@@ -561,17 +554,13 @@ def _with_record(
     table = histograms(left, m)
     parts = [state[index_of(table + np.eye(m, dtype=np.int64)[c])] for c in range(m)]
     pieces = []
-    for law, end in zip(laws, ends.tolist(), strict=True):
-        if linear:
-            piece = law[0] * parts[0][:, :end]
-            for c in range(1, m):
-                piece += law[c] * parts[c][:, :end]
-        else:
-            with np.errstate(divide="ignore"):
-                logs = np.log(law)
-            piece = logs[0] + parts[0][:, :end]
-            for c in range(1, m):
-                piece = np.logaddexp(piece, logs[c] + parts[c][:, :end])
+    with np.errstate(divide="ignore"):
+        given = laws if linear else np.log(laws)
+    for law, end in zip(given, ends.tolist(), strict=True):
+        times, plus = (np.multiply, np.add) if linear else (np.add, np.logaddexp)
+        piece = times(law[0], parts[0][:, :end])
+        for c in range(1, m):
+            plus(piece, times(law[c], parts[c][:, :end]), out=piece)
         pieces.append(piece)
     return np.concatenate(pieces, axis=1)
 

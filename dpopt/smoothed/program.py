@@ -59,15 +59,8 @@ def best_test_problem(p: npt.ArrayLike, q: npt.ArrayLike, epsilon: float) -> Pro
 def excess_problem(p: npt.ArrayLike, q: npt.ArrayLike, epsilon: float) -> Problem:
     """Return min sum_a s(a) subject to s >= p - e^epsilon q, s >= 0, dual to `best_test_problem`.
 
-    s is the variable "excess"; the duals of the rows "test" are the adversary's best test.
-
-    Args:
-        p: law of the outputs, shape (outputs,).
-        q: law of the outputs on the neighbour, shape (outputs,).
-        epsilon: from 0 to 700.
-
-    Raises:
-        ParameterError: if the laws do not fit or epsilon is out of range.
+    s is the variable "excess"; the duals of the rows "test" are the adversary's best test. The
+    arguments are those of `best_test_problem`.
     """
     law, other = _laws(p, q)
     problem = Problem("excess mass")
@@ -346,19 +339,6 @@ def solve_smoothed(
     """
     instance = smoothed_instance(mechanism, epsilon, distributions)
     solution = solve(smoothed_problem(instance), backend)
-    return SmoothedAdversary(instance, solution, *read_adversary(instance, solution))
-
-
-def read_adversary(instance: SmoothedInstance, solution: Solution) -> tuple[Vector, Array, Array]:
-    """Return the adversary in the duals of a solved `smoothed_problem`.
-
-    Returns:
-        The mixture over compositions, shape (C,); the probability with which each database of a
-        pair answers with each direction's test, shape (E, 2, 2); the tests, psi / (v_x + v_x'),
-        shape (E, 2, outputs).
-    """
-    _checks.instance("instance", instance, SmoothedInstance)
-    _checks.instance("solution", solution, Solution)
     pairs, directions, _ = instance.gains.shape
     # Axes: weights (composition,); sides (pair, direction, which database); tests (pair,
     # direction, output), where the duals hold each test times what its two databases answer it.
@@ -367,7 +347,9 @@ def read_adversary(instance: SmoothedInstance, solution: Solution) -> tuple[Vect
     scaled = np.maximum(0.0, solution.duals["tests"]).reshape(instance.gains.shape)
     size = np.broadcast_to(sides.sum(axis=2)[:, :, None], scaled.shape)
     tests = np.divide(scaled, size, out=np.zeros_like(scaled), where=size > 0)
-    return frozen(weights), frozen(sides), frozen(np.minimum(1.0, tests))
+    return SmoothedAdversary(
+        instance, solution, frozen(weights), frozen(sides), frozen(np.minimum(1.0, tests))
+    )
 
 
 def _ends(instance: SmoothedInstance) -> sp.csr_array:

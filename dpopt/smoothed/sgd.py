@@ -163,32 +163,32 @@ class SgdStep(Question["SgdProfile"]):
         Raises:
             ParameterError: if it would have more than 2,000,000 rows "tests".
         """
-        moves, epsilons = self.replacements(), self.epsilons
+        moves, epsilons = self.replacements(), cast(tuple[float, ...], self.epsilons)
         reach = self.highest - self.lowest
         outputs = (reach if self.rounded else reach * self.drawn) + 1
-        rows = 2 * len(moves) * len(cast(Any, epsilons)) * outputs
+        rows = 2 * len(moves) * len(epsilons) * outputs
         if rows > LARGEST_PROGRAM:
             raise ParameterError(
                 f"values have {len(moves):,} neighbours with {outputs:,} outputs: the program "
                 f"would have {rows:,} rows; at most {LARGEST_PROGRAM:,} are written out. The "
                 "closed form goes further."
             )
-        own = batch_law(self.database, self.drawn, rounded=self.rounded)
-        pairs = [_aligned(own, self._neighbour_law(*move)) for move in moves]
+        first = self.lowest if self.rounded else self.lowest * self.drawn
+
+        def law(values: IntVector) -> Vector:
+            return batch_law(values, self.drawn, rounded=self.rounded).over(first, outputs)
+
+        own = law(self.database)
+        pairs = [(own, law(_moved(self.database, *move))) for move in moves]
         gains = [
-            _padded(gains_of(p, q, epsilon), outputs)
-            for epsilon in cast(Any, epsilons)
-            for first, second in pairs
-            for p, q in ((first, second), (second, first))
+            gains_of(p, q, epsilon)
+            for epsilon in epsilons
+            for pair in pairs
+            for p, q in (pair, pair[::-1])
         ]
         # Rows run over (epsilon, neighbour, direction); each epsilon has one d.
-        owner = np.repeat(np.arange(len(cast(Any, epsilons))), 2 * len(moves))
+        owner = np.repeat(np.arange(len(epsilons)), 2 * len(moves))
         return sticks_problem("one step of SGD", np.array(gains), owner)
-
-    def _neighbour_law(self, value: int, replacement: int) -> BatchLaw:
-        moved = self.database.copy()
-        moved[int(np.argmax(moved == value))] = replacement
-        return batch_law(moved, self.drawn, rounded=self.rounded)
 
     def closed_form(self) -> Step:
         """Return delta at each epsilon from the leave-one-out tables of partial sums."""
@@ -550,37 +550,26 @@ def monte_carlo_delta(
     x = as_values(values)
     epsilon = _checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON)
     draws = _checks.integer("draws", draws, 1, _LARGEST_DRAWS)
-    moves = (
-        (int(x.argmin()), _checks.integer("highest", highest, -LARGEST_VALUE, LARGEST_VALUE)),
-        (int(x.argmax()), _checks.integer("lowest", lowest, -LARGEST_VALUE, LARGEST_VALUE)),
+    low = _checks.integer("lowest", lowest, -LARGEST_VALUE, LARGEST_VALUE)
+    high = _checks.integer("highest", highest, -LARGEST_VALUE, LARGEST_VALUE)
+    moved = _moved(x, int(x.min()), high), _moved(x, int(x.max()), low)
+    own, *others = (
+        BatchLaw(law.lowest, frozen(rng.multinomial(draws, law.probabilities) / draws))
+        for law in (batch_law(values, drawn, rounded=rounded) for values in (x, *moved))
     )
-    own = _frequencies(batch_law(x, drawn, rounded=rounded), draws, rng)
     largest = 0.0
-    for place, replacement in moves:
-        moved = x.copy()
-        moved[place] = replacement
-        other = _frequencies(batch_law(moved, drawn, rounded=rounded), draws, rng)
-        p, q = _aligned(own, other)
+    for other in others:
+        first = min(own.lowest, other.lowest)
+        count = max(int(law.outputs[-1]) for law in (own, other)) - first + 1
+        p, q = own.over(first, count), other.over(first, count)
         for one, two in ((p, q), (q, p)):
             stick = np.maximum(one - math.exp(epsilon) * two, 0.0).sum()
             largest = max(largest, float(stick))
     return largest
 
 
-def _frequencies(law: BatchLaw, draws: int, rng: np.random.Generator) -> BatchLaw:
-    return BatchLaw(law.lowest, frozen(rng.multinomial(draws, law.probabilities) / draws))
-
-
-def _aligned(one: BatchLaw, two: BatchLaw) -> tuple[Vector, Vector]:
-    """Return the probabilities of both laws over the same outputs."""
-    first = min(one.lowest, two.lowest)
-    last = max(law.lowest + law.probabilities.size for law in (one, two))
-    laws = np.zeros((2, last - first))
-    for row, law in zip(laws, (one, two), strict=True):
-        row[law.lowest - first : law.lowest - first + law.probabilities.size] = law.probabilities
-    return laws[0], laws[1]
-
-
-def _padded(gains: Vector, outputs: int) -> Vector:
-    """Return the gains of so many outputs, 0 at those that neither law has."""
-    return np.append(gains, np.zeros(outputs - gains.size))
+def _moved(values: IntVector, replaced: int, replacement: int) -> IntVector:
+    """Return the database with the first record of a value replaced."""
+    moved = values.copy()
+    moved[int(np.argmax(moved == replaced))] = replacement
+    return moved

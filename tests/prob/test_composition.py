@@ -11,13 +11,8 @@ from hypothesis import strategies as st
 
 from dpopt import ParameterError
 from dpopt.prob import compositions
-from dpopt.prob.compositions import (
-    log_all_compositions,
-    log_composition,
-    log_expected,
-    maximise,
-)
-from dpopt.prob.sum_law import allowance
+from dpopt.prob.compositions import all_compositions, log_composition, maximise
+from dpopt.prob.sum_law import allowance, share_of
 
 shares = st.one_of(
     st.sampled_from([0.0, 1.0, 0.5, 1e-12, 1.0 - 2.0**-40]), st.floats(1e-3, 1.0 - 1e-3)
@@ -33,6 +28,14 @@ exponents = st.lists(
     min_size=2,
     max_size=14,
 )
+
+
+def log_all_compositions(log_values, low, high):
+    return all_compositions(np.array(log_values, dtype=float), share_of(low), share_of(high))
+
+
+def log_expected(log_values, share):
+    return log_composition(log_values, share, share, 0)
 
 
 def law(probabilities):
