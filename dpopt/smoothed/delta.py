@@ -583,10 +583,9 @@ def expected_delta(
     largest of these numbers over all compositions n_1 + ... + n_l = n.
 
     Args:
-        mechanism: a `SamplingHistogram` or any `AnonymousMechanism`.
+        mechanism: M, as in `smoothed_delta`, likewise epsilon and the distributions.
         epsilon: from 0 to 700, in nats.
-        distributions: the laws, shape (l, m), rows summing to 1; for m = 2 also shape (l,), the
-            shares of the first category.
+        distributions: the laws.
         composition: n_1, ..., n_l, integers of at least 0 that sum to n.
 
     Raises:

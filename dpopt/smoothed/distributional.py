@@ -16,32 +16,26 @@ from dpopt.lp import Problem, Solution, solve
 from dpopt.prob.histograms import checked_distributions, histogram_count, histograms, index_of
 from dpopt.smoothed.mechanisms import AnonymousMechanism, as_anonymous
 from dpopt.smoothed.profile import Mechanism
-from dpopt.smoothed.program import LARGEST_PROGRAM, database_laws
+from dpopt.smoothed.program import LARGEST_PROGRAM, Solved, database_laws
 
 _LARGEST_EPSILON = 16.0
 
 
 @dataclass(frozen=True, eq=False)
-class DistributionalDelta:
+class DistributionalDelta(Solved):
     """The least delta of (epsilon, delta, Pi)-distributional DP (Definition 4).
 
     Attributes:
-        value: the optimum, to the solver's tolerance of about 1e-9.
-        bound: a lower bound recomputed from the duals.
-        gap: value - bound.
         simulator: the best simulator's law of the output for each histogram of the other n - 1
             records, in the order of `histograms`, shape (N, outputs).
         solution: of the solver.
     """
 
-    value: float
-    bound: float
-    gap: float
     simulator: Matrix
     solution: Solution
 
     def __repr__(self) -> str:
-        return brief(self)
+        return brief(self, value=self.value, bound=self.bound, gap=self.gap)
 
 
 def distributional_delta(
@@ -93,9 +87,7 @@ def distributional_delta(
     problem = _problem(factor, weights, given)
     solution = solve(problem, backend)
     simulator = frozen(solution["simulator"].reshape(others.shape[0], whole.outputs))
-    return DistributionalDelta(
-        solution.objective, solution.bound, solution.gap, simulator, solution
-    )
+    return DistributionalDelta(simulator, solution)
 
 
 def _completed(mechanism: AnonymousMechanism, others: IntVector) -> npt.NDArray[np.float64]:

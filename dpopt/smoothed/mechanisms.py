@@ -349,7 +349,7 @@ class SamplingAverage(AnonymousMechanism):
         terms only. Databases that agree in their first categories share that table.
         """
         rows = checked_histograms(histograms, self.records, self.categories)
-        found = np.empty((rows.shape[0], self.outputs))
+        weights = np.empty((rows.shape[0], self.outputs))
         start = np.zeros((self.drawn + 1, self.outputs))
         start[0, 0] = 1.0
         tables, before = [start], np.full(self.categories, -1)
@@ -359,9 +359,9 @@ class SamplingAverage(AnonymousMechanism):
             del tables[same + 1 :]
             for c in range(same, self.categories - 1):
                 tables.append(self._with_category(tables[-1], c, int(row[c])))
-            found[i] = self._closed(tables[-1], int(row[-1]))
+            weights[i] = self._closed(tables[-1], int(row[-1]))
             before = row
-        return found / found.sum(axis=1, keepdims=True)
+        return weights / weights.sum(axis=1, keepdims=True)
 
     def _with_category(self, table: Matrix, category: int, count: int) -> Matrix:
         """Return the table after the records of one more category may be drawn."""
@@ -370,8 +370,8 @@ class SamplingAverage(AnonymousMechanism):
         level, (size, sums) = self.levels[category], table.shape
         wider = np.zeros_like(table)
         for j in range(min(count, self.drawn) + 1):
-            part = table[: size - j, : sums - j * level]
-            wider[j:, j * level :] += self._weights[count, j] * part
+            fewer = table[: size - j, : sums - j * level]
+            wider[j:, j * level :] += self._weights[count, j] * fewer
         return wider
 
     def _closed(self, table: Matrix, count: int) -> Vector:
@@ -379,8 +379,8 @@ class SamplingAverage(AnonymousMechanism):
         level, sums = self.levels[-1], self.outputs
         total = np.zeros(sums)
         for j in range(min(count, self.drawn) + 1):
-            part = table[self.drawn - j, : sums - j * level]
-            total[j * level :] += self._weights[count, j] * part
+            others = table[self.drawn - j, : sums - j * level]
+            total[j * level :] += self._weights[count, j] * others
         return total
 
     def to_dict(self) -> Json:

@@ -515,16 +515,7 @@ def general_log_profile(
     factor is large only where P is hardly above e^epsilon P' on all of S. Probabilities that
     underflow (below 1e-308) count as 0.
 
-    Args:
-        mechanism: the laws; a `SamplingHistogram` also works, slowly.
-        epsilon: from 0 to 700.
-        histogram: counts of the m categories of one database, shape (m,); all if None.
-
-    Returns:
-        Natural logarithms, -inf for delta = 0; shape (N,) in the order of `histograms`, or (1,).
-
-    Raises:
-        ParameterError: if an argument is out of range, or there are too many outputs or databases.
+    Takes and returns, and refuses, what `general_epsilon` does, and epsilon from 0 to 700.
     """
     inner = as_anonymous(mechanism)
     factor = math.exp(_checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON))
@@ -611,10 +602,10 @@ def _over_pairs(
 
 def _both_orders(laws: Matrix, pairs: IntMatrix, divergence: Divergence) -> Vector:
     """Return the larger divergence of each pair of rows, shape (pairs,)."""
-    found = np.empty(pairs.shape[0])
+    largest = np.empty(pairs.shape[0])
     step = max(1, (_HELD_ENTRIES >> 3) // laws.shape[1])
     for start in range(0, pairs.shape[0], step):
-        part = slice(start, start + step)
-        left, right = laws[pairs[part, 0]], laws[pairs[part, 1]]
-        found[part] = np.maximum(divergence(left, right), divergence(right, left))
-    return found
+        block = slice(start, start + step)
+        left, right = laws[pairs[block, 0]], laws[pairs[block, 1]]
+        largest[block] = np.maximum(divergence(left, right), divergence(right, left))
+    return largest

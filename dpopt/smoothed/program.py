@@ -264,9 +264,30 @@ def adversary_problem(instance: SmoothedInstance) -> Problem:
     return problem
 
 
+class Solved:
+    """What is read off a solved program whose objective is to be as small as possible."""
+
+    solution: Solution
+
+    @property
+    def value(self) -> float:
+        """The optimum, to the solver's tolerance of about 1e-9."""
+        return self.solution.objective
+
+    @property
+    def bound(self) -> float:
+        """A lower bound on it recomputed from the duals."""
+        return self.solution.bound
+
+    @property
+    def gap(self) -> float:
+        """The value less the bound."""
+        return self.solution.gap
+
+
 @dataclass(frozen=True, eq=False)
-class SmoothedAdversary:
-    """The optimum of `smoothed_problem` and the adversary in its duals, which proves it.
+class SmoothedAdversary(Solved):
+    """The optimum of `smoothed_problem`, and the adversary in its duals, who achieves the bound.
 
     Attributes:
         instance: the numbers of the program.
@@ -283,21 +304,6 @@ class SmoothedAdversary:
     weights: Vector
     sides: Array
     tests: Array
-
-    @property
-    def value(self) -> float:
-        """The smoothed delta, to the solver's tolerance of about 1e-9."""
-        return self.solution.objective
-
-    @property
-    def bound(self) -> float:
-        """A lower bound on it recomputed from the duals; what this adversary achieves."""
-        return self.solution.bound
-
-    @property
-    def gap(self) -> float:
-        """The value less the bound."""
-        return self.solution.gap
 
     @property
     def compositions(self) -> IntVector:

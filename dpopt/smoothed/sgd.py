@@ -127,12 +127,24 @@ class SgdStep(Question["SgdProfile"]):
 
     def __post_init__(self) -> None:
         x = as_values(self.values)
-        low, high = _checked_range(x, self.lowest, self.highest)
+        low = _checks.integer("lowest", self.lowest, -LARGEST_VALUE, LARGEST_VALUE)
+        high = _checks.integer("highest", self.highest, low + 1, low + _LARGEST_RANGE - 1)
+        if x.min() < low or x.max() > high:
+            raise ParameterError(
+                f"values holds {int(x.min()) if x.min() < low else int(x.max())}; each must be "
+                f"from lowest = {low} to highest = {high}."
+            )
+        epsilons = np.atleast_1d(_checks.array("epsilons", self.epsilons))
+        if epsilons.ndim != 1 or epsilons.size == 0:
+            raise ParameterError(
+                f"epsilons has shape {epsilons.shape}; it must be a number or a vector of numbers."
+            )
+        at = [_checks.real("epsilons", e, 0.0, LARGEST_EPSILON) for e in epsilons.tolist()]
         settle(
             self,
             values=tuple(x.tolist()),
             drawn=check_batch(x, self.drawn),
-            epsilons=_checked_epsilons(self.epsilons),
+            epsilons=tuple(at),
             lowest=low,
             highest=high,
             rounded=_checks.flag("rounded", self.rounded),
@@ -306,16 +318,10 @@ def sgd_profile(
     the nearest integer, halves upwards. Every record may be replaced by every value of the range.
     A range moved by one, -128 to 127 with all values, gives the same delta.
 
-    Args:
-        values: x: N integers from ``lowest`` to ``highest``.
-        drawn: T, from 1 to N.
-        epsilons: one or several, each from 0 to 700, in nats.
-        lowest: smallest value that a record can be replaced by.
-        highest: largest value that a record can be replaced by, at most 65535 above ``lowest``.
-        rounded: True for the rounded mean (post-processing of the sum), False for the sum.
-        neighbours: "all"; or "extreme" for the two that published estimates are based on (a record
-            of the least value moved to ``highest``, one of the largest moved to ``lowest``), which
-            gives a lower bound on delta only.
+    The arguments are the attributes of `SgdStep`. The rounded mean is post-processing of the sum;
+    the "extreme" neighbours are the two that published estimates are based on (a record of the
+    least value moved to ``highest``, one of the largest moved to ``lowest``), which give a lower
+    bound on delta only.
 
     Raises:
         ParameterError: if an argument is out of range, or the law of a batch too large a table.
@@ -375,26 +381,6 @@ def _largest_sticks(
         (stick, SgdNeighbour(a + least, w + least, direction) if stick > 0 else None)
         for stick, a, w, direction in sticks.best
     ]
-
-
-def _checked_range(x: IntVector, lowest: int, highest: int) -> tuple[int, int]:
-    low = _checks.integer("lowest", lowest, -LARGEST_VALUE, LARGEST_VALUE)
-    high = _checks.integer("highest", highest, low + 1, low + _LARGEST_RANGE - 1)
-    if x.min() < low or x.max() > high:
-        raise ParameterError(
-            f"values holds {int(x.min()) if x.min() < low else int(x.max())}; each must be from "
-            f"lowest = {low} to highest = {high}."
-        )
-    return low, high
-
-
-def _checked_epsilons(epsilons: npt.ArrayLike) -> tuple[float, ...]:
-    given = np.atleast_1d(_checks.array("epsilons", epsilons))
-    if given.ndim != 1 or given.size == 0:
-        raise ParameterError(
-            f"epsilons has shape {given.shape}; it must be a number or a vector of numbers."
-        )
-    return tuple(_checks.real("epsilons", e, 0.0, LARGEST_EPSILON) for e in given.tolist())
 
 
 @dataclass(frozen=True)
@@ -534,14 +520,14 @@ def monte_carlo_delta(
     batch, which is the same distribution and takes no longer for 1e12 draws than for ten.
 
     Args:
-        values: x: N integers from ``lowest`` to ``highest``.
-        drawn: T, from 1 to N.
+        values: as in `SgdStep`, likewise drawn and rounded.
+        drawn: T.
         epsilon: from 0 to 700, in nats.
         draws: number of batches drawn from each of the three databases, from 1 to 1e15.
         rng: numpy's generator, seeded by the caller.
         lowest: replacement of the largest value.
         highest: replacement of the least value.
-        rounded: True for the rounded mean, False for the sum.
+        rounded: True for the rounded mean.
 
     Raises:
         ParameterError: if an argument is out of range, or the law of a batch too large a table.
