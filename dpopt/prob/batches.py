@@ -128,8 +128,8 @@ def _halve(
     middle = distinct.size // 2
     low, high = slice(None, middle), slice(middle, None)
     for kept, inserted in ((low, high), (high, low)):
-        part = _insert(table, np.repeat(distinct[inserted], copies[inserted]))
-        yield from _halve(part, distinct[kept], copies[kept], wanted)
+        inserted_table = _insert(table, np.repeat(distinct[inserted], copies[inserted]))
+        yield from _halve(inserted_table, distinct[kept], copies[kept], wanted)
 
 
 def _insert(table: Matrix, values: IntVector) -> Matrix:
@@ -248,8 +248,8 @@ class Outputs:
     def fixed(self, counts: Vector) -> Vector:
         """Return counts by sum as counts by output, shape (count,)."""
         padded = np.zeros(self.count * self.width)
-        place = self.half - self.first * self.width
-        padded[place : place + counts.size] = counts
+        offset = self.half - self.first * self.width
+        padded[offset : offset + counts.size] = counts
         return padded.reshape(self.count, self.width).sum(axis=1)
 
     def shifted(self, counts: Vector) -> Matrix:
@@ -326,6 +326,6 @@ class HockeySticks:
         np.maximum(excess, 0.0, out=excess)
         sums = self._outputs.by_value(excess.sum(axis=-1))
         among = sums[[self._outputs.high - w for w in targets]]
-        place = int(np.argmax(among))
-        if among[place] > self.best[index][0]:
-            self.best[index] = (float(among[place]), value, targets[place], direction)
+        largest = int(np.argmax(among))
+        if among[largest] > self.best[index][0]:
+            self.best[index] = (float(among[largest]), value, targets[largest], direction)

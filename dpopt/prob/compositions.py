@@ -149,9 +149,9 @@ def _checked(
         )
     wrong = np.isnan(values) | (values == np.inf)
     if wrong.any():
-        place = int(np.argmax(wrong))
+        first = int(np.argmax(wrong))
         raise ParameterError(
-            f"log_values[{place}] is {values[place]}; it must be a finite number or -inf."
+            f"log_values[{first}] is {values[first]}; it must be a finite number or -inf."
         )
     if not isinstance(low, Share):
         low = _checks.real("low", low, 0.0, 1.0)
@@ -159,9 +159,11 @@ def _checked(
         high = _checks.real("high", high, share_of(low).one, 1.0)
     left, right = share_of(low), share_of(high)
     for name, share in (("low", left), ("high", right)):
-        for part in share:
-            if 0.0 < part < _LEAST_SHARE:
-                raise ParameterError(f"{name} is {part}; it must be 0 or at least {_LEAST_SHARE}.")
+        for chance in share:
+            if 0.0 < chance < _LEAST_SHARE:
+                raise ParameterError(
+                    f"{name} is {chance}; it must be 0 or at least {_LEAST_SHARE}."
+                )
     if 0.0 < left.one * right.zero < _LEAST_RATIO:
         raise ParameterError(
             f"low is {left.one} and high 1 - {right.zero}; the product of these two small numbers "

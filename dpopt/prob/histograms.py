@@ -103,12 +103,12 @@ def index_of(rows: npt.ArrayLike) -> IntVector:
     most = int(left.max(initial=0))
     if most > LARGEST_TABLE or histogram_count(most, m) > np.iinfo(np.int64).max:
         raise ParameterError(f"records is {most} for {m} categories; too many to number them.")
-    place = np.zeros(table.shape[0], dtype=np.int64)
+    places = np.zeros(table.shape[0], dtype=np.int64)
     for j in range(m - 1):
         free = m - j - 1
         counts = np.array([math.comb(r + free, free) for r in range(most + 1)], dtype=np.int64)
-        place += counts[left[:, j]] - counts[left[:, j + 1]]
-    return place
+        places += counts[left[:, j]] - counts[left[:, j + 1]]
+    return places
 
 
 def replacements(table: IntMatrix) -> IntMatrix:
@@ -121,12 +121,12 @@ def replacements(table: IntMatrix) -> IntMatrix:
         Places of both in the table, shape (pairs, 2), each pair once, read-only.
     """
     m = table.shape[1]
-    found = [np.empty((0, 2), dtype=np.int64)]
+    each = [np.empty((0, 2), dtype=np.int64)]
     for a in range(m):
         for b in range(a + 1, m):
             left = np.flatnonzero(table[:, a] > 0)
-            found.append(np.stack([left, index_of(_moved(table[left], a, b))], axis=1))
-    pairs = np.concatenate(found)
+            each.append(np.stack([left, index_of(_moved(table[left], a, b))], axis=1))
+    pairs = np.concatenate(each)
     pairs.setflags(write=False)
     return pairs
 
@@ -143,8 +143,8 @@ def neighbours(histogram: npt.ArrayLike) -> IntMatrix:
     row = _integers([histogram])
     m = row.shape[1]
     moves = [(a, b) for a in range(m) if row[0, a] > 0 for b in range(m) if b != a]
-    found = [_moved(row, a, b) for a, b in moves]
-    return np.concatenate([np.empty((0, m), dtype=np.int64), *found])
+    rows = [_moved(row, a, b) for a, b in moves]
+    return np.concatenate([np.empty((0, m), dtype=np.int64), *rows])
 
 
 def checked_histograms(rows: object, records: int, categories: int) -> IntMatrix:
@@ -237,12 +237,11 @@ def unit_sums(sums: Vector, terms: int) -> Vector:
 def hull_vertices(distributions: npt.ArrayLike) -> IntVector:
     """Return which distributions are vertices of the convex hull, in the order given.
 
-    An expectation of what is at least 0 is linear in the law of each record, with no
-    negative coefficient. So a law p
-    may be left out if a mixture of those kept is at least p / (1 + 2^-50) in every category, and
-    only then: weights are found in floats, solved for again in rationals, and the inequalities
-    decided exactly. What cannot be proved stays. With m = 2 the vertices are the smallest and the
-    largest share. Equal distributions count once.
+    An expectation of what is at least 0 is linear in the law of each record, with no negative
+    coefficient. So a law p may be left out if a mixture of those kept is at least p / (1 + 2^-50)
+    in every category, and only then: weights are found in floats, solved for again in rationals,
+    and the inequalities decided exactly. What cannot be proved stays. With m = 2 the vertices are
+    the smallest and the largest share. Equal distributions count once.
 
     Args:
         distributions: laws of one record, shape (l, m); at most 100,000 distinct ones for m > 2.
@@ -406,10 +405,10 @@ def _solved(
     right = [*wanted, Fraction(1)]
     left = fmpq_mat([[_flint(row[c]) for row in whole] for c in columns])
     try:
-        found = left.solve(fmpq_mat([[_flint(right[c])] for c in columns]))
+        solved = left.solve(fmpq_mat([[_flint(right[c])] for c in columns]))
     except ZeroDivisionError:
         return [Fraction(0)] * len(table)
-    values = [found[i, 0] for i in range(len(table))]
+    values = [solved[i, 0] for i in range(len(table))]
     return [max(Fraction(0), Fraction(int(x.p), int(x.q))) for x in values]
 
 

@@ -38,8 +38,8 @@ _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 /
 def two_sum(a: Vector, b: Vector) -> Pair:
     """Return a + b without error, as the rounded sum and the rest (Knuth)."""
     high = a + b
-    part = high - a
-    return high, (a - (high - part)) + (b - part)
+    added = high - a
+    return high, (a - (high - added)) + (b - added)
 
 
 def two_product(a: Vector, b: Vector) -> Pair:
@@ -202,6 +202,6 @@ def factorial_table(largest: int) -> Callable[[IntVector], Pair]:
     """
     high, low = np.empty(largest + 1), np.empty(largest + 1)
     for start in range(0, largest + 1, _BLOCK):
-        part = slice(start, min(start + _BLOCK, largest + 1))
-        high[part], low[part] = log_factorial(np.arange(part.start, part.stop))
+        block = slice(start, min(start + _BLOCK, largest + 1))
+        high[block], low[block] = log_factorial(np.arange(block.start, block.stop))
     return lambda values: (high.take(values), low.take(values))

@@ -88,10 +88,10 @@ class MinimumLaw:
         union = (parts * sizes[:, None])[:bound].sum(axis=0)
         kept = np.flatnonzero(union > _DROPPED / m.size * each.max())
         minima = range(int(kept[0]), int(kept[-1]) + 1) if kept.size else range(0)
-        found = cls(n, k, shares, sizes, bound, minima, ())
-        tables = tuple(found._table(group) for group in range(bound)) if minima else ()
+        law = cls(n, k, shares, sizes, bound, minima, ())
+        tables = tuple(law._table(group) for group in range(bound)) if minima else ()
         if minima and bound < shares.size:
-            tables = (*tables, found._table(None))
+            tables = (*tables, law._table(None))
         return cls(n, k, shares, sizes, bound, minima, tables)
 
     def bias(self, m: int) -> tuple[Vector, float]:
@@ -105,14 +105,14 @@ class MinimumLaw:
             masses.append(self._free)
             letters.append(0)
         scale = _poisson(float(self.records), self.records, self.records)[0]
-        found, mass = np.zeros(self.shares.size), 0.0
+        bias, mass = np.zeros(self.shares.size), 0.0
         for i, rest in enumerate(self._rests(m, pieces, masses, letters)):
             sums, weights = _joined(self.records, pieces[i], rest)
             mass = float(weights.sum() / scale)
             places = slice(i, i + 1) if i < self.bound else slice(i, None)
-            part = self.shares[places, None] / (masses[i] * self.records)
-            found[places] = ((1 / self.letters - part * sums) @ weights) / scale
-        return found, mass
+            share = self.shares[places, None] / (masses[i] * self.records)
+            bias[places] = ((1 / self.letters - share * sums) @ weights) / scale
+        return bias, mass
 
     @property
     def _free(self) -> float:
@@ -140,18 +140,18 @@ class MinimumLaw:
         share, size = float(self.shares[group]), int(self.sizes[group])
         low, high = self._window(m, share, 1)
         start, table = self.tables[group]
-        part = table[max(low, m) - start : high + 1 - start].copy()
-        power = Piece(max(low, m), part, np.zeros(part.size))
+        weights = table[max(low, m) - start : high + 1 - start].copy()
+        power = Piece(max(low, m), weights, np.zeros(weights.size))
         if low <= m:
-            power.exact[0], power.above[0] = part[0], 0.0
-        found, done, squared = _EMPTY, 0, 1
+            power.exact[0], power.above[0] = weights[0], 0.0
+        product, done, squared = _EMPTY, 0, 1
         while True:
             if size & squared:
                 done += squared
-                found = found.times(power, self._window(m, share * done, done))
+                product = product.times(power, self._window(m, share * done, done))
             squared *= 2
             if squared > size:
-                return found
+                return product
             power = power.times(power, self._window(m, share * squared, squared))
 
     def _window(self, m: int, mass: float, letters: int) -> tuple[int, int]:

@@ -388,8 +388,8 @@ def averages(sequence: Sequence, law: SumLaw, spread: int) -> Vector | None:
             return None
         result = np.full(spread + 1, -np.inf)
         for start, stop in sequence.runs(law, chosen):
-            part = _correlate(sequence.values, law, start, stop, spread)
-            result = np.logaddexp(result, part)
+            summed = _correlate(sequence.values, law, start, stop, spread)
+            result = np.logaddexp(result, summed)
         lost = _log_sum(bounds[~chosen])
         least = float(result.min())
         if last or lost <= least - _NEGLIGIBLE:

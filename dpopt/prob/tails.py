@@ -48,18 +48,18 @@ def hypergeometric_tails(
     """
     last, sums = np.empty(len(held), dtype=np.int64), np.zeros(len(held))
     for start in range(0, len(held), _BLOCK):
-        part = slice(start, start + _BLOCK)
-        ones = held[part].astype(np.float64)
+        block = slice(start, start + _BLOCK)
+        ones = held[block].astype(np.float64)
         zeros = records + 1.0 - ones
         anchor, excess = _last(ones, zeros, lost, alpha, beta)
         inside = np.flatnonzero(anchor >= lost + ones - records)
         ones, zeros = ones[inside], zeros[inside]
         slope = alpha * ones + beta[0] * zeros
-        block = _hypergeometric_block(
+        totals = _hypergeometric_block(
             lost, ones, zeros, anchor[inside], excess[inside], slope, share
         )
-        last[part] = anchor
-        sums[start + inside] = block
+        last[block] = anchor
+        sums[start + inside] = totals
     return last, sums
 
 

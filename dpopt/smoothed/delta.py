@@ -688,7 +688,7 @@ def _checked_composition(composition: npt.ArrayLike, records: int, laws: int) ->
     )
 
 
-def _suffices(found: SmoothedDelta, target: float) -> bool:
+def _suffices(answer: SmoothedDelta, target: float) -> bool:
     """Whether a maximum is at most delta; one that is not proved counts with its bound."""
-    largest = found.log_delta if found.certified else found.certificate.log_bound
+    largest = answer.log_delta if answer.certified else answer.certificate.log_bound
     return largest <= math.log(target)

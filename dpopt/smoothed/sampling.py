@@ -151,12 +151,14 @@ def _log_tails(
     """
     last, sums = tails.hypergeometric_tails(records, lost, held, alpha, beta, share)
     result = np.full(len(held), -np.inf)
-    found = np.flatnonzero(sums > 0)
-    table = len(found) > _TABLE_SHARE * records
+    positive = np.flatnonzero(sums > 0)
+    table = len(positive) > _TABLE_SHARE * records
     factorials = logarithms.factorial_table(records + 1) if table else logarithms.log_factorial
-    for start in range(0, len(found), _BLOCK):
-        part = found[start : start + _BLOCK]
-        result[part] = _log_scaled(records, lost, held[part], last[part], sums[part], factorials)
+    for start in range(0, len(positive), _BLOCK):
+        block = positive[start : start + _BLOCK]
+        result[block] = _log_scaled(
+            records, lost, held[block], last[block], sums[block], factorials
+        )
     return result
 
 
@@ -203,8 +205,8 @@ def _put_back(records: int, drawn: int, epsilon: float, ones: IntVector) -> Vect
     result[ones == 0] = _log_certain(records, drawn, 0.0)
     inner = np.flatnonzero((ones > 0) & (ones < records - 1))
     for start in range(0, len(inner), _BLOCK):
-        part = inner[start : start + _BLOCK]
-        result[part] = np.minimum(_binomial_logs(records, drawn, epsilon, ones[part]), 0.0)
+        block = inner[start : start + _BLOCK]
+        result[block] = np.minimum(_binomial_logs(records, drawn, epsilon, ones[block]), 0.0)
     return result
 
 
@@ -230,21 +232,21 @@ def _binomial_logs(records: int, drawn: int, epsilon: float, ones: IntVector) ->
     down = logarithms.add(zero, logarithms.negative(fewer))
     slope = logarithms.add(up, down)
     start, gap = _first(drawn, epsilon, up, down, slope)
-    found = np.flatnonzero(gap > 0)
-    h = start[found]
-    odds = (ones[found] + 1.0) / (records - ones[found] - 1.0)
-    sums = tails.binomial_tails(drawn, h, odds, gap[found], slope[0][found])
+    positive = np.flatnonzero(gap > 0)
+    h = start[positive]
+    odds = (ones[positive] + 1.0) / (records - ones[positive] - 1.0)
+    sums = tails.binomial_tails(drawn, h, odds, gap[positive], slope[0][positive])
     fixed = logarithms.scale(np.array(float(drawn)), logarithms.log_integer(np.array(records)))
     result = np.full(len(ones), -np.inf)
-    result[found] = logarithms.total(
+    result[positive] = logarithms.total(
         [
-            (np.log(sums), np.zeros(len(found))),
+            (np.log(sums), np.zeros(len(positive))),
             logarithms.log_factorial(np.array(drawn)),
             logarithms.negative(fixed),
             logarithms.negative(logarithms.log_factorial(h)),
             logarithms.negative(logarithms.log_factorial(drawn - h)),
-            logarithms.scale(h.astype(np.float64), (more[0][found], more[1][found])),
-            logarithms.scale(np.float64(drawn) - h, (fewer[0][found], fewer[1][found])),
+            logarithms.scale(h.astype(np.float64), (more[0][positive], more[1][positive])),
+            logarithms.scale(np.float64(drawn) - h, (fewer[0][positive], fewer[1][positive])),
         ]
     )
     return result
@@ -382,8 +384,8 @@ def _pool_law(mechanism: SamplingHistogram, pool: int) -> tuple[IntVector, Vecto
         minus.append(_log_power(np.array([drawn]), n))
     else:
         plus = [_log_factorial(value) for value in (pool, others, drawn, n - drawn)]
-        parts = (k, pool - k, drawn - k, others - drawn + k)
-        minus = [_log_factorial(n), *(logarithms.log_factorial(part) for part in parts)]
+        counts = (k, pool - k, drawn - k, others - drawn + k)
+        minus = [_log_factorial(n), *map(logarithms.log_factorial, counts)]
     return k, logarithms.total([*plus, *(logarithms.negative(pair) for pair in minus)])
 
 
