@@ -59,8 +59,12 @@ def best_test_problem(p: npt.ArrayLike, q: npt.ArrayLike, epsilon: float) -> Pro
 def excess_problem(p: npt.ArrayLike, q: npt.ArrayLike, epsilon: float) -> Problem:
     """Return min sum_a s(a) subject to s >= p - e^epsilon q, s >= 0, dual to `best_test_problem`.
 
-    s is the variable "excess"; the duals of the rows "test" are the adversary's best test. The
-    arguments are those of `best_test_problem`.
+    s is the variable "excess"; the duals of the rows "test" are the adversary's best test.
+
+    Args:
+        p: law of the outputs, as in `best_test_problem`.
+        q: law of the outputs on the neighbour.
+        epsilon: from 0 to 700.
     """
     law, other = _laws(p, q)
     problem = Problem("excess mass")

@@ -318,10 +318,18 @@ def sgd_profile(
     the nearest integer, halves upwards. Every record may be replaced by every value of the range.
     A range moved by one, -128 to 127 with all values, gives the same delta.
 
-    The arguments are the attributes of `SgdStep`. The rounded mean is post-processing of the sum;
-    the "extreme" neighbours are the two that published estimates are based on (a record of the
-    least value moved to ``highest``, one of the largest moved to ``lowest``), which give a lower
-    bound on delta only.
+    The rounded mean is post-processing of the sum; the "extreme" neighbours are the two that
+    published estimates are based on (a record of the least value moved to ``highest``, one of the
+    largest moved to ``lowest``), which give a lower bound on delta only.
+
+    Args:
+        values: x, as in `SgdStep`, like all that follow.
+        drawn: T, from 1 to N.
+        epsilons: one or several, each from 0 to 700, in nats.
+        lowest: smallest value that a record can be replaced by.
+        highest: largest value that a record can be replaced by.
+        rounded: True for the rounded mean, False for the sum.
+        neighbours: "all" or "extreme".
 
     Raises:
         ParameterError: if an argument is out of range, or the law of a batch too large a table.
