@@ -206,23 +206,10 @@ class IntegerWalk:
 
     def run(self) -> Walked:
         """Walk the set; see `Walked`."""
-        count, best, place = 0, None, None
-        near: list[Multiset] = []
         a = self.arithmetic
-        total = walk_size(a.axes, a.sizes)
-        for counts, values in track(self._walk(), "proof over corner multisets", total):
-            count += values.size
-            slack = self.limit - int(values.max())
-            if best is None or slack < best:
-                index = np.unravel_index(int(np.argmax(values)), values.shape)
-                best, place = slack, _at(counts, index)
-            if slack <= self.reach and len(near) < MOST_LISTED:
-                doubtful = (values >= self.limit - self.reach) & (values <= self.surely_broken)
-                found = np.nonzero(doubtful)
-                near.extend(_at(counts, index) for index in zip(*found, strict=True))
-        if best is None or place is None:
-            raise NotPrivateError("there is no multiset to check.")
-        return Walked(count, best, place, near)
+        low, total = self.limit - self.reach, walk_size(a.axes, a.sizes)
+        count, top, at, near = _searched(self._walk(), total, low, self.surely_broken)
+        return Walked(count, self.limit - int(top), at, near)
 
     def _walk(self) -> Iterator[tuple[tuple[int, ...], Any]]:
         """Yield upper bounds of f over (family, ones) for each choice of counts, none twice."""
@@ -234,9 +221,40 @@ class IntegerWalk:
             yield counts, (table * (1 << RATIO)) - a.ratio_scaled * opposite + error
 
 
+def _searched(
+    tables: Iterator[tuple[tuple[int, ...], Any]],
+    total: int,
+    low: Any,
+    high: Any,  # noqa: ANN401
+) -> tuple[int, Any, Multiset, list[Multiset]]:
+    """Return how many values of f there are, the largest and where, and where one is low..high.
+
+    No more than `MOST_LISTED` are listed, and of floats `MOST_UNDECIDED`; -inf is no value.
+    """
+    count, largest, worst = 0, None, Multiset((), (), 0)
+    near: list[Multiset] = []
+    for counts, values in track(tables, "proof over corner multisets", total):
+        exact, top = values.dtype == object, values.max()
+        count += values.size if exact else int(np.count_nonzero(values != -np.inf))
+        if largest is None or top > largest:
+            index = np.unravel_index(int(np.argmax(values)), values.shape)
+            largest, worst = top, _at(counts, index)
+        if top >= low and len(near) < MOST_LISTED:
+            doubtful = np.nonzero((values >= low) & (values <= high))
+            near.extend(_at(counts, index) for index in zip(*doubtful, strict=True))
+            if not exact and len(near) > MOST_UNDECIDED:
+                break
+    return count, largest, worst, near
+
+
 def _at(counts: tuple[int, ...], index: tuple[Any, ...]) -> Multiset:
-    *family, ones = (int(part) for part in index)
-    return Multiset(counts, tuple(family), ones)
+    """Return the multiset at a place of a table: (family, ones), or (family, s, ones).
+
+    s are the voters on the last axis, where that is a dimension of the table.
+    """
+    axes = (len(counts) + len(index)) // 2
+    *inside, ones = (int(part) for part in index)
+    return Multiset((*counts, *inside[axes:]), tuple(inside[:axes]), ones)
 
 
 def _chances(setting: Voters, axis: Axis) -> tuple[int, int]:
@@ -278,36 +296,12 @@ class FloatWalk:
 
     def run(self) -> Walked | None:
         """Return what was found, or None if more is undecided than exact laws can settle."""
-        count, best = 0, None
-        near: list[Multiset] = []
         a = self.arithmetic
         total = walk_size(a.axes[:-1], a.sizes)
-        for counts, values in track(self._walk(), "proof over corner multisets", total):
-            count += self._distinct(values)
-            top = float(values.max())
-            if best is None or top > best[0]:
-                best = (
-                    top,
-                    _at_last(counts, np.unravel_index(int(np.argmax(values)), values.shape)),
-                )
-            if top >= self._low:
-                found = np.nonzero((values >= self._low) & (values <= self._high))
-                near.extend(_at_last(counts, index) for index in zip(*found, strict=True))
-                if len(near) > MOST_UNDECIDED:
-                    return None
-        if best is None:
-            return None
-        worst = math.ceil((Fraction(best[0]) + self._error) * self._scale)
-        return Walked(count, self.limit - worst, best[1], near)
-
-    @staticmethod
-    def _distinct(values: Floats) -> int:
-        """Count the multisets of a slice over (family, s, ones): s = 0 has one inner family."""
-        families = math.prod(values.shape[:-3])
-        s, ones = values.shape[-2:]
-        left = ones - 1
-        pairs = sum(max(left - n + 1, 0) for n in range(1, s))
-        return families * (values.shape[-3] * pairs + left + 1)
+        count, top, at, near = _searched(self._walk(), total, self._low, self._high)
+        worst = math.ceil((Fraction(top) + self._error) * self._scale)
+        settled = len(near) <= MOST_UNDECIDED
+        return Walked(count, self.limit - worst, at, near) if settled else None
 
     def _walk(self) -> Iterator[tuple[tuple[int, ...], Floats]]:
         """Yield f over (family of each axis, s, ones) for each choice of the outer counts.
@@ -318,20 +312,13 @@ class FloatWalk:
         a = self.arithmetic
         # p and 1 - p are each rounded once: the module's bound on the rounding needs it.
         for counts, table in float_tables(a.axes, a.sizes, self._h, self._p, self._q):
-            yield counts, self._values(table)
-
-    def _values(self, table: Floats) -> Floats:
-        opposite = np.flip(table, axis=tuple(range(table.ndim - 2)))
-        values = table - self._ratio * opposite
-        s, ones = values.shape[-2:]
-        values[..., np.add.outer(np.arange(s), np.arange(ones)) >= ones] = -np.inf
-        values[..., 1, 0, :] = -np.inf
-        return values
-
-
-def _at_last(counts: tuple[int, ...], index: tuple[Any, ...]) -> Multiset:
-    *family, s, ones = (int(part) for part in index)
-    return Multiset((*counts, s), tuple(family), ones)
+            # Turned around on every axis, each voter is at the opposite corner: E' h.
+            opposite = np.flip(table, axis=tuple(range(table.ndim - 2)))
+            values = table - self._ratio * opposite
+            s, ones = values.shape[-2:]
+            values[..., np.add.outer(np.arange(s), np.arange(ones)) >= ones] = -np.inf
+            values[..., 1, 0, :] = -np.inf
+            yield counts, values
 
 
 _HOW: dict[type, str] = {

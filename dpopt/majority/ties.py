@@ -38,13 +38,7 @@ def sign(setting: Voters, weights: Units, at: Multiset) -> int:
 
 
 def raises(setting: Voters, place: int, at: Multiset) -> bool:
-    """Return whether a larger weight makes the slack of `sign` smaller.
-
-    Args:
-        setting: see there.
-        place: of the weight.
-        at: see there.
-    """
+    """Return whether a larger weight at a place makes the slack of `sign` smaller."""
     chances = [0] * (setting.mechanisms + 1)
     chances[setting.middle + place], chances[setting.middle - 1 - place] = 1, -1
     return _sign_of(setting, _slack(setting, chances, at)) < 0

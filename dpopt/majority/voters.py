@@ -432,13 +432,13 @@ def float_tables(
     """Walk over all axes but the last: yield the counts there, and E h(L) in doubles.
 
     Args:
-        axes: see `walk`, as for ``sizes`` and ``most_shifted``.
-        sizes: see there.
+        axes: what `walk` takes, as are the two other arguments that it has.
+        sizes: of the groups.
         h: on 0..K.
         p: of the two corners of each axis.
         q: 1 - p, likewise.
         whole: give every dimension of a corner its length of two, even where nobody stands.
-        most_shifted: see there.
+        most_shifted: of voters on axes with Delta.
 
     Yields:
         The counts, and a table over the choice of corner on each axis walked (of length 1 where
