@@ -150,12 +150,9 @@ def tally(data: object, alphabet: object) -> Tally:
         if not _same(data.letters, letters):
             raise ParameterError("data is a tally over another alphabet; they must be the same.")
         return data
-    if isinstance(data, str | bytes) or hasattr(type(data), "columns"):
-        raise ParameterError(
-            f"data is of type {type(data).__name__}; it must hold records, such as a sequence, an "
-            "array or one column of a table."
-        )
     ledger = Ledger(letters)
+    if isinstance(data, str | bytes) or hasattr(type(data), "columns"):
+        raise _no_records(data)
     if isinstance(data, Mapping):
         ledger.add(data.keys(), _whole_counts(data))
     elif type(data).__module__.split(".")[0] in ("pandas", "polars") and hasattr(data, "to_list"):
@@ -167,11 +164,15 @@ def tally(data: object, alphabet: object) -> Tally:
     elif isinstance(data, Iterable):
         add_objects(ledger, data)
     else:
-        raise ParameterError(
-            f"data is of type {type(data).__name__}; it must hold records, such as a sequence, an "
-            "array or one column of a table."
-        )
+        raise _no_records(data)
     return Tally.of_counts(ledger.counts, letters)
+
+
+def _no_records(data: object) -> ParameterError:
+    return ParameterError(
+        f"data is of type {type(data).__name__}; it must hold records, such as a sequence, an "
+        "array or one column of a table."
+    )
 
 
 def _is_pandas(data: object) -> bool:

@@ -99,22 +99,17 @@ def expected_error_weights(mechanisms: int, prior: Prior) -> Weights:
         return Weights(frozen([prior.mean_distance]), 0.0, "closed form")
     width = k * max(-low, high)
     terms, log_largest = _terms(k, prior, width)
-    if terms == _MOST_TERMS or (isinstance(prior, BetaPrior) and not prior.within(terms / width)):
-        if isinstance(prior, UniformPrior):
-            _refuse_narrow(prior, log_largest - k * math.log(2.0 * terms))
-        else:
-            return _averaged(*_signed_margins(k, prior))
     error = math.exp(min(log_largest - k * math.log(2.0 * terms), 700.0))
+    if terms == _MOST_TERMS or (isinstance(prior, BetaPrior) and not prior.within(terms / width)):
+        if not isinstance(prior, UniformPrior):
+            return _averaged(*_signed_margins(k, prior))
+        if error > _LARGEST_ERROR:
+            raise ParameterError(
+                f"prior is {prior}; its intervals are too narrow for their distance: the expected "
+                f"error would be known to {error:.1g} only. Widen them."
+            )
     law = _signed_law(k, prior, width, terms)
     return Weights(frozen(0.5 * fold(law)), error, "quadrature")
-
-
-def _refuse_narrow(prior: Prior, log_error: float) -> None:
-    if log_error > math.log(_LARGEST_ERROR):
-        raise ParameterError(
-            f"prior is {prior}; its intervals are too narrow for their distance: the expected "
-            f"error would be known to {math.exp(min(log_error, 700.0)):.1g} only. Widen them."
-        )
 
 
 def _margins_of(k: int, prior: Prior) -> Matrix:
@@ -130,11 +125,10 @@ def _signed_margins(k: int, prior: Prior) -> tuple[Matrix, Vector]:
 
 
 def _points(k: int, prior: Prior) -> Matrix:
-    if isinstance(prior, SamplePrior):
-        prior.sample((1, k), np.random.default_rng(0))
-        return prior.samples
-    draws = 1 if isinstance(prior, PointPrior) else _DRAWS
-    return prior.sample((draws, k), np.random.default_rng(_SEED))
+    """Return the points or samples that a prior lists, or draws of it, shape (points, k)."""
+    listed = isinstance(prior, SamplePrior | PointPrior)
+    drawn = prior.sample((1 if listed else _DRAWS, k), np.random.default_rng(_SEED))
+    return prior.samples if isinstance(prior, SamplePrior) else drawn
 
 
 def _averaged(margins: Matrix, signs: Vector) -> Weights:
@@ -180,10 +174,10 @@ def expected_error(gamma: Vector, prior: Prior) -> ErrorEstimate:
         )
     gamma = noise_levels(gamma)
     k = gamma.size - 1
-    weights = expected_error_weights(k, prior)
+    weights, noise = expected_error_weights(k, prior), 1.0 - gamma[(k + 1) // 2 :]
     if weights.method in ("closed form", "quadrature") and not isinstance(prior, PointPrior):
-        return ErrorEstimate(linear_error(weights, gamma), 0.0, weights.method)
-    errors = np.abs(_margins_of(k, prior) @ (1.0 - gamma[(k + 1) // 2 :]))
+        return ErrorEstimate(float(np.sum(weights.values * noise)), 0.0, weights.method)
+    errors = np.abs(_margins_of(k, prior) @ noise)
     if errors.size == 1:
         return ErrorEstimate(float(errors[0]), 0.0, weights.method)
     spread = float(errors.std(ddof=1)) / math.sqrt(errors.size)
@@ -221,18 +215,6 @@ def _times(count: int, log: Vector) -> Vector:
     return count * log if count else np.zeros_like(log)
 
 
-def linear_error(weights: Weights, gamma: Vector) -> float:
-    """Return sum over l >= mid of weights_l (1 - gamma(l))."""
-    return float(np.sum(weights.values * (1.0 - gamma[gamma.size // 2 :])))
-
-
-def _drawable(prior: Prior) -> Prior:
-    found = as_prior(prior)
-    if not hasattr(found, "sample"):
-        raise ParameterError(f"prior is {_checks.shown(prior)}; it cannot be drawn from.")
-    return found
-
-
 def sampled_margins(
     mechanisms: int, prior: Prior, rng: np.random.Generator, draws: int = 10_000
 ) -> np.ndarray:
@@ -250,7 +232,7 @@ def sampled_margins(
         Shape (draws, (K + 1) / 2).
     """
     draws = _checks.integer("draws", draws, 1, _MOST_DRAWS)
-    mechanisms, prior = odd(mechanisms), _drawable(prior)
+    mechanisms, prior = odd(mechanisms), as_prior(prior)
     _checks.instance("rng", rng, np.random.Generator)
     return 0.5 * fold(poisson_binomial_pmf(prior.sample((draws, mechanisms), rng)))
 
@@ -294,7 +276,7 @@ class WorstCase:
 
     def __init__(self, mechanisms: int, prior: Prior) -> None:
         mechanisms, prior = odd(mechanisms), as_prior(prior)
-        self._k, self._prior = mechanisms, prior
+        self._k = mechanisms
         self._grid: Vector = np.empty(0)
         if isinstance(prior, CommonPrior):
             self._grid = _nodes(mechanisms, prior)
@@ -361,12 +343,8 @@ def _peaks(values: Vector) -> list[int]:
 
 
 def _extremes(k: int, prior: Prior) -> Matrix:
-    if isinstance(prior, SamplePrior):
-        prior.sample((1, k), np.random.default_rng(0))
-        points = prior.samples
-    elif isinstance(prior, PointPrior):
-        points = prior.sample((1, k), np.random.default_rng(0))
-    else:
-        low, high = prior.reach
-        points = np.where(np.arange(k)[None, :] < np.arange(k + 1)[:, None], high, low)
+    if isinstance(prior, SamplePrior | PointPrior):
+        return _margins_of(k, prior)
+    low, high = prior.reach
+    points = np.where(np.arange(k)[None, :] < np.arange(k + 1)[:, None], high, low)
     return 0.5 * fold(poisson_binomial_pmf(points))

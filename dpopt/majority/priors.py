@@ -104,29 +104,8 @@ class UniformPrior:
             checked.append((lower, upper))
         object.__setattr__(self, "intervals", tuple(checked))
 
-    @classmethod
-    def parse(cls, text: str) -> UniformPrior:
-        """Read ``"uniform:0,1"`` or, for a union, ``"uniform:0,0.3,0.7,1"``; see `parse_prior`.
-
-        Raises:
-            ParameterError: for any other form, or ends outside [0, 1].
-        """
-        kind, _, rest = text.partition(":")
-        form = "uniform:LOW,HIGH or uniform:LOW,HIGH,LOW,HIGH"
-        if kind != "uniform":
-            raise ParameterError(f"prior is {_checks.shown(text)}; it must have the form {form}.")
-        try:
-            ends = [float(part) for part in rest.split(",")]
-        except ValueError:
-            raise ParameterError(
-                f"prior is {_checks.shown(text)}; it must have the form {form}."
-            ) from None
-        if len(ends) % 2:
-            raise ParameterError(f"prior is {_checks.shown(text)}; it must have the form {form}.")
-        return cls(tuple(zip(ends[::2], ends[1::2], strict=True)))
-
     def __str__(self) -> str:
-        """Return the form that `parse` reads."""
+        """Return the form that `parse_prior` reads."""
         ends = (repr(end).removesuffix(".0") for pair in self.intervals for end in pair)
         return "uniform:" + ",".join(ends)
 
@@ -496,12 +475,12 @@ def parse_prior(text: str) -> UniformPrior | BetaPrior | CommonPrior | PointPrio
         base = parse_prior(text.removeprefix("common-"))
         if isinstance(base, UniformPrior | BetaPrior):
             return CommonPrior(base)
-    if kind == "uniform":
-        return UniformPrior.parse(text)
     try:
         values = tuple(float(part) for part in rest.split(","))
     except ValueError:
         values = ()
+    if kind == "uniform" and values and len(values) % 2 == 0:
+        return UniformPrior(tuple(zip(values[::2], values[1::2], strict=True)))
     if kind == "beta" and len(values) == 2:
         return BetaPrior(*values)
     if kind == "point" and values:

@@ -224,7 +224,7 @@ class IntegerWalk:
 def _searched(
     tables: Iterator[tuple[tuple[int, ...], Any]],
     total: int,
-    low: Any,
+    low: Any,  # noqa: ANN401
     high: Any,  # noqa: ANN401
 ) -> tuple[int, Any, Multiset, list[Multiset]]:
     """Return how many values of f there are, the largest and where, and where one is low..high.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import astuple, dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
 from numbers import Rational
@@ -133,7 +133,10 @@ class MajoritySetting(Voters, Setting["MajorityDesign"]):
 
     def __post_init__(self) -> None:
         groups = _merged(self.groups)
-        largest = _of_all(groups) if groups else (self.mechanisms, self.epsilon, 0.0)
+        largest = (self.mechanisms, self.epsilon, 0.0)
+        if groups:
+            sizes, epsilons, shifts = zip(*map(astuple, groups), strict=True)
+            largest = sum(sizes), max(epsilons), max(shifts)
         own = self.mechanisms, self.epsilon, self.mechanism_delta
         if groups and any(mine not in (0, its) for mine, its in zip(own, largest, strict=True)):
             raise ParameterError(
@@ -228,8 +231,8 @@ class MajoritySetting(Voters, Setting["MajorityDesign"]):
         Raises:
             ParameterError: if one is missing, unknown or out of range.
         """
+        read = {"voter_ratio": exact_rational, "prior": recorded_prior}
         if isinstance(values, Mapping):
-            read = {"voter_ratio": exact_rational, "prior": recorded_prior}
             try:
                 values = {
                     name: read[name](value) if name in read and value is not None else value
@@ -392,7 +395,7 @@ class MajoritySetting(Voters, Setting["MajorityDesign"]):
         return _rows(units)[int(ones[0])]
 
     def dominating(self, units: Units) -> DominatingPair:
-        """Return the tight dominating pair of one query; see `proof.dominating`."""
+        """Return the tight dominating pair of one query."""
         return dominating(self, units)
 
     def draw(self, axes: Axes, units: Units, label: str | None = None) -> None:
@@ -634,19 +637,8 @@ def design(
 ) -> MajorityDesign:
     """Return the best noise function for K voters, solved, repaired, quantised and certified.
 
-    Args:
-        mechanisms: K, odd.
-        epsilon: of each voter, above 0, in nats.
-        allowance: m in (0, K]: the majority may spend m epsilon.
-        mechanism_delta: Delta of each voter, in [0, 1).
-        delta: of the majority, at least mechanism_delta.
-        voter_ratio: e^epsilon as a rational, if it is one, see `MajoritySetting`: the proof is then
-            about its power m itself. Needs a whole m.
-        objective: "expected-error", "surrogate" or "worst-case", see `MajoritySetting`.
-        prior: of the voters' p, or its name (see `parse_prior`); uniform on [0, 1] if None.
-        weights: your own coefficients on gamma's upper half to maximise, instead of an objective.
-        backend: see `dpopt.solve`.
-        time_limit: seconds for each solve.
+    The parameters are the fields of the setting, see `MajoritySetting`; ``weights`` are its
+    coefficients. For backend and time_limit, which is that of each solve, see `dpopt.design`.
 
     Raises:
         ParameterError: for a parameter out of range.
@@ -658,12 +650,9 @@ def design(
         >>> best.verdict, round(best.expected_error, 4)
         ('private', 0.0155)
     """
-    ratio = None if voter_ratio is None else rational("voter_ratio", voter_ratio)
-    setting = MajoritySetting(
-        mechanisms, epsilon, allowance, mechanism_delta, delta, voter_ratio=ratio
-    )
+    ratio: Any = voter_ratio
     return design_for(
-        setting,
+        MajoritySetting(mechanisms, epsilon, allowance, mechanism_delta, delta, (), ratio),
         objective=_checks.choice("objective", objective, OBJECTIVES),
         prior=prior,
         weights=weights,
@@ -683,13 +672,7 @@ def design_for(
 ) -> MajorityDesign:
     """Return the best noise function of a setting, also for groups of voters.
 
-    Args:
-        setting: the voters and the target.
-        objective: instead of the setting's, if given.
-        prior: likewise.
-        weights: your own coefficients, likewise; see `MajoritySetting`.
-        backend: see `dpopt.solve`.
-        time_limit: seconds for each solve.
+    What is given takes the place of the setting's own; see `design`.
 
     Raises:
         ParameterError: for a parameter out of range.
@@ -792,15 +775,6 @@ def _numbers(text: str) -> tuple[float, ...]:
             f"groups holds {_checks.shown(text)}; it must have the form SIZE:EPSILON or "
             "SIZE:EPSILON:DELTA, separated by commas."
         ) from None
-
-
-def _of_all(groups: Sequence[VoterGroup]) -> tuple[int, float, float]:
-    """Return the number of voters, and their largest epsilon and Delta."""
-    return (
-        sum(group.size for group in groups),
-        max(group.epsilon for group in groups),
-        max(group.mechanism_delta for group in groups),
-    )
 
 
 def _coefficients(name: str, values: object, mechanisms: int) -> tuple[float, ...] | None:

@@ -6,7 +6,7 @@ import math
 import numbers
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -84,15 +84,11 @@ class Spending:
 
     def __post_init__(self) -> None:
         _checks.instance("setting", self.setting, MajoritySetting)
-        if not isinstance(self.trained_once, bool | np.bool_):
-            raise ParameterError(
-                f"trained_once is {_checks.shown(self.trained_once)}; it must be True or False."
-            )
         if self.voters_per_record is not None:
             reach = self.voters_per_record
             reach = _checks.integer("voters_per_record", reach, 1, self.setting.mechanisms)
             object.__setattr__(self, "voters_per_record", reach)
-        object.__setattr__(self, "trained_once", bool(self.trained_once))
+        object.__setattr__(self, "trained_once", _checks.flag("trained_once", self.trained_once))
         object.__setattr__(self, "slack", _slack(self.slack))
 
     @property
@@ -301,11 +297,11 @@ class VoteBatch:
             "trained_once": self.spending.trained_once,
             "voters_per_record": self.spending.reach,
             "slack": self.spending.slack,
-            "per_query": _plain(self.per_query),
-            "compositions": {name: _plain(spent) for name, spent in self.compositions.items()},
+            "per_query": asdict(self.per_query),
+            "compositions": {name: asdict(spent) for name, spent in self.compositions.items()},
             "composition": self.composition,
-            "total": _plain(self.total),
-            "budget": None if self.budget is None else _plain(self.budget),
+            "total": asdict(self.total),
+            "budget": None if self.budget is None else asdict(self.budget),
             "design": self.design.to_dict(),
         }
 
@@ -374,8 +370,8 @@ def vote(
     """
     ballots = _ballots(votes)
     before = _checks.integer("answered", answered, 0)
-    if budget is not None and not isinstance(budget, Guarantee):
-        raise ParameterError(f"budget is {_checks.shown(budget)}; it must be a Guarantee or None.")
+    if budget is not None:
+        _checks.instance("budget", budget, Guarantee)
     if design is None:
         if epsilon is None or allowance is None:
             raise ParameterError("design is None; give a design, or epsilon and allowance.")
@@ -431,15 +427,10 @@ def _ballots(votes: npt.ArrayLike) -> npt.NDArray[np.int64]:
 
 def _fitting(design: MajorityDesign, mechanisms: int) -> MajoritySetting:
     """Return the setting of a design that is certified and has as many voters."""
-    if not isinstance(design, MajorityDesign):
-        raise ParameterError(f"design is {_checks.shown(design)}; it must be a MajorityDesign.")
+    _checks.instance("design", design, MajorityDesign)
     if design.setting.mechanisms != mechanisms:
         raise ParameterError(
             f"votes has {mechanisms} columns; the design is for {design.setting.mechanisms} voters."
         )
     design.require_private()
     return design.setting
-
-
-def _plain(guarantee: Guarantee) -> Json:
-    return {"epsilon": guarantee.epsilon, "delta": guarantee.delta}

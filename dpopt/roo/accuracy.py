@@ -8,9 +8,8 @@ corollary).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import combinations, islice
 from math import comb
 
 import numpy as np
@@ -23,6 +22,7 @@ from dpopt._numbers import digits
 from dpopt._types import Matrix, Vector, frozen
 from dpopt.prob.minimum_law import MinimumLaw
 from dpopt.roo.floor import SmoothFloorSampler
+from dpopt.roo.histograms import all_counts
 from dpopt.roo.minimum import MinCountSampler, min_count
 from dpopt.roo.setting import RooSetting, checked_law
 
@@ -34,7 +34,6 @@ _MOST_RECORDS = 10**15
 _LARGEST_RECORDS, _MOST_LETTERS = 10**7, 10**5
 _MOST_COUNTS = 1_000_000
 _MOST_LISTED = 1_000_000
-_CHUNK = 1 << 15
 
 
 @dataclass(frozen=True)
@@ -123,12 +122,7 @@ def floor_laws(sampler: SmoothFloorSampler) -> Iterator[tuple[IntMatrix, Matrix,
     table = np.arange(n + 1, dtype=float)
     low = min(n + 1, sampler.floor.size)
     table[:low] = sampler.floor[:low]
-    bars = combinations(range(n + k - 1), k - 1)
-    while part := list(islice(bars, _CHUNK)):
-        # A choice of k - 1 bars among n + k - 1 spots is a vector of counts: the gaps between bars.
-        edges = np.full((len(part), k + 1), -1)
-        edges[:, 1:-1], edges[:, -1] = np.array(part), n + k - 1
-        counts = np.diff(edges, axis=1) - 1
+    for counts in all_counts(n, k):
         weights = table[counts]
         total = weights.sum(axis=1)
         lifted = (weights - counts).sum(axis=1) / total
@@ -264,8 +258,13 @@ def lower_bound_records(accuracy: float, letters: int, epsilon: float) -> int:
     low, high = 0, 1
     while not enough(high):
         low, high = high, 2 * high
-        if high > 10**15:
+        if high > _MOST_RECORDS:
             raise ParameterError(f"accuracy is {alpha:g}; it asks for more than 1e15 records.")
+    return _crossing(enough, low, high)
+
+
+def _crossing(enough: Callable[[int], bool], low: int, high: int) -> int:
+    """Return an n with enough(n) and not enough(n - 1), above ``low`` and up to ``high``."""
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
@@ -485,11 +484,7 @@ def ds_roo_records(
 
     while not enough(high):
         high += 1
-    low = 0
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    return _crossing(enough, 0, high)
 
 
 def least_of(least_probability: float, letters: int) -> float:

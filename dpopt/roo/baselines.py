@@ -18,13 +18,13 @@ import numpy.typing as npt
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector, Json, Vector
-from dpopt.data.tally import Tally, tally
 from dpopt.privacy import Certificate, Guarantee
 from dpopt.privacy.dominating import DominatingPair
 from dpopt.privacy.vouched import Implied, Vouched
 from dpopt.roo.minimum import MinCount, MinCountSampler, from_weights
-from dpopt.roo.sampler import Below, LetterSampler
-from dpopt.roo.setting import UNIT, RooSetting
+from dpopt.roo.rules import round_up
+from dpopt.roo.sampler import Below, LetterSampler, generator, tallied
+from dpopt.roo.setting import RooSetting
 
 _LARGEST = 1e300
 
@@ -134,11 +134,7 @@ def subrr(
     stands for: e^{e_0} = n epsilon, which spends log(1 + epsilon - 1/n); 1 if n epsilon < 1, when
     the letter is uniform.
 
-    Args:
-        records: n, at least 1.
-        letters: k, at least 2.
-        epsilon: above 0, in nats.
-        amplification: "published" or "tight".
+    The other parameters are those of `RooSetting`.
 
     Raises:
         ParameterError: for a parameter out of range.
@@ -150,9 +146,7 @@ def subrr(
         response = 1 + n * (setting.ratio - 1)
     else:
         response = max(Fraction(1), n * Fraction(setting.epsilon))
-    q = k / (response + k - 1)
-    weight = -((-q.numerator * UNIT) // q.denominator)
-    sampler = from_weights(setting, "roo", (weight,))
+    sampler = from_weights(setting, "roo", (round_up(k / (response + k - 1)),))
     return SubRRSampler(sampler.setting, amplification, sampler)
 
 
@@ -198,7 +192,7 @@ class LaplaceProjection:
             Shape (draws, k). Their mean estimates the law of the released letter, with a standard
             error of at most 1 / (2 sqrt(draws)) for each.
         """
-        _checked_generator(rng)
+        _checks.instance("rng", rng, np.random.Generator)
         number = _checks.integer("draws", draws, 1)
         law = self.setting.fitting(counts) / self.setting.records
         return project_to_simplex(law + rng.laplace(scale=self.scale, size=(number, law.size)))
@@ -218,26 +212,14 @@ class LaplaceProjection:
         Raises:
             ParameterError: for data that do not fit the setting.
         """
-        rng = _checked_generator(rng)
-        if (data is None) == (counts is None):
-            raise ParameterError("data and counts: give exactly one of them.")
-        letters = self.setting.letters if alphabet is None else alphabet
-        found = tally(data, letters) if counts is None else Tally.of_counts(counts, letters)
-        law = self.noisy_laws(found.counts, rng)[0]
-        return found.letters[int(rng.choice(law.size, p=law / law.sum()))]
+        rng = generator(rng)
+        records = tallied(self.setting.letters, data, counts, alphabet)
+        law = self.noisy_laws(records.counts, rng)[0]
+        return records.letters[int(rng.choice(law.size, p=law / law.sum()))]
 
 
 def laplace_projection(records: int, letters: int, epsilon: float) -> LaplaceProjection:
-    """Return the sampler of Raskhodnikova et al., for experiments only.
-
-    Args:
-        records: n, at least 1.
-        letters: k, at least 2.
-        epsilon: above 0, in nats.
-
-    Raises:
-        ParameterError: for a parameter out of range.
-    """
+    """Return the sampler of Raskhodnikova et al., for experiments only; see `RooSetting`."""
     return LaplaceProjection(RooSetting(records, letters, epsilon))
 
 
@@ -264,9 +246,3 @@ def project_to_simplex(points: npt.ArrayLike) -> npt.NDArray[np.float64]:
     means = (np.cumsum(falling, axis=-1) - 1.0) / places
     last = np.count_nonzero(falling > means, axis=-1, keepdims=True) - 1
     return np.maximum(v - np.take_along_axis(means, last, axis=-1), 0.0)
-
-
-def _checked_generator(rng: object) -> np.random.Generator:
-    if not isinstance(rng, np.random.Generator):
-        raise ParameterError(f"rng is {_checks.shown(rng)}; it must be a numpy random Generator.")
-    return rng

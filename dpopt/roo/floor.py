@@ -326,11 +326,8 @@ def smooth_floor(
 
     The time grows with 1 / a: seconds for 1e5, minutes for the most, 2e6.
 
-    Args:
-        records: n, at least 1.
-        letters: k, at least 2.
-        epsilon: in nats, above log(1 + 1/n), where a = epsilon - log(1 + 1/n) would do as well.
-        rate: a itself, above 0, to look at another: without a proof it refuses to release.
+    The parameters are the fields of the setting, see `SmoothFloor`; of another rate that is not
+    private the sampler refuses to release. a = epsilon - log(1 + 1/n) would do as well.
 
     Raises:
         ParameterError: for a parameter out of range, or if 1 / a is above 2e6.

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
+from itertools import chain, combinations, islice
 from typing import TypeVar
 
 import numpy as np
@@ -22,6 +23,7 @@ Number = TypeVar("Number", int, Fraction)
 
 MOST_HISTOGRAMS = 2000
 MOST_LETTERS = 100
+_PART = 1 << 15
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +115,18 @@ def histograms(records: int, letters: int) -> Histograms:
     for array in arrays:
         array.setflags(write=False)
     return Histograms(*arrays, index, place)
+
+
+def all_counts(records: int, letters: int) -> Iterator[npt.NDArray[np.int64]]:
+    """Yield all counts of n records over k letters, in parts of shape (part, k)."""
+    n, k = records, letters
+    # A choice of k - 1 bars among n + k - 1 spots is a vector of counts: the gaps between bars.
+    choices = combinations(range(n + k - 1), k - 1)
+    while part := list(islice(choices, _PART)):
+        edges = np.full((len(part), k + 1), -1)
+        edges[:, 1:-1] = np.fromiter(chain.from_iterable(part), np.int64).reshape(-1, k - 1)
+        edges[:, -1] = n + k - 1
+        yield np.diff(edges, axis=1) - 1
 
 
 def _few(n: int, k: int) -> bool:

@@ -226,11 +226,7 @@ class MinCount(RooSetting, Setting["MinCountSampler"]):
         return {"m": list(range(rows)), "q": q}
 
     def read(self, plain: Any) -> tuple[int, ...]:  # noqa: ANN401
-        """Return the integers of a file, checked in form.
-
-        Raises:
-            ParameterError: if they are not 1 to M + 1 integers in 0..2^62, one for "roo".
-        """
+        """Return the integers of a file; see `checked`."""
         return self.checked(super().read(plain))
 
     def checked(self, weights: object) -> tuple[int, ...]:
@@ -331,13 +327,8 @@ MinCount.answer = MinCountSampler
 def min_count(records: int, letters: int, epsilon: float, rule: str = "exact") -> MinCountSampler:
     """Return a sampler whose q depends on the smallest count, audited in exact arithmetic.
 
-    Args:
-        records: n, at least 1.
-        letters: k, at least 2.
-        epsilon: above 0, in nats.
-        rule: "exact" (the best of its kind), "roo", "journal", "journal-repaired" or
-            "conference"; see `MinCount`. Published rules that fail their audit can be looked at
-            but refuse to release.
+    The parameters are the fields of the setting, see `MinCount`. Published rules that fail their
+    audit can be looked at but refuse to release.
 
     Raises:
         ParameterError: for a parameter out of range.
@@ -348,7 +339,8 @@ def min_count(records: int, letters: int, epsilon: float, rule: str = "exact") -
         >>> round(sampler.obscuring(0), 4), sampler.obscuring(17), sampler.audit.private
         (0.0868, 0.0, True)
     """
-    return design(_setting(RooSetting(records, letters, epsilon), rule))
+    named: Any = rule
+    return design(MinCount(records, letters, epsilon, named))
 
 
 def from_weights(setting: RooSetting, rule: str, weights: Sequence[int]) -> MinCountSampler:
@@ -357,14 +349,14 @@ def from_weights(setting: RooSetting, rule: str, weights: Sequence[int]) -> MinC
     Raises:
         ParameterError: for weights that are not 1 to M + 1 integers in 0..2^62, one for "roo".
     """
-    _checks.instance("setting", setting, RooSetting)
     named = _setting(setting, rule)
     return made(named, named.checked(weights), strict=False, bound=None)
 
 
 def _setting(sizes: RooSetting, rule: str) -> MinCount:
-    checked: Any = _checks.choice("rule", rule, RULES)
-    return MinCount(sizes.records, sizes.letters, sizes.epsilon, checked)
+    _checks.instance("setting", sizes, RooSetting)
+    named: Any = rule
+    return MinCount(sizes.records, sizes.letters, sizes.epsilon, named)
 
 
 def exact_problem(setting: RooSetting) -> Problem:
@@ -375,7 +367,6 @@ def exact_problem(setting: RooSetting) -> Problem:
     Raises:
         ParameterError: if M = floor(n / k) is above 200,000.
     """
-    _checks.instance("setting", setting, RooSetting)
     return _setting(setting, "exact").problem()
 
 
@@ -385,7 +376,6 @@ def journal_problem(setting: RooSetting) -> Problem:
     Raises:
         ParameterError: if M = floor(n / k) is above 200,000.
     """
-    _checks.instance("setting", setting, RooSetting)
     return _setting(setting, "journal-repaired").problem()
 
 

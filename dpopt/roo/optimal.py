@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import chain, combinations
 from math import comb
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -26,7 +25,7 @@ from dpopt.design import Design, Setting, design
 from dpopt.lp import Backend, Problem, Solution, solve
 from dpopt.privacy import Certificate
 from dpopt.prob import total_variation
-from dpopt.roo.histograms import Histograms, histograms
+from dpopt.roo.histograms import Histograms, all_counts, histograms
 from dpopt.roo.proof import least_slack, prove_law
 from dpopt.roo.sampler import Below, LetterSampler, place_of
 from dpopt.roo.setting import BITS, UNIT, RooSetting, checked_law
@@ -370,16 +369,8 @@ def optimal_sampler(
 ) -> OptimalSampler:
     """Return the optimal epsilon-DP sampler of one letter, repaired and certified exactly.
 
-    Args:
-        records: n, at least 1.
-        letters: k, 2 to 100; n and k with at most 2,000 histograms (k = 3: n <= 151, k = 4: 61,
-            k = 5: 41, k = 6: 34).
-        epsilon: above 0, in nats.
-        objective: "worst-case", "bayes", "mean" or "fixed"; see `OptimalLetter`.
-        distribution: P for "mean" and "fixed", shape (k,); at most 1e6 count vectors.
-        prior: alpha, in [0.001, 1000].
-        backend: see `dpopt.solve`.
-        time_limit: seconds for each of at most two solves.
+    The parameters are the fields of the setting, see `OptimalLetter`. For backend and time_limit,
+    which is that of each of at most two solves, see `dpopt.design`.
 
     Raises:
         ParameterError: for a parameter out of range.
@@ -391,8 +382,7 @@ def optimal_sampler(
         >>> round(best.value, 4), round(roo.worst_case_tv(roo.min_count(6, 3, 1.0)), 4)
         (0.071, 0.1503)
     """
-    RooSetting(records, letters, epsilon)
-    named: Any = _checks.choice("objective", objective, OPTIMAL_OBJECTIVES)
+    named: Any = objective
     setting = OptimalLetter(records, letters, epsilon, named, distribution, prior)
     return design(setting, backend=backend, time_limit=time_limit)
 
@@ -491,11 +481,7 @@ def incidence(table: Histograms, distribution: npt.ArrayLike) -> Matrix:
             f"distribution is over {k} letters; {n} records of it have {total:.3g} count vectors, "
             f"and at most {_MOST_COUNTS} are summed."
         )
-    # Each choice of k - 1 bars among n + k - 1 spots is a vector of counts: the gaps between bars.
-    bars = np.fromiter(chain.from_iterable(combinations(range(n + k - 1), k - 1)), np.int64)
-    edges = np.full((total, k + 1), -1)
-    edges[:, 1:-1], edges[:, -1] = bars.reshape(total, k - 1), n + k - 1
-    counts = np.diff(edges, axis=1) - 1
+    counts = np.concatenate(list(all_counts(n, k)))
     logs = gammaln(n + 1) + (xlogy(counts, law) - gammaln(counts + 1)).sum(axis=1)
     # Axis 0 of counts, logs and owners: all count vectors. The places of their letters come from
     # the histogram that they sort to, and from the counts.

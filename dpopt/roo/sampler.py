@@ -78,11 +78,8 @@ class LetterSampler(ABC):
         alphabet: object = None,
     ) -> Hashable:
         """Return what `release` would, from a seeded generator: for experiments, NOT private."""
-        if not isinstance(rng, np.random.Generator):
-            raise ParameterError(
-                f"rng is {_checks.shown(rng)}; it must be a numpy random Generator."
-            )
-        return self._letter(data, counts, alphabet, lambda limit: seeded_below(rng, limit))
+        seeded = generator(rng)
+        return self._letter(data, counts, alphabet, lambda limit: seeded_below(seeded, limit))
 
     def _letter(
         self,
@@ -91,14 +88,8 @@ class LetterSampler(ABC):
         alphabet: object,
         below: Below,
     ) -> Hashable:
-        if (data is None) == (counts is None):
-            raise ParameterError("data and counts: give exactly one of them.")
-        letters = self.setting.letters if alphabet is None else alphabet
-        if isinstance(data, Tally) and alphabet is None:
-            found = data
-        else:
-            found = tally(data, letters) if counts is None else Tally.of_counts(counts, letters)
-        return found.letters[self._draw(self.fitting(found.counts), below)]
+        records = tallied(self.setting.letters, data, counts, alphabet)
+        return records.letters[self._draw(self.fitting(records.counts), below)]
 
     def fitting(self, counts: npt.ArrayLike | Mapping[Any, Any]) -> IntVector:
         """Return counts as integers, checked against the setting.
@@ -107,6 +98,32 @@ class LetterSampler(ABC):
             ParameterError: for another number of letters or records, or negative counts.
         """
         return self.setting.fitting(counts)
+
+
+def tallied(
+    size: int,
+    data: object,
+    counts: npt.ArrayLike | Mapping[Any, Any] | None,
+    alphabet: object,
+) -> Tally:
+    """Return data or counts as a tally over an alphabet, 0..size-1 if None; see `LetterSampler`.
+
+    Raises:
+        ParameterError: for data that do not fit the alphabet, or both or none of the two.
+    """
+    if (data is None) == (counts is None):
+        raise ParameterError("data and counts: give exactly one of them.")
+    if isinstance(data, Tally) and alphabet is None:
+        return data
+    letters = size if alphabet is None else alphabet
+    return tally(data, letters) if counts is None else Tally.of_counts(counts, letters)
+
+
+def generator(rng: object) -> np.random.Generator:
+    """Return a seeded generator, checked."""
+    if not isinstance(rng, np.random.Generator):
+        raise ParameterError(f"rng is {_checks.shown(rng)}; it must be a numpy random Generator.")
+    return rng
 
 
 def draw_record(counts: IntVector, below: Below) -> int:

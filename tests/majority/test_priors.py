@@ -308,9 +308,16 @@ def test_a_prior_s_name_is_read_back(prior: UniformPrior | BetaPrior | CommonPri
     assert parse_prior(str(prior)) == prior
 
 
+def test_a_prior_of_several_intervals_is_read() -> None:
+    prior = parse_prior("uniform:0,0.3,0.7,1")
+    assert prior == UniformPrior(((0.0, 0.3), (0.7, 1.0)))
+    assert prior.mean == pytest.approx(0.5)  # type: ignore[union-attr]
+
+
 @pytest.mark.parametrize(
     "text",
     ["", ":", "uniform", "uniform:", "uniform:0", "uniform:0,1,2", "uniform:0;1", "uniform:1,0",
+     "uniform:0,2", "uniform:-1,1", "uniform:0.5,0.5", "uniform:a,b", "uniform:0,0.5,0.4,1",
      "uniform:nan,1", "uniform:0,inf", "UNIFORM:0,1", "beta", "beta:", "beta:1", "beta:1,2,3",
      "beta:a,b", "beta:0,1", "beta:-1,1", "beta:nan,1", "beta:1,inf", "beta:1e5,1", "point",
      "point:", "point:a", "point:2", "point:-0.1", "point:nan", "point:0.5,", "common-",
