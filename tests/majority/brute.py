@@ -2,11 +2,16 @@
 
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import cache, lru_cache
 from itertools import combinations_with_replacement, product
 
+import mpmath
 import numpy as np
 
-from dpopt.majority import MajoritySetting
+from dpopt import NotPrivateError
+from dpopt.majority import GammaProver, MajoritySetting
+
+ONE = 1 << 62
 
 
 def corners(r: Fraction, shift: Fraction) -> list[tuple[Fraction, Fraction]]:
@@ -30,34 +35,90 @@ def law(p: tuple[Fraction, ...]) -> list[Fraction]:
     return found
 
 
-def chance_of_one(p: tuple[Fraction, ...], gamma: list[Fraction]) -> Fraction:
-    """Pr[DaRRM outputs 1], from algorithm 1."""
-    half = Fraction(1, 2)
-    total = Fraction(0)
-    for ones, weight in enumerate(law(p)):
-        majority = 1 if 2 * ones > len(p) else 0
-        total += weight * (gamma[ones] * majority + (1 - gamma[ones]) * half)
-    return total
+Group = tuple[int, Fraction, Fraction]
+"""Voters that are alike: their number, e^epsilon and Delta."""
 
 
-def all_pairs(
-    voters: int, r: Fraction, shift: Fraction
-) -> Iterator[tuple[tuple[Fraction, ...], tuple[Fraction, ...]]]:
-    """Every multiset of corners, as the vectors p and p'."""
-    for chosen in combinations_with_replacement(corners(r, shift), voters):
-        yield tuple(pair[0] for pair in chosen), tuple(pair[1] for pair in chosen)
+def all_pairs(*groups: Group) -> Iterator[tuple[tuple[Fraction, ...], tuple[Fraction, ...]]]:
+    """Every choice of a corner for every voter, once for voters that swap: the vectors p and p'."""
+    choices = [combinations_with_replacement(corners(r, shift), n) for n, r, shift in groups]
+    for chosen in product(*choices):
+        both = [pair for part in chosen for pair in part]
+        yield tuple(pair[0] for pair in both), tuple(pair[1] for pair in both)
+
+
+@lru_cache(maxsize=32)
+def laws(*groups: Group) -> list[tuple[list[Fraction], list[Fraction]]]:
+    """The laws of L on both sides, of all pairs."""
+    known = cache(law)
+    return [(known(tuple(sorted(p))), known(tuple(sorted(q)))) for p, q in all_pairs(*groups)]
+
+
+def largest_excess(
+    gamma: list[Fraction], groups: tuple[Group, ...], target: Fraction, delta: Fraction
+) -> Fraction:
+    """Largest Pr[o | p] - target Pr[o | p'] - delta over both outputs and every multiset."""
+    k, found = len(gamma) - 1, []
+    # Algorithm 1: the majority with probability gamma(l), else a fair coin.
+    chance = [g * (2 * ones > k) + (1 - g) * Fraction(1, 2) for ones, g in enumerate(gamma)]
+    for sides in laws(*groups):
+        one, other = (sum(m * c for m, c in zip(side, chance, strict=True)) for side in sides)
+        found += [one - target * other, (1 - one) - target * (1 - other)]
+    return max(found) - delta
 
 
 def worst_excess(
     gamma: list[Fraction], r: Fraction, shift: Fraction, target: Fraction, delta: Fraction
 ) -> Fraction:
-    """Largest Pr[o | p] - target Pr[o | p'] - delta over both outputs and every multiset."""
+    """The same for voters that are all alike."""
+    return largest_excess(gamma, ((len(gamma) - 1, r, shift),), target, delta)
+
+
+def exponential(exponent: Fraction) -> Fraction:
+    """e^exponent to 100 digits after the point."""
+    with mpmath.workdps(400):
+        value = mpmath.exp(mpmath.mpf(exponent.numerator) / exponent.denominator)
+        return Fraction(int(mpmath.floor(value * mpmath.mpf(10) ** 100)), 10**100)
+
+
+def target(setting: MajoritySetting) -> Fraction:
+    """e^(m epsilon), of the smaller of the product and its float; of a ratio, its power."""
+    if setting.voter_ratio is not None:
+        return setting.voter_ratio ** int(setting.allowance)
+    spent = Fraction(setting.allowance) * Fraction(setting.epsilon)
+    return exponential(min(spent, Fraction(setting.guarantee.epsilon)))
+
+
+def groups_of(setting: MajoritySetting) -> tuple[Group, ...]:
+    """The voters of a setting, as the functions above take them, e^epsilon to 45 digits."""
     found = []
-    for p, q in all_pairs(len(gamma) - 1, r, shift):
-        one, other = chance_of_one(p, gamma), chance_of_one(q, gamma)
-        found.append(one - target * other - delta)
-        found.append((1 - one) - target * (1 - other) - delta)
-    return max(found)
+    for group in setting.voters:
+        r = setting.voter_ratio or exponential(Fraction(group.epsilon))
+        shift = Fraction(group.mechanism_delta)
+        found.append((group.size, r.limit_denominator(10**45), shift))
+    return tuple(found)
+
+
+def judged(setting: MajoritySetting, weights: tuple[int, ...]) -> Fraction:
+    """The worst excess over the paper's full set, both outputs, in fractions."""
+    gamma = [Fraction(w, ONE) for w in (*reversed(weights), *weights)]
+    goal = target(setting).limit_denominator(10**45)
+    return largest_excess(gamma, groups_of(setting), goal, Fraction(setting.delta))
+
+
+def verdict(setting: MajoritySetting, weights: tuple[int, ...]) -> bool:
+    """Whether the prover certifies a gamma."""
+    try:
+        GammaProver(setting).certify(weights)
+    except NotPrivateError:
+        return False
+    return True
+
+
+def fold(laws: np.ndarray) -> np.ndarray:
+    """a(l) - a(K - l) above the middle."""
+    middle = laws.shape[-1] // 2
+    return laws[..., middle:] - laws[..., :middle][..., ::-1]
 
 
 def reduced_multisets(setting: MajoritySetting) -> list[tuple[tuple[str, int], ...]]:

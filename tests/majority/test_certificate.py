@@ -1,6 +1,5 @@
 from fractions import Fraction as F
 
-import mpmath
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,34 +10,7 @@ import dpopt
 from dpopt import NotPrivateError, majority
 from dpopt.majority import GammaProver, MajorityDesign, MajoritySetting, reduced_size
 from dpopt.privacy import audit_epsilon
-from tests.majority.brute import worst_excess
-
-ONE = 1 << 62
-
-
-def rational_exp(exponent: F) -> F:
-    """e^exponent to 100 digits."""
-    with mpmath.workdps(110):
-        value = mpmath.exp(mpmath.mpf(exponent.numerator) / exponent.denominator)
-        return F(int(mpmath.floor(value * mpmath.mpf(10) ** 100)), 10**100)
-
-
-def judged(setting: MajoritySetting, weights: tuple[int, ...]) -> F:
-    """The worst excess over the paper's full set, both outputs, in fractions."""
-    gamma = [F(w, ONE) for w in (*reversed(weights), *weights)]
-    r = rational_exp(F(setting.epsilon))
-    product = F(setting.allowance) * F(setting.epsilon)
-    target = rational_exp(min(product, F(setting.guarantee.epsilon)))
-    return worst_excess(gamma, r, F(setting.mechanism_delta), target, F(setting.delta))
-
-
-def verdict(setting: MajoritySetting, weights: tuple[int, ...]) -> bool:
-    try:
-        GammaProver(setting).certify(weights)
-    except NotPrivateError:
-        return False
-    return True
-
+from tests.majority.brute import ONE, judged, verdict
 
 SMALL = [
     MajoritySetting(1, 0.5, 0.7),

@@ -1,14 +1,10 @@
 """Voters of different privacy, judged by fractions over every corner of every voter."""
 
 import json
-from collections.abc import Iterator
 from fractions import Fraction as F
-from functools import cache
-from itertools import combinations_with_replacement, product
 from math import comb
 from pathlib import Path
 
-import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -27,9 +23,17 @@ from dpopt.majority import (
 )
 from dpopt.majority.program import corner_rows
 from dpopt.prob import poisson_binomial_pmf
-from tests.majority.brute import corners, law, reduced_multisets
+from tests.majority.brute import (
+    ONE,
+    corners,
+    exponential,
+    groups_of,
+    judged,
+    laws,
+    reduced_multisets,
+    verdict,
+)
 
-ONE = 1 << 62
 of = MajoritySetting.of_groups
 
 SMALL = [
@@ -43,118 +47,62 @@ SMALL = [
 ]
 
 
-def exponential(exponent: F) -> F:
-    """e^exponent to 40 digits."""
-    with mpmath.workdps(60):
-        value = mpmath.exp(mpmath.mpf(exponent.numerator) / exponent.denominator)
-        return F(int(mpmath.floor(value * mpmath.mpf(10) ** 40)), 10**40)
-
-
-def pairs(setting: MajoritySetting) -> Iterator[tuple[tuple[F, ...], tuple[F, ...]]]:
-    """Every choice of a corner for every voter, once for voters of one group that swap."""
-    choices = [
-        combinations_with_replacement(
-            corners(exponential(F(group.epsilon)), F(group.mechanism_delta)), group.size
-        )
-        for group in setting.voters
-    ]
-    for chosen in product(*choices):
-        both = [pair for part in chosen for pair in part]
-        yield tuple(pair[0] for pair in both), tuple(pair[1] for pair in both)
-
-
-@cache
-def laws(index: int) -> list[tuple[list[F], list[F]]]:
-    """The laws of L on both sides, all choices of SMALL[index]."""
-    known = cache(law)
-    return [(known(tuple(sorted(p))), known(tuple(sorted(q)))) for p, q in pairs(SMALL[index])]
-
-
-def judged(index: int, weights: tuple[int, ...]) -> F:
-    """The worst excess over both outputs, in fractions."""
-    setting = SMALL[index]
-    gamma = [F(w, ONE) for w in (*reversed(weights), *weights)]
-    product_ = F(setting.allowance) * F(setting.epsilon)
-    target = exponential(min(product_, F(setting.guarantee.epsilon)))
-    # Algorithm 1: the majority with probability gamma(l), else a fair coin.
-    chance = [
-        g * (2 * ones > setting.mechanisms) + (1 - g) * F(1, 2) for ones, g in enumerate(gamma)
-    ]
-    excess = []
-    for p, q in laws(index):
-        one, other = (sum(m * c for m, c in zip(side, chance, strict=True)) for side in (p, q))
-        excess += [one - target * other, (1 - one) - target * (1 - other)]
-    return max(excess) - F(setting.delta)
-
-
-def verdict(setting: MajoritySetting, weights: tuple[int, ...]) -> bool:
-    try:
-        GammaProver(setting).certify(weights)
-    except NotPrivateError:
-        return False
-    return True
-
-
 @given(
-    st.integers(0, len(SMALL) - 1),
+    st.sampled_from(SMALL),
     st.lists(st.integers(0, ONE), min_size=3, max_size=3),
     st.lists(st.integers(-2, 2), min_size=3, max_size=3),
 )
 def test_the_verdict_is_that_of_every_choice_of_corners(
-    index: int, raw: list[int], steps: list[int]
+    setting: MajoritySetting, raw: list[int], steps: list[int]
 ) -> None:
-    setting = SMALL[index]
     start = tuple(raw[: setting.middle])
-    assert verdict(setting, start) == (judged(index, start) <= 0)
+    assert verdict(setting, start) == (judged(setting, start) <= 0)
     prover = GammaProver(setting)
     filled = prover.fill(prover.shrink(start)[0])
-    assert judged(index, filled) <= 0
+    assert judged(setting, filled) <= 0
     moved = zip(filled, steps[: setting.middle], strict=True)
     near = tuple(min(ONE, max(0, weight + step)) for weight, step in moved)
-    exact = judged(index, near)
+    exact = judged(setting, near)
     if abs(exact) > F(1, 10**30):
         assert verdict(setting, near) == (exact <= 0)
 
 
-@pytest.mark.parametrize("index", range(len(SMALL)))
+@pytest.mark.parametrize("setting", SMALL)
 @pytest.mark.parametrize("objective", ["expected-error", "surrogate", "worst-case"])
 def test_designs_for_groups_are_private_by_fractions_and_at_the_limit(
-    index: int, objective: str
+    setting: MajoritySetting, objective: str
 ) -> None:
-    setting = SMALL[index]
     design = majority.design_for(setting, objective=objective)
     assert design.certificate is not None
     assert design.certificate.constraints == reduced_size(setting)
     assert design.verdict == "private"
-    exact = judged(index, design.weights)
+    exact = judged(setting, design.weights)
     assert exact <= 0
     assert abs(design.certificate.slack + exact) < F(1, 10**30)
     assert exact > -F(1, 10**9)
     # A thousandth more of everything breaks a constraint, unless gamma is already full.
     wider = tuple(min(ONE, weight + ONE // 1000) for weight in design.weights)
     if wider != design.weights:
-        assert verdict(setting, wider) == (judged(index, wider) <= 0)
+        assert verdict(setting, wider) == (judged(setting, wider) <= 0)
 
 
-@pytest.mark.parametrize("index", range(len(SMALL)))
-def test_the_refusal_has_the_excess_of_the_fractions(index: int) -> None:
-    setting = SMALL[index]
+@pytest.mark.parametrize("setting", SMALL)
+def test_the_refusal_has_the_excess_of_the_fractions(setting: MajoritySetting) -> None:
     weights = (ONE,) * setting.middle
-    if judged(index, weights) <= 0:
+    if judged(setting, weights) <= 0:
         assert verdict(setting, weights)
         return
     with pytest.raises(NotPrivateError, match="group") as caught:
         GammaProver(setting).certify(weights)
-    assert caught.value.excess == pytest.approx(float(judged(index, weights)), rel=1e-12)
+    assert caught.value.excess == pytest.approx(float(judged(setting, weights)), rel=1e-12)
     for side in caught.value.inputs:
         assert sum(int(part.split()[0]) for part in side.split(", ")) == setting.mechanisms
 
 
-@pytest.mark.parametrize("index", range(len(SMALL)))
-def test_the_optimum_is_that_of_all_corners_written_out(index: int) -> None:
-    setting = SMALL[index]
+@pytest.mark.parametrize("setting", SMALL)
+def test_the_optimum_is_that_of_all_corners_written_out(setting: MajoritySetting) -> None:
     target = np.exp(setting.allowance * setting.epsilon)
-    sides = np.array(laws(index), dtype=float)
+    sides = np.array(laws(*groups_of(setting)), dtype=float)
     matrix = sides[:, 0] - target * sides[:, 1]
     middle = setting.middle
     folded = matrix[:, middle:] - matrix[:, middle - 1 :: -1]
@@ -169,14 +117,15 @@ def test_the_optimum_is_that_of_all_corners_written_out(index: int) -> None:
         assert found.objective == pytest.approx(-listed.fun, abs=1e-9)
 
 
-@pytest.mark.parametrize("index", range(len(SMALL)))
-def test_random_voters_inside_their_polygons_stay_within_the_target(index: int) -> None:
-    setting = SMALL[index]
+@pytest.mark.parametrize("setting", SMALL)
+def test_random_voters_inside_their_polygons_stay_within_the_target(
+    setting: MajoritySetting,
+) -> None:
     design = majority.design_for(setting)
     chance = 0.5 + 0.5 * np.where(
         np.arange(setting.mechanisms + 1) < setting.middle, -design.gamma, design.gamma
     )
-    rng = np.random.default_rng(index)
+    rng = np.random.default_rng(SMALL.index(setting))
     sides: list[list[np.ndarray]] = [[], []]
     for group in setting.voters:
         edge = np.array(corners(exponential(F(group.epsilon)), F(group.mechanism_delta)), float)
@@ -249,9 +198,8 @@ def test_one_group_is_the_setting_without_groups(shift: float) -> None:
     assert reduced_size(tagged) == reduced_size(plain.setting)
 
 
-@pytest.mark.parametrize("index", range(len(SMALL)))
-def test_the_order_of_the_groups_does_not_matter(index: int) -> None:
-    setting = SMALL[index]
+@pytest.mark.parametrize("setting", SMALL)
+def test_the_order_of_the_groups_does_not_matter(setting: MajoritySetting) -> None:
     weights = majority.surrogate_weights(setting.mechanisms).values
     optimum = solve(gamma_problem(setting, weights)).objective
     turned = of(setting.groups[1:] + setting.groups[:1], setting.allowance, setting.delta)

@@ -14,11 +14,7 @@ from dpopt.majority import (
     surrogate_weights,
 )
 from dpopt.prob import poisson_binomial_pmf
-
-
-def fold(laws: np.ndarray) -> np.ndarray:
-    middle = laws.shape[-1] // 2
-    return laws[..., middle:] - laws[..., :middle][..., ::-1]
+from tests.majority.brute import fold
 
 
 def test_surrogate_weights_are_a_binomial_s() -> None:

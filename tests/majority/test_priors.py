@@ -37,14 +37,9 @@ from dpopt.majority import (
 from dpopt.majority.objectives import expected_error
 from dpopt.majority.priors import RecordedPrior
 from dpopt.prob import poisson_binomial_pmf
-from tests.majority.brute import law
+from tests.majority.brute import fold, law
 
 Density = Callable[[float], float]
-
-
-def fold(laws: np.ndarray) -> np.ndarray:
-    middle = laws.shape[-1] // 2
-    return laws[..., middle:] - laws[..., :middle][..., ::-1]
 
 
 def gamma_of(k: int, seed: int) -> np.ndarray:

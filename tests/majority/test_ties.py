@@ -15,8 +15,8 @@ from dpopt.majority import GammaProver, MajoritySetting
 from dpopt.majority.proof import Arithmetic, gamma_rounding
 from dpopt.majority.ties import raises, sign
 from dpopt.majority.voters import Multiset
+from tests.majority.brute import ONE
 
-ONE = 1 << 62
 THIRD = ONE // 3
 
 TIES = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction as F
-from itertools import product
 from pathlib import Path
 
 import pytest
@@ -13,34 +12,11 @@ import dpopt
 from dpopt import NotPrivateError, ParameterError, majority
 from dpopt.majority import GammaProver, MajoritySetting
 from dpopt.privacy import exp_upper
-
-ONE = 1 << 62
+from tests.majority.brute import ONE, judged
 
 
 def setting_of(k: int, ratio: F, m: int) -> MajoritySetting:
     return MajoritySetting(k, math.log(ratio), m, voter_ratio=ratio)
-
-
-def worst_excess(setting: MajoritySetting, weights: tuple[int, ...]) -> F:
-    """The largest E h(L) - r^m E h(L') - (r^m - 1) over every choice of corners, by definition."""
-    assert setting.voter_ratio is not None
-    r, k = setting.voter_ratio, setting.mechanisms
-    b, c = r / (r + 1), 1 / (r + 1)
-    h = [F(-w, ONE) for w in reversed(weights)] + [F(w, ONE) for w in weights]
-    budget = r ** int(setting.allowance)
-
-    def mean(chances: tuple[F, ...]) -> F:
-        law = [F(1)]
-        for p in chances:
-            law = [
-                (1 - p) * (law[i] if i < len(law) else 0) + p * (law[i - 1] if i else 0)
-                for i in range(len(law) + 1)
-            ]
-        return sum((mass * value for mass, value in zip(law, h, strict=True)), F(0))
-
-    corners = [(F(0), F(0)), (F(1), F(1)), (b, c), (c, b)]
-    pairs = (zip(*chosen, strict=True) for chosen in product(corners, repeat=k))
-    return max(mean(p) - budget * mean(q) - (budget - 1) for p, q in pairs)
 
 
 @pytest.mark.parametrize(
@@ -50,13 +26,13 @@ def test_a_design_is_private_for_the_ratio_itself(k: int, ratio: F, m: int) -> N
     found = majority.design(k, math.log(ratio), m, voter_ratio=ratio)
     assert found.verdict == "private"
     assert found.certificate is not None
-    assert worst_excess(found.setting, found.weights) <= 0
+    assert judged(found.setting, found.weights) <= 0
     assert found.guarantee.epsilon == pytest.approx(m * math.log(ratio), rel=1e-15)
     free = [place for place, weight in enumerate(found.weights) if weight < ONE]
     assert free
     for place in free:
         more = tuple(w + (i == place) for i, w in enumerate(found.weights))
-        assert worst_excess(found.setting, more) > 0
+        assert judged(found.setting, more) > 0
         with pytest.raises(NotPrivateError):
             GammaProver(found.setting).certify(more)
 
@@ -64,14 +40,14 @@ def test_a_design_is_private_for_the_ratio_itself(k: int, ratio: F, m: int) -> N
 def test_a_tie_at_one_ratio_only_is_private_there() -> None:
     """7 g(3) + 6 g(2) <= 9 is the row of three voters at b and c, at e^epsilon = 2 and m = 1."""
     setting, weights = setting_of(3, F(2), 1), (5 * ONE // 8, 3 * ONE // 4)
-    assert worst_excess(setting, weights) == 0
+    assert judged(setting, weights) == 0
     assert GammaProver(setting).certify(weights).slack == 0
     for more in ((weights[0] + 1, weights[1]), (weights[0], weights[1] + 1)):
-        assert worst_excess(setting, more) > 0
+        assert judged(setting, more) > 0
         with pytest.raises(NotPrivateError):
             GammaProver(setting).certify(more)
     near = setting_of(3, F(2) - F(1, 1 << 52), 1)
-    assert worst_excess(near, weights) > 0
+    assert judged(near, weights) > 0
     with pytest.raises(NotPrivateError):
         GammaProver(near).certify(weights)
 

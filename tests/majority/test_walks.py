@@ -2,33 +2,19 @@
 
 from fractions import Fraction as F
 
-import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpopt import NotPrivateError, majority
+from dpopt import majority
 from dpopt.majority import GammaProver, MajoritySetting, proof, reduced_size
 from dpopt.majority.proof import Arithmetic, FloatWalk, IntegerWalk
 from dpopt.majority.voters import Multiset
-from tests.majority.brute import worst_excess
+from tests.majority.brute import ONE, exponential, judged, target, verdict
 
-ONE = 1 << 62
 UNIT = 1 << 200
 of = MajoritySetting.of_groups
-
-
-def exponential(exponent: F) -> F:
-    """e^exponent to 100 significant digits."""
-    with mpmath.workdps(400):
-        value = mpmath.exp(mpmath.mpf(exponent.numerator) / exponent.denominator)
-        return F(int(mpmath.floor(value * mpmath.mpf(10) ** 100)), 10**100)
-
-
-def target(setting: MajoritySetting) -> F:
-    spent = F(setting.allowance) * F(setting.epsilon)
-    return exponential(min(spent, F(setting.guarantee.epsilon)))
 
 
 def excess(setting: MajoritySetting, weights: tuple[int, ...], at: Multiset) -> F:
@@ -51,22 +37,6 @@ def excess(setting: MajoritySetting, weights: tuple[int, ...], at: Multiset) -> 
         total = sum(mass * h for mass, h in zip(law, sign, strict=False))
         sides.append(F(total, UNIT ** sum(at.counts) * ONE))
     return sides[0] - target(setting) * sides[1] - (target(setting) - 1 + 2 * F(setting.delta))
-
-
-def judged(setting: MajoritySetting, weights: tuple[int, ...]) -> F:
-    """The worst excess over the paper's full set, both outputs, in fractions."""
-    gamma = [F(w, ONE) for w in (*reversed(weights), *weights)]
-    r = exponential(F(setting.epsilon)).limit_denominator(10**45)
-    goal = target(setting).limit_denominator(10**45)
-    return worst_excess(gamma, r, F(setting.mechanism_delta), goal, F(setting.delta))
-
-
-def verdict(setting: MajoritySetting, weights: tuple[int, ...]) -> bool:
-    try:
-        GammaProver(setting).certify(weights)
-    except NotPrivateError:
-        return False
-    return True
 
 
 def random_weights(setting: MajoritySetting, seed: int) -> tuple[int, ...]:
@@ -251,8 +221,7 @@ def test_integers_of_few_bits_decide_like_fractions(
 ) -> None:
     """With no bits to spare, every error term decides some verdict."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (proof,):
-            patch.setattr(module, "FIXED", 62)
+        patch.setattr(proof, "FIXED", 62)
         compared(setting, raw, steps)
 
 
@@ -306,9 +275,7 @@ def test_coarse_constants_are_on_the_safe_side(
     """Whatever is certified with them is private with the true ones."""
     with pytest.MonkeyPatch.context() as patch:
         for name, bits in coarse.items():
-            for module in (proof,):
-                if hasattr(module, name):
-                    patch.setattr(module, name, bits)
+            patch.setattr(proof, name, bits)
         patch.setattr(proof, "_FLOATS_FROM", above)
         prover = GammaProver(setting)
         if prover._arithmetic.budget <= (1 + prover._arithmetic.ratio) / ONE:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from fractions import Fraction
 
 import mpmath
@@ -18,25 +17,10 @@ from dpopt.roo import accuracy
 from dpopt.roo.floor import smooth_floor
 from dpopt.roo.optimal import optimal_sampler
 from dpopt.roo.setting import UNIT
+from tests.roo.brute import chance, compositions, lower_bound
 
 MODEST = settings(max_examples=30, deadline=None, derandomize=True)
 REFERENCE = roo.RooSetting(1000, 10, 0.1)
-
-
-def compositions(n: int, k: int) -> Iterator[tuple[int, ...]]:
-    if k == 1:
-        yield (n,)
-        return
-    for first in range(n + 1):
-        for rest in compositions(n - first, k - 1):
-            yield (first, *rest)
-
-
-def chance(counts: tuple[int, ...], p: list[Fraction]) -> Fraction:
-    weight = Fraction(math.factorial(sum(counts)))
-    for count, share in zip(counts, p, strict=True):
-        weight *= share**count / math.factorial(count)
-    return weight
 
 
 def obscuring(sampler: roo.MinCountSampler, m: int) -> Fraction:
@@ -177,13 +161,8 @@ def test_ds_roo_records_are_where_the_bound_crosses(gamma: float, rule: str) -> 
 def test_lower_bound_is_the_maximum_over_all_d_and_j() -> None:
     cases = [(20, 3, 0.3), (1000, 10, 0.1), (6, 5, 2.0), (3, 9, 0.7), (40, 7, 0.05), (100, 2, 0.2)]
     for n, k, epsilon in [*cases, (1, 2, 0.1), (300, 40, 1.0), (12, 4, 8.0)]:
-        tried = [
-            (d * j / n) / (1 + d * math.exp(epsilon * j) / (k - d))
-            for d in range(1, k)
-            for j in range(1, n // d + 1)
-        ]
         found = accuracy.lower_bound(roo.RooSetting(n, k, epsilon))
-        assert found.value == pytest.approx(max(tried), rel=1e-12)
+        assert found.value == pytest.approx(lower_bound(n, k, epsilon), rel=1e-12)
         d, j = found.letters, found.records
         assert d * j <= n
         again = (d * j / n) / (1 + d * math.exp(epsilon * j) / (k - d))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise, product
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ from dpopt.roo.accuracy import expected_output, worst_case_tv
 from dpopt.roo.floor import SmoothFloor, SmoothFloorSampler, floor_weights, smooth_floor
 from dpopt.roo.proof import audit_floor
 from dpopt.roo.setting import RooSetting
-from tests.roo.brute import histograms, neighbours
+from tests.roo.brute import chance, compositions, histograms, neighbours
 
 
 @dataclass(frozen=True)
@@ -288,17 +288,11 @@ def test_expected_output_and_worst_case_sum_over_all_data_sets(
     p = [Fraction(int(x), 2**12) for x in np.random.default_rng(n).integers(1, 2**10, k - 1)]
     p.append(1 - sum(p, Fraction(0)))
     mean, lifted, worst = [Fraction(0)] * k, Fraction(0), Fraction(0)
-    for counts in product(range(n + 1), repeat=k):
-        if sum(counts) != n:
-            continue
-        ways = math.factorial(n)
-        for count in counts:
-            ways //= math.factorial(count)
-        chance = ways * math.prod(x**c for x, c in zip(p, counts, strict=True))
-        given_law = law(sampler, counts)
-        mean = [a + chance * b for a, b in zip(mean, given_law, strict=True)]
+    for counts in compositions(n, k):
+        weighed, given_law = chance(counts, p), law(sampler, counts)
+        mean = [a + weighed * b for a, b in zip(mean, given_law, strict=True)]
         total = sum(weight(sampler, c) for c in counts)
-        lifted += chance * (1 - Fraction(n << sampler.bits, total))
+        lifted += weighed * (1 - Fraction(n << sampler.bits, total))
         worst = max(
             worst, sum(abs(a - Fraction(c, n)) for a, c in zip(given_law, counts, strict=True)) / 2
         )

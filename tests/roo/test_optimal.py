@@ -29,6 +29,7 @@ from dpopt.roo.optimal import (
 from dpopt.roo.optimal import distances as all_distances
 from dpopt.roo.proof import prove_law
 from tests.roo import brute
+from tests.roo.brute import lower_bound
 
 SMALL = [(1, 2, 1.0), (2, 2, 0.5), (5, 2, 0.3), (3, 3, 0.7), (6, 3, 0.4), (5, 4, 1.0), (3, 6, 2.0)]
 Data = tuple[int, ...]
@@ -198,10 +199,9 @@ def test_the_prior_of_histograms() -> None:
 def test_incidence_is_the_sum_over_all_counts(law: list[float]) -> None:
     found = histograms(6, 3)
     expected = np.zeros((3, found.places))
-    for counts in product(range(7), repeat=3):
-        if sum(counts) == 6:
-            for y, place in enumerate(found.places_of(counts)):
-                expected[y, place] += multinomial.pmf(counts, 6, law)
+    for counts in brute.compositions(6, 3):
+        for y, place in enumerate(found.places_of(counts)):
+            expected[y, place] += multinomial.pmf(counts, 6, law)
     np.testing.assert_allclose(incidence(found, law), expected, atol=1e-13)
 
 
@@ -270,15 +270,6 @@ def test_two_records_of_two_letters() -> None:
         assert optimal_sampler(2, 2, epsilon).value == pytest.approx(
             math.exp(-epsilon) / 2, abs=2e-9
         )
-
-
-def lower_bound(n: int, k: int, epsilon: float) -> float:
-    """max over d letters with j records each of (d j / n) / (1 + d e^{epsilon j} / (k - d))."""
-    return max(
-        (d * j / n) / (1 + d * math.exp(epsilon * j) / (k - d))
-        for d in range(1, k)
-        for j in range(1, n // d + 1)
-    )
 
 
 LARGER = [(30, 2, 0.2), (30, 3, 0.2), (30, 3, 0.5), (60, 3, 0.5), (20, 4, 0.4), (15, 5, 0.5)]
@@ -490,7 +481,7 @@ def test_the_mean_under_one_law_is_the_least_over_all_orders(
 ) -> None:
     # Variables: K(y | x) of all samplers, its shortfall below c / n, and the largest mean t.
     k = len(law)
-    data = [x for x in product(range(n + 1), repeat=k) if sum(x) == n]
+    data = list(brute.compositions(n, k))
     size, place = len(data) * k, {x: i * k for i, x in enumerate(data)}
     upper, right = [], []
     for x in data:
