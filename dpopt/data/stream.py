@@ -52,13 +52,13 @@ def tally_file(path: str | Path, column: str, alphabet: object) -> Tally:
             raise ParameterError(f"column is {column!r}; the file {str(target)!r} has none such.")
         text = target.suffix.lower() == ".csv"
         values, dtype = _values(pl, column, types[column], kind, text=text)
-        found = _counted(pl, scan, values, dtype, letters)
+        counted = _counted(pl, scan, values, dtype, letters)
     except failures:
         # What polars says may quote a record.
         raise ParameterError(
             f"path is {str(target)!r}; it cannot be read as a {target.suffix.lower()} file."
         ) from None
-    for value, count in found:
+    for value, count in counted:
         if value is None:
             raise ParameterError(OUTSIDE)
         ledger.add([value], [count])

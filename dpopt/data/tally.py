@@ -69,9 +69,9 @@ class Tally:
         )
         if not whole or np.any(array < 0) or np.any(array > 1e15):
             raise ParameterError("counts must hold whole numbers from 0 to 1e15, no others.")
-        found = array.astype(np.int64)
-        found.setflags(write=False)
-        return cls(letters, found)
+        whole_counts = array.astype(np.int64)
+        whole_counts.setflags(write=False)
+        return cls(letters, whole_counts)
 
     def columns(self) -> dict[str, Sequence[Any]]:
         """Return letter and count as one tidy table."""
@@ -289,8 +289,8 @@ def add_column(ledger: Ledger, column: Column) -> None:
         table = cast(Any, column).alias("letter").value_counts(name="records")
         ledger.add(table["letter"].to_list(), table["records"].to_list())
     else:
-        found = column.value_counts(dropna=False, sort=False)
-        ledger.add(found.index.tolist(), found.tolist())
+        table = column.value_counts(dropna=False, sort=False)
+        ledger.add(table.index.tolist(), table.tolist())
 
 
 def add_array(ledger: Ledger, data: object) -> None:
@@ -330,8 +330,8 @@ def add_objects(ledger: Ledger, records: Iterable[Any]) -> None:
     while part := list(islice(stream, _OBJECTS)):
         try:
             if {bool, np.bool_}.isdisjoint(map(type, part)):
-                found = Counter(part)
-                ledger.add(found.keys(), found.values())
+                distinct = Counter(part)
+                ledger.add(distinct.keys(), distinct.values())
             else:
                 pairs = Counter((is_boolean(value), value) for value in part)
                 ledger.add((value for _, value in pairs), pairs.values())

@@ -318,8 +318,8 @@ class WorstCase:
         def loss(p: float) -> float:
             return -abs(float(_common(self._k, np.array([p]))[0] @ (1.0 - gamma)))
 
-        found = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 1e-9})
-        best = float(found.x)
+        peak = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 1e-9})
+        best = float(peak.x)
         return best if loss(best) < loss(self._grid[place]) else float(self._grid[place])
 
 

@@ -130,10 +130,10 @@ class UniformPrior:
         """E|p - 1/2|."""
         total = sum(b - a for a, b in self.intervals)
 
-        def part(a: float, b: float) -> float:
+        def piece(a: float, b: float) -> float:
             return ((b - 0.5) * abs(b - 0.5) - (a - 0.5) * abs(a - 0.5)) / 2
 
-        return sum(part(a, b) for a, b in self.intervals) / total
+        return sum(piece(a, b) for a, b in self.intervals) / total
 
     def binomial(self, trials: int, *, signed: bool = False) -> Vector:
         """Return E[Binomial(trials, p) pmf] on 0..trials, times sign(p - 1/2) if ``signed``."""
@@ -141,17 +141,17 @@ class UniformPrior:
         pieces = [(a, min(b, 0.5), below) for a, b in self.intervals if a < 0.5]
         pieces += [(max(a, 0.5), b, 1.0) for a, b in self.intervals if b > 0.5]
         total = sum(b - a for a, b in self.intervals)
-        found = np.zeros(trials + 1)
+        law = np.zeros(trials + 1)
         for a, b, sign in pieces:
             if b - a < _NARROW:
                 # A difference of incomplete beta functions would cancel.
                 laws = [binomial_pmf(trials, a + (b - a) * (x + 1) / 2) for x in _NODES]
-                found += sign * (b - a) / 2 * (_NODE_WEIGHTS @ np.array(laws))
+                law += sign * (b - a) / 2 * (_NODE_WEIGHTS @ np.array(laws))
                 continue
             inside = betainc(ones + 1, trials - ones + 1, b)
             inside -= betainc(ones + 1, trials - ones + 1, a)
-            found += sign * inside / (trials + 1)
-        return found / total
+            law += sign * inside / (trials + 1)
+        return law / total
 
     def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> Vector:
         """Draw independent p's; for experiments, not private."""
@@ -375,10 +375,10 @@ class SamplePrior:
             raise ParameterError(
                 f"sampler is {_checks.shown(sampler)}; it must be a function of shape and rng."
             )
-        found = _table(sampler(shape, rng))
-        if found.shape != shape:
-            raise ParameterError(f"sampler returned shape {found.shape}; it must be {shape}.")
-        return cls(found)
+        drawn = _table(sampler(shape, rng))
+        if drawn.shape != shape:
+            raise ParameterError(f"sampler returned shape {drawn.shape}; it must be {shape}.")
+        return cls(drawn)
 
     @cached_property
     def _name(self) -> str:

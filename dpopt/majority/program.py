@@ -133,8 +133,8 @@ def _law(setting: Voters, counts: Counts, side: int) -> Vector:
         if p == 1.0:
             ones += count
         elif p > 0.0:
-            part = binomial_pmf(count, p)
-            law = part if law.size == 1 else np.convolve(law, part)
+            binomial = binomial_pmf(count, p)
+            law = binomial if law.size == 1 else np.convolve(law, binomial)
     full = np.zeros(setting.mechanisms + 1)
     full[ones : ones + law.size] = law
     return full
@@ -177,16 +177,16 @@ class CornerOracle:
 
     def __init__(self, setting: Voters, cuts: int | None = None, *, partial: bool = False) -> None:
         require_voters(setting)
-        part = partly_priced(setting) if _checks.flag("partial", partial) else None
-        if part is None:
+        partly = partly_priced(setting) if _checks.flag("partial", partial) else None
+        if partly is None:
             require_priceable(setting)
-        self._most_shifted, self.checked = part or (None, reduced_size(setting))
+        self._most_shifted, self.checked = partly or (None, reduced_size(setting))
         self.setting = setting
         most = 2 * setting.middle + 8
         self.cuts = most if cuts is None else _checks.integer("cuts", cuts, 1)
         self._outer = setting.axes[:-1]
         self._sizes = [group.size for group in setting.voters]
-        self._total = None if part else walk_size(self._outer, self._sizes)
+        self._total = None if partly else walk_size(self._outer, self._sizes)
         self._flipped = (slice(None, None, -1),) * len(setting.axes)
         self._shifted = sum(axis.shifted for axis in self._outer)
         steps = np.arange(setting.mechanisms + 1)
@@ -194,7 +194,7 @@ class CornerOracle:
 
     def __call__(self, gamma: Vector) -> Separation:
         """Separate gamma's upper half, shape ((K + 1) / 2,), from the set of private ones."""
-        worst, plain, found = 0.0, 0.0, []
+        worst, plain, peaks = 0.0, 0.0, []
         for counts, values in track(
             self._slices(signed(full_gamma(gamma))), "pricing corner multisets", self._total
         ):
@@ -209,11 +209,11 @@ class CornerOracle:
             worst = max(worst, top)
             plain = plain if shifted else worst
             if top > 0.0:
-                found.append(_peaks(counts, values, best))
-        if not found:
+                peaks.append(_peaks(counts, values, best))
+        if not peaks:
             empty = make_rows(np.empty((0, self.setting.middle)), upper=1.0)
             return Separation(empty, worst, self.checked)
-        rows = corner_rows(self.setting, self._chosen(np.concatenate(found)))
+        rows = corner_rows(self.setting, self._chosen(np.concatenate(peaks)))
         return Separation(rows, worst, self.checked)
 
     def _chosen(self, peaks: npt.NDArray[np.float64]) -> list[Counts]:

@@ -132,14 +132,14 @@ class Arithmetic:
 
     def laws(self, at: Multiset) -> list[list[int]]:
         """Return the laws of L on both sides over 2^scale, as integers on 0..K."""
-        found = []
+        both = []
         for side in (0, 1):
             law = fmpz_poly([0] * at.ones + [1])
             for p, count in self.voters_at(at, side):
                 law *= fmpz_poly([(1 << CORNER) - p, p]) ** count
             masses = [int(mass) for mass in law.coeffs()]
-            found.append(masses + [0] * (self.voters + 1 - len(masses)))
-        return found
+            both.append(masses + [0] * (self.voters + 1 - len(masses)))
+        return both
 
     def coefficients(self, at: Multiset) -> list[int]:
         """Return f's coefficients on the weights, over 2^(scale + BITS + RATIO)."""
@@ -253,7 +253,7 @@ def _at(counts: tuple[int, ...], index: tuple[Any, ...]) -> Multiset:
     s are the voters on the last axis, where that is a dimension of the table.
     """
     axes = (len(counts) + len(index)) // 2
-    *inside, ones = (int(part) for part in index)
+    *inside, ones = (int(place) for place in index)
     return Multiset((*counts, *inside[axes:]), tuple(inside[:axes]), ones)
 
 
@@ -457,11 +457,11 @@ class GammaProver:
         their limit, on either side of it, each by the sign of its sum of exponentials.
         """
         arithmetic, rounding = self._arithmetic, self._arithmetic.rounding
-        found = [
+        slacks = [
             (arithmetic.exact_slack(weights, at), at)
             for at in track(self._few(walked), "proof by exact laws")
         ]
-        slack, at = min(found, key=lambda pair: pair[0], default=(None, walked.place))
+        slack, at = min(slacks, key=lambda pair: pair[0], default=(None, walked.place))
         if slack is None or slack >= 0 or slack < -rounding:
             return slack, at
         wider = self._walked(weights, rounding)[1]

@@ -363,11 +363,11 @@ class MajoritySetting(Voters, Setting["MajorityDesign"]):
         Raises:
             NotPrivateError: naming the voters whose constraint fails; or that not all were checked.
         """
-        part = partly_priced(self)
-        if part is not None:
+        partly = partly_priced(self)
+        if partly is not None:
             raise NotPrivateError(
-                f"gamma is unverified: only {part[1]:,} of {reduced_size(self):,} constraints were "
-                "priced."
+                f"gamma is unverified: only {partly[1]:,} of {reduced_size(self):,} constraints "
+                "were priced."
             )
         return GammaProver(self).certify(units)
 
@@ -456,8 +456,8 @@ class MajorityDesign(Design):
     @property
     def priced(self) -> int | None:
         """How many multisets were priced where not all could be; None if all were."""
-        part = partly_priced(self.setting)
-        return None if part is None else part[1]
+        partly = partly_priced(self.setting)
+        return None if partly is None else partly[1]
 
     @cached_property
     def excess(self) -> float:
@@ -737,10 +737,10 @@ def assess(
         if repair:
             raise
         excess = error.excess
-    found = made(setting, units, bound=None, certificate=proof, factor=float(factor))
+    assessed = made(setting, units, bound=None, certificate=proof, factor=float(factor))
     # What the failed proof tells need not be proved again.
-    vars(found)["excess"] = excess
-    return found
+    vars(assessed)["excess"] = excess
+    return assessed
 
 
 def _merged(groups: object) -> tuple[VoterGroup, ...]:
@@ -769,7 +769,7 @@ def _merged(groups: object) -> tuple[VoterGroup, ...]:
 
 def _numbers(text: str) -> tuple[float, ...]:
     try:
-        return tuple(float(part) for part in text.split(":"))
+        return tuple(float(number) for number in text.split(":"))
     except ValueError:
         raise ParameterError(
             f"groups holds {_checks.shown(text)}; it must have the form SIZE:EPSILON or "

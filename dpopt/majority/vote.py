@@ -118,12 +118,12 @@ class Spending:
             Theorems 2.2 and 2.3 of the DaRRM paper.
         """
         count = _checks.integer("queries", queries, 1)
-        found = {}
+        composed = {}
         if count == 1 or not self.trained_once:
-            found |= _composed(self.setting.guarantee, count, self.slack)
+            composed |= _composed(self.setting.guarantee, count, self.slack)
         folds = self.reach * (1 if self.trained_once else count)
         of_voters = _composed(self.voter, folds, self.slack)
-        return found | {f"voters-{name}": spent for name, spent in of_voters.items()}
+        return composed | {f"voters-{name}": spent for name, spent in of_voters.items()}
 
     def total(self, queries: int, budget: Guarantee | None = None) -> tuple[str, Guarantee]:
         """Return the composition with the smallest epsilon, then delta, and its name.
@@ -135,10 +135,10 @@ class Spending:
         Raises:
             ParameterError: if there is none.
         """
-        found = self.compositions(queries).items()
-        kept = [item for item in found if budget is None or _within(item[1], budget)]
+        spends = self.compositions(queries).items()
+        kept = [item for item in spends if budget is None or _within(item[1], budget)]
         if not kept and budget is not None:
-            least = min((spent.epsilon for _, spent in found), default=math.inf)
+            least = min((spent.epsilon for _, spent in spends), default=math.inf)
             raise ParameterError(
                 f"queries is {queries}, those answered before included; the budget of epsilon "
                 f"{digits(budget.epsilon)} and delta {digits(budget.delta)} affords "
@@ -189,12 +189,12 @@ def affordable_queries(per_query: Guarantee, budget: Guarantee, slack: float = S
 
 def _composed(guarantee: Guarantee, folds: int, slack: float) -> dict[str, Guarantee]:
     """Return the compositions that promise something, by name; all parameters are checked."""
-    found = {}
+    composed = {}
     with suppress(ParameterError):
-        found["simple"] = simple_composition(guarantee, folds)
+        composed["simple"] = simple_composition(guarantee, folds)
     with suppress(ParameterError):
-        found["general"] = general_composition(guarantee, folds, slack)
-    return found
+        composed["general"] = general_composition(guarantee, folds, slack)
+    return composed
 
 
 def _most(fits: Callable[[int], bool]) -> int:
@@ -277,9 +277,9 @@ class VoteBatch:
         axes = new_axes(ax)
         last = self.answered + self.queries
         counts = np.unique(np.linspace(1, last, min(last, _CURVE_POINTS)).astype(np.int64))
-        found = {int(count): self.spending.compositions(int(count)) for count in counts}
-        for name in found[1]:
-            spent = [(count, by[name].epsilon) for count, by in found.items() if name in by]
+        spends = {int(count): self.spending.compositions(int(count)) for count in counts}
+        for name in spends[1]:
+            spent = [(count, by[name].epsilon) for count, by in spends.items() if name in by]
             marker = "o" if len(spent) == 1 else None
             axes.plot(*zip(*spent, strict=True), marker=marker, markersize=3, label=name)
         axes.set_xlabel("number of queries")

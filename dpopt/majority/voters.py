@@ -170,14 +170,14 @@ class Voters:
     def axes(self) -> tuple[Axis, ...]:
         """The pairs of opposite corners; those with Delta come first, the last is a "bc"."""
         kinds = [("D0", "0D"), ("1m", "m1"), ("bc", "cb")]
-        found = []
+        axes = []
         for kind in kinds:
             for place, group in enumerate(self.voters):
                 if kind == kinds[-1] or group.mechanism_delta > 0.0:
                     tag = f"@{place + 1}" if self.groups else ""
                     names = kind[0] + tag, kind[1] + tag
-                    found.append(Axis(place, names, self.corner(names[0])))
-        return tuple(found)
+                    axes.append(Axis(place, names, self.corner(names[0])))
+        return tuple(axes)
 
     def corner(self, name: str) -> tuple[float, float]:
         """Return (p, p') of a corner of a voter's polygon (lemma 5.1), or any pair of its values.
@@ -201,12 +201,12 @@ class Voters:
     @cached_property
     def _values(self) -> tuple[dict[str, float], ...]:
         """The values 0, 1, D, m, b and c of each group."""
-        found = []
+        values = []
         for group in self.voters:
             shift, r = group.mechanism_delta, math.exp(group.epsilon)
             b, c = (r + shift) / (r + 1.0), (1.0 - shift) / (r + 1.0)
-            found.append({"0": 0.0, "1": 1.0, "D": shift, "m": 1.0 - shift, "b": b, "c": c})
-        return tuple(found)
+            values.append({"0": 0.0, "1": 1.0, "D": shift, "m": 1.0 - shift, "b": b, "c": c})
+        return tuple(values)
 
 
 def require_voters(setting: object) -> None:

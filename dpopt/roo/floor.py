@@ -206,15 +206,15 @@ class SmoothFloor(RooSetting, Setting["SmoothFloorSampler"]):
         Raises:
             ParameterError: if they are not bits and 1 to 2e6 weights.
         """
-        found = super().read(plain)
-        if not isinstance(found, tuple) or len(found) != 2 or not isinstance(found[1], tuple):
+        units = super().read(plain)
+        if not isinstance(units, tuple) or len(units) != 2 or not isinstance(units[1], tuple):
             raise ParameterError("units must be a number of bits and a list of weights.")
-        bits = _checks.integer("bits", found[0], 1, _most_bits())
-        if not 1 <= len(found[1]) <= LONGEST_FLOOR or not all(
-            isinstance(weight, int) and not isinstance(weight, bool) for weight in found[1]
+        bits = _checks.integer("bits", units[0], 1, _most_bits())
+        if not 1 <= len(units[1]) <= LONGEST_FLOOR or not all(
+            isinstance(weight, int) and not isinstance(weight, bool) for weight in units[1]
         ):
             raise ParameterError(f"units must hold 1 to {LONGEST_FLOOR} whole weights.")
-        return bits, found[1]
+        return bits, units[1]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -262,10 +262,10 @@ class SmoothFloorSampler(LetterSampler, Design):
 
     def output_distribution(self, counts: npt.ArrayLike) -> Vector:
         """Return W(c_y) / sum of W for each letter, shape (k,)."""
-        found = self.fitting(counts)
-        law = found.astype(float)
-        small = found < len(self.weights)
-        law[small] = self.floor[found[small]]
+        checked = self.fitting(counts)
+        law = checked.astype(float)
+        small = checked < len(self.weights)
+        law[small] = self.floor[checked[small]]
         return frozen(law / law.sum())
 
     def _draw(self, counts: IntVector, below: Below) -> int:

@@ -122,9 +122,9 @@ def all_counts(records: int, letters: int) -> Iterator[npt.NDArray[np.int64]]:
     n, k = records, letters
     # A choice of k - 1 bars among n + k - 1 spots is a vector of counts: the gaps between bars.
     choices = combinations(range(n + k - 1), k - 1)
-    while part := list(islice(choices, _PART)):
-        edges = np.full((len(part), k + 1), -1)
-        edges[:, 1:-1] = np.fromiter(chain.from_iterable(part), np.int64).reshape(-1, k - 1)
+    while bars := list(islice(choices, _PART)):
+        edges = np.full((len(bars), k + 1), -1)
+        edges[:, 1:-1] = np.fromiter(chain.from_iterable(bars), np.int64).reshape(-1, k - 1)
         edges[:, -1] = n + k - 1
         yield np.diff(edges, axis=1) - 1
 
@@ -134,9 +134,9 @@ def _few(n: int, k: int) -> bool:
     if n // 2 > MOST_HISTOGRAMS:
         return False
     ways = [1] * (n + 1)
-    for part in range(2, min(k, n) + 1):
-        for total in range(part, n + 1):
-            ways[total] += ways[total - part]
+    for largest in range(2, min(k, n) + 1):
+        for total in range(largest, n + 1):
+            ways[total] += ways[total - largest]
         if ways[n] > MOST_HISTOGRAMS:
             return False
     return True
@@ -161,7 +161,7 @@ def _edges(
     place: dict[tuple[int, int], int],
 ) -> set[tuple[int, int]]:
     """Return what a letter can go through: lose a record, gain one, or watch others do so."""
-    found = set()
+    edges = set()
     for i, row in enumerate(rows):
         distinct = list(dict.fromkeys(row))
         for loss in distinct:
@@ -174,5 +174,5 @@ def _edges(
                 others = dict.fromkeys(after)
                 new = index[tuple(sorted([*after, loss - 1, gain + 1], reverse=True))]
                 pairs = [(loss, loss - 1), (gain, gain + 1), *((c, c) for c in others)]
-                found.update((place[i, old], place[new, c]) for old, c in pairs)
-    return {(a, b) for a, b in found if a != b}
+                edges.update((place[i, old], place[new, c]) for old, c in pairs)
+    return {(a, b) for a, b in edges if a != b}

@@ -296,9 +296,9 @@ class MinCountSampler(LetterSampler, Design):
 
     def output_distribution(self, counts: npt.ArrayLike) -> Vector:
         """Return q_m / k + (1 - q_m) c_y / n for each letter, shape (k,)."""
-        found = self.fitting(counts)
-        q = self.obscuring(int(found.min()))
-        return frozen(q / self.setting.letters + (1 - q) * (found / self.setting.records))
+        checked = self.fitting(counts)
+        q = self.obscuring(int(checked.min()))
+        return frozen(q / self.setting.letters + (1 - q) * (checked / self.setting.records))
 
     def _draw(self, counts: IntVector, below: Below) -> int:
         obscured = below(UNIT) < self.setting.obscuring_unit(self.units, int(counts.min()))

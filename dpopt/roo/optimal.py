@@ -521,8 +521,8 @@ class SamplerProgram:
     def among_optima(self, problem: Problem, objective: float, coefficients: Vector) -> None:
         """Turn a program into that of the least mean among its optima, up to `_TIE`."""
         name = "worst" if "worst" in problem.variables else "below"
-        part = problem.variables[name]
-        ones = np.ones((1, part.stop - part.start))
+        columns = problem.variables[name]
+        ones = np.ones((1, columns.stop - columns.start))
         problem.add_rows("optimum", {name: ones}, upper=objective + _TIE)
         problem.minimise({"shortfall": self._distances().T @ coefficients})
 

@@ -395,9 +395,9 @@ def audit_floor(setting: RooSetting, weights: Sequence[int], bits: int) -> Floor
         if before > 0 and after * worst[1] <= worst[0] * before:
             continue
         if block[0] < block[1] or block[2] < block[3]:
-            for part in _halves(block):
-                if table.occurs(part):
-                    heapq.heappush(heap, (_order(*table.bound(part)), part))
+            for half in _halves(block):
+                if table.occurs(half):
+                    heapq.heappush(heap, (_order(*table.bound(half)), half))
             continue
         c, d, after, before = table.exact(block[0], block[2])
         if after * worst[1] > worst[0] * before:

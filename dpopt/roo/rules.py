@@ -87,17 +87,17 @@ def _too_long(setting: RooSetting) -> ParameterError:
 
 def _run(setting: RooSetting, following: Next, first: Fraction) -> tuple[int, ...]:
     """Follow a recursion until it stays at 0."""
-    found, free = [round_up(first)], first_free(setting)
+    weights, free = [round_up(first)], first_free(setting)
     _foresee(setting, _SPEED)
     for m in track(range(1, setting.largest_minimum + 1), "rule of the smallest count"):
-        weight = round_up(max(Fraction(0), following(m, Fraction(found[-1], UNIT))))
+        weight = round_up(max(Fraction(0), following(m, Fraction(weights[-1], UNIT))))
         if weight == 0 and m >= free:
             advance("rule of the smallest count", m, m)
             break
-        found.append(weight)
-        if len(found) > _LONGEST:
+        weights.append(weight)
+        if len(weights) > _LONGEST:
             raise _too_long(setting)
-    return trimmed(found)
+    return trimmed(weights)
 
 
 def _coefficients(setting: RooSetting, m: int) -> tuple[Fraction, Fraction, Fraction]:

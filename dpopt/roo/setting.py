@@ -84,13 +84,13 @@ class RooSetting:
         Raises:
             ParameterError: for another number of letters or records, or negative counts.
         """
-        found = Tally.of_counts(counts, self.letters).counts
-        total = sum(found.tolist()) if found.max() > _LARGE else int(found.sum())
+        checked = Tally.of_counts(counts, self.letters).counts
+        total = sum(checked.tolist()) if checked.max() > _LARGE else int(checked.sum())
         if total != self.records:
             raise ParameterError(
                 f"counts sum to {total}; the sampler is for {self.records} records."
             )
-        return found
+        return checked
 
     def queries(self, numbers: Sequence[int]) -> list[Tally]:
         """Return the data that a line of integers stands for: the counts of all letters."""
@@ -102,8 +102,8 @@ class RooSetting:
         Raises:
             ParameterError: for data that do not fit the setting.
         """
-        found = data if isinstance(data, Tally) else tally(data, self.letters)
-        return self.fitting(found.counts)
+        records = data if isinstance(data, Tally) else tally(data, self.letters)
+        return self.fitting(records.counts)
 
 
 def checked_law(distribution: npt.ArrayLike, letters: int) -> Vector:
