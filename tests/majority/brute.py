@@ -90,20 +90,19 @@ def target(setting: MajoritySetting) -> Fraction:
 
 
 def groups_of(setting: MajoritySetting) -> tuple[Group, ...]:
-    """The voters of a setting, as the functions above take them, e^epsilon to 45 digits."""
+    """The voters of a setting, as the functions above take them."""
     found = []
     for group in setting.voters:
         r = setting.voter_ratio or exponential(Fraction(group.epsilon))
         shift = Fraction(group.mechanism_delta)
-        found.append((group.size, r.limit_denominator(10**45), shift))
+        found.append((group.size, r, shift))
     return tuple(found)
 
 
 def judged(setting: MajoritySetting, weights: tuple[int, ...]) -> Fraction:
     """The worst excess over the paper's full set, both outputs, in fractions."""
     gamma = [Fraction(w, ONE) for w in (*reversed(weights), *weights)]
-    goal = target(setting).limit_denominator(10**45)
-    return largest_excess(gamma, groups_of(setting), goal, Fraction(setting.delta))
+    return largest_excess(gamma, groups_of(setting), target(setting), Fraction(setting.delta))
 
 
 def verdict(setting: MajoritySetting, weights: tuple[int, ...]) -> bool:
