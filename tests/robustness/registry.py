@@ -221,9 +221,6 @@ BY_FUNCTION: dict[str, Makers] = {
         "distributions": lambda: [[0.5, 0.5]],
         "mapping": lambda: [1, 0],
     },
-    "smoothed.read_adversary": {
-        "solution": lambda: solve(smoothed.smoothed_problem(instance())),
-    },
     "smoothed.read_mechanism": {"given": lambda: sampling().to_dict()},
     "smoothed.sample_database": {"composition": lambda: [3]},
     "smoothed.sgd_log_profile": {"drawn": lambda: 2},
@@ -247,11 +244,6 @@ BY_FUNCTION: dict[str, Makers] = {
     "privacy.quantise_kernel": {
         "kernel": lambda: [[0.6, 0.4], [0.4, 0.6]],
         "guarantee": lambda: Guarantee(1.0),
-    },
-    "privacy.raise_sequence": {
-        "values": lambda: [0.5, 0.25],
-        "lower": lambda: [(Fraction(1, 2), Fraction(0))] * 2,
-        "bits": lambda: 16,
     },
     "privacy.ratio_rows": {"pairs": lambda: ONE_WAY_AND_BACK},
     "privacy.renyi_epsilon": {"divergence": lambda: 0.1},
