@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Protocol
 
 from dpopt._errors import ParameterError
 from dpopt._numbers import shown
@@ -10,7 +11,16 @@ from dpopt.design import Design
 from dpopt.privacy import ExactKernel
 from dpopt.privacy.dominating import DominatingPair, likelihood_tests, upper_hull
 
-Mechanism = Design | ExactKernel
+
+class Dominated(Protocol):
+    """What stands for a design, such as a `dpopt.roo.SubRRSampler`."""
+
+    def dominating(self) -> DominatingPair:
+        """Return the tight dominating pair over all neighbours."""
+        ...
+
+
+Mechanism = Design | ExactKernel | Dominated
 """A certified mechanism of which the laws of neighbours, or bounds on them, are integers."""
 
 
@@ -41,14 +51,12 @@ def dominating_pair(mechanism: Mechanism, *, rows: tuple[int, int] | None = None
         return mechanism.setting.dominating(mechanism.units)
     if isinstance(mechanism, ExactKernel):
         return mechanism.dominating(rows)
-    # What stands for a design, such as a `dpopt.roo.SubRRSampler`.
-    own = getattr(mechanism, "dominating", None)
-    if not callable(own):
+    if not callable(getattr(mechanism, "dominating", None)):
         raise ParameterError(
             f"mechanism is of type {type(mechanism).__name__}; it must be a certified design or "
             "kernel."
         )
-    return own()
+    return mechanism.dominating()
 
 
 def _of_two(design: Design, rows: tuple[int, int]) -> DominatingPair:

@@ -100,7 +100,7 @@ def neighbours(histogram: Histogram) -> list[Histogram]:
     return found
 
 
-def stick(p: Law, q: Law, ratio: Fraction) -> Fraction:
+def stick(p: Mapping[Any, Fraction], q: Mapping[Any, Fraction], ratio: Fraction) -> Fraction:
     """Return sum (p - ratio q)_+."""
     return sum((max(p[y] - ratio * q.get(y, 0), Fraction(0)) for y in p), Fraction(0))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import permutations
 
@@ -22,7 +22,7 @@ RELATIVE = 1e-11
 
 
 def log_profile(
-    n: int, drawn: int, m: int, epsilon: float, row: laws.Histogram | None = None, again=False
+    n: int, drawn: int, m: int, epsilon: float, row: Sequence[int] | None = None, again=False
 ) -> laws.Vector:
     """Return ln delta of all databases, or of one."""
     mechanism = SamplingHistogram(n, drawn, m, again)

@@ -111,6 +111,7 @@ def test_each_database_and_epsilon_has_the_solver_s_value() -> None:
     for epsilon, log_delta, worst in zip(
         solved.epsilons, solved.log_delta, solved.worst, strict=True
     ):
+        assert worst is not None
         moved = closed.values.copy()
         moved[int(np.argmax(moved == worst.replaced))] = worst.replacement
         own = dict(batch(closed.values.tolist(), 2))
@@ -194,6 +195,7 @@ def test_the_noisy_histogram_is_enclosed_and_where_possible_exact() -> None:
         assert known.holds in (None, exact.holds)
     large = dpopt.design(smoothed.NoisyEpsilon(records=2000, drawn=1000, epsilon=1.0))
     assert (large.bound, large.value) == (large.attained, large.amplified)
+    assert large.gap is not None
     assert large.gap > 0.0
 
 
