@@ -40,12 +40,13 @@ def certify(file: Path, as_json: bool) -> None:
     if as_json:
         show(to_json({"private": True, **proof.to_dict(), "seconds": seconds}))
         return
+    over = f"2^{proof.bits}" if proof.bits else "their sum"
     lines = [
         f"({proof.guarantee.epsilon:g}, {proof.guarantee.delta:g})-DP: {proof.claim}",
         f"constraints  {proof.constraints:,}",
         f"worst slack  {roughly(proof.slack)}",
         f"tightest     {proof.tightest}",
-        f"arithmetic   {proof.arithmetic}; probabilities over 2^{proof.bits}",
+        f"arithmetic   {proof.arithmetic}; weights over {over}",
         f"seconds      {seconds:.3f}",
     ]
     show("\n".join(lines))

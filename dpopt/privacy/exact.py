@@ -43,7 +43,7 @@ class Certificate:
         slack: smallest right side minus left side, in probability; at least 0.
         tightest: the neighbours and the output where the slack is smallest.
         arithmetic: how the inequalities were decided.
-        bits: the probabilities are integers over 2^bits.
+        bits: the weights that were proved are integers over 2^bits; 0 if they are over their sum.
         digest: SHA-256 of all the above and of the numbers that were proved: a result whose
             numbers have another one cannot be made.
     """
@@ -57,6 +57,25 @@ class Certificate:
     arithmetic: str
     bits: int
     digest: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse a record of what is not true.
+
+        Raises:
+            NotPrivateError: if the slack is below 0.
+            ParameterError: if it is no rational number.
+        """
+        if not isinstance(self.slack, Rational):
+            raise ParameterError(
+                f"slack is {_checks.shown(self.slack)}; it must be a Fraction, or an integer."
+            )
+        slack = Fraction(self.slack)
+        if slack < 0:
+            raise NotPrivateError(
+                f"({self.guarantee.epsilon:g}, {self.guarantee.delta:g})-DP is not proved: a "
+                f"certificate has slack {roughly(slack)}, and it must be at least 0.",
+                excess=float(-slack) or math.ulp(0.0),
+            )
 
     def about(self, *subject: object) -> Certificate:
         """Return the certificate with the digest of what it was made for."""

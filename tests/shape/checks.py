@@ -384,6 +384,37 @@ def _moved(value: Any, by: int) -> Any:
     return str(number + by) if isinstance(value, str) else number + by
 
 
+def broken_units(found: Any) -> Iterator[Any]:
+    """Units far from those that were proved: integers of a row emptied, doubled, halved, shifted.
+
+    Most of them keep the form of a law: what one place loses, the largest of its row gains.
+    """
+    plain = found.setting.plain(found.units)
+    rows: dict[Any, dict[Any, int]] = {}
+    for path in leaves(plain):
+        number = whole(at(plain, path))
+        if number is not None:
+            rows.setdefault(path[:-1], {})[path] = number
+
+    def changed(new: Mapping[Any, int]) -> Any:
+        other = plain
+        for path, number in new.items():
+            other = put(other, path, _moved(at(plain, path), number - whole(at(plain, path))))
+        return other
+
+    for row in some(list(rows.values())):
+        most, least = max(row, key=row.__getitem__), min(row.values())
+        yield changed({path: number - least + 1 for path, number in row.items()})
+        for path in some(list(row)):
+            mass = row[path]
+            yield changed({path: 2 * mass})
+            yield changed({path: mass // 2})
+            if path != most:
+                yield changed({path: row[most]})
+                yield changed({path: 0, most: row[most] + mass})
+                yield changed({path: row[most] + mass, most: 0})
+
+
 def judged(found: Any) -> tuple[list[Any], list[Any]]:
     """Units, one off: those that the proof refuses as not private, and those that it proves."""
     refused, proved = [], []
@@ -409,11 +440,33 @@ def proof_refuses_one_unit_more(kind: Kind) -> None:
     found = answer(kind)
     if found.certificate is None:
         return
-    least = found.certificate.slack * (1 << found.certificate.bits)
+    bits, law = found.certificate.bits, found.setting.law(found.units, kind.example_data())
+    least = found.certificate.slack * (1 << bits if bits else sum(law))
     assert least >= 0
     refused, proved = judged(found)
     if least < 1:
         assert refused or not proved, "one unit more than there is room for was proved private"
+
+
+def proof_refuses_what_is_clearly_broken(kind: Kind) -> None:
+    """Some units far from the proved ones are refused as not private; no pair finds others."""
+    found = answer(kind)
+    if found.certificate is None:
+        return
+    refused, proved = 0, []
+    for plain in broken_units(found):
+        try:
+            units = found.setting.read(plain)
+            found.setting.proved(units)
+        except DpoptError as error:
+            says_one_sentence(error)
+            refused += isinstance(error, NotPrivateError)
+        else:
+            proved.append(units)
+    # Units of which the form alone allows no others, such as those of a formula, are never proved.
+    assert refused or not proved, "units that cannot all be private were all proved private"
+    for units in proved:
+        _pair_is_within(found.guarantee, found.setting, units)
 
 
 def proof_is_about_its_integers(kind: Kind) -> None:
@@ -578,12 +631,15 @@ def pairs_are_within_the_guarantee(kind: Kind) -> None:
     found = answer(kind)
     if found.certificate is None:
         return
+    _pair_is_within(found.guarantee, found.setting, found.units)
+
+
+def _pair_is_within(promised: dpopt.Guarantee, setting: Any, units: Any) -> None:
     try:
-        pair = found.setting.dominating(found.units)
+        pair = setting.dominating(units)
     except ParameterError as error:
         says_one_sentence(error)
         return
-    promised = found.guarantee
     # Where epsilon is the logarithm of a rational, or a product, the float of it is rounded.
     above = math.nextafter(math.nextafter(promised.epsilon, math.inf), math.inf)
     assert pair.delta(above) <= promised.delta * (1 + 1e-12)
@@ -599,7 +655,8 @@ FOR_ALL: tuple[Callable[..., None], ...] = (
 FOR_QUESTIONS: tuple[Callable[..., None], ...] = (questions_release_nothing,)
 FOR_SETTINGS: tuple[Callable[..., None], ...] = (
     *(releases_its_law, refuses_other_data, proof_refuses_one_unit_more),
-    *(proof_is_about_its_integers, a_forged_pickle_is_proved_again),
+    *(proof_refuses_what_is_clearly_broken, proof_is_about_its_integers),
+    a_forged_pickle_is_proved_again,
     *(without_a_proof_nothing_is_released, pairs_are_within_the_guarantee),
 )
 

@@ -38,6 +38,7 @@ def test_a_right_kind_passes(kind: type[Any], check: Any, tmp_path: Path) -> Non
     [
         (toys.OtherOptimum, over.solvers_agree, "highs"),
         (toys.LenientProof, over.proof_refuses_one_unit_more, "one unit more"),
+        (toys.Blind, over.proof_refuses_what_is_clearly_broken, "all proved private"),
         (toys.OtherLaw, over.releases_its_law, "p = |impossible"),
         (toys.Forgetful, over.survives_its_file, "is not"),
         (toys.Unchecked, over.refuses_hostile_values, "taken|TypeError"),
@@ -102,6 +103,15 @@ def test_a_published_rule_that_fails_is_a_design_that_releases_nothing(tmp_path:
 def test_a_proof_of_less_than_is_promised_is_no_proof() -> None:
     with pytest.raises(ParameterError, match="certificate is of .*, and kind .* promises"):
         dpopt.design(toys.LessProved(1.0))
+
+
+def test_a_slack_below_zero_is_no_proof() -> None:
+    with pytest.raises(NotPrivateError, match="slack -0.001, and it must be") as caught:
+        dpopt.design(toys.Unlooked(1.0))
+    over.says_one_sentence(caught.value)
+    for wrong in (-0.5, math.nan, None):
+        with pytest.raises(ParameterError, match="^slack is .*; it must be a Fraction"):
+            replace(dpopt.design(Coin(1.0)).certificate, slack=wrong)
 
 
 def test_a_file_of_a_kind_of_ones_own(tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ CHECKS = (
     checks.releases_its_law,
     checks.copies_are_the_same,
     checks.proof_refuses_one_unit_more,
+    checks.proof_refuses_what_is_clearly_broken,
     checks.proof_is_about_its_integers,
     checks.a_forged_pickle_is_proved_again,
     checks.without_a_proof_nothing_is_released,

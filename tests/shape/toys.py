@@ -255,6 +255,37 @@ class LenientProof(Coin):
 
 
 @dataclass(frozen=True)
+class Blind(Coin):
+    """Its proof checks nothing, and says that much room is left."""
+
+    kind: ClassVar[str] = "toy-blind"
+    slack: ClassVar[Fraction] = Fraction(1, 2)
+
+    def prove(self, units: Units) -> Certificate:
+        del units
+        return Certificate(
+            claim="all is private",
+            guarantee=self.guarantee,
+            ratio=exp_lower(self.epsilon),
+            constraints=1,
+            slack=self.slack,
+            tightest="",
+            arithmetic="exact integers",
+            bits=BITS,
+        )
+
+
+@dataclass(frozen=True)
+class Unlooked(Blind):
+    """Its proof computes a slack below 0, and does not look at it."""
+
+    kind: ClassVar[str] = "toy-unlooked"
+    slack: ClassVar[Fraction] = Fraction(-1, 1000)
+
+    epsilon: float
+
+
+@dataclass(frozen=True)
 class OtherLaw(Coin):
     """It draws from other integers than it shows."""
 
@@ -341,8 +372,11 @@ class LessProved(Coin):
 
 
 RIGHT = (Coin, Renamed, Excess, Published)
-WRONG = (OtherOptimum, LenientProof, OtherLaw, Forgetful, Unchecked, OtherBound, OtherSubject)
-OTHERS = (Careless, LessProved)
+WRONG = (
+    *(OtherOptimum, LenientProof, Blind, OtherLaw, Forgetful, Unchecked),
+    *(OtherBound, OtherSubject),
+)
+OTHERS = (Unlooked, Careless, LessProved)
 _ALL: Mapping[str, type[Question[Any]]] = {
     kind.kind: _KINDS.pop(kind.kind) for kind in (*RIGHT, *WRONG, *OTHERS)
 }
