@@ -13,6 +13,19 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dpopt._errors import ParameterError
+
+VERBS = {
+    "certify": "release",
+    "release": "release",
+    "sample": "release",
+    "explore": "explore",
+    "cite": "about",
+    "doctor": "about",
+    "completion": "about",
+}
+"""The commands that are no kinds, in the order of the help, each with its module of `dpopt.cli`."""
+
 _ROOT = Path(__file__).parent
 _KIND = re.compile(r'^    kind: ClassVar\[str\] = "([a-z][a-z0-9-]*)"$', re.MULTILINE)
 _TOP_LEVEL = re.compile(r"^[^\s#)\]}]", re.MULTILINE)
@@ -72,17 +85,31 @@ class Described(NamedTuple):
 @cache
 def _found() -> dict[str, tuple[Path, str]]:
     """Return the file of each kind and its text, in the order of the files' names."""
-    found = {}
+    found: dict[str, tuple[Path, str]] = {}
     for path in sorted(_ROOT.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
-        if "kind: ClassVar[str]" in text:
-            found |= dict.fromkeys(_KIND.findall(text), (path, text))
+        for kind in _KIND.findall(text) if "kind: ClassVar[str]" in text else ():
+            where = path.relative_to(_ROOT).as_posix()
+            if kind in VERBS:
+                raise ParameterError(
+                    f"kind is {kind!r} in {where}; the command line has a verb of that name."
+                )
+            if kind in found:
+                raise ParameterError(
+                    f"kind is {kind!r} in {where}; a class of "
+                    f"{found[kind][0].relative_to(_ROOT).as_posix()} is of that kind already."
+                )
+            found[kind] = path, text
     return found
 
 
 @cache
 def homes() -> dict[str, Path]:
-    """Return the file that defines each kind of the package, in the order of the files' names."""
+    """Return the file that defines each kind of the package, in the order of the files' names.
+
+    Raises:
+        ParameterError: if two classes are of one kind, or one has the name of a verb.
+    """
     return {kind: path for kind, (path, _) in _found().items()}
 
 

@@ -30,6 +30,7 @@ from functools import cached_property
 from html import escape
 from importlib import import_module
 from itertools import accumulate
+from numbers import Real
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast
@@ -143,8 +144,18 @@ class Question(ABC, Generic[A]):
         """
 
     def keep(self, **checked: object) -> None:
-        """Set fields to their checked values: for ``__post_init__``, which a frozen class has."""
+        """Set fields to their checked values: for ``__post_init__``, which a frozen class has.
+
+        Raises:
+            ParameterError: for a name that is no field's.
+        """
+        known = [f.name for f in fields(cast(Any, self))]
         for name, value in checked.items():
+            if name not in known:
+                raise ParameterError(
+                    f"keep was given {name!r}; fields of {type(self).__name__} are "
+                    f"{', '.join(known)}."
+                )
             object.__setattr__(self, name, value)
 
     def closed_form(self) -> Any:  # noqa: ANN401
@@ -176,7 +187,14 @@ class Question(ABC, Generic[A]):
         return self.value(units) if solution is None else solution.bound
 
     def draw(self, axes: Axes, units: Any, label: str | None = None) -> None:  # noqa: ANN401
-        """Draw the answer, by default a line for each row; the answer's ``plot`` opens the axes."""
+        """Draw the answer on axes that its ``plot`` opened.
+
+        By default a line for each row of the units; of a kind with `columns` of its own, the last
+        column of numbers against the first column.
+        """
+        if type(self).columns is not Question.columns:
+            _draw_columns(axes, self.columns(units), label)
+            return
         rows, laws = rows_of(units)
         for place, row in enumerate(rows):
             told = f"input {place}" if laws and len(rows) <= _MOST_NAMED else label
@@ -269,7 +287,12 @@ class Setting(Question[A]):
             NotPrivateError: if they are not private.
             ParameterError: if they are no units of this setting.
         """
-        return self.prove(units).about(*self.subject(units))
+        proof = self.prove(units)
+        if not isinstance(proof, Certificate):
+            raise ParameterError(
+                f"prove of kind {self.kind!r} returned {shown(proof)}; it must be a Certificate."
+            )
+        return proof.about(*self.subject(units))
 
     @abstractmethod
     def law(self, units: Any, data: Any) -> Sequence[int]:  # noqa: ANN401
@@ -562,10 +585,21 @@ class Design(Answer, Vouched):
         return self._drawn(data, lambda limit: seeded_below(rng, limit))
 
     def _drawn(self, data: object, below: Callable[[int], int]) -> Any:  # noqa: ANN401
-        sums = list(accumulate(self.setting.law(self.units, data)))
+        weights = self.setting.law(self.units, data)
+        try:
+            sums = list(accumulate(weights))
+            # One float among them, or one of numpy's integers, makes the sum one.
+            fits = type(sums[-1]) is int and sums[-1] > 0 and min(weights) >= 0
+        except (IndexError, TypeError, ValueError):
+            sums, fits = [], False
+        if not fits:
+            raise ParameterError(
+                f"law of kind {self.setting.kind!r} must return a list of integers of at least 0, "
+                "not all of them 0; Python's own, which do not overflow."
+            )
         # Every sum is compared: no draw stops early.
         drawn = below(sums[-1])
-        return self.setting.output(sum(total <= drawn for total in sums))
+        return self.setting.output(sum(map(drawn.__ge__, sums)))
 
     def headline(self) -> Json:
         """Return what the one-line repr tells."""
@@ -715,7 +749,10 @@ def load(path: str | Path) -> Any:  # noqa: ANN401
     kind = kind_of(sealed.kind)
     if kind is None:
         known = ", ".join(found.kind for found in kinds())
-        raise sealed.refuse(f"its kind is {shown(sealed.kind)}; known are {known}")
+        raise sealed.refuse(
+            f"its kind is {shown(sealed.kind)}; known are {known}; import the module that defines "
+            "it first, if it is your own"
+        )
     return _loaded(kind, sealed)
 
 
@@ -755,6 +792,12 @@ def _register(cls: type[Question[Any]]) -> None:
         raise ParameterError(
             f"kind is {shown(name)}; it must be lower case letters, digits and hyphens."
         )
+    if name in _kinds.VERBS:
+        raise ParameterError(f"kind is {name!r}; the command line has a verb of that name.")
+    if not isinstance(cls.papers, tuple) or not all(isinstance(text, str) for text in cls.papers):
+        raise ParameterError(
+            f"papers is {shown(cls.papers)}; it must be a tuple of texts, such as ('darrm',)."
+        )
     where, before = (cls.__module__, cls.__qualname__), _KINDS.get(name)
     same = before is None or (before.__module__, before.__qualname__) == where
     inside = cls.__module__.partition(".")[0] == __name__.partition(".")[0]
@@ -765,7 +808,9 @@ def _register(cls: type[Question[Any]]) -> None:
 
 def _check_setting(setting: object) -> None:
     """Refuse what is no question, or one whose parameters could change after the proof."""
-    _checks.instance("setting", setting, Question)
+    if not isinstance(setting, Question):
+        what = f"the class {setting.__name__}" if isinstance(setting, type) else shown(setting)
+        raise ParameterError(f"setting is {what}; it must be an object of a Question or Setting.")
     if not is_dataclass(setting) or not cast(Any, setting).__dataclass_params__.frozen:
         raise ParameterError(
             f"setting is a {type(setting).__name__}, which must be a dataclass(frozen=True)."
@@ -779,6 +824,20 @@ def _parameters(cls: type[Any]) -> dict[str, bool]:
     return {
         f.name: f.default is MISSING and f.default_factory is MISSING for f in fields(cls) if f.init
     }
+
+
+def _draw_columns(axes: Axes, table: Mapping[str, Sequence[Any]], label: str | None) -> None:
+    """Draw the last column of numbers against the first column, or against the place in it."""
+    numbers = [name for name, column in table.items() if all(isinstance(v, Real) for v in column)]
+    if not numbers:
+        raise ParameterError(
+            f"columns are {', '.join(table) or 'none'}; none holds numbers alone: override draw."
+        )
+    first, last = next(iter(table)), numbers[-1]
+    places = range(len(table[last])) if first == last else list(table[first])
+    axes.plot(places, list(table[last]), marker="o", markersize=3, label=label)
+    axes.set_xlabel("place" if first == last else first)
+    axes.set_ylabel(last)
 
 
 def _told(value: object) -> str:

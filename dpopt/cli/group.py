@@ -7,19 +7,8 @@ from importlib import import_module
 import click
 
 from dpopt import __version__
-from dpopt._kinds import homes
+from dpopt._kinds import VERBS, homes
 from dpopt.cli.kind import command
-
-# The modules of the verbs that are no kinds; in the order of the help.
-_HOMES = {
-    "certify": "release",
-    "release": "release",
-    "sample": "release",
-    "explore": "explore",
-    "cite": "about",
-    "doctor": "about",
-    "completion": "about",
-}
 
 _CODES = """\b
 Exit codes:
@@ -38,13 +27,13 @@ class _Lazy(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
-        return [*sorted(homes()), *_HOMES]
+        return [*sorted(homes()), *VERBS]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         del ctx
         if cmd_name not in self.commands:
-            if cmd_name in _HOMES:
-                module = import_module(f"dpopt.cli.{_HOMES[cmd_name]}")
+            if cmd_name in VERBS:
+                module = import_module(f"dpopt.cli.{VERBS[cmd_name]}")
                 self.add_command(getattr(module, cmd_name), cmd_name)
             elif cmd_name in homes():
                 self.add_command(command(cmd_name))
@@ -52,7 +41,7 @@ class _Lazy(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List what linear programs decide, then what is done with it."""
-        parts = {"Mechanisms and questions": sorted(homes()), "Files and tools": list(_HOMES)}
+        parts = {"Mechanisms and questions": sorted(homes()), "Files and tools": list(VERBS)}
         for title, names in parts.items():
             found = [(name, self.get_command(ctx, name)) for name in names]
             width = formatter.width - 6 - max(map(len, self.list_commands(ctx)))

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 
 import dpopt
-from dpopt import Answer, ParameterError, Question
+from dpopt import Answer, ParameterError, Question, _kinds
 from dpopt.design import kind_of, made
 from dpopt.privacy.saved import seal
 from tests.robustness.hostile import VALUES
@@ -38,8 +39,62 @@ def test_what_is_no_setting(what: str) -> None:
 
 
 def test_a_class_is_no_setting() -> None:
-    with pytest.raises(ParameterError, match="setting is .* it must be a Question"):
+    with pytest.raises(ParameterError, match="^setting is the class Coin; it must be an object"):
         dpopt.design(Coin)  # type: ignore[arg-type, type-var]
+
+
+def test_a_field_that_there_is_none_of() -> None:
+    with pytest.raises(ParameterError, match="^keep was given 'epsilom'; fields of Coin are eps"):
+        Coin(1.0).keep(epsilom=2.0)
+    assert not hasattr(Coin(1.0), "epsilom")
+
+
+@pytest.mark.parametrize(
+    "law", [None, 3, [], [0, 0], [2, -1], [0.75, 0.25], [1, 0.5], np.array([3, 1])], ids=repr
+)
+def test_a_law_that_is_none(law: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = dpopt.design(Coin(1.0))
+    monkeypatch.setattr(Coin, "law", lambda *_: law)
+    for draw in (found.release, lambda data: found.simulate(data, np.random.default_rng(1))):
+        with pytest.raises(ParameterError, match="^law of kind 'toy-coin' must return") as caught:
+            draw(1)
+        says_one_sentence(caught.value)
+
+
+@pytest.mark.parametrize("proof", [None, True, "private"])
+def test_a_proof_that_is_none(proof: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Coin, "prove", lambda *_: proof)
+    with pytest.raises(ParameterError, match="^prove of kind 'toy-coin' returned .* Certificate"):
+        dpopt.design(Coin(1.0))
+
+
+@pytest.mark.parametrize("papers", ["darrm", None, (3,)])
+def test_papers_are_a_tuple(papers: Any) -> None:
+    with pytest.raises(ParameterError, match="^papers is .*; it must be a tuple"):
+        type("Mine", (Coin,), {"kind": "mine", "papers": papers})
+
+
+@pytest.mark.parametrize("verb", _kinds.VERBS)
+def test_a_verb_is_no_kind(verb: str) -> None:
+    with pytest.raises(ParameterError, match="the command line has a verb of that name"):
+        type("Mine", (Coin,), {"kind": verb})
+
+
+@pytest.mark.parametrize(
+    ("kinds", "words"),
+    [
+        (("a", "certify"), "kind is 'certify' in two.py; the command line has a verb"),
+        (("a", "a"), "kind is 'a' in two.py; a class of one.py is of that kind already"),
+    ],
+)
+def test_a_name_that_is_taken_in_the_source(
+    kinds: tuple[str, str], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, kind in zip(("one.py", "two.py"), kinds, strict=True):
+        (tmp_path / name).write_text(f'class Mine:\n    kind: ClassVar[str] = "{kind}"\n')
+    monkeypatch.setattr(_kinds, "_ROOT", tmp_path)
+    with pytest.raises(ParameterError, match=words):
+        _kinds._found.__wrapped__()
 
 
 @pytest.mark.parametrize("limit", [-1.0, math.nan, "1", None, object()])
@@ -129,7 +184,9 @@ def test_what_is_not_whole_cannot_be_made() -> None:
 def test_a_file_of_an_unknown_kind(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "saved.json"
     seal(kind, {"setting": {}, "units": [], "bound": None}, path)
-    with pytest.raises(ParameterError, match="its kind is .*; known are ") as caught:
+    with pytest.raises(
+        ParameterError, match="its kind is .*; known are .* import the module"
+    ) as caught:
         dpopt.load(path)
     says_one_sentence(caught.value)
 
@@ -164,3 +221,22 @@ def test_units_that_are_no_laws_are_drawn_and_tabled_too() -> None:
         "output": [0, 1, 0, 1],
         "probability": [0.25, 0.75, 0.5, 0.5],
     }
+
+
+def test_columns_of_ones_own_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = dpopt.design(Coin(math.log(3)))
+    for table, places, name in (
+        ({"told": ["yes", "no"], "mass": [0.75, 0.25], "in words": ["3/4", "1/4"]}, [0, 1], "told"),
+        ({"x": np.array([2, 5]), "y": [1, 1], "mass": np.array([0.75, 0.25])}, [2, 5], "x"),
+        ({"mass": [0.75, 0.25]}, [0, 1], "place"),
+    ):
+        monkeypatch.setattr(Coin, "columns", lambda *_, table=table: table)
+        axes = found.plot(label="coin")
+        (line,) = axes.get_lines()
+        np.testing.assert_array_equal(line.get_xdata(orig=False), places)
+        np.testing.assert_array_equal(line.get_ydata(), [0.75, 0.25])
+        assert (axes.get_xlabel(), axes.get_ylabel()) == (name, "mass")
+        assert line.get_label() == "coin"
+    monkeypatch.setattr(Coin, "columns", lambda *_: {"told": ["yes"]})
+    with pytest.raises(ParameterError, match="none holds numbers alone: override draw"):
+        found.plot()
