@@ -34,6 +34,7 @@ from tests.robustness.hostile import NEVER, VALUES
 
 Kind = type[Any]
 BACKENDS = ("highs", "cvxpy")
+INTERIOR = "cvxpy:CLARABEL"
 # Of all the draws of all kinds, one false alarm in a million runs.
 _ALARM = 1e-6
 _DRAWS = 400
@@ -140,7 +141,10 @@ def refuses_hostile_values(kind: Kind) -> None:
 
 
 def solvers_agree(kind: Kind) -> None:
-    """The closed form, HiGHS and cvxpy are solvers of the same program."""
+    """The closed form, HiGHS and cvxpy are solvers of the same program.
+
+    Plain cvxpy calls HiGHS, too; an interior-point method is another algorithm of other authors.
+    """
     least = tolerance(kind)
     first = answer(kind)
     for backend in BACKENDS:
@@ -148,6 +152,9 @@ def solvers_agree(kind: Kind) -> None:
         assert other.solution is not None, f"{backend} solved no program"
         assert other.value == pytest.approx(first.value, rel=least, abs=1e-15), backend
         assert json.dumps(other.to_dict(), allow_nan=False)
+    interior = answer(kind, INTERIOR)
+    assert interior.solution.backend == INTERIOR
+    assert interior.value == pytest.approx(first.value, rel=1e-6, abs=1e-9), INTERIOR
 
 
 def program_is_written_out(kind: Kind) -> None:
