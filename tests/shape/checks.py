@@ -388,7 +388,11 @@ def other_units(found: Any) -> Iterator[Any]:
 def _moved(value: Any, by: int) -> Any:
     number = whole(value)
     assert number is not None
-    return str(number + by) if isinstance(value, str) else number + by
+    return _written(value, number + by)
+
+
+def _written(like: Any, number: int) -> Any:
+    return str(number) if isinstance(like, str) else number
 
 
 def broken_units(found: Any) -> Iterator[Any]:
@@ -406,7 +410,7 @@ def broken_units(found: Any) -> Iterator[Any]:
     def changed(new: Mapping[Any, int]) -> Any:
         other = plain
         for path, number in new.items():
-            other = put(other, path, _moved(at(plain, path), number - whole(at(plain, path))))
+            other = put(other, path, _written(at(plain, path), number))
         return other
 
     for row in some(list(rows.values())):

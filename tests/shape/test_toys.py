@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import dpopt
 from dpopt import NotPrivateError, ParameterError
+from dpopt.cli import cli
 from tests.shape import checks as over
 from tests.shape import toys
 from tests.shape.toys import Coin, Excess, Published, Renamed
@@ -105,13 +107,23 @@ def test_a_proof_of_less_than_is_promised_is_no_proof() -> None:
         dpopt.design(toys.LessProved(1.0))
 
 
+def test_certify_says_what_weights_are_over(tmp_path: Path) -> None:
+    for kind, over_what in ((Coin, "2^40"), (toys.Odds, "their sum")):
+        dpopt.design(kind(1.0)).save(tmp_path / "saved.json")
+        done = CliRunner().invoke(cli, ["certify", str(tmp_path / "saved.json")])
+        assert done.exit_code == 0, done.output
+        assert f"\narithmetic   exact integers; weights over {over_what}\n" in done.output
+
+
 def test_a_slack_below_zero_is_no_proof() -> None:
     with pytest.raises(NotPrivateError, match="slack -0.001, and it must be") as caught:
         dpopt.design(toys.Unlooked(1.0))
     over.says_one_sentence(caught.value)
+    proof = dpopt.design(Coin(1.0)).certificate
+    assert proof is not None
     for wrong in (-0.5, math.nan, None):
         with pytest.raises(ParameterError, match="^slack is .*; it must be a Fraction"):
-            replace(dpopt.design(Coin(1.0)).certificate, slack=wrong)
+            replace(proof, slack=wrong)  # type: ignore[arg-type]
 
 
 def test_a_file_of_a_kind_of_ones_own(tmp_path: Path) -> None:

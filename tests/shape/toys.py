@@ -19,6 +19,7 @@ from dpopt import (
     Answer,
     Design,
     Guarantee,
+    NotPrivateError,
     ParameterError,
     Problem,
     Question,
@@ -230,6 +231,44 @@ class Published(Coin):
         return truth, (1 << BITS) - truth
 
 
+@dataclass(frozen=True)
+class Odds(Coin):
+    """The coin, of two weights that may have any sum.
+
+    Attributes:
+        epsilon: in (0, 20], in nats.
+    """
+
+    kind: ClassVar[str] = "toy-odds"
+
+    epsilon: float
+
+    def units(self, point: Fraction) -> Units:
+        odds = min(point / (1 - point), exp_lower(self.epsilon))
+        return math.floor(odds * 10**12), 10**12
+
+    def prove(self, units: Units) -> Certificate:
+        if len(units) != 2 or not all(type(w) is int and w > 0 for w in units):
+            raise ParameterError("units must be two integers above 0.")
+        ratio = exp_lower(self.epsilon)
+        slack = min(ratio * low - high for low, high in (units, units[::-1])) / sum(units)
+        if slack < 0:
+            raise NotPrivateError(f"the odds break epsilon = {self.epsilon:g}.")
+        return Certificate(
+            claim="both answers are private",
+            guarantee=self.guarantee,
+            ratio=ratio,
+            constraints=2,
+            slack=slack,
+            tightest="inputs 0 and 1, output 0",
+            arithmetic="exact integers",
+            bits=0,
+        )
+
+    def value(self, units: Units) -> float:
+        return units[0] / sum(units)
+
+
 # Each is wrong in one way, which a test over kinds has to find.
 
 
@@ -371,7 +410,7 @@ class LessProved(Coin):
         return Coin(2 * self.epsilon).prove(units)
 
 
-RIGHT = (Coin, Renamed, Excess, Published)
+RIGHT = (Coin, Renamed, Excess, Published, Odds)
 WRONG = (
     *(OtherOptimum, LenientProof, Blind, OtherLaw, Forgetful, Unchecked),
     *(OtherBound, OtherSubject),
