@@ -181,7 +181,8 @@ class GNMaxLabel(Question[Answer]):
 
     with p_n = Phi((2 n - K) / (sigma sqrt 2)) the probability of class 1 on n votes for it; the
     value is log r. p_(K-n) = 1 - p_n makes the rows cover class 0 and the other direction too. Each
-    row is divided by p_n. The closed form is the largest log ratio, in logarithms throughout.
+    row is divided by p_n. The closed form is the largest log ratio, a difference of logarithms:
+    right to a few 1e-16, which is little of an epsilon of 1e-8 and all of one of 1e-16.
 
     Attributes:
         voters: K, at least 1 and at most 10^8.

@@ -107,8 +107,9 @@ class MajoritySetting(Voters, Setting["MajorityDesign"]):
         delta: of the majority, in [mechanism_delta, 1).
         groups: voters of different privacy, as text SIZE:EPSILON[:DELTA],...; none if all are
             alike.
-        voter_ratio: e^epsilon as a rational, if it is one: epsilon is then its logarithm, up to
-            rounding, the allowance a whole number, and every proof is about voter_ratio^m.
+        voter_ratio: e^epsilon as a rational, if it is one: epsilon, which has to be given too, is
+            then its logarithm, up to rounding, the allowance a whole number, and every proof is
+            about voter_ratio^m.
         objective: "expected-error" minimises E|error| under the prior, "surrogate" maximises the
             paper's equation 3, whose p is uniform on [0.5, 1] whatever the prior, "worst-case"
             minimises the largest error over all p that the prior allows.

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 _PUBLISHED = ("journal", "journal-repaired", "conference")
 _LARGEST_PROGRAM = 200_000
+# Beyond, solvers refuse coefficients of e^epsilon beside those of 1.
+_LARGEST_EXPONENT = 30.0
 _MOST_EVENTS = 4_000_000
 _MOST_ROWS = 100_000_000
 # What a published rule's program may lack by rounding; what it lacks beyond is the rule's fault.
@@ -65,7 +67,7 @@ class MinCount(RooSetting, Setting["MinCountSampler"]):
     "exact" is least in every q_m at once, of all rules that are private and look at the smallest
     count. The value of every rule is its objective; "roo" counts its q M + 1 times. Each has a
     recursion (`rule_weights`), which finds the same point; the programs are written out up to
-    M = 200,000.
+    M = 200,000 and epsilon 30.
 
     Attributes:
         records: n, at least 1; the same for all data sets, and public.
@@ -110,8 +112,13 @@ class MinCount(RooSetting, Setting["MinCountSampler"]):
         """Return the rule's program: variable "q", the rows of the class.
 
         Raises:
-            ParameterError: if M = floor(n / k) is above 200,000.
+            ParameterError: if M = floor(n / k) is above 200,000, or epsilon above 30.
         """
+        if self.epsilon > _LARGEST_EXPONENT:
+            raise ParameterError(
+                f"epsilon is {self.epsilon:g}; the program is written out up to "
+                f"{_LARGEST_EXPONENT:g}. The recursion has no such limit."
+            )
         if self.largest_minimum > _LARGEST_PROGRAM:
             raise ParameterError(
                 f"records / letters is {self.records / self.letters:g}; the program is written "

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 _LARGEST_EPSILON = 600.0
 _LARGEST_RATIO = 1e15
+# Below, the logarithm of a ratio of listed probabilities keeps fewer than about eleven digits.
+_LEAST_LISTED = 1e-4
 
 
 @dataclass(frozen=True)
@@ -223,8 +225,14 @@ class NoisyEpsilon(Question["NoisyGuarantee"]):
         """Return the program of the class's docstring.
 
         Raises:
-            ParameterError: if it would have more than 2,000,000 rows, or a ratio above 1e15.
+            ParameterError: if it would have more than 2,000,000 rows, or a ratio above 1e15; or for
+                an epsilon below 1e-4, whose ratios are too near to 1.
         """
+        if self.epsilon < _LEAST_LISTED:
+            raise ParameterError(
+                f"epsilon is {self.epsilon:g}; the program is written out from {_LEAST_LISTED:g} "
+                "on, since solvers do not tell smaller ratios from 1."
+            )
         mechanism, m = self.mechanism, self.categories
         pairs = histogram_count(self.records - 1, m) * m * (m - 1) // 2
         rows = 2 * pairs * mechanism.outputs
@@ -247,7 +255,12 @@ class NoisyEpsilon(Question["NoisyGuarantee"]):
         return ratio_problem("pure privacy of a noisy histogram", ratios)
 
     def closed_form(self) -> tuple[float, float]:
-        """Return the largest log ratio twice; where it cannot be listed, what encloses it."""
+        """Return the largest log ratio twice; where it cannot be listed, what encloses it.
+
+        That is also so below epsilon = 1e-4, where differences of logarithms lose digits.
+        """
+        if self.epsilon < _LEAST_LISTED:
+            return self.claims.attained, self.claims.amplified
         try:
             exact = float(np.max(general_epsilon(self.mechanism)))
         except ParameterError:

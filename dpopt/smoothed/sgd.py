@@ -108,7 +108,8 @@ class SgdStep(Question["SgdProfile"]):
         lowest: smallest value that a record can be replaced by.
         highest: largest value that a record can be replaced by, at most 65535 above ``lowest``.
         rounded: True for the rounded mean of the batch, False for its sum.
-        neighbours: "all" replacements, or the two "extreme" ones only.
+        neighbours: "all" replacements, or the two "extreme" ones only, where a smallest record
+            becomes ``highest`` or a largest one ``lowest``: at most what all of them give.
 
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, Definition 2 and Section 6.

@@ -329,3 +329,13 @@ def test_a_published_rule_is_not_mended_by_its_rounding() -> None:
     assert solved.certificate is None
     with pytest.raises(NotPrivateError, match="conference"):
         solved.release(counts=[6, 7, 7])
+
+
+@pytest.mark.parametrize("rule", roo.RULES)
+def test_a_program_of_a_large_epsilon_is_refused_and_the_recursion_is_not(rule: Any) -> None:
+    setting = roo.MinCount(12, 3, 50.0, rule)
+    with pytest.raises(ParameterError, match="epsilon is 50; the program is written out up to 30"):
+        design(setting, backend="highs")
+    assert design(setting).q[0] == pytest.approx(1 / (1 + 4 * math.expm1(50.0)), rel=1e-3)
+    within = roo.MinCount(12, 3, 30.0, rule)
+    assert design(within, backend="highs").value == pytest.approx(design(within).value, abs=1e-9)

@@ -260,3 +260,13 @@ def test_a_profile_takes_counts_records_or_a_mechanism() -> None:
         smoothed.Profile(counts=[3, 4], records=8, drawn=3, epsilon=0.1)
     with pytest.raises(ParameterError, match="releases nothing"):
         dpopt.design(smoothed.Profile.example()).release([3, 2])
+
+
+@pytest.mark.parametrize("epsilon", [1e-320, 1e-17, 1e-10, 1e-5])
+def test_a_tiny_epsilon_of_the_noise_is_enclosed_and_never_nothing(epsilon: float) -> None:
+    found = dpopt.design(smoothed.NoisyEpsilon(records=3, drawn=2, epsilon=epsilon))
+    # 1/3 epsilon up to terms of epsilon^2, by hand: T / n = 2 / 3 of a noise of epsilon / 2.
+    assert found.bound is not None
+    assert 0.0 < found.bound <= epsilon / 3.0 * (1.0 + 1e-4) <= found.value * (1.0 + 1e-3)
+    with pytest.raises(ParameterError, match="written out from 0.0001"):
+        dpopt.design(found.setting, backend="highs")
