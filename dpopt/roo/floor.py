@@ -119,8 +119,8 @@ class SmoothFloor(RooSetting, Setting["SmoothFloorSampler"]):
         growth = self.growth
         if growth > _LARGEST_GROWTH or growth < 1 / _LARGEST_PROGRAM:
             raise ParameterError(
-                f"epsilon is {digits(self.epsilon)}, and 1 / s = {1 / growth:g} for it; the "
-                f"program is written out for 1 / s from {1 / _LARGEST_GROWTH:g} to "
+                f"epsilon is {digits(self.epsilon)}, and 1 / s = {digits(1 / growth)} for it; the "
+                f"program is written out for 1 / s from {digits(1 / _LARGEST_GROWTH)} to "
                 f"{_LARGEST_PROGRAM}. The closed form has no such limit."
             )
         last = _reach(growth)

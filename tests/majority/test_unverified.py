@@ -109,6 +109,6 @@ def test_the_command_exits_4_and_saves_its_audit_only_by_name(
             main([*words, *more])
         printed = capsys.readouterr()
         assert (ended.value.code, path.exists()) == (4, saved)
-        assert "UNVERIFIED" in printed.out
+        assert "unverified" in printed.out
         assert printed.err.startswith("gamma is unverified")
         assert ("Nothing was saved" in printed.err) is not saved
