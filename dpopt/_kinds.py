@@ -75,12 +75,6 @@ class Described(NamedTuple):
     fields: tuple[Field, ...]
     example: dict[str, Any] | None
 
-    @property
-    def summary(self) -> str:
-        """The first sentence of the docstring, without its full stop."""
-        first = " ".join(self.about.split("\n\n")[0].split())
-        return re.split(r"\.(?:\s|$)", first)[0]
-
 
 @cache
 def _found() -> dict[str, tuple[Path, str]]:
@@ -117,6 +111,15 @@ def module_of(path: Path) -> str:
     """Return the name of the module that a file of the package is."""
     parts = path.relative_to(_ROOT.parent).with_suffix("").parts
     return ".".join(part for part in parts if part != "__init__")
+
+
+def summary_of(kind: str) -> str:
+    """Return the first sentence of a kind's docstring, without its full stop and backticks."""
+    text = _found()[kind][1]
+    match = next(match for match in _KIND.finditer(text) if match[1] == kind)
+    start = text.index('"""', text.rindex("\nclass ", 0, match.start())) + 3
+    paragraph = text[start : text.index('"""', start)].split("\n\n")[0]
+    return re.split(r"\.(?:\s|$)", " ".join(paragraph.split()))[0].replace("`", "")
 
 
 @cache

@@ -7,7 +7,7 @@ from importlib import import_module
 import click
 
 from dpopt import __version__
-from dpopt._kinds import VERBS, homes
+from dpopt._kinds import VERBS, homes, summary_of
 from dpopt.cli.kind import command
 
 _CODES = """\b
@@ -41,13 +41,15 @@ class _Lazy(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List what linear programs decide, then what is done with it."""
-        parts = {"Mechanisms and questions": sorted(homes()), "Files and tools": list(VERBS)}
-        for title, names in parts.items():
-            found = [(name, self.get_command(ctx, name)) for name in names]
-            width = formatter.width - 6 - max(map(len, self.list_commands(ctx)))
-            rows = [(name, verb.get_short_help_str(width)) for name, verb in found if verb]
-            with formatter.section(title):
-                formatter.write_dl(rows)
+        width = formatter.width - 6 - max(map(len, self.list_commands(ctx)))
+        verbs = {name: self.get_command(ctx, name) for name in VERBS}
+        rows = [(name, verb.get_short_help_str(width)) for name, verb in verbs.items() if verb]
+        with formatter.section("Mechanisms and questions"):
+            formatter.write_dl([(kind, summary_of(kind)) for kind in sorted(homes())])
+        with formatter.section("Files and tools"):
+            formatter.write_dl(
+                [(name, verb.get_short_help_str(width)) for name, verb in verbs if verb]
+            )
 
 
 @click.group(cls=_Lazy, epilog=_CODES, context_settings={"help_option_names": ["-h", "--help"]})

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpopt._errors import NotPrivateError, ParameterError
-from dpopt._kinds import Described, described
+from dpopt._kinds import Described, described, summary_of
 from dpopt.cli.output import show, to_json
 from dpopt.cli.words import SOLVERS, Words, arguments, option
 from dpopt.files import check_json_target, check_target, replacing
@@ -32,7 +32,7 @@ def command(kind: str) -> click.Command:
         params=[*own, *_shared()],
         callback=lambda **given: _run(about, given),
         help=_help(about),
-        short_help=about.summary.replace("`", ""),
+        short_help=summary_of(kind),
     )
 
 
