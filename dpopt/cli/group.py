@@ -47,9 +47,7 @@ class _Lazy(click.Group):
         with formatter.section("Mechanisms and questions"):
             formatter.write_dl([(kind, summary_of(kind)) for kind in sorted(homes())])
         with formatter.section("Files and tools"):
-            formatter.write_dl(
-                [(name, verb.get_short_help_str(width)) for name, verb in verbs if verb]
-            )
+            formatter.write_dl(rows)
 
 
 @click.group(cls=_Lazy, epilog=_CODES, context_settings={"help_option_names": ["-h", "--help"]})
