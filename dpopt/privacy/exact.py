@@ -63,12 +63,21 @@ class Certificate:
 
         Raises:
             NotPrivateError: if the slack is below 0.
-            ParameterError: if it is no rational number.
+            ParameterError: if a number or the guarantee is none.
         """
-        if not isinstance(self.slack, Rational):
+        _checks.instance("guarantee", self.guarantee, Guarantee)
+        for name in ("ratio", "slack"):
+            if not isinstance(getattr(self, name), Rational):
+                raise ParameterError(
+                    f"{name} is {_checks.shown(getattr(self, name))}; it must be a Fraction, or an "
+                    "integer."
+                )
+        if self.slack > self.ratio + 1:
             raise ParameterError(
-                f"slack is {_checks.shown(self.slack)}; it must be a Fraction, or an integer."
+                f"slack is {_checks.shown(self.slack)}; no inequality has more than e^epsilon + 1."
             )
+        _checks.integer("constraints", self.constraints, 0)
+        _checks.integer("bits", self.bits, 0)
         slack = Fraction(self.slack)
         if slack < 0:
             raise NotPrivateError(

@@ -173,6 +173,13 @@ BY_ROOM: dict[str, Makers] = {
 
 ONE_WAY_AND_BACK = [[0, 1], [1, 0]]
 BY_FUNCTION: dict[str, Makers] = {
+    "privacy.Certificate": {
+        **{name: lambda: "in words" for name in ("claim", "tightest", "arithmetic", "digest")},
+        "guarantee": lambda: Guarantee(1.0),
+        "ratio": lambda: Fraction(5, 2),
+        "constraints": lambda: 2,
+        "slack": lambda: Fraction(1, 8),
+    },
     "majority.PointPrior": {"p": lambda: (0.2, 0.3, 0.4)},
     "majority.SamplePrior": {"samples": lambda: np.full((2, 3), 0.4)},
     "majority.assess": {"repair": lambda: True},
