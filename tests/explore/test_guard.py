@@ -264,7 +264,7 @@ def test_pages_that_are_left_leave_nothing_behind(tmp_path: Path) -> None:
         # By its type: some libraries' objects warn when they are asked for their class.
         return sum(issubclass(type(thing), kind) for thing in gc.get_objects())
 
-    before, documents = alive(TextInput), alive(Document)
+    before, documents, each = alive(TextInput), alive(Document), 0
     with running() as server, chromium(tmp_path) as driver:
         for visits in range(1, 5):
             driver.get(f"http://127.0.0.1:{server.port}/")

@@ -9,7 +9,7 @@ import pytest
 import dpopt
 from dpopt.explore.fields import fields_of, near
 from dpopt.explore.view import number, view_of
-from dpopt.majority import MajoritySetting
+from dpopt.majority import MajoritySetting, parse_prior
 from tests.browser import chromium, complaints, find_all, requested, wait_for
 from tests.explore.serving import explorer
 
@@ -101,7 +101,7 @@ def test_a_slider_solves_again(fresh: "Chrome") -> None:
     more = voters[voters.index(example.mechanisms) + 1]
     assert more == example.mechanisms + 2
     find_all(fresh, ".noUi-handle")[0].send_keys(Keys.ARROW_RIGHT)
-    larger = dpopt.design(MajoritySetting(more, example.epsilon, example.allowance))
+    larger = dpopt.design(MajoritySetting(int(more), example.epsilon, example.allowance))
     wait_for(lambda: fact(fresh, "value"), number(larger.value))
     assert control(fresh, "mechanisms").get_attribute("value") == str(more)
     assert find_all(fresh, "figure svg")[0].get_attribute("outerHTML") != before
@@ -117,12 +117,11 @@ def test_what_is_typed_or_chosen_solves_again(fresh: "Chrome") -> None:
     enter(fresh, control(fresh, "prior"), "common-uniform:0,1")
     enter(fresh, control(fresh, "delta"), "1e-9")
     wait_for(lambda: find_all(fresh, ".verdict")[0].text.startswith("(0.3, 1e-09)-DP: "), True)
-    setting = MajoritySetting(11, 0.1, 3.0, delta=1e-9, prior="common-uniform:0,1")
+    prior = parse_prior("common-uniform:0,1")
+    setting = MajoritySetting(11, 0.1, 3.0, delta=1e-9, prior=prior)
     assert fact(fresh, "value") == number(dpopt.design(setting).value)
     control(fresh, "objective").send_keys("worst-case")
-    setting = MajoritySetting(
-        11, 0.1, 3.0, delta=1e-9, prior="common-uniform:0,1", objective="worst-case"
-    )
+    setting = MajoritySetting(11, 0.1, 3.0, delta=1e-9, prior=prior, objective="worst-case")
     wait_for(lambda: fact(fresh, "value"), number(dpopt.design(setting).value))
 
 
