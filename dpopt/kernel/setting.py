@@ -251,8 +251,7 @@ class KernelSetting(Setting["KernelDesign"]):
             ParameterError: if it is a kernel of another shape, guarantee or graph.
         """
         _checks.instance("units", units, ExactKernel)
-        proof = units.proof_of(self.guarantee, (self.inputs, self.outputs), self.pairs)
-        return proof.about(*self.subject(units))
+        return units.proof_of(self.guarantee, (self.inputs, self.outputs), self.pairs)
 
     def subject(self, units: ExactKernel) -> tuple[object, ...]:
         """Return what the proof is about: the setting, and the integers without their cost."""

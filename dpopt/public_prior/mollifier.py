@@ -97,8 +97,7 @@ class MollifierSetting(PriorSetting[Design]):
 
     def prove(self, units: tuple[int, ...]) -> Certificate:
         """Return the proof that r is in the box, and the box within e^epsilon."""
-        proof = certify_mollified(units, self.public.masses, self.epsilon)
-        return proof.about(*self.subject(units))
+        return certify_mollified(units, self.public.masses, self.epsilon)
 
     def subject(self, units: tuple[int, ...]) -> tuple[object, ...]:
         """Return what the proof is about: prior, guarantee, p and r; not the letters' names."""

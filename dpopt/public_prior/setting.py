@@ -134,7 +134,7 @@ class KeptPriorSetting(PriorSetting[K]):
                     f"units were proved for {proof.guarantee}; the setting promises "
                     f"{self.guarantee}."
                 )
-        return proof.about(*self.subject(units))
+        return proof
 
     def subject(self, units: Units) -> tuple[object, ...]:
         """Return what the proof is about: prior, guarantee, and the integers or what makes them."""

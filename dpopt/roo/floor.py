@@ -173,8 +173,7 @@ class SmoothFloor(RooSetting, Setting["SmoothFloorSampler"]):
         Raises:
             NotPrivateError: naming two neighbours, if it is not private.
         """
-        proof = prove_floor(self, self.audit(units), math.log1p(growth_of(units)), units[0])
-        return proof.about(*self.subject(units))
+        return prove_floor(self, self.audit(units), math.log1p(growth_of(units)), units[0])
 
     def law(self, units: Floor, data: object) -> list[int]:
         """Return W(c_y) of each letter."""

@@ -191,8 +191,7 @@ class MinCount(RooSetting, Setting["MinCountSampler"]):
         Raises:
             NotPrivateError: naming two data sets, if it is not private.
         """
-        proof = prove_rule(self, self.audit(units), self.rule)
-        return proof.about(*self.subject(units))
+        return prove_rule(self, self.audit(units), self.rule)
 
     def obscuring_unit(self, units: tuple[int, ...], minimum: int) -> int:
         """Return q_m over 2^62 for a smallest count m."""

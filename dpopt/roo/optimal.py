@@ -204,7 +204,7 @@ class OptimalLetter(RooSetting, Setting["OptimalSampler"]):
         Raises:
             NotPrivateError: naming two data sets, if they are not private.
         """
-        return prove_law(self, self.histograms, units).about(*self.subject(units))
+        return prove_law(self, self.histograms, units)
 
     def law(self, units: tuple[int, ...], data: object) -> list[int]:
         """Return the chance of each letter, over the sum for the data's histogram."""
