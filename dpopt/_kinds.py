@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from dpopt._errors import ParameterError
+from dpopt._numbers import digits
 
 VERBS = {
     "certify": "release",
@@ -156,6 +158,40 @@ def literal(text: str | None) -> Any:  # noqa: ANN401
         return ast.literal_eval(text or "")
     except (SyntaxError, ValueError):
         return None
+
+
+def choices(annotation: str) -> tuple[str, ...]:
+    """Return the words of an annotation ``Literal["a", "b"]``; none of any other."""
+    if not annotation.startswith("Literal["):
+        return ()
+    return tuple(map(str, ast.literal_eval(annotation.removeprefix("Literal").strip())))
+
+
+def hyphened(name: str) -> str:
+    """Return the option of a parameter's name."""
+    return f"--{name.replace('_', '-')}"
+
+
+def arguments(values: Mapping[str, Any]) -> list[str]:
+    """Return the command line that gives parameters these plain values; None is left out."""
+    words: list[str] = []
+    for name, value in values.items():
+        option = hyphened(name)
+        if isinstance(value, bool):
+            words.append(option if value else f"--no-{option[2:]}")
+        elif value is not None:
+            words += [option, text_of(value)]
+    return words
+
+
+def text_of(value: object) -> str:
+    """Return a plain value as an option takes it: a list with commas, rows with colons inside."""
+    if isinstance(value, list | tuple):
+        return ",".join(
+            ":".join(map(text_of, row)) if isinstance(row, list | tuple) else text_of(row)
+            for row in value
+        )
+    return digits(value) if isinstance(value, float) else str(value)
 
 
 def _class_around(text: str, kind: str) -> ast.ClassDef:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpopt._errors import NotPrivateError, ParameterError
-from dpopt._kinds import Described, described, summary_of
+from dpopt._kinds import Described, arguments, described, summary_of
 from dpopt.cli.output import show, to_json
-from dpopt.cli.words import SOLVERS, Words, arguments, option
+from dpopt.cli.words import SOLVERS, Words, option
 from dpopt.files import check_json_target, check_target, replacing
 
 if TYPE_CHECKING:
@@ -39,7 +39,9 @@ def command(kind: str) -> click.Command:
 def example_of(about: Described) -> str | None:
     """Return a command line that works, from ``example`` in the source or from the docstring."""
     if about.example is not None:
-        return shlex.join(["dpopt", about.kind, *arguments(about.fields, about.example)])
+        names = [field.name for field in about.fields if field.name in about.example]
+        given = {name: about.example[name] for name in names}
+        return shlex.join(["dpopt", about.kind, *arguments(given)])
     lines = [line.strip() for line in about.sections.get("Example", "").splitlines()]
     return next((line for line in lines if line.startswith(f"dpopt {about.kind} ")), None)
 

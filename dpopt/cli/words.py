@@ -5,9 +5,8 @@ What is wrong with a value, the library says. Nothing here loads one before a va
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from dpopt._errors import ParameterError
-from dpopt._kinds import Field, literal
-from dpopt._numbers import digits
+from dpopt._kinds import Field, choices, hyphened, literal, text_of
 from dpopt.files import number, read_rows
 
 SOLVERS = ("highs", "cvxpy", "cvxpy:CLARABEL", "cvxpy:SCS", "cvxpy:GUROBI", "cvxpy:MOSEK")
@@ -119,44 +117,6 @@ def option(field: Field) -> click.Option:
     if annotation.startswith("Literal["):
         kind = Words(*choices(annotation))
     return click.Option([name], type=kind, required=field.required, help=help_text)
-
-
-def choices(annotation: str) -> tuple[str, ...]:
-    """Return the words of an annotation ``Literal["a", "b"]``."""
-    inside = ast.literal_eval(annotation.removeprefix("Literal").strip())
-    return tuple(map(str, inside))
-
-
-def hyphened(name: str) -> str:
-    """Return the option of a parameter's name."""
-    return f"--{name.replace('_', '-')}"
-
-
-def arguments(fields: Sequence[Field], values: Mapping[str, Any]) -> list[str]:
-    """Return the command line that gives parameters these plain values; None is left out."""
-    found: list[str] = []
-    for field in fields:
-        value = values.get(field.name)
-        if value is None:
-            continue
-        name = hyphened(field.name)
-        if field.annotation == "bool":
-            found.append(name if value else f"--no-{name[2:]}")
-        else:
-            found += [name, text_of(value)]
-    return found
-
-
-def text_of(value: object) -> str:
-    """Return a plain value as an option takes it: a list with commas, rows with colons inside."""
-    if isinstance(value, list | tuple):
-        inner = [isinstance(part, list | tuple) for part in value]
-        joined = [
-            ":".join(map(text_of, part)) if deep else text_of(part)
-            for part, deep in zip(value, inner, strict=True)
-        ]
-        return ",".join(joined)
-    return digits(value) if isinstance(value, float) else str(value)
 
 
 def _help(field: Field) -> str:

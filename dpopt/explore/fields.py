@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 import json
 import re
@@ -13,11 +12,11 @@ from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any, cast
 
 from dpopt._errors import ParameterError
+from dpopt._kinds import arguments, choices, text_of
 from dpopt._numbers import typed_rational
 from dpopt._types import Json
 from dpopt.design import Question
 
-_LITERAL = re.compile(r"Literal\[(.*)\]", re.DOTALL)
 _ATTRIBUTE = re.compile(r"^    (\w+): (.*(?:\n {8,}.*)*)", re.MULTILINE)
 _STEPS = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
 _LARGEST_COUNTED = 50
@@ -96,7 +95,7 @@ def fields_of(kind: type[Question[Any]]) -> tuple[Field, ...]:
             str(known.type),
             " ".join(says.get(known.name, "").split()),
             known.default if known.default_factory is MISSING else known.default_factory(),
-            _choices(str(known.type)),
+            choices(str(known.type)),
         )
         for known in fields(cast(Any, kind))
         if known.init
@@ -112,11 +111,6 @@ def summary_of(kind: type[Question[Any]]) -> tuple[str, str]:
 def _part(kind: type, *, before: str = "", after: str = "") -> str:
     text = inspect.cleandoc(kind.__doc__ or "")
     return text.partition(before)[0] if before else text.partition(after)[2]
-
-
-def _choices(annotation: str) -> tuple[str, ...]:
-    found = _LITERAL.fullmatch(annotation)
-    return ast.literal_eval(f"({found[1]},)") if found else ()
 
 
 def texts_of(setting: Question[Any]) -> dict[str, str]:
@@ -137,10 +131,7 @@ def texts_of(setting: Question[Any]) -> dict[str, str]:
 def _text(value: object) -> str:
     if value is None:
         return ""
-    if isinstance(value, list):
-        rows = any(isinstance(row, list) for row in value)
-        return ",".join(":".join(map(_text, row)) if rows else _text(row) for row in value)
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return str(value).lower() if isinstance(value, bool) else text_of(value)
 
 
 def setting_of(kind: type[Question[Any]], texts: Mapping[str, str]) -> Question[Any]:
@@ -173,15 +164,7 @@ def _is_default(setting: Question[Any], field: Field, plain: Json) -> bool:
 
 def command_of(setting: Question[Any]) -> str:
     """Return the command line that answers the setting."""
-    texts = texts_of(setting)
-    words = ["dpopt", setting.kind]
-    for name, value in given(setting).items():
-        option = name.replace("_", "-")
-        if isinstance(value, bool):
-            words.append(f"--{option}" if value else f"--no-{option}")
-        else:
-            words += [f"--{option}", texts[name]]
-    return shlex.join(words)
+    return shlex.join(["dpopt", setting.kind, *arguments(given(setting))])
 
 
 def code_of(setting: Question[Any]) -> str:

@@ -18,9 +18,9 @@ from click.shell_completion import ShellComplete
 
 import dpopt
 from dpopt import ParameterError, _kinds
+from dpopt._kinds import arguments, choices
 from dpopt.cli import cli
 from dpopt.cli.kind import example_of
-from dpopt.cli.words import arguments, choices
 from dpopt.design import Design, kind_of
 from tests.robustness.commands import run
 
@@ -36,7 +36,7 @@ def kind(name: str) -> Any:
 
 def command_line(name: str) -> list[str]:
     """Return the command that asks for a kind's example."""
-    return [name, *arguments(_kinds.described(name).fields, kind(name).example().to_dict())]
+    return [name, *arguments(kind(name).example().to_dict())]
 
 
 def answer(words: list[str]) -> dict[str, Any]:

@@ -12,8 +12,8 @@ import click
 
 import dpopt
 from dpopt import _kinds, majority
+from dpopt._kinds import arguments
 from dpopt.cli import cli, main
-from dpopt.cli.words import arguments
 from dpopt.design import kind_of
 
 CODES = {0, 2, 3, 4, 5, 130}
@@ -70,7 +70,7 @@ def example(kind: str) -> list[str]:
     """Return the arguments of a kind's command that ask for its example."""
     found = kind_of(kind)
     assert found is not None
-    return arguments(_kinds.described(kind).fields, found.example().to_dict())
+    return arguments(found.example().to_dict())
 
 
 def baselines(folder: Path) -> dict[str, list[str]]:
