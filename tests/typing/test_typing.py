@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-PROGRAM = Path(__file__).with_name("program.py")
+# A user's calls; and a mechanism of one's own, as far as its answer's class.
+PROGRAMS = [Path(__file__).with_name(name) for name in ("program.py", "mechanism.py")]
 
 
 @pytest.mark.parametrize(
@@ -21,9 +22,10 @@ PROGRAM = Path(__file__).with_name("program.py")
     ],
     ids=["mypy", "pyright", "run"],
 )
-def test_a_users_program(command: list[str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("source", PROGRAMS, ids=lambda source: source.stem)
+def test_a_users_program(source: Path, command: list[str], tmp_path: Path) -> None:
     # From a folder of its own, so that the installed package is found and not the checkout.
-    program = shutil.copy(PROGRAM, tmp_path)
+    program = shutil.copy(source, tmp_path)
     done = subprocess.run(
         [sys.executable, *command, program],
         cwd=tmp_path,
