@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -146,13 +147,13 @@ class Asked(Generic[T]):
         return cast(T, self if answer is None else self._of(answer))
 
 
-class InLogarithms(Generic[T]):
+class InLogarithms(ABC, Generic[T]):
     """An answer that is a delta, or a vector of them, kept as logarithms: they may underflow."""
 
     @property
+    @abstractmethod
     def log_delta(self) -> T:
         """Natural logarithm of delta, -inf where it is 0."""
-        raise NotImplementedError
 
     @property
     def delta(self) -> T:
