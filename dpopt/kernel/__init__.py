@@ -7,9 +7,9 @@ from dpopt.kernel.design import (
     optimal_kernel,
     solve_kernel,
 )
-from dpopt.kernel.graph import directed_pairs
 from dpopt.kernel.program import ExtraRows, kernel_of, over_kernel
 from dpopt.kernel.setting import KernelSetting
+from dpopt.privacy import directed_pairs
 
 __all__ = [
     "ExtraRows",

@@ -156,7 +156,7 @@ def optimal_kernel(
         loss: shape (inputs, outputs), at least 2 inputs; a utility if ``sense`` is "maximise".
         epsilon: in [0, 600], in nats.
         delta: in [0, 1).
-        graph: neighbouring inputs: "complete", "path", "hamming" (words of ``shape``), or edges.
+        graph: neighbouring inputs: "complete", "path", "cycle", "grid", "hamming", or edges.
         shape: this and all below down to ``formulation`` are attributes of `KernelSetting`.
         prior: weights of the inputs for "bayes", shape (inputs,); uniform if None.
         objective: "bayes" or "minimax".

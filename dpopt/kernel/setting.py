@@ -18,11 +18,11 @@ from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import digits
 from dpopt._types import IntVector, Matrix, Numbers, Table, Vector, brief, frozen
 from dpopt.design import Setting
-from dpopt.kernel.graph import directed_pairs, links
 from dpopt.kernel.program import ExtraRows, form_of, matrix_of, program
 from dpopt.kernel.rays import solve_along_forest
 from dpopt.lp import Backend, Problem, Solution
 from dpopt.privacy import Certificate, ExactKernel, Guarantee, quantise_kernel
+from dpopt.privacy.graph import directed_pairs, links
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,11 +80,12 @@ class KernelSetting(Setting["KernelDesign"]):
         loss: shape (inputs, outputs), at least 2 inputs; a utility if ``sense`` is "maximise".
         epsilon: in [0, 600], in nats.
         delta: in [0, 1).
-        graph: neighbouring inputs: "complete", "path", "hamming" (words of ``shape``), or
-            undirected edges of shape (edges, 2), as a text 0:1,1:2. Inputs without an edge are not
-            protected, nor are parts that no edge joins from each other; the certificate's claim
-            counts them.
-        shape: for "hamming": number of letters at each place of the word that an input is.
+        graph: neighbouring inputs: "complete", "path", "cycle", "grid" or "hamming" (words of
+            ``shape`` that differ in one place, by 1 or at all), or undirected edges of shape
+            (edges, 2), as a text 0:1,1:2. Inputs without an edge are not protected, nor are parts
+            that no edge joins from each other; the certificate's claim counts them.
+        shape: for "grid" and "hamming": number of letters at each place of the word that an input
+            is.
         prior: weights of the inputs for "bayes", shape (inputs,), non-negative, scaled to sum 1;
             uniform if None.
         objective: "bayes" or "minimax", as above; of a utility, the least one counts.

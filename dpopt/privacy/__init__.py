@@ -3,6 +3,7 @@
 from dpopt.privacy.audit import Audit, audit_epsilon
 from dpopt.privacy.exact import Certificate, certify_kernel, shrink_to_budget
 from dpopt.privacy.exponential import exp_lower, exp_upper
+from dpopt.privacy.graph import directed_pairs
 from dpopt.privacy.guarantee import Guarantee, general_composition, simple_composition
 from dpopt.privacy.kernel import ExactKernel
 from dpopt.privacy.quantise import quantise_kernel
@@ -38,6 +39,7 @@ __all__ = [
     "complete_graph",
     "concentrated_composition",
     "convert_renyi",
+    "directed_pairs",
     "exp_lower",
     "exp_upper",
     "gaussian_concentrated",

@@ -218,3 +218,19 @@ def test_a_problem_of_another_kind_is_refused() -> None:
         design_of(setting, other, solve(other))
     with pytest.raises(ParameterError, match="other variables"):
         design_of(setting, ours, solve(other))
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (4,), (3, 1, 2)])
+def test_grids_and_cycles_by_their_definition(shape: tuple[int, ...]) -> None:
+    n = math.prod(shape)
+    words = list(np.ndindex(*shape))
+    near = [
+        [i, j]
+        for i, a in enumerate(words)
+        for j, b in enumerate(words)
+        if sum(abs(s - t) for s, t in zip(a, b, strict=True)) == 1
+    ]
+    assert np.array_equal(directed_pairs("grid", n, shape), near)
+    round_about = [[i, j] for i in range(n) for j in range(n) if (i - j) % n in (1, n - 1)]
+    assert np.array_equal(directed_pairs("cycle", n), round_about)
+    assert directed_pairs("cycle", 3) is None

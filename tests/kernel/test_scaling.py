@@ -19,10 +19,10 @@ from dpopt.kernel import (
     optimal_kernel,
     solve_kernel,
 )
-from dpopt.kernel.graph import all_pairs
 from dpopt.kernel.rays import forest_of, price
 from dpopt.lp import Status
 from dpopt.lp.solution import dual_bound, tight_bound
+from dpopt.privacy.graph import all_pairs
 from tests.kernel import brute
 from tests.kernel.brute import sure
 

@@ -1,4 +1,4 @@
-"""Which inputs are neighbours: complete graph, path, Hamming graph, or the user's own edges."""
+"""Which inputs are neighbours: a graph by name, or the user's own edges."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ import scipy.sparse as sp
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector, SparseMatrix
-from dpopt.privacy import complete_graph
+from dpopt.privacy.rows import complete_graph
 
-GRAPHS = ("complete", "path", "hamming")
+GRAPHS = ("complete", "path", "cycle", "grid", "hamming")
+"""Names of graphs."""
+
+_SHAPED = ("grid", "hamming")
 
 _MOST_INPUTS = 2**31 - 1
 
@@ -25,10 +28,11 @@ def directed_pairs(
     """Return the directed neighbours of a graph, both directions of each edge, without repeats.
 
     Args:
-        graph: "complete" (every two inputs), "path" (x and x + 1), "hamming" (words that differ
+        graph: "complete" (every two inputs), "path" (x and x + 1), "cycle" (a path whose ends are
+            neighbours), "grid" (words that differ by 1 in one place), "hamming" (words that differ
             in one place), or undirected edges, shape (edges, 2), entries in 0..inputs-1.
         inputs: number of inputs.
-        shape: for "hamming" only: number of letters at each place; input x is the word
+        shape: for "grid" and "hamming" only: number of letters at each place; input x is the word
             ``np.unravel_index(x, shape)``.
 
     Returns:
@@ -38,15 +42,16 @@ def directed_pairs(
         ParameterError: for an unknown name, an edge that is none, or a shape that does not fit.
     """
     inputs = _checks.integer("inputs", inputs, 1, _MOST_INPUTS)
-    if (shape is not None) != (isinstance(graph, str) and graph == "hamming"):
+    if (shape is not None) != (isinstance(graph, str) and graph in _SHAPED):
         raise ParameterError(
-            f"shape is {_checks.shown(shape)}; it belongs to graph 'hamming', and only there."
+            f"shape is {_checks.shown(shape)}; it belongs to the graphs 'grid' and 'hamming', and "
+            "only there."
         )
     if isinstance(graph, str):
         _checks.choice("graph", graph, GRAPHS)
         if graph == "complete":
             return None
-        edges = _path(inputs) if graph == "path" else _hamming(cast(Sequence[int], shape), inputs)
+        edges = _named(graph, inputs, shape)
     else:
         edges = _own_edges(graph, inputs)
     pairs = np.unique(np.concatenate([edges, edges[:, ::-1]]), axis=0)
@@ -72,8 +77,28 @@ def _path(inputs: int) -> IntVector:
     return np.stack([first, first + 1], axis=1).astype(np.int64)
 
 
-def _hamming(shape: Sequence[int], inputs: int) -> IntVector:
-    """Return the edges x < x' of words that differ in exactly one place."""
+def _named(graph: str, inputs: int, shape: Sequence[int] | None) -> IntVector:
+    """Return the edges of a graph with a name, each once or more often."""
+    if graph == "path":
+        return _path(inputs)
+    if graph == "cycle":
+        ends = [[inputs - 1, 0]] if inputs > 2 else []
+        return np.concatenate([_path(inputs), np.array(ends, dtype=np.int64).reshape(-1, 2)])
+    index = np.arange(inputs, dtype=np.int64).reshape(_sizes(cast(Sequence[int], shape), inputs))
+    edges = [np.empty((0, 2), dtype=np.int64)]
+    for axis, size in enumerate(index.shape):
+        # The words that are equal but at one place, a line each.
+        lines = np.moveaxis(index, axis, -1).reshape(-1, size)
+        if graph == "grid":
+            low, high = _path(size).T
+        else:
+            low, high = np.triu_indices(size, 1)
+        edges.append(np.stack([lines[:, low].ravel(), lines[:, high].ravel()], axis=1))
+    return np.concatenate(edges)
+
+
+def _sizes(shape: Sequence[int], inputs: int) -> tuple[int, ...]:
+    """Return the number of letters at each place, if they make as many words as inputs."""
     listed = isinstance(shape, Sequence | np.ndarray) and not isinstance(shape, str)
     if not listed or len(shape) == 0:
         raise ParameterError(f"shape is {_checks.shown(shape)}; it must be a sequence of integers.")
@@ -82,16 +107,8 @@ def _hamming(shape: Sequence[int], inputs: int) -> IntVector:
     for size in sizes:
         words *= size
     if words != inputs:
-        raise ParameterError(
-            f"shape is {sizes}, which makes {words} words; loss has {inputs} inputs."
-        )
-    index = np.arange(inputs, dtype=np.int64).reshape(sizes)
-    edges = [np.empty((0, 2), dtype=np.int64)]
-    for axis, size in enumerate(sizes):
-        lines = np.moveaxis(index, axis, -1).reshape(-1, size)
-        low, high = np.triu_indices(size, 1)
-        edges.append(np.stack([lines[:, low].ravel(), lines[:, high].ravel()], axis=1))
-    return np.concatenate(edges)
+        raise ParameterError(f"shape is {sizes}, which makes {words} words of {inputs} inputs.")
+    return sizes
 
 
 def _own_edges(graph: npt.ArrayLike, inputs: int) -> IntVector:
