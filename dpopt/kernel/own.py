@@ -109,13 +109,8 @@ def own_rows(given: object, inputs: int, outputs: int) -> tuple[OwnRows, ...]:
 def _block(scratch: Problem, block: Any, inputs: int, outputs: int) -> OwnRows:  # noqa: ANN401
     """Return one block; ``scratch`` holds the kernel's variables, and checks names and shapes."""
     if isinstance(block, OwnRows):
-        name, matrix, lower, upper = (
-            block.name,
-            block.rows(outputs).matrix,
-            block.lower,
-            block.upper,
-        )
-        matrix = _widened(name, block, matrix, inputs, outputs)
+        matrix = block.rows(inputs, outputs).matrix
+        name, lower, upper = block.name, block.lower, block.upper
     elif isinstance(block, Sequence) and not isinstance(block, str) and len(block) == _WRITTEN:
         return _block(scratch, _read(block), inputs, outputs)
     elif isinstance(block, Sequence) and not isinstance(block, str) and len(block) == 4:
