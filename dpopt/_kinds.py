@@ -8,6 +8,7 @@ every kind, its options and their help without importing one.
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Mapping
 from functools import cache
@@ -167,6 +168,22 @@ def choices(annotation: str) -> tuple[str, ...]:
     return tuple(map(str, ast.literal_eval(annotation.removeprefix("Literal").strip())))
 
 
+def parted(annotation: str) -> tuple[str, tuple[str, ...]]:
+    """Return the type of an annotation without None, and the words that are allowed beside it.
+
+    Of ``Table | Literal["a", "b"] | None`` they are ``Table``, and a and b.
+    """
+    base, mark, words = annotation.removesuffix(" | None").partition(" | Literal[")
+    return base, choices(f"Literal[{words}") if mark else ()
+
+
+def other_word(field: Field) -> str | None:
+    """Return the word of a choice between two that is not the default; None of other fields."""
+    words, default = choices(field.annotation), literal(field.default)
+    others = [word for word in words if word != default]
+    return others[0] if len(words) == 2 and len(others) == 1 else None
+
+
 def hyphened(name: str) -> str:
     """Return the option of a parameter's name."""
     return f"--{name.replace('_', '-')}"
@@ -185,8 +202,14 @@ def arguments(values: Mapping[str, Any]) -> list[str]:
 
 
 def text_of(value: object) -> str:
-    """Return a plain value as an option takes it: a list with commas, rows with colons inside."""
+    """Return a plain value as an option takes it.
+
+    A list is written with commas, a list of lists with colons inside; deeper ones are JSON.
+    """
     if isinstance(value, list | tuple):
+        inner = [part for part in value if isinstance(part, list | tuple)]
+        if any(isinstance(part, list | tuple) for row in inner for part in row):
+            return json.dumps(value)
         return ",".join(
             ":".join(map(text_of, row)) if isinstance(row, list | tuple) else text_of(row)
             for row in value

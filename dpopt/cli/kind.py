@@ -12,7 +12,7 @@ import click
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._kinds import Described, arguments, described, summary_of
 from dpopt.cli.output import show, to_json
-from dpopt.cli.words import SOLVERS, Words, option
+from dpopt.cli.words import SOLVERS, Words, flag, flags, option, with_flags
 from dpopt.files import check_json_target, check_target, replacing
 
 if TYPE_CHECKING:
@@ -26,11 +26,15 @@ _NOTHING = " Nothing was saved; --even-if-not-private saves the audit, which rel
 def command(kind: str) -> click.Command:
     """Return the command of a kind; its module is imported when the command runs."""
     about = described(kind)
-    own = [option(field) for field in about.fields]
+    short = flags(about.fields)
+    own = []
+    for field in about.fields:
+        own.append(option(field))
+        own += [flag(name, *said) for name, said in short.items() if said[0] == field.name]
     return click.Command(
         kind,
         params=[*own, *_shared()],
-        callback=lambda **given: _run(about, given),
+        callback=lambda **given: _run(about, with_flags(short, given)),
         help=_help(about),
         short_help=summary_of(kind),
     )

@@ -14,8 +14,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from dpopt._errors import ParameterError
-from dpopt._kinds import Field, choices, hyphened, literal, text_of
-from dpopt.files import number, read_rows
+from dpopt._kinds import Field, choices, hyphened, literal, other_word, parted, text_of
+from dpopt.files import number, parse_json, read_rows
 
 SOLVERS = ("highs", "cvxpy", "cvxpy:CLARABEL", "cvxpy:SCS", "cvxpy:GUROBI", "cvxpy:MOSEK")
 
@@ -53,6 +53,8 @@ class Row(Words):
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:  # noqa: ANN401
         """Return the numbers, whole ones as integers."""
         del ctx
+        if value.startswith("["):
+            return _listed(value, _name(param))
         found = _numbers(value.replace(",", " ").split())
         if found is not None:
             return found
@@ -60,23 +62,43 @@ class Row(Words):
 
 
 class Rows(Words):
-    """Rows of numbers such as 0.2:0.8,0.5:0.5, or a file with a row a line.
+    """Rows of numbers such as 0.2:0.8,0.5:0.5, or a file with a row a line, or one of some words.
 
     Rows of one number each, without a colon, are a list of numbers.
     """
 
     name = "rows"
 
+    def __init__(self, *words: str) -> None:
+        super().__init__(*words, files=True)
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:  # noqa: ANN401
+        """Return the rows as lists of numbers, whole ones as integers; a word as it is."""
+        del ctx
+        if value in self.words:
+            return value
+        rows = [_numbers(row.split(":")) for row in value.split(",")]
+        if not all(rows):
+            return _in_file(value, _name(param), self.words)
+        return rows if ":" in value else [row[0] for row in rows if row]
+
+
+class OwnBlocks(Words):
+    """A CSV file of a user's own rows over a kernel, or what `dpopt._kinds.text_of` writes."""
+
+    name = "csv"
+
     def __init__(self) -> None:
         super().__init__(files=True)
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:  # noqa: ANN401
-        """Return the rows as lists of numbers, whole ones as integers."""
+        """Return the blocks of rows."""
         del ctx
-        rows = [_numbers(row.split(":")) for row in value.split(",")]
-        if not all(rows):
-            return _in_file(value, _name(param))
-        return rows if ":" in value else [row[0] for row in rows if row]
+        if value.startswith("["):
+            return _listed(value, _name(param))
+        from dpopt.kernel import read_own_rows
+
+        return read_own_rows(value)
 
 
 class Exact(Words):
@@ -104,19 +126,62 @@ _TYPES: dict[str, type[click.ParamType] | click.ParamType] = {
     "Fraction": Exact(),
     "Numbers": Row(),
     "Table": Rows(),
+    "ExtraRows": OwnBlocks(),
 }
 
 
 def option(field: Field) -> click.Option:
     """Return the option of a kind's parameter."""
-    annotation = field.annotation.removesuffix(" | None")
+    annotation, words = parted(field.annotation)
     name, help_text = hyphened(field.name), _help(field)
     if annotation == "bool":
         return click.Option([f"{name}/--no-{name[2:]}"], default=None, help=help_text)
     kind = _TYPES.get(annotation, Words())
     if annotation.startswith("Literal["):
         kind = Words(*choices(annotation))
+    elif words:
+        kind = Rows(*words)
     return click.Option([name], type=kind, required=field.required, help=help_text)
+
+
+def flags(fields: Sequence[Field]) -> dict[str, tuple[str, str]]:
+    """Return the words that are flags, --minimax for --objective minimax, each with what it sets.
+
+    These are the words of choices between two that are not the default, where no parameter has
+    their name.
+    """
+    taken = {field.name for field in fields}
+    words = {other_word(field): field.name for field in fields}
+    return {
+        word.replace("-", "_"): (name, word)
+        for word, name in words.items()
+        if word is not None and word.replace("-", "_") not in taken
+    }
+
+
+def flag(name: str, parameter: str, word: str) -> click.Option:
+    """Return the option of such a flag."""
+    short = f"Short for {hyphened(parameter)} {word}."
+    return click.Option([hyphened(name)], is_flag=True, help=short)
+
+
+def with_flags(flags: dict[str, tuple[str, str]], given: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters as given, by flags or in words.
+
+    Raises:
+        ParameterError: if a flag says one thing and its parameter another.
+    """
+    values = {name: value for name, value in given.items() if name not in flags}
+    for name, (parameter, word) in flags.items():
+        if not given[name]:
+            continue
+        if values[parameter] not in (None, word):
+            raise ParameterError(
+                f"{parameter} is {values[parameter]!r} and {hyphened(name)} is given, which is "
+                f"short for {word!r}; leave one out."
+            )
+        values[parameter] = word
+    return values
 
 
 def _help(field: Field) -> str:
@@ -147,15 +212,26 @@ def _numbers(words: Sequence[str]) -> list[int | float] | None:
         return None
 
 
-def _in_file(text: str, name: str) -> list[list[int | float]]:
-    """Return the rows of the file that a text names."""
+def _listed(text: str, name: str) -> Any:  # noqa: ANN401
+    """Return the lists of a JSON text."""
+    from dpopt._numbers import shown
+
+    try:
+        return parse_json(text)
+    except ValueError as error:
+        raise ParameterError(f"{name} is {shown(text)}; {error}.") from None
+
+
+def _in_file(text: str, name: str, words: Sequence[str] = ()) -> list[list[int | float]]:
+    """Return the rows of the file that a text names, which is none of some words."""
     from dpopt._numbers import shown
 
     try:
         return read_rows(Path(text))
     except ParameterError as error:
         why = str(error).partition("; ")[2]
+        named = f"one of {', '.join(words)}, " if words else ""
         raise ParameterError(
-            f"{name} is {shown(text)}; it must be numbers such as 0.2,0.8, rows of them such as "
-            f"0.2:0.8,0.5:0.5, or a file: {why}"
+            f"{name} is {shown(text)}; it must be {named}numbers such as 0.2,0.8, rows of them "
+            f"such as 0.2:0.8,0.5:0.5, or a file: {why}"
         ) from None

@@ -12,10 +12,11 @@ from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any, cast
 
 from dpopt._errors import ParameterError
-from dpopt._kinds import arguments, choices, text_of
+from dpopt._kinds import arguments, choices, parted, text_of
 from dpopt._numbers import typed_rational
 from dpopt._types import Json
 from dpopt.design import Question
+from dpopt.files import parse_json
 
 _ATTRIBUTE = re.compile(r"^    (\w+): (.*(?:\n {8,}.*)*)", re.MULTILINE)
 _STEPS = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
@@ -43,15 +44,17 @@ class Field:
 
     @property
     def base(self) -> str:
-        """The type, None apart."""
-        return self.annotation.removesuffix(" | None")
+        """The type, None apart and the words that are allowed beside it."""
+        return parted(self.annotation)[0]
 
     def read(self, text: str) -> object:
         """Return the value that a text stands for; a text that is none is left to the setting."""
         if not text.strip() and self.default is None:
             return None
         try:
-            if self.base in _READERS:
+            if text.startswith("["):
+                return parse_json(text)
+            if self.base in _READERS and text not in parted(self.annotation)[1]:
                 return _READERS[self.base](text)
         except (ValueError, ArithmeticError, KeyError):
             return text

@@ -7,7 +7,8 @@ from dpopt.kernel.design import (
     optimal_kernel,
     solve_kernel,
 )
-from dpopt.kernel.program import ExtraRows, kernel_of, over_kernel
+from dpopt.kernel.own import ExtraRows, OwnRows, read_own_rows
+from dpopt.kernel.program import kernel_of, over_kernel
 from dpopt.kernel.setting import KernelSetting
 from dpopt.privacy import directed_pairs
 
@@ -15,11 +16,13 @@ __all__ = [
     "ExtraRows",
     "KernelDesign",
     "KernelSetting",
+    "OwnRows",
     "design_of",
     "directed_pairs",
     "kernel_of",
     "kernel_problem",
     "optimal_kernel",
     "over_kernel",
+    "read_own_rows",
     "solve_kernel",
 ]

@@ -16,9 +16,9 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import Json, Matrix, Vector, frozen
 from dpopt.design import Design, made
+from dpopt.kernel.own import ExtraRows, own_rows
 from dpopt.kernel.program import (
     OWN_BLOCKS,
-    ExtraRows,
     form_written,
     kernel_of,
     kernel_shape,
@@ -38,8 +38,8 @@ class KernelDesign(Design):
         units: the integers, an `ExactKernel`: what the guarantee is about.
         bound: from the dual vector: no kernel that satisfies all rows has a lower loss (a higher
             utility). The rows' e^-epsilon is rounded to a float.
-        own_rows: by how much the certified kernel misses each block of the user's own rows, which
-            are in no file.
+        own_rows: by how much the certified kernel misses each block of a program that has more than
+            the setting's; these are in no file.
     """
 
     own_rows: Mapping[str, float] = field(default_factory=dict)
@@ -76,11 +76,15 @@ class KernelDesign(Design):
     def residuals(self) -> Mapping[str, float]:
         """By how much the certified kernel misses "invariance", and each block of own rows.
 
-        Repair and rounding keep privacy exactly, and these rows up to the residual only.
+        Repair and rounding keep privacy exactly, and these rows up to the residual only. It is
+        computed in rational arithmetic, but for blocks that the setting does not have.
         """
+        asked = {
+            block.name: float(block.misses(self.exact)) for block in self.setting.blocks
+        } | dict(self.own_rows)
         fixed = self.setting.invariances
         if fixed is None:
-            return MappingProxyType(dict(self.own_rows))
+            return MappingProxyType(asked)
         left, right = fixed
         columns = list(zip(*self.exact.weights, strict=True))
         missed = max(
@@ -88,7 +92,7 @@ class KernelDesign(Design):
             for i, line in enumerate(left.tolist())
             for y, column in enumerate(columns)
         )
-        return MappingProxyType({"invariance": missed, **self.own_rows})
+        return MappingProxyType({"invariance": missed, **asked})
 
     @property
     def expected_losses(self) -> Vector:
@@ -131,7 +135,7 @@ KernelSetting.answer = KernelDesign
 
 
 def optimal_kernel(
-    loss: npt.ArrayLike,
+    loss: npt.ArrayLike | str,
     *,
     epsilon: float,
     delta: float = 0.0,
@@ -142,6 +146,8 @@ def optimal_kernel(
     sense: str = "minimise",
     invariant: npt.ArrayLike | tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
     formulation: str = "auto",
+    inputs: int | None = None,
+    outputs: int | None = None,
     rows: ExtraRows | Callable[[KernelSetting], ExtraRows] | None = None,
     backend: str | Backend = "highs",
     time_limit: float | None = None,
@@ -153,18 +159,22 @@ def optimal_kernel(
     and all sets S of outputs.
 
     Args:
-        loss: shape (inputs, outputs), at least 2 inputs; a utility if ``sense`` is "maximise".
+        loss: "absolute", "squared", "zero-one" or "hamming", see `KernelSetting`; or a table of
+            shape (inputs, outputs), at least 2 inputs; a utility if ``sense`` is "maximise".
         epsilon: in [0, 600], in nats.
         delta: in [0, 1).
         graph: neighbouring inputs: "complete", "path", "cycle", "grid", "hamming", or edges.
-        shape: this and all below down to ``formulation`` are attributes of `KernelSetting`.
+        shape: this and all below down to ``outputs`` are attributes of `KernelSetting`.
         prior: weights of the inputs for "bayes", shape (inputs,); uniform if None.
         objective: "bayes" or "minimax".
         sense: "minimise" or "maximise".
         invariant: q with q K = q, or (A, B) with A K = B; kept up to ``residuals["invariance"]``.
         formulation: "auto", "edges", "columns" or "shifted".
-        rows: further linear rows over the flattened kernel, K[x, y] at place x * outputs + y:
-            tuples (name, matrix, lower, upper), or a function that makes them from the setting.
+        inputs: number of inputs, for a loss by name.
+        outputs: number of outputs, for a loss by name; as many as inputs if None.
+        rows: further linear rows over the flattened kernel, K[x, y] at column x * outputs + y:
+            tuples (name, matrix, lower, upper), or a function that makes them from the setting;
+            kept up to ``residuals``, and saved with the setting.
         backend: see `dpopt.solve`; for how the program is solved, see `solve_kernel`.
         time_limit: seconds for the solve.
 
@@ -185,12 +195,23 @@ def optimal_kernel(
         >>> round(design.value, 6), design.kernel.round(6).tolist()
         (0.25, [[0.75, 0.25], [0.25, 0.75]])
     """
-    asked: Any = (graph, shape, prior, objective, sense, invariant, formulation)
-    setting = KernelSetting(loss, epsilon, delta, *asked)
-    problem = setting.problem(rows)
+    asked: Any = (graph, shape, prior, objective, sense, invariant, formulation, inputs, outputs)
+    setting = _with_rows(KernelSetting(cast(Any, loss), epsilon, delta, *asked), rows)
+    problem = setting.problem()
     return design_of(
         setting, problem, solve_kernel(setting, problem, backend, time_limit=time_limit)
     )
+
+
+def _with_rows(
+    setting: KernelSetting, rows: ExtraRows | Callable[[KernelSetting], ExtraRows] | None
+) -> KernelSetting:
+    """Return a setting with further rows of the user's, beside those that it has."""
+    if rows is None:
+        return setting
+    given = rows(setting) if callable(rows) else rows
+    further = own_rows(given, setting.inputs, setting.outputs)
+    return replace(setting, rows=(*setting.blocks, *further))
 
 
 def kernel_problem(
@@ -199,21 +220,34 @@ def kernel_problem(
     formulation: str | None = None,
     rows: ExtraRows | Callable[[KernelSetting], ExtraRows] | None = None,
 ) -> Problem:
-    """Return the linear program of a setting, perhaps in another form; see `KernelSetting`.
+    """Return the linear program of a setting, perhaps in another form, or with further rows.
 
-    The flattened kernel is the group of variables "kernel" in the forms "edges" and "columns";
+    The docstring of `KernelSetting` displays it. The same constraints are written in one of three
+    forms:
+
+    - "edges": variables "kernel", and the rows as displayed, for each directed edge; with delta > 0
+      also the variables "excess_mass". Any graph.
+    - "columns": variables "kernel" and "ceiling", w; e^-epsilon w[y] <= K[x, y] <= w[y]. Complete
+      graph, delta = 0.
+    - "shifted": K = e^-epsilon 1 w^T + V, variables "ceiling", w, and "excess", V >= 0;
+      V[x, y] <= (1 - e^-epsilon) w[y]. Complete graph, delta = 0; the fewest rows.
+
+    "minimax" has a variable "worst", of which "losses" are divided by the largest loss in size. Of
+    a complete graph with as many outputs as inputs, at most 1,414 inputs are taken ("shifted"). The
+    flattened kernel is the group of variables "kernel" in the forms "edges" and "columns";
     `over_kernel` writes rows over K for all three.
 
     Args:
-        setting: its docstring displays the program and its forms.
+        setting: what is asked.
         formulation: "auto", "edges", "columns" or "shifted"; that of the setting if None.
-        rows: further rows; see `KernelSetting.problem`.
+        rows: rows beside those of the setting, or a function that makes them from it; see
+            `optimal_kernel`.
     """
     _checks.instance("setting", setting, KernelSetting)
     if formulation is not None:
         _checks.choice("formulation", formulation, FORMULATIONS)
         setting = replace(setting, formulation=cast(Any, formulation))
-    return setting.problem(rows)
+    return _with_rows(setting, rows).problem()
 
 
 def solve_kernel(
@@ -260,12 +294,13 @@ def solve_kernel(
 
 
 def design_of(setting: KernelSetting, problem: Problem, solution: Solution) -> KernelDesign:
-    """Return the certified design of a solved kernel program, with whatever rows were added.
+    """Return the certified design of a solved kernel program, with whatever was added to it.
 
     Args:
         setting: the one that the problem was made from.
         problem: from `kernel_problem`, perhaps with further rows or variables, but with its
-            objective: value, bound and gap refer to the setting's.
+            objective: value, bound and gap refer to the setting's. What the kernel misses of rows
+            that the setting does not have stands in ``own_rows``.
         solution: of this problem.
 
     Raises:
@@ -288,8 +323,9 @@ def design_of(setting: KernelSetting, problem: Problem, solution: Solution) -> K
 def _missed(
     setting: KernelSetting, problem: Problem, solution: Solution, exact: ExactKernel
 ) -> Mapping[str, float]:
-    """Return the worst violation of each block of the user's, by the certified kernel."""
-    own = {name: rows for name, rows in problem.blocks.items() if name not in OWN_BLOCKS}
+    """Return the worst violation of each block that is not the setting's, by the kernel."""
+    known = {*OWN_BLOCKS, *(block.name for block in setting.blocks)}
+    own = {name: rows for name, rows in problem.blocks.items() if name not in known}
     if not own:
         return {}
     values = {name: np.array(value) for name, value in solution.values.items()}

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,13 +18,14 @@ import scipy.sparse as sp
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector, MatrixLike, Vector, frozen
+from dpopt.files import contents, number, why_unread
 from dpopt.lp import Problem, Rows
 from dpopt.privacy import ExactKernel
 
-ExtraRows = Sequence[tuple[str, MatrixLike, npt.ArrayLike | None, npt.ArrayLike | None]]
-"""(name, matrix over the kernel, lower limits, upper limits) for each block."""
-
 _WRITTEN = 5
+_MOST_ENTRIES = 10_000_000
+_LARGEST_INDEX = 2**31 - 1
+_COLUMNS = ("name", "input", "output", "coefficient", "lower", "upper")
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +86,10 @@ class OwnRows:
         return worst
 
 
+ExtraRows = Sequence[OwnRows | tuple[str, MatrixLike, npt.ArrayLike | None, npt.ArrayLike | None]]
+"""Blocks of rows: (name, matrix over the flattened kernel, lower limits, upper limits) each."""
+
+
 def own_rows(given: object, inputs: int, outputs: int) -> tuple[OwnRows, ...]:
     """Return rows that a user wrote, or that a file holds, as blocks.
 
@@ -98,8 +106,13 @@ def own_rows(given: object, inputs: int, outputs: int) -> tuple[OwnRows, ...]:
         return ()
     if isinstance(given, str | Mapping) or not isinstance(given, Sequence):
         raise ParameterError(
-            f"rows is {_checks.shown(given)}; it must be a list of tuples (name, matrix, lower, "
-            "upper)."
+            f"rows is {_checks.shown(given)}; it must be a list of tuples (name, matrix over the "
+            "kernel, lower, upper), or what read_own_rows returns of a file."
+        )
+    if inputs * outputs > _MOST_ENTRIES:
+        raise ParameterError(
+            f"rows are over a kernel of {inputs} inputs and {outputs} outputs; at most "
+            f"{_MOST_ENTRIES:,} entries are taken."
         )
     scratch = Problem()
     scratch.add_variables("kernel", inputs * outputs, lower=0.0, upper=1.0)
@@ -154,3 +167,160 @@ def _filled(limits: Any, missing: float) -> Any:  # noqa: ANN401
     if isinstance(limits, Sequence) and not isinstance(limits, str):
         return [missing if limit is None else limit for limit in limits]
     return limits
+
+
+class _Line(NamedTuple):
+    """A line of a file of rows: one coefficient, and the limits of its row."""
+
+    name: str
+    row: int
+    x: int
+    y: int
+    coefficient: float
+    lower: float | None
+    upper: float | None
+
+
+def read_own_rows(path: str | Path) -> tuple[OwnRows, ...]:
+    """Return the blocks of rows of a CSV file, a line for each coefficient.
+
+    The header is ``name,input,output,coefficient,lower,upper``, in any order, and perhaps ``row``:
+    the number of a row within its block, from 0, and 0 where it is left out. The limits of a row
+    stand on one of its lines or on several, the same on each; blank for none. With this file, input
+    0 gives output 0 or 1 with a probability of at least 0.8, and input 2 gives output 2 with a
+    probability of at most 0.5::
+
+        name,input,output,coefficient,lower,upper
+        near,0,0,1,0.8,
+        near,0,1,1,,
+        rare,2,2,1,,0.5
+
+    Args:
+        path: of the file, in UTF-8.
+
+    Raises:
+        ParameterError: naming the file and the line.
+    """
+    try:
+        text = contents(Path(path)).removeprefix("\ufeff")
+    except (OSError, ValueError) as error:
+        raise ParameterError(
+            f"rows is {_checks.shown(str(path))}; it must be a CSV file: {why_unread(error)}."
+        ) from error
+    where = f"rows file {str(path)!r}"
+    lines = csv.reader(io.StringIO(text), strict=True)
+    try:
+        return _blocks(_lines(lines, where), where)
+    except csv.Error as error:
+        raise ParameterError(f"{where}, line {lines.line_num}: it is not CSV: {error}.") from error
+
+
+def _lines(lines: Any, where: str) -> Iterator[tuple[str, _Line]]:  # noqa: ANN401
+    """Yield the lines of a file below its header, each with what to call it."""
+    header = [word.strip() for word in next(lines, [])]
+    allowed = {*_COLUMNS, "row"}
+    if not set(_COLUMNS) <= set(header) <= allowed or len(set(header)) < len(header):
+        raise ParameterError(
+            f"{where}, line 1: the header is {_checks.shown(','.join(header))}; it must be "
+            f"{','.join(_COLUMNS)}, and perhaps row."
+        )
+    for words in lines:
+        if not any(word.strip() for word in words):
+            continue
+        place = f"{where}, line {lines.line_num}"
+        if len(words) != len(header):
+            raise ParameterError(
+                f"{place}: it has {len(words)} columns; the header has {len(header)}."
+            )
+        cells = dict(zip(header, (word.strip() for word in words), strict=True))
+        yield place, _line(cells, place)
+
+
+def _line(cells: Mapping[str, str], place: str) -> _Line:
+    def limit(name: str) -> float | None:
+        return _cell(place, name, cells[name]) if cells[name] else None
+
+    def index(name: str, text: str) -> int:
+        value = _cell(place, name, text)
+        return _checks.integer(f"{place}: {name}", value, 0, _LARGEST_INDEX)
+
+    if not cells["name"]:
+        raise ParameterError(f"{place}: name is blank; it must be the name of a block of rows.")
+    return _Line(
+        cells["name"],
+        index("row", cells.get("row") or "0"),
+        index("input", cells["input"]),
+        index("output", cells["output"]),
+        float(_cell(place, "coefficient", cells["coefficient"])),
+        limit("lower"),
+        limit("upper"),
+    )
+
+
+def _cell(place: str, name: str, text: str) -> float:
+    try:
+        return _checks.real(f"{place}: {name}", number(text))
+    except ValueError as error:
+        if isinstance(error, ParameterError):
+            raise
+        raise ParameterError(
+            f"{place}: {name} is {_checks.shown(text)}; it must be a finite number."
+        ) from None
+
+
+def _blocks(lines: Iterator[tuple[str, _Line]], where: str) -> tuple[OwnRows, ...]:
+    """Return lines as blocks, in the order in which these begin."""
+    entries: dict[str, dict[tuple[int, int, int], float]] = {}
+    limits: dict[str, dict[int, list[float | None]]] = {}
+    for place, line in lines:
+        own = entries.setdefault(line.name, {})
+        key = line.row, line.x, line.y
+        if key in own:
+            raise ParameterError(
+                f"{place}: input {line.x}, output {line.y} of {_checks.shown(line.name)}, row "
+                f"{line.row}, stands on an earlier line; each coefficient must stand once."
+            )
+        own[key] = line.coefficient
+        known = limits.setdefault(line.name, {}).setdefault(line.row, [None, None])
+        for side, limit in enumerate((line.lower, line.upper)):
+            if limit is not None and known[side] not in (None, limit):
+                raise ParameterError(
+                    f"{place}: {_COLUMNS[4 + side]} is {limit:g}, and {known[side]:g} on an "
+                    "earlier line of the same row; they must be the same, or all but one blank."
+                )
+            known[side] = known[side] if limit is None else limit
+    if not entries:
+        raise ParameterError(
+            f"{where} has a header only; it must have a line for each coefficient."
+        )
+    return tuple(_of_lines(name, entries[name], limits[name], where) for name in entries)
+
+
+def _of_lines(
+    name: str,
+    entries: Mapping[tuple[int, int, int], float],
+    limits: Mapping[int, list[float | None]],
+    where: str,
+) -> OwnRows:
+    if max(limits) >= len(limits):
+        absent = next(row for row in range(len(limits)) if row not in limits)
+        raise ParameterError(
+            f"{where}: {_checks.shown(name)} has a row {max(limits)} and no row {absent}; rows of "
+            "a block are numbered from 0."
+        )
+    places = np.array(list(entries), dtype=np.int64)
+    places.setflags(write=False)
+    ordered = [limits[row] for row in range(len(limits))]
+    for row, (lower, upper) in enumerate(ordered):
+        if lower is None and upper is None:
+            raise ParameterError(
+                f"{where}: {_checks.shown(name)}, row {row}, has neither a lower nor an upper "
+                "limit."
+            )
+    return OwnRows(
+        name,
+        places,
+        frozen(list(entries.values())),
+        tuple(lower for lower, _ in ordered),
+        tuple(upper for _, upper in ordered),
+    )

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from dpopt import _checks
@@ -24,17 +23,11 @@ if TYPE_CHECKING:
 OWN_BLOCKS = ("sums", "privacy", "delta", "losses", "invariance")
 """Names of the blocks that a kernel program has of itself."""
 
-ExtraRows = Sequence[tuple[str, MatrixLike, npt.ArrayLike | None, npt.ArrayLike | None]]
-"""(name, matrix over the flattened kernel, lower limits, upper limits) for each block."""
-
 _MOST_ROWS = 2_000_000
 
 
-def program(
-    setting: KernelSetting,
-    rows: ExtraRows | Callable[[KernelSetting], ExtraRows] | None = None,
-) -> Problem:
-    """Return the program that `KernelSetting` displays, with further rows if there are any."""
+def program(setting: KernelSetting) -> Problem:
+    """Return the program that `KernelSetting` displays, with the user's rows if there are any."""
     form = form_of(setting)
     problem = Problem("optimal kernel")
     _add_kernel(problem, setting, form)
@@ -46,8 +39,10 @@ def program(
         matrix = sp.kron(sp.csr_array(left), sp.eye_array(setting.outputs), format="csr")
         limits = right.ravel()
         problem.add_rows("invariance", over_kernel(problem, matrix), lower=limits, upper=limits)
-    for name, matrix, lower, upper in _extra(rows, setting):
-        _add_extra(problem, name, matrix, lower, upper)
+    for own in setting.blocks:
+        rows = own.rows(setting.inputs, setting.outputs)
+        sides = over_kernel(problem, rows.matrix)
+        problem.add_rows(own.name, sides, lower=rows.lower, upper=rows.upper)
     return problem
 
 
@@ -58,6 +53,10 @@ def form_of(setting: KernelSetting) -> str:
         ParameterError: if the form does not fit, or would have more than 2,000,000 privacy rows.
     """
     form = setting.formulation
+    least = setting.inputs * setting.outputs
+    if setting.graph_name != "edges" and least > _MOST_ROWS:
+        # Every input of it has a neighbour: such a graph is not written out to be refused.
+        raise _too_many(form, f"at least {least}")
     compact = setting.pairs is None and setting.delta == 0
     if form == "auto":
         form = "shifted" if compact else "edges"
@@ -69,11 +68,15 @@ def form_of(setting: KernelSetting) -> str:
     edges = setting.inputs * (setting.inputs - 1) if setting.pairs is None else len(setting.pairs)
     count = setting.outputs * (edges if form == "edges" else setting.inputs)
     if count > _MOST_ROWS:
-        raise ParameterError(
-            f"formulation is {form!r} with {count} privacy rows; at most {_MOST_ROWS} are "
-            "taken: use fewer outputs, or a graph with fewer edges."
-        )
+        raise _too_many(form, str(count))
     return form
+
+
+def _too_many(form: str, count: str) -> ParameterError:
+    return ParameterError(
+        f"formulation is {form!r} with {count} privacy rows; at most {_MOST_ROWS} are "
+        "taken: use fewer outputs, or a graph with fewer edges."
+    )
 
 
 def form_written(problem: Problem) -> str:
@@ -165,38 +168,6 @@ def _common(loss: Matrix) -> Vector:
 
 def _dense(row: SparseMatrix) -> Vector:
     return np.asarray(row.toarray(), dtype=np.float64).ravel()
-
-
-def _add_extra(
-    problem: Problem,
-    name: str,
-    matrix: MatrixLike,
-    lower: npt.ArrayLike | None,
-    upper: npt.ArrayLike | None,
-) -> None:
-    if name in OWN_BLOCKS:
-        raise ParameterError(
-            f"rows holds the name {name!r}; {', '.join(OWN_BLOCKS)} are taken already."
-        )
-    try:
-        sides = over_kernel(problem, matrix)
-    except ParameterError as error:
-        raise ParameterError(f"rows {name!r}: {error}") from None
-    problem.add_rows(name, sides, lower=lower, upper=upper)
-
-
-def _extra(
-    rows: ExtraRows | Callable[[KernelSetting], ExtraRows] | None, setting: KernelSetting
-) -> ExtraRows:
-    given = rows(setting) if callable(rows) else rows
-    if given is None:
-        return []
-    blocks = list(given) if isinstance(given, Sequence) else None
-    if blocks is None or not all(isinstance(b, Sequence) and len(b) == 4 for b in blocks):
-        raise ParameterError(
-            "rows must be a list of tuples (name, matrix over the flattened kernel, lower, upper)."
-        )
-    return blocks
 
 
 def over_kernel(problem: Problem, matrix: MatrixLike) -> Mapping[str, SparseMatrix]:

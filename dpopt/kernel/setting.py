@@ -1,9 +1,9 @@
-"""The general private kernel: loss, privacy along a graph, objective, invariances."""
+"""The general private kernel: loss, privacy along a graph, objective, what must hold of it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -18,11 +18,13 @@ from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import digits
 from dpopt._types import IntVector, Matrix, Numbers, Table, Vector, brief, frozen
 from dpopt.design import Setting
-from dpopt.kernel.program import ExtraRows, form_of, matrix_of, program
+from dpopt.kernel.loss import checked_loss, named_loss
+from dpopt.kernel.own import ExtraRows, OwnRows, own_rows
+from dpopt.kernel.program import OWN_BLOCKS, form_of, matrix_of, program
 from dpopt.kernel.rays import solve_along_forest
 from dpopt.lp import Backend, Problem, Solution
 from dpopt.privacy import Certificate, ExactKernel, Guarantee, quantise_kernel
-from dpopt.privacy.graph import directed_pairs, links
+from dpopt.privacy.graph import GRAPHS, SHAPED, directed_pairs, links
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,10 +42,12 @@ Graph = str | npt.ArrayLike
 Sizes = Sequence[int]
 """Sizes of an alphabet at each place of a word; as a text, 2,3,3."""
 
-_LARGEST_LOSS = 1e100
 _LARGEST_EPSILON = 600.0
+_MOST_LOSSES = 20_000_000
 # Total variation that repair and rounding may move a row; the gap shows what it cost.
 _TOLERANCE = 1e-5
+# Below the tolerance of solvers: by less than this, rows differ by noise.
+_NOISE = 1e-10
 # An output whose probability is nowhere above this is taken to be unused.
 _UNUSED = 1e-9
 # A sum of masses that is 1 up to the rounding of its parts: dividing by it would change nothing.
@@ -59,49 +63,53 @@ class KernelSetting(Setting["KernelDesign"]):
         subject to sum_y K[x, y] = 1                                "sums"
                    K[x, y] <= e^epsilon K[x', y]                    "privacy"
                    A K = B, or q K = q                              "invariance"
+                   lower <= sum_xy c_xy K[x, y] <= upper            rows of your own
 
     for all outputs y and all neighbours x, x' of the graph; K >= 0. With delta > 0 a pair of
     neighbours has variables s[y] >= K[x, y] - e^epsilon K[x', y], "privacy", whose sum is at most
-    delta, "delta". Every block "privacy" is divided by e^epsilon. The same constraints are written
-    in one of three forms:
+    delta, "delta". Every block "privacy" is divided by e^epsilon; `kernel_problem` displays the
+    forms that these constraints are written in, for at most 2,000,000 rows of privacy.
 
-    - "edges": variables "kernel", and the rows as above, for each directed edge; with delta > 0
-      also the variables "excess_mass". Any graph.
-    - "columns": variables "kernel" and "ceiling", w; e^-epsilon w[y] <= K[x, y] <= w[y]. Complete
-      graph, delta = 0.
-    - "shifted": K = e^-epsilon 1 w^T + V, variables "ceiling", w, and "excess", V >= 0;
-      V[x, y] <= (1 - e^-epsilon) w[y]. Complete graph, delta = 0; the fewest rows.
+    Losses by name compare x and y place by place: as words, input x being the word
+    ``np.unravel_index(x, shape)``, or without a shape as numbers, words of one place.
 
-    "minimax" has a variable "worst", of which "losses" are divided by the largest loss in size. The
-    program is written out for at most 2,000,000 rows of privacy: of a complete graph with as many
-    outputs as inputs, for at most 1,414 inputs ("shifted").
+        absolute   sum_i |x_i - y_i|       zero-one   1 if x and y differ, else 0
+        squared    sum_i (x_i - y_i)^2     hamming    number of places i where x_i and y_i differ
 
     Attributes:
-        loss: shape (inputs, outputs), at least 2 inputs; a utility if ``sense`` is "maximise".
+        loss: one of the names above, or a table of shape (inputs, outputs), at least 2 inputs; a
+            utility if ``sense`` is "maximise". On the command line a table is rows 0:1,1:0 or a
+            file of numbers, a row a line.
         epsilon: in [0, 600], in nats.
         delta: in [0, 1).
         graph: neighbouring inputs: "complete", "path", "cycle", "grid" or "hamming" (words of
             ``shape`` that differ in one place, by 1 or at all), or undirected edges of shape
             (edges, 2), as a text 0:1,1:2. Inputs without an edge are not protected, nor are parts
             that no edge joins from each other; the certificate's claim counts them.
-        shape: for "grid" and "hamming": number of letters at each place of the word that an input
-            is.
+        shape: letters at each place of the word that an input is, as a text 2,3,3; for "grid",
+            "hamming" and losses by name.
         prior: weights of the inputs for "bayes", shape (inputs,), non-negative, scaled to sum 1;
-            uniform if None.
+            uniform if None. On the command line 0.2,0.8 or a file of numbers without a header.
         objective: "bayes" or "minimax", as above; of a utility, the least one counts.
         sense: "minimise" a loss or "maximise" a utility.
         invariant: q with q K = q, non-negative with sum 1, where inputs and outputs are the same;
             or (A, B) with A K = B, shapes (m, inputs) and (m, outputs); or None.
         formulation: "auto" is "shifted" where it applies, else "edges".
+        inputs: number of inputs, for a loss by name; left out beside a table, a shape or a prior.
+        outputs: number of outputs, for a loss by name; as many as inputs if None.
+        rows: rows of your own: tuples (name, matrix, lower, upper), K[x, y] at column
+            x * outputs + y. On the command line a CSV file, a line for each coefficient, with the
+            header name,input,output,coefficient,lower,upper and perhaps row (the number of a row
+            under its name, from 0); see `dpopt.kernel.read_own_rows`.
 
     Example:
-        dpopt kernel --loss 0:1:2,1:0:1,2:1:0 --epsilon 1 --graph path --objective minimax
+        dpopt kernel --loss absolute --inputs 9 --graph path --epsilon 1 --minimax
     """
 
     kind: ClassVar[str] = "kernel"
     papers: ClassVar[tuple[str, ...]] = ()
 
-    loss: Table
+    loss: Table | Literal["absolute", "squared", "zero-one", "hamming"]
     epsilon: float
     delta: float = 0.0
     graph: Graph = "complete"
@@ -111,13 +119,19 @@ class KernelSetting(Setting["KernelDesign"]):
     sense: Literal["minimise", "maximise"] = "minimise"
     invariant: Numbers | None = None
     formulation: Literal["auto", "edges", "columns", "shifted"] = "auto"
+    # Numbers once the setting is made, whoever counted them.
+    inputs: int = cast(int, None)
+    outputs: int = cast(int, None)
+    rows: ExtraRows | None = None
 
     def __repr__(self) -> str:
         return brief(self)
 
     def __post_init__(self) -> None:
-        loss = _checked_loss(self.loss)
-        inputs = loss.shape[0]
+        shape = _sizes(self.shape)
+        loss, inputs, outputs = checked_loss(
+            self.loss, self.inputs, self.outputs, shape, self.prior
+        )
         epsilon = _checks.real("epsilon", self.epsilon, 0.0, _LARGEST_EPSILON)
         guarantee = Guarantee(epsilon, self.delta)
         _checks.choice("objective", self.objective, OBJECTIVES)
@@ -130,7 +144,6 @@ class KernelSetting(Setting["KernelDesign"]):
             )
         weights = np.ones(inputs) if self.prior is None else self.prior
         graph: Any = _graph(self.graph)
-        shape: Any = _sizes(self.shape)
         values: dict[str, object] = {
             "loss": loss,
             "epsilon": guarantee.epsilon,
@@ -138,11 +151,18 @@ class KernelSetting(Setting["KernelDesign"]):
             "prior": _law("prior", weights, inputs) if self.objective == "bayes" else None,
             "graph": graph,
             "shape": shape,
-            "invariant": _invariant(self.invariant, *loss.shape),
-            "pairs": directed_pairs(graph, inputs, shape),
+            "invariant": _invariant(self.invariant, inputs, outputs),
+            "inputs": inputs,
+            "outputs": outputs,
+            "rows": _own(self.rows, inputs, outputs),
         }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+        self.keep(**values)
+        by_name = isinstance(graph, str) and isinstance(loss, str)
+        if by_name and (shape is not None or graph not in SHAPED):
+            # Such a graph may be large: it is written out by whoever needs it.
+            _checks.choice("graph", graph, GRAPHS)
+        else:
+            _ = self.pairs
 
     @classmethod
     def example(cls) -> Self:
@@ -159,7 +179,8 @@ class KernelSetting(Setting["KernelDesign"]):
     @cached_property
     def pairs(self) -> IntVector | None:
         """Directed neighbours, shape (pairs, 2); None if every two inputs are neighbours."""
-        return directed_pairs(self.graph, self.inputs, self.shape)
+        by_name = isinstance(self.loss, str) and self.graph_name not in SHAPED
+        return directed_pairs(self.graph, self.inputs, None if by_name else self.shape)
 
     @cached_property
     def invariances(self) -> Invariances | None:
@@ -174,25 +195,46 @@ class KernelSetting(Setting["KernelDesign"]):
         """Name of the graph; "edges" for the user's own."""
         return self.graph if isinstance(self.graph, str) else "edges"
 
-    @property
+    @cached_property
     def losses(self) -> Matrix:
-        """The loss as a read-only array, shape (inputs, outputs)."""
-        return cast(Matrix, self.loss)
+        """The loss as a read-only array, shape (inputs, outputs).
+
+        Raises:
+            ParameterError: for a loss by name with more than 20,000,000 entries.
+        """
+        if not isinstance(self.loss, str):
+            return cast(Matrix, self.loss)
+        if self.inputs * self.outputs > _MOST_LOSSES:
+            raise ParameterError(
+                f"loss is {self.loss!r} for {self.inputs} inputs and {self.outputs} outputs; at "
+                f"most {_MOST_LOSSES:,} entries are written out."
+            )
+        return frozen(self.loss_at(np.arange(self.inputs)[:, None], np.arange(self.outputs)))
+
+    def loss_at(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Vector:
+        """Return loss[x, y], without writing out a loss by name.
+
+        Args:
+            x: inputs, an array of integers.
+            y: outputs, an array of a shape that broadcasts with it.
+
+        Raises:
+            ParameterError: if an index is outside.
+        """
+        x, y = _indices("x", x, self.inputs), _indices("y", y, self.outputs)
+        if isinstance(self.loss, str):
+            return named_loss(self.loss, x, y, self.shape)
+        return self.losses[x, y]
+
+    @property
+    def blocks(self) -> tuple[OwnRows, ...]:
+        """The rows of your own, a block for each name."""
+        return cast("tuple[OwnRows, ...]", self.rows or ())
 
     @property
     def weights(self) -> Vector | None:
         """The prior, shape (inputs,), sum 1; None for "minimax"."""
         return cast("Vector | None", self.prior)
-
-    @property
-    def inputs(self) -> int:
-        """Number of inputs."""
-        return self.losses.shape[0]
-
-    @property
-    def outputs(self) -> int:
-        """Number of outputs."""
-        return self.losses.shape[1]
 
     @property
     def guarantee(self) -> Guarantee:
@@ -209,20 +251,14 @@ class KernelSetting(Setting["KernelDesign"]):
         """The form that the program is written in: "edges", "columns" or "shifted"."""
         return form_of(self)
 
-    def problem(
-        self, rows: ExtraRows | Callable[[KernelSetting], ExtraRows] | None = None
-    ) -> Problem:
+    def problem(self) -> Problem:
         """Return the program, in the form that the setting asks for.
 
-        Args:
-            rows: further rows over the flattened kernel, K[x, y] at place x * outputs + y: tuples
-                (name, matrix, lower, upper), or a function that makes them from the setting.
-
         Raises:
-            ParameterError: if the form does not fit the setting, the program would have more than
-                2,000,000 privacy rows, or rows have the wrong shape.
+            ParameterError: if the form does not fit the setting, or the program would have more
+                than 2,000,000 privacy rows.
         """
-        return program(self, rows)
+        return program(self)
 
     def solved(self, backend: str | Backend, time_limit: float | None) -> Solution:
         """Solve the program; along a graph without cycles, as `solve_kernel` does."""
@@ -294,18 +330,22 @@ class KernelSetting(Setting["KernelDesign"]):
         return cast(Any, units.columns())
 
 
-def _checked_loss(loss: npt.ArrayLike) -> Matrix:
-    array = _checks.floats("loss", loss)
-    if array.ndim != 2 or array.shape[0] < 2 or array.shape[1] < 1:
-        raise ParameterError(
-            f"loss has shape {array.shape}; it must be (inputs, outputs) with at least 2 inputs "
-            "and 1 output."
-        )
-    if not np.all(np.abs(array) <= _LARGEST_LOSS):
-        raise ParameterError(
-            f"loss holds a value that is not finite, or above {_LARGEST_LOSS:g} in size."
-        )
-    return frozen(array)
+def _indices(name: str, indices: npt.ArrayLike, size: int) -> IntVector:
+    array = _checks.array(name, indices)
+    if array.dtype.kind not in "iu" or array.min(initial=0) < 0 or array.max(initial=0) >= size:
+        raise ParameterError(f"{name} must hold integers in 0..{size - 1}.")
+    return array.astype(np.int64)
+
+
+def _own(rows: object, inputs: int, outputs: int) -> tuple[OwnRows, ...] | None:
+    """Return the user's own rows as blocks, None if there are none."""
+    blocks = own_rows(rows, inputs, outputs)
+    for block in blocks:
+        if block.name in OWN_BLOCKS:
+            raise ParameterError(
+                f"rows holds the name {block.name!r}; {', '.join(OWN_BLOCKS)} are taken already."
+            )
+    return blocks or None
 
 
 def _law(name: str, values: npt.ArrayLike, size: int) -> Vector:
@@ -341,19 +381,21 @@ def _graph(graph: Graph) -> Graph:
     return edges
 
 
-def _sizes(shape: Sizes | str | None) -> Sizes | None:
+def _sizes(shape: Sizes | str | None) -> tuple[int, ...] | None:
+    if shape is None:
+        return None
     if isinstance(shape, str):
         try:
-            return tuple(int(size) for size in shape.split(","))
+            shape = [int(size) for size in shape.split(",")]
         except ValueError:
             raise ParameterError(
                 f"shape is {_checks.shown(shape)}; sizes are written 2,3,3."
             ) from None
-    if not isinstance(shape, Sequence | np.ndarray):
-        return shape
-    sizes = _checks.array("shape", shape)
-    if sizes.ndim != 1:
-        raise ParameterError(f"shape is {_checks.shown(shape)}; it must be a row of sizes.")
+    listed = isinstance(shape, Sequence | np.ndarray)
+    if not listed or _checks.array("shape", shape).ndim != 1 or len(shape) == 0:
+        raise ParameterError(
+            f"shape is {_checks.shown(shape)}; it must be a row of sizes, such as 2,3,3."
+        )
     return tuple(_checks.integer("shape", size, 1) for size in shape)
 
 
@@ -396,11 +438,12 @@ def _invariant(invariant: object, inputs: int, outputs: int) -> Vector | Invaria
 def _cleaned(setting: KernelSetting, kernel: Matrix) -> Matrix:
     """Return the kernel without outputs of solver noise, rows summing to 1.
 
-    For epsilon = delta = 0, the mean row of each connected component: rows must be equal.
+    For epsilon = 0 and a delta that is 0 or below what solvers tell apart, the mean row of each
+    connected component: rows must be equal, or their differences are noise.
     """
     kernel = np.maximum(kernel, 0.0)
     kernel[:, kernel.max(axis=0) <= _UNUSED] = 0.0
-    if setting.epsilon == 0 and setting.delta == 0:
+    if setting.epsilon == 0 and setting.delta <= _NOISE:
         _, part = connected_components(links(setting.pairs, setting.inputs), directed=False)
         means = [kernel[part == label].mean(axis=0) for label in range(int(part.max()) + 1)]
         kernel = np.stack(means)[part]

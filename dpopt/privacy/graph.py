@@ -17,7 +17,8 @@ from dpopt.privacy.rows import complete_graph
 GRAPHS = ("complete", "path", "cycle", "grid", "hamming")
 """Names of graphs."""
 
-_SHAPED = ("grid", "hamming")
+SHAPED = ("grid", "hamming")
+"""Names of graphs on words, which need a shape."""
 
 _MOST_INPUTS = 2**31 - 1
 
@@ -42,7 +43,7 @@ def directed_pairs(
         ParameterError: for an unknown name, an edge that is none, or a shape that does not fit.
     """
     inputs = _checks.integer("inputs", inputs, 1, _MOST_INPUTS)
-    if (shape is not None) != (isinstance(graph, str) and graph in _SHAPED):
+    if (shape is not None) != (isinstance(graph, str) and graph in SHAPED):
         raise ParameterError(
             f"shape is {_checks.shown(shape)}; it belongs to the graphs 'grid' and 'hamming', and "
             "only there."
