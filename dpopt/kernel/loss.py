@@ -54,8 +54,8 @@ def checked_loss(
     outputs = _checks.integer("outputs", outputs, 1, _MOST_INPUTS)
     if shape is not None and outputs != count:
         raise ParameterError(
-            f"outputs is {outputs} and shape {shape}, which makes {count} words; with a loss by "
-            "name, outputs are the same words as inputs."
+            f"outputs is {outputs} and shape {shape}, which makes {count} words; "
+            "with a loss by name, outputs are the same words as inputs."
         )
     return loss, count, outputs
 
@@ -70,6 +70,11 @@ def _count(
             "letters there are at each place, such as 2,2,2."
         )
     words = None if shape is None else math.prod(shape)
+    if words is not None and not 2 <= words <= _MOST_INPUTS:
+        raise ParameterError(
+            f"shape is {_checks.shown(shape)}, which makes {_checks.shown(words)} words; there "
+            f"must be at least 2 and at most {_MOST_INPUTS}."
+        )
     if inputs is None:
         inputs = words
     if inputs is None and prior is not None:
@@ -79,7 +84,7 @@ def _count(
             f"inputs is None and loss is {loss!r}; a loss by name needs the number of inputs."
         )
     inputs = _checks.integer("inputs", inputs, 2, _MOST_INPUTS)
-    if words is not None and words != inputs:
+    if words not in (None, inputs):
         raise ParameterError(f"shape is {shape}, which makes {words} words of {inputs} inputs.")
     return inputs
 

@@ -25,6 +25,7 @@ from dpopt.privacy import ExactKernel
 _WRITTEN = 5
 _MOST_ENTRIES = 10_000_000
 _LARGEST_INDEX = 2**31 - 1
+_SIDES = ("lower", "upper")
 _COLUMNS = ("name", "input", "output", "coefficient", "lower", "upper")
 
 
@@ -36,8 +37,11 @@ class OwnRows:
         name: of the block.
         places: (i, x, y) of each coefficient, shape (coefficients, 3).
         coefficients: c_ixy, shape (coefficients,).
-        lower: lower limits; None for none.
+        lower: lower limits, at least one row; None for none.
         upper: upper limits; None for none.
+
+    Raises:
+        ParameterError: if these do not fit together, or a number is none.
     """
 
     name: str
@@ -45,6 +49,40 @@ class OwnRows:
     coefficients: Vector
     lower: tuple[float | None, ...]
     upper: tuple[float | None, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse what is no block of rows."""
+        if not isinstance(self.name, str) or not self.name:
+            raise ParameterError(
+                f"name of rows is {_checks.shown(self.name)}; it must be a text, not empty."
+            )
+        called = f"of rows {_checks.shown(self.name)}"
+        places = _checks.array(f"places {called}", self.places)
+        whole = places.dtype.kind in "iu" or places.size == 0
+        if places.ndim != 2 or places.shape[1] != 3 or not whole:
+            raise ParameterError(
+                f"places {called} have shape {places.shape}; they must be integers, "
+                "(row, input, output) for each coefficient."
+            )
+        values = _checks.floats(f"coefficients {called}", self.coefficients)
+        if values.shape != (len(places),) or not np.all(np.isfinite(values)):
+            raise ParameterError(
+                f"coefficients {called} must be finite numbers, one for each place."
+            )
+        lower, upper = (_limits(f"{side} {called}", getattr(self, side)) for side in _SIDES)
+        if len(lower) != len(upper) or not lower:
+            raise ParameterError(
+                f"rows {_checks.shown(self.name)} have {len(lower)} lower and {len(upper)} upper "
+                "limits; there must be as many, and at least one."
+            )
+        row = places[:, 0]
+        if places.min(initial=0) < 0 or row.max(initial=0) >= len(lower):
+            raise ParameterError(f"places {called} are below 0, or of a row that has no limits.")
+        places = places.astype(np.int64)
+        places.setflags(write=False)
+        known = {"places": places, "coefficients": frozen(values), "lower": lower, "upper": upper}
+        for name, value in known.items():
+            object.__setattr__(self, name, value)
 
     @property
     def count(self) -> int:
@@ -58,11 +96,12 @@ class OwnRows:
             ParameterError: if the kernel has fewer inputs or outputs than the rows speak of.
         """
         row, x, y = self.places.T
-        if x.max(initial=0) >= inputs or y.max(initial=0) >= outputs:
-            raise ParameterError(
-                f"rows {self.name!r} hold an entry outside a kernel of {inputs} inputs and "
-                f"{outputs} outputs."
-            )
+        for what, index, size in (("input", x, inputs), ("output", y, outputs)):
+            if index.max(initial=0) >= size:
+                raise ParameterError(
+                    f"rows {self.name!r} hold {what} {index.max()}; the kernel has {size} "
+                    f"{what}s, 0..{size - 1}."
+                )
         shape = (self.count, inputs * outputs)
         matrix = sp.csr_array((self.coefficients, (row, x * outputs + y)), shape=shape)
         return Rows(
@@ -125,7 +164,7 @@ def _block(scratch: Problem, block: Any, inputs: int, outputs: int) -> OwnRows: 
         matrix = block.rows(inputs, outputs).matrix
         name, lower, upper = block.name, block.lower, block.upper
     elif isinstance(block, Sequence) and not isinstance(block, str) and len(block) == _WRITTEN:
-        return _block(scratch, _read(block), inputs, outputs)
+        return _block(scratch, OwnRows(*block), inputs, outputs)
     elif isinstance(block, Sequence) and not isinstance(block, str) and len(block) == 4:
         name, matrix, lower, upper = block
     else:
@@ -136,31 +175,19 @@ def _block(scratch: Problem, block: Any, inputs: int, outputs: int) -> OwnRows: 
     scratch.add_rows(name, {"kernel": matrix}, **limits)
     rows = scratch.blocks[name]
     entries = rows.matrix.tocoo()
-    places = np.stack([entries.row, entries.col // outputs, entries.col % outputs], axis=1)
-    places = places.astype(np.int64)
-    places.setflags(write=False)
     return OwnRows(
         name,
-        places,
-        frozen(entries.data),
+        np.stack([entries.row, entries.col // outputs, entries.col % outputs], axis=1),
+        entries.data,
         tuple(float(v) if np.isfinite(v) else None for v in rows.lower),
         tuple(float(v) if np.isfinite(v) else None for v in rows.upper),
     )
 
 
-def _read(block: Sequence[Any]) -> OwnRows:
-    """Return a block out of a file: only its form is checked here."""
-    name, places, coefficients, lower, upper = block
-    triples = _checks.array("places of rows", places)
-    values = _checks.floats("coefficients of rows", coefficients)
-    fits = triples.ndim == 2 and triples.shape[1] == 3 and values.shape == (len(triples),)
-    whole = np.issubdtype(triples.dtype, np.integer)
-    listed = all(isinstance(limits, Sequence) for limits in (lower, upper))
-    if not (fits and whole and listed and len(lower) == len(upper) > 0):
-        raise ParameterError(f"rows hold a block {_checks.shown(name)} that is malformed.")
-    if triples.min(initial=0) < 0 or triples[:, 0].max(initial=0) >= len(lower):
-        raise ParameterError(f"rows hold a block {_checks.shown(name)} with a place outside.")
-    return OwnRows(name, triples.astype(np.int64), values, tuple(lower), tuple(upper))
+def _limits(name: str, limits: object) -> tuple[float | None, ...]:
+    if not isinstance(limits, Sequence) or isinstance(limits, str):
+        raise ParameterError(f"{name} is {_checks.shown(limits)}; it must be a list of limits.")
+    return tuple(None if limit is None else _checks.real(name, limit) for limit in limits)
 
 
 def _filled(limits: Any, missing: float) -> Any:  # noqa: ANN401
@@ -241,7 +268,10 @@ def _line(cells: Mapping[str, str], place: str) -> _Line:
         return _cell(place, name, cells[name]) if cells[name] else None
 
     def index(name: str, text: str) -> int:
-        value = _cell(place, name, text)
+        try:
+            value: object = int(text)
+        except ValueError:
+            value = text
         return _checks.integer(f"{place}: {name}", value, 0, _LARGEST_INDEX)
 
     if not cells["name"]:
@@ -251,7 +281,7 @@ def _line(cells: Mapping[str, str], place: str) -> _Line:
         index("row", cells.get("row") or "0"),
         index("input", cells["input"]),
         index("output", cells["output"]),
-        float(_cell(place, "coefficient", cells["coefficient"])),
+        _cell(place, "coefficient", cells["coefficient"]),
         limit("lower"),
         limit("upper"),
     )
@@ -308,8 +338,6 @@ def _of_lines(
             f"{where}: {_checks.shown(name)} has a row {max(limits)} and no row {absent}; rows of "
             "a block are numbered from 0."
         )
-    places = np.array(list(entries), dtype=np.int64)
-    places.setflags(write=False)
     ordered = [limits[row] for row in range(len(limits))]
     for row, (lower, upper) in enumerate(ordered):
         if lower is None and upper is None:
@@ -319,8 +347,8 @@ def _of_lines(
             )
     return OwnRows(
         name,
-        places,
-        frozen(list(entries.values())),
+        np.array(list(entries), dtype=np.int64),
+        np.array(list(entries.values())),
         tuple(lower for lower, _ in ordered),
         tuple(upper for _, upper in ordered),
     )

@@ -43,6 +43,7 @@ Sizes = Sequence[int]
 """Sizes of an alphabet at each place of a word; as a text, 2,3,3."""
 
 _LARGEST_EPSILON = 600.0
+_MOST_LETTERS = 2**31 - 1
 _MOST_LOSSES = 20_000_000
 # Total variation that repair and rounding may move a row; the gap shows what it cost.
 _TOLERANCE = 1e-5
@@ -101,9 +102,6 @@ class KernelSetting(Setting["KernelDesign"]):
             x * outputs + y. On the command line a CSV file, a line for each coefficient, with the
             header name,input,output,coefficient,lower,upper and perhaps row (the number of a row
             under its name, from 0); see `dpopt.kernel.read_own_rows`.
-
-    Example:
-        dpopt kernel --loss absolute --inputs 9 --graph path --epsilon 1 --minimax
     """
 
     kind: ClassVar[str] = "kernel"
@@ -142,13 +140,13 @@ class KernelSetting(Setting["KernelDesign"]):
                 "prior is given and objective is 'minimax'; it belongs to objective 'bayes', "
                 "and only there."
             )
-        weights = np.ones(inputs) if self.prior is None else self.prior
+        prior = None if self.prior is None else _law("prior", self.prior, inputs)
         graph: Any = _graph(self.graph)
         values: dict[str, object] = {
             "loss": loss,
             "epsilon": guarantee.epsilon,
             "delta": guarantee.delta,
-            "prior": _law("prior", weights, inputs) if self.objective == "bayes" else None,
+            "prior": prior,
             "graph": graph,
             "shape": shape,
             "invariant": _invariant(self.invariant, inputs, outputs),
@@ -167,9 +165,7 @@ class KernelSetting(Setting["KernelDesign"]):
     @classmethod
     def example(cls) -> Self:
         """Return a count of three people, told with the least largest error."""
-        people = np.arange(4)
-        loss = np.abs(people[:, None] - people)
-        return cls(loss, 1.0, graph="path", objective="minimax")
+        return cls("absolute", 1.0, graph="path", objective="minimax", inputs=4)
 
     @classmethod
     def example_data(cls) -> object:
@@ -231,9 +227,11 @@ class KernelSetting(Setting["KernelDesign"]):
         """The rows of your own, a block for each name."""
         return cast("tuple[OwnRows, ...]", self.rows or ())
 
-    @property
+    @cached_property
     def weights(self) -> Vector | None:
-        """The prior, shape (inputs,), sum 1; None for "minimax"."""
+        """The prior, shape (inputs,), sum 1, read-only; None for "minimax"."""
+        if self.prior is None and self.objective == "bayes":
+            return _law("prior", np.ones(self.inputs), self.inputs)
         return cast("Vector | None", self.prior)
 
     @property
@@ -396,7 +394,7 @@ def _sizes(shape: Sizes | str | None) -> tuple[int, ...] | None:
         raise ParameterError(
             f"shape is {_checks.shown(shape)}; it must be a row of sizes, such as 2,3,3."
         )
-    return tuple(_checks.integer("shape", size, 1) for size in shape)
+    return tuple(_checks.integer("shape", size, 1, _MOST_LETTERS) for size in shape)
 
 
 def _is_pair(invariant: object) -> TypeGuard[Sequence[npt.ArrayLike]]:

@@ -18,7 +18,7 @@ from click.shell_completion import ShellComplete
 
 import dpopt
 from dpopt import ParameterError, _kinds
-from dpopt._kinds import arguments, choices
+from dpopt._kinds import arguments, choices, other_word, parted
 from dpopt.cli import cli
 from dpopt.cli.kind import example_of
 from dpopt.design import Design, kind_of
@@ -163,6 +163,39 @@ def test_tab_offers_the_words_of_a_choice(name: str) -> None:
         annotation = field.annotation.removesuffix(" | None")
         if annotation.startswith("Literal["):
             assert typed(f"{name} {option} ") == set(choices(annotation))
+        for word in parted(field.annotation)[1]:
+            assert word in typed(f"{name} {option} {word[:2]}")
+
+
+def test_the_other_word_of_a_choice_between_two_is_a_flag() -> None:
+    """As --minimax is --objective minimax: the same answer, and no second word beside it."""
+    found = {
+        (name, field.name): other_word(field)
+        for name in KINDS
+        for field in _kinds.described(name).fields
+        if other_word(field) is not None
+    }
+    assert found["kernel", "objective"] == "minimax"
+    assert found["kernel", "sense"] == "maximise"
+    for (name, field), word in found.items():
+        line = command_line(name)
+        if f"--{field}" in line:
+            place = line.index(f"--{field}")
+            line[place : place + 2] = []
+        short, long = (
+            run(*line, f"--{word}", "--json"),
+            run(*line, f"--{field}", str(word), "--json"),
+        )
+        assert short.code == long.code, name
+        if short.code == 0:
+            assert json.loads(short.out)["setting"][field] == word
+            assert json.loads(short.out)["value"] == json.loads(long.out)["value"]
+        else:
+            assert short.err == long.err
+        both = run(*line, f"--{word}", f"--{field}", "other")
+        assert (both.code, both.out) == (2, "")
+        assert f"{field} is 'other' and --{word} is given" in both.err
+        assert f"--{word} " in run(name, "--help").out
 
 
 def test_help_and_completion_load_no_library() -> None:

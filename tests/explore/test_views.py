@@ -26,6 +26,7 @@ from dpopt.explore.fields import (
 )
 from dpopt.explore.render import about, html_of, page_of, refusal
 from dpopt.explore.view import Table, View, drawing, number, svg_of, view_of
+from dpopt.kernel import KernelSetting
 from tests.explore.naps import Nap
 
 Kind = type[Question[Any]]
@@ -46,6 +47,24 @@ def test_a_setting_is_its_texts(kind: Kind) -> None:
     again = setting_of(kind, texts_of(example))
     assert again.to_dict() == example.to_dict()
     assert type(again) is kind
+
+
+def test_rows_over_a_kernel_and_what_it_keeps_are_texts_too() -> None:
+    """Lists of tables are JSON, in the controls and on the command line."""
+    keeps = ([[1.0, 1.0]], [[1.0, 1.0]])
+    cap = [("cap: a, b", [[0.0, 0.0, 0.0, 1.0]], None, 0.6)]
+    setting = KernelSetting("zero-one", 1.0, inputs=2, invariant=keeps, rows=cap)
+    texts = texts_of(setting)
+    assert texts["loss"] == "zero-one"
+    assert setting_of(KernelSetting, texts).to_dict() == setting.to_dict()
+    words = shlex.split(command_of(setting))[1:]
+    printed = StringIO()
+    with redirect_stdout(printed), pytest.raises(SystemExit):
+        main([*words, "--json"])
+    found = json.loads(printed.getvalue())
+    assert found["setting"] == json.loads(json.dumps(setting.to_dict()))
+    assert found["value"] == dpopt.design(setting).value
+    assert ran(code_of(setting))["answer"].value == found["value"]
 
 
 @every_kind

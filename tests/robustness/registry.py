@@ -17,6 +17,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -211,6 +212,16 @@ BY_FUNCTION: dict[str, Makers] = {
     },
     "kernel.directed_pairs": {"graph": lambda: "path", "inputs": lambda: 3},
     "kernel.optimal_kernel": {"prior": lambda: [0.5, 0.5]},
+    "kernel.OwnRows": {
+        "name": lambda: "cap",
+        "places": lambda: [[0, 0, 1]],
+        "coefficients": lambda: [1.0],
+        "lower": lambda: [None],
+        "upper": lambda: [0.5],
+    },
+    "kernel.read_own_rows": {
+        "path": lambda: str(Path(__file__).parents[1] / "data" / "rows.csv"),
+    },
     "kernel.over_kernel": {"matrix": lambda: [[1.0, 1.0, 0.0, 0.0]]},
     "gnmax.data_dependent_rdp": {"counts": lambda: [9, 2]},
     "gnmax.label_epsilon": {"voters": lambda: 11, "delta": lambda: 0.0},

@@ -1,0 +1,351 @@
+"""What a kernel is asked for: losses by name, the user's own rows, and what files hold of both."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.optimize
+import scipy.sparse as sp
+
+import dpopt
+from dpopt import InfeasibleError, ParameterError
+from dpopt.kernel import KernelSetting, OwnRows, kernel_problem, optimal_kernel, read_own_rows
+from tests.kernel.brute import sure
+from tests.robustness.commands import run
+
+FOUR = "--loss absolute --inputs 4 --graph path --epsilon 1"
+ROWS = Path(__file__).parents[1] / "data" / "rows.csv"
+
+
+def by_definition(name: str, x: tuple[int, ...], y: tuple[int, ...]) -> float:
+    """Return a loss by name at two words, as the docstring of the setting has it."""
+    pairs = list(zip(x, y, strict=True))
+    return {
+        "absolute": sum(abs(a - b) for a, b in pairs),
+        "squared": sum((a - b) ** 2 for a, b in pairs),
+        "zero-one": int(x != y),
+        "hamming": sum(a != b for a, b in pairs),
+    }[name]
+
+
+def least_by_linprog(
+    loss: Any,
+    edges: list[tuple[int, int]],
+    epsilon: float,
+    *,
+    delta: float = 0.0,
+    prior: Any = None,
+    rows: Any = (),
+) -> float:
+    """Return the optimum of the program of the definition, by scipy alone; minimax if no prior."""
+    loss = np.asarray(loss, dtype=float)
+    n, m = loss.shape
+    pairs = [*edges, *((b, a) for a, b in edges)]
+    size = n * m + len(pairs) * m + 1
+    grow, above, limits = math.exp(epsilon), [], []
+
+    def add(entries: dict[int, float], limit: float) -> None:
+        line = np.zeros(size)
+        for place, value in entries.items():
+            line[place] += value
+        above.append(line)
+        limits.append(limit)
+
+    for number, (x, other) in enumerate(pairs):
+        excess = [n * m + number * m + y for y in range(m)]
+        for y in range(m):
+            add({x * m + y: 1.0, other * m + y: -grow, excess[y]: -1.0}, 0.0)
+        add(dict.fromkeys(excess, 1.0), delta)
+    cost = np.zeros(size)
+    if prior is None:
+        cost[-1] = 1.0
+        for x in range(n):
+            add({**{x * m + y: loss[x, y] for y in range(m)}, size - 1: -1.0}, 0.0)
+    else:
+        cost[: n * m] = (np.asarray(prior)[:, None] * loss).ravel()
+    for entries, lower, upper in rows:
+        if upper is not None:
+            add({x * m + y: c for (x, y), c in entries.items()}, upper)
+        if lower is not None:
+            add({x * m + y: -c for (x, y), c in entries.items()}, -lower)
+    sums = np.zeros((n, size))
+    for x in range(n):
+        sums[x, x * m : x * m + m] = 1.0
+    found = scipy.optimize.linprog(
+        cost, A_ub=sp.csr_array(np.array(above)), b_ub=limits, A_eq=sums, b_eq=np.ones(n)
+    )
+    assert found.status == 0
+    return float(found.fun)
+
+
+def path(inputs: int) -> list[tuple[int, int]]:
+    return [(x, x + 1) for x in range(inputs - 1)]
+
+
+@pytest.mark.parametrize("name", ["absolute", "squared", "zero-one", "hamming"])
+@pytest.mark.parametrize("shape", [(5,), (2, 3), (3, 1, 2), (2, 2, 2)])
+def test_a_loss_by_name_is_its_formula(name: str, shape: tuple[int, ...]) -> None:
+    words = list(itertools.product(*map(range, shape)))
+    expected = [[by_definition(name, x, y) for y in words] for x in words]
+    setting = KernelSetting(name, 1.0, shape=shape)
+    assert (setting.inputs, setting.outputs) == (len(words), len(words))
+    assert setting.losses.tolist() == expected
+    assert not setting.losses.flags.writeable
+    x, y = np.array([[0], [len(words) - 1]]), np.array([1, 0, 2])
+    assert setting.loss_at(x, y).tolist() == np.array(expected)[x, y].tolist()
+    table = KernelSetting(expected, 1.0)
+    assert table.loss_at(x, y).tolist() == np.array(expected)[x, y].tolist()
+    if len(shape) == 1 and name != "hamming":
+        plain = KernelSetting(name, 1.0, inputs=5, outputs=3)
+        assert plain.losses.tolist() == [line[:3] for line in expected]
+    for bad in ([len(words)], [-1], [0.5]):
+        with pytest.raises(ParameterError, match="x must hold integers in 0.."):
+            setting.loss_at(bad, [0])
+
+
+def test_a_loss_by_name_is_not_written_out() -> None:
+    """Of 2^20 inputs: a table would take eight terabytes."""
+    cases: list[dict[str, Any]] = [
+        {"inputs": 2**20},
+        {"inputs": 2**20, "graph": "cycle"},
+        {"shape": (2,) * 20, "graph": "hamming"},
+    ]
+    for options in cases:
+        setting = KernelSetting("absolute", 1.0, objective="minimax", **options)
+        assert setting.inputs == setting.outputs == 2**20
+        assert setting.loss == "absolute"
+        assert setting.loss_at([0], [2**20 - 1]).item() == (20 if setting.shape else 2**20 - 1)
+        with pytest.raises(ParameterError, match="at most 20,000,000 entries"):
+            _ = setting.losses
+        with pytest.raises(ParameterError, match="at most 2000000"):
+            setting.problem()
+
+
+def test_the_number_of_inputs_follows_from_a_shape_or_a_prior() -> None:
+    assert KernelSetting("absolute", 1.0, shape=(2, 3)).inputs == 6
+    assert KernelSetting("absolute", 1.0, shape=(2, 3), graph="grid").pairs is not None
+    assert KernelSetting("zero-one", 1.0, prior=[1, 2, 3]).inputs == 3
+    table = KernelSetting(np.eye(3, 2), 1.0)
+    assert (table.inputs, table.outputs) == (3, 2)
+    again = replace(table, epsilon=2.0)
+    assert (again.inputs, again.outputs) == (3, 2)
+
+
+def written(path: Path, *lines: str) -> str:
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return str(path)
+
+
+def test_the_command_is_the_program(tmp_path: Path) -> None:
+    """Each value by the package's command, and by the program of the definition in scipy."""
+    nine, five = np.arange(9), np.arange(5)
+    absolute, squared = abs(nine[:, None] - nine), (five[:, None] - np.arange(7)) ** 2
+    prior = np.array([5, 1, 1, 2, 1]) / 10
+    table = written(tmp_path / "loss.txt", *(" ".join(map(str, row)) for row in squared.tolist()))
+    weights = written(tmp_path / "prior.txt", *map(str, prior))
+    flat = np.full(5, 0.2)
+    cases: list[tuple[str, float]] = [
+        (
+            "--loss absolute --inputs 9 --graph path --epsilon 1 --minimax",
+            least_by_linprog(absolute, path(9), 1.0),
+        ),
+        (
+            "--loss squared --inputs 5 --outputs 7 --graph path --epsilon 0.7",
+            least_by_linprog(squared, path(5), 0.7, prior=flat),
+        ),
+        (
+            "--loss squared --inputs 5 --outputs 7 --graph path --epsilon 0.7 --delta 0.03",
+            least_by_linprog(squared, path(5), 0.7, delta=0.03, prior=flat),
+        ),
+        (
+            f"--loss {table} --graph path --epsilon 0.7 --prior {weights}",
+            least_by_linprog(squared, path(5), 0.7, prior=prior),
+        ),
+        (
+            "--loss absolute --graph 0:1,1:2,2:3,3:4,4:0 --epsilon 0.5 --minimax --delta 0.1 "
+            "--inputs 5",
+            least_by_linprog(abs(five[:, None] - five), [*path(5), (4, 0)], 0.5, delta=0.1),
+        ),
+        # Randomised response: a letter is told with probability e / (e + 8).
+        ("--loss zero-one --inputs 9 --epsilon 1", 8 / (math.e + 8)),
+        ("--loss zero-one --inputs 9 --epsilon 1 --minimax", 8 / (math.e + 8)),
+        # Each of three bits by randomised response.
+        ("--loss hamming --shape 2,2,2 --graph hamming --epsilon 1", 3 / (math.e + 1)),
+    ]
+    for words, expected in cases:
+        ended = run("kernel", *words.split(), "--json")
+        assert (ended.code, ended.err) == (0, ""), words
+        found = json.loads(ended.out)
+        assert found["value"] == pytest.approx(expected, abs=1e-8), words
+        assert found["bound"] <= expected + 1e-8, words
+        assert found["private"], words
+
+
+def test_own_rows_of_a_file_hold_cost_and_are_saved(tmp_path: Path) -> None:
+    near = [
+        ({(0, 0): 1.0, (0, 1): 1.0}, 0.8, None),
+        ({(1, 0): 1.0, (1, 1): 1.0}, 0.6, None),
+        ({(2, 2): 1.0}, None, 0.25),
+    ]
+    four = np.arange(4)
+    expected = least_by_linprog(
+        abs(four[:, None] - four), path(4), 1.0, prior=np.full(4, 0.25), rows=near
+    )
+    saved = tmp_path / "kernel.json"
+    asked = ["kernel", *FOUR.split()]
+    free = json.loads(run(*asked, "--json").out)["value"]
+    ended = run(*asked, "--rows", str(ROWS), "--save", str(saved), "--json")
+    assert (ended.code, ended.err) == (0, "")
+    found = json.loads(ended.out)
+    assert found["value"] == pytest.approx(expected, abs=1e-8)
+    assert found["value"] > free + 1e-3
+    again = dpopt.load(saved)
+    assert [block.name for block in again.setting.blocks] == ["near", "rare"]
+    assert again.setting.blocks[0].lower == (0.8, 0.6)
+    assert found["residuals"].keys() == again.residuals.keys() == {"near", "rare"}
+    weights = again.exact.weights
+    whole = Fraction(1, 1 << again.exact.bits)
+    missed = max(
+        Fraction(0),
+        Fraction(0.8) - (weights[0][0] + weights[0][1]) * whole,
+        Fraction(0.6) - (weights[1][0] + weights[1][1]) * whole,
+    )
+    assert again.residuals["near"] == found["residuals"]["near"] == float(missed)
+    over = max(Fraction(0), weights[2][2] * whole - Fraction(0.25))
+    assert again.residuals["rare"] == found["residuals"]["rare"] == float(over)
+    assert max(again.residuals.values()) <= 1e-9
+    released = run("release", str(saved), "--input", "2", "--json")
+    assert (released.code, released.err) == (0, "")
+    assert json.loads(released.out)["released"][0] in range(4)
+    same = optimal_kernel("absolute", epsilon=1.0, graph="path", inputs=4, rows=read_own_rows(ROWS))
+    assert same.exact.weights == weights
+    # The program of the file, asked again.
+    assert dpopt.design(again.setting).value == pytest.approx(expected, abs=1e-8)
+
+
+def test_rows_are_part_of_what_was_proved() -> None:
+    setting = KernelSetting("absolute", 1.0, graph="path", inputs=4, rows=read_own_rows(ROWS))
+    design = dpopt.design(setting)
+    proof = sure(design.certificate)
+    assert proof.is_about(*setting.subject(design.units))
+    for change in ({"rows": None}, {"loss": "squared"}, {"rows": setting.blocks[:1]}):
+        assert not proof.is_about(*replace(setting, **change).subject(design.units))
+    assert setting.to_dict()["rows"] == KernelSetting(**setting.to_dict()).to_dict()["rows"]
+
+
+def test_rows_of_tuples_and_of_functions_are_put_in_the_setting() -> None:
+    cap = np.zeros((1, 9))
+    cap[0, 8] = 1.0
+    setting = KernelSetting("zero-one", 1.0, inputs=3, rows=[("cap", cap, None, 0.3)])
+    (block,) = setting.blocks
+    assert isinstance(block, OwnRows)
+    assert (block.places.tolist(), block.coefficients.tolist()) == ([[0, 2, 2]], [1.0])
+    assert (block.lower, block.upper) == ((None,), (0.3,))
+    problem = kernel_problem(setting, rows=lambda asked: [("more", np.eye(asked.inputs**2), 0, 1)])
+    assert {"cap", "more"} <= set(problem.blocks)
+    design = optimal_kernel(
+        "zero-one", epsilon=1.0, inputs=3, rows=lambda _: [("cap", cap, None, 0.3)]
+    )
+    assert design.setting.blocks[0].upper == (0.3,)
+    assert design.own_rows == {}
+    assert design.kernel[2, 2] == pytest.approx(0.3, abs=1e-9)
+
+
+HEADER = "name,input,output,coefficient,lower,upper"
+BAD_FILES = [
+    ([], "line 1: the header is ''"),
+    (["name,input,output,coefficient,lower"], "line 1: the header is"),
+    ([f"{HEADER},name", "a,0,0,1,0.5,,a"], "line 1: the header is"),
+    ([f"{HEADER},limit"], "line 1: the header is"),
+    ([HEADER], "has a header only"),
+    ([HEADER, "a,0,0,1,0.5"], "line 2: it has 5 columns; the header has 6"),
+    ([HEADER, "a,0,0,1,0.5,", "a,x,0,1,,"], "line 3: input is 'x'"),
+    ([HEADER, "a,0,-1,1,0.5,"], "line 2: output is -1"),
+    ([HEADER, "a,0,1.5,1,0.5,"], "line 2: output is '1.5'"),
+    ([HEADER, "a,0,,1,0.5,"], "line 2: output is ''"),
+    ([HEADER, "a,0,0,,0.5,"], "line 2: coefficient is ''"),
+    ([HEADER, "a,0,0,nan,0.5,"], "line 2: coefficient is nan"),
+    ([HEADER, "a,0,0,1,inf,"], "line 2: lower is inf"),
+    ([HEADER, "a,0,0,1,,b"], "line 2: upper is 'b'"),
+    ([HEADER, ",0,0,1,0.5,"], "line 2: name is blank"),
+    ([HEADER, "a,0,0,1,0.5,", "", "a,0,0,2,,"], "line 4: input 0, output 0 of 'a', row 0, stands"),
+    ([HEADER, "a,0,0,1,0.5,", "a,0,1,2,0.4,"], "line 3: lower is 0.4, and 0.5 on an earlier"),
+    ([HEADER, "a,0,0,1,,"], "'a', row 0, has neither a lower nor an upper limit"),
+    ([f"{HEADER},row", "a,0,0,1,0.5,,1"], "'a' has a row 1 and no row 0"),
+    ([HEADER, 'a,"0,0,1,0.5,'], "it is not CSV"),
+    ([HEADER, f"a,0,{2**40},1,0.5,"], "line 2: output is 1099511627776"),
+]
+
+
+@pytest.mark.parametrize(("lines", "message"), BAD_FILES, ids=lambda value: str(value)[:40])
+def test_a_file_of_rows_is_refused_by_line(lines: list[str], message: str, tmp_path: Path) -> None:
+    name = written(tmp_path / "rows.csv", *lines)
+    with pytest.raises(ParameterError) as caught:
+        read_own_rows(name)
+    assert message in str(caught.value)
+    assert "rows.csv" in str(caught.value)
+    ended = run("kernel", *FOUR.split(), "--rows", name)
+    assert (ended.code, ended.out) == (2, "")
+    assert message in ended.err
+
+
+def test_a_file_of_rows_as_a_spreadsheet_writes_it(tmp_path: Path) -> None:
+    """A byte order mark, carriage returns, quotes, blanks, another order, whole numbers as 1."""
+    file = tmp_path / "rows.csv"
+    text = '\ufeffrow,name, input,output,coefficient,upper,lower\r\n,"a, b",0,1,-2,1e-1,\r\n'
+    file.write_bytes((text + ',"a, b",1,1, 1,0.1 ,\r\n\r\n').encode())
+    (block,) = read_own_rows(file)
+    assert (block.name, block.places.tolist()) == ("a, b", [[0, 0, 1], [0, 1, 1]])
+    assert (block.coefficients.tolist(), block.lower, block.upper) == ([-2.0, 1.0], (None,), (0.1,))
+
+
+def test_bad_words_on_the_command_line(tmp_path: Path) -> None:
+    infeasible = written(tmp_path / "sure.csv", HEADER, "sure,0,0,1,0.9,", "never,1,0,1,,0.1")
+    outside = written(tmp_path / "outside.csv", HEADER, "sure,4,0,1,0.9,")
+    cases = [
+        ("--loss absolut --inputs 4 --epsilon 1", 2, "absolute, squared, zero-one, hamming"),
+        ("--loss absolut --inputs 4 --epsilon 1", 2, "no such file"),
+        ("--loss absolute --epsilon 1", 2, "inputs is None and loss is 'absolute'"),
+        ("--loss 0:1,1:0 --inputs 3 --epsilon 1", 2, "inputs is 3 and loss a table"),
+        ("--loss absolute --inputs 4 --epsilon nan", 2, "epsilon is nan"),
+        ("--loss absolute --inputs 4 --epsilon 1 --graph 0:9", 2, "the edge (0, 9)"),
+        ("--loss absolute --inputs 4 --epsilon 1 --graph 1:1", 2, "the edge (1, 1)"),
+        ("--loss absolute --inputs 4 --epsilon 1 --graph tree", 2, "graph is 'tree'"),
+        (f"{FOUR} --rows {outside}", 2, "rows 'sure' hold input 4"),
+        (f"{FOUR} --rows missing.csv", 2, "rows is 'missing.csv'; it must be a CSV file"),
+        (f"{FOUR} --rows [[1]]", 2, "rows must be a list of tuples"),
+        (f"{FOUR} --rows [[1", 2, "rows is '[[1'"),
+        (f"{FOUR} --rows {infeasible}", 3, "sure"),
+        (f"{FOUR} --minimax --objective bayes", 2, "leave one out"),
+        (f"{FOUR} --minimax --prior 1,1,1,1", 2, "prior is given and objective is 'minimax'"),
+    ]
+    for words, code, message in cases:
+        ended = run("kernel", *words.split())
+        assert (ended.code, ended.out) == (code, ""), words
+        assert message in ended.err, words
+    with pytest.raises(InfeasibleError) as caught:
+        optimal_kernel(
+            "absolute", epsilon=1.0, graph="path", inputs=4, rows=read_own_rows(infeasible)
+        )
+    assert {"sure", "never", "privacy"} <= set(caught.value.blocks)
+
+
+@pytest.mark.parametrize("delta", [5e-324, 1e-300, 1e-101, 1e-50, 1e-16, 1e-11])
+@pytest.mark.parametrize("graph", ["complete", "path"])
+def test_a_delta_below_what_solvers_tell_apart(graph: str, delta: float) -> None:
+    """With epsilon = 0, rows are equal up to a delta too small for the integers of a kernel."""
+    for objective in ("bayes", "minimax"):
+        design = optimal_kernel(
+            "absolute", epsilon=0.0, delta=delta, graph=graph, objective=objective, inputs=4
+        )
+        assert design.value == pytest.approx(1.0 if objective == "bayes" else 1.5, abs=1e-9)
+        assert sure(design.certificate).guarantee.delta == delta
+        assert abs(sure(design.gap)) <= 1e-9
