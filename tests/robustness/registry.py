@@ -210,7 +210,10 @@ BY_FUNCTION: dict[str, Makers] = {
         "weights": lambda: [1.0, 2.0],
         "slack": lambda: 0.0,
     },
-    "kernel.directed_pairs": {"graph": lambda: "path", "inputs": lambda: 3},
+    **{
+        f"{room}.directed_pairs": {"graph": lambda: "path", "inputs": lambda: 3}
+        for room in ("kernel", "privacy")
+    },
     "kernel.optimal_kernel": {"prior": lambda: [0.5, 0.5]},
     "kernel.OwnRows": {
         "name": lambda: "cap",
