@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._types import IntVector, MatrixLike, Vector, frozen
+from dpopt._types import IntVector, MatrixLike, Vector, brief, frozen
 from dpopt.files import contents, number, why_unread
 from dpopt.lp import Problem, Rows
 from dpopt.privacy import ExactKernel
@@ -83,6 +83,9 @@ class OwnRows:
         known = {"places": places, "coefficients": frozen(values), "lower": lower, "upper": upper}
         for name, value in known.items():
             object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        return brief(self, name=self.name, rows=self.count, coefficients=len(self.places))
 
     @property
     def count(self) -> int:
@@ -185,7 +188,7 @@ def _block(scratch: Problem, block: Any, inputs: int, outputs: int) -> OwnRows: 
 
 
 def _limits(name: str, limits: object) -> tuple[float | None, ...]:
-    if not isinstance(limits, Sequence) or isinstance(limits, str):
+    if not isinstance(limits, Sequence) or isinstance(limits, str | bytes):
         raise ParameterError(f"{name} is {_checks.shown(limits)}; it must be a list of limits.")
     return tuple(None if limit is None else _checks.real(name, limit) for limit in limits)
 

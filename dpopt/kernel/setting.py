@@ -68,19 +68,18 @@ class KernelSetting(Setting["KernelDesign"]):
 
     for all outputs y and all neighbours x, x' of the graph; K >= 0. With delta > 0 a pair of
     neighbours has variables s[y] >= K[x, y] - e^epsilon K[x', y], "privacy", whose sum is at most
-    delta, "delta". Every block "privacy" is divided by e^epsilon; `kernel_problem` displays the
-    forms that these constraints are written in, for at most 2,000,000 rows of privacy.
+    delta, "delta". The rows of "privacy" are divided by e^epsilon, and at most 2,000,000 are
+    written out; `kernel_problem` says in which forms.
 
-    Losses by name compare x and y place by place: as words, input x being the word
-    ``np.unravel_index(x, shape)``, or without a shape as numbers, words of one place.
+    Losses by name compare words: x is ``np.unravel_index(x, shape)``; without a shape a number, a
+    word of one place.
 
         absolute   sum_i |x_i - y_i|       zero-one   1 if x and y differ, else 0
         squared    sum_i (x_i - y_i)^2     hamming    number of places i where x_i and y_i differ
 
     Attributes:
-        loss: one of the names above, or a table of shape (inputs, outputs), at least 2 inputs; a
-            utility if ``sense`` is "maximise". On the command line a table is rows 0:1,1:0 or a
-            file of numbers, a row a line.
+        loss: its name, as above, or a table of shape (inputs, outputs), at least 2 inputs, as a text
+            0:1,1:0 or a file with a row a line; a utility if ``sense`` is "maximise".
         epsilon: in [0, 600], in nats.
         delta: in [0, 1).
         graph: neighbouring inputs: "complete", "path", "cycle", "grid" or "hamming" (words of
@@ -89,19 +88,19 @@ class KernelSetting(Setting["KernelDesign"]):
             that no edge joins from each other; the certificate's claim counts them.
         shape: letters at each place of the word that an input is, as a text 2,3,3; for "grid",
             "hamming" and losses by name.
-        prior: weights of the inputs for "bayes", shape (inputs,), non-negative, scaled to sum 1;
-            uniform if None. On the command line 0.2,0.8 or a file of numbers without a header.
+        prior: weights of the inputs for "bayes", shape (inputs,), non-negative, scaled to sum 1,
+            as a text 0.2,0.8 or a file of numbers without a header; uniform if None.
         objective: "bayes" or "minimax", as above; of a utility, the least one counts.
         sense: "minimise" a loss or "maximise" a utility.
         invariant: q with q K = q, non-negative with sum 1, where inputs and outputs are the same;
             or (A, B) with A K = B, shapes (m, inputs) and (m, outputs); or None.
         formulation: "auto" is "shifted" where it applies, else "edges".
-        inputs: number of inputs, for a loss by name; left out beside a table, a shape or a prior.
-        outputs: number of outputs, for a loss by name; as many as inputs if None.
+        inputs: how many, for a loss by name; known already from a table, a shape or a prior.
+        outputs: how many, for a loss by name; as many as inputs if None.
         rows: rows of your own: tuples (name, matrix, lower, upper), K[x, y] at column
-            x * outputs + y. On the command line a CSV file, a line for each coefficient, with the
-            header name,input,output,coefficient,lower,upper and perhaps row (the number of a row
-            under its name, from 0); see `dpopt.kernel.read_own_rows`.
+            x * outputs + y; on the command line a CSV file, a line for each coefficient. Its header
+            is name,input,output,coefficient,lower,upper and perhaps row (from 0, under each name);
+            see `dpopt.kernel.read_own_rows`.
     """
 
     kind: ClassVar[str] = "kernel"

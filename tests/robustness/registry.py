@@ -17,7 +17,6 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -221,9 +220,6 @@ BY_FUNCTION: dict[str, Makers] = {
         "coefficients": lambda: [1.0],
         "lower": lambda: [None],
         "upper": lambda: [0.5],
-    },
-    "kernel.read_own_rows": {
-        "path": lambda: str(Path(__file__).parents[1] / "data" / "rows.csv"),
     },
     "kernel.over_kernel": {"matrix": lambda: [[1.0, 1.0, 0.0, 0.0]]},
     "gnmax.data_dependent_rdp": {"counts": lambda: [9, 2]},

@@ -136,7 +136,7 @@ def commands(path: Path, saved: Path) -> dict[str, list[str]]:
     }
     for kind in _kinds.homes():
         for field in _kinds.described(kind).fields:
-            if {"Numbers", "Table"} & set(field.annotation.split(" | ")):
+            if {"Numbers", "Table", "ExtraRows"} & set(field.annotation.split(" | ")):
                 option = f"--{field.name.replace('_', '-')}"
                 found[f"{kind} {option}"] = [kind, *example(kind), option, where]
     return found
