@@ -78,8 +78,8 @@ class KernelSetting(Setting["KernelDesign"]):
         squared    sum_i (x_i - y_i)^2     hamming    number of places i where x_i and y_i differ
 
     Attributes:
-        loss: its name, as above, or a table of shape (inputs, outputs), at least 2 inputs, as a text
-            0:1,1:0 or a file with a row a line; a utility if ``sense`` is "maximise".
+        loss: its name, as above, or a table of shape (inputs, outputs), at least 2 inputs, as a
+            text 0:1,1:0 or a file with a row a line; a utility if ``sense`` is "maximise".
         epsilon: in [0, 600], in nats.
         delta: in [0, 1).
         graph: neighbouring inputs: "complete", "path", "cycle", "grid" or "hamming" (words of
