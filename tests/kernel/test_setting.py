@@ -82,7 +82,7 @@ def least_by_linprog(
     found = scipy.optimize.linprog(
         cost, A_ub=sp.csr_array(np.array(above)), b_ub=limits, A_eq=sums, b_eq=np.ones(n)
     )
-    assert found.status == 0
+    assert found.status == 0, found.message
     return float(found.fun)
 
 
@@ -257,6 +257,53 @@ def test_rows_of_tuples_and_of_functions_are_put_in_the_setting() -> None:
     assert design.setting.blocks[0].upper == (0.3,)
     assert design.own_rows == {}
     assert design.kernel[2, 2] == pytest.approx(0.3, abs=1e-9)
+
+
+def test_random_settings_by_the_program_of_the_definition() -> None:
+    """Losses by name, edges, delta, a prior and own rows at random: the optimum, or no kernel."""
+    rng = np.random.default_rng(5)
+    infeasible = 0
+    for _ in range(60):
+        n, m = (int(size) for size in rng.integers(2, 6, size=2))
+        name = str(rng.choice(["absolute", "squared", "zero-one"]))
+        epsilon, delta = float(rng.uniform(0.05, 3)), float(rng.choice([0, 0, 0.02, 0.2]))
+        edges = [(x, y) for y in range(n) for x in range(y) if rng.random() < 0.6] or [(0, 1)]
+        prior = rng.dirichlet(np.ones(n)) if rng.random() < 0.6 else None
+        blocks, rows = [], []
+        for number in range(int(rng.integers(0, 3))):
+            x, two = int(rng.integers(n)), rng.choice(m, size=2, replace=False).tolist()
+            line = {(x, y): float(rng.uniform(0.5, 1.5)) for y in two}
+            lower, upper = (float(rng.uniform(0.1, 0.6)), None)
+            if rng.random() < 0.5:
+                lower, upper = None, float(rng.uniform(0.3, 0.8))
+            rows.append((line, lower, upper))
+            places = np.array([(0, *place) for place in line])
+            coefficients = np.array(list(line.values()))
+            blocks.append(OwnRows(f"own {number}", places, coefficients, (lower,), (upper,)))
+        loss = [[by_definition(name, (x,), (y,)) for y in range(m)] for x in range(n)]
+        asked: dict[str, Any] = {"delta": delta, "prior": prior, "rows": rows}
+        try:
+            design = optimal_kernel(
+                name,
+                epsilon=epsilon,
+                delta=delta,
+                graph=edges,
+                prior=prior,
+                objective="minimax" if prior is None else "bayes",
+                inputs=n,
+                outputs=m,
+                rows=blocks,
+            )
+        except InfeasibleError:
+            infeasible += 1
+            with pytest.raises(AssertionError):
+                least_by_linprog(loss, edges, epsilon, **asked)
+            continue
+        expected = least_by_linprog(loss, edges, epsilon, **asked)
+        assert design.value == pytest.approx(expected, abs=1e-8)
+        assert sure(design.bound) <= expected + 1e-8
+        assert max(design.residuals.values(), default=0.0) <= 1e-9
+    assert 0 < infeasible < 20
 
 
 HEADER = "name,input,output,coefficient,lower,upper"
