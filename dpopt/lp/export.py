@@ -35,8 +35,10 @@ def to_cvxpy(model: Model, maximising: bool) -> cp.Problem:
 
     parts = {}
     for name, part in model.variables.items():
-        bounds = [model.lower[part], model.upper[part]]
-        parts[name] = cp.Variable(part.stop - part.start, name=name, bounds=bounds)
+        shape = model.shapes[name]
+        bounds = [model.lower[part].reshape(shape), model.upper[part].reshape(shape)]
+        variable = cp.Variable(shape, name=name, bounds=bounds)
+        parts[name] = variable if len(shape) == 1 else cp.vec(variable, order="C")
     x = cp.hstack(list(parts.values()))
     constraints: list[cp.Constraint] = []
     for name, place in model.blocks.items():
@@ -85,4 +87,5 @@ def _label(label: str, path: Path) -> str:
     """Return a name that the file's format allows: no blanks, and little else in LP files."""
     if path.suffix.lower() != ".lp":
         return re.sub(r"\s", "_", label)
-    return re.sub(r"[^\w.]", "_", label.removesuffix("]"))
+    # The last underscore comes before the index, so that no two names become one.
+    return re.sub(r"[^\w.]", "_", label.removesuffix("]").replace(",", "."))

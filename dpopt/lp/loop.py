@@ -390,7 +390,7 @@ def _finish(
     checked = model.rows.count + sum(answer.checked for answer in separations.values())
     return Solution(
         status=Status.OPTIMAL,
-        values={name: frozen(x[part]) for name, part in model.variables.items()},
+        values=model.by_name(x),
         objective=objective,
         bound=bound,
         gap=sign * (objective - bound),

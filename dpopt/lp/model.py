@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, cast
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from numbers import Integral
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +15,16 @@ import scipy.sparse as sp
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import digits
-from dpopt._types import MatrixLike, SparseMatrix, Vector
+from dpopt._types import MatrixLike, SparseMatrix, Vector, frozen
+
+Shape = tuple[int, ...]
+"""Shape of a group of variables; () for one number."""
+
+ByIndex = Mapping[Any, float]
+"""Coefficients by index: ``{(0, 3): 1.0, (1, 3): -2.0}``, and ``{3: 1.0}`` for one axis."""
+
+Coefficients: TypeAlias = MatrixLike | ByIndex | Sequence[ByIndex]
+"""Rows over one group of variables; see `rows_over` for the forms."""
 
 
 @dataclass(frozen=True)
@@ -75,26 +86,139 @@ def make_rows(
     csr.sum_duplicates()
     if not np.all(np.isfinite(csr.data)):
         raise ParameterError("matrix holds a value that is not finite; every entry must be.")
-    count = csr.shape[0]
+    return Rows(csr, *make_limits((csr.shape[0],), lower, upper, "row"))
+
+
+def make_limits(
+    shape: Shape, lower: npt.ArrayLike | None, upper: npt.ArrayLike | None, what: str
+) -> tuple[Vector, Vector]:
+    """Return lower and upper limits, broadcast to a shape and flattened; None is no limit.
+
+    Args:
+        shape: of what is limited.
+        lower: a number, or an array that numpy broadcasts to the shape.
+        upper: likewise.
+        what: is limited, in a word, for messages.
+
+    Raises:
+        ParameterError: if a shape does not fit, a limit is NaN, or ``lower > upper`` somewhere.
+    """
     limits = []
     for name, value, missing in (("lower", lower, -np.inf), ("upper", upper, np.inf)):
         array = _checks.floats(name, missing if value is None else value)
-        if array.ndim > 1 or (array.ndim == 1 and array.size != count):
+        if array.ndim and not _broadcasts(array.shape, shape):
             raise ParameterError(
-                f"{name} has shape {array.shape}; it must be a number or of shape ({count},)."
+                f"{name} has shape {array.shape}; it must be a number or of shape {shape}."
             )
-        limits.append(np.broadcast_to(array, (count,)).copy())
         if np.any(np.isnan(array)) or np.any(array == -missing):
             raise ParameterError(
                 f"{name} holds NaN or {-missing}; it must hold numbers, or {missing} for no limit."
             )
+        limits.append(np.broadcast_to(array, shape).flatten())
     if np.any(limits[0] > limits[1]):
-        row = int(np.argmax(limits[0] > limits[1]))
+        first = int(np.argmax(limits[0] > limits[1]))
         raise ParameterError(
-            f"lower is {digits(limits[0][row])} and upper {digits(limits[1][row])} in row {row}; "
-            "lower must not exceed upper."
+            f"lower is {digits(limits[0][first])} and upper {digits(limits[1][first])} in {what} "
+            f"{_index(first, shape)}; lower must not exceed upper."
         )
-    return Rows(csr, limits[0], limits[1])
+    return limits[0], limits[1]
+
+
+def _broadcasts(given: Shape, shape: Shape) -> bool:
+    # A single limit in brackets would fit every shape: it is a mistake more often than a number.
+    if len(shape) == 1:
+        return given == shape
+    try:
+        return np.broadcast_shapes(given, shape) == shape
+    except ValueError:
+        return False
+
+
+def rows_over(name: str, shape: Shape, given: Coefficients) -> sp.coo_array:
+    """Return rows over one group of variables, in any of the forms that people write them in.
+
+    Args:
+        name: of the group, for messages.
+        shape: of the group.
+        given: an array (or scipy sparse matrix) of the group's own shape is one row, and so is a
+            flat one of ``size`` numbers in C order; one of shape ``(rows, *shape)`` or
+            ``(rows, size)`` holds a row in each line. No array fits two of these and means
+            different rows. A mapping from indices to coefficients is one row, a list of such
+            mappings several.
+
+    Returns:
+        Shape (rows, size), the entries in C order.
+
+    Raises:
+        ParameterError: if it fits none of these forms, or an index is outside.
+    """
+    size = math.prod(shape)
+    if isinstance(given, Mapping):
+        return _by_index(name, shape, [given])
+    if isinstance(given, list | tuple) and given and isinstance(given[0], Mapping):
+        return _by_index(name, shape, cast(Sequence[ByIndex], given))
+    sparse = sp.issparse(given)
+    array: Any = sp.coo_array(given) if sparse else _checks.floats(f"matrix for {name!r}", given)
+    if array.shape in (shape, (size,)):
+        return sp.coo_array(array.reshape((1, size)))
+    if array.ndim and array.shape[1:] in (shape, (size,)):
+        return sp.coo_array(array.reshape((array.shape[0], size)))
+    forms = [(size,), shape] if len(shape) > 1 else [(size,)]
+    raise ParameterError(
+        f"the matrix for {name!r} has shape {array.shape}; it must be "
+        f"{' or '.join(map(str, forms))} for one row, or "
+        f"{' or '.join(_with_rows(form) for form in forms)}."
+    )
+
+
+def _with_rows(shape: Shape) -> str:
+    return f"(rows, {', '.join(map(str, shape))})"
+
+
+def _by_index(name: str, shape: Shape, rows: Sequence[ByIndex]) -> sp.coo_array:
+    height, width, values = [], [], []
+    for row, entries in enumerate(rows):
+        if not isinstance(entries, Mapping):
+            raise ParameterError(
+                f"row {row} for {name!r} is {_checks.shown(entries)}; every row must be a mapping "
+                "from indices to coefficients, as the first one is."
+            )
+        width += [place_of(name, shape, index) for index in entries]
+        values += list(entries.values())
+        height += [row] * len(entries)
+    data = _checks.floats(f"matrix for {name!r}", values)
+    if data.ndim != 1:
+        raise ParameterError(f"the coefficients for {name!r} must be numbers, one for each index.")
+    return sp.coo_array((data, (height, width)), shape=(len(rows), math.prod(shape)))
+
+
+def place_of(name: str, shape: Shape, index: object) -> int:
+    """Return the place of an index in C order; an integer will do where there is one axis.
+
+    Raises:
+        ParameterError: if there is no such entry; indices count from 0, none from the end.
+    """
+    indices = index if isinstance(index, tuple) else (index,)
+    whole = all(isinstance(i, Integral) and not isinstance(i, bool) for i in indices)
+    if (
+        not whole
+        or len(indices) != len(shape)
+        or not all(0 <= i < n for i, n in zip(indices, shape, strict=True))
+    ):
+        raise ParameterError(
+            f"{name!r} has no entry {_checks.shown(index)}; its shape is {shape}, and indices "
+            "count from 0."
+        )
+    place = 0
+    for i, n in zip(indices, shape, strict=True):
+        place = place * n + int(i)
+    return place
+
+
+def _index(place: int, shape: Shape) -> str:
+    """Return an index as users write it: 3, or (0, 3)."""
+    indices = tuple(int(i) for i in np.unravel_index(place, shape)) if shape else ()
+    return str(indices[0]) if len(indices) == 1 else str(indices)
 
 
 def stack(blocks: list[Rows], columns: int) -> Rows:
@@ -145,6 +269,7 @@ class Model:
         rows: all rows, block after block.
         variables: name of each group of variables and its place in x.
         blocks: name of each block and its place in the rows.
+        shapes: shape of each group of variables; one axis for those that are left out.
     """
 
     cost: Vector
@@ -153,15 +278,27 @@ class Model:
     rows: Rows
     variables: Mapping[str, slice]
     blocks: Mapping[str, slice]
+    shapes: Mapping[str, Shape] = field(default_factory=dict)
+
+    def by_name(self, x: Vector) -> dict[str, Vector]:
+        """Return a point by name of the variables, in their shapes, read-only."""
+        return {
+            name: frozen(x[part].reshape(self.shapes.get(name, -1)))
+            for name, part in self.variables.items()
+        }
 
     def column_names(self) -> list[str]:
-        """Return one name per variable, such as ``gamma[3]``."""
-        return _labels(self.variables)
+        """Return one name per variable, such as ``gamma[3]`` or ``K[0,3]``."""
+        return _labels(self.variables, self.shapes)
 
     def row_names(self) -> list[str]:
         """Return one name per row, such as ``corners[0]``."""
-        return _labels(self.blocks)
+        return _labels(self.blocks, {})
 
 
-def _labels(groups: Mapping[str, slice]) -> list[str]:
-    return [f"{name}[{i}]" for name, part in groups.items() for i in range(part.stop - part.start)]
+def _labels(groups: Mapping[str, slice], shapes: Mapping[str, Shape]) -> list[str]:
+    labels = []
+    for name, part in groups.items():
+        shape = shapes.get(name) or (part.stop - part.start,)
+        labels += [f"{name}[{','.join(map(str, index))}]" for index in np.ndindex(*shape)]
+    return labels

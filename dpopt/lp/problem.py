@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +15,20 @@ import scipy.sparse as sp
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import MatrixLike, Vector
-from dpopt.lp.model import Model, Oracle, Rows, Separation, as_matrix, make_rows, stack
+from dpopt.lp.model import (
+    ByIndex,
+    Coefficients,
+    Model,
+    Oracle,
+    Rows,
+    Separation,
+    Shape,
+    make_limits,
+    make_rows,
+    place_of,
+    rows_over,
+    stack,
+)
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -25,7 +39,8 @@ if TYPE_CHECKING:
 _MOST_VARIABLES = 2**31 - 1
 _LARGEST_COST = 1e100
 
-Blocks = MatrixLike | Mapping[str, MatrixLike]
+Blocks = MatrixLike | Mapping[str, Coefficients]
+Objective = npt.ArrayLike | Mapping[str, npt.ArrayLike | ByIndex]
 
 
 @dataclass(frozen=True)
@@ -73,10 +88,10 @@ class Problem:
         self.name = name
         self.maximising = False
         self.variables: dict[str, slice] = {}
+        self.shapes: dict[str, Shape] = {}
         self.blocks: dict[str, Rows] = {}
         self.families: dict[str, Family] = {}
-        self._lower: list[Vector] = []
-        self._upper: list[Vector] = []
+        self._bounds: dict[str, tuple[Vector, Vector]] = {}
         self._cost: dict[str, Vector] = {}
 
     @property
@@ -85,14 +100,21 @@ class Problem:
         return sum(part.stop - part.start for part in self.variables.values())
 
     def add_variables(
-        self, name: str, size: int, *, lower: npt.ArrayLike, upper: npt.ArrayLike
+        self,
+        name: str,
+        shape: int | Sequence[int],
+        *,
+        lower: npt.ArrayLike,
+        upper: npt.ArrayLike,
     ) -> slice:
-        """Add ``size`` variables called ``name`` and return their place in x.
+        """Add variables called ``name`` and return their place in x, where they stand in C order.
 
         Args:
             name: a name not used before in this problem.
-            size: number of variables, at least 1.
-            lower: lower bounds, a number or shape (size,); ``-np.inf`` for none.
+            shape: number of variables, at least 1; or a tuple of such numbers, one for each axis,
+                () for a single number.
+            lower: lower bounds, a number or an array that numpy broadcasts to the shape;
+                ``-np.inf`` for none.
             upper: upper bounds, likewise. The dual bound of a solution is rigorous if every
                 bound is finite.
 
@@ -100,23 +122,52 @@ class Problem:
             ParameterError: if the name is taken, or the bounds do not fit.
         """
         self._check_new(name)
-        size = _checks.integer("size", size, 1, _MOST_VARIABLES)
-        try:
-            rows = make_rows(sp.eye_array(size, format="csr"), lower, upper)
-        except ParameterError as error:
-            raise ParameterError(f"bounds of {name!r}: {error}") from None
+        axes = _shape(shape)
+        bounds = self._limits(name, axes, lower, upper)
         start = self.size
-        self.variables[name] = slice(start, start + size)
-        self._lower.append(rows.lower)
-        self._upper.append(rows.upper)
+        self.variables[name] = slice(start, start + math.prod(axes))
+        self.shapes[name] = axes
+        self._bounds[name] = bounds
         return self.variables[name]
 
-    def minimise(self, objective: npt.ArrayLike | Mapping[str, npt.ArrayLike]) -> None:
-        """Minimise ``objective @ x``: a vector over all variables, or one per variable name."""
+    def set_bounds(
+        self,
+        name: str,
+        *,
+        lower: npt.ArrayLike | None = None,
+        upper: npt.ArrayLike | None = None,
+    ) -> None:
+        """Give variables other bounds; those that are left out stay.
+
+        Args:
+            name: of the variables.
+            lower: as for `add_variables`.
+            upper: likewise.
+
+        Raises:
+            ParameterError: if there are no such variables, or the bounds do not fit.
+        """
+        self._find(name)
+        shape, (low, high) = self.shapes[name], self._bounds[name]
+        lower = low.reshape(shape) if lower is None else lower
+        upper = high.reshape(shape) if upper is None else upper
+        self._bounds[name] = self._limits(name, shape, lower, upper)
+
+    def minimise(self, objective: Objective) -> None:
+        """Minimise ``objective @ x``; an objective that was given before is replaced.
+
+        Args:
+            objective: a vector over all variables; or a mapping from names of variables to a
+                number for all of them, an array of their shape (or flat), or a mapping from
+                indices to numbers, ``{"K": {(0, 3): 1.0}}``. What is not named costs nothing.
+
+        Raises:
+            ParameterError: if a name is unknown, a shape does not fit, or an index is outside.
+        """
         self._set_objective(objective, maximising=False)
 
-    def maximise(self, objective: npt.ArrayLike | Mapping[str, npt.ArrayLike]) -> None:
-        """Maximise ``objective @ x``: a vector over all variables, or one per variable name."""
+    def maximise(self, objective: Objective) -> None:
+        """Maximise ``objective @ x``; as for `minimise`."""
         self._set_objective(objective, maximising=True)
 
     def add_rows(
@@ -131,31 +182,43 @@ class Problem:
 
         Args:
             name: a name not used before in this problem.
-            matrix: dense or scipy sparse, shape (rows, variables); or a mapping from variable
-                names to such matrices, side by side; or ready-made `Rows`, with their limits.
+            matrix: dense or scipy sparse, shape (rows, variables); or ready-made `Rows`, with
+                their limits; or a mapping from names of variables to what stands in their
+                columns: an array (or sparse matrix) of shape (rows, size) or (rows, *shape), or
+                of the variables' own shape for one row; or coefficients by index,
+                ``{"K": {(0, 3): 1.0, (1, 3): -2.0}}`` for one row and a list of such mappings
+                for several. An array of the variables' shape is always one row.
             lower: lower limits, a number or shape (rows,).
             upper: upper limits, likewise.
 
         Raises:
-            ParameterError: if the name is taken or shapes do not fit.
+            ParameterError: if the name is taken, a variable unknown, an index outside, or shapes
+                do not fit.
         """
         self._check_new(name)
-        if isinstance(matrix, Rows):
-            if lower is not None or upper is not None:
-                raise ParameterError("lower and upper come with the Rows; do not give them again.")
-            rows = make_rows(matrix.matrix, matrix.lower, matrix.upper)
-        else:
-            try:
-                full = self._side_by_side(matrix) if isinstance(matrix, Mapping) else matrix
-                rows = make_rows(full, lower, upper)
-            except ParameterError as error:
-                raise ParameterError(f"rows {name!r}: {error}") from None
-        if rows.matrix.shape[1] != self.size:
-            raise ParameterError(
-                f"rows {name!r} have {rows.matrix.shape[1]} columns; the problem has {self.size} "
-                "variables so far. Name the variables in a mapping to give only some columns."
-            )
-        self.blocks[name] = rows
+        self.blocks[name] = self._read(name, matrix, lower, upper)
+
+    def replace_rows(
+        self,
+        name: str,
+        matrix: Blocks | Rows,
+        *,
+        lower: npt.ArrayLike | None = None,
+        upper: npt.ArrayLike | None = None,
+    ) -> None:
+        """Put other rows in the place of a named block, as many as there are now.
+
+        Args:
+            name: of the block.
+            matrix: as for `add_rows`.
+            lower: likewise.
+            upper: likewise.
+
+        Raises:
+            ParameterError: if there is no such block, or as `add_rows` does; the block stays.
+        """
+        _known("are no rows", name, self.blocks)
+        self.blocks[name] = self._read(name, matrix, lower, upper)
 
     def add_family(self, name: str, oracle: Oracle, over: str | None = None) -> None:
         """Add a constraint set given by an oracle.
@@ -183,22 +246,23 @@ class Problem:
         for name, rows in self.blocks.items():
             places[name] = slice(row, row + rows.count)
             row += rows.count
+        lower, upper = zip(*self._bounds.values(), strict=True)
         return Model(
             -cost if self.maximising else cost,
-            np.concatenate(self._lower),
-            np.concatenate(self._upper),
+            np.concatenate(lower),
+            np.concatenate(upper),
             stack(list(self.blocks.values()), self.size),
             dict(self.variables),
             places,
+            dict(self.shapes),
         )
 
     def materialised(self, solution: Solution) -> Problem:
         """Return a copy in which each family is the block of rows that ``solution`` used."""
         copy = Problem(self.name)
         copy.maximising = self.maximising
-        copy.variables = dict(self.variables)
-        copy._lower, copy._upper = list(self._lower), list(self._upper)
-        copy._cost = dict(self._cost)
+        copy.variables, copy.shapes = dict(self.variables), dict(self.shapes)
+        copy._bounds, copy._cost = dict(self._bounds), dict(self._cost)
         copy.blocks = {**self.blocks, **solution.cuts}
         return copy
 
@@ -238,24 +302,50 @@ class Problem:
             raise ParameterError(f"name is {name!r}; it is taken already in this problem.")
 
     def _find(self, name: str) -> slice:
-        if name not in self.variables:
-            known = ", ".join(self.variables) or "none"
-            raise ParameterError(f"there is no variable named {name!r}; known: {known}.")
+        _known("is no variable", name, self.variables)
         return self.variables[name]
 
-    def _side_by_side(self, parts: Mapping[str, MatrixLike]) -> sp.csr_array:
+    def _limits(
+        self, name: str, shape: Shape, lower: npt.ArrayLike, upper: npt.ArrayLike
+    ) -> tuple[Vector, Vector]:
+        try:
+            return make_limits(shape, lower, upper, "entry")
+        except ParameterError as error:
+            raise ParameterError(f"bounds of {name!r}: {error}") from None
+
+    def _read(
+        self,
+        name: str,
+        matrix: Blocks | Rows,
+        lower: npt.ArrayLike | None,
+        upper: npt.ArrayLike | None,
+    ) -> Rows:
+        """Return the rows that were given under a name, over all variables so far."""
+        if isinstance(matrix, Rows):
+            if lower is not None or upper is not None:
+                raise ParameterError("lower and upper come with the Rows; do not give them again.")
+            rows = make_rows(matrix.matrix, matrix.lower, matrix.upper)
+        else:
+            try:
+                full = self._side_by_side(matrix) if isinstance(matrix, Mapping) else matrix
+                rows = make_rows(full, lower, upper)
+            except ParameterError as error:
+                raise ParameterError(f"rows {name!r}: {error}") from None
+        if rows.matrix.shape[1] != self.size:
+            raise ParameterError(
+                f"rows {name!r} have {rows.matrix.shape[1]} columns; the problem has {self.size} "
+                "variables so far. Name the variables in a mapping to give only some columns."
+            )
+        return rows
+
+    def _side_by_side(self, parts: Mapping[str, Coefficients]) -> sp.csr_array:
         if not parts:
             raise ParameterError("matrix is an empty mapping; name at least one variable.")
         # The triplets (value, row, column) of all parts, the columns counted over all variables.
         pieces, height = [], None
         for name, part in parts.items():
             columns = self._find(name)
-            piece = sp.coo_array(as_matrix(part))
-            if piece.shape[1] != columns.stop - columns.start:
-                raise ParameterError(
-                    f"the matrix for {name!r} has {piece.shape[1]} columns; "
-                    f"it must have {columns.stop - columns.start}."
-                )
+            piece = rows_over(name, self.shapes[name], part)
             if height not in (None, piece.shape[0]):
                 raise ParameterError("the matrices of a block must have the same number of rows.")
             height = piece.shape[0]
@@ -263,9 +353,7 @@ class Problem:
         data, row, col = (np.concatenate(arrays) for arrays in zip(*pieces, strict=True))
         return sp.csr_array((data.astype(float), (row, col)), shape=(height or 0, self.size))
 
-    def _set_objective(
-        self, objective: npt.ArrayLike | Mapping[str, npt.ArrayLike], *, maximising: bool
-    ) -> None:
+    def _set_objective(self, objective: Objective, *, maximising: bool) -> None:
         if not isinstance(objective, Mapping):
             whole = _checks.floats("objective", objective)
             if whole.shape != (self.size,):
@@ -273,19 +361,48 @@ class Problem:
                     f"objective has shape {whole.shape}; it must be ({self.size},)."
                 )
             objective = {name: whole[part] for name, part in self.variables.items()}
-        cost = {}
-        for name, value in objective.items():
-            part = self._find(name)
+        cost = {name: self._cost_of(name, value) for name, value in objective.items()}
+        self._cost, self.maximising = cost, maximising
+
+    def _cost_of(self, name: str, value: npt.ArrayLike | ByIndex) -> Vector:
+        """Return the cost of a group of variables, flat."""
+        part = self._find(name)
+        size, shape = part.stop - part.start, self.shapes[name]
+        if isinstance(value, Mapping):
+            array = np.zeros(size)
+            places = [place_of(name, shape, index) for index in value]
+            given = _checks.floats(f"objective of {name!r}", list(value.values()))
+            if given.shape != (len(places),):
+                raise ParameterError(f"objective of {name!r} must give a number for each index.")
+            array[places] = given
+        else:
             array = _checks.floats(f"objective of {name!r}", value)
-            if array.ndim and array.shape != (part.stop - part.start,):
+            if array.shape not in ((), (size,), shape):
                 raise ParameterError(
                     f"objective of {name!r} has shape {array.shape}; "
-                    f"it must be a number or of shape ({part.stop - part.start},)."
+                    f"it must be a number or of shape {shape}."
                 )
-            if not np.all(np.abs(array) <= _LARGEST_COST):
-                raise ParameterError(
-                    f"objective of {name!r} holds a value that is not finite, or beyond "
-                    f"{_LARGEST_COST:g}."
-                )
-            cost[name] = np.broadcast_to(array, (part.stop - part.start,)).copy()
-        self._cost, self.maximising = cost, maximising
+        if not np.all(np.abs(array) <= _LARGEST_COST):
+            raise ParameterError(
+                f"objective of {name!r} holds a value that is not finite, or beyond "
+                f"{_LARGEST_COST:g}."
+            )
+        return np.broadcast_to(array.reshape(-1), (size,)).copy()
+
+
+def _known(what: str, name: str, names: Mapping[str, object]) -> None:
+    if not isinstance(name, str) or name not in names:
+        known = ", ".join(names) or "none"
+        raise ParameterError(f"there {what} named {_checks.shown(name)}; known: {known}.")
+
+
+def _shape(shape: int | Sequence[int]) -> Shape:
+    """Return a shape as a tuple; the product is what HiGHS can count."""
+    if not isinstance(shape, tuple | list):
+        return (_checks.integer("shape", shape, 1, _MOST_VARIABLES),)
+    axes = tuple(_checks.integer("shape", size, 1, _MOST_VARIABLES) for size in shape)
+    if math.prod(axes) > _MOST_VARIABLES:
+        raise ParameterError(
+            f"shape is {_checks.shown(axes)}; at most {_MOST_VARIABLES} variables are taken."
+        )
+    return axes

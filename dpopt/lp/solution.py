@@ -52,7 +52,7 @@ class Solution:
 
     Attributes:
         status: always `Status.OPTIMAL`; every other end raises.
-        values: the point by variable name, read-only.
+        values: the point by variable name, each in the shape it was added with, read-only.
         objective: the objective at the point.
         bound: a bound on the optimum recomputed here from the dual vector and our own matrix:
             below the optimum when minimising, above it when maximising. Weak duality makes it
@@ -88,11 +88,11 @@ class Solution:
 
     @property
     def x(self) -> Vector:
-        """The whole point, variable groups in the order in which they were added."""
-        return np.concatenate(list(self.values.values()))
+        """The whole point, flat: groups in the order in which they were added, each in C order."""
+        return np.concatenate([values.reshape(-1) for values in self.values.values()])
 
     def __getitem__(self, name: str) -> Vector:
-        """Return the values of the variables called ``name``."""
+        """Return the values of the variables called ``name``, in their shape, read-only."""
         if name not in self.values:
             raise ParameterError(
                 f"there is no variable named {name!r}; known: {', '.join(self.values)}."
@@ -130,14 +130,17 @@ class Solution:
         }
 
     def columns(self) -> dict[str, Sequence[Any]]:
-        """Return values and duals as one tidy table: kind, name, index, value."""
+        """Return values and duals as one tidy table: kind, name, index, value.
+
+        The index counts in C order: ``np.unravel_index(index, shape)`` has one for each axis.
+        """
         both = [("variable", self.values), ("dual", self.duals)]
         blocks = [(kind, name, array) for kind, named in both for name, array in named.items()]
         return {
             "kind": [kind for kind, _, array in blocks for _ in range(array.size)],
             "name": [name for _, name, array in blocks for _ in range(array.size)],
             "index": [index for *_, array in blocks for index in range(array.size)],
-            "value": [number for *_, array in blocks for number in array.tolist()],
+            "value": [number for *_, array in blocks for number in array.reshape(-1).tolist()],
         }
 
 

@@ -269,7 +269,7 @@ BY_FUNCTION: dict[str, Makers] = {
     "lp.Problem.add_rows": {"name": lambda: "more", "lower": lambda: 0.0, "upper": lambda: [1.0]},
     "lp.Problem.add_variables": {
         "name": lambda: "y",
-        "size": lambda: 2,
+        "shape": lambda: 2,
         "lower": lambda: 0.0,
         "upper": lambda: [1.0, 2.0],
     },
