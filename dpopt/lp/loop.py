@@ -6,21 +6,24 @@ our own matrix, and so is a claim that there is no answer. Where one fails, the 
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MethodType
 
 import numpy as np
+import scipy.sparse as sp
 
 from dpopt import _checks
 from dpopt._errors import InfeasibleError, ParameterError, SolverError
 from dpopt._progress import advance
 from dpopt._types import Vector, frozen
-from dpopt.lp.backends import Backend, RawSolution, Session, get_backend
+from dpopt.lp.backends import Backend, RawSolution, Session, WarmSession, get_backend
 from dpopt.lp.claims import surely_infeasible, surely_unbounded
-from dpopt.lp.model import Model, Rows, Separation, stack
+from dpopt.lp.model import Model, Oracle, Rows, Separation, stack
 from dpopt.lp.problem import Problem
-from dpopt.lp.solution import Solution, Status, advice, dual_bound
+from dpopt.lp.solution import Basis, Solution, Status, Statuses, advice, dual_bound
 
 # Ends that another way would meet too.
 _FINAL = (Status.TIME_LIMIT, Status.MEMORY_LIMIT, Status.INTERRUPTED)
@@ -72,6 +75,7 @@ class _Loop:
         tolerance: float,
         relative_gap: float,
         time_limit: float | None,
+        start: Solution | None,
     ) -> None:
         self.start = time.perf_counter()
         self.problem, self.backend, self.time_limit = problem, backend, time_limit
@@ -83,6 +87,42 @@ class _Loop:
         self.known: set[bytes] = set()
         self.iterations = 0
         self.rounds = 0
+        if start is not None and start.basis is not None:
+            self.begin(start.basis, start.cuts)
+
+    def begin(self, basis: Basis, cuts: Mapping[str, Rows]) -> None:
+        """Begin at the basis of another solve and with the rows that its families gave."""
+        for name, rows in _still_cuts(self.problem, basis, cuts).items():
+            self.append({name: Separation(rows, np.inf, 0)})
+        if not isinstance(self.session, WarmSession):
+            return
+        # A new variable is nonbasic and a new row basic, as at a start from nothing.
+        columns = [
+            _statuses(basis.variables.get(name), part.stop - part.start, 0)
+            for name, part in self.model.variables.items()
+        ]
+        rows = [
+            _statuses(basis.rows.get(name), part.stop - part.start, 1)
+            for name, part in self.model.blocks.items()
+        ]
+        owned = {name: self.owners.count(name) for name in dict.fromkeys(self.owners)}
+        rows += [_statuses(basis.rows.get(name), count, 1) for name, count in owned.items()]
+        self.session.begin(_joined(columns), _joined(rows))
+
+    def basis(self) -> Basis | None:
+        """Return where the session ended, by name; None if the backend does not tell."""
+        ended = self.session.basis() if isinstance(self.session, WarmSession) else None
+        if ended is None:
+            return None
+        columns, rows = ended
+        appended, owners = rows[self.model.rows.count :], np.array(self.owners, dtype=object)
+        families = self.problem.families
+        return Basis(
+            {name: columns[part] for name, part in self.model.variables.items()},
+            {name: rows[part] for name, part in self.model.blocks.items()}
+            | {name: appended[owners == name] for name in families},
+            {name: (family.oracle, family.over) for name, family in families.items()},
+        )
 
     def seconds(self) -> float:
         return time.perf_counter() - self.start
@@ -104,7 +144,7 @@ class _Loop:
             str(status),
         )
 
-    def round(self, callback: Callable[[Progress], None] | None) -> _Answer | None:
+    def round(self, callbacks: Sequence[Callable[[Progress], None]]) -> _Answer | None:
         """Return the optimum; or None where the relaxation grew.
 
         The backend's ways are tried in turn until an answer stands up to `examined`. If none
@@ -124,8 +164,10 @@ class _Loop:
             if isinstance(answer, SolverError):
                 failure = answer
                 continue
-            if callback is not None and spare is None:
-                callback(self.progress(answer))
+            if callbacks and spare is None:
+                progress = self.progress(answer)
+                for callback in callbacks:
+                    callback(progress)
             if answer.poor:
                 spare = spare or answer
                 failure = self.failure(Status.NUMERICAL, answer.poor)
@@ -250,6 +292,8 @@ def solve(
     time_limit: float | None = None,
     max_rounds: int = 1000,
     callback: Callable[[Progress], None] | None = None,
+    start: Solution | None = None,
+    verbose: bool = False,
 ) -> Solution:
     """Solve a problem to optimality over all its rows and families.
 
@@ -267,12 +311,21 @@ def solve(
         time_limit: seconds for the whole loop; None for no limit.
         max_rounds: most solves in the loop.
         callback: called once a round with a `Progress`.
+        start: a solution of this problem before something of it was changed, or of one with some
+            of its names. Variables and rows of the same name and number begin with the statuses
+            of its last basis, all others as from nothing; HiGHS alone has use for them. The cuts
+            of a family are rows of this one too if it has the same name, as many variables, and
+            its oracle is the same object: cuts must depend on nothing but the oracle. What is
+            returned does not depend on the start beyond the tolerances, though among several
+            optimal points it may be another one.
+        verbose: write a line for each round to standard output.
 
     Returns:
         An optimal `Solution`; its residual and dual bound are recomputed from our own matrix.
 
     Raises:
-        ParameterError: for a backend that is unknown, or a limit out of range.
+        ParameterError: for a backend that is unknown, a limit out of range, or a start that
+            shares no variables with the problem, by name and shape.
         InfeasibleError: if no point satisfies every constraint; it names the blocks in conflict.
         SolverError: for any other end; it carries the status and says what to try.
 
@@ -302,14 +355,79 @@ def solve(
     )
     if time_limit is not None:
         time_limit = _checks.real("time_limit", time_limit, 0.0)
-    loop = _Loop(problem, chosen, tolerance, relative_gap, time_limit)
+    if start is not None:
+        _require_related(problem, start)
+    callbacks = [callback] if callback is not None else []
+    if _checks.flag("verbose", verbose):
+        callbacks.append(_write_line)
+    loop = _Loop(problem, chosen, tolerance, relative_gap, time_limit, start)
     for _ in range(_checks.integer("max_rounds", max_rounds, 1)):
         advance("linear program", loop.rounds, message=problem.name)
-        answer = loop.round(callback)
+        answer = loop.round(callbacks)
         if answer is not None:
             advance("linear program", loop.rounds, loop.rounds)
             return _finish(loop, answer.raw, answer.separations, answer.worst)
     raise loop.failure(Status.ITERATION_LIMIT, f"{max_rounds} rounds were not enough")
+
+
+def _write_line(progress: Progress) -> None:
+    sys.stdout.write(
+        f"round {progress.round}: objective {progress.objective:.9g}, worst violation "
+        f"{progress.worst:.1e}, {progress.rows:,} rows, {progress.seconds:.2f} s\n"
+    )
+
+
+def _require_related(problem: Problem, start: Solution) -> None:
+    _checks.instance("start", start, Solution)
+    if not any(
+        name in start.values and start.values[name].shape == shape
+        for name, shape in problem.shapes.items()
+    ):
+        raise ParameterError(
+            f"start is a solution of another problem: its variables are {_names(start.values)}, "
+            f"and none has the name and the shape of one of {_names(problem.shapes)}."
+        )
+
+
+def _names(named: Mapping[str, object]) -> str:
+    return _checks.shown(", ".join(named))
+
+
+def _still_cuts(problem: Problem, basis: Basis, cuts: Mapping[str, Rows]) -> dict[str, Rows]:
+    """Return the rows of earlier cuts that are cuts of this problem, over its variables."""
+    still = {}
+    for name, (oracle, over) in basis.oracles.items():
+        family = problem.families.get(name)
+        if (
+            family is None
+            or not _same(oracle, family.oracle)
+            or family.over.stop - family.over.start != over.stop - over.start
+        ):
+            continue
+        rows = cuts[name]
+        entries = rows.matrix.tocoo()
+        moved = entries.col - over.start + family.over.start
+        matrix = sp.csr_array(
+            (entries.data, (entries.row, moved)), shape=(rows.count, problem.size)
+        )
+        still[name] = Rows(matrix, rows.lower, rows.upper)
+    return still
+
+
+def _same(oracle: Oracle, other: Oracle) -> bool:
+    # A method is a new object each time that it is asked for; they are equal if their objects are
+    # the same one. Other kinds of equality could be an array, or mean less than it takes.
+    return oracle is other or (isinstance(oracle, MethodType) and oracle == other)
+
+
+def _statuses(before: Statuses | None, size: int, new: int) -> Statuses:
+    if before is not None and before.size == size:
+        return before
+    return np.full(size, new, dtype=np.int8)
+
+
+def _joined(parts: Sequence[Statuses]) -> Statuses:
+    return np.concatenate([np.empty(0, dtype=np.int8), *parts])
 
 
 def _separate(problem: Problem, raw: RawSolution) -> dict[str, Separation]:
@@ -403,6 +521,7 @@ def _finish(
         iterations=loop.iterations,
         seconds=loop.seconds(),
         backend=loop.backend.name,
+        basis=loop.basis(),
     )
 
 
@@ -413,7 +532,7 @@ def _keys(rows: Rows) -> list[bytes]:
     for row in range(rows.count):
         entries = slice(matrix.indptr[row], matrix.indptr[row + 1])
         limits = np.array([rows.lower[row], rows.upper[row]])
-        columns = matrix.indices[entries].tobytes()
+        columns = matrix.indices[entries].astype(np.int64).tobytes()
         keys.append(columns + matrix.data[entries].tobytes() + limits.tobytes())
     return keys
 

@@ -198,12 +198,10 @@ def place_of(name: str, shape: Shape, index: object) -> int:
     Raises:
         ParameterError: if there is no such entry; indices count from 0, none from the end.
     """
-    indices = index if isinstance(index, tuple) else (index,)
-    whole = all(isinstance(i, Integral) and not isinstance(i, bool) for i in indices)
-    if (
-        not whole
-        or len(indices) != len(shape)
-        or not all(0 <= i < n for i, n in zip(indices, shape, strict=True))
+    indices = cast(tuple[int, ...], index if isinstance(index, tuple) else (index,))
+    if len(indices) != len(shape) or not all(
+        isinstance(i, Integral) and not isinstance(i, bool) and 0 <= i < n
+        for i, n in zip(indices, shape, strict=True)
     ):
         raise ParameterError(
             f"{name!r} has no entry {_checks.shown(index)}; its shape is {shape}, and indices "

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dpopt._errors import ParameterError
 from dpopt._types import Json, Vector, brief
-from dpopt.lp.model import Model, Rows
+from dpopt.lp.model import Model, Oracle, Rows
 
 
 class Status(StrEnum):
@@ -46,6 +47,32 @@ def advice(status: Status, backend: str) -> str:
     return _ADVICE[status].format(other=other)
 
 
+Statuses = npt.NDArray[np.int8]
+"""Statuses in a basis: 0 at the lower limit, 1 basic, 2 at the upper limit, 3 free at zero."""
+
+
+@dataclass(frozen=True, repr=False)
+class Basis:
+    """Where a simplex method ended, for ``solve(problem, start=solution)``; not to be looked into.
+
+    Attributes:
+        variables: statuses by name of the variables, flat.
+        rows: statuses by name of the block, or of the family for its cuts.
+        oracles: by family, its oracle and its place in x; lost in pickles, where an oracle is no
+            longer the same object, and with them the cuts.
+    """
+
+    variables: Mapping[str, Statuses]
+    rows: Mapping[str, Statuses]
+    oracles: Mapping[str, tuple[Oracle, slice]]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"variables": self.variables, "rows": self.rows, "oracles": {}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+
 @dataclass(frozen=True)
 class Solution:
     """An optimal point of a `Problem`, with what is needed to judge it.
@@ -69,6 +96,7 @@ class Solution:
         iterations: solver iterations over all rounds.
         seconds: wall time.
         backend: the backend's name.
+        basis: what another solve may start from; None where the backend has none.
     """
 
     status: Status
@@ -85,6 +113,7 @@ class Solution:
     iterations: int
     seconds: float
     backend: str
+    basis: Basis | None = field(default=None, repr=False, compare=False)
 
     @property
     def x(self) -> Vector:
@@ -112,7 +141,7 @@ class Solution:
         )
 
     def to_dict(self) -> Json:
-        """Return everything but the cuts as plain Python values."""
+        """Return everything but the cuts and the basis as plain Python values."""
         return {
             "status": str(self.status),
             "values": {name: value.tolist() for name, value in self.values.items()},

@@ -10,7 +10,7 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import Vector
 from dpopt.lp.model import Model, Rows
-from dpopt.lp.solution import Status
+from dpopt.lp.solution import Status, Statuses
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,19 @@ class Session(Protocol):
 
     def run(self, time_limit: float | None, *, way: int = 0) -> RawSolution:
         """Solve: 0 is the ordinary way, from where the last run ended; others start anew."""
+        ...
+
+
+@runtime_checkable
+class WarmSession(Session, Protocol):
+    """A session that can begin at a basis, and tell the one at which it ended."""
+
+    def begin(self, columns: Statuses, rows: Statuses) -> None:
+        """Take a basis for the first run: any, of this model or not, square or not."""
+        ...
+
+    def basis(self) -> tuple[Statuses, Statuses] | None:
+        """Return the statuses of columns and rows after the last run, if it had a basis."""
         ...
 
 
