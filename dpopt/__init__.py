@@ -39,8 +39,8 @@ if TYPE_CHECKING:
         kinds,
         load,
     )
-    from dpopt.lp import Problem, Solution, Status, solve
-    from dpopt.privacy import Guarantee
+    from dpopt.lp import Solution, Status, solve
+    from dpopt.privacy import Guarantee, Problem
     from dpopt.sweeps import SweepResult, sweep
 
 __version__ = "0.1.0"
@@ -88,7 +88,7 @@ _HOMES = {
     "Answer": "dpopt.design",
     "Design": "dpopt.design",
     "Guarantee": "dpopt.privacy",
-    "Problem": "dpopt.lp",
+    "Problem": "dpopt.privacy",
     "ProgressEvent": "dpopt._progress",
     "Question": "dpopt.design",
     "Setting": "dpopt.design",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ import scipy.sparse as sp
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
+from dpopt._numbers import shown
 from dpopt._types import MatrixLike, Vector
 from dpopt.lp.model import (
     ByIndex,
@@ -93,6 +95,49 @@ class Problem:
         self.families: dict[str, Family] = {}
         self._bounds: dict[str, tuple[Vector, Vector]] = {}
         self._cost: dict[str, Vector] = {}
+
+    def __repr__(self) -> str:
+        """Return one line: the objective's sense, variables, rows and families."""
+        variables = [
+            f"{shown(name)} {shape} in [{', '.join(_range(b) for b in self._bounds[name])}]"
+            for name, shape in self.shapes.items()
+        ]
+        rows = [f"{shown(name)} {block.count:,}" for name, block in self.blocks.items()]
+        families = [shown(name) for name in self.families]
+        sense = "maximise" if self.maximising else "minimise"
+        parts = [
+            f"{what} {_few(words)}"
+            for what, words in (
+                (f"{sense} over", variables),
+                ("rows", rows),
+                ("families", families),
+            )
+            if words
+        ]
+        return f"{type(self).__name__}({shown(self.name)}: {'; '.join(parts) or 'empty'})"
+
+    def _repr_html_(self) -> str:
+        """Return variables, rows and families as a table, for notebooks."""
+        sense = "maximise" if self.maximising else "minimise"
+        variables = [
+            (name, shape, *map(_range, self._bounds[name]), _range(self._cost.get(name)))
+            for name, shape in self.shapes.items()
+        ]
+        blocks = []
+        for name, rows in self.blocks.items():
+            limits = _range(rows.lower, -np.inf), _range(rows.upper, np.inf)
+            blocks.append((name, f"{rows.count:,}", f"{rows.matrix.nnz:,}", *limits))
+        families = [
+            (name, f"{family.over.stop - family.over.start:,}", "", "", "")
+            for name, family in self.families.items()
+        ]
+        return (
+            f"<table><caption>{escape(self.name)}: {sense}</caption>"
+            + _html(("variables", "shape", "lower", "upper", "cost"), variables)
+            + _html(("rows", "number", "nonzeros", "lower", "upper"), blocks)
+            + _html(("families", "variables seen", "", "", ""), families)
+            + "</table>"
+        )
 
     @property
     def size(self) -> int:
@@ -388,6 +433,29 @@ class Problem:
                 f"{_LARGEST_COST:g}."
             )
         return np.broadcast_to(array.reshape(-1), (size,)).copy()
+
+
+def _range(values: Vector | None, none: float | None = None) -> str:
+    """Return the least and the greatest of some numbers in a word; "" for ``none`` throughout."""
+    if values is None or not values.size:
+        return "0" if values is None else ""
+    low, high = float(values.min()), float(values.max())
+    if low == high:
+        return "" if low == none else f"{low:g}"
+    return f"{low:g}..{high:g}"
+
+
+def _few(words: Sequence[str], most: int = 4) -> str:
+    left = len(words) - most
+    return ", ".join([*words[:most], f"{left} more"] if left > 1 else words)
+
+
+def _html(head: Sequence[str], lines: Sequence[Sequence[object]]) -> str:
+    if not lines:
+        return ""
+    cells = [f"<th style='text-align: left'>{escape(word)}</th>" for word in head]
+    rows = [[f"<td>{escape(str(value))}</td>" for value in line] for line in lines]
+    return "".join(f"<tr>{''.join(row)}</tr>" for row in [cells, *rows])
 
 
 def _known(what: str, name: str, names: Mapping[str, object]) -> None:

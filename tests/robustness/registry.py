@@ -345,7 +345,7 @@ def is_called(value: object) -> bool:
         return inspect.isfunction(value)
     if inspect.isabstract(value) or getattr(value, "_is_protocol", False):
         return False
-    if issubclass(value, enum.Enum | Coherent | dpopt.Question | Problem):
+    if issubclass(value, enum.Enum | Coherent | dpopt.Question | lp.Problem):
         return False
     # A constructor that `dataclass` wrote checks nothing but what `__post_init__` does.
     written = value.__init__.__code__.co_filename != "<string>"

@@ -1,0 +1,275 @@
+"""The builder of linear programs with privacy as a row: what `dpopt.Problem` is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from dpopt import _checks, lp
+from dpopt._errors import ParameterError
+from dpopt._types import IntVector, Vector
+from dpopt.privacy.graph import all_pairs, directed_pairs
+from dpopt.privacy.rows import column_minimum_rows, ratio_rows, stochastic_rows
+
+FORMS = ("auto", "edges", "columns")
+"""Ways to write the rows of `Problem.add_private`."""
+
+_MOST_ROWS = 2_000_000
+_LARGEST_EPSILON = 600.0
+
+
+@dataclass(frozen=True)
+class _Private:
+    """What one block of privacy rows was asked for; ``pairs`` None means every two inputs."""
+
+    variable: str
+    epsilon: float
+    delta: float
+    pairs: IntVector | None
+    form: str
+
+
+class Problem(lp.Problem):
+    """A linear program over named variables, some of them mechanisms that must be private.
+
+    Example:
+        >>> import numpy as np
+        >>> from dpopt import Problem, solve
+        >>> problem = Problem("three answers, told truly as often as privacy allows")
+        >>> place = problem.add_variables("K", (3, 3), lower=0.0, upper=1.0)
+        >>> problem.add_law("sums", "K")
+        >>> problem.add_private("privacy", "K", epsilon=np.log(2))
+        >>> problem.maximise({"K": np.eye(3) / 3})
+        >>> solution = solve(problem)
+        >>> solution["K"].shape, round(solution.objective, 6)
+        ((3, 3), 0.5)
+        >>> problem.replace_private("privacy", epsilon=np.log(4))
+        >>> round(solve(problem, start=solution).objective, 6)
+        0.666667
+    """
+
+    def __init__(self, name: str = "problem") -> None:
+        super().__init__(name)
+        self._private: dict[str, _Private] = {}
+
+    def add_law(self, name: str, variable: str) -> None:
+        """Add rows that make the last axis of a variable sum to 1, as probabilities do.
+
+        Args:
+            name: of the rows, not used before.
+            variable: a name of variables of any shape with an axis: one row for each index of
+                the axes before the last. That entries are at least 0 is for their bounds to say.
+
+        Raises:
+            ParameterError: if the name is taken, or there is no such variable.
+        """
+        self._find(variable)
+        shape = self.shapes[variable]
+        if not shape:
+            raise ParameterError(f"variable is {variable!r}, a single number; a law needs an axis.")
+        rows = stochastic_rows(math.prod(shape[:-1]), shape[-1])
+        self.add_rows(name, {variable: rows.matrix}, lower=1.0, upper=1.0)
+
+    def add_private(
+        self,
+        name: str,
+        variable: str,
+        *,
+        epsilon: float,
+        delta: float = 0.0,
+        graph: str | npt.ArrayLike = "complete",
+        shape: Sequence[int] | None = None,
+        form: str = "auto",
+    ) -> None:
+        """Add (epsilon, delta)-privacy of a mechanism: rows over a variable K of two axes.
+
+            sum_y max(0, K[x, y] - e^epsilon K[x', y]) <= delta   for all neighbours (x, x')
+
+        For delta = 0 that is K[x, y] <= e^epsilon K[x', y] for each output y. Every row is divided
+        by e^epsilon, so that a large epsilon does not leave the range of the solver. Rows of K
+        sum to 1 only if `add_law` says so.
+
+        Args:
+            name: of the block of rows, not used before; ``f"{name}:delta"`` for the sums over y.
+            variable: name of variables of shape (inputs, outputs).
+            epsilon: in [0, 600].
+            delta: in [0, 1]. Above 0 there are further variables ``f"{name}:excess"``, shape
+                (pairs, outputs), for what each entry may be too large by.
+            graph: which inputs are neighbours, as for `directed_pairs`.
+            shape: likewise, for the graphs "grid" and "hamming".
+            form: "edges" is a row for each pair of neighbours and output. "columns", for the
+                complete graph and delta 0, bounds all entries of an output by a variable
+                ``f"{name}:ceiling"``, shape (outputs,), from above, and from below by e^-epsilon
+                of it. "auto" takes "columns" where that is possible and has fewer rows.
+
+        Raises:
+            ParameterError: if a name is taken or unknown, the variable has not two axes, a number
+                is out of range, the graph does not fit, or there are more than 2,000,000 rows.
+        """
+        self._check_new(name)
+        inputs, outputs = self._kernel_shape(name, variable)
+        pairs = _pairs(name, graph, inputs, shape)
+        delta = _checks.real(f"delta of {name!r}", delta, 0.0, 1.0)
+        epsilon = _checks.real(f"epsilon of {name!r}", epsilon, 0.0, _LARGEST_EPSILON)
+        _checks.choice(f"form of {name!r}", form, FORMS)
+        compact = pairs is None and delta == 0.0
+        if form == "columns" and not compact:
+            raise ParameterError(
+                f"form of {name!r} is 'columns'; it needs the graph 'complete' and delta 0, else "
+                "take 'edges'."
+            )
+        if form == "auto":
+            # 2 rows for each entry against inputs - 1.
+            form = "columns" if compact and inputs > 3 else "edges"
+        self._write(name, _Private(variable, epsilon, delta, pairs, form), inputs, outputs)
+
+    def replace_private(
+        self,
+        name: str,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        graph: str | npt.ArrayLike | None = None,
+        shape: Sequence[int] | None = None,
+    ) -> None:
+        """Change the privacy that a block asks for, as in a sweep; what is left out stays.
+
+        Args:
+            name: of a block from `add_private`; it stays in its place and in its form.
+            epsilon: as for `add_private`.
+            delta: likewise.
+            graph: likewise.
+            shape: likewise.
+
+        Raises:
+            ParameterError: if there is no such block, a number is out of range, or the form
+                "columns" or the number of variables for the excess does not allow the change.
+        """
+        if not isinstance(name, str) or name not in self._private:
+            known = ", ".join(self._private) or "none"
+            raise ParameterError(
+                f"there are no private rows named {_checks.shown(name)}; known: {known}."
+            )
+        private = self._private[name]
+        inputs, outputs = self.shapes[private.variable]
+        if epsilon is not None:
+            epsilon = _checks.real(f"epsilon of {name!r}", epsilon, 0.0, _LARGEST_EPSILON)
+            private = replace(private, epsilon=epsilon)
+        if delta is not None:
+            private = replace(private, delta=_checks.real(f"delta of {name!r}", delta, 0.0, 1.0))
+        if graph is not None or shape is not None:
+            pairs = _pairs(name, "complete" if graph is None else graph, inputs, shape)
+            private = replace(private, pairs=pairs)
+        if private.form == "columns" and (private.delta > 0 or private.pairs is not None):
+            raise ParameterError(
+                f"private rows {name!r} are in the form 'columns', which needs the graph "
+                "'complete' and delta 0; add them with form='edges' to change that."
+            )
+        self._write(name, private, inputs, outputs)
+
+    def set_bounds(
+        self,
+        name: str,
+        *,
+        lower: npt.ArrayLike | None = None,
+        upper: npt.ArrayLike | None = None,
+    ) -> None:
+        """Give variables other bounds, as `dpopt.lp.Problem.set_bounds` does.
+
+        Args:
+            name: of the variables.
+            lower: as for `add_variables`.
+            upper: likewise.
+        """
+        super().set_bounds(name, lower=lower, upper=upper)
+        for block, private in self._private.items():
+            if private.form == "columns" and private.variable == name:
+                low, high = self._ceiling_bounds(name)
+                super().set_bounds(f"{block}:ceiling", lower=low, upper=high)
+
+    def _kernel_shape(self, name: str, variable: str) -> tuple[int, int]:
+        self._find(variable)
+        shape = self.shapes[variable]
+        if len(shape) != 2:
+            raise ParameterError(
+                f"private rows {name!r} are over {variable!r}, which has shape {shape}; it must "
+                "have two axes, (inputs, outputs)."
+            )
+        return shape[0], shape[1]
+
+    def _write(self, name: str, private: _Private, inputs: int, outputs: int) -> None:
+        """Add the rows of a block and the variables that they need, or put them in its place."""
+        pairs = inputs * (inputs - 1) if private.pairs is None else len(private.pairs)
+        count = outputs * (2 * inputs if private.form == "columns" else pairs)
+        if count > _MOST_ROWS:
+            raise ParameterError(
+                f"private rows {name!r} would be {count:,}; at most {_MOST_ROWS:,} are taken: use "
+                "fewer outputs, or a graph with fewer edges."
+            )
+        if private.form == "columns":
+            self._write_columns(name, private, inputs, outputs)
+        else:
+            self._write_edges(name, private, inputs, outputs, pairs)
+        self._private[name] = private
+
+    def _write_columns(self, name: str, private: _Private, inputs: int, outputs: int) -> None:
+        ceiling, size = f"{name}:ceiling", inputs * outputs
+        if ceiling not in self.variables or name not in self._private:
+            low, high = self._ceiling_bounds(private.variable)
+            self.add_variables(ceiling, outputs, lower=low, upper=high)
+        # Over K and then the least entry u of each output; u is e^-epsilon of the ceiling.
+        matrix = column_minimum_rows(inputs, outputs, private.epsilon).matrix
+        shrink = math.exp(-private.epsilon)
+        sides = {private.variable: matrix[:, :size], ceiling: shrink * matrix[:, size:]}
+        self._put(name, sides, 0.0)
+
+    def _write_edges(
+        self, name: str, private: _Private, inputs: int, outputs: int, pairs: int
+    ) -> None:
+        excess, total = f"{name}:excess", f"{name}:delta"
+        known = name in self._private
+        there = known and excess in self.variables
+        if there and self.shapes[excess] != (pairs, outputs):
+            raise ParameterError(
+                f"private rows {name!r} have {self.shapes[excess][0]} pairs of neighbours, and the "
+                f"graph given has {pairs}; with delta above 0 their number stays."
+            )
+        if private.delta > 0 and not there:
+            self._check_new(total)
+            self.add_variables(excess, (pairs, outputs), lower=0.0, upper=1.0)
+            there = True
+        shrink = math.exp(-private.epsilon)
+        edges = all_pairs(private.pairs, inputs)
+        ratios = shrink * ratio_rows(edges, inputs, outputs, private.epsilon).matrix
+        sides = {private.variable: ratios}
+        if there:
+            sides[excess] = -shrink * sp.eye_array(pairs * outputs, format="csr")
+        self._put(name, sides, 0.0)
+        if there:
+            sums = sp.kron(sp.eye_array(pairs), np.ones((1, outputs)), format="csr")
+            self._put(total, {excess: sums}, private.delta)
+
+    def _put(self, name: str, sides: dict[str, sp.csr_array], upper: float) -> None:
+        if name in self.blocks:
+            self.replace_rows(name, sides, upper=upper)
+        else:
+            self.add_rows(name, sides, upper=upper)
+
+    def _ceiling_bounds(self, variable: str) -> tuple[Vector, Vector]:
+        """Return bounds of the greatest entry of each output: the greatest of its entries'."""
+        low, high = (bound.reshape(self.shapes[variable]) for bound in self._bounds[variable])
+        return low.max(axis=0), high.max(axis=0)
+
+
+def _pairs(
+    name: str, graph: str | npt.ArrayLike, inputs: int, shape: Sequence[int] | None
+) -> IntVector | None:
+    try:
+        return directed_pairs(graph, inputs, shape)
+    except ParameterError as error:
+        raise ParameterError(f"private rows {name!r}: {error}") from None
