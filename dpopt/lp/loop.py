@@ -20,11 +20,14 @@ from dpopt._errors import InfeasibleError, ParameterError, SolverError
 from dpopt._progress import advance
 from dpopt._types import Vector, frozen
 from dpopt.lp.backends import Backend, RawSolution, Session, WarmSession, get_backend
+from dpopt.lp.basis import BASIC, Basis, Statuses, vertex
 from dpopt.lp.claims import surely_infeasible, surely_unbounded
 from dpopt.lp.model import Model, Oracle, Rows, Separation, stack
 from dpopt.lp.problem import Problem
-from dpopt.lp.solution import Basis, Solution, Status, Statuses, advice, dual_bound
+from dpopt.lp.solution import Solution, Status, advice, dual_bound
 
+# Gaps above this share of what was asked for are worth a factorisation.
+_WELL_WITHIN = 0.1
 # Ends that another way would meet too.
 _FINAL = (Status.TIME_LIMIT, Status.MEMORY_LIMIT, Status.INTERRUPTED)
 
@@ -57,12 +60,14 @@ class _Answer:
         separations: what the families say of it.
         worst: worst violation that they found.
         poor: why the next way should be tried first; empty if it need not.
+        gap: duality gap in the units of ``relative_gap``; 0 where a family is violated.
     """
 
     raw: RawSolution
     separations: Mapping[str, Separation]
     worst: float
     poor: str
+    gap: float = 0.0
 
 
 class _Loop:
@@ -102,11 +107,11 @@ class _Loop:
             for name, part in self.model.variables.items()
         ]
         rows = [
-            _statuses(basis.rows.get(name), part.stop - part.start, 1)
+            _statuses(basis.rows.get(name), part.stop - part.start, BASIC)
             for name, part in self.model.blocks.items()
         ]
         owned = {name: self.owners.count(name) for name in dict.fromkeys(self.owners)}
-        rows += [_statuses(basis.rows.get(name), count, 1) for name, count in owned.items()]
+        rows += [_statuses(basis.rows.get(name), count, BASIC) for name, count in owned.items()]
         self.session.begin(_joined(columns), _joined(rows))
 
     def basis(self) -> Basis | None:
@@ -161,6 +166,8 @@ class _Loop:
             if raw is None:
                 continue
             answer = self.examined(raw)
+            if isinstance(answer, SolverError) or answer.poor or self.rough(answer):
+                answer = self.refined(raw) or answer
             if isinstance(answer, SolverError):
                 failure = answer
                 continue
@@ -236,7 +243,7 @@ class _Loop:
             return self.failure(Status.NUMERICAL, "the point returned fails its own rows")
         separations = _separate(self.problem, raw)
         worst = max((answer.worst for answer in separations.values()), default=0.0)
-        poor = ""
+        poor, gap = "", 0.0
         if residual > 10 * self.tolerance:
             poor = f"its rows are violated by {residual:.1e}"
         if worst <= self.tolerance and raw.y is not None:
@@ -246,7 +253,23 @@ class _Loop:
                 return self.failure(Status.NUMERICAL, detail)
             if abs(gap) > self.relative_gap:
                 poor = f"a duality gap of {gap:.1e} stays"
-        return _Answer(raw, separations, worst, poor)
+        return _Answer(raw, separations, worst, poor, gap)
+
+    def rough(self, answer: _Answer) -> bool:
+        """Whether a gap is within what was asked for, but not well within."""
+        return abs(answer.gap) > _WELL_WITHIN * self.relative_gap
+
+    def refined(self, raw: RawSolution) -> _Answer | None:
+        """Return the answer that the solver's basis gives; None if that is no good either."""
+        ended = self.session.basis() if isinstance(self.session, WarmSession) else None
+        if ended is None or raw.y is None:
+            return None
+        refined = vertex(self.whole(), *ended, _point(raw), raw.y)
+        if refined is None or not all(np.all(np.isfinite(part)) for part in refined):
+            return None
+        x = np.clip(refined[0], self.model.lower, self.model.upper)
+        answer = self.examined(replace(raw, x=x, y=refined[1]))
+        return None if isinstance(answer, SolverError) or answer.poor else answer
 
     def stalled(self, worst: float) -> SolverError:
         detail = f"a violation of {worst:.1e} stays above tolerance {self.tolerance:.1e}"

@@ -9,11 +9,11 @@ from enum import StrEnum
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dpopt._errors import ParameterError
 from dpopt._types import Json, Vector, brief
-from dpopt.lp.model import Model, Oracle, Rows
+from dpopt.lp.basis import Basis
+from dpopt.lp.model import Model, Rows
 
 
 class Status(StrEnum):
@@ -45,32 +45,6 @@ def advice(status: Status, backend: str) -> str:
     """Return what to try after a failure; another backend is never the one in use."""
     other = "backend='cvxpy:CLARABEL'" if backend == "highs" else "backend='highs'"
     return _ADVICE[status].format(other=other)
-
-
-Statuses = npt.NDArray[np.int8]
-"""Statuses in a basis: 0 at the lower limit, 1 basic, 2 at the upper limit, 3 free at zero."""
-
-
-@dataclass(frozen=True, repr=False)
-class Basis:
-    """Where a simplex method ended, for ``solve(problem, start=solution)``; not to be looked into.
-
-    Attributes:
-        variables: statuses by name of the variables, flat.
-        rows: statuses by name of the block, or of the family for its cuts.
-        oracles: by family, its oracle and its place in x; lost in pickles, where an oracle is no
-            longer the same object, and with them the cuts.
-    """
-
-    variables: Mapping[str, Statuses]
-    rows: Mapping[str, Statuses]
-    oracles: Mapping[str, tuple[Oracle, slice]]
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"variables": self.variables, "rows": self.rows, "oracles": {}}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ from typing import Protocol, runtime_checkable
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import Vector
+from dpopt.lp.basis import Statuses
 from dpopt.lp.model import Model, Rows
-from dpopt.lp.solution import Status, Statuses
+from dpopt.lp.solution import Status
 
 
 @dataclass(frozen=True)

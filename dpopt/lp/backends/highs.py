@@ -12,8 +12,9 @@ from dpopt._errors import SolverError
 from dpopt._types import Vector
 from dpopt.lp.backends import RawSolution
 from dpopt.lp.backends.interrupt import interruptible
+from dpopt.lp.basis import BASIC, Statuses
 from dpopt.lp.model import Model, Rows, stack
-from dpopt.lp.solution import Status, Statuses
+from dpopt.lp.solution import Status
 
 _STATUS = {
     highspy.HighsModelStatus.kOptimal: Status.OPTIMAL,
@@ -224,7 +225,7 @@ def _settled(statuses: Statuses, lower: Vector, upper: Vector) -> list[highspy.H
     """Return statuses that fit these limits: none is at a limit that is infinite."""
     low, high = np.isfinite(lower), np.isfinite(upper)
     outside = np.where(low & ((statuses != 2) | ~high), 0, np.where(high, 2, 3))
-    return [_STATUSES[code] for code in np.where(statuses == 1, 1, outside).tolist()]
+    return [_STATUSES[code] for code in np.where(statuses == BASIC, BASIC, outside).tolist()]
 
 
 def conflict(model: Model) -> tuple[list[int], list[int]] | None:

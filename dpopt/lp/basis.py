@@ -1,0 +1,86 @@
+"""The basis at which a simplex method ends: to start from again, and to compute its point anew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from scipy.sparse.linalg import splu
+
+from dpopt._types import Vector
+from dpopt.lp.model import Model, Oracle
+
+Statuses = npt.NDArray[np.int8]
+"""Statuses in a basis: 0 at the lower limit, 1 basic, 2 at the upper limit, 3 free at zero."""
+
+BASIC = 1
+_UPPER = 2
+_STEPS = 2
+
+
+@dataclass(frozen=True, repr=False)
+class Basis:
+    """Where a simplex method ended, for ``solve(problem, start=solution)``; not to be looked into.
+
+    Attributes:
+        variables: statuses by name of the variables, flat.
+        rows: statuses by name of the block, or of the family for its cuts.
+        oracles: by family, its oracle and its place in x; lost in pickles, where an oracle is no
+            longer the same object, and with them the cuts.
+    """
+
+    variables: Mapping[str, Statuses]
+    rows: Mapping[str, Statuses]
+    oracles: Mapping[str, tuple[Oracle, slice]]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"variables": self.variables, "rows": self.rows, "oracles": {}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+
+def vertex(
+    model: Model, columns: Statuses, rows: Statuses, x: Vector, y: Vector
+) -> tuple[Vector, Vector] | None:
+    """Return a solver's point and multipliers, refined to be those of its basis.
+
+    The rows that are at a limit determine the basic columns, M x = limit, and the costs of these
+    columns determine the multipliers, M^T y = cost: two steps of iterative refinement of each by a
+    sparse factorisation of M. A solver drops small numbers on its way, 1e-14 in HiGHS; a chain of
+    40 inputs, whose basis holds ratios of e^(39 epsilon), makes 1e-7 of them in the reduced costs,
+    where this leaves 1e-14.
+
+    Args:
+        model: the program with all its rows.
+        columns: statuses of the variables.
+        rows: statuses of the rows.
+        x: shape (variables,), the solver's point.
+        y: shape (rows,), its multipliers.
+
+    Returns:
+        The point and the multipliers; None if the basis does not determine them.
+    """
+    basic, tight = np.flatnonzero(columns == BASIC), np.flatnonzero(rows != BASIC)
+    limit = np.where(rows == _UPPER, model.rows.upper, model.rows.lower)[tight]
+    if basic.size != tight.size or not np.all(np.isfinite(limit)):
+        return None
+    at_limit = model.rows.matrix[tight]
+    x, full = np.array(x), np.zeros(rows.size)
+    if not basic.size:
+        return x, full
+    square = sp.csc_array(at_limit[:, basic])
+    try:
+        factor = splu(square)
+    except RuntimeError:
+        # It is singular.
+        return None
+    full[tight] = y[tight]
+    for _ in range(_STEPS):
+        full[tight] += factor.solve(model.cost[basic] - square.T @ full[tight], trans="T")
+        x[basic] += factor.solve(limit - at_limit @ x)
+    return x, full
