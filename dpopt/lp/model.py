@@ -223,10 +223,14 @@ def stack(blocks: list[Rows], columns: int) -> Rows:
     """Put blocks on top of each other, padding each to ``columns`` variables with zeros."""
     if not blocks:
         return Rows(sp.csr_array((0, columns)), np.empty(0), np.empty(0))
+    if len(blocks) == 1 and blocks[0].matrix.shape[1] == columns:
+        return blocks[0]
     padded = []
     for block in blocks:
-        matrix = block.matrix.copy()
-        matrix.resize((matrix.shape[0], columns))
+        matrix = block.matrix
+        if matrix.shape[1] != columns:
+            matrix = matrix.copy()
+            matrix.resize((matrix.shape[0], columns))
         padded.append(matrix)
     return Rows(
         sp.csr_array(sp.vstack(padded, format="csr")),
