@@ -1,0 +1,274 @@
+"""Starting from another solution: the same answer as from nothing, with less work."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from dpopt import InfeasibleError, ParameterError, Problem, Solution, solve
+from dpopt.lp import Separation, make_rows
+from dpopt.lp.basis import vertex
+from tests.lp.zoo import diet, disc
+
+Change = Callable[[Problem, np.random.Generator], None]
+
+
+def random_program(rng: np.random.Generator) -> Problem:
+    """A box, rows through a point inside, and an equality: always feasible and bounded."""
+    problem = Problem("random")
+    problem.add_variables("x", (3, 4), lower=0.0, upper=1.0)
+    problem.add_variables("y", 5, lower=-1.0, upper=rng.random(5))
+    matrix = rng.normal(size=(8, 17)) * (rng.random((8, 17)) < 0.6)
+    problem.add_rows("first", matrix, upper=matrix @ np.full(17, 0.1) + rng.random(8))
+    problem.add_rows("even", {"x": np.ones((3, 4)), "y": np.ones(5)}, lower=1.0, upper=1.0)
+    problem.minimise({"x": rng.normal(size=(3, 4)), "y": rng.normal(size=5)})
+    return problem
+
+
+def optimum(problem: Problem) -> float:
+    """The value by scipy's linprog, from the assembled arrays."""
+    model = problem.assemble()
+    rows = model.rows
+    dense = rows.matrix.toarray()
+    above, below = np.isfinite(rows.upper), np.isfinite(rows.lower)
+    result = linprog(
+        model.cost,
+        A_ub=np.concatenate([dense[above], -dense[below]]),
+        b_ub=np.concatenate([rows.upper[above], -rows.lower[below]]),
+        bounds=np.stack([model.lower, model.upper], axis=1),
+        method="highs-ds",
+    )
+    assert result.success
+    return -result.fun if problem.maximising else result.fun
+
+
+def other_costs(problem: Problem, rng: np.random.Generator) -> None:
+    problem.maximise({"x": rng.normal(size=(3, 4)), "y": rng.normal(size=5)})
+
+
+def other_limits(problem: Problem, rng: np.random.Generator) -> None:
+    matrix = problem.blocks["first"].matrix
+    problem.replace_rows("first", matrix, upper=matrix @ np.full(17, 0.1) + rng.random(8))
+
+
+def other_entries(problem: Problem, rng: np.random.Generator) -> None:
+    matrix = problem.blocks["first"].matrix + 0.1 * rng.normal(size=(8, 17))
+    problem.replace_rows("first", matrix, upper=matrix @ np.full(17, 0.1) + rng.random(8))
+
+
+def fewer_rows(problem: Problem, rng: np.random.Generator) -> None:
+    matrix = rng.normal(size=(3, 17))
+    problem.replace_rows("first", matrix, upper=matrix @ np.full(17, 0.1) + rng.random(3))
+
+
+def other_bounds(problem: Problem, rng: np.random.Generator) -> None:
+    problem.set_bounds("y", lower=-np.inf, upper=rng.random(5))
+    problem.set_bounds("x", upper=1 + rng.random((3, 4)))
+    problem.add_rows("kept finite", {"y": np.eye(5)}, lower=-3.0)
+
+
+def more_of_all(problem: Problem, rng: np.random.Generator) -> None:
+    problem.add_variables("z", (2, 2), lower=-1.0, upper=1.0)
+    problem.add_rows("late", {"z": rng.normal(size=(4, 2, 2)), "y": np.ones((4, 5))}, upper=2.0)
+    problem.minimise({"x": rng.normal(size=(3, 4)), "z": rng.normal(size=(2, 2)), "y": 0.3})
+
+
+CHANGES = (other_costs, other_limits, other_entries, fewer_rows, other_bounds, more_of_all)
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+def test_warm_as_cold_as_linprog(change: Change) -> None:
+    for seed in range(12):
+        rng = np.random.default_rng([seed, CHANGES.index(change)])
+        problem = random_program(rng)
+        start = solve(problem)
+        assert start.objective == pytest.approx(optimum(problem), abs=1e-8)
+        change(problem, rng)
+        warm, cold = solve(problem, start=start), solve(problem)
+        assert warm.objective == pytest.approx(optimum(problem), abs=1e-8)
+        assert warm.objective == pytest.approx(cold.objective, abs=1e-9)
+        assert warm.bound == pytest.approx(cold.bound, abs=1e-9)
+        assert warm.residual <= 1e-9
+
+
+def test_a_start_that_became_infeasible_is_said_to_be() -> None:
+    problem = random_program(np.random.default_rng(3))
+    start = solve(problem)
+    problem.replace_rows("even", {"x": np.ones((3, 4))}, lower=13.0)
+    with pytest.raises(InfeasibleError) as caught:
+        solve(problem, start=start)
+    assert set(caught.value.blocks) == {"even", "bounds of x"}
+
+
+def test_nothing_is_left_to_do_from_the_optimum() -> None:
+    problem = random_program(np.random.default_rng(4))
+    start = solve(problem)
+    again = solve(problem, start=start)
+    assert start.iterations > 0
+    assert again.iterations == 0
+    np.testing.assert_allclose(again.x, start.x, atol=1e-12)
+
+
+def test_names_carry_the_basis_to_a_problem_in_another_order() -> None:
+    first, second = Problem(), Problem()
+    first.add_variables("a", 3, lower=0.0, upper=1.0)
+    first.add_variables("b", 2, lower=0.0, upper=2.0)
+    second.add_variables("b", 2, lower=0.0, upper=2.0)
+    second.add_variables("a", 3, lower=0.0, upper=1.0)
+    for problem in (first, second):
+        problem.add_rows("cap", {"a": [[1.0, 2.0, 3.0]], "b": [[1.0, 1.0]]}, upper=4.0)
+        problem.maximise({"a": [3.0, 5.0, 8.0], "b": [2.0, 0.5]})
+    assert solve(second, start=solve(first)).iterations == 0
+
+
+class Disc:
+    """Counts how often it is asked."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def separate(self, x: np.ndarray) -> Separation:
+        self.asked += 1
+        return disc(x)
+
+
+def over_disc(oracle: Disc, before: int = 0) -> Problem:
+    problem = Problem("disc")
+    if before:
+        problem.add_variables("before", before, lower=0.0, upper=1.0)
+    problem.add_variables("x", 2, lower=-2.0, upper=2.0)
+    problem.add_family("disc", oracle.separate, over="x")
+    problem.maximise({"x": (3.0, 4.0)})
+    return problem
+
+
+def test_cuts_of_the_same_oracle_are_not_looked_for_again() -> None:
+    oracle = Disc()
+    start = solve(over_disc(oracle))
+    assert start.rounds > 3
+    for before in (0, 3):
+        oracle.asked = 0
+        again = solve(over_disc(oracle, before), start=start)
+        assert (again.rounds, oracle.asked) == (1, 1)
+        assert again.objective == pytest.approx(5.0, rel=1e-8)
+        assert again.cuts["disc"].count == start.cuts["disc"].count
+
+
+def test_cuts_of_another_oracle_are_forgotten() -> None:
+    start = solve(over_disc(Disc()))
+    problem = Problem("larger disc")
+    problem.add_variables("x", 2, lower=-2.0, upper=2.0)
+
+    def twice(x: np.ndarray) -> Separation:
+        answer = disc(x / 2)
+        rows = make_rows(answer.rows.matrix, upper=2 * answer.rows.upper)
+        return Separation(rows, 2 * answer.worst, answer.checked)
+
+    problem.add_family("disc", twice, over="x")
+    problem.maximise({"x": (3.0, 4.0)})
+    # The old tangents would cut off all but half of it.
+    assert solve(problem, start=start).objective == pytest.approx(min(10.0, 14.0), rel=1e-8)
+
+
+def test_new_cuts_on_top_of_old_ones() -> None:
+    oracle = Disc()
+    problem = over_disc(oracle)
+    start = solve(problem)
+    problem.maximise({"x": (-1.0, 0.5)})
+    turned = solve(problem, start=start)
+    assert turned.objective == pytest.approx(np.hypot(1.0, 0.5), rel=1e-8)
+    assert turned.cuts["disc"].count > start.cuts["disc"].count
+    assert turned.duals["disc"].size == turned.cuts["disc"].count
+
+
+def test_a_pickled_start_keeps_its_basis_and_loses_its_cuts() -> None:
+    oracle = Disc()
+    problem = over_disc(oracle)
+    start = solve(problem)
+    copied: Solution = pickle.loads(pickle.dumps(start))
+    np.testing.assert_array_equal(copied.x, start.x)
+    again = solve(problem, start=copied)
+    assert again.rounds > 1
+    assert again.objective == pytest.approx(5.0, rel=1e-8)
+    plain = random_program(np.random.default_rng(5))
+    assert solve(plain, start=pickle.loads(pickle.dumps(solve(plain)))).iterations == 0
+
+
+def test_the_basis_is_not_shown() -> None:
+    solution = solve(diet())
+    assert "basis" not in repr(solution)
+    assert "basis" not in solution.to_dict()
+
+
+def test_a_backend_without_bases() -> None:
+    problem = random_program(np.random.default_rng(6))
+    without = solve(problem, "cvxpy:CLARABEL")
+    assert without.basis is None
+    cold = solve(problem)
+    assert solve(problem, start=without).objective == pytest.approx(cold.objective, abs=1e-9)
+    other = solve(problem, "cvxpy", start=cold)
+    assert other.objective == pytest.approx(cold.objective, abs=1e-8)
+
+
+def test_a_start_of_something_else() -> None:
+    problem = random_program(np.random.default_rng(7))
+    with pytest.raises(ParameterError, match="start is 3; it must be a Solution"):
+        solve(problem, start=3)  # pyright: ignore[reportArgumentType]
+    # Its x has another shape.
+    with pytest.raises(ParameterError, match="start is a solution of another problem"):
+        solve(problem, start=solve(diet()))
+
+
+def test_vertex_of_a_long_chain_against_fractions() -> None:
+    # x_0 = 1 and x_i = r x_(i-1): the basis holds powers of r, its inverse too.
+    size, ratio = 30, 1.75
+    problem = Problem("chain")
+    problem.add_variables("x", size, lower=0.0, upper=1e9)
+    chain = np.eye(size) - ratio * np.eye(size, k=-1)
+    problem.add_rows("chain", chain, lower=np.eye(size)[0], upper=np.eye(size)[0])
+    problem.minimise(np.ones(size))
+    model = problem.assemble()
+    true = [Fraction(ratio) ** place for place in range(size)]
+    # Multipliers: y_i - r y_(i+1) = 1, from the end.
+    prices = [Fraction(1)]
+    for _ in range(size - 1):
+        prices.append(1 + Fraction(ratio) * prices[-1])
+    rng = np.random.default_rng(8)
+    x = np.array([float(value) for value in true]) * (1 + 1e-6 * rng.normal(size=size))
+    y = np.array([float(price) for price in prices[::-1]]) * (1 + 1e-6 * rng.normal(size=size))
+    statuses = np.ones(size, dtype=np.int8), np.zeros(size, dtype=np.int8)
+    refined = vertex(model, *statuses, x, y)
+    assert refined is not None
+    np.testing.assert_allclose(refined[0], [float(value) for value in true], rtol=1e-13)
+    np.testing.assert_allclose(refined[1], [float(price) for price in prices[::-1]], rtol=1e-13)
+
+
+def test_a_basis_that_determines_nothing() -> None:
+    problem = Problem()
+    problem.add_variables("x", 2, lower=0.0, upper=1.0)
+    problem.add_rows("twice", [[1.0, 1.0], [1.0, 1.0]], upper=1.0)
+    model = problem.assemble()
+    both, upper = np.ones(2, dtype=np.int8), np.full(2, 2, dtype=np.int8)
+    assert vertex(model, both, upper, np.zeros(2), np.zeros(2)) is None
+    # Not square; and a row at a limit that it does not have.
+    assert vertex(model, both, both, np.zeros(2), np.zeros(2)) is None
+    assert vertex(model, both, np.zeros(2, dtype=np.int8), np.zeros(2), np.zeros(2)) is None
+
+
+def test_verbose_writes_a_line_a_round(capsys: pytest.CaptureFixture[str]) -> None:
+    quiet = solve(over_disc(Disc()))
+    assert capsys.readouterr().out == ""
+    told = []
+    solution = solve(over_disc(Disc()), verbose=True, callback=told.append)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(told) == solution.rounds == quiet.rounds
+    assert lines[-1].startswith(f"round {solution.rounds}: objective 5")
+    for word in ("worst violation", " rows, ", " s"):
+        assert all(word in line for line in lines)
+    with pytest.raises(ParameterError, match="verbose is 'yes'"):
+        solve(diet(), verbose="yes")  # pyright: ignore[reportArgumentType]
