@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -319,3 +321,180 @@ def test_registered_backend(monkeypatch: pytest.MonkeyPatch) -> None:
     register_backend("mine", "dpopt.lp.backends.highs:Highs")
     assert backends() == ("mine",)
     assert solve(small(), "mine").objective == pytest.approx(1.5, abs=1e-9)
+
+
+def shaped() -> Problem:
+    problem = Problem("shaped")
+    problem.add_variables("K", (3, 4), lower=0.0, upper=1.0)
+    problem.add_variables("t", (), lower=0.0, upper=5.0)
+    problem.minimise({"K": np.arange(12.0).reshape(3, 4), "t": 1.0})
+    return problem
+
+
+def test_variables_keep_their_shape() -> None:
+    problem = shaped()
+    problem.add_rows("sums", {"K": np.kron(np.eye(3), np.ones(4))}, lower=1.0, upper=1.0)
+    problem.add_rows("second", {"K": {(1, 0): 1.0}}, upper=0.25)
+    solution = solve(problem)
+    assert problem.shapes == {"K": (3, 4), "t": ()}
+    expected = [[1.0, 0.0, 0.0, 0.0], [0.25, 0.75, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]]
+    np.testing.assert_allclose(solution["K"], expected, atol=1e-9)
+    assert solution["t"].shape == ()
+    np.testing.assert_array_equal(solution.x, np.r_[solution["K"].ravel(), solution["t"]])
+    with pytest.raises(ValueError, match="read-only"):
+        solution["K"][0, 0] = 3.0
+    assert solution.to_dict()["values"]["K"] == solution["K"].tolist()
+    columns = solution.columns()
+    assert len({len(column) for column in columns.values()}) == 1
+    assert columns["index"][:13] == [*range(12), 0]
+    np.testing.assert_array_equal(columns["value"][:12], solution["K"].ravel())
+    assert float(np.asarray(problem.to_cvxpy().solve(solver="HIGHS"))) == pytest.approx(
+        solution.objective, abs=1e-6
+    )
+
+
+def test_names_of_shaped_variables_in_files(tmp_path: Path) -> None:
+    problem = shaped()
+    problem.add_variables("K_1", 3, lower=0.0, upper=1.0)
+    names = problem.assemble().column_names()
+    assert names[5] == "K[1,1]"
+    assert len(set(names)) == problem.size
+    problem.add_rows("all", {"K": np.ones((3, 4)), "K_1": np.ones(3)}, lower=1.0)
+    problem.write(tmp_path / "shaped.lp")
+    text = (tmp_path / "shaped.lp").read_text()
+    assert "K_1.2" in text
+    assert "K_1_2" in text
+
+
+ONE_ROW = np.arange(1.0, 13.0)
+SEVERAL = np.arange(24.0).reshape(2, 12)
+
+
+@pytest.mark.parametrize(
+    ("given", "dense"),
+    [
+        (ONE_ROW.reshape(3, 4), [ONE_ROW]),
+        (ONE_ROW, [ONE_ROW]),
+        (ONE_ROW.reshape(1, 12), [ONE_ROW]),
+        (ONE_ROW.reshape(3, 4).tolist(), [ONE_ROW]),
+        (sp.csr_array(ONE_ROW.reshape(3, 4)), [ONE_ROW]),
+        (sp.coo_matrix(ONE_ROW.reshape(1, 12)), [ONE_ROW]),
+        (SEVERAL, SEVERAL),
+        (SEVERAL.reshape(2, 3, 4), SEVERAL),
+        (sp.csc_matrix(SEVERAL), SEVERAL),
+        ({(0, 3): 2.0, (2, 0): -1.0}, [np.eye(12)[3] * 2 - np.eye(12)[8]]),
+        (
+            [{(1, 1): 2.0}, {}, {(np.int64(2), 3): 1}],
+            [np.eye(12)[5] * 2, np.zeros(12), np.eye(12)[11]],
+        ),
+    ],
+)
+def test_rows_in_the_shape_of_their_variables(given: Any, dense: Any) -> None:
+    problem = shaped()
+    problem.add_rows("rows", {"K": given}, upper=1.0)
+    matrix = problem.assemble().rows.matrix.toarray()
+    np.testing.assert_array_equal(matrix[:, :12], dense)
+    assert not np.any(matrix[:, 12])
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({(0, 4): 1.0}, r"'K' has no entry \(0, 4\); its shape is \(3, 4\)"),
+        ({(-1, 0): 1.0}, r"'K' has no entry \(-1, 0\)"),
+        ({3: 1.0}, "'K' has no entry 3"),
+        ({(0, 1.0): 1.0}, "'K' has no entry"),
+        ({"a": 1.0}, "'K' has no entry 'a'"),
+        ({(0, True): 1.0}, "'K' has no entry"),
+        ({(0, 0): "much"}, "matrix for 'K'"),
+        ({(0, 0): [1.0, 2.0]}, "'K'"),
+        ({(0, 0): math.nan}, "matrix holds a value that is not finite"),
+        ([{(0, 0): 1.0}, 5], "row 1 for 'K' is 5"),
+        (np.ones((4, 3)), r"the matrix for 'K' has shape \(4, 3\); it must be \(12,\) or \(3, 4\)"),
+        (np.ones((2, 4, 3)), r"shape \(2, 4, 3\)"),
+        (np.ones(11), r"shape \(11,\)"),
+        (1.0, r"shape \(\)"),
+        (sp.csr_array(np.ones((2, 11))), r"shape \(2, 11\)"),
+        ([[1.0], [1.0, 2.0]], "matrix for 'K'"),
+        (None, "matrix for 'K'"),
+    ],
+)
+def test_rows_that_do_not_fit_their_variables(given: Any, says: str) -> None:
+    problem = shaped()
+    with pytest.raises(ParameterError, match=f"rows 'rows': .*{says}"):
+        problem.add_rows("rows", {"K": given}, upper=1.0)
+    assert not problem.blocks
+
+
+def test_objectives_in_the_shape_of_their_variables() -> None:
+    cost = np.arange(12.0).reshape(3, 4)
+    by_index = {index: cost[index] for index in np.ndindex(3, 4)}
+    for given in (cost, cost.ravel(), cost.tolist(), by_index):
+        problem = shaped()
+        problem.maximise({"K": given})
+        np.testing.assert_array_equal(problem.assemble().cost, -np.r_[cost.ravel(), 0.0])
+    problem.minimise({"K": {(2, 3): 1.5}, "t": {(): 2.0}})
+    np.testing.assert_array_equal(problem.assemble().cost, [*np.zeros(11), 1.5, 2.0])
+    for wrong, says in (
+        ({"K": cost.T}, r"objective of 'K' has shape \(4, 3\)"),
+        ({"K": {(3, 0): 1.0}}, r"'K' has no entry \(3, 0\)"),
+        ({"K": {(0, 0): [1.0, 2.0]}}, "objective of 'K'"),
+        ({"K": {(0, 0): math.inf}}, "objective of 'K'"),
+    ):
+        with pytest.raises(ParameterError, match=says):
+            problem.minimise(wrong)
+
+
+def test_bounds_are_broadcast_and_set_again() -> None:
+    problem = Problem()
+    problem.add_variables("K", (2, 3), lower=0.0, upper=[1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(problem.assemble().upper, [1, 2, 3, 1, 2, 3])
+    problem.set_bounds("K", upper=[[4.0], [5.0]])
+    np.testing.assert_array_equal(problem.assemble().upper, [4, 4, 4, 5, 5, 5])
+    np.testing.assert_array_equal(problem.assemble().lower, np.zeros(6))
+    problem.set_bounds("K", lower=-1.0)
+    np.testing.assert_array_equal(problem.assemble().lower, -np.ones(6))
+    for wrong, says in (
+        ({"lower": [[0, 0, 0], [0, 9, 0]]}, r"bounds of 'K': lower is 9 .* in entry \(1, 1\)"),
+        ({"upper": [1.0, 2.0]}, "bounds of 'K': upper has shape"),
+        ({"upper": math.nan}, "bounds of 'K': upper holds NaN"),
+    ):
+        with pytest.raises(ParameterError, match=says):
+            problem.set_bounds("K", **wrong)
+    with pytest.raises(ParameterError, match="no variable named 'L'; known: K"):
+        problem.set_bounds("L", lower=0.0)
+
+
+def test_a_block_is_replaced_in_its_place() -> None:
+    problem = mixed_bounded()
+    problem.add_rows("last", {"y": [[1.0]]}, upper=0.5)
+    first = solve(problem)
+    problem.replace_rows("both", {"x": np.eye(2)}, upper=[0.25, 0.5])
+    assert list(problem.blocks) == ["both", "last"]
+    assert first.objective == pytest.approx(2.0)
+    assert solve(problem).objective == pytest.approx(0.25 + 0.5 + 0.25)
+    with pytest.raises(ParameterError, match="no rows named 'bath'; known: both, last"):
+        problem.replace_rows("bath", {"x": [[1.0, 1.0]]}, upper=1.0)
+    with pytest.raises(ParameterError, match="rows 'both': there is no variable named 'z'"):
+        problem.replace_rows("both", {"z": [[1.0, 1.0]]}, upper=1.0)
+    assert problem.blocks["both"].count == 2
+
+
+def test_a_problem_in_one_line_and_as_a_table() -> None:
+    problem = shaped()
+    problem.add_rows("<b>sums</b>", {"K": np.kron(np.eye(3), np.ones(4))}, lower=1.0, upper=1.0)
+    problem.add_family("corners\n", lambda x: pytest.fail(str(x)), over="K")
+    line = repr(problem)
+    assert "\n" not in line
+    for word in ("minimise", "'K' (3, 4) in [0, 1]", "'t' () in [0, 5]", "sums</b>' 3", "corners"):
+        assert word in line
+    table = problem._repr_html_()
+    assert "<b>" not in table
+    for cell in ("&lt;b&gt;sums&lt;/b&gt;", "(3, 4)", "0..11", "12", "corners"):
+        assert cell in table
+    for count in range(40):
+        problem.add_variables(f"variable {count}", 2, lower=-np.inf, upper=float(count))
+    assert len(repr(problem)) < 400
+    assert "38 more" in repr(problem)
+    assert repr(Problem("nothing")) == "Problem('nothing': empty)"
+    assert Problem()._repr_html_().startswith("<table>")
