@@ -429,20 +429,22 @@ def test_rows_that_do_not_fit_their_variables(given: Any, says: str) -> None:
 def test_objectives_in_the_shape_of_their_variables() -> None:
     cost = np.arange(12.0).reshape(3, 4)
     by_index = {index: cost[index] for index in np.ndindex(3, 4)}
-    for given in (cost, cost.ravel(), cost.tolist(), by_index):
-        problem = shaped()
+    problem = shaped()
+    forms: list[Any] = [cost, cost.ravel(), cost.tolist(), by_index]
+    for given in forms:
         problem.maximise({"K": given})
         np.testing.assert_array_equal(problem.assemble().cost, -np.r_[cost.ravel(), 0.0])
     problem.minimise({"K": {(2, 3): 1.5}, "t": {(): 2.0}})
     np.testing.assert_array_equal(problem.assemble().cost, [*np.zeros(11), 1.5, 2.0])
-    for wrong, says in (
-        ({"K": cost.T}, r"objective of 'K' has shape \(4, 3\)"),
-        ({"K": {(3, 0): 1.0}}, r"'K' has no entry \(3, 0\)"),
-        ({"K": {(0, 0): [1.0, 2.0]}}, "objective of 'K'"),
-        ({"K": {(0, 0): math.inf}}, "objective of 'K'"),
-    ):
+    wrong: list[tuple[Any, str]] = [
+        (cost.T, r"objective of 'K' has shape \(4, 3\)"),
+        ({(3, 0): 1.0}, r"'K' has no entry \(3, 0\)"),
+        ({(0, 0): [1.0, 2.0]}, "objective of 'K'"),
+        ({(0, 0): math.inf}, "objective of 'K'"),
+    ]
+    for given, says in wrong:
         with pytest.raises(ParameterError, match=says):
-            problem.minimise(wrong)
+            problem.minimise({"K": given})
 
 
 def test_bounds_are_broadcast_and_set_again() -> None:
