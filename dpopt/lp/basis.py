@@ -20,6 +20,9 @@ Statuses = npt.NDArray[np.int8]
 BASIC = 1
 _UPPER = 2
 _STEPS = 2
+# Beyond it a factorisation could take longer than another way of the solver: a dense basis of 450
+# rows, or 70,000 rows of three entries.
+_MOST_ENTRIES = 200_000
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,7 +66,8 @@ def vertex(
         y: shape (rows,), its multipliers.
 
     Returns:
-        The point and the multipliers; None if the basis does not determine them.
+        The point and the multipliers; None if the basis does not determine them, or its matrix
+        has more than 200,000 entries.
     """
     basic, tight = np.flatnonzero(columns == BASIC), np.flatnonzero(rows != BASIC)
     limit = np.where(rows == _UPPER, model.rows.upper, model.rows.lower)[tight]
@@ -74,6 +78,8 @@ def vertex(
     if not basic.size:
         return x, full
     square = sp.csc_array(at_limit[:, basic])
+    if square.nnz > _MOST_ENTRIES:
+        return None
     try:
         factor = splu(square)
     except RuntimeError:
