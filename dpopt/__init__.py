@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     )
     from dpopt.lp import Solution, Status, solve
     from dpopt.privacy import Guarantee, Problem
+    from dpopt.privacy.constraints import private
     from dpopt.sweeps import SweepResult, sweep
 
 __version__ = "0.1.0"
@@ -73,6 +74,7 @@ __all__ = [
     "lp",
     "majority",
     "privacy",
+    "private",
     "prob",
     "progress_bar",
     "public_prior",
@@ -100,6 +102,7 @@ _HOMES = {
     "design": "dpopt.design",
     "kinds": "dpopt.design",
     "load": "dpopt.design",
+    "private": "dpopt.privacy.constraints",
     "progress_bar": "dpopt._progress",
     "reporting": "dpopt._progress",
     "solve": "dpopt.lp",

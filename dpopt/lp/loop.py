@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MethodType
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,6 +26,11 @@ from dpopt.lp.claims import surely_infeasible, surely_unbounded
 from dpopt.lp.model import Model, Oracle, Rows, Separation, stack
 from dpopt.lp.problem import Problem
 from dpopt.lp.solution import Solution, Status, advice, dual_bound
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+    from dpopt.lp.door import Families
 
 # Gaps above this share of what was asked for are worth a factorisation.
 _WELL_WITHIN = 0.1
@@ -306,8 +312,14 @@ class _Loop:
         return True
 
 
+def _is_cvxpy(problem: object) -> bool:
+    """Whether it is a problem of cvxpy, which is not loaded for others."""
+    kinds = [(kind.__module__.partition(".")[0], kind.__name__) for kind in type(problem).__mro__]
+    return ("cvxpy", "Problem") in kinds
+
+
 def solve(
-    problem: Problem,
+    problem: Problem | cp.Problem,
     backend: str | Backend = "highs",
     *,
     tolerance: float | None = None,
@@ -317,11 +329,13 @@ def solve(
     callback: Callable[[Progress], None] | None = None,
     start: Solution | None = None,
     verbose: bool = False,
+    families: Families | None = None,
 ) -> Solution:
     """Solve a problem to optimality over all its rows and families.
 
     Args:
-        problem: left unchanged.
+        problem: left unchanged; or a `cvxpy.Problem`, which gets its values as by its own solve.
+            What is then returned, in the user's shapes, is a `dpopt.lp.door.CvxpySolution`.
         backend: ``"highs"``, ``"cvxpy"`` (HiGHS through cvxpy), ``"cvxpy:NAME"`` for another of
             its solvers, or a `Backend`.
         tolerance: violation at which a row counts as satisfied, in the row's own units; by
@@ -342,6 +356,8 @@ def solve(
             returned does not depend on the start beyond the tolerances, though among several
             optimal points it may be another one.
         verbose: write a line for each round to standard output.
+        families: of a `cvxpy.Problem`: by name a pair of a variable, or an affine expression, and
+            the oracle that separates its values, flattened in C order. A `Problem` has its own.
 
     Returns:
         An optimal `Solution`; its residual and dual bound are recomputed from our own matrix.
@@ -362,7 +378,26 @@ def solve(
         >>> round(solution.objective, 6), solution["x"].round(6).tolist(), solution.gap < 1e-9
         (1.0, [0.0, 1.0], True)
     """
+    if _is_cvxpy(problem):
+        from dpopt.lp.door import solve_cvxpy
+
+        return solve_cvxpy(
+            cast("cp.Problem", problem),
+            backend,
+            solve,
+            families=families,
+            tolerance=tolerance,
+            relative_gap=relative_gap,
+            time_limit=time_limit,
+            max_rounds=max_rounds,
+            callback=callback,
+            start=start,
+            verbose=verbose,
+        )
+    problem = cast(Problem, problem)
     _checks.instance("problem", problem, Problem)
+    if families is not None:
+        raise ParameterError("families belong to a cvxpy problem; use problem.add_family.")
     if callback is not None and not callable(callback):
         raise ParameterError(f"callback is {_checks.shown(callback)}; it must be a function.")
     chosen = get_backend(backend)

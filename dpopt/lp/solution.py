@@ -71,6 +71,8 @@ class Solution:
         seconds: wall time.
         backend: the backend's name.
         basis: what another solve may start from; None where the backend has none.
+        note: what there is to say of the bound of a cvxpy problem: what it takes for granted, or
+            why there is none, in which case it is infinite.
     """
 
     status: Status
@@ -88,6 +90,7 @@ class Solution:
     seconds: float
     backend: str
     basis: Basis | None = field(default=None, repr=False, compare=False)
+    note: str = ""
 
     @property
     def x(self) -> Vector:

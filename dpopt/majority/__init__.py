@@ -26,7 +26,14 @@ from dpopt.majority.priors import (
 )
 from dpopt.majority.program import CornerOracle, corner_rows, gamma_problem, worst_case_problem
 from dpopt.majority.proof import GammaProver
-from dpopt.majority.setting import MajorityDesign, MajoritySetting, assess, design, design_for
+from dpopt.majority.setting import (
+    MajorityDesign,
+    MajoritySetting,
+    assess,
+    corners,
+    design,
+    design_for,
+)
 from dpopt.majority.vote import Spending, VoteBatch, affordable_queries, vote
 from dpopt.majority.voters import VoterGroup, reduced_size
 
@@ -53,6 +60,7 @@ __all__ = [
     "check_full",
     "constant",
     "corner_rows",
+    "corners",
     "design",
     "design_for",
     "double_subsampling",

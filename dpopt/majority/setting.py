@@ -662,6 +662,35 @@ def design(
     )
 
 
+def corners(
+    mechanisms: int,
+    epsilon: float,
+    allowance: float,
+    *,
+    mechanism_delta: float = 0.0,
+    delta: float = 0.0,
+) -> CornerOracle:
+    """Return the privacy rows of gamma as an oracle, for a linear program of your own.
+
+    It sees gamma's upper half, (K + 1) / 2 numbers, which the program must keep in [0, 1]; give it
+    to `dpopt.Problem.add_family`, or to `dpopt.solve` with a variable of cvxpy. The parameters are
+    the fields of the setting, see `MajoritySetting`; for groups of voters take `CornerOracle`.
+
+    Raises:
+        ParameterError: for a parameter out of range, or a K too large for every row to be priced.
+
+    Example:
+        >>> import cvxpy as cp
+        >>> from dpopt import majority, solve
+        >>> gamma = cp.Variable(6, name="gamma", bounds=[0, 1])
+        >>> best = cp.Problem(cp.Maximize(cp.sum(gamma)))
+        >>> families = {"corners": (gamma, majority.corners(11, 0.1, 3))}
+        >>> round(solve(best, families=families).objective, 4)
+        5.5872
+    """
+    return CornerOracle(MajoritySetting(mechanisms, epsilon, allowance, mechanism_delta, delta))
+
+
 def design_for(
     setting: MajoritySetting,
     *,

@@ -17,7 +17,7 @@ from dpopt.lp.model import Model, Rows, stack
 from dpopt.lp.solution import Status
 
 # cvxpy reports a zero vector with status "user_limit" after a time limit: never a solution.
-_STATUS = {
+STATUS = {
     cp.OPTIMAL: Status.OPTIMAL,
     # `solve` judges every point by its own residual and dual bound.
     cp.OPTIMAL_INACCURATE: Status.OPTIMAL,
@@ -91,14 +91,7 @@ class CvxpySession:
     def run(self, time_limit: float | None, *, way: int = 0) -> RawSolution:
         """Solve from nothing."""
         del way
-        options: dict[str, Any] = dict(_TIGHT.get(self._solver, {}))
-        if time_limit is not None:
-            if self._solver not in _TIME_OPTION:
-                raise ParameterError(
-                    f"time_limit is {time_limit}; through cvxpy it is known only for "
-                    f"{', '.join(_TIME_OPTION)}."
-                )
-            options[_TIME_OPTION[self._solver]] = max(time_limit, 1e-9)
+        options = solver_options(self._solver, time_limit)
         x = cp.Variable(self._model.cost.size, bounds=[self._model.lower, self._model.upper])
         scale = float(np.max(np.abs(self._model.cost), initial=0.0)) or 1.0
         equal, below, above = split_limits(self._rows)
@@ -112,7 +105,7 @@ class CvxpySession:
                 interruptible(lambda: problem.solve(solver=self._solver, **options))
         except cp.SolverError as error:
             return RawSolution(Status.NUMERICAL, None, None, 0, str(error))
-        status = _STATUS.get(problem.status, Status.NUMERICAL)
+        status = STATUS.get(problem.status, Status.NUMERICAL)
         iterations = _iterations(problem)
         if status is not Status.OPTIMAL or x.value is None:
             status = Status.NUMERICAL if status is Status.OPTIMAL else status
@@ -135,6 +128,30 @@ class CvxpySession:
                     raise SolverError(f"{self._solver} returned no duals.", Status.NUMERICAL)
                 y[chosen] += sign * np.asarray(dual, dtype=float).reshape(-1)
         return y
+
+
+def solver_options(
+    solver: str, time_limit: float | None = None, *, tight: bool = True
+) -> dict[str, Any]:
+    """Return cvxpy's options for a solver.
+
+    Args:
+        solver: its name.
+        time_limit: in seconds; None for no limit.
+        tight: whether to ask for tolerances below its ordinary ones.
+
+    Raises:
+        ParameterError: if there is a time limit that the solver is not known to take.
+    """
+    options: dict[str, Any] = dict(_TIGHT.get(solver, {})) if tight else {}
+    if time_limit is not None:
+        if solver not in _TIME_OPTION:
+            raise ParameterError(
+                f"time_limit is {time_limit}; through cvxpy it is known only for "
+                f"{', '.join(_TIME_OPTION)}."
+            )
+        options[_TIME_OPTION[solver]] = max(time_limit, 1e-9)
+    return options
 
 
 def _iterations(problem: cp.Problem) -> int:

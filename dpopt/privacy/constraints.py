@@ -1,0 +1,168 @@
+"""Privacy of a kernel as constraints of a cvxpy program."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from dpopt import _checks
+from dpopt._errors import ParameterError
+from dpopt._types import IntVector
+from dpopt.privacy.graph import all_pairs, directed_pairs
+
+FORMS = ("auto", "edges", "columns")
+"""How the constraints may be written."""
+
+# e^epsilon is a number up to here; and more rows than anybody would wait for.
+_LARGEST, _MOST_ROWS = 600.0, 2_000_000
+
+
+def private(
+    K: cp.Expression,  # noqa: N803
+    epsilon: float | cp.Expression,
+    delta: float | cp.Expression = 0.0,
+    graph: str | npt.ArrayLike = "complete",
+    *,
+    shape: Sequence[int] | None = None,
+    form: str = "auto",
+    name: str = "privacy",
+) -> list[cp.Constraint]:
+    """Return the cvxpy constraints under which a kernel is (epsilon, delta)-private.
+
+    K[x, y] = Pr[output y | input x]. For every two neighbours x, x', in both directions, and with
+    all rows divided by e^epsilon, so that their entries are at most 1:
+
+        "edges", delta = 0:   e^-epsilon K[x, y] <= K[x', y]
+        "edges", otherwise:   e^-epsilon K[x, y] - K[x', y] <= e^-epsilon s[x, x', y],  s >= 0,
+                              sum_y s[x, x', y] <= delta                  (label "NAME:delta")
+        "columns":            e^-epsilon w[y] <= K[x, y],
+                              K[x, y] <= w[y]                             (label "NAME:ceiling")
+
+    The last is for delta = 0 where every two inputs are neighbours: 2 n m rows instead of
+    n (n - 1) m, for n inputs and m outputs. That rows of K are laws, K >= 0 and sum_y K[x, y] = 1,
+    is left to the program, and that a solver's kernel is private is for `dpopt.privacy` to prove.
+
+    With Parameters for epsilon and delta the constraints are DPP: change their values and solve
+    again, and cvxpy does not compile again.
+
+    Args:
+        K: a cvxpy Variable or affine Expression of shape (inputs, outputs).
+        epsilon: in [0, 600], in nats; or a scalar cvxpy Parameter, checked when it is used.
+        delta: in [0, 1]; or a scalar cvxpy Parameter.
+        graph: neighbouring inputs: a name or edges, see `directed_pairs`.
+        shape: of the words of the graphs "grid" and "hamming".
+        form: "edges", "columns", or "auto": "columns" where it applies.
+        name: label of the constraints; others begin with it.
+
+    Returns:
+        Labelled constraints; none if no input has a neighbour.
+
+    Raises:
+        ParameterError: if K is no affine matrix, a value is out of range, or the form does not fit.
+
+    Example:
+        >>> import cvxpy as cp
+        >>> from dpopt import private, solve
+        >>> K = cp.Variable((2, 2), name="K", nonneg=True)
+        >>> law = (cp.sum(K, axis=1) == 1).set_label("law")
+        >>> problem = cp.Problem(cp.Maximize(cp.trace(K) / 2), [law, *private(K, 1.0)])
+        >>> round(solve(problem).objective, 6)
+        0.731059
+    """
+    inputs, outputs = _kernel_shape(K)
+    _checks.choice("form", form, FORMS)
+    if not isinstance(name, str) or not name:
+        raise ParameterError(f"name is {_checks.shown(name)}; it must be a non-empty string.")
+    pairs = directed_pairs(graph, inputs, shape)
+    shrink = _derived("epsilon", epsilon, _LARGEST, lambda value: math.exp(-value))
+    budget = _derived("delta", delta, 1.0, float)
+    pure = not isinstance(delta, cp.Expression) and float(delta) == 0.0
+    compact = pairs is None and pure
+    if form == "columns" and not compact:
+        raise ParameterError("form is 'columns'; it needs graph 'complete' and delta 0.")
+    if inputs == 1:
+        return []
+    columns = compact if form == "auto" else form == "columns"
+    edges = inputs * (inputs - 1) if pairs is None else len(pairs)
+    if not columns and edges * outputs > _MOST_ROWS:
+        raise ParameterError(
+            f"form is {form!r} with {edges * outputs} privacy rows; at most {_MOST_ROWS} are "
+            "taken: use fewer outputs, or a graph with fewer edges."
+        )
+    if columns:
+        return _columns(K, shrink, name)
+    return _edges(K, shrink, None if pure else budget, all_pairs(pairs, inputs), name)
+
+
+def _columns(kernel: cp.Expression, shrink: Any, name: str) -> list[cp.Constraint]:  # noqa: ANN401
+    inputs, outputs = kernel.shape
+    ceiling = cp.Variable((1, outputs), name=f"{name}:ceiling")
+    lifted = np.ones((inputs, 1)) @ ceiling
+    return [
+        (shrink * lifted <= kernel).set_label(name),
+        (kernel <= lifted).set_label(f"{name}:ceiling"),
+    ]
+
+
+def _edges(
+    kernel: cp.Expression,
+    shrink: Any,  # noqa: ANN401
+    budget: Any,  # noqa: ANN401
+    pairs: IntVector,
+    name: str,
+) -> list[cp.Constraint]:
+    """Return one row of constraints, over the outputs, for each directed pair."""
+    inputs, outputs = kernel.shape
+    ones, row = np.ones(len(pairs)), np.arange(len(pairs))
+    left, right = (
+        sp.csr_array((ones, (row, pairs[:, side])), shape=(len(pairs), inputs)) @ kernel
+        for side in (0, 1)
+    )
+    if budget is None:
+        return [(shrink * left <= right).set_label(name)]
+    excess = cp.Variable((len(pairs), outputs), name=f"{name}:excess", nonneg=True)
+    return [
+        (shrink * (left - excess) <= right).set_label(name),
+        (cp.sum(excess, axis=1) <= budget).set_label(f"{name}:delta"),
+    ]
+
+
+def _kernel_shape(kernel: object) -> tuple[int, int]:
+    allowed = "a cvxpy Variable or affine Expression of shape (inputs, outputs)"
+    if not isinstance(kernel, cp.Expression):
+        raise ParameterError(f"K is {_checks.shown(kernel)}; it must be {allowed}.")
+    if kernel.ndim != 2 or 0 in kernel.shape:
+        raise ParameterError(f"K has shape {kernel.shape}; it must be {allowed}.")
+    if not kernel.is_affine() or not kernel.variables():
+        raise ParameterError(f"K is {str(kernel)[:60]!r}; it must be {allowed}.")
+    if kernel.is_complex():
+        raise ParameterError(f"K is complex; it must be real, {allowed}.")
+    inputs, outputs = kernel.shape
+    return inputs, outputs
+
+
+def _derived(name: str, given: object, largest: float, of: Any) -> Any:  # noqa: ANN401
+    """Return ``of`` a number in [0, largest], or a Parameter that is this of the one given."""
+    if not isinstance(given, cp.Expression):
+        return of(_checks.real(name, given, 0.0, largest))
+    known = given.is_constant() and given.is_real()
+    if not known or given.size != 1 or not (given.is_affine() or given.is_dcp()):
+        raise ParameterError(
+            f"{name} is {str(given)[:60]!r}; it must be a number or a scalar cvxpy Parameter."
+        )
+
+    def value() -> float | None:
+        if given.value is None:
+            return None
+        return of(_checks.real(name, np.asarray(given.value).item(), 0.0, largest))
+
+    # Refused now, if there is a value yet.
+    value()
+    shown = str(given)
+    return cp.CallbackParam(value, nonneg=True, name=shown if of is float else f"exp(-{shown})")

@@ -1,0 +1,485 @@
+"""cvxpy problems through dpopt.solve: cvxpy's own answers, names, bounds and sweeps."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from dpopt import InfeasibleError, ParameterError, Problem, SolverError, majority, private, solve
+from dpopt.lp import Separation, make_rows
+
+CLOSE = 2e-6
+
+
+def random_problem(seed: int) -> Any:
+    """A feasible, bounded linear program in matrices, scalars, transposes and offsets."""
+    rng = np.random.default_rng(seed)
+    n, m = rng.integers(2, 6, size=2)
+    kinds: list[dict[str, Any]] = [
+        {"nonneg": True},
+        {"bounds": [-1.0, 2.0]},
+        {"symmetric": True},
+        {},
+        {"nonpos": True},
+    ]
+    attributes = kinds[seed % len(kinds)]
+    shape = (n, n) if "symmetric" in attributes else (n, m)
+    matrix: Any = cp.Variable(shape, name="matrix", **attributes)
+    vector: Any = cp.Variable(m, name="vector")
+    scalar: Any = cp.Variable(name="scalar", nonneg=True)
+    n, width = shape
+    left = rng.normal(size=(3, n))
+    # The sum of a matrix that every kind allows.
+    middle = (-0.1 if "nonpos" in attributes else 0.1) * n * width
+    inside = rng.normal(size=(3, width))
+    constraints = [
+        (left @ matrix <= inside + 3.0).set_label("left"),
+        (-2.0 - rng.random((width, n)) <= matrix.T).set_label("turned"),
+        (cp.sum(matrix) + scalar + 0.5 == 1.5 + middle).set_label("total"),
+        cp.norm(vector, 1) <= 2.0 + scalar,
+        cp.abs(vector - 0.25) <= 1.5,
+        (scalar <= 4.0).set_label("cap"),
+        cp.max(matrix) <= 3.0,
+    ]
+    cost = rng.normal(size=shape)
+    value = cp.sum(cp.multiply(cost, matrix)) + rng.normal(size=m) @ vector + 1.75
+    value = value + float(rng.normal()) * scalar
+    if seed % 2:
+        return cp.Problem(cp.Maximize(value - cp.norm(vector, "inf")), constraints)
+    return cp.Problem(cp.Minimize(value + cp.sum_largest(vector, 1)), constraints)
+
+
+def label(constraint: Any, name: str) -> Any:
+    """A labelled constraint; cvxpy's types take a comparison for a bool."""
+    return constraint.set_label(name)
+
+
+def lagrangian_duals_hold(problem: cp.Problem, duals: dict[str, Any]) -> None:
+    """Complementarity of the labelled inequalities, from the constraints themselves."""
+    for constraint in problem.constraints:
+        if constraint.label and type(constraint).__name__ == "Inequality":
+            slack = np.asarray(constraint.args[1].value - constraint.args[0].value)
+            dual = np.asarray(duals[constraint.label])
+            assert dual.shape == constraint.shape
+            assert np.min(dual) >= -1e-9
+            assert np.max(np.abs(dual * slack)) < 1e-6
+
+
+@pytest.mark.parametrize("seed", range(70))
+def test_random_programs_agree_with_cvxpy(seed: int) -> None:
+    problem = random_problem(seed)
+    solver = (cp.HIGHS, cp.CLARABEL)[seed % 3 == 0]
+    expected: Any = random_problem(seed)
+    expected.solve(solver=solver)
+    solution = solve(problem)
+    assert solution.objective == pytest.approx(expected.value, abs=CLOSE)
+    assert problem.value == solution.objective
+    assert problem.status == cp.OPTIMAL
+    sign = 1 if seed % 2 == 0 else -1
+    assert sign * solution.bound <= sign * expected.value + CLOSE
+    assert abs(solution.gap) < 1e-6
+    assert solution.residual < 1e-8
+    by_name = {variable.name(): variable for variable in problem.variables()}
+    for name in ("matrix", "vector", "scalar"):
+        assert solution[name].shape == by_name[name].shape
+        np.testing.assert_array_equal(solution[name], by_name[name].value)
+    assert max(float(np.max(c.violation())) for c in problem.constraints) < 1e-7
+    lagrangian_duals_hold(problem, dict(solution.duals))
+
+
+@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("maximise", [False, True])
+def test_duals_are_those_of_cvxpy_where_they_are_unique(seed: int, maximise: bool) -> None:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 5))
+    answers = []
+    data = rng.normal(size=(n, n)) + 3 * np.eye(n), rng.random(n) + 1, rng.random(n) + 0.1
+    for ours in (True, False):
+        x = cp.Variable(n, name="x")
+        y = cp.Variable((1, 2), name="y", nonneg=True)
+        rows = (data[0] @ x <= data[1]).set_label("rows")
+        fixed = (cp.sum(y) + x[0] == 1.0).set_label("fixed")
+        floor = (x.T >= -1.0).set_label("floor")
+        value = data[2] @ data[0] @ x - y @ np.array([1.0, 2.0])
+        cost = cp.sum(value) + 7.0
+        objective = cp.Maximize(cost) if maximise else cp.Minimize(-cost)
+        problem = cp.Problem(objective, [rows, fixed, floor, x <= 50])
+        if ours:
+            duals = solve(problem).duals
+            labelled = [duals["rows"], duals["fixed"], duals["floor"], duals["constraint 3"]]
+        else:
+            problem.solve(solver=cp.HIGHS)
+            labelled = [c.dual_value for c in problem.constraints]
+        for constraint, dual in zip(problem.constraints, labelled, strict=True):
+            np.testing.assert_array_equal(dual, constraint.dual_value)
+        answers.append((problem.value, labelled, problem.value))
+    assert answers[0][0] == pytest.approx(answers[1][0], abs=1e-7)
+    for mine, theirs in zip(answers[0][1], answers[1][1], strict=True):
+        np.testing.assert_allclose(mine, theirs, atol=1e-6)
+
+
+def test_a_dual_is_the_price_of_its_limit() -> None:
+    limit = cp.Parameter(value=2.0, name="limit")
+    x: Any = cp.Variable(2, name="x", bounds=[0, 10])
+    budget = (x[0] + 2 * x[1] <= limit).set_label("budget")
+    problem: Any = cp.Problem(cp.Maximize(3 * x[0] + x[1] - 4), [budget])
+    price = float(solve(problem).duals["budget"])
+    before = problem.value
+    limit.value = 2.5
+    assert solve(problem).objective - before == pytest.approx(0.5 * price, abs=1e-9)
+    assert price == pytest.approx(3.0)
+
+
+def test_bounds_from_rows_make_the_bound_hold_for_any_dual() -> None:
+    x: Any = cp.Variable(3, name="x")
+    law = [x >= 0, cp.sum(x) == 1]
+    boxed = solve(cp.Problem(cp.Minimize(x @ np.array([3.0, 1.0, 2.0]) - 5), law))
+    assert boxed.note == ""
+    assert boxed.objective == pytest.approx(-4.0)
+    assert boxed.bound <= boxed.objective + 1e-12
+    free = solve(cp.Problem(cp.Minimize(cp.norm1(x - 1)), [x <= 0.5]))
+    assert "x" in free.note
+    assert "1e-9" in free.note
+    assert free.objective == pytest.approx(1.5)
+    assert free.bound == pytest.approx(1.5)
+
+
+def test_bounds_with_parameters_and_subclasses() -> None:
+    class Own(cp.Problem):
+        pass
+
+    floor = cp.Parameter(3, value=np.zeros(3))
+    x: Any = cp.Variable(3, name="x", bounds=[floor, 5])
+    problem = Own(cp.Minimize(cp.sum(x) + cp.max(x)), [label(cp.sum(x) >= 1, "sum")])
+    assert solve(problem).objective == pytest.approx(1 + 1 / 3)
+    floor.value = np.array([2.0, 0.0, 1.0])
+    assert solve(problem).objective == pytest.approx(3 + 2)
+
+
+def test_names() -> None:
+    first: Any = cp.Variable(2, name="x", nonneg=True)
+    second: Any = cp.Variable(name="x", nonneg=True)
+    unnamed = cp.Variable(3, nonneg=True)
+    rows = [
+        label(cp.sum(first) >= 1, "row"),
+        (second >= 2).set_label("row"),
+        cp.sum(unnamed) >= second,
+    ]
+    problem = cp.Problem(cp.Minimize(cp.sum(first) + second + 2 * cp.sum(unnamed)), rows)
+    solution = solve(problem)
+    assert set(solution.values) == {"x", "x (2)", unnamed.name()}
+    assert solution["x"].shape == (2,)
+    assert solution["x (2)"].shape == ()
+    assert set(solution.duals) == {"row", "row (2)", "constraint 2"}
+    assert float(solution.duals["row (2)"]) == pytest.approx(3.0)
+    assert solution.objective == pytest.approx(7.0)
+    assert solution.to_dict()["values"]["x (2)"] == pytest.approx(2.0)
+    assert sum(len(column) for column in solution.columns().values()) == 4 * (6 + 3)
+
+
+def test_a_label_may_be_a_variables_name() -> None:
+    x: Any = cp.Variable(name="x")
+    solution = solve(cp.Problem(cp.Minimize(x), [(x >= 1).set_label("x"), x <= 3]))
+    assert float(solution.duals["x"]) == pytest.approx(1.0)
+
+
+def test_attributes() -> None:
+    spread = cp.Variable((3, 3), name="spread", diag=True)
+    held = cp.Variable((2, 2), name="held", bounds=[np.zeros((2, 2)), np.arange(4).reshape(2, 2)])
+    thin = cp.Variable((3, 3), name="thin", sparsity=[(0, 1), (2, 0)])
+    objective = cp.Maximize(cp.trace(spread) + cp.sum(held) + cp.sum(thin))
+    solution = solve(cp.Problem(objective, [spread <= np.eye(3), thin <= 2]))
+    np.testing.assert_allclose(solution["spread"], np.eye(3))
+    np.testing.assert_allclose(solution["held"], [[0, 1], [2, 3]])
+    np.testing.assert_allclose(solution["thin"], [[0, 0, 2], [2, 0, 0], [0, 0, 0]])
+    assert solution.objective == pytest.approx(3 + 6 + 4)
+
+
+def test_small_ones() -> None:
+    x: Any = cp.Variable(name="x", bounds=[1, 2])
+    assert solve(cp.Problem(cp.Minimize(x))).objective == 1.0
+    assert solve(cp.Problem(cp.Minimize(0), [x >= 1.5])).objective == 0.0
+    constant = solve(cp.Problem(cp.Maximize(cp.Constant(3.0)), [cp.Constant(1) <= 2]))
+    assert (constant.objective, constant.bound, constant.gap) == (3.0, 3.0, 0.0)
+    empty = cp.Variable((0, 2), name="empty")
+    assert solve(cp.Problem(cp.Minimize(x), [empty >= 1])).objective == 1.0
+    wrong: Any = cp.Constant(3) <= 2
+    impossible = cp.Problem(cp.Minimize(0), [wrong.set_label("wrong")])
+    with pytest.raises(InfeasibleError, match="wrong"):
+        solve(impossible)
+
+
+def test_a_conflict_has_the_labels_of_the_user() -> None:
+    x: Any = cp.Variable(3, name="x", nonneg=True)
+    rows = [
+        label(cp.sum(x) <= 1, "budget"),
+        (cp.norm(x, "inf") <= 5).set_label("idle"),
+        (cp.abs(x[0] - 4) <= 1).set_label("near 4"),
+    ]
+    problem = cp.Problem(cp.Minimize(x[2]), rows)
+    with pytest.raises(InfeasibleError, match="budget, near 4, bounds of x") as caught:
+        solve(problem)
+    assert caught.value.blocks == ("budget", "near 4", "bounds of x")
+    assert problem.status == cp.INFEASIBLE
+    assert x.value is None
+
+
+def test_unbounded() -> None:
+    x: Any = cp.Variable(name="x")
+    problem = cp.Problem(cp.Maximize(x), [x >= 0])
+    with pytest.raises(SolverError, match="unbounded on 'cvxpy problem'") as caught:
+        solve(problem)
+    assert caught.value.status == "unbounded"
+    assert problem.status == cp.UNBOUNDED
+    assert problem.value == math.inf
+
+
+X: Any = cp.Variable(2, name="x")
+NO_VALUE = cp.Parameter(name="price")
+
+
+@pytest.mark.parametrize(
+    ("problem", "words"),
+    [
+        (cp.Problem(cp.Minimize(NO_VALUE * cp.sum(X)), [X >= 0]), "'price' has no value"),
+        (cp.Problem(cp.Minimize(cp.Variable(boolean=True))), "integer or boolean"),
+        (cp.Problem(cp.Minimize(X[0]), [cp.FiniteSet(X[0], [1, 2])]), "finite sets"),
+        (cp.Problem(cp.Minimize(cp.real(cp.Variable(complex=True)))), "complex"),
+        (cp.Problem(cp.Maximize(cp.norm(X))), "its objective"),
+        (cp.Problem(cp.Minimize(0), [(cp.sqrt(X) <= 1).set_label("root")]), "'root'"),
+        (cp.Problem(cp.Minimize(0), [(X - np.nan >= 1).set_label("gap")]), "gap.*NaN"),
+    ],
+)
+def test_what_is_refused(problem: cp.Problem, words: str) -> None:
+    with pytest.raises(ParameterError, match=words):
+        solve(problem)
+
+
+def test_parameters_are_not_compiled_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    epsilon = cp.Parameter(nonneg=True, name="epsilon", value=1.0)
+    problem, kernel = sweep_problem(epsilon)
+    solve(problem)
+    from cvxpy.reductions.dcp2cone import cone_matrix_stuffing
+
+    def fail(*_: object) -> None:
+        raise AssertionError("compiled again")
+
+    monkeypatch.setattr(cone_matrix_stuffing.ConeMatrixStuffing, "apply", fail)
+    for value in (0.5, 2.0, 3.0):
+        epsilon.value = value
+        swept = solve(problem).objective
+        monkeypatch.undo()
+        fresh = solve(sweep_problem(value)[0]).objective
+        monkeypatch.setattr(cone_matrix_stuffing.ConeMatrixStuffing, "apply", fail)
+        assert swept == pytest.approx(fresh, abs=1e-10)
+    assert kernel.value is not None
+
+
+def sweep_problem(epsilon: float | cp.Parameter) -> tuple[cp.Problem, cp.Variable]:
+    kernel: Any = cp.Variable((6, 6), name="K", nonneg=True)
+    loss = np.abs(np.subtract.outer(np.arange(6), np.arange(6)))
+    law = label(cp.sum(kernel, axis=1) == 1, "law")
+    rows = [law, *private(kernel, epsilon, graph="path")]
+    return cp.Problem(cp.Minimize(cp.sum(cp.multiply(loss, kernel)) / 6), rows), kernel
+
+
+def test_a_program_whose_parameters_are_not_disciplined_is_solved_without_a_warning() -> None:
+    a, b = cp.Parameter(value=2.0, nonneg=True), cp.Parameter(value=3.0, nonneg=True)
+    x: Any = cp.Variable(name="x")
+    problem = cp.Problem(cp.Minimize(x), [x >= a * b])
+    assert solve(problem).objective == pytest.approx(6.0)
+    a.value = 4.0
+    assert solve(problem).objective == pytest.approx(12.0)
+
+
+@pytest.mark.parametrize("backend", ["highs", "cvxpy", "cvxpy:CLARABEL"])
+def test_backends(backend: str) -> None:
+    problem, _ = sweep_problem(1.0)
+    solution = solve(problem, backend)
+    assert solution.objective == pytest.approx(solve(sweep_problem(1.0)[0]).objective, abs=1e-5)
+    assert solution.bound <= solution.objective + 1e-5
+
+
+def test_options_arrive() -> None:
+    problem, _ = sweep_problem(1.0)
+    rounds: list[int] = []
+    solve(problem, callback=lambda progress: rounds.append(progress.round))
+    assert rounds == [1]
+    with pytest.raises(SolverError, match="time"):
+        solve(problem, time_limit=0.0)
+    with pytest.raises(ParameterError, match="tolerance"):
+        solve(problem, tolerance=-1.0)
+
+
+def simplex_oracle(x: np.ndarray) -> Separation:
+    """|x|_1 <= 1 with a row for each sign pattern: the worst only."""
+    row = np.sign(x)
+    worst = float(row @ x) - 1.0
+    rows = make_rows(np.where(row == 0, 1.0, row)[None], upper=1.0)
+    return Separation(rows.take(np.array([worst > 0])), worst, 2**x.size)
+
+
+def test_a_family_sees_values_row_by_row() -> None:
+    x: Any = cp.Variable((2, 3), name="x", bounds=[-5, 5])
+    cost = np.array([[1.0, 2.0, -6.0], [0.5, 3.0, 4.0]])
+    seen = []
+
+    def oracle(values: np.ndarray) -> Separation:
+        seen.append(values)
+        return simplex_oracle(values)
+
+    problem = cp.Problem(cp.Minimize(cp.sum(cp.multiply(cost, x))), [(x <= 4).set_label("cap")])
+    solution = solve(problem, families={"diamond": (x, oracle)})
+    assert solution.objective == pytest.approx(-6.0)
+    np.testing.assert_allclose(seen[-1], solution["x"].ravel(), atol=1e-12)
+    np.testing.assert_allclose(solution["x"], [[0, 0, 1], [0, 0, 0]], atol=1e-9)
+    assert float(np.sum(solution.duals["diamond"])) == pytest.approx(6.0)
+    assert solution.bound <= solution.objective + 1e-9
+    assert solution.note == ""
+
+
+def test_a_family_over_an_expression_with_an_offset() -> None:
+    x: Any = cp.Variable((2, 2), symmetric=True, name="x")
+    problem = cp.Problem(cp.Maximize(x[0, 1] + x[1, 0]), [cp.abs(x) <= 9])
+    solution = solve(problem, families={"diamond": (2 * x.T - 1, simplex_oracle)})
+    # |2 x - 1|_1 <= 1 over four entries, two of them equal: 2 |2 x01 - 1| <= 1, the others 1/2.
+    assert solution["x"][0, 1] == pytest.approx(0.75)
+    assert solution.objective == pytest.approx(1.5)
+
+
+def test_families_are_kept_apart_between_solves() -> None:
+    x: Any = cp.Variable(2, name="x", bounds=[-3, 3])
+    problem = cp.Problem(cp.Minimize(cp.sum(x)))
+    assert solve(problem, families={"diamond": (x, simplex_oracle)}).objective == pytest.approx(-1)
+    assert solve(problem, families={"d": (3 * x, simplex_oracle)}).objective == pytest.approx(
+        -1 / 3
+    )
+    assert solve(problem).objective == pytest.approx(-6)
+    assert problem.value == pytest.approx(-6)
+
+
+@pytest.mark.parametrize(
+    ("families", "words"),
+    [
+        ([1], "families is"),
+        ({"a": X}, "families holds 'a'"),
+        ({"a": (X, 3)}, "pairs"),
+        ({"a": (cp.norm(X), simplex_oracle)}, "'a' is over"),
+        ({"a": (cp.Variable(2, name="other"), simplex_oracle)}, "over other, which stands in no"),
+    ],
+)
+def test_families_that_are_none(families: Any, words: str) -> None:
+    with pytest.raises(ParameterError, match=words):
+        solve(cp.Problem(cp.Minimize(cp.sum(X)), [X >= 0]), families=families)
+
+
+def test_families_belong_to_linear_programs_of_cvxpy() -> None:
+    with pytest.raises(ParameterError, match="linear programs"):
+        solve(cp.Problem(cp.Minimize(cp.norm(X))), families={"d": (X, simplex_oracle)})
+    problem = Problem()
+    problem.add_variables("x", 1, lower=0.0, upper=1.0)
+    problem.minimise({"x": 1.0})
+    with pytest.raises(ParameterError, match="add_family"):
+        solve(problem, families={"d": (X, simplex_oracle)})
+
+
+@pytest.mark.parametrize(
+    ("mechanisms", "epsilon", "allowance", "deltas"),
+    [(11, 0.1, 3, {}), (15, 0.2, 4, {}), (7, 0.1, 2, {"mechanism_delta": 1e-5, "delta": 1e-3})],
+)
+def test_the_majority_modelled_in_cvxpy(
+    mechanisms: int, epsilon: float, allowance: float, deltas: dict[str, Any]
+) -> None:
+    middle = (mechanisms + 1) // 2
+    gamma = cp.Variable(middle, name="gamma", nonneg=True)
+    weights = majority.MajoritySetting(mechanisms, epsilon, allowance).linear
+    problem = cp.Problem(cp.Maximize(weights @ gamma), [(gamma <= 1).set_label("one")])
+    corners = majority.corners(mechanisms, epsilon, allowance, **deltas)
+    solution = solve(problem, families={"corners": (gamma, corners)})
+    best = majority.design(mechanisms, epsilon, allowance, **deltas)
+    assert solution.objective == pytest.approx(float(weights @ best.gamma[middle:]), abs=1e-9)
+    assert abs(solution.gap) < 1e-9
+    assert set(solution.duals) == {"one", "corners"}
+    assert solution.duals["one"].shape == (middle,)
+    assert np.min(solution.duals["corners"]) >= -1e-12
+    assert np.max(solution.duals["corners"]) > 0
+
+
+@pytest.mark.filterwarnings("ignore::cvxpy.utilities.warn.CvxpyDeprecationWarning")
+def test_constraints_of_every_class() -> None:
+    x: Any = cp.Variable((2, 2), name="x", bounds=[-4, 4])
+    rows = [
+        cp.NonPos(x[0] - np.array([1.0, 2.0])).set_label("turned over"),
+        cp.NonNeg(x[1] + 3).set_label("not"),
+        cp.Zero(x[0, 0] - x[1, 1]).set_label("equal"),
+    ]
+    answers = []
+    for ours in (True, False):
+        problem: Any = cp.Problem(cp.Maximize(cp.sum(x[0]) - cp.sum(3 * x[1])), rows)
+        solve(problem) if ours else problem.solve(solver=cp.HIGHS)
+        answers.append([problem.value, *(row.dual_value for row in rows)])
+    for mine, theirs in zip(*answers, strict=True):
+        np.testing.assert_allclose(mine, theirs, atol=1e-8)
+    tight = cp.Problem(cp.Minimize(0), [*rows, x[0, 1] >= 3])
+    with pytest.raises(InfeasibleError) as caught:
+        solve(tight)
+    assert caught.value.blocks == ("turned over", "constraint 3")
+
+
+def test_a_start_keeps_basis_and_cuts() -> None:
+    price = cp.Parameter(nonneg=True, value=1.0)
+    gamma = cp.Variable(8, name="gamma", bounds=[0, 1])
+    weights = majority.MajoritySetting(15, 0.2, 4).linear
+    problem = cp.Problem(cp.Maximize(weights @ gamma - price * gamma[7]))
+    families = {"corners": (gamma, majority.corners(15, 0.2, 4))}
+    cold = solve(problem, families=families)
+    again = solve(problem, families=families, start=cold)
+    assert again.objective == pytest.approx(cold.objective, abs=1e-9)
+    assert (again.rounds, again.iterations) == (1, 0)
+    assert cold.rounds > 1
+    price.value = 1e-3
+    warm = solve(problem, families=families, start=again)
+    fresh = solve(problem, families=families)
+    assert warm.objective == pytest.approx(fresh.objective, abs=1e-9)
+    assert warm.iterations < fresh.iterations
+
+
+def test_a_sweep_starts_from_the_solution_before() -> None:
+    epsilon = cp.Parameter(nonneg=True, name="epsilon", value=1.0)
+    problem, _ = sweep_problem(epsilon)
+    solution, warm, cold = None, 0, 0
+    for value in np.linspace(1.0, 2.0, 6):
+        epsilon.value = value
+        fresh = solve(problem)
+        solution = solve(problem, start=solution)
+        assert solution.objective == pytest.approx(fresh.objective, abs=1e-10)
+        warm, cold = warm + solution.iterations, cold + fresh.iterations
+    assert warm < cold / 2
+
+
+def test_a_large_kernel() -> None:
+    kernel: Any = cp.Variable((40, 40), name="K", nonneg=True)
+    loss = np.abs(np.subtract.outer(np.arange(40), np.arange(40)))
+    rows = [cp.sum(kernel, axis=1) == 1, *private(kernel, 1.0)]
+    solution = solve(cp.Problem(cp.Minimize(cp.sum(cp.multiply(loss, kernel)) / 40), rows))
+    assert abs(solution.gap) < 1e-7
+    assert solution.note == ""
+    sparse = cp.Problem(cp.Minimize(cp.sum(sp.eye_array(40) @ kernel)), rows)
+    assert solve(sparse).objective == pytest.approx(40.0)
+
+
+def test_cvxpy_is_loaded_for_cvxpy_only() -> None:
+    script = (
+        "import sys, dpopt\n"
+        "p = dpopt.Problem(); p.add_variables('x', 1, lower=0.0, upper=1.0)\n"
+        "p.minimise({'x': 1.0}); dpopt.solve(p)\n"
+        "assert 'cvxpy' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)

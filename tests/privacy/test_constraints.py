@@ -1,0 +1,203 @@
+"""Privacy as constraints of cvxpy: closed forms, the kernel's own program, and plain fractions."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from dpopt import ParameterError, kernel, private, solve
+from dpopt.privacy import directed_pairs
+from dpopt.privacy.graph import all_pairs
+
+
+def law_of(kernel_: Any) -> Any:
+    law: Any = cp.sum(kernel_, axis=1) == 1
+    return law.set_label("law")
+
+
+def loss(inputs: int) -> npt.NDArray[np.float64]:
+    return np.abs(np.subtract.outer(np.arange(inputs), np.arange(inputs))).astype(float)
+
+
+def least_loss(inputs: int, *privacy: Any, **how: Any) -> tuple[float, npt.NDArray[np.float64]]:
+    K = cp.Variable((inputs, inputs), name="K", nonneg=True)
+    problem = cp.Problem(
+        cp.Minimize(cp.sum(cp.multiply(loss(inputs), K)) / inputs),
+        [law_of(K), *private(K, *privacy, **how)],
+    )
+    solution = solve(problem)
+    return solution.objective, solution["K"]
+
+
+def excess(K: npt.NDArray[np.float64], epsilon: float, pairs: npt.NDArray[np.int64]) -> float:
+    """The largest sum_y max(0, K[x, y] - e^epsilon K[x', y])."""
+    first, second = pairs.T
+    return float(np.max(np.sum(np.maximum(K[first] - math.exp(epsilon) * K[second], 0), axis=1)))
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 1.0, 5.0])
+@pytest.mark.parametrize("form", ["auto", "edges", "columns"])
+def test_randomised_response_is_the_best_of_two(epsilon: float, form: str) -> None:
+    K = cp.Variable((2, 2), nonneg=True)
+    value = cp.Maximize(cp.trace(K) / 2)
+    rows = [law_of(K), *private(K, epsilon, form=form)]
+    best = math.exp(epsilon) / (1 + math.exp(epsilon))
+    assert solve(cp.Problem(value, rows)).objective == pytest.approx(best, abs=1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.5, 2.0])
+@pytest.mark.parametrize("delta", [1e-3, 0.2, 1.0])
+def test_randomised_response_with_delta(epsilon: float, delta: float) -> None:
+    K = cp.Variable((2, 2), nonneg=True)
+    rows = [law_of(K), *private(K, epsilon, delta)]
+    best = (math.exp(epsilon) + delta) / (1 + math.exp(epsilon))
+    solution = solve(cp.Problem(cp.Maximize(cp.trace(K) / 2), rows))
+    assert solution.objective == pytest.approx(min(best, 1.0), abs=1e-9)
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.05])
+@pytest.mark.parametrize(
+    ("graph", "shape"),
+    [
+        ("complete", None),
+        ("path", None),
+        ("cycle", None),
+        ("grid", (2, 3)),
+        ("hamming", (2, 3)),
+        ([[0, 1], [4, 2], [5, 3]], None),
+    ],
+)
+def test_the_kernels_of_graphs(graph: Any, shape: Any, delta: float) -> None:
+    value, K = least_loss(6, 0.8, delta, graph, shape=shape)
+    pairs = all_pairs(directed_pairs(graph, 6, shape), 6)
+    assert excess(K, 0.8, pairs) <= delta + 1e-8
+    setting = kernel.KernelSetting(loss(6), 0.8, delta=delta, graph=graph, shape=shape)
+    assert value == pytest.approx(solve(setting.problem()).objective, abs=1e-8)
+    edges, _ = least_loss(6, 0.8, delta, graph, shape=shape, form="edges")
+    assert edges == pytest.approx(value, abs=1e-8)
+
+
+def test_labels_and_sizes() -> None:
+    K = cp.Variable((4, 3), name="K")
+
+    def labels(*args: Any, **how: Any) -> dict[Any, tuple[int, ...]]:
+        return {row.label: row.shape for row in private(K, *args, **how)}
+
+    assert labels(1.0) == {"privacy": (4, 3), "privacy:ceiling": (4, 3)}
+    assert labels(1.0, form="edges") == {"privacy": (12, 3)}
+    assert labels(1.0, graph="path", name="near") == {"near": (6, 3)}
+    assert labels(1.0, 0.1, name="p") == {"p": (12, 3), "p:delta": (12,)}
+    assert private(cp.Variable((1, 3)), 1.0) == []
+    two = cp.Variable((2, 3))
+    assert {row.shape for row in private(two, 1.0, graph="path")} == {(2, 3)}
+
+
+def test_an_expression_is_a_kernel_too() -> None:
+    half = cp.Variable((3, 2), nonneg=True)
+    K = cp.vstack([half.T, cp.reshape(cp.Constant([0.2, 0.3, 0.5]), (1, 3), order="F")])
+    solution = solve(cp.Problem(cp.Maximize(K[0, 0] - K[1, 0]), [law_of(K), *private(K, 0.5)]))
+    values = np.asarray(K.value)
+    assert excess(values, 0.5, all_pairs(None, 3)) < 1e-9
+    assert solution.objective == pytest.approx(best_difference(0.5), abs=1e-9)
+
+
+def best_difference(epsilon: float) -> float:
+    """Of K[0, 0] - K[1, 0] with K[2] = (0.2, 0.3, 0.5), by the extreme ratios.
+
+    K[0, 0] = a and K[1, 0] = b with a <= e^eps b, 1 - b <= e^eps (1 - a), and either within
+    e^eps of 0.2, and so for the rest of 0.8: the largest a - b is at a corner of these lines.
+    """
+    r = math.exp(epsilon)
+    low, high = max(0.2 / r, 1 - 0.8 * r), min(0.2 * r, 1 - 0.8 / r)
+    candidates = [
+        (a, b)
+        for a, b in [
+            (high, max(low, high / r, 1 - r * (1 - high))),
+            (min(high, r * low, 1 - (1 - low) / r), low),
+        ]
+    ]
+    return max(a - b for a, b in candidates)
+
+
+def test_parameters_are_disciplined_and_change() -> None:
+    epsilon = cp.Parameter(nonneg=True, name="epsilon", value=1.0)
+    delta = cp.Parameter(nonneg=True, name="delta", value=0.1)
+    K = cp.Variable((4, 4), name="K", nonneg=True)
+    for rows in (
+        private(K, epsilon),
+        private(K, epsilon, form="edges"),
+        private(K, epsilon, delta, "path"),
+        private(K, 2 * epsilon, graph="cycle"),
+    ):
+        problem = cp.Problem(cp.Minimize(cp.sum(cp.multiply(loss(4), K))), [law_of(K), *rows])
+        assert problem.is_dpp()
+    assert len(rows) == 1
+    for number in (0.5, 2.0):
+        epsilon.value, delta.value = number, number / 10
+        value, _ = least_loss(4, number, number / 10, "path")
+        swept, _ = least_loss(4, epsilon, delta, "path")
+        assert swept == pytest.approx(value, abs=1e-10)
+    epsilon.value = None
+    with pytest.raises(ParameterError, match="epsilon.*has no value"):
+        solve(problem)
+
+
+def test_a_parameter_is_checked_when_it_is_used() -> None:
+    epsilon = cp.Parameter(name="epsilon")
+    K = cp.Variable((3, 3), nonneg=True)
+    problem = cp.Problem(cp.Maximize(cp.trace(K)), [law_of(K), *private(K, epsilon)])
+    epsilon.value = -1.0
+    with pytest.raises(ParameterError, match="epsilon is -1"):
+        solve(problem)
+    with pytest.raises(ParameterError, match="epsilon is -1"):
+        private(K, epsilon)
+    epsilon.value = 1.0
+    assert solve(problem).objective == pytest.approx(3 * math.e / (math.e + 2), abs=1e-9)
+
+
+K3 = cp.Variable((3, 3), name="K")
+
+
+@pytest.mark.parametrize(
+    ("given", "how", "words"),
+    [
+        ((np.eye(3), 1.0), {}, "K is .*cvxpy Variable or affine"),
+        ((cp.Variable(3), 1.0), {}, r"K has shape \(3,\)"),
+        ((cp.square(K3), 1.0), {}, "affine"),
+        ((cp.Constant(np.eye(3)), 1.0), {}, "affine"),
+        ((cp.Variable((2, 2), complex=True), 1.0), {}, "complex"),
+        ((K3, float("nan")), {}, "epsilon is nan"),
+        ((K3, -0.1), {}, "epsilon is -0.1"),
+        ((K3, "1"), {}, "epsilon is '1'"),
+        ((K3, cp.Parameter(2)), {}, "scalar cvxpy Parameter"),
+        ((K3, cp.Variable()), {}, "scalar cvxpy Parameter"),
+        ((K3, 1.0, 1.5), {}, "delta is 1.5"),
+        ((K3, 1.0, 0.0, "ring"), {}, "graph is 'ring'"),
+        ((K3, 1.0, 0.0, [[0, 0]]), {}, r"edge \(0, 0\)"),
+        ((K3, 1.0, 0.0, [[0, 3]]), {}, r"edge \(0, 3\)"),
+        ((K3, 1.0, 0.0, "path"), {"form": "columns"}, "form is 'columns'"),
+        ((K3, 1.0, 0.1), {"form": "columns"}, "form is 'columns'"),
+        ((K3, 1.0), {"form": "shifted"}, "form is 'shifted'"),
+        ((K3, 1.0), {"name": ""}, "name is ''"),
+        ((K3, 1.0), {"shape": (3,)}, "shape is"),
+        ((cp.Variable((200, 200)), 1.0), {"form": "edges"}, "7960000 privacy rows"),
+    ],
+)
+def test_what_is_refused(given: Any, how: dict[str, Any], words: str) -> None:
+    with pytest.raises(ParameterError, match=words):
+        private(*given, **how)
+
+
+def test_a_large_kernel_is_built_without_loops() -> None:
+    K = cp.Variable((40, 40), nonneg=True)
+    # Of processor time, and a hundred times what it takes: a loop over pairs takes minutes.
+    start = time.process_time()
+    private(K, 1.0, form="edges")
+    private(K, 1.0, 1e-6)
+    assert time.process_time() - start < 10
