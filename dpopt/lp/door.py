@@ -96,7 +96,7 @@ def solve_cvxpy(
             CLARABEL.
         solve: `dpopt.lp.loop.solve`.
         families: constraint sets given by oracles, over the values in C order.
-        start: an earlier solution of the same problem, or of one with as many rows and columns.
+        start: as for `dpopt.solve`, of this problem or of one with some of its names.
         tolerance: as for `dpopt.solve`.
         time_limit: as for `dpopt.solve`.
         others: further arguments for ``solve``; a program that is not linear has no use for them.
@@ -110,21 +110,20 @@ def solve_cvxpy(
     _require_solvable(problem)
     families = _require_families(families, problem)
     begin = perf_counter()
-    with _quiet():
-        if not problem.variables():
-            return _constant(problem, begin)
-        if problem.is_lp():
-            inner = start.inner if isinstance(start, CvxpySolution) else start
-            if inner is not None:
-                others["start"] = inner
-            others |= {"tolerance": tolerance, "time_limit": time_limit}
-            return _linear(problem, families, lambda lp: solve(lp, backend, **others), begin)
-        if families:
-            raise ParameterError(
-                "families belong to linear programs; this problem has a cone or an objective that "
-                "is not linear."
-            )
-        return _conic(problem, _conic_solver(backend), tolerance, time_limit, begin)
+    if not problem.variables():
+        return _constant(problem, begin)
+    if problem.is_lp():
+        inner = start.inner if isinstance(start, CvxpySolution) else start
+        if inner is not None:
+            others["start"] = inner
+        others |= {"tolerance": tolerance, "time_limit": time_limit}
+        return _linear(problem, families, lambda lp: solve(lp, backend, **others), begin)
+    if families:
+        raise ParameterError(
+            "families belong to linear programs; this problem has a cone or an objective that is "
+            "not linear."
+        )
+    return _conic(problem, _conic_solver(backend), tolerance, time_limit, begin)
 
 
 @contextmanager
@@ -208,11 +207,12 @@ def _linear(
     solve: Callable[[Problem], Solution],
     begin: float,
 ) -> CvxpySolution:
-    compiled = probed_problem(problem, families)
-    probed = compiled.probed
-    data, chain, inverse = compile_for(probed, LINEAR)
-    program = CompiledLinear(problem, compiled, data, chain, inverse)
-    lp, sign = program.problem(families), -1.0 if maximising(problem) else 1.0
+    sign = -1.0 if maximising(problem) else 1.0
+    with _quiet():
+        compiled = probed_problem(problem, families)
+        data, chain, inverse = compile_for(compiled.probed, LINEAR)
+        program = CompiledLinear(problem, compiled, data, chain, inverse)
+        lp = program.problem(families)
     try:
         inner = solve(lp)
     except InfeasibleError:
@@ -224,11 +224,11 @@ def _linear(
         raise
     x, z = program.put_back(inner, sign)
     point = Point(x, z, float(data["c"] @ x), inner.seconds, inner.iterations)
-    answer = chain.invert(point, inverse)
-    if probed is problem:
-        problem.unpack_results(point, chain, inverse)
-    else:
-        problem.unpack(answer)
+    with _quiet():
+        if compiled.probed is problem:
+            problem.unpack_results(point, chain, inverse)
+        else:
+            problem.unpack(chain.invert(point, inverse))
     bound, note = _linear_bound(lp, inner, sign)
     bound += sign * float(inverse[-1][settings.OFFSET])
     objective = _objective(problem)
@@ -272,6 +272,7 @@ def _linear_bound(lp: Problem, inner: Solution, sign: float) -> tuple[float, str
     return bound, f"nothing bounds {listed} on both sides; {_NOISE}"
 
 
+@_quiet()
 def _constant(problem: cp.Problem, begin: float) -> CvxpySolution:
     """Judge a problem without variables: its value is its own bound."""
     broken = [
@@ -303,6 +304,7 @@ def _constant(problem: cp.Problem, begin: float) -> CvxpySolution:
     )
 
 
+@_quiet()
 def _conic(
     problem: cp.Problem,
     backend: Cvxpy,
@@ -315,6 +317,8 @@ def _conic(
         if tolerance is None
         else _checks.real("tolerance", tolerance, 0.0, 1.0, open_lower=True)
     )
+    if time_limit is not None:
+        time_limit = _checks.real("time_limit", time_limit, 0.0)
     failure: SolverError | None = None
     # A solver may reach its ordinary tolerances where it fails at tight ones.
     for tight in (True, False):
@@ -503,6 +507,7 @@ def _conflict(
     return tuple(names)
 
 
+@_quiet()
 def _values(problem: cp.Problem) -> dict[str, Vector]:
     variables = problem.variables()
     names = unique([variable.name() for variable in variables])
@@ -512,6 +517,7 @@ def _values(problem: cp.Problem) -> dict[str, Vector]:
     }
 
 
+@_quiet()
 def _duals(problem: cp.Problem) -> dict[str, Vector]:
     """Return the duals as cvxpy holds them; further parts of a cone's have a number behind."""
     duals = {}

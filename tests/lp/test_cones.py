@@ -314,6 +314,8 @@ def test_other_ends() -> None:
     ball = posed(cp.Minimize(V @ X), cp.norm(X) <= 2)
     with pytest.raises(SolverError, match="time_limit"):
         solve(ball, time_limit=0.0)
+    with pytest.raises(ParameterError, match="time_limit is -1"):
+        solve(ball, time_limit=-1)
     with pytest.raises(ParameterError, match="cannot take this problem"):
         solve(ball, "cvxpy:OSQP")
     with pytest.raises(ParameterError, match="installed in cvxpy"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+import warnings
 from typing import Any
 
 import cvxpy as cp
@@ -343,6 +344,17 @@ def test_a_family_sees_values_row_by_row() -> None:
     assert float(np.sum(solution.duals["diamond"])) == pytest.approx(6.0)
     assert solution.bound <= solution.objective + 1e-9
     assert solution.note == ""
+
+
+def test_warnings_of_an_oracle_are_heard() -> None:
+    x = cp.Variable(2, name="x", bounds=[-1, 1])
+
+    def oracle(values: np.ndarray) -> Separation:
+        warnings.warn("said by the oracle", stacklevel=1)
+        return simplex_oracle(values)
+
+    with pytest.warns(UserWarning, match="said by the oracle"):
+        solve(cp.Problem(cp.Minimize(cp.sum(x))), families={"diamond": (x, oracle)})
 
 
 def test_a_family_over_an_expression_with_an_offset() -> None:
