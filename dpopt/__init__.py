@@ -42,6 +42,9 @@ if TYPE_CHECKING:
     from dpopt.lp import Solution, Status, solve
     from dpopt.privacy import Guarantee, Problem
     from dpopt.privacy.constraints import private
+    from dpopt.kernel.certify import certify
+    from dpopt.lp import Problem, Solution, Status, solve
+    from dpopt.privacy import Guarantee
     from dpopt.sweeps import SweepResult, sweep
 
 __version__ = "0.1.0"
@@ -64,6 +67,7 @@ __all__ = [
     "Status",
     "SweepResult",
     "__version__",
+    "certify",
     "cite",
     "design",
     "gnmax",
@@ -98,6 +102,7 @@ _HOMES = {
     "SpecialCase": "dpopt.design",
     "Status": "dpopt.lp",
     "SweepResult": "dpopt.sweeps",
+    "certify": "dpopt.kernel.certify",
     "cite": "dpopt._cite",
     "design": "dpopt.design",
     "kinds": "dpopt.design",

@@ -41,7 +41,7 @@ from dpopt import _checks, _kinds
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import shown
 from dpopt._plot import new_axes
-from dpopt._types import Json, brief
+from dpopt._types import Json, Vector, brief
 from dpopt.lp import Backend, Problem, Solution, solve
 from dpopt.privacy.exact import Certificate
 from dpopt.privacy.guarantee import Guarantee
@@ -302,6 +302,14 @@ class Setting(Question[A]):
             ParameterError: if the data are not an input of this setting.
         """
 
+    def as_point(self, values: Vector) -> Any:  # noqa: ANN401
+        """Return numbers that somebody else found as `point` returns them: for `dpopt.certify`.
+
+        Raises:
+            ParameterError: if they are no point of this setting.
+        """
+        return values
+
     def output(self, place: int) -> Any:  # noqa: ANN401
         """Return what the place of an output in `law` stands for; the place itself by default."""
         return place
@@ -379,7 +387,8 @@ class SpecialCase(Setting[A]):
         return self.kind, self, self.general.subject(units)
 
     problem, closed_form, solved = map(_asked, ("problem", "closed_form", "solved"))
-    point, units, value, bound = map(_asked, ("point", "units", "value", "bound"))
+    point, as_point, units = map(_asked, ("point", "as_point", "units"))
+    value, bound = map(_asked, ("value", "bound"))
     prove, law, output = map(_asked, ("prove", "law", "output"))
     draw, columns, dominating = map(_asked, ("draw", "columns", "dominating"))
     plain, read = map(_asked, ("plain", "read"))

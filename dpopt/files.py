@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 LARGEST_FILE = 1 << 28
 """Bytes of the largest file that is read or saved: 256 MiB."""
 
+TABLES = (".csv", ".tsv", ".npz", ".npy", ".parquet")
+"""Endings of files that hold a table."""
+
 _TOO_LARGE = f"it has more than {LARGEST_FILE >> 20} MiB"
 _LONGEST_INTEGER = 4_000
 # Endings by which a reader, or a program, expects something other than JSON.
@@ -236,6 +239,152 @@ def read_rows(path: Path) -> list[list[int | float]]:
     if not rows:
         raise ParameterError(f"path is {str(path)!r}; it must hold numbers only.")
     return rows
+
+
+def read_table(path: Path) -> Any:  # noqa: ANN401
+    """Read a table of numbers: a .csv, .tsv, .npy, .npz or .parquet file.
+
+    Returns:
+        An array; of a file whose columns have names, a list of its values for each. A first column
+        without a name, or called "input" beside others than output and probability, names the rows
+        and is left out. Of a .npz file, its only array, or the one that is called "kernel".
+
+    Raises:
+        ParameterError: if the file is missing, of another format, or holds something else.
+    """
+    ending = path.suffix.lower()
+    if ending in (".csv", ".tsv"):
+        return _text_table(path, "\t" if ending == ".tsv" else ",")
+    if ending not in TABLES:
+        raise ParameterError(
+            f"path is {str(path)!r}; a table is a file that ends in {', '.join(TABLES)}."
+        )
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise ValueError("it is no file")
+        if path.stat().st_size > LARGEST_FILE:
+            raise ValueError(_TOO_LARGE)
+        return _parquet(path) if ending == ".parquet" else _arrays(path)
+    except ParameterError:
+        raise
+    except (OSError, ValueError, EOFError) as error:
+        why = _reason(error) if isinstance(error, OSError) else str(error) or "it was cut off"
+        raise ParameterError(f"path is {str(path)!r}; {' '.join(why.split())}.") from None
+
+
+def _text_table(path: Path, separator: str) -> Any:  # noqa: ANN401
+    import csv
+
+    try:
+        lines = [
+            [word.strip() for word in line]
+            for line in csv.reader(
+                read_text(path).removeprefix("\ufeff").splitlines(),
+                delimiter=separator,
+                strict=True,
+            )
+            if any(map(str.strip, line))
+        ]
+    except csv.Error:
+        raise ParameterError(f"path is {str(path)!r}; it is not a table of text.") from None
+    if not lines:
+        raise ParameterError(f"path is {str(path)!r}; it is empty.")
+    names = None if all(map(_is_number, lines[0])) else lines.pop(0)
+    for place, line in enumerate(lines, 1 if names is None else 2):
+        if len(line) != len(names or lines[0]):
+            raise ParameterError(
+                f"path is {str(path)!r}; line {place} has {len(line)} values, and the first has "
+                f"{len(names or lines[0])}."
+            )
+    if names is None:
+        return [list(map(float, line)) for line in lines]
+    if len(set(names)) < len(names):
+        raise ParameterError(f"path is {str(path)!r}; two of its columns have the same name.")
+    columns = dict(zip(names, map(list, zip(*lines, strict=True)), strict=False))
+    return _columns(path, columns if lines else {name: [] for name in names})
+
+
+def _columns(path: Path, columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """Return columns with their numbers as such, without one that names the rows."""
+    first = next(iter(columns), None)
+    long = {"input", "output", "probability"} <= set(columns)
+    if first is not None and not long and first in ("", "input") and len(columns) > 1:
+        del columns[first]
+    for name, values in columns.items():
+        if long and name in ("input", "output"):
+            whole = all(isinstance(v, str) and v.isascii() and v.isdigit() for v in values)
+            columns[name] = [int(v) for v in values] if whole else values
+        elif not all(isinstance(v, int | float) or _is_number(v) for v in values):
+            raise ParameterError(
+                f"path is {str(path)!r}; column {name!r} holds something other than numbers."
+            )
+        else:
+            columns[name] = list(map(float, values))
+    return columns
+
+
+def _is_number(word: object) -> bool:
+    try:
+        float(str(word))
+    except ValueError:
+        return False
+    return True
+
+
+def _arrays(path: Path) -> Any:  # noqa: ANN401
+    """Return the array of a .npy file, or the one that is meant of a .npz file."""
+    import zipfile
+
+    if path.suffix.lower() == ".npy":
+        with path.open("rb") as file:
+            return _array(file)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = [name.removesuffix(".npy") for name in archive.namelist()]
+            chosen = "kernel" if "kernel" in names else names[0] if len(names) == 1 else None
+            if chosen is None:
+                raise ValueError(
+                    f"it holds {len(names)} arrays; it must hold one, or one called 'kernel'"
+                )
+            with archive.open(archive.infolist()[names.index(chosen)]) as file:
+                return _array(file)
+    except (zipfile.BadZipFile, RuntimeError, NotImplementedError):
+        raise ValueError("it is no .npz file, or it was cut off") from None
+
+
+def _array(file: Any) -> Any:  # noqa: ANN401
+    """Return the array of an open .npy file: its size is read before its values are."""
+    import numpy as np
+
+    form = np.lib.format
+    version = form.read_magic(file)
+    if version not in ((1, 0), (2, 0)):
+        raise ValueError("it is a .npy file of a newer version")
+    read = form.read_array_header_1_0 if version == (1, 0) else form.read_array_header_2_0
+    shape, fortran, dtype = read(file)
+    if dtype.hasobject or dtype.kind not in "biuf":
+        raise ValueError("it holds something other than numbers")
+    size = dtype.itemsize * math.prod(shape)
+    if size > LARGEST_FILE:
+        raise ValueError(_TOO_LARGE)
+    data = file.read(size)
+    if len(data) < size:
+        raise ValueError("it was cut off")
+    return np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C")
+
+
+def _parquet(path: Path) -> dict[str, list[Any]]:
+    try:
+        import polars as pl
+    except ImportError:
+        raise ParameterError(
+            "a .parquet file needs polars; install it with pip install 'dpopt[data]'."
+        ) from None
+    try:
+        frame = pl.read_parquet(path)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        raise ValueError("it cannot be read as a .parquet file") from None
+    return _columns(path, {name: frame[name].to_list() for name in frame.columns})
 
 
 def number(word: str) -> int | float:

@@ -7,6 +7,7 @@ from dpopt.kernel.design import (
     optimal_kernel,
     solve_kernel,
 )
+from dpopt.kernel.nearest import NearestDesign, NearestKernel
 from dpopt.kernel.own import ExtraRows, OwnRows, read_own_rows
 from dpopt.kernel.program import kernel_of, over_kernel
 from dpopt.kernel.setting import KernelSetting
@@ -16,6 +17,8 @@ __all__ = [
     "ExtraRows",
     "KernelDesign",
     "KernelSetting",
+    "NearestDesign",
+    "NearestKernel",
     "OwnRows",
     "design_of",
     "directed_pairs",

@@ -113,16 +113,19 @@ class OwnRows:
             np.array([math.inf if limit is None else limit for limit in self.upper]),
         )
 
-    def misses(self, kernel: ExactKernel) -> Fraction:
-        """Return by how much a kernel of integers misses the worst of the rows, exactly."""
-        totals = [Fraction(0)] * self.count
+    def totals(self, weights: Sequence[Sequence[int]], bits: int) -> list[Fraction]:
+        """Return sum_xy c_ixy K[x, y] of each row for a kernel of integers, exactly."""
+        sums = [Fraction(0)] * self.count
         for (row, x, y), coefficient in zip(
             self.places.tolist(), self.coefficients.tolist(), strict=True
         ):
-            totals[row] += Fraction(coefficient) * kernel.weights[x][y]
-        worst = Fraction(0)
-        for total, lower, upper in zip(totals, self.lower, self.upper, strict=True):
-            value = total / (1 << kernel.bits)
+            sums[row] += Fraction(coefficient) * weights[x][y]
+        return [total / (1 << bits) for total in sums]
+
+    def misses(self, kernel: ExactKernel) -> Fraction:
+        """Return by how much a kernel of integers misses the worst of the rows, exactly."""
+        worst, values = Fraction(0), self.totals(kernel.weights, kernel.bits)
+        for value, lower, upper in zip(values, self.lower, self.upper, strict=True):
             worst = max(worst, Fraction(lower) - value) if lower is not None else worst
             worst = max(worst, value - Fraction(upper)) if upper is not None else worst
         return worst

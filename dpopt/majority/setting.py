@@ -64,6 +64,8 @@ OBJECTIVES = ("expected-error", "surrogate", "worst-case")
 _LARGEST_EXPONENT = 600.0
 # HiGHS's dual tolerance is 1e-10 of the largest coefficient: smaller ones would be noise to it.
 _VISIBLE = 1e-9
+# What a solver leaves of noise in a gamma.
+_NOISE = 1e-6
 # Rows are divided by the budget: below this, rounding their coefficients shows in the optimum.
 _LEAST_BUDGET = 1e-7
 # Rooms that the second program of a worst case leaves to the first one's optimum, tried in turn,
@@ -333,6 +335,15 @@ class MajoritySetting(Voters, Setting["MajorityDesign"]):
     def point(self, solution: Solution) -> Vector:
         """Return gamma's upper half."""
         return solution["gamma"]
+
+    def as_point(self, values: Vector) -> Vector:
+        """Return the upper half of a gamma on 0..K, or on its upper half, without 1e-6 of noise."""
+        if values.shape == (self.mechanisms + 1,):
+            even = 0.5 * (values + values[::-1])
+            values = even if np.all(np.abs(values - even) <= _NOISE) else values
+        inside = np.clip(values, 0.0, 1.0)
+        values = inside if np.all(np.abs(values - inside) <= _NOISE) else values
+        return check_gamma(self, values)[self.middle :]
 
     def units(self, point: Vector) -> Units:
         """Return a gamma as integers: shrunk until private, then raised to the limit.

@@ -7,6 +7,7 @@ from dpopt.privacy.graph import directed_pairs
 from dpopt.privacy.guarantee import Guarantee, general_composition, simple_composition
 from dpopt.privacy.kernel import ExactKernel
 from dpopt.privacy.program import Problem
+from dpopt.privacy.least import Least, least_delta, least_epsilon
 from dpopt.privacy.quantise import quantise_kernel
 from dpopt.privacy.rdp import (
     ConcentratedGuarantee,
@@ -35,6 +36,7 @@ __all__ = [
     "ExactKernel",
     "Guarantee",
     "Problem",
+    "Least",
     "audit_epsilon",
     "certify_kernel",
     "column_minimum_rows",
@@ -50,6 +52,8 @@ __all__ = [
     "gaussian_sigma",
     "general_composition",
     "hockey_stick_rows",
+    "least_delta",
+    "least_epsilon",
     "quantise_kernel",
     "ratio_rows",
     "renyi_epsilon",

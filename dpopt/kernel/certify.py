@@ -1,0 +1,293 @@
+"""Any table of probabilities, whatever it was found with: made private, proved, released."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from dpopt import _checks
+from dpopt._errors import ParameterError
+from dpopt._numbers import float_up
+from dpopt._types import Matrix
+from dpopt.design import Design, Question, Setting, made
+from dpopt.files import read_table
+from dpopt.kernel.nearest import TOLERANCE, NearestKernel, integer_rows, law_table, nearest
+from dpopt.kernel.setting import Graph, KernelSetting
+from dpopt.privacy import ExactKernel, Least, least_delta, least_epsilon
+
+_LONG = ("input", "output", "probability")
+_SHAPED = ("grid", "hamming")
+_MALFORMED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+_FIT = (
+    "it must be a table (inputs, outputs), a frame or a file of one, or a solved variable of "
+    "cvxpy or linopy"
+)
+
+
+def certify(
+    kernel: object,
+    epsilon: float | None = None,
+    delta: float | None = 0.0,
+    *,
+    graph: Graph = "complete",
+    shape: Sequence[int] | None = None,
+    rows: object = None,
+    tolerance: float = TOLERANCE,
+    setting: Setting[Any] | None = None,
+) -> Any:  # noqa: ANN401
+    """Return a table of probabilities as a proved mechanism; or for which epsilon it is private.
+
+    Whatever solved the program, its answer breaks privacy by the solver's tolerance. The table is
+    moved to a private one next to it, rounded to integers, and proved in integers: what comes back
+    releases from exactly these. How far a row was moved, in total variation, is its ``value``,
+    exactly; own rows are repaired together with privacy. See `dpopt.kernel.NearestKernel`.
+
+    - ``certify(kernel, 1.0, graph="path")``: a `dpopt.kernel.NearestDesign`.
+    - ``certify(kernel, graph="path")``: the least epsilon of the table as it is, a
+      `dpopt.privacy.Least`; with an epsilon and ``delta=None``, the least delta.
+    - ``certify(gamma, setting=MajoritySetting(...))``: a point of any other kind (gamma, the rule
+      q_m, ...), repaired as that kind repairs what a solver found; a design of that kind.
+
+    Args:
+        kernel: shape (inputs, outputs), or with more axes, of which the last one is the output and
+            the others, flattened in C order, the input. A nested list, an array of any library, a
+            pandas or polars frame (a row for each input; or the columns input, output and
+            probability), a file of one (.csv, .tsv, .npz, .npy, .parquet), a solved variable or
+            expression of cvxpy or linopy; or a design, judged by its integers.
+        epsilon: in [0, 600], in nats; None asks for the least one.
+        delta: in [0, 1); None asks for the least one.
+        graph: neighbouring inputs: "complete", "path", "cycle", "grid", "hamming", or undirected
+            edges, shape (edges, 2). Of a design, its own neighbours unless others are named.
+        shape: for "grid" and "hamming", the sizes of the places of a word; all axes of ``kernel``
+            but the last one, if None.
+        rows: own rows that are kept: tuples (name, matrix over the flattened kernel, lower, upper),
+            K[x, y] at place x * outputs + y.
+        tolerance: most total variation that a row may be moved by, in (0, 1].
+        setting: the kind that ``kernel`` is a point of; it has its own epsilon and all the rest.
+
+    Raises:
+        ParameterError: if the table is none, or a parameter is out of range or not asked for.
+        InfeasibleError: if no private kernel satisfies the own rows; it names the blocks.
+        NotPrivateError: if repair moves a row by more than the tolerance; it says by how much, and
+            which epsilon the table needs as it stands.
+        SolverError: if a program was needed and its solver found no answer.
+
+    Example:
+        >>> import dpopt
+        >>> table = [[0.7310587, 0.2689413], [0.2689413, 0.7310587]]
+        >>> dpopt.certify(table)
+        Least(epsilon=1, delta=0, inputs=1 and 0, outputs=(1,))
+        >>> design = dpopt.certify(table, epsilon=1.0)
+        >>> design.verdict, design.value < 1e-6
+        ('private', True)
+    """
+    if setting is not None:
+        asked = (epsilon, delta, graph, shape, rows, tolerance)
+        return _of_kind(kernel, setting, asked)
+    tolerance = _checks.real("tolerance", tolerance, 0.0, 1.0, open_lower=True)
+    if epsilon is None or delta is None:
+        if rows is not None:
+            raise ParameterError(
+                "rows are given without both epsilon and delta; the least of either is that of the "
+                "table as it is."
+            )
+        return _least(kernel, epsilon, delta, graph, shape, tolerance)
+    table, axes = _table(kernel)
+    if shape is None and isinstance(graph, str) and graph in _SHAPED:
+        shape = axes
+    own: Any = rows
+    return nearest(NearestKernel(table, epsilon, delta, graph, shape, own, tolerance))
+
+
+def _least(
+    kernel: object,
+    epsilon: float | None,
+    delta: float | None,
+    graph: Graph,
+    shape: Sequence[int] | None,
+    tolerance: float,
+) -> Least:
+    if epsilon is None and delta is None:
+        raise ParameterError("epsilon and delta are both None; give one, for the least other one.")
+    exact = kernel.units if isinstance(kernel, Design) else kernel
+    if isinstance(kernel, Design) and not isinstance(exact, ExactKernel):
+        raise ParameterError(
+            f"kernel is a design of kind {kernel.setting.kind!r}, which is no table; its least "
+            "epsilon is not looked for."
+        )
+    moved, weights, pairs = 0.0, None, None
+    if isinstance(exact, ExactKernel):
+        weights, axes, pairs = exact.weights, (exact.inputs,), exact.pairs
+        own = isinstance(graph, str) and graph == "complete"
+    else:
+        table, axes = _table(kernel)
+        table = law_table(table, tolerance)
+        weights, own = integer_rows(table), False
+        moved = float_up(max(map(_off, table.tolist(), weights)))
+    if not own:
+        if shape is None and isinstance(graph, str) and graph in _SHAPED:
+            shape = axes
+        # Of a kernel of this size: the neighbours, checked as those of any other.
+        size = np.zeros((len(weights), len(weights[0])))
+        pairs = KernelSetting(size, 0.0, 0.0, graph, shape).pairs
+    asked: Any = {"pairs": pairs, "moved": moved}
+    if epsilon is None:
+        return least_epsilon(weights, cast(float, delta), **asked)
+    return least_delta(weights, epsilon, **asked)
+
+
+def _off(row: Sequence[float], weights: Sequence[int]) -> Fraction:
+    """Return the larger of all that a row gains and loses by being divided by its sum."""
+    total = sum(weights)
+    away = [
+        Fraction(weight, total) - Fraction(value)
+        for weight, value in zip(weights, row, strict=True)
+    ]
+    gained = sum((part for part in away if part > 0), Fraction(0))
+    return max(gained, gained - sum(away, Fraction(0)))
+
+
+def _of_kind(point: object, setting: object, asked: tuple[object, ...]) -> Design:
+    """Return the design of a kind at a given point.
+
+    Raises:
+        ParameterError: if the setting is none, or the point is not one of its kind.
+    """
+    if not isinstance(setting, Setting):
+        why = ", a question, which releases nothing" if isinstance(setting, Question) else ""
+        raise ParameterError(
+            f"setting is {_checks.shown(setting)}{why}; it must be an object of a Setting."
+        )
+    names = ("epsilon", "delta", "graph", "shape", "rows", "tolerance")
+    defaults = (None, 0.0, "complete", None, None, TOLERANCE)
+    for name, value, default in zip(names, asked, defaults, strict=True):
+        same = value is default or (type(value) is type(default) and value == default)
+        if not same:
+            raise ParameterError(
+                f"{name} is given and so is setting, which has its own; leave {name} out."
+            )
+    listed = _valued(point)
+    values = _checks.floats("point", _of_columns(listed) if isinstance(listed, Mapping) else listed)
+    if not np.all(np.isfinite(values)):
+        raise ParameterError("point holds a value that is not finite.")
+    try:
+        units = setting.units(setting.as_point(values))
+        # Nothing says how good a point is that was not optimised here.
+        return made(setting, units, bound=None)
+    except ParameterError:
+        raise
+    except _MALFORMED:
+        raise ParameterError(
+            f"point has shape {values.shape}, which is not that of kind {setting.kind!r}."
+        ) from None
+
+
+def _table(kernel: object) -> tuple[npt.NDArray[Any], tuple[int, ...]]:
+    """Return a table with two axes, and the axes that were flattened to its first one.
+
+    Raises:
+        ParameterError: if it is none.
+    """
+    values = _valued(kernel)
+    if isinstance(values, Mapping):
+        values = _of_columns(values)
+    array = _checks.floats("kernel", values)
+    if array.ndim < 2 or array.size == 0:
+        raise ParameterError(f"kernel has shape {array.shape}; {_FIT}.")
+    axes = array.shape[:-1]
+    return array.reshape(-1, array.shape[-1]), axes
+
+
+def _valued(given: object) -> object:
+    """Return an array, nested lists or columns by name, of whatever holds them.
+
+    Raises:
+        ParameterError: if it is a variable without a value, or a file that cannot be read.
+    """
+    library = type(given).__module__.split(".")[0]
+    value: Any = given
+    if isinstance(given, str | Path):
+        return read_table(Path(given))
+    if isinstance(given, Design):
+        given = value = given.units
+    if isinstance(given, ExactKernel):
+        return given.matrix()
+    if library == "cvxpy":
+        value = getattr(given, "value", None)
+        if value is None:
+            raise ParameterError("kernel is of cvxpy and has no value; solve its problem first.")
+    elif library == "linopy":
+        try:
+            value = value.solution
+        except AttributeError:
+            raise ParameterError(
+                "kernel is of linopy and has no solution; solve its model first."
+            ) from None
+    elif library in ("pandas", "polars") and hasattr(given, "columns"):
+        return {str(name): _listed(value[name]) for name in value.columns}
+    elif library == "torch":
+        value = value.detach().cpu().numpy()
+    if hasattr(value, "toarray"):
+        return value.toarray()
+    if library in ("linopy", "xarray"):
+        return np.asarray(value)
+    return value
+
+
+def _listed(column: Any) -> list[Any]:  # noqa: ANN401
+    return cast("list[Any]", column.to_list())
+
+
+def _of_columns(columns: Mapping[str, Sequence[Any]]) -> Matrix:
+    """Return the table of named columns: long if they are input, output and probability.
+
+    Raises:
+        ParameterError: if a pair of input and output is missing or stands there twice.
+    """
+    if not set(_LONG) <= set(columns):
+        wide = [_numbers(name, values) for name, values in columns.items()]
+        if not wide:
+            raise ParameterError("kernel has no columns; it must have one for each output.")
+        return np.stack(wide, axis=1)
+    inputs, outputs = (_names(columns[name]) for name in _LONG[:2])
+    table = np.full((len(inputs), len(outputs)), np.nan)
+    probabilities = _numbers(_LONG[2], columns[_LONG[2]])
+    for x, y, probability in zip(columns["input"], columns["output"], probabilities, strict=True):
+        place = inputs[x], outputs[y]
+        if not np.isnan(table[place]):
+            raise ParameterError(
+                f"kernel holds input {_checks.shown(x)} with output {_checks.shown(y)} twice."
+            )
+        table[place] = probability
+    if np.isnan(table).any():
+        x, y = np.argwhere(np.isnan(table))[0].tolist()
+        raise ParameterError(
+            f"kernel has no probability for input {_checks.shown(list(inputs)[x])} and output "
+            f"{_checks.shown(list(outputs)[y])}; write 0 if it is impossible."
+        )
+    return table
+
+
+def _names(values: Sequence[Any]) -> dict[Any, int]:
+    """Return the place of each name: numbers in their order, other names as they come."""
+    try:
+        names = list(dict.fromkeys(values))
+        if all(isinstance(name, int | float | np.number) for name in names):
+            names.sort()
+    except TypeError:
+        raise ParameterError("kernel holds an input or output that is no name.") from None
+    return {name: place for place, name in enumerate(names)}
+
+
+def _numbers(name: str, values: Sequence[Any]) -> Matrix:
+    try:
+        return _checks.floats(name, values)
+    except ParameterError:
+        raise ParameterError(
+            f"kernel has a column {_checks.shown(name)} that holds something other than numbers."
+        ) from None

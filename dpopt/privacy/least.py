@@ -1,0 +1,366 @@
+"""For which epsilon, or which delta, a table is private: exactly, from the table alone.
+
+For two neighbours with laws P and Q, an event S and a ratio r = e^epsilon, privacy says P(S) <= r
+Q(S) + delta. So the least ratio of a table is the largest (P(S) - delta) / Q(S) over all neighbours
+and events, a rational number, and its least epsilon is the logarithm. Of all events only m matter:
+the first outputs, one, two, ..., by falling P / Q (Neyman, Pearson). The least delta for an epsilon
+is the largest sum_y max(0, P(y) - r Q(y)).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from dpopt import _checks
+from dpopt._errors import ParameterError
+from dpopt._numbers import float_up
+from dpopt._types import Json, Matrix, Vector, brief
+from dpopt.privacy.exact import Pairs, edge_list
+from dpopt.privacy.exponential import exp_lower, exp_upper, log_upper
+
+Weights = Sequence[Sequence[int]]
+"""Rows of integers of at least 0, each in proportion to the law of the output for one input."""
+
+# Of e^epsilon, where a delta may be as small as the least float.
+_BITS = 1280
+_LARGEST_EXPONENT = 10_000
+# Above this a ratio may leave the floats.
+_LARGEST_RATIO = 1e300
+
+
+@dataclass(frozen=True)
+class Least:
+    """The least epsilon of a table for a delta, or its least delta for an epsilon, enclosed.
+
+    Attributes:
+        parameter: what is the least of its kind: "epsilon" or "delta".
+        lower: a float of at most the exact value.
+        upper: a float of at least the exact value, next to ``lower`` or a few floats above it; the
+            table is private for it. An epsilon is infinite, in both, where an event is possible for
+            an input and impossible for a neighbour.
+        given: the other one: the delta, or the epsilon, that the value is for.
+        inputs: neighbours (x, x') that need it.
+        outputs: an event S that needs it: K(S | x) = e^epsilon K(S | x') + delta, up to rounding.
+        moved: total variation between a row of the table as it was given and the law that was
+            judged, at most; 0 if its rows were laws.
+    """
+
+    parameter: Literal["epsilon", "delta"]
+    lower: float
+    upper: float
+    given: float
+    inputs: tuple[int, int]
+    outputs: tuple[int, ...]
+    moved: float = 0.0
+
+    def __repr__(self) -> str:
+        x, other = self.inputs
+        return brief(
+            self,
+            **{
+                self.parameter: self.upper,
+                "delta" if self.parameter == "epsilon" else "epsilon": (self.given),
+            },
+            inputs=f"{x} and {other}",
+            outputs=self.outputs,
+        )
+
+    def to_dict(self) -> Json:
+        """Return the fields as plain values; an infinite epsilon becomes None."""
+        return {
+            "parameter": self.parameter,
+            "lower": self.lower if math.isfinite(self.lower) else None,
+            "upper": self.upper if math.isfinite(self.upper) else None,
+            "given": self.given,
+            "inputs": list(self.inputs),
+            "outputs": list(self.outputs),
+            "moved": self.moved,
+        }
+
+
+def least_epsilon(
+    weights: Weights, delta: float = 0.0, *, pairs: Pairs | None = None, moved: float = 0.0
+) -> Least:
+    """Return the least epsilon for which a table is (epsilon, delta)-private, enclosed.
+
+    Args:
+        weights: integers, shape (inputs, outputs); a row over its sum is a law.
+        delta: in [0, 1).
+        pairs: directed neighbours, both directions; all pairs of inputs if None.
+        moved: see `Least`.
+
+    Raises:
+        ParameterError: if the weights are no table, or a pair names no input.
+
+    Example:
+        >>> from dpopt.privacy import least_epsilon
+        >>> least_epsilon([[3, 1], [1, 3]])
+        Least(epsilon=1.09861, delta=0, inputs=0 and 1, outputs=(0,))
+    """
+    rows, sums, edges = _table(weights, pairs)
+    delta = _checks.real("delta", delta, 0.0, 1.0, open_upper=True)
+    if len(rows) == 1:
+        return Least("epsilon", 0.0, 0.0, delta, (0, 0), (), moved)
+    if delta == 0:
+        ratio, inputs, outputs = _largest_ratio(rows, sums, edges)
+    else:
+        ratio, inputs, outputs = _largest_excess_ratio(rows, sums, edges, Fraction(delta))
+    lower, upper = (math.inf, math.inf) if ratio is None else log_enclosed(ratio)
+    return Least("epsilon", lower, upper, delta, inputs, outputs, moved)
+
+
+def least_delta(
+    weights: Weights, epsilon: float, *, pairs: Pairs | None = None, moved: float = 0.0
+) -> Least:
+    """Return the least delta for which a table is (epsilon, delta)-private, enclosed.
+
+    Args:
+        weights: integers, shape (inputs, outputs); a row over its sum is a law.
+        epsilon: in [0, 10,000], in nats.
+        pairs: directed neighbours, both directions; all pairs of inputs if None.
+        moved: see `Least`.
+
+    Raises:
+        ParameterError: if the weights are no table, or a pair names no input.
+
+    Example:
+        >>> from dpopt.privacy import least_delta
+        >>> least_delta([[3, 1], [1, 3]], 0.0).upper
+        0.5
+    """
+    rows, sums, edges = _table(weights, pairs)
+    epsilon = _checks.real("epsilon", epsilon, 0.0, _LARGEST_EXPONENT)
+    low, high = exp_lower(epsilon, _BITS), exp_upper(epsilon, _BITS)
+    screen = _Screen(rows, sums, edges)
+    near = np.ones(screen.count, dtype=bool)
+    if low < _LARGEST_RATIO:
+        # A pair that is not within the rounding of the largest one is not it.
+        far = screen.excesses(float(low))
+        near = far >= far.max(initial=0.0) - 2 * screen.error
+    best: tuple[Fraction, tuple[int, int]] | None = None
+    for x, other in screen.chosen(near):
+        excess = _excess(rows, sums, (x, other), low)
+        if best is None or excess > best[0]:
+            best = excess, (x, other)
+    excess, inputs = best or (Fraction(0), (0, 0))
+    if excess == 0:
+        return Least("delta", 0.0, 0.0, epsilon, inputs, (), moved)
+    # Of the same pair at the upper end: the least delta of all pairs is at least that.
+    under = _excess(rows, sums, inputs, high)
+    outputs = tuple(_above(rows, sums, inputs, low))
+    return Least("delta", float_down(under), float_up(excess), epsilon, inputs, outputs, moved)
+
+
+def float_down(value: Fraction) -> float:
+    """Return the largest float of at most a rational of at least 0."""
+    found = float_up(value)
+    return found if Fraction(found) <= value else math.nextafter(found, -math.inf)
+
+
+def log_enclosed(ratio: Fraction) -> tuple[float, float]:
+    """Return floats (a, b) with a <= log(ratio) <= b, for a ratio >= 1; a few floats apart."""
+    upper = log_upper(ratio)
+    lower = upper
+    while lower > 0 and not _reached(lower, ratio):
+        lower = math.nextafter(lower, 0.0)
+    return lower, upper
+
+
+def _reached(exponent: float, ratio: Fraction) -> bool:
+    """Whether e^exponent is surely at most a ratio above 1."""
+    above = ratio - 1
+    small = above.denominator.bit_length() - above.numerator.bit_length()
+    parts = math.ceil(exponent / _LARGEST_EXPONENT) or 1
+    bits = 256 + min(max(0, small), 1100)
+    return exp_upper(Fraction(exponent) / parts, bits) ** parts <= ratio
+
+
+def _table(
+    weights: Weights, pairs: Pairs | None
+) -> tuple[list[list[int]], list[int], list[tuple[int, int]] | None]:
+    """Return rows, their sums and the edges, checked."""
+    listed: Any = weights.tolist() if isinstance(weights, np.ndarray) else weights
+    rows = [list(row) for row in listed] if _are_rows(listed) else []
+    whole = all(type(weight) is int and weight >= 0 for row in rows for weight in row)
+    if not rows or not whole or len(set(map(len, rows))) != 1 or min(map(sum, rows)) == 0:
+        raise ParameterError(
+            "weights must be rows of the same length, integers of at least 0, not all 0 in a row."
+        )
+    return rows, list(map(sum, rows)), edge_list(pairs, len(rows))
+
+
+def _are_rows(weights: object) -> bool:
+    return isinstance(weights, list | tuple) and all(
+        isinstance(row, list | tuple) for row in weights
+    )
+
+
+Found = tuple[Fraction | None, tuple[int, int], tuple[int, ...]]
+"""The largest ratio, None if it is infinite, and the neighbours and the event that have it."""
+
+
+def _largest_ratio(
+    rows: list[list[int]], sums: list[int], edges: list[tuple[int, int]] | None
+) -> Found:
+    """Return the largest K[x, y] / K[x', y]; one output is as good as an event."""
+    best = (1, 1)
+    inputs, outputs = (0, 1) if edges is None else edges[0], tuple[int, ...]()
+    for y, column in enumerate(zip(*rows, strict=True)):
+        for x, other in _extremes(column, sums) if edges is None else edges:
+            # K[x, y] / K[x', y] = (w s') / (w' s)
+            top, bottom = column[x] * sums[other], column[other] * sums[x]
+            if top * best[1] > best[0] * bottom:
+                if bottom == 0:
+                    return None, (x, other), (y,)
+                best, inputs, outputs = (top, bottom), (x, other), (y,)
+    return Fraction(*best), inputs, outputs
+
+
+def _extremes(column: Sequence[int], sums: list[int]) -> list[tuple[int, int]]:
+    """Return the inputs of the largest and the least probability of an output."""
+    most = least = 0
+    for x, weight in enumerate(column):
+        if weight * sums[most] > column[most] * sums[x]:
+            most = x
+        if weight * sums[least] < column[least] * sums[x]:
+            least = x
+    return [(most, least)]
+
+
+def _largest_excess_ratio(
+    rows: list[list[int]],
+    sums: list[int],
+    edges: list[tuple[int, int]] | None,
+    delta: Fraction,
+) -> Found:
+    """Return the largest (K(S | x) - delta) / K(S | x').
+
+    A pair that is private at the largest ratio so far has no larger one. Floats say so of most
+    pairs, with room for their rounding, and integers of the others.
+    """
+    screen = _Screen(rows, sums, edges)
+    ratio, inputs, outputs = Fraction(1), screen.pair(0), tuple[int, ...]()
+    left = np.ones(screen.count, dtype=bool)
+    while left.any():
+        # A smaller ratio says less: what is private for it is so for a larger one.
+        far = screen.excesses(float(min(ratio, Fraction(_LARGEST_RATIO))))
+        left &= far > float(delta) - screen.error
+        if not left.any():
+            break
+        # The worst first: it raises the ratio for all others.
+        worst = int(np.argmax(np.where(left, far, -1.0)))
+        left[worst] = False
+        pair = screen.pair(worst)
+        if _excess(rows, sums, pair, ratio) <= delta:
+            continue
+        found, event = _pair_ratio(rows, sums, pair, delta)
+        if found is None:
+            return None, pair, event
+        ratio, inputs, outputs = found, pair, event
+    return ratio, inputs, outputs
+
+
+def _pair_ratio(
+    rows: list[list[int]], sums: list[int], pair: tuple[int, int], delta: Fraction
+) -> tuple[Fraction | None, tuple[int, ...]]:
+    """Return the largest (P(S) - delta) / Q(S) over the likelihood ratio events, and its event."""
+    x, other = pair
+    p, q = rows[x], rows[other]
+    places = [y for y in range(len(p)) if p[y]]
+    places.sort(key=lambda y: (q[y] > 0, Fraction(q[y], p[y])))
+    best, event = Fraction(1), 0
+    a = b = 0
+    for count, y in enumerate(places, 1):
+        a, b = a + p[y], b + q[y]
+        over = Fraction(a, sums[x]) - delta
+        if over <= 0:
+            continue
+        if b == 0:
+            return None, tuple(sorted(places[:count]))
+        ratio = over * sums[other] / b
+        if ratio > best:
+            best, event = ratio, count
+    return best, tuple(sorted(places[:event]))
+
+
+def _excess(
+    rows: list[list[int]], sums: list[int], pair: tuple[int, int], ratio: Fraction
+) -> Fraction:
+    """Return sum_y max(0, P(y) - ratio Q(y)), exactly."""
+    x, other = pair
+    # Over the denominator of the ratio and both sums.
+    up, down = sums[other] * ratio.denominator, sums[x] * ratio.numerator
+    total = sum(max(0, up * p - down * q) for p, q in zip(rows[x], rows[other], strict=True))
+    return Fraction(total, up * sums[x])
+
+
+def _above(
+    rows: list[list[int]], sums: list[int], pair: tuple[int, int], ratio: Fraction
+) -> Iterator[int]:
+    """Yield the outputs with P(y) > ratio Q(y)."""
+    x, other = pair
+    up, down = sums[other] * ratio.denominator, sums[x] * ratio.numerator
+    for y, (p, q) in enumerate(zip(rows[x], rows[other], strict=True)):
+        if up * p > down * q:
+            yield y
+
+
+class _Screen:
+    """sum_y max(0, P(y) - r Q(y)) of all pairs in floats, up to an error that is known.
+
+    A term is at most P(y), and off by at most four roundings of it where it is above 0: the
+    positive part of what is below 0 is 0 whatever the rounding. So a sum of m terms is off by less
+    than (m + 8) 2^-51.
+    """
+
+    def __init__(
+        self, rows: list[list[int]], sums: list[int], edges: list[tuple[int, int]] | None
+    ) -> None:
+        self.laws: Matrix = np.array(
+            [[weight / total for weight in row] for row, total in zip(rows, sums, strict=True)]
+        )
+        self.edges = edges
+        self.error = (len(rows[0]) + 8) * 2.0**-51
+
+    @property
+    def count(self) -> int:
+        """Number of pairs."""
+        inputs = len(self.laws)
+        return inputs * (inputs - 1) if self.edges is None else len(self.edges)
+
+    def pair(self, place: int) -> tuple[int, int]:
+        """Return a pair by its place."""
+        if self.edges is not None:
+            return self.edges[place]
+        x, other = divmod(place, len(self.laws) - 1)
+        return x, other + (other >= x)
+
+    def chosen(self, marks: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+        """Yield the pairs that are marked."""
+        return map(self.pair, np.flatnonzero(marks).tolist())
+
+    def excesses(self, ratio: float) -> Vector:
+        """Return the sums of all pairs, shape (pairs,)."""
+        if self.edges is not None:
+            first, second = np.array(self.edges).T
+            size = max(1, 4_000_000 // self.laws.shape[1])
+            parts = [
+                self._sums(self.laws[first[i : i + size]], self.laws[second[i : i + size]], ratio)
+                for i in range(0, len(first), size)
+            ]
+            return np.concatenate(parts)
+        every = [
+            np.delete(self._sums(self.laws[x], self.laws, ratio), x) for x in range(len(self.laws))
+        ]
+        return np.concatenate(every)
+
+    @staticmethod
+    def _sums(p: Matrix, q: Matrix, ratio: float) -> Vector:
+        return np.maximum(p - ratio * q, 0.0).sum(axis=1)
