@@ -1,4 +1,4 @@
-"""``dpopt certify``, ``release`` and ``sample``: saved mechanisms, and letters from a column."""
+"""``dpopt certify``, ``release`` and ``sample``: saved mechanisms, tables, letters of a column."""
 
 from __future__ import annotations
 
@@ -12,33 +12,123 @@ import click
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import roughly, typed_rational
 from dpopt.cli.output import show, show_draw, to_json
-from dpopt.cli.words import Words
-from dpopt.files import contents, read_integer_rows, read_text
+from dpopt.cli.words import OwnBlocks, Words
+from dpopt.files import TABLES, check_json_target, contents, read_integer_rows, read_text
 
 if TYPE_CHECKING:
     from dpopt.design import Design
-    from dpopt.privacy import ExactKernel
+    from dpopt.privacy import Certificate, ExactKernel, Least
 
     Mechanism = Design | ExactKernel
 
+GRAPHS = ("complete", "path", "cycle", "grid", "hamming")
 SAMPLE_RULES = ("exact", "smooth-floor", "roo")
 
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
+@click.option("--epsilon", type=float, help="Of a table: private for this; else the least is told.")
+@click.option("--delta", type=Words("least"), help="In [0, 1), or least: the least one.  [0]")
+@click.option(
+    "--graph",
+    type=Words(*GRAPHS),
+    help="Neighbouring inputs: complete, path, cycle, grid, hamming, or edges 0:1,1:2.  [complete]",
+)
+@click.option("--shape", type=Words(), help="For grid and hamming, sizes such as 2,3,3.")
+@click.option("--rows", type=OwnBlocks(), help="A CSV file of own rows that are kept.")
+@click.option(
+    "--tolerance", type=float, help="Most total variation that a row is moved by.  [0.001]"
+)
+@click.option("--save", type=click.Path(path_type=Path), help="Write the mechanism as JSON.")
 @click.option("--json", "as_json", is_flag=True, help="Print the certificate as JSON.")
-def certify(file: Path, as_json: bool) -> None:
-    """Certify a saved mechanism again, from its integers. Exit code 4 if it is not private.
+def certify(file: Path, as_json: bool, save: Path | None, **given: Any) -> None:  # noqa: ANN401
+    """Certify a saved mechanism again; or a table: make it private and prove it.
 
-    Example: dpopt certify gamma.json
+    FILE is a mechanism that was saved, proved again from its integers; or a table of probabilities,
+    .csv, .tsv, .npz, .npy or .parquet, with a row for each input or the columns input, output and
+    probability. With --epsilon the table is moved to a private one next to it, which is proved;
+    without, the least epsilon of the table is told. Exit code 4 if it is not private.
+
+    Example: dpopt certify kernel.csv --epsilon 1 --graph path --save kernel.json
     """
+    asked = {name: value for name, value in given.items() if value is not None}
     start = time.perf_counter()
+    if file.suffix.lower() in TABLES:
+        _certify_table(file, asked, save, as_json, start)
+        return
+    unused = next(iter(asked), None if save is None else "save")
+    if unused is not None:
+        raise ParameterError(
+            f"{unused} is given, which belongs to a table ({', '.join(TABLES)}); file "
+            f"{str(file)!r} is taken for a saved mechanism, which has its own."
+        )
     proof = _mechanism(file).certificate
     if proof is None:
         raise NotPrivateError(f"file {str(file)!r} holds a mechanism without a certificate.")
+    _show_proof(proof, {}, start, as_json)
+
+
+def _certify_table(
+    file: Path, asked: dict[str, Any], save: Path | None, as_json: bool, start: float
+) -> None:
+    """Make the table of a file private and prove it, or tell its least epsilon or delta."""
+    if "delta" in asked:
+        asked["delta"] = _delta(asked["delta"])
+    if save is not None:
+        if "epsilon" not in asked or asked.get("delta", 0.0) is None:
+            raise ParameterError(
+                f"save is {str(save)!r} and no mechanism is made: give epsilon and delta for one."
+            )
+        check_json_target(save)
+    from dpopt.kernel.certify import certify
+    from dpopt.privacy import Least
+
+    made = certify(file, **asked)
+    if isinstance(made, Least):
+        seconds = time.perf_counter() - start
+        show(to_json({**made.to_dict(), "seconds": seconds}) if as_json else _told(made, seconds))
+        return
+    if save is not None:
+        made.save(save)
+    costs = {"cost": made.cost, "residuals": dict(made.residuals)}
+    _show_proof(made.certificate, costs, start, as_json)
+
+
+def _delta(text: str) -> float | None:
+    """Return a delta as typed; None for the least one."""
+    if text == "least":
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        from dpopt._numbers import shown
+
+        raise ParameterError(
+            f"delta is {shown(text)}; it must be a number in [0, 1), or least."
+        ) from None
+
+
+def _told(least: Least, seconds: float) -> str:
+    """Return a line for each fact of a least epsilon or delta."""
+    x, other = least.inputs
+    outputs = ", ".join(map(str, least.outputs)) or "none"
+    given = "delta" if least.parameter == "epsilon" else "epsilon"
+    lines = [
+        f"least {least.parameter:8s} {least.upper!r}",
+        f"at least       {least.lower!r}",
+        f"for {given:10s} {least.given:g}",
+        f"needed by      inputs {x} and {other}, outputs {outputs}",
+        f"rows moved by  {least.moved:.3g}",
+        f"seconds        {seconds:.3f}",
+    ]
+    return "\n".join(lines)
+
+
+def _show_proof(proof: Certificate, costs: dict[str, Any], start: float, as_json: bool) -> None:
+    """Show a certificate; of a table, also what it cost, and what its own rows are missed by."""
     seconds = time.perf_counter() - start
     if as_json:
-        show(to_json({"private": True, **proof.to_dict(), "seconds": seconds}))
+        show(to_json({"private": True, **proof.to_dict(), **costs, "seconds": seconds}))
         return
     over = f"2^{proof.bits}" if proof.bits else "their sum"
     lines = [
@@ -47,6 +137,8 @@ def certify(file: Path, as_json: bool) -> None:
         f"worst slack  {roughly(proof.slack)}",
         f"tightest     {proof.tightest}",
         f"arithmetic   {proof.arithmetic}; weights over {over}",
+        *(f"moved by     {costs[name]:.3g}" for name in costs if name == "cost"),
+        *(f"row {name} missed by {by:.3g}" for name, by in costs.get("residuals", {}).items()),
         f"seconds      {seconds:.3f}",
     ]
     show("\n".join(lines))

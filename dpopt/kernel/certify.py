@@ -17,6 +17,7 @@ from dpopt._types import Matrix
 from dpopt.design import Design, Question, Setting, made
 from dpopt.files import read_table
 from dpopt.kernel.nearest import TOLERANCE, NearestKernel, integer_rows, law_table, nearest
+from dpopt.kernel.own import read_own_rows
 from dpopt.kernel.setting import Graph, KernelSetting
 from dpopt.privacy import ExactKernel, Least, least_delta, least_epsilon
 
@@ -65,8 +66,8 @@ def certify(
             edges, shape (edges, 2). Of a design, its own neighbours unless others are named.
         shape: for "grid" and "hamming", the sizes of the places of a word; all axes of ``kernel``
             but the last one, if None.
-        rows: own rows that are kept: tuples (name, matrix over the flattened kernel, lower, upper),
-            K[x, y] at place x * outputs + y.
+        rows: own rows that are kept: tuples (name, matrix, lower, upper), K[x, y] at column
+            x * outputs + y; or a CSV file of them, see `dpopt.kernel.read_own_rows`.
         tolerance: most total variation that a row may be moved by, in (0, 1].
         setting: the kind that ``kernel`` is a point of; it has its own epsilon and all the rest.
 
@@ -100,7 +101,7 @@ def certify(
     table, axes = _table(kernel)
     if shape is None and isinstance(graph, str) and graph in _SHAPED:
         shape = axes
-    own: Any = rows
+    own: Any = read_own_rows(rows) if isinstance(rows, str | Path) else rows
     return nearest(NearestKernel(table, epsilon, delta, graph, shape, own, tolerance))
 
 
@@ -175,8 +176,12 @@ def _of_kind(point: object, setting: object, asked: tuple[object, ...]) -> Desig
     values = _checks.floats("point", _of_columns(listed) if isinstance(listed, Mapping) else listed)
     if not np.all(np.isfinite(values)):
         raise ParameterError("point holds a value that is not finite.")
+    if isinstance(setting, KernelSetting | NearestKernel):
+        values = law_table(values, TOLERANCE)
     try:
-        units = setting.units(setting.as_point(values))
+        # What is no point of the kind may be divided by 0; the judge sees what comes of it.
+        with np.errstate(all="ignore"):
+            units = setting.units(setting.as_point(values))
         # Nothing says how good a point is that was not optimised here.
         return made(setting, units, bound=None)
     except ParameterError:

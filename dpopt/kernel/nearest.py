@@ -21,7 +21,7 @@ from dpopt._errors import InfeasibleError, NotPrivateError, ParameterError, Solv
 from dpopt._numbers import digits, float_up
 from dpopt._types import IntVector, Json, Matrix, Table, brief, frozen
 from dpopt.design import Design, Setting, design, made
-from dpopt.kernel.own import OwnRows, own_rows
+from dpopt.kernel.own import ExtraRows, OwnRows, own_rows
 from dpopt.kernel.setting import Graph, KernelSetting, Sizes
 from dpopt.lp import Problem, Solution, solve
 from dpopt.privacy import (
@@ -99,8 +99,8 @@ class NearestKernel(Setting["NearestDesign"]):
             (edges, 2), as a text 0:1,1:2.
         shape: for "grid" and "hamming": number of letters at each place of the word that an input
             is.
-        rows: own rows: tuples (name, matrix over the flattened kernel, lower, upper), K[x, y] at
-            place x * outputs + y.
+        rows: own rows: tuples (name, matrix, lower, upper), K[x, y] at column x * outputs + y. On
+            the command line a CSV file; see `dpopt.kernel.read_own_rows`.
         tolerance: most that t may be, in (0, 1].
 
     Example:
@@ -115,7 +115,7 @@ class NearestKernel(Setting["NearestDesign"]):
     delta: float = 0.0
     graph: Graph = "complete"
     shape: Sizes | None = None
-    rows: Any = None
+    rows: ExtraRows | None = None
     tolerance: float = TOLERANCE
 
     def __repr__(self) -> str:
@@ -168,7 +168,7 @@ class NearestKernel(Setting["NearestDesign"]):
     @property
     def own(self) -> tuple[OwnRows, ...]:
         """The own rows."""
-        return self.rows or ()
+        return cast("tuple[OwnRows, ...]", self.rows or ())
 
     @cached_property
     def pairs(self) -> IntVector | None:
