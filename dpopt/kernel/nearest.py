@@ -35,7 +35,6 @@ from dpopt.privacy import (
     stochastic_rows,
 )
 from dpopt.privacy.graph import all_pairs, links
-from dpopt.privacy.quantise import round_row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,14 +48,16 @@ TOLERANCE = 1e-3
 _NEGLIGIBLE, _FEW = 1e-6, 2_500
 # Seconds for such a program, which only makes a good answer better.
 _SECONDS = 20.0
-# Costs for which a finer rounding is tried first.
-_FINE = (1e-9, 1e-6, 1.0)
 # An output whose probability is nowhere above this is taken to be unused.
 _UNUSED = 1e-9
 # Of an interior point: room below which a row counts as having none.
 _ROOM = 1e-8
-_BITS = (63, 95, 127)
+_BITS = (95, 127, 255, 1023)
 _ATTEMPTS = 12
+# Bits between a unit and the room of the rarest output: rounding costs no more than 2^-_SPARE.
+_SPARE = 40
+# What shares of a mixture are over: less than 2^-160 changes no float's worth of cost.
+_WHOLE = 1 << 160
 
 Weights = list[list[int]]
 Outputs = npt.NDArray[np.bool_]
@@ -474,79 +475,90 @@ def _levelled(setting: NearestKernel, kernel: Matrix) -> Matrix:
 def _mixed(setting: NearestKernel, kernel: Matrix) -> ExactKernel:
     """Return the kernel mixed with the input-independent row that costs least of three.
 
-    The mean keeps what is rare rare; the others help where an output has hardly any mass.
+    The mean keeps what is rare rare; the others help where an output has hardly any mass. A row of
+    its own for every input, of all the same, is private with room at every output that it gives.
     """
     mean, used = kernel.mean(axis=0), kernel.max(axis=0) > 0
     uniform = used / used.sum()
     best: tuple[Fraction, ExactKernel] | None = None
     for row in (mean, 0.5 * mean + 0.5 * uniform, uniform):
-        exact = _quantised(setting, kernel, row)
-        cost = setting.cost(exact)
-        best = (cost, exact) if best is None or cost < best[0] else best
-        if best[0] <= _NEGLIGIBLE:
-            break
-    return cast(Any, best)[1]
-
-
-def _quantised(setting: NearestKernel, kernel: Matrix, row: Matrix) -> ExactKernel:
-    """Return the kernel mixed with a row and rounded, as finely as lowers the cost."""
-    for tolerance in _FINE[:-1]:
-        with suppress(NotPrivateError):
-            return _quantise(setting, kernel, row, tolerance)
-    return _quantise(setting, kernel, row, _FINE[-1])
-
-
-def _quantise(setting: NearestKernel, kernel: Matrix, row: Matrix, tolerance: float) -> ExactKernel:
-    return quantise_kernel(
-        kernel, setting.guarantee, pairs=cast(Any, setting.pairs), row=row, tolerance=tolerance
-    )
+        exact = _towards(setting, kernel, np.broadcast_to(row, kernel.shape))
+        if exact is not None:
+            cost = setting.cost(exact)
+            best = (cost, exact) if best is None or cost < best[0] else best
+            if cost <= _NEGLIGIBLE:
+                break
+    return quantise_kernel(kernel, setting.guarantee, tolerance=1.0) if best is None else best[1]
 
 
 def _kept(setting: NearestKernel, kernel: Matrix) -> ExactKernel | None:
-    """Return the kernel mixed with an interior one, just enough for privacy and the own rows.
-
-    Every constraint is convex, f(K) <= 0, so that (1 - a) K + a Z satisfies it for a >= f(K) /
-    (f(K) - f(Z)) where f(Z) < 0. What is decided in integers is the result, and a is raised until
-    it is right. None if privacy has no room in the interior.
-    """
+    """Return the kernel mixed with one that keeps the own rows; None if privacy has no room."""
     interior = _interior(setting, kernel)
     if interior is None:
         return None
     middle, outputs = interior
-    kernel = laws(np.where(outputs, kernel, 0.0))
-    for bits in _BITS:
+    return _towards(setting, laws(np.where(outputs, kernel, 0.0)), middle)
+
+
+def _towards(setting: NearestKernel, kernel: Matrix, middle: Matrix) -> ExactKernel | None:
+    """Return K mixed with an interior kernel Z, just enough for privacy and the own rows.
+
+    Every constraint is convex, f(K) <= 0, so that (1 - a) K + a Z satisfies it for a >= f(K) /
+    (f(K) - f(Z)) where f(Z) < 0. What is decided in integers is the result, and a is raised until
+    it is right. None if it never is.
+    """
+    for bits in _precisions(setting, middle):
         one, other = _rounded(kernel, bits), _rounded(middle, bits)
-        share = Fraction(0)
+        share = 0
         for attempt in range(_ATTEMPTS):
-            weights = [_between(a, b, share, bits) for a, b in zip(one, other, strict=True)]
-            open_at = _violated(setting, weights, other, bits)
-            if not open_at:
+            weights = [_between(a, b, share) for a, b in zip(one, other, strict=True)]
+            broken = _violated(setting, weights, other, bits)
+            if not broken:
                 with suppress(NotPrivateError):
                     return ExactKernel.make(
                         weights, bits, setting.guarantee, pairs=cast(Any, setting.pairs)
                     )
             # The least share that is enough but for the rounding, then twice that and so on.
-            needed = max((v / (v - room) for v, room in open_at), default=Fraction(1, 1 << bits))
-            if share + needed * (1 - share) >= 1 and attempt:
+            needed = max((v / (v - room) for v, room in broken), default=Fraction(0))
+            more = math.ceil(needed * (_WHOLE - share)) + 1
+            if share == _WHOLE:
                 break
-            share = min(Fraction(1), share + 2**attempt * needed * (1 - share))
+            share = min(_WHOLE, share + (more << attempt))
     return None
+
+
+def _precisions(setting: NearestKernel, middle: Matrix) -> Iterator[int]:
+    """Yield the bits to try: so many that the room of the rarest output is far above a unit."""
+    room = -math.expm1(-setting.epsilon) or 1.0
+    least = _SPARE - math.log2(float(middle[middle > 0].min())) - math.log2(room)
+    yield from [bits for bits in _BITS if bits >= least] or _BITS[-1:]
 
 
 def _rounded(kernel: Matrix, bits: int) -> Weights:
     """Return a kernel of floats as integers over 2^bits."""
-    return [
-        round_row([Fraction(weight, sum(row)) for weight in row], bits)
-        for row in integer_rows(kernel)
-    ]
+    rows = []
+    for row in integer_rows(kernel):
+        total = sum(row)
+        rows.append(_filled([divmod(weight << bits, total) for weight in row], 1 << bits))
+    return rows
 
 
-def _between(one: Sequence[int], other: Sequence[int], share: Fraction, bits: int) -> list[int]:
-    """Return (1 - share) one + share other, rounded to integers that sum to 2^bits."""
+def _between(one: Sequence[int], other: Sequence[int], share: int) -> list[int]:
+    """Return (1 - a) one + a other, a being ``share`` over a whole, rounded to the same sum."""
     if not share:
         return list(one)
-    unit = 1 << bits
-    return round_row([(a + share * (b - a)) / unit for a, b in zip(one, other, strict=True)], bits)
+    left = _WHOLE - share
+    parts = [divmod(a * left + b * share, _WHOLE) for a, b in zip(one, other, strict=True)]
+    return _filled(parts, sum(one))
+
+
+def _filled(parts: list[tuple[int, int]], total: int) -> list[int]:
+    """Return whole parts with the sum ``total``: the largest remainders are rounded up."""
+    weights = [whole for whole, _ in parts]
+    short = total - sum(weights)
+    for place in sorted(range(len(parts)), key=lambda y: -parts[y][1])[:short]:
+        weights[place] += 1
+    return weights
 
 
 def _violated(

@@ -81,7 +81,7 @@ def quantise_kernel(
             if eta is None:
                 continue
             lines = track(exact, f"rounding to {bits} bits")
-            weights = [round_row(_mixed(line, u, eta), bits) for line in lines]
+            weights = [_round_row(_mixed(line, u, eta), bits) for line in lines]
             moved = max(_distance(line, w, bits) for line, w in zip(exact, weights, strict=True))
             if moved <= tolerance:
                 asked: Any = {"pairs": edges, "ratio": ratio, "one_way": one_way}
@@ -205,7 +205,7 @@ def _least_mixing(
         eta = (excess - room) / slope
 
 
-def round_row(row: Sequence[Fraction], bits: int) -> list[int]:
+def _round_row(row: Sequence[Fraction], bits: int) -> list[int]:
     """Return integers that sum to 2^bits, each within one of row * 2^bits."""
     scaled = [value * (1 << bits) for value in row]
     floors = [value.numerator // value.denominator for value in scaled]

@@ -1,0 +1,420 @@
+"""Given tables, made private: judged by plain fractions over every event and every own row."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import dpopt
+from dpopt import InfeasibleError, NotPrivateError, ParameterError
+from dpopt.kernel import KernelSetting, NearestDesign, NearestKernel
+from dpopt.privacy import directed_pairs
+from tests.kernel.brute import Array, Edges, complete, events, geometric, is_private
+
+GRAPHS = ("complete", "path", "cycle")
+
+
+def edges_of(graph: str, inputs: int) -> Edges:
+    pairs = directed_pairs(graph, inputs)
+    return complete(inputs) if pairs is None else [(int(x), int(y)) for x, y in pairs]
+
+
+def weighed(design: NearestDesign, matrix: Array) -> list[Fraction]:
+    """Each row of a matrix over the flattened kernel, times the integers, in fractions."""
+    flat = [weight for row in design.exact.weights for weight in row]
+    unit = 1 << design.exact.bits
+    return [
+        sum((Fraction(c) * w for c, w in zip(line, flat, strict=True)), Fraction(0)) / unit
+        for line in np.atleast_2d(matrix).tolist()
+    ]
+
+
+def moved(given: Array, design: NearestDesign) -> Fraction:
+    """The largest change of the probability of any event, one event after the other."""
+    unit = 1 << design.exact.bits
+    return max(
+        abs(sum((Fraction(row[y]) - Fraction(weights[y], unit) for y in event), Fraction(0)))
+        for row, weights in zip(given.tolist(), design.exact.weights, strict=True)
+        for event in events(len(row))
+    )
+
+
+def random_table(rng: np.random.Generator) -> tuple[Array, float, float, str, Edges]:
+    n, m = int(rng.integers(2, 6)), int(rng.integers(1, 5))
+    graph = str(rng.choice(GRAPHS))
+    epsilon = float(rng.choice([0.0, 0.01, 0.5, 1.0, 3.0, 40.0]))
+    delta = float(rng.choice([0.0, 0.0, 1e-9, 0.05, 0.9]))
+    table = rng.dirichlet(np.full(m, float(rng.choice([0.1, 1.0, 10.0]))), size=n)
+    return table, epsilon, delta, graph, edges_of(graph, n)
+
+
+def test_random_tables_become_private_at_the_cost_that_is_told() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(120):
+        table, epsilon, delta, graph, edges = random_table(rng)
+        design = dpopt.certify(table, epsilon, delta, graph=graph, tolerance=1.0)
+        exact = design.exact
+        assert is_private(exact.weights, exact.bits, edges, epsilon, delta)
+        cost = moved(table, design)
+        assert cost <= Fraction(design.value) <= cost * (1 + Fraction(1, 2**50))
+        assert design.bound <= design.value + 1e-9
+
+
+def test_the_program_finds_what_every_event_written_down_does() -> None:
+    """Privacy of every event and the distance of every event, as another program of cvxpy."""
+    rng = np.random.default_rng(2)
+    for _ in range(25):
+        table, epsilon, delta, graph, edges = random_table(rng)
+        epsilon = min(max(epsilon, 0.01), 3.0)
+        n, m = table.shape
+        kernel, worst = cp.Variable((n, m), nonneg=True), cp.Variable()
+        chosen = [list(event) for event in events(m)]
+        rows = [cp.sum(kernel, axis=1) == 1]
+        for event in chosen:
+            rows += [
+                cp.sum(kernel[x, event]) <= math.exp(epsilon) * cp.sum(kernel[z, event]) + delta
+                for x, z in edges
+            ]
+            rows += [cp.sum(kernel[x, event]) - table[x, event].sum() <= worst for x in range(n)]
+        least = cp.Problem(cp.Minimize(worst), rows).solve(solver="HIGHS")
+        design = dpopt.design(
+            NearestKernel(table, epsilon, delta, graph, tolerance=1.0), backend="highs"
+        )
+        assert design.value == pytest.approx(least, abs=2e-6)
+        assert design.bound <= least + 1e-7
+
+
+def test_own_inequalities_hold_exactly() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(100):
+        table, epsilon, delta, graph, edges = random_table(rng)
+        epsilon = max(epsilon, 0.01)
+        n, m = table.shape
+        matrix = rng.normal(size=(2, n * m))
+        # Satisfied, with room, by equal rows: so there is an interior, at some distance.
+        at = matrix @ np.tile(table.mean(axis=0), n)
+        own = [
+            ("two", matrix, None, at + 0.05),
+            ("one", matrix[:1], [at[0] - 0.07], None),
+        ]
+        design = dpopt.certify(table, epsilon, delta, graph=graph, rows=own, tolerance=1.0)
+        exact = design.exact
+        assert is_private(exact.weights, exact.bits, edges, epsilon, delta)
+        values = weighed(design, matrix)
+        assert all(v <= Fraction(limit + 0.05) for v, limit in zip(values, at, strict=True))
+        assert values[0] >= Fraction(at[0] - 0.07)
+        assert design.residuals == {"two": 0.0, "one": 0.0}
+
+
+def test_an_invariance_holds_up_to_its_residual() -> None:
+    rng = np.random.default_rng(4)
+    for n in (2, 3, 5):
+        law = rng.dirichlet(np.ones(n))
+        table = 0.7 * np.eye(n) + 0.3 * law
+        matrix = np.kron(law, np.eye(n))
+        own = [("kept", matrix, law, law), ("first", np.eye(1, n * n), [0.4], None)]
+        design = dpopt.certify(table, 1.5, rows=own, tolerance=1.0)
+        misses = max(
+            abs(v - Fraction(q)) for v, q in zip(weighed(design, matrix), law, strict=True)
+        )
+        assert misses <= Fraction(design.residuals["kept"]) < 1e-8
+        assert design.residuals["first"] == 0.0
+        assert weighed(design, np.eye(1, n * n))[0] >= Fraction(0.4)
+
+
+def test_rows_that_forbid_an_output_or_leave_no_room() -> None:
+    table = np.array([[0.5, 0.3, 0.2], [0.4, 0.4, 0.2]])
+    first = np.eye(6)[[2]]
+    design = dpopt.certify(table, 1.0, rows=[("never", first, None, [0.0])], tolerance=0.3)
+    assert (design.residuals["never"], design.exact.weights[0][2]) == (0.0, 0)
+    assert design.exact.weights[1][2] == 0
+    # The same said twice, from either side: nothing is left between.
+    both = [("most", first, None, [0.1]), ("least", first, [0.1], None)]
+    design = dpopt.certify(table, 1.0, rows=both, tolerance=0.3)
+    assert max(design.residuals.values()) < 1e-8
+
+
+def test_rows_in_conflict_are_named() -> None:
+    rows = [
+        ("high", np.eye(4)[[0]], [0.9], None),
+        ("low", np.eye(4)[[2]], None, [0.1]),
+        ("idle", np.eye(4)[[1]], None, [1.0]),
+    ]
+    with pytest.raises(InfeasibleError) as caught:
+        dpopt.certify([[0.6, 0.4], [0.4, 0.6]], 1.0, rows=rows, tolerance=1.0)
+    assert {"high", "low"} <= set(caught.value.blocks)
+    assert "idle" not in caught.value.blocks
+
+
+def solved(loss: Array, epsilon: float, delta: float, edges: Edges, solver: str) -> cp.Variable:
+    """The best kernel in plain cvxpy, with its defaults."""
+    kernel = cp.Variable(loss.shape, nonneg=True)
+    rows = [cp.sum(kernel, axis=1) == 1]
+    for x, other in edges:
+        above = kernel[x] - math.exp(epsilon) * kernel[other]
+        rows.append(above <= 0 if delta == 0 else cp.sum(cp.pos(above)) <= delta)
+    problem = cp.Problem(cp.Minimize(cp.sum(cp.multiply(loss, kernel))), rows)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        problem.solve(solver=solver)
+    assert problem.status == "optimal"
+    return kernel
+
+
+@pytest.mark.parametrize("solver", ["CLARABEL", "SCS", "HIGHS"])
+def test_what_solvers_return_is_accepted_with_its_cost(solver: str) -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(12):
+        n, m = int(rng.integers(2, 7)), int(rng.integers(2, 6))
+        epsilon, delta = float(rng.choice([0.3, 1.0, 3.0])), float(rng.choice([0.0, 1e-5, 0.05]))
+        graph = str(rng.choice(GRAPHS))
+        edges = edges_of(graph, n)
+        kernel = solved(rng.random((n, m)), epsilon, delta, edges, solver)
+        design = dpopt.certify(kernel, epsilon, delta, graph=graph)
+        assert is_private(design.exact.weights, design.exact.bits, edges, epsilon, delta)
+        given: Any = kernel.value
+        assert moved(given, design) <= Fraction(design.value) < Fraction(1, 1000)
+
+
+def test_a_long_path_keeps_its_small_entries() -> None:
+    table = geometric(101, 1.0)
+    assert table.min() < 1e-43
+    design = dpopt.certify(table, 1.0, graph="path")
+    assert design.value < 1e-14
+    assert is_private_along_path(design, 1.0)
+    assert 0 < design.kernel.min() < 1e-15
+    noisy = table + np.random.default_rng(6).normal(size=table.shape) * 1e-10
+    assert is_private_along_path(dpopt.certify(noisy, 1.0, graph="path"), 1.0)
+
+
+def is_private_along_path(design: NearestDesign, epsilon: float) -> bool:
+    from tests.kernel.brute import exp_below
+
+    ratio, weights = exp_below(epsilon), design.exact.weights
+    return all(
+        max(a, b) <= ratio * min(a, b)
+        for one, other in pairwise(weights)
+        for a, b in zip(one, other, strict=True)
+    )
+
+
+def test_noise_counts_as_cost() -> None:
+    table = np.array([[0.5, 0.5 + 1e-6, -1e-9], [0.5, 0.5, 0.0]])
+    design = dpopt.certify(table, 1.0)
+    assert 1e-6 <= design.value < 1.1e-6
+    assert design.value == pytest.approx(float(moved(table, design)), rel=1e-12)
+
+
+def test_a_table_too_far_from_private_is_refused_with_what_it_would_take() -> None:
+    with pytest.raises(
+        NotPrivateError, match=r"moves a row by 0\.0689414.* 0\.001; .* 1\.386"
+    ) as e:
+        dpopt.certify([[0.8, 0.2], [0.2, 0.8]], 1.0)
+    assert e.value.excess == pytest.approx(0.8 - math.e / (1 + math.e), abs=1e-9)
+    assert dpopt.certify([[0.8, 0.2], [0.2, 0.8]], 1.0, tolerance=0.07).private
+    with pytest.raises(NotPrivateError, match="as it stands no epsilon is enough"):
+        dpopt.certify([[1.0, 0.0], [0.0, 1.0]], 1.0)
+
+
+def test_the_least_epsilon_and_delta_of_a_table() -> None:
+    odds = np.array([[0.75, 0.25], [0.25, 0.75]])
+    least = dpopt.certify(odds)
+    assert least.lower <= math.log(3) <= least.upper
+    assert (least.parameter, least.moved) == ("epsilon", 0.0)
+    assert dpopt.certify(odds, 0.0, None).upper == 0.5
+    assert math.isinf(dpopt.certify(np.eye(2)).upper)
+    assert dpopt.certify(odds, delta=0.5).upper == 0.0
+    assert dpopt.certify(2 * odds - odds + 1e-9).moved == pytest.approx(2e-9, rel=1e-6)
+
+
+def test_a_design_is_judged_by_its_integers() -> None:
+    design = dpopt.certify([[0.8, 0.2], [0.2, 0.8]], 1.0, tolerance=0.1)
+    for given in (design, design.exact):
+        assert dpopt.certify(given).upper <= 1.0
+    along = dpopt.design(KernelSetting.example())
+    assert dpopt.certify(along).upper <= 1.0 < dpopt.certify(along.kernel).upper
+
+
+def test_points_of_every_kind() -> None:
+    for kind in dpopt.kinds():
+        if not issubclass(kind, dpopt.Setting):
+            continue
+        setting = kind.example()
+        found = dpopt.design(setting, backend="highs")
+        point = setting.point(found.solution)
+        again = dpopt.certify(point, setting=setting)
+        assert type(again) is type(found)
+        assert again.private
+        assert again.bound is None
+        assert again.value == pytest.approx(found.value, rel=1e-9)
+        for wrong in (np.zeros((2, 2, 2)), np.full(np.shape(point), np.nan), "x", [[1, 2], [3]]):
+            with pytest.raises(ParameterError) as caught:
+                dpopt.certify(wrong, setting=setting)
+            assert str(caught.value).endswith(".")
+
+
+def test_a_gamma_of_a_solver() -> None:
+    setting = dpopt.majority.MajoritySetting(7, 0.1, 2)
+    gamma = dpopt.design(setting).gamma
+    noise = np.random.default_rng(7).normal(size=8) * 1e-8
+    for given in (gamma, gamma[setting.middle :], np.minimum(gamma + noise, 1.0 + 1e-9)):
+        design = dpopt.certify(given, setting=setting)
+        assert design.private
+        assert design.gamma == pytest.approx(gamma, abs=1e-6)
+    with pytest.raises(ParameterError, match="gamma has shape"):
+        dpopt.certify(gamma[:3], setting=setting)
+
+
+def test_what_a_setting_leaves_no_place_for() -> None:
+    setting = KernelSetting.example()
+    for name, value in {"epsilon": 1.0, "delta": 0.1, "graph": "path", "rows": []}.items():
+        with pytest.raises(ParameterError, match=f"^{name} is given and so is setting"):
+            dpopt.certify(np.eye(4), setting=setting, **{name: value})
+    with pytest.raises(ParameterError, match="^setting is 'kernel'; it must be"):
+        dpopt.certify(np.eye(4), setting="kernel")  # type: ignore[arg-type]
+
+
+TABLE = np.array([[0.5, 0.3, 0.2], [0.4, 0.35, 0.25], [0.35, 0.3, 0.35], [0.3, 0.3, 0.4]])
+
+
+def holders(folder: Path) -> dict[str, Any]:
+    """The same table in everything that holds one."""
+    import pandas as pd
+    import polars as pl
+    import xarray as xr
+
+    variable = cp.Variable((4, 3))
+    variable.value = TABLE
+    long = {
+        "input": [x for x in range(4) for _ in range(3)],
+        "output": [f"y{y}" for _ in range(4) for y in range(3)],
+        "probability": TABLE.ravel().tolist(),
+    }
+    wide = {f"y{y}": TABLE[:, y] for y in range(3)}
+    np.save(folder / "table.npy", TABLE)
+    np.savez(folder / "one.npz", TABLE)
+    np.savez_compressed(folder / "named.npz", other=np.eye(2), kernel=TABLE)
+    np.savetxt(folder / "plain.csv", TABLE, delimiter=",", fmt="%.17g")
+    pd.DataFrame(wide).to_csv(folder / "wide.csv", index=False)
+    pd.DataFrame(wide).to_csv(folder / "indexed.csv")
+    pd.DataFrame(wide).to_csv(folder / "wide.tsv", index=False, sep="\t")
+    pl.DataFrame(wide).write_parquet(folder / "wide.parquet")
+    # A long table may come in any order.
+    pd.DataFrame(long).sample(frac=1, random_state=1).sort_values("output").to_csv(
+        folder / "long.csv", index=False
+    )
+    names = (
+        *("table.npy", "one.npz", "named.npz", "plain.csv", "wide.csv", "indexed.csv"),
+        *("wide.tsv", "wide.parquet", "long.csv"),
+    )
+    return {
+        **{name: folder / name for name in names},
+        "text": str(folder / "wide.csv"),
+        "list": TABLE.tolist(),
+        "fortran": np.asfortranarray(TABLE),
+        "pandas wide": pd.DataFrame(wide),
+        "pandas long": pd.DataFrame(long),
+        "polars wide": pl.DataFrame(wide),
+        "polars long": pl.DataFrame(long),
+        "xarray": xr.DataArray(TABLE, dims=("x", "y")),
+        "cvxpy": variable,
+        "cvxpy expression": variable + 0.0,
+    }
+
+
+def test_whatever_holds_a_table(tmp_path: Path) -> None:
+    for what, given in holders(tmp_path).items():
+        design = dpopt.certify(given, 1.0, graph="path")
+        assert np.array_equal(design.setting.given, TABLE), what
+
+
+def test_a_solution_of_linopy() -> None:
+    linopy = pytest.importorskip("linopy")
+    model = linopy.Model()
+    kernel = model.add_variables(lower=0, upper=1, coords=[range(2), range(2)], name="kernel")
+    with pytest.raises(ParameterError, match="of linopy and has no solution"):
+        dpopt.certify(kernel, 1.0)
+
+
+def test_more_axes_are_words() -> None:
+    rng = np.random.default_rng(8)
+    table = 0.9 / 5 + 0.1 * rng.dirichlet(np.ones(5), size=(2, 3))
+    design = dpopt.certify(table, 2.0, graph="hamming")
+    assert design.setting.shape == (2, 3)
+    assert np.array_equal(design.setting.given, table.reshape(6, 5))
+    assert dpopt.certify(table, graph="grid").upper <= dpopt.certify(table).upper
+
+
+def test_a_saved_table_comes_back(tmp_path: Path) -> None:
+    setting = NearestKernel.example()
+    design = dpopt.certify(setting.given, 1.0, rows=setting.rows, tolerance=0.1)
+    design.save(tmp_path / "table.json")
+    again = dpopt.load(tmp_path / "table.json")
+    assert (again.value, again.units) == (design.value, design.units)
+    assert again.residuals == design.residuals
+    assert again.release([0, 1, 1]).shape == (3,)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ([[0.5, 0.5]], "at least 2 inputs"),
+        ([0.5, 0.5], "kernel has shape"),
+        ([], "kernel has shape"),
+        (np.empty((0, 2)), "kernel has shape"),
+        ([[0.5, np.nan], [0.5, 0.5]], "kernel holds nan for input 0 and output 1"),
+        ([[0.5, np.inf], [0.5, 0.5]], "kernel holds inf for input 0"),
+        ([[0.5, 0.5], [1.0]], "not an array of numbers"),
+        ([["a", "b"], ["c", "d"]], "not an array of numbers"),
+        ([[0.5, 0.4], [0.5, 0.5]], "row of input 0 sums to 0.9"),
+        ([[1.5, -0.5], [0.5, 0.5]], "row of input 0 has -0.5 of negative probability"),
+        ([[3, 1], [1, 3]], "row of input 0 sums to 4"),
+        (None, "kernel"),
+        (3, "kernel has shape"),
+        ({"a": [0.5, 0.5], "b": [0.5, "x"]}, "column 'b' that holds something other"),
+        ({"input": [0, 0], "output": [0, 0], "probability": [1.0, 1.0]}, "output 0 twice"),
+        ({"input": [0, 1], "output": [0, 1], "probability": [1.0, 1.0]}, "write 0 if it is imp"),
+        (cp.Variable((2, 2)), "has no value; solve its problem first"),
+        ("no-such.csv", "no such file"),
+        ("table.xlsx", "a table is a file that ends in .csv"),
+    ],
+)
+def test_what_is_no_table(given: Any, words: str) -> None:
+    for epsilon in (1.0, None):
+        if epsilon is None and words == "at least 2 inputs":
+            continue
+        with pytest.raises(ParameterError) as caught:
+            dpopt.certify(given, epsilon)
+        assert words in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"epsilon": math.nan}, "epsilon is nan"),
+        ({"epsilon": -1.0}, "epsilon is -1"),
+        ({"epsilon": 1.0, "delta": 1.0}, "delta is 1"),
+        ({"epsilon": None, "delta": None}, "epsilon and delta are both None"),
+        ({"epsilon": 1.0, "graph": "star"}, "graph is 'star'"),
+        ({"epsilon": 1.0, "graph": [[0, 0]]}, "graph holds the edge"),
+        ({"epsilon": 1.0, "graph": [[0, 9]]}, "graph holds the edge"),
+        ({"epsilon": 1.0, "tolerance": 0.0}, "tolerance is 0"),
+        ({"epsilon": 1.0, "rows": "rows.csv"}, "rows is 'rows.csv'"),
+        ({"epsilon": 1.0, "rows": [("a", np.eye(3), None, 1.0)]}, "rows 'a'"),
+        ({"epsilon": 1.0, "rows": [("privacy", np.eye(4), None, 1.0)]}, "'privacy'"),
+        ({"rows": []}, "rows are given without both"),
+    ],
+)
+def test_wrong_parameters(asked: dict[str, Any], words: str) -> None:
+    with pytest.raises(ParameterError) as caught:
+        dpopt.certify([[0.6, 0.4], [0.4, 0.6]], **asked)
+    assert words in str(caught.value)
