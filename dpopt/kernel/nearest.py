@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import product
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
@@ -52,6 +53,8 @@ _SECONDS = 20.0
 _UNUSED = 1e-9
 # Of an interior point: room below which a row counts as having none.
 _ROOM = 1e-8
+# By how much own rows without room may be missed, per unit of their largest coefficient.
+_MISSED = 1e-6
 _BITS = (95, 127, 255, 1023)
 _ATTEMPTS = 12
 # Bits between a unit and the room of the rarest output: rounding costs no more than 2^-_SPARE.
@@ -230,11 +233,21 @@ class NearestKernel(Setting["NearestDesign"]):
         rows, with a kernel that satisfies them, and privacy, with the most room.
 
         Raises:
-            NotPrivateError: if a row of the given table is moved by more than the tolerance.
+            NotPrivateError: if a row of the given table is moved by more than the tolerance, or an
+                own row would be missed by more than 1e-6 of its largest coefficient.
         """
         kernel = _levelled(self, laws(point))
         exact = _kept(self, kernel) if self.own else None
         exact = _mixed(self, kernel) if exact is None else exact
+        for rows in self.own:
+            missed, size = rows.misses(exact), float(np.abs(rows.coefficients).max(initial=1.0))
+            if missed > Fraction(_MISSED * size):
+                raise NotPrivateError(
+                    f"making the kernel ({digits(self.epsilon)}, {digits(self.delta)})-DP misses "
+                    f"own rows {rows.name!r} by {digits(float_up(missed))}, since no private "
+                    "kernel was found that keeps all of them with room; relax them.",
+                    excess=float_up(missed),
+                )
         cost = self.cost(exact)
         if cost > Fraction(self.tolerance):
             raise self._too_far(cost)
@@ -602,23 +615,25 @@ def _interior(setting: NearestKernel, kernel: Matrix) -> tuple[Matrix, Outputs] 
     """Return a kernel with room in privacy and in the own rows; None if privacy has none.
 
     It comes with the outputs that it may use: all, or those that the given kernel uses, since own
-    rows may forbid the others.
+    rows may forbid the others. Privacy without a delta is tried first, which has room for any.
     Where some own row has no room, as one that says the same as an equality, as much room as there
     is in all of them together.
     """
     every = np.ones(setting.outputs, dtype=bool)
     used = kernel.max(axis=0) > _UNUSED
-    for outputs in (every, used):
-        for together in (True, False):
-            with suppress(InfeasibleError, SolverError):
-                solution = solve(_room_problem(setting, outputs, together=together))
-                if float(solution["margin"][0]) > _ROOM:
-                    found = solution["kernel"].reshape(setting.given.shape)
-                    return _levelled(setting, laws(np.where(outputs, found, 0.0))), outputs
+    deltas = dict.fromkeys((0.0, setting.delta))
+    for delta, outputs, together in product(deltas, (every, used), (True, False)):
+        with suppress(InfeasibleError, SolverError):
+            solution = solve(_room_problem(setting, delta, outputs, together=together))
+            if float(solution["margin"][0]) > _ROOM:
+                middle = solution["kernel"].reshape(setting.given.shape)
+                return _levelled(setting, laws(np.where(outputs, middle, 0.0))), outputs
     return None
 
 
-def _room_problem(setting: NearestKernel, outputs: Outputs, *, together: bool) -> Problem:
+def _room_problem(
+    setting: NearestKernel, delta: float, outputs: Outputs, *, together: bool
+) -> Problem:
     """Return the program of a kernel that has the most room.
 
     "margin" is that of privacy, and with ``together`` that of every own inequality as well, in
@@ -633,7 +648,7 @@ def _room_problem(setting: NearestKernel, outputs: Outputs, *, together: bool) -
     problem.add_variables("margin", 1, lower=0.0, upper=1.0)
     problem.add_variables("margins", max(count, 1), lower=0.0, upper=1.0)
     problem.add_rows("sums", {"kernel": stochastic_rows(n, m).matrix}, lower=1.0, upper=1.0)
-    _add_private_room(problem, setting, outputs)
+    _add_private_room(problem, setting, delta, outputs)
     place = 0
     for rows, dense in own:
         equal = dense.lower == dense.upper
@@ -664,12 +679,14 @@ def _room_problem(setting: NearestKernel, outputs: Outputs, *, together: bool) -
     return problem
 
 
-def _add_private_room(problem: Problem, setting: NearestKernel, outputs: Outputs) -> None:
+def _add_private_room(
+    problem: Problem, setting: NearestKernel, delta: float, outputs: Outputs
+) -> None:
     """Add privacy less "margin" times what an input-independent law has of it."""
     n, m = setting.given.shape
     shrink, room = math.exp(-setting.epsilon), -math.expm1(-setting.epsilon)
     may = sp.csr_array(outputs.astype(float)[:, None])
-    if setting.delta > 0:
+    if delta > 0:
         general = setting._private("room")
         excess, total = general.blocks["privacy"].matrix, general.blocks["delta"].matrix
         size = excess.shape[1] - n * m
@@ -679,9 +696,9 @@ def _add_private_room(problem: Problem, setting: NearestKernel, outputs: Outputs
         count = total.shape[0]
         sides = {
             "excess_mass": total[:, n * m :],
-            "margin": np.full((count, 1), setting.delta),
+            "margin": np.full((count, 1), delta),
         }
-        problem.add_rows("delta", sides, upper=setting.delta)
+        problem.add_rows("delta", sides, upper=delta)
     elif setting.pairs is None:
         # K <= e^epsilon u and K >= u, with all the room in the latter.
         problem.add_variables("floor", m, lower=0.0, upper=1.0)
