@@ -245,9 +245,10 @@ def read_table(path: Path) -> Any:  # noqa: ANN401
     """Read a table of numbers: a .csv, .tsv, .npy, .npz or .parquet file.
 
     Returns:
-        An array; of a file whose columns have names, a list of its values for each. A first column
-        without a name, or called "input" beside others than output and probability, names the rows
-        and is left out. Of a .npz file, its only array, or the one that is called "kernel".
+        An array, or of a text or a .parquet file a list for each column by name. A first line of a
+        text holds names unless it holds numbers other than 0, 1, 2, ... A first column without a
+        name, or called "input" beside others than output and probability, names the rows and is
+        left out. Of a .npz file, its only array, or the one that is called "kernel".
 
     Raises:
         ParameterError: if the file is missing, of another format, or holds something else.
@@ -272,7 +273,8 @@ def read_table(path: Path) -> Any:  # noqa: ANN401
         raise ParameterError(f"path is {str(path)!r}; {' '.join(why.split())}.") from None
 
 
-def _text_table(path: Path, separator: str) -> Any:  # noqa: ANN401
+def _text_table(path: Path, separator: str) -> dict[str, list[Any]]:
+    """Return the columns of a text; their names are 0, 1, ... unless its first line has others."""
     import csv
 
     try:
@@ -289,19 +291,19 @@ def _text_table(path: Path, separator: str) -> Any:  # noqa: ANN401
         raise ParameterError(f"path is {str(path)!r}; it is not a table of text.") from None
     if not lines:
         raise ParameterError(f"path is {str(path)!r}; it is empty.")
-    names = None if all(map(_is_number, lines[0])) else lines.pop(0)
-    for place, line in enumerate(lines, 1 if names is None else 2):
-        if len(line) != len(names or lines[0]):
+    count = len(lines[0])
+    numbered = [str(place) for place in range(count)]
+    named = lines[0] == numbered or not all(map(_is_number, lines[0]))
+    names = lines.pop(0) if named else numbered
+    for place, line in enumerate(lines, 1 + named):
+        if len(line) != count:
             raise ParameterError(
                 f"path is {str(path)!r}; line {place} has {len(line)} values, and the first has "
-                f"{len(names or lines[0])}."
+                f"{count}."
             )
-    if names is None:
-        return [list(map(float, line)) for line in lines]
-    if len(set(names)) < len(names):
+    if len(set(names)) < count:
         raise ParameterError(f"path is {str(path)!r}; two of its columns have the same name.")
-    columns = dict(zip(names, map(list, zip(*lines, strict=True)), strict=False))
-    return _columns(path, columns if lines else {name: [] for name in names})
+    return _columns(path, {name: [line[at] for line in lines] for at, name in enumerate(names)})
 
 
 def _columns(path: Path, columns: dict[str, list[Any]]) -> dict[str, list[Any]]:

@@ -82,7 +82,7 @@ def certify(
         >>> import dpopt
         >>> table = [[0.7310587, 0.2689413], [0.2689413, 0.7310587]]
         >>> dpopt.certify(table)
-        Least(epsilon=1, delta=0, inputs=1 and 0, outputs=(1,))
+        Least(epsilon=1, delta=0, inputs=0 and 1, outputs=(0,))
         >>> design = dpopt.certify(table, epsilon=1.0)
         >>> design.verdict, design.value < 1e-6
         ('private', True)

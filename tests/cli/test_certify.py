@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from dpopt import Guarantee, majority
@@ -256,3 +258,148 @@ def test_missing_arguments_exit_2(arguments: list[str], capsys: Capture) -> None
 
 def test_a_release_needs_an_input(kernel: Path, capsys: Capture) -> None:
     assert "--input" in refused(["release", str(kernel)], 2, capsys)
+
+
+TABLE = "a,b,c\n0.7,0.2,0.1\n0.3,0.4,0.3\n0.1,0.2,0.7\n"
+OWN = "name,input,output,coefficient,lower,upper\nnear,0,0,1,0.6,\nnear,0,1,1,,\n"
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    (tmp_path / "table.csv").write_text(TABLE)
+    (tmp_path / "own.csv").write_text(OWN)
+    return tmp_path / "table.csv"
+
+
+def test_the_least_epsilon_of_a_table(table: Path, capsys: Capture) -> None:
+    code, out, err = run(["certify", str(table)], capsys)
+    assert (code, err) == (0, "")
+    assert re.search(r"^least epsilon  1\.94591014905531", out)
+    assert "inputs 0 and 2, outputs 0" in out
+    _, out, _ = run(["certify", str(table), "--graph", "path", "--json"], capsys)
+    least = json.loads(out)
+    assert least["lower"] <= math.log(3) <= least["upper"]
+    _, out, _ = run(["certify", str(table), "--epsilon", "0", "--delta", "least"], capsys)
+    assert re.search(r"^least delta    0\.6", out)
+
+
+def test_a_table_is_made_private_saved_and_released(
+    table: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    saved = tmp_path / "table.json"
+    asked = ["--epsilon", "1", "--graph", "path", "--tolerance", "0.2", "--save", str(saved)]
+    rows = ["--rows", str(tmp_path / "own.csv")]
+    code, out, err = run(["certify", str(table), *asked, *rows, "--json"], capsys)
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    assert found["private"] is True
+    assert 0.008 < found["cost"] < 0.009
+    assert found["residuals"] == {"near": 0.0}
+    weights = json.loads(saved.read_text())["body"]["units"]["weights"]
+    assert 10 * (int(weights[0][0]) + int(weights[0][1])) >= 6 * sum(map(int, weights[0]))
+    code, out, _ = run(["certify", str(saved)], capsys)
+    assert (code, out.splitlines()[0]) == (
+        0,
+        "(1, 0)-DP: kernel is private along 4 directed edges of 3 inputs",
+    )
+    code, out, _ = run(["release", str(saved), "--input", "0,1,2"], capsys)
+    assert (code, len(out.splitlines())) == (0, 3)
+    code, out, _ = run(["certify", str(table), *asked[:-2], *rows], capsys)
+    assert code == 0
+    assert "moved by     0.00875" in out
+    assert "row near missed by 0" in out
+
+
+def test_a_table_too_far_from_private_exits_4(table: Path, tmp_path: Path, capsys: Capture) -> None:
+    saved = tmp_path / "not.json"
+    said = refused(["certify", str(table), "--epsilon", "1", "--save", str(saved)], 4, capsys)
+    assert "moves a row by 0.1151" in said
+    assert "it needs epsilon 1.9459" in said
+    assert not saved.exists()
+
+
+def test_own_rows_in_conflict_exit_3(table: Path, tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "own.csv").write_text(OWN + "far,0,0,1,,0.1\nfar,0,1,1,,\n")
+    asked = ["--epsilon", "1", "--rows", str(tmp_path / "own.csv"), "--tolerance", "1"]
+    assert "near" in refused(["certify", str(table), *asked], 3, capsys)
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        (["--save", "x.json"], "no mechanism is made"),
+        (["--epsilon", "1", "--save", "x.csv"], "its ending must be .json"),
+        (["--epsilon", "1", "--delta", "x"], "delta is 'x'"),
+        (["--epsilon", "1", "--delta", "2"], "delta is 2"),
+        (["--epsilon", "nan"], "epsilon is nan"),
+        (["--epsilon", "1", "--graph", "star"], "graph is 'star'"),
+        (["--epsilon", "1", "--graph", "0:9"], "graph holds the edge (0, 9)"),
+        (["--epsilon", "1", "--graph", "grid", "--shape", "2,2"], "shape is (2, 2)"),
+        (["--epsilon", "1", "--rows", "missing.csv"], "rows is 'missing.csv'"),
+        (["--epsilon", "1", "--tolerance", "0"], "tolerance is 0"),
+        (["--rows", "{own}"], "rows are given without both"),
+        (["--delta", "least"], "epsilon and delta are both None"),
+    ],
+)
+def test_wrong_options_of_a_table_exit_2(
+    asked: list[str], words: str, table: Path, capsys: Capture
+) -> None:
+    asked = [word.replace("{own}", str(table.parent / "own.csv")) for word in asked]
+    assert words in refused(["certify", str(table), *asked], 2, capsys)
+
+
+@pytest.mark.parametrize(
+    "option", ["--epsilon=1", "--delta=0", "--graph=path", "--tolerance=0.1", "--save=x.json"]
+)
+def test_options_of_a_table_beside_a_mechanism_exit_2(
+    option: str, design: Path, capsys: Capture
+) -> None:
+    name = option[2:].partition("=")[0]
+    said = refused(["certify", str(design), option], 2, capsys)
+    assert f"{name} is given, which belongs to a table" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("a.csv", b"", "it is empty"),
+        ("a.csv", b"\n,\n", "it is empty"),
+        ("a.csv", b"a,b\n", "kernel has shape (0, 2)"),
+        ("a.csv", b"a,b\n0.5,0.5\n0.5\n", "line 3 has 1 values"),
+        ("a.csv", b"0.5,0.5\n0.5,x\n", "something other than numbers"),
+        ("a.csv", b"a,b\n0.5,\n0.5,0.5\n", "something other than numbers"),
+        ("a.csv", b"a,b\n0.5,nan\n0.5,0.5\n", "kernel holds nan"),
+        ("a.csv", b"a,a\n0.5,0.5\n0.5,0.5\n", "same name"),
+        ("a.csv", b'a,b\n"0.5,0.5\n', "a.csv"),
+        ("a.csv", bytes(range(256)), "not text"),
+        ("a.npy", b"", "a.npy"),
+        ("a.npy", b"\x93NUMPY\x01\x00v\x00{'descr': '<f8', 'fortran_order': False, 'sh", "a.npy"),
+        ("a.npz", b"PK", "no .npz file"),
+        ("a.npz", b"", "no .npz file"),
+        ("a.parquet", b"PAR1", "cannot be read as a .parquet file"),
+        ("a.xlsx", b"", "cannot be used"),
+    ],
+)
+def test_unusable_tables_exit_2(
+    name: str, content: bytes, words: str, tmp_path: Path, capsys: Capture
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    assert words in refused(
+        ["certify", str(path), *(["--epsilon=1"][: path.suffix != ".xlsx"])], 2, capsys
+    )
+
+
+def test_arrays_that_are_no_table_exit_2(tmp_path: Path, capsys: Capture) -> None:
+    np.save(tmp_path / "objects.npy", np.array([None, 1], dtype=object), allow_pickle=True)
+    assert "other than numbers" in refused(["certify", str(tmp_path / "objects.npy")], 2, capsys)
+    np.savez(tmp_path / "two.npz", a=np.eye(2), b=np.eye(2))
+    assert "it holds 2 arrays" in refused(["certify", str(tmp_path / "two.npz")], 2, capsys)
+    # A header may promise any size.
+    header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (100000000, 100000), }"
+    header += b" " * (117 - len(header)) + b"\n"
+    (tmp_path / "huge.npy").write_bytes(b"\x93NUMPY\x01\x00" + b"v\x00" + header)
+    assert "more than 256 MiB" in refused(["certify", str(tmp_path / "huge.npy")], 2, capsys)
+    assert "no such file" in refused(["certify", str(tmp_path / "none.npz")], 2, capsys)
+    (tmp_path / "folder.npz").mkdir()
+    assert "it is no file" in refused(["certify", str(tmp_path / "folder.npz")], 2, capsys)

@@ -305,6 +305,7 @@ def holders(folder: Path) -> dict[str, Any]:
     np.savetxt(folder / "plain.csv", TABLE, delimiter=",", fmt="%.17g")
     pd.DataFrame(wide).to_csv(folder / "wide.csv", index=False)
     pd.DataFrame(wide).to_csv(folder / "indexed.csv")
+    pd.DataFrame(TABLE).to_csv(folder / "numbered.csv", index=False)
     pd.DataFrame(wide).to_csv(folder / "wide.tsv", index=False, sep="\t")
     pl.DataFrame(wide).write_parquet(folder / "wide.parquet")
     # A long table may come in any order.
@@ -313,7 +314,7 @@ def holders(folder: Path) -> dict[str, Any]:
     )
     names = (
         *("table.npy", "one.npz", "named.npz", "plain.csv", "wide.csv", "indexed.csv"),
-        *("wide.tsv", "wide.parquet", "long.csv"),
+        *("wide.tsv", "wide.parquet", "long.csv", "numbered.csv"),
     )
     return {
         **{name: folder / name for name in names},
