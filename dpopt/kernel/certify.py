@@ -67,7 +67,8 @@ def certify(
         shape: for "grid" and "hamming", the sizes of the places of a word; all axes of ``kernel``
             but the last one, if None.
         rows: own rows that are kept: tuples (name, matrix, lower, upper), K[x, y] at column
-            x * outputs + y; or a CSV file of them, see `dpopt.kernel.read_own_rows`.
+            x * outputs + y; a CSV file of them, see `dpopt.kernel.read_own_rows`; or, where
+            ``kernel`` is a variable of cvxpy, constraints of cvxpy that are affine in it alone.
         tolerance: most total variation that a row may be moved by, in (0, 1].
         setting: the kind that ``kernel`` is a point of; it has its own epsilon and all the rest.
 
@@ -102,6 +103,8 @@ def certify(
     if shape is None and isinstance(graph, str) and graph in _SHAPED:
         shape = axes
     own: Any = read_own_rows(rows) if isinstance(rows, str | Path) else rows
+    if isinstance(own, Sequence) and any(map(_is_constraint, own)):
+        own = _of_constraints(kernel, own)
     return nearest(NearestKernel(table, epsilon, delta, graph, shape, own, tolerance))
 
 
@@ -242,6 +245,53 @@ def _valued(given: object) -> object:
     if library in ("linopy", "xarray"):
         return np.asarray(value)
     return value
+
+
+def _is_constraint(row: object) -> bool:
+    return type(row).__module__.startswith("cvxpy.constraints")
+
+
+def _of_constraints(kernel: Any, constraints: Sequence[Any]) -> list[Any]:  # noqa: ANN401
+    """Return constraints of cvxpy over the kernel as rows: their labels, or places, are the names.
+
+    Raises:
+        ParameterError: if one is no equality or inequality that is affine in the kernel alone.
+    """
+    import cvxpy as cp
+    import scipy.sparse as sp
+
+    if not isinstance(kernel, cp.Variable) or kernel.ndim != 2 or kernel.value is None:
+        raise ParameterError(
+            "rows hold constraints of cvxpy; kernel must then be a variable of cvxpy with two axes "
+            "and a value."
+        )
+    equalities = (cp.constraints.Equality, cp.constraints.Zero)
+    inequalities = (cp.constraints.Inequality, cp.constraints.NonPos, cp.constraints.NonNeg)
+    # cvxpy flattens in Fortran order.
+    order = np.arange(kernel.size).reshape(kernel.shape, order="F").ravel()
+    kept, blocks = kernel.value, []
+    for place, row in enumerate(constraints):
+        known = isinstance(row, (*equalities, *inequalities)) and row.args
+        side: Any = (
+            row.args[0] - row.args[1] if known and len(row.args) == 2 else known and row.args[0]
+        )
+        if not known or not side.is_affine() or [v.id for v in side.variables()] != [kernel.id]:
+            raise ParameterError(
+                f"rows hold {_checks.shown(row)} at place {place}; it must be an equality or "
+                "inequality of cvxpy that is affine in the kernel alone."
+            )
+        matrix = sp.csr_array(side.grad[kernel].T)[:, order]
+        try:
+            # What the constraint says of a kernel of zeros is its right side.
+            kernel.save_value(np.zeros(kernel.shape))
+            limits = -np.asarray(side.value, dtype=float).ravel(order="F")
+        finally:
+            kernel.save_value(kept)
+        negative = isinstance(row, cp.constraints.NonNeg)
+        lower = limits if negative or isinstance(row, equalities) else None
+        upper = None if negative else limits
+        blocks.append((getattr(row, "label", None) or f"rows {place}", matrix, lower, upper))
+    return blocks
 
 
 def _listed(column: Any) -> list[Any]:  # noqa: ANN401

@@ -77,14 +77,14 @@ def test_the_program_finds_what_every_event_written_down_does() -> None:
         n, m = table.shape
         kernel, worst = cp.Variable((n, m), nonneg=True), cp.Variable()
         chosen = [list(event) for event in events(m)]
-        rows = [cp.sum(kernel, axis=1) == 1]
+        rows: list[Any] = [cp.sum(kernel, axis=1) == 1]
         for event in chosen:
             rows += [
                 cp.sum(kernel[x, event]) <= math.exp(epsilon) * cp.sum(kernel[z, event]) + delta
                 for x, z in edges
             ]
             rows += [cp.sum(kernel[x, event]) - table[x, event].sum() <= worst for x in range(n)]
-        least = cp.Problem(cp.Minimize(worst), rows).solve(solver="HIGHS")
+        least: Any = cp.Problem(cp.Minimize(worst), rows).solve(solver="HIGHS")
         design = dpopt.design(
             NearestKernel(table, epsilon, delta, graph, tolerance=1.0), backend="highs"
         )
@@ -119,7 +119,7 @@ def test_an_invariance_holds_up_to_its_residual() -> None:
     for n in (2, 3, 5):
         law = rng.dirichlet(np.ones(n))
         table = 0.7 * np.eye(n) + 0.3 * law
-        matrix = np.kron(law, np.eye(n))
+        matrix = np.kron(law, np.eye(n)).astype(float)
         own = [("kept", matrix, law, law), ("first", np.eye(1, n * n), [0.4], None)]
         design = dpopt.certify(table, 1.5, rows=own, tolerance=1.0)
         misses = max(
@@ -157,7 +157,7 @@ def test_rows_in_conflict_are_named() -> None:
 def solved(loss: Array, epsilon: float, delta: float, edges: Edges, solver: str) -> cp.Variable:
     """The best kernel in plain cvxpy, with its defaults."""
     kernel = cp.Variable(loss.shape, nonneg=True)
-    rows = [cp.sum(kernel, axis=1) == 1]
+    rows: list[Any] = [cp.sum(kernel, axis=1) == 1]
     for x, other in edges:
         above = kernel[x] - math.exp(epsilon) * kernel[other]
         rows.append(above <= 0 if delta == 0 else cp.sum(cp.pos(above)) <= delta)
@@ -289,7 +289,6 @@ def holders(folder: Path) -> dict[str, Any]:
     """The same table in everything that holds one."""
     import pandas as pd
     import polars as pl
-    import xarray as xr
 
     variable = cp.Variable((4, 3))
     variable.value = TABLE
@@ -325,7 +324,6 @@ def holders(folder: Path) -> dict[str, Any]:
         "pandas long": pd.DataFrame(long),
         "polars wide": pl.DataFrame(wide),
         "polars long": pl.DataFrame(long),
-        "xarray": xr.DataArray(TABLE, dims=("x", "y")),
         "cvxpy": variable,
         "cvxpy expression": variable + 0.0,
     }
@@ -337,12 +335,65 @@ def test_whatever_holds_a_table(tmp_path: Path) -> None:
         assert np.array_equal(design.setting.given, TABLE), what
 
 
+def test_constraints_of_cvxpy_are_own_rows() -> None:
+    rng = np.random.default_rng(9)
+    edges = complete(3)
+    for solver in ("CLARABEL", "SCS", "HIGHS"):
+        kernel, bonus = cp.Variable((3, 4), nonneg=True), rng.random((3, 4))
+        law, cap = np.array([0.5, 0.3, 0.2]), cp.Parameter(value=0.45)
+        rows: list[Any] = [
+            cp.sum(cp.multiply(bonus, kernel)) <= 1.1 * bonus.sum() / 4,
+            law @ kernel == law @ np.full((3, 4), 0.25) + [0.01, -0.01, 0.0, 0.0],
+            kernel[0, 1:3] >= 0.1,
+            kernel[2] <= cap,
+        ]
+        rows[0].set_label("bonus")
+        rows[1].set_label("mean")
+        private = [kernel[x] <= math.e * kernel[z] for x, z in edges]
+        loss = rng.random((3, 4))
+        every: list[Any] = [*rows, *private, cp.sum(kernel, axis=1) == 1]
+        problem = cp.Problem(cp.Minimize(cp.sum(cp.multiply(loss, kernel))), every)
+        problem.solve(solver=solver)
+        before: Any = kernel.value
+        design = dpopt.certify(kernel, 1.0, rows=rows)
+        assert np.array_equal(kernel.value, before)
+        assert is_private(design.exact.weights, design.exact.bits, edges, 1.0, 0.0)
+        assert [*design.residuals] == ["bonus", "mean", "rows 2", "rows 3"]
+        assert weighed(design, bonus.ravel())[0] <= Fraction(1.1 * bonus.sum() / 4) + 1e-15
+        unit = 1 << design.exact.bits
+        weights = [[Fraction(w, unit) for w in row] for row in design.exact.weights]
+        assert min(weights[0][1:3]) >= Fraction(0.1)
+        assert max(weights[2]) <= Fraction(0.45)
+        means = law @ design.kernel
+        assert means == pytest.approx([0.26, 0.24, 0.25, 0.25], abs=1e-8)
+        assert design.residuals["mean"] < 1e-8
+
+
+def test_constraints_that_are_no_rows() -> None:
+    kernel, other = cp.Variable((2, 2)), cp.Variable()
+    kernel.value = np.array([[0.6, 0.4], [0.4, 0.6]])
+    for row in (kernel[0, 0] <= other, cp.square(kernel[0, 0]) <= 0.5, cp.norm(kernel) <= 2):
+        with pytest.raises(ParameterError, match="at place 0; it must be an equality or ineq"):
+            dpopt.certify(kernel, 1.0, rows=[row])
+    with pytest.raises(ParameterError, match="must then be a variable of cvxpy"):
+        dpopt.certify(kernel.value, 1.0, rows=[kernel[0, 0] <= 0.5])
+
+
 def test_a_solution_of_linopy() -> None:
     linopy = pytest.importorskip("linopy")
+    import xarray as xr
+
     model = linopy.Model()
-    kernel = model.add_variables(lower=0, upper=1, coords=[range(2), range(2)], name="kernel")
+    kernel = model.add_variables(lower=0, upper=0.7, coords=[range(2), range(2)], name="kernel")
     with pytest.raises(ParameterError, match="of linopy and has no solution"):
         dpopt.certify(kernel, 1.0)
+    model.add_constraints(kernel.sum("dim_1") == 1)
+    wrong = xr.DataArray([[0.0, 1.0], [1.0, 0.0]], dims=kernel.dims, coords=kernel.coords)
+    model.add_objective((kernel * wrong).sum())
+    model.solve(solver_name="highs", log_to_console=False)
+    for given in (kernel, kernel.solution, 1.0 * kernel):
+        design = dpopt.certify(given, 1.0)
+        assert design.kernel == pytest.approx(np.array([[0.7, 0.3], [0.3, 0.7]]), abs=1e-9)
 
 
 def test_more_axes_are_words() -> None:

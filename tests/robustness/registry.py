@@ -262,6 +262,8 @@ BY_FUNCTION: dict[str, Makers] = {
         "kernel": lambda: [[0.6, 0.4], [0.4, 0.6]],
         "guarantee": lambda: Guarantee(1.0),
     },
+    "privacy.least_delta": {"weights": lambda: [[5, 3], [3, 5]]},
+    "privacy.least_epsilon": {"weights": lambda: [[5, 3], [3, 5]]},
     "privacy.ratio_rows": {"pairs": lambda: ONE_WAY_AND_BACK},
     "privacy.renyi_epsilon": {"divergence": lambda: 0.1},
     "privacy.shrink_to_budget": {"worst": lambda: Fraction(3, 2), "budget": lambda: Fraction(1)},
