@@ -105,6 +105,7 @@ def least_epsilon(
         Least(epsilon=1.09861, delta=0, inputs=0 and 1, outputs=(0,))
     """
     rows, sums, edges = _table(weights, pairs)
+    moved = _checks.real("moved", moved, 0.0)
     delta = _checks.real("delta", delta, 0.0, 1.0, open_upper=True)
     if len(rows) == 1:
         return Least("epsilon", 0.0, 0.0, delta, (0, 0), (), moved)
@@ -136,6 +137,7 @@ def least_delta(
         0.5
     """
     rows, sums, edges = _table(weights, pairs)
+    moved = _checks.real("moved", moved, 0.0)
     epsilon = _checks.real("epsilon", epsilon, 0.0, _LARGEST_EXPONENT)
     low, high = exp_lower(epsilon, _BITS), exp_upper(epsilon, _BITS)
     screen = _Screen(rows, sums, edges)
