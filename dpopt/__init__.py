@@ -39,12 +39,10 @@ if TYPE_CHECKING:
         kinds,
         load,
     )
+    from dpopt.kernel.certify import certify
     from dpopt.lp import Solution, Status, solve
     from dpopt.privacy import Guarantee, Problem
     from dpopt.privacy.constraints import private
-    from dpopt.kernel.certify import certify
-    from dpopt.lp import Problem, Solution, Status, solve
-    from dpopt.privacy import Guarantee
     from dpopt.sweeps import SweepResult, sweep
 
 __version__ = "0.1.0"

@@ -160,7 +160,7 @@ def own_rows(given: object, inputs: int, outputs: int) -> tuple[OwnRows, ...]:
             f"{_MOST_ENTRIES:,} entries are taken."
         )
     scratch = Problem()
-    scratch.add_variables("kernel", inputs * outputs, lower=0.0, upper=1.0)
+    scratch.add_variables("kernel", (inputs, outputs), lower=0.0, upper=1.0)
     return tuple(_block(scratch, block, inputs, outputs) for block in given)
 
 

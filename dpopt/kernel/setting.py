@@ -20,7 +20,7 @@ from dpopt._types import IntVector, Matrix, Numbers, Table, Vector, brief, froze
 from dpopt.design import Setting
 from dpopt.kernel.loss import checked_loss, named_loss
 from dpopt.kernel.own import ExtraRows, OwnRows, own_rows
-from dpopt.kernel.program import OWN_BLOCKS, form_of, matrix_of, program
+from dpopt.kernel.program import form_of, matrix_of, program
 from dpopt.kernel.rays import solve_along_forest
 from dpopt.lp import Backend, Problem, Solution
 from dpopt.privacy import Certificate, ExactKernel, Guarantee, quantise_kernel
@@ -151,15 +151,29 @@ class KernelSetting(Setting["KernelDesign"]):
             "invariant": _invariant(self.invariant, inputs, outputs),
             "inputs": inputs,
             "outputs": outputs,
-            "rows": _own(self.rows, inputs, outputs),
         }
         self.keep(**values)
+        self.keep(rows=self._own_blocks())
         by_name = isinstance(graph, str) and isinstance(loss, str)
         if by_name and (shape is not None or graph not in SHAPED):
             # Such a graph may be large: it is written out by whoever needs it.
             _checks.choice("graph", graph, GRAPHS)
         else:
             _ = self.pairs
+
+    def _own_blocks(self) -> tuple[OwnRows, ...] | None:
+        """Return the user's own rows as blocks under names of their own, None if there are none."""
+        blocks = own_rows(self.rows, self.inputs, self.outputs)
+        taken = ["sums", "privacy"]
+        taken += ["delta"] if self.delta > 0 else []
+        taken += ["losses"] if self.objective == "minimax" else []
+        taken += ["invariance"] if self.invariant is not None else []
+        for block in blocks:
+            if block.name in taken:
+                raise ParameterError(
+                    f"rows holds the name {block.name!r}; {', '.join(taken)} are taken already."
+                )
+        return blocks or None
 
     @classmethod
     def example(cls) -> Self:
@@ -332,17 +346,6 @@ def _indices(name: str, indices: npt.ArrayLike, size: int) -> IntVector:
     if array.dtype.kind not in "iu" or array.min(initial=0) < 0 or array.max(initial=0) >= size:
         raise ParameterError(f"{name} must hold integers in 0..{size - 1}.")
     return array.astype(np.int64)
-
-
-def _own(rows: object, inputs: int, outputs: int) -> tuple[OwnRows, ...] | None:
-    """Return the user's own rows as blocks, None if there are none."""
-    blocks = own_rows(rows, inputs, outputs)
-    for block in blocks:
-        if block.name in OWN_BLOCKS:
-            raise ParameterError(
-                f"rows holds the name {block.name!r}; {', '.join(OWN_BLOCKS)} are taken already."
-            )
-    return blocks or None
 
 
 def _law(name: str, values: npt.ArrayLike, size: int) -> Vector:

@@ -6,8 +6,8 @@ from dpopt.privacy.exponential import exp_lower, exp_upper
 from dpopt.privacy.graph import directed_pairs
 from dpopt.privacy.guarantee import Guarantee, general_composition, simple_composition
 from dpopt.privacy.kernel import ExactKernel
-from dpopt.privacy.program import Problem
 from dpopt.privacy.least import Least, least_delta, least_epsilon
+from dpopt.privacy.program import Problem
 from dpopt.privacy.quantise import quantise_kernel
 from dpopt.privacy.rdp import (
     ConcentratedGuarantee,
@@ -35,8 +35,8 @@ __all__ = [
     "Conversion",
     "ExactKernel",
     "Guarantee",
-    "Problem",
     "Least",
+    "Problem",
     "audit_epsilon",
     "certify_kernel",
     "column_minimum_rows",

@@ -1,0 +1,110 @@
+"""Two hundred private programs as a user would write them in cvxpy: solved, proved, judged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import dpopt
+from tests.kernel.brute import Edges, complete, is_private, path
+
+COUNT = 200
+
+
+@dataclass
+class Program:
+    """A random program, its variable, and what is promised of it."""
+
+    kernel: cp.Variable
+    problem: cp.Problem
+    own: list[Any]
+    epsilon: float
+    delta: float
+    graph: Any
+    edges: Edges
+    loss: np.ndarray
+    prior: np.ndarray | None
+
+
+def random_program(seed: int) -> Program:
+    """Random loss, graph, delta, invariance and own rows, which a constant kernel keeps."""
+    rng = np.random.default_rng([16, seed])
+    n = int(rng.integers(2, 5))
+    keeps = rng.random() < 0.3
+    m = n if keeps else int(rng.integers(2, 5))
+    epsilon = float(rng.choice([0.1, 0.5, 1.0, 2.0]))
+    delta = float(rng.choice([0.0, 0.0, 0.01, 0.2]))
+    graph: Any = rng.choice(["complete", "path", "edges"])
+    edges = complete(n) if graph == "complete" else path(n)
+    if graph == "edges":
+        # A star: every input is a neighbour of input 0.
+        graph = [(0, x) for x in range(1, n)]
+        edges = [pair for x in range(1, n) for pair in ((0, x), (x, 0))]
+    loss, q = rng.random((n, m)), rng.dirichlet(np.full(m, 2.0))
+    kernel = cp.Variable((n, m), nonneg=True, name="K")
+    own = []
+    for number in range(int(rng.integers(0, 3))):
+        signs = rng.normal(size=(n, m))
+        # What the constant kernel 1 q^T gives, and some room.
+        limit = float(np.sum(signs @ q)) + 0.05
+        own.append((cp.sum(cp.multiply(signs, kernel)) <= limit).set_label(f"own {number}"))
+    if keeps:
+        own.append((q @ kernel == q).set_label("invariance"))
+    prior = rng.dirichlet(np.ones(n)) if rng.random() < 0.5 else None
+    losses = cp.sum(cp.multiply(loss, kernel), axis=1)
+    objective = cp.max(losses) if prior is None else prior @ losses
+    private = dpopt.private(kernel, epsilon, delta, graph=graph)
+    rules = [cp.sum(kernel, axis=1) == 1, *own, *private]
+    problem = cp.Problem(cp.Minimize(objective), rules)
+    return Program(kernel, problem, own, epsilon, delta, graph, edges, loss, prior)
+
+
+def exact_value(program: Program, weights: Any, bits: int) -> Fraction:
+    losses = [
+        sum((Fraction(c) * w for c, w in zip(line, row, strict=True)), Fraction(0)) / (1 << bits)
+        for line, row in zip(program.loss.tolist(), weights, strict=True)
+    ]
+    if program.prior is None:
+        return max(losses)
+    return sum(
+        (Fraction(p) * v for p, v in zip(program.prior.tolist(), losses, strict=True)), Fraction(0)
+    )
+
+
+@pytest.mark.parametrize("seed", range(COUNT))
+def test_a_program_of_a_user(seed: int) -> None:
+    program = random_program(seed)
+    program.problem.solve(
+        solver=cp.HIGHS, primal_feasibility_tolerance=1e-10, dual_feasibility_tolerance=1e-10
+    )
+    optimum = float(program.problem.value)  # type: ignore[arg-type]
+    program.problem.solve(solver=cp.CLARABEL)
+    interior = float(program.problem.value)  # type: ignore[arg-type]
+
+    solution = dpopt.solve(program.problem)
+    assert solution.objective == pytest.approx(interior, abs=1e-6)
+    assert solution.objective == pytest.approx(optimum, abs=1e-8)
+    assert solution.bound is not None
+    assert solution.bound <= optimum + 1e-9
+    assert 0 <= solution.objective - solution.bound + 1e-9 <= 1e-7
+    assert np.array_equal(program.kernel.value, solution["K"])
+
+    design = dpopt.certify(
+        program.kernel, program.epsilon, program.delta, graph=program.graph, rows=program.own
+    )
+    exact = design.units
+    assert is_private(exact.weights, exact.bits, program.edges, program.epsilon, program.delta)
+    value = float(exact_value(program, exact.weights, exact.bits))
+    # Equalities hold up to their residual, and what that saves is bounded by it.
+    slack = 1e-9 + 10 * max(design.residuals.values(), default=0.0)
+    assert optimum - slack <= value <= optimum + 1e-4
+    for constraint in program.own:
+        label = constraint.label
+        if label != "invariance":
+            assert design.residuals[label] == 0.0
+    assert design.release(0) in range(program.loss.shape[1])
