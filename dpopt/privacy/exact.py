@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from numbers import Rational
+from operator import sub
 from typing import Any
 
 import numpy as np
@@ -401,15 +402,16 @@ def _worst_by_column(
 def _worst_by_edge(
     rows: list[list[int]], edges: list[tuple[int, int]] | None, r: Fraction, bits: int
 ) -> tuple[Fraction, Place]:
-    best: tuple[int, Place] | None = None
-    for x, other in edges or []:
-        for y, (weight, against) in enumerate(zip(rows[x], rows[other], strict=True)):
-            slack = r.numerator * against - r.denominator * weight
-            if best is None or slack < best[0]:
-                best = (slack, (x, other, y))
-    if best is None:
+    """Over the edges, r w[x', y] - w[x, y] in units of 2^-bits over r's denominator."""
+    if not edges:
         return Fraction(1), (0, 0, None)
-    return Fraction(best[0], r.denominator << bits), best[1]
+    allowed = [[r.numerator * weight for weight in row] for row in rows]
+    taken = [[r.denominator * weight for weight in row] for row in rows]
+    least = [min(map(sub, allowed[other], taken[x])) for x, other in edges]
+    slack = min(least)
+    x, other = edges[least.index(slack)]
+    output = list(map(sub, allowed[other], taken[x])).index(slack)
+    return Fraction(slack, r.denominator << bits), (x, other, output)
 
 
 def _worst_hockey_stick(

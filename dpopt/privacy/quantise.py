@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from fractions import Fraction
+from itertools import repeat
 from numbers import Rational
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,16 @@ from dpopt.privacy.kernel import ExactKernel
 _BITS = (63, 95, 127)
 # Bits that the rarest letter has beyond those that its rounding takes.
 _SPARE_BITS = 32
+
+
+class _Law(NamedTuple):
+    """Probabilities as integers over their sum: without a greatest common divisor at each step."""
+
+    parts: list[int]
+    total: int
+
+    def fractions(self) -> list[Fraction]:
+        return [Fraction(part, self.total) for part in self.parts]
 
 
 def quantise_kernel(
@@ -82,7 +93,7 @@ def quantise_kernel(
                 continue
             lines = track(exact, f"rounding to {bits} bits")
             weights = [_round_row(_mixed(line, u, eta), bits) for line in lines]
-            moved = max(_distance(line, w, bits) for line, w in zip(exact, weights, strict=True))
+            moved = max(map(_distance, exact, weights, repeat(bits)))
             if moved <= tolerance:
                 asked: Any = {"pairs": edges, "ratio": ratio, "one_way": one_way}
                 with suppress(NotPrivateError):
@@ -95,23 +106,27 @@ def quantise_kernel(
     )
 
 
-def _precisions(u: Sequence[Fraction], r: Fraction) -> Iterator[int]:
+def _precisions(u: _Law, r: Fraction) -> Iterator[int]:
     """Yield the precisions to try: a further one where a letter is too rare for the others."""
     yield from _BITS
-    rarest = min((mass for mass in u if mass), default=Fraction(1))
+    rarest = Fraction(min((part for part in u.parts if part), default=u.total), u.total)
     if r > 1:
         bits = _SPARE_BITS + int((1 + r) / ((r - 1) * rarest)).bit_length()
         if _BITS[-1] < bits <= MOST_BITS:
             yield bits
 
 
-def _mixed(line: Sequence[Fraction], u: Sequence[Fraction], eta: Fraction) -> list[Fraction]:
-    return [(1 - eta) * k + eta * v for k, v in zip(line, u, strict=True)] if eta else list(line)
+def _mixed(line: _Law, u: _Law, eta: Fraction) -> _Law:
+    """Return (1 - eta) K[x, .] + eta u over the product of the three denominators."""
+    if not eta:
+        return line
+    kept = (eta.denominator - eta.numerator) * u.total
+    added = eta.numerator * line.total
+    parts = [kept * part + added * mass for part, mass in zip(line.parts, u.parts, strict=True)]
+    return _Law(parts, eta.denominator * line.total * u.total)
 
 
-def _exact_rows(
-    kernel: npt.ArrayLike, row: npt.ArrayLike | None
-) -> tuple[list[list[Fraction]], list[list[Fraction]]]:
+def _exact_rows(kernel: npt.ArrayLike, row: npt.ArrayLike | None) -> tuple[list[_Law], list[_Law]]:
     array = _checks.floats("kernel", kernel)
     if array.ndim != 2 or 0 in array.shape:
         raise ParameterError(f"kernel has shape {array.shape}; it must be (inputs, outputs).")
@@ -133,15 +148,17 @@ def _exact_rows(
     return exact, [_normalised(mean), _normalised(mean + occurs / occurs.sum())]
 
 
-def _normalised(values: Vector) -> list[Fraction]:
-    exact = [Fraction(float(value)) for value in values]
-    total = sum(exact, Fraction(0))
-    return [value / total for value in exact]
+def _normalised(values: Vector) -> _Law:
+    ratios = [float(value).as_integer_ratio() for value in values]
+    # Denominators of floats are powers of 2: the largest is a multiple of all.
+    common = max(denominator for _, denominator in ratios)
+    parts = [numerator * (common // denominator) for numerator, denominator in ratios]
+    return _Law(parts, sum(parts))
 
 
 def _mixing(
-    rows: Sequence[Sequence[Fraction]],
-    u: Sequence[Fraction],
+    rows: Sequence[_Law],
+    u: _Law,
     r: Fraction,
     delta: Fraction,
     edges: list[tuple[int, int]] | None,
@@ -150,14 +167,15 @@ def _mixing(
     """Return eta, or None if this precision leaves no room for rounding."""
     unit, eta = Fraction(1, 1 << bits), Fraction(0)
     # A delta below the rounding is no room: what is private without it will do.
-    room = delta - len(u) * (1 + r) * unit
+    room, masses = delta - len(u.parts) * (1 + r) * unit, u.fractions()
     if room > 0:
-        inputs = range(len(rows))
+        laws = [row.fractions() for row in rows]
+        inputs = range(len(laws))
         chosen = [(x, y) for x in inputs for y in inputs if x != y] if edges is None else edges
-        gains = [(r - 1) * mass for mass in u]
-        found = (_least_mixing(rows[x], rows[y], r, gains, room) for x, y in chosen)
+        gains = [(r - 1) * mass for mass in masses]
+        found = (_least_mixing(laws[x], laws[y], r, gains, room) for x, y in chosen)
         return max(found, default=eta)
-    for tau, mass in zip(_violations(rows, r, edges), u, strict=True):
+    for tau, mass in zip(_violations(rows, r, edges), masses, strict=True):
         if mass == 0:
             continue
         # eta (r - 1) u >= (1 - eta) tau + rounding
@@ -170,16 +188,23 @@ def _mixing(
 
 
 def _violations(
-    rows: Sequence[Sequence[Fraction]], r: Fraction, edges: list[tuple[int, int]] | None
+    rows: Sequence[_Law], r: Fraction, edges: list[tuple[int, int]] | None
 ) -> list[Fraction]:
     """Return, for each output, the largest K[x, y] - r K[x', y] over the edges."""
-    columns = list(zip(*rows, strict=True))
     if edges is None:
+        columns = zip(*(row.fractions() for row in rows), strict=True)
         return [max(column) - r * min(column) for column in columns]
-    return [
-        max((column[x] - r * column[other] for x, other in edges), default=Fraction(-1))
-        for column in columns
-    ]
+    worst: list[tuple[int, int]] = [(-1, 1)] * len(rows[0].parts)
+    for x, other in edges:
+        scale, against = r.denominator * rows[other].total, r.numerator * rows[x].total
+        below = scale * rows[x].total
+        for y, (part, beside) in enumerate(zip(rows[x].parts, rows[other].parts, strict=True)):
+            over = scale * part - against * beside
+            most, unit = worst[y]
+            # Signs decide most comparisons of over / below with the largest so far.
+            if (over >= 0 or most < 0) and over * unit > most * below:
+                worst[y] = (over, below)
+    return [Fraction(over, below) for over, below in worst]
 
 
 def _least_mixing(
@@ -205,19 +230,19 @@ def _least_mixing(
         eta = (excess - room) / slope
 
 
-def _round_row(row: Sequence[Fraction], bits: int) -> list[int]:
+def _round_row(row: _Law, bits: int) -> list[int]:
     """Return integers that sum to 2^bits, each within one of row * 2^bits."""
-    scaled = [value * (1 << bits) for value in row]
-    floors = [value.numerator // value.denominator for value in scaled]
+    divided = [divmod(part << bits, row.total) for part in row.parts]
+    floors = [floor for floor, _ in divided]
     short = (1 << bits) - sum(floors)
-    by_remainder = sorted(range(len(row)), key=lambda i: floors[i] - scaled[i])
+    by_remainder = sorted(range(len(floors)), key=lambda i: -divided[i][1])
     for place in by_remainder[:short]:
         floors[place] += 1
     return floors
 
 
-def _distance(row: Sequence[Fraction], weights: Sequence[int], bits: int) -> Fraction:
-    moved = (
-        abs(value - Fraction(weight, 1 << bits)) for value, weight in zip(row, weights, strict=True)
-    )
-    return sum(moved, Fraction(0)) / 2
+def _distance(row: _Law, weights: Sequence[int], bits: int) -> Fraction:
+    """Return the total variation between a row and its integers over 2^bits."""
+    pairs = zip(row.parts, weights, strict=True)
+    moved = sum(abs((part << bits) - weight * row.total) for part, weight in pairs)
+    return Fraction(moved, row.total << (bits + 1))
