@@ -16,6 +16,7 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import Json, Matrix, Vector, frozen
 from dpopt.design import Design, made
+from dpopt.kernel.geometric import duals
 from dpopt.kernel.own import ExtraRows, own_rows
 from dpopt.kernel.program import (
     OWN_BLOCKS,
@@ -61,16 +62,20 @@ class KernelDesign(Design):
 
     @property
     def status(self) -> Status | None:
-        """How the solve ended, always `Status.OPTIMAL`; None of a file."""
+        """How the solve ended, always `Status.OPTIMAL`; None of a closed form or a file."""
         return None if self.solution is None else self.solution.status
 
-    @property
+    @cached_property
     def duals(self) -> Mapping[str, Vector]:
         """By block, the change of the objective per unit of the limit; none of a file.
 
-        Of "delta", for each directed edge: the price of privacy, per unit of delta.
+        Of "delta", for each directed edge: the price of privacy, per unit of delta. Of a closed
+        form, the multipliers that prove its bound.
         """
-        return {} if self.solution is None else self.solution.duals
+        if self.solution is not None:
+            return self.solution.duals
+        known = None if "bound" in self.stated else self.setting.along_path
+        return {} if known is None else duals(self.setting, known)
 
     @cached_property
     def residuals(self) -> Mapping[str, float]:
@@ -149,7 +154,7 @@ def optimal_kernel(
     inputs: int | None = None,
     outputs: int | None = None,
     rows: ExtraRows | Callable[[KernelSetting], ExtraRows] | None = None,
-    backend: str | Backend = "highs",
+    backend: str | Backend | None = None,
     time_limit: float | None = None,
 ) -> KernelDesign:
     """Return the (epsilon, delta)-private kernel of least expected loss, certified exactly.
@@ -175,8 +180,9 @@ def optimal_kernel(
         rows: further linear rows over the flattened kernel, K[x, y] at column x * outputs + y:
             tuples (name, matrix, lower, upper), or a function that makes them from the setting;
             kept up to ``residuals``, and saved with the setting.
-        backend: see `dpopt.solve`; for how the program is solved, see `solve_kernel`.
-        time_limit: seconds for the solve.
+        backend: None takes the closed form where there is one (`KernelSetting.closed_form`), else
+            HiGHS; for others see `dpopt.solve`, and `solve_kernel` for how the program is solved.
+        time_limit: seconds for the solve of the program.
 
     Raises:
         ParameterError: for a parameter out of range, or a combination that is not offered.
@@ -197,9 +203,12 @@ def optimal_kernel(
     """
     asked: Any = (graph, shape, prior, objective, sense, invariant, formulation, inputs, outputs)
     setting = _with_rows(KernelSetting(cast(Any, loss), epsilon, delta, *asked), rows)
-    problem = setting.problem()
+    units = setting.closed_form() if backend is None else None
+    if units is not None:
+        return made(setting, units)
+    problem, solver = setting.problem(), "highs" if backend is None else backend
     return design_of(
-        setting, problem, solve_kernel(setting, problem, backend, time_limit=time_limit)
+        setting, problem, solve_kernel(setting, problem, solver, time_limit=time_limit)
     )
 
 

@@ -28,7 +28,12 @@ _MOST_ROWS = 2_000_000
 
 def program(setting: KernelSetting) -> Problem:
     """Return the program that `KernelSetting` displays, with the user's rows if there are any."""
+    least = setting.inputs * setting.outputs
+    if setting.graph_name != "edges" and least > _MOST_ROWS:
+        # Every input of it has a neighbour: such a graph is not written out to be refused.
+        raise _too_many(setting.formulation, f"at least {least}")
     form = form_of(setting)
+    _require_size(setting, form)
     problem = Problem("optimal kernel")
     _add_kernel(problem, setting, form)
     _add_privacy(problem, setting, form)
@@ -50,13 +55,9 @@ def form_of(setting: KernelSetting) -> str:
     """Return the form that the program is written in: "auto" decided.
 
     Raises:
-        ParameterError: if the form does not fit, or would have more than 2,000,000 privacy rows.
+        ParameterError: if the form does not fit.
     """
     form = setting.formulation
-    least = setting.inputs * setting.outputs
-    if setting.graph_name != "edges" and least > _MOST_ROWS:
-        # Every input of it has a neighbour: such a graph is not written out to be refused.
-        raise _too_many(form, f"at least {least}")
     compact = setting.pairs is None and setting.delta == 0
     if form == "auto":
         form = "shifted" if compact else "edges"
@@ -65,11 +66,14 @@ def form_of(setting: KernelSetting) -> str:
             f"formulation is {form!r} with graph {setting.graph_name!r} and "
             f"delta {setting.delta:g}; it needs graph 'complete' and delta 0, else take 'edges'."
         )
+    return form
+
+
+def _require_size(setting: KernelSetting, form: str) -> None:
     edges = setting.inputs * (setting.inputs - 1) if setting.pairs is None else len(setting.pairs)
     count = setting.outputs * (edges if form == "edges" else setting.inputs)
     if count > _MOST_ROWS:
         raise _too_many(form, str(count))
-    return form
 
 
 def _too_many(form: str, count: str) -> ParameterError:

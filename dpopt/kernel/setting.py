@@ -18,6 +18,7 @@ from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import digits
 from dpopt._types import IntVector, Matrix, Numbers, Table, Vector, brief, frozen
 from dpopt.design import Setting
+from dpopt.kernel.geometric import Optimum, optimum
 from dpopt.kernel.loss import checked_loss, named_loss
 from dpopt.kernel.own import ExtraRows, OwnRows, own_rows
 from dpopt.kernel.program import form_of, matrix_of, program
@@ -271,6 +272,30 @@ class KernelSetting(Setting["KernelDesign"]):
         """
         return program(self)
 
+    @cached_property
+    def along_path(self) -> Optimum | None:
+        """The optimum along a path for a loss of `dpopt.kernel.geometric`; None for others."""
+        return optimum(self)
+
+    def closed_form(self) -> ExactKernel | None:
+        """Return the geometric mechanism with the best answers, where that is the optimum.
+
+        On a path, delta = 0, for a loss by which of two outputs the better one changes once along
+        the path, such as any that does not fall in |x - y|; `dpopt.kernel.geometric` has the proof.
+        None elsewhere.
+        """
+        return None if self.along_path is None else self.units(self.along_path.kernel)
+
+    def bound(self, units: ExactKernel, solution: Solution | None) -> float | None:
+        """Return a bound on the value of any other kernel: that of the dual vector.
+
+        Without a solve, that of the multipliers which `dpopt.kernel.geometric` knows on a path.
+        """
+        del units
+        if solution is not None:
+            return solution.bound
+        return None if self.along_path is None else self.along_path.bound
+
     def solved(self, backend: str | Backend, time_limit: float | None) -> Solution:
         """Solve the program; along a graph without cycles, as `solve_kernel` does."""
         return solve_along_forest(self, self.problem(), backend, time_limit)
@@ -502,5 +527,8 @@ def _keeping_row(setting: KernelSetting) -> Vector | None:
 
 def dot(line: Sequence[float], column: Sequence[int]) -> Fraction:
     """Return the exact sum of products."""
-    terms = (Fraction(a) * weight for a, weight in zip(line, column, strict=True))
-    return sum(terms, Fraction(0))
+    ratios = [float(a).as_integer_ratio() for a in line]
+    # Denominators of floats are powers of 2: the largest is a multiple of all.
+    common = max((denominator for _, denominator in ratios), default=1)
+    pairs = zip(ratios, column, strict=True)
+    return Fraction(sum(a * (common // below) * weight for (a, below), weight in pairs), common)

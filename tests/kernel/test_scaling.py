@@ -210,7 +210,7 @@ def test_the_tight_bound_is_below_the_exact_value_of_its_sum() -> None:
 def test_limits_and_conflicts_are_told_as_before() -> None:
     loss = power(6, 1)
     with pytest.raises(SolverError) as caught:
-        optimal_kernel(loss, epsilon=1.0, graph="path", time_limit=0.0)
+        optimal_kernel(loss, epsilon=1.0, graph="path", backend="highs", time_limit=0.0)
     assert caught.value.status == Status.TIME_LIMIT
     one = np.zeros((1, 36))
     one[0, 0] = 1.0

@@ -34,14 +34,18 @@ class Highs:
 
     Attributes:
         feasibility: HiGHS's primal and dual feasibility tolerance; its floor is 1e-10.
+        interior: take interior points only, and no basis: for programs that the simplex method
+            stalls on. Their gap is wider, and the solution states it.
     """
 
     feasibility: float = 1e-10
+    interior: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(
             self, "feasibility", _checks.real("feasibility", self.feasibility, 1e-10, 1e-2)
         )
+        _checks.flag("interior", self.interior)
 
     @property
     def name(self) -> str:
@@ -55,7 +59,7 @@ class Highs:
 
     def load(self, model: Model) -> HighsSession:
         """Hand the model to a new HiGHS instance."""
-        return HighsSession(model, self.feasibility)
+        return HighsSession(model, self.feasibility, _INTERIOR if self.interior else _WAYS)
 
 
 def load_model(model: Model, /, **options: bool | float | int | str) -> highspy.Highs:
@@ -108,6 +112,12 @@ _WAYS: tuple[dict[str, Option], ...] = (
     {"solver": "ipm", "presolve": "off", "ipm_optimality_tolerance": 1e-10},
     {"solver": "ipm", "presolve": "off", "run_crossover": "off", "ipm_optimality_tolerance": 1e-12},
 )
+_NO_BASIS: dict[str, Option] = {"solver": "ipm", "run_crossover": "off"}
+_INTERIOR: tuple[dict[str, Option], ...] = (
+    _NO_BASIS | {"ipm_optimality_tolerance": 1e-12},
+    _NO_BASIS | {"ipm_optimality_tolerance": 1e-10, "presolve": "off"},
+    _NO_BASIS | {"ipm_optimality_tolerance": 1e-8},
+)
 # A simplex that cycles does so for ever; ordinary runs take less than 5 iterations for each row
 # and column, and interior points less than 50 in all.
 _LEAST_ITERATIONS, _ITERATIONS_EACH, _INTERIOR_ITERATIONS = 2_000, 50, 300
@@ -121,9 +131,10 @@ _FROM_BASIS_EACH = 5
 class HighsSession:
     """One HiGHS instance and the rows given to it."""
 
-    ways = len(_WAYS)
-
-    def __init__(self, model: Model, feasibility: float) -> None:
+    def __init__(
+        self, model: Model, feasibility: float, ways: tuple[dict[str, Option], ...] = _WAYS
+    ) -> None:
+        self._ways = ways
         # HiGHS measures dual feasibility absolutely: bring the costs to size one.
         self._scale = float(np.max(np.abs(model.cost), initial=0.0)) or 1.0
         self._model = replace(model, cost=model.cost / self._scale)
@@ -131,6 +142,11 @@ class HighsSession:
         self._appended: list[Rows] = []
         self._begun = False
         self._solver = self._loaded()
+
+    @property
+    def ways(self) -> int:
+        """How many ways there are."""
+        return len(self._ways)
 
     def _loaded(self) -> highspy.Highs:
         rows = stack([self._model.rows, *self._appended], self._model.cost.size)
@@ -190,7 +206,7 @@ class HighsSession:
             time_limit=float(limit),
             simplex_iteration_limit=_LEAST_ITERATIONS
             + (_FROM_BASIS_EACH if begun else _ITERATIONS_EACH) * size,
-            **(_ORDINARY | (_FROM_BASIS if begun else _WAYS[way])),
+            **(_ORDINARY | (_FROM_BASIS if begun else self._ways[way])),
         )
         interruptible(solver.run, self._stop)
         code = solver.getModelStatus()
