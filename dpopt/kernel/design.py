@@ -74,7 +74,7 @@ class KernelDesign(Design):
         """
         if self.solution is not None:
             return self.solution.duals
-        known = None if "bound" in self.stated else self.setting.along_path
+        known = None if "bound" in self.stated else self.setting.geometric
         return {} if known is None else duals(self.setting, known)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Optimal kernels along a path without their program: the geometric mechanism, then an answer.
+"""Optimal kernels on paths and grids without their program: geometric noise, then an answer.
 
 Inputs 0..n-1 on a path, a = e^-epsilon. The truncated geometric mechanism gives the noisy value i
 for the input x with probability G[x, i] = u_i a^|x - i|, where u_i = (1 - a) / (1 + a), and 1 / (1
@@ -45,6 +45,14 @@ a prior. For the largest loss: random answers are a convex compact set, so that 
 loss over them is the largest, over priors, of the least loss over them (von Neumann); by the first
 part, that is the largest over priors of the least loss over all kernels, which no kernel beats.
 
+**Grids.** Let inputs and outputs be words of one shape, neighbours words that differ by 1 in one
+letter, loss[x, y] = sum_j loss_j[x_j, y_j] with each loss_j as above, and the prior a product of
+priors of the letters, as the uniform one is. Then the optimum tells each letter on its own, by its
+own optimal kernel with the whole epsilon, and its loss is the sum of theirs. For fix all letters
+but the j-th: of any private kernel, the law of y_j given x_j is private along the path of the j-th
+letter, and has at least the least loss_j of that path. For the largest loss take the product of the
+worst priors.
+
 The surpluses of (3) are multipliers of the rows of privacy: with them, `Optimum.bound` is computed
 from the loss and the prior alone, by weak duality, and does not rest on the theorem.
 """
@@ -52,9 +60,10 @@ from the loss and the prior alone, by weak duality, and does not rest on the the
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import reduce
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -81,13 +90,15 @@ _MOST_ROUNDS, _MOST_IDLE = 40, 5
 _UNSEEN = 1e-13
 # Rounding of eight operations.
 _EIGHT = 2.0**-50
+# Up to this, relative to the largest, losses and priors may differ from those of letters.
+_NOISE = 1e-12
 
 Options = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """Inputs and outputs in the order of the theorem.
+    """Inputs and outputs of a path in the order of the theorem.
 
     Attributes:
         inputs: the inputs along the path, shape (inputs,).
@@ -121,38 +132,107 @@ class Optimum:
     multipliers: Matrix
 
 
+@dataclass(frozen=True, eq=False)
+class _Letter:
+    """The optimum of one letter; arrays by its inputs and outputs as they are numbered.
+
+    Attributes:
+        kernel: shape (inputs, outputs).
+        prior: shape (inputs,).
+        bound: of the loss, to be minimised.
+        onward: surplus that an input hands on to the next one of the path, shape of the kernel.
+        back: likewise to the one before it.
+        place: of each input on the path, shape (inputs,).
+    """
+
+    kernel: Matrix
+    prior: Vector
+    bound: float
+    onward: Matrix
+    back: Matrix
+    place: IntVector
+
+
+@dataclass(frozen=True, eq=False)
+class _Letters:
+    """A setting as one of words: a path has words of one letter.
+
+    Attributes:
+        lines: the path of each letter.
+        priors: the prior of each letter; None where the largest loss counts.
+        missed: most that any kernel's loss differs from the sum over the letters, for the rounding
+            of the loss and of the prior.
+    """
+
+    lines: tuple[Line, ...]
+    priors: tuple[Vector, ...] | None
+    missed: float
+
+
 def optimum(setting: KernelSetting) -> Optimum | None:
-    """Return the optimum along a path; None if the theorem does not apply.
+    """Return the optimum on a path or a grid; None if the theorem does not apply.
 
     For a prior there is nothing to solve, in time and memory inputs * outputs and two products of
     matrices. For the largest loss the random answers are variables of a small program, whose
     dual variables are the prior: `Optimum.bound` is that of this prior.
     """
-    line = line_of(setting)
-    if line is None:
+    words = _words(setting)
+    if words is None:
         return None
-    if setting.weights is None:
+    priors = [None] * len(words.lines) if words.priors is None else words.priors
+    letters = [_solved(line, prior) for line, prior in zip(words.lines, priors, strict=True)]
+    solved = [letter for letter in letters if letter is not None]
+    if len(solved) < len(letters):
+        return None
+    bound = math.fsum(letter.bound for letter in solved)
+    bound -= words.missed + (_EIGHT * abs(bound) if len(solved) > 1 else 0.0)
+    return Optimum(
+        kernel=frozen(reduce(np.kron, (letter.kernel for letter in solved))),
+        prior=frozen(reduce(np.kron, (letter.prior for letter in solved))),
+        bound=-bound if setting.maximises else bound,
+        multipliers=frozen(_multipliers(_pairs(setting), solved)),
+    )
+
+
+def _solved(line: Line, prior: Vector | None) -> _Letter | None:
+    """Return the optimum along one path, for a prior by input or for the largest loss."""
+    if prior is None:
         found = _least_largest(line)
         if found is None or found[2] > _MOST_GAP:
             return None
-        answers, prior, _ = found
+        answers, along, _ = found
     else:
-        prior = setting.weights[line.inputs]
+        along = prior[line.inputs]
         answers = np.zeros(line.losses.shape)
-        answers[np.arange(len(prior)), np.argmin(_posterior(line, prior), axis=1)] = 1.0
-    bound, onward, back = _proved(line, prior)
-    kernel, at_input = np.empty(line.losses.shape), np.empty(len(prior))
-    kernel[np.ix_(line.inputs, line.outputs)] = geometric(len(prior), line.epsilon) @ answers
-    at_input[line.inputs] = prior
-    place = np.empty_like(line.inputs)
-    place[line.inputs] = np.arange(len(prior))
-    first, second = place[_pairs(setting)].T
-    # A pair's first entry is the smaller one, times e^-epsilon: its other end has the surplus.
-    multipliers = np.empty((len(first), len(line.outputs)))
-    handed = np.where((second < first)[:, None], onward[second], back[second])
-    multipliers[:, line.outputs] = handed
-    sign = -1.0 if setting.maximises else 1.0
-    return Optimum(frozen(kernel), frozen(at_input), sign * bound, frozen(multipliers))
+        answers[np.arange(len(along)), np.argmin(_posterior(line, along), axis=1)] = 1.0
+    bound, *surpluses = _proved(line, along)
+    place = np.argsort(line.inputs)
+    kernel = geometric(len(along), line.epsilon) @ answers
+    output = np.argsort(line.outputs)
+    kernel, onward, back = (array[place][:, output] for array in (kernel, *surpluses))
+    return _Letter(kernel, along[place], bound, onward, back, place)
+
+
+def _multipliers(pairs: IntVector, letters: Sequence[_Letter]) -> Matrix:
+    """Return the multipliers of all pairs of words, shape (pairs, outputs).
+
+    Of neighbours x, x' that differ in the j-th letter and the output y, it is that of x_j, x'_j and
+    y_j, times the prior of the other letters of x.
+    """
+    inputs, outputs = zip(*(letter.kernel.shape for letter in letters), strict=True)
+    first, second = (np.array(np.unravel_index(ends, inputs)) for ends in pairs.T)
+    told = np.array(np.unravel_index(np.arange(math.prod(outputs)), outputs))
+    likely = np.stack([letter.prior[x] for letter, x in zip(letters, first, strict=True)])
+    multipliers = np.empty((len(pairs), told.shape[1]))
+    for j, letter in enumerate(letters):
+        rows = np.flatnonzero(first[j] != second[j])
+        # The smaller entry's row has its surplus from the other end of the pair.
+        x, other = first[j, rows], second[j, rows]
+        earlier = (letter.place[other] < letter.place[x])[:, None]
+        handed = np.where(earlier, letter.onward[other], letter.back[other])
+        others = np.prod(np.delete(likely[:, rows], j, axis=0), axis=0)
+        multipliers[rows] = handed[:, told[j]] * others[:, None]
+    return multipliers
 
 
 def duals(setting: KernelSetting, found: Optimum) -> Mapping[str, Vector]:
@@ -173,24 +253,66 @@ def duals(setting: KernelSetting, found: Optimum) -> Mapping[str, Vector]:
     return {name: frozen(sign * y[block]) for name, block in model.blocks.items()}
 
 
-def line_of(setting: KernelSetting) -> Line | None:
-    """Return the setting in the theorem's order; None if it is no such setting.
-
-    Outputs are tried as they stand, and in the order of the inputs where their loss is least.
-    """
+def _words(setting: KernelSetting) -> _Letters | None:
+    """Return the setting as one of the theorem; None if it is none."""
     if setting.delta > 0 or setting.epsilon < _LEAST_EPSILON:
         return None
     if setting.invariances is not None or setting.formulation not in ("auto", "edges"):
         return None
+    losses = -setting.losses if setting.maximises else setting.losses
+    if setting.graph_name == "grid" and setting.shape is not None and len(setting.shape) > 1:
+        return _grid(losses, setting.weights, tuple(setting.shape), setting.epsilon)
     inputs = _along(setting)
-    if inputs is None:
+    line = None if inputs is None else _line(losses, inputs, setting.epsilon)
+    if line is None:
         return None
-    losses = (-setting.losses if setting.maximises else setting.losses)[inputs]
-    by_place = np.argsort(np.argmin(losses, axis=0), kind="stable")
-    for outputs in (np.arange(setting.outputs), by_place):
-        if crosses_once(losses[:, outputs]):
-            return Line(inputs, outputs, losses[:, outputs], setting.epsilon)
+    return _Letters((line,), None if setting.weights is None else (setting.weights,), 0.0)
+
+
+def _line(losses: Matrix, inputs: IntVector, epsilon: float) -> Line | None:
+    """Return a path in the theorem's order; None if there is none.
+
+    Outputs are tried as they stand, and in the order of the inputs where their loss is least.
+    """
+    along = losses[inputs]
+    by_place = np.argsort(np.argmin(along, axis=0), kind="stable")
+    for outputs in (np.arange(losses.shape[1]), by_place):
+        if crosses_once(along[:, outputs]):
+            return Line(inputs, outputs, along[:, outputs], epsilon)
     return None
+
+
+def _grid(
+    losses: Matrix, prior: Vector | None, shape: tuple[int, ...], epsilon: float
+) -> _Letters | None:
+    """Return the letters of a grid; None if loss or prior are not made of the letters' own.
+
+    With losses of one letter as they are between words whose other letters are all 0, these are
+    counted once for each letter: the share of the others is taken off.
+    """
+    if losses.shape[0] != losses.shape[1] or min(shape) < 2:
+        return None
+    count, size = len(shape), float(np.max(np.abs(losses)))
+    words, lines = losses.reshape(*shape, *shape), []
+    rebuilt = np.zeros_like(words)
+    for j, letters in enumerate(shape):
+        place: list[Any] = [0] * (2 * count)
+        place[j] = place[count + j] = slice(None)
+        own = words[tuple(place)] - losses[0, 0] * ((count - 1) / count)
+        line = _line(own, np.arange(letters), epsilon)
+        if line is None:
+            return None
+        lines.append(line)
+        sides = [1] * (2 * count)
+        sides[j] = sides[count + j] = letters
+        rebuilt += own.reshape(sides)
+    missed, priors = float(np.max(np.abs(rebuilt - words))), None
+    if prior is not None:
+        table = prior.reshape(shape)
+        priors = tuple(table.sum(axis=tuple({*range(count)} - {j})) for j in range(count))
+        missed += float(np.sum(np.abs(reduce(np.kron, priors) - prior))) * size
+    # Twice, for the rounding of these differences themselves.
+    return None if missed > _NOISE * size else _Letters(tuple(lines), priors, 2.0 * missed)
 
 
 def _pairs(setting: KernelSetting) -> IntVector:

@@ -273,28 +273,28 @@ class KernelSetting(Setting["KernelDesign"]):
         return program(self)
 
     @cached_property
-    def along_path(self) -> Optimum | None:
-        """The optimum along a path for a loss of `dpopt.kernel.geometric`; None for others."""
+    def geometric(self) -> Optimum | None:
+        """The optimum that `dpopt.kernel.geometric` knows on paths and grids; None elsewhere."""
         return optimum(self)
 
     def closed_form(self) -> ExactKernel | None:
         """Return the geometric mechanism with the best answers, where that is the optimum.
 
         On a path, delta = 0, for a loss by which of two outputs the better one changes once along
-        the path, such as any that does not fall in |x - y|; `dpopt.kernel.geometric` has the proof.
-        None elsewhere.
+        the path, such as any that does not fall in |x - y|; on a grid, for a sum of such losses of
+        the letters. `dpopt.kernel.geometric` has the proof. None elsewhere.
         """
-        return None if self.along_path is None else self.units(self.along_path.kernel)
+        return None if self.geometric is None else self.units(self.geometric.kernel)
 
     def bound(self, units: ExactKernel, solution: Solution | None) -> float | None:
         """Return a bound on the value of any other kernel: that of the dual vector.
 
-        Without a solve, that of the multipliers which `dpopt.kernel.geometric` knows on a path.
+        Without a solve, that of the multipliers which `dpopt.kernel.geometric` knows, if it does.
         """
         del units
         if solution is not None:
             return solution.bound
-        return None if self.along_path is None else self.along_path.bound
+        return None if self.geometric is None else self.geometric.bound
 
     def solved(self, backend: str | Backend, time_limit: float | None) -> Solution:
         """Solve the program; along a graph without cycles, as `solve_kernel` does."""

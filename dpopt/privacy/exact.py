@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
+from functools import cache
 from numbers import Rational
 from operator import sub
 from typing import Any
@@ -315,6 +316,7 @@ def certify_kernel(
     if guarantee.delta == 0:
         count *= len(rows[0])
 
+    @cache
     def worst_at(r: Fraction) -> tuple[Fraction, Place]:
         if guarantee.delta > 0:
             return _worst_hockey_stick(rows, edges, r, Fraction(guarantee.delta), bits)
