@@ -1,0 +1,347 @@
+"""Optima on paths and grids without a program, against programs, fractions and enumeration."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import dpopt
+from dpopt.kernel import KernelDesign, KernelSetting, optimal_kernel
+from dpopt.kernel.geometric import crosses_once
+from dpopt.lp.solution import tight_bound
+from tests.kernel import brute
+from tests.kernel.brute import Array, Edges, sure
+
+
+def power(inputs: int, exponent: float) -> Array:
+    """The loss |x - y|^exponent; for 0 the loss 1 unless x = y."""
+    x = np.arange(inputs, dtype=float)
+    return np.abs(x[:, None] - x) ** exponent if exponent else 1.0 - np.eye(inputs)
+
+
+def by_rows(loss: Array, epsilon: float, prior: Array | None, edges: Edges) -> float:
+    """The optimum by linprog with a row for each edge and output; minimax without a prior."""
+    n, m = loss.shape
+    upper = []
+    for (x, other), y in product(edges, range(m)):
+        row = np.zeros((n, m))
+        row[x, y], row[other, y] = 1.0, -math.exp(epsilon)
+        upper.append([*row.ravel(), 0.0])
+    if prior is None:
+        upper += [[*np.outer(np.arange(n) == x, loss[x]).ravel(), -1.0] for x in range(n)]
+    cost = np.zeros((n, m)) if prior is None else prior[:, None] * loss
+    found = linprog(
+        [*cost.ravel(), 1.0 if prior is None else 0.0],
+        A_ub=upper,
+        b_ub=np.zeros(len(upper)),
+        A_eq=[[*np.repeat(np.arange(n) == x, m), 0.0] for x in range(n)],
+        b_eq=np.ones(n),
+        bounds=[(0, 1)] * (n * m) + [(None, None)],
+        method="highs-ds",
+    )
+    assert found.status == 0
+    return float(found.fun)
+
+
+def of_distance(rng: np.random.Generator, n: int) -> Array:
+    """For each input, any nondecreasing function of the distance, ties included."""
+    steps = np.cumsum(rng.integers(0, 3, size=(n, n)), axis=1)
+    x = np.arange(n)
+    return steps[x[:, None], np.abs(x[:, None] - x)].astype(float)
+
+
+def falling(rng: np.random.Generator, n: int) -> Array:
+    """Differences of outputs that fall in x throughout; one output more than inputs."""
+    table = -np.cumsum(np.cumsum(rng.random((n, n + 1)), axis=0), axis=1)
+    return table + 3.0 * rng.random((n, 1)) + 3.0 * rng.random((1, n + 1))
+
+
+def crossing(rng: np.random.Generator, n: int) -> Array:
+    """Small integers of any form that the theorem allows, three outputs."""
+    while True:
+        table = rng.integers(-2, 3, size=(n, 3)).astype(float)
+        if crosses_once(table):
+            return table
+
+
+def neighbours(design: KernelDesign) -> Edges:
+    return [(int(x), int(other)) for x, other in sure(design.setting.pairs)]
+
+
+def in_fractions(design: KernelDesign) -> bool:
+    """Whether every ratio of neighbours is below e^epsilon, by a lower bound of it."""
+    ratio, weights = brute.exp_below(design.setting.epsilon), design.exact.weights
+    top, below = ratio.numerator, ratio.denominator
+    return all(
+        below * a <= top * b
+        for x, other in neighbours(design)
+        for a, b in zip(weights[x], weights[other], strict=True)
+    ) and all(sum(row) == 1 << design.exact.bits for row in weights)
+
+
+def certainly_optimal(loss: list[list[int]], prior: list[Fraction], a: Fraction) -> bool:
+    """Whether no private column has a negative reduced cost, for all 2^(n - 1) rays, in fractions.
+
+    Levels l with <l, g_i> = V(i) = min_y <c_y, g_i> make sum l the loss of the best answers.
+    """
+    n, outputs = len(loss), range(len(loss[0]))
+    cost = [[prior[x] * loss[x][y] for x in range(n)] for y in outputs]
+    column = [[a ** abs(x - i) for x in range(n)] for i in range(n)]
+
+    def dot(one: list[Fraction], two: list[Fraction]) -> Fraction:
+        return sum((p * q for p, q in zip(one, two, strict=True)), Fraction(0))
+
+    v = [min(dot(cost[y], column[i]) for y in outputs) for i in range(n)]
+    level = [
+        (1 + a * a) * v[i] - a * sum(v[max(i - 1, 0) : i] + v[i + 1 : i + 2]) for i in range(n)
+    ]
+    level[0], level[-1] = v[0] - a * v[1], v[-1] - a * v[-2]
+    level = [value / (1 - a * a) for value in level]
+    assert [dot(level, g) for g in column] == v
+    for signs in product((a, 1 / a), repeat=n - 1):
+        ray = [Fraction(1)]
+        for sign in signs:
+            ray.append(ray[-1] * sign)
+        if any(dot(cost[y], ray) < dot(level, ray) for y in outputs):
+            return False
+    return True
+
+
+def test_the_theorem_in_fractions() -> None:
+    """240 losses of three kinds; every ray of up to five inputs is written down."""
+    rng = np.random.default_rng(1)
+    for trial in range(240):
+        n = int(rng.integers(2, 6))
+        loss = (of_distance, crossing)[trial % 2](rng, n).astype(int).tolist()
+        prior = [Fraction(int(p)) for p in rng.integers(0, 5, size=n)]
+        assert certainly_optimal(loss, prior, Fraction(int(rng.integers(1, 10)), 10))
+
+
+def test_the_condition_is_needed() -> None:
+    """(0, 1, 0) against (1, 0, 1): inputs 0 and 2 are told from 1, which no noisy value does."""
+    loss = np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]])
+    assert not crosses_once(loss)
+    prior = np.full(3, 1 / 3)
+    assert not certainly_optimal([[0, 1], [1, 0], [0, 1]], [Fraction(1)] * 3, Fraction(1, 3))
+    assert by_rows(loss, 1.0, prior, brute.path(3)) < brute.remapped(loss, 1.0, prior) - 1e-2
+    found = optimal_kernel(loss, epsilon=1.0, graph="path")
+    assert found.solution is not None
+    assert found.value == pytest.approx(by_rows(loss, 1.0, prior, brute.path(3)), abs=1e-9)
+
+
+def test_which_differences_cross_once_by_definition() -> None:
+    rng, kinds = np.random.default_rng(3), set()
+    for _ in range(300):
+        table = rng.integers(-1, 2, size=(4, 3)).astype(float)
+        expected = all(
+            not (table[x, y] < table[x, z] and table[later, y] > table[later, z])
+            for z in range(3)
+            for y in range(z + 1, 3)
+            for x in range(4)
+            for later in range(x + 1, 4)
+        )
+        assert crosses_once(table) == expected
+        kinds.add(expected)
+    assert kinds == {True, False}
+
+
+@pytest.mark.parametrize("kind", [of_distance, falling, crossing])
+@pytest.mark.parametrize("objective", ["bayes", "minimax"])
+def test_random_losses_reach_the_program(kind: Any, objective: str) -> None:
+    rng = np.random.default_rng(7)
+    for _ in range(25):
+        n = int(rng.integers(3, 7))
+        loss, epsilon = kind(rng, n), float(rng.choice([0.2, 0.7, 1.5]))
+        prior = rng.dirichlet(np.full(n, 0.7)) if objective == "bayes" else None
+        found = optimal_kernel(
+            loss, epsilon=epsilon, graph="path", objective=objective, prior=prior
+        )
+        expected = by_rows(loss, epsilon, prior, brute.path(n))
+        assert found.solution is None
+        assert found.value == pytest.approx(expected, abs=2e-8)
+        assert sure(found.bound) <= expected + 1e-12
+        assert 0 <= sure(found.gap) <= 2e-8
+        assert in_fractions(found)
+        events = brute.is_private(found.exact.weights, found.exact.bits, brute.path(n), epsilon, 0)
+        assert events
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
+@pytest.mark.parametrize("exponent", [0, 0.5, 1, 2])
+@pytest.mark.parametrize("n", [9, 25, 60])
+def test_it_is_the_optimum_of_the_program_by_rays(n: int, exponent: float, epsilon: float) -> None:
+    prior = np.random.default_rng(n).dirichlet(np.ones(n))
+    setting = KernelSetting(power(n, exponent), epsilon, graph="path", prior=prior)
+    ours, program = dpopt.design(setting), dpopt.design(setting, backend="highs")
+    assert ours.solution is None
+    assert program.solution is not None
+    assert ours.value == pytest.approx(program.value, rel=1e-9)
+    assert 0 <= sure(ours.gap) <= 1e-9 * ours.value
+    assert sure(program.bound) <= ours.value
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0])
+@pytest.mark.parametrize("exponent", [0, 1, 2])
+def test_the_least_largest_loss_is_that_of_the_program_by_rays(
+    exponent: int, epsilon: float
+) -> None:
+    for n in (10, 31):
+        setting = KernelSetting(power(n, exponent), epsilon, graph="path", objective="minimax")
+        ours, program = dpopt.design(setting), dpopt.design(setting, backend="highs")
+        assert ours.solution is None
+        assert ours.value == pytest.approx(program.value, rel=1e-8)
+        assert sure(ours.bound) <= program.value
+        assert sure(program.bound) <= ours.value
+        assert 0 <= sure(ours.gap) <= 1e-8 * ours.value
+
+
+def test_numbering_and_sense_do_not_matter() -> None:
+    """Inputs in any order along edges of one's own, outputs in any order, a utility."""
+    rng = np.random.default_rng(5)
+    for objective in ("bayes", "minimax"):
+        asked: dict[str, Any] = {"epsilon": 0.8, "objective": objective}
+        plain = optimal_kernel(power(9, 1), graph="path", **asked)
+        order, outputs = rng.permutation(9), rng.permutation(9)
+        edges = np.stack([np.argsort(order)[:-1], np.argsort(order)[1:]], axis=1)
+        utility = 5.0 - power(9, 1)[order][:, outputs]
+        found = optimal_kernel(utility, graph=edges, sense="maximise", **asked)
+        assert found.solution is None
+        assert found.value == pytest.approx(5.0 - plain.value, abs=1e-9)
+        assert 0 <= sure(found.gap) <= 1e-8
+        assert in_fractions(found)
+
+
+@pytest.mark.parametrize("objective", ["bayes", "minimax"])
+@pytest.mark.parametrize("sense", ["minimise", "maximise"])
+@pytest.mark.parametrize("graph", ["path", "grid"])
+def test_the_duals_prove_the_bound_over_the_rows_of_the_program(
+    objective: str, sense: str, graph: str
+) -> None:
+    """Weak duality over the assembled program, which the closed form has never seen."""
+    loss = power(12, 1) if graph == "path" else on_grid((3, 4), 1)
+    shape = (3, 4) if graph == "grid" else None
+    sign = 1.0 if sense == "minimise" else -1.0
+    asked: dict[str, Any] = {"objective": objective, "sense": sense, "shape": shape}
+    found = optimal_kernel(sign * loss, epsilon=0.7, graph=graph, **asked)
+    assert found.solution is None
+    model = found.problem.assemble()
+    y = sign * np.concatenate([found.duals[name] for name in model.blocks])
+    assert np.all(y[model.blocks["privacy"]] <= 0)
+    low = tight_bound(model, y)
+    assert low <= sign * found.value
+    assert low == pytest.approx(sign * found.value, abs=1e-8)
+    assert low == pytest.approx(sign * sure(found.bound), abs=1e-8)
+
+
+def on_grid(shape: tuple[int, ...], exponent: int) -> Array:
+    words = np.stack(np.unravel_index(np.arange(math.prod(shape)), shape), axis=1).astype(float)
+    return np.sum(np.abs(words[:, None] - words) ** exponent, axis=2)
+
+
+def grid_edges(shape: tuple[int, ...]) -> Edges:
+    words = list(product(*map(range, shape)))
+    return [
+        (i, j)
+        for (i, one), (j, two) in product(enumerate(words), repeat=2)
+        if sum(abs(a - b) for a, b in zip(one, two, strict=True)) == 1
+    ]
+
+
+@pytest.mark.parametrize("objective", ["bayes", "minimax"])
+@pytest.mark.parametrize("exponent", [1, 2])
+@pytest.mark.parametrize("shape", [(3, 4), (2, 3, 2)])
+def test_grids_reach_the_program(shape: tuple[int, ...], exponent: int, objective: str) -> None:
+    loss, prior = on_grid(shape, exponent), None
+    if objective == "bayes":
+        laws = [np.random.default_rng(k).dirichlet(np.ones(k)) for k in shape]
+        prior = np.array([math.prod(map(float, word)) for word in product(*laws)])
+    found = optimal_kernel(
+        loss, epsilon=0.6, graph="grid", shape=shape, prior=prior, objective=objective
+    )
+    assert found.solution is None
+    assert found.value == pytest.approx(by_rows(loss, 0.6, prior, grid_edges(shape)), abs=1e-8)
+    assert 0 <= sure(found.gap) <= 1e-9
+    assert sorted(neighbours(found)) == sorted(grid_edges(shape))
+    assert in_fractions(found)
+
+
+@pytest.mark.parametrize("objective", ["bayes", "minimax"])
+def test_a_grid_of_12_by_12_has_twice_the_loss_of_a_path(objective: str) -> None:
+    loss = on_grid((12, 12), 1)
+    grid = optimal_kernel(loss, epsilon=1.0, graph="grid", shape=(12, 12), objective=objective)
+    line = optimal_kernel(
+        power(12, 1), epsilon=1.0, graph="path", objective=objective, backend="highs"
+    )
+    assert grid.value == pytest.approx(2.0 * line.value, rel=1e-8)
+    assert 0 <= sure(grid.gap) <= 1e-9
+    assert in_fractions(grid)
+
+
+def test_a_grid_that_is_not_made_of_letters_is_left_to_the_program() -> None:
+    shape, loss = (3, 3), on_grid((3, 3), 1)
+    uneven = np.arange(1.0, 10.0)
+    asked: dict[str, Any] = {"epsilon": 1.0, "graph": "grid", "shape": shape}
+    for table, prior in ((loss, uneven), (np.sqrt(on_grid(shape, 2)), None)):
+        found = optimal_kernel(table, prior=prior, **asked)
+        law = uneven / 45.0 if prior is not None else np.full(9, 1 / 9)
+        assert found.solution is not None
+        assert found.value == pytest.approx(by_rows(table, 1.0, law, grid_edges(shape)), abs=1e-8)
+
+
+def test_other_settings_have_no_closed_form() -> None:
+    loss, q = power(4, 1), np.full(4, 0.25)
+    for asked in (
+        {"graph": "cycle"},
+        {"graph": "complete"},
+        {"graph": [(0, 1), (1, 2)]},
+        {"graph": "path", "delta": 0.1},
+        {"graph": "path", "invariant": q},
+        {"graph": "path", "epsilon": 0.0},
+    ):
+        given: Any = {"epsilon": 1.0} | asked
+        assert KernelSetting(loss, **given).closed_form() is None
+    cap = np.zeros((1, 16))
+    cap[0, 5] = 1.0
+    found = optimal_kernel(loss, epsilon=1.0, graph="path", rows=[("cap", cap, None, 0.3)])
+    assert found.solution is not None
+    assert found.exact.matrix()[1, 1] <= 0.3 + 1e-9
+
+
+@pytest.mark.parametrize("objective", ["bayes", "minimax"])
+@pytest.mark.parametrize("epsilon", [1e-6, 1e-3, 30.0, 300.0, 600.0])
+def test_extreme_epsilons(epsilon: float, objective: str) -> None:
+    loss, prior = power(7, 1), np.full(7, 1 / 7) if objective == "bayes" else None
+    found = optimal_kernel(loss, epsilon=epsilon, graph="path", objective=objective)
+    expected = by_rows(loss, epsilon, prior, brute.path(7)) if epsilon < 30 else 0.0
+    assert found.value == pytest.approx(expected, abs=1e-8)
+    assert in_fractions(found)
+
+
+@pytest.mark.parametrize("objective", ["bayes", "minimax"])
+def test_five_hundred_inputs(objective: str) -> None:
+    """Entries fall to e^-500; the loss is that of all integers, less what the ends save."""
+    found = optimal_kernel(power(500, 1), epsilon=1.0, graph="path", objective=objective)
+    a = math.exp(-1.0)
+    unbounded = 2 * a / (1 - a * a)
+    assert found.exact.cost <= 1e-9
+    assert 0 <= sure(found.gap) <= 1e-8 * found.value
+    assert found.value < unbounded * (1 + 1e-9)
+    assert found.value > unbounded * (1 - (1e-8 if objective == "minimax" else 1e-2))
+    assert in_fractions(found)
+
+
+def test_a_file_keeps_the_bound_and_has_no_duals(tmp_path: Path) -> None:
+    found = optimal_kernel(power(8, 1), epsilon=1.0, graph="path")
+    found.save(tmp_path / "path.json")
+    again = dpopt.load(tmp_path / "path.json")
+    assert again.exact == found.exact
+    assert again.bound == found.bound
+    assert set(found.duals) == {"sums", "privacy"}
+    assert again.duals == {}
