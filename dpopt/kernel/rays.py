@@ -54,13 +54,15 @@ _LARGEST_CHANGE = 1e-3
 _POOR = 1e-6
 # Rows from which on interior points are tried first, and the gap at which no other way of these is.
 _MANY_ROWS, _CLOSE = 20_000, 1e-7
+# Inputs from which on the weights of rays for a largest loss are found by interior points.
+_LONG = 150
 # Loss that the first rays miss, relative to the objective, above which the rows are tried first as
 # they stand: losses without structure need many rays, and many rounds to find them.
 _ASTRAY = 1e-3
 # Of the rays that one round may add.
 _MOST_ENTRIES = 10_000_000
 # Each output starts with rays around at least as many inputs; with more while entries are few.
-_FEWEST, _ENTRIES = 25, 300_000
+_FEWEST, _ENTRIES = 3, 30_000
 
 Signs = npt.NDArray[np.bool_]
 
@@ -172,7 +174,10 @@ class _Search:
     ) -> None:
         self.start, self.factor = time.perf_counter(), factor
         self.setting, self.problem, self.forest = setting, problem, forest
-        self.backend, self.time_limit = backend, time_limit
+        # Along a long path largest losses are nearly equal: the simplex method stalls on the ties.
+        long = setting.inputs >= _LONG and "worst" in problem.variables
+        self.backend = Highs(interior=True) if long and backend == "highs" else backend
+        self.time_limit = time_limit
         self.model = problem.assemble()
         self.kernel = problem.variables["kernel"]
         self.rays = first_rays(setting)

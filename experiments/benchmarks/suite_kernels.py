@@ -1,15 +1,15 @@
-"""Benchmarks of kernels with a public prior: pK in closed form, and the program of Gamma_TV."""
+"""Benchmarks of kernels: with a public prior, on paths and on grids."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from dpopt import public_prior, solve
+from dpopt import design, kernel, public_prior, solve
 from dpopt.prob import total_variation
 from experiments.benchmarks.spec import (
     LIBRARY,
@@ -377,4 +377,115 @@ LAW = Benchmark(
     limits=limited(60),
 )
 
-BENCHMARKS = (APPLY, PROGRAM, FORMS, OTHERS, MATRIX, LAW)
+
+@dataclass(frozen=True)
+class Question:
+    """A kernel on a path or a grid: the fields of `dpopt.kernel.KernelSetting`."""
+
+    loss: Floats
+    graph: str
+    shape: tuple[int, ...] | None
+    objective: str
+
+
+def path_mean(inputs: int) -> Question:
+    """Return the mean of |x - y| along a path."""
+    return Question(absolute((inputs,)), "path", None, "bayes")
+
+
+def path_largest(inputs: int) -> Question:
+    """Return the largest mean of |x - y| along a path."""
+    return Question(absolute((inputs,)), "path", None, "minimax")
+
+
+def grid_mean(side: int) -> Question:
+    """Return the mean of |x_1 - y_1| + |x_2 - y_2| on a square grid."""
+    return Question(absolute((side, side)), "grid", (side, side), "bayes")
+
+
+def absolute(shape: tuple[int, ...]) -> Floats:
+    """Return the distance of words of a shape, letter by letter."""
+    words = np.stack(np.unravel_index(np.arange(math.prod(shape)), shape), axis=1)
+    return np.abs(words[:, None] - words).sum(axis=2).astype(np.float64)
+
+
+def told_at_once(question: Question) -> Answer:
+    """Certify the geometric mechanism with the best answers."""
+    return _certified(question, None)
+
+
+def told_by_program(question: Question) -> Answer:
+    """Solve the program, on a path by rays and on a grid by edges; certify."""
+    return _certified(question, "highs")
+
+
+def told_by_edges(question: Question) -> Answer:
+    """Solve the program with a row for each edge and output by the simplex method."""
+    return Answer(solve(_setting(question).problem()).objective)
+
+
+def _setting(question: Question) -> kernel.KernelSetting:
+    asked: dict[str, Any] = {"objective": question.objective, "shape": question.shape}
+    return kernel.KernelSetting(question.loss, _PROGRAM_EPSILON, graph=question.graph, **asked)
+
+
+def _certified(question: Question, backend: str | None) -> Answer:
+    found = design(_setting(question), backend=backend)
+    return Answer(found.value, note=f"gap {found.gap:.0e}")
+
+
+PATH = Benchmark(
+    name="kernel-path",
+    title="The optimal kernel on a path",
+    measures="From the loss to a certified kernel: the geometric mechanism, or the program.",
+    setting="loss |x - y|, uniform prior, epsilon = 1",
+    axis="inputs n",
+    value="mean loss",
+    sizes=(20, 50, 100, 200, 500),
+    contenders=(
+        Contender("closed form", OURS, path_mean, told_at_once),
+        Contender("program by rays", SOLVER, path_mean, told_by_program, largest=200),
+        Contender("program by edges", SOLVER, path_mean, told_by_edges, largest=20),
+    ),
+    tolerance=1e-8,
+    warm_up=5,
+    limits=limited(60),
+)
+
+PATH_LARGEST = Benchmark(
+    name="kernel-path-minimax",
+    title="The minimax kernel on a path",
+    measures="From the loss to a certified kernel: answers to geometric noise, or the program.",
+    setting="loss |x - y|, largest over inputs, epsilon = 1",
+    axis="inputs n",
+    value="largest loss",
+    sizes=(20, 50, 100, 200, 500),
+    contenders=(
+        Contender("answers to noise", OURS, path_largest, told_at_once),
+        Contender("program by rays", SOLVER, path_largest, told_by_program, largest=200),
+        Contender("program by edges", SOLVER, path_largest, told_by_edges, largest=20),
+    ),
+    tolerance=1e-7,
+    warm_up=5,
+    limits=limited(60),
+)
+
+GRID = Benchmark(
+    name="kernel-grid",
+    title="The optimal kernel on a grid",
+    measures="From the loss to a certified kernel: each letter on its own, or the program.",
+    setting="loss |x_1 - y_1| + |x_2 - y_2|, uniform prior, epsilon = 1",
+    axis="side of the grid",
+    value="mean loss",
+    sizes=(3, 6, 9, 12),
+    contenders=(
+        Contender("closed form", OURS, grid_mean, told_at_once),
+        Contender("program", SOLVER, grid_mean, told_by_program, seconds=_SECONDS),
+        Contender("program by simplex", SOLVER, grid_mean, told_by_edges, largest=9),
+    ),
+    tolerance=1e-7,
+    warm_up=3,
+    limits=limited(60),
+)
+
+BENCHMARKS = (APPLY, PROGRAM, FORMS, OTHERS, MATRIX, LAW, PATH, PATH_LARGEST, GRID)

@@ -207,6 +207,21 @@ def test_the_tight_bound_is_below_the_exact_value_of_its_sum() -> None:
         assert found >= dual_bound(model, model.rows, y)
 
 
+def test_own_rows_on_a_long_path() -> None:
+    """A row that binds nowhere leaves the optimum of the closed form, which the rays never saw."""
+    cap = np.zeros((1, 150 * 150))
+    cap[0, 75 * 151] = 1.0
+    asked: dict[str, Any] = {"epsilon": 1.0, "graph": "path", "objective": "minimax"}
+    free = optimal_kernel(power(150, 1), **asked)
+    held = optimal_kernel(power(150, 1), rows=[("cap", cap, None, 0.9)], **asked)
+    assert held.solution is not None
+    assert held.value == pytest.approx(free.value, rel=1e-7)
+    assert sure(held.bound) <= free.value
+    assert sure(free.bound) <= held.value
+    assert 0 <= sure(held.gap) <= 1e-7 * held.value
+    assert held.residuals["cap"] == 0
+
+
 def test_limits_and_conflicts_are_told_as_before() -> None:
     loss = power(6, 1)
     with pytest.raises(SolverError) as caught:
