@@ -488,4 +488,6 @@ GRID = Benchmark(
     limits=limited(60),
 )
 
-BENCHMARKS = (APPLY, PROGRAM, FORMS, OTHERS, MATRIX, LAW, PATH, PATH_LARGEST, GRID)
+# The published results are of one whole run: these join BENCHMARKS with the next.
+NEXT_BENCHMARKS = (PATH, PATH_LARGEST, GRID)
+BENCHMARKS = (APPLY, PROGRAM, FORMS, OTHERS, MATRIX, LAW)
