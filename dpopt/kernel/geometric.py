@@ -257,7 +257,8 @@ def _words(setting: KernelSetting) -> _Letters | None:
     """Return the setting as one of the theorem; None if it is none."""
     if setting.delta > 0 or setting.epsilon < _LEAST_EPSILON:
         return None
-    if setting.invariances is not None or setting.formulation not in ("auto", "edges"):
+    constrained = setting.blocks or setting.invariances is not None
+    if constrained or setting.formulation not in ("auto", "edges"):
         return None
     losses = -setting.losses if setting.maximises else setting.losses
     if setting.graph_name == "grid" and setting.shape is not None and len(setting.shape) > 1:
