@@ -26,8 +26,10 @@ from dpopt.kernel.program import (
 )
 from dpopt.kernel.rays import solve_along_forest
 from dpopt.kernel.setting import FORMULATIONS, Graph, KernelSetting, dot
-from dpopt.lp import Backend, Problem, Solution, Status
+from dpopt.kernel.symmetry import Symmetry
+from dpopt.lp import Backend, Problem, Solution, Status, solve
 from dpopt.privacy import ExactKernel
+from dpopt.privacy.orbit import OrbitKernel
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -36,7 +38,8 @@ class KernelDesign(Design):
 
     Attributes:
         setting: what was asked, a `KernelSetting`.
-        units: the integers, an `ExactKernel`: what the guarantee is about.
+        units: the integers, an `ExactKernel`, or with a symmetry an `OrbitKernel`: what the
+            guarantee is about.
         bound: from the dual vector: no kernel that satisfies all rows has a lower loss (a higher
             utility). The rows' e^-epsilon is rounded to a float.
         own_rows: by how much the certified kernel misses each block of a program that has more than
@@ -46,13 +49,16 @@ class KernelDesign(Design):
     own_rows: Mapping[str, float] = field(default_factory=dict)
 
     @property
-    def exact(self) -> ExactKernel:
+    def exact(self) -> ExactKernel | OrbitKernel:
         """The units: integer weights, their certificate, and the draws."""
         return self.units
 
     @cached_property
     def kernel(self) -> Matrix:
-        """The same as floats, shape (inputs, outputs), read-only."""
+        """The same as floats, shape (inputs, outputs), read-only.
+
+        With a symmetry there may be too many to write out: more than 20,000,000 are refused.
+        """
         return frozen(self.exact.matrix())
 
     @property
@@ -91,9 +97,15 @@ class KernelDesign(Design):
         if fixed is None:
             return MappingProxyType(asked)
         left, right = fixed
-        columns = list(zip(*self.exact.weights, strict=True))
+        if isinstance(self.exact, OrbitKernel):
+            # The outputs of an orbit miss their limits by as much as one of them.
+            outputs, total = self.exact.orbits.column_representatives, self.exact.total
+            columns = [self.exact.column(y) for y in outputs.tolist()]
+            right = right[:, outputs]
+        else:
+            columns, total = list(zip(*self.exact.weights, strict=True)), 1 << self.exact.bits
         missed = max(
-            abs(float(dot(line, column) / (1 << self.exact.bits) - Fraction(float(right[i, y]))))
+            abs(float(dot(line, column) / total - Fraction(float(right[i, y]))))
             for i, line in enumerate(left.tolist())
             for y, column in enumerate(columns)
         )
@@ -102,6 +114,11 @@ class KernelDesign(Design):
     @property
     def expected_losses(self) -> Vector:
         """sum_y loss_xy K_xy for each input x, shape (inputs,), read-only."""
+        if isinstance(self.exact, OrbitKernel):
+            orbits = self.exact.orbits
+            losses = self.setting.loss_at(*orbits.pairs_of_representatives.T)
+            by_row = np.bincount(orbits.rows, self.exact.masses * losses)
+            return frozen(by_row[orbits.rows[orbits.labels(np.arange(orbits.inputs), 0)]])
         return frozen(np.sum(self.kernel * self.setting.losses, axis=1))
 
     def release(self, data: Any = None) -> Any:  # noqa: ANN401
@@ -153,6 +170,7 @@ def optimal_kernel(
     formulation: str = "auto",
     inputs: int | None = None,
     outputs: int | None = None,
+    symmetry: Symmetry = "none",
     rows: ExtraRows | Callable[[KernelSetting], ExtraRows] | None = None,
     backend: str | Backend | None = None,
     time_limit: float | None = None,
@@ -177,6 +195,8 @@ def optimal_kernel(
         formulation: "auto", "edges", "columns" or "shifted".
         inputs: number of inputs, for a loss by name.
         outputs: number of outputs, for a loss by name; as many as inputs if None.
+        symmetry: "none", "auto", the name of a group, or generators (sigma, tau): a program over
+            orbits instead of entries, which reaches far larger kernels; see `KernelSetting`.
         rows: further linear rows over the flattened kernel, K[x, y] at column x * outputs + y:
             tuples (name, matrix, lower, upper), or a function that makes them from the setting;
             kept up to ``residuals``, and saved with the setting.
@@ -202,7 +222,8 @@ def optimal_kernel(
         (0.25, [[0.75, 0.25], [0.25, 0.75]])
     """
     asked: Any = (graph, shape, prior, objective, sense, invariant, formulation, inputs, outputs)
-    setting = _with_rows(KernelSetting(cast(Any, loss), epsilon, delta, *asked), rows)
+    setting = KernelSetting(cast(Any, loss), epsilon, delta, *asked, symmetry=symmetry)
+    setting = _with_rows(setting, rows)
     units = setting.closed_form() if backend is None else None
     if units is not None:
         return made(setting, units)
@@ -299,6 +320,8 @@ def solve_kernel(
     _checks.instance("setting", setting, KernelSetting)
     if time_limit is not None:
         time_limit = _checks.real("time_limit", time_limit, 0.0)
+    if setting.orbits is not None:
+        return solve(problem, backend, time_limit=time_limit)
     return solve_along_forest(setting, problem, backend, time_limit)
 
 
@@ -317,6 +340,11 @@ def design_of(setting: KernelSetting, problem: Problem, solution: Solution) -> K
         NotPrivateError: if repair would move a row by more than 1e-5 in total variation.
     """
     _checks.instance("setting", setting, KernelSetting)
+    if setting.orbits is not None:
+        _require_orbits(setting, problem, solution)
+        units = setting.units(setting.point(solution))
+        missed = _missed(setting, problem, solution, units)
+        return made(setting, units, solution, own_rows=missed)
     shape = kernel_shape(problem)
     if shape != (setting.inputs, setting.outputs):
         raise ParameterError(
@@ -329,8 +357,22 @@ def design_of(setting: KernelSetting, problem: Problem, solution: Solution) -> K
     return made(setting, units, solution, own_rows=missed)
 
 
+def _require_orbits(setting: KernelSetting, problem: Problem, solution: Solution) -> None:
+    _checks.instance("problem", problem, Problem)
+    _checks.instance("solution", solution, Solution)
+    count = cast(Any, setting.orbits).count
+    place = problem.variables.get("kernel", slice(0, 0))
+    if place.stop - place.start != count or solution.values.keys() != problem.variables.keys():
+        raise ParameterError(
+            f"problem and solution must be of the setting's {count} orbits of pairs."
+        )
+
+
 def _missed(
-    setting: KernelSetting, problem: Problem, solution: Solution, exact: ExactKernel
+    setting: KernelSetting,
+    problem: Problem,
+    solution: Solution,
+    exact: ExactKernel | OrbitKernel,
 ) -> Mapping[str, float]:
     """Return the worst violation of each block that is not the setting's, by the kernel."""
     known = {*OWN_BLOCKS, *(block.name for block in setting.blocks)}
@@ -338,7 +380,9 @@ def _missed(
     if not own:
         return {}
     values = {name: np.array(value) for name, value in solution.values.items()}
-    if "kernel" in values:
+    if isinstance(exact, OrbitKernel):
+        values["kernel"] = exact.masses
+    elif "kernel" in values:
         values["kernel"] = exact.matrix().ravel()
     else:
         # Rows from over_kernel see the kernel as e^-epsilon ceiling + excess only.

@@ -258,7 +258,7 @@ def _words(setting: KernelSetting) -> _Letters | None:
     if setting.delta > 0 or setting.epsilon < _LEAST_EPSILON:
         return None
     constrained = setting.blocks or setting.invariances is not None
-    if constrained or setting.formulation not in ("auto", "edges"):
+    if constrained or setting.orbits is not None or setting.formulation not in ("auto", "edges"):
         return None
     losses = -setting.losses if setting.maximises else setting.losses
     if setting.graph_name == "grid" and setting.shape is not None and len(setting.shape) > 1:

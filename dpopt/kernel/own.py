@@ -21,6 +21,7 @@ from dpopt._types import IntVector, MatrixLike, Vector, brief, frozen
 from dpopt.files import contents, number, why_unread
 from dpopt.lp import Problem, Rows
 from dpopt.privacy import ExactKernel
+from dpopt.privacy.orbit import OrbitKernel
 
 _WRITTEN = 5
 _MOST_ENTRIES = 10_000_000
@@ -115,16 +116,27 @@ class OwnRows:
 
     def totals(self, weights: Sequence[Sequence[int]], bits: int) -> list[Fraction]:
         """Return sum_xy c_ixy K[x, y] of each row for a kernel of integers, exactly."""
-        sums = [Fraction(0)] * self.count
-        for (row, x, y), coefficient in zip(
-            self.places.tolist(), self.coefficients.tolist(), strict=True
-        ):
-            sums[row] += Fraction(coefficient) * weights[x][y]
-        return [total / (1 << bits) for total in sums]
+        _, x, y = self.places.T.tolist()
+        return self._sums([weights[a][b] for a, b in zip(x, y, strict=True)], 1 << bits)
 
-    def misses(self, kernel: ExactKernel) -> Fraction:
+    def _sums(self, weights: Sequence[int], total: int) -> list[Fraction]:
+        """Return the rows' values, given the integer over ``total`` at each coefficient."""
+        sums = [Fraction(0)] * self.count
+        for row, weight, coefficient in zip(
+            self.places[:, 0].tolist(), weights, self.coefficients.tolist(), strict=True
+        ):
+            sums[row] += Fraction(coefficient) * weight
+        return [value / total for value in sums]
+
+    def misses(self, kernel: ExactKernel | OrbitKernel) -> Fraction:
         """Return by how much a kernel of integers misses the worst of the rows, exactly."""
-        worst, values = Fraction(0), self.totals(kernel.weights, kernel.bits)
+        if isinstance(kernel, OrbitKernel):
+            _, x, y = self.places.T.tolist()
+            labels = kernel.orbits.labels(x, y).tolist()
+            values = self._sums([kernel.weights[orbit] for orbit in labels], kernel.total)
+        else:
+            values = self.totals(kernel.weights, kernel.bits)
+        worst = Fraction(0)
         for value, lower, upper in zip(values, self.lower, self.upper, strict=True):
             worst = max(worst, Fraction(lower) - value) if lower is not None else worst
             worst = max(worst, value - Fraction(upper)) if upper is not None else worst

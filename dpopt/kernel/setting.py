@@ -21,11 +21,14 @@ from dpopt.design import Setting
 from dpopt.kernel.geometric import Optimum, optimum
 from dpopt.kernel.loss import checked_loss, named_loss
 from dpopt.kernel.own import ExtraRows, OwnRows, own_rows
+from dpopt.kernel.orbits import orbit_point, orbit_program, orbit_units, orbit_value
 from dpopt.kernel.program import form_of, matrix_of, program
 from dpopt.kernel.rays import solve_along_forest
-from dpopt.lp import Backend, Problem, Solution
+from dpopt.kernel.symmetry import Symmetry, settled
+from dpopt.lp import Backend, Problem, Solution, solve
 from dpopt.privacy import Certificate, ExactKernel, Guarantee, quantise_kernel
 from dpopt.privacy.graph import GRAPHS, SHAPED, directed_pairs, links
+from dpopt.privacy.orbit import OrbitKernel, Orbits
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -102,6 +105,11 @@ class KernelSetting(Setting["KernelDesign"]):
             x * outputs + y; on the command line a CSV file, a line for each coefficient. Its header
             is name,input,output,coefficient,lower,upper and perhaps row (from 0, under each name);
             see `dpopt.kernel.read_own_rows`.
+        symmetry: what leaves the setting as it is: "reflection" (both ends exchanged), "cyclic" (all
+            moved on by one), "dihedral" (both of these), "hamming" (letters and places of words
+            permuted), "letters" (all permuted); generators, permutations (sigma, tau) of inputs and
+            outputs; or the first of these names that there is, "auto". The program is then over
+            orbits of pairs, see `dpopt.kernel.orbits`.
     """
 
     kind: ClassVar[str] = "kernel"
@@ -121,6 +129,7 @@ class KernelSetting(Setting["KernelDesign"]):
     inputs: int = cast(int, None)
     outputs: int = cast(int, None)
     rows: ExtraRows | None = None
+    symmetry: Symmetry = "none"
 
     def __repr__(self) -> str:
         return brief(self)
@@ -161,6 +170,9 @@ class KernelSetting(Setting["KernelDesign"]):
             _checks.choice("graph", graph, GRAPHS)
         else:
             _ = self.pairs
+        symmetry, orbits = settled(self)
+        self.keep(symmetry=symmetry)
+        object.__setattr__(self, "orbits", orbits)
 
     def _own_blocks(self) -> tuple[OwnRows, ...] | None:
         """Return the user's own rows as blocks under names of their own, None if there are none."""
@@ -191,6 +203,11 @@ class KernelSetting(Setting["KernelDesign"]):
         """Directed neighbours, shape (pairs, 2); None if every two inputs are neighbours."""
         by_name = isinstance(self.loss, str) and self.graph_name not in SHAPED
         return directed_pairs(self.graph, self.inputs, None if by_name else self.shape)
+
+    @cached_property
+    def orbits(self) -> Orbits | None:
+        """Orbits of pairs (x, y) under the symmetry; None if there is none."""
+        return settled(self)[1]
 
     @cached_property
     def invariances(self) -> Invariances | None:
@@ -260,8 +277,8 @@ class KernelSetting(Setting["KernelDesign"]):
 
     @property
     def form(self) -> str:
-        """The form that the program is written in: "edges", "columns" or "shifted"."""
-        return form_of(self)
+        """The form of the program: "edges", "columns" or "shifted"; "orbits" with a symmetry."""
+        return form_of(self) if self.orbits is None else "orbits"
 
     def problem(self) -> Problem:
         """Return the program, in the form that the setting asks for.
@@ -270,6 +287,8 @@ class KernelSetting(Setting["KernelDesign"]):
             ParameterError: if the form does not fit the setting, or the program would have more
                 than 2,000,000 privacy rows.
         """
+        if self.orbits is not None:
+            return orbit_program(self, self.orbits)
         return program(self)
 
     @cached_property
@@ -298,24 +317,37 @@ class KernelSetting(Setting["KernelDesign"]):
 
     def solved(self, backend: str | Backend, time_limit: float | None) -> Solution:
         """Solve the program; along a graph without cycles, as `solve_kernel` does."""
+        if self.orbits is not None:
+            return solve(self.problem(), backend, time_limit=time_limit)
         return solve_along_forest(self, self.problem(), backend, time_limit)
 
-    def point(self, solution: Solution) -> Matrix:
-        """Return K as the solver left it, shape (inputs, outputs)."""
+    def point(self, solution: Solution) -> Matrix | Vector:
+        """Return K as the solver left it, shape (inputs, outputs); with a symmetry, by orbit."""
+        if self.orbits is not None:
+            return orbit_point(solution)
         return matrix_of(solution, self.outputs, math.exp(-self.epsilon))
 
-    def units(self, point: Matrix) -> ExactKernel:
+    def units(self, point: Matrix | Vector) -> ExactKernel | OrbitKernel:
         """Return K repaired and rounded to integers, which are certified on the way.
 
         `dpopt.privacy.quantise_kernel` mixes it with an input-independent row, just enough for
-        every privacy inequality.
+        every privacy inequality; of orbits, `dpopt.kernel.orbits.orbit_units`.
 
         Raises:
             NotPrivateError: if repair would move a row by more than 1e-5 in total variation.
         """
+        if self.orbits is not None:
+            return orbit_units(
+                point,
+                self.guarantee,
+                self.orbits,
+                keeping=_keeping_row(self),
+                tolerance=_TOLERANCE,
+                unused=_UNUSED,
+            )
         return _certified(self, _cleaned(self, point))
 
-    def prove(self, units: ExactKernel) -> Certificate:
+    def prove(self, units: ExactKernel | OrbitKernel) -> Certificate:
         """Return the proof that the integers were made with, if it is of this guarantee and graph.
 
         A kernel of integers cannot be made without one; see `dpopt.privacy.certify_kernel`.
@@ -323,19 +355,31 @@ class KernelSetting(Setting["KernelDesign"]):
         Raises:
             ParameterError: if it is a kernel of another shape, guarantee or graph.
         """
+        shape = (self.inputs, self.outputs)
+        if self.orbits is not None:
+            _checks.instance("units", units, OrbitKernel)
+            return cast(OrbitKernel, units).proof_of(self.guarantee, shape, self.orbits)
         _checks.instance("units", units, ExactKernel)
-        return units.proof_of(self.guarantee, (self.inputs, self.outputs), self.pairs)
+        return cast(ExactKernel, units).proof_of(self.guarantee, shape, self.pairs)
 
-    def subject(self, units: ExactKernel) -> tuple[object, ...]:
+    def read(self, plain: Any) -> ExactKernel | OrbitKernel:  # noqa: ANN401
+        """Return the units of a file, which are certified on the way."""
+        if self.orbits is not None:
+            return OrbitKernel.read(plain, self.guarantee, self.orbits)
+        return super().read(plain)
+
+    def subject(self, units: ExactKernel | OrbitKernel) -> tuple[object, ...]:
         """Return what the proof is about: the setting, and the integers without their cost."""
         return self.kind, self, units.subject
 
-    def law(self, units: ExactKernel, data: Any) -> Sequence[int]:  # noqa: ANN401
-        """Return the row of an input, integers over 2^bits."""
+    def law(self, units: ExactKernel | OrbitKernel, data: Any) -> Sequence[int]:  # noqa: ANN401
+        """Return the row of an input, integers over their sum."""
         return units.row(data)
 
-    def value(self, units: ExactKernel) -> float:
+    def value(self, units: ExactKernel | OrbitKernel) -> float:
         """Return the objective in rational arithmetic, rounded once."""
+        if isinstance(units, OrbitKernel):
+            return orbit_value(self, units.orbits, units)
         losses = [
             dot(line, row) / (1 << units.bits)
             for line, row in zip(self.losses.tolist(), units.weights, strict=True)
@@ -346,11 +390,11 @@ class KernelSetting(Setting["KernelDesign"]):
         total = sum((p * cost for p, cost in zip(prior, losses, strict=True)), Fraction(0))
         return float(total / sum(prior))
 
-    def dominating(self, units: ExactKernel) -> DominatingPair:
+    def dominating(self, units: ExactKernel | OrbitKernel) -> DominatingPair:
         """Return the tight dominating pair over all neighbours of the graph."""
         return units.dominating()
 
-    def draw(self, axes: Axes, units: ExactKernel, label: str | None = None) -> None:
+    def draw(self, axes: Axes, units: ExactKernel | OrbitKernel, label: str | None = None) -> None:
         """Draw the kernel as a heat map, inputs down and outputs across."""
         image = axes.imshow(units.matrix(), vmin=0.0, aspect="auto", interpolation="nearest")
         axes.set_xlabel("output $y$")
@@ -361,7 +405,7 @@ class KernelSetting(Setting["KernelDesign"]):
         if figure is not None:
             figure.colorbar(image, ax=axes, label="$K(y | x)$")
 
-    def columns(self, units: ExactKernel) -> Mapping[str, Sequence[Any]]:
+    def columns(self, units: ExactKernel | OrbitKernel) -> Mapping[str, Sequence[Any]]:
         """Return input, output and probability, a line for each entry."""
         return cast(Any, units.columns())
 

@@ -12,6 +12,7 @@ import numpy as np
 from dpopt._errors import ParameterError
 from dpopt._numbers import exact_text, shown, whole
 from dpopt.privacy.kernel import ExactKernel
+from dpopt.privacy.orbit import OrbitKernel
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401
@@ -31,7 +32,7 @@ def plain(value: Any) -> Any:  # noqa: ANN401
 
 def plain_units(units: Any) -> Any:  # noqa: ANN401
     """Return units as what JSON holds; whole numbers as text, of any length."""
-    if isinstance(units, ExactKernel):
+    if isinstance(units, ExactKernel | OrbitKernel):
         return units.plain()
     if isinstance(units, tuple | list):
         return [plain_units(part) for part in units]

@@ -173,7 +173,7 @@ def _mixing(
         inputs = range(len(laws))
         chosen = [(x, y) for x in inputs for y in inputs if x != y] if edges is None else edges
         gains = [(r - 1) * mass for mass in masses]
-        found = (_least_mixing(laws[x], laws[y], r, gains, room) for x, y in chosen)
+        found = (least_mixing(laws[x], laws[y], r, gains, room) for x, y in chosen)
         return max(found, default=eta)
     for tau, mass in zip(_violations(rows, r, edges), masses, strict=True):
         if mass == 0:
@@ -207,7 +207,7 @@ def _violations(
     return [Fraction(over, below) for over, below in worst]
 
 
-def _least_mixing(
+def least_mixing(
     row: Sequence[Fraction],
     other: Sequence[Fraction],
     r: Fraction,
