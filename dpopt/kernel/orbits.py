@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 _MOST_ROWS = 2_000_000
 # Bits of the weights beyond those that tell the outputs of an orbit apart.
 _BITS, _SPARE_BITS = (64, 128), 32
+_ROUNDING = 2.0**-50
 
 
 def orbit_program(setting: KernelSetting, orbits: Orbits) -> Problem:
@@ -264,8 +265,10 @@ def _cleaned(
     masses[largest[orbits.columns] <= unused] = 0.0
     counts, rows = orbits.counts.tolist(), orbits.rows.tolist()
     values = [Fraction(mass) / count for mass, count in zip(masses.tolist(), counts, strict=True)]
-    if guarantee.epsilon == 0 and guarantee.delta == 0:
+    if guarantee.delta == 0 and guarantee.epsilon == 0:
         values = _levelled(values, orbits)
+    elif guarantee.delta == 0:
+        values = list(map(Fraction, _lifted(masses / orbits.counts, orbits, guarantee).tolist()))
     sums = [sum((counts[o] * values[o] for o in row), Fraction(0)) for row in orbits.by_row]
     top, short = max(sums), 1 - min(sums) / max(sums)
     room = Fraction(math.expm1(guarantee.epsilon)) if guarantee.delta == 0 else Fraction(0)
@@ -280,6 +283,28 @@ def _cleaned(
         scale * value + (1 - scale * sums[row]) * mean[column] / weight
         for value, row, column in zip(values, rows, orbits.columns.tolist(), strict=True)
     ]
+
+
+def _lifted(values: Vector, orbits: Orbits, guarantee: Guarantee) -> Vector:
+    """Return the least kernel above K whose neighbours differ by a factor of e^epsilon at most.
+
+    What is too small by the solver's tolerance would take much mixing where all outputs are rare:
+    far from the input, on a long cycle, or everywhere on a large cube. Rows sum to more than 1.
+    """
+    shrink, lifted = math.exp(-guarantee.epsilon), values.copy()
+    if orbits.complete:
+        largest = np.zeros(len(orbits.column_sizes))
+        np.maximum.at(largest, orbits.columns, values)
+        return np.maximum(values, shrink * largest[orbits.columns])
+    steps = orbits.steps
+    order = np.argsort(steps.second, kind="stable")
+    first, (second, starts) = steps.first[order], np.unique(steps.second[order], return_index=True)
+    while second.size:
+        least = shrink * np.maximum.reduceat(lifted[first], starts)
+        if np.all(least <= lifted[second] * (1.0 + _ROUNDING)):
+            break
+        lifted[second] = np.maximum(lifted[second], least)
+    return lifted
 
 
 def _levelled(values: Sequence[Fraction], orbits: Orbits) -> list[Fraction]:

@@ -25,7 +25,7 @@ from dpopt._errors import ParameterError
 from dpopt._numbers import digits
 from dpopt._types import IntVector, Matrix, Vector
 from dpopt.kernel.own import OwnRows
-from dpopt.privacy.orbit import Generator, Orbits, SearchedOrbits, WordOrbits
+from dpopt.privacy.orbit import CircleOrbits, Generator, Orbits, SearchedOrbits, WordOrbits
 
 if TYPE_CHECKING:
     from dpopt.kernel.setting import KernelSetting
@@ -139,7 +139,8 @@ def _orbits(setting: KernelSetting, symmetry: str | tuple[Generator, ...]) -> Or
         for block in setting.blocks:
             _require_own_rows(told, generator, block)
     if shape is None:
-        return SearchedOrbits(inputs, outputs, generators, setting.pairs)
+        kind = CircleOrbits if symmetry in ("cyclic", "dihedral") else SearchedOrbits
+        return kind(inputs, outputs, generators, setting.pairs)
     letters = tuple(size for size in shape if size > 1)
     if hamming:
         single = np.eye(len(set(letters)), dtype=int)

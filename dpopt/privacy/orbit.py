@@ -333,6 +333,26 @@ class SearchedOrbits(Orbits):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class CircleOrbits(SearchedOrbits):
+    """Orbits of pairs on a circle under its rotations, perhaps also turned over, by formula.
+
+    The difference y - x modulo n; of a circle that may be turned over, its distance from 0.
+
+    Attributes:
+        inputs: number of points n on the circle; there are as many outputs.
+        outputs: see there.
+        generators: the rotation by one, and perhaps x to -x.
+        pairs: see `SearchedOrbits`.
+    """
+
+    @cached_property
+    def _labels(self) -> IntVector:
+        points = np.arange(self.inputs)
+        apart = (points - points[:, None]) % self.inputs
+        return apart if len(self.generators) == 1 else np.minimum(apart, self.inputs - apart)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class WordOrbits(Orbits):
     """Orbits of pairs of words under all permutations of letters and of places, by formula.
 
