@@ -15,6 +15,8 @@ from tests.shape.checks import run
 
 PRIOR = [0.2, 0.3, 0.5]
 PATH = [[0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [2.0, 1.0, 0.0]]
+SQUARE = [[0.0, 1.0, 1.0, 2.0], [1.0, 0.0, 2.0, 1.0], [1.0, 2.0, 0.0, 1.0], [2.0, 1.0, 1.0, 0.0]]
+CIRCLE = [[0.0, 1.0, 2.0, 1.0], [1.0, 0.0, 1.0, 2.0], [2.0, 1.0, 0.0, 1.0], [1.0, 2.0, 1.0, 0.0]]
 
 # A setting, and an input of it.
 VARIANTS: dict[str, Callable[[], tuple[Any, Any]]] = {
@@ -31,6 +33,18 @@ VARIANTS: dict[str, Callable[[], tuple[Any, Any]]] = {
     "leximin": lambda: (public_prior.leximin_kernel(PRIOR, 0.8).setting, 1),
     "delta": lambda: (kernel.KernelSetting(PATH, 0.5, 0.1, graph="path"), 1),
     "complete": lambda: (kernel.KernelSetting(PATH, 0.5, prior=PRIOR, invariant=PRIOR), 1),
+    "orbits": lambda: (
+        kernel.KernelSetting(PATH, 0.5, graph="path", objective="minimax", symmetry="reflection"),
+        1,
+    ),
+    "orbits with delta": lambda: (
+        kernel.KernelSetting(CIRCLE, 0.5, 0.1, graph="cycle", symmetry="dihedral"),
+        1,
+    ),
+    "orbits of words": lambda: (
+        kernel.KernelSetting(SQUARE, 0.5, graph="hamming", shape=(2, 2), symmetry="hamming"),
+        1,
+    ),
 }
 
 CHECKS = (
