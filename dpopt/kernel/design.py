@@ -116,7 +116,7 @@ class KernelDesign(Design):
         """sum_y loss_xy K_xy for each input x, shape (inputs,), read-only."""
         if isinstance(self.exact, OrbitKernel):
             orbits = self.exact.orbits
-            losses = self.setting.loss_at(*orbits.pairs_of_representatives.T)
+            losses = self.setting.loss_at(*orbits.representatives.T)
             by_row = np.bincount(orbits.rows, self.exact.masses * losses)
             return frozen(by_row[orbits.rows[orbits.labels(np.arange(orbits.inputs), 0)]])
         return frozen(np.sum(self.kernel * self.setting.losses, axis=1))

@@ -60,7 +60,7 @@ def orbit_program(setting: KernelSetting, orbits: Orbits) -> Problem:
     Raises:
         ParameterError: for more than 2,000,000 rows of privacy.
     """
-    losses = setting.loss_at(*orbits.pairs_of_representatives.T)
+    losses = setting.loss_at(*orbits.representatives.T)
     problem = Problem("optimal kernel over orbits")
     problem.add_variables("kernel", orbits.count, lower=0.0, upper=1.0)
     own = _indicators(orbits.rows, len(orbits.row_sizes))
@@ -98,9 +98,9 @@ def _add_privacy(problem: Problem, orbits: Orbits, guarantee: Guarantee) -> None
         # The ceilings are scaled alike: w[b] times the number of outputs in the orbit b.
         sizes = orbits.column_sizes.astype(float)
         share = counts / sizes[orbits.columns]
-        problem.add_variables(
-            "ceiling", sizes.size, lower=0.0, upper=math.exp(min(guarantee.epsilon, 1.0)) * sizes
-        )
+        # No output is more likely than e^epsilon times its least probability: they sum to 1 at most.
+        most = np.minimum(sizes, math.exp(guarantee.epsilon))
+        problem.add_variables("ceiling", sizes.size, lower=0.0, upper=most)
         one = sp.eye_array(orbits.count, format="csr")
         lift = _indicators(orbits.columns, sizes.size).T
         low = {"kernel": -one, "ceiling": shrink * (sp.diags_array(share) @ lift)}
@@ -175,7 +175,7 @@ def orbit_point(solution: Solution) -> Vector:
 
 def orbit_value(setting: KernelSetting, orbits: Orbits, units: OrbitKernel) -> float:
     """Return the objective in rational arithmetic, rounded once."""
-    losses = setting.loss_at(*orbits.pairs_of_representatives.T).tolist()
+    losses = setting.loss_at(*orbits.representatives.T).tolist()
     counts = orbits.counts.tolist()
     by_row = [
         sum((Fraction(losses[o]) * (counts[o] * units.weights[o]) for o in row), Fraction(0))

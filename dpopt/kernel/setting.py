@@ -20,8 +20,8 @@ from dpopt._types import IntVector, Matrix, Numbers, Table, Vector, brief, froze
 from dpopt.design import Setting
 from dpopt.kernel.geometric import Optimum, optimum
 from dpopt.kernel.loss import checked_loss, named_loss
-from dpopt.kernel.own import ExtraRows, OwnRows, own_rows
 from dpopt.kernel.orbits import orbit_point, orbit_program, orbit_units, orbit_value
+from dpopt.kernel.own import ExtraRows, OwnRows, own_rows
 from dpopt.kernel.program import form_of, matrix_of, program
 from dpopt.kernel.rays import solve_along_forest
 from dpopt.kernel.symmetry import Symmetry, settled

@@ -42,9 +42,7 @@ _CHUNK, _MOST_COMPARED = 2**20, 2**27
 _LARGEST = 1e308
 
 
-def checked_symmetry(
-    symmetry: object, inputs: int, outputs: int
-) -> str | tuple[Generator, ...]:
+def checked_symmetry(symmetry: object, inputs: int, outputs: int) -> str | tuple[Generator, ...]:
     """Return a name, or generators as read-only permutations.
 
     Raises:
@@ -53,14 +51,14 @@ def checked_symmetry(
     if isinstance(symmetry, str):
         _checks.choice("symmetry", symmetry, SYMMETRIES)
         return symmetry
-    if not isinstance(symmetry, Sequence) or len(symmetry) == 0:
+    if not isinstance(symmetry, Sequence | np.ndarray) or len(symmetry) == 0:
         raise ParameterError(
             f"symmetry is {_checks.shown(symmetry)}; it must be a name ({', '.join(SYMMETRIES)}) "
             "or a list of at least one pair (sigma, tau) of permutations."
         )
     generators = []
     for place, generator in enumerate(symmetry):
-        if not isinstance(generator, Sequence) or len(generator) != 2:
+        if not isinstance(generator, Sequence | np.ndarray) or len(generator) != 2:
             raise ParameterError(
                 f"symmetry holds {_checks.shown(generator)} at place {place}; it must be a pair "
                 "(sigma, tau) of permutations."
@@ -152,7 +150,9 @@ def _orbits(setting: KernelSetting, symmetry: str | tuple[Generator, ...]) -> Or
     words = WordOrbits(letters, None)
     far = np.unique(words.labels(*setting.pairs.T))
     grid = [letters.count(size) + 1 for size in words.sizes]
-    return WordOrbits(letters, tuple(zip(*(k.tolist() for k in np.unravel_index(far, grid)), strict=True)))
+    return WordOrbits(
+        letters, tuple(zip(*(k.tolist() for k in np.unravel_index(far, grid)), strict=True))
+    )
 
 
 def _shape(setting: KernelSetting, name: str) -> tuple[int, ...]:

@@ -68,52 +68,28 @@ class Orbits(Coherent, ABC):
     Attributes:
         inputs: number of inputs.
         outputs: number of outputs.
+        subject: what the orbits follow from, for a certificate.
         complete: whether every two inputs are neighbours.
+        representatives: one pair (x, y) of each orbit, shape (orbits, 2).
+        rows: the orbit of inputs that x is in, for each orbit of pairs, shape (orbits,).
+        columns: the orbit of outputs that y is in, likewise.
+        counts: number of outputs y that are in an orbit with one of its inputs, likewise.
+        row_sizes: number of inputs in each orbit of inputs.
+        column_sizes: number of outputs in each orbit of outputs.
+        steps: what the edges of the graph change.
     """
 
-    inputs: int
-    outputs: int
-    complete: bool
-
-    @property
-    @abstractmethod
-    def subject(self) -> tuple[object, ...]:
-        """What the orbits follow from, for a certificate."""
-
-    @property
-    @abstractmethod
-    def pairs_of_representatives(self) -> IntVector:
-        """One pair (x, y) of each orbit, shape (orbits, 2)."""
-
-    @property
-    @abstractmethod
-    def rows(self) -> IntVector:
-        """The orbit of inputs that x is in, for each orbit of pairs, shape (orbits,)."""
-
-    @property
-    @abstractmethod
-    def columns(self) -> IntVector:
-        """The orbit of outputs that y is in, for each orbit of pairs, shape (orbits,)."""
-
-    @property
-    @abstractmethod
-    def counts(self) -> IntVector:
-        """Number of outputs y that are in an orbit with one of its inputs, shape (orbits,)."""
-
-    @property
-    @abstractmethod
-    def row_sizes(self) -> IntVector:
-        """Number of inputs in each orbit of inputs."""
-
-    @property
-    @abstractmethod
-    def column_sizes(self) -> IntVector:
-        """Number of outputs in each orbit of outputs."""
-
-    @property
-    @abstractmethod
-    def steps(self) -> Steps:
-        """What the edges of the graph change."""
+    inputs: Any
+    outputs: Any
+    subject: Any
+    complete: Any
+    representatives: Any
+    rows: Any
+    columns: Any
+    counts: Any
+    row_sizes: Any
+    column_sizes: Any
+    steps: Any
 
     @abstractmethod
     def labels(self, x: npt.ArrayLike, y: npt.ArrayLike) -> IntVector:
@@ -135,12 +111,12 @@ class Orbits(Coherent, ABC):
     @cached_property
     def row_representatives(self) -> IntVector:
         """One input of each orbit of inputs."""
-        return _one_of_each(self.rows, self.pairs_of_representatives[:, 0])
+        return _one_of_each(self.rows, self.representatives[:, 0])
 
     @cached_property
     def column_representatives(self) -> IntVector:
         """One output of each orbit of outputs."""
-        return _one_of_each(self.columns, self.pairs_of_representatives[:, 1])
+        return _one_of_each(self.columns, self.representatives[:, 1])
 
     @cached_property
     def by_row(self) -> tuple[tuple[int, ...], ...]:
@@ -151,6 +127,11 @@ class Orbits(Coherent, ABC):
     def by_column(self) -> tuple[tuple[int, ...], ...]:
         """For each orbit of outputs, the orbits of pairs with such an output."""
         return _grouped(self.columns)
+
+    @property
+    @abstractmethod
+    def neighbours(self) -> IntVector | None:
+        """Directed neighbours, shape (pairs, 2); None if every two inputs are neighbours."""
 
     def table(self) -> IntVector:
         """Return the orbit of every pair, shape (inputs, outputs).
@@ -217,9 +198,14 @@ class SearchedOrbits(Orbits):
             )
 
     @property
-    def complete(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def complete(self) -> bool:
         """Whether every two inputs are neighbours."""
         return self.pairs is None
+
+    @property
+    def neighbours(self) -> IntVector | None:
+        """Directed neighbours, shape (pairs, 2); None if every two inputs are neighbours."""
+        return self.pairs
 
     @property
     def subject(self) -> tuple[object, ...]:
@@ -240,7 +226,7 @@ class SearchedOrbits(Orbits):
         return components(self.outputs, [tau for _, tau in self.generators])
 
     @cached_property
-    def pairs_of_representatives(self) -> IntVector:
+    def representatives(self) -> IntVector:
         """One pair (x, y) of each orbit, shape (orbits, 2): the first."""
         flat = self._labels.ravel()
         first = np.empty(int(flat.max()) + 1, dtype=np.int64)
@@ -250,12 +236,12 @@ class SearchedOrbits(Orbits):
     @cached_property
     def rows(self) -> IntVector:
         """The orbit of inputs of each orbit of pairs."""
-        return self._input_orbits[self.pairs_of_representatives[:, 0]]
+        return self._input_orbits[self.representatives[:, 0]]
 
     @cached_property
     def columns(self) -> IntVector:
         """The orbit of outputs of each orbit of pairs."""
-        return self._output_orbits[self.pairs_of_representatives[:, 1]]
+        return self._output_orbits[self.representatives[:, 1]]
 
     @cached_property
     def counts(self) -> IntVector:
@@ -370,19 +356,26 @@ class WordOrbits(Orbits):
     differences: tuple[tuple[int, ...], ...] | None
 
     @property
-    def inputs(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def inputs(self) -> int:
         """Number of words."""
         return math.prod(self.shape)
 
     @property
-    def outputs(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def outputs(self) -> int:
         """Number of words."""
         return self.inputs
 
     @property
-    def complete(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def complete(self) -> bool:
         """Whether every two words are neighbours."""
         return self.differences is None
+
+    @property
+    def neighbours(self) -> IntVector | None:
+        """Directed neighbours, shape (pairs, 2); None if every two words are neighbours."""
+        if self.differences is None:
+            return None
+        return np.argwhere(np.isin(self.table(), self._neighbouring))
 
     @property
     def subject(self) -> tuple[object, ...]:
@@ -413,7 +406,7 @@ class WordOrbits(Orbits):
         return tuple(tuple(map(int, k)) for k in np.ndindex(self._grid))
 
     @cached_property
-    def pairs_of_representatives(self) -> IntVector:
+    def representatives(self) -> IntVector:
         """The word 0 with one whose first places are 1, for each orbit."""
         units = np.append(np.cumprod(self.shape[:0:-1])[::-1], 1).astype(np.int64)
         ends = [
@@ -472,8 +465,15 @@ class WordOrbits(Orbits):
         steps = np.array(list(found), dtype=np.int64).reshape(-1, 2)
         count, edge, place = np.array(entries, dtype=np.int64).reshape(-1, 3).T
         counts = sp.csr_array((count, (edge, place)), shape=(len(differences), len(found)))
-        index = [int(np.ravel_multi_index(apart, self._grid)) for apart in differences]
-        return Steps(steps[:, 0], steps[:, 1], counts, self.pairs_of_representatives[index])
+        edges = self.representatives[self._neighbouring]
+        return Steps(steps[:, 0], steps[:, 1], counts, edges)
+
+    @cached_property
+    def _neighbouring(self) -> list[int]:
+        """The orbits of pairs that are neighbours."""
+        if self.differences is None:
+            return list(range(1, self.count))
+        return [int(np.ravel_multi_index(apart, self._grid)) for apart in self.differences]
 
     def _changes(self, apart: tuple[int, ...]) -> dict[tuple[int, int], int]:
         """Return how many y there are for each step between two words so far apart."""
@@ -523,8 +523,7 @@ class WordOrbits(Orbits):
         """Say which neighbours are proved private."""
         if self.differences is None:
             return f"kernel is private between all {self.inputs} inputs"
-        orbit = [int(np.ravel_multi_index(apart, self._grid)) for apart in self.differences]
-        edges = self.inputs * int(self.counts[orbit].sum())
+        edges = self.inputs * int(self.counts[self._neighbouring].sum())
         return f"kernel is private along {edges} directed edges of {self.inputs} inputs"
 
 
@@ -658,6 +657,12 @@ class OrbitKernel(Vouched):
         outputs = range(self.outputs) if outputs is None else outputs
         return long_table(self.matrix(), inputs, outputs)
 
+    @property
+    def pairs(self) -> tuple[tuple[int, int], ...] | None:
+        """Directed neighbours; None for all pairs of inputs."""
+        pairs = self.orbits.neighbours
+        return None if pairs is None else tuple((x, other) for x, other in pairs.tolist())
+
     def require_both_ways(self) -> None:
         """Accept: orbits of a graph hold both directions of every edge."""
 
@@ -731,11 +736,6 @@ class OrbitKernel(Vouched):
             for row in self.orbits.by_row
         )
 
-    @cached_property
-    def _row_of(self) -> IntVector:
-        """The orbit of each orbit of pairs's inputs."""
-        return self.orbits.rows
-
     def _drawn(
         self, inputs: npt.ArrayLike, below: Callable[[int], int]
     ) -> npt.NDArray[np.int64] | int:
@@ -745,7 +745,7 @@ class OrbitKernel(Vouched):
         listed = np.atleast_1d(array).astype(np.int64)
         if listed.size and (listed.min() < 0 or listed.max() >= self.inputs):
             raise ParameterError(f"inputs holds a value outside 0..{self.inputs - 1}.")
-        rows = self._row_of[self.orbits.labels(listed, 0)].tolist()
+        rows = self.orbits.rows[self.orbits.labels(listed, 0)].tolist()
         outputs = [
             self._output(x, row, below(self.total))
             for x, row in zip(listed.tolist(), rows, strict=True)
@@ -795,9 +795,7 @@ class OrbitKernel(Vouched):
         except ParameterError:
             raise
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-            raise ParameterError(
-                "the kernel's weights, total or cost are malformed."
-            ) from None
+            raise ParameterError("the kernel's weights, total or cost are malformed.") from None
         kernel = cls.make(weights, total, guarantee, orbits, cost=cost)
         return replace(kernel, stated=("cost",))
 
@@ -940,7 +938,7 @@ def _where(orbits: Orbits, place: tuple[int, ...]) -> tuple[int, int, int | None
         return x, other, None
     first, second = place
     if orbits.complete:
-        x, y = orbits.pairs_of_representatives[first].tolist()
+        x, y = orbits.representatives[first].tolist()
         there = orbits.labels(np.arange(orbits.inputs), y) == second
         there[x] &= first != second
         return x, int(np.argmax(there)), y
@@ -951,4 +949,3 @@ def _where(orbits: Orbits, place: tuple[int, ...]) -> tuple[int, int, int | None
     outputs = np.arange(orbits.outputs)
     hit = (orbits.labels(x, outputs) == first) & (orbits.labels(other, outputs) == second)
     return x, other, int(np.argmax(hit))
-
