@@ -98,7 +98,7 @@ def _add_privacy(problem: Problem, orbits: Orbits, guarantee: Guarantee) -> None
         # The ceilings are scaled alike: w[b] times the number of outputs in the orbit b.
         sizes = orbits.column_sizes.astype(float)
         share = counts / sizes[orbits.columns]
-        # No output is more likely than e^epsilon times its least probability: they sum to 1 at most.
+        # An output is at most e^epsilon times as likely as at its least: these sum to 1 at most.
         most = np.minimum(sizes, math.exp(guarantee.epsilon))
         problem.add_variables("ceiling", sizes.size, lower=0.0, upper=most)
         one = sp.eye_array(orbits.count, format="csr")

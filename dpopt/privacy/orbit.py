@@ -934,9 +934,13 @@ def _worst_edge(
 def _where(orbits: Orbits, place: tuple[int, ...]) -> tuple[int, int, int | None]:
     """Return neighbours and an output that a step, or an orbit of edges, stands for."""
     if len(place) == 1:
-        x, other = orbits.steps.edges[place[0]].tolist() if len(orbits.steps.edges) else (0, 0)
+        x, other = orbits.steps.edges[place[0]].tolist()
         return x, other, None
     first, second = place
+    if not orbits.complete and first == second:
+        # No edge leaves an orbit: any one shows what was decided.
+        x, other = orbits.steps.edges[0].tolist()
+        return x, other, 0
     if orbits.complete:
         x, y = orbits.representatives[first].tolist()
         there = orbits.labels(np.arange(orbits.inputs), y) == second

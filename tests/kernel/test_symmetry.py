@@ -1,0 +1,631 @@
+"""Kernels over orbits: known values, the full program, every group element, every drawn integer."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import dpopt
+from dpopt import kernel
+from dpopt._errors import NotPrivateError, ParameterError
+from dpopt.kernel import KernelSetting, optimal_kernel
+from dpopt.kernel.symmetry import SYMMETRIES
+from dpopt.privacy.graph import all_pairs
+from dpopt.privacy.orbit import OrbitKernel, Orbits, SearchedOrbits, WordOrbits
+from tests.kernel.brute import events, exp_below, least_loss, sure
+
+Array = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Move = tuple[tuple[int, ...], tuple[int, ...]]
+
+
+def ring(size: int) -> Array:
+    apart = np.abs(np.subtract.outer(np.arange(size), np.arange(size)))
+    return np.minimum(apart, size - apart).astype(float)
+
+
+def line(size: int) -> Array:
+    return np.abs(np.subtract.outer(np.arange(size), np.arange(size))).astype(float)
+
+
+# Values
+
+
+@pytest.mark.parametrize("places", [1, 3, 6, 10, 20])
+@pytest.mark.parametrize("epsilon", [0.3, 1.0])
+def test_product_of_responses_is_best_for_hamming_loss(places: int, epsilon: float) -> None:
+    found = optimal_kernel(
+        "hamming",
+        epsilon=epsilon,
+        graph="hamming",
+        shape=(2,) * places,
+        objective="minimax",
+        symmetry="hamming",
+    )
+    assert found.exact.orbits.count == places + 1
+    assert found.value == pytest.approx(places / (1 + math.exp(epsilon)), rel=1e-11)
+    assert 0 <= sure(found.gap) < 1e-8
+
+
+@pytest.mark.parametrize(
+    ("places", "hamming", "zero_one"),
+    [(3, 0.806824264110, 0.609288195069), (10, 2.689414213700, 0.956396457206)],
+)
+def test_cubes(places: int, hamming: float, zero_one: float) -> None:
+    """Tables of losses, so that the check of their symmetry is not by name."""
+    words = np.array(list(product((0, 1), repeat=places)))
+    apart = np.sum(words[:, None] != words, axis=2).astype(float)
+    cube: Any = {"graph": "hamming", "shape": (2,) * places, "symmetry": "hamming"}
+    for loss, value in ((apart, hamming), (np.sign(apart), zero_one)):
+        found = optimal_kernel(loss, epsilon=1.0, objective="minimax", **cube)
+        assert found.value == pytest.approx(value, abs=6e-13)
+        assert sure(found.bound) == pytest.approx(value, abs=1e-11)
+        ratio = math.e / (1 + math.e)
+        if loss is not apart:
+            assert found.value == pytest.approx(1 - ratio**places, abs=1e-12)
+
+
+def test_a_cube_out_of_reach_of_the_entries() -> None:
+    cube: Any = {"graph": "hamming", "shape": (2,) * 11, "objective": "minimax"}
+    with pytest.raises(ParameterError, match="privacy rows"):
+        optimal_kernel("hamming", epsilon=1.0, **cube)
+    found = optimal_kernel("hamming", epsilon=1.0, symmetry="auto", **cube)
+    assert found.setting.symmetry == "hamming"
+    assert found.value == pytest.approx(11 / (1 + math.e), rel=1e-11)
+    # A row of product randomised response, from its formula.
+    flips = np.array([bin(word ^ 5).count("1") for word in range(2048)])
+    right = math.e / (1 + math.e)
+    row = np.array(found.exact.row(5), dtype=float) / found.exact.total
+    assert row == pytest.approx(right ** (11 - flips) * (1 - right) ** flips, rel=1e-9)
+
+
+@pytest.mark.parametrize("symmetry", ["cyclic", "dihedral", "auto"])
+def test_a_cycle(symmetry: str) -> None:
+    settings: Any = {"epsilon": 0.5, "graph": "cycle", "objective": "minimax"}
+    found = optimal_kernel(ring(40), symmetry=symmetry, **settings)
+    assert found.value == pytest.approx(1.918126711515, abs=6e-13)
+    assert sure(found.bound) == pytest.approx(found.value, abs=1e-9)
+    rows = found.problem.blocks
+    assert found.problem.size == (41 if symmetry == "cyclic" else 22)
+    assert rows["sums"].count == rows["losses"].count == 1
+
+
+@pytest.mark.parametrize("size", [400, 1500])
+def test_long_cycles(size: int) -> None:
+    """All but e^-100 of the noise is two-sided geometric: E|noise| = 2 a / (1 - a^2)."""
+    found = optimal_kernel(
+        ring(size), epsilon=0.5, graph="cycle", objective="minimax", symmetry="dihedral"
+    )
+    a = math.exp(-0.5)
+    assert found.problem.size == size // 2 + 2
+    assert found.value == pytest.approx(2 * a / (1 - a * a), rel=1e-10)
+    assert 0 <= sure(found.gap) < 1e-6
+
+
+@pytest.mark.parametrize(("letters", "value"), [(2, None), (50, 0.947440600647), (2000, None)])
+@pytest.mark.parametrize("objective", ["bayes", "minimax"])
+def test_randomised_response(letters: int, value: float | None, objective: str) -> None:
+    found = optimal_kernel(
+        "zero-one", epsilon=1.0, inputs=letters, objective=objective, symmetry="letters"
+    )
+    known = (letters - 1) / (math.e + letters - 1)
+    assert found.value == pytest.approx(known, abs=1e-12)
+    assert value is None or found.value == pytest.approx(value, abs=6e-13)
+    assert found.problem.size == (4 if objective == "minimax" else 3)
+
+
+def test_a_reflected_path() -> None:
+    settings: Any = {"epsilon": 0.1, "graph": "path", "objective": "minimax"}
+    found = optimal_kernel(line(21), symmetry="reflection", **settings)
+    other = optimal_kernel(line(21), **settings)
+    assert found.exact.orbits.count == 221
+    assert found.value == pytest.approx(other.value, rel=1e-9)
+
+
+# Random settings, each beside the program over all entries
+
+
+def closure(generators: list[Move]) -> list[Move]:
+    """All elements of the group, by brute force."""
+    identity = tuple(range(len(generators[0][0]))), tuple(range(len(generators[0][1])))
+    known, new = {identity}, [identity]
+    while new:
+        one = new.pop()
+        for sigma, tau in generators:
+            step = tuple(sigma[i] for i in one[0]), tuple(tau[i] for i in one[1])
+            if step not in known:
+                known.add(step)
+                new.append(step)
+    return sorted(known)
+
+
+def invariant_mean(values: Array, group: list[Move]) -> Array:
+    """The mean over the group, to the last bit the same on every orbit of pairs."""
+    mean = np.empty_like(values)
+    for x, y in np.ndindex(values.shape):
+        orbit = sorted({(sigma[x], tau[y]) for sigma, tau in group})
+        mean[x, y] = math.fsum(values[pair] for pair in orbit) / len(orbit)
+    return mean
+
+
+def permuted(rng: np.random.Generator, size: int) -> tuple[int, ...]:
+    """A permutation of few points, so that the groups are small."""
+    moved = np.arange(size)
+    few = rng.permutation(size)[: int(rng.integers(2, min(size, 4) + 1))]
+    moved[few] = np.roll(few, 1)
+    return tuple(moved.tolist())
+
+
+def random_setting(seed: int) -> tuple[dict[str, Any], list[Move]]:
+    """Parameters of a small setting that has a random symmetry, and its whole group."""
+    rng = np.random.default_rng([16, seed])
+    n, m = int(rng.integers(3, 6)), int(rng.integers(2, 6))
+    keeps = bool(rng.random() < 0.2)
+    m = n if keeps else m
+    generators = []
+    for _ in range(int(rng.integers(1, 3))):
+        sigma = permuted(rng, n)
+        generators.append((sigma, sigma if keeps else permuted(rng, m)))
+    group = closure(generators)
+    edges = {(int(a), int(b)) for a, b in rng.integers(0, n, (3, 2)) if a != b} or {(0, 1)}
+    edges = {(sigma[a], sigma[b]) for a, b in edges for sigma, _ in group}
+    asked: dict[str, Any] = {
+        "loss": invariant_mean(rng.random((n, m)), group),
+        "epsilon": float(rng.choice([0.0, 0.2, 1.0, 2.5], p=[0.1, 0.3, 0.3, 0.3])),
+        "delta": float(rng.choice([0.0, 0.1])),
+        "graph": "complete" if rng.random() < 0.4 else sorted({tuple(sorted(e)) for e in edges}),
+        "objective": str(rng.choice(["bayes", "minimax"])),
+        "symmetry": generators,
+    }
+    prior = invariant_mean(rng.random((n, 1)), [(sigma, (0,)) for sigma, _ in group])[:, 0]
+    if asked["objective"] == "bayes":
+        asked["prior"] = prior
+    if keeps:
+        asked["invariant"] = prior / math.fsum(prior)
+    return asked, group
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_orbits_are_as_good_as_entries(seed: int) -> None:
+    asked, group = random_setting(seed)
+    found = optimal_kernel(**asked)
+    setting = found.setting
+    edges = [tuple(pair) for pair in all_pairs(setting.pairs, setting.inputs).tolist()]
+    full = optimal_kernel(**{**asked, "symmetry": "none"})
+    least = least_loss(
+        asked["loss"],
+        edges,
+        asked["epsilon"],
+        asked["delta"],
+        prior=setting.weights,
+        fixed=asked.get("invariant"),
+    )
+    assert sure(found.bound) <= least + 1e-9
+    assert sure(found.bound) <= full.value + 1e-11
+    assert found.value == pytest.approx(full.value, abs=2e-8)
+    assert found.solution.objective == pytest.approx(least, abs=1e-9)
+    assert found.problem.size <= full.problem.size + 1
+    judge(found, edges)
+    rows = [found.exact.row(x) for x in range(setting.inputs)]
+    for sigma, tau in group:
+        assert all(rows[sigma[x]][tau[y]] == rows[x][y] for x, y in np.ndindex(found.kernel.shape))
+    assert found.kernel == pytest.approx(np.array(rows) / found.exact.total)
+    told = [float(np.sum(found.kernel[x] * asked["loss"][x])) for x in range(len(rows))]
+    assert found.expected_losses == pytest.approx(told)
+    if "invariant" in asked:
+        kept = asked["invariant"] @ found.kernel
+        worst = float(np.max(np.abs(kept - asked["invariant"])))
+        assert found.residuals["invariance"] == pytest.approx(worst, abs=1e-15)
+        assert worst < 1e-7
+
+
+def judge(found: kernel.KernelDesign, edges: list[Any]) -> None:
+    """Every event of every edge, and every row's sum, in plain fractions."""
+    total = found.exact.total
+    rows = [[Fraction(w, total) for w in found.exact.row(x)] for x in range(found.exact.inputs)]
+    assert all(sum(row) == 1 and min(row) >= 0 for row in rows)
+    ratio, delta = exp_below(found.setting.epsilon), Fraction(found.setting.delta)
+    chosen = events(found.exact.outputs) if delta else [(y,) for y in range(found.exact.outputs)]
+    for x, other in edges:
+        for event in chosen:
+            here, there = (sum(rows[i][y] for y in event) for i in (x, other))
+            assert here <= ratio * there + delta
+    value = [
+        sum(Fraction(float(cost)) * mass for cost, mass in zip(line, row, strict=True))
+        for line, row in zip(found.setting.losses, rows, strict=True)
+    ]
+    if found.setting.weights is None:
+        assert found.value == float(max(value))
+    else:
+        mean = sum(float(p) * float(v) for p, v in zip(found.setting.weights, value, strict=True))
+        assert found.value == pytest.approx(mean, rel=1e-14)
+
+
+def test_a_utility_is_maximised() -> None:
+    settings: Any = {"epsilon": 0.7, "graph": "cycle", "sense": "maximise"}
+    for objective in ("bayes", "minimax"):
+        found = optimal_kernel(3 - ring(6), objective=objective, symmetry="auto", **settings)
+        other = optimal_kernel(3 - ring(6), objective=objective, **settings)
+        assert found.value == pytest.approx(other.value, rel=1e-9)
+        assert sure(found.bound) >= other.value - 1e-11
+
+
+# The bound
+
+
+@pytest.mark.parametrize("seed", range(0, 60, 3))
+def test_duals_lift_to_the_program_over_entries(seed: int) -> None:
+    """Each multiplier is shared by the rows of its orbit: feasible there, with the same bound."""
+    asked, _ = random_setting(seed)
+    asked |= {"delta": 0.0, "objective": "minimax", "prior": None, "invariant": None}
+    asked |= {"epsilon": max(asked["epsilon"], 0.2), "graph": [(0, 1)]}
+    asked["graph"] = sorted({(s[0], s[1]) for s, _ in closure(asked["symmetry"])})
+    found = optimal_kernel(**asked)
+    orbits, problem = found.setting.orbits, found.problem
+    loss, duals = asked["loss"], found.duals
+    unit = float(np.max(np.abs(loss)))
+    n, m = loss.shape
+    labels = orbits.table()
+    rows = orbits.rows[labels[:, 0]]
+    sizes = np.bincount(rows)
+    sums = duals["sums"][rows] / sizes[rows]
+    weights = -duals["losses"][rows] / sizes[rows] / unit
+    cost = weights[:, None] * loss - sums[:, None]
+    pairs = all_pairs(found.setting.pairs, n)
+    steps = orbits.steps
+    # One pair of neighbours, and all that it is mapped to; which may be all there are.
+    step_of = {pair: t for t, pair in enumerate(zip(steps.first, steps.second, strict=True))}
+    triples = [
+        (x, other, y, step_of[labels[x, y], labels[other, y]])
+        for x, other in pairs
+        for y in range(m)
+        if labels[x, y] != labels[other, y] and not orbits.complete
+    ]
+    shared = Counter(t for *_, t in triples)
+    for x, other, y, t in triples:
+        # The row over k = c K, as one over the two entries.
+        matrix, dual = problem.blocks["privacy"].matrix, duals["privacy"][t]
+        assert dual <= 1e-12
+        for where, orbit in (((x, y), steps.first[t]), ((other, y), steps.second[t])):
+            cost[where] -= dual / shared[t] * matrix[t, orbit] * orbits.counts[orbit]
+    ceilings = 0.0
+    if orbits.complete:
+        # First the rows e^-epsilon w <= K of all orbits, then K <= w.
+        low, high = np.split(duals["privacy"], 2)
+        cost += ((low - high) / orbits.row_sizes[orbits.rows])[labels]
+        share = orbits.counts / orbits.column_sizes[orbits.columns]
+        over = (high - math.exp(-asked["epsilon"]) * low) * share
+        # A ceiling is at most 1 and shared by the outputs of its orbit.
+        reduced = np.bincount(orbits.columns, over)
+        ceilings = float(np.minimum(reduced, 0) @ orbits.column_sizes)
+    # Rows sum to 1: the least reduced cost of a row may go to its multiplier.
+    lifted = ceilings + float(np.sum(sums + np.min(cost, axis=1)))
+    rest = unit - unit * float(np.sum(weights))
+    lifted += rest * float(loss.min() if rest > 0 else loss.max()) / unit
+    assert np.all(weights >= -1e-12)
+    edges = [(int(x), int(other)) for x, other in pairs]
+    assert lifted <= least_loss(loss, edges, asked["epsilon"]) + 1e-9
+    assert lifted >= sure(found.bound) - 1e-11
+
+
+# Orbits
+
+
+@pytest.mark.parametrize("shape", [(2, 2, 2), (3, 3), (2, 3, 2), (2, 2, 3, 3), (5,), (2, 1, 4)])
+@pytest.mark.parametrize("graph", ["hamming", "complete"])
+def test_orbits_of_words_by_search(shape: tuple[int, ...], graph: str) -> None:
+    size = math.prod(shape)
+    asked: Any = {"shape": shape, "graph": graph, "objective": "minimax"}
+    words = KernelSetting("hamming", 1.0, symmetry="hamming", **asked).orbits
+    assert isinstance(words, WordOrbits)
+    every = [np.arange(size).reshape(shape).transpose(order) for order in places_permuted(shape)]
+    for place, letters in enumerate(shape):
+        moves = ([1, 0, *range(2, letters)], [*range(1, letters), 0]) if letters > 1 else ()
+        every += [np.take(np.arange(size).reshape(shape), move, axis=place) for move in moves]
+    generators = tuple((move.ravel(), move.ravel()) for move in every)
+    pairs = KernelSetting("hamming", 1.0, **asked).pairs
+    searched = SearchedOrbits(size, size, generators, pairs)
+    one, other = words.table(), searched.table()
+    both = {(int(a), int(b)) for a, b in zip(one.ravel(), other.ravel(), strict=True)}
+    assert len(both) == words.count == searched.count
+    as_words = {b: a for a, b in both}
+    assert as_words == {b: a for a, b in both}
+    for b, a in as_words.items():
+        assert words.counts[a] == searched.counts[b] == np.sum(other[0] == b)
+        assert words.labels(*words.representatives[a]) == a
+    assert steps_of(words) == steps_of(searched, as_words)
+    assert words.claim() == searched.claim()
+    assert words.neighbours is None if pairs is None else np.array_equal(words.neighbours, pairs)
+
+
+def places_permuted(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
+    swaps = []
+    for i, j in product(range(len(shape)), repeat=2):
+        order = list(range(len(shape)))
+        if i < j and shape[i] == shape[j]:
+            order[i], order[j] = j, i
+        swaps.append(tuple(order))
+    return swaps
+
+
+def steps_of(orbits: Orbits, names: dict[int, int] | None = None) -> list[Any]:
+    """By orbit of edges, how many outputs there are for each step."""
+    steps = orbits.steps
+    names = names or {o: o for o in range(orbits.count)}
+    found = []
+    for edge in range(len(steps.edges)):
+        counts = steps.counts[[edge]].toarray().ravel()
+        ends = zip(steps.first, steps.second, counts, strict=True)
+        found.append(sorted((names[int(a)], names[int(b)], int(k)) for a, b, k in ends if k))
+    return sorted(found)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"loss": "hamming", "shape": (2, 3, 2), "graph": "hamming", "symmetry": "hamming"},
+        {"loss": "zero-one", "inputs": 5, "symmetry": "letters"},
+        {"loss": ring(5), "graph": "cycle", "symmetry": "cyclic"},
+        {"loss": ring(6), "graph": "cycle", "symmetry": "dihedral"},
+        {"loss": line(5), "graph": "path", "symmetry": "reflection"},
+    ],
+    ids=lambda asked: asked["symmetry"],
+)
+def test_members_and_steps_by_counting(asked: dict[str, Any]) -> None:
+    setting = KernelSetting(epsilon=1.0, **asked)
+    orbits = setting.orbits
+    assert orbits is not None
+    labels = orbits.table()
+    for x in range(setting.inputs):
+        for o in range(orbits.count):
+            there = np.flatnonzero(labels[x] == o).tolist()
+            assert len(there) in (0, int(orbits.counts[o]))
+            assert sorted(orbits.member(x, o, i) for i in range(len(there))) == there
+    # Every edge makes the steps of its orbit, and every orbit of edges has some.
+    known = steps_of(orbits)
+    seen = []
+    for x, other in all_pairs(setting.pairs, setting.inputs):
+        ends = Counter(zip(labels[x].tolist(), labels[other].tolist(), strict=True))
+        made = sorted((a, b, k) for (a, b), k in ends.items() if a != b)
+        assert made in known
+        seen.append(made)
+    assert all(made in seen for made in known)
+
+
+# Draws
+
+
+@pytest.mark.parametrize("symmetry", ["dihedral", "hamming"])
+def test_every_integer_below_the_total_is_drawn_once(symmetry: str) -> None:
+    setting = KernelSetting(ring(4), 1.0, symmetry="dihedral", graph="cycle")
+    if symmetry == "hamming":
+        setting = KernelSetting("hamming", 1.0, graph="hamming", shape=(2, 2), symmetry="hamming")
+    small = OrbitKernel.make([4, 2, 1], 9, setting.guarantee, sure(setting.orbits))
+    for x in range(4):
+        drawn = Counter(small._output(x, 0, number) for number in range(small.total))
+        assert [drawn[y] for y in range(4)] == list(small.row(x))
+        assert small.column(x) == small.row(x)
+
+
+def test_draws_follow_the_law() -> None:
+    found = optimal_kernel("hamming", epsilon=1.0, graph="hamming", shape=(2, 3), symmetry="auto")
+    drawn = found.simulate(np.full(20_000, 4), np.random.default_rng(3))
+    seen = np.bincount(drawn, minlength=6) / 20_000
+    assert seen == pytest.approx(found.kernel[4], abs=0.02)
+    released = found.release([0, 1, 2, 3, 4, 5] * 20)
+    assert set(np.asarray(released).tolist()) <= set(range(6))
+    assert found.release(3) in range(6)
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.05])
+@pytest.mark.parametrize("graph", ["cycle", "complete"])
+def test_the_dominating_pair_is_that_of_all_rows(graph: str, delta: float) -> None:
+    found = optimal_kernel(
+        ring(6), epsilon=0.8, delta=delta, graph=graph, symmetry="dihedral", objective="minimax"
+    )
+    pair = found.setting.dominating(found.units)
+    law = found.kernel
+    edges = all_pairs(found.setting.pairs, 6)
+    for epsilon in (-0.5, 0.0, 0.3, 0.79):
+        worst = max(
+            float(np.sum(np.maximum(law[x] - math.exp(epsilon) * law[other], 0)))
+            for x, other in edges
+        )
+        assert pair.delta(epsilon) == pytest.approx(worst, abs=1e-12)
+
+
+# Own rows, and what is not there
+
+
+def test_own_rows_over_orbits() -> None:
+    """The opposite answer has at least probability 0.05: one row for each input, on a cycle."""
+    far = np.zeros((6, 36))
+    for x in range(6):
+        far[x, x * 6 + (x + 3) % 6] = 1.0
+    rows: Any = [("far", far, 0.05, None)]
+    settings: Any = {"epsilon": 0.9, "graph": "cycle", "objective": "minimax"}
+    found = optimal_kernel(1 - np.eye(6), rows=rows, symmetry="dihedral", **settings)
+    other = optimal_kernel(1 - np.eye(6), rows=rows, **settings)
+    assert found.value == pytest.approx(other.value, abs=1e-9)
+    assert found.value > optimal_kernel(1 - np.eye(6), **settings).value + 1e-4
+    opposite = float(found.kernel[0, 3])
+    assert opposite == pytest.approx(0.05, abs=1e-9)
+    assert found.residuals["far"] == pytest.approx(max(0.0, 0.05 - opposite), abs=1e-15)
+    with pytest.raises(ParameterError, match=r"rows 'far': row \d is mapped"):
+        optimal_kernel(
+            1 - np.eye(6), rows=[("far", far[:5], 0.05, None)], symmetry="cyclic", **settings
+        )
+    limits = [0.05] * 5 + [0.06]
+    with pytest.raises(ParameterError, match="does not keep rows 'far'"):
+        optimal_kernel(
+            1 - np.eye(6), rows=[("far", far, limits, None)], symmetry="cyclic", **settings
+        )
+
+
+def test_auto_takes_what_there_is() -> None:
+    def chosen(loss: Any, **asked: Any) -> object:
+        return KernelSetting(loss, 1.0, symmetry="auto", **asked).symmetry
+
+    assert chosen(ring(5), graph="cycle") == "dihedral"
+    turned = np.add.outer(np.arange(5), 2 * np.arange(5)) % 5
+    assert chosen(np.array([[(y - x) % 5 for y in range(5)] for x in range(5)])) == "cyclic"
+    assert chosen(1 - np.eye(5)) == "letters"
+    assert chosen(line(5), graph="path") == "reflection"
+    assert chosen(line(5)[:, :4] * [1, 2, 3, 4]) == "none"
+    assert chosen("hamming", shape=(2, 3), graph="hamming") == "hamming"
+    assert chosen("absolute", inputs=5, graph="path", prior=[1, 2, 3, 4, 5]) == "none"
+    assert chosen(turned.astype(float) ** 2 + line(5)) == "none"
+
+
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "name": ({"symmetry": "round"}, "symmetry is 'round'; it must be one of none, auto"),
+    "number": ({"symmetry": 3}, "symmetry is 3; it must be a name"),
+    "empty": ({"symmetry": []}, r"symmetry is \[\]; it must be a name"),
+    "no pair": ({"symmetry": [([0, 1, 2, 3],)]}, "at place 0; it must be a pair"),
+    "length": ({"symmetry": [([0, 1, 2], [0, 1, 2, 3])]}, r"sigma .* shape \(3,\); .* 4 integers"),
+    "floats": ({"symmetry": [([0, 1, 2, 3], [0.0, 1, 2, 3])]}, "tau .* must be 4 integers"),
+    "twice": ({"symmetry": [([0, 1, 1, 3], [0, 1, 2, 3])]}, "holds 1 outside 0..3 or twice"),
+    "outside": ({"symmetry": [([0, 1, 2, 4], [0, 1, 2, 3])]}, "holds 4 outside 0..3 or twice"),
+    "loss": (
+        {"symmetry": [([1, 0, 2, 3], [0, 1, 2, 3])]},
+        r"symmetry 0 maps the pair \(0, 0\) to \(1, 0\), and loss is 0 at the first and 1",
+    ),
+    "edge": (
+        {"symmetry": "letters", "loss": 1 - np.eye(4), "graph": "cycle"},
+        "maps the neighbours . and . to . and ., which are none in graph",
+    ),
+    "path": ({"symmetry": "cyclic", "graph": "path"}, "'cyclic' maps the neighbours . and . to"),
+    "prior": (
+        {"symmetry": "cyclic", "prior": [1, 2, 1, 2]},
+        "'cyclic' maps input 0 to 1, and prior gives them different weights",
+    ),
+    "invariant": (
+        {"symmetry": "reflection", "invariant": ([[1.0, 0, 0, 0]], [[0.4, 0.2, 0.2, 0.2]])},
+        "'reflection' does not keep invariant: row 0",
+    ),
+    "shape": ({"symmetry": "hamming"}, "'hamming' without a shape"),
+    "outputs": ({"symmetry": "cyclic", "loss": ring(4)[:, :3]}, "4 inputs and 3 outputs"),
+    "form": ({"symmetry": "cyclic", "formulation": "edges"}, "formulation is 'edges' with a sym"),
+    "unseen": (
+        {"symmetry": "cyclic", "loss": "absolute", "inputs": 100_000, "graph": "cycle"},
+        "not known to keep the loss",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_symmetries_are_one_sentence(name: str) -> None:
+    asked, message = BAD[name]
+    with pytest.raises(ParameterError, match=message) as caught:
+        KernelSetting(**{"loss": ring(4), "epsilon": 1.0, **asked})
+    text = str(caught.value)
+    assert text.endswith(".")
+    assert "\n" not in text
+    assert len(text) < 260
+
+
+def test_names_are_all_there() -> None:
+    for name in SYMMETRIES:
+        asked: Any = {"shape": (5,), "graph": "hamming"} if name == "hamming" else {}
+        assert KernelSetting(1 - np.eye(5), 1.0, symmetry=name, **asked).form in (
+            "orbits",
+            "shifted",
+        )
+
+
+# Files
+
+
+def saved(tmp_path: Path, **asked: Any) -> tuple[kernel.KernelDesign, Path]:
+    found = optimal_kernel(ring(6), epsilon=1.0, graph="cycle", **asked)
+    found.save(tmp_path / "kernel.json")
+    return found, tmp_path / "kernel.json"
+
+
+@pytest.mark.parametrize("symmetry", ["dihedral", [([1, 2, 3, 4, 5, 0], [1, 2, 3, 4, 5, 0])]])
+@pytest.mark.parametrize("delta", [0.0, 0.02])
+def test_files_hold_the_group_and_the_weights(tmp_path: Path, symmetry: Any, delta: float) -> None:
+    found, path = saved(tmp_path, symmetry=symmetry, delta=delta)
+    again = dpopt.load(path)
+    assert again.units.weights == found.units.weights
+    assert again.certificate == found.certificate
+    assert again.value == found.value
+    body = json.loads(path.read_text())["body"]
+    assert body["setting"]["symmetry"] == (
+        symmetry if isinstance(symmetry, str) else plain(symmetry)
+    )
+    assert len(body["units"]["weights"]) == found.units.orbits.count
+
+
+def plain(symmetry: Any) -> Any:
+    return [[list(sigma), list(tau)] for sigma, tau in symmetry]
+
+
+@pytest.mark.parametrize(
+    ("where", "new", "message"),
+    [
+        (("units", "weights"), ["1", "1"], "weights are 2 numbers; there are 4 orbits"),
+        (("units", "weights"), ["-1", "1", "1", "1"], "integers of at least 0"),
+        (("units", "weights"), ["1", "1", "1", "2"], "row of input 0 sums to 7, not to the total"),
+        (("units", "weights"), "1111", "malformed|sums to"),
+        (("units", "weights"), [1.5, 1, 1, 1], "malformed"),
+        (("units", "total"), "0", "total must be a positive integer"),
+        (("units", "total"), None, "malformed"),
+        (("units",), None, "malformed"),
+        (("units",), [["1"]], "malformed"),
+        (("setting", "symmetry"), "cyclic", "there are 6 orbits"),
+        (("setting", "symmetry"), "none", "malformed"),
+        (("setting", "symmetry"), "letters", "maps the neighbours"),
+        (("setting", "symmetry"), [[[0, 0, 1, 2, 3, 4], [0, 1, 2, 3, 4, 5]]], "twice"),
+    ],
+)
+def test_hostile_files(tmp_path: Path, where: tuple[str, ...], new: Any, message: str) -> None:
+    _, path = saved(tmp_path, symmetry="dihedral")
+    whole = json.loads(path.read_text())
+    part = whole["body"]
+    for key in where[:-1]:
+        part = part[key]
+    part[where[-1]] = new
+    path.write_text(json.dumps(whole))
+    with pytest.raises(ParameterError, match=message) as caught:
+        dpopt.load(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_of_a_kernel_that_is_not_private(tmp_path: Path) -> None:
+    _, path = saved(tmp_path, symmetry="dihedral")
+    whole = json.loads(path.read_text())
+    whole["body"]["units"] |= {"weights": ["994", "1", "1", "2"], "total": "1000"}
+    path.write_text(json.dumps(whole))
+    with pytest.raises(
+        NotPrivateError, match=r"inputs \d and \d break \(1, 0\)-DP at output \d"
+    ) as e:
+        dpopt.load(path)
+    x, other, y = (
+        int(number) for number in [*re.findall(r"\d+", str(e.value))[:2], sure(e.value.output)]
+    )
+    weights = [994, 1, 1, 2]
+    apart = ring(6).astype(int)
+    assert apart[x, other] == 1
+    assert weights[apart[x, y]] > math.e * weights[apart[other, y]]
+
+
+def test_a_thousand_words_are_not_written_out() -> None:
+    found = optimal_kernel(
+        "hamming", epsilon=1.0, graph="hamming", shape=(2,) * 13, symmetry="hamming"
+    )
+    with pytest.raises(ParameterError, match="20,000,000 entries are written out"):
+        _ = found.kernel
+    assert 0 <= found.release(8191) < 8192
+    assert len(json.dumps(found.to_dict())) < 20_000_000
+    assert found.setting.symmetry == "hamming"
