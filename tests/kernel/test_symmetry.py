@@ -159,25 +159,28 @@ def invariant_mean(values: Array, group: list[Move]) -> Array:
 
 
 def permuted(rng: np.random.Generator, size: int) -> tuple[int, ...]:
-    """A permutation of few points, so that the groups are small."""
-    moved = np.arange(size)
-    few = rng.permutation(size)[: int(rng.integers(2, min(size, 4) + 1))]
-    moved[few] = np.roll(few, 1)
+    """A permutation with a cycle or two of few points, so that many groups are small."""
+    moved, order = np.arange(size), rng.permutation(size)
+    first = order[: 3 if rng.random() < 0.2 else 2]
+    second = order[3:5] if rng.random() < 0.5 else order[:0]
+    for few in (first, second):
+        moved[few] = np.roll(few, 1)
     return tuple(moved.tolist())
 
 
 def random_setting(seed: int) -> tuple[dict[str, Any], list[Move]]:
     """Parameters of a small setting that has a random symmetry, and its whole group."""
     rng = np.random.default_rng([16, seed])
-    n, m = int(rng.integers(3, 6)), int(rng.integers(2, 6))
+    n, m = int(rng.integers(3, 7)), int(rng.integers(2, 5))
     keeps = bool(rng.random() < 0.2)
+    n = min(n, 4) if keeps else n
     m = n if keeps else m
     generators = []
-    for _ in range(int(rng.integers(1, 3))):
+    for _ in range(1 if rng.random() < 0.7 else 2):
         sigma = permuted(rng, n)
         generators.append((sigma, sigma if keeps else permuted(rng, m)))
     group = closure(generators)
-    edges = {(int(a), int(b)) for a, b in rng.integers(0, n, (3, 2)) if a != b} or {(0, 1)}
+    edges = {(int(a), int(b)) for a, b in rng.integers(0, n, (2, 2)) if a != b} or {(0, 1)}
     edges = {(sigma[a], sigma[b]) for a, b in edges for sigma, _ in group}
     asked: dict[str, Any] = {
         "loss": invariant_mean(rng.random((n, m)), group),
@@ -210,10 +213,9 @@ def test_orbits_are_as_good_as_entries(seed: int) -> None:
         prior=setting.weights,
         fixed=asked.get("invariant"),
     )
-    assert sure(found.bound) <= least + 1e-9
-    assert sure(found.bound) <= full.value + 1e-11
-    assert found.value == pytest.approx(full.value, abs=2e-8)
-    assert found.solution.objective == pytest.approx(least, abs=1e-9)
+    assert sure(found.bound) <= min(least + 1e-9, full.value + 1e-11)
+    assert found.value == pytest.approx(least, abs=1e-9)
+    assert found.value == pytest.approx(full.value, abs=1e-9)
     assert found.problem.size <= full.problem.size + 1
     judge(found, edges)
     rows = [found.exact.row(x) for x in range(setting.inputs)]
