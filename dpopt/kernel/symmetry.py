@@ -51,13 +51,14 @@ def checked_symmetry(symmetry: object, inputs: int, outputs: int) -> str | tuple
     if isinstance(symmetry, str):
         _checks.choice("symmetry", symmetry, SYMMETRIES)
         return symmetry
-    if not isinstance(symmetry, Sequence | np.ndarray) or len(symmetry) == 0:
+    listed = symmetry.tolist() if isinstance(symmetry, np.ndarray) else symmetry
+    if not isinstance(listed, Sequence) or len(listed) == 0:
         raise ParameterError(
             f"symmetry is {_checks.shown(symmetry)}; it must be a name ({', '.join(SYMMETRIES)}) "
             "or a list of at least one pair (sigma, tau) of permutations."
         )
     generators = []
-    for place, generator in enumerate(symmetry):
+    for place, generator in enumerate(listed):
         if not isinstance(generator, Sequence | np.ndarray) or len(generator) != 2:
             raise ParameterError(
                 f"symmetry holds {_checks.shown(generator)} at place {place}; it must be a pair "
