@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 _MOST_ROWS = 2_000_000
 # Bits of the weights beyond those that tell the outputs of an orbit apart.
 _BITS, _SPARE_BITS = (64, 128), 32
-_ROUNDING = 2.0**-50
+_ROUNDING, _NOISE = 2.0**-50, 1e-10
 
 
 def orbit_program(setting: KernelSetting, orbits: Orbits) -> Problem:
@@ -265,7 +265,7 @@ def _cleaned(
     masses[largest[orbits.columns] <= unused] = 0.0
     counts, rows = orbits.counts.tolist(), orbits.rows.tolist()
     values = [Fraction(mass) / count for mass, count in zip(masses.tolist(), counts, strict=True)]
-    if guarantee.delta == 0 and guarantee.epsilon == 0:
+    if _alike(guarantee):
         values = _levelled(values, orbits)
     elif guarantee.delta == 0:
         values = list(map(Fraction, _lifted(masses / orbits.counts, orbits, guarantee).tolist()))
@@ -307,8 +307,13 @@ def _lifted(values: Vector, orbits: Orbits, guarantee: Guarantee) -> Vector:
     return lifted
 
 
+def _alike(guarantee: Guarantee) -> bool:
+    """Whether neighbours have equal rows, or differ by less than solvers tell apart."""
+    return guarantee.epsilon == 0 and guarantee.delta <= _NOISE
+
+
 def _levelled(values: Sequence[Fraction], orbits: Orbits) -> list[Fraction]:
-    """Return the mean over neighbours of neighbours: for epsilon = delta = 0, rows are equal."""
+    """Return the mean over all orbits that edges join, which makes the rows of a part equal."""
     labels, sizes = _levels(orbits), orbits.counts * orbits.row_sizes[orbits.rows]
     total = [Fraction(0)] * (int(labels.max()) + 1)
     count = [0] * len(total)
@@ -371,10 +376,9 @@ def _rounded(
 ) -> tuple[list[int], int]:
     """Return integer weights near the values, and the total of every row.
 
-    What is equal stays equal for epsilon = delta = 0: there, joined orbits are taken as one.
+    Where rows must be equal, they stay so: orbits that edges join are taken as one.
     """
-    alike = guarantee.epsilon == 0 and guarantee.delta == 0
-    label = (_levels(orbits) if alike else np.arange(orbits.count)).tolist()
+    label = (_levels(orbits) if _alike(guarantee) else np.arange(orbits.count)).tolist()
     counts = orbits.counts.tolist()
     rows: list[tuple[int, dict[int, int]]] = []
     value_of = dict(zip(label, values, strict=True))
