@@ -49,8 +49,11 @@ class KernelDesign(Design):
     own_rows: Mapping[str, float] = field(default_factory=dict)
 
     @property
-    def exact(self) -> ExactKernel | OrbitKernel:
-        """The units: integer weights, their certificate, and the draws."""
+    def exact(self) -> Any:  # noqa: ANN401
+        """The units: integer weights, their certificate, and the draws.
+
+        An `ExactKernel`; with a symmetry, an `OrbitKernel`, with a weight for each orbit of pairs.
+        """
         return self.units
 
     @cached_property

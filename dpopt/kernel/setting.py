@@ -105,11 +105,11 @@ class KernelSetting(Setting["KernelDesign"]):
             x * outputs + y; on the command line a CSV file, a line for each coefficient. Its header
             is name,input,output,coefficient,lower,upper and perhaps row (from 0, under each name);
             see `dpopt.kernel.read_own_rows`.
-        symmetry: what leaves the setting as it is: "reflection" (both ends exchanged), "cyclic" (all
+        symmetry: what leaves the setting as it is, so that its program is one over orbits of pairs
+            (x, y), see `dpopt.kernel.orbits`: "reflection" (both ends exchanged), "cyclic" (all
             moved on by one), "dihedral" (both of these), "hamming" (letters and places of words
-            permuted), "letters" (all permuted); generators, permutations (sigma, tau) of inputs and
-            outputs; or the first of these names that there is, "auto". The program is then over
-            orbits of pairs, see `dpopt.kernel.orbits`.
+            permuted), "letters" (all permuted), the first of them that there is ("auto"), or
+            generators, pairs of permutations (sigma, tau) of the inputs and of the outputs.
     """
 
     kind: ClassVar[str] = "kernel"
