@@ -29,6 +29,7 @@ from dpopt._numbers import MOST_BITS, exact_text, roughly, whole
 from dpopt._types import IntVector, Json, Matrix, Vector, brief, frozen
 from dpopt.privacy.dominating import DominatingPair, likelihood_tests, upper_hull
 from dpopt.privacy.exact import Certificate, decisive_ratio
+from dpopt.privacy.fingerprint import fingerprint
 from dpopt.privacy.guarantee import Guarantee
 from dpopt.privacy.kernel import long_table
 from dpopt.privacy.release import seeded_below
@@ -102,6 +103,14 @@ class Orbits(Coherent, ABC):
     @abstractmethod
     def claim(self) -> str:
         """Say which neighbours are proved private."""
+
+    def __eq__(self, other: object) -> bool:
+        """Whether these are the same orbits, from the same symmetries and graph."""
+        return isinstance(other, Orbits) and fingerprint(self.subject) == fingerprint(other.subject)
+
+    def __hash__(self) -> int:
+        """Return a number that follows from what the orbits follow from."""
+        return hash(fingerprint(self.subject))
 
     @property
     def count(self) -> int:

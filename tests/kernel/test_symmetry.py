@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
 import re
 from collections import Counter
 from fractions import Fraction
@@ -565,7 +566,10 @@ def saved(tmp_path: Path, **asked: Any) -> tuple[Any, Path]:
 def test_files_hold_the_group_and_the_weights(tmp_path: Path, symmetry: Any, delta: float) -> None:
     found, path = saved(tmp_path, symmetry=symmetry, delta=delta)
     again = dpopt.load(path)
-    assert again.units.weights == found.units.weights
+    assert again.units == found.units == pickle.loads(pickle.dumps(found)).units
+    assert (
+        again.units.orbits != optimal_kernel(ring(6), epsilon=1.0, symmetry="dihedral").units.orbits
+    )
     assert again.certificate == found.certificate
     assert again.value == found.value
     body = json.loads(path.read_text())["body"]
