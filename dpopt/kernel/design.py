@@ -364,7 +364,7 @@ def _require_orbits(setting: KernelSetting, problem: Problem, solution: Solution
     _checks.instance("problem", problem, Problem)
     _checks.instance("solution", solution, Solution)
     count = cast(Any, setting.orbits).count
-    place = problem.variables.get("kernel", slice(0, 0))
+    place = problem.variables.get("orbits", slice(0, 0))
     if place.stop - place.start != count or solution.values.keys() != problem.variables.keys():
         raise ParameterError(
             f"problem and solution must be of the setting's {count} orbits of pairs."
@@ -384,7 +384,7 @@ def _missed(
         return {}
     values = {name: np.array(value) for name, value in solution.values.items()}
     if isinstance(exact, OrbitKernel):
-        values["kernel"] = exact.masses
+        values["orbits"] = exact.masses
     elif "kernel" in values:
         values["kernel"] = exact.matrix().ravel()
     else:

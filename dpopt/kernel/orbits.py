@@ -62,9 +62,9 @@ def orbit_program(setting: KernelSetting, orbits: Orbits) -> Problem:
     """
     losses = setting.loss_at(*orbits.representatives.T)
     problem = Problem("optimal kernel over orbits")
-    problem.add_variables("kernel", orbits.count, lower=0.0, upper=1.0)
+    problem.add_variables("orbits", orbits.count, lower=0.0, upper=1.0)
     own = _indicators(orbits.rows, len(orbits.row_sizes))
-    problem.add_rows("sums", {"kernel": own}, lower=1.0, upper=1.0)
+    problem.add_rows("sums", {"orbits": own}, lower=1.0, upper=1.0)
     _add_privacy(problem, orbits, setting.guarantee)
     _add_objective(problem, setting, orbits, losses, own)
     if setting.invariances is not None:
@@ -72,7 +72,7 @@ def orbit_program(setting: KernelSetting, orbits: Orbits) -> Problem:
         for_outputs = [_column(left, orbits, y) for y in orbits.column_representatives.tolist()]
         limits = right[:, orbits.column_representatives].T.ravel()
         problem.add_rows(
-            "invariance", {"kernel": sp.vstack(for_outputs)}, lower=limits, upper=limits
+            "invariance", {"orbits": sp.vstack(for_outputs)}, lower=limits, upper=limits
         )
     for own in setting.blocks:
         i, x, y = own.places.T
@@ -80,7 +80,7 @@ def orbit_program(setting: KernelSetting, orbits: Orbits) -> Problem:
         shape = (own.count, orbits.count)
         matrix = sp.csr_array((own.coefficients / orbits.counts[labels], (i, labels)), shape=shape)
         rows = own.rows(orbits.inputs, orbits.outputs)
-        problem.add_rows(own.name, {"kernel": matrix}, lower=rows.lower, upper=rows.upper)
+        problem.add_rows(own.name, {"orbits": matrix}, lower=rows.lower, upper=rows.upper)
     return problem
 
 
@@ -103,8 +103,8 @@ def _add_privacy(problem: Problem, orbits: Orbits, guarantee: Guarantee) -> None
         problem.add_variables("ceiling", sizes.size, lower=0.0, upper=most)
         one = sp.eye_array(orbits.count, format="csr")
         lift = _indicators(orbits.columns, sizes.size).T
-        low = {"kernel": -one, "ceiling": shrink * (sp.diags_array(share) @ lift)}
-        high = {"kernel": one, "ceiling": -(sp.diags_array(share) @ lift)}
+        low = {"orbits": -one, "ceiling": shrink * (sp.diags_array(share) @ lift)}
+        high = {"orbits": one, "ceiling": -(sp.diags_array(share) @ lift)}
         both = {name: sp.vstack([low[name], high[name]]) for name in low}
         problem.add_rows("privacy", both, upper=0.0)
         return
@@ -129,12 +129,12 @@ def _add_privacy(problem: Problem, orbits: Orbits, guarantee: Guarantee) -> None
     if count == 0:
         return
     if guarantee.delta == 0:
-        problem.add_rows("privacy", {"kernel": ratios}, upper=0.0)
+        problem.add_rows("privacy", {"orbits": ratios}, upper=0.0)
         return
     # Of a step, the excess over as many outputs as the first orbit has.
     problem.add_variables("excess_mass", count, lower=0.0, upper=1.0)
     excess = sp.diags_array(-shrink / counts[steps.first] / unit)
-    problem.add_rows("privacy", {"kernel": ratios, "excess_mass": excess}, upper=0.0)
+    problem.add_rows("privacy", {"orbits": ratios, "excess_mass": excess}, upper=0.0)
     shares = steps.counts @ sp.diags_array(1.0 / counts[steps.first])
     problem.add_rows("delta", {"excess_mass": shares}, upper=guarantee.delta)
 
@@ -144,12 +144,12 @@ def _add_objective(
 ) -> None:
     optimise = problem.maximise if setting.maximises else problem.minimise
     if setting.weights is not None:
-        optimise({"kernel": _prior(setting, orbits)[orbits.rows] * losses})
+        optimise({"orbits": _prior(setting, orbits)[orbits.rows] * losses})
         return
     unit = float(np.max(np.abs(losses))) or 1.0
     low, high = float(losses.min()) / unit, float(losses.max()) / unit
     problem.add_variables("worst", 1, lower=low, upper=high)
-    sides = {"kernel": own @ sp.diags_array(losses / unit), "worst": -np.ones((own.shape[0], 1))}
+    sides = {"orbits": own @ sp.diags_array(losses / unit), "worst": -np.ones((own.shape[0], 1))}
     limits: Any = {"lower" if setting.maximises else "upper": 0.0}
     problem.add_rows("losses", sides, **limits)
     optimise({"worst": unit})
@@ -170,7 +170,7 @@ def _column(left: Matrix, orbits: Orbits, y: int) -> sp.csr_array:
 
 def orbit_point(solution: Solution) -> Vector:
     """Return k as the solver left it, shape (orbits,)."""
-    return solution["kernel"]
+    return solution["orbits"]
 
 
 def orbit_value(setting: KernelSetting, orbits: Orbits, units: OrbitKernel) -> float:

@@ -195,15 +195,31 @@ class SearchedOrbits(Orbits):
     pairs: IntVector | None
 
     def __post_init__(self) -> None:
-        """Refuse more pairs than can be searched.
+        """Refuse what are no symmetries of the graph: a proof relies on them.
 
         Raises:
-            ParameterError: for more than 2^26.
+            ParameterError: if a generator is none, pairs are not sorted or lack a direction, or
+                there are more than 2^26 pairs of input and output.
         """
-        if self.inputs * self.outputs > _MOST_SEARCHED:
+        n = self.inputs
+        if n * self.outputs > _MOST_SEARCHED:
             raise ParameterError(
-                f"symmetry is given for {self.inputs} inputs and {self.outputs} outputs; orbits "
-                f"are searched among at most {_MOST_SEARCHED:,} pairs."
+                f"symmetry is given for {n} inputs and {self.outputs} outputs; orbits are searched "
+                f"among at most {_MOST_SEARCHED:,} pairs."
+            )
+        moves = [(side, move) for pair in self.generators for side, move in enumerate(pair)]
+        for side, move in moves:
+            if not np.array_equal(np.sort(move), np.arange((n, self.outputs)[side])):
+                raise ParameterError("generators hold what is no permutation.")
+        if self.pairs is None:
+            return
+        keys = self.pairs @ np.array([n, 1])
+        images = [self.pairs[:, ::-1], *(sigma[self.pairs] for sigma, _ in self.generators)]
+        if not np.all(np.diff(keys) > 0) or not all(
+            np.array_equal(np.sort(image @ np.array([n, 1])), keys) for image in images
+        ):
+            raise ParameterError(
+                "pairs must be sorted, in both directions, and mapped to themselves by generators."
             )
 
     @property
@@ -340,6 +356,20 @@ class CircleOrbits(SearchedOrbits):
         pairs: see `SearchedOrbits`.
     """
 
+    def __post_init__(self) -> None:
+        """Refuse other generators than the formula is for.
+
+        Raises:
+            ParameterError: if there are such.
+        """
+        super().__post_init__()
+        x = np.arange(self.inputs)
+        moves = [(x + 1) % self.inputs, -x % self.inputs]
+        given = [move for generator in self.generators for move in generator]
+        expected = [move for move in moves[: len(self.generators)] for _ in (0, 1)]
+        if len(given) != len(expected) or not all(map(np.array_equal, given, expected)):
+            raise ParameterError("generators must be the rotation by one, and perhaps x to -x.")
+
     @cached_property
     def _labels(self) -> IntVector:
         points = np.arange(self.inputs)
@@ -363,6 +393,20 @@ class WordOrbits(Orbits):
 
     shape: tuple[int, ...]
     differences: tuple[tuple[int, ...], ...] | None
+
+    def __post_init__(self) -> None:
+        """Refuse what makes no words, or differences that no two of them have.
+
+        Raises:
+            ParameterError: if there are such.
+        """
+        if not self.shape or min(self.shape) < 2:
+            raise ParameterError(f"shape is {self.shape}; each place must have at least 2 letters.")
+        known = set(self._distances[1:])
+        if self.differences is not None and not (
+            self.differences and known.issuperset(self.differences)
+        ):
+            raise ParameterError("differences must be numbers of places of each size, not all 0.")
 
     @property
     def inputs(self) -> int:

@@ -22,7 +22,7 @@ from dpopt._errors import NotPrivateError, ParameterError
 from dpopt.kernel import KernelSetting
 from dpopt.kernel.symmetry import SYMMETRIES
 from dpopt.privacy.graph import all_pairs
-from dpopt.privacy.orbit import OrbitKernel, Orbits, SearchedOrbits, WordOrbits
+from dpopt.privacy.orbit import CircleOrbits, OrbitKernel, Orbits, SearchedOrbits, WordOrbits
 from tests.kernel.brute import events, exp_below, least_loss, sure
 
 Array = npt.NDArray[np.float64]
@@ -409,6 +409,33 @@ def test_members_and_steps_by_counting(asked: dict[str, Any]) -> None:
         assert made in known
         seen.append(made)
     assert all(made in seen for made in known)
+
+
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        (lambda: SearchedOrbits(3, 3, (moved(0, 0, 2),), None), "no permutation"),
+        (lambda: SearchedOrbits(3, 3, (moved(1, 0, 2),), edges(2, 1)), "mapped to themselves"),
+        (lambda: SearchedOrbits(3, 3, (moved(0, 1, 2),), edges(0, 1)[:1]), "both directions"),
+        (lambda: CircleOrbits(3, 3, (moved(1, 0, 2),), None), "rotation by one"),
+        (lambda: CircleOrbits(3, 2, (moved(1, 2, 0),), None), "no permutation"),
+        (lambda: WordOrbits((2, 1), None), "at least 2 letters"),
+        (lambda: WordOrbits((2, 2), ((0,),)), "not all 0"),
+        (lambda: WordOrbits((2, 2), ((3,),)), "not all 0"),
+        (lambda: WordOrbits((2, 2), ()), "not all 0"),
+    ],
+)
+def test_orbits_that_a_proof_could_not_rely_on(made: Any, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        made()
+
+
+def moved(*sigma: int) -> tuple[Ints, Ints]:
+    return np.array(sigma), np.array(sigma)
+
+
+def edges(x: int, other: int) -> Ints:
+    return np.array(sorted([(x, other), (other, x)]))
 
 
 # Draws
