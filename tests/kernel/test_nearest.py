@@ -356,7 +356,8 @@ def test_constraints_of_cvxpy_are_own_rows() -> None:
         problem.solve(solver=solver)
         before: Any = kernel.value
         design = dpopt.certify(kernel, 1.0, rows=rows)
-        assert np.array_equal(kernel.value, before)
+        after: Any = kernel.value
+        assert np.array_equal(after, before)
         assert is_private(design.exact.weights, design.exact.bits, edges, 1.0, 0.0)
         assert [*design.residuals] == ["bonus", "mean", "rows 2", "rows 3"]
         assert weighed(design, bonus.ravel())[0] <= Fraction(1.1 * bonus.sum() / 4) + 1e-15
