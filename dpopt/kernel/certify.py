@@ -259,15 +259,16 @@ def _of_constraints(kernel: Any, constraints: Sequence[Any]) -> list[Any]:  # no
     """
     import cvxpy as cp
     import scipy.sparse as sp
-    from cvxpy import constraints as forms
+    from cvxpy.constraints.nonpos import Inequality, NonNeg, NonPos
+    from cvxpy.constraints.zero import Equality, Zero
 
     if not isinstance(kernel, cp.Variable) or kernel.ndim != 2 or kernel.value is None:
         raise ParameterError(
             "rows hold constraints of cvxpy; kernel must then be a variable of cvxpy with two axes "
             "and a value."
         )
-    equalities = (forms.Equality, forms.Zero)
-    inequalities = (forms.Inequality, forms.NonPos, forms.NonNeg)
+    equalities = (Equality, Zero)
+    inequalities = (Inequality, NonPos, NonNeg)
     # cvxpy flattens in Fortran order.
     order = np.arange(kernel.size).reshape(kernel.shape, order="F").ravel()
     kept, blocks = kernel.value, []
@@ -288,7 +289,7 @@ def _of_constraints(kernel: Any, constraints: Sequence[Any]) -> list[Any]:  # no
             limits = -np.asarray(side.value, dtype=float).ravel(order="F")
         finally:
             kernel.save_value(kept)
-        negative = isinstance(row, forms.NonNeg)
+        negative = isinstance(row, NonNeg)
         lower = limits if negative or isinstance(row, equalities) else None
         upper = None if negative else limits
         blocks.append((getattr(row, "label", None) or f"rows {place}", matrix, lower, upper))
