@@ -80,7 +80,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"rows": "near.csv"}, "rows is 'near.csv'; .* read_own_rows"),
     ({"rows": [("a", np.ones((1, 9)), 0.0)]}, "rows must be a list"),
     ({"rows": lambda _: 3}, "rows is 3; it must be a list"),
-    ({"rows": [("a", np.ones((1, 8)), 0.0, 1.0)]}, "rows 'a': .* has 8 columns"),
+    ({"rows": [("a", np.ones((1, 8)), 0.0, 1.0)]}, r"rows 'a': .* has shape \(1, 8\)"),
     ({"rows": [("a", np.ones((1, 9)), 0.0, 1.0)] * 2}, "'a'"),
     ({"rows": [("a", [[0, 3, 0]], [1.0], [0.5], [None])]}, "rows 'a' hold input 3"),
     ({"rows": [("a", [[0, 0, 3]], [1.0], [0.5], [None])]}, "rows 'a' hold output 3"),

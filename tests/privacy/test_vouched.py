@@ -22,6 +22,7 @@ import dpopt
 from dpopt import Design, Guarantee, NotPrivateError, ParameterError, majority, roo
 from dpopt.privacy import Certificate, ExactKernel
 from dpopt.privacy.fingerprint import fingerprint
+from dpopt.privacy.orbit import OrbitKernel, WordOrbits
 from dpopt.privacy.vouched import Coherent, Vouched
 
 MAKERS: dict[str, Callable[[], Any]] = {
@@ -31,9 +32,11 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "kernel with pairs": lambda: ExactKernel.make(
         [[5, 3], [4, 4], [3, 5]], 3, Guarantee(0.4, 0.1), pairs=[(0, 1), (1, 0), (1, 2), (2, 1)]
     ),
+    # Words of two letters at two places, by the number of places that differ: 4 + 2 * 2 + 1 = 9.
+    "orbits": lambda: OrbitKernel.make([4, 2, 1], 9, Guarantee(0.7), WordOrbits((2, 2), ((1,),))),
     "SubRR": lambda: roo.subrr(20, 3, 0.5),
 }
-DATA = {"kernel": 0, "kernel with pairs": 0, "SubRR": [0] * 20}
+DATA = {"kernel": 0, "kernel with pairs": 0, "orbits": 0, "SubRR": [0] * 20}
 # Records of what it is for and how it was found; none says or changes what is released.
 RECORDS = {"amplification", "cost", "stated", "provenance"}
 
@@ -69,6 +72,9 @@ def other(value: Any) -> Iterator[Any]:
     elif isinstance(value, roo.RooSetting):
         yield roo.RooSetting(value.records + 1, value.letters, value.epsilon)
         yield roo.RooSetting(value.records, value.letters, value.epsilon / 2)
+    elif isinstance(value, WordOrbits):
+        yield WordOrbits(value.shape, None)
+        yield WordOrbits((2, 2, 2), value.differences)
     elif value is None:
         yield ((0, 1), (1, 0))
 
