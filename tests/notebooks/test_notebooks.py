@@ -26,7 +26,7 @@ def code(notebook: NotebookNode) -> list[NotebookNode]:
 def test_there_is_a_notebook_for_each_mechanism() -> None:
     stems = {path.stem for path in NOTEBOOKS}
     assert {"majority", "reveal_or_obscure", "public_prior", "kernel", "smoothed"} <= stems
-    assert {"bring_your_own_lp", "majority_claims"} <= stems
+    assert {"your_program_proved", "majority_claims"} <= stems
 
 
 def execute(notebook: NotebookNode, folder: Path) -> None:
