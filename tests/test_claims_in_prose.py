@@ -271,6 +271,34 @@ def path() -> kernel.KernelDesign:
     )
 
 
+def words_program() -> dpopt.Problem:
+    return kernel.KernelSetting(
+        "hamming",
+        1.0,
+        graph="hamming",
+        shape=(2,) * 11,
+        objective="minimax",
+        symmetry="hamming",
+    ).problem()
+
+
+@cache
+def risky() -> dpopt.Solution:
+    """The count with a risk, as rows of a `Problem` and not by way of cvxpy."""
+    loss = np.abs(np.subtract.outer(np.arange(9), np.arange(9)))
+    problem = dpopt.Problem()
+    problem.add_variables("K", (9, 9), lower=0.0, upper=1.0)
+    problem.add_law("sums", "K")
+    problem.add_private("privacy", "K", epsilon=1.0, graph="path")
+    problem.add_rows("risk", {"K": np.eye(9)[:, :, None] * (loss >= 3)}, upper=0.05)
+    problem.minimise({"K": loss / 9})
+    return dpopt.solve(problem)
+
+
+def risky_cost() -> float:
+    return dpopt.certify(risky()["K"], 1.0, graph="path").value
+
+
 def composed() -> float:
     pytest.importorskip("dp_accounting")
     from dpopt.interop import accounting
@@ -702,6 +730,24 @@ CLAIMS: tuple[Claim, ...] = (
         README,
         "largest expected |error| 0.7743, proved optimal to 1e-11",
         computed={"0.7743": lambda: path().value, "1e-11": lambda: max(path().gap or 0.0, 1e-11)},
+    ),
+    Claim(
+        README,
+        "13 for all words of 11 bits",
+        "11",
+        {"13": lambda: words_program().size},
+    ),
+    Claim(
+        README,
+        "a count of 0..8 people, with an error of 3 or more in 1 of 20 answers at most 0.7839, and "
+        "what risk is worth moved by 1e-14;",
+        "3 1 20",
+        {"0.7839": lambda: risky().objective, "1e-14": lambda: max(risky_cost(), 1e-14)},
+    ),
+    Claim(
+        README,
+        "the least epsilon of any table, enclosed: 1.25276",
+        computed={"1.25276": lambda: dpopt.certify([[0.8, 0.2], [0.3, 0.7]]).lower},
     ),
     Claim(README, "-31.9", computed={"31.9": election}),
     Claim(

@@ -287,9 +287,7 @@ TABLE = np.array([[0.5, 0.3, 0.2], [0.4, 0.35, 0.25], [0.35, 0.3, 0.35], [0.3, 0
 
 def holders(folder: Path) -> dict[str, Any]:
     """The same table in everything that holds one."""
-    import pandas as pd
-    import polars as pl
-
+    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
     variable = cp.Variable((4, 3))
     variable.value = TABLE
     long = {
