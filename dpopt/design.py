@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from dpopt.privacy.dominating import DominatingPair
+    from dpopt.privacy.least import Least
 
 __all__ = [
     "Answer",
@@ -336,6 +337,20 @@ class Setting(Question[A]):
         del units
         raise ParameterError(f"kind is {self.kind!r}; no dominating pair of it is known.")
 
+    def spent(self, units: Any, epsilon: float | None, delta: float | None) -> Least:  # noqa: ANN401
+        """Return the least epsilon that units spend, or the least delta: for `dpopt.certify`.
+
+        Args:
+            units: the integers, private or not.
+            epsilon: for which the least delta is asked; None asks for the least epsilon.
+            delta: for which the least epsilon is asked, where epsilon is None.
+
+        Raises:
+            ParameterError: if it is not known for this kind, or not for these numbers.
+        """
+        del units, epsilon, delta
+        raise ParameterError(f"kind is {self.kind!r}; no least epsilon of it is known.")
+
     def subject(self, units: Any) -> tuple[object, ...]:  # noqa: ANN401
         """Return what a certificate is about: numbers, texts, tuples, arrays, dataclasses.
 
@@ -390,7 +405,8 @@ class SpecialCase(Setting[A]):
     point, as_point, units = map(_asked, ("point", "as_point", "units"))
     value, bound = map(_asked, ("value", "bound"))
     prove, law, output = map(_asked, ("prove", "law", "output"))
-    draw, columns, dominating = map(_asked, ("draw", "columns", "dominating"))
+    draw, columns = map(_asked, ("draw", "columns"))
+    dominating, spent = map(_asked, ("dominating", "spent"))
     plain, read = map(_asked, ("plain", "read"))
 
 

@@ -1,8 +1,12 @@
-"""Any table of probabilities, whatever it was found with: made private, proved, released."""
+"""Any table of probabilities, whatever it was found with: made private, proved, released.
+
+And what a mechanism spends: the least epsilon of a table, or of the integers of any design.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, cast
@@ -20,6 +24,8 @@ from dpopt.kernel.nearest import TOLERANCE, NearestKernel, integer_rows, law_tab
 from dpopt.kernel.own import read_own_rows
 from dpopt.kernel.setting import Graph, KernelSetting
 from dpopt.privacy import ExactKernel, Least, least_delta, least_epsilon
+from dpopt.privacy.least import least_of_kernel
+from dpopt.privacy.orbit import OrbitKernel
 
 _LONG = ("input", "output", "probability")
 _SHAPED = ("grid", "hamming")
@@ -53,13 +59,16 @@ def certify(
       `dpopt.privacy.Least`; with an epsilon and ``delta=None``, the least delta.
     - ``certify(gamma, setting=MajoritySetting(...))``: a point of any other kind (gamma, the rule
       q_m, ...), repaired as that kind repairs what a solver found; a design of that kind.
+    - ``certify(design)``: the least epsilon that the integers of a design of any kind spend,
+      whatever it promises; also of a published rule that is not private. A least delta, and a least
+      epsilon for a delta above 0, are known of kernels and of majorities; the other kinds refuse.
 
     Args:
         kernel: shape (inputs, outputs), or with more axes, of which the last one is the output and
             the others, flattened in C order, the input. A nested list, an array of any library, a
             pandas or polars frame (a row for each input; or the columns input, output and
             probability), a file of one (.csv, .tsv, .npz, .npy, .parquet), a solved variable or
-            expression of cvxpy or linopy; or a design, judged by its integers.
+            expression of cvxpy or linopy; or a design of any kind, judged by its integers.
         epsilon: in [0, 600], in nats; None asks for the least one.
         delta: in [0, 1); None asks for the least one.
         graph: neighbouring inputs: "complete", "path", "cycle", "grid", "hamming", or undirected
@@ -87,6 +96,14 @@ def certify(
         >>> design = dpopt.certify(table, epsilon=1.0)
         >>> design.verdict, design.value < 1e-6
         ('private', True)
+
+        A noise function of a solver, and what the majority then spends of its epsilon:
+
+        >>> voters = dpopt.majority.MajoritySetting(3, epsilon=0.5, allowance=1.0)
+        >>> majority = dpopt.certify([0.5, 0.5], setting=voters)
+        >>> spent = dpopt.certify(majority)
+        >>> round(spent.lower, 6) == round(spent.upper, 6), spent.upper <= 0.5
+        (True, True)
     """
     if setting is not None:
         asked = (epsilon, delta, graph, shape, rows, tolerance)
@@ -99,6 +116,13 @@ def certify(
                 "table as it is."
             )
         return _least(kernel, epsilon, delta, graph, shape, tolerance)
+    if isinstance(kernel, Design):
+        kernel = _integers_of(kernel)
+    if isinstance(kernel, ExactKernel | OrbitKernel) and _is_default(graph):
+        pairs = kernel.pairs if isinstance(kernel, ExactKernel) else kernel.orbits.neighbours
+        if pairs is not None:
+            graph = np.asarray(pairs)
+            graph = graph[graph[:, 0] < graph[:, 1]]
     table, axes = _table(kernel)
     if shape is None and isinstance(graph, str) and graph in _SHAPED:
         shape = axes
@@ -118,31 +142,66 @@ def _least(
 ) -> Least:
     if epsilon is None and delta is None:
         raise ParameterError("epsilon and delta are both None; give one, for the least other one.")
-    exact = kernel.units if isinstance(kernel, Design) else kernel
-    if isinstance(kernel, Design) and not isinstance(exact, ExactKernel):
-        raise ParameterError(
-            f"kernel is a design of kind {kernel.setting.kind!r}, which is no table; its least "
-            "epsilon is not looked for."
+    if _is_default(graph):
+        # Its own neighbours, along which its integers are judged as its kind judges them.
+        if isinstance(kernel, Design):
+            return _least_of_design(kernel, epsilon, delta)
+        if isinstance(kernel, ExactKernel | OrbitKernel):
+            return least_of_kernel(kernel, epsilon, delta)
+    exact = _integers_of(kernel) if isinstance(kernel, Design) else kernel
+    moved = 0.0
+    if isinstance(exact, ExactKernel | OrbitKernel):
+        axes = (exact.inputs,)
+        weights = (
+            exact.weights
+            if isinstance(exact, ExactKernel)
+            else [[exact.weights[o] for o in row] for row in exact.orbits.table().tolist()]
         )
-    moved, weights, pairs = 0.0, None, None
-    if isinstance(exact, ExactKernel):
-        weights, axes, pairs = exact.weights, (exact.inputs,), exact.pairs
-        own = isinstance(graph, str) and graph == "complete"
     else:
         table, axes = _table(kernel)
         table = law_table(table, tolerance)
-        weights, own = integer_rows(table), False
+        weights = integer_rows(table)
         moved = float_up(max(map(_off, table.tolist(), weights)))
-    if not own:
-        if shape is None and isinstance(graph, str) and graph in _SHAPED:
-            shape = axes
-        # Of a kernel of this size: the neighbours, checked as those of any other.
-        size = np.zeros((len(weights), len(weights[0])))
-        pairs = KernelSetting(size, 0.0, 0.0, graph, shape).pairs
-    asked: Any = {"pairs": pairs, "moved": moved}
+    if shape is None and isinstance(graph, str) and graph in _SHAPED:
+        shape = axes
+    # Of a kernel of this size: the neighbours, checked as those of any other.
+    size = np.zeros((len(weights), len(weights[0])))
+    asked: Any = {"pairs": KernelSetting(size, 0.0, 0.0, graph, shape).pairs, "moved": moved}
     if epsilon is None:
         return least_epsilon(weights, cast(float, delta), **asked)
     return least_delta(weights, epsilon, **asked)
+
+
+def _least_of_design(design: Design, epsilon: float | None, delta: float | None) -> Least:
+    """Return what a design's integers spend: at most what was proved of them."""
+    least = design.setting.spent(design.units, epsilon, delta)
+    if design.certificate is None:
+        return least
+    proved = design.certificate.guarantee
+    if epsilon is None and proved.delta <= least.given:
+        return replace(least, upper=min(least.upper, proved.epsilon))
+    if epsilon is not None and proved.epsilon <= epsilon:
+        return replace(least, upper=min(least.upper, proved.delta))
+    return least
+
+
+def _integers_of(design: Design) -> ExactKernel | OrbitKernel:
+    """Return the kernel of a design.
+
+    Raises:
+        ParameterError: if its integers are no table.
+    """
+    if not isinstance(design.units, ExactKernel | OrbitKernel):
+        raise ParameterError(
+            f"kernel is a design of kind {design.setting.kind!r}, which is no table; its least "
+            "epsilon is found among its own neighbours: give no graph, and not both epsilon and "
+            "delta."
+        )
+    return design.units
+
+
+def _is_default(graph: object) -> bool:
+    return isinstance(graph, str) and graph == "complete"
 
 
 def _off(row: Sequence[float], weights: Sequence[int]) -> Fraction:
@@ -223,7 +282,7 @@ def _valued(given: object) -> object:
         return read_table(Path(given))
     if isinstance(given, Design):
         given = value = given.units
-    if isinstance(given, ExactKernel):
+    if isinstance(given, ExactKernel | OrbitKernel):
         return given.matrix()
     if library == "cvxpy":
         value = getattr(given, "value", None)

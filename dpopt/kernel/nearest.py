@@ -36,6 +36,7 @@ from dpopt.privacy import (
     stochastic_rows,
 )
 from dpopt.privacy.graph import all_pairs, links
+from dpopt.privacy.least import least_of_kernel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -293,6 +294,10 @@ class NearestKernel(Setting["NearestDesign"]):
         """
         _checks.instance("units", units, ExactKernel)
         return units.proof_of(self.guarantee, (self.inputs, self.outputs), self.pairs)
+
+    def spent(self, units: ExactKernel, epsilon: float | None, delta: float | None) -> Least:
+        """Return the least epsilon along the graph for a delta, or the other way round."""
+        return least_of_kernel(units, epsilon, delta)
 
     def subject(self, units: ExactKernel) -> tuple[object, ...]:
         """Return what the proof is about: the setting, and the integers without their cost."""

@@ -28,6 +28,7 @@ from dpopt.kernel.symmetry import Symmetry, settled
 from dpopt.lp import Backend, Problem, Solution, solve
 from dpopt.privacy import Certificate, ExactKernel, Guarantee, quantise_kernel
 from dpopt.privacy.graph import GRAPHS, SHAPED, directed_pairs, links
+from dpopt.privacy.least import Least, least_of_kernel
 from dpopt.privacy.orbit import OrbitKernel, Orbits
 
 if TYPE_CHECKING:
@@ -367,6 +368,12 @@ class KernelSetting(Setting["KernelDesign"]):
         if self.orbits is not None:
             return OrbitKernel.read(plain, self.guarantee, self.orbits)
         return super().read(plain)
+
+    def spent(
+        self, units: ExactKernel | OrbitKernel, epsilon: float | None, delta: float | None
+    ) -> Least:
+        """Return the least epsilon along the graph for a delta, or the other way round."""
+        return least_of_kernel(units, epsilon, delta)
 
     def subject(self, units: ExactKernel | OrbitKernel) -> tuple[object, ...]:
         """Return what the proof is about: the setting, and the integers without their cost."""

@@ -66,21 +66,27 @@ Floats = npt.NDArray[np.float64]
 
 
 class Arithmetic:
-    """The integers of one setting."""
+    """The integers of one setting.
 
-    def __init__(self, setting: Voters) -> None:
+    Args:
+        setting: the voters and the target.
+        corner: bits of the voters' probabilities at their corners.
+    """
+
+    def __init__(self, setting: Voters, corner: int = CORNER) -> None:
+        self.corner = corner
         self.voters = setting.mechanisms
         self.sizes = tuple(group.size for group in setting.voters)
         self.axes = setting.axes
         self.pure = setting.mechanism_delta == 0.0
         # [axis][choice] -> p; the other choice is p'.
-        self.chances = tuple(_chances(setting, a) for a in self.axes)
+        self.chances = tuple(_chances(setting, a, corner) for a in self.axes)
         self.ratio = setting.ratio_below(RATIO)
         self.ratio_scaled = int(self.ratio * (1 << RATIO))
         self.budget = self.ratio - 1 + 2 * Fraction(setting.delta)
         # What rounding p outward and the ratio down can take from a slack: each voter's p moves
-        # by less than 2^-CORNER and E h by twice that, the ratio by two units of 2^-RATIO.
-        self.rounding = Fraction(2 * self.voters + 4, 1 << CORNER) * (1 + self.ratio)
+        # by less than 2^-corner and E h by twice that, the ratio by two units of 2^-RATIO.
+        self.rounding = Fraction(2 * self.voters + 4, 1 << corner) * (1 + self.ratio)
 
     def describe(self, at: Multiset, side: int) -> str:
         """Return the voters' probabilities in words, on one side of the pair."""
@@ -114,7 +120,7 @@ class Arithmetic:
         """
         low, width = at.ones, 0
         for p, count in self.voters_at(at, side):
-            if p == 1 << CORNER:
+            if p == 1 << self.corner:
                 low += count
             elif p > 0:
                 width += count
@@ -122,13 +128,13 @@ class Arithmetic:
         return window[0] if window.count(window[0]) == len(window) else None
 
     def voters_at(self, at: Multiset, side: int) -> Iterator[tuple[int, int]]:
-        """Yield (p over 2^CORNER, count) of the voters that are not at 00 or 11."""
+        """Yield (p over 2^corner, count) of the voters that are not at 00 or 11."""
         for pair, count, choice in zip(self.chances, at.counts, at.family, strict=True):
             yield pair[choice ^ side], count
 
     def scale(self, at: Multiset) -> int:
         """Return the exponent of the denominator of a multiset's laws."""
-        return CORNER * sum(at.counts)
+        return self.corner * sum(at.counts)
 
     def laws(self, at: Multiset) -> list[list[int]]:
         """Return the laws of L on both sides over 2^scale, as integers on 0..K."""
@@ -136,7 +142,7 @@ class Arithmetic:
         for side in (0, 1):
             law = fmpz_poly([0] * at.ones + [1])
             for p, count in self.voters_at(at, side):
-                law *= fmpz_poly([(1 << CORNER) - p, p]) ** count
+                law *= fmpz_poly([(1 << self.corner) - p, p]) ** count
             masses = [int(mass) for mass in law.coeffs()]
             both.append(masses + [0] * (self.voters + 1 - len(masses)))
         return both
@@ -160,12 +166,12 @@ class Arithmetic:
             Tables over the choice of corner on each axis, of length 1 where nobody stands on it,
             and the voters at 11.
         """
-        dims, unit = len(self.axes) + 1, 1 << CORNER
+        dims, unit = len(self.axes) + 1, 1 << self.corner
         chances = [by_axis(place, dims, pair, object) for place, pair in enumerate(self.chances)]
 
         def add(place: int, table: Any) -> Any:  # noqa: ANN401
             p = chances[place]
-            return (p * table[..., 1:] + (unit - p) * table[..., :-1]) >> CORNER
+            return (p * table[..., 1:] + (unit - p) * table[..., :-1]) >> self.corner
 
         return walk(self.axes, self.sizes, h.reshape(*(1,) * len(self.axes), -1), add)
 
@@ -238,16 +244,16 @@ def _searched(
         count += values.size if exact else int(np.count_nonzero(values != -np.inf))
         if largest is None or top > largest:
             index = np.unravel_index(int(np.argmax(values)), values.shape)
-            largest, worst = top, _at(counts, index)
+            largest, worst = top, multiset_at(counts, index)
         if top >= low and len(near) < MOST_LISTED:
             doubtful = np.nonzero((values >= low) & (values <= high))
-            near.extend(_at(counts, index) for index in zip(*doubtful, strict=True))
+            near.extend(multiset_at(counts, index) for index in zip(*doubtful, strict=True))
             if not exact and len(near) > MOST_UNDECIDED:
                 break
     return count, largest, worst, near
 
 
-def _at(counts: tuple[int, ...], index: tuple[Any, ...]) -> Multiset:
+def multiset_at(counts: tuple[int, ...], index: tuple[Any, ...]) -> Multiset:
     """Return the multiset at a place of a table: (family, ones), or (family, s, ones).
 
     s are the voters on the last axis, where that is a dimension of the table.
@@ -257,17 +263,17 @@ def _at(counts: tuple[int, ...], index: tuple[Any, ...]) -> Multiset:
     return Multiset((*counts, *inside[axes:]), tuple(inside[:axes]), ones)
 
 
-def _chances(setting: Voters, axis: Axis) -> tuple[int, int]:
-    """Return p of an axis's two corners over 2^CORNER, rounded outward."""
+def _chances(setting: Voters, axis: Axis, bits: int) -> tuple[int, int]:
+    """Return p of an axis's two corners over 2^bits, rounded outward."""
     group = setting.voters[axis.group]
-    unit, kind = 1 << CORNER, axis.names[0][0]
+    unit, kind = 1 << bits, axis.names[0][0]
     delta = Fraction(group.mechanism_delta)
     shift = min(unit, ceil(delta * unit))
     if kind == "D":
         return shift, 0
     if kind == "1":
         return unit, unit - shift
-    r = setting.voter_ratio_above(group, 2 * CORNER)
+    r = setting.voter_ratio_above(group, 2 * bits)
     b = min(unit, ceil((r + delta) / (r + 1) * unit))
     return b, unit - b
 

@@ -26,6 +26,7 @@ from dpopt.design import Design, Setting, made
 from dpopt.design import design as designed
 from dpopt.lp import Backend, Problem, Solution, Status, solve
 from dpopt.majority.check import FULL_LIMIT, PrivacyCheck, check_full, full_size
+from dpopt.majority.least import least_of_gamma
 from dpopt.majority.objectives import (
     ErrorEstimate,
     WorstCase,
@@ -54,6 +55,7 @@ from dpopt.majority.voters import (
 from dpopt.privacy.dominating import DominatingPair
 from dpopt.privacy.exact import Certificate
 from dpopt.privacy.exponential import exp_lower, exp_upper, rational
+from dpopt.privacy.least import Least
 from dpopt.privacy.release import Words, cumulative_words, draw, random_words
 
 if TYPE_CHECKING:
@@ -405,6 +407,10 @@ class MajoritySetting(Voters, Setting["MajorityDesign"]):
                 f"({self.mechanisms},)."
             )
         return _rows(units)[int(ones[0])]
+
+    def spent(self, units: Units, epsilon: float | None, delta: float | None) -> Least:
+        """Return the least epsilon of one query for a delta, or the other way round."""
+        return least_of_gamma(self, units, epsilon, delta)
 
     def dominating(self, units: Units) -> DominatingPair:
         """Return the tight dominating pair of one query."""

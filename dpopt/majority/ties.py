@@ -22,18 +22,20 @@ Exponentials = dict[Fraction, Fraction]
 _FIRST_BITS = 512
 
 
-def sign(setting: Voters, weights: Units, at: Multiset) -> int:
+def sign(setting: Voters, weights: Units, at: Multiset, delta: float | None = None) -> int:
     """Return the sign of e^(m epsilon) Pr[1 | p'] + delta - Pr[1 | p] at a multiset of corners.
 
     Args:
         setting: the voters and the target.
         weights: gamma's upper half over 2^62.
         at: the voters by corner.
+        delta: that of the setting if None.
     """
+    delta = setting.delta if delta is None else delta
     chances = [(1 << BITS) - w for w in reversed(weights)] + [(1 << BITS) + w for w in weights]
     total = _slack(setting, chances, at)
     for exponent, mass in _powers(setting, at).items():
-        total[exponent] += Fraction(setting.delta) * mass * (2 << BITS)
+        total[exponent] += Fraction(delta) * mass * (2 << BITS)
     return _sign_of(setting, total)
 
 

@@ -95,6 +95,17 @@ class LayeredRows:
                 row[j] += marks[j - first + 1] - marks[j - first]
         return row
 
+    def entry(self, i: int, j: int) -> int:
+        """Return the weight of row i at letter j, as `row` has it."""
+        _, rest, total = self._layer(i)
+        weight = self.extra[i] if i == j else 0
+        weight += self.base[j] if j < (i if self.staircase else self.size) else 0
+        first = self._first(i)
+        if total and j >= first:
+            below, above = (c - self.share_sums[first] for c in self.share_sums[j : j + 2])
+            weight += rest * above // total - rest * below // total
+        return weight
+
     @cached_property
     def _words(self) -> tuple[Words, Words]:
         return to_words(self.base_sums[1:], self.bits), to_words(self.share_sums[1:], self.bits)

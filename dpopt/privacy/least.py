@@ -1,4 +1,4 @@
-"""For which epsilon, or which delta, a table is private: exactly, from the table alone.
+"""For which epsilon, or which delta, integers are private: exactly, from them alone.
 
 For two neighbours with laws P and Q, an event S and a ratio r = e^epsilon, privacy says P(S) <= r
 Q(S) + delta. So the least ratio of a table is the largest (P(S) - delta) / Q(S) over all neighbours
@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,8 @@ from dpopt._numbers import float_up
 from dpopt._types import Json, Matrix, Vector, brief
 from dpopt.privacy.exact import Pairs, edge_list
 from dpopt.privacy.exponential import exp_lower, exp_upper, log_upper
+from dpopt.privacy.kernel import ExactKernel
+from dpopt.privacy.orbit import OrbitKernel, Orbits, where
 
 Weights = Sequence[Sequence[int]]
 """Rows of integers of at least 0, each in proportion to the law of the output for one input."""
@@ -37,17 +39,19 @@ _LARGEST_RATIO = 1e300
 
 @dataclass(frozen=True)
 class Least:
-    """The least epsilon of a table for a delta, or its least delta for an epsilon, enclosed.
+    """The least epsilon of a mechanism for a delta, or its least delta for an epsilon, enclosed.
 
     Attributes:
         parameter: what is the least of its kind: "epsilon" or "delta".
         lower: a float of at most the exact value.
         upper: a float of at least the exact value, next to ``lower`` or a few floats above it; the
-            table is private for it. An epsilon is infinite, in both, where an event is possible for
-            an input and impossible for a neighbour.
+            mechanism is private for it. An epsilon is infinite, in both, where an event is possible
+            for an input and impossible for a neighbour.
         given: the other one: the delta, or the epsilon, that the value is for.
-        inputs: neighbours (x, x') that need it.
-        outputs: an event S that needs it: K(S | x) = e^epsilon K(S | x') + delta, up to rounding.
+        inputs: neighbours (x, x') that need it: places of a table's inputs, or their words where
+            data sets are too many to be numbered.
+        outputs: an event S that needs it: K(S | x) = e^epsilon K(S | x') + delta, up to rounding;
+            places of the outputs.
         moved: total variation between a row of the table as it was given and the law that was
             judged, at most; 0 if its rows were laws.
     """
@@ -56,7 +60,7 @@ class Least:
     lower: float
     upper: float
     given: float
-    inputs: tuple[int, int]
+    inputs: tuple[int, int] | tuple[str, str]
     outputs: tuple[int, ...]
     moved: float = 0.0
 
@@ -158,6 +162,128 @@ def least_delta(
     under = _excess(rows, sums, inputs, high)
     outputs = tuple(_above(rows, sums, inputs, low))
     return Least("delta", float_down(under), float_up(excess), epsilon, inputs, outputs, moved)
+
+
+def least_of_ratio(
+    ratio: Fraction | None,
+    inputs: tuple[int, int] | tuple[str, str],
+    outputs: tuple[int, ...],
+    delta: float = 0.0,
+    *,
+    lower: Fraction | None = None,
+) -> Least:
+    """Return the least epsilon of a mechanism whose least e^epsilon is known.
+
+    Args:
+        ratio: at least 1; None if it is infinite. An upper bound, where ``lower`` is given.
+        inputs: see `Least`, as for outputs and delta.
+        outputs: see there.
+        delta: see there.
+        lower: a lower bound of the same ratio, at least 1; the ratio itself if None.
+    """
+    if ratio is None:
+        return Least("epsilon", math.inf, math.inf, delta, inputs, outputs)
+    low, high = log_enclosed(ratio)
+    if lower is not None and lower != ratio:
+        low = log_enclosed(lower)[0]
+    return Least("epsilon", low, high, delta, inputs, outputs)
+
+
+def require_pure(kind: str, epsilon: float | None, delta: float | None) -> None:
+    """Refuse what is asked of a kind of which the least epsilon is known for delta = 0 alone.
+
+    Raises:
+        ParameterError: if a delta is given, or the least one is asked for.
+    """
+    if epsilon is not None or delta != 0:
+        asked = "a least delta" if epsilon is not None else f"delta = {_checks.shown(delta)}"
+        raise ParameterError(
+            f"kind is {kind!r}; its least epsilon is found for delta = 0, and {asked} is asked for."
+        )
+
+
+def least_of_kernel(
+    kernel: ExactKernel | OrbitKernel, epsilon: float | None, delta: float | None
+) -> Least:
+    """Return the least epsilon of a kernel of integers for a delta, or the other way round.
+
+    Args:
+        kernel: with the neighbours that it was proved for.
+        epsilon: see `least_delta`; None asks for the least one.
+        delta: see `least_epsilon`, where epsilon is None.
+    """
+    if isinstance(kernel, OrbitKernel):
+        return _least_of_orbits(kernel, epsilon, delta)
+    if epsilon is None:
+        return least_epsilon(kernel.weights, cast(float, delta), pairs=kernel.pairs)
+    return least_delta(kernel.weights, epsilon, pairs=kernel.pairs)
+
+
+def _least_of_orbits(kernel: OrbitKernel, epsilon: float | None, delta: float | None) -> Least:
+    orbits, weights = kernel.orbits, kernel.weights
+    if orbits.inputs == 1:
+        table = [kernel.row(0)]
+        return (
+            least_epsilon(table, cast(float, delta))
+            if epsilon is None
+            else least_delta(table, epsilon)
+        )
+    if epsilon is None and delta == 0:
+        if orbits.complete:
+            by_column = [sorted(part, key=weights.__getitem__) for part in orbits.by_column]
+            changes = [(part[-1], part[0]) for part in by_column]
+        else:
+            steps = orbits.steps
+            changes = list(zip(steps.first.tolist(), steps.second.tolist(), strict=True))
+        best, change = (1, 1), (0, 0)
+        for one, other in changes:
+            if weights[one] * best[1] > best[0] * weights[other]:
+                best, change = (weights[one], weights[other]), (one, other)
+                if best[1] == 0:
+                    break
+        x, other, y = where(orbits, change)
+        outputs = () if y is None or change == (0, 0) else (y,)
+        return least_of_ratio(Fraction(*best) if best[1] else None, (x, other), outputs)
+    return _least_of_edges(kernel, epsilon, delta)
+
+
+def _least_of_edges(kernel: OrbitKernel, epsilon: float | None, delta: float | None) -> Least:
+    """Return the least of one edge of each orbit: all others are these, permuted."""
+    steps, both = kernel.orbits.steps, [(0, 1), (1, 0)]
+    found: list[tuple[Least, int]] = []
+    for edge in range(len(steps.edges)):
+        part = slice(*steps.counts.indptr[edge : edge + 2])
+        places, counts = steps.counts.indices[part], steps.counts.data[part].tolist()
+        rows = [
+            [n * kernel.weights[o] for n, o in zip(counts, side[places].tolist(), strict=True)]
+            for side in (steps.first, steps.second)
+        ]
+        # All outputs whose weight is the same on both sides are one.
+        rows = [[*row, kernel.total - sum(row)] for row in rows]
+        if epsilon is None:
+            found.append((least_epsilon(rows, cast(float, delta), pairs=both), edge))
+        else:
+            found.append((least_delta(rows, epsilon, pairs=both), edge))
+    worst, edge = max(found, key=lambda pair: pair[0].upper)
+    ends = steps.edges[edge].tolist()
+    x, other = (ends[int(side)] for side in worst.inputs)
+    return replace(
+        worst,
+        lower=max(least.lower for least, _ in found),
+        inputs=(x, other),
+        outputs=_outputs_of(kernel.orbits, edge, worst),
+    )
+
+
+def _outputs_of(orbits: Orbits, edge: int, worst: Least) -> tuple[int, ...]:
+    """Return the outputs of an event that is given by the steps of an edge."""
+    steps = orbits.steps
+    places = steps.counts.indices[slice(*steps.counts.indptr[edge : edge + 2])]
+    event = places[[place for place in worst.outputs if place < len(places)]]
+    changes = set(zip(steps.first[event].tolist(), steps.second[event].tolist(), strict=True))
+    every = np.arange(orbits.outputs)
+    before, after = (orbits.labels(x, every).tolist() for x in steps.edges[edge].tolist())
+    return tuple(y for y, change in enumerate(zip(before, after, strict=True)) if change in changes)
 
 
 def float_down(value: Fraction) -> float:

@@ -900,7 +900,7 @@ def certify_orbits(
     r = decisive_ratio(guarantee, None, lambda r: worst_at(r)[0])
     slack, place = worst_at(r)
     if slack < 0:
-        x, other, y = _where(orbits, place)
+        x, other, y = where(orbits, place)
         output = "the event of all outputs that favour it" if y is None else f"output {y}"
         raise NotPrivateError(
             f"inputs {x} and {other} break ({guarantee.epsilon:g}, {guarantee.delta:g})-DP at "
@@ -909,7 +909,7 @@ def certify_orbits(
             output=None if y is None else str(y),
             excess=float(-slack) or math.ulp(0.0),
         )
-    x, other, y = _where(orbits, place)
+    x, other, y = where(orbits, place)
     return Certificate(
         claim=f"{orbits.claim()}; one of each orbit under its symmetries was decided",
         guarantee=guarantee,
@@ -984,7 +984,7 @@ def _worst_edge(
     return delta - Fraction(most, b * total), (edge,)
 
 
-def _where(orbits: Orbits, place: tuple[int, ...]) -> tuple[int, int, int | None]:
+def where(orbits: Orbits, place: tuple[int, ...]) -> tuple[int, int, int | None]:
     """Return neighbours and an output that a step, or an orbit of edges, stands for."""
     if len(place) == 1:
         x, other = orbits.steps.edges[place[0]].tolist()

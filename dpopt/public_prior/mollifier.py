@@ -21,6 +21,7 @@ from dpopt._types import Matrix, Numbers, Vector, frozen
 from dpopt.design import Design
 from dpopt.lp import Problem, Solution
 from dpopt.privacy import Certificate
+from dpopt.privacy.least import Least, least_of_ratio, require_pure
 from dpopt.prob import total_variation
 from dpopt.public_prior.prior import (
     LARGEST_EPSILON,
@@ -99,6 +100,31 @@ class MollifierSetting(PriorSetting[Design]):
         """Return the proof that r is in the box, and the box within e^epsilon."""
         return certify_mollified(units, self.public.masses, self.epsilon)
 
+    def spent(self, units: tuple[int, ...], epsilon: float | None, delta: float | None) -> Least:
+        """Return the least epsilon between any two users, whatever their p, for delta = 0.
+
+        Upper end: the largest ratio of what a letter can have in the box, next to all others.
+        Lower end: the integers of two users whose p lie in the box and attain it, up to floats; a p
+        in the box is its own projection.
+        """
+        require_pure(self.kind, epsilon, delta)
+        masses = self.public.masses
+        limits, total = integer_box(masses, self.epsilon, len(f"{sum(units):b}") - 1), sum(units)
+        lows, highs = map(sum, zip(*limits, strict=True))
+        reach = [
+            (max(low, total - highs + high), min(high, total - lows + low)) for low, high in limits
+        ]
+        letter = max(range(len(reach)), key=lambda j: Fraction(reach[j][1], reach[j][0]))
+        ends = [
+            self.law(units, _law_with(letter, weight, limits, total))[letter]
+            for weight in reach[letter]
+        ]
+        name = self.public.letters[letter]
+        inputs = f"p with most of letter {name}", f"p with least of letter {name}"
+        least, most = reach[letter]
+        lower = max(Fraction(1), Fraction(ends[1], ends[0]))
+        return least_of_ratio(Fraction(most, least), inputs, (letter,), lower=lower)
+
     def subject(self, units: tuple[int, ...]) -> tuple[object, ...]:
         """Return what the proof is about: prior, guarantee, p and r; not the letters' names."""
         return self.kind, self.public.masses, self.epsilon, self.own, units
@@ -167,6 +193,17 @@ def within_box(law: Vector, masses: Vector, epsilon: float) -> tuple[int, ...]:
         weights[place] += change
         missing -= change
     return tuple(weights)
+
+
+def _law_with(letter: int, weight: int, limits: Sequence[tuple[int, int]], total: int) -> Vector:
+    """Return a p in the box, all over ``total``, that gives a letter this weight."""
+    others = [(0, 0) if j == letter else limit for j, limit in enumerate(limits)]
+    low = sum(least for least, _ in others)
+    room = sum(most for _, most in others) - low
+    share = Fraction(total - weight - low, room) if room else Fraction(0)
+    weights = [least + share * (most - least) for least, most in others]
+    weights[letter] = Fraction(weight)
+    return np.array([float(w / total) for w in weights])
 
 
 def _floats(units: Sequence[int]) -> Vector:

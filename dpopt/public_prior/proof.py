@@ -12,6 +12,7 @@ from dpopt._numbers import roughly
 from dpopt._types import Vector
 from dpopt.privacy import Certificate, Guarantee, exp_lower
 from dpopt.privacy.layers import Layer, LayeredRows
+from dpopt.privacy.least import Least, least_of_ratio
 
 _WORD = 64
 # Bits of the room that the rarest letter has in the box of the mollifier.
@@ -90,6 +91,29 @@ def certify_rows(rows: LayeredRows, epsilon: float) -> Certificate:
         arithmetic="exact integers; the extremes of each column bounded within one unit",
         bits=rows.bits,
     )
+
+
+def least_of_rows(rows: LayeredRows) -> Least:
+    """Return the least epsilon of a kernel in layers, in O(n) integer operations.
+
+    Upper end: the largest ratio of the bounds of a column, which `extremes` gives. Lower end: the
+    ratio of two entries of the column that has it.
+
+    Args:
+        rows: a kernel that `certify_rows` has passed, so that no entry is 0.
+    """
+    if rows.size == 1:
+        return least_of_ratio(Fraction(1), (0, 0), ())
+    bounds = list(extremes(rows, list(rows.layers())))
+    best = 0
+    for j, (low, high) in enumerate(bounds):
+        if high * bounds[best][0] > bounds[best][1] * low:
+            best = j
+    column = [rows.entry(i, best) for i in range(rows.size)]
+    x, other = column.index(max(column)), column.index(min(column))
+    low, high = bounds[best]
+    attained = Fraction(column[x], column[other])
+    return least_of_ratio(Fraction(high, low), (x, other), (best,), lower=attained)
 
 
 def worst_ratio(rows: LayeredRows) -> float:

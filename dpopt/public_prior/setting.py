@@ -17,6 +17,7 @@ from dpopt.design import Answer, Setting, made
 from dpopt.lp import Backend, Problem, Solution, solve
 from dpopt.privacy import Certificate, ExactKernel, Guarantee, quantise_kernel
 from dpopt.privacy.kernel import kernel_pair, long_table
+from dpopt.privacy.least import Least, least_of_kernel, require_pure
 from dpopt.public_prior.algorithm import LARGEST_MATRIX, ClosedForm, Flat, Staircase
 from dpopt.public_prior.prior import (
     LARGEST_EPSILON,
@@ -27,6 +28,7 @@ from dpopt.public_prior.prior import (
     public_prior,
 )
 from dpopt.public_prior.program import kernel_of, leximin_solution, tv_problem
+from dpopt.public_prior.proof import least_of_rows
 from dpopt.public_prior.sampler import (
     LeximinKernel,
     PublicPriorKernel,
@@ -135,6 +137,20 @@ class KeptPriorSetting(PriorSetting[K]):
                     f"{self.guarantee}."
                 )
         return proof
+
+    def spent(self, units: Units, epsilon: float | None, delta: float | None) -> Least:
+        """Return the least epsilon between any two letters; of a closed form, for delta = 0.
+
+        Neighbours are places of letters, and so is the output. They cover every two users, since a
+        divergence is jointly convex.
+        """
+        if not isinstance(units, ClosedForm):
+            return least_of_kernel(units, epsilon, delta)
+        require_pure(self.kind, epsilon, delta)
+        least = least_of_rows(units.rows)
+        order = self.public.order.tolist()
+        x, other, *outputs = (order[int(place)] for place in (*least.inputs, *least.outputs))
+        return replace(least, inputs=(x, other), outputs=tuple(outputs))
 
     def subject(self, units: Units) -> tuple[object, ...]:
         """Return what the proof is about: prior, guarantee, and the integers or what makes them."""

@@ -23,7 +23,8 @@ from dpopt._types import IntVector, Json, Vector, frozen
 from dpopt.design import Design, Setting, design
 from dpopt.lp import Problem, Solution
 from dpopt.privacy import Certificate
-from dpopt.roo.proof import FloorAudit, audit_floor, prove_floor
+from dpopt.privacy.least import Least, require_pure
+from dpopt.roo.proof import FloorAudit, audit_floor, least_of_floor, prove_floor
 from dpopt.roo.sampler import Below, LetterSampler, draw_record
 from dpopt.roo.setting import LONGEST_FLOOR, RooSetting
 
@@ -174,6 +175,11 @@ class SmoothFloor(RooSetting, Setting["SmoothFloorSampler"]):
             NotPrivateError: naming two neighbours, if it is not private.
         """
         return prove_floor(self, self.audit(units), math.log1p(growth_of(units)), units[0])
+
+    def spent(self, units: Floor, epsilon: float | None, delta: float | None) -> Least:
+        """Return the least epsilon for delta = 0."""
+        require_pure(self.kind, epsilon, delta)
+        return least_of_floor(self.audit(units))
 
     def law(self, units: Floor, data: object) -> list[int]:
         """Return W(c_y) of each letter."""

@@ -25,7 +25,8 @@ from dpopt.lp import Problem, Solution, make_rows
 from dpopt.lp.model import Rows
 from dpopt.privacy import Certificate
 from dpopt.privacy.dominating import DominatingPair, Point, upper_hull
-from dpopt.roo.proof import RooAudit, audit_weights, moves, prove_rule
+from dpopt.privacy.least import Least, require_pure
+from dpopt.roo.proof import RooAudit, audit_weights, least_of_rule, moves, prove_rule
 from dpopt.roo.rules import RULES, round_up, rule_weights, trimmed
 from dpopt.roo.sampler import Below, LetterSampler, draw_record
 from dpopt.roo.setting import BITS, UNIT, RooSetting
@@ -192,6 +193,11 @@ class MinCount(RooSetting, Setting["MinCountSampler"]):
             NotPrivateError: naming two data sets, if it is not private.
         """
         return prove_rule(self, self.audit(units), self.rule)
+
+    def spent(self, units: tuple[int, ...], epsilon: float | None, delta: float | None) -> Least:
+        """Return the least epsilon for delta = 0."""
+        require_pure(self.kind, epsilon, delta)
+        return least_of_rule(self.audit(units))
 
     def obscuring_unit(self, units: tuple[int, ...], minimum: int) -> int:
         """Return q_m over 2^62 for a smallest count m."""

@@ -24,9 +24,10 @@ from dpopt._types import IntVector, Json, Matrix, Numbers, Vector, frozen
 from dpopt.design import Design, Setting, design
 from dpopt.lp import Backend, Problem, Solution, solve
 from dpopt.privacy import Certificate
+from dpopt.privacy.least import Least, require_pure
 from dpopt.prob import total_variation
 from dpopt.roo.histograms import Histograms, all_counts, histograms
-from dpopt.roo.proof import least_slack, prove_law
+from dpopt.roo.proof import least_of_law, least_slack, prove_law
 from dpopt.roo.sampler import Below, LetterSampler, place_of
 from dpopt.roo.setting import BITS, UNIT, RooSetting, checked_law
 
@@ -205,6 +206,11 @@ class OptimalLetter(RooSetting, Setting["OptimalSampler"]):
             NotPrivateError: naming two data sets, if they are not private.
         """
         return prove_law(self, self.histograms, units)
+
+    def spent(self, units: tuple[int, ...], epsilon: float | None, delta: float | None) -> Least:
+        """Return the least epsilon for delta = 0."""
+        require_pure(self.kind, epsilon, delta)
+        return least_of_law(self.histograms, units)
 
     def law(self, units: tuple[int, ...], data: object) -> list[int]:
         """Return the chance of each letter, over the sum for the data's histogram."""

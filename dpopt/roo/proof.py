@@ -25,7 +25,8 @@ from dpopt._errors import DpoptError, NotPrivateError, ParameterError
 from dpopt._numbers import roughly
 from dpopt._progress import advance, track
 from dpopt._types import Json, brief
-from dpopt.privacy import Certificate
+from dpopt.privacy import Certificate, Least
+from dpopt.privacy.least import least_of_ratio
 from dpopt.roo.histograms import Histograms
 from dpopt.roo.setting import BITS, UNIT, RooSetting
 
@@ -308,6 +309,13 @@ def prove_rule(setting: RooSetting, audit: RooAudit, name: str) -> Certificate:
     )
 
 
+def least_of_rule(audit: RooAudit) -> Least:
+    """Return the least epsilon of a rule: its worst ratio is attained by the witness."""
+    witness = audit.witness
+    sides = tuple(f"(count, letters): {runs}" for runs in (witness.neighbour_runs, witness.runs))
+    return least_of_ratio(audit.worst_ratio, cast(tuple[str, str], sides), (0,))
+
+
 @dataclass(frozen=True)
 class FloorAudit:
     """What the theorem of `audit_floor` gives for one table of weights.
@@ -451,6 +459,13 @@ def prove_floor(setting: RooSetting, audit: FloorAudit, rate: float, bits: int) 
     )
 
 
+def least_of_floor(audit: FloorAudit) -> Least:
+    """Return the least epsilon of a smooth floor: its worst ratio is attained."""
+    c, d = audit.count, audit.loser
+    before, after = f"letter 0: {c}, letter 1: {d}", f"letter 0: {c + 1}, letter 1: {d - 1}"
+    return least_of_ratio(audit.worst_ratio, (after, before), (0,))
+
+
 def _order(after: int, before: int) -> float:
     """Return what puts the block with the largest bound first."""
     return math.log(before) - math.log(after) if before > 0 else -math.inf
@@ -542,11 +557,7 @@ def prove_law(setting: RooSetting, histograms: Histograms, weights: Sequence[int
         NotPrivateError: naming the data sets, if an inequality fails.
     """
     slack, before, after = least_slack(setting, histograms, weights)
-    counts, owner = histograms.counts, histograms.owner
-    sides = tuple(
-        f"counts {counts[owner[place]].tolist()}, letter with {histograms.count[place]}"
-        for place in (before, after)
-    )
+    sides = _side(histograms, before), _side(histograms, after)
     if slack < 0:
         raise NotPrivateError(
             f"the sampler is not {setting.epsilon:g}-DP: {sides[0]}; {sides[1]}: above e^epsilon "
@@ -582,3 +593,25 @@ def least_slack(
         if slack * scale < best * size:
             best, scale, before, after = slack, size, a, b
     return Fraction(best, bottom * scale), before, after
+
+
+def least_of_law(histograms: Histograms, weights: Sequence[int]) -> Least:
+    """Return the least epsilon of a law for each histogram, over all edges between them.
+
+    The event is the letter that the neighbours' words name, as letter 0.
+    """
+    owner, totals = histograms.owner.tolist(), histograms.sums(weights)
+    top, bottom, before, after = 1, 1, 0, 0
+    for a, b in cast(list[list[int]], histograms.edges.tolist()):
+        high, low = weights[b] * totals[owner[a]], weights[a] * totals[owner[b]]
+        if high * bottom > top * low:
+            top, bottom, before, after = high, low, a, b
+            if low == 0:
+                break
+    ratio = Fraction(top, bottom) if bottom else None
+    return least_of_ratio(ratio, (_side(histograms, after), _side(histograms, before)), (0,))
+
+
+def _side(histograms: Histograms, place: int) -> str:
+    counts = histograms.counts[histograms.owner[place]].tolist()
+    return f"counts {counts}, letter with {histograms.count[place]}"

@@ -1,0 +1,319 @@
+"""What designs of every kind spend, against all neighbours and all events written out."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import pairwise, product
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+
+import dpopt
+from dpopt._errors import ParameterError
+from dpopt.data import Tally
+from dpopt.design import made
+from dpopt.kernel import KernelSetting, optimal_kernel
+from dpopt.majority import MajoritySetting
+from dpopt.privacy import Least, least_delta, least_epsilon
+from dpopt.public_prior import MollifierSetting, PublicPriorSetting
+from dpopt.roo import MinCount, OptimalLetter, SmoothFloor
+from dpopt.roo.setting import UNIT
+from tests.majority import brute
+from tests.roo.brute import Counts, Rule, histograms, neighbours
+
+ONE = 1 << 62
+
+
+def encloses(least: Least, ratio: Fraction | None, ulps: int = 4) -> bool:
+    """Whether log(ratio) is between both ends, which are next to each other."""
+    if ratio is None:
+        return math.isinf(least.lower) and math.isinf(least.upper)
+    with mpmath.workdps(120):
+        exact = mpmath.log(mpmath.mpf(ratio.numerator) / ratio.denominator)
+        # The oracle's own e^epsilon has 100 digits.
+        inside = least.lower - 1e-90 <= exact <= least.upper + 1e-90
+    return bool(inside) and least.upper - least.lower <= ulps * math.ulp(least.upper)
+
+
+# Majorities
+
+
+def sides(setting: MajoritySetting, units: Sequence[int]) -> Iterator[tuple[Fraction, Fraction]]:
+    """Chances of both outputs under neighbours, over every choice of corners of lemma 5.1."""
+    gamma = [Fraction(w, ONE) for w in (*reversed(units), *units)]
+    k, half = setting.mechanisms, Fraction(1, 2)
+    one = [g * (2 * ones > k) + (1 - g) * half for ones, g in enumerate(gamma)]
+    for law, other in brute.laws(*brute.groups_of(setting)):
+        p, q = (sum(m * c for m, c in zip(side, one, strict=True)) for side in (law, other))
+        yield p, q
+        yield 1 - p, 1 - q
+
+
+def worst_ratio(setting: MajoritySetting, units: Sequence[int], delta: float) -> Fraction | None:
+    worst = Fraction(1)
+    for p, q in sides(setting, units):
+        over = p - Fraction(delta)
+        if over > worst * q:
+            if q == 0:
+                return None
+            worst = over / q
+    return worst
+
+
+SETTINGS = [
+    MajoritySetting(1, 0.7, 1.0),
+    MajoritySetting(3, 0.5, 1.0),
+    MajoritySetting(5, 0.3, 2.0),
+    MajoritySetting(5, 4.0, 3.0),
+    MajoritySetting(3, 0.5, 2.0, mechanism_delta=0.01, delta=0.03),
+    MajoritySetting(allowance=2.0, groups=((1, 0.2), (2, 0.4))),  # type: ignore[arg-type]
+    MajoritySetting(3, math.log(2), 2.0, voter_ratio=Fraction(2)),
+]
+
+
+def gammas(setting: MajoritySetting) -> Iterator[tuple[int, ...]]:
+    """Of the optimum, of a coin, of the majority itself, and at random."""
+    yield dpopt.design(setting).units
+    yield (0,) * setting.middle
+    yield (ONE,) * setting.middle
+    chosen = random.Random(setting.mechanisms)
+    for _ in range(3):
+        yield tuple(chosen.randrange(ONE + 1) for _ in range(setting.middle))
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=str)
+def test_the_least_epsilon_of_a_gamma(setting: MajoritySetting) -> None:
+    for units in gammas(setting):
+        design = made(setting, units, strict=False, bound=None)
+        for delta in {0.0, setting.delta, 0.02}:
+            least = dpopt.certify(design, delta=delta)
+            assert encloses(least, worst_ratio(setting, units, delta)), (units, delta, least)
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=str)
+def test_the_least_delta_of_a_gamma(setting: MajoritySetting) -> None:
+    for units in gammas(setting):
+        design = made(setting, units, strict=False, bound=None)
+        for epsilon in (0.0, 0.1, 1.0, setting.guarantee.epsilon):
+            least = dpopt.certify(design, epsilon, None)
+            r = brute.exponential(Fraction(epsilon))
+            exact = max(Fraction(0), *(p - r * q for p, q in sides(setting, units)))
+            assert Fraction(least.lower) - Fraction(1, 10**60) <= exact
+            assert exact <= Fraction(least.upper) + Fraction(1, 10**60)
+            assert least.upper - least.lower <= 4 * math.ulp(least.upper) or least.upper < 1e-60
+
+
+def test_the_least_epsilon_of_a_gamma_is_where_its_proof_fails() -> None:
+    units = dpopt.design(MajoritySetting(101, 0.1, 5.0)).units
+    least = dpopt.certify(made(MajoritySetting(101, 0.1, 10.0), units))
+    for spent, private in ((least.lower * (1 - 1e-12), False), (least.upper * (1 + 1e-12), True)):
+        # The voters stay as they are: the allowance is what the target changes by.
+        tried = MajoritySetting(101, 0.1, spent / 0.1)
+        assert made(tried, units, strict=False, bound=None).private == private
+    assert least.upper == pytest.approx(0.5, rel=1e-9)
+
+
+def test_an_event_that_is_impossible_for_a_neighbour() -> None:
+    setting = MajoritySetting(1, 1.0, 1.0, mechanism_delta=0.1, delta=0.1)
+    design = made(setting, (ONE,))
+    assert math.isinf(dpopt.certify(design, delta=0.05).lower)
+    # At the voter's own delta, a tie: P - delta is 0 where P' is.
+    assert dpopt.certify(design, delta=0.1).upper == pytest.approx(1.0, rel=1e-12)
+    assert dpopt.certify(design, 1.0, None).upper == 0.1
+
+
+def test_a_gamma_of_many_voters_is_refused() -> None:
+    design = made(MajoritySetting(2001, 0.1, 0.5), (0,) * 1001)
+    with pytest.raises(ParameterError, match="mechanisms is 2001"):
+        dpopt.certify(design)
+
+
+# Reveal or obscure
+
+
+def largest_ratio(design: Any, records: int, letters: int) -> Fraction | None:
+    """Largest K(y | x') / K(y | x) over all counts and all changes of a record."""
+    laws: dict[Counts, list[Fraction]] = {}
+
+    def law(counts: Counts) -> list[Fraction]:
+        if counts not in laws:
+            tally = Tally.of_counts(list(counts), letters)
+            weights = design.setting.law(design.units, tally)
+            laws[counts] = [Fraction(weight, sum(weights)) for weight in weights]
+        return laws[counts]
+
+    worst = Fraction(1)
+    for counts in histograms(records, letters):
+        for other in neighbours(counts):
+            for p, q in zip(law(counts), law(other), strict=True):
+                for one, two in ((p, q), (q, p)):
+                    if one > worst * two:
+                        if two == 0:
+                            return None
+                        worst = one / two
+    return worst
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        *(MinCount(7, 3, 0.4, rule) for rule in ("exact", "roo", "journal", "conference")),
+        MinCount(6, 2, 1.0),
+        SmoothFloor(8, 3, 0.5),
+        SmoothFloor(5, 2, 1.5),
+        OptimalLetter(5, 3, 0.8),
+        OptimalLetter(4, 2, 0.3, "mean"),
+    ],
+    ids=str,
+)
+def test_the_least_epsilon_of_samplers_of_a_letter(setting: Any) -> None:
+    design = dpopt.design(setting)
+    least = dpopt.certify(design)
+    assert encloses(least, largest_ratio(design, setting.records, setting.letters))
+    assert least.upper <= setting.epsilon or not design.private
+
+
+def test_a_published_rule_that_is_not_private_spends_more() -> None:
+    design = dpopt.design(MinCount(20, 3, 0.1, "conference"))
+    assert not design.private
+    least = dpopt.certify(design)
+    q = [Fraction(design.setting.obscuring_unit(design.units, m), UNIT) for m in range(7)]
+    assert encloses(least, Rule(20, 3, q).worst_ratio())
+    assert least.lower == pytest.approx(0.1 + math.log(1.00668), abs=1e-5)
+
+
+def test_a_rule_that_never_obscures_has_no_epsilon() -> None:
+    design = made(MinCount(4, 2, 1.0), (0,), strict=False, bound=None)
+    assert math.isinf(dpopt.certify(design).lower)
+
+
+# Public priors
+
+
+@pytest.mark.parametrize("objective", ["minimax", "leximin"])
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 5.0])
+def test_the_least_epsilon_of_a_closed_form(objective: Any, epsilon: float) -> None:
+    prior = np.random.default_rng(3).dirichlet(np.ones(9))
+    design = dpopt.design(PublicPriorSetting(prior, epsilon, objective))
+    least = dpopt.certify(design)
+    rows = [design.units.row(letter) for letter in range(9)]
+    exact = least_epsilon(rows)
+    assert least.lower <= exact.upper
+    assert exact.lower <= least.upper <= epsilon
+    assert least.upper - least.lower <= 4 * math.ulp(epsilon)
+    (x, other), (y,) = least.inputs, least.outputs
+    assert math.log(rows[x][y] / rows[other][y]) == pytest.approx(epsilon, rel=1e-9)
+    solved = dpopt.design(PublicPriorSetting(prior, 1.0), backend="highs")
+    assert dpopt.certify(solved) == least_epsilon(solved.units.weights)
+
+
+def test_the_least_epsilon_of_a_mollifier() -> None:
+    rng = np.random.default_rng(5)
+    for prior, epsilon in (([0.25, 0.25, 0.5], 1.0), ([0.1, 0.2, 0.3, 0.4], 3.0), ([0.5, 0.5], 9)):
+        setting = MollifierSetting(prior, epsilon, prior)
+        design = dpopt.design(setting)
+        least = dpopt.certify(design)
+        assert 0 < least.lower <= least.upper <= epsilon
+        assert least.upper - least.lower <= 1e-12
+        users = [*np.eye(len(prior)), *rng.dirichlet(np.full(len(prior), 0.3), 40)]
+        laws = [setting.law(design.units, user) for user in users]
+        ratios = [max(a / b for a, b in zip(p, q, strict=True)) for p, q in product(laws, laws)]
+        assert math.log(max(ratios)) <= least.upper * (1 + 1e-15)
+        # Users of one letter need it all: of any box, what a letter can have is least there.
+        assert math.log(max(ratios)) == pytest.approx(least.lower, rel=1e-9)
+
+
+# Kernels with symmetry, and with neighbours of their own
+
+
+def line(size: int) -> Any:
+    return np.abs(np.subtract.outer(np.arange(size), np.arange(size))).astype(float)
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.02])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"loss": line(6), "graph": "path", "symmetry": "reflection"},
+        {"loss": line(5), "graph": "complete", "symmetry": "reflection"},
+        {"loss": "hamming", "graph": "hamming", "shape": (2, 2, 2), "symmetry": "hamming"},
+        {"loss": "hamming", "graph": "complete", "shape": (2, 3), "symmetry": "hamming"},
+    ],
+    ids=lambda asked: f"{asked['graph']}-{asked['symmetry']}",
+)
+def test_the_least_epsilon_of_a_kernel_over_orbits(asked: Any, delta: float) -> None:
+    design = optimal_kernel(**asked, epsilon=0.8, delta=delta)
+    kernel = design.units
+    assert type(kernel).__name__ == "OrbitKernel"
+    table = [kernel.row(x) for x in range(kernel.inputs)]
+    pairs = kernel.orbits.neighbours
+    for given in (design, kernel):
+        for tolerated in (0.0, delta, 0.1):
+            least = dpopt.certify(given, delta=tolerated)
+            exact = least_epsilon(table, tolerated, pairs=pairs)
+            assert (least.lower, least.upper) == (exact.lower, exact.upper)
+            (x, other), event = least.inputs, least.outputs
+            if least.upper > 0:
+                mass, against = (sum(table[row][y] for y in event) for row in (x, other))
+                ratio = mass / kernel.total - tolerated, against / kernel.total
+                assert math.log(ratio[0] / ratio[1]) == pytest.approx(least.upper, rel=1e-9)
+        for epsilon in (0.0, 0.5):
+            least, exact = (
+                dpopt.certify(given, epsilon, None),
+                least_delta(table, epsilon, pairs=pairs),
+            )
+            assert (least.lower, least.upper) == (exact.lower, exact.upper)
+    wider = dpopt.certify(design, graph=[(0, 1), (0, 4)])
+    assert wider.upper == least_epsilon(table, pairs=[(0, 1), (1, 0), (0, 4), (4, 0)]).upper
+
+
+def test_a_design_is_repaired_along_its_own_neighbours() -> None:
+    for symmetry in (None, "reflection"):
+        design = optimal_kernel(line(5), epsilon=1.0, graph="path", symmetry=symmetry)
+        again = dpopt.certify(design, 1.0)
+        assert again.value < 1e-12
+        edges = {(x, y) for x, y in again.units.pairs if x < y}
+        assert edges == set(pairwise(range(5)))
+        with pytest.raises(dpopt.NotPrivateError, match="moves a row"):
+            dpopt.certify(design, 0.5)
+
+
+# What is not known
+
+
+@pytest.mark.parametrize("asked", [{"delta": 0.1}, {"epsilon": 1.0, "delta": None}])
+@pytest.mark.parametrize(
+    "setting",
+    [kind.example() for kind in (MinCount, SmoothFloor, OptimalLetter, MollifierSetting)],
+    ids=lambda setting: setting.kind,
+)
+def test_kinds_that_are_known_for_delta_0_refuse_others(setting: Any, asked: Any) -> None:
+    with pytest.raises(ParameterError, match=f"kind is '{setting.kind}'.*is asked for"):
+        dpopt.certify(dpopt.design(setting), **asked)
+
+
+@pytest.mark.parametrize("asked", [{"graph": "path"}, {"epsilon": 1.0}])
+def test_a_design_that_is_no_table_has_its_own_neighbours(asked: Any) -> None:
+    design = dpopt.design(MajoritySetting.example())
+    with pytest.raises(ParameterError, match="design of kind 'majority', which is no table"):
+        dpopt.certify(design, **asked)
+
+
+def test_every_mechanism_of_the_package_says_what_it_spends() -> None:
+    for kind in dpopt.kinds():
+        if issubclass(kind, dpopt.Setting) and kind.__module__.startswith("dpopt."):
+            design = dpopt.design(kind.example())
+            least = dpopt.certify(design, delta=design.guarantee.delta)
+            assert 0 < least.lower <= least.upper <= design.guarantee.epsilon
+            least.to_dict()
+
+
+def test_kernel_designs_are_judged_along_their_graph() -> None:
+    design = dpopt.design(KernelSetting.example())
+    exact = least_epsilon(design.units.weights, pairs=design.units.pairs)
+    assert dpopt.certify(design).lower == exact.lower
