@@ -31,10 +31,16 @@ def extremes(rows: LayeredRows, layers: Sequence[Layer]) -> Iterator[tuple[int, 
     """
     if not rows.staircase:
         total = rows.share_sums[-1] or 1
-        largest, least = max(rest for _, rest, _ in layers), min(rest for _, rest, _ in layers)
+        order = sorted(range(rows.size), key=lambda i: layers[i][1])
         for j, (w, share) in enumerate(zip(rows.base, rows.shares, strict=True)):
-            own = w + rows.extra[j] - (-layers[j][1] * share // total)
-            yield w + least * share // total, max(own, w - (-largest * share // total))
+            # Of the other rows; the letter's own has its extra weight on top.
+            ends = [next((i for i in way if i != j), j) for way in (order[:2], order[:-3:-1])]
+            least, largest = (layers[i][1] * share for i in ends)
+            own = w + rows.extra[j], layers[j][1] * share
+            yield (
+                min(w + least // total, own[0] + own[1] // total),
+                max(w - (-largest // total), own[0] - (-own[1] // total)),
+            )
         return
     high, low = (0, 1), (1, 0)
     last = rows.size - 1

@@ -15,7 +15,7 @@ import pytest
 
 import dpopt
 from dpopt._errors import ParameterError
-from dpopt.data import Tally
+from dpopt.data.tally import Tally
 from dpopt.design import made
 from dpopt.kernel import KernelSetting, optimal_kernel
 from dpopt.majority import MajoritySetting
@@ -49,7 +49,10 @@ def sides(setting: MajoritySetting, units: Sequence[int]) -> Iterator[tuple[Frac
     k, half = setting.mechanisms, Fraction(1, 2)
     one = [g * (2 * ones > k) + (1 - g) * half for ones, g in enumerate(gamma)]
     for law, other in brute.laws(*brute.groups_of(setting)):
-        p, q = (sum(m * c for m, c in zip(side, one, strict=True)) for side in (law, other))
+        p, q = (
+            sum((m * c for m, c in zip(side, one, strict=True)), Fraction(0))
+            for side in (law, other)
+        )
         yield p, q
         yield 1 - p, 1 - q
 
@@ -93,6 +96,35 @@ def test_the_least_epsilon_of_a_gamma(setting: MajoritySetting) -> None:
         for delta in {0.0, setting.delta, 0.02}:
             least = dpopt.certify(design, delta=delta)
             assert encloses(least, worst_ratio(setting, units, delta)), (units, delta, least)
+
+
+def chance_of_one(setting: MajoritySetting, units: Sequence[int], voters: str) -> Fraction:
+    """Pr[1] for voters in words, such as "2 voters at b, 1 voters at 0"."""
+    r, shift = brute.exponential(Fraction(setting.epsilon)), Fraction(setting.mechanism_delta)
+    values = {"0": Fraction(0), "1": Fraction(1), "Delta": shift, "1 - Delta": 1 - shift}
+    values |= {"b": (r + shift) / (r + 1), "c": (1 - shift) / (r + 1)}
+    named = [told.split(" voters at ") for told in voters.split(", ")]
+    law = brute.law(tuple(values[name] for count, name in named for _ in range(int(count))))
+    signs = [-w for w in reversed(units)] + list(units)
+    mean = sum((m * h for m, h in zip(law, signs, strict=True)), Fraction(0)) / ONE
+    return (1 + mean) / 2
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.05])
+@pytest.mark.parametrize("shift", [0.0, 0.02])
+def test_the_neighbours_that_need_the_least_epsilon(delta: float, shift: float) -> None:
+    setting = MajoritySetting(5, 0.5, 2.0, mechanism_delta=shift, delta=max(shift, delta))
+    for units in gammas(setting):
+        design = made(setting, units, strict=False, bound=None)
+        least = dpopt.certify(design, delta=delta)
+        if least.lower > 0 and math.isfinite(least.upper):
+            p, q = (chance_of_one(setting, units, voters) for voters in least.inputs)
+            ratio = (p - Fraction(delta)) / q
+            assert math.log(ratio) == pytest.approx(least.upper, rel=1e-12)
+        least = dpopt.certify(design, 0.2, None)
+        if least.lower > 0:
+            p, q = (chance_of_one(setting, units, voters) for voters in least.inputs)
+            assert float(p - brute.exponential(Fraction(0.2)) * q) == pytest.approx(least.upper)
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=str)
@@ -167,7 +199,7 @@ def largest_ratio(design: Any, records: int, letters: int) -> Fraction | None:
         SmoothFloor(8, 3, 0.5),
         SmoothFloor(5, 2, 1.5),
         OptimalLetter(5, 3, 0.8),
-        OptimalLetter(4, 2, 0.3, "mean"),
+        OptimalLetter(4, 2, 0.3, "bayes"),
     ],
     ids=str,
 )
@@ -199,7 +231,7 @@ def test_a_rule_that_never_obscures_has_no_epsilon() -> None:
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 5.0])
 def test_the_least_epsilon_of_a_closed_form(objective: Any, epsilon: float) -> None:
     prior = np.random.default_rng(3).dirichlet(np.ones(9))
-    design = dpopt.design(PublicPriorSetting(prior, epsilon, objective))
+    design = dpopt.design(PublicPriorSetting(prior, epsilon, objective=objective))
     least = dpopt.certify(design)
     rows = [design.units.row(letter) for letter in range(9)]
     exact = least_epsilon(rows)
@@ -273,7 +305,7 @@ def test_the_least_epsilon_of_a_kernel_over_orbits(asked: Any, delta: float) -> 
 
 
 def test_a_design_is_repaired_along_its_own_neighbours() -> None:
-    for symmetry in (None, "reflection"):
+    for symmetry in ("none", "reflection"):
         design = optimal_kernel(line(5), epsilon=1.0, graph="path", symmetry=symmetry)
         again = dpopt.certify(design, 1.0)
         assert again.value < 1e-12
