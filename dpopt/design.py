@@ -338,12 +338,9 @@ class Setting(Question[A]):
         raise ParameterError(f"kind is {self.kind!r}; no dominating pair of it is known.")
 
     def spent(self, units: Any, epsilon: float | None, delta: float | None) -> Least:  # noqa: ANN401
-        """Return the least epsilon that units spend, or the least delta: for `dpopt.certify`.
+        """Return the least epsilon that units spend for a delta, enclosed: for `dpopt.certify`.
 
-        Args:
-            units: the integers, private or not.
-            epsilon: for which the least delta is asked; None asks for the least epsilon.
-            delta: for which the least epsilon is asked, where epsilon is None.
+        Where an epsilon is given, the least delta for it. The units may be private or not.
 
         Raises:
             ParameterError: if it is not known for this kind, or not for these numbers.

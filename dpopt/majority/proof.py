@@ -70,11 +70,11 @@ class Arithmetic:
 
     Args:
         setting: the voters and the target.
-        corner: bits of the voters' probabilities at their corners.
+        corner: bits of the voters' probabilities at their corners; 128 if None.
     """
 
-    def __init__(self, setting: Voters, corner: int = CORNER) -> None:
-        self.corner = corner
+    def __init__(self, setting: Voters, corner: int | None = None) -> None:
+        self.corner = corner = CORNER if corner is None else corner
         self.voters = setting.mechanisms
         self.sizes = tuple(group.size for group in setting.voters)
         self.axes = setting.axes

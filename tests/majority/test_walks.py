@@ -73,7 +73,7 @@ def test_every_float_is_within_the_bound(setting: MajoritySetting) -> None:
                 continue
             places = np.argwhere(np.isfinite(values))
             for place in places[rng.integers(len(places), size=2)]:
-                at = proof._at(counts, tuple(place))
+                at = proof.multiset_at(counts, tuple(place))
                 exact = excess(setting, weights, at) + budget
                 difference = abs(F(float(values[tuple(place)])) - exact)
                 # 1e-30 for the outward rounding of the corners to 128 bits.
