@@ -47,21 +47,25 @@ def certify(
     tolerance: float = TOLERANCE,
     setting: Setting[Any] | None = None,
 ) -> Any:  # noqa: ANN401
-    """Return a table of probabilities as a proved mechanism; or for which epsilon it is private.
+    """Return a proved mechanism made from a table of probabilities; or the least epsilon of it.
 
-    Whatever solved the program, its answer breaks privacy by the solver's tolerance. The table is
-    moved to a private one next to it, rounded to integers, and proved in integers: what comes back
-    releases from exactly these. How far a row was moved, in total variation, is its ``value``,
-    exactly; own rows are repaired together with privacy. See `dpopt.kernel.NearestKernel`.
+    A table K holds Pr[output y | input x] at K[x, y]. A solver keeps the rows of its program, and
+    so privacy, only up to a tolerance. With an epsilon, the table is moved to the nearest one that
+    is private, which is rounded to integers and proved private in exact arithmetic; releases are
+    drawn from these integers. ``value`` of what comes back is how far a row was moved, in total
+    variation. See `dpopt.kernel.NearestKernel`.
 
-    - ``certify(kernel, 1.0, graph="path")``: a `dpopt.kernel.NearestDesign`.
-    - ``certify(kernel, graph="path")``: the least epsilon of the table as it is, a
-      `dpopt.privacy.Least`; with an epsilon and ``delta=None``, the least delta.
-    - ``certify(gamma, setting=MajoritySetting(...))``: a point of any other kind (gamma, the rule
-      q_m, ...), repaired as that kind repairs what a solver found; a design of that kind.
-    - ``certify(design)``: the least epsilon that the integers of a design of any kind spend,
-      whatever it promises; also of a published rule that is not private. A least delta, and a least
-      epsilon for a delta above 0, are known of kernels and of majorities; the other kinds refuse.
+    - ``certify(kernel, 1.0, graph="path")`` makes a mechanism, a `dpopt.kernel.NearestDesign`.
+    - ``certify(kernel, graph="path")`` moves nothing: it returns the least epsilon for which the
+      table is private, a `dpopt.privacy.Least`; with an epsilon and ``delta=None``, the least
+      delta.
+    - ``certify(gamma, setting=MajoritySetting(...))`` takes what a solver found for another kind of
+      mechanism (gamma of a majority, q_m of a sampler, ...) and makes a design of that kind.
+    - ``certify(design)`` returns the least epsilon that the integers of a design spend, which may
+      be below what it promises; or above it, for a published rule that is not private. Known for
+      every kind with delta = 0. A least delta, and a least epsilon for a delta above 0, are known
+      for kernels that are written out or have a symmetry, and for majorities; other kinds refuse.
+      Of a majority, up to 4,000,000 choices of its voters' corners are gone through.
 
     Args:
         kernel: shape (inputs, outputs), or with more axes, of which the last one is the output and
@@ -75,14 +79,17 @@ def certify(
             edges, shape (edges, 2). Of a design, its own neighbours unless others are named.
         shape: for "grid" and "hamming", the sizes of the places of a word; all axes of ``kernel``
             but the last one, if None.
-        rows: own rows that are kept: tuples (name, matrix, lower, upper), K[x, y] at column
-            x * outputs + y; a CSV file of them, see `dpopt.kernel.read_own_rows`; or, where
-            ``kernel`` is a variable of cvxpy, constraints of cvxpy that are affine in it alone.
+        rows: linear constraints of your own on K, which repair keeps as well: tuples (name, matrix,
+            lower, upper), K[x, y] at column x * outputs + y; a CSV file of them, see
+            `dpopt.kernel.read_own_rows`; or, where ``kernel`` is a variable of cvxpy, constraints
+            of cvxpy that are affine in it alone.
         tolerance: most total variation that a row may be moved by, in (0, 1].
-        setting: the kind that ``kernel`` is a point of; it has its own epsilon and all the rest.
+        setting: parameters of the kind of mechanism that ``kernel`` was found for, such as a
+            `dpopt.majority.MajoritySetting`; epsilon and the others are then its own.
 
     Raises:
-        ParameterError: if the table is none, or a parameter is out of range or not asked for.
+        ParameterError: if ``kernel`` is no table of probabilities, a parameter is out of range or
+            does not go with the others, or what is asked for is not known for this kind.
         InfeasibleError: if no private kernel satisfies the own rows; it names the blocks.
         NotPrivateError: if repair moves a row by more than the tolerance; it says by how much, and
             which epsilon the table needs as it stands.
@@ -97,7 +104,7 @@ def certify(
         >>> design.verdict, design.value < 1e-6
         ('private', True)
 
-        A noise function of a solver, and what the majority then spends of its epsilon:
+        A noise function gamma that a solver found, and the epsilon that the majority spends:
 
         >>> voters = dpopt.majority.MajoritySetting(3, epsilon=0.5, allowance=1.0)
         >>> majority = dpopt.certify([0.5, 0.5], setting=voters)

@@ -331,7 +331,11 @@ def solve(
     verbose: bool = False,
     families: Families | None = None,
 ) -> Solution:
-    """Solve a problem to optimality over all its rows and families.
+    """Solve a linear program, `Problem` or `cvxpy.Problem`, to optimality.
+
+    A family is a set of rows too large to write out, given by an oracle that finds rows which a
+    point breaks. Solving goes in rounds: solve over the rows so far, add what the oracles find,
+    until they find none.
 
     Args:
         problem: left unchanged; or a `cvxpy.Problem`, which gets its values as by its own solve.
@@ -350,7 +354,7 @@ def solve(
         callback: called once a round with a `Progress`.
         start: a solution of this problem before something of it was changed, or of one with some
             of its names. Variables and rows of the same name and number begin with the statuses
-            of its last basis, all others as from nothing; HiGHS alone has use for them. The cuts
+            of its last basis, all others without any; only HiGHS uses them. The cuts
             of a family are rows of this one too if it has the same name, as many variables, and
             its oracle is the same object: cuts must depend on nothing but the oracle. What is
             returned does not depend on the start beyond the tolerances, though among several

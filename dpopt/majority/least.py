@@ -58,7 +58,9 @@ def least_of_gamma(
             f"{_MOST_POINTS:,} multisets of corners, and these are {size:,}."
         )
     if epsilon is None:
-        return _least_epsilon(setting, weights, _checks.real("delta", delta, 0.0, 1.0))
+        return _least_epsilon(
+            setting, weights, _checks.real("delta", delta, 0.0, 1.0, open_upper=True)
+        )
     return _least_delta(setting, weights, _checks.real("epsilon", epsilon, 0.0, 600.0))
 
 

@@ -35,8 +35,9 @@ def private(
 ) -> list[cp.Constraint]:
     """Return the cvxpy constraints under which a kernel is (epsilon, delta)-private.
 
-    K[x, y] = Pr[output y | input x]. For every two neighbours x, x', in both directions, and with
-    all rows divided by e^epsilon, so that their entries are at most 1:
+    K[x, y] is the probability of output y for input x. Privacy asks, for every two neighbouring
+    inputs x, x' and every output y, K[x, y] <= e^epsilon K[x', y], up to delta in sum over y. It is
+    written in one of three forms, divided by e^epsilon so that no coefficient is above 1:
 
         "edges", delta = 0:   e^-epsilon K[x, y] <= K[x', y]
         "edges", otherwise:   e^-epsilon K[x, y] - K[x', y] <= e^-epsilon s[x, x', y],  s >= 0,
@@ -44,12 +45,14 @@ def private(
         "columns":            e^-epsilon w[y] <= K[x, y],
                               K[x, y] <= w[y]                             (label "NAME:ceiling")
 
-    The last is for delta = 0 where every two inputs are neighbours: 2 n m rows instead of
-    n (n - 1) m, for n inputs and m outputs. That rows of K are laws, K >= 0 and sum_y K[x, y] = 1,
-    is left to the program, and that a solver's kernel is private is for `dpopt.privacy` to prove.
+    s and w are variables that are added. "columns" is for delta = 0 where every two inputs are
+    neighbours: it has 2 n m rows instead of n (n - 1) m, for n inputs and m outputs.
 
-    With Parameters for epsilon and delta the constraints are DPP: change their values and solve
-    again, and cvxpy does not compile again.
+    Say yourself that rows of K are probabilities: K >= 0 and sum_y K[x, y] = 1. A solver meets all
+    of this up to its tolerance only: `dpopt.certify` makes a proved mechanism of what it found.
+
+    Epsilon and delta may be cvxpy Parameters: cvxpy then compiles the program once, however often
+    their values change (its rules of disciplined parametrized programming hold).
 
     Args:
         K: a cvxpy Variable or affine Expression of shape (inputs, outputs).

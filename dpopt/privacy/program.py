@@ -86,13 +86,14 @@ class Problem(lp.Problem):
         shape: Sequence[int] | None = None,
         form: str = "auto",
     ) -> None:
-        """Add (epsilon, delta)-privacy of a mechanism: rows over a variable K of two axes.
+        """Add (epsilon, delta)-privacy of a mechanism: K[x, y] = Pr[output y | input x].
 
             sum_y max(0, K[x, y] - e^epsilon K[x', y]) <= delta   for all neighbours (x, x')
 
-        For delta = 0 that is K[x, y] <= e^epsilon K[x', y] for each output y. Every row is divided
-        by e^epsilon, so that a large epsilon does not leave the range of the solver. Rows of K
-        sum to 1 only if `add_law` says so.
+        For delta = 0 that is K[x, y] <= e^epsilon K[x', y] for each output y. The rows are written
+        divided by e^epsilon, so that their coefficients stay in the range of the solver. That each
+        K[x, .] sums to 1 is for `add_law` to say. A solver meets the rows up to its tolerance only:
+        `dpopt.certify` makes a proved mechanism of what it found.
 
         Args:
             name: of the block of rows, not used before; ``f"{name}:delta"`` for the sums over y.
