@@ -184,6 +184,7 @@ class _Walk:
             if best is None or excess[index] > best:
                 best, at = int(excess[index]), multiset_at(counts, index)
                 ends = int(above[index]), int(below[index])
-        upper = Fraction(best or 0, 2 * self.unit * self.unit)
+        # P is a probability, whatever its upper bound is.
+        upper = min(Fraction(best or 0, 2 * self.unit * self.unit), Fraction(1))
         under = (ends[0] - self.error) - high * (ends[1] + self.error)
         return upper, under / (2 * self.unit), at

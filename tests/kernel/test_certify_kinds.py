@@ -150,6 +150,17 @@ def test_the_least_epsilon_of_a_gamma_is_where_its_proof_fails() -> None:
     assert least.upper == pytest.approx(0.5, rel=1e-9)
 
 
+@pytest.mark.parametrize(("voters", "epsilon"), [(21, 5.0), (21, 100.0), (101, 3.0), (5, 1e-6)])
+def test_the_majority_itself_spends_that_of_half_of_its_voters(voters: int, epsilon: float) -> None:
+    """With (K + 1) / 2 voters at b or c and the others at 0, output 1 has b^n or c^n, b / c = r."""
+    setting = MajoritySetting(voters, epsilon, 1.0)
+    design = made(setting, (ONE,) * setting.middle, strict=False, bound=None)
+    least = dpopt.certify(design)
+    assert least.lower <= setting.middle * epsilon <= least.upper
+    assert least.upper - least.lower <= 4 * math.ulp(least.upper)
+    assert dpopt.certify(design, 0.0, None).upper <= 1.0
+
+
 def test_an_event_that_is_impossible_for_a_neighbour() -> None:
     setting = MajoritySetting(1, 1.0, 1.0, mechanism_delta=0.1, delta=0.1)
     design = made(setting, (ONE,))
