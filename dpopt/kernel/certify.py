@@ -20,8 +20,9 @@ from dpopt._numbers import float_up
 from dpopt._types import Matrix
 from dpopt.design import Design, Question, Setting, made
 from dpopt.files import read_table
-from dpopt.kernel.nearest import TOLERANCE, NearestKernel, integer_rows, law_table, nearest
+from dpopt.kernel.nearest import TOLERANCE, NearestKernel, law_table, nearest
 from dpopt.kernel.own import read_own_rows
+from dpopt.kernel.repair import integer_rows
 from dpopt.kernel.setting import Graph, KernelSetting
 from dpopt.privacy import ExactKernel, Least, least_delta, least_epsilon
 from dpopt.privacy.least import least_of_kernel
