@@ -114,6 +114,42 @@ def test_own_inequalities_hold_exactly() -> None:
         assert design.residuals == {"two": 0.0, "one": 0.0}
 
 
+def near_its_least_risk(graph: str, delta: float) -> tuple[Array, Array, float]:
+    """The best kernel of 8 counts whose risk of a far answer is 1.0001 times the least risk."""
+    x = np.arange(8)
+    loss = np.abs(x[:, None] - x)
+    far = np.eye(8)[:, :, None] * (loss >= 3)
+    problem = dpopt.Problem("least risk")
+    problem.add_variables("K", (8, 8), lower=0.0, upper=1.0)
+    problem.add_variables("risk", 1, lower=0.0, upper=1.0)
+    problem.add_law("sums", "K")
+    problem.add_private("privacy", "K", epsilon=1.0, delta=delta, graph=graph)
+    problem.add_rows("far", {"K": far, "risk": -np.ones((8, 1))}, upper=0.0)
+    problem.minimise({"risk": [1.0]})
+    risk = 1.0001 * dpopt.solve(problem).objective
+    problem.add_rows("taken", {"risk": [[1.0]]}, upper=risk)
+    problem.minimise({"K": loss / 8})
+    return dpopt.solve(problem)["K"], far.reshape(8, 64), risk
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+@pytest.mark.parametrize("delta", [0.0, 0.01])
+def test_own_rows_next_to_their_least_cost_no_more_than_the_noise(graph: str, delta: float) -> None:
+    """Mixing alone moves rows by 3e-4 to 7e-2 here: there is so little room."""
+    table, far, risk = near_its_least_risk(graph, delta)
+    noise = np.random.default_rng(5).normal(size=table.shape)
+    design = dpopt.certify(
+        np.maximum(table + 1e-9 * noise, 0.0),
+        *(1.0, delta),
+        graph=graph,
+        rows=[("far", far, None, risk)],
+    )
+    exact = design.exact
+    assert is_private(exact.weights, exact.bits, edges_of(graph, 8), 1.0, delta)
+    assert max(weighed(design, far)) <= Fraction(risk)
+    assert moved(design.setting.given, design) <= Fraction(design.value) < Fraction(1, 10**7)
+
+
 def test_an_invariance_holds_up_to_its_residual() -> None:
     rng = np.random.default_rng(4)
     for n in (2, 3, 5):
