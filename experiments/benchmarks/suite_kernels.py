@@ -444,8 +444,8 @@ PATH = Benchmark(
     sizes=(20, 50, 100, 200, 500),
     contenders=(
         Contender("closed form", OURS, path_mean, told_at_once),
-        Contender("program by rays", SOLVER, path_mean, told_by_program, largest=200),
-        Contender("program by edges", SOLVER, path_mean, told_by_edges, largest=20),
+        Contender("program by rays", SOLVER, path_mean, told_by_program),
+        Contender("program by edges", SOLVER, path_mean, told_by_edges, largest=50),
     ),
     tolerance=1e-8,
     warm_up=5,
@@ -462,8 +462,8 @@ PATH_LARGEST = Benchmark(
     sizes=(20, 50, 100, 200, 500),
     contenders=(
         Contender("answers to noise", OURS, path_largest, told_at_once),
-        Contender("program by rays", SOLVER, path_largest, told_by_program, largest=200),
-        Contender("program by edges", SOLVER, path_largest, told_by_edges, largest=20),
+        Contender("program by rays", SOLVER, path_largest, told_by_program),
+        Contender("program by edges", SOLVER, path_largest, told_by_edges, largest=100),
     ),
     tolerance=1e-7,
     warm_up=5,

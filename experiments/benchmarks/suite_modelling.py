@@ -3,6 +3,10 @@
 Each way is one function, from the sizes to the kernel, so that its lines can be counted. What is
 timed is all of it: building, handing over, solving. The ways through dpopt state a bound and end in
 a design that was proved and releases, which is in their lines and in their times.
+
+cvxpy and linopy leave HiGHS at its tolerance of 1e-7, by which every row may be missed. Called so,
+as one would, they answer a looser question, whose optimum is lower: they are shown and not judged.
+With the tolerance of 1e-10 that dpopt asks for they answer the same one, and must agree.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ from experiments.benchmarks.spec import OURS, SOLVER, Answer, Benchmark, Contend
 EPSILON, DELTA, FAR = 1.0, 0.01, 3
 # Just above the least risk that a count of so many allows at epsilon = 1.
 _RISKS = {9: 0.05, 20: 0.065, 40: 0.072}
+TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 Run = Callable[[Any], Answer]
 
 
@@ -32,7 +37,7 @@ def letters(inputs: int) -> np.ndarray:
     return np.arange(1, inputs + 1) / np.arange(1, inputs + 1).sum()
 
 
-def count_in_cvxpy(instance: tuple[np.ndarray, float]) -> Answer:
+def count_in_cvxpy(instance: tuple[np.ndarray, float], **options: float) -> Answer:
     """Solve the count with a risk in cvxpy."""
     import cvxpy as cp
 
@@ -46,11 +51,11 @@ def count_in_cvxpy(instance: tuple[np.ndarray, float]) -> Answer:
         cp.sum(cp.multiply(loss >= FAR, kernel), axis=1) <= risk,
     ]
     problem = cp.Problem(cp.Minimize(cp.sum(cp.multiply(loss / n, kernel))), rules)
-    problem.solve(solver=cp.HIGHS)
-    return Answer(float(problem.value))
+    problem.solve(solver=cp.HIGHS, highs_options=options)
+    return _missed(problem)
 
 
-def count_in_linopy(instance: tuple[np.ndarray, float]) -> Answer:
+def count_in_linopy(instance: tuple[np.ndarray, float], **options: float) -> Answer:
     """Solve the count with a risk in linopy."""
     import linopy
     import xarray as xr
@@ -70,8 +75,18 @@ def count_in_linopy(instance: tuple[np.ndarray, float]) -> Answer:
     model.add_constraints(high - r * low <= 0, name="down")
     model.add_constraints((kernel * (loss >= FAR)).sum("y") <= risk, name="risk")
     model.add_objective((kernel * loss / x.size).sum())
-    model.solve("highs", output_flag=False)
+    model.solve("highs", output_flag=False, **options)
     return Answer(float(model.objective.value))
+
+
+def count_in_cvxpy_tightly(instance: tuple[np.ndarray, float]) -> Answer:
+    """Solve the count with a risk in cvxpy, with HiGHS at its least tolerance."""
+    return count_in_cvxpy(instance, **TIGHT)
+
+
+def count_in_linopy_tightly(instance: tuple[np.ndarray, float]) -> Answer:
+    """Solve the count with a risk in linopy, with HiGHS at its least tolerance."""
+    return count_in_linopy(instance, **TIGHT)
 
 
 def count_in_problem(instance: tuple[np.ndarray, float]) -> Answer:
@@ -110,7 +125,7 @@ def count_by_the_door(instance: tuple[np.ndarray, float]) -> Answer:
     return _proved(solution, design)
 
 
-def letters_in_cvxpy(q: np.ndarray) -> Answer:
+def letters_in_cvxpy(q: np.ndarray, **options: float) -> Answer:
     """Solve the letters with a law to keep in cvxpy."""
     import cvxpy as cp
 
@@ -120,11 +135,11 @@ def letters_in_cvxpy(q: np.ndarray) -> Answer:
     excess = cp.sum(cp.pos(kernel[first] - r * kernel[second]), axis=1)
     rules = [cp.sum(kernel, axis=1) == 1, excess <= DELTA, q @ kernel == q]
     problem = cp.Problem(cp.Minimize(1 - q @ cp.diag(kernel)), rules)
-    problem.solve(solver=cp.HIGHS)
-    return Answer(float(problem.value))
+    problem.solve(solver=cp.HIGHS, highs_options=options)
+    return _missed(problem)
 
 
-def letters_in_linopy(q: np.ndarray) -> Answer:
+def letters_in_linopy(q: np.ndarray, **options: float) -> Answer:
     """Solve the letters with a law to keep in linopy."""
     import linopy
     import xarray as xr
@@ -141,8 +156,18 @@ def letters_in_linopy(q: np.ndarray) -> Answer:
     model.add_constraints(excess.sum("y") <= DELTA, name="delta")
     model.add_constraints((kernel * law).sum("x") == law.rename(x="y"), name="invariance")
     model.add_objective((kernel * right).sum(), sense="max")
-    model.solve("highs", output_flag=False)
+    model.solve("highs", output_flag=False, **options)
     return Answer(1.0 - float(model.objective.value))
+
+
+def letters_in_cvxpy_tightly(q: np.ndarray) -> Answer:
+    """Solve the letters with a law to keep in cvxpy, with HiGHS at its least tolerance."""
+    return letters_in_cvxpy(q, **TIGHT)
+
+
+def letters_in_linopy_tightly(q: np.ndarray) -> Answer:
+    """Solve the letters with a law to keep in linopy, with HiGHS at its least tolerance."""
+    return letters_in_linopy(q, **TIGHT)
 
 
 def letters_in_problem(q: np.ndarray) -> Answer:
@@ -185,26 +210,34 @@ def lines(run: Run) -> int:
     return sum(bool(line) and not line.startswith(("import ", "return ")) for line in written)
 
 
+def _missed(problem: Any) -> Answer:  # noqa: ANN401
+    missed = max(float(np.max(rule.violation())) for rule in problem.constraints)
+    return Answer(float(problem.value), note=f"rows missed by up to {missed:.1e}; no bound")
+
+
 def _proved(solution: Any, design: Any) -> Answer:  # noqa: ANN401
     design.require_private()
     note = f"gap {solution.gap:.1e}; proved, at a cost of {design.value:.1e}"
     return Answer(float(solution.objective), note=note)
 
 
-def _contenders(prepare: Callable[[int], Any], runs: tuple[Run, ...]) -> tuple[Contender, ...]:
-    door, problem, cvxpy, linopy = runs
-    return (
+def _contenders(
+    prepare: Callable[[int], Any], door: Run, problem: Run, **others: tuple[Run, Run]
+) -> tuple[Contender, ...]:
+    """Return the ways: ``others`` are, for each library, one with tight options and one without."""
+    ways = [
         Contender(f"dpopt, from cvxpy ({lines(door)} lines)", OURS, prepare, door),
         Contender(f"dpopt.Problem ({lines(problem)} lines)", OURS, prepare, problem),
-        Contender(f"cvxpy + HiGHS ({lines(cvxpy)} lines)", SOLVER, prepare, cvxpy),
-        Contender(
-            f"linopy + HiGHS ({lines(linopy)} lines)",
-            SOLVER,
-            prepare,
-            linopy,
-            needs=("linopy", "interop"),
-        ),
-    )
+    ]
+    needs = {"linopy": ("linopy", "interop")}
+    for library, (tight, plain) in others.items():
+        asked: dict[str, Any] = {"needs": needs.get(library)}
+        called = f"{library} + HiGHS"
+        tightly = f"{called} at 1e-10 ({lines(plain)} lines)"
+        as_it_is = f"{called} as called by default"
+        ways.append(Contender(tightly, SOLVER, prepare, tight, **asked))
+        ways.append(Contender(as_it_is, SOLVER, prepare, plain, same=False, **asked))
+    return tuple(ways)
 
 
 COUNT = Benchmark(
@@ -217,7 +250,11 @@ COUNT = Benchmark(
     value="mean error",
     sizes=(9, 20, 40),
     contenders=_contenders(
-        count, (count_by_the_door, count_in_problem, count_in_cvxpy, count_in_linopy)
+        count,
+        count_by_the_door,
+        count_in_problem,
+        cvxpy=(count_in_cvxpy_tightly, count_in_cvxpy),
+        linopy=(count_in_linopy_tightly, count_in_linopy),
     ),
     tolerance=1e-8,
     warm_up=9,
@@ -233,7 +270,11 @@ LETTERS = Benchmark(
     value="probability of another letter",
     sizes=(5, 10, 20),
     contenders=_contenders(
-        letters, (letters_by_the_door, letters_in_problem, letters_in_cvxpy, letters_in_linopy)
+        letters,
+        letters_by_the_door,
+        letters_in_problem,
+        cvxpy=(letters_in_cvxpy_tightly, letters_in_cvxpy),
+        linopy=(letters_in_linopy_tightly, letters_in_linopy),
     ),
     tolerance=1e-8,
     warm_up=5,
