@@ -37,7 +37,7 @@ def letters(inputs: int) -> np.ndarray:
     return np.arange(1, inputs + 1) / np.arange(1, inputs + 1).sum()
 
 
-def count_in_cvxpy(instance: tuple[np.ndarray, float], **options: float) -> Answer:
+def count_in_cvxpy(instance: tuple[np.ndarray, float], **options: Any) -> Answer:  # noqa: ANN401
     """Solve the count with a risk in cvxpy."""
     import cvxpy as cp
 
@@ -55,7 +55,7 @@ def count_in_cvxpy(instance: tuple[np.ndarray, float], **options: float) -> Answ
     return _missed(problem)
 
 
-def count_in_linopy(instance: tuple[np.ndarray, float], **options: float) -> Answer:
+def count_in_linopy(instance: tuple[np.ndarray, float], **options: Any) -> Answer:  # noqa: ANN401
     """Solve the count with a risk in linopy."""
     import linopy
     import xarray as xr
@@ -125,7 +125,7 @@ def count_by_the_door(instance: tuple[np.ndarray, float]) -> Answer:
     return _proved(solution, design)
 
 
-def letters_in_cvxpy(q: np.ndarray, **options: float) -> Answer:
+def letters_in_cvxpy(q: np.ndarray, **options: Any) -> Answer:  # noqa: ANN401
     """Solve the letters with a law to keep in cvxpy."""
     import cvxpy as cp
 
@@ -139,7 +139,7 @@ def letters_in_cvxpy(q: np.ndarray, **options: float) -> Answer:
     return _missed(problem)
 
 
-def letters_in_linopy(q: np.ndarray, **options: float) -> Answer:
+def letters_in_linopy(q: np.ndarray, **options: Any) -> Answer:  # noqa: ANN401
     """Solve the letters with a law to keep in linopy."""
     import linopy
     import xarray as xr
