@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +18,9 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import float_up
 from dpopt._types import Matrix
-from dpopt.design import Design, Question, Setting, made
+from dpopt.design import A, Design, Question, Setting, made
 from dpopt.files import read_table
-from dpopt.kernel.nearest import TOLERANCE, NearestKernel, law_table, nearest
+from dpopt.kernel.nearest import TOLERANCE, NearestDesign, NearestKernel, law_table, nearest
 from dpopt.kernel.own import read_own_rows
 from dpopt.kernel.repair import integer_rows
 from dpopt.kernel.setting import Graph, KernelSetting
@@ -37,6 +37,47 @@ _FIT = (
 )
 
 
+@overload
+def certify(
+    kernel: object,
+    epsilon: float,
+    delta: float = ...,
+    *,
+    graph: Graph = ...,
+    shape: Sequence[int] | None = ...,
+    rows: object = ...,
+    tolerance: float = ...,
+) -> NearestDesign: ...
+
+
+@overload
+def certify(
+    kernel: object,
+    epsilon: None = ...,
+    delta: float = ...,
+    *,
+    graph: Graph = ...,
+    shape: Sequence[int] | None = ...,
+    tolerance: float = ...,
+) -> Least: ...
+
+
+@overload
+def certify(
+    kernel: object,
+    epsilon: float,
+    delta: None,
+    *,
+    graph: Graph = ...,
+    shape: Sequence[int] | None = ...,
+    tolerance: float = ...,
+) -> Least: ...
+
+
+@overload
+def certify(kernel: object, *, setting: Setting[A]) -> A: ...
+
+
 def certify(
     kernel: object,
     epsilon: float | None = None,
@@ -47,7 +88,7 @@ def certify(
     rows: object = None,
     tolerance: float = TOLERANCE,
     setting: Setting[Any] | None = None,
-) -> Any:  # noqa: ANN401
+) -> Any:
     """Return a proved mechanism made from a table of probabilities; or the least epsilon of it.
 
     A table K holds Pr[output y | input x] at K[x, y]. A solver keeps the rows of its program, and

@@ -143,7 +143,8 @@ class NearestKernel(Setting["NearestDesign"]):
     @cached_property
     def general(self) -> KernelSetting:
         """A setting of all kernels of this size that are as private and keep the own rows."""
-        form: Any = "columns" if self.graph == "complete" and self.delta == 0 else "edges"
+        complete = isinstance(self.graph, str) and self.graph == "complete"
+        form: Any = "columns" if complete and self.delta == 0 else "edges"
         return KernelSetting(
             np.zeros(self.given.shape),
             self.epsilon,

@@ -31,6 +31,28 @@ def own_program() -> float:
     return solution.objective + float(shares.sum())
 
 
+def proved_program() -> float:
+    """A kernel of one's own: shaped variables, privacy, warm starts, and the proof."""
+    problem = dpopt.Problem("letters")
+    problem.add_variables("K", (3, 3), lower=0.0, upper=1.0)
+    problem.add_law("sums", "K")
+    problem.add_private("privacy", "K", epsilon=1.0)
+    problem.add_rows("seldom", {"K": {(0, 2): 1.0, (2, 0): 1.0}}, upper=0.4)
+    problem.minimise({"K": 1.0 - np.eye(3)})
+    solution = dpopt.solve(problem)
+    problem.replace_private("privacy", epsilon=1.5)
+    again = dpopt.solve(problem, start=solution)
+    rows = [("seldom", [{(0, 2): 1.0, (2, 0): 1.0}], None, 0.4)]
+    design = dpopt.certify(again["K"], 1.5, rows=rows)
+    assert_type(design, kernel.NearestDesign)
+    least = dpopt.certify(again["K"])
+    assert_type(least, privacy.Least)
+    setting = majority.MajoritySetting(3, 0.1, 1)
+    vote = dpopt.certify([1.0, 0.0, 0.0, 1.0], setting=setting)
+    assert_type(vote, majority.MajorityDesign)
+    return design.value + least.upper
+
+
 def mechanisms(folder: Path) -> list[privacy.Guarantee]:
     """One design of each kind, what it is worth, and what it releases."""
     design = majority.design(mechanisms=3, epsilon=0.1, allowance=1)
