@@ -246,9 +246,10 @@ def read_table(path: Path) -> Any:  # noqa: ANN401
 
     Returns:
         An array, or of a text or a .parquet file a list for each column by name. A first line of a
-        text holds names unless it holds numbers other than 0, 1, 2, ... A first column without a
-        name, or called "input" beside others than output and probability, names the rows and is
-        left out. Of a .npz file, its only array, or the one that is called "kernel".
+        text holds names unless it holds numbers other than 0, 1, 2, ...; 0, 1 alone, which may be
+        either, is refused. A first column without a name, or called "input" beside others than
+        output and probability, names the rows and is left out. Of a .npz file, its only array, or
+        the one that is called "kernel".
 
     Raises:
         ParameterError: if the file is missing, of another format, or holds something else.
@@ -293,6 +294,11 @@ def _text_table(path: Path, separator: str) -> dict[str, list[Any]]:
         raise ParameterError(f"path is {str(path)!r}; it is empty.")
     count = len(lines[0])
     numbered = [str(place) for place in range(count)]
+    if lines[0] == ["0", "1"]:
+        raise ParameterError(
+            f"path is {str(path)!r}; its first line 0{separator}1 may be names of columns or "
+            "numbers: name the columns otherwise, or write 0.0 and 1.0."
+        )
     named = lines[0] == numbered or not all(map(_is_number, lines[0]))
     names = lines.pop(0) if named else numbered
     for place, line in enumerate(lines, 1 + named):

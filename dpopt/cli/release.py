@@ -87,6 +87,10 @@ def _certify_table(
     if isinstance(made, Least):
         seconds = time.perf_counter() - start
         show(to_json({**made.to_dict(), "seconds": seconds}) if as_json else _told(made, seconds))
+        if made.upper == float("inf"):
+            raise NotPrivateError(
+                "no epsilon is enough: an output of one input is impossible for a neighbour."
+            )
         return
     if save is not None:
         made.save(save)

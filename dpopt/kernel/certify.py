@@ -418,6 +418,8 @@ def _of_columns(columns: Mapping[str, Sequence[Any]]) -> Matrix:
         wide = [_numbers(name, values) for name, values in columns.items()]
         if not wide:
             raise ParameterError("kernel has no columns; it must have one for each output.")
+        if len({column.size for column in wide}) > 1:
+            raise ParameterError("kernel has columns of different lengths; they must be equal.")
         return np.stack(wide, axis=1)
     inputs, outputs = (_names(columns[name]) for name in _LONG[:2])
     table = np.full((len(inputs), len(outputs)), np.nan)
@@ -451,8 +453,11 @@ def _names(values: Sequence[Any]) -> dict[Any, int]:
 
 def _numbers(name: str, values: Sequence[Any]) -> Matrix:
     try:
-        return _checks.floats(name, values)
+        numbers = _checks.floats(name, values)
     except ParameterError:
+        numbers = np.empty(())
+    if numbers.ndim != 1:
         raise ParameterError(
-            f"kernel has a column {_checks.shown(name)} that holds something other than numbers."
-        ) from None
+            f"kernel has a column {_checks.shown(name)} that is no list of numbers."
+        )
+    return numbers

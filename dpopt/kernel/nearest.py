@@ -72,7 +72,7 @@ class NearestKernel(Setting["NearestDesign"]):
     no program; that is private as well, and where it moves a row by more than 1e-6 the program is
     asked whether it can do with less.
 
-    Where own rows leave room, so that some private kernel satisfies each of them with something to
+    Where own rows leave room, so that some private kernel satisfies each of them with 1e-8 to
     spare, those of inequality hold exactly in the integers. Equalities, and what leaves no room,
     hold up to the ``residuals`` of the design, which are computed exactly.
 
@@ -268,10 +268,18 @@ class NearestKernel(Setting["NearestDesign"]):
         about privacy; the own rows are in ``residuals`` of the design.
 
         Raises:
-            ParameterError: if it is a kernel of another shape, guarantee or graph.
+            ParameterError: if it is a kernel of another shape, guarantee or graph, or farther from
+                the given table than the tolerance.
         """
         _checks.instance("units", units, ExactKernel)
-        return units.proof_of(self.guarantee, (self.inputs, self.outputs), self.pairs)
+        proof = units.proof_of(self.guarantee, (self.inputs, self.outputs), self.pairs)
+        cost = self.cost(units)
+        if cost > Fraction(self.tolerance):
+            raise ParameterError(
+                f"units are moved by {digits(float_up(cost))} from the given table; at most "
+                f"tolerance {digits(self.tolerance)} is allowed."
+            )
+        return proof
 
     def spent(self, units: ExactKernel, epsilon: float | None, delta: float | None) -> Least:
         """Return the least epsilon along the graph for a delta, or the other way round."""

@@ -77,7 +77,7 @@ class KernelSetting(Setting["KernelDesign"]):
     written out; `kernel_problem` says in which forms.
 
     Losses by name compare words: x is ``np.unravel_index(x, shape)``; without a shape a number, a
-    word of one place.
+    word of one place. "hamming" needs a shape.
 
         absolute   sum_i |x_i - y_i|       zero-one   1 if x and y differ, else 0
         squared    sum_i (x_i - y_i)^2     hamming    number of places i where x_i and y_i differ

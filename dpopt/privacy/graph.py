@@ -45,8 +45,8 @@ def directed_pairs(
     inputs = _checks.integer("inputs", inputs, 1, _MOST_INPUTS)
     if (shape is not None) != (isinstance(graph, str) and graph in SHAPED):
         raise ParameterError(
-            f"shape is {_checks.shown(shape)}; it belongs to the graphs 'grid' and 'hamming', and "
-            "only there."
+            f"shape is {_checks.shown(shape)}; it belongs to the graphs 'grid' and 'hamming' "
+            "(and to losses by name), and only there."
         )
     if isinstance(graph, str):
         _checks.choice("graph", graph, GRAPHS)

@@ -466,7 +466,7 @@ def test_a_saved_table_comes_back(tmp_path: Path) -> None:
         ([[3, 1], [1, 3]], "row of input 0 sums to 4"),
         (None, "kernel"),
         (3, "kernel has shape"),
-        ({"a": [0.5, 0.5], "b": [0.5, "x"]}, "column 'b' that holds something other"),
+        ({"a": [0.5, 0.5], "b": [0.5, "x"]}, "column 'b' that is no list of numbers"),
         ({"input": [0, 0], "output": [0, 0], "probability": [1.0, 1.0]}, "output 0 twice"),
         ({"input": [0, 1], "output": [0, 1], "probability": [1.0, 1.0]}, "write 0 if it is imp"),
         (cp.Variable((2, 2)), "has no value; solve its problem first"),
@@ -505,3 +505,27 @@ def test_wrong_parameters(asked: dict[str, Any], words: str) -> None:
     with pytest.raises(ParameterError) as caught:
         dpopt.certify([[0.6, 0.4], [0.4, 0.6]], **asked)
     assert words in str(caught.value)
+
+
+def test_a_first_line_that_may_be_a_law_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("0,1\n0.5,0.5\n0.5,0.5\n")
+    with pytest.raises(ParameterError, match="first line 0,1 may be names"):
+        dpopt.certify(path)
+    path.write_text("0.0,1.0\n0.5,0.5\n0.5,0.5\n")
+    assert dpopt.certify(path).upper == math.inf
+    path.write_text("no,yes\n0.5,0.5\n0.5,0.5\n")
+    assert dpopt.certify(path).upper == 0.0
+
+
+@pytest.mark.parametrize("columns", [{"a": 1}, {"a": [1.0, 2.0], "b": [0.0]}, {"a": [[1.0]]}])
+def test_columns_that_are_none(columns: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError, match="^kernel has (a column|columns of different)"):
+        dpopt.certify(columns)
+
+
+def test_integers_far_from_the_table_are_no_units_of_it() -> None:
+    setting = NearestKernel([[0.6, 0.4], [0.4, 0.6]], 1.0)
+    other = dpopt.certify([[0.7, 0.3], [0.3, 0.7]], 1.0).units
+    with pytest.raises(ParameterError, match="at most tolerance 0.001"):
+        setting.prove(other)
