@@ -42,7 +42,8 @@ from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import shown
 from dpopt._plot import new_axes
 from dpopt._types import Json, Vector, brief
-from dpopt.lp import Backend, Problem, Solution, solve
+from dpopt.lp import Backend, Solution, solve
+from dpopt.privacy import Problem
 from dpopt.privacy.exact import Certificate
 from dpopt.privacy.guarantee import Guarantee
 from dpopt.privacy.plain import plain, plain_units, read_units, rows_of

@@ -25,8 +25,8 @@ from dpopt._errors import ParameterError
 from dpopt._numbers import digits
 from dpopt._types import Matrix, Vector, frozen
 from dpopt.design import Answer, Question
-from dpopt.lp import Problem, Solution
-from dpopt.privacy import Guarantee
+from dpopt.lp import Solution
+from dpopt.privacy import Guarantee, Problem
 from dpopt.privacy.rdp import (
     ConcentratedGuarantee,
     gaussian_concentrated,

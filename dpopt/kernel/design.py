@@ -27,8 +27,8 @@ from dpopt.kernel.program import (
 from dpopt.kernel.rays import solve_along_forest
 from dpopt.kernel.setting import FORMULATIONS, Graph, KernelSetting, dot
 from dpopt.kernel.symmetry import Symmetry
-from dpopt.lp import Backend, Problem, Solution, Status, solve
-from dpopt.privacy import ExactKernel
+from dpopt.lp import Backend, Solution, Status, solve
+from dpopt.privacy import ExactKernel, Problem
 from dpopt.privacy.orbit import OrbitKernel
 
 

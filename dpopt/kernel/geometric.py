@@ -72,8 +72,9 @@ from scipy.sparse.csgraph import breadth_first_order
 
 from dpopt._errors import SolverError
 from dpopt._types import IntVector, Matrix, Vector, frozen
-from dpopt.lp import Problem, solve
+from dpopt.lp import solve
 from dpopt.lp.backends.highs import Highs
+from dpopt.privacy import Problem
 from dpopt.privacy.graph import links
 
 if TYPE_CHECKING:

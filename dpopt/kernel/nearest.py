@@ -22,12 +22,13 @@ from dpopt.design import Design, Setting, design, made
 from dpopt.kernel.own import ExtraRows, OwnRows, own_rows
 from dpopt.kernel.repair import integer_rows, laws, moved, repaired
 from dpopt.kernel.setting import Graph, KernelSetting, Sizes
-from dpopt.lp import Problem, Solution
+from dpopt.lp import Solution
 from dpopt.privacy import (
     Certificate,
     ExactKernel,
     Guarantee,
     Least,
+    Problem,
     least_epsilon,
     stochastic_rows,
 )

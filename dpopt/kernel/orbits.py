@@ -39,7 +39,8 @@ from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import MOST_BITS, digits
 from dpopt._types import IntVector, Matrix, Vector
-from dpopt.lp import Problem, Solution
+from dpopt.lp import Solution
+from dpopt.privacy import Problem
 from dpopt.privacy.exact import resolve_ratio
 from dpopt.privacy.guarantee import Guarantee
 from dpopt.privacy.orbit import OrbitKernel, Orbits

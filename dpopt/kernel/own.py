@@ -19,8 +19,8 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector, MatrixLike, Vector, brief, frozen
 from dpopt.files import contents, number, why_unread
-from dpopt.lp import Problem, Rows
-from dpopt.privacy import ExactKernel
+from dpopt.lp import Rows
+from dpopt.privacy import ExactKernel, Problem
 from dpopt.privacy.orbit import OrbitKernel
 
 _WRITTEN = 5

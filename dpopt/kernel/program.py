@@ -12,9 +12,15 @@ import scipy.sparse as sp
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import Matrix, MatrixLike, SparseMatrix, Vector
-from dpopt.lp import Problem, Rows, Solution, make_rows
+from dpopt.lp import Rows, Solution, make_rows
 from dpopt.lp.model import as_matrix
-from dpopt.privacy import column_minimum_rows, hockey_stick_rows, ratio_rows, stochastic_rows
+from dpopt.privacy import (
+    Problem,
+    column_minimum_rows,
+    hockey_stick_rows,
+    ratio_rows,
+    stochastic_rows,
+)
 from dpopt.privacy.graph import all_pairs
 
 if TYPE_CHECKING:

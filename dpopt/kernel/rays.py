@@ -33,9 +33,10 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components, shor
 
 from dpopt._errors import InfeasibleError, SolverError
 from dpopt._types import IntVector, Matrix, SparseMatrix, Vector, frozen
-from dpopt.lp import Backend, Problem, Solution, Status, solve
+from dpopt.lp import Backend, Solution, Status, solve
 from dpopt.lp.backends.highs import Highs
 from dpopt.lp.solution import tight_bound
+from dpopt.privacy import Problem
 from dpopt.privacy.graph import links
 
 if TYPE_CHECKING:

@@ -29,9 +29,9 @@ from scipy.sparse.csgraph import connected_components
 from dpopt._errors import InfeasibleError, NotPrivateError, SolverError
 from dpopt._types import Matrix
 from dpopt.kernel.setting import KernelSetting
-from dpopt.lp import Problem, solve
+from dpopt.lp import solve
 from dpopt.lp.backends.highs import Highs
-from dpopt.privacy import ExactKernel, exp_lower, quantise_kernel, stochastic_rows
+from dpopt.privacy import ExactKernel, Problem, exp_lower, quantise_kernel, stochastic_rows
 from dpopt.privacy.graph import all_pairs, links
 
 # Cost of mixing that is not worth another try, and with own rows not worth a program.

@@ -25,8 +25,8 @@ from dpopt.kernel.own import ExtraRows, OwnRows, own_rows
 from dpopt.kernel.program import form_of, matrix_of, program
 from dpopt.kernel.rays import solve_along_forest
 from dpopt.kernel.symmetry import Symmetry, settled
-from dpopt.lp import Backend, Problem, Solution, solve
-from dpopt.privacy import Certificate, ExactKernel, Guarantee, quantise_kernel
+from dpopt.lp import Backend, Solution, solve
+from dpopt.privacy import Certificate, ExactKernel, Guarantee, Problem, quantise_kernel
 from dpopt.privacy.graph import GRAPHS, SHAPED, directed_pairs, links
 from dpopt.privacy.least import Least, least_of_kernel
 from dpopt.privacy.orbit import OrbitKernel, Orbits
@@ -297,7 +297,7 @@ class KernelSetting(Setting["KernelDesign"]):
         """The optimum that `dpopt.kernel.geometric` knows on paths and grids; None elsewhere."""
         return optimum(self)
 
-    def closed_form(self) -> ExactKernel | None:
+    def closed_form(self) -> ExactKernel | OrbitKernel | None:
         """Return the geometric mechanism with the best answers, where that is the optimum.
 
         On a path, delta = 0, for a loss by which of two outputs the better one changes once along

@@ -304,7 +304,7 @@ class Problem:
 
     def materialised(self, solution: Solution) -> Problem:
         """Return a copy in which each family is the block of rows that ``solution`` used."""
-        copy = Problem(self.name)
+        copy = type(self)(self.name)
         copy.maximising = self.maximising
         copy.variables, copy.shapes = dict(self.variables), dict(self.shapes)
         copy._bounds, copy._cost = dict(self._bounds), dict(self._cost)

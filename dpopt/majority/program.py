@@ -30,7 +30,7 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._progress import advance, track
 from dpopt._types import Vector
-from dpopt.lp import Problem, Rows, Separation, make_rows
+from dpopt.lp import Rows, Separation, make_rows
 from dpopt.majority.objectives import WorstCase
 from dpopt.majority.priors import Prior
 from dpopt.majority.voters import (
@@ -45,6 +45,7 @@ from dpopt.majority.voters import (
     signed,
     walk_size,
 )
+from dpopt.privacy import Problem
 from dpopt.prob import binomial_pmf
 
 Counts = tuple[tuple[str, int], ...]

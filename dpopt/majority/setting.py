@@ -24,7 +24,7 @@ from dpopt._progress import expect
 from dpopt._types import Json, Numbers, Vector, frozen
 from dpopt.design import Design, Setting, made
 from dpopt.design import design as designed
-from dpopt.lp import Backend, Problem, Solution, Status, solve
+from dpopt.lp import Backend, Solution, Status, solve
 from dpopt.majority.check import FULL_LIMIT, PrivacyCheck, check_full, full_size
 from dpopt.majority.least import least_of_gamma
 from dpopt.majority.objectives import (
@@ -52,6 +52,7 @@ from dpopt.majority.voters import (
     require_priceable,
     signed,
 )
+from dpopt.privacy import Problem
 from dpopt.privacy.dominating import DominatingPair
 from dpopt.privacy.exact import Certificate
 from dpopt.privacy.exponential import exp_lower, exp_upper, rational

@@ -19,8 +19,8 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import Matrix, Numbers, Vector, frozen
 from dpopt.design import Design
-from dpopt.lp import Problem, Solution
-from dpopt.privacy import Certificate
+from dpopt.lp import Solution
+from dpopt.privacy import Certificate, Problem
 from dpopt.privacy.least import Least, least_of_ratio, require_pure
 from dpopt.prob import total_variation
 from dpopt.public_prior.prior import (

@@ -14,8 +14,8 @@ from dpopt._errors import ParameterError
 from dpopt._types import Json, Matrix, Numbers, Table, Vector, frozen
 from dpopt.design import design
 from dpopt.kernel import over_kernel
-from dpopt.lp import Backend, Problem
-from dpopt.privacy import ExactKernel
+from dpopt.lp import Backend
+from dpopt.privacy import ExactKernel, Problem
 from dpopt.prob import total_variation
 from dpopt.public_prior.prior import Letters, PublicPrior, laws_over
 from dpopt.public_prior.program import diagonal_rows, kernels_keeping, program_epsilon

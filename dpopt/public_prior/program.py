@@ -14,7 +14,8 @@ from dpopt._errors import ParameterError, SolverError
 from dpopt._types import Matrix, Vector, frozen
 from dpopt.kernel import KernelSetting, over_kernel
 from dpopt.kernel.program import matrix_of
-from dpopt.lp import Backend, Problem, Solution, Status, solve
+from dpopt.lp import Backend, Solution, Status, solve
+from dpopt.privacy import Problem
 from dpopt.public_prior.prior import PublicPrior, public_prior
 
 FORMULATIONS = ("shifted", "columns", "naive")

@@ -14,8 +14,8 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import Json, Matrix, Numbers
 from dpopt.design import Answer, Setting, made
-from dpopt.lp import Backend, Problem, Solution, solve
-from dpopt.privacy import Certificate, ExactKernel, Guarantee, quantise_kernel
+from dpopt.lp import Backend, Solution, solve
+from dpopt.privacy import Certificate, ExactKernel, Guarantee, Problem, quantise_kernel
 from dpopt.privacy.kernel import kernel_pair, long_table
 from dpopt.privacy.least import Least, least_of_kernel, require_pure
 from dpopt.public_prior.algorithm import LARGEST_MATRIX, ClosedForm, Flat, Staircase

@@ -21,8 +21,8 @@ from dpopt._errors import ParameterError
 from dpopt._numbers import digits
 from dpopt._types import IntVector, Json, Vector, frozen
 from dpopt.design import Design, Setting, design
-from dpopt.lp import Problem, Solution
-from dpopt.privacy import Certificate
+from dpopt.lp import Solution
+from dpopt.privacy import Certificate, Problem
 from dpopt.privacy.least import Least, require_pure
 from dpopt.roo.proof import FloorAudit, audit_floor, least_of_floor, prove_floor
 from dpopt.roo.sampler import Below, LetterSampler, draw_record

@@ -21,9 +21,9 @@ from dpopt._errors import ParameterError
 from dpopt._numbers import exact_text
 from dpopt._types import IntVector, Json, Vector, frozen
 from dpopt.design import Design, Setting, design, made
-from dpopt.lp import Problem, Solution, make_rows
+from dpopt.lp import Solution, make_rows
 from dpopt.lp.model import Rows
-from dpopt.privacy import Certificate
+from dpopt.privacy import Certificate, Problem
 from dpopt.privacy.dominating import DominatingPair, Point, upper_hull
 from dpopt.privacy.least import Least, require_pure
 from dpopt.roo.proof import RooAudit, audit_weights, least_of_rule, moves, prove_rule

@@ -22,8 +22,8 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector, Json, Matrix, Numbers, Vector, frozen
 from dpopt.design import Design, Setting, design
-from dpopt.lp import Backend, Problem, Solution, solve
-from dpopt.privacy import Certificate
+from dpopt.lp import Backend, Solution, solve
+from dpopt.privacy import Certificate, Problem
 from dpopt.privacy.least import Least, require_pure
 from dpopt.prob import total_variation
 from dpopt.roo.histograms import Histograms, all_counts, histograms

@@ -18,7 +18,8 @@ from dpopt._progress import advance
 from dpopt._types import IntVector, Json, Matrix, Numbers, Table, Vector, frozen
 from dpopt.design import Answer, Question, design
 from dpopt.files import write_json
-from dpopt.lp import Problem, Solution
+from dpopt.lp import Solution
+from dpopt.privacy import Problem
 from dpopt.prob.compositions import log_composition, maximise
 from dpopt.prob.histograms import (
     binary_share,

@@ -12,7 +12,8 @@ import scipy.sparse as sp
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector, Matrix, brief, frozen
-from dpopt.lp import Problem, Solution, solve
+from dpopt.lp import Solution, solve
+from dpopt.privacy import Problem
 from dpopt.prob.histograms import checked_distributions, histogram_count, histograms, index_of
 from dpopt.smoothed.mechanisms import AnonymousMechanism, as_anonymous
 from dpopt.smoothed.profile import Mechanism

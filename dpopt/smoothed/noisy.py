@@ -15,7 +15,8 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import Json, Matrix
 from dpopt.design import Answer, Question, made
-from dpopt.lp import Problem, Solution
+from dpopt.lp import Solution
+from dpopt.privacy import Problem
 from dpopt.prob.histograms import checked_histograms, histogram_count, histograms, replacements
 from dpopt.smoothed.mechanisms import (
     LARGEST_ENTRIES,

@@ -17,7 +17,8 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector, Json, Matrix, Numbers, Vector, frozen
 from dpopt.design import Answer, Question, design
-from dpopt.lp import Problem, Solution
+from dpopt.lp import Solution
+from dpopt.privacy import Problem
 from dpopt.prob.histograms import (
     IntMatrix,
     checked_histogram,

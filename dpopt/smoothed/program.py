@@ -18,7 +18,8 @@ import scipy.sparse as sp
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector, Matrix, Vector, brief, frozen
-from dpopt.lp import Problem, Solution, solve
+from dpopt.lp import Solution, solve
+from dpopt.privacy import Problem
 from dpopt.prob.histograms import (
     checked_distributions,
     checked_histograms,

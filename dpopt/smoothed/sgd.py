@@ -28,7 +28,8 @@ from dpopt._errors import ParameterError
 from dpopt._progress import track
 from dpopt._types import IntVector, Json, Numbers, Vector, frozen
 from dpopt.design import Answer, Question, design
-from dpopt.lp import Problem, Solution
+from dpopt.lp import Solution
+from dpopt.privacy import Problem
 from dpopt.prob.batches import (
     FROM_DATABASE,
     FROM_NEIGHBOUR,

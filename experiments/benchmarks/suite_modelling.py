@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -76,7 +76,7 @@ def count_in_linopy(instance: tuple[np.ndarray, float], **options: Any) -> Answe
     model.add_constraints((kernel * (loss >= FAR)).sum("y") <= risk, name="risk")
     model.add_objective((kernel * loss / x.size).sum())
     model.solve("highs", output_flag=False, **options)
-    return Answer(float(model.objective.value))
+    return Answer(float(cast(float, model.objective.value)))
 
 
 def count_in_cvxpy_tightly(instance: tuple[np.ndarray, float]) -> Answer:
@@ -117,7 +117,7 @@ def count_by_the_door(instance: tuple[np.ndarray, float]) -> Answer:
     loss, risk = instance
     n = len(loss)
     kernel = cp.Variable((n, n), nonneg=True, name="K")
-    safe = (cp.sum(cp.multiply(loss >= FAR, kernel), axis=1) <= risk).set_label("risk")
+    safe = cast(Any, cp.sum(cp.multiply(loss >= FAR, kernel), axis=1) <= risk).set_label("risk")
     rules = [cp.sum(kernel, axis=1) == 1, safe, *dpopt.private(kernel, EPSILON, graph="path")]
     problem = cp.Problem(cp.Minimize(cp.sum(cp.multiply(loss / n, kernel))), rules)
     solution = dpopt.solve(problem)
@@ -157,7 +157,7 @@ def letters_in_linopy(q: np.ndarray, **options: Any) -> Answer:  # noqa: ANN401
     model.add_constraints((kernel * law).sum("x") == law.rename(x="y"), name="invariance")
     model.add_objective((kernel * right).sum(), sense="max")
     model.solve("highs", output_flag=False, **options)
-    return Answer(1.0 - float(model.objective.value))
+    return Answer(1.0 - float(cast(float, model.objective.value)))
 
 
 def letters_in_cvxpy_tightly(q: np.ndarray) -> Answer:

@@ -15,7 +15,8 @@ import numpy as np
 from dpopt import ParameterError, _checks
 from dpopt._types import Numbers
 from dpopt.design import Answer, Question
-from dpopt.lp import Problem, Solution
+from dpopt.lp import Solution
+from dpopt.privacy import Problem
 
 
 @dataclass(frozen=True)

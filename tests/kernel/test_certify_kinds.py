@@ -118,12 +118,12 @@ def test_the_neighbours_that_need_the_least_epsilon(delta: float, shift: float) 
         design = made(setting, units, strict=False, bound=None)
         least = dpopt.certify(design, delta=delta)
         if least.lower > 0 and math.isfinite(least.upper):
-            p, q = (chance_of_one(setting, units, voters) for voters in least.inputs)
+            p, q = (chance_of_one(setting, units, str(voters)) for voters in least.inputs)
             ratio = (p - Fraction(delta)) / q
             assert math.log(ratio) == pytest.approx(least.upper, rel=1e-12)
         least = dpopt.certify(design, 0.2, None)
         if least.lower > 0:
-            p, q = (chance_of_one(setting, units, voters) for voters in least.inputs)
+            p, q = (chance_of_one(setting, units, str(voters)) for voters in least.inputs)
             assert float(p - brute.exponential(Fraction(0.2)) * q) == pytest.approx(least.upper)
 
 
@@ -249,7 +249,7 @@ def test_the_least_epsilon_of_a_closed_form(objective: Any, epsilon: float) -> N
     assert least.lower <= exact.upper
     assert exact.lower <= least.upper <= epsilon
     assert least.upper - least.lower <= 4 * math.ulp(epsilon)
-    (x, other), (y,) = least.inputs, least.outputs
+    (x, other), (y,) = map(int, least.inputs), least.outputs
     assert math.log(rows[x][y] / rows[other][y]) == pytest.approx(epsilon, rel=1e-9)
     solved = dpopt.design(PublicPriorSetting(prior, 1.0), backend="highs")
     assert dpopt.certify(solved) == least_epsilon(solved.units.weights)
@@ -300,7 +300,7 @@ def test_the_least_epsilon_of_a_kernel_over_orbits(asked: Any, delta: float) -> 
             least = dpopt.certify(given, delta=tolerated)
             exact = least_epsilon(table, tolerated, pairs=pairs)
             assert (least.lower, least.upper) == (exact.lower, exact.upper)
-            (x, other), event = least.inputs, least.outputs
+            (x, other), event = map(int, least.inputs), least.outputs
             if least.upper > 0:
                 mass, against = (sum(table[row][y] for y in event) for row in (x, other))
                 ratio = mass / kernel.total - tolerated, against / kernel.total

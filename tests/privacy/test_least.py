@@ -72,7 +72,7 @@ def test_least_epsilon_is_that_of_all_events(delta: float) -> None:
         assert least.upper - least.lower <= 3 * math.ulp(least.upper)
         if ratio > 1:
             # The event that is named needs exactly this much.
-            x, other = least.inputs
+            x, other = map(int, least.inputs)
             over, under = (
                 Fraction(sum(rows[z][y] for y in least.outputs), sum(rows[z])) for z in (x, other)
             )

@@ -240,3 +240,8 @@ def test_columns_of_ones_own_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Coin, "columns", lambda *_: {"told": ["yes"]})
     with pytest.raises(ParameterError, match="none holds numbers alone: override draw"):
         found.plot()
+
+
+def test_every_program_takes_privacy_of_ones_own() -> None:
+    for kind in dpopt.kinds():
+        assert isinstance(kind.example().problem(), dpopt.Problem), kind.kind
