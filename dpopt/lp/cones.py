@@ -14,13 +14,13 @@ from scipy.sparse.linalg import lsmr
 
 from dpopt._types import SparseMatrix, Vector
 from dpopt.lp.model import Rows
+from dpopt.lp.solution import reduced_noise
 
 _UNIT = 2.0**-53
-# Reduced costs of variables without bounds that count as zero, by the largest cost.
-_NOISE = 1e-9
 _PASSES = 4
-# Rounds, and the range of what is missed, in units of the noise, in which they are worth it.
-_POLISH, _FINE, _ROUGH = 30, 1e-3, 1e6
+# Rounds; and that they are worth it above this share of the noise, and below this one of the
+# largest term.
+_POLISH, _FINE, _ROUGH = 30, 1e-3, 1e-3
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ class ConeProgram:
         return replace(self, lower=lower, upper=upper)
 
 
-def cone_bound(program: ConeProgram, z: Vector, near: Vector, unit: float | None = None) -> float:
+def cone_bound(program: ConeProgram, z: Vector, near: Vector) -> float:
     """Return a lower bound on the optimum of a program from any dual vector, by weak duality.
 
     For z in the dual cones and x in the cones' program z (limits - A x) >= 0, and x P x / 2 is at
@@ -193,28 +193,26 @@ def cone_bound(program: ConeProgram, z: Vector, near: Vector, unit: float | None
 
     The bound is the least value of the right side over the box lower <= x <= upper. z is moved into
     the dual cones first; what it misses by at variables without bounds is spread over z again and
-    again; there, a rest below 1e-9 of the largest cost counts as zero. A bound on the rounding
-    error of these sums is taken off.
+    again; there, a rest within `reduced_noise` of its own terms counts as zero. A bound on the
+    rounding error of these sums is taken off.
 
     Args:
         program: with as finite a box as can be, see `ConeProgram.boxed`.
         z: shape (rows,), positive where a nonnegative row presses.
         near: p, shape (variables,), best the solver's point.
-        unit: what noise is measured by, instead of the largest cost.
 
     Returns:
         The bound; -inf if the dual vector gives none.
     """
     if not np.all(np.isfinite(z)) or not np.all(np.isfinite(near)):
         return -math.inf
-    curved = np.zeros(program.cost.size)
+    curved, costs = np.zeros(program.cost.size), np.abs(program.cost)
     if program.quadratic is not None:
         curved = np.asarray(program.quadratic @ near)
-    fixed = program.cost + curved
-    largest = float(np.max(np.abs(fixed), initial=0.0)) if unit is None else unit
-    noise = _NOISE * max(1e-300, largest)
+        costs = costs + abs(program.quadratic) @ np.abs(near)
     matrix = program.matrix
-    z, reduced = _polished(program, z, fixed, noise)
+    z, reduced = _polished(program, z, program.cost + curved, costs)
+    noise = reduced_noise(costs, matrix, z)
     box = np.where(reduced > 0, program.lower, program.upper)
     silent = ~np.isfinite(box) & (np.abs(reduced) <= noise)
     terms = np.where(silent | (reduced == 0.0), 0.0, reduced) * np.where(
@@ -228,16 +226,14 @@ def cone_bound(program: ConeProgram, z: Vector, near: Vector, unit: float | None
     reach = np.maximum(
         *(np.where(np.isfinite(side), np.abs(side), 0.0) for side in (program.lower, program.upper))
     )
-    sizes = np.abs(program.cost) + abs(matrix).T @ np.abs(z)
-    if program.quadratic is not None:
-        sizes = sizes + abs(program.quadratic) @ np.abs(near)
+    sizes = costs + abs(matrix).T @ np.abs(z)
     inner = float(sizes @ reach) + float(np.abs(near) @ np.abs(curved))
     outer = float(np.sum(np.abs(pressed))) + float(np.sum(np.abs(terms)))
     return value - (matrix.shape[0] + matrix.shape[1] + 8) * _UNIT * (inner + outer)
 
 
 def _polished(
-    program: ConeProgram, z: Vector, fixed: Vector, noise: float
+    program: ConeProgram, z: Vector, fixed: Vector, costs: Vector
 ) -> tuple[Vector, Vector]:
     """Return z in the dual cones and fixed + A' z, as near 0 as can be where a bound is missing."""
     loosely = np.flatnonzero(~np.isfinite(program.lower) | ~np.isfinite(program.upper))
@@ -247,10 +243,12 @@ def _polished(
         reduced = fixed + program.matrix.T @ z
         box = np.where(reduced > 0, program.lower, program.upper)
         missed = np.where(np.isfinite(box), 0.0, reduced)
-        worst = float(np.max(np.abs(missed), initial=0.0))
+        noise = reduced_noise(costs, program.matrix, z)
+        worst = float(np.max(np.abs(missed) / np.maximum(noise, 1e-300), initial=0.0))
         if worst < least:
             least, best = worst, (z, reduced)
-        if not _FINE * noise < worst < _ROUGH * noise:
+        largest = float(np.max(costs + abs(program.matrix).T @ np.abs(z), initial=0.0))
+        if worst <= _FINE or float(np.max(np.abs(missed))) >= _ROUGH * largest:
             break
         columns = program.matrix[:, loosely]
         z = z + lsmr(columns.T, -missed[loosely], atol=1e-15, btol=1e-15)[0]

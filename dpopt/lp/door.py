@@ -46,7 +46,7 @@ from dpopt.lp.model import stack
 from dpopt.lp.problem import Problem
 from dpopt.lp.solution import Solution, Status, advice, dual_bound
 
-_NOISE = "their reduced costs below 1e-9 of the largest cost are taken as 0."
+_NOISE = "a reduced cost of theirs below 1e-9 of its own terms is taken as 0."
 _CONIC = "CLARABEL"
 # Cones that cvxpy replaces by others that are close.
 _APPROXIMATED = ("RelEntrConeQuad", "OpRelEntrConeQuad")
@@ -492,9 +492,11 @@ def _conflict(
     nothing = np.zeros(program.cost.size)
     box = replace(program.boxed(), cost=nothing, quadratic=None)
     endless = not np.all(np.isfinite(box.lower) & np.isfinite(box.upper))
-    # With costs 0, what counts as noise is told from what cancels in A' z.
-    unit = float(np.max(abs(program.matrix).T @ np.abs(z / size), initial=0.0))
-    if not cone_bound(box, z / size, nothing, unit) > (_PROVEN if endless else 0.0):
+    least = _PROVEN if endless else 0.0
+    # An interior point leaves a little of each row; what is left without that may prove it alone.
+    share = z / size
+    shares = (share, np.where(np.abs(share) > _SHARE, share, 0.0))
+    if not any(cone_bound(box, part, nothing) > least for part in shares):
         return None
     answer = run.answer.dual_vars or {}
     names = []

@@ -161,7 +161,7 @@ class _Loop:
         The backend's ways are tried in turn until an answer stands up to `examined`. If none
         does, the first that is within the wider limits there is taken with the gap that it has.
         """
-        spare, failure = None, None
+        spare, failure, endless = None, None, False
         for way in range(self.session.ways):
             try:
                 raw, failure = self.run(way)
@@ -175,7 +175,7 @@ class _Loop:
             if isinstance(answer, SolverError) or answer.poor or self.rough(answer):
                 answer = self.refined(raw) or answer
             if isinstance(answer, SolverError):
-                failure = answer
+                failure, endless = answer, endless or self.endless(raw)
                 continue
             if callbacks and spare is None:
                 progress = self.progress(answer)
@@ -194,6 +194,8 @@ class _Loop:
             return spare
         if spare is not None and self.append(spare.separations):
             return None
+        if endless and surely_unbounded(self.whole(), self.judge(), self.left()):
+            raise self.failure(Status.UNBOUNDED, "a direction without end was found")
         raise failure or self.failure(Status.NUMERICAL, "it was not run")
 
     def run(self, way: int) -> tuple[RawSolution | None, SolverError | None]:
@@ -260,6 +262,10 @@ class _Loop:
             if abs(gap) > self.relative_gap:
                 poor = f"a duality gap of {gap:.1e} stays"
         return _Answer(raw, separations, worst, poor, gap)
+
+    def endless(self, raw: RawSolution) -> bool:
+        """Whether the multipliers leave the objective without any bound."""
+        return raw.y is not None and dual_bound(self.model, self.all_rows(), raw.y) == -np.inf
 
     def rough(self, answer: _Answer) -> bool:
         """Whether a gap is within what was asked for, but not well within."""
@@ -347,8 +353,8 @@ def solve(
             `dpopt.privacy`.
         relative_gap: duality gap above which the solver's other ways are tried, in units of
             sum |c x| or of the largest |c|, whichever is more; by default 10 times the
-            tolerance (1e-8 for HiGHS). If none reaches it, the first within 1,000
-            times this is returned: the solution states its gap.
+            tolerance (1e-8 for HiGHS), and 1e-5 for a cvxpy problem that is not linear. If none
+            reaches it, the first within 1,000 times this is returned: the solution states its gap.
         time_limit: seconds for the whole loop; None for no limit.
         max_rounds: most solves in the loop.
         callback: called once a round with a `Progress`.

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dpopt._errors import ParameterError
-from dpopt._types import Json, Vector, brief
+from dpopt._types import Json, SparseMatrix, Vector, brief
 from dpopt.lp.basis import Basis
 from dpopt.lp.model import Model, Rows
 
@@ -30,6 +30,9 @@ class Status(StrEnum):
     NUMERICAL = "numerical"
 
 
+# Share of a reduced cost's own terms that counts as zero.
+_NOISE = 1e-9
+
 _ADVICE: Mapping[Status, str] = {
     Status.UNBOUNDED: "give every variable finite bounds, or check the sign of the objective",
     Status.TIME_LIMIT: "raise time_limit, or solve a smaller instance",
@@ -41,10 +44,11 @@ _ADVICE: Mapping[Status, str] = {
 }
 
 
-def advice(status: Status, backend: str) -> str:
+def advice(status: Status, backend: str, *, linear: bool = True) -> str:
     """Return what to try after a failure; another backend is never the one in use."""
-    other = "backend='cvxpy:CLARABEL'" if backend == "highs" else "backend='highs'"
-    return _ADVICE[status].format(other=other)
+    first, second = ("highs", "cvxpy:CLARABEL") if linear else ("cvxpy:CLARABEL", "cvxpy:SCS")
+    other = second if backend == first else first
+    return _ADVICE[status].format(other=f"backend={other!r}")
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,8 @@ class Solution:
         bound: a bound on the optimum recomputed here from the dual vector and our own matrix:
             below the optimum when minimising, above it when maximising. Weak duality makes it
             valid for any dual vector if every variable has finite bounds; where a bound is
-            infinite, reduced costs below 1e-9 of the largest cost count as zero.
+            infinite, a reduced cost c_j - A_j'y below 1e-9 of its own terms |c_j| + |A_j|'|y| counts
+            as zero.
         gap: distance from objective to bound, positive when the point falls short of the bound.
         residual: worst violation over all blocks, families and variable bounds, recomputed.
         duals: by block or family name, the change of the objective per unit of the active limit.
@@ -154,18 +159,35 @@ def dual_bound(model: Model, rows: Rows, y: Vector) -> float:
     """Return a lower bound on min cost @ x from any dual vector, by weak duality.
 
     sum_i (y_i > 0 ? y_i lower_i : y_i upper_i) + sum_j min over the box of
-    (cost - A'y)_j x_j. Multipliers that point at an infinite limit are dropped, and a bound on
-    the rounding error of this very sum is taken off.
+    (cost - A'y)_j x_j. Multipliers that point at an infinite limit are dropped, reduced costs
+    within `reduced_noise` count as 0 where the box is infinite, and a bound on the rounding error
+    of this very sum is taken off.
     """
     limit = np.where(y > 0, rows.lower, rows.upper)
     y = np.where(np.isfinite(limit), y, 0.0)
     value = float(np.sum(y * np.where(y == 0.0, 0.0, limit)))
     reduced = model.cost - rows.matrix.T @ y
     box = np.where(reduced > 0, model.lower, model.upper)
-    noise = 1e-9 * max(1e-300, float(np.max(np.abs(model.cost), initial=0.0)))
+    noise = reduced_noise(np.abs(model.cost), rows.matrix, y)
     reduced = np.where(~np.isfinite(box) & (np.abs(reduced) <= noise), 0.0, reduced)
     terms = reduced * np.where(reduced == 0.0, 0.0, box)
     return value + float(np.sum(terms)) - _rounding(model, rows, y, limit, terms)
+
+
+def reduced_noise(costs: Vector, matrix: SparseMatrix, y: Vector) -> Vector:
+    """Return what counts as zero of each reduced cost c_j - A_j'y of a variable without bounds.
+
+    1e-9 of its own terms |c_j| + |A_j|'|y|, and what A_j'y moves by if each multiplier moves by
+    the rounding of the largest. Costs of other variables do not matter: a cost of 0.5 beside one
+    of 1e9 is no noise, and a free variable with it has no optimum.
+
+    Args:
+        costs: shape (columns,), the sizes |c_j|.
+        matrix: A, shape (rows, columns).
+        y: shape (rows,), multipliers.
+    """
+    rounding = 2.0**-52 * float(np.max(np.abs(y), initial=0.0))
+    return _NOISE * costs + abs(matrix).T @ (_NOISE * np.abs(y) + rounding)
 
 
 def tight_bound(model: Model, y: Vector) -> float:

@@ -115,3 +115,15 @@ def test_directions() -> None:
     assert not unbounded(problem.assemble())
     problem.maximise([1.0, -1.0])
     assert not unbounded(problem.assemble())
+
+
+def test_a_direction_counts_by_its_own_costs_and_rows() -> None:
+    """A free variable beside one of large cost; and one that tiny entries hold."""
+    for entry, right in ((0.0, True), (1e-8, False)):
+        problem = Problem()
+        problem.add_variables("x", 1, lower=-np.inf, upper=np.inf)
+        problem.add_variables("y", 1, lower=0.0, upper=np.inf)
+        # y >= entry |x|: at entry 1e-8 the cost of y outweighs that of x.
+        problem.add_rows("cone", [[entry, 1.0], [-entry, 1.0]], lower=0.0)
+        problem.minimise([0.5, 1e9])
+        assert unbounded(problem.assemble()) == right

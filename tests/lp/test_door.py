@@ -232,6 +232,27 @@ def test_a_conflict_has_the_labels_of_the_user() -> None:
     assert x.value is None
 
 
+@pytest.mark.parametrize("capped", [True, False])
+@pytest.mark.parametrize(
+    ("large", "small"), [(1e9, 0.5), (1.0, 1e-10), (1e3, 1e-7), (1e6, 5e-4), (1.0, 1e-17)]
+)
+def test_a_small_cost_of_a_free_variable_is_no_noise(
+    large: float, small: float, capped: bool
+) -> None:
+    x: Any = cp.Variable(name="x")
+    y: Any = cp.Variable(name="y")
+    above = [y <= 1] if capped else []
+    for objective in (cp.Minimize(large * y + small * x), cp.Maximize(small * x - large * y)):
+        problem = cp.Problem(objective, [y >= 0, *above])
+        with pytest.raises(SolverError) as caught:
+            solve(problem)
+        assert caught.value.status == "unbounded"
+    # The same costs where there is an optimum.
+    bounded = solve(cp.Problem(cp.Minimize(large * y + small * x), [y >= 0, *above, x >= y - 1]))
+    assert bounded.objective == pytest.approx(-small, rel=1e-6)
+    assert bounded.bound == pytest.approx(-small, rel=1e-6, abs=1e-12 * large)
+
+
 def test_unbounded() -> None:
     x: Any = cp.Variable(name="x")
     problem = cp.Problem(cp.Maximize(x), [x >= 0])
