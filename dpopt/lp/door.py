@@ -137,9 +137,10 @@ def _quiet() -> Iterator[None]:
 def _require_solvable(problem: cp.Problem) -> None:
     for parameter in problem.parameters():
         if parameter.value is None:
-            raise ParameterError(
-                f"parameter {parameter.name()!r} has no value; set its value before solving."
-            )
+            # Of a parameter that follows from others, these are what the user knows.
+            others = getattr(parameter, "derived_from", [parameter])
+            name = next(other.name() for other in others if other.value is None)
+            raise ParameterError(f"parameter {name!r} has no value; set its value before solving.")
     finite = any(type(constraint).__name__ == "FiniteSet" for constraint in problem.constraints)
     if problem.is_mixed_integer() or finite:
         raise ParameterError(
@@ -338,7 +339,7 @@ def _conic(
 def _failure(backend: Cvxpy, status: Status, detail: str) -> SolverError:
     return SolverError(
         f"{backend.name} ended with status {status} on {TITLE!r} ({detail}); "
-        f"{advice(status, backend.name)}.",
+        f"{advice(status, backend.name, linear=False)}.",
         str(status),
     )
 

@@ -62,8 +62,8 @@ class Solution:
         bound: a bound on the optimum recomputed here from the dual vector and our own matrix:
             below the optimum when minimising, above it when maximising. Weak duality makes it
             valid for any dual vector if every variable has finite bounds; where a bound is
-            infinite, a reduced cost c_j - A_j'y below 1e-9 of its own terms |c_j| + |A_j|'|y| counts
-            as zero.
+            infinite, a reduced cost c_j - A_j'y below 1e-9 of its own terms |c_j| + |A_j|'|y|
+            counts as zero.
         gap: distance from objective to bound, positive when the point falls short of the bound.
         residual: worst violation over all blocks, families and variable bounds, recomputed.
         duals: by block or family name, the change of the objective per unit of the active limit.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import cvxpy as cp
@@ -150,6 +150,14 @@ def _kernel_shape(kernel: object) -> tuple[int, int]:
     return inputs, outputs
 
 
+class _Derived(cp.CallbackParam):
+    """A Parameter that follows from others, which whoever misses its value is told of."""
+
+    def __init__(self, value: Callable[[], float | None], given: cp.Expression, name: str) -> None:
+        super().__init__(value, nonneg=True, name=name)
+        self.derived_from = given.parameters()
+
+
 def _derived(name: str, given: object, largest: float, of: Any) -> Any:  # noqa: ANN401
     """Return ``of`` a number in [0, largest], or a Parameter that is this of the one given."""
     if not isinstance(given, cp.Expression):
@@ -168,4 +176,4 @@ def _derived(name: str, given: object, largest: float, of: Any) -> Any:  # noqa:
     # Refused now, if there is a value yet.
     value()
     shown = str(given)
-    return cp.CallbackParam(value, nonneg=True, name=shown if of is float else f"exp(-{shown})")
+    return _Derived(value, given, shown if of is float else f"exp(-{shown})")

@@ -197,3 +197,20 @@ def test_a_large_kernel() -> None:
     K = cp.Variable((40, 40), nonneg=True)
     assert [row.shape for row in private(K, 1.0, form="edges")] == [(1560, 40)]
     assert [row.shape for row in private(K, 1.0, 1e-6)] == [(1560, 40), (1560,)]
+
+
+@pytest.mark.parametrize("name", ["epsilon", "delta", None])
+def test_a_parameter_without_a_value_has_its_own_name(name: str | None) -> None:
+    given: Any = cp.Parameter(nonneg=True) if name is None else cp.Parameter(nonneg=True, name=name)
+    K: Any = cp.Variable((2, 2), name="K", nonneg=True)
+    privacies = [private(K, 1.0, given)] if name == "delta" else [private(K, given)]
+    if name != "delta":
+        known = cp.Parameter(nonneg=True, value=0.5)
+        privacies.append(private(K, known + 2 * given))
+    for privacy in privacies:
+        problem = cp.Problem(cp.Maximize(cp.trace(K)), [law_of(K), *privacy])
+        with pytest.raises(ParameterError, match=f"parameter '{given.name()}' has no value"):
+            solve(problem)
+        given.value = 0.25
+        assert 1.0 < solve(problem).objective < 2.0
+        given.value = None
