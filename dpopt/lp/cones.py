@@ -159,6 +159,13 @@ class ConeProgram:
         outside = np.maximum(self.lower - x, x - self.upper)
         return max(worst, float(np.max(outside, initial=0.0)))
 
+    def relative_gap(self, x: Vector, bound: float) -> float:
+        """Return (objective at ``x`` - bound) / max(sum |c x| + x P x / 2, max |c|)."""
+        curved = 0.0 if self.quadratic is None else 0.5 * float(x @ (self.quadratic @ x))
+        size = float(np.sum(np.abs(self.cost * x))) + abs(curved)
+        unit = max(size, float(np.max(np.abs(self.cost), initial=0.0)))
+        return (curved + float(self.cost @ x) - bound) / (unit or 1.0)
+
     def into_dual(self, z: Vector) -> Vector:
         """Return ``z`` moved into the dual cones, shape (rows,)."""
         moved = np.zeros(z.size)

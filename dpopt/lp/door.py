@@ -48,6 +48,8 @@ from dpopt.lp.solution import Solution, Status, advice, dual_bound
 
 _NOISE = "a reduced cost of theirs below 1e-9 of its own terms is taken as 0."
 _CONIC = "CLARABEL"
+# Gap that solvers with cones are asked for, and how many times as much is still taken.
+_GAP, _WIDEST = 1e-5, 1e3
 # Cones that cvxpy replaces by others that are close.
 _APPROXIMATED = ("RelEntrConeQuad", "OpRelEntrConeQuad")
 # What a proof of infeasibility must exceed where variables have no bounds, and the share of its
@@ -85,6 +87,7 @@ def solve_cvxpy(
     families: Families | None = None,
     start: Solution | None = None,
     tolerance: float | None = None,
+    relative_gap: float | None = None,
     time_limit: float | None = None,
     **others: Any,  # noqa: ANN401
 ) -> CvxpySolution:
@@ -98,6 +101,7 @@ def solve_cvxpy(
         families: constraint sets given by oracles, over the values in C order.
         start: as for `dpopt.solve`, of this problem or of one with some of its names.
         tolerance: as for `dpopt.solve`.
+        relative_gap: as for `dpopt.solve`.
         time_limit: as for `dpopt.solve`.
         others: further arguments for ``solve``; a program that is not linear has no use for them.
 
@@ -116,14 +120,15 @@ def solve_cvxpy(
         inner = start.inner if isinstance(start, CvxpySolution) else start
         if inner is not None:
             others["start"] = inner
-        others |= {"tolerance": tolerance, "time_limit": time_limit}
+        limits = {"tolerance": tolerance, "relative_gap": relative_gap, "time_limit": time_limit}
+        others |= limits
         return _linear(problem, families, lambda lp: solve(lp, backend, **others), begin)
     if families:
         raise ParameterError(
             "families belong to linear programs; this problem has a cone or an objective that is "
             "not linear."
         )
-    return _conic(problem, _conic_solver(backend), tolerance, time_limit, begin)
+    return _conic(problem, _conic_solver(backend), tolerance, relative_gap, time_limit, begin)
 
 
 @contextmanager
@@ -310,6 +315,7 @@ def _conic(
     problem: cp.Problem,
     backend: Cvxpy,
     tolerance: float | None,
+    relative_gap: float | None,
     time_limit: float | None,
     begin: float,
 ) -> CvxpySolution:
@@ -317,6 +323,11 @@ def _conic(
         backend.tolerance
         if tolerance is None
         else _checks.real("tolerance", tolerance, 0.0, 1.0, open_lower=True)
+    )
+    relative_gap = (
+        _GAP
+        if relative_gap is None
+        else _checks.real("relative_gap", relative_gap, 0.0, 1.0, open_lower=True)
     )
     if time_limit is not None:
         time_limit = _checks.real("time_limit", time_limit, 0.0)
@@ -328,7 +339,7 @@ def _conic(
             break
         try:
             run = _run(problem, backend, solver_options(backend.solver, left, tight=tight))
-            return _judged(problem, backend, run, tolerance, begin)
+            return _judged(problem, backend, run, tolerance, relative_gap, begin)
         except SolverError as error:
             if error.status != Status.NUMERICAL:
                 raise
@@ -388,7 +399,12 @@ def _require_numbers(data: Mapping[str, Any]) -> None:
 
 
 def _judged(
-    problem: cp.Problem, backend: Cvxpy, run: _Run, tolerance: float, begin: float
+    problem: cp.Problem,
+    backend: Cvxpy,
+    run: _Run,
+    tolerance: float,
+    relative_gap: float,
+    begin: float,
 ) -> CvxpySolution:
     words = str(run.answer.status)
     status = STATUS.get(run.answer.status, Status.NUMERICAL)
@@ -416,16 +432,20 @@ def _judged(
     size = float(np.max(np.abs(x), initial=0.0))
     if not residual <= 100 * tolerance * (1.0 + size):
         raise _failure(backend, Status.NUMERICAL, f"its rows are violated by {residual:.1e}")
-    problem.unpack_results(run.raw, run.chain, run.inverse)
     sign = -1.0 if maximising(problem) else 1.0
     missing = _approximated(problem) or missing
     bound, note = -sign * math.inf, f"no dual bound: {missing}."
     if not missing and program is not None and z is not None:
         bound, note = _cone_bound(program, z, x)
+        gap = program.relative_gap(x, bound)
+        if math.isfinite(bound) and gap > _WIDEST * relative_gap:
+            detail = f"the point returned fails its dual bound by {gap:.1e}"
+            raise _failure(backend, Status.NUMERICAL, detail)
         bound = sign * (bound + float(run.inverse[-1][settings.OFFSET]))
     if not math.isfinite(bound) and size > _FAR:
         detail = f"a point of size {size:.0e} without a bound: the problem may be unbounded"
         raise _failure(backend, Status.NUMERICAL, detail)
+    problem.unpack_results(run.raw, run.chain, run.inverse)
     objective = _objective(problem)
     stats = problem.solver_stats
     return CvxpySolution(

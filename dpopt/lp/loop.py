@@ -353,8 +353,9 @@ def solve(
             `dpopt.privacy`.
         relative_gap: duality gap above which the solver's other ways are tried, in units of
             sum |c x| or of the largest |c|, whichever is more; by default 10 times the
-            tolerance (1e-8 for HiGHS), and 1e-5 for a cvxpy problem that is not linear. If none
-            reaches it, the first within 1,000 times this is returned: the solution states its gap.
+            tolerance (1e-8 for HiGHS). If none reaches it, the first within 1,000 times this is
+            returned: the solution states its gap. A cvxpy problem that is not linear is taken
+            within 1,000 times this at once, by default 1e-5, or where it has no finite bound.
         time_limit: seconds for the whole loop; None for no limit.
         max_rounds: most solves in the loop.
         callback: called once a round with a `Progress`.

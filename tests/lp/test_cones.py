@@ -297,6 +297,28 @@ def test_a_point_far_away_is_no_optimum() -> None:
     assert str(caught.value).endswith("or try backend='cvxpy:SCS'.")
 
 
+@pytest.mark.parametrize("backend", ["highs", "cvxpy:SCS"])
+@pytest.mark.parametrize("how", [{}, {"relative_gap": 1e-9}])
+def test_a_point_far_from_its_bound_is_no_optimum(backend: str, how: dict[str, float]) -> None:
+    """The optimum is -100, at x[0] = -1e12; solvers stay at 0."""
+    x: Any = cp.Variable(2)
+    y: Any = cp.Variable()
+    inside = [y >= 0, y <= 1, cp.norm(x) <= 1e12]
+    for objective in (cp.Minimize(y + 1e-10 * x[0]), cp.Maximize(-y - 1e-10 * x[0])):
+        problem = cp.Problem(objective, inside)
+        with pytest.raises(SolverError, match=r"fails its dual bound by 1\.0e\+02") as caught:
+            solve(problem, backend, **how)
+        assert caught.value.status == "numerical"
+        assert problem.value is None
+
+
+def test_the_gap_of_a_cone_program_is_the_users_to_choose() -> None:
+    ball = posed(cp.Minimize(V @ X), cp.norm(X) <= 2)
+    assert abs(solve(ball, relative_gap=1e-9).gap) < 1e-6 * 6
+    with pytest.raises(ParameterError, match="relative_gap is 0"):
+        solve(ball, relative_gap=0.0)
+
+
 def test_our_options_stay_ours() -> None:
     problem = posed(cp.Minimize(V @ X), cp.norm(X) <= 2)
     fresh = posed(cp.Minimize(V @ X), cp.norm(X) <= 2)
