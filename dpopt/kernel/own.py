@@ -17,6 +17,7 @@ import scipy.sparse as sp
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
+from dpopt._numbers import digits
 from dpopt._types import IntVector, MatrixLike, Vector, brief, frozen
 from dpopt.files import contents, number, why_unread
 from dpopt.lp import Rows
@@ -333,8 +334,9 @@ def _blocks(lines: Iterator[tuple[str, _Line]], where: str) -> tuple[OwnRows, ..
         for side, limit in enumerate((line.lower, line.upper)):
             if limit is not None and known[side] not in (None, limit):
                 raise ParameterError(
-                    f"{place}: {_COLUMNS[4 + side]} is {limit:g}, and {known[side]:g} on an "
-                    "earlier line of the same row; they must be the same, or all but one blank."
+                    f"{place}: {_COLUMNS[4 + side]} is {digits(limit)}, and {digits(known[side])} "
+                    "on an earlier line of the same row; they must be the same, or all but one "
+                    "blank."
                 )
             known[side] = known[side] if limit is None else limit
     if not entries:

@@ -41,7 +41,7 @@ python_use_unqualified_type_names = True
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 # For properties; elsewhere types are shown as they stand in the source (`_as_written`).
-autodoc_type_aliases = {name: name for name in ("Vector", "Matrix", "IntVector", "Json")}
+autodoc_type_aliases = {name: name for name in ("Vector", "Matrix", "IntVector", "Json", "Graph")}
 TypeAliasForwardRef.__repr__ = lambda self: self.name
 napoleon_numpy_docstring = False
 napoleon_use_rtype = False
@@ -116,13 +116,25 @@ def _skip_others(
 
 
 def _mark_aliases(_app: Sphinx, env: BuildEnvironment) -> None:
-    """Let a type's bare name, such as Solution, mean its own page and not one that points there."""
+    """Let a type's bare name, such as Solution, mean its own page and not one that points there.
+
+    Of two classes of one name, such as Problem, it means the one that stands on the other.
+    """
     objects = env.domains.python_domain.objects
+    classes: dict[str, set[type]] = {}
+    for page in public_modules():
+        module = importlib.import_module(page)
+        for name in public_names(module):
+            value = getattr(module, name, None)
+            if isinstance(value, type):
+                classes.setdefault(name, set()).add(value)
     for page in public_modules():
         module = importlib.import_module(page)
         for name in public_names(module):
             entry = objects.get(f"{page}.{name}")
-            if entry is not None and home_of(module, name) != page:
+            value = getattr(module, name, None)
+            below = any(value is not c and value in c.__mro__ for c in classes.get(name, ()))
+            if entry is not None and (below or home_of(module, name) != page):
                 objects[f"{page}.{name}"] = entry._replace(aliased=True)
 
 

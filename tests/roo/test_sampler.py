@@ -57,7 +57,7 @@ def test_the_check_of_laws_sees_a_wrong_one() -> None:
     sampler = roo.min_count(6, 3, 0.8)
     letters = [sampler.release(counts=[4, 0, 2]) for _ in range(DRAWS)]
     right = sampler.output_distribution([4, 0, 2])
-    wrong = right + np.array([-0.03, 0.0, 0.03])
+    wrong = right + np.array([-0.06, 0.0, 0.06])
     check_law(letters, right)
     with pytest.raises(AssertionError):
         check_law(letters, wrong)
