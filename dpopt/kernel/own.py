@@ -332,9 +332,10 @@ def _blocks(lines: Iterator[tuple[str, _Line]], where: str) -> tuple[OwnRows, ..
         own[key] = line.coefficient
         known = limits.setdefault(line.name, {}).setdefault(line.row, [None, None])
         for side, limit in enumerate((line.lower, line.upper)):
-            if limit is not None and known[side] not in (None, limit):
+            stated = known[side]
+            if limit is not None and stated is not None and stated != limit:
                 raise ParameterError(
-                    f"{place}: {_COLUMNS[4 + side]} is {digits(limit)}, and {digits(known[side])} "
+                    f"{place}: {_COLUMNS[4 + side]} is {digits(limit)}, and {digits(stated)} "
                     "on an earlier line of the same row; they must be the same, or all but one "
                     "blank."
                 )
