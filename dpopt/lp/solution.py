@@ -168,8 +168,10 @@ def dual_bound(model: Model, rows: Rows, y: Vector) -> float:
     value = float(np.sum(y * np.where(y == 0.0, 0.0, limit)))
     reduced = model.cost - rows.matrix.T @ y
     box = np.where(reduced > 0, model.lower, model.upper)
-    noise = reduced_noise(np.abs(model.cost), rows.matrix, y)
-    reduced = np.where(~np.isfinite(box) & (np.abs(reduced) <= noise), 0.0, reduced)
+    endless = ~np.isfinite(box)
+    if np.any(endless):
+        noise = reduced_noise(np.abs(model.cost), rows.matrix, y)
+        reduced = np.where(endless & (np.abs(reduced) <= noise), 0.0, reduced)
     terms = reduced * np.where(reduced == 0.0, 0.0, box)
     return value + float(np.sum(terms)) - _rounding(model, rows, y, limit, terms)
 
