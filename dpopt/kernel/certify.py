@@ -25,11 +25,11 @@ from dpopt.kernel.own import read_own_rows
 from dpopt.kernel.repair import integer_rows
 from dpopt.kernel.setting import Graph, KernelSetting
 from dpopt.privacy import ExactKernel, Least, least_delta, least_epsilon
+from dpopt.privacy.graph import SHAPED
 from dpopt.privacy.least import least_of_kernel
 from dpopt.privacy.orbit import OrbitKernel
 
 _LONG = ("input", "output", "probability")
-_SHAPED = ("grid", "hamming")
 _MALFORMED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 _FIT = (
     "it must be a table (inputs, outputs), a frame or a file of one, or a solved variable of "
@@ -167,13 +167,12 @@ def certify(
         return _least(kernel, epsilon, delta, graph, shape, tolerance)
     if isinstance(kernel, Design):
         kernel = _integers_of(kernel)
-    if isinstance(kernel, ExactKernel | OrbitKernel) and _is_default(graph):
-        pairs = kernel.pairs if isinstance(kernel, ExactKernel) else kernel.orbits.neighbours
-        if pairs is not None:
-            graph = np.asarray(pairs)
-            graph = graph[graph[:, 0] < graph[:, 1]]
+    judged = isinstance(kernel, ExactKernel | OrbitKernel)
+    if judged and kernel.pairs is not None and _is_default(graph):
+        graph = np.asarray(kernel.pairs)
+        graph = graph[graph[:, 0] < graph[:, 1]]
     table, axes = _table(kernel)
-    if shape is None and isinstance(graph, str) and graph in _SHAPED:
+    if shape is None and isinstance(graph, str) and graph in SHAPED:
         shape = axes
     own: Any = read_own_rows(rows) if isinstance(rows, str | Path) else rows
     if isinstance(own, Sequence) and any(map(_is_constraint, own)):
@@ -211,7 +210,7 @@ def _least(
         table = law_table(table, tolerance)
         weights = integer_rows(table)
         moved = float_up(max(map(_off, table.tolist(), weights)))
-    if shape is None and isinstance(graph, str) and graph in _SHAPED:
+    if shape is None and isinstance(graph, str) and graph in SHAPED:
         shape = axes
     # Of a kernel of this size: the neighbours, checked as those of any other.
     size = np.zeros((len(weights), len(weights[0])))

@@ -32,21 +32,8 @@ from dpopt.privacy import ExactKernel, Problem
 from dpopt.privacy.orbit import OrbitKernel
 
 
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class KernelDesign(Design):
-    """A private kernel, its optimality and its proof.
-
-    Attributes:
-        setting: what was asked, a `KernelSetting`.
-        units: the integers, an `ExactKernel`, or with a symmetry an `OrbitKernel`: what the
-            guarantee is about.
-        bound: from the dual vector: no kernel that satisfies all rows has a lower loss (a higher
-            utility). The rows' e^-epsilon is rounded to a float.
-        own_rows: by how much the certified kernel misses each block of a program that has more than
-            the setting's; these are in no file.
-    """
-
-    own_rows: Mapping[str, float] = field(default_factory=dict)
+class TableDesign(Design):
+    """A design whose units are a kernel of integers."""
 
     @property
     def exact(self) -> Any:  # noqa: ANN401
@@ -63,6 +50,40 @@ class KernelDesign(Design):
         With a symmetry there may be too many to write out: more than 20,000,000 are refused.
         """
         return frozen(self.exact.matrix())
+
+    def release(self, data: Any = None) -> Any:  # noqa: ANN401
+        """Return one output for each input, drawn with the operating system's randomness.
+
+        Args:
+            data: an index in 0..inputs-1, or an array of them.
+
+        Raises:
+            ParameterError: if an index is no input; the refusal tells of the index and is not
+                covered by the guarantee.
+        """
+        self.require_private()
+        return self.exact.release(data)
+
+    def simulate(self, data: Any, rng: np.random.Generator) -> Any:  # noqa: ANN401
+        """Return what `release` would, from a seeded generator: for experiments, NOT private."""
+        return self.exact.simulate(data, rng)
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class KernelDesign(TableDesign):
+    """A private kernel, its optimality and its proof.
+
+    Attributes:
+        setting: what was asked, a `KernelSetting`.
+        units: the integers, an `ExactKernel`, or with a symmetry an `OrbitKernel`: what the
+            guarantee is about.
+        bound: from the dual vector: no kernel that satisfies all rows has a lower loss (a higher
+            utility). The rows' e^-epsilon is rounded to a float.
+        own_rows: by how much the certified kernel misses each block of a program that has more than
+            the setting's; these are in no file.
+    """
+
+    own_rows: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def formulation(self) -> str:
@@ -123,23 +144,6 @@ class KernelDesign(Design):
             by_row = np.bincount(orbits.rows, self.exact.masses * losses)
             return frozen(by_row[orbits.rows[orbits.labels(np.arange(orbits.inputs), 0)]])
         return frozen(np.sum(self.kernel * self.setting.losses, axis=1))
-
-    def release(self, data: Any = None) -> Any:  # noqa: ANN401
-        """Return one output for each input, drawn with the operating system's randomness.
-
-        Args:
-            data: an index in 0..inputs-1, or an array of them.
-
-        Raises:
-            ParameterError: if an index is no input; the refusal tells of the index and is not
-                covered by the guarantee.
-        """
-        self.require_private()
-        return self.exact.release(data)
-
-    def simulate(self, data: Any, rng: np.random.Generator) -> Any:  # noqa: ANN401
-        """Return what `release` would, from a seeded generator: for experiments, NOT private."""
-        return self.exact.simulate(data, rng)
 
     def facts(self) -> Json:
         """Return what `to_dict` tells beyond the fields that all answers share."""

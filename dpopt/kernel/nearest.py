@@ -18,7 +18,8 @@ from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError, SolverError
 from dpopt._numbers import digits, float_up
 from dpopt._types import IntVector, Json, Matrix, Table, brief, frozen
-from dpopt.design import Design, Setting, design, made
+from dpopt.design import Setting, design, made
+from dpopt.kernel.design import TableDesign
 from dpopt.kernel.own import ExtraRows, OwnRows, own_rows
 from dpopt.kernel.repair import integer_rows, laws, moved, repaired
 from dpopt.kernel.setting import Graph, KernelSetting, Sizes
@@ -312,7 +313,7 @@ class NearestKernel(Setting["NearestDesign"]):
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class NearestDesign(Design):
+class NearestDesign(TableDesign):
     """A table that was made private: its integers, their proof, and what that cost.
 
     Attributes:
@@ -321,16 +322,6 @@ class NearestDesign(Design):
         bound: no private kernel that keeps the own rows is nearer to the table; from the dual
             vector of the program, or 0 where none was solved.
     """
-
-    @property
-    def exact(self) -> ExactKernel:
-        """The units: integer weights, their certificate, and the draws."""
-        return self.units
-
-    @cached_property
-    def kernel(self) -> Matrix:
-        """The same as floats, shape (inputs, outputs), read-only."""
-        return frozen(self.exact.matrix())
 
     @property
     def cost(self) -> float:
@@ -342,23 +333,6 @@ class NearestDesign(Design):
         """By how much the integers miss each block of own rows, exactly and rounded up."""
         own = self.setting.own
         return MappingProxyType({rows.name: float_up(rows.misses(self.exact)) for rows in own})
-
-    def release(self, data: Any = None) -> Any:  # noqa: ANN401
-        """Return one output for each input, drawn with the operating system's randomness.
-
-        Args:
-            data: an index in 0..inputs-1, or an array of them.
-
-        Raises:
-            ParameterError: if an index is no input; the refusal tells of the index and is not
-                covered by the guarantee.
-        """
-        self.require_private()
-        return self.exact.release(data)
-
-    def simulate(self, data: Any, rng: np.random.Generator) -> Any:  # noqa: ANN401
-        """Return what `release` would, from a seeded generator: for experiments, NOT private."""
-        return self.exact.simulate(data, rng)
 
     def facts(self) -> Json:
         """Return what `to_dict` tells beyond the fields that all answers share."""
