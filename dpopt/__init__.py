@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         public_prior,
         roo,
         smoothed,
+        style,
     )
     from dpopt._cite import cite
     from dpopt._progress import ProgressEvent, progress_bar, reporting
@@ -84,6 +85,7 @@ __all__ = [
     "roo",
     "smoothed",
     "solve",
+    "style",
     "sweep",
 ]
 

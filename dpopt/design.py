@@ -40,7 +40,6 @@ import numpy as np
 from dpopt import _checks, _kinds
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import shown
-from dpopt._plot import new_axes
 from dpopt._types import Json, Vector, brief
 from dpopt.lp import Backend, Solution, solve
 from dpopt.privacy import Problem
@@ -60,6 +59,7 @@ from dpopt.privacy.saved import (
 )
 from dpopt.privacy.vouched import Coherent, Vouched
 from dpopt.provenance import versions
+from dpopt.style import new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

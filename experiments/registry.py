@@ -88,11 +88,21 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run yields: tables by name, findings in plain sentences, and the paper beside us."""
+    """What a run yields: tables by name, findings in plain sentences, and the paper beside us.
+
+    Attributes:
+        tables: by name.
+        findings: plain sentences.
+        comparisons: kept only where the run has the paper's own parameters.
+        data: where the data come from, as a phrase such as "MovieLens 1M"; empty if none are read.
+        generated: whether they are made up by us in the format of such data; the picture says so.
+    """
 
     tables: Mapping[str, Table]
     findings: tuple[str, ...] = ()
     comparisons: tuple[Comparison, ...] = ()
+    data: str = ""
+    generated: bool = False
 
 
 @dataclass(frozen=True)
@@ -105,7 +115,8 @@ class Experiment:
         item: what it reproduces, such as "Figure 2".
         summary: one sentence; what to see.
         published: what the paper printed, in words or numbers; None if it printed no number.
-        config: frozen dataclass of the full run's parameters.
+        config: frozen dataclass of the full run's parameters, each a plain value, or a tuple of
+            such, that the command line can set; its docstring tells what they are.
         quick: the same for the quick run: fewer samples, or a coarser grid of settings; each
             setting is solved and proved whole.
         steps: calls of ``advance`` that ``run`` makes.
@@ -113,6 +124,9 @@ class Experiment:
         plot: draws it; computes nothing.
         repeatable: whether runs give the same bytes; False for benchmarks, which run only when
             they are named.
+        effort: names of the parameters that the paper does not fix and no verdict depends on:
+            draws, seeds, the resolution of a curve.
+        mathematics: what is computed, as displayed formulas in LaTeX without dollar signs.
     """
 
     name: str
@@ -126,6 +140,19 @@ class Experiment:
     run: Callable[[Any, Advance], Outcome]
     plot: Callable[[Outcome], Figure]
     repeatable: bool = True
+    effort: tuple[str, ...] = ()
+    mathematics: tuple[str, ...] = ()
+
+    def at_paper(self, config: Any) -> bool:  # noqa: ANN401
+        """Return whether a configuration is the paper's, up to effort: only then are verdicts."""
+        return any(
+            all(
+                value == getattr(own, name)
+                for name, value in asdict(config).items()
+                if name not in self.effort
+            )
+            for own in (self.config, self.quick)
+        )
 
     def parameters(self, full: bool) -> dict[str, Any]:
         """Return the configuration of a run as plain values."""

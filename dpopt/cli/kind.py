@@ -14,6 +14,7 @@ from dpopt._kinds import Described, arguments, described, summary_of
 from dpopt.cli.output import show, to_json
 from dpopt.cli.words import SOLVERS, Words, flag, flags, option, with_flags
 from dpopt.files import check_json_target, check_target, replacing
+from dpopt.style import STYLES, context, save_figure
 
 if TYPE_CHECKING:
     from dpopt.design import Answer
@@ -63,6 +64,12 @@ def _shared() -> list[click.Option]:
         click.Option(["--time-limit"], type=float, help="Seconds for the solve."),
         click.Option(["--json", "as_json"], is_flag=True, help="Print the result as JSON."),
         click.Option(["--plot"], type=path, help="Draw the result to .png, .pdf or .svg."),
+        click.Option(
+            ["--style"],
+            type=Words(*STYLES),
+            default="plain",
+            help=f"Size and fonts of the drawing: {', '.join(STYLES)}.  [plain]",
+        ),
         click.Option(["--save"], type=path, help="Write the result as JSON."),
         click.Option(
             ["--even-if-not-private"],
@@ -86,8 +93,8 @@ def _help(about: Described) -> str:
 def _run(about: Described, given: dict[str, Any]) -> None:
     backend, time_limit = given.pop("backend"), given.pop("time_limit")
     as_json, audit_too = given.pop("as_json"), given.pop("even_if_not_private")
-    plot, save = given.pop("plot"), given.pop("save")
-    _check_targets(plot, save)
+    plot, save, style = given.pop("plot"), given.pop("save"), given.pop("style")
+    _check_targets(plot, save, style)
     from dpopt.design import Design, design, kind_of
 
     kind: Any = kind_of(about.kind)
@@ -96,9 +103,7 @@ def _run(about: Described, given: dict[str, Any]) -> None:
     found = design(setting, backend=backend, time_limit=time_limit)
     seconds = time.perf_counter() - start
     if plot is not None:
-        from dpopt._plot import save_figure
-
-        with replacing(plot) as temporary:
+        with context(style), replacing(plot) as temporary:
             save_figure(found.plot(), temporary)
     if save is not None and not isinstance(found, Design):
         found.save(save)
@@ -121,8 +126,8 @@ def _require_private(found: Any, refused_to_save: bool) -> None:  # noqa: ANN401
         raise NotPrivateError(f"{error}{_NOTHING if refused_to_save else ''}") from None
 
 
-def _check_targets(plot: Path | None, save: Path | None) -> None:
-    """Refuse files that cannot be written, before anything is solved."""
+def _check_targets(plot: Path | None, save: Path | None, style: str) -> None:
+    """Refuse files that cannot be written and unknown styles, before anything is solved."""
     if plot is not None and plot == save:
         raise ParameterError(f"plot and save are both {str(plot)!r}; they must differ.")
     if save is not None:
@@ -134,9 +139,8 @@ def _check_targets(plot: Path | None, save: Path | None) -> None:
         raise ParameterError(
             f"plot is {str(plot)!r}; its ending must be {', '.join(_FIGURE_ENDINGS)}."
         )
-    from dpopt._plot import require_matplotlib
-
-    require_matplotlib()
+    with context(style):
+        pass
 
 
 def _text(found: Answer, seconds: float) -> str:

@@ -16,7 +16,6 @@ import numpy.typing as npt
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import digits
-from dpopt._plot import new_axes
 from dpopt._types import IntVector, Json, brief
 from dpopt.files import write_json
 from dpopt.majority.priors import Prior
@@ -24,6 +23,7 @@ from dpopt.majority.setting import MajorityDesign, MajoritySetting, design_for
 from dpopt.privacy import Guarantee, general_composition, simple_composition
 from dpopt.privacy.exponential import log_upper
 from dpopt.provenance import versions
+from dpopt.style import new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

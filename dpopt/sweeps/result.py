@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._plot import new_axes
 from dpopt._types import Json
 from dpopt.files import replacing, write_json
+from dpopt.style import new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

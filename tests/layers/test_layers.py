@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-BASE = {"_types", "_errors", "_checks", "_numbers", "_plot", "_progress", "_kinds", "files"}
+BASE = {"_types", "_errors", "_checks", "_numbers", "_progress", "_kinds", "files", "style"}
 BASE |= {"provenance", "_earlier"}
 LOWER = {"base", "lp", "prob", "privacy", "data"}
 ABOVE = {"interop", "explore", "cli", "sweeps"}
@@ -176,7 +176,7 @@ def test_the_rule_finds_what_a_judge_reaches_through_others() -> None:
     assert home_of("dpopt.privacy", "certify_kernel") == "dpopt.privacy.exact"
     assert home_of("dpopt", "lp") == "dpopt.lp"
     assert "dpopt.privacy.exponential" in reached(ROOT / "dpopt/privacy/quantise.py")
-    types = reached(ROOT / "dpopt/_plot.py")
+    types = reached(ROOT / "dpopt/style.py")
     assert not any(name.startswith("matplotlib") for name in types)
 
 

@@ -1,0 +1,270 @@
+"""How figures look: print sizes of some venues, colours with one meaning each, lettered panels.
+
+```python
+import dpopt
+
+with dpopt.style.context("neurips"):
+    axes = dpopt.design(setting).plot()
+    axes.figure.savefig("gamma.pdf")  # 5.5 inches wide, fonts embedded as Type 42
+```
+
+The colours are those of Okabe and Ito ("Color Universal Design", 2008), which colour-blind readers
+tell apart; each role has a marker, a dash and a hatch besides, so that print in grey does too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from string import ascii_lowercase
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from dpopt._errors import ParameterError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["ROLES", "STYLES", "Role", "Style", "context", "figure", "letter", "role", "series"]
+
+
+@dataclass(frozen=True)
+class Style:
+    """The measures of a venue's page.
+
+    Attributes:
+        column: width of one column in inches.
+        text: width of the whole text in inches.
+        size: points of axis labels; ticks and legends are one point smaller.
+        serif: whether the text is set in a Times, as the page around it is.
+    """
+
+    column: float
+    text: float
+    size: float
+    serif: bool
+
+
+STYLES = MappingProxyType(
+    {
+        "plain": Style(5.0, 7.0, 9.0, serif=False),
+        "neurips": Style(5.5, 5.5, 8.0, serif=True),
+        "icml": Style(3.25, 6.75, 8.0, serif=True),
+        "ieee": Style(3.5, 7.16, 8.0, serif=True),
+    }
+)
+"""Widths and font sizes by the name of the venue; "plain" is for screens and reports."""
+
+
+@dataclass(frozen=True)
+class Role:
+    """What a curve, point or bar stands for, in every figure of the package.
+
+    Attributes:
+        colour: of Okabe and Ito's palette, or a grey.
+        marker: of points and of the points of a curve.
+        dash: of a line.
+        hatch: of a bar.
+    """
+
+    colour: str
+    marker: str
+    dash: str
+    hatch: str
+
+    @property
+    def line(self) -> dict[str, Any]:
+        """Keywords of ``axes.plot``."""
+        return {"color": self.colour, "marker": self.marker, "linestyle": self.dash}
+
+    @property
+    def bar(self) -> dict[str, Any]:
+        """Keywords of ``axes.bar``: the hatch is in white."""
+        return {"color": self.colour, "hatch": self.hatch, "edgecolor": "white", "linewidth": 0}
+
+
+ROLES = MappingProxyType(
+    {
+        "optimum": Role("#009E73", "o", "-", ""),
+        "paper": Role("#D55E00", "s", "-", "//"),
+        "baseline": Role("#0072B2", "^", "--", "\\\\"),
+        "baseline-2": Role("#56B4E9", "d", "-.", ".."),
+        "baseline-3": Role("#CC79A7", "P", (0, (4, 1, 1, 1, 1, 1)), "xx"),  # pyright: ignore
+        "variant": Role("#E69F00", "D", "--", "++"),
+        "noise": Role("#7A7A7A", "v", ":", "--"),
+        "limit": Role("#000000", "x", ":", "||"),
+    }
+)
+"""The meaning of each colour.
+
+- "optimum": the best of a program, or of its closed form: what this package returns by default.
+- "variant": the same for another prior, objective or constraint.
+- "paper": what the paper at hand proposes.
+- "baseline", "baseline-2", "baseline-3": earlier mechanisms and rules beside it.
+- "noise": answers that hardly look at the data: randomised response, a constant gamma.
+- "limit": targets, bounds, printed numbers.
+
+Curves that differ in a parameter only take `series`.
+"""
+
+# The colours of `series`, as places on viridis: its lightest cannot be seen on white.
+_SPREAD = (0.0, 0.85)
+# A new figure outside of `context`, in inches: its look is the user's own.
+_OWN = (5.0, 3.4)
+_CURRENT: ContextVar[Style | None] = ContextVar("style", default=None)
+
+
+def role(name: str) -> Role:
+    """Return a role by its name.
+
+    Raises:
+        ParameterError: if it is none of `ROLES`.
+    """
+    try:
+        return ROLES[name]
+    except KeyError:
+        raise ParameterError(f"role is {name!r}; it must be one of {', '.join(ROLES)}.") from None
+
+
+def series(count: int) -> list[Any]:
+    """Return ``count`` colours from dark to light, for curves that differ in one parameter only."""
+    from matplotlib import colormaps
+
+    low, high = _SPREAD
+    step = (high - low) / max(1, count - 1)
+    return [colormaps["viridis"](low + step * i) for i in range(count)]
+
+
+@contextmanager
+def context(name: str = "plain") -> Iterator[Style]:
+    """Set matplotlib to a style while the block runs: fonts, sizes, lines; yield its measures.
+
+    Fonts come with matplotlib, and PDF and PostScript embed them as Type 42. Figures that `figure`
+    makes inside the block, and those of ``plot()``, have the width of a column or of the text.
+
+    Args:
+        name: one of `STYLES`.
+
+    Raises:
+        ParameterError: if it is none, or matplotlib refuses the settings of its environment.
+    """
+    if name not in STYLES:
+        raise ParameterError(f"style is {name!r}; it must be one of {', '.join(STYLES)}.")
+    require_matplotlib()
+    import matplotlib as mpl
+
+    before = _CURRENT.set(STYLES[name])
+    try:
+        with mpl.rc_context(_settings(STYLES[name])):
+            yield STYLES[name]
+    finally:
+        _CURRENT.reset(before)
+
+
+def figure(
+    rows: int = 1, columns: int = 1, *, height: float = 0.62, wide: bool | None = None, **grid: bool
+) -> tuple[Figure, Any]:
+    """Return an empty figure of the style that is set, and its axes as an array of two axes.
+
+    Args:
+        rows: of panels.
+        columns: of panels.
+        height: of a panel, as a share of a panel's width.
+        wide: as wide as the text; None for wherever there is more than one column of panels.
+        grid: ``sharex`` and ``sharey``, for ``Figure.subplots``.
+    """
+    require_matplotlib()
+    from matplotlib.figure import Figure
+
+    style = _CURRENT.get() or STYLES["plain"]
+    width = style.text if (columns > 1 if wide is None else wide) else style.column
+    size = (width, rows * height * width / columns)
+    made = Figure(figsize=size, layout="constrained")
+    return made, made.subplots(rows, columns, squeeze=False, **grid)
+
+
+def letter(panels: Sequence[Axes]) -> None:
+    """Write (a), (b), ... before the titles of panels, if there are several.
+
+    Call it when the titles are set.
+    """
+    if len(panels) < 2:
+        return
+    for mark, axes in zip(ascii_lowercase, panels, strict=False):
+        axes.set_title(f"({mark}) {axes.get_title()}".rstrip())
+
+
+def new_axes(ax: Axes | None) -> Axes:
+    """Return ``ax``, or the axes of a new figure that no window holds on to."""
+    if ax is not None:
+        return ax
+    if _CURRENT.get() is not None:
+        return figure()[1][0, 0]
+    require_matplotlib()
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=_OWN, layout="constrained").subplots()
+
+
+def save_figure(axes: Axes, path: Path) -> None:
+    """Write the figure that ``axes`` belong to; the ending of ``path`` tells the format."""
+    made = axes.get_figure(root=True)
+    if made is not None:
+        made.savefig(path, metadata={"CreationDate": None} if path.suffix == ".pdf" else None)
+
+
+def require_matplotlib() -> None:
+    """Load matplotlib, which reads the environment as it does.
+
+    Raises:
+        ParameterError: if MPLBACKEND, or another setting of matplotlib, is one that it refuses.
+    """
+    try:
+        import matplotlib as mpl
+    except ValueError as error:
+        raise ParameterError(f"matplotlib refuses its settings: {error}.") from None
+    del mpl
+
+
+def _settings(style: Style) -> dict[Any, Any]:
+    """Return what matplotlib is set to."""
+    family: dict[Any, Any] = {"font.family": "sans-serif", "mathtext.fontset": "dejavusans"}
+    if style.serif:
+        family = {"font.family": "STIXGeneral", "mathtext.fontset": "stix"}
+    small = style.size - 1.0
+    return {
+        **family,
+        "pdf.fonttype": 42,
+        "ps.fonttype": 42,
+        "svg.fonttype": "path",
+        "svg.hashsalt": "dpopt",
+        "figure.figsize": (style.column, 0.62 * style.column),
+        "figure.constrained_layout.h_pad": 0.03,
+        "figure.constrained_layout.w_pad": 0.03,
+        "font.size": style.size,
+        "axes.titlesize": style.size,
+        "axes.labelsize": style.size,
+        "xtick.labelsize": small,
+        "ytick.labelsize": small,
+        "legend.fontsize": small,
+        "legend.frameon": False,
+        "figure.titlesize": style.size,
+        "axes.linewidth": 0.6,
+        "xtick.major.width": 0.6,
+        "ytick.major.width": 0.6,
+        "xtick.minor.width": 0.4,
+        "ytick.minor.width": 0.4,
+        "grid.linewidth": 0.4,
+        "grid.alpha": 0.3,
+        "axes.grid": True,
+        "axes.axisbelow": True,
+        "lines.linewidth": 1.1,
+        "lines.markersize": 3.5,
+        "hatch.linewidth": 0.5,
+        "savefig.dpi": 200,
+    }
