@@ -30,7 +30,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["ROLES", "STYLES", "Role", "Style", "context", "figure", "letter", "role", "series"]
+__all__ = [
+    "ROLES",
+    "STYLES",
+    "Role",
+    "Style",
+    "context",
+    "figure",
+    "letter",
+    "role",
+    "series",
+    "tell_hidden",
+]
 
 
 @dataclass(frozen=True)
@@ -114,6 +125,8 @@ Curves that differ in a parameter only take `series`.
 
 # The colours of `series`, as places on viridis: its lightest cannot be seen on white.
 _SPREAD = (0.0, 0.85)
+# Share of an axis within which two curves are one to the eye.
+_HIDDEN = 0.005
 # A new figure outside of `context`, in inches: its look is the user's own.
 _OWN = (5.0, 3.4)
 _CURRENT: ContextVar[Style | None] = ContextVar("style", default=None)
@@ -197,6 +210,26 @@ def letter(panels: Sequence[Axes]) -> None:
         return
     for mark, axes in zip(ascii_lowercase, panels, strict=False):
         axes.set_title(f"({mark}) {axes.get_title()}".rstrip())
+
+
+def tell_hidden(axes: Axes) -> None:
+    """Say in the labels which curves lie under a later one: "subsampling (under: the program)".
+
+    Call it when limits and scales are set, and before the legend. A curve counts as hidden where no
+    point of it is farther from the later one's than the width of a line.
+    """
+    import numpy as np
+
+    lines = [line for line in axes.get_lines() if not str(line.get_label()).startswith("_")]
+    places = [axes.transData.transform(np.asarray(line.get_xydata(), float)) for line in lines]
+    names = [str(line.get_label()) for line in lines]
+    near = _HIDDEN * axes.bbox.height
+    for i, line in enumerate(lines):
+        for j in range(i + 1, len(lines)):
+            same = places[i].shape == places[j].shape
+            if same and bool(np.all(np.abs(places[i] - places[j]) <= near)):
+                line.set_label(f"{names[i]} (under: {names[j]})")
+                break
 
 
 def new_axes(ax: Axes | None) -> Axes:
