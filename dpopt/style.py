@@ -85,7 +85,7 @@ class Role:
 
     colour: str
     marker: str
-    dash: str
+    dash: Any
     hatch: str
 
     @property
@@ -105,7 +105,7 @@ ROLES = MappingProxyType(
         "paper": Role("#D55E00", "s", "-", "//"),
         "baseline": Role("#0072B2", "^", "--", "\\\\"),
         "baseline-2": Role("#56B4E9", "d", "-.", ".."),
-        "baseline-3": Role("#CC79A7", "P", (0, (4, 1, 1, 1, 1, 1)), "xx"),  # pyright: ignore
+        "baseline-3": Role("#CC79A7", "P", (0, (4, 1, 1, 1, 1, 1)), "xx"),
         "variant": Role("#E69F00", "D", "--", "++"),
         "noise": Role("#7A7A7A", "v", ":", "--"),
         "limit": Role("#000000", "x", ":", "||"),
@@ -180,7 +180,13 @@ def context(name: str = "plain") -> Iterator[Style]:
 
 
 def figure(
-    rows: int = 1, columns: int = 1, *, height: float = 0.62, wide: bool | None = None, **grid: bool
+    rows: int = 1,
+    columns: int = 1,
+    *,
+    height: float = 0.62,
+    wide: bool | None = None,
+    sharex: bool = False,
+    sharey: bool = False,
 ) -> tuple[Figure, Any]:
     """Return an empty figure of the style that is set, and its axes as an array of two axes.
 
@@ -189,7 +195,8 @@ def figure(
         columns: of panels.
         height: of a panel, as a share of a panel's width.
         wide: as wide as the text; None for wherever there is more than one column of panels.
-        grid: ``sharex`` and ``sharey``, for ``Figure.subplots``.
+        sharex: whether all panels have the horizontal axis of one.
+        sharey: likewise the vertical one.
     """
     require_matplotlib()
     from matplotlib.figure import Figure
@@ -198,7 +205,7 @@ def figure(
     width = style.text if (columns > 1 if wide is None else wide) else style.column
     size = (width, rows * height * width / columns)
     made = Figure(figsize=size, layout="constrained")
-    return made, made.subplots(rows, columns, squeeze=False, **grid)
+    return made, made.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=sharey)
 
 
 def letter(panels: Sequence[Axes]) -> None:
