@@ -27,7 +27,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import cached_property
-from html import escape
 from importlib import import_module
 from itertools import accumulate
 from numbers import Real
@@ -40,6 +39,7 @@ import numpy as np
 from dpopt import _checks, _kinds
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import shown
+from dpopt._page import result_page
 from dpopt._types import Json, Vector, brief
 from dpopt.lp import Backend, Solution, solve
 from dpopt.privacy import Problem
@@ -491,14 +491,14 @@ class Answer(Coherent):
         stated = {STATED: ", ".join(self.stated)} if self.stated else {}
         return brief(self, **self.headline(), **stated)
 
+    @property
+    def statement(self) -> str:
+        """What was found or proved, in one sentence."""
+        return f"A question about privacy, answered: {self.value:.6g}."
+
     def _repr_html_(self) -> str:
-        """Return the facts as a table, for notebooks."""
-        rows = "".join(
-            f"<tr><th style='text-align: left'>{escape(name)}</th><td>{escape(_told(value))}</td>"
-            "</tr>"
-            for name, value in self.headline().items()
-        )
-        return f"<table><caption>{escape(type(self).__name__)}</caption>{rows}</table>"
+        """Return picture, statement and facts, for notebooks."""
+        return result_page(type(self).__name__, self.statement, None, self.headline(), self.plot)
 
     def to_dict(self) -> Json:
         """Return the answer as plain values, ready for JSON; integers as text."""
@@ -576,6 +576,17 @@ class Design(Answer, Vouched):
         """What is known of its privacy: "private" or "not private"."""
         return "private" if self.private else "not private"
 
+    @property
+    def statement(self) -> str:
+        """What was proved, and of what; or the inputs and the output that show a loss."""
+        try:
+            self.require_private()
+        except NotPrivateError as error:
+            return f"Not private; it releases nothing. {error}"
+        proof = cast(Certificate, self.certificate)
+        decided = f"{proof.constraints:,} inequalities decided: {proof.arithmetic}"
+        return f"{_promised(self.guarantee)}: {proof.claim}. {decided}."
+
     def require_private(self) -> None:
         """Refuse a mechanism without a certificate.
 
@@ -585,6 +596,11 @@ class Design(Answer, Vouched):
         if not self.private:
             self.setting.prove(self.units)
             raise NotPrivateError(f"this {self.setting.kind} has no certificate.")
+
+    def _repr_html_(self) -> str:
+        """Return picture, what was proved, guarantee, verdict and facts, for notebooks."""
+        facts = {**self.headline(), "guarantee": self.guarantee, "verdict": self.verdict}
+        return result_page(type(self).__name__, self.statement, self.private, facts, self.plot)
 
     def release(self, data: object = None) -> Any:  # noqa: ANN401
         """Return one private output for ``data``, with the operating system's randomness.
@@ -863,8 +879,8 @@ def _draw_columns(axes: Axes, table: Mapping[str, Sequence[Any]], label: str | N
     axes.set_ylabel(last)
 
 
-def _told(value: object) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+def _promised(guarantee: Guarantee) -> str:
+    return f"({guarantee.epsilon:.6g}, {guarantee.delta:.6g})-DP"
 
 
 class _Callable(ModuleType):

@@ -33,6 +33,7 @@ from dpopt.privacy.rdp import (
     gaussian_sigma,
     least_feasible,
 )
+from dpopt.style import role
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -264,10 +265,10 @@ class GNMaxLabel(Question[Answer]):
 
     def draw(self, axes: Axes, units: float, label: str | None = None) -> None:
         """Draw the loss at each number of votes, and the largest."""
-        axes.plot(np.arange(self.voters), self.losses(), marker="o", markersize=3, label=label)
-        axes.axhline(units, color="grey", linewidth=0.8)
+        axes.plot(np.arange(self.voters), self.losses(), marker="o", label=label)
+        axes.axhline(units, color=role("limit").colour, linestyle=":", label="the largest")
         axes.set_xlabel("votes for the class")
-        axes.set_ylabel(r"$\ln((p_{n+1} - \delta) / p_n)$")
+        axes.set_ylabel(r"privacy loss in nats, $\ln((p_{n+1} - \delta) / p_n)$")
 
     def columns(self, units: float) -> Mapping[str, Sequence[Any]]:
         """Return the loss at each number of votes; None where the label is rarer than delta."""

@@ -278,6 +278,8 @@ def _settings(style: Style) -> dict[Any, Any]:
         family = {"font.family": "STIXGeneral", "mathtext.fontset": "stix"}
     small = style.size - 1.0
     return {
+        # What is drawn without a role is, in this order, the optimum, the paper's, a baseline.
+        "axes.prop_cycle": f"cycler('color', {[each.colour for each in ROLES.values()]})",
         **family,
         "pdf.fonttype": 42,
         "ps.fonttype": 42,

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from html import escape
+from typing import Any
 
 import numpy as np
 import pytest
 
-from dpopt import Problem, kernel, smoothed, solve
+from dpopt import ParameterError, Problem, certify, kernel, majority, smoothed, solve
+from dpopt._page import result_page
 
 
 def solved() -> object:
@@ -33,3 +36,44 @@ def test_repr_is_one_line(made: Callable[[], object], words: tuple[str, ...]) ->
     assert "\n" not in shown
     assert len(shown) < 250
     assert all(word in shown for word in words)
+
+
+TABLE = [[0.8, 0.2], [0.3, 0.7]]
+COUNT = smoothed.SamplingHistogram(36, 34)
+VOTES = [[1, 1, 1, 0, 1], [0, 1, 0, 0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("made", "drawn", "words"),
+    [
+        (lambda: certify(TABLE), False, ("1.25276", "inputs 1 and 0")),
+        (lambda: certify(TABLE, epsilon=1.5).certificate, False, ("inequalities",)),
+        (solved, False, ("Optimal: ", "bounds every feasible point", "values of x")),
+        (lambda: smoothed.smoothed_epsilon(COUNT, 1e-3, [0.4, 0.6]), True, ("0.001",)),
+        (
+            lambda: majority.vote(VOTES, trained_once=True, epsilon=0.1, allowance=3),
+            True,
+            ("2 queries so far spend", "(0.5, 0)-DP together"),
+        ),
+    ],
+)
+def test_a_notebook_is_shown_statement_and_facts(
+    made: Callable[[], Any], drawn: bool, words: tuple[str, ...]
+) -> None:
+    page = made()._repr_html_()
+    assert ("<svg" in page) == drawn
+    assert "border-left" in page
+    for word in words:
+        assert escape(word) in page, page[-800:]
+
+
+def test_where_a_plot_refuses_its_reason_is_shown() -> None:
+    def refuse(axes: object) -> None:
+        del axes
+        raise ParameterError("n is 1e9; a plot is made up to <1e6>.")
+
+    page = result_page("Thing", "a < b", None, {"<x>": "<y>"}, refuse)
+    assert "No picture: n is 1e9; a plot is made up to &lt;1e6&gt;." in page
+    assert "a &lt; b" in page
+    assert "&lt;x&gt;" in page
+    assert "<y>" not in page

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from dpopt._errors import ParameterError
+from dpopt._page import result_page
 from dpopt._types import Json, SparseMatrix, Vector, brief
 from dpopt.lp.basis import Basis
 from dpopt.lp.model import Model, Rows
@@ -121,6 +122,24 @@ class Solution:
             rounds=self.rounds,
             backend=self.backend,
         )
+
+    def _repr_html_(self) -> str:
+        """Return objective, bound and the solve, for notebooks."""
+        sizes = {f"values of {name}": values for name, values in self.values.items()}
+        facts = {
+            "residual": self.residual,
+            "rows used": self.rows_used,
+            "constraints checked": self.constraints_checked,
+            "rounds": self.rounds,
+            "seconds": self.seconds,
+            "backend": self.backend,
+            **sizes,
+        }
+        statement = (
+            f"Optimal: {self.objective:.9g}, and {self.bound:.9g} bounds every feasible point "
+            f"(gap {self.gap:.2g})."
+        )
+        return result_page(type(self).__name__, statement, None, facts)
 
     def to_dict(self) -> Json:
         """Return everything but the cuts and the basis as plain Python values."""

@@ -420,7 +420,7 @@ class MajoritySetting(Voters, Setting["MajorityDesign"]):
     def draw(self, axes: Axes, units: Units, label: str | None = None) -> None:
         """Draw gamma against the number of ones."""
         gamma = _floats(units)
-        axes.plot(np.arange(gamma.size), gamma, marker="o", markersize=3, label=label)
+        axes.plot(np.arange(gamma.size), gamma, marker="o", clip_on=False, label=label)
         axes.set_xlabel("number of ones among the votes, $l$")
         axes.set_ylabel(r"$\gamma(l)$")
         axes.set_ylim(-0.03, 1.03)

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import digits
+from dpopt._page import result_page
 from dpopt._types import IntVector, Json, brief
 from dpopt.files import write_json
 from dpopt.majority.priors import Prior
@@ -272,6 +273,21 @@ class VoteBatch:
         """What all queries so far spend together."""
         return self.compositions[self.composition]
 
+    def _repr_html_(self) -> str:
+        """Return picture, statement and facts, for notebooks."""
+        count, total = self.answered + self.queries, self.total
+        statement = (
+            f"{count:,} queries so far spend ({total.epsilon:.6g}, {total.delta:.6g})-DP together, "
+            f"by {self.composition} composition."
+        )
+        facts = {
+            "queries": self.queries,
+            "labels 1": int(self.labels.sum()),
+            "per query": self.per_query,
+            "budget": self.budget,
+        }
+        return result_page(type(self).__name__, statement, self.design.private, facts, self.plot)
+
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the total epsilon against the number of queries so far, for each composition."""
         axes = new_axes(ax)
@@ -281,11 +297,11 @@ class VoteBatch:
         for name in spends[1]:
             spent = [(count, by[name].epsilon) for count, by in spends.items() if name in by]
             marker = "o" if len(spent) == 1 else None
-            axes.plot(*zip(*spent, strict=True), marker=marker, markersize=3, label=name)
+            axes.plot(*zip(*spent, strict=True), marker=marker, label=name)
         axes.set_xlabel("number of queries")
-        axes.set_ylabel(r"total $\epsilon$")
+        axes.set_ylabel(r"total $\varepsilon$ (nats)")
         axes.set_ylim(bottom=0.0)
-        axes.legend(frameon=False)
+        axes.legend()
         return axes
 
     def to_dict(self) -> Json:

@@ -22,6 +22,7 @@ import numpy.typing as npt
 from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import MOST_BITS, digits, exact_text, roughly
+from dpopt._page import result_page
 from dpopt._types import Json, brief
 from dpopt.privacy.exponential import exp_lower, exp_upper, rational
 from dpopt.privacy.fingerprint import fingerprint
@@ -109,6 +110,16 @@ class Certificate:
             slack=float(self.slack),
             arithmetic=self.arithmetic,
         )
+
+    def _repr_html_(self) -> str:
+        """Return claim and guarantee, for notebooks."""
+        facts = {
+            "guarantee": self.guarantee,
+            "inequalities": self.constraints,
+            "slack": float(self.slack),
+            "arithmetic": self.arithmetic,
+        }
+        return result_page(type(self).__name__, f"{self.claim}.", True, facts)
 
     def to_dict(self) -> Json:
         """Return the certificate as plain values; rationals as "a/b", beyond 256 bits "0x..."."""

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import float_up
+from dpopt._page import result_page
 from dpopt._types import Json, Matrix, Vector, brief
 from dpopt.privacy.exact import Pairs, edge_list
 from dpopt.privacy.exponential import exp_lower, exp_upper, log_upper
@@ -75,6 +76,16 @@ class Least:
             inputs=f"{x} and {other}",
             outputs=self.outputs,
         )
+
+    def _repr_html_(self) -> str:
+        """Return the statement and the fields, for notebooks."""
+        x, other = self.inputs
+        given = "delta" if self.parameter == "epsilon" else "epsilon"
+        statement = (
+            f"Private for {self.parameter} = {self.upper!r} at {given} = {self.given:g}, and "
+            f"for none below {self.lower!r}: inputs {x} and {other} need it."
+        )
+        return result_page(type(self).__name__, statement, None, self.to_dict())
 
     def to_dict(self) -> Json:
         """Return the fields as plain values; an infinite epsilon becomes None."""

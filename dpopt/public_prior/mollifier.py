@@ -33,6 +33,7 @@ from dpopt.public_prior.prior import (
 )
 from dpopt.public_prior.proof import box_bits, certify_mollified, integer_box
 from dpopt.public_prior.setting import PriorSetting
+from dpopt.style import role
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -154,9 +155,12 @@ class MollifierSetting(PriorSetting[Design]):
         """Draw r between the limits, and p."""
         places = np.arange(self.public.size)
         low, high = _limits(self.public.masses, self.epsilon)
-        axes.vlines(places, low, np.minimum(high, 1.0), color="grey", linewidth=1)
-        axes.plot(places, cast(Vector, self.own), marker="x", linestyle="", label="$p$")
-        axes.plot(places, _floats(units), marker="o", markersize=3, linestyle="", label=label)
+        limits = axes.vlines(
+            places, low, np.minimum(high, 1.0), color=role("limit").colour, linewidth=1
+        )
+        limits.set_label("allowed")
+        axes.plot(places, cast(Vector, self.own), "x", color=role("limit").colour, label="$p$")
+        axes.plot(places, _floats(units), "o", label="$r$" if label is None else label)
         axes.set_xlabel("letter")
         axes.set_ylabel("probability")
 

@@ -36,6 +36,7 @@ from dpopt.public_prior.sampler import (
     Units,
 )
 from dpopt.public_prior.utility import diagonal_bounds
+from dpopt.style import role
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -176,11 +177,12 @@ class KeptPriorSetting(PriorSetting[K]):
         """Draw K_ii against q_i, lemma 3's bound as a line."""
         order = self.public.order
         q = self.public.masses[order]
-        axes.plot(q, diagonal_bounds(self.public, self.epsilon)[order], color="grey", linewidth=1)
-        axes.plot(q, units.diagonal[order], marker="o", markersize=3, linestyle="", label=label)
+        bounds = diagonal_bounds(self.public, self.epsilon)[order]
+        axes.plot(q, bounds, color=role("limit").colour, linestyle=":", label="bound of lemma 3")
+        axes.plot(q, units.diagonal[order], "o", clip_on=False, label=label)
         axes.set_xlabel("prior mass, $q_i$")
         axes.set_ylabel("probability to keep the letter, $K_{ii}$")
-        axes.set_ylim(0.0, 1.0)
+        axes.set_ylim(0.0, 1.03)
 
     def columns(self, units: Units) -> Mapping[str, Sequence[Any]]:
         """Return input, output and probability, a line for each two letters, by their names."""

@@ -27,6 +27,7 @@ from dpopt.privacy.least import Least, require_pure
 from dpopt.roo.proof import FloorAudit, audit_floor, least_of_floor, prove_floor
 from dpopt.roo.sampler import Below, LetterSampler, draw_record
 from dpopt.roo.setting import LONGEST_FLOOR, RooSetting
+from dpopt.style import role
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -193,8 +194,10 @@ class SmoothFloor(RooSetting, Setting["SmoothFloorSampler"]):
         last = min(len(weights) + max(2, len(weights) // 4), self.records)
         counts = np.arange(last + 1)
         lifted = [w / (1 << bits) for w in weights[: last + 1]]
-        axes.plot(counts, counts, color="0.7", linewidth=1)
-        axes.plot(counts, [*lifted, *counts[len(lifted) :]], marker="o", markersize=3, label=label)
+        axes.plot(
+            counts, counts, color=role("limit").colour, linestyle=":", label="the count itself"
+        )
+        axes.plot(counts, [*lifted, *counts[len(lifted) :]], marker="o", clip_on=False, label=label)
         axes.set_xlabel("count of the letter, $c$")
         axes.set_ylabel("weight $w(c)$")
         axes.set_ylim(bottom=0.0)

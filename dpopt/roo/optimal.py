@@ -30,6 +30,7 @@ from dpopt.roo.histograms import Histograms, all_counts, histograms
 from dpopt.roo.proof import least_of_law, least_slack, prove_law
 from dpopt.roo.sampler import Below, LetterSampler, place_of
 from dpopt.roo.setting import BITS, UNIT, RooSetting, checked_law
+from dpopt.style import role
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -222,8 +223,16 @@ class OptimalLetter(RooSetting, Setting["OptimalSampler"]):
         The line is the empirical probability c / n.
         """
         n = self.records
-        axes.plot([0, n], [0.0, 1.0], color="0.7", linewidth=1)
-        axes.plot(self.histograms.count, self.floats(units), "o", markersize=2, label=label)
+        axes.plot(
+            [0, n],
+            [0.0, 1.0],
+            color=role("limit").colour,
+            linestyle=":",
+            label="the empirical law, $c / n$",
+        )
+        axes.plot(
+            self.histograms.count, self.floats(units), "o", markersize=2, clip_on=False, label=label
+        )
         axes.set_xlabel("count of the letter, $c$")
         axes.set_ylabel("probability of the letter")
         axes.set_ylim(-0.03, 1.03)

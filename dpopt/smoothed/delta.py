@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
+from dpopt._page import result_page
 from dpopt._progress import advance
 from dpopt._types import IntVector, Json, Matrix, Numbers, Table, Vector, frozen
 from dpopt.design import Answer, Question, design
@@ -523,6 +524,15 @@ class SmoothedEpsilon:
             "lower": self.lower,
             "at": self.at.to_dict(),
         }
+
+    def _repr_html_(self) -> str:
+        """Return picture, statement and facts, for notebooks."""
+        statement = (
+            f"Smoothed delta is at most {self.target:g} from epsilon = {self.epsilon:.6g} on; "
+            f"below {self.lower:.6g} it was not found to be."
+        )
+        facts = {"at epsilon": self.at, "certified": self.certified}
+        return result_page(type(self).__name__, statement, None, facts, self.plot)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw what `SmoothedDelta.plot` does, at ``epsilon``; return the axes."""

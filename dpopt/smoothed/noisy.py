@@ -285,7 +285,7 @@ class NoisyEpsilon(Question["NoisyGuarantee"]):
         """Draw what is claimed beside what is so."""
         rows = self.columns(units)
         axes.plot(rows["name"], rows["epsilon"], "o", label=label)
-        axes.set_ylabel(r"$\varepsilon$")
+        axes.set_ylabel(r"$\varepsilon$ (nats)")
 
     def columns(self, units: tuple[float, float]) -> Mapping[str, Sequence[Any]]:
         """Return each epsilon by its name."""

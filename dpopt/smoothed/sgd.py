@@ -250,7 +250,7 @@ class SgdStep(Question["SgdProfile"]):
         epsilons, logs = np.array(self.epsilons), np.array(units.log_delta) / LN10
         order = np.argsort(epsilons)
         axes.plot(epsilons[order], logs[order], marker="o", label=label)
-        axes.set_xlabel(r"$\varepsilon$")
+        axes.set_xlabel(r"$\varepsilon$ (nats)")
         axes.set_ylabel(r"$\log_{10} \delta(x)$")
 
     def columns(self, units: Step) -> Mapping[str, Sequence[Any]]:

@@ -153,7 +153,7 @@ class SweepResult:
                 label = "" if by is None else f"{by} = {record.get(by)}"
                 lines.setdefault(label, []).append((record[x], record[y]))
         for label, pairs in lines.items():
-            axes.plot(*zip(*pairs, strict=True), marker="o", markersize=3, label=label or None)
+            axes.plot(*zip(*pairs, strict=True), marker="o", label=label or None)
         axes.set_xlabel(x)
         axes.set_ylabel(y)
         if by is not None and lines:

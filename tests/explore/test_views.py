@@ -13,6 +13,7 @@ from typing import Any, cast
 import pytest
 
 import dpopt
+from dpopt._page import drawing, svg_of
 from dpopt.cli import main
 from dpopt.design import Question
 from dpopt.explore.fields import (
@@ -25,7 +26,7 @@ from dpopt.explore.fields import (
     texts_of,
 )
 from dpopt.explore.render import about, html_of, page_of, refusal
-from dpopt.explore.view import Table, View, drawing, number, svg_of, view_of
+from dpopt.explore.view import Table, View, number, view_of
 from dpopt.kernel import KernelSetting
 from tests.explore.naps import Nap
 

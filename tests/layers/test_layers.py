@@ -7,7 +7,17 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-BASE = {"_types", "_errors", "_checks", "_numbers", "_progress", "_kinds", "files", "style"}
+BASE = {
+    "_types",
+    "_errors",
+    "_checks",
+    "_numbers",
+    "_page",
+    "_progress",
+    "_kinds",
+    "files",
+    "style",
+}
 BASE |= {"provenance", "_earlier"}
 LOWER = {"base", "lp", "prob", "privacy", "data"}
 ABOVE = {"interop", "explore", "cli", "sweeps"}

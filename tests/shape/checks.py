@@ -15,6 +15,7 @@ import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, replace
+from html import escape
 from itertools import islice
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
@@ -184,8 +185,13 @@ def is_shown(kind: Kind) -> None:
         assert len(text) < 300, text
     assert repr(found).startswith(f"{type(found).__name__}(")
     page = found._repr_html_()
-    assert page.startswith("<table>"), page
-    assert page.endswith("</table>"), page
+    assert page.startswith("<div><figure"), page[:200]
+    assert page.endswith("</table></div>"), page[-200:]
+    assert escape(found.statement) in page
+    assert "script" not in page
+    if releases(kind):
+        assert str(found.guarantee) in page
+        assert f">{found.verdict}<" in page
     axes = found.plot()
     assert axes.has_data()
     assert found.plot(axes) is axes

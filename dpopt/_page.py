@@ -1,0 +1,107 @@
+"""Results as a notebook and the explorer's page show them: a picture, a sentence, facts."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from dpopt._errors import DpoptError
+from dpopt._types import told
+from dpopt.style import ROLES, STYLES, context
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Stands for the colour of the page's text, which the figure cannot know: light or dark.
+_INK = "#010203"
+_INKS = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
+_HEIGHT = 0.6
+
+
+def result_page(
+    name: str,
+    statement: str,
+    good: bool | None,
+    facts: Mapping[str, object],
+    plot: Callable[[Axes], object] | None = None,
+) -> str:
+    """Return a result as HTML that asks for nothing else: picture, statement, table of facts.
+
+    Args:
+        name: of the result's type.
+        statement: what was proved, or what the answer is, in one sentence; none if empty.
+        good: whether that is good news; None if it is neither.
+        facts: by name.
+        plot: draws the result on axes; where it refuses, its reason is the picture.
+    """
+    rows = "".join(
+        f"<tr><th scope='row' style='text-align: left'>{escape(key)}</th>"
+        f"<td style='text-align: left'>{escape(told(value))}</td></tr>"
+        for key, value in facts.items()
+    )
+    edge = "#7A7A7A" if good is None else ROLES["optimum" if good else "paper"].colour
+    said = statement and (
+        f"<p style='border-left: 4px solid {edge}; padding-left: .6em'>{escape(statement)}</p>"
+    )
+    return (
+        f"<div>{'' if plot is None else _figure(plot, name)}{said}"
+        f"<table><caption>{escape(name)}</caption>{rows}</table></div>"
+    )
+
+
+def _figure(plot: Callable[[Axes], object], name: str) -> str:
+    try:
+        picture = drawn(plot)
+    except DpoptError as error:
+        return f"<p>No picture: {escape(str(error))}</p>"
+    label = escape(f"plot of {name}")
+    return f"<figure role='img' aria-label='{label}' style='margin: 0'>{picture}</figure>"
+
+
+def drawn(plot: Callable[[Axes], object]) -> str:
+    """Return what ``plot`` draws on new axes, with a legend if it names anything, as SVG."""
+    width = STYLES["plain"].column
+    with drawing(width, _HEIGHT * width) as figure:
+        axes = figure.subplots()
+        plot(axes)
+        if axes.get_legend_handles_labels()[0]:
+            axes.legend()
+        return svg_of(figure)
+
+
+@contextmanager
+def drawing(width: float, height: float) -> Iterator[Figure]:
+    """Yield an empty figure of this size in inches, in the plain style, made for `svg_of`."""
+    with context("plain"):
+        import matplotlib as mpl
+        from matplotlib.figure import Figure
+
+        style: dict[Any, Any] = dict.fromkeys(_INKS, _INK) | {
+            "figure.facecolor": "none",
+            "axes.facecolor": "none",
+            "legend.framealpha": 0.0,
+        }
+        with mpl.rc_context(style):
+            yield Figure(figsize=(width, height), layout="constrained")
+
+
+def svg_of(figure: Figure) -> str:
+    """Return a figure of `drawing` as an SVG element; call it while that is open."""
+    buffer = io.StringIO()
+    figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    whole = buffer.getvalue()
+    svg = whole[whole.index("<svg") :]
+    for ink in (_INK, ROLES["limit"].colour):
+        svg = svg.replace(ink, "currentColor")
+    # What is left of the head names two web addresses that nothing has to read.
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    # As wide as the page allows, up to its own size; the view box gives the proportions.
+    opening, rest = svg.split(">", 1)
+    opening = re.sub(r' (?:width|height)="[^"]*"', "", opening)
+    widest = f'style="max-width: {96 * figure.get_figwidth():.0f}px"'
+    return f"{opening} {widest}>{rest}"

@@ -1,0 +1,90 @@
+"""The style file: print sizes, embedded fonts, colours that mean one thing, hidden curves."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import matplotlib as mpl
+import pytest
+
+from dpopt import ParameterError, majority, style
+
+# What the venues' own style files state: the width of the text, and of a column, in inches.
+WIDTHS = {"neurips": (5.5, 5.5), "icml": (3.25, 6.75), "ieee": (3.5, 7.16)}
+# Okabe and Ito, "Color Universal Design", 2008, without yellow, which white paper swallows.
+PALETTE = {"#000000", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7"}
+
+
+@pytest.mark.parametrize("name", style.STYLES)
+def test_figures_are_as_wide_as_the_page(name: str, tmp_path: Path) -> None:
+    with style.context(name) as measures:
+        if name in WIDTHS:
+            assert (measures.column, measures.text) == WIDTHS[name]
+        one, several = style.figure()[0], style.figure(2, 3)[0]
+        assert one.get_figwidth() == measures.column
+        assert several.get_figwidth() == measures.text
+        axes = majority.design(5, 0.1, 3).plot()
+        path = tmp_path / "gamma.pdf"
+        with mpl.rc_context({"pdf.compression": 0}):
+            style.save_figure(axes, path)
+    content = path.read_bytes()
+    box = re.search(rb"/MediaBox *\[ *0 0 ([0-9.]+) ", content)
+    assert box
+    assert float(box[1]) == pytest.approx(72 * measures.column)
+    assert b"/Subtype /Type3" not in content
+    assert b"/CIDFontType2" in content
+
+
+def test_a_context_ends() -> None:
+    before = dict(mpl.rcParams)
+    with pytest.raises(ZeroDivisionError), style.context("ieee"):
+        raise ZeroDivisionError
+    assert dict(mpl.rcParams) == before
+    assert majority.design(5, 0.1, 3).plot().get_figure(root=True).get_figwidth() == 5.0
+
+
+@pytest.mark.parametrize(
+    "call", [lambda: style.context("nature").__enter__(), lambda: style.role("hero")]
+)
+def test_an_unknown_name_is_refused(call) -> None:
+    with pytest.raises(ParameterError, match="it must be one of"):
+        call()
+
+
+def test_each_role_has_looks_of_its_own() -> None:
+    roles = list(style.ROLES.values())
+    for look in ("colour", "marker", "hatch"):
+        assert len({getattr(role, look) for role in roles}) == len(roles), look
+    assert {role.colour for role in roles} >= PALETTE
+    for role in roles:
+        mpl.figure.Figure().subplots().plot([0, 1], [0, 1], **role.line)
+        mpl.figure.Figure().subplots().bar([0], [1], **role.bar)
+
+
+def test_what_is_drawn_without_a_role_is_the_optimum() -> None:
+    with style.context("plain"):
+        line = majority.design(5, 0.1, 3).plot().get_lines()[0]
+    assert mpl.colors.to_hex(line.get_color()).upper() == style.role("optimum").colour
+
+
+def test_panels_are_lettered() -> None:
+    figure, axes = style.figure(1, 2)
+    axes[0, 0].set_title("m = 3")
+    style.letter(list(axes.flat))
+    assert [panel.get_title() for panel in figure.axes] == ["(a) m = 3", "(b)"]
+    alone = style.figure()[1][0, 0]
+    style.letter([alone])
+    assert alone.get_title() == ""
+
+
+@pytest.mark.parametrize("scale", ["linear", "log"])
+def test_a_hidden_curve_is_named(scale: str) -> None:
+    axes = style.figure()[1][0, 0]
+    axes.plot([1, 2, 3], [1, 10, 100], label="subsampling")
+    axes.plot([1, 2, 3], [1, 11, 130], label="beside")
+    axes.plot([1, 2, 3], [1, 10, 100.001], label="the program")
+    axes.set_yscale(scale)
+    style.tell_hidden(axes)
+    labels = [line.get_label() for line in axes.get_lines()]
+    assert labels == ["subsampling (under: the program)", "beside", "the program"]
