@@ -599,7 +599,8 @@ class Design(Answer, Vouched):
 
     def _repr_html_(self) -> str:
         """Return picture, what was proved, guarantee, verdict and facts, for notebooks."""
-        facts = {**self.headline(), "guarantee": self.guarantee, "verdict": self.verdict}
+        facts = {**self.headline(), "guarantee": _promised(self.guarantee)}
+        facts["verdict"] = self.verdict
         return result_page(type(self).__name__, self.statement, self.private, facts, self.plot)
 
     def release(self, data: object = None) -> Any:  # noqa: ANN401

@@ -267,7 +267,8 @@ class GNMaxLabel(Question[Answer]):
         """Draw the loss at each number of votes, and the largest."""
         axes.plot(np.arange(self.voters), self.losses(), marker="o", label=label)
         axes.axhline(units, color=role("limit").colour, linestyle=":", label="the largest")
-        axes.set_xlabel("votes for the class")
+        axes.locator_params(axis="x", integer=True)
+        axes.set_xlabel("votes for the class, $n$")
         axes.set_ylabel(r"privacy loss in nats, $\ln((p_{n+1} - \delta) / p_n)$")
 
     def columns(self, units: float) -> Mapping[str, Sequence[Any]]:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import matplotlib as mpl
 import pytest
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
 
 from dpopt import ParameterError, majority, style
 
@@ -41,7 +43,9 @@ def test_a_context_ends() -> None:
     with pytest.raises(ZeroDivisionError), style.context("ieee"):
         raise ZeroDivisionError
     assert dict(mpl.rcParams) == before
-    assert majority.design(5, 0.1, 3).plot().get_figure(root=True).get_figwidth() == 5.0
+    made = majority.design(5, 0.1, 3).plot().get_figure(root=True)
+    assert made is not None
+    assert made.get_figwidth() == 5.0
 
 
 @pytest.mark.parametrize(
@@ -58,14 +62,14 @@ def test_each_role_has_looks_of_its_own() -> None:
         assert len({getattr(role, look) for role in roles}) == len(roles), look
     assert {role.colour for role in roles} >= PALETTE
     for role in roles:
-        mpl.figure.Figure().subplots().plot([0, 1], [0, 1], **role.line)
-        mpl.figure.Figure().subplots().bar([0], [1], **role.bar)
+        Figure().subplots().plot([0, 1], [0, 1], **role.line)
+        Figure().subplots().bar([0], [1], **role.bar)
 
 
 def test_what_is_drawn_without_a_role_is_the_optimum() -> None:
     with style.context("plain"):
         line = majority.design(5, 0.1, 3).plot().get_lines()[0]
-    assert mpl.colors.to_hex(line.get_color()).upper() == style.role("optimum").colour
+    assert to_hex(line.get_color()).upper() == style.role("optimum").colour
 
 
 def test_panels_are_lettered() -> None:

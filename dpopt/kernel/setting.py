@@ -404,6 +404,8 @@ class KernelSetting(Setting["KernelDesign"]):
     def draw(self, axes: Axes, units: ExactKernel | OrbitKernel, label: str | None = None) -> None:
         """Draw the kernel as a heat map, inputs down and outputs across."""
         image = axes.imshow(units.matrix(), vmin=0.0, aspect="auto", interpolation="nearest")
+        axes.grid(False)
+        axes.locator_params(integer=True)
         axes.set_xlabel("output $y$")
         axes.set_ylabel("input $x$")
         if label is not None:

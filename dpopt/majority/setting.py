@@ -421,8 +421,9 @@ class MajoritySetting(Voters, Setting["MajorityDesign"]):
         """Draw gamma against the number of ones."""
         gamma = _floats(units)
         axes.plot(np.arange(gamma.size), gamma, marker="o", clip_on=False, label=label)
+        axes.locator_params(axis="x", integer=True)
         axes.set_xlabel("number of ones among the votes, $l$")
-        axes.set_ylabel(r"$\gamma(l)$")
+        axes.set_ylabel(r"noise function, $\gamma(l)$")
         axes.set_ylim(-0.03, 1.03)
 
     def columns(self, units: Units) -> Mapping[str, Sequence[Any]]:

@@ -161,6 +161,7 @@ class MollifierSetting(PriorSetting[Design]):
         limits.set_label("allowed")
         axes.plot(places, cast(Vector, self.own), "x", color=role("limit").colour, label="$p$")
         axes.plot(places, _floats(units), "o", label="$r$" if label is None else label)
+        axes.locator_params(axis="x", integer=True)
         axes.set_xlabel("letter")
         axes.set_ylabel("probability")
 

@@ -225,6 +225,7 @@ class MinCount(RooSetting, Setting["MinCountSampler"]):
         shown = min(self.largest_minimum, 40 if self.constant else max(len(units) + 2, 4))
         values = [self.obscuring_unit(units, m) / UNIT for m in range(shown + 1)]
         axes.plot(np.arange(shown + 1), values, marker="o", clip_on=False, label=label)
+        axes.locator_params(axis="x", integer=True)
         axes.set_xlabel("smallest count, $m$")
         axes.set_ylabel("obscuring probability $q_m$")
         axes.set_ylim(bottom=0.0)

@@ -190,7 +190,8 @@ def is_shown(kind: Kind) -> None:
     assert escape(found.statement) in page
     assert "script" not in page
     if releases(kind):
-        assert str(found.guarantee) in page
+        promised = found.guarantee
+        assert f">({promised.epsilon:.6g}, {promised.delta:.6g})-DP<" in page
         assert f">{found.verdict}<" in page
     axes = found.plot()
     assert axes.has_data()
