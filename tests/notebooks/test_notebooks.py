@@ -1,6 +1,12 @@
-"""Every notebook runs from top to bottom in a fresh kernel, and is committed without outputs."""
+"""Every notebook runs from top to bottom in a fresh kernel, and is committed without outputs.
 
+It reads as a lesson: what must be so at its end stands in `tests.notebooks.lessons`.
+"""
+
+import ast
 import re
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import nbformat
@@ -12,6 +18,13 @@ from nbformat import NotebookNode
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("**/*.ipynb"))
 OURS = r"(dpopt|__main__)(\.|$)"
+CHECK = """
+import sys
+from importlib import import_module
+from types import SimpleNamespace
+sys.path.insert(0, {root!r})
+import_module("tests.notebooks.lessons.{module}").{name}(SimpleNamespace(**globals()))
+"""
 STRICT = f"import warnings\nwarnings.filterwarnings('error', module={OURS!r})"
 
 
@@ -21,6 +34,33 @@ def read(path: Path) -> NotebookNode:
 
 def code(notebook: NotebookNode) -> list[NotebookNode]:
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def assigned(cell: NotebookNode) -> set[str]:
+    """Return the names that a code cell assigns or defines."""
+    lines = cell.source.splitlines()
+    tree = ast.parse("\n".join("" if line.startswith("%") else line for line in lines))
+    nodes = list(ast.walk(tree))
+    names = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return names | {n.name for n in nodes if isinstance(n, ast.FunctionDef)}
+
+
+def check_of(module: str, name: str) -> NotebookNode:
+    return nbformat.v4.new_code_cell(CHECK.format(root=str(ROOT), module=module, name=name))
+
+
+def with_checks(path: Path, notebook: NotebookNode) -> Iterator[NotebookNode]:
+    """Yield the cells, each followed by the checks of what it is the first to assign."""
+    lesson = import_module(f"tests.notebooks.lessons.{path.stem}")
+    left = [name for name in vars(lesson) if name.startswith("after_")]
+    assert left
+    for cell in notebook.cells:
+        yield cell
+        if cell.cell_type == "code":
+            now = [name for name in left if name.removeprefix("after_") in assigned(cell)]
+            left = [name for name in left if name not in now]
+            yield from (check_of(path.stem, name) for name in now)
+    assert not left, f"no cell assigns what {left} are named after"
 
 
 def test_there_is_a_notebook_for_each_mechanism() -> None:
@@ -43,12 +83,28 @@ def test_notebooks_run(path: Path, tmp_path: Path) -> None:
     notebook = read(path)
     cells = code(notebook)
     assert cells
+    notebook.cells = list(with_checks(path, notebook))
     execute(notebook, tmp_path)
     assert all(cell.execution_count for cell in cells)
     outputs = [output for cell in cells for output in cell.outputs]
     assert any("image/png" in output.get("data", {}) for output in outputs)
     assert not [output for output in outputs if output.get("name") == "stderr"]
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_lesson_shows_results_and_checks_nothing(path: Path) -> None:
+    for cell in code(read(path)):
+        assert not re.search(r"^\s*assert\b", cell.source, re.MULTILINE), cell.source
+        assert "frameon" not in cell.source
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_failed_check_is_an_error(tmp_path: Path) -> None:
+    rows = nbformat.v4.new_code_cell("refused = ''")
+    checked = check_of("reveal_or_obscure", "after_refused")
+    with pytest.raises(CellExecutionError, match="AssertionError"):
+        execute(nbformat.v4.new_notebook(cells=[rows, checked]), tmp_path)
 
 
 @pytest.mark.filterwarnings("ignore")
