@@ -172,3 +172,9 @@ def float_up(value: Fraction) -> float:
     except OverflowError:
         return math.inf if value > 0 else -sys.float_info.max
     return found if Fraction(found) >= value else math.nextafter(found, math.inf)
+
+
+def float_down(value: Fraction) -> float:
+    """Return the largest float of at most a rational of at least 0."""
+    found = float_up(value)
+    return found if Fraction(found) <= value else math.nextafter(found, -math.inf)

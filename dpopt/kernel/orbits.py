@@ -45,11 +45,11 @@ from dpopt.privacy.exact import resolve_ratio
 from dpopt.privacy.guarantee import Guarantee
 from dpopt.privacy.orbit import OrbitKernel, Orbits
 from dpopt.privacy.quantise import least_mixing
+from dpopt.privacy.rows import MOST_ROWS
 
 if TYPE_CHECKING:
     from dpopt.kernel.setting import KernelSetting
 
-_MOST_ROWS = 2_000_000
 # Bits of the weights beyond those that tell the outputs of an orbit apart.
 _BITS, _SPARE_BITS = (64, 128), 32
 _ROUNDING, _NOISE = 2.0**-50, 1e-10
@@ -111,9 +111,9 @@ def _add_privacy(problem: Problem, orbits: Orbits, guarantee: Guarantee) -> None
         return
     steps = orbits.steps
     count = len(steps.first)
-    if count > _MOST_ROWS:
+    if count > MOST_ROWS:
         raise ParameterError(
-            f"symmetry leaves {count} privacy rows; at most {_MOST_ROWS} are taken: give more "
+            f"symmetry leaves {count} privacy rows; at most {MOST_ROWS} are taken: give more "
             "symmetries, or a graph with fewer edges."
         )
     # K[x, y] - e^epsilon K[x', y] times a factor, in terms of k[o] and k[o'].

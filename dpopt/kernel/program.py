@@ -22,6 +22,7 @@ from dpopt.privacy import (
     stochastic_rows,
 )
 from dpopt.privacy.graph import all_pairs
+from dpopt.privacy.rows import MOST_ROWS
 
 if TYPE_CHECKING:
     from dpopt.kernel.setting import KernelSetting
@@ -29,13 +30,11 @@ if TYPE_CHECKING:
 OWN_BLOCKS = ("sums", "privacy", "delta", "losses", "invariance")
 """Names of the blocks that a kernel program has of itself."""
 
-_MOST_ROWS = 2_000_000
-
 
 def program(setting: KernelSetting) -> Problem:
     """Return the program that `KernelSetting` displays, with the user's rows if there are any."""
     least = setting.inputs * setting.outputs
-    if setting.graph_name != "edges" and least > _MOST_ROWS:
+    if setting.graph_name != "edges" and least > MOST_ROWS:
         # Every input of it has a neighbour: such a graph is not written out to be refused.
         raise _too_many(setting.formulation, f"at least {least}")
     form = form_of(setting)
@@ -78,13 +77,13 @@ def form_of(setting: KernelSetting) -> str:
 def _require_size(setting: KernelSetting, form: str) -> None:
     edges = setting.inputs * (setting.inputs - 1) if setting.pairs is None else len(setting.pairs)
     count = setting.outputs * (edges if form == "edges" else setting.inputs)
-    if count > _MOST_ROWS:
+    if count > MOST_ROWS:
         raise _too_many(form, str(count))
 
 
 def _too_many(form: str, count: str) -> ParameterError:
     return ParameterError(
-        f"formulation is {form!r} with {count} privacy rows; at most {_MOST_ROWS} are "
+        f"formulation is {form!r} with {count} privacy rows; at most {MOST_ROWS} are "
         "taken: use fewer outputs, or a graph with fewer edges."
     )
 

@@ -30,6 +30,7 @@ from dpopt.privacy import Certificate, ExactKernel, Guarantee, Problem, quantise
 from dpopt.privacy.graph import GRAPHS, SHAPED, directed_pairs, links
 from dpopt.privacy.least import Least, least_of_kernel
 from dpopt.privacy.orbit import OrbitKernel, Orbits
+from dpopt.privacy.rows import LARGEST_EPSILON
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +48,6 @@ Graph = str | npt.ArrayLike
 Sizes = Sequence[int]
 """Sizes of an alphabet at each place of a word; as a text, 2,3,3."""
 
-_LARGEST_EPSILON = 600.0
 _MOST_LETTERS = 2**31 - 1
 _MOST_LOSSES = 20_000_000
 # Total variation that repair and rounding may move a row; the gap shows what it cost.
@@ -140,7 +140,7 @@ class KernelSetting(Setting["KernelDesign"]):
         loss, inputs, outputs = checked_loss(
             self.loss, self.inputs, self.outputs, shape, self.prior
         )
-        epsilon = _checks.real("epsilon", self.epsilon, 0.0, _LARGEST_EPSILON)
+        epsilon = _checks.real("epsilon", self.epsilon, 0.0, LARGEST_EPSILON)
         guarantee = Guarantee(epsilon, self.delta)
         _checks.choice("objective", self.objective, OBJECTIVES)
         _checks.choice("sense", self.sense, SENSES)

@@ -44,12 +44,12 @@ from dpopt.lp.compiled import (
 from dpopt.lp.cones import ConeProgram, cone_bound, implied_box
 from dpopt.lp.model import stack
 from dpopt.lp.problem import Problem
-from dpopt.lp.solution import Solution, Status, advice, dual_bound
+from dpopt.lp.solution import Limits, Solution, Status, advice, dual_bound
 
 _NOISE = "a reduced cost of theirs below 1e-9 of its own terms is taken as 0."
 _CONIC = "CLARABEL"
-# Gap that solvers with cones are asked for, and how many times as much is still taken.
-_GAP, _WIDEST = 1e-5, 1e3
+# Gap that solvers with cones are asked for.
+_GAP = 1e-5
 # Cones that cvxpy replaces by others that are close.
 _APPROXIMATED = ("RelEntrConeQuad", "OpRelEntrConeQuad")
 # What a proof of infeasibility must exceed where variables have no bounds, and the share of its
@@ -120,15 +120,20 @@ def solve_cvxpy(
         inner = start.inner if isinstance(start, CvxpySolution) else start
         if inner is not None:
             others["start"] = inner
-        limits = {"tolerance": tolerance, "relative_gap": relative_gap, "time_limit": time_limit}
-        others |= limits
+        others |= {
+            "tolerance": tolerance,
+            "relative_gap": relative_gap,
+            "time_limit": time_limit,
+        }
         return _linear(problem, families, lambda lp: solve(lp, backend, **others), begin)
     if families:
         raise ParameterError(
             "families belong to linear programs; this problem has a cone or an objective that is "
             "not linear."
         )
-    return _conic(problem, _conic_solver(backend), tolerance, relative_gap, time_limit, begin)
+    chosen = _conic_solver(backend)
+    limits = Limits.of(tolerance, relative_gap, time_limit, usual=chosen.tolerance, usual_gap=_GAP)
+    return _conic(problem, chosen, limits, begin)
 
 
 @contextmanager
@@ -314,32 +319,19 @@ def _constant(problem: cp.Problem, begin: float) -> CvxpySolution:
 def _conic(
     problem: cp.Problem,
     backend: Cvxpy,
-    tolerance: float | None,
-    relative_gap: float | None,
-    time_limit: float | None,
+    limits: Limits,
     begin: float,
 ) -> CvxpySolution:
-    tolerance = (
-        backend.tolerance
-        if tolerance is None
-        else _checks.real("tolerance", tolerance, 0.0, 1.0, open_lower=True)
-    )
-    relative_gap = (
-        _GAP
-        if relative_gap is None
-        else _checks.real("relative_gap", relative_gap, 0.0, 1.0, open_lower=True)
-    )
-    if time_limit is not None:
-        time_limit = _checks.real("time_limit", time_limit, 0.0)
     failure: SolverError | None = None
     # A solver may reach its ordinary tolerances where it fails at tight ones.
     for tight in (True, False):
-        left = time_limit if time_limit is None else time_limit - (perf_counter() - begin)
+        limit = limits.time_limit
+        left = None if limit is None else limit - (perf_counter() - begin)
         if left is not None and left <= 0:
             break
         try:
             run = _run(problem, backend, solver_options(backend.solver, left, tight=tight))
-            return _judged(problem, backend, run, tolerance, relative_gap, begin)
+            return _judged(problem, backend, run, limits, begin)
         except SolverError as error:
             if error.status != Status.NUMERICAL:
                 raise
@@ -402,8 +394,7 @@ def _judged(
     problem: cp.Problem,
     backend: Cvxpy,
     run: _Run,
-    tolerance: float,
-    relative_gap: float,
+    limits: Limits,
     begin: float,
 ) -> CvxpySolution:
     words = str(run.answer.status)
@@ -430,7 +421,7 @@ def _judged(
     x = np.asarray(next(iter(run.compiled.primal_vars.values())), dtype=float)
     residual = _residual(problem, run.answer) if program is None else program.violation(x)
     size = float(np.max(np.abs(x), initial=0.0))
-    if not residual <= 100 * tolerance * (1.0 + size):
+    if not residual <= 100 * limits.tolerance * (1.0 + size):
         raise _failure(backend, Status.NUMERICAL, f"its rows are violated by {residual:.1e}")
     sign = -1.0 if maximising(problem) else 1.0
     missing = _approximated(problem) or missing
@@ -438,7 +429,7 @@ def _judged(
     if not missing and program is not None and z is not None:
         bound, note = _cone_bound(program, z, x)
         gap = program.relative_gap(x, bound)
-        if math.isfinite(bound) and gap > _WIDEST * relative_gap:
+        if math.isfinite(bound) and gap > limits.widest_gap:
             detail = f"the point returned fails its dual bound by {gap:.1e}"
             raise _failure(backend, Status.NUMERICAL, detail)
         bound = sign * (bound + float(run.inverse[-1][settings.OFFSET]))

@@ -25,7 +25,7 @@ from dpopt.lp.basis import BASIC, Basis, Statuses, vertex
 from dpopt.lp.claims import surely_infeasible, surely_unbounded
 from dpopt.lp.model import Model, Oracle, Rows, Separation, stack
 from dpopt.lp.problem import Problem
-from dpopt.lp.solution import Solution, Status, advice, dual_bound
+from dpopt.lp.solution import Limits, Solution, Status, advice, dual_bound
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -83,14 +83,11 @@ class _Loop:
         self,
         problem: Problem,
         backend: Backend,
-        tolerance: float,
-        relative_gap: float,
-        time_limit: float | None,
+        limits: Limits,
         start: Solution | None,
     ) -> None:
         self.start = time.perf_counter()
-        self.problem, self.backend, self.time_limit = problem, backend, time_limit
-        self.tolerance, self.relative_gap = tolerance, relative_gap
+        self.problem, self.backend, self.limits = problem, backend, limits
         self.model: Model = problem.assemble()
         self.session: Session = backend.load(self.model)
         self.owners: list[str] = []
@@ -140,9 +137,9 @@ class _Loop:
 
     def left(self) -> float | None:
         """Return the seconds left; raise if there are none."""
-        if self.time_limit is None:
+        if self.limits.time_limit is None:
             return None
-        left = self.time_limit - self.seconds()
+        left = self.limits.time_limit - self.seconds()
         if left <= 0:
             raise self.failure(Status.TIME_LIMIT, "time is used up")
         return left
@@ -185,12 +182,12 @@ class _Loop:
                 spare = spare or answer
                 failure = self.failure(Status.NUMERICAL, answer.poor)
                 continue
-            if answer.worst <= self.tolerance:
+            if answer.worst <= self.limits.tolerance:
                 return answer
             if self.append(answer.separations):
                 return None
             failure = self.stalled(answer.worst)
-        if spare is not None and spare.worst <= self.tolerance:
+        if spare is not None and spare.worst <= self.limits.tolerance:
             return spare
         if spare is not None and self.append(spare.separations):
             return None
@@ -244,22 +241,24 @@ class _Loop:
         """
         rows, x = self.all_rows(), _point(raw)
         residual = float(np.max(rows.violation(x), initial=0.0)) / _size(x)
-        if residual > 100 * self.tolerance:
+        if residual > 100 * self.limits.tolerance:
             # Rows that were appended: the solver does not see what the families ask for.
-            if self.extra and not np.any(self.model.rows.violation(x) > self.tolerance * _size(x)):
+            if self.extra and not np.any(
+                self.model.rows.violation(x) > self.limits.tolerance * _size(x)
+            ):
                 return self.stalled(residual)
             return self.failure(Status.NUMERICAL, "the point returned fails its own rows")
         separations = _separate(self.problem, raw)
         worst = max((answer.worst for answer in separations.values()), default=0.0)
         poor, gap = "", 0.0
-        if residual > 10 * self.tolerance:
+        if residual > 10 * self.limits.tolerance:
             poor = f"its rows are violated by {residual:.1e}"
-        if worst <= self.tolerance and raw.y is not None:
+        if worst <= self.limits.tolerance and raw.y is not None:
             gap = _relative_gap(self.model, rows, raw)
-            if not gap <= 1e3 * self.relative_gap:
+            if not gap <= self.limits.widest_gap:
                 detail = f"the point returned fails its dual bound by {gap:.1e}"
                 return self.failure(Status.NUMERICAL, detail)
-            if abs(gap) > self.relative_gap:
+            if abs(gap) > self.limits.relative_gap:
                 poor = f"a duality gap of {gap:.1e} stays"
         return _Answer(raw, separations, worst, poor, gap)
 
@@ -269,7 +268,7 @@ class _Loop:
 
     def rough(self, answer: _Answer) -> bool:
         """Whether a gap is within what was asked for, but not well within."""
-        return abs(answer.gap) > _WELL_WITHIN * self.relative_gap
+        return abs(answer.gap) > _WELL_WITHIN * self.limits.relative_gap
 
     def refined(self, raw: RawSolution) -> _Answer | None:
         """Return the answer that the solver's basis gives; None if that is no good either."""
@@ -284,7 +283,7 @@ class _Loop:
         return None if isinstance(answer, SolverError) or answer.poor else answer
 
     def stalled(self, worst: float) -> SolverError:
-        detail = f"a violation of {worst:.1e} stays above tolerance {self.tolerance:.1e}"
+        detail = f"a violation of {worst:.1e} stays above tolerance {self.limits.tolerance:.1e}"
         return self.failure(Status.STALLED, detail)
 
     def progress(self, answer: _Answer) -> Progress:
@@ -412,24 +411,13 @@ def solve(
     if callback is not None and not callable(callback):
         raise ParameterError(f"callback is {_checks.shown(callback)}; it must be a function.")
     chosen = get_backend(backend)
-    tolerance = (
-        chosen.tolerance
-        if tolerance is None
-        else _checks.real("tolerance", tolerance, 0.0, 1.0, open_lower=True)
-    )
-    relative_gap = (
-        10 * tolerance
-        if relative_gap is None
-        else _checks.real("relative_gap", relative_gap, 0.0, 1.0, open_lower=True)
-    )
-    if time_limit is not None:
-        time_limit = _checks.real("time_limit", time_limit, 0.0)
+    limits = Limits.of(tolerance, relative_gap, time_limit, usual=chosen.tolerance)
     if start is not None:
         _require_related(problem, start)
     callbacks = [callback] if callback is not None else []
     if _checks.flag("verbose", verbose):
         callbacks.append(_write_line)
-    loop = _Loop(problem, chosen, tolerance, relative_gap, time_limit, start)
+    loop = _Loop(problem, chosen, limits, start)
     for _ in range(_checks.integer("max_rounds", max_rounds, 1)):
         advance("linear program", loop.rounds, message=problem.name)
         answer = loop.round(callbacks)

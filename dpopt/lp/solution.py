@@ -6,10 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
+from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._page import result_page
 from dpopt._types import Json, SparseMatrix, Vector, brief
@@ -50,6 +51,57 @@ def advice(status: Status, backend: str, *, linear: bool = True) -> str:
     first, second = ("highs", "cvxpy:CLARABEL") if linear else ("cvxpy:CLARABEL", "cvxpy:SCS")
     other = second if backend == first else first
     return _ADVICE[status].format(other=f"backend={other!r}")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When a point is taken for an answer.
+
+    Attributes:
+        tolerance: violation at which a row counts as satisfied.
+        relative_gap: duality gap that is asked for.
+        time_limit: seconds; None for no limit.
+    """
+
+    tolerance: float
+    relative_gap: float
+    time_limit: float | None
+
+    @classmethod
+    def of(
+        cls,
+        tolerance: float | None,
+        relative_gap: float | None,
+        time_limit: float | None,
+        *,
+        usual: float,
+        usual_gap: float | None = None,
+    ) -> Self:
+        """Check what a user gave, and take the usual tolerance and gap where nothing was.
+
+        Args:
+            tolerance: in (0, 1]; None for ``usual``.
+            relative_gap: in (0, 1]; None for ``usual_gap``, or 10 tolerances if that is None too.
+            time_limit: at least 0, or None.
+            usual: the backend's tolerance.
+            usual_gap: the backend's gap.
+
+        Raises:
+            ParameterError: if one is out of range.
+        """
+        if tolerance is not None:
+            usual = _checks.real("tolerance", tolerance, 0.0, 1.0, open_lower=True)
+        gap = 10 * usual if usual_gap is None else usual_gap
+        if relative_gap is not None:
+            gap = _checks.real("relative_gap", relative_gap, 0.0, 1.0, open_lower=True)
+        if time_limit is not None:
+            time_limit = _checks.real("time_limit", time_limit, 0.0)
+        return cls(usual, gap, time_limit)
+
+    @property
+    def widest_gap(self) -> float:
+        """A gap above this is no answer, whatever else was tried."""
+        return 1e3 * self.relative_gap
 
 
 @dataclass(frozen=True)

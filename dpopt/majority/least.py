@@ -22,12 +22,12 @@ import numpy as np
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._numbers import float_up
+from dpopt._numbers import float_down, float_up
 from dpopt.majority.proof import Arithmetic, multiset_at
 from dpopt.majority.ties import sign
 from dpopt.majority.voters import BITS, Multiset, Units, Voters, reduced_size
 from dpopt.privacy.exponential import exp_lower, exp_upper
-from dpopt.privacy.least import Least, float_down, least_of_ratio
+from dpopt.privacy.least import Least, least_of_ratio
 
 _MOST_POINTS, _FIRST_BITS, _MOST_BITS = 4_000_000, 256, 1 << 15
 # Lower and upper end differ by at most this part of what is told: fewer than a float's ulp.

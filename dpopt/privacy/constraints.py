@@ -15,12 +15,7 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector
 from dpopt.privacy.graph import all_pairs, directed_pairs
-
-FORMS = ("auto", "edges", "columns")
-"""How the constraints may be written."""
-
-# e^epsilon is a number up to here; and more rows than anybody would wait for.
-_LARGEST, _MOST_ROWS = 600.0, 2_000_000
+from dpopt.privacy.rows import FORMS, LARGEST_EPSILON, MOST_ROWS
 
 
 def private(
@@ -83,7 +78,7 @@ def private(
     if not isinstance(name, str) or not name:
         raise ParameterError(f"name is {_checks.shown(name)}; it must be a non-empty string.")
     pairs = directed_pairs(graph, inputs, shape)
-    shrink = _derived("epsilon", epsilon, _LARGEST, lambda value: math.exp(-value))
+    shrink = _derived("epsilon", epsilon, LARGEST_EPSILON, lambda value: math.exp(-value))
     budget = _derived("delta", delta, 1.0, float)
     pure = not isinstance(delta, cp.Expression) and float(delta) == 0.0
     compact = pairs is None and pure
@@ -93,9 +88,9 @@ def private(
         return []
     columns = compact if form == "auto" else form == "columns"
     edges = inputs * (inputs - 1) if pairs is None else len(pairs)
-    if not columns and edges * outputs > _MOST_ROWS:
+    if not columns and edges * outputs > MOST_ROWS:
         raise ParameterError(
-            f"form is {form!r} with {edges * outputs} privacy rows; at most {_MOST_ROWS} are "
+            f"form is {form!r} with {edges * outputs} privacy rows; at most {MOST_ROWS} are "
             "taken: use fewer outputs, or a graph with fewer edges."
         )
     if columns:

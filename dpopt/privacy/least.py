@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._numbers import float_up
+from dpopt._numbers import float_down, float_up
 from dpopt._page import result_page
 from dpopt._types import Json, Matrix, Vector, brief
 from dpopt.privacy.exact import Pairs, edge_list
@@ -295,12 +295,6 @@ def _outputs_of(orbits: Orbits, edge: int, worst: Least) -> tuple[int, ...]:
     every = np.arange(orbits.outputs)
     before, after = (orbits.labels(x, every).tolist() for x in steps.edges[edge].tolist())
     return tuple(y for y, change in enumerate(zip(before, after, strict=True)) if change in changes)
-
-
-def float_down(value: Fraction) -> float:
-    """Return the largest float of at most a rational of at least 0."""
-    found = float_up(value)
-    return found if Fraction(found) <= value else math.nextafter(found, -math.inf)
 
 
 def log_enclosed(ratio: Fraction) -> tuple[float, float]:

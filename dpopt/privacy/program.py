@@ -14,13 +14,14 @@ from dpopt import _checks, lp
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector, Vector
 from dpopt.privacy.graph import all_pairs, directed_pairs
-from dpopt.privacy.rows import column_minimum_rows, ratio_rows, stochastic_rows
-
-FORMS = ("auto", "edges", "columns")
-"""Ways to write the rows of `Problem.add_private`."""
-
-_MOST_ROWS = 2_000_000
-_LARGEST_EPSILON = 600.0
+from dpopt.privacy.rows import (
+    FORMS,
+    LARGEST_EPSILON,
+    MOST_ROWS,
+    column_minimum_rows,
+    ratio_rows,
+    stochastic_rows,
+)
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,7 @@ class Problem(lp.Problem):
         inputs, outputs = self._kernel_shape(name, variable)
         pairs = _pairs(name, graph, inputs, shape)
         delta = _checks.real(f"delta of {name!r}", delta, 0.0, 1.0)
-        epsilon = _checks.real(f"epsilon of {name!r}", epsilon, 0.0, _LARGEST_EPSILON)
+        epsilon = _checks.real(f"epsilon of {name!r}", epsilon, 0.0, LARGEST_EPSILON)
         _checks.choice(f"form of {name!r}", form, FORMS)
         compact = pairs is None and delta == 0.0
         if form == "columns" and not compact:
@@ -159,7 +160,7 @@ class Problem(lp.Problem):
         private = self._private[name]
         inputs, outputs = self.shapes[private.variable]
         if epsilon is not None:
-            epsilon = _checks.real(f"epsilon of {name!r}", epsilon, 0.0, _LARGEST_EPSILON)
+            epsilon = _checks.real(f"epsilon of {name!r}", epsilon, 0.0, LARGEST_EPSILON)
             private = replace(private, epsilon=epsilon)
         if delta is not None:
             private = replace(private, delta=_checks.real(f"delta of {name!r}", delta, 0.0, 1.0))
@@ -207,9 +208,9 @@ class Problem(lp.Problem):
         """Add the rows of a block and the variables that they need, or put them in its place."""
         pairs = inputs * (inputs - 1) if private.pairs is None else len(private.pairs)
         count = outputs * (2 * inputs if private.form == "columns" else pairs)
-        if count > _MOST_ROWS:
+        if count > MOST_ROWS:
             raise ParameterError(
-                f"private rows {name!r} would be {count:,}; at most {_MOST_ROWS:,} are taken: use "
+                f"private rows {name!r} would be {count:,}; at most {MOST_ROWS:,} are taken: use "
                 "fewer outputs, or a graph with fewer edges."
             )
         if private.form == "columns":

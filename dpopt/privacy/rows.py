@@ -19,6 +19,15 @@ from dpopt._errors import ParameterError
 from dpopt._types import IntVector
 from dpopt.lp import Rows, make_rows
 
+FORMS = ("auto", "edges", "columns")
+"""Ways to write that all neighbours of a kernel are private."""
+
+LARGEST_EPSILON = 600.0
+"""Up to here e^epsilon and its inverse are numbers."""
+
+MOST_ROWS = 2_000_000
+"""More privacy rows than anybody would wait for."""
+
 # As many variables as HiGHS can count; and inputs whose pairs fit in memory.
 _MOST, _MOST_INPUTS = 2**31 - 1, 20_000
 
@@ -117,7 +126,7 @@ def _sizes(inputs: int, outputs: int) -> tuple[int, int]:
 
 
 def _exp(epsilon: float) -> float:
-    return math.exp(_checks.real("epsilon", epsilon, 0.0, 600.0))
+    return math.exp(_checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON))
 
 
 def _selectors(pairs: npt.ArrayLike, inputs: int) -> tuple[sp.csr_array, sp.csr_array]:

@@ -12,6 +12,8 @@ import pytest
 
 import dpopt
 from dpopt import NotPrivateError, ParameterError, public_prior, roo
+from dpopt.cli import release
+from dpopt.privacy import graph
 from dpopt.privacy.saved import seal
 from tests.cli.running import Capture, run
 
@@ -297,3 +299,7 @@ def test_the_diagonal_of_algorithm_1(capsys: Capture) -> None:
     known = [0.125160997998, 0.231151335839, 0.319835608357, 0.391342199099, 0.607292323365]
     np.testing.assert_allclose(rows[rows[:, 0] == rows[:, 1], 2], known, atol=1e-11)
     np.testing.assert_allclose(rows[:, 2].reshape(5, 5).sum(axis=1), 1.0, atol=1e-10)
+
+
+def test_the_graphs_that_the_command_offers_are_the_package_s() -> None:
+    assert release.GRAPHS == graph.GRAPHS
