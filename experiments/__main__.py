@@ -1,4 +1,4 @@
-"""``python -m experiments [NAME ...] [--full]``: tables, figures, report; also ``benchmarks``."""
+"""``python -m experiments [run NAME ...]``: tables, figures, report; ``list``, ``show``, ...."""
 
 from __future__ import annotations
 
@@ -9,61 +9,169 @@ from pathlib import Path
 import click
 
 from dpopt import ParameterError
-from experiments.catalogue import all_experiments
+from dpopt.style import STYLES
+from experiments.catalogue import all_experiments, matching
 from experiments.entry import make_folder, run_command
-from experiments.report import write_report
-from experiments.runner import run_all
+from experiments.options import Option, check_fields, configured, options, parsed, text_of
+from experiments.registry import Experiment
 
-
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("names", nargs=-1)
-@click.option("--full", is_flag=True, help="Sample as much as the figures of a paper would.")
-@click.option(
+_HELP = {"help_option_names": ["-h", "--help"]}
+_OUT = click.option(
     "--out",
     type=click.Path(path_type=Path),
     default=Path("results"),
-    help="Folder to write to.  [results]",
+    help="Folder to write to, and of earlier runs.  [results]",
 )
+_WIDTH = 72
+
+
+@click.group(context_settings=_HELP)
+def command() -> None:
+    """Figures and tables of the papers, with the papers' parameters or with your own.
+
+    Without a command, all of them are run, and the report is written.
+    """
+
+
+@command.command("run", context_settings=_HELP)
+@click.argument("names", nargs=-1)
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="FIELD=VALUE",
+    help="A parameter of your own, for each experiment that has it; see show NAME.",
+)
+@click.option("--full", is_flag=True, help="Sample as much as the figures of a paper would.")
+@click.option(
+    "--style",
+    type=click.Choice(list(STYLES)),
+    default="plain",
+    help="Widths and fonts of the figures.  [plain]",
+)
+@_OUT
 @click.option(
     "--workers",
     type=click.IntRange(min=1),
     default=2,
     help="Experiments that run at the same time; benchmarks run alone.  [2]",
 )
-@click.option("--list", "listing", is_flag=True, help="List the experiments and stop.")
-def command(names: tuple[str, ...], full: bool, out: Path, workers: int, listing: bool) -> int:
-    """Regenerate figures and tables (all but benchmarks, or those NAMEd) and report.html.
+@click.option("--fresh", is_flag=True, help="Compute anew what is kept from earlier runs.")
+def run_names(
+    names: tuple[str, ...],
+    settings: tuple[str, ...],
+    full: bool,
+    style: str,
+    out: Path,
+    workers: int,
+    fresh: bool,
+) -> int:
+    """Run the experiments NAMEd, or all but the benchmarks, and write the report.
 
-    The report keeps what the folder holds of the experiments that are not run.
+    A NAME may be a pattern such as 'majority-*'. Numbers of a FIELD are separated by commas, texts
+    by semicolons. The report keeps what the folder holds of the experiments that are not run; what
+    ran before with the same parameters and the same code is not computed again.
     """
     known = all_experiments()
-    if listing:
-        for experiment in known.values():
-            click.echo(f"{experiment.name:24} {experiment.paper}, {experiment.item}")
-        return 0
-    for name in names:
-        if name not in known:
-            raise ParameterError(f"experiment is {name!r}; it must be one of {', '.join(known)}.")
+    chosen = matching(names, known) if names else [e for e in known.values() if e.repeatable]
+    texts = dict(map(_parted, settings))
+    check_fields(chosen, texts)
+    configs = [configured(each, full, parsed(each, texts)) for each in chosen]
     make_folder(out)
-    if not names:
-        names = tuple(name for name, experiment in known.items() if experiment.repeatable)
-    chosen = [known[name] for name in dict.fromkeys(names)]
-    entries = run_all(chosen, out, full=full, workers=workers)
-    click.echo(f"report: {write_report(entries, out, full=full)}")
+
+    from experiments.report import write_report
+    from experiments.runner import CACHE, Job, run_all
+    from experiments.store import Store
+
+    jobs = [Job(each, own, full, style) for each, own in zip(chosen, configs, strict=True)]
+    store = Store(out / CACHE, fresh=fresh)
+    entries = run_all(
+        jobs, out, workers=workers, store=store, say=lambda text: click.echo(f"{text}.", err=True)
+    )
+    click.echo(f"report: {write_report(entries, out)}")
     failed = [entry for entry in entries if entry.failure is not None]
     for entry in failed:
         click.echo(f"{entry.experiment.name} failed: {entry.failure}", err=True)
     return 1 if failed else 0
 
 
+@command.command("list", context_settings=_HELP)
+@click.argument("patterns", nargs=-1)
+@_OUT
+def list_names(patterns: tuple[str, ...], out: Path) -> None:
+    """List the experiments, or those that a PATTERN such as 'roo-*' names.
+
+    Each with its paper and item, and the time of its last run into the folder, or elsewhere.
+    """
+    from experiments.times import seconds_of
+
+    known = all_experiments()
+    for each in matching(patterns, known) if patterns else known.values():
+        seconds = seconds_of(each, each.quick, out, full=False)
+        took = "-" if seconds is None else f"{seconds:.1f} s"
+        click.echo(f"{each.name:28} {took:>8}  {each.paper}, {each.item}")
+
+
+@command.command("show", context_settings=_HELP)
+@click.argument("names", nargs=-1, required=True)
+def show_names(names: tuple[str, ...]) -> None:
+    """Show what experiments are about, and their parameters, which run --set changes."""
+    shown = [_shown(each) for each in matching(names, all_experiments())]
+    click.echo("\n\n".join(shown))
+
+
+@command.command("times", context_settings=_HELP)
+@click.argument("folder", type=click.Path(path_type=Path), default=Path("results"))
+def renew_times(folder: Path) -> None:
+    """Record how long the runs in a FOLDER took, for estimates on other machines.
+
+    Renews experiments/times.json; a folder holds quick runs, or full ones.
+    """
+    from experiments.times import RECORDED, record
+
+    click.echo(f"{record(all_experiments(), folder)} times: {RECORDED}")
+
+
+@command.command(
+    "benchmarks", context_settings={"ignore_unknown_options": True}, add_help_option=False
+)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def run_benchmarks(arguments: tuple[str, ...]) -> None:
+    """Time dpopt beside what one would use instead; has options of its own."""
+    from experiments.benchmarks.__main__ import main as benchmarks_main
+
+    benchmarks_main(arguments)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command and exit: 0, 1 if an experiment failed, 2 for bad input."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    if given[:1] == ["benchmarks"]:
-        from experiments.benchmarks.__main__ import main as run_benchmarks
-
-        run_benchmarks(given[1:])
+    if not given or (given[0].startswith("-") and given[0] not in _HELP["help_option_names"]):
+        given.insert(0, "run")
     run_command(command, "python -m experiments", given)
+
+
+def _parted(setting: str) -> tuple[str, str]:
+    name, mark, text = setting.partition("=")
+    if not mark:
+        raise ParameterError(f"setting is {setting!r}; it must be a field, =, and its value.")
+    return name.strip().replace("-", "_"), text
+
+
+def _shown(experiment: Experiment) -> str:
+    """Return the words about an experiment and each of its parameters."""
+    head = f"{experiment.name}: {experiment.paper}, {experiment.item}"
+    about = click.wrap_text(experiment.summary, _WIDTH, "  ", "  ")
+    return "\n".join([head, about, *map(_option, options(experiment).values())])
+
+
+def _option(option: Option) -> str:
+    allowed = "set from Python only" if option.kind is None else option.kind.words
+    default = text_of(option.quick)
+    if option.quick != option.full:
+        default += f"; with --full {text_of(option.full)}"
+    about = [click.wrap_text(option.about, _WIDTH, "      ", "      ")] if option.about else []
+    return "\n".join(["", f"  {option.name} = {default}", *about, f"      ({allowed})"])
 
 
 if __name__ == "__main__":

@@ -10,18 +10,27 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shlex
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpopt.files import replacing, write_json, write_text
+from dpopt import style as styles
+from dpopt.files import replacing, write_json
 from dpopt.provenance import versions
+from experiments.digest import commit
+from experiments.options import changed, plain, text_of
 from experiments.registry import Cell, Comparison, Experiment, Outcome, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+PICTURES = ("png", "pdf")
+"""Endings of the pictures of an experiment."""
+
+_GENERATED = "generated data"
 
 
 def _now() -> str:
@@ -35,12 +44,19 @@ class Entry:
     Attributes:
         experiment: as registered.
         outcome: None if it failed.
-        seconds: that the run took; None if that is not known.
+        seconds: that computing and drawing took, when they were last done; None if that is not
+            known.
         failure: why it failed; None if it did not.
-        full: whether the configuration was that of the full run.
+        full: whether the configuration started from that of the full run.
         when: end of the run, in UTC; None if that is not known.
-        configuration: parameters of the run; the experiment's own if None.
+        configuration: parameters of the run as plain values; by default the experiment's own.
         versions: of the libraries that made it.
+        style: of the pictures.
+        commit: of the checkout that made it, with "+ changes" if its files differ; None if it was
+            none, or that is not known.
+        own_parameters: whether they are a reader's own, not the paper's; then there are no
+            verdicts.
+        reused: whether the tables were kept from an earlier run with the same code.
     """
 
     experiment: Experiment
@@ -49,8 +65,16 @@ class Entry:
     failure: str | None = None
     full: bool = False
     when: str | None = field(default_factory=_now)
-    configuration: Mapping[str, Any] | None = None
+    configuration: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=versions)
+    style: str = "plain"
+    commit: str | None = field(default_factory=commit)
+    own_parameters: bool = False
+    reused: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.configuration:
+            object.__setattr__(self, "configuration", self.experiment.parameters(self.full))
 
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
@@ -58,11 +82,14 @@ class Entry:
         return () if self.outcome is None else self.outcome.comparisons
 
     @property
-    def parameters(self) -> Mapping[str, Any]:
-        """The configuration of the run."""
-        if self.configuration is not None:
-            return self.configuration
-        return self.experiment.parameters(self.full)
+    def command(self) -> str:
+        """The command that makes the same tables and pictures again."""
+        words = ["python", "-m", "experiments", "run", self.experiment.name]
+        words += ["--full"] if self.full else []
+        for name, value in changed(self.experiment, self.configuration, self.full).items():
+            words += ["--set", f"{name}={text_of(value)}"]
+        words += ["--style", self.style] if self.style != "plain" else []
+        return shlex.join(words)
 
 
 def run_path(name: str, folder: Path) -> Path:
@@ -81,9 +108,23 @@ def keep_run(entry: Entry, folder: Path) -> None:
         "when": entry.when,
         "seconds": entry.seconds,
         "full": entry.full,
+        "style": entry.style,
+        "configuration": entry.configuration,
+        "own_parameters": entry.own_parameters,
+        "reused": entry.reused,
+        "commit": entry.commit,
         "failure": entry.failure,
     }
     write_json(run_path(entry.experiment.name, folder), value)
+
+
+def kept_run(name: str, folder: Path) -> dict[str, Any]:
+    """Return what a folder tells of the last run of an experiment; nothing if it cannot be read."""
+    try:
+        found = json.loads(run_path(name, folder).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def kept_entry(experiment: Experiment, folder: Path) -> Entry | None:
@@ -93,25 +134,60 @@ def kept_entry(experiment: Experiment, folder: Path) -> Entry | None:
         return None
     try:
         about = json.loads(run.read_text(encoding="utf-8")) if run.exists() else {}
-        when, seconds = about.get("when"), about.get("seconds")
-        if about.get("failure") is not None:
-            return Entry(experiment, None, seconds, about["failure"], about["full"], when)
-        return _of_record(experiment, json.loads(record.read_text("utf-8")), seconds, when)
+        # Of a failed run there is no record, or that of an earlier one.
+        failed = about.get("failure") is not None
+        return _kept(experiment, about if failed else json.loads(record.read_text("utf-8")), about)
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
-        return Entry(experiment, None, None, "its files cannot be read; run it again.", when=None)
+        said = "its files cannot be read; run it again."
+        return Entry(experiment, None, None, said, when=None, commit=None)
 
 
-def write_outcome(experiment: Experiment, outcome: Outcome, folder: Path, *, full: bool) -> None:
-    """Write one CSV for each table, a JSON with everything, and the figure twice."""
-    figure = experiment.plot(outcome)
+def write_outcome(entry: Entry, folder: Path, pictures: Mapping[str, bytes] | None = None) -> None:
+    """Write one CSV for each table, a JSON with everything, and the figure twice.
+
+    Args:
+        entry: of a run that did not fail; `keep_run` writes when it was.
+        folder: holds no other tables of the experiment afterwards.
+        pictures: as `draw` returns them; drawn if None.
+    """
+    experiment, outcome = entry.experiment, entry.outcome or Outcome({})
+    if pictures is None:
+        pictures = draw(experiment, outcome, entry.style)
     run_path(experiment.name, folder).unlink(missing_ok=True)
-    for name, table in outcome.tables.items():
-        write_text(folder / f"{experiment.name}.{name}.csv", to_csv(table))
-    write_json(folder / f"{experiment.name}.json", record_of(experiment, outcome, full=full))
-    _write_figure(figure, folder / f"{experiment.name}.png")
-    # Laid out once: the PDF takes the places that the PNG found.
-    figure.set_layout_engine("none")
-    _write_figure(figure, folder / f"{experiment.name}.pdf")
+    texts = {f"{name}.csv": to_csv(table) for name, table in outcome.tables.items()}
+    texts["json"] = json.dumps(record_of(entry), indent=2, allow_nan=False) + "\n"
+    files = {f"{experiment.name}.{name}": text.encode() for name, text in texts.items()}
+    files |= {f"{experiment.name}.{name}": content for name, content in pictures.items()}
+    for path in folder.glob(f"{experiment.name}.*.csv"):
+        if path.name not in files:
+            path.unlink(missing_ok=True)
+    for name, content in files.items():
+        _write(folder / name, content)
+
+
+def draw(experiment: Experiment, outcome: Outcome, style: str) -> dict[str, bytes]:
+    """Return the figure as PNG and PDF, as wide as the style says."""
+    import matplotlib as mpl
+
+    found = {}
+    with styles.context(style), mpl.rc_context({"savefig.bbox": None}):
+        figure = drawn(experiment, outcome)
+        for kind in PICTURES:
+            buffer = io.BytesIO()
+            metadata = {"CreationDate": None} if kind == "pdf" else None
+            figure.savefig(buffer, format=kind, metadata=metadata)
+            found[kind] = buffer.getvalue()
+            # Laid out once: the PDF takes the places that the PNG found.
+            figure.set_layout_engine("none")
+    return found
+
+
+def drawn(experiment: Experiment, outcome: Outcome) -> Figure:
+    """Return the figure in the style that is set; it says if the data are made up."""
+    figure = experiment.plot(outcome)
+    if outcome.generated:
+        figure.supxlabel(_GENERATED, x=0.99, ha="right", fontsize="small")
+    return figure
 
 
 def to_csv(table: Table) -> str:
@@ -127,15 +203,20 @@ def _text(cell: Cell) -> str:
     return "" if cell is None else repr(cell) if isinstance(cell, float) else str(cell)
 
 
-def record_of(experiment: Experiment, outcome: Outcome, *, full: bool) -> dict[str, Any]:
+def record_of(entry: Entry) -> dict[str, Any]:
     """Return everything of a run but its figure and its time, as plain values."""
+    experiment, outcome = entry.experiment, entry.outcome or Outcome({})
     return {
         "experiment": experiment.name,
         "paper": experiment.paper,
         "item": experiment.item,
-        "full": full,
-        "configuration": experiment.parameters(full),
-        "versions": versions(),
+        "full": entry.full,
+        "style": entry.style,
+        "configuration": entry.configuration,
+        "own_parameters": entry.own_parameters,
+        "versions": entry.versions,
+        "data": outcome.data,
+        "generated": outcome.generated,
         "findings": list(outcome.findings),
         "comparisons": [asdict(comparison) for comparison in outcome.comparisons],
         "tables": {
@@ -149,26 +230,37 @@ def record_of(experiment: Experiment, outcome: Outcome, *, full: bool) -> dict[s
     }
 
 
-def _write_figure(figure: Figure, path: Path) -> None:
-    metadata = {"CreationDate": None} if path.suffix == ".pdf" else None
+def _write(path: Path, content: bytes) -> None:
+    """Write a file, whole or not at all, unless it holds just that already."""
+    if path.is_file() and path.read_bytes() == content:
+        return
     with replacing(path) as temporary:
-        figure.savefig(temporary, dpi=150, metadata=metadata)
+        temporary.write_bytes(content)
 
 
-def _of_record(
-    experiment: Experiment, record: dict[str, Any], seconds: float | None, when: str | None
-) -> Entry:
+def _kept(experiment: Experiment, record: dict[str, Any], about: dict[str, Any]) -> Entry:
+    """Return the entry of a record; of a failed run it is what tells of the run itself."""
+    return Entry(
+        experiment,
+        None if "failure" in record else _outcome(record),
+        about.get("seconds"),
+        about.get("failure"),
+        full=record["full"],
+        when=about.get("when"),
+        configuration=plain(record["configuration"]),
+        versions=record.get("versions", {}),
+        style=record["style"],
+        commit=about.get("commit"),
+        own_parameters=record["own_parameters"],
+        reused=about.get("reused", False),
+    )
+
+
+def _outcome(record: dict[str, Any]) -> Outcome:
     tables = {
         name: Table(part["caption"], tuple(part["columns"]), tuple(map(tuple, part["rows"])))
         for name, part in record["tables"].items()
     }
     comparisons = tuple(Comparison(**fields) for fields in record["comparisons"])
-    return Entry(
-        experiment,
-        Outcome(tables, tuple(record["findings"]), comparisons),
-        seconds,
-        full=record["full"],
-        when=when,
-        configuration=record["configuration"],
-        versions=record["versions"],
-    )
+    findings = tuple(record["findings"])
+    return Outcome(tables, findings, comparisons, record["data"], record["generated"])

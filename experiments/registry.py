@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -147,9 +147,9 @@ class Experiment:
         """Return whether a configuration is the paper's, up to effort: only then are verdicts."""
         return any(
             all(
-                value == getattr(own, name)
-                for name, value in asdict(config).items()
-                if name not in self.effort
+                getattr(config, field.name) == getattr(own, field.name)
+                for field in fields(config)
+                if field.name not in self.effort
             )
             for own in (self.config, self.quick)
         )

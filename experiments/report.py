@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from html import escape
 from pathlib import Path
 
 from dpopt.files import write_text
 from experiments.catalogue import all_experiments
-from experiments.kept import Entry, keep_run, kept_entry
+from experiments.kept import Entry, kept_entry
 from experiments.registry import NOT_COMPARABLE, VERDICTS, Cell, Comparison, Table
 
 # Longer tables start folded; of the longest, the page shows the first rows, the CSV all.
@@ -32,22 +31,18 @@ _SERIOUS = (*_PARTING, "agrees", NOT_COMPARABLE)
 Judged = tuple[Entry, Comparison]
 
 
-def write_report(entries: Sequence[Entry], folder: Path, *, full: bool) -> Path:
-    """Keep the entries of a run, and write ``report.html`` of all that the folder keeps.
+def write_report(entries: Sequence[Entry], folder: Path) -> Path:
+    """Write ``index.html`` of the entries of a run and of all else that the folder keeps.
 
     The page holds its own style and no script; it asks for nothing but the figures beside it.
 
     Args:
-        entries: of the run, whose files are in the folder.
+        entries: of the run, whose files are in the folder, with what `keep_run` writes.
         folder: may hold earlier runs of other experiments; they stay in the report.
-        full: whether the entries are of full runs.
 
     Returns:
         The page.
     """
-    entries = [replace(entry, full=full) for entry in entries]
-    for entry in entries:
-        keep_run(entry, folder)
     shown = _merged(entries, folder)
     papers = _by_paper(shown)
     sections = "".join(
@@ -63,7 +58,7 @@ def write_report(entries: Sequence[Entry], folder: Path, *, full: bool) -> Path:
         f"{_index(papers)}{_disagreements(shown)}{sections}"
         "</body></html>\n"
     )
-    path = folder / "report.html"
+    path = folder / "index.html"
     write_text(path, page)
     return path
 
@@ -97,6 +92,7 @@ def _time(entry: Entry) -> str:
 def _ran(entry: Entry) -> str:
     """Return the kind of run, when it ended, and what made it."""
     kind, version = "full" if entry.full else "quick", entry.versions.get("dpopt", "unknown")
+    kind += ", own parameters" if entry.own_parameters else ""
     return f"{kind}, {entry.when or 'interrupted, time unknown'}, dpopt {version}"
 
 
@@ -301,7 +297,7 @@ def _findings(findings: Sequence[str]) -> str:
 
 
 def _parameters(entry: Entry) -> str:
-    return _listed("parameters", entry.parameters) + _listed("versions", entry.versions)
+    return _listed("parameters", entry.configuration) + _listed("versions", entry.versions)
 
 
 def _listed(name: str, values: Mapping[str, object]) -> str:

@@ -1,13 +1,17 @@
-"""Running experiments: one after another, or some at a time in processes of their own."""
+"""Running experiments: one after another, or some at a time in processes of their own.
+
+What was run before with the same parameters, data, code and libraries is taken from the store.
+"""
 
 from __future__ import annotations
 
 import multiprocessing
-import queue
+import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,53 +19,189 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from dpopt import DpoptError
-from experiments.catalogue import all_experiments
-from experiments.kept import Entry, write_outcome
+from experiments.catalogue import homes, of_module
+from experiments.kept import Entry, draw, keep_run, write_outcome
 from experiments.registry import Advance, Experiment, Outcome
+from experiments.store import Keys, Store, keys_of
+from experiments.times import seconds_of, until_done
 
-Result = tuple[Outcome | None, float, str | None]
+CACHE = ".cache"
+"""Folder of the store within the folder that is written to."""
+
 _POLL = 0.1
+# Set in the processes of a pool only.
+_TOLD: Any = None
 
 
-def run_all(chosen: Sequence[Experiment], out: Path, *, full: bool, workers: int) -> list[Entry]:
-    """Run experiments and write their files; entries in the order of ``chosen``.
+@dataclass(frozen=True)
+class Job:
+    """An experiment that is to be run.
+
+    Attributes:
+        experiment: as registered.
+        config: of the run.
+        full: whether the configuration started from that of the full run.
+        style: of the pictures.
+    """
+
+    experiment: Experiment
+    config: Any
+    full: bool = False
+    style: str = "plain"
+
+    @property
+    def name(self) -> str:
+        """The name of the experiment."""
+        return self.experiment.name
+
+    @property
+    def steps(self) -> int:
+        """How often the run advances."""
+        return self.experiment.steps(self.config)
+
+
+@dataclass(frozen=True)
+class Made:
+    """What came of a job.
+
+    Attributes:
+        outcome: None if it failed.
+        pictures: as `experiments.kept.draw` returns them; none if it failed.
+        seconds: that computing and drawing took, when they were done.
+        reused: whether the tables are those of an earlier run.
+        failure: why it failed; None if it did not.
+    """
+
+    outcome: Outcome | None
+    pictures: Mapping[str, bytes]
+    seconds: float
+    reused: bool = False
+    failure: str | None = None
+
+
+def jobs_of(chosen: Sequence[Experiment], *, full: bool = False, style: str = "plain") -> list[Job]:
+    """Return jobs with the experiments' own parameters."""
+    return [Job(each, each.config if full else each.quick, full, style) for each in chosen]
+
+
+def run_all(
+    jobs: Sequence[Job],
+    out: Path,
+    *,
+    workers: int,
+    store: Store | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> list[Entry]:
+    """Run experiments and write the files of each as soon as it is done; entries in their order.
 
     Benchmarks (not repeatable) run alone and last, so that nothing disturbs their times.
 
     Args:
-        chosen: what to run.
+        jobs: what to run.
         out: folder to write to.
-        full: whether to take the full configuration.
         workers: processes for the repeatable ones; 1 runs all in this process.
+        store: of earlier results; a folder within ``out`` if None.
+        say: told, in a sentence, how long it will take.
     """
-    repeatable = [experiment for experiment in chosen if experiment.repeatable]
-    alone = [experiment for experiment in chosen if not experiment.repeatable]
-    if workers == 1 or len(repeatable) < 2:
-        repeatable, alone = [], list(chosen)
-    found: dict[str, Result] = {}
-    with display() as progress:
-        if repeatable:
-            found |= _run_together(repeatable, out, full, min(workers, len(repeatable)), progress)
-        for experiment in alone:
-            config = experiment.config if full else experiment.quick
-            task = progress.add_task(experiment.name, total=experiment.steps(config))
-            found[experiment.name] = _run(
-                experiment, out, full, lambda task=task: progress.advance(task)
-            )
-    return [Entry(experiment, *found[experiment.name]) for experiment in chosen]
+    store = Store(out / CACHE) if store is None else store
+    home = homes()
+    keys = {
+        job.name: keys_of(job.experiment, job.config, job.style, home.get(job.name)) for job in jobs
+    }
+    known = {job.name: made for job in jobs if (made := _stored(store, keys[job.name])) is not None}
+    waiting = [job for job in jobs if job.name not in known]
+    expected = {
+        job.name: seconds_of(job.experiment, job.config, out, full=job.full) for job in waiting
+    }
+    say(_said(jobs, waiting, expected, workers))
+    found = {job.name: _keep(job, known[job.name], out) for job in jobs if job.name in known}
+    # The longest first: then the last ones to end do so at about the same time.
+    together = sorted(
+        (job for job in waiting if job.experiment.repeatable),
+        key=lambda job: -(expected[job.name] or 0.0),
+    )
+    alone = [job for job in waiting if not job.experiment.repeatable]
+    if workers == 1 or len(together) < 2:
+        together, alone = [], waiting
+    if waiting:
+        with display() as progress:
+            with closing(_run_together(together, keys, store, workers, progress)) as ended:
+                for job, made in ended:
+                    found[job.name] = _keep(job, made, out)
+            for job in alone:
+                task = progress.add_task(job.name, total=job.steps)
+                made = make(job, keys[job.name], store, lambda task=task: progress.advance(task))
+                found[job.name] = _keep(job, made, out)
+    store.limit()
+    return [found[job.name] for job in jobs]
 
 
-def run_here(chosen: Sequence[Experiment], out: Path, *, full: bool) -> list[Entry]:
-    """Run experiments one after another and write their files; what fails is raised."""
-    entries = []
-    for experiment in chosen:
-        config = experiment.config if full else experiment.quick
-        start = time.perf_counter()
-        with advancing(experiment.name, experiment.steps(config)) as advance:
-            outcome = experiment.run(config, advance)
-        write_outcome(experiment, outcome, out, full=full)
-        entries.append(Entry(experiment, outcome, time.perf_counter() - start))
-    return entries
+def make(job: Job, keys: Keys | None, store: Store, advance: Advance) -> Made:
+    """Compute and draw what the store does not hold; what fails on purpose is told, not raised.
+
+    Args:
+        job: what to run.
+        keys: of its results; None if they are not kept.
+        store: of earlier results.
+        advance: called at each step.
+    """
+    start = time.perf_counter()
+    try:
+        outcome, computing, reused = computed(job, keys, store, advance)
+        pictures, drawing = pictured(job, outcome, keys, store)
+    except DpoptError as error:
+        return Made(None, {}, time.perf_counter() - start, failure=str(error))
+    return Made(outcome, pictures, computing + drawing, reused)
+
+
+def computed(
+    job: Job, keys: Keys | None, store: Store, advance: Advance
+) -> tuple[Outcome, float, bool]:
+    """Return the outcome of a job, the seconds it took, and whether it was kept from before.
+
+    Verdicts are kept only where the parameters are the paper's.
+    """
+    kept = None if keys is None else store.get("tables", keys.tables)
+    if kept is not None:
+        return *kept, True
+    start = time.perf_counter()
+    outcome = job.experiment.run(job.config, advance)
+    if not job.experiment.at_paper(job.config):
+        outcome = replace(outcome, comparisons=())
+    seconds = time.perf_counter() - start
+    if keys is not None:
+        store.put("tables", keys.tables, (outcome, seconds))
+    return outcome, seconds, False
+
+
+def pictured(
+    job: Job, outcome: Outcome, keys: Keys | None, store: Store
+) -> tuple[dict[str, bytes], float]:
+    """Return the pictures of a job, and the seconds that drawing them took."""
+    kept = None if keys is None else store.get("pictures", keys.pictures)
+    if kept is not None:
+        return kept
+    start = time.perf_counter()
+    pictures = draw(job.experiment, outcome, job.style)
+    seconds = time.perf_counter() - start
+    if keys is not None:
+        store.put("pictures", keys.pictures, (pictures, seconds))
+    return pictures, seconds
+
+
+def entry_of(job: Job, made: Made) -> Entry:
+    """Return what the report says of a job that is done."""
+    return Entry(
+        job.experiment,
+        made.outcome,
+        made.seconds,
+        made.failure,
+        full=job.full,
+        configuration=asdict(job.config),
+        style=job.style,
+        own_parameters=not job.experiment.at_paper(job.config),
+        reused=made.reused,
+    )
 
 
 @contextmanager
@@ -85,56 +225,102 @@ def display() -> Iterator[Progress]:
         yield progress
 
 
-def _run(experiment: Experiment, out: Path, full: bool, advance: Advance) -> Result:
-    """Return the outcome, the seconds, and why it failed."""
-    start = time.perf_counter()
-    try:
-        outcome = experiment.run(experiment.config if full else experiment.quick, advance)
-        write_outcome(experiment, outcome, out, full=full)
-    except DpoptError as error:
-        return None, time.perf_counter() - start, str(error)
-    return outcome, time.perf_counter() - start, None
+def _stored(store: Store, keys: Keys | None) -> Made | None:
+    """Return what is kept of a job; None if a part is missing."""
+    if keys is None:
+        return None
+    tables, pictures = store.get("tables", keys.tables), store.get("pictures", keys.pictures)
+    if tables is None or pictures is None:
+        return None
+    return Made(tables[0], pictures[0], tables[1] + pictures[1], reused=True)
 
 
-def _run_named(name: str, out: Path, full: bool, told: Any) -> Result:  # noqa: ANN401
-    """Run one experiment in a process of the pool; ``told`` receives its name at each step."""
-    return _run(all_experiments()[name], out, full, lambda: told.put(name))
+def _keep(job: Job, made: Made, out: Path) -> Entry:
+    """Write the files of a job that is done."""
+    entry = entry_of(job, made)
+    if made.outcome is not None:
+        write_outcome(entry, out, made.pictures)
+    keep_run(entry, out)
+    return entry
+
+
+def _said(
+    jobs: Sequence[Job],
+    waiting: Sequence[Job],
+    expected: Mapping[str, float | None],
+    workers: int,
+) -> str:
+    """Return how many items there are and how long they take, as far as that is known."""
+    items = f"{len(jobs)} item{'s' if len(jobs) != 1 else ''}"
+    kept = len(jobs) - len(waiting)
+    if not waiting:
+        return f"{items}, all kept from earlier runs"
+    known = [seconds for job in waiting if (seconds := expected[job.name]) is not None]
+    used = min(workers, len(waiting))
+    parts = [f"{kept} kept"] if kept else []
+    if unknown := len(waiting) - len(known):
+        parts.append(f"{unknown} of unknown time")
+    own = sum(not job.experiment.at_paper(job.config) for job in waiting)
+    if own:
+        parts.append(f"{own} with own parameters, which may take longer or less")
+    said = f" ({', '.join(parts)})" if parts else ""
+    if not known:
+        return f"{items}{said}"
+    took = until_done(sorted(known, reverse=True), used)
+    with_workers = f" with {used} workers" if used > 1 else ""
+    return f"{items}, about {_rounded(took)}{with_workers}{said}"
+
+
+def _rounded(seconds: float) -> str:
+    return f"{max(1, round(seconds))} s" if seconds < 120 else f"{round(seconds / 60)} minutes"
 
 
 def _run_together(
-    chosen: Sequence[Experiment], out: Path, full: bool, workers: int, progress: Progress
-) -> dict[str, Result]:
+    jobs: Sequence[Job],
+    keys: Mapping[str, Keys | None],
+    store: Store,
+    workers: int,
+    progress: Progress,
+) -> Generator[tuple[Job, Made]]:
+    """Yield each job as it is done, in processes that an interrupt ends."""
+    if not jobs:
+        return
     context = multiprocessing.get_context("spawn")
-    with context.Manager() as manager, ProcessPoolExecutor(workers, context) as pool:
-        told = manager.Queue()
-        waiting: dict[Future[Result], str] = {}
-        tasks = {}
-        for experiment in chosen:
-            config = experiment.config if full else experiment.quick
-            tasks[experiment.name] = progress.add_task(
-                experiment.name, total=experiment.steps(config)
-            )
-            future = pool.submit(_run_named, experiment.name, out, full, told)
-            waiting[future] = experiment.name
-        found: dict[str, Result] = {}
+    told = context.SimpleQueue()
+    workers = min(workers, len(jobs))
+    modules = homes()
+    with ProcessPoolExecutor(workers, context, _begin, (told,)) as pool:
+        tasks = {job.name: progress.add_task(job.name, total=job.steps) for job in jobs}
+        waiting: dict[Future[Made], Job] = {}
+        for job in jobs:
+            given = (modules[job.name], job.name, job.config, job.full, job.style)
+            waiting[pool.submit(_run_named, given, keys[job.name], store)] = job
         try:
             while waiting:
                 done, _ = wait(waiting, timeout=_POLL, return_when=FIRST_COMPLETED)
-                _advance_told(told, progress, tasks)
+                while not told.empty():
+                    progress.advance(tasks[told.get()])
                 for future in done:
-                    found[waiting.pop(future)] = future.result()
-            _advance_told(told, progress, tasks)
+                    yield waiting.pop(future), future.result()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             for process in multiprocessing.active_children():
                 process.terminate()
             raise
-    return found
 
 
-def _advance_told(told: Any, progress: Progress, tasks: dict[str, Any]) -> None:  # noqa: ANN401
-    while True:
-        try:
-            progress.advance(tasks[told.get_nowait()])
-        except queue.Empty:
-            return
+def _begin(told: Any) -> None:  # noqa: ANN401
+    """Start a process of the pool: an interrupt is for the process that started it."""
+    global _TOLD  # noqa: PLW0603 - what a pool hands to its processes has no other place
+    _TOLD = told
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _run_named(given: tuple[str, str, Any, bool, str], keys: Keys | None, store: Store) -> Made:
+    """Run one experiment in a process of the pool, which tells its name at each step."""
+    module, name, config, full, style = given
+    experiment = next(each for each in of_module(module) if each.name == name)
+    # Code that was edited since the run started must not be kept as what it was before.
+    same = keys is not None and keys_of(experiment, config, style, module) == keys
+    job = Job(experiment, config, full, style)
+    return make(job, keys if same else None, store, lambda: _TOLD.put(name))

@@ -15,8 +15,8 @@ from experiments.benchmarks.page import EXPERIMENT, run_config, steps, to_markdo
 from experiments.benchmarks.results import Results
 from experiments.benchmarks.suite import benchmarks
 from experiments.entry import make_folder, run_command
-from experiments.kept import write_outcome
-from experiments.report import Entry, write_report
+from experiments.kept import Entry, keep_run, write_outcome
+from experiments.report import write_report
 from experiments.runner import advancing
 
 PUBLISHED = Path(__file__).parent
@@ -37,7 +37,7 @@ PUBLISHED = Path(__file__).parent
 def command(names: tuple[str, ...], quick: bool, out: Path, jobs: int, listing: bool) -> int:
     """Time dpopt beside what one would use instead: all benchmarks, or those NAMEd.
 
-    Writes tables, a figure, report.html, RESULTS.md and results.json to the folder; a whole run
+    Writes tables, a figure, the report, RESULTS.md and results.json to the folder; a whole run
     (no NAME, not --quick) also renews experiments/benchmarks/RESULTS.md and results.json.
     """
     known = benchmarks()
@@ -58,9 +58,10 @@ def command(names: tuple[str, ...], quick: bool, out: Path, jobs: int, listing: 
         write_results(results, folder)
     experiment = replace(EXPERIMENT, config=config, quick=config)
     outcome = to_outcome(results)
-    write_outcome(experiment, outcome, out, full=not quick)
-    entry = Entry(experiment, outcome, time.perf_counter() - start)
-    click.echo(f"report: {write_report([entry], out, full=not quick)}")
+    entry = Entry(experiment, outcome, time.perf_counter() - start, full=not quick)
+    write_outcome(entry, out)
+    keep_run(entry, out)
+    click.echo(f"report: {write_report([entry], out)}")
     return 0
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from experiments import __main__ as runner
-from experiments.kept import Entry, kept_entry, run_path, write_outcome
+from experiments.kept import Entry, keep_run, kept_entry, run_path, write_outcome
 from experiments.public_prior import example_one
 from experiments.registry import Comparison, Outcome, Table
 from experiments.report import write_report
@@ -92,18 +92,20 @@ def contrast(one: str, other: str) -> float:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("report")
     with pytest.raises(SystemExit) as caught:
-        runner.main([*NAMES, "--out", str(out)])
+        runner.main(["run", *NAMES, "--out", str(out)])
     assert caught.value.code == 0
     return out
 
 
 @pytest.fixture(scope="module")
 def page(folder: Path) -> Page:
-    return Page((folder / "report.html").read_text(encoding="utf-8"))
+    return Page((folder / "index.html").read_text(encoding="utf-8"))
 
 
 def written(entries: list[Entry], folder: Path) -> str:
-    return write_report(entries, folder, full=False).read_text(encoding="utf-8")
+    for each in entries:
+        keep_run(each, folder)
+    return write_report(entries, folder).read_text(encoding="utf-8")
 
 
 def entry(*verdicts: str, **fields: Any) -> Entry:
@@ -189,9 +191,9 @@ def test_not_comparable_is_no_disagreement(tmp_path: Path) -> None:
 
 def run_into(folder: Path, *names: str) -> str:
     with pytest.raises(SystemExit) as caught:
-        runner.main([*names, "--out", str(folder), "--workers", "1"])
+        runner.main(["run", *names, "--out", str(folder), "--workers", "1"])
     assert caught.value.code == 0
-    return (folder / "report.html").read_text(encoding="utf-8")
+    return (folder / "index.html").read_text(encoding="utf-8")
 
 
 def test_one_experiment_leaves_the_others_in_the_report(tmp_path: Path) -> None:
@@ -214,11 +216,11 @@ def test_what_is_kept_says_with_which_configuration_it_was_run(tmp_path: Path) -
     config = replace(EXAMPLE.config, epsilon=1.25)
     other = replace(EXAMPLE, config=config, quick=config)
     outcome = other.run(config, lambda: None)
-    write_outcome(other, outcome, tmp_path, full=True)
-    write_report([Entry(other, outcome, 2.5)], tmp_path, full=True)
+    write_outcome(Entry(other, outcome, 2.5, full=True), tmp_path)
+    keep_run(Entry(other, outcome, 2.5, full=True), tmp_path)
     kept = kept_entry(EXAMPLE, tmp_path)
     assert kept is not None
-    assert (kept.parameters["epsilon"], kept.full, kept.seconds) == (1.25, True, 2.5)
+    assert (kept.configuration["epsilon"], kept.full, kept.seconds) == (1.25, True, 2.5)
     assert kept.outcome == outcome
     text = written([], tmp_path)
     assert "<dt>epsilon</dt><dd>1.25</dd>" in text
@@ -227,9 +229,9 @@ def test_what_is_kept_says_with_which_configuration_it_was_run(tmp_path: Path) -
 
 def test_an_interrupted_run_and_unreadable_files_are_told(tmp_path: Path) -> None:
     outcome = EXAMPLE.run(EXAMPLE.quick, lambda: None)
-    write_outcome(EXAMPLE, outcome, tmp_path, full=False)
-    write_report([Entry(EXAMPLE, outcome, 1.0)], tmp_path, full=False)
-    write_outcome(EXAMPLE, outcome, tmp_path, full=False)
+    write_outcome(Entry(EXAMPLE, outcome, 1.0), tmp_path)
+    written([Entry(EXAMPLE, outcome, 1.0)], tmp_path)
+    write_outcome(Entry(EXAMPLE, outcome, 1.0), tmp_path)
     assert not run_path(EXAMPLE.name, tmp_path).exists()
     assert "interrupted, time unknown" in written([], tmp_path)
     record = tmp_path / f"{EXAMPLE.name}.json"
@@ -240,8 +242,8 @@ def test_an_interrupted_run_and_unreadable_files_are_told(tmp_path: Path) -> Non
 
 def test_a_failure_stays_until_the_next_run(tmp_path: Path) -> None:
     outcome = EXAMPLE.run(EXAMPLE.quick, lambda: None)
-    write_outcome(EXAMPLE, outcome, tmp_path, full=False)
-    write_report([Entry(EXAMPLE, None, 0.5, "no optimum")], tmp_path, full=False)
+    write_outcome(Entry(EXAMPLE, outcome, 1.0), tmp_path)
+    written([Entry(EXAMPLE, None, 0.5, "no optimum")], tmp_path)
     assert "no optimum" in written([], tmp_path)
     text = written([Entry(EXAMPLE, outcome, 1.0)], tmp_path)
     assert "no optimum" not in text
@@ -296,7 +298,7 @@ def opened(folder: Path, tmp_path: Path, dark: bool, width: int) -> Iterator[Chr
     with chromium(tmp_path / "profile", dark=dark) as driver:
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
         driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        driver.get((folder / "report.html").as_uri())
+        driver.get((folder / "index.html").as_uri())
         yield driver
 
 
@@ -349,7 +351,7 @@ def test_on_paper_it_is_light_and_whole(folder: Path, tmp_path: Path) -> None:
         # A sheet of A4 with margins of a centimetre.
         size = {"width": 718, "height": 1047, "deviceScaleFactor": 1, "mobile": False}
         driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        driver.get((folder / "report.html").as_uri())
+        driver.get((folder / "index.html").as_uri())
         dark = {"name": "prefers-color-scheme", "value": "dark"}
         media = {"media": "print", "features": [dark]}
         driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
@@ -379,7 +381,7 @@ def test_a_missing_figure_would_be_noticed(folder: Path, tmp_path: Path) -> None
     copy = Path(shutil.copytree(folder, tmp_path / "copy"))
     (copy / "roo-figure-1.png").unlink()
     with chromium(tmp_path / "profile") as driver:
-        driver.get((copy / "report.html").as_uri())
+        driver.get((copy / "index.html").as_uri())
         widths = driver.execute_script("return [...document.images].map(i => i.naturalWidth)")
         assert sorted(width > 0 for width in widths) == [False, True, True]
         assert any("roo-figure-1.png" in line for line in complaints(driver))

@@ -12,7 +12,7 @@ import pytest
 import scipy.stats
 
 from dpopt import smoothed
-from experiments.kept import write_outcome
+from experiments.kept import Entry, write_outcome
 from experiments.registry import Outcome
 from experiments.smoothed import sgd, sgd_bias
 from experiments.smoothed.sgd_bias import GAUSSIAN, databases
@@ -157,7 +157,7 @@ def test_a_run_is_written(tmp_path: Path) -> None:
     experiment = sgd.EXPERIMENTS[0]
     tiny = replace(experiment.quick, batches=(3, 4), databases=2)
     small = replace(experiment, quick=tiny)
-    write_outcome(small, small.run(small.quick, lambda: None), tmp_path, full=False)
+    write_outcome(Entry(small, small.run(small.quick, lambda: None), 1.0), tmp_path)
     read = json.loads((tmp_path / "smoothed-figure-2-right.json").read_text(encoding="utf-8"))
     assert read["configuration"]["batches"] == [3, 4]
     assert read["configuration"]["settings"][0]["second"]["mean"] == 0.2

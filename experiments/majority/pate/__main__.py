@@ -1,4 +1,4 @@
-"""``python -m experiments.majority.pate``: train teachers and write their votes; or the tables."""
+"""``python -m experiments.majority.pate``: train teachers and write their votes."""
 
 from __future__ import annotations
 
@@ -12,13 +12,11 @@ from dpopt import ParameterError
 from dpopt.files import check_target, write_text
 from experiments.data.download import download
 from experiments.data.mnist import Digits, load_digits
-from experiments.entry import make_folder, run_command
+from experiments.entry import run_command
 from experiments.kept import to_csv
-from experiments.majority.pate.experiment import for_votes
 from experiments.majority.pate.rates import Training
 from experiments.majority.pate.votes import save_votes
-from experiments.report import write_report
-from experiments.runner import advancing, run_here
+from experiments.runner import advancing
 
 _PATH = click.Path(path_type=Path)
 _PRIVATE_RATES = (0.01, 0.02, 0.03, 0.05, 0.1)
@@ -99,18 +97,6 @@ def rates(source: _Source, out: Path) -> None:
         table = scan(digits, training, _PRIVATE_RATES, _PLAIN_RATES, source.seeds, advance)
     write_text(out, to_csv(table))
     click.echo(f"rates: {out}")
-
-
-@command.command()
-@click.option("--votes", type=_PATH, required=True, help="Votes file of a training run.")
-@click.option("--out", type=_PATH, default=Path("results"), help="Folder.  [results]")
-@click.option("--full", is_flag=True, help="Draw queries 1000 times instead of 10.")
-def tables(votes: Path, out: Path, full: bool) -> None:
-    """Compute the tables, the figure and a report from a votes file."""
-    experiment = for_votes(votes)
-    make_folder(out)
-    entries = run_here([experiment], out, full=full)
-    click.echo(f"report: {write_report(entries, out, full=full)}")
 
 
 def _require_torch(threads: int) -> None:
