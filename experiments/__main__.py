@@ -85,14 +85,17 @@ def run_names(
 
     jobs = [Job(each, own, full, style) for each, own in zip(chosen, configs, strict=True)]
     store = Store(out / CACHE, fresh=fresh)
-    entries = run_all(
+    ended = run_all(
         jobs, out, workers=workers, store=store, say=lambda text: click.echo(f"{text}.", err=True)
     )
-    click.echo(f"report: {write_report(entries, out)}")
-    failed = [entry for entry in entries if entry.failure is not None]
+    if ended.entries:
+        click.echo(f"report: {write_report(ended.entries, out)}")
+    failed = [entry for entry in ended.entries if entry.failure is not None]
     for entry in failed:
         click.echo(f"{entry.experiment.name} failed: {entry.failure}", err=True)
-    return 1 if failed else 0
+    for name, why in ended.refused.items():
+        click.echo(why if len(jobs) == 1 else f"{name}: {why}", err=True)
+    return 2 if ended.refused else 1 if failed else 0
 
 
 @command.command("list", context_settings=_HELP)

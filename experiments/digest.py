@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -51,10 +51,14 @@ def closure(modules: frozenset[str]) -> frozenset[str]:
 
 
 def imported(module: str) -> set[str]:
-    """Return the modules of the experiments that a module imports, with the packages above."""
+    """Return the modules of the experiments that a module imports, and the packages above.
+
+    Imports inside functions count.
+    """
     path = _source(module)
+    tree = ast.parse("" if path is None else path.read_text(encoding="utf-8"))
     named: set[str] = {module}
-    for node in ast.walk(ast.parse("" if path is None else path.read_text(encoding="utf-8"))):
+    for node in _run(tree):
         if isinstance(node, ast.Import):
             named |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -113,6 +117,15 @@ def _git(checkout: Path, *arguments: str) -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.strip()
+
+
+def _run(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the parts of a module that may be run; what only type checkers read is left out."""
+    for part in ast.iter_child_nodes(node):
+        if isinstance(part, ast.If) and ast.unparse(part.test) == "TYPE_CHECKING":
+            continue
+        yield part
+        yield from _run(part)
 
 
 def _source(module: str) -> Path | None:

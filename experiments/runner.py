@@ -12,13 +12,14 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from dpopt import DpoptError
+from dpopt import DpoptError, ParameterError
 from experiments.catalogue import homes, of_module
 from experiments.kept import Entry, draw, keep_run, write_outcome
 from experiments.registry import Advance, Experiment, Outcome
@@ -55,6 +56,11 @@ class Job:
         return self.experiment.name
 
     @property
+    def registered(self) -> bool:
+        """Whether the parameters are the experiment's own."""
+        return self.config in (self.experiment.config, self.experiment.quick)
+
+    @property
     def steps(self) -> int:
         """How often the run advances."""
         return self.experiment.steps(self.config)
@@ -70,6 +76,7 @@ class Made:
         seconds: that computing and drawing took, when they were done.
         reused: whether the tables are those of an earlier run.
         failure: why it failed; None if it did not.
+        refused: whether it failed because a parameter is not allowed.
     """
 
     outcome: Outcome | None
@@ -77,6 +84,21 @@ class Made:
     seconds: float
     reused: bool = False
     failure: str | None = None
+    refused: bool = False
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What came of several jobs, in their order.
+
+    Attributes:
+        entries: for the report.
+        refused: why parameters of a reader's own were not allowed, by the experiment's name; what
+            the folder keeps of it stays as it is.
+    """
+
+    entries: tuple[Entry, ...]
+    refused: Mapping[str, str]
 
 
 def jobs_of(chosen: Sequence[Experiment], *, full: bool = False, style: str = "plain") -> list[Job]:
@@ -91,8 +113,8 @@ def run_all(
     workers: int,
     store: Store | None = None,
     say: Callable[[str], None] = lambda _: None,
-) -> list[Entry]:
-    """Run experiments and write the files of each as soon as it is done; entries in their order.
+) -> Ended:
+    """Run experiments and write the files of each as soon as it is done.
 
     Benchmarks (not repeatable) run alone and last, so that nothing disturbs their times.
 
@@ -114,7 +136,18 @@ def run_all(
         job.name: seconds_of(job.experiment, job.config, out, full=job.full) for job in waiting
     }
     say(_said(jobs, waiting, expected, workers))
-    found = {job.name: _keep(job, known[job.name], out) for job in jobs if job.name in known}
+    found: dict[str, Entry] = {}
+    refused: dict[str, str] = {}
+
+    def keep(job: Job, made: Made) -> None:
+        if made.refused and not job.registered:
+            refused[job.name] = made.failure or ""
+        else:
+            found[job.name] = _keep(job, made, out)
+
+    for job in jobs:
+        if job.name in known:
+            keep(job, known[job.name])
     # The longest first: then the last ones to end do so at about the same time.
     together = sorted(
         (job for job in waiting if job.experiment.repeatable),
@@ -127,13 +160,14 @@ def run_all(
         with display() as progress:
             with closing(_run_together(together, keys, store, workers, progress)) as ended:
                 for job, made in ended:
-                    found[job.name] = _keep(job, made, out)
+                    keep(job, made)
             for job in alone:
                 task = progress.add_task(job.name, total=job.steps)
-                made = make(job, keys[job.name], store, lambda task=task: progress.advance(task))
-                found[job.name] = _keep(job, made, out)
+                advance = partial(progress.advance, task)
+                keep(job, make(job, keys[job.name], store, advance))
     store.limit()
-    return [found[job.name] for job in jobs]
+    entries = tuple(found[job.name] for job in jobs if job.name in found)
+    return Ended(entries, {job.name: refused[job.name] for job in jobs if job.name in refused})
 
 
 def make(job: Job, keys: Keys | None, store: Store, advance: Advance) -> Made:
@@ -150,7 +184,8 @@ def make(job: Job, keys: Keys | None, store: Store, advance: Advance) -> Made:
         outcome, computing, reused = computed(job, keys, store, advance)
         pictures, drawing = pictured(job, outcome, keys, store)
     except DpoptError as error:
-        return Made(None, {}, time.perf_counter() - start, failure=str(error))
+        seconds, refused = time.perf_counter() - start, isinstance(error, ParameterError)
+        return Made(None, {}, seconds, failure=str(error), refused=refused)
     return Made(outcome, pictures, computing + drawing, reused)
 
 

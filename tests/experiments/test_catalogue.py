@@ -5,7 +5,6 @@ At a small configuration, and at three other values of each of its parameters.
 
 from __future__ import annotations
 
-import ast
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
@@ -20,8 +19,9 @@ import experiments
 from dpopt.smoothed import QuantisedGradient
 from experiments.benchmarks import page
 from experiments.catalogue import all_experiments
+from experiments.digest import imported
 from experiments.finding import modules_with
-from experiments.kept import record_of, to_csv, write_outcome
+from experiments.kept import Entry, record_of, to_csv, write_outcome
 from experiments.majority import claims, composition, figures, gnmax, priors
 from experiments.majority.claims_corners import Case
 from experiments.majority.claims_sampling import Repeated, Sampled
@@ -438,8 +438,8 @@ def test_runs_at_other_parameters(name: str, changed: dict[str, Any]) -> None:
     config = replace(TRIED[name].base, **changed)
     outcome = ran(experiment, config)
     assert experiment.plot(outcome).get_axes() or outcome.findings
-    shown = replace(experiment, config=config, quick=config)
-    json.dumps(record_of(shown, outcome, full=False), allow_nan=False)
+    shown = Entry(replace(experiment, config=config, quick=config), outcome, 1.0)
+    json.dumps(record_of(shown), allow_nan=False)
     for table in outcome.tables.values():
         assert to_csv(table).count("\n") == 1 + len(table.rows)
     if name == "majority-figure-10" and "voters" in changed:
@@ -459,7 +459,7 @@ def test_a_run_repeats_is_judged_by_rules_and_is_written_whole(name: str, tmp_pa
     assert all(c.rule and c.identifier and c.certificate for c in first.comparisons)
     drawn = [a for a in experiment.plot(first).get_axes() if a.has_data()]
     assert drawn
-    write_outcome(experiment, first, tmp_path, full=False)
+    write_outcome(Entry(experiment, first, 1.0), tmp_path)
     files = {f"{name}.{table}.csv" for table in first.tables}
     files |= {f"{name}.{kind}" for kind in ("json", "png", "pdf")}
     assert {path.name for path in tmp_path.iterdir()} == files
@@ -481,31 +481,24 @@ ROOT = Path(experiments.__file__).parent
 MODULES = {
     ".".join(("experiments", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(
         ".__init__"
-    ): path
+    )
     for path in ROOT.rglob("*.py")
 }
 
 
-def imported(module: str) -> set[str]:
+def needed(module: str) -> set[str]:
     """Every module of the experiments that a module needs: written anywhere in it, or found."""
-    found = set()
-    for node in ast.walk(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    found = imported(module)
     if module == "experiments.catalogue":
         found |= {*modules_with("EXPERIMENT"), *modules_with("EXPERIMENTS")}
     if module == "experiments.benchmarks.suite":
         found |= set(modules_with("BENCHMARKS"))
-    # To import a module is to run the packages above it.
-    above = {name[:place] for name in found for place, c in enumerate(name) if c == "."}
-    return (found | above) & set(MODULES) - {module}
+    return found & MODULES - {module}
 
 
 def test_no_circle_of_imports() -> None:
     """At module level or inside functions; what the catalogue finds counts as imported by it."""
-    graph = {module: imported(module) for module in MODULES}
+    graph = {module: needed(module) for module in MODULES}
     assert graph["experiments.registry"] <= {"experiments"}
     assert len(graph["experiments.catalogue"]) > 20
     TopologicalSorter(graph).prepare()

@@ -97,8 +97,8 @@ class Links(HTMLParser):
 def test_a_run_writes_tables_figures_and_a_report_the_same_bytes_twice(tmp_path: Path) -> None:
     folders = [tmp_path / "a", tmp_path / "b"]
     for folder in folders:
-        assert run(["majority-figure-2", "--out", str(folder)]) == 0
-    first, second = ({p.name: p.read_bytes() for p in f.iterdir()} for f in folders)
+        assert run(["run", "majority-figure-2", "--out", str(folder)]) == 0
+    first, second = ({p.name: p.read_bytes() for p in f.iterdir() if p.is_file()} for f in folders)
     assert set(first) == {
         "majority-figure-2.errors.csv",
         "majority-figure-2.shapes.csv",
@@ -106,15 +106,15 @@ def test_a_run_writes_tables_figures_and_a_report_the_same_bytes_twice(tmp_path:
         "majority-figure-2.run.json",
         "majority-figure-2.png",
         "majority-figure-2.pdf",
-        "report.html",
+        "index.html",
     }
     # When it was run stands in these two alone.
-    timed = {"report.html", "majority-figure-2.run.json"}
+    timed = {"index.html", "majority-figure-2.run.json"}
     assert {n: b for n, b in first.items() if n not in timed} == {
         n: b for n, b in second.items() if n not in timed
     }
     links = Links()
-    links.feed(first["report.html"].decode())
+    links.feed(first["index.html"].decode())
     files = {link for link in links.found if not link.startswith("#")}
     assert files <= set(first)
     assert "majority-figure-2.png" in files
@@ -135,13 +135,19 @@ def test_a_failing_experiment_is_reported_and_the_exit_code_says_so(
     monkeypatch.setattr(runner, "all_experiments", lambda: {broken.name: broken})
     assert run(["--out", str(tmp_path)]) == 1
     assert "time_limit" in capsys.readouterr().err
-    assert "time_limit" in (tmp_path / "report.html").read_text()
-    assert {path.name for path in tmp_path.iterdir()} == {"report.html", f"{broken.name}.run.json"}
+    assert "time_limit" in (tmp_path / "index.html").read_text()
+    assert {path.name for path in tmp_path.iterdir()} == {"index.html", f"{broken.name}.run.json"}
 
 
 def test_bad_names_and_folders_exit_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["figure-99"]) == 2
-    assert "majority-figure-2" in capsys.readouterr().err
+    assert run(["run", "majority-figure-99"]) == 2
+    err = capsys.readouterr().err
+    assert err == (
+        "experiment is 'majority-figure-99'; it must be a known one; did you mean "
+        "majority-figure-9 or majority-figure-8?\n"
+    )
+    assert run(["list", "q*"]) == 2
+    assert "experiment is 'q*'; it must be one that" in capsys.readouterr().err
     file = tmp_path / "file"
     file.write_text("")
     assert run(["--out", str(file)]) == 2
@@ -149,9 +155,14 @@ def test_bad_names_and_folders_exit_2(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 def test_list_names_every_experiment(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["--list"]) == 0
-    out = capsys.readouterr().out
-    assert all(name in out for name in all_experiments())
+    assert run(["list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == list(all_experiments())
+    assert run(["list", "roo-*", "prior-kernels"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == [
+        name for name in all_experiments() if name.startswith("roo-") or name == "prior-kernels"
+    ]
 
 
 def test_figure_6_has_the_parameters_of_table_3() -> None:

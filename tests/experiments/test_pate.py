@@ -15,6 +15,7 @@ from scipy.optimize import brentq
 from scipy.stats import norm, ttest_ind_from_stats
 
 from dpopt import ParameterError
+from experiments import __main__ as experiments
 from experiments.data.mnist import Digits, load_digits
 from experiments.kept import to_csv
 from experiments.majority.pate import __main__ as cli
@@ -508,10 +509,11 @@ run_cli = partial(exit_code, cli.main)
 def test_tables_of_a_user_s_votes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, out = tmp_path / "votes.json", tmp_path / "out"
     save_votes(small_votes(), path)
-    assert run_cli(["tables", "--votes", str(path), "--out", str(out)]) == 0
+    given = ["run", EXPERIMENT.name, "--set", f"votes={path}", "--out", str(out)]
+    assert exit_code(experiments.main, given) == 0
     assert "report" in capsys.readouterr().out
     names = {p.name for p in out.iterdir()}
-    assert {f"{EXPERIMENT.name}.accuracy.csv", f"{EXPERIMENT.name}.png", "report.html"} <= names
+    assert {f"{EXPERIMENT.name}.accuracy.csv", f"{EXPERIMENT.name}.png", "index.html"} <= names
     record = json.loads((out / f"{EXPERIMENT.name}.json").read_text())
     assert record["configuration"]["votes"] == str(path)
     assert "from the given file" in record["findings"][0]
@@ -520,9 +522,9 @@ def test_tables_of_a_user_s_votes(tmp_path: Path, capsys: pytest.CaptureFixture[
 def test_bad_arguments_exit_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert run_cli(["tables", "--votes", str(tmp_path / "none")]) == 2
+    given = ["run", EXPERIMENT.name, "--out", str(tmp_path / "out")]
+    assert exit_code(experiments.main, [*given, "--set", f"votes={tmp_path / 'none'}"]) == 2
     assert "no such file" in capsys.readouterr().err
-    assert run_cli(["tables"]) == 2
     assert run_cli(["--seeds", "0"]) == 2
     assert run_cli(["--data", str(SAMPLE), "--out", str(tmp_path)]) == 2
     assert "directory" in capsys.readouterr().err

@@ -1,19 +1,54 @@
-"""Experiments in processes of their own give what they give one after another."""
+"""Running experiments: the same bytes however it is done, and what is kept between runs."""
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from experiments.catalogue import all_experiments
-from experiments.runner import run_all
+import matplotlib as mpl
+import pytest
+
+from dpopt import ParameterError, style
+from experiments import digest
+from experiments.catalogue import all_experiments, homes
+from experiments.kept import Entry, draw, drawn, kept_entry, kept_run
+from experiments.options import configured
+from experiments.public_prior import example_one
+from experiments.registry import Comparison, Experiment, Outcome, Table
+from experiments.runner import CACHE, Job, jobs_of, run_all
+from experiments.store import Store, keys_of
+from experiments.times import record, recorded, seconds_of, until_done
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("roo-figure-1", "prior-example-1")
+EXAMPLE = example_one.EXPERIMENT
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """The files that are the same in every run; the report and the runs tell the time."""
+    return {
+        path.name: path.read_bytes()
+        for path in folder.iterdir()
+        if path.is_file() and not path.name.endswith((".run.json", ".html"))
+    }
+
+
+def ended(out: Path, *jobs: Job, fresh: bool = False) -> tuple[Entry, ...]:
+    return run_all(jobs, out, workers=1, store=Store(out / CACHE, fresh)).entries
+
+
+def job(style_name: str = "plain", **settings: object) -> Job:
+    return Job(EXAMPLE, configured(EXAMPLE, False, settings), style=style_name)
 
 
 def test_two_at_a_time_write_the_same_bytes(tmp_path: Path) -> None:
@@ -23,30 +58,304 @@ def test_two_at_a_time_write_the_same_bytes(tmp_path: Path) -> None:
     for workers in (1, 2):
         folder = tmp_path / str(workers)
         folder.mkdir()
-        entries[workers] = run_all(chosen, folder, full=False, workers=workers)
+        entries[workers] = run_all(jobs_of(chosen), folder, workers=workers).entries
         assert [entry.experiment.name for entry in entries[workers]] == list(NAMES)
-        assert all(entry.failure is None and entry.seconds > 0 for entry in entries[workers])
+        for entry in entries[workers]:
+            assert entry.failure is None
+            assert entry.seconds is not None
+            assert entry.seconds > 0
+            assert not entry.reused
     for one, two in zip(entries[1], entries[2], strict=True):
         assert one.outcome is not None
         assert one.outcome == two.outcome
-    first, second = ({p.name: p.read_bytes() for p in (tmp_path / w).iterdir()} for w in "12")
+    first, second = (files(tmp_path / workers) for workers in "12")
     assert first == second
     assert len(first) > 6
 
 
-def test_an_interrupted_run_leaves_no_process_behind(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "experiments", "smoothed-figure-5", "majority-claims"]
-    process = subprocess.Popen(
-        [*command, "--out", str(tmp_path / "out")],
+def test_a_second_run_computes_nothing_and_writes_the_same(tmp_path: Path) -> None:
+    (first,) = ended(tmp_path, job())
+    written = files(tmp_path)
+    said: list[str] = []
+    (second,) = run_all([job()], tmp_path, workers=2, say=said.append).entries
+    assert said == ["1 item, all kept from earlier runs"]
+    assert (first.reused, second.reused) == (False, True)
+    # The time is that of the computation.
+    assert second.seconds == first.seconds
+    assert second.outcome == first.outcome
+    assert files(tmp_path) == written
+    run = kept_run(EXAMPLE.name, tmp_path)
+    assert (run["reused"], run["seconds"], run["failure"]) == (True, first.seconds, None)
+
+
+def test_other_parameters_code_or_libraries_are_computed_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended(tmp_path, job())
+    assert ended(tmp_path, job())[0].reused
+    assert not ended(tmp_path, job(points=11))[0].reused
+    assert ended(tmp_path, job(points=11))[0].reused
+    assert not ended(tmp_path, job(), fresh=True)[0].reused
+    assert ended(tmp_path, job())[0].reused
+    # Another style draws anew, from the tables that are there.
+    assert ended(tmp_path, job("icml"))[0].reused
+    assert kept_run(EXAMPLE.name, tmp_path)["style"] == "icml"
+    monkeypatch.setattr("experiments.store.code_digest", lambda *_, **__: "edited")
+    assert not ended(tmp_path, job())[0].reused
+    monkeypatch.undo()
+    assert ended(tmp_path, job())[0].reused
+    monkeypatch.setattr("experiments.store.libraries", lambda **_: {"numpy": "99"})
+    assert not ended(tmp_path, job())[0].reused
+
+
+def test_a_damaged_store_is_no_error(tmp_path: Path) -> None:
+    (first,) = ended(tmp_path, job())
+    kept = sorted((tmp_path / CACHE).rglob("output.pkl"))
+    assert len(kept) == 2
+    for path in kept:
+        path.write_bytes(path.read_bytes()[:40])
+    (second,) = ended(tmp_path, job())
+    assert not second.reused
+    assert second.outcome == first.outcome
+    assert ended(tmp_path, job())[0].reused
+    for path in kept:
+        path.write_bytes(b"")
+    assert not ended(tmp_path, job())[0].reused
+
+
+def test_a_file_that_is_named_counts_by_its_state(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    file = data / "ratings.dat"
+    file.write_text("one")
+
+    def found(value: object) -> Any:
+        return digest.data_files({"path": value, "epsilon": 1.0})
+
+    ((name, size, _),) = found(str(file))
+    assert (name, size) == (str(file.resolve()), 3)
+    before = found(str(data))
+    assert [entry[0] for entry in before] == [str(file.resolve())]
+    file.write_text("other")
+    assert found(str(data)) != before
+    assert found(("beta:2,2", str(file))) == found(str(file))
+    for other in (None, "beta:2,2", str(data / "absent"), "x" * 5000, "a\0b"):
+        assert found(other) == []
+
+
+@pytest.fixture
+def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A copy of the experiments' sources, of which digests are taken."""
+    root = tmp_path / "experiments"
+    shutil.copytree(ROOT / "experiments", root, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(digest, "_ROOT", root)
+    digest.closure.cache_clear()
+    yield root
+    digest.closure.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("file", "counts"),
+    [
+        ("smoothed/elections.py", True),
+        ("smoothed/votes.py", True),
+        ("smoothed/__init__.py", True),
+        ("smoothed/data/popular_vote.csv", True),
+        ("registry.py", True),
+        ("verdicts.py", True),
+        ("smoothed/data/SOURCES.md", False),
+        ("majority/figures.py", False),
+        ("majority/pate/votes/mnist_5_8.json", False),
+        ("runner.py", False),
+        ("__main__.py", False),
+    ],
+)
+def test_the_code_that_counts(copied: Path, file: str, counts: bool) -> None:
+    modules = ["experiments.smoothed.elections"]
+    before = digest.code_digest(modules)
+    path = copied / file
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text + "\n", encoding="utf-8")
+    digest.closure.cache_clear()
+    assert (digest.code_digest(modules) != before) == counts
+    path.write_text(text, encoding="utf-8")
+    digest.closure.cache_clear()
+    assert digest.code_digest(modules) == before
+
+
+def test_pictures_depend_on_the_style_file_and_tables_do_not() -> None:
+    names = [{path.name for path in digest._library(drawing)} for drawing in (False, True)]
+    assert names[1] - names[0] == {"style.py"}
+    assert {"design.py", "program.py", "certify.py", "highs.py"} <= names[0]
+    parts = {path.parent.name for path in digest._library(True)}
+    assert not {"cli", "explore"} & parts
+    assert {"majority", "roo", "lp", "backends", "privacy"} <= parts
+
+
+def test_what_is_not_repeatable_or_not_of_the_project_is_not_kept(tmp_path: Path) -> None:
+    config = EXAMPLE.quick
+    home = homes()[EXAMPLE.name]
+    assert keys_of(EXAMPLE, config, "plain", home) is not None
+    assert keys_of(replace(EXAMPLE, repeatable=False), config, "plain", home) is None
+    own = replace(EXAMPLE, run=lambda *_: Outcome({}))
+    assert keys_of(own, config, "plain", home) is None
+    timed = Job(replace(EXAMPLE, repeatable=False), config)
+    for _ in range(2):
+        assert not ended(tmp_path, timed)[0].reused
+    assert not (tmp_path / CACHE).exists()
+
+
+def judged(*effort: str) -> Experiment:
+    """An experiment with a verdict, of generated data."""
+
+    def plot(outcome: Outcome) -> Any:
+        del outcome
+        figure, panels = style.figure(1, 2)
+        panels[0, 0].plot([0, 1], [0, 1])
+        panels[0, 1].plot([0, 1], [1, 0])
+        return figure
+
+    said = Comparison("claim", "ours", "agrees", "exact", "rule")
+    outcome = Outcome({"t": Table("T.", ("a",), ((1,),))}, (), (said,), "nothing", generated=True)
+    return replace(EXAMPLE, run=lambda *_: outcome, plot=plot, effort=effort)
+
+
+def test_verdicts_are_of_the_paper_s_parameters_only(tmp_path: Path) -> None:
+    experiment = judged("points")
+    for settings, own in (({}, False), ({"points": 5}, False), ({"epsilon": 1.0}, True)):
+        config = configured(experiment, False, settings)
+        (entry,) = ended(tmp_path, Job(experiment, config))
+        assert entry.own_parameters is own
+        assert len(entry.comparisons) == (0 if own else 1)
+        kept = kept_entry(experiment, tmp_path)
+        assert kept is not None
+        assert (kept.own_parameters, kept.comparisons) == (own, entry.comparisons)
+        assert kept.configuration == entry.configuration == EXAMPLE.parameters(False) | settings
+        assert (kept.outcome, kept.command) == (entry.outcome, entry.command)
+
+
+def test_the_picture_says_that_data_are_generated() -> None:
+    experiment = judged()
+    outcome = experiment.run(experiment.quick, lambda: None)
+    with style.context("icml"):
+        figure = drawn(experiment, outcome)
+        figure.draw_without_rendering()
+        (text,) = figure.texts
+        assert text.get_text() == "generated data"
+        place, page = text.get_window_extent(), figure.bbox
+        assert page.x0 <= place.x0 < place.x1 <= page.x1
+        assert page.y0 <= place.y0 < place.y1 <= page.y1
+        # At the right, and small; below every panel's words.
+        assert place.x0 > 0.6 * page.x1
+        assert text.get_fontsize() < style.STYLES["icml"].size
+        for axes in figure.get_axes():
+            around = axes.get_tightbbox()
+            assert around is not None
+            assert place.y1 <= around.y0
+        assert drawn(experiment, replace(outcome, generated=False)).texts == []
+
+
+@pytest.mark.parametrize("name", list(style.STYLES))
+def test_pictures_are_as_wide_as_the_style_says_with_whole_fonts(name: str) -> None:
+    experiment = judged()
+    outcome = experiment.run(experiment.quick, lambda: None)
+    with mpl.rc_context({"pdf.compression": 0, "savefig.bbox": "tight"}):
+        pictures = draw(experiment, outcome, name)
+    pdf = pictures["pdf"]
+    box = re.search(rb"/MediaBox \[ 0 0 ([\d.]+) ([\d.]+) \]", pdf)
+    assert box is not None
+    assert float(box[1]) == pytest.approx(72 * style.STYLES[name].text)
+    assert b"/Type3" not in pdf
+    assert b"/FontFile2" in pdf
+    assert b"CreationDate" not in pdf
+    with style.context(name):
+        dots = mpl.rcParams["savefig.dpi"]
+    width = int.from_bytes(pictures["png"][16:20], "big")
+    assert width == int(dots * style.STYLES[name].text)
+    assert draw(experiment, outcome, name)["png"] == pictures["png"]
+
+
+def test_tables_of_an_earlier_run_do_not_stay(tmp_path: Path) -> None:
+    ended(tmp_path, job())
+    old = tmp_path / f"{EXAMPLE.name}.other.csv"
+    old.write_text("a\n1\n")
+    other = tmp_path / f"{EXAMPLE.name}-b.other.csv"
+    other.write_text("a\n1\n")
+    ended(tmp_path, job())
+    assert not old.exists()
+    assert other.exists()
+
+
+def test_a_value_that_a_run_refuses_leaves_the_folder_as_it_is(tmp_path: Path) -> None:
+    ended(tmp_path, job())
+    before = {p.name: p.read_bytes() for p in tmp_path.iterdir() if p.is_file()}
+
+    def refuse(*_: object) -> Outcome:
+        raise ParameterError("epsilon is 5; it must be less.")
+
+    own = replace(EXAMPLE, run=refuse)
+    config = configured(own, False, {"epsilon": 5.0})
+    found = run_all([Job(own, config)], tmp_path, workers=1)
+    assert found.entries == ()
+    assert found.refused == {EXAMPLE.name: "epsilon is 5; it must be less."}
+    assert {p.name: p.read_bytes() for p in tmp_path.iterdir() if p.is_file()} == before
+    # At the registered parameters it is the experiment that is broken.
+    (entry,) = run_all([Job(own, own.quick)], tmp_path, workers=1).entries
+    assert entry.failure == "epsilon is 5; it must be less."
+
+
+def test_how_long_it_takes(tmp_path: Path) -> None:
+    assert until_done([1.0, 2.0], 1) == 3.0
+    # Processes take some time to start; whoever is free takes what is next: 3, and 2 + 2.
+    start = until_done([0.0, 0.0], 2)
+    assert start > 0
+    assert until_done([3.0, 2.0, 2.0], 2) == start + 4.0
+    assert until_done([3.0, 2.0, 2.0], 3) == start + 3.0
+    (entry,) = ended(tmp_path, job(points=11))
+    assert seconds_of(EXAMPLE, job(points=11).config, tmp_path, full=False) == entry.seconds
+    known = recorded(full=False)
+    assert seconds_of(EXAMPLE, EXAMPLE.quick, tmp_path, full=False) == known.get(EXAMPLE.name)
+
+
+def test_times_are_recorded_from_runs_with_the_experiments_own_parameters(tmp_path: Path) -> None:
+    path = tmp_path / "times.json"
+    known = {EXAMPLE.name: EXAMPLE}
+    ended(tmp_path, job(points=11))
+    with pytest.raises(ParameterError, match="must hold the files of some run"):
+        record(known, tmp_path, path)
+    (entry,) = ended(tmp_path, job())
+    assert entry.seconds is not None
+    assert record(known, tmp_path, path) == 1
+    assert recorded(full=False, path=path) == {EXAMPLE.name: round(entry.seconds, 1)}
+    assert recorded(full=True, path=path) == {}
+
+
+def started(out: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "experiments", "run", *arguments, "--out", str(out)],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
     )
-    time.sleep(6.0)
+
+
+def test_an_interrupted_run_keeps_what_is_done_and_leaves_no_process(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    # The second would take hours.
+    long = ("majority-figure-9", "--set", f"mechanisms={10**4 + 1}")
+    process = started(out, EXAMPLE.name, *long)
+    done = out / f"{EXAMPLE.name}.run.json"
+    deadline = time.monotonic() + 120
+    while not done.exists() and time.monotonic() < deadline and process.poll() is None:
+        time.sleep(0.1)
+    assert done.exists()
+    assert process.poll() is None
     os.killpg(process.pid, signal.SIGINT)
-    process.communicate(timeout=60)
+    _, err = process.communicate(timeout=60)
     assert process.returncode == 130
+    assert b"Traceback" not in err
+    assert err.rstrip().endswith(b"interrupted.")
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
         try:
@@ -56,4 +365,19 @@ def test_an_interrupted_run_leaves_no_process_behind(tmp_path: Path) -> None:
         time.sleep(0.2)
     else:
         raise AssertionError("a worker is still running")
-    assert not (tmp_path / "out" / "report.html").exists()
+    assert not (out / "index.html").exists()
+    assert not list(out.glob(".dpopt-*"))
+    (entry,) = ended(out, job())
+    assert entry.reused
+
+
+def test_two_runs_into_one_folder(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    both = [started(out, *NAMES), started(out, *NAMES, "--style", "icml")]
+    for process in both:
+        _, err = process.communicate(timeout=300)
+        assert process.returncode == 0, err
+    assert not list(out.glob(".dpopt-*"))
+    for name in NAMES:
+        assert json.loads((out / f"{name}.json").read_text())["experiment"] == name
+        assert kept_run(name, out)["failure"] is None
