@@ -414,7 +414,7 @@ def test_the_command_writes_results_page_tables_and_report(tmp_path: Path) -> No
         "benchmarks.json",
         "benchmarks.png",
         "benchmarks.pdf",
-        "report.html",
+        "index.html",
     }
     results = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
     assert (tmp_path / "RESULTS.md").read_text(encoding="utf-8") == to_markdown(results)

@@ -270,9 +270,8 @@ def test_a_setting_is_for_those_that_have_it(
     err = capsys.readouterr().err
     assert err.startswith("2 items")
     assert "2 with own parameters" in err
-    for name, own in zip(
-        names, ({"public": 0.02, "points": 3}, {"runs": 2, "points": 3}), strict=True
-    ):
+    changes: tuple[dict[str, Any], ...] = ({"public": 0.02, "points": 3}, {"runs": 2, "points": 3})
+    for name, own in zip(names, changes, strict=True):
         experiment = all_experiments()[name]
         again = experiments.run(name, cache=tmp_path / ".cache", **own)
         assert again.entry.reused

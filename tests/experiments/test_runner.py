@@ -247,7 +247,7 @@ def test_the_picture_says_that_data_are_generated() -> None:
         assert page.y0 <= place.y0 < place.y1 <= page.y1
         # At the right, and small; below every panel's words.
         assert place.x0 > 0.6 * page.x1
-        assert text.get_fontsize() < style.STYLES["icml"].size
+        assert float(text.get_fontsize()) < style.STYLES["icml"].size
         for axes in figure.get_axes():
             around = axes.get_tightbbox()
             assert around is not None
