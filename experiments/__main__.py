@@ -33,7 +33,7 @@ def command() -> None:
     """
 
 
-@command.command("run", context_settings=_HELP)
+@command.command("run", context_settings=_HELP, short_help="Run experiments, and write the report.")
 @click.argument("names", nargs=-1)
 @click.option(
     "--set",
@@ -98,7 +98,9 @@ def run_names(
     return 2 if ended.refused else 1 if failed else 0
 
 
-@command.command("list", context_settings=_HELP)
+@command.command(
+    "list", context_settings=_HELP, short_help="List the experiments and how long they take."
+)
 @click.argument("patterns", nargs=-1)
 @_OUT
 def list_names(patterns: tuple[str, ...], out: Path) -> None:
@@ -115,7 +117,9 @@ def list_names(patterns: tuple[str, ...], out: Path) -> None:
         click.echo(f"{each.name:28} {took:>8}  {each.paper}, {each.item}")
 
 
-@command.command("show", context_settings=_HELP)
+@command.command(
+    "show", context_settings=_HELP, short_help="Show experiments and their parameters."
+)
 @click.argument("names", nargs=-1, required=True)
 def show_names(names: tuple[str, ...]) -> None:
     """Show what experiments are about, and their parameters, which run --set changes."""
@@ -123,7 +127,7 @@ def show_names(names: tuple[str, ...]) -> None:
     click.echo("\n\n".join(shown))
 
 
-@command.command("times", context_settings=_HELP)
+@command.command("times", context_settings=_HELP, short_help="Record how long runs took.")
 @click.argument("folder", type=click.Path(path_type=Path), default=Path("results"))
 def renew_times(folder: Path) -> None:
     """Record how long the runs in a FOLDER took, for estimates on other machines.
@@ -140,7 +144,7 @@ def renew_times(folder: Path) -> None:
 )
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def run_benchmarks(arguments: tuple[str, ...]) -> None:
-    """Time dpopt beside what one would use instead; has options of its own."""
+    """Time dpopt beside what one would use instead."""
     from experiments.benchmarks.__main__ import main as benchmarks_main
 
     benchmarks_main(arguments)

@@ -108,7 +108,7 @@ def commit() -> str | None:
 def _git(checkout: Path, *arguments: str) -> str | None:
     try:
         done = subprocess.run(
-            ["git", "-C", str(checkout), *arguments],
+            ["git", "--no-optional-locks", "-C", str(checkout), *arguments],
             capture_output=True,
             text=True,
             check=True,
