@@ -1,4 +1,3 @@
-import json
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,7 +8,6 @@ import numpy as np
 import pytest
 
 from dpopt import ParameterError, public_prior
-from experiments import __main__ as runner
 from experiments.benchmarks.suite_kernels import grown_algorithm, printed_algorithm
 from experiments.catalogue import all_experiments
 from experiments.data.avazu import load_clicks, subcategories
@@ -17,7 +15,7 @@ from experiments.data.generate import generate_avazu, generate_movielens
 from experiments.data.movielens import load_movielens
 from experiments.public_prior import avazu, example_one, kernels, movielens, synthetic
 from experiments.registry import Outcome
-from tests.experiments.comparing import exit_code, ran
+from tests.experiments.comparing import ran
 
 pytest.importorskip("polars", reason="polars is not installed (extra data)")
 
@@ -196,35 +194,6 @@ def test_missing_files_are_refused_in_one_sentence(tmp_path: Path) -> None:
     for call in calls:
         with pytest.raises(ParameterError, match=r"\.$"):
             call()
-
-
-def test_the_user_s_own_data_become_a_report(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    ratings = generate_movielens(tmp_path / "ml", 30, 40, 1)
-    clicks = generate_avazu(tmp_path / "train.csv", 2000, 1)
-    out = tmp_path / "out"
-
-    def command(name: str, path: Path, *arguments: str) -> int:
-        given = ("run", name, "--set", f"path={path}", *arguments, "--out", str(out))
-        return exit_code(runner.main, given)
-
-    assert command("prior-figure-4", ratings) == 0
-    assert command("prior-figures-3-6-11", clicks, "--set", "user=device_ip") == 0
-    names = {path.name for path in out.iterdir()}
-    assert {
-        "prior-figure-4.distances.csv",
-        "prior-figure-4.png",
-        "prior-figures-3-6-11.summary.csv",
-        "prior-figures-3-6-11.png",
-        "index.html",
-    } <= names
-    record = json.loads((out / "prior-figures-3-6-11.json").read_text())
-    assert record["configuration"]["user"] == "device_ip"
-    assert record["configuration"]["path"] == str(clicks)
-    capsys.readouterr()
-    assert command("prior-figures-3-6-11", tmp_path / "absent") == 2
-    assert "kaggle" in capsys.readouterr().err
 
 
 def test_example_1_has_the_corrected_numbers(outcomes: dict[str, Outcome]) -> None:
