@@ -178,7 +178,8 @@ def _option(option: Option) -> str:
     if option.quick != option.full:
         default += f"; with --full {text_of(option.full)}"
     about = [click.wrap_text(option.about, _WIDTH, "      ", "      ")] if option.about else []
-    return "\n".join(["", f"  {option.name} = {default}", *about, f"      ({allowed})"])
+    allowed = click.wrap_text(f"({allowed})", _WIDTH, "      ", "       ")
+    return "\n".join(["", f"  {option.name} = {default}", *about, allowed])
 
 
 if __name__ == "__main__":
