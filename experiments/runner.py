@@ -24,7 +24,7 @@ from experiments.catalogue import homes, of_module
 from experiments.kept import Entry, draw, keep_run, write_outcome
 from experiments.registry import Advance, Experiment, Outcome
 from experiments.store import Keys, Store, keys_of
-from experiments.times import seconds_of, until_done
+from experiments.times import last_seconds, seconds_of, until_done
 
 CACHE = ".cache"
 """Folder of the store within the folder that is written to."""
@@ -135,7 +135,7 @@ def run_all(
     expected = {
         job.name: seconds_of(job.experiment, job.config, out, full=job.full) for job in waiting
     }
-    say(_said(jobs, waiting, expected, workers))
+    say(_said(jobs, waiting, expected, _guessed(waiting, out), workers))
     found: dict[str, Entry] = {}
     refused: dict[str, str] = {}
 
@@ -283,6 +283,7 @@ def _said(
     jobs: Sequence[Job],
     waiting: Sequence[Job],
     expected: Mapping[str, float | None],
+    guessed: Sequence[Job],
     workers: int,
 ) -> str:
     """Return how many items there are and how long they take, as far as that is known."""
@@ -290,20 +291,30 @@ def _said(
     kept = len(jobs) - len(waiting)
     if not waiting:
         return f"{items}, all kept from earlier runs"
-    known = [seconds for job in waiting if (seconds := expected[job.name]) is not None]
-    used = min(workers, len(waiting))
+    times = [expected[job.name] for job in waiting if job not in guessed]
+    known = [seconds for seconds in times if seconds is not None]
     parts = [f"{kept} kept"] if kept else []
-    if unknown := len(waiting) - len(known):
+    if unknown := len(times) - len(known):
         parts.append(f"{unknown} of unknown time")
-    own = sum(not job.experiment.at_paper(job.config) for job in waiting)
-    if own:
-        parts.append(f"{own} with own parameters, which may take longer or less")
+    if guessed:
+        usual = sum(expected[job.name] or 0.0 for job in guessed)
+        parts.append(f"{len(guessed)} with own parameters; with the paper's {_rounded(usual)}")
     said = f" ({', '.join(parts)})" if parts else ""
     if not known:
         return f"{items}{said}"
+    used = min(workers, len(waiting))
     took = until_done(sorted(known, reverse=True), used)
     with_workers = f" with {used} workers" if used > 1 else ""
     return f"{items}, about {_rounded(took)}{with_workers}{said}"
+
+
+def _guessed(waiting: Sequence[Job], out: Path) -> list[Job]:
+    """Return the jobs of which nobody knows how long their own parameters take."""
+    return [
+        job
+        for job in waiting
+        if not job.registered and last_seconds(job.experiment, job.config, out) is None
+    ]
 
 
 def _rounded(seconds: float) -> str:

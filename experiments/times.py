@@ -34,12 +34,18 @@ def seconds_of(experiment: Experiment, config: Any, folder: Path, *, full: bool)
         folder: that may keep an earlier one.
         full: whether the configuration started from that of the full run.
     """
+    last = last_seconds(experiment, config, folder)
+    return recorded(full=full).get(experiment.name) if last is None else last
+
+
+def last_seconds(experiment: Experiment, config: Any, folder: Path) -> float | None:  # noqa: ANN401
+    """Return how long the last run into a folder took, if it had the same parameters."""
     about = kept_run(experiment.name, folder)
     found = about.get("seconds")
     same = plain(about.get("configuration")) == plain(asdict(config))
-    if same and about.get("failure") is None and isinstance(found, int | float):
-        return float(found)
-    return recorded(full=full).get(experiment.name)
+    if not same or about.get("failure") is not None or not isinstance(found, int | float):
+        return None
+    return float(found)
 
 
 def recorded(*, full: bool, path: Path = RECORDED) -> dict[str, float]:

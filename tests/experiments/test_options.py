@@ -269,7 +269,7 @@ def test_a_setting_is_for_those_that_have_it(
     assert run(["run", *names, *given, "--out", str(tmp_path)]) == 0
     err = capsys.readouterr().err
     assert err.startswith("2 items")
-    assert "2 with own parameters" in err
+    assert "2 with own parameters; with the paper's" in err
     changes: tuple[dict[str, Any], ...] = ({"public": 0.02, "points": 3}, {"runs": 2, "points": 3})
     for name, own in zip(names, changes, strict=True):
         experiment = all_experiments()[name]

@@ -27,7 +27,7 @@ from experiments.public_prior import example_one
 from experiments.registry import Comparison, Experiment, Outcome, Table
 from experiments.runner import CACHE, Job, jobs_of, run_all
 from experiments.store import Store, keys_of
-from experiments.times import record, recorded, seconds_of, until_done
+from experiments.times import last_seconds, record, recorded, seconds_of, until_done
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("roo-figure-1", "prior-example-1")
@@ -314,7 +314,22 @@ def test_how_long_it_takes(tmp_path: Path) -> None:
     (entry,) = ended(tmp_path, job(points=11))
     assert seconds_of(EXAMPLE, job(points=11).config, tmp_path, full=False) == entry.seconds
     known = recorded(full=False)
+    assert last_seconds(EXAMPLE, EXAMPLE.quick, tmp_path) is None
     assert seconds_of(EXAMPLE, EXAMPLE.quick, tmp_path, full=False) == known.get(EXAMPLE.name)
+
+
+def test_what_is_said_before_a_run(tmp_path: Path) -> None:
+    def said(*jobs: Job) -> str:
+        told: list[str] = []
+        run_all(jobs, tmp_path, workers=1, say=told.append)
+        return told[0]
+
+    own = replace(EXAMPLE, name="own")
+    usual = max(1, round(recorded(full=False)[EXAMPLE.name]))
+    assert said(job(points=7)) == (f"1 item (1 with own parameters; with the paper's {usual} s)")
+    assert said(job(points=7)) == "1 item, all kept from earlier runs"
+    assert said(job(points=7), Job(own, own.quick)) == "2 items (1 kept, 1 of unknown time)"
+    assert said(job(), Job(own, own.quick)) == f"2 items, about {usual} s (1 kept)"
 
 
 def test_times_are_recorded_from_runs_with_the_experiments_own_parameters(tmp_path: Path) -> None:
@@ -343,7 +358,7 @@ def started(out: Path, *arguments: str) -> subprocess.Popen[bytes]:
 def test_an_interrupted_run_keeps_what_is_done_and_leaves_no_process(tmp_path: Path) -> None:
     out = tmp_path / "out"
     # The second would take hours.
-    long = ("majority-figure-9", "--set", f"mechanisms={10**4 + 1}")
+    long = ("prior-figure-2", "--set", f"runs={10**5}")
     process = started(out, EXAMPLE.name, *long)
     done = out / f"{EXAMPLE.name}.run.json"
     deadline = time.monotonic() + 120
