@@ -21,7 +21,7 @@ from experiments.registry import Experiment
 RECORDED = Path(__file__).with_name("times.json")
 """Seconds of each experiment by "quick" or "full", then by name."""
 
-# What starting a process costs, and what drawing costs where only the tables are kept.
+# What starting the processes costs.
 _START = 2.0
 
 
