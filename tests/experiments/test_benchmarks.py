@@ -414,6 +414,7 @@ def test_the_command_writes_results_page_tables_and_report(tmp_path: Path) -> No
         "benchmarks.json",
         "benchmarks.png",
         "benchmarks.pdf",
+        "benchmarks.html",
         "index.html",
     }
     results = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))

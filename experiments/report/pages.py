@@ -1,0 +1,78 @@
+"""The pages of a folder, written from what it keeps of every experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from dpopt.files import write_text
+from experiments.catalogue import all_experiments
+from experiments.kept import Entry, keep_run, kept_entry
+from experiments.registry import VERDICTS
+from experiments.report import views
+from experiments.report.mathematics import to_mathml
+
+
+def write_report(entries: Sequence[Entry], folder: Path) -> Path:
+    """Keep the entries of a run, and write ``index.html`` and a page for each item of the folder.
+
+    A page holds its own style and script; it asks for nothing but the figures beside it. A page
+    that would not change is left alone, so that running one experiment renews its page and the
+    index only.
+
+    Args:
+        entries: of the run, whose files are in the folder.
+        folder: may hold earlier runs of other experiments; they stay in the report.
+
+    Returns:
+        The index.
+    """
+    for entry in entries:
+        keep_run(entry, folder)
+    shown = _merged(entries, folder)
+    pages = _environment()
+    item = pages.get_template("item.html")
+    neighbours = zip(shown, [None, *shown], [*shown[1:], None], strict=False)
+    for entry, before, after in neighbours:
+        text = item.render(entry=entry, before=before, after=after)
+        _renew(folder / f"{entry.experiment.name}.html", text)
+    index = folder / "index.html"
+    _renew(index, pages.get_template("index.html").render(entries=shown))
+    return index
+
+
+def _environment() -> Environment:
+    pages = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    pages.globals.update(views=views, verdicts=VERDICTS)
+    pages.filters.update(mathml=to_mathml, breakable=_breakable)
+    return pages
+
+
+def _breakable(name: str) -> Markup:
+    """Return a long name that may break, so that its column is as narrow as its numbers allow."""
+    return Markup("_<wbr>").join(name.split("_"))
+
+
+def _merged(entries: Sequence[Entry], folder: Path) -> list[Entry]:
+    """Return the entries of this run and those that the folder keeps, in the registry's order."""
+    by_name = {entry.experiment.name: entry for entry in entries}
+    known = all_experiments()
+    found = [by_name.get(name) or kept_entry(known[name], folder) for name in known]
+    others = [entry for name, entry in by_name.items() if name not in known]
+    return [entry for entry in found if entry is not None] + others
+
+
+def _renew(path: Path, text: str) -> None:
+    """Write a page unless it is there with the same bytes."""
+    if not path.exists() or path.read_bytes() != text.encode():
+        write_text(path, text)

@@ -1,0 +1,202 @@
+"""What the templates show of an entry: texts, classes and places, without any markup."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from experiments.kept import Entry
+from experiments.registry import NOT_COMPARABLE, VERDICTS, Cell, Comparison, Table
+
+# Longer tables start folded; of the longest, a page shows the first rows, the CSV all.
+OPEN_ROWS, SHOWN_ROWS = 40, 300
+# More of them start folded.
+OPEN_FINDINGS = 12
+_LONG_WORDS = 40
+
+PARTING = {
+    "refuted": "Refuted: a published statement that is false",
+    "differs": "Another number, or another order",
+    "sharper": "The statement holds, and more does",
+}
+MEANING = {
+    "agrees": "The printed number or statement is what was found.",
+    "differs": "Another number, or another order, was found.",
+    "refuted": "The statement is false; the certificate shows a case.",
+    "sharper": "The statement holds, and more does.",
+    NOT_COMPARABLE: "Data or parameters are not the paper's, or the statement is about a limit.",
+}
+# A statement that several items judge has the first of these that one of them gives it.
+_SERIOUS = (*PARTING, "agrees", NOT_COMPARABLE)
+_KINDS = ("quick", "full", "with own parameters")
+_PLURAL = {"agrees": "agree", "differs": "differ"}
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One item's comparison, and its place among those of the item, from 1 on."""
+
+    entry: Entry
+    comparison: Comparison
+    place: int
+
+
+def by_paper(entries: Iterable[Entry]) -> dict[str, list[Entry]]:
+    """Return the entries of each paper, in the order of the first of each."""
+    papers: dict[str, list[Entry]] = {}
+    for entry in entries:
+        papers.setdefault(entry.experiment.paper, []).append(entry)
+    return papers
+
+
+def statements(entries: Iterable[Entry]) -> list[list[Judged]]:
+    """Return each statement as the items that judge it, the most serious verdict first."""
+    found: dict[tuple[str, str], list[Judged]] = {}
+    for entry in entries:
+        for place, comparison in enumerate(entry.comparisons, 1):
+            key = (entry.experiment.paper, comparison.identifier)
+            found.setdefault(key, []).append(Judged(entry, comparison, place))
+    for judged in found.values():
+        judged.sort(key=lambda one: _SERIOUS.index(one.comparison.verdict))
+    return list(found.values())
+
+
+def items(judged: Iterable[Judged]) -> list[Judged]:
+    """Return the first judgement of each item, in the order in which they come."""
+    first: dict[str, Judged] = {}
+    for one in judged:
+        first.setdefault(one.entry.experiment.name, one)
+    return list(first.values())
+
+
+def parting(verdict: str, found: Iterable[Sequence[Judged]]) -> list[Sequence[Judged]]:
+    """Return the statements whose most serious verdict is the given one."""
+    return [judged for judged in found if judged[0].comparison.verdict == verdict]
+
+
+def parted(found: Sequence[Sequence[Judged]]) -> list[str]:
+    """Return the verdicts with which paper and run part, most serious first."""
+    return [verdict for verdict in PARTING if parting(verdict, found)]
+
+
+def verdicts_of(found: Iterable[Sequence[Judged]]) -> list[str]:
+    """Return the most serious verdict on each statement."""
+    return [judged[0].comparison.verdict for judged in found]
+
+
+def judged_as(entry: Entry) -> list[str]:
+    """Return the verdicts of an item."""
+    return [comparison.verdict for comparison in entry.comparisons]
+
+
+def tally(verdicts: Iterable[str]) -> list[tuple[str, str]]:
+    """Return verdicts that occur, each with how many there are, such as "3 agree"."""
+    counts = Counter(verdicts)
+    return [
+        (verdict, f"{counts[verdict]}\N{NO-BREAK SPACE}{_PLURAL.get(verdict, verdict)}")
+        for verdict in VERDICTS
+        if counts[verdict]
+    ]
+
+
+def time(entry: Entry) -> str:
+    """Return how long a run took."""
+    return "time unknown" if entry.seconds is None else f"{entry.seconds:.1f} s"
+
+
+def kind(entry: Entry) -> str:
+    """Return which parameters the run had."""
+    return "full" if entry.full else "quick"
+
+
+def state(entry: Entry) -> str:
+    """Return why there is no outcome, in a word or two."""
+    return "failed" if entry.when is not None else "cannot be read"
+
+
+def counted(entries: Sequence[Entry]) -> str:
+    """Return how many items of which kind of run there are."""
+    kinds = Counter(map(kind, entries))
+    listed = ", ".join(f"{kinds[name]} {name}" for name in _KINDS if kinds[name])
+    seconds = sum(entry.seconds or 0.0 for entry in entries)
+    return f"{len(entries)} items ({listed or 'none'}), computed in {seconds:.1f} s."
+
+
+def last(entries: Sequence[Entry]) -> str:
+    """Return when the last run ended, and the versions that made the entries."""
+    when = max((entry.when for entry in entries if entry.when), default="at an unknown time")
+    return f"The last run ended {when}. Made by {libraries(entries)}."
+
+
+def css(verdict: str) -> str:
+    """Return the class of a verdict."""
+    return verdict.replace(" ", "-")
+
+
+def anchor(paper: str) -> str:
+    """Return the identifier of a paper's part of the index."""
+    return "paper-" + "".join(c if c.isalnum() else "-" for c in paper.lower())
+
+
+def column_classes(table: Table) -> list[dict[str, str]]:
+    """Return the class of each column: numbers, words, or sentences, which may break."""
+    return [_column_class(values) for values in map(table.column, table.columns)]
+
+
+def _column_class(values: Sequence[Cell]) -> dict[str, str]:
+    words = [len(value) for value in values if isinstance(value, str)]
+    if not words:
+        return {}
+    return {"class": "long" if max(words) > _LONG_WORDS else "words"}
+
+
+def cell(value: Cell) -> str:
+    """Return a cell as a reader sees it: six digits, which the CSV has more of."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def parameter(value: Any) -> str:  # noqa: ANN401
+    """Return the value of a parameter: the same text for a list and a tuple."""
+    if value is None:
+        return "none"
+    if isinstance(value, Mapping):
+        return "; ".join(f"{key} {parameter(part)}" for key, part in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(parameter, value)) or "none"
+    return str(value)
+
+
+def libraries(entries: Iterable[Entry]) -> str:
+    """Return the versions that made the entries, or how many sets of versions there are."""
+    made = {", ".join(f"{name} {v}" for name, v in entry.versions.items()) for entry in entries}
+    if len(made) == 1:
+        return made.pop()
+    return f"{len(made)} sets of versions, see the items"
+
+
+def sought(entries: Iterable[Entry]) -> list[dict[str, str]]:
+    """Return what the search of the index finds: items, statements and findings, with links."""
+    found = []
+    for entry in entries:
+        experiment, page = entry.experiment, f"{entry.experiment.name}.html"
+        item = f"{experiment.paper}, {experiment.item}"
+
+        def add(kind: str, text: str, place: str, verdict: str = "", item: str = item) -> None:
+            found.append(
+                {"item": item, "kind": kind, "text": text, "page": place, "verdict": verdict}
+            )
+
+        add("item", f"{experiment.summary} ({experiment.name})", page)
+        for place, said in enumerate(entry.comparisons, 1):
+            text = f"The paper: {said.claim} This run: {said.ours}"
+            add("statement", text, f"{page}#statement-{place}", said.verdict)
+        findings = () if entry.outcome is None else entry.outcome.findings
+        for place, text in enumerate(findings, 1):
+            add("finding", text, f"{page}#finding-{place}")
+    return found
