@@ -10,28 +10,26 @@ from markupsafe import Markup
 
 from dpopt.files import write_text
 from experiments.catalogue import all_experiments
-from experiments.kept import Entry, keep_run, kept_entry
+from experiments.kept import Entry, kept_entry
 from experiments.registry import VERDICTS
 from experiments.report import views
 from experiments.report.mathematics import to_mathml
 
 
 def write_report(entries: Sequence[Entry], folder: Path) -> Path:
-    """Keep the entries of a run, and write ``index.html`` and a page for each item of the folder.
+    """Write ``index.html`` and a page for each item that the folder keeps.
 
     A page holds its own style and script; it asks for nothing but the figures beside it. A page
     that would not change is left alone, so that running one experiment renews its page and the
     index only.
 
     Args:
-        entries: of the run, whose files are in the folder.
+        entries: of the run, whose files are in the folder, with what `keep_run` writes.
         folder: may hold earlier runs of other experiments; they stay in the report.
 
     Returns:
         The index.
     """
-    for entry in entries:
-        keep_run(entry, folder)
     shown = _merged(entries, folder)
     pages = _environment()
     item = pages.get_template("item.html")

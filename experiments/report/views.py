@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from experiments.kept import Entry
+from experiments.options import documented, text_of
 from experiments.registry import NOT_COMPARABLE, VERDICTS, Cell, Comparison, Table
 
 # Longer tables start folded; of the longest, a page shows the first rows, the CSV all.
@@ -41,6 +42,16 @@ class Judged:
     entry: Entry
     comparison: Comparison
     place: int
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a run, its value, the experiment's own value, and what it is."""
+
+    name: str
+    value: str
+    otherwise: str
+    about: str
 
 
 def by_paper(entries: Iterable[Entry]) -> dict[str, list[Entry]]:
@@ -108,7 +119,14 @@ def time(entry: Entry) -> str:
 
 def kind(entry: Entry) -> str:
     """Return which parameters the run had."""
+    if entry.own_parameters:
+        return "with own parameters"
     return "full" if entry.full else "quick"
+
+
+def is_known(entry: Entry) -> bool:
+    """Return whether the folder tells with which parameters and when it was run."""
+    return entry.outcome is not None or entry.when is not None
 
 
 def state(entry: Entry) -> str:
@@ -161,15 +179,25 @@ def cell(value: Cell) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def parameter(value: Any) -> str:  # noqa: ANN401
-    """Return the value of a parameter: the same text for a list and a tuple."""
-    if value is None:
-        return "none"
-    if isinstance(value, Mapping):
-        return "; ".join(f"{key} {parameter(part)}" for key, part in value.items())
+def parameters(entry: Entry) -> list[Parameter]:
+    """Return the parameters of a run, each with what it means."""
+    experiment = entry.experiment
+    about = documented(type(experiment.config))
+    own = experiment.parameters(entry.full)
+    return [
+        Parameter(name, _value(value), _value(own.get(name)), about.get(name, ""))
+        for name, value in entry.configuration.items()
+    ]
+
+
+def _value(value: Any) -> str:  # noqa: ANN401
+    """Return a value of a parameter as it is given on the command line, with room to breathe."""
     if isinstance(value, list | tuple):
-        return ", ".join(map(parameter, value)) or "none"
-    return str(value)
+        mark = "; " if any(isinstance(part, str) for part in value) else ", "
+        return mark.join(map(_value, value))
+    if isinstance(value, Mapping):
+        return "; ".join(f"{name} {_value(part)}" for name, part in value.items())
+    return text_of(value)
 
 
 def libraries(entries: Iterable[Entry]) -> str:

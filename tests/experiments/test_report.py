@@ -6,7 +6,7 @@ import base64
 import json
 import shutil
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -17,7 +17,7 @@ import pytest
 
 from experiments import __main__ as runner
 from experiments.catalogue import all_experiments
-from experiments.kept import Entry, kept_entry, run_path, write_outcome
+from experiments.kept import Entry, keep_run, kept_entry, run_path, write_outcome
 from experiments.public_prior import example_one
 from experiments.registry import VERDICTS, Comparison, Outcome, Table
 from experiments.report import write_report
@@ -54,6 +54,21 @@ _WIDTHS = """
 const page = document.documentElement;
 return [window.innerWidth, page.clientWidth, page.scrollWidth];
 """
+
+
+@dataclass(frozen=True)
+class Coins:
+    """Parameters with words about them.
+
+    Attributes:
+        coins: how many are tossed.
+        biases: of the coins,
+            in (0, 1).
+    """
+
+    coins: int = 3
+    biases: tuple[float, ...] = (0.5, 0.25)
+    label: str | None = None
 
 
 class Page(HTMLParser):
@@ -125,7 +140,7 @@ def contrast(one: str, other: str) -> float:
 
 def run_into(folder: Path, *names: str) -> None:
     with pytest.raises(SystemExit) as caught:
-        runner.main([*names, "--out", str(folder), "--workers", "1"])
+        runner.main(["run", *names, "--out", str(folder), "--workers", "1"])
     assert caught.value.code == 0
 
 
@@ -143,15 +158,26 @@ def formula_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     full = entry(*VERDICTS, mathematics=(FORMULA,))
     assert full.outcome is not None
     outcome = replace(full.outcome, data="coins in the format of coins", generated=True)
-    write_report([replace(full, outcome=outcome)], out)
+    kept_index([replace(full, outcome=outcome)], out)
     figure = EXAMPLE.run(EXAMPLE.quick, lambda: None)
-    write_outcome(EXAMPLE, figure, out, full=False)
+    write_outcome(Entry(EXAMPLE, figure, 1.0), out)
     return out / f"{EXAMPLE.name}.html"
 
 
+def kept_index(entries: list[Entry], folder: Path) -> Path:
+    """The index of a folder after a run of some experiments."""
+    for each in entries:
+        keep_run(each, folder)
+    return write_report(entries, folder)
+
+
 def written(entries: list[Entry], folder: Path) -> Page:
-    """The index."""
-    return Page(write_report(entries, folder))
+    return Page(kept_index(entries, folder))
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """The files of a folder, without what it keeps for itself."""
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
 def page_of(name: str, folder: Path) -> Page:
@@ -175,7 +201,7 @@ def test_known_contrasts() -> None:
 def test_every_link_leads_somewhere(folder: Path) -> None:
     pages = {path.name: Page(path) for path in folder.glob("*.html")}
     assert set(pages) == {"index.html", *(f"{name}.html" for name in NAMES)}
-    files = {path.name for path in folder.iterdir()}
+    files = set(contents(folder))
     linked = set()
     for name, page in pages.items():
         assert len(page.values("id")) == len(set(page.values("id")))
@@ -277,32 +303,32 @@ def test_not_comparable_is_no_disagreement(tmp_path: Path) -> None:
 
 def test_one_experiment_renews_its_page_and_the_index_only(tmp_path: Path) -> None:
     run_into(tmp_path, "roo-figure-1", "prior-example-1")
-    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.iterdir()}
+    before, page = contents(tmp_path), tmp_path / "roo-figure-1.html"
+    written_at = page.stat().st_mtime_ns
     outcome = EXAMPLE.run(EXAMPLE.quick, lambda: None)
-    write_outcome(EXAMPLE, outcome, tmp_path, full=False)
+    write_outcome(Entry(EXAMPLE, outcome, 1.0), tmp_path)
     index = written([Entry(EXAMPLE, outcome, 123.0)], tmp_path)
     assert {"roo-figure-1.html", "prior-example-1.html"} <= set(index.values("href"))
-    changed = {path.name for path, (content, _) in before.items() if path.read_bytes() != content}
+    changed = {name for name, content in contents(tmp_path).items() if before[name] != content}
     assert changed == {"index.html", "prior-example-1.html", "prior-example-1.run.json"}
-    page = tmp_path / "roo-figure-1.html"
-    assert page.stat().st_mtime_ns == before[page][1]
+    assert page.stat().st_mtime_ns == written_at
 
 
 def test_what_a_folder_keeps_looks_as_it_did_when_it_was_run(folder: Path) -> None:
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    before = contents(folder)
     write_report([], folder)
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    assert contents(folder) == before
 
 
 def test_what_is_kept_says_with_which_configuration_it_was_run(tmp_path: Path) -> None:
     config = replace(EXAMPLE.config, epsilon=1.25)
     other = replace(EXAMPLE, config=config, quick=config)
     outcome = other.run(config, lambda: None)
-    write_outcome(other, outcome, tmp_path, full=True)
-    write_report([Entry(other, outcome, 2.5, full=True)], tmp_path)
+    write_outcome(Entry(other, outcome, 2.5, full=True), tmp_path)
+    kept_index([Entry(other, outcome, 2.5, full=True)], tmp_path)
     kept = kept_entry(EXAMPLE, tmp_path)
     assert kept is not None
-    assert (kept.parameters["epsilon"], kept.full, kept.seconds) == (1.25, True, 2.5)
+    assert (kept.configuration["epsilon"], kept.full, kept.seconds) == (1.25, True, 2.5)
     assert kept.outcome == outcome
     assert "1 items (1 full), computed in 2.5 s." in written([], tmp_path).words
     page = page_of(EXAMPLE.name, tmp_path).words
@@ -312,10 +338,10 @@ def test_what_is_kept_says_with_which_configuration_it_was_run(tmp_path: Path) -
 
 def test_an_interrupted_run_and_unreadable_files_are_told(tmp_path: Path) -> None:
     outcome = EXAMPLE.run(EXAMPLE.quick, lambda: None)
-    write_outcome(EXAMPLE, outcome, tmp_path, full=False)
-    write_report([Entry(EXAMPLE, outcome, 1.0)], tmp_path)
+    write_outcome(Entry(EXAMPLE, outcome, 1.0), tmp_path)
+    kept_index([Entry(EXAMPLE, outcome, 1.0)], tmp_path)
     assert "Interrupted" not in page_of(EXAMPLE.name, tmp_path).words
-    write_outcome(EXAMPLE, outcome, tmp_path, full=False)
+    write_outcome(Entry(EXAMPLE, outcome, 1.0), tmp_path)
     assert not run_path(EXAMPLE.name, tmp_path).exists()
     assert "interrupted" in written([], tmp_path).words
     page = page_of(EXAMPLE.name, tmp_path).words
@@ -332,11 +358,11 @@ def test_an_interrupted_run_and_unreadable_files_are_told(tmp_path: Path) -> Non
 
 def test_a_failure_stays_until_the_next_run(tmp_path: Path) -> None:
     outcome = EXAMPLE.run(EXAMPLE.quick, lambda: None)
-    write_outcome(EXAMPLE, outcome, tmp_path, full=False)
-    write_report([Entry(EXAMPLE, None, 0.5, "no optimum")], tmp_path)
-    write_report([], tmp_path)
+    write_outcome(Entry(EXAMPLE, outcome, 1.0), tmp_path)
+    kept_index([Entry(EXAMPLE, None, 0.5, "no optimum")], tmp_path)
+    kept_index([], tmp_path)
     assert "Failed. no optimum" in page_of(EXAMPLE.name, tmp_path).words
-    write_report([Entry(EXAMPLE, outcome, 1.0)], tmp_path)
+    kept_index([Entry(EXAMPLE, outcome, 1.0)], tmp_path)
     assert "no optimum" not in page_of(EXAMPLE.name, tmp_path).words
 
 
@@ -361,7 +387,16 @@ def everywhere(text: str, formula: str) -> list[Entry]:
     outcome = Outcome({text.replace("/", "|"): table}, (text,), said, text, True)
     settings = {text: text, "listed": [text], "named": {text: text}}
     shown = Entry(
-        experiment, outcome, 1.0, None, False, text, settings, versions={text: text, "dpopt": text}
+        experiment,
+        outcome,
+        1.0,
+        when=text,
+        configuration=settings,
+        versions={text: text, "dpopt": text},
+        style=text,
+        commit=text,
+        own_parameters=True,
+        reused=True,
     )
     broken = Entry(replace(experiment, name=f"b{text}".replace("/", "|")), None, 1.0, text)
     return [shown, broken]
@@ -372,7 +407,7 @@ def test_text_is_escaped_in_every_field(tmp_path: Path) -> None:
     for folder, text in ((plain, "word"), (hostile, HOSTILE)):
         folder.mkdir()
         formula = text.replace("{", "").replace("}", "")
-        write_report(everywhere(text, rf"\text{{{formula}}}"), folder)
+        kept_index(everywhere(text, rf"\text{{{formula}}}"), folder)
     pages = zip(sorted(plain.glob("*.html")), sorted(hostile.glob("*.html")), strict=True)
     for one, other in pages:
         # The same elements with the same attributes: none of the text became markup.
@@ -403,7 +438,7 @@ def test_every_experiment_s_mathematics_can_be_set() -> None:
 
 
 def test_mathematics_stands_on_its_page(tmp_path: Path) -> None:
-    write_report([entry("agrees", mathematics=(FORMULA, "x")), entry(name="b")], tmp_path)
+    kept_index([entry("agrees", mathematics=(FORMULA, "x")), entry(name="b")], tmp_path)
     page = page_of(EXAMPLE.name, tmp_path)
     assert [math["alttext"] for math in page.all("math")] == [FORMULA, "x"]
     assert "#mathematics" in page.values("href")
@@ -426,6 +461,36 @@ def test_data_are_named_and_generated_ones_are_not_comparable(tmp_path: Path) ->
     assert "Data: ratings of ours." in second
 
 
+def test_own_parameters_have_no_verdicts_and_the_page_says_so(tmp_path: Path) -> None:
+    own = entry(name="b")
+    settings = {**own.configuration, "epsilon": 1.25, "masses": (0.5, 0.25, 0.25)}
+    own = replace(own, configuration=settings, own_parameters=True, commit="abc + changes")
+    index = written([entry("agrees"), own], tmp_path)
+    assert "2 items (1 quick, 1 with own parameters)" in index.words
+    assert index.words.count("own parameters") >= 2
+    first, second = (page_of(name, tmp_path).words for name in (EXAMPLE.name, "b"))
+    assert "Own parameters" not in first
+    assert "Own parameters: no verdicts." in second
+    assert f"epsilon 1.25 {EXAMPLE.quick.epsilon} " in second
+    assert "masses 0.5, 0.25, 0.25 " in second
+    assert own.command in second
+    assert "--set epsilon=1.25" in own.command
+    assert "commit abc + changes" in second
+
+
+def test_every_parameter_says_what_it_is(tmp_path: Path) -> None:
+    written([entry("agrees", config=Coins(), quick=Coins())], tmp_path)
+    words = page_of(EXAMPLE.name, tmp_path).words
+    assert "coins 3 how many are tossed. biases 0.5, 0.25 of the coins, in (0, 1). label" in words
+
+
+def test_results_that_were_kept_are_said_to_be(tmp_path: Path) -> None:
+    written([replace(entry("agrees"), reused=True)], tmp_path)
+    assert (
+        "1.2 s, when its results were computed; kept since" in page_of(EXAMPLE.name, tmp_path).words
+    )
+
+
 def test_long_tables_and_long_lists_fold(tmp_path: Path) -> None:
     rows = tuple((i, "w" * 60 if i else None) for i in range(1_000))
     tables = {
@@ -433,7 +498,7 @@ def test_long_tables_and_long_lists_fold(tmp_path: Path) -> None:
         "few": Table("Few.", ("i", "as_said"), rows[:3]),
     }
     outcome = Outcome(tables, tuple(f"finding {i}" for i in range(30)))
-    write_report([Entry(EXAMPLE, outcome, 0.0)], tmp_path)
+    kept_index([Entry(EXAMPLE, outcome, 0.0)], tmp_path)
     page = page_of(EXAMPLE.name, tmp_path)
     assert "Many. (1000 rows, the first 300 here)" in page.words
     assert "Few. (3 rows)" in page.words
@@ -584,7 +649,7 @@ def test_the_search_works_from_a_file(browser: Chrome, folder: Path) -> None:
 def test_hostile_text_is_found_as_text(browser: Chrome, tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.mkdir()
-    index = write_report(everywhere(HOSTILE, "x")[:1], out)
+    index = kept_index(everywhere(HOSTILE, "x")[:1], out)
     browser.get(index.as_uri())
     found = sought(browser, "alert(1)")
     assert len(found) == 2 + len(VERDICTS)
@@ -609,7 +674,7 @@ def test_an_address_unfolds_what_it_names(browser: Chrome, tmp_path: Path) -> No
     out = tmp_path / "out"
     out.mkdir()
     outcome = Outcome({}, tuple(f"finding {i}" for i in range(30)))
-    write_report([Entry(EXAMPLE, outcome, 0.0)], out)
+    kept_index([Entry(EXAMPLE, outcome, 0.0)], out)
     page = (out / f"{EXAMPLE.name}.html").as_uri()
     browser.get(page)
     last = browser.find_element("id", "finding-30")
@@ -619,6 +684,28 @@ def test_an_address_unfolds_what_it_names(browser: Chrome, tmp_path: Path) -> No
     browser.get("about:blank")
     browser.get(f"{page}#finding-30")
     wait_for(lambda: browser.find_element("id", "finding-30").is_displayed(), True)
+
+
+def test_the_command_is_copied_or_selected(browser: Chrome, folder: Path) -> None:
+    page = folder / f"{NAMES[0]}.html"
+    browser.get(page.as_uri())
+    command = browser.find_element("id", "command").text
+    assert command == f"python -m experiments run {NAMES[0]}"
+    button = browser.find_element("css selector", "button[data-copy]")
+    assert button.text == "Copy"
+    browser.execute_script(
+        "Object.defineProperty(navigator, 'clipboard', {value: {writeText: async t => {"
+        "window.copied = t}}, configurable: true})"
+    )
+    button.click()
+    wait_for(lambda: button.text, "Copied")
+    assert browser.execute_script("return window.copied") == command
+    browser.execute_script(
+        "Object.defineProperty(navigator, 'clipboard', {value: undefined, configurable: true})"
+    )
+    button.click()
+    wait_for(lambda: button.text, "Selected")
+    assert browser.execute_script("return getSelection().toString().trim()") == command
 
 
 def test_chromium_sets_the_mathematics(browser: Chrome, formula_page: Path) -> None:
