@@ -139,7 +139,8 @@ def counted(entries: Sequence[Entry]) -> str:
     kinds = Counter(map(kind, entries))
     listed = ", ".join(f"{kinds[name]} {name}" for name in _KINDS if kinds[name])
     seconds = sum(entry.seconds or 0.0 for entry in entries)
-    return f"{len(entries)} items ({listed or 'none'}), computed in {seconds:.1f} s."
+    count = f"{len(entries)} item{'s' if len(entries) != 1 else ''}"
+    return f"{count} ({listed or 'none'}), computed in {seconds:.1f} s."
 
 
 def last(entries: Sequence[Entry]) -> str:

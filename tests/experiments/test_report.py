@@ -330,7 +330,7 @@ def test_what_is_kept_says_with_which_configuration_it_was_run(tmp_path: Path) -
     assert kept is not None
     assert (kept.configuration["epsilon"], kept.full, kept.seconds) == (1.25, True, 2.5)
     assert kept.outcome == outcome
-    assert "1 items (1 full), computed in 2.5 s." in written([], tmp_path).words
+    assert "1 item (1 full), computed in 2.5 s." in written([], tmp_path).words
     page = page_of(EXAMPLE.name, tmp_path).words
     assert "epsilon 1.25" in page
     assert "kind full ended 20" in page
