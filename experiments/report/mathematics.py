@@ -9,7 +9,7 @@ from latex2mathml.converter import Converter
 from markupsafe import Markup
 
 # In a display these have their subscript below.
-_LIMITS = {"min", "max", "inf", "sup", "lim"}
+_LIMITS = {"min", "max", "inf", "sup", "lim", "liminf", "limsup", "argmin", "argmax"}
 _BELOW = {"msub": "munder", "msubsup": "munderover"}
 
 
@@ -31,5 +31,5 @@ def _tidy(element: Element) -> None:
     """Replace references to characters by these, and put limits below their operator."""
     if element.text:
         element.text = unescape(element.text)
-    if element.tag in _BELOW and (element[0].text or "").strip() in _LIMITS:
+    if element.tag in _BELOW and "".join(unescape(element[0].text or "").split()) in _LIMITS:
         element.tag = _BELOW[element.tag]
