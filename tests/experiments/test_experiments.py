@@ -106,16 +106,18 @@ def test_a_run_writes_tables_figures_and_a_report_the_same_bytes_twice(tmp_path:
         "majority-figure-2.run.json",
         "majority-figure-2.png",
         "majority-figure-2.pdf",
+        "majority-figure-2.html",
         "index.html",
     }
-    # When it was run stands in these two alone.
-    timed = {"index.html", "majority-figure-2.run.json"}
+    # When it was run stands in these three alone.
+    timed = {"index.html", "majority-figure-2.html", "majority-figure-2.run.json"}
     assert {n: b for n, b in first.items() if n not in timed} == {
         n: b for n, b in second.items() if n not in timed
     }
     links = Links()
-    links.feed(first["index.html"].decode())
-    files = {link for link in links.found if not link.startswith("#")}
+    for written in ("index.html", "majority-figure-2.html"):
+        links.feed(first[written].decode())
+    files = {link.split("#")[0] for link in links.found if not link.startswith("#")}
     assert files <= set(first)
     assert "majority-figure-2.png" in files
     record = json.loads(first["majority-figure-2.json"])
@@ -135,8 +137,9 @@ def test_a_failing_experiment_is_reported_and_the_exit_code_says_so(
     monkeypatch.setattr(runner, "all_experiments", lambda: {broken.name: broken})
     assert run(["--out", str(tmp_path)]) == 1
     assert "time_limit" in capsys.readouterr().err
-    assert "time_limit" in (tmp_path / "index.html").read_text()
-    assert {path.name for path in tmp_path.iterdir()} == {"index.html", f"{broken.name}.run.json"}
+    assert "time_limit" in (tmp_path / f"{broken.name}.html").read_text()
+    names = {"index.html", f"{broken.name}.html", f"{broken.name}.run.json"}
+    assert {path.name for path in tmp_path.iterdir()} == names
 
 
 def test_bad_names_and_folders_exit_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
