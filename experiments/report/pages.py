@@ -15,6 +15,8 @@ from experiments.registry import VERDICTS
 from experiments.report import views
 from experiments.report.mathematics import to_mathml
 
+_PNG = b"\x89PNG\r\n\x1a\n"
+
 
 def write_report(entries: Sequence[Entry], folder: Path) -> Path:
     """Write ``index.html`` and a page for each item that the folder keeps.
@@ -31,14 +33,16 @@ def write_report(entries: Sequence[Entry], folder: Path) -> Path:
         The index.
     """
     shown = _merged(entries, folder)
+    sizes = {entry.experiment.name: _size(folder, entry) for entry in shown}
     pages = _environment()
     item = pages.get_template("item.html")
     neighbours = zip(shown, [None, *shown], [*shown[1:], None], strict=False)
     for entry, before, after in neighbours:
-        text = item.render(entry=entry, before=before, after=after)
-        _renew(folder / f"{entry.experiment.name}.html", text)
+        name = entry.experiment.name
+        text = item.render(entry=entry, size=sizes[name], before=before, after=after)
+        _renew(folder / f"{name}.html", text)
     index = folder / "index.html"
-    _renew(index, pages.get_template("index.html").render(entries=shown))
+    _renew(index, pages.get_template("index.html").render(entries=shown, sizes=sizes))
     return index
 
 
@@ -68,6 +72,23 @@ def _merged(entries: Sequence[Entry], folder: Path) -> list[Entry]:
     found = [by_name.get(name) or kept_entry(known[name], folder) for name in known]
     others = [entry for name, entry in by_name.items() if name not in known]
     return [entry for entry in found if entry is not None] + others
+
+
+def _size(folder: Path, entry: Entry) -> tuple[int, int] | None:
+    """Return width and height of an item's picture; None if it has none, such as after a failure.
+
+    A page that knows them does not move under its reader while the picture loads.
+    """
+    if entry.outcome is None:
+        return None
+    try:
+        with (folder / f"{entry.experiment.name}.png").open("rb") as file:
+            head = file.read(24)
+    except OSError:
+        return None
+    if len(head) < 24 or not head.startswith(_PNG):
+        return None
+    return int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
 
 
 def _renew(path: Path, text: str) -> None:

@@ -159,9 +159,8 @@ def formula_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     full = entry(*VERDICTS, mathematics=(FORMULA,))
     assert full.outcome is not None
     outcome = replace(full.outcome, data="coins in the format of coins", generated=True)
+    write_outcome(Entry(EXAMPLE, EXAMPLE.run(EXAMPLE.quick, lambda: None), 1.0), out)
     kept_index([replace(full, outcome=outcome)], out)
-    figure = EXAMPLE.run(EXAMPLE.quick, lambda: None)
-    write_outcome(Entry(EXAMPLE, figure, 1.0), out)
     return out / f"{EXAMPLE.name}.html"
 
 
@@ -218,6 +217,15 @@ def test_every_link_leads_somewhere(folder: Path) -> None:
     assert {path for path in files if not path.endswith(".run.json")} == linked
     inside = pages["index.html"].values("href")
     assert {"#paper-darrm", "#paper-public-prior", "#disagreements"} <= set(inside)
+
+
+def test_a_page_knows_the_size_of_its_figure(folder: Path) -> None:
+    from matplotlib.image import imread
+
+    for name in NAMES:
+        (image,) = page_of(name, folder).all("img")
+        height, width, _ = imread(folder / f"{name}.png").shape
+        assert (image["width"], image["height"]) == (str(width), str(height))
 
 
 def test_neighbours_follow_the_order_of_the_index(folder: Path) -> None:
@@ -348,6 +356,13 @@ def test_an_interrupted_run_and_unreadable_files_are_told(tmp_path: Path) -> Non
     page = page_of(EXAMPLE.name, tmp_path).words
     assert "Interrupted." in page
     assert "interrupted, time unknown" in page
+    assert len(page_of(EXAMPLE.name, tmp_path).all("img")) == 1
+    for left in (b"", b"half of it"):
+        (tmp_path / f"{EXAMPLE.name}.png").write_bytes(left)
+        assert written([], tmp_path).all("img") == []
+        page = page_of(EXAMPLE.name, tmp_path)
+        assert page.all("img") == []
+        assert "The figure is missing; run it again." in page.words
     record = tmp_path / f"{EXAMPLE.name}.json"
     for content in ("{", "[]", "{}", '{"tables": 3}', "\0"):
         record.write_text(content)
