@@ -150,7 +150,7 @@ def last(entries: Sequence[Entry]) -> str:
 
 
 def css(verdict: str) -> str:
-    """Return the class of a verdict."""
+    """Return the class of a verdict, or of a column."""
     return verdict.replace(" ", "-")
 
 
