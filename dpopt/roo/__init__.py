@@ -43,7 +43,7 @@ from dpopt.roo.minimum import (
 )
 from dpopt.roo.optimal import OptimalLetter, OptimalSampler, optimal_sampler
 from dpopt.roo.proof import FloorAudit, Move, RooAudit, Witness, moves
-from dpopt.roo.rules import RULES, rule_weights
+from dpopt.roo.rules import RULES, journal_is_private, rule_weights
 from dpopt.roo.sampler import LetterSampler
 from dpopt.roo.setting import RooSetting
 
@@ -75,6 +75,7 @@ __all__ = [
     "exact_problem",
     "expected_output",
     "from_weights",
+    "journal_is_private",
     "journal_problem",
     "laplace_bound",
     "laplace_projection",

@@ -1,0 +1,101 @@
+"""Theorem 2 of the journal paper, repaired: against all neighbours, and step by step."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise, product
+
+import pytest
+
+from dpopt import ParameterError, roo
+from dpopt.roo.setting import UNIT
+from tests.roo.brute import Rule
+
+EPSILONS = (0.001, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6931, 0.6932, 1.0, 3.0)
+
+
+def weights_of(setting: roo.RooSetting, rule: str) -> list[Fraction]:
+    """q_0..q_M, exactly."""
+    weights, size = roo.rule_weights(setting, rule), setting.largest_minimum + 1
+    return [Fraction(w, UNIT) for w in (*weights, *[0] * (size - len(weights)))]
+
+
+@pytest.mark.parametrize("letters", [2, 3, 4, 5])
+def test_it_tells_private_settings_from_others(letters: int) -> None:
+    told = set()
+    for records, epsilon in product(range(1, {2: 16, 3: 14}.get(letters, 12)), EPSILONS):
+        setting = roo.RooSetting(records, letters, epsilon)
+        rule = Rule(records, letters, weights_of(setting, "journal"))
+        ratio = rule.worst_ratio()
+        private = ratio is not None and ratio <= setting.ratio
+        assert roo.journal_is_private(setting) == private, (records, letters, epsilon)
+        told.add(private)
+        repaired = Rule(records, letters, weights_of(setting, "journal-repaired")).worst_ratio()
+        assert repaired is not None
+        assert repaired <= setting.ratio
+    assert told == {False, True}
+
+
+def test_the_smallest_case_and_one_on_either_side() -> None:
+    # The case of the audit; k divides n; e^epsilon on both sides of 1 + 1/M = 2.
+    assert not roo.journal_is_private(roo.RooSetting(3, 2, 0.5))
+    assert roo.journal_is_private(roo.RooSetting(4, 2, 0.5))
+    assert not roo.journal_is_private(roo.RooSetting(3, 2, 0.6931))
+    assert roo.journal_is_private(roo.RooSetting(3, 2, 0.6932))
+    # Beyond both conditions, q_M may be large enough by itself.
+    assert roo.journal_is_private(roo.RooSetting(7, 3, 0.05))
+    with pytest.raises(ParameterError, match="setting"):
+        roo.journal_is_private((3, 2, 0.5))  # type: ignore[arg-type]
+
+
+def recursion(n: int, k: int, e: Fraction, *, raised: bool) -> list[Fraction]:
+    """Algorithm 2 as printed, in fractions; with q_M raised if asked for."""
+    u, v = -1 + Fraction(1, k) - Fraction(1, n), e * (Fraction(1, k) - 1)
+    w = e - 1 - Fraction(1, n)
+    q = [1 / (1 + Fraction(n, k) * (e - 1))]
+    for j in range(1, n // k + 1):
+        terms = [Fraction(0), v / u * q[-1] + w / u]
+        if j * k < n:
+            uj, vj = Fraction(1, k) - Fraction(j + 1, n), e * (Fraction(1, k) - Fraction(j, n))
+            wj = (j * e - j - 1) / n
+            terms.append(uj / vj * q[-1] - wj / vj)
+        q.append(max(terms))
+    if raised and n % k:
+        q[-1] = max(q[-1], lower(n, k, e, n // k))
+    return q
+
+
+def lower(n: int, k: int, e: Fraction, m: int) -> Fraction:
+    """t_m: where f(m, m + 1) = e f(m, m)."""
+    return (1 - (e - 1) * m) / (1 + (e - 1) * (Fraction(n, k) - m))
+
+
+@pytest.mark.parametrize("raised", [False, True])
+def test_every_step_of_the_proof(raised: bool) -> None:
+    bases = [1 + Fraction(1, d) for d in (1, 2, 3, 5, 7, 11, 30, 100)] + [Fraction(5)]
+    ended = 0
+    for n, k, e in product(range(1, 31), (2, 3, 4, 5, 7), bases):
+        q, last = recursion(n, k, e, raised=raised), n // k
+
+        def law(m: int, c: int, q: list[Fraction] = q, n: int = n, k: int = k) -> Fraction:
+            return Fraction(c, n) + q[m] * (Fraction(1, k) - Fraction(c, n))
+
+        t = [lower(n, k, e, m) for m in range(last + 1)]
+        # (ii), (iii), (iv)
+        assert all(b < a for a, b in pairwise(t))
+        assert q[0] == t[0]
+        assert all(q[m] >= t[m] for m in range(last))
+        assert all(law(m, n + 1) <= e * law(m, n) for m in range(last + 1))
+        assert all(0 <= b <= a <= 1 for a, b in pairwise([Fraction(1), *q]))
+        # (v)
+        for m, c in product(range(last), (0, n)):
+            low, high = (c or m), (c or m + 1)
+            assert law(m + 1, low + 1) <= e * law(m, low)
+            assert law(m, high + 1) <= e * law(m + 1, high)
+        # (vi), (vii)
+        at_last = law(last, last + 1) <= e * law(last, last)
+        assert at_last == (q[last] >= t[last])
+        if raised or n % k == 0 or last == 0 or e >= 1 + Fraction(1, last):
+            assert at_last
+        ended += not at_last
+    assert (ended == 0) == raised
