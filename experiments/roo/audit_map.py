@@ -9,42 +9,75 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib.colors import LogNorm
 
-from dpopt import roo
+from dpopt import ParameterError, roo, style
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
-from experiments.roo.common import PAPER, VIOLATES, data_sets, violates
+from experiments.roo.common import (
+    PAPER,
+    VIOLATES,
+    data_sets,
+    legend_below,
+    look,
+    require_some,
+    violates,
+)
 from experiments.verdicts import statement
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.collections import QuadMesh
     from matplotlib.figure import Figure
-    from matplotlib.image import AxesImage
 
 _AUDIT = "exact integers, every inequality of the rule; witness in table audits"
 
 _AUDITED = ("journal", "conference", "journal-repaired", "exact")
 _DRAWN = ("journal", "conference")
+# Least and largest excess that have colours of their own.
+_EXCESS = (1e-5, 1.0)
 
 
 @dataclass(frozen=True)
 class Config:
-    """Grid of k, epsilon and M = floor(n / k); n = k M + r with r = 0, 1 and k - 1."""
+    """Grid of k, epsilon, M = floor(n / k) and the remainder of n.
+
+    Attributes:
+        letters: k.
+        epsilons: each with every k.
+        minima: M; n is k M plus a remainder.
+        remainders: of n divided by k; -1 stands for k - 1, -2 for k - 2.
+    """
 
     letters: tuple[int, ...] = (2, 3, 10)
     epsilons: tuple[float, ...] = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
     minima: tuple[int, ...] = (1, 2, 3, 5, 10, 20, 50, 100)
+    remainders: tuple[int, ...] = (0, 1, -1)
+
+    def __post_init__(self) -> None:
+        require_some(
+            letters=self.letters,
+            epsilons=self.epsilons,
+            minima=self.minima,
+            remainders=self.remainders,
+        )
+        for minimum in self.minima:
+            if minimum < 1:
+                raise ParameterError(f"minima is {minimum}; it must be at least 1.")
+        for k, epsilon, minimum in product(self.letters, self.epsilons, self.minima):
+            roo.RooSetting(k * minimum, k, epsilon)
+
+    def records(self, letters: int) -> tuple[int, ...]:
+        """Return n for each M and each remainder."""
+        k = letters
+        rests = sorted({rest % k for rest in self.remainders})
+        return tuple(k * minimum + rest for minimum in self.minima for rest in rests)
 
 
 def run(config: Config, advance: Advance) -> Outcome:
     """Audit each rule at each setting."""
     rows: list[dict[str, Cell]] = []
     for k, epsilon in product(config.letters, config.epsilons):
-        rows += [
-            _audit(k * minimum + remainder, k, epsilon, rule)
-            for minimum in config.minima
-            for remainder in sorted({0, 1, k - 1})
-            for rule in _AUDITED
-        ]
+        rows += [_audit(n, k, epsilon, rule) for n in config.records(k) for rule in _AUDITED]
         advance()
     audits = Table.of("Exact audits of every rule at every setting.", rows)
     worst = [
@@ -54,7 +87,8 @@ def run(config: Config, advance: Advance) -> Outcome:
         "worst": Table.of("The largest excess factor of each rule for each k.", worst),
         "audits": audits,
     }
-    return Outcome(tables, tuple(_findings(tables)), of_theorem_2(audits))
+    judged = (*of_theorem_2(audits), repaired_theorem_2(audits))
+    return Outcome(tables, tuple(_findings(tables)), judged)
 
 
 def _audit(n: int, k: int, epsilon: float, rule: str) -> dict[str, Cell]:
@@ -68,9 +102,12 @@ def _audit(n: int, k: int, epsilon: float, rule: str) -> dict[str, Cell]:
         "rule": rule,
         "excess_factor": sampler.audit.excess_factor,
         "violates": violates(sampler),
+        "private": sampler.audit.private,
         "inequalities": sampler.audit.rows,
         # Where lemma 2 does not reach: m = M above n / k - 1, and w_M < 0.
         "beyond_lemma_2": n % k != 0 and math.expm1(epsilon) * (n // k) < 1,
+        # Theorem 2, repaired: known without an audit.
+        "condition": roo.journal_is_private(sampler.setting),
         "data_sets": data_sets(sampler),
     }
 
@@ -107,6 +144,10 @@ def _findings(tables: dict[str, Table]) -> list[str]:
     gap = [row for row in journal if row["beyond_lemma_2"]]
     inside = sum(row["violates"] for row in gap)
     outside = sum(row["violates"] for row in journal) - inside
+    told = sum(row["private"] == row["condition"] for row in journal)
+    found.append(
+        f"Theorem 2, repaired, tells private settings from others in {told} of {len(journal)}."
+    )
     found.append(
         f"The journal's recursion violates in {inside} of the {len(gap)} settings that lemma 2 "
         f"does not cover (k does not divide n, e^epsilon < 1 + 1/M), and in {outside} others."
@@ -130,6 +171,41 @@ def of_theorem_2(audits: Table) -> tuple[Comparison, ...]:
     )
 
 
+def repaired_theorem_2(audits: Table) -> Comparison:
+    """Judge theorem 2 with its condition, in both directions, and the repaired recursion.
+
+    Args:
+        audits: columns rule, records, letters, epsilon, private, beyond_lemma_2, condition.
+    """
+    journal = [row for row in audits.records if row["rule"] == "journal"]
+    simple = [row for row in journal if not row["beyond_lemma_2"]]
+    wrong = [row for row in journal if row["private"] != row["condition"]]
+    wrong += [row for row in simple if not row["private"]]
+    wrong += [
+        row for row in audits.records if row["rule"] == "journal-repaired" and not row["private"]
+    ]
+    met = [row for row in journal if row["condition"]]
+    ours = (
+        f"All {len(met)} settings that satisfy the condition are private, all "
+        f"{len(journal) - len(met)} others are not; {len(simple)} satisfy it by k, M and epsilon "
+        "alone. With q_M raised all are private."
+    )
+    if wrong:
+        at = wrong[0]
+        ours = (
+            f"Not so in {len(wrong)} settings, first n = {at['records']}, k = {at['letters']}, "
+            f"epsilon = {at['epsilon']}."
+        )
+    return statement(
+        "Ours: the journal's DS-ROO is epsilon-DP if and only if k divides n, or e^epsilon >= "
+        "1 + 1/M, or q_M >= t_M; with q_M raised to t_M it always is (theorem 2, repaired).",
+        ours,
+        "proved (dpopt.roo.journal_is_private); exact integers, every inequality of the rule",
+        holds=not wrong,
+        name="theorem 2, repaired",
+    )
+
+
 def _private(rows: Sequence[Mapping[str, Any]], rule: str) -> Comparison:
     bad = [row for row in rows if row["violates"]]
     ours = f"Holds in all {len(rows)} settings."
@@ -150,41 +226,60 @@ def _private(rows: Sequence[Mapping[str, Any]], rule: str) -> Comparison:
 
 def plot(outcome: Outcome) -> Figure:
     """Draw, for each published rule and k, the largest excess over the remainders of n."""
-    from matplotlib.figure import Figure
-
     audits = outcome.tables["audits"]
-    letters = sorted(set(audits.column("letters")))
-    figure = Figure(figsize=(11.5, 6.6), layout="constrained")
-    grid = figure.subplots(len(_DRAWN), len(letters), squeeze=False)
+    letters = list(dict.fromkeys(audits.column("letters")))
+    figure, grid = style.figure(
+        len(_DRAWN), len(letters), height=1.0, wide=True, sharex=True, sharey=True
+    )
+    scale = LogNorm(*_EXCESS)
     image = None
     for (row, rule), (column, k) in product(enumerate(_DRAWN), enumerate(letters)):
         axes = grid[row, column]
-        image = _draw(axes, audits.select(rule=rule, letters=k))
-        axes.set_title(f"{rule}'s recursion, $k = {k}$", fontsize=10)
+        image = _draw(axes, audits.select(rule=rule, letters=k), scale)
+        axes.set_title(f"{rule}, $k = {k}$")
         axes.set_xlabel(r"$M = \lfloor n / k \rfloor$")
-        axes.set_ylabel(r"$\varepsilon$")
+        axes.set_ylabel(r"$\varepsilon$ (nats)")
+        axes.label_outer()
     if image is not None:
-        label = r"$\log_{10}$ of (worst ratio / $e^\varepsilon$ $-$ 1); blank: private"
-        figure.colorbar(image, ax=grid, label=label, shrink=0.8)
+        label = r"worst ratio / $e^\varepsilon$, minus 1; white: private"
+        figure.colorbar(image, ax=grid, label=label, extend="both", aspect=30)
+    panels = list(grid.flat)
+    style.letter(panels)
+    legend_below(figure, panels)
     return figure
 
 
-def _draw(axes: Axes, part: Table) -> AxesImage:
-    """Draw one map, and a line where e^epsilon = 1 + 1/M."""
+def _draw(axes: Axes, part: Table, scale: LogNorm) -> QuadMesh:
+    """Draw one map, and the line e^epsilon = 1 + 1/M."""
     minima = sorted(set(part.column("largest_minimum")))
     epsilons = sorted(set(part.column("epsilon")))
     values = np.full((len(epsilons), len(minima)), np.nan)
     for at in part.records:
         if at["excess_factor"] > VIOLATES:
             place = epsilons.index(at["epsilon"]), minima.index(at["largest_minimum"])
-            values[place] = np.fmax(values[place], np.log10(at["excess_factor"] - 1))
-    image = axes.imshow(values, origin="lower", aspect="auto", cmap="YlOrRd", vmin=-6, vmax=-0.5)
-    limits = [math.log1p(1 / m) for m in minima]
-    edges = np.interp(limits, epsilons, range(len(epsilons)), left=np.nan, right=np.nan)
-    axes.plot(range(len(minima)), edges, "k--", linewidth=1)
-    axes.set_xticks(range(len(minima)), [str(m) for m in minima], fontsize=8, rotation=90)
-    axes.set_yticks(range(len(epsilons)), [f"{epsilon:g}" for epsilon in epsilons], fontsize=8)
+            values[place] = np.fmax(values[place], at["excess_factor"] - 1)
+    x, y = _edges(minima), _edges(epsilons)
+    image = axes.pcolormesh(x, y, values, cmap="YlOrRd", norm=scale)
+    at = np.geomspace(x[0], x[-1], 200)
+    line = np.log1p(1 / at)
+    line[(line < y[0]) | (line > y[-1])] = np.nan
+    axes.plot(at, line, label=r"$e^\varepsilon = 1 + 1/M$", **look("limit", marker=None))
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlim(x[0], x[-1])
+    axes.set_ylim(y[0], y[-1])
+    axes.grid(visible=False)
     return image
+
+
+def _edges(values: Sequence[float]) -> np.ndarray:
+    """Return the borders of cells around values, half-way in logarithm."""
+    logs = np.log(np.array(values, dtype=float))
+    if logs.size == 1:
+        return np.exp(logs[0] + np.array([-0.4, 0.4]))
+    middle = (logs[1:] + logs[:-1]) / 2
+    ends = (2 * logs[0] - middle[0], 2 * logs[-1] - middle[-1])
+    return np.exp(np.concatenate([ends[:1], middle, ends[1:]]))
 
 
 EXPERIMENT = Experiment(
@@ -204,4 +299,11 @@ EXPERIMENT = Experiment(
     steps=lambda config: len(config.letters) * len(config.epsilons),
     run=run,
     plot=plot,
+    mathematics=(
+        r"\max_{x \sim x', y} \frac{K(y \mid x')}{K(y \mid x)} \le e^\varepsilon",
+        r"\mbox{journal: if and only if} \quad k \mid n, \quad \mbox{or} \quad "
+        r"e^\varepsilon \ge 1 + \frac{1}{M}, \quad \mbox{or} \quad "
+        r"q_M \ge t_M = \frac{1 - M (e^\varepsilon - 1)}"
+        r"{1 + (e^\varepsilon - 1)(n / k - M)}",
+    ),
 )

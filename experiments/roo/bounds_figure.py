@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpopt import roo
+from dpopt import ParameterError, roo, style
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
-from experiments.roo.common import PAPER, smooth_floor, two_level
+from experiments.roo.common import PAPER, legend_below, look, require_some, smooth_floor, two_level
 from experiments.verdicts import not_comparable
 
 if TYPE_CHECKING:
@@ -22,17 +21,19 @@ _ROUNDED = 1.0 + 1e-9
 # Total variations below this are of no use to compare.
 _VISIBLE = 1e-6
 
+# Where two bounds are close, the earlier is drawn wide below the later.
 CURVES = {
-    "laplace": ("Raskhodnikova et al.", "#7a7a7a", "-"),
-    "subrr": ("Cheu, Nayak", "#d98a29", "-"),
-    "roo": ("ROO", "#2f5d9b", "-"),
-    "ds_roo": ("DS-ROO, (50)", "#c1432e", "-"),
-    "binomial": ("DS-ROO exact rule, binomial bound (ours)", "#8a5aa8", "--"),
-    "exact": ("DS-ROO exact rule, exact value (ours)", "#0b6e4f", "-"),
-    "smooth_floor": ("smooth floor, bound (ours)", "#17a2b8", "--"),
-    "lower": ("no sampler is below, worst data set (ours)", "black", ":"),
+    "laplace": ("Raskhodnikova et al.", look("noise", linestyle="-")),
+    "subrr": ("Cheu, Nayak", look("baseline-3", linewidth=3.4, linestyle="-", alpha=0.55)),
+    "roo": ("ROO", look("baseline-2", linewidth=2.0, linestyle="-")),
+    "ds_roo": ("DS-ROO, (50)", look("paper", linestyle="--")),
+    "binomial": ("exact rule, binomial bound (ours)", look("optimum", linestyle="--")),
+    "exact": ("exact rule, exact value (ours)", look("optimum")),
+    "smooth_floor": ("smooth floor, bound (ours)", look("variant")),
+    "lower": ("no sampler is below, worst data set (ours)", look("limit")),
 }
-_FLOOR = 1e-12
+# Curves end where they fall below this.
+_FLOOR = 1e-8
 _SMALL = 1e-20
 
 
@@ -47,23 +48,61 @@ class Panel:
 
 @dataclass(frozen=True)
 class Config:
-    """Parameters of the six panels, and how many n each has; the paper prints none of them."""
+    """Parameters of the six panels, and how many n each has; the paper prints none of them.
 
-    panels: tuple[Panel, ...] = (
-        Panel(10, 0.1, 0.01),
-        Panel(10, 0.1, 0.03),
-        Panel(10, 0.1, 0.08),
-        Panel(5, 0.1, 0.02),
-        Panel(10, 0.1, 0.02),
-        Panel(40, 0.1, 0.02),
-    )
+    gamma is the least probability of a letter under P.
+
+    Attributes:
+        epsilon: of all panels.
+        letters: k of the upper panels, where gamma varies.
+        gammas: gamma of the upper panels, at most 1/k each.
+        gamma: of the lower panels, where k varies.
+        alphabets: k of the lower panels.
+        smallest: the least n.
+        largest: the largest n.
+        points: number of n, evenly spaced in logarithm.
+    """
+
+    epsilon: float = 0.1
+    letters: int = 10
+    gammas: tuple[float, ...] = (0.01, 0.03, 0.08)
+    gamma: float = 0.02
+    alphabets: tuple[int, ...] = (5, 10, 40)
     smallest: int = 100
     largest: int = 100_000
     points: int = 31
 
+    def __post_init__(self) -> None:
+        require_some(panels=self.panels)
+        if self.smallest > self.largest:
+            raise ParameterError(
+                f"smallest is {self.smallest}; it must be at most largest, {self.largest}."
+            )
+        if self.points < 1:
+            raise ParameterError(f"points is {self.points}; it must be at least 1.")
+        for panel in self.panels:
+            roo.RooSetting(self.smallest, panel.letters, panel.epsilon)
+            if not 0.0 < panel.least * panel.letters <= 1.0:
+                raise ParameterError(
+                    f"gamma is {panel.least:g}; it must be above 0 and at most 1/{panel.letters}."
+                )
+
+    @property
+    def rows(self) -> tuple[tuple[Panel, ...], ...]:
+        """The panels, row by row."""
+        return (
+            tuple(Panel(self.letters, self.epsilon, gamma) for gamma in self.gammas),
+            tuple(Panel(k, self.epsilon, self.gamma) for k in self.alphabets),
+        )
+
+    @property
+    def panels(self) -> tuple[Panel, ...]:
+        """All panels."""
+        return tuple(panel for row in self.rows for panel in row)
+
     @property
     def grid(self) -> tuple[int, ...]:
-        """The n, evenly spaced in logarithm."""
+        """The n."""
         values = np.geomspace(self.smallest, self.largest, self.points)
         return tuple(int(value) for value in np.unique(values.round().astype(int)))
 
@@ -71,9 +110,11 @@ class Config:
 def run(config: Config, advance: Advance) -> Outcome:
     """Evaluate every curve of every panel."""
     rows: list[dict[str, Cell]] = []
-    for panel in config.panels:
-        rows += [_record(panel, n) for n in config.grid]
-        advance()
+    for row, panels in enumerate(config.rows):
+        for column, panel in enumerate(panels):
+            where: dict[str, Cell] = {"row": row, "column": column}
+            rows += [where | _record(panel, n) for n in config.grid]
+            advance()
     tables = {"bounds": Table.of("Total variation of each sampler, or its bound.", rows)}
     bounds = tables["bounds"]
     return Outcome(tables, tuple(_findings(bounds)), of_bounds(bounds))
@@ -179,39 +220,44 @@ def of_bounds(bounds: Table) -> tuple[Comparison, ...]:
 
 
 def plot(outcome: Outcome) -> Figure:
-    """Draw six panels, logarithmic in both directions."""
-    from matplotlib.figure import Figure
-
-    rows = outcome.tables["bounds"].records
-    keys = list(dict.fromkeys((row["letters"], row["epsilon"], row["gamma"]) for row in rows))
-    figure = Figure(figsize=(12.0, 7.6), layout="constrained")
-    columns = math.ceil(len(keys) / 2)
-    grid = figure.subplots(2, columns, sharex=True, sharey=True, squeeze=False)
-    figure.suptitle("the paper prints no parameter of its Figure 2; these are ours", fontsize=10)
-    for axes, key in zip(grid.flat, keys, strict=False):
-        part = [r for r in rows if (r["letters"], r["epsilon"], r["gamma"]) == key]
-        _draw(axes, part)
-        axes.set_title(
-            rf"$k = {key[0]}$, $\varepsilon = {key[1]}$, $\gamma = {key[2]}$", fontsize=10
-        )
-    for axes in grid[-1]:
-        axes.set_xlabel("records $n$")
-    for axes in grid[:, 0]:
-        axes.set_ylabel(r"$d_{TV}$")
-    handles, labels = grid[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=9)
+    """Draw a panel for each k and gamma, logarithmic in both directions."""
+    table = outcome.tables["bounds"]
+    rows = list(dict.fromkeys(table.column("row")))
+    columns = max(table.column("column")) + 1
+    figure, grid = style.figure(len(rows), columns, height=1.1, wide=True, sharex=True, sharey=True)
+    panels = []
+    for row, line in zip(rows, grid, strict=True):
+        for column, axes in enumerate(line):
+            part = table.select(row=row, column=column)
+            if not part.rows:
+                axes.remove()
+                continue
+            panels.append(axes)
+            at = part.records[0]
+            _draw(axes, part.records)
+            axes.set_title(rf"$k = {at['letters']}$, $\gamma = {at['gamma']:g}$")
+            axes.set_xlabel("records $n$")
+            if column == 0:
+                axes.set_ylabel("total variation")
+            axes.label_outer()
+    panels[0].set_ylim(_FLOOR / 2, 2 * max(1.0, *(axes.dataLim.y1 for axes in panels)))
+    style.letter(panels)
+    epsilon = table.column("epsilon")[0]
+    figure.suptitle(
+        rf"$\varepsilon = {epsilon:g}$; all parameters are ours; curves end at $10^{{-8}}$"
+    )
+    legend_below(figure, panels)
     return figure
 
 
-def _draw(axes: Axes, part: list[dict[str, float]]) -> None:
-    for name, (label, colour, style) in CURVES.items():
-        drawn = [(row["records"], row[name]) for row in part if (row[name] or 0) > _FLOOR / 1e6]
+def _draw(axes: Axes, part: list[dict[str, Any]]) -> None:
+    for name, (label, looks) in CURVES.items():
+        drawn = [(row["records"], row[name]) for row in part if (row[name] or 0) >= _FLOOR]
         at, values = [n for n, _ in drawn], [value for _, value in drawn]
-        axes.plot(at, values, style, color=colour, label=label, linewidth=1.5)
+        looks = looks if len(part) == 1 else looks | {"marker": None}
+        axes.plot(at, values, label=label, **looks)
     axes.set_xscale("log")
     axes.set_yscale("log")
-    axes.set_ylim(_FLOOR, 2.0)
-    axes.grid(alpha=0.25)
 
 
 EXPERIMENT = Experiment(
@@ -229,4 +275,12 @@ EXPERIMENT = Experiment(
     steps=lambda config: len(config.panels),
     run=run,
     plot=plot,
+    effort=("smallest", "largest", "points"),
+    mathematics=(
+        r"d_{TV} \le \min \left\{ q_0 \left( 1 - \frac{1}{k} \right), "
+        r"\min_{1 \le m_0 < n \gamma} (q_{m_0} + q_0 \delta) \left( 1 - \frac{1}{k} \right) "
+        r"\right\}, \quad \delta = k e^{-2 n (\gamma - m_0 / n)^2}",
+        r"d_{TV}(P, Q) = \frac{1}{2} \sum_y \left| E \left[ q_m \left( \frac{1}{k} - "
+        r"\frac{c_y}{n} \right) \right] \right|",
+    ),
 )

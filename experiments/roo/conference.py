@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpopt import roo
+from dpopt import ParameterError, roo, style
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
-from experiments.roo.common import PAPER, violates
+from experiments.roo.common import PAPER, legend_below, look, violates
 from experiments.verdicts import not_comparable, short, statement
 
 if TYPE_CHECKING:
@@ -21,16 +22,16 @@ _EXACT = "exact expectation, double precision"
 _OWN_P = "P is ours, the paper prints none"
 
 _LAWS = {
-    "true": ("true distribution", "#b5b5b5"),
-    "ds_roo": ("output of DS-ROO", "#0b6e4f"),
-    "roo": ("output of ROO", "#2f5d9b"),
+    "true": ("true distribution $P$", style.role("limit").bar | {"alpha": 0.45, "hatch": ""}),
+    "ds_roo": ("law of DS-ROO, exact rule (ours)", style.role("optimum").bar),
+    "roo": ("law of ROO", style.role("baseline-2").bar),
 }
 _CURVES = {
-    "laplace": ("Raskhodnikova et al., bound", "#7a7a7a", "-"),
-    "roo": ("ROO, worst P", "#2f5d9b", "-"),
-    "roo_exact": ("ROO, this P, exact", "#2f5d9b", "--"),
-    "conference": ("DS-ROO as in the conference paper, exact", "#d98a29", "s"),
-    "exact": ("DS-ROO exact rule, exact (ours)", "#0b6e4f", "-"),
+    "laplace": ("Raskhodnikova et al., bound", look("noise", linestyle="-")),
+    "roo": ("ROO, worst $P$", look("baseline-2", linestyle="-")),
+    "roo_exact": ("ROO", look("baseline-2", linestyle="--")),
+    "conference": ("DS-ROO, conference's rule", look("baseline", linestyle="-", linewidth=3.0)),
+    "exact": ("DS-ROO, exact rule (ours)", look("optimum", linestyle="--")),
 }
 
 
@@ -43,6 +44,7 @@ class Config:
         letters: k.
         epsilon: of figure 2.
         width: standard deviation of the normal curve, in letters.
+        probabilities: P itself, k numbers of sum 1; none for the normal curve.
         lowest: epsilon of figure 3.
         highest: epsilon of figure 3.
         points: number of epsilons of figure 3.
@@ -52,13 +54,30 @@ class Config:
     letters: int = 9
     epsilon: float = 0.1
     width: float = 1.5
+    probabilities: tuple[float, ...] = ()
     lowest: float = 0.01
     highest: float = 2.0
     points: int = 30
 
+    def __post_init__(self) -> None:
+        for epsilon in (self.epsilon, self.lowest, self.highest):
+            roo.RooSetting(self.records, self.letters, epsilon)
+        if not self.width > 0:
+            raise ParameterError(f"width is {self.width:g}; it must be above 0.")
+        if self.points < 1:
+            raise ParameterError(f"points is {self.points}; it must be at least 1.")
+        p = self.probabilities
+        right = len(p) == self.letters and min(p) >= 0 and abs(math.fsum(p) - 1) <= 1e-9
+        if p and not right:
+            raise ParameterError(
+                f"probabilities is {p}; it must hold {self.letters} probabilities that sum to 1."
+            )
+
     @property
     def distribution(self) -> np.ndarray:
-        """P, unimodal and symmetric; the paper draws its own without numbers."""
+        """P: by default unimodal and symmetric; the paper draws its own without numbers."""
+        if self.probabilities:
+            return np.array(self.probabilities)
         place = np.arange(self.letters) - (self.letters - 1) / 2
         law = np.exp(-((place / self.width) ** 2) / 2)
         return law / law.sum()
@@ -183,45 +202,34 @@ def of_conference(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
 
 def plot(outcome: Outcome) -> Figure:
     """Draw figure 2 on the left, figure 3 on the right."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(11.5, 4.6), layout="constrained")
-    figure.suptitle(
-        "P is ours, a normal curve over the letters: the paper prints none", fontsize=10
-    )
-    left, right = figure.subplots(1, 2)
+    figure, grid = style.figure(1, 2, height=1.25)
+    left, right = grid[0]
     _draw_laws(left, outcome.tables["laws"])
     table = outcome.tables["accuracy"]
-    for name, (label, colour, style) in _CURVES.items():
-        right.plot(
-            table.column("epsilon"),
-            table.column(name),
-            style,
-            color=colour,
-            label=label,
-            markersize=4,
-            markerfacecolor="none",
-        )
+    for name, (label, looks) in _CURVES.items():
+        values = [value if value > 0 else math.nan for value in table.column(name)]
+        looks = looks if len(values) == 1 else looks | {"marker": None}
+        right.plot(table.column("epsilon"), values, label=label, **looks)
     right.set_xscale("log")
     right.set_yscale("log")
+    right.margins(0.04)
     right.set_xlabel(r"$\varepsilon$")
     right.set_ylabel(r"accuracy $\alpha$ (total variation)")
-    right.set_title("Figure 3", fontsize=10)
-    right.grid(alpha=0.25)
-    right.legend(frameon=False, fontsize=8)
+    right.set_title("Figure 3, $P$ as in (a)")
+    style.letter([left, right])
+    legend_below(figure, [left, right])
     return figure
 
 
 def _draw_laws(axes: Axes, table: Table) -> None:
     letters = table.column("letter")
-    for place, (name, (label, colour)) in enumerate(_LAWS.items()):
+    for place, (name, (label, looks)) in enumerate(_LAWS.items()):
         at = [letter + 0.27 * (place - 1) for letter in letters]
-        axes.bar(at, table.column(name), width=0.26, color=colour, label=label)
-    axes.set_xticks(letters)
+        axes.bar(at, table.column(name), width=0.26, label=label, **looks)
+    axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_xlabel("letter")
     axes.set_ylabel("probability")
-    axes.set_title("Figure 2", fontsize=10)
-    axes.legend(frameon=False, fontsize=8)
+    axes.set_title("Figure 2")
 
 
 EXPERIMENT = Experiment(
@@ -237,4 +245,10 @@ EXPERIMENT = Experiment(
     steps=lambda config: config.points + 1,
     run=run,
     plot=plot,
+    effort=("points",),
+    mathematics=(
+        r"Q(y) = E \left[ \frac{q_m}{k} + (1 - q_m) \frac{c_y}{n} \right], \quad "
+        r"m = \min_y c_y, \quad (c_1, \dots, c_k) \sim \mathrm{Mult}(n, P)",
+        r"\alpha = \frac{1}{2} \sum_y | Q(y) - P(y) |",
+    ),
 )

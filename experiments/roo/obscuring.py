@@ -5,28 +5,115 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import cycle
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpopt import roo
+from dpopt import ParameterError, roo, style
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
 from experiments.roo.audit_map import of_theorem_2
-from experiments.roo.common import PAPER, RULES, data_sets, violates
+from experiments.roo.common import PAPER, RULES, data_sets, require_some, violates
 from experiments.verdicts import statement
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_COLOURS = ("#2f5d9b", "#c1432e", "#d98a29", "#555555", "#0b6e4f", "#8a5aa8")
 _VISIBLE = 1e-9
+_FIGURE = "Figure 1"
+_CASE = "a rule fails"
+
+
+@dataclass(frozen=True)
+class Config:
+    """Figure 1 of the journal and of the conference paper, and settings where a rule fails.
+
+    n and k of Figure 1 are the papers'; the epsilons are ours, as the papers print none.
+
+    Attributes:
+        records: n of the curves of Figure 1.
+        letters: k of the curves of Figure 1, one panel each.
+        rules: the published recursion of each of these panels: "journal" or "conference".
+        epsilons: of Figure 1, one curve each.
+        longest: curves of Figure 1 are drawn up to this smallest count.
+        failing_records: n of the panels that compare rules, one each.
+        failing_letters: k of these panels.
+        failing_epsilons: epsilon of these panels.
+        failing_rules: the rules of each of these panels, as words in one text.
+        audited: further audits, each as "n k epsilon rule".
+    """
+
+    records: int = 1000
+    letters: tuple[int, ...] = (10, 9)
+    rules: tuple[str, ...] = ("journal", "conference")
+    epsilons: tuple[float, ...] = (0.05, 0.1, 0.5, 1.0)
+    longest: int = 40
+    failing_records: tuple[int, ...] = (20, 3)
+    failing_letters: tuple[int, ...] = (3, 2)
+    failing_epsilons: tuple[float, ...] = (0.1, 0.5)
+    failing_rules: tuple[str, ...] = (
+        "conference journal exact",
+        "journal journal-repaired exact",
+    )
+    audited: tuple[str, ...] = (
+        "24 3 0.05 journal",
+        "30 2 0.3 journal",
+        "25 3 0.05 journal",
+        "25 3 0.05 journal-repaired",
+        "1000 9 0.005 journal",
+        "1000 9 0.005 conference",
+        "1000 10 0.01 conference",
+    )
+
+    def __post_init__(self) -> None:
+        require_some(letters=self.letters, epsilons=self.epsilons)
+        if len(self.rules) != len(self.letters) or not set(self.rules) <= {"journal", "conference"}:
+            raise ParameterError(
+                f"rules is {self.rules}; it must name 'journal' or 'conference' for each of the "
+                f"{len(self.letters)} letters."
+            )
+        failing = (
+            self.failing_letters,
+            self.failing_epsilons,
+            self.failing_rules,
+        )
+        if {len(values) for values in failing} != {len(self.failing_records)}:
+            raise ParameterError(
+                f"failing_records is {self.failing_records}; it must have as many values as "
+                "failing_letters, failing_epsilons and failing_rules."
+            )
+        if self.longest < 1:
+            raise ParameterError(f"longest is {self.longest}; it must be at least 1.")
+        for panel in self.panels:
+            for epsilon, rule in product(panel.epsilons, panel.rules):
+                _named(panel.records, panel.letters, epsilon, rule)
+        for text in self.audited:
+            _setting_of(text)
+
+    @property
+    def panels(self) -> tuple[Panel, ...]:
+        """All panels."""
+        figures = zip(self.letters, self.rules, strict=True)
+        cases = zip(
+            self.failing_records,
+            self.failing_letters,
+            self.failing_epsilons,
+            self.failing_rules,
+            strict=True,
+        )
+        return (
+            *(
+                Panel(f"{rule}, {_FIGURE}", self.records, k, self.epsilons, (rule, "exact"))
+                for k, rule in figures
+            ),
+            *(Panel(_CASE, n, k, (e,), tuple(rules.split())) for n, k, e, rules in cases),
+        )
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One panel: n, k, the values of epsilon, and the published rules that it shows."""
+    """One panel: n, k, the values of epsilon, and the rules that it shows."""
 
     title: str
     records: int
@@ -35,43 +122,44 @@ class Panel:
     rules: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Config:
-    """Figure 1 of the journal and of the conference paper, and cases where a rule fails.
+def _setting_of(text: str) -> roo.MinCount:
+    """Read a setting: n, k, epsilon and the rule.
 
-    n and k are the papers'; the epsilons are ours, as the papers print none.
+    Raises:
+        ParameterError: for other words.
     """
+    try:
+        n, k, epsilon, rule = text.split()
+        numbers = int(n), int(k), float(epsilon)
+    except ValueError:
+        raise ParameterError(
+            f"audited is {text!r}; it must be n, k, epsilon and a rule, as in '24 3 0.05 journal'."
+        ) from None
+    return _named(*numbers, rule)
 
-    panels: tuple[Panel, ...] = (
-        Panel("journal, Figure 1", 1000, 10, (0.05, 0.1, 0.5, 1.0), ("journal", "exact")),
-        Panel("conference, Figure 1", 1000, 9, (0.05, 0.1, 0.5, 1.0), ("conference", "exact")),
-        Panel("conference's rule fails", 20, 3, (0.1,), ("conference", "journal", "exact")),
-        Panel("journal's rule fails", 3, 2, (0.5,), ("journal", "journal-repaired", "exact")),
-    )
-    others: tuple[tuple[int, int, float, str], ...] = (
-        (24, 3, 0.05, "journal"),
-        (30, 2, 0.3, "journal"),
-        (25, 3, 0.05, "journal"),
-        (25, 3, 0.05, "journal-repaired"),
-        (1000, 9, 0.005, "journal"),
-        (1000, 9, 0.005, "conference"),
-        (1000, 10, 0.01, "conference"),
-    )
+
+def _named(n: int, k: int, epsilon: float, rule: str) -> roo.MinCount:
+    named: Any = rule
+    return roo.MinCount(n, k, epsilon, named)
 
 
 def run(config: Config, advance: Advance) -> Outcome:
     """Evaluate and audit each rule."""
     shapes: list[dict[str, Cell]] = []
     audits: list[dict[str, Cell]] = []
-    for panel in config.panels:
-        for epsilon in panel.epsilons:
-            for rule in panel.rules:
-                sampler = roo.min_count(panel.records, panel.letters, epsilon, rule)
-                audits.append({"panel": panel.title, **_audit(sampler)})
-                shapes += _shape(panel, sampler)
+    for place, panel in enumerate(config.panels):
+        for epsilon, rule in product(panel.epsilons, panel.rules):
+            sampler = roo.min_count(panel.records, panel.letters, epsilon, rule)
+            audits.append({"place": place, "panel": panel.title, **_audit(sampler)})
+            longest = sampler.setting.largest_minimum if panel.title == _CASE else config.longest
+            shapes += [
+                {"place": place, "panel": panel.title, **row} for row in _shape(sampler, longest)
+            ]
         advance()
-    for n, k, epsilon, rule in config.others:
-        audits.append({"panel": None, **_audit(roo.min_count(n, k, epsilon, rule))})
+    for text in config.audited:
+        at = _setting_of(text)
+        sampler = roo.min_count(at.records, at.letters, at.epsilon, at.rule)
+        audits.append({"place": None, "panel": None, **_audit(sampler)})
     advance()
     tables = {
         "audits": Table.of("Exact audit of each rule.", audits),
@@ -80,17 +168,18 @@ def run(config: Config, advance: Advance) -> Outcome:
     return Outcome(tables, tuple(_findings(tables)), of_obscuring(tables))
 
 
-def _shape(panel: Panel, sampler: roo.MinCountSampler) -> list[dict[str, Cell]]:
-    last = min(sampler.setting.largest_minimum, 40)
+def _shape(sampler: roo.MinCountSampler, longest: int) -> list[dict[str, Cell]]:
+    setting = sampler.setting
     return [
         {
-            "panel": panel.title,
-            "epsilon": sampler.setting.epsilon,
+            "records": setting.records,
+            "letters": setting.letters,
+            "epsilon": setting.epsilon,
             "rule": sampler.rule,
             "m": m,
             "q": sampler.obscuring(m),
         }
-        for m in range(last + 1)
+        for m in range(min(setting.largest_minimum, longest) + 1)
     ]
 
 
@@ -123,13 +212,13 @@ def _findings(tables: dict[str, Table]) -> list[str]:
     bad = sum(row["violates"] for row in figures if row["rule"] != "exact")
     shown = sum(row["rule"] != "exact" for row in figures)
     found.append(
-        f"{bad} of the {shown} published rules violate at the n and k of the papers' figures, "
-        "epsilons ours."
+        f"{bad} of the {shown} published rules violate at the n and k of Figure 1, epsilons ours."
     )
     apart = [
         abs(a["q"] - b["q"])
-        for panel in dict.fromkeys(row["panel"] for row in figures)
-        for a, b in _pairs(tables["shapes"].select(panel=panel))
+        for part in _panels(tables["shapes"])
+        if part.column("panel")[0] != _CASE
+        for a, b in _pairs(part)
     ]
     if apart:
         found.append(
@@ -140,13 +229,20 @@ def _findings(tables: dict[str, Table]) -> list[str]:
 
 def _not_below(shapes: Table) -> Iterable[str]:
     """Say where the exact rule obscures more than a rule that is not private."""
-    for panel in dict.fromkeys(shapes.column("panel")):
-        for other, exact in _pairs(shapes.select(panel=panel)):
+    for part in _panels(shapes):
+        for other, exact in _pairs(part):
             if exact["q"] > other["q"] + _VISIBLE:
                 yield (
-                    f"{panel}, epsilon = {other['epsilon']}: the exact rule's q_{other['m']} is "
+                    f"n = {other['records']}, k = {other['letters']}, epsilon = "
+                    f"{other['epsilon']}: the exact rule's q_{other['m']} is "
                     f"{exact['q']:.3f}, that of the rule {other['rule']!r} {other['q']:.3f}."
                 )
+
+
+def _panels(table: Table) -> list[Table]:
+    """Return the rows of each panel."""
+    places = (place for place in dict.fromkeys(table.column("place")) if place is not None)
+    return [table.select(place=place) for place in places]
 
 
 def _pairs(part: Table) -> list[tuple[dict[str, Any], dict[str, Any]]]:
@@ -167,14 +263,11 @@ def of_obscuring(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
         tables: "audits" and "shapes" of the run.
     """
     shapes = tables["shapes"].records
-    curves: dict[tuple[str, float, str], list[float]] = {}
+    curves: dict[tuple[int, float, str], list[float]] = {}
     for row in shapes:
-        curves.setdefault((row["panel"], row["epsilon"], row["rule"]), []).append(row["q"])
-    published = {
-        key: values
-        for key, values in curves.items()
-        if "Figure" in key[0] and key[2] in ("journal", "conference")
-    }
+        if row["panel"] != _CASE:
+            curves.setdefault((row["place"], row["epsilon"], row["rule"]), []).append(row["q"])
+    published = {key: values for key, values in curves.items() if key[2] != "exact"}
     rising = [key for key, q in published.items() if np.any(np.diff(q) > 0)]
     differences = [
         float(np.abs(np.subtract(q, curves[key[0], key[1], "exact"])).max())
@@ -196,81 +289,80 @@ def of_obscuring(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
 
 def plot(outcome: Outcome) -> Figure:
     """Draw q_m: one colour for each epsilon in the figures, one for each rule in the cases."""
-    from matplotlib.figure import Figure
-
-    shapes, audits = outcome.tables["shapes"], outcome.tables["audits"]
-    panels = list(dict.fromkeys(shapes.column("panel")))
-    rows = math.ceil(len(panels) / 2)
-    figure = Figure(figsize=(11.0, 3.6 * rows + 0.5), layout="constrained")
-    figure.suptitle(r"$n$ and $k$ as in the papers; every $\varepsilon$ is ours", fontsize=10)
-    grid = figure.subplots(rows, min(2, len(panels)), squeeze=False)
-    for axes in list(grid.flat)[len(panels) :]:
-        axes.set_visible(False)
-    for axes, panel in zip(grid.flat, panels, strict=False):
-        part, checks = shapes.select(panel=panel), audits.select(panel=panel).records
-        if len(set(part.column("epsilon"))) > 1:
-            _draw_figure(axes, part)
-        else:
+    parts = _panels(outcome.tables["shapes"])
+    columns = min(2, len(parts))
+    figure, grid = style.figure(math.ceil(len(parts) / columns), columns, height=0.75)
+    panels = list(grid.flat)
+    for axes in panels[len(parts) :]:
+        axes.remove()
+    for axes, part in zip(panels, parts, strict=False):
+        at = part.records[0]
+        title = f"$n = {at['records']}$, $k = {at['letters']}$"
+        if at["panel"] == _CASE:
+            checks = outcome.tables["audits"].select(place=at["place"]).records
             _draw_case(axes, part, checks)
-        at = checks[0]
-        title = f"{panel}: $k = {at['letters']}$, $n = {at['records']}$"
-        if len(set(part.column("epsilon"))) == 1:
-            title += rf", $\varepsilon = {at['epsilon']}$"
-        axes.set_title(title, fontsize=10)
+            title += rf", $\varepsilon = {at['epsilon']:g}$"
+        else:
+            _draw_figure(axes, part)
+            title += f", {at['rule']}'s rule"
+        axes.set_title(title)
         axes.set_xlabel("smallest count $m$")
-        axes.set_ylabel("obscuring probability $q_m$")
-        axes.set_ylim(bottom=0.0)
-        axes.grid(alpha=0.25)
-        axes.legend(frameon=False, fontsize=9)
+        if axes.get_subplotspec().is_first_col():
+            axes.set_ylabel("obscuring probability $q_m$")
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.legend(loc="upper right" if at["panel"] != _CASE else "lower left")
+    style.letter(panels[: len(parts)])
     return figure
 
 
 def _draw_figure(axes: Axes, part: Table) -> None:
-    looks = zip(cycle(_COLOURS), dict.fromkeys(part.column("epsilon")), strict=False)
-    for colour, epsilon in looks:
+    epsilons = list(dict.fromkeys(part.column("epsilon")))
+    shown = max(part.column("m"))
+    last = max((row["m"] for row in part.records if row["q"] > 0), default=0) + 1
+    for colour, epsilon in zip(style.series(len(epsilons)), epsilons, strict=True):
         for rule in dict.fromkeys(part.column("rule")):
-            curve = part.select(epsilon=epsilon, rule=rule)
-            ours = rule == "exact"
-            axes.plot(
-                curve.column("m"),
-                curve.column("q"),
-                "o" if ours else "-",
-                color=colour,
-                markersize=4,
-                markerfacecolor="none",
-                label=None if ours else rf"$\varepsilon = {epsilon}$",
-            )
-    axes.plot([], [], "o", color="#555555", markerfacecolor="none", label="exact rule (ours)")
+            curve = part.select(epsilon=epsilon, rule=rule).records
+            # Up to the first q_m = 0: the rest lies on the axis.
+            zero = next((row["m"] for row in curve if row["q"] == 0), shown)
+            at = [(row["m"], row["q"]) for row in curve if row["m"] <= zero]
+            looks: dict[str, Any] = {"label": rf"$\varepsilon = {epsilon:g}$", "linestyle": "-"}
+            if rule == "exact":
+                looks = {"marker": "o", "markerfacecolor": "none", "markeredgewidth": 0.7}
+                looks |= {"linestyle": "none", "label": "_exact"}
+            axes.plot(*zip(*at, strict=True), color=colour, clip_on=False, zorder=3, **looks)
+    axes.plot([], [], "o", color="grey", markerfacecolor="none", label="exact rule (ours)")
+    # Room for the legend, to the right of where the curves end.
+    axes.set_xlim(0, 1.55 * last)
+    axes.set_ylim(bottom=0.0)
 
 
 def _draw_case(axes: Axes, part: Table, checks: list[dict[str, Any]]) -> None:
-    for check in checks:
-        rule = str(check["rule"])
-        label, colour, style = RULES[rule]
-        curve = part.select(rule=rule)
-        factor = check["excess_factor"]
-        axes.plot(
-            curve.column("m"),
-            curve.column("q"),
-            style if rule != "exact" else "o--",
-            color=colour,
-            markersize=5,
-            label=rf"{label}: {factor:.4f} $e^\varepsilon$" if check["violates"] else label,
-        )
+    by_rule = {str(check["rule"]): check for check in checks}
+    for rule, (label, looks) in RULES.items():
+        if rule not in by_rule:
+            continue
+        check, curve = by_rule[rule], part.select(rule=rule)
         if check["violates"]:
-            ends = sorted({check["first_minimum"], check["second_minimum"]}, key=str)
+            label += rf": {check['excess_factor']:.4f} $e^\varepsilon$"
+        axes.plot(curve.column("m"), curve.column("q"), label=label, **looks)
+        if check["violates"]:
             values = dict(zip(curve.column("m"), curve.column("q"), strict=True))
+            ends = sorted({check["first_minimum"], check["second_minimum"]})
             axes.plot(
                 ends,
                 [values[end] for end in ends],
                 "x",
-                color="black",
-                markersize=11,
-                markeredgewidth=2,
+                color=style.role("limit").colour,
+                markersize=9,
+                markeredgewidth=1.4,
                 zorder=5,
             )
-    axes.plot([], [], "x", color="black", label="smallest counts of the violating pair")
-    axes.set_xticks(sorted(set(part.column("m"))))
+    if any(check["violates"] for check in checks):
+        cross = style.role("limit").colour
+        axes.plot([], [], "x", color=cross, label="smallest counts of a violating pair")
+    axes.margins(0.05)
+    axes.set_ylim(bottom=0.0)
+    style.tell_hidden(axes)
 
 
 _CONFIG = Config()
@@ -288,4 +380,11 @@ EXPERIMENT = Experiment(
     steps=lambda config: len(config.panels) + 1,
     run=run,
     plot=plot,
+    effort=("longest",),
+    mathematics=(
+        r"K(y \mid x) = \frac{q_m}{k} + (1 - q_m) \frac{c_y}{n}, \quad m = \min_y c_y",
+        r"q_0 = \frac{1}{1 + \frac{n}{k} (e^\varepsilon - 1)}, \quad "
+        r"q_m = \max \left\{ 0, \frac{u_m q_{m-1} - w_m}{v_m}, "
+        r"\frac{v' q_{m-1} + w'}{u'} \right\}",
+    ),
 )

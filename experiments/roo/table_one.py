@@ -7,33 +7,64 @@ from dataclasses import dataclass
 from itertools import cycle, product
 from typing import TYPE_CHECKING
 
-from dpopt import roo
+from dpopt import ParameterError, roo, style
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
-from experiments.roo.common import PAPER, two_level
+from experiments.roo.common import PAPER, legend_below, look, require_some, two_level
 from experiments.verdicts import short, statement
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+# Where two numbers of records are close, the earlier is drawn wide below the later.
 _NAMES = {
-    "laplace": ("Raskhodnikova et al., (5)", "#7a7a7a", "o-"),
-    "subrr": ("Cheu, Nayak, (6)", "#d98a29", "o-"),
-    "roo": ("ROO, (9)", "#2f5d9b", "o-"),
-    "ds_roo": ("DS-ROO by (50)", "#c1432e", "s-"),
-    "lower": ("any sampler, worst case (ours)", "black", "v:"),
+    "laplace": ("Raskhodnikova et al., (5)", look("noise", linestyle="-")),
+    "subrr": ("Cheu, Nayak, (6)", look("baseline-3", linestyle="-", markersize=5.0)),
+    "roo": ("ROO, (9)", look("baseline-2", linestyle="-", linewidth=3.4, marker=None)),
+    "ds_roo": ("DS-ROO by (50)", look("paper", markersize=2.5)),
+    "lower": ("any sampler, worst case (ours)", look("limit")),
 }
+_DASHES = ("-", "--", ":", "-.")
 
 
 @dataclass(frozen=True)
 class Config:
-    """Grids: gamma is a fraction of 1/k."""
+    """Grids: gamma, the least probability of a letter under P, is a fraction of 1/k.
+
+    Attributes:
+        records: n of the cells of Table I.
+        letters: k; the picture has a row of panels for each.
+        epsilons: the picture has a column of panels for each.
+        fractions: gamma times k, each above 0 and at most 1.
+        accuracies: alpha, for the records that each method needs.
+    """
 
     records: tuple[int, ...] = (1_000, 10_000)
     letters: tuple[int, ...] = (3, 10, 30)
     epsilons: tuple[float, ...] = (0.1, 0.5, 1.0)
     fractions: tuple[float, ...] = (0.2, 0.8)
     accuracies: tuple[float, ...] = (0.2, 0.1, 0.05, 0.02, 0.01, 0.005)
+
+    def __post_init__(self) -> None:
+        require_some(
+            records=self.records,
+            letters=self.letters,
+            epsilons=self.epsilons,
+            fractions=self.fractions,
+            accuracies=self.accuracies,
+        )
+        for n, k, epsilon in product(self.records, self.letters, self.epsilons):
+            roo.RooSetting(n, k, epsilon)
+        for fraction in self.fractions:
+            if not 0.0 < fraction <= 1.0:
+                raise ParameterError(
+                    f"fractions is {fraction:g}; it must be above 0 and at most 1."
+                )
+        for alpha in self.accuracies:
+            if not 0.0 < alpha < 1.0 - 1.0 / min(self.letters):
+                raise ParameterError(
+                    f"accuracies is {alpha:g}; it must be above 0 and below 1 - 1/k for every k."
+                )
 
     @property
     def steps(self) -> int:
@@ -160,39 +191,40 @@ def of_table_one(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
 
 
 def plot(outcome: Outcome) -> Figure:
-    """Draw the records needed against alpha, one panel for each epsilon, one k."""
-    from matplotlib.figure import Figure
-
+    """Draw the records needed against alpha: a row for each k, a column for each epsilon."""
     sizes = outcome.tables["records"]
-    letters = sorted(set(sizes.column("letters")))
-    k = letters[len(letters) // 2]
-    part = sizes.select(letters=k)
-    epsilons = list(dict.fromkeys(part.column("epsilon")))
-    figure = Figure(figsize=(12.0, 4.6), layout="constrained")
-    panels = figure.subplots(1, len(epsilons), sharey=True, squeeze=False)[0]
-    for axes, epsilon in zip(panels, epsilons, strict=True):
-        _draw(axes, part.select(epsilon=epsilon))
-        axes.set_title(rf"$k = {k}$, $\varepsilon = {epsilon}$", fontsize=10)
-        axes.set_xlabel(r"accuracy $\alpha$")
-    panels[0].set_ylabel("records $n$")
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
+    letters = list(dict.fromkeys(sizes.column("letters")))
+    epsilons = list(dict.fromkeys(sizes.column("epsilon")))
+    figure, grid = style.figure(
+        len(letters), len(epsilons), height=1.0, wide=True, sharex=True, sharey=True
+    )
+    for line, k in zip(grid, letters, strict=True):
+        for axes, epsilon in zip(line, epsilons, strict=True):
+            _draw(axes, sizes.select(letters=k, epsilon=epsilon))
+            axes.set_title(rf"$k = {k}$, $\varepsilon = {epsilon:g}$")
+            axes.set_xlabel(r"accuracy $\alpha$ (total variation)")
+            axes.set_ylabel("records $n$")
+            axes.label_outer()
+    panels = list(grid.flat)
+    style.letter(panels)
+    legend_below(figure, panels)
     return figure
 
 
 def _draw(axes: Axes, part: Table) -> None:
-    styles = cycle(("s-", "s--", "s:", "s-."))
+    dashes = cycle(_DASHES)
     for name in part.columns[3:]:
         key = "ds_roo" if name.startswith("ds_roo") else name
-        label, colour, style = _NAMES[key]
+        label, looks = _NAMES[key]
         if key == "ds_roo":
             fraction = name.removeprefix("ds_roo_").removesuffix("_of_1/k")
-            label, style = rf"{label}, $\gamma = {fraction}/k$", next(styles)
-        values = part.column(name)
-        axes.plot(part.column("alpha"), values, style, color=colour, label=label, markersize=4)
+            label = rf"{label}, $\gamma = {fraction}/k$"
+            looks = looks | {"linestyle": next(dashes)}
+        if len(part.rows) == 1:
+            looks = looks | {"marker": looks["marker"] or "_"}
+        axes.plot(part.column("alpha"), part.column(name), label=label, **looks)
     axes.set_xscale("log")
     axes.set_yscale("log")
-    axes.grid(alpha=0.25)
 
 
 _CONFIG = Config()
@@ -209,4 +241,12 @@ EXPERIMENT = Experiment(
     steps=lambda config: config.steps,
     run=run,
     plot=plot,
+    mathematics=(
+        r"n' = \frac{2 k}{\alpha \varepsilon}, \quad "
+        r"n'' = \frac{(k - 1)(1 - \alpha)}{\alpha \varepsilon}, \quad "
+        r"n = \frac{k (1 - \alpha) - 1}{\alpha (e^\varepsilon - 1)}",
+        r"d_{TV} \le q_0 (k - 1) e^{-2 n (\gamma - m_0 / n)^2}, \quad "
+        r"m_0 \ge \max \left\{ 1 + \frac{1}{\varepsilon} \log \left( "
+        r"\frac{e}{\varepsilon} - e + 1 \right), \frac{2}{e^\varepsilon - 1} \right\}",
+    ),
 )

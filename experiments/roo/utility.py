@@ -8,14 +8,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib.ticker import LogLocator, StrMethodFormatter
 
-from dpopt import roo
+from dpopt import ParameterError, roo, style
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
 from experiments.roo.common import (
     PAPER,
     DataSets,
     distances,
     estimated_distances,
+    legend_below,
+    look,
+    require_some,
     smooth_floor,
 )
 from experiments.verdicts import not_comparable, short, statement
@@ -30,40 +34,68 @@ _ERRORS = 3
 Settings = Sequence[Mapping[str, Mapping[str, Any]]]
 
 CURVES = {
-    "laplace": ("Laplace, projected (Monte Carlo)", "#7a7a7a", "v-"),
-    "subrr": ("SubRR, as published", "#d98a29", "^-"),
-    "roo": ("ROO", "#2f5d9b", "s-"),
-    "journal-repaired": ("DS-ROO, journal, repaired", "#c1432e", "x-"),
-    "exact": ("DS-ROO, exact rule (ours)", "#8a5aa8", "d--"),
-    "smooth-floor": ("smooth floor (ours)", "#17a2b8", "o-"),
-    "optimum": ("optimal sampler, LP (ours)", "#0b6e4f", "o-"),
-    "lower-bound": ("no sampler is below (ours)", "black", ":"),
+    "laplace": ("Laplace, projected (Monte Carlo)", look("noise")),
+    "subrr": ("SubRR, as published", look("baseline-3", linestyle="-")),
+    "roo": ("ROO", look("baseline-2", linestyle="-")),
+    "journal-repaired": (
+        "DS-ROO, journal, repaired (ours)",
+        look("paper", linestyle=":", markerfacecolor="white", markersize=5.5),
+    ),
+    "exact": (
+        "DS-ROO, exact rule (ours)",
+        look("optimum", linestyle="--", markerfacecolor="white", markersize=3.0),
+    ),
+    "smooth-floor": ("smooth floor (ours)", look("variant", linestyle="-")),
+    "optimum": ("optimal sampler, LP (ours)", look("optimum", linewidth=2.2, marker=None)),
+    "lower-bound": ("no sampler is below (ours)", look("limit")),
 }
 
 
 @dataclass(frozen=True)
 class Config:
-    """Settings as (k, epsilon, all n), and the Laplace noise drawn for each data set."""
+    """Settings (n, k, epsilon), and the Laplace noise drawn for each data set.
 
-    settings: tuple[tuple[int, float, tuple[int, ...]], ...] = (
-        (3, 1.0, (1, 2, 3, 4, 6, 8, 12, 16, 24, 30)),
-        (4, 1.0, (1, 2, 3, 4, 6, 8, 12, 16, 24, 30)),
-    )
+    Attributes:
+        letters: k; the picture has two panels for each k and epsilon.
+        epsilons: each with every k.
+        records: n, each with every k and epsilon.
+        draws: of the Laplace noise for each data set.
+        seed: of the generator of the draws.
+    """
+
+    letters: tuple[int, ...] = (3, 4)
+    epsilons: tuple[float, ...] = (1.0,)
+    records: tuple[int, ...] = (1, 2, 3, 4, 6, 8, 12, 16, 24, 30)
     draws: int = 4_000
     seed: int = 7
+
+    def __post_init__(self) -> None:
+        require_some(letters=self.letters, epsilons=self.epsilons, records=self.records)
+        if self.draws < 2:
+            raise ParameterError(f"draws is {self.draws}; it must be at least 2.")
+        if self.seed < 0:
+            raise ParameterError(f"seed is {self.seed}; it must be at least 0.")
+        for k, epsilon in self.settings:
+            for n in self.records:
+                roo.OptimalLetter(n, k, epsilon)
+
+    @property
+    def settings(self) -> tuple[tuple[int, float], ...]:
+        """All (k, epsilon)."""
+        return tuple((k, epsilon) for epsilon in self.epsilons for k in self.letters)
 
     @property
     def steps(self) -> int:
         """Number of settings (n, k, epsilon)."""
-        return sum(len(sizes) for _, _, sizes in self.settings)
+        return len(self.settings) * len(self.records)
 
 
 def run(config: Config, advance: Advance) -> Outcome:
     """Measure each sampler on every data set up to the order of the letters."""
     rng = np.random.default_rng(config.seed)
     rows: list[dict[str, Cell]] = []
-    for k, epsilon, sizes in config.settings:
-        for n in sizes:
+    for k, epsilon in config.settings:
+        for n in config.records:
             rows += _records(n, k, epsilon, rng, config.draws)
             advance()
     table = Table.of(
@@ -147,7 +179,8 @@ def _laplace(
 
 def _findings(config: Config, table: Table) -> list[str]:
     found = []
-    for k, epsilon, sizes in config.settings:
+    sizes = config.records
+    for k, epsilon in config.settings:
         for n in dict.fromkeys((sizes[len(sizes) // 2], sizes[-1])):
             part = table.select(letters=k, epsilon=epsilon, records=n)
             at = {row["sampler"]: row for row in part.records}
@@ -249,44 +282,47 @@ def _at_least_as_good(settings: Settings) -> Comparison:
 
 def plot(outcome: Outcome) -> Figure:
     """Draw the worst case on the left, the mean on the right, a row for each k and epsilon."""
-    from matplotlib.figure import Figure
-
     table = outcome.tables["utility"]
     settings = list(
         dict.fromkeys(zip(table.column("letters"), table.column("epsilon"), strict=True))
     )
-    figure = Figure(figsize=(11.5, 3.9 * len(settings) + 0.5), layout="constrained")
-    grid = figure.subplots(len(settings), 2, squeeze=False)
-    for panels, (k, epsilon) in zip(grid, settings, strict=True):
+    figure, grid = style.figure(len(settings), 2, height=0.95, sharex=True)
+    for line, (k, epsilon) in zip(grid, settings, strict=True):
         part = table.select(letters=k, epsilon=epsilon)
-        for axes, column in zip(panels, ("worst_case", "mean"), strict=True):
+        for axes, column in zip(line, ("worst_case", "mean"), strict=True):
             _draw(axes, part, column)
             name = "worst case" if column == "worst_case" else "mean, $P$ uniform"
-            axes.set_title(rf"{name}: $k = {k}$, $\varepsilon = {epsilon:g}$", fontsize=10)
-    handles, labels = grid[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=9)
+            axes.set_title(rf"{name}, $k = {k}$, $\varepsilon = {epsilon:g}$")
+        line[0].set_ylabel("total variation")
+    for axes in grid[-1]:
+        axes.set_xlabel("records $n$")
+    panels = list(grid.flat)
+    style.letter(panels)
+    legend_below(figure, panels)
     return figure
 
 
 def _draw(axes: Axes, part: Table, column: str) -> None:
-    for name, (label, colour, style) in CURVES.items():
+    for name, (label, looks) in CURVES.items():
         curve = part.select(sampler=name)
         values = curve.column(column)
         if None in values or not values:
             continue
         at = curve.column("records")
-        axes.plot(at, values, style, color=colour, label=label, markersize=4, linewidth=1.3)
+        if len(at) == 1:
+            looks = looks | {"marker": looks["marker"] or "_"}
+        axes.plot(at, [v if v > 0 else math.nan for v in values], label=label, **looks)
         errors = curve.column(column.replace("_case", "") + "_error")
         if None not in errors:
-            axes.errorbar(at, values, yerr=errors, fmt="none", color=colour, capsize=2)
+            axes.errorbar(at, values, yerr=errors, fmt="none", color=looks["color"], capsize=2)
     sizes = sorted(set(part.column("records")))
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xticks(sizes, [str(n) for n in sizes])
     axes.set_xticks([], minor=True)
-    axes.set_xlabel("records $n$")
-    axes.set_ylabel("total variation")
-    axes.grid(alpha=0.25)
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.set_yticks([], minor=True)
 
 
 EXPERIMENT = Experiment(
@@ -297,16 +333,15 @@ EXPERIMENT = Experiment(
     "small n and k: published samplers, ours, the optimum over all epsilon-DP samplers, and a "
     "closed lower bound. Laplace noise is estimated by draws; bars are one standard error.",
     published=None,
-    config=Config(
-        settings=(
-            (3, 1.0, (1, 2, 3, 4, 6, 8, 12, 16, 24, 30)),
-            (4, 1.0, (1, 2, 3, 4, 6, 8, 12, 16, 24, 30)),
-            (3, 0.5, (2, 4, 6, 8, 12, 16, 24, 32, 48, 60)),
-        ),
-        draws=20_000,
-    ),
+    config=Config(epsilons=(1.0, 0.5), draws=20_000),
     quick=Config(),
     steps=lambda config: config.steps,
     run=run,
     plot=plot,
+    effort=("draws", "seed"),
+    mathematics=(
+        r"\min_K \max_x \frac{1}{2} \sum_y \left| K(y \mid x) - \frac{c_y(x)}{n} \right| \quad "
+        r"\mbox{subject to} \quad K(y \mid x') \le e^\varepsilon K(y \mid x), \quad "
+        r"\sum_y K(y \mid x) = 1",
+    ),
 )

@@ -181,10 +181,8 @@ ELECTIONS = Tried(
         "lost_rates": (("0.0001",), ("0.01",), ("0.002", "0.1")),
     },
 )
-PANEL = bounds_figure.Panel(5, 0.1, 0.05)
 ROW = composition.Config().rows[0]
 TARGET = gnmax.Config().targets[0]
-EXAMPLE = obscuring.Panel("case", 12, 3, (0.1,), ("journal", "exact"))
 
 TRIED: dict[str, Tried] = {
     "majority-figure-2": noise(1e-5),
@@ -242,28 +240,41 @@ TRIED: dict[str, Tried] = {
     ),
     "majority-claims": claimed(),
     "roo-figure-1": Tried(
-        obscuring.Config(panels=(EXAMPLE,), others=((24, 3, 0.05, "journal"),)),
+        obscuring.Config(records=12, letters=(3,), rules=("journal",), epsilons=(0.1,), audited=()),
         {
-            "panels": (
-                (EXAMPLE, replace(EXAMPLE, title="another", rules=("conference",))),
-                (replace(EXAMPLE, title="x, Figure 1", epsilons=(0.05, 0.1, 0.2, 0.5, 1.0)),),
-                (EXAMPLE, *obscuring.Config().panels),
+            "records": (2, 30, 1001),
+            "letters": ((2,), (5,), (40,)),
+            "rules": (("conference",), ("journal",), ("conference",)),
+            "epsilons": ((0.05, 0.1, 0.2, 0.5, 1.0), (5.0,), (0.01,)),
+            "longest": (1, 3, 100),
+            "failing_records": ((20, 1), (100, 7), (3, 3)),
+            "failing_letters": ((4, 2), (3, 9), (2, 2)),
+            "failing_epsilons": ((1.0, 2.0), (0.1, 0.1), (0.02, 0.5)),
+            "failing_rules": (
+                ("exact", "roo"),
+                ("journal", "conference"),
+                ("roo conference journal journal-repaired exact", "journal exact"),
             ),
-            "others": (
-                (),
-                ((3, 2, 0.5, "journal"),),
-                ((30, 2, 0.3, "exact"), (20, 3, 0.1, "roo")),
-            ),
+            "audited": (("3 2 0.5 journal",), ("30 2 0.3 exact", "20 3 0.1 roo"), ()),
         },
     ),
     "roo-figure-2": Tried(
-        bounds_figure.Config(panels=(PANEL,), smallest=50, largest=400, points=3),
+        bounds_figure.Config(
+            epsilon=0.5,
+            letters=5,
+            gammas=(0.05,),
+            gamma=0.02,
+            alphabets=(3,),
+            smallest=50,
+            largest=400,
+            points=3,
+        ),
         {
-            "panels": (
-                (PANEL, replace(PANEL, epsilon=1.0), replace(PANEL, letters=2)),
-                (bounds_figure.Panel(2, 0.5, 0.5),),
-                (bounds_figure.Panel(3, 2.0, 0.01),),
-            ),
+            "epsilon": (0.05, 1.0, 3.0),
+            "letters": (2, 3, 20),
+            "gammas": ((0.01, 0.05), (0.2,), ()),
+            "gamma": (0.01, 0.1, 0.3),
+            "alphabets": ((), (2, 3, 10, 20), (50,)),
             "smallest": (5, 20, 100),
             "largest": (60, 300, 1000),
             "points": (1, 2, 5),
@@ -276,6 +287,7 @@ TRIED: dict[str, Tried] = {
             "letters": (2, 4, 6),
             "epsilon": (0.01, 0.5, 3.0),
             "width": (0.2, 1.0, 20.0),
+            "probabilities": ((), (0.5, 0.25, 0.25), (1.0, 0.0, 0.0)),
             "lowest": (0.001, 0.1, 1.0),
             "highest": (1.0, 3.0, 5.0),
             "points": (1, 2, 6),
@@ -297,16 +309,15 @@ TRIED: dict[str, Tried] = {
             "letters": ((3,), (2, 4), (7,)),
             "epsilons": ((0.3,), (0.01, 0.1, 2.0), (3.0, 4.0)),
             "minima": ((2,), (1, 2, 3), (10,)),
+            "remainders": ((0,), (1,), (-2, -1, 0, 1, 2)),
         },
     ),
     "roo-utility": Tried(
-        utility.Config(settings=((3, 1.0, (2, 4)),), draws=50),
+        utility.Config(letters=(3,), records=(2, 4), draws=50),
         {
-            "settings": (
-                ((2, 0.5, (1, 5)),),
-                ((3, 2.0, (3,)), (2, 1.0, (2, 3))),
-                ((4, 0.1, (6,)),),
-            ),
+            "letters": ((2,), (3, 4), (5,)),
+            "epsilons": ((0.5,), (2.0, 0.1), (4.0,)),
+            "records": ((3,), (1, 5), (6,)),
             "draws": (10, 100, 200),
             "seed": (0, 1, 2),
         },

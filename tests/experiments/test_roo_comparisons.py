@@ -26,12 +26,27 @@ def test_the_map_counts_what_it_audits() -> None:
     audits = outcome.tables["audits"].select(rule="journal")
     bad = sum(audits.column("violates"))
     assert bad > 0
-    ours = only(outcome.comparisons, "journal").ours
+    ours = only(outcome.comparisons, "theorem 2, journal").ours
     assert ours.startswith(f"Not in {bad} of {len(audits.rows)} settings")
 
 
+def test_the_repaired_theorem_is_judged_in_both_directions() -> None:
+    outcome = ran(audit_map.EXPERIMENT)
+    assert verdict(outcome.comparisons, "theorem 2, repaired") == "agrees"
+    audits = outcome.tables["audits"]
+    assert "All 356 settings" in only(outcome.comparisons, "repaired").ours
+    for change in (
+        {"condition": True},
+        {"condition": False},
+        {"private": False},
+        {"beyond_lemma_2": False},
+    ):
+        other = audit_map.repaired_theorem_2(edited(audits, **change))
+        assert other.verdict == "refuted", change
+
+
 def test_bounds_and_accuracy() -> None:
-    config = bounds_figure.Config(panels=(bounds_figure.Panel(5, 0.1, 0.05),), points=4)
+    config = bounds_figure.Config(letters=5, gammas=(0.05,), alphabets=(), points=4)
     outcome = ran(bounds_figure.EXPERIMENT, config)
     bounds = outcome.tables["bounds"]
     # The parameters are ours, so that there is nothing to judge.
@@ -70,7 +85,7 @@ def test_table_i_and_small_settings() -> None:
     other = table_one.of_table_one(tables)
     assert [c.verdict for c in other] == ["refuted", "refuted"]
 
-    outcome = ran(utility.EXPERIMENT, utility.Config(settings=((3, 1.0, (2, 6)),), draws=200))
+    outcome = ran(utility.EXPERIMENT, utility.Config(letters=(3,), records=(2, 6), draws=200))
     assert verdict(outcome.comparisons, "at least as good") == "agrees"
     below = edited(
         outcome.tables["utility"],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -19,14 +18,15 @@ from tests.experiments.comparing import ran
 SMALL = {
     "roo-figure-1": obscuring.Config(),
     "roo-figure-2": bounds_figure.Config(
-        panels=(bounds_figure.Panel(10, 0.1, 0.08), bounds_figure.Panel(5, 0.1, 0.02)),
+        gammas=(0.08,),
+        alphabets=(5,),
         largest=10_000,
         points=7,
     ),
     "roo-conference-figures-2-3": conference.Config(points=7),
     "roo-table-1": table_one.Config(letters=(3, 10), epsilons=(0.5,), accuracies=(0.1, 0.05)),
     "roo-audit-map": audit_map.Config(letters=(2, 3), epsilons=(0.1, 0.5), minima=(1, 8, 20)),
-    "roo-utility": utility.Config(settings=((3, 1.0, (2, 6, 9)), (4, 1.0, (4,))), draws=4_000),
+    "roo-utility": utility.Config(records=(2, 6, 9)),
 }
 
 
@@ -172,7 +172,7 @@ def test_audit_map(outcomes: dict[str, Outcome]) -> None:
 def test_utility_has_the_optimum_below_all(outcomes: dict[str, Outcome]) -> None:
     rows = outcomes["roo-utility"].tables["utility"].records
     settings = {(row["letters"], row["records"]) for row in rows}
-    assert settings == {(3, 2), (3, 6), (3, 9), (4, 4)}
+    assert settings == {(k, n) for k in (3, 4) for n in (2, 6, 9)}
     for k, n in settings:
         at = {r["sampler"]: r for r in rows if (r["letters"], r["records"]) == (k, n)}
         best, proof = at["optimum"], at["optimum-bound"]
@@ -201,8 +201,12 @@ def test_data_sets_are_all_of_them() -> None:
 
 
 def test_no_violation_is_reported_where_there_is_none() -> None:
-    config = replace(
-        obscuring.Config(), panels=obscuring.Config().panels[:2], others=((24, 3, 0.05, "exact"),)
+    config = obscuring.Config(
+        failing_records=(),
+        failing_letters=(),
+        failing_epsilons=(),
+        failing_rules=(),
+        audited=("24 3 0.05 exact",),
     )
     outcome = obscuring.run(config, lambda: None)
     assert not any(outcome.tables["audits"].column("violates"))
