@@ -20,6 +20,7 @@ from experiments.roo.common import (
     legend_below,
     look,
     require_some,
+    shared_panels,
     violates,
 )
 from experiments.verdicts import statement
@@ -228,22 +229,18 @@ def plot(outcome: Outcome) -> Figure:
     """Draw, for each published rule and k, the largest excess over the remainders of n."""
     audits = outcome.tables["audits"]
     letters = list(dict.fromkeys(audits.column("letters")))
-    figure, grid = style.figure(
-        len(_DRAWN), len(letters), height=1.0, wide=True, sharex=True, sharey=True
+    places = list(product(letters, _DRAWN))
+    figure, panels = shared_panels(
+        len(places), len(_DRAWN), 0.62, r"$M = \lfloor n / k \rfloor$", r"$\varepsilon$ (nats)"
     )
     scale = LogNorm(*_EXCESS)
-    image = None
-    for (row, rule), (column, k) in product(enumerate(_DRAWN), enumerate(letters)):
-        axes = grid[row, column]
+    for axes, (k, rule) in zip(panels, places, strict=True):
         image = _draw(axes, audits.select(rule=rule, letters=k), scale)
-        axes.set_title(f"{rule}, $k = {k}$")
-        axes.set_xlabel(r"$M = \lfloor n / k \rfloor$")
-        axes.set_ylabel(r"$\varepsilon$ (nats)")
-        axes.label_outer()
-    if image is not None:
-        label = r"worst ratio / $e^\varepsilon$, minus 1; white: private"
-        figure.colorbar(image, ax=grid, label=label, extend="both", aspect=30)
-    panels = list(grid.flat)
+        axes.set_title(f"{rule}'s rule, $k = {k}$")
+    label = r"worst ratio / $e^\varepsilon$, minus 1; white: private"
+    figure.colorbar(
+        image, ax=panels, label=label, extend="both", location="bottom", aspect=40, shrink=0.8
+    )
     style.letter(panels)
     legend_below(figure, panels)
     return figure
@@ -269,6 +266,10 @@ def _draw(axes: Axes, part: Table, scale: LogNorm) -> QuadMesh:
     axes.set_xlim(x[0], x[-1])
     axes.set_ylim(y[0], y[-1])
     axes.grid(visible=False)
+    for axis, listed in ((axes.xaxis, minima), (axes.yaxis, epsilons)):
+        shown = listed[:: math.ceil(len(listed) / 8)]
+        axis.set_ticks(shown, [f"{value:g}" for value in shown])
+        axis.set_ticks([], minor=True)
     return image
 
 

@@ -9,7 +9,15 @@ import numpy as np
 
 from dpopt import ParameterError, roo, style
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
-from experiments.roo.common import PAPER, legend_below, look, require_some, smooth_floor, two_level
+from experiments.roo.common import (
+    PAPER,
+    legend_below,
+    look,
+    require_some,
+    shared_panels,
+    smooth_floor,
+    two_level,
+)
 from experiments.verdicts import not_comparable
 
 if TYPE_CHECKING:
@@ -222,24 +230,13 @@ def of_bounds(bounds: Table) -> tuple[Comparison, ...]:
 def plot(outcome: Outcome) -> Figure:
     """Draw a panel for each k and gamma, logarithmic in both directions."""
     table = outcome.tables["bounds"]
-    rows = list(dict.fromkeys(table.column("row")))
+    places = list(dict.fromkeys(zip(table.column("row"), table.column("column"), strict=True)))
     columns = max(table.column("column")) + 1
-    figure, grid = style.figure(len(rows), columns, height=1.1, wide=True, sharex=True, sharey=True)
-    panels = []
-    for row, line in zip(rows, grid, strict=True):
-        for column, axes in enumerate(line):
-            part = table.select(row=row, column=column)
-            if not part.rows:
-                axes.remove()
-                continue
-            panels.append(axes)
-            at = part.records[0]
-            _draw(axes, part.records)
-            axes.set_title(rf"$k = {at['letters']}$, $\gamma = {at['gamma']:g}$")
-            axes.set_xlabel("records $n$")
-            if column == 0:
-                axes.set_ylabel("total variation")
-            axes.label_outer()
+    figure, panels = shared_panels(len(places), columns, 1.1, "records $n$", "total variation")
+    for axes, (row, column) in zip(panels, places, strict=True):
+        part = table.select(row=row, column=column).records
+        _draw(axes, part)
+        axes.set_title(rf"$k = {part[0]['letters']}$, $\gamma = {part[0]['gamma']:g}$")
     panels[0].set_ylim(_FLOOR / 2, 2 * max(1.0, *(axes.dataLim.y1 for axes in panels)))
     style.letter(panels)
     epsilon = table.column("epsilon")[0]

@@ -40,6 +40,36 @@ RULES = {
 """Label and look of each rule, in the order in which they are drawn."""
 
 
+def shared_panels(
+    count: int, columns: int, height: float, xlabel: str, ylabel: str
+) -> tuple[Figure, list[Axes]]:
+    """Return a figure of panels with the same axes, at most three beside each other.
+
+    Args:
+        count: of panels.
+        columns: wanted.
+        height: of a panel, as a share of its width.
+        xlabel: below the lowest panels.
+        ylabel: left of the first ones.
+    """
+    columns = min(columns, count, 3)
+    rows = math.ceil(count / columns)
+    figure, grid = style.figure(
+        rows, columns, height=height, wide=columns > 1, sharex=True, sharey=True
+    )
+    panels = list(grid.flat)
+    for axes in panels[count:]:
+        axes.remove()
+    for place, axes in enumerate(panels[:count]):
+        if place + columns >= count:
+            axes.set_xlabel(xlabel)
+            axes.tick_params(labelbottom=True)
+        if place % columns == 0:
+            axes.set_ylabel(ylabel)
+    return figure, panels[:count]
+
+
+# Characters of a line of a legend.
 _WIDEST = 40
 
 

@@ -307,10 +307,9 @@ def plot(outcome: Outcome) -> Figure:
             title += f", {at['rule']}'s rule"
         axes.set_title(title)
         axes.set_xlabel("smallest count $m$")
-        if axes.get_subplotspec().is_first_col():
-            axes.set_ylabel("obscuring probability $q_m$")
+        axes.set_ylabel("obscuring probability $q_m$")
         axes.xaxis.get_major_locator().set_params(integer=True)
-        axes.legend(loc="upper right" if at["panel"] != _CASE else "lower left")
+        axes.legend(loc="upper right")
     style.letter(panels[: len(parts)])
     return figure
 
@@ -331,8 +330,10 @@ def _draw_figure(axes: Axes, part: Table) -> None:
                 looks |= {"linestyle": "none", "label": "_exact"}
             axes.plot(*zip(*at, strict=True), color=colour, clip_on=False, zorder=3, **looks)
     axes.plot([], [], "o", color="grey", markerfacecolor="none", label="exact rule (ours)")
-    # Room for the legend, to the right of where the curves end.
-    axes.set_xlim(0, 1.55 * last)
+    # Room for the legend: to the right of curves that fall to 0, farther from others.
+    high = max(part.column("q"))
+    late = max((row["q"] for row in part.records if row["m"] >= 0.7 * last), default=0.0)
+    axes.set_xlim(0, (1.55 if late < 0.45 * high else 2.4) * last)
     axes.set_ylim(bottom=0.0)
 
 
@@ -361,7 +362,8 @@ def _draw_case(axes: Axes, part: Table, checks: list[dict[str, Any]]) -> None:
         cross = style.role("limit").colour
         axes.plot([], [], "x", color=cross, label="smallest counts of a violating pair")
     axes.margins(0.05)
-    axes.set_ylim(bottom=0.0)
+    # Room for the legend, above the curves.
+    axes.set_ylim(0.0, 1.25 * (1 + len(checks) / 5) * max(part.column("q")))
     style.tell_hidden(axes)
 
 

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 
 from dpopt import ParameterError, roo, style
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
-from experiments.roo.common import PAPER, legend_below, look, require_some, two_level
+from experiments.roo.common import (
+    PAPER,
+    legend_below,
+    look,
+    require_some,
+    shared_panels,
+    two_level,
+)
 from experiments.verdicts import short, statement
 
 if TYPE_CHECKING:
@@ -195,17 +202,12 @@ def plot(outcome: Outcome) -> Figure:
     sizes = outcome.tables["records"]
     letters = list(dict.fromkeys(sizes.column("letters")))
     epsilons = list(dict.fromkeys(sizes.column("epsilon")))
-    figure, grid = style.figure(
-        len(letters), len(epsilons), height=1.0, wide=True, sharex=True, sharey=True
+    figure, panels = shared_panels(
+        len(letters) * len(epsilons), len(epsilons), 1.0, r"accuracy $\alpha$", "records $n$"
     )
-    for line, k in zip(grid, letters, strict=True):
-        for axes, epsilon in zip(line, epsilons, strict=True):
-            _draw(axes, sizes.select(letters=k, epsilon=epsilon))
-            axes.set_title(rf"$k = {k}$, $\varepsilon = {epsilon:g}$")
-            axes.set_xlabel(r"accuracy $\alpha$ (total variation)")
-            axes.set_ylabel("records $n$")
-            axes.label_outer()
-    panels = list(grid.flat)
+    for axes, (k, epsilon) in zip(panels, product(letters, epsilons), strict=True):
+        _draw(axes, sizes.select(letters=k, epsilon=epsilon))
+        axes.set_title(rf"$k = {k}$, $\varepsilon = {epsilon:g}$")
     style.letter(panels)
     legend_below(figure, panels)
     return figure
@@ -225,6 +227,7 @@ def _draw(axes: Axes, part: Table) -> None:
         axes.plot(part.column("alpha"), part.column(name), label=label, **looks)
     axes.set_xscale("log")
     axes.set_yscale("log")
+    axes.margins(0.08)
 
 
 _CONFIG = Config()

@@ -293,7 +293,7 @@ def plot(outcome: Outcome) -> Figure:
             _draw(axes, part, column)
             name = "worst case" if column == "worst_case" else "mean, $P$ uniform"
             axes.set_title(rf"{name}, $k = {k}$, $\varepsilon = {epsilon:g}$")
-        line[0].set_ylabel("total variation")
+            axes.set_ylabel("total variation")
     for axes in grid[-1]:
         axes.set_xlabel("records $n$")
     panels = list(grid.flat)
@@ -318,6 +318,9 @@ def _draw(axes: Axes, part: Table, column: str) -> None:
     sizes = sorted(set(part.column("records")))
     axes.set_xscale("log")
     axes.set_yscale("log")
+    axes.margins(0.07)
+    if len(sizes) == 1:
+        axes.set_xlim(sizes[0] / 1.5, sizes[0] * 1.5)
     axes.set_xticks(sizes, [str(n) for n in sizes])
     axes.set_xticks([], minor=True)
     axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))

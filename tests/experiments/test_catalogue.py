@@ -29,7 +29,16 @@ from experiments.majority.figures import simple_targets
 from experiments.majority.pate import experiment as pate
 from experiments.public_prior import avazu, example_one, kernels, movielens, synthetic
 from experiments.registry import Experiment
-from experiments.roo import audit_map, bounds_figure, conference, obscuring, table_one, utility
+from experiments.roo import (
+    audit_map,
+    bounds_figure,
+    conference,
+    lemmas,
+    obscuring,
+    program,
+    table_one,
+    utility,
+)
 from experiments.smoothed import claims as smoothed_claims
 from experiments.smoothed import compositions, elections, notions, sgd, sgd_bias
 from tests.experiments.comparing import ran
@@ -310,6 +319,41 @@ TRIED: dict[str, Tried] = {
             "epsilons": ((0.3,), (0.01, 0.1, 2.0), (3.0, 4.0)),
             "minima": ((2,), (1, 2, 3), (10,)),
             "remainders": ((0,), (1,), (-2, -1, 0, 1, 2)),
+        },
+    ),
+    "roo-program": Tried(
+        program.Config(
+            records=(5, 12), letters=(3,), epsilons=(0.3,), cvxpy_records=(), shown_records=9
+        ),
+        {
+            "records": ((1,), (7, 30), (100,)),
+            "letters": ((2,), (4, 5), (20,)),
+            "epsilons": ((0.02,), (1.0, 3.0), (10.0,)),
+            "cvxpy_records": ((), (5,), (12, 5)),
+            "tolerance": (1e-6, 1e-12, 0.5),
+            "shown_records": (1, 20, 300),
+            "shown_letters": (2, 4, 50),
+            "shown_epsilon": (0.01, 0.5, 5.0),
+        },
+    ),
+    "roo-lemmas": Tried(
+        lemmas.Config(
+            records=(5, 6),
+            letters=(2,),
+            bases=("3/2",),
+            sample_records=(5,),
+            sample_letters=(2,),
+            fractions=("1/2",),
+            thresholds=("1/2",),
+        ),
+        {
+            "records": ((3,), (7, 8), (40,)),
+            "letters": ((3,), (2, 4), (2, 50)),
+            "bases": (("1001/1000",), ("2", "1.05"), ("100",)),
+            "sample_records": ((1,), (10, 20), (60,)),
+            "sample_letters": ((3,), (2, 4), (6,)),
+            "fractions": (("1",), ("0.3", "2/3"), ("1/100",)),
+            "thresholds": (("1/100",), ("99/100",), ("1/3", "0.9")),
         },
     ),
     "roo-utility": Tried(

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from experiments.roo import audit_map, bounds_figure, conference, obscuring, table_one, utility
+from experiments.roo import (
+    audit_map,
+    bounds_figure,
+    conference,
+    lemmas,
+    obscuring,
+    program,
+    table_one,
+    utility,
+)
 from tests.experiments.comparing import edited, only, ran, verdict
 
 
@@ -99,3 +108,41 @@ def test_table_i_and_small_settings() -> None:
     beside = only(utility.of_utility(noisy), "Raskhodnikova")
     assert beside.verdict == "not comparable"
     assert "lower in 2 of 2" in beside.ours
+
+
+def test_programs_are_judged_by_the_tolerance() -> None:
+    config = program.Config(
+        records=(3, 12), letters=(2, 3), epsilons=(0.5,), cvxpy_records=(3,), shown_records=9
+    )
+    outcome = ran(program.EXPERIMENT, config)
+    found = outcome.comparisons
+    assert [c.verdict for c in found] == ["refuted", "agrees", "agrees"]
+    # n = 3, k = 2, epsilon = 0.5: the repaired q_1 is 0.264774, the printed one 0.122697.
+    assert "Not in 1 of 4 settings: q_M is up to 0.142" in found[0].ours
+    tables = dict(outcome.tables)
+    tables["tolerance"] = edited(tables["tolerance"], tolerance=0.2)
+    assert [c.verdict for c in program.of_programs(tables)] == ["agrees"] * 3
+    tables = dict(outcome.tables)
+    tables["differences"] = edited(
+        tables["differences"], lambda row: {"in_value": float(row["rule"] == "exact")}
+    )
+    assert [c.verdict for c in program.of_programs(tables)] == ["refuted", "agrees", "refuted"]
+
+
+def test_lemmas_are_refuted_by_a_failure_or_where_strict_by_an_equality() -> None:
+    outcome = ran(lemmas.EXPERIMENT)
+    verdicts = {c.statement: c.verdict for c in outcome.comparisons}
+    refuted = {"lemma 2", "lemma 5", "(31)", "conference lemma 3", "conference lemma 4"}
+    assert verdicts == {
+        name: "refuted" if name in refuted else "agrees"
+        for name in [lemma.name for lemma in lemmas.LEMMAS] + ["lemma 8"]
+    }
+    at = {row["lemma"]: row for row in outcome.tables["lemmas"].records}
+    # Lemma 2 fails at the last m alone, lemma 5 by equality alone.
+    assert at["lemma 2"]["fail"] == at["lemma 2"]["at_last"] > 0
+    assert at["lemma 5"]["fail"] == 0 < at["lemma 5"]["equal"]
+    sound = edited(outcome.tables["lemmas"], fail=0, equal=0)
+    assert {c.verdict for c in lemmas.of_lemmas({"lemmas": sound})} == {"agrees"}
+    equal = edited(outcome.tables["lemmas"], fail=0, equal=1)
+    for comparison, row in zip(lemmas.of_lemmas({"lemmas": equal}), equal.records, strict=True):
+        assert comparison.verdict == ("refuted" if row["strict"] else "agrees")

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import math
-from itertools import permutations
+import re
+from fractions import Fraction
+from itertools import permutations, product
+from typing import Any
 
 import numpy as np
 import pytest
 
-from dpopt import roo
+from dpopt import ParameterError, roo
 from experiments.catalogue import all_experiments
 from experiments.registry import Outcome
-from experiments.roo import audit_map, bounds_figure, conference, obscuring, table_one, utility
+from experiments.roo import (
+    audit_map,
+    bounds_figure,
+    conference,
+    lemmas,
+    obscuring,
+    program,
+    table_one,
+    utility,
+)
 from experiments.roo.common import DataSets, two_level
 from tests.experiments.comparing import ran
+from tests.experiments.pictures import drawn
 
 SMALL = {
     "roo-figure-1": obscuring.Config(),
@@ -27,12 +40,125 @@ SMALL = {
     "roo-table-1": table_one.Config(letters=(3, 10), epsilons=(0.5,), accuracies=(0.1, 0.05)),
     "roo-audit-map": audit_map.Config(letters=(2, 3), epsilons=(0.1, 0.5), minima=(1, 8, 20)),
     "roo-utility": utility.Config(records=(2, 6, 9)),
+    "roo-program": program.Config(records=(3, 12), letters=(2, 3), cvxpy_records=(12,)),
+    "roo-lemmas": lemmas.Config(records=(3, 4, 7, 8), sample_records=(5,)),
 }
+
+# Of each parameter one value, or many: the pictures have another number of panels and curves.
+OTHERS = [
+    ("roo-figure-1", obscuring.Config(letters=(3,), rules=("journal",), epsilons=(0.1,))),
+    (
+        "roo-figure-1",
+        obscuring.Config(
+            records=60,
+            failing_records=(),
+            failing_letters=(),
+            failing_epsilons=(),
+            failing_rules=(),
+        ),
+    ),
+    ("roo-figure-2", bounds_figure.Config(gammas=(0.05,), alphabets=(), points=3)),
+    (
+        "roo-figure-2",
+        bounds_figure.Config(gammas=(0.01, 0.02, 0.04, 0.08), alphabets=(4,), points=4),
+    ),
+    (
+        "roo-conference-figures-2-3",
+        conference.Config(letters=3, points=1, probabilities=(1.0, 0.0, 0.0)),
+    ),
+    ("roo-conference-figures-2-3", conference.Config(letters=20, points=5)),
+    ("roo-table-1", table_one.Config((100,), (3,), (0.5,), (0.5,), (0.1,))),
+    ("roo-table-1", table_one.Config((100,), (5,), (0.2, 0.4, 0.6, 0.8), (0.5,), (0.1, 0.2))),
+    ("roo-audit-map", audit_map.Config((2,), (0.5,), (1,))),
+    ("roo-audit-map", audit_map.Config((2, 3, 4, 5, 6), (0.1, 0.5), (1, 2, 3))),
+    ("roo-utility", utility.Config(letters=(3,), records=(4,), draws=50)),
+    ("roo-utility", utility.Config((2, 3, 4), (1.0, 0.5), (2, 5), draws=50)),
+    ("roo-program", program.Config((12,), (3,), (0.3,), ())),
+    ("roo-lemmas", lemmas.Config((5, 6), (2,), ("3/2",), (5,), (2,), ("1/2",), ("1/2",))),
+]
 
 
 @pytest.fixture(scope="module")
 def outcomes() -> dict[str, Outcome]:
     return {name: ran(all_experiments()[name], config) for name, config in SMALL.items()}
+
+
+@pytest.mark.parametrize("name", list(SMALL))
+def test_figures_are_whole_named_and_legible(outcomes: dict[str, Outcome], name: str) -> None:
+    drawn(all_experiments()[name], outcomes[name])
+
+
+@pytest.mark.parametrize(("name", "config"), OTHERS)
+def test_figures_of_other_sizes_are_too(name: str, config: Any) -> None:
+    experiment = all_experiments()[name]
+    drawn(experiment, ran(experiment, config))
+
+
+BAD: list[tuple[type, dict[str, Any], str]] = [
+    (obscuring.Config, {"rules": ("journal",)}, "rules is"),
+    (obscuring.Config, {"rules": ("journal", "exact")}, "rules is"),
+    (obscuring.Config, {"failing_records": (3,)}, "failing_records is"),
+    (obscuring.Config, {"longest": 0}, "longest is 0"),
+    (obscuring.Config, {"audited": ("3 2 journal",)}, "audited is '3 2 journal'"),
+    (obscuring.Config, {"audited": ("3 2 0.5 other",)}, "rule is 'other'"),
+    (obscuring.Config, {"epsilons": ()}, "epsilons is"),
+    (obscuring.Config, {"epsilons": (-1.0,)}, "epsilon is -1"),
+    (bounds_figure.Config, {"gammas": (0.2,)}, "gamma is 0.2"),
+    (bounds_figure.Config, {"gammas": (), "alphabets": ()}, "panels is"),
+    (bounds_figure.Config, {"points": 0}, "points is 0"),
+    (bounds_figure.Config, {"smallest": 10, "largest": 5}, "smallest is 10"),
+    (conference.Config, {"width": 0.0}, "width is 0"),
+    (conference.Config, {"probabilities": (0.5, 0.5)}, "probabilities is"),
+    (conference.Config, {"points": 0}, "points is 0"),
+    (table_one.Config, {"fractions": (1.5,)}, "fractions is 1.5"),
+    (table_one.Config, {"accuracies": (0.7,)}, "accuracies is 0.7"),
+    (table_one.Config, {"letters": (1,)}, "letters is 1"),
+    (audit_map.Config, {"minima": (0,)}, "minima is 0"),
+    (audit_map.Config, {"remainders": ()}, "remainders is"),
+    (utility.Config, {"draws": 1}, "draws is 1"),
+    (utility.Config, {"seed": -1}, "seed is -1"),
+    (program.Config, {"cvxpy_records": (4,)}, "cvxpy_records is"),
+    (program.Config, {"tolerance": 0.0}, "tolerance is 0"),
+    (lemmas.Config, {"bases": ("1",)}, "bases is '1'"),
+    (lemmas.Config, {"bases": ("e",)}, "bases is 'e'"),
+    (lemmas.Config, {"thresholds": ("1",)}, "thresholds is '1'"),
+    (lemmas.Config, {"sample_records": (61,)}, "sample_records is"),
+    (lemmas.Config, {"sample_letters": (1,)}, "sample_letters is"),
+    (lemmas.Config, {"records": (2,)}, "settings is"),
+]
+
+
+@pytest.mark.parametrize(("kind", "values", "words"), BAD)
+def test_bad_parameters_are_refused_at_once(kind: type, values: dict[str, Any], words: str) -> None:
+    with pytest.raises(ParameterError, match=f"^{re.escape(words)}"):
+        kind(**values)
+
+
+def test_the_recursions_of_the_lemmas_are_those_of_the_package() -> None:
+    # The package rounds each q_m up to a multiple of 2^-62, in the place of e of `RooSetting`.
+    for n, k, epsilon in ((20, 3, 0.1), (3, 2, 0.5), (24, 3, 0.05), (7, 4, 1.0)):
+        setting = roo.RooSetting(n, k, epsilon)
+        for rule in ("journal", "conference"):
+            weights = roo.rule_weights(setting, rule)
+            q = lemmas.Case(n, k, setting.ratio, rule == "conference").q
+            for m, value in enumerate(q):
+                found = Fraction(weights[m] if m < len(weights) else 0, 1 << 62)
+                assert 0 <= found - value <= Fraction(len(q), 1 << 58)
+
+
+def test_bounds_of_lemma_8() -> None:
+    for x in (Fraction(0), Fraction(1, 7), Fraction(3), Fraction(41, 2)):
+        above = lemmas.exp_above(x)
+        assert above == pytest.approx(math.exp(x), rel=1e-12)
+        assert above >= sum((x**i / math.factorial(i) for i in range(40)), Fraction(0))
+    law = [Fraction(1, 6), Fraction(1, 3), Fraction(1, 2)]
+    for least in range(3):
+        chance = sum(
+            math.prod(law[letter] for letter in data)
+            for data in product(range(3), repeat=6)
+            if min(data.count(letter) for letter in range(3)) >= least
+        )
+        assert lemmas.all_reach(law, 6, least) == chance
 
 
 def test_figure_1_has_the_reference_values(outcomes: dict[str, Outcome]) -> None:

@@ -1,0 +1,526 @@
+"""The numbered lemmas of both papers, in fractions over a grid chosen beforehand.
+
+For a rational e > 1 in the place of e^epsilon the recursion is in rationals, and so is every
+inequality of the lemmas: each is decided without rounding. e is e^epsilon for an epsilon of its
+own, so that a counterexample is one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from dpopt import ParameterError, roo, style
+from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
+from experiments.roo.common import PAPER, legend_below, look, require_some
+from experiments.verdicts import statement
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_EXACT = "exact fractions, own recursion; counterexample in table lemmas"
+Margins = Iterator[tuple[int, Fraction]]
+"""m, and the right side minus the left one."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """Grid of n, k and e for the lemmas on q_m, and of n, k, gamma, gamma' for lemma 8.
+
+    Attributes:
+        records: n; those above k are taken.
+        letters: k.
+        bases: e in the place of e^epsilon, as fractions above 1.
+        sample_records: n of lemma 8, at most 60.
+        sample_letters: k of lemma 8, at most 6.
+        fractions: gamma times k of lemma 8, as fractions above 0 and at most 1.
+        thresholds: gamma' over gamma of lemma 8, as fractions above 0 and below 1.
+    """
+
+    records: tuple[int, ...] = (3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 15, 16, 20, 21, 25, 30, 31)
+    letters: tuple[int, ...] = (2, 3, 4, 5, 7)
+    bases: tuple[str, ...] = (
+        "1001/1000",
+        "101/100",
+        "31/30",
+        "21/20",
+        "11/10",
+        "6/5",
+        "4/3",
+        "3/2",
+        "5/3",
+        "2",
+        "3",
+    )
+    sample_records: tuple[int, ...] = (5, 10, 20, 30)
+    sample_letters: tuple[int, ...] = (2, 3, 4)
+    fractions: tuple[str, ...] = ("1/5", "1/2", "9/10", "1")
+    thresholds: tuple[str, ...] = ("1/10", "1/2", "3/4", "19/20")
+
+    def __post_init__(self) -> None:
+        require_some(
+            settings=tuple(self.settings),
+            sample_records=self.sample_records,
+            sample_letters=self.sample_letters,
+            fractions=self.fractions,
+            thresholds=self.thresholds,
+        )
+        for n, k in product(self.records, self.letters):
+            roo.RooSetting(n, k, 1.0)
+        for name, values, low, high in (
+            ("bases", self.bases, 1, 1000),
+            ("fractions", self.fractions, 0, 1),
+            ("thresholds", self.thresholds, 0, 1),
+        ):
+            for text in values:
+                value = _fraction(name, text)
+                if not low < value <= high or (name == "thresholds" and value == 1):
+                    raise ParameterError(
+                        f"{name} is {text!r}; it must be above {low} and "
+                        f"{'below' if name == 'thresholds' else 'at most'} {high}."
+                    )
+        if not all(1 <= n <= 60 for n in self.sample_records):
+            raise ParameterError(f"sample_records is {self.sample_records}; each must be in 1..60.")
+        if not all(2 <= k <= 6 for k in self.sample_letters):
+            raise ParameterError(f"sample_letters is {self.sample_letters}; each must be in 2..6.")
+
+    @property
+    def settings(self) -> Iterator[tuple[int, int]]:
+        """(n, k) with n > k, as the lemmas ask for."""
+        return ((n, k) for n, k in product(self.records, self.letters) if n > k)
+
+
+def _fraction(name: str, text: str) -> Fraction:
+    try:
+        return Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise ParameterError(f"{name} is {text!r}; it must be a fraction as '3/2'.") from None
+
+
+@dataclass(frozen=True)
+class Case:
+    """One setting, and the recursion of one of the papers at it.
+
+    Attributes:
+        n: records.
+        k: letters.
+        e: in the place of e^epsilon.
+        conference: whether the recursion is the conference paper's, without u', v' and w'.
+    """
+
+    n: int
+    k: int
+    e: Fraction
+    conference: bool
+
+    @property
+    def last(self) -> int:
+        """M = floor(n / k)."""
+        return self.n // self.k
+
+    @property
+    def free(self) -> int:
+        """The largest m that lemma 2 is about: floor(1 / (e - 1)), at most M."""
+        return min(self.last, math.floor(1 / (self.e - 1)))
+
+    def u(self, m: int) -> Fraction:
+        """u_m, (65)."""
+        return Fraction(1, self.k) - Fraction(m + 1, self.n)
+
+    def v(self, m: int) -> Fraction:
+        """v_m, (66)."""
+        return self.e * (Fraction(1, self.k) - Fraction(m, self.n))
+
+    def w(self, m: int) -> Fraction:
+        """w_m, (67)."""
+        return (m * self.e - m - 1) / self.n
+
+    def t(self, m: int) -> Fraction:
+        """w_m / (u_m - v_m), (83)."""
+        return self.w(m) / (self.u(m) - self.v(m))
+
+    @cached_property
+    def primed(self) -> tuple[Fraction, Fraction, Fraction]:
+        """u', v' and w', (62) to (64)."""
+        part = Fraction(1, self.k) - 1
+        return part - Fraction(1, self.n), self.e * part, self.e - 1 - Fraction(1, self.n)
+
+    def first(self, m: int) -> Fraction:
+        """f_1(m, q_{m-1}), for m < n / k."""
+        return (self.u(m) * self.q[m - 1] - self.w(m)) / self.v(m)
+
+    def second(self, m: int) -> Fraction:
+        """f_2(q_{m-1})."""
+        u, v, w = self.primed
+        return (v * self.q[m - 1] + w) / u
+
+    @cached_property
+    def q(self) -> list[Fraction]:
+        """q_0, ..., q_M by algorithm 2."""
+        n, k = self.n, self.k
+        q = [1 / (1 + Fraction(n, k) * (self.e - 1))]
+        u, v, w = self.primed
+        for m in range(1, self.last + 1):
+            terms = [Fraction(0)]
+            if m * k < n:
+                terms.append((self.u(m) * q[-1] - self.w(m)) / self.v(m))
+            if not self.conference:
+                terms.append((v * q[-1] + w) / u)
+            q.append(max(terms))
+        return q
+
+
+@dataclass(frozen=True)
+class Lemma:
+    """A lemma in our words.
+
+    Attributes:
+        name: paper and number.
+        words: what it says, with its domain.
+        margins: by how much it holds, for each m of the domain.
+        strict: whether the paper has < and not <=.
+        conference: whether it is of the conference paper.
+    """
+
+    name: str
+    words: str
+    margins: Callable[[Case], Margins]
+    strict: bool = False
+    conference: bool = False
+
+
+def _row_69(case: Case) -> Margins:
+    q = case.q
+    for m in range(case.last):
+        yield m, case.v(m) * q[m] + case.w(m) - case.u(m) * q[m + 1]
+
+
+def _row_72(case: Case) -> Margins:
+    u, v, w = case.primed
+    yield from ((m, w - (u - v) * case.q[m]) for m in range(case.last + 1))
+
+
+def _row_74(case: Case) -> Margins:
+    u, v, w = case.primed
+    q = case.q
+    yield from ((m, v * q[m] + w - u * q[m - 1]) for m in range(1, case.last + 1))
+
+
+def _from(case: Case, start: int) -> Margins:
+    """Return how far q_m is above t_m; the conference paper has no q_m at m = n / k."""
+    end = min(case.free, -(-case.n // case.k) - 1) if case.conference else case.free
+    yield from ((m, case.q[m] - case.t(m)) for m in range(start, end + 1))
+
+
+LEMMAS = (
+    Lemma(
+        "lemma 2",
+        "q_m >= t_m = w_m / (u_m - v_m) for every m up to 1 / (e - 1), n > k; it gives (68)",
+        lambda case: _from(case, 0),
+    ),
+    Lemma(
+        "lemma 3",
+        "f_1(m, q_{m-1}) <= q_{m-1} for 1 <= m < n / k, n > k",
+        lambda case: ((m, case.q[m - 1] - case.first(m)) for m in range(1, -(-case.n // case.k))),
+    ),
+    Lemma(
+        "lemma 4",
+        "f_2(q_{m-1}) <= q_{m-1} for 1 <= m <= M, n > k",
+        lambda case: ((m, case.q[m - 1] - case.second(m)) for m in range(1, case.last + 1)),
+    ),
+    Lemma(
+        "lemma 5",
+        "u_m q_{m+1} < v_m q_m + w_m for 0 <= m < M, n > k; it gives (69)",
+        _row_69,
+        strict=True,
+    ),
+    Lemma(
+        "lemma 6",
+        "(u' - v') q_m < w' for 0 <= m <= M, n > k; it gives (72)",
+        _row_72,
+        strict=True,
+    ),
+    Lemma(
+        "lemma 7",
+        "u' q_{m-1} < v' q_m + w' for 1 <= m <= M, n > k; it gives (74)",
+        _row_74,
+        strict=True,
+    ),
+    Lemma(
+        "(31)",
+        "(u_m - v_m) q_m >= w_m for every m, as section IV prints what (68) has as <=",
+        lambda case: (
+            (m, (case.u(m) - case.v(m)) * case.q[m] - case.w(m)) for m in range(case.last + 1)
+        ),
+    ),
+    Lemma(
+        "conference lemma 2",
+        "q_m <= q_{m-1} for 1 <= m < n / k, n > k",
+        lambda case: ((m, case.q[m - 1] - case.q[m]) for m in range(1, -(-case.n // case.k))),
+        conference=True,
+    ),
+    Lemma(
+        "conference lemma 3",
+        "q_m > t_m for every m < n / k from 1 up to 1 / (e - 1)",
+        lambda case: _from(case, 1),
+        strict=True,
+        conference=True,
+    ),
+    Lemma(
+        "conference lemma 4",
+        "u_m q_{m+1} < v_m q_m + w_m for 0 <= m < M",
+        _row_69,
+        strict=True,
+        conference=True,
+    ),
+)
+
+
+def run(config: Config, advance: Advance) -> Outcome:
+    """Decide every lemma in every case."""
+    counts: list[dict[str, Cell]] = []
+    cases = [
+        Case(n, k, Fraction(e), conference)
+        for (n, k), e, conference in product(config.settings, config.bases, (False, True))
+    ]
+    for lemma in LEMMAS:
+        part = [case for case in cases if case.conference == lemma.conference]
+        counts.append(_decided(lemma, part))
+        advance()
+    counts.append(_concentration(config))
+    advance()
+    last: list[dict[str, Cell]] = [
+        {
+            "records": case.n,
+            "letters": case.k,
+            "base": str(case.e),
+            "growth": float(case.e - 1),
+            "largest_minimum": case.last,
+            "holds": case.q[case.last] >= case.t(case.last),
+        }
+        for case in cases
+        if not case.conference and case.n % case.k and case.w(case.last) < 0
+    ]
+    none: dict[str, Cell] = dict.fromkeys(
+        ("records", "letters", "base", "growth", "largest_minimum", "holds")
+    )
+    tables = {
+        "lemmas": Table.of("Every lemma over the grid.", counts),
+        "last": Table.of(
+            "Lemma 2 at the last m, where k does not divide n and e < 1 + 1/M.", last or [none]
+        ),
+    }
+    return Outcome(tables, tuple(_findings(cases, tables)), of_lemmas(tables))
+
+
+def _decided(lemma: Lemma, cases: Sequence[Case]) -> dict[str, Cell]:
+    found = [(margin, case, m) for case in cases for m, margin in lemma.margins(case)]
+    failing = [at for at in found if at[0] < 0]
+    equal = [at for at in found if at[0] == 0]
+    shown = min(failing, key=lambda at: at[0]) if failing else None
+    if shown is None and lemma.strict and equal:
+        shown = min(equal, key=lambda at: (at[1].n, at[1].k, at[1].e))
+    return {
+        "lemma": lemma.name,
+        "words": lemma.words,
+        "strict": lemma.strict,
+        "cases": len(found),
+        "fail": len(failing),
+        "equal": len(equal),
+        "at_last": sum(m == case.last and case.n % case.k > 0 for _, case, m in failing),
+        "least": float(min((at[0] for at in found), default=Fraction(0))),
+        "counterexample": None
+        if shown is None
+        else f"n = {shown[1].n}, k = {shown[1].k}, e = {shown[1].e}, m = {shown[2]}: "
+        f"margin {shown[0]}",
+    }
+
+
+def _concentration(config: Config) -> dict[str, Cell]:
+    """Decide lemma 8 for laws with some letters at gamma, the others equal."""
+    margins: list[tuple[Fraction, str]] = []
+    for n, k, share, part in product(
+        config.sample_records, config.sample_letters, config.fractions, config.thresholds
+    ):
+        gamma = Fraction(share) / k
+        threshold = Fraction(part) * gamma
+        bound = k / exp_above(2 * n * (gamma - threshold) ** 2)
+        for low in range(1, k):
+            law = [gamma] * low + [(1 - low * gamma) / (k - low)] * (k - low)
+            chance = 1 - all_reach(law, n, math.ceil(n * threshold))
+            words = f"n = {n}, k = {k}, gamma = {gamma}, gamma' = {threshold}, {low} letters at it"
+            margins.append((bound - chance, words))
+    least = min(margins)
+    return {
+        "lemma": "lemma 8",
+        "words": "the smallest share is below gamma' < gamma with probability at most "
+        "k exp(-2 n (gamma - gamma')^2), for P >= gamma",
+        "strict": False,
+        "cases": len(margins),
+        "fail": sum(margin < 0 for margin, _ in margins),
+        "equal": sum(margin == 0 for margin, _ in margins),
+        "at_last": 0,
+        "least": float(least[0]),
+        "counterexample": least[1] if least[0] < 0 else None,
+    }
+
+
+def exp_above(x: Fraction) -> Fraction:
+    """Return an upper bound of e^x for x >= 0: a Taylor sum and its remainder."""
+    terms = 4 * math.ceil(x) + 30
+    term, total = Fraction(1), Fraction(0)
+    for i in range(1, terms + 1):
+        total += term
+        term = term * x / i
+    # Each further term is at most x / (terms + 1) of the one before it.
+    return total + term / (1 - x / (terms + 1))
+
+
+def all_reach(law: Sequence[Fraction], records: int, least: int) -> Fraction:
+    """Return the chance that every letter has at least so many of n records."""
+    sums = [Fraction(1)] + [Fraction(0)] * records
+    for p in law:
+        new = [Fraction(0)] * (records + 1)
+        for done, weight in enumerate(sums):
+            if weight:
+                for count in range(least, records - done + 1):
+                    new[done + count] += weight * p**count / math.factorial(count)
+        sums = new
+    return sums[records] * math.factorial(records)
+
+
+def _findings(cases: Sequence[Case], tables: Mapping[str, Table]) -> list[str]:
+    rows = tables["lemmas"].records
+    found = [f"{sum(row['cases'] for row in rows):,} inequalities, each in fractions."]
+    found += [
+        f"{row['lemma'][0].upper()}{row['lemma'][1:]} fails in {row['fail']} of {row['cases']} "
+        f"cases, {row['at_last']} of these at m = M where k does not divide n; {row['equal']} are "
+        f"equalities; {row['counterexample']}."
+        for row in rows
+        if row["fail"] or (row["strict"] and row["equal"])
+    ]
+    small = [case for case in cases if not case.conference and case.primed[2] < 0]
+    found.append(
+        "The printed proof of lemma 6 goes from w' q_m to w', which needs w' >= 0; in "
+        f"{len(small)} settings w' < 0, and the lemma holds for another reason (q_m >= q*, see "
+        "dpopt.roo.journal_is_private)."
+    )
+    return found
+
+
+def of_lemmas(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
+    """Judge each lemma: refuted if an inequality fails, or is an equality where < is printed.
+
+    Args:
+        tables: "lemmas" of the run.
+    """
+    return tuple(_judged(row) for row in tables["lemmas"].records)
+
+
+def _judged(row: Mapping[str, Any]) -> Comparison:
+    broken = row["fail"] + (row["equal"] if row["strict"] else 0)
+    ours = f"Holds in all {row['cases']} cases."
+    if broken:
+        ours = f"Not in {broken} of {row['cases']} cases; {row['counterexample']}."
+    if broken and not row["fail"]:
+        ours += " With <= in the place of < it holds in all, which is what theorem 2 needs."
+    name = row["lemma"]
+    return statement(
+        f"{name[0].upper()}{name[1:]}: {row['words']}.",
+        ours,
+        _EXACT,
+        holds=not broken,
+        name=name,
+    )
+
+
+def plot(outcome: Outcome) -> Figure:
+    """Draw how often each lemma holds, and where lemma 2 fails."""
+    figure, grid = style.figure(1, 2, height=1.25)
+    left, right = grid[0]
+    _draw_shares(left, outcome.tables["lemmas"])
+    _draw_region(right, outcome.tables["last"])
+    style.letter([left, right])
+    legend_below(figure, [left, right])
+    return figure
+
+
+def _draw_shares(axes: Axes, table: Table) -> None:
+    rows = table.records
+    places = list(range(len(rows)))
+    parts = {
+        "holds, with room": ("optimum", [r["cases"] - r["fail"] - r["equal"] for r in rows]),
+        "with equality": ("variant", [r["equal"] for r in rows]),
+        "fails": ("paper", [r["fail"] for r in rows]),
+    }
+    start = [0.0] * len(rows)
+    for label, (role, values) in parts.items():
+        shares = [
+            100 * value / max(1, row["cases"]) for value, row in zip(values, rows, strict=True)
+        ]
+        axes.barh(places, shares, left=start, label=label, **style.role(role).bar)
+        start = [a + b for a, b in zip(start, shares, strict=True)]
+    axes.set_yticks(places, [str(r["lemma"]).replace("conference", "conf.") for r in rows])
+    axes.invert_yaxis()
+    axes.grid(visible=False)
+    axes.set_xlim(0, 101)
+    axes.set_xlabel("cases (%)")
+    axes.set_title("all of them")
+
+
+def _draw_region(axes: Axes, table: Table) -> None:
+    rows = [row for row in table.records if row["records"] is not None]
+    if rows:
+        largest = max(row["largest_minimum"] for row in rows) + 1
+        at = [1 + (largest - 1) * i / 50 for i in range(51)]
+        axes.plot(at, [1 / m for m in at], label="$e = 1 + 1/M$", **look("limit", marker=None))
+    for holds, label, looks in (
+        (True, "lemma 2 holds at $m = M$", look("optimum", markersize=6.0)),
+        (False, "fails for some $n$", look("paper", markersize=3.0)),
+    ):
+        part = [(r["largest_minimum"], r["growth"]) for r in rows if r["holds"] == holds]
+        looks |= {"linestyle": "none", "markerfacecolor": "none" if holds else looks["color"]}
+        places = sorted(set(part))
+        axes.plot([m for m, _ in places], [s for _, s in places], label=label, **looks)
+    if rows:
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+    else:
+        axes.text(0.5, 0.5, "no such setting", ha="center", transform=axes.transAxes)
+    axes.margins(0.08)
+    axes.set_xlabel(r"$M = \lfloor n / k \rfloor$, $k$ not dividing $n$")
+    axes.set_ylabel(r"$e - 1$, with $e = e^\varepsilon$")
+    axes.set_title("lemma 2 at the last $m$")
+
+
+EXPERIMENT = Experiment(
+    name="roo-lemmas",
+    paper=PAPER,
+    item="Lemmas 2 to 8 (journal), 2 to 4 (conference)",
+    summary="Each lemma behind theorems 2 and 3, decided in fractions over a grid: how often it "
+    "holds, and where lemma 2 fails, at the last m. Lemma 1 is judged with Table I, as is lemma 9. "
+    "The right panel has the settings where k does not divide n and e^epsilon < 1 + 1/M.",
+    published="The lemmas hold for all n > k, k >= 2 and epsilon > 0.",
+    config=Config(
+        records=(*range(3, 41), 50, 51, 60, 61, 80, 81),
+        letters=(2, 3, 4, 5, 6, 7, 10),
+        sample_records=(5, 10, 20, 30, 50),
+    ),
+    quick=Config(),
+    steps=lambda _: len(LEMMAS) + 1,
+    run=run,
+    plot=plot,
+    mathematics=(
+        r"f_1(m, q) = \frac{u_m q - w_m}{v_m}, \quad f_2(q) = \frac{v' q + w'}{u'}, \quad "
+        r"q_m = \max \{ 0, f_1(m, q_{m-1}), f_2(q_{m-1}) \}",
+        r"t_m = \frac{w_m}{u_m - v_m} = \frac{1 - m (e - 1)}{1 + (e - 1)(n / k - m)}, \quad "
+        r"e = e^\varepsilon",
+        r"\Pr \left\{ \min_x \hat P(x) < \gamma' \right\} \le k e^{-2 n (\gamma - \gamma')^2}",
+    ),
+)
