@@ -48,7 +48,7 @@ from experiments.majority.pate.tables import exact_record
 from experiments.majority.pate.votes import SHIPPED, load_votes
 from experiments.public_prior import kernels, movielens
 from experiments.registry import Outcome
-from experiments.roo import audit_map, utility
+from experiments.roo import audit_map, lemmas, utility
 from experiments.smoothed import sgd_bias
 from experiments.smoothed.sgd_bias import GAUSSIAN, TWO_VALUES, databases
 from experiments.smoothed.votes import units
@@ -192,6 +192,24 @@ def uncovered() -> tuple[int, int]:
         if n % k and math.expm1(epsilon) * least < 1
     ]
     return sum(violate), len(violate)
+
+
+def repaired() -> bool:
+    """Whether theorem 2, repaired, is what audits find at some settings on either side."""
+    return all(
+        roo.journal_is_private(roo.RooSetting(n, k, epsilon))
+        == roo.min_count(n, k, epsilon, "journal").audit.private
+        and roo.min_count(n, k, epsilon, "journal-repaired").audit.private
+        for n, k, epsilon in product(range(1, 30), (2, 3, 5), (0.05, 0.3, 0.5, 1.0))
+    )
+
+
+def attained() -> bool:
+    """Whether lemma 5 is an equality there, and w' < 0 exactly for e < 1 + 1/n."""
+    (lemma,) = [each for each in lemmas.LEMMAS if each.name == "lemma 5"]
+    margins = dict(lemma.margins(lemmas.Case(4, 2, Fraction(3, 2), conference=False)))
+    below = [lemmas.Case(4, 2, 1 + Fraction(1, d), conference=False).primed[2] for d in (5, 4, 3)]
+    return margins[1] == 0 and below[0] < 0 == below[1] < below[2]
 
 
 @cache
@@ -1195,6 +1213,21 @@ CLAIMS: tuple[Claim, ...] = (
             "28": lambda: uncovered()[0],
             "95": lambda: uncovered()[1],
         },
+    ),
+    Claim(PAPERS, "Lemma 9, q_m0 = 0", "0"),
+    Claim(
+        PAPERS,
+        "k divides n, n < k, e^epsilon >= 1 + 1/M, or q_M >= t_M = (1 - M s) / (1 + s (n/k - M)), "
+        "s = e^epsilon - 1; with q_M raised to t_M it always is.",
+        "1",
+        holds=repaired,
+    ),
+    Claim(
+        PAPERS,
+        "Lemma 5 is an equality at n = 4, k = 2, m = 1, e^epsilon = 3/2; theorem 2 needs <= only. "
+        "The printed proof of lemma 6 asks for w' >= 0, false for epsilon < log(1 + 1/n)",
+        "4 2 1 3 0",
+        holds=attained,
     ),
     Claim(PAPERS, "has O(1) rows for each m", "1"),
     # PAPERS: public prior.

@@ -234,12 +234,15 @@ def plot(outcome: Outcome) -> Figure:
         len(places), len(_DRAWN), 0.62, r"$M = \lfloor n / k \rfloor$", r"$\varepsilon$ (nats)"
     )
     scale = LogNorm(*_EXCESS)
+    images = [
+        _draw(axes, audits.select(rule=rule, letters=k), scale)
+        for axes, (k, rule) in zip(panels, places, strict=True)
+    ]
     for axes, (k, rule) in zip(panels, places, strict=True):
-        image = _draw(axes, audits.select(rule=rule, letters=k), scale)
         axes.set_title(f"{rule}'s rule, $k = {k}$")
     label = r"worst ratio / $e^\varepsilon$, minus 1; white: private"
     figure.colorbar(
-        image, ax=panels, label=label, extend="both", location="bottom", aspect=40, shrink=0.8
+        images[0], ax=panels, label=label, extend="both", location="bottom", aspect=40, shrink=0.8
     )
     style.letter(panels)
     legend_below(figure, panels)

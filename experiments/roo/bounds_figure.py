@@ -30,7 +30,7 @@ _ROUNDED = 1.0 + 1e-9
 _VISIBLE = 1e-6
 
 # Where two bounds are close, the earlier is drawn wide below the later.
-CURVES = {
+CURVES: dict[str, tuple[str, dict[str, Any]]] = {
     "laplace": ("Raskhodnikova et al.", look("noise", linestyle="-")),
     "subrr": ("Cheu, Nayak", look("baseline-3", linewidth=3.4, linestyle="-", alpha=0.55)),
     "roo": ("ROO", look("baseline-2", linewidth=2.0, linestyle="-")),
@@ -248,10 +248,12 @@ def plot(outcome: Outcome) -> Figure:
 
 
 def _draw(axes: Axes, part: list[dict[str, Any]]) -> None:
-    for name, (label, looks) in CURVES.items():
+    for name, (label, role) in CURVES.items():
+        looks = dict(role)
         drawn = [(row["records"], row[name]) for row in part if (row[name] or 0) >= _FLOOR]
         at, values = [n for n, _ in drawn], [value for _, value in drawn]
-        looks = looks if len(part) == 1 else looks | {"marker": None}
+        if len(part) > 1:
+            looks["marker"] = None
         axes.plot(at, values, label=label, **looks)
     axes.set_xscale("log")
     axes.set_yscale("log")

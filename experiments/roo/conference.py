@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib.ticker import MaxNLocator
 
 from dpopt import ParameterError, roo, style
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
@@ -26,7 +27,7 @@ _LAWS = {
     "ds_roo": ("law of DS-ROO, exact rule (ours)", style.role("optimum").bar),
     "roo": ("law of ROO", style.role("baseline-2").bar),
 }
-_CURVES = {
+_CURVES: dict[str, tuple[str, dict[str, Any]]] = {
     "laplace": ("Raskhodnikova et al., bound", look("noise", linestyle="-")),
     "roo": ("ROO, worst $P$", look("baseline-2", linestyle="-")),
     "roo_exact": ("ROO", look("baseline-2", linestyle="--")),
@@ -226,7 +227,7 @@ def _draw_laws(axes: Axes, table: Table) -> None:
     for place, (name, (label, looks)) in enumerate(_LAWS.items()):
         at = [letter + 0.27 * (place - 1) for letter in letters]
         axes.bar(at, table.column(name), width=0.26, label=label, **looks)
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("letter")
     axes.set_ylabel("probability")
     axes.set_title("Figure 2")

@@ -471,6 +471,7 @@ def _draw_shares(axes: Axes, table: Table) -> None:
     axes.grid(visible=False)
     axes.set_xlim(0, 101)
     axes.set_xlabel("cases (%)")
+    axes.set_ylabel("statement")
     axes.set_title("all of them")
 
 

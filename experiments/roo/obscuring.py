@@ -9,6 +9,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib.ticker import MaxNLocator
 
 from dpopt import ParameterError, roo, style
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
@@ -308,7 +309,7 @@ def plot(outcome: Outcome) -> Figure:
         axes.set_title(title)
         axes.set_xlabel("smallest count $m$")
         axes.set_ylabel("obscuring probability $q_m$")
-        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.legend(loc="upper right")
     style.letter(panels[: len(parts)])
     return figure

@@ -7,6 +7,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib.ticker import MaxNLocator
 
 import dpopt
 from dpopt import ParameterError, roo, style
@@ -233,7 +234,7 @@ def plot(outcome: Outcome) -> Figure:
         right.plot(part.column("m"), part.column("recursion"), label=label, **looks)
         points = look(role, linestyle="none", markerfacecolor="none", markersize=5.0)
         right.plot(part.column("m"), part.column("program"), label=f"{name}, optimum", **points)
-    right.xaxis.get_major_locator().set_params(integer=True)
+    right.xaxis.set_major_locator(MaxNLocator(integer=True))
     right.margins(0.06)
     right.set_xlabel("smallest count $m$")
     right.set_ylabel("obscuring probability $q_m$")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import cycle, product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dpopt import ParameterError, roo, style
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # Where two numbers of records are close, the earlier is drawn wide below the later.
-_NAMES = {
+_NAMES: dict[str, tuple[str, dict[str, Any]]] = {
     "laplace": ("Raskhodnikova et al., (5)", look("noise", linestyle="-")),
     "subrr": ("Cheu, Nayak, (6)", look("baseline-3", linestyle="-", markersize=5.0)),
     "roo": ("ROO, (9)", look("baseline-2", linestyle="-", linewidth=3.4, marker=None)),
@@ -217,13 +217,14 @@ def _draw(axes: Axes, part: Table) -> None:
     dashes = cycle(_DASHES)
     for name in part.columns[3:]:
         key = "ds_roo" if name.startswith("ds_roo") else name
-        label, looks = _NAMES[key]
+        label, role = _NAMES[key]
+        looks = dict(role)
         if key == "ds_roo":
             fraction = name.removeprefix("ds_roo_").removesuffix("_of_1/k")
             label = rf"{label}, $\gamma = {fraction}/k$"
-            looks = looks | {"linestyle": next(dashes)}
+            looks["linestyle"] = next(dashes)
         if len(part.rows) == 1:
-            looks = looks | {"marker": looks["marker"] or "_"}
+            looks["marker"] = looks["marker"] or "_"
         axes.plot(part.column("alpha"), part.column(name), label=label, **looks)
     axes.set_xscale("log")
     axes.set_yscale("log")

@@ -33,7 +33,7 @@ _ERRORS = 3
 
 Settings = Sequence[Mapping[str, Mapping[str, Any]]]
 
-CURVES = {
+CURVES: dict[str, tuple[str, dict[str, Any]]] = {
     "laplace": ("Laplace, projected (Monte Carlo)", look("noise")),
     "subrr": ("SubRR, as published", look("baseline-3", linestyle="-")),
     "roo": ("ROO", look("baseline-2", linestyle="-")),
@@ -303,14 +303,15 @@ def plot(outcome: Outcome) -> Figure:
 
 
 def _draw(axes: Axes, part: Table, column: str) -> None:
-    for name, (label, looks) in CURVES.items():
+    for name, (label, role) in CURVES.items():
+        looks = dict(role)
         curve = part.select(sampler=name)
         values = curve.column(column)
         if None in values or not values:
             continue
         at = curve.column("records")
         if len(at) == 1:
-            looks = looks | {"marker": looks["marker"] or "_"}
+            looks["marker"] = looks["marker"] or "_"
         axes.plot(at, [v if v > 0 else math.nan for v in values], label=label, **looks)
         errors = curve.column(column.replace("_case", "") + "_error")
         if None not in errors:
