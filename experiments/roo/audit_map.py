@@ -292,7 +292,7 @@ EXPERIMENT = Experiment(
     item="Theorem 2 (journal and conference)",
     summary="Largest ratio of the published recursions between neighbouring data sets, over "
     "e^epsilon, in exact arithmetic. The repaired recursion and the exact rule are audited too; "
-    "they are in the table. Dashed: e^epsilon = 1 + 1/M.",
+    "they are in the table. Dotted: e^epsilon = 1 + 1/M.",
     published="Both papers: DS-ROO is epsilon-differentially private.",
     config=Config(
         letters=(2, 3, 10, 50),
