@@ -68,6 +68,9 @@ FORMATS: Mapping[str, _Format] = {
     "100k": _Format("u.data", "u.user", "u.item", "|"),
 }
 """Releases by name; the ratings of 100k are separated by tabs, its other files by |."""
+NAMES: Mapping[str, str] = {"1m": "MovieLens 1M", "100k": "MovieLens 100k"}
+USERS: Mapping[str, int] = {"1m": 6040, "100k": 943}
+"""Users of each release, by which a whole download is told from a part of one."""
 
 
 def release_of(folder: str | Path) -> str:
@@ -176,17 +179,20 @@ def _ages(path: Path, separator: str, release: str) -> dict[int, int]:
 
 def _genres(path: Path, separator: str, release: str) -> dict[int, str]:
     """Return the primary genre of each movie."""
-    form = "movie::title::genre|genre|..."
+    form = "movie::title::genre|genre|..., with each movie once"
     if release == "100k":
-        form = f"movie|title|date|date|address and {len(_FLAGS)} flags, one at least set"
+        form = (
+            f"movie|title|date|date|address and {len(_FLAGS)} flags, one at least set, with each "
+            "movie once"
+        )
     genres: dict[int, str] = {}
     for number, line in enumerate(_lines(path), 1):
         words = line.split(separator)
         genre = _flagged(words) if release == "100k" else _listed(words)
-        identifier = words[0]
-        if genre is None or not identifier.isdecimal() or int(identifier) > _LONGEST_ID:
+        movie = int(words[0]) if words[0].isdecimal() else _LONGEST_ID + 1
+        if genre is None or movie > _LONGEST_ID or movie in genres:
             raise _malformed(path, number, form)
-        genres[int(identifier)] = genre
+        genres[movie] = genre
     return genres
 
 

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from experiments.data.avazu import ATTRIBUTES, Clicks, load_clicks, subcategories
+from dpopt import style
+from experiments.data.avazu import ATTRIBUTES, USERS, Clicks, load_clicks, subcategories
 from experiments.data.generate import generate_avazu
-from experiments.data.groups import UserGroup
-from experiments.public_prior.common import METHODS, PAPER, distances, scratch
+from experiments.data.groups import PRIORS, UserGroup
+from experiments.public_prior.common import (
+    PAPER,
+    distances,
+    draw_points,
+    put_legend,
+    require,
+    require_epsilons,
+    scratch,
+)
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
 from experiments.verdicts import not_comparable, numbers, short
 
@@ -20,30 +30,38 @@ if TYPE_CHECKING:
 
 _PRINTED = {"wins": (0.905, 3), "improvement": (0.46, 2), "loss": (0.009, 3)}
 
-_SHOWN = ("minimax", "leximin", "mollifier-kl")
+_SHOWN = ("mollifier-kl", "minimax", "leximin")
 # Rows of the paper's file, at least, and its choices.
 _ROWS = 40_000_000
 _CHOICES = {
+    "groups": ATTRIBUTES,
     "user": "device_id",
     "prior": "average",
-    "epsilons": (8.0, 12.0, 16.0),
+    "epsilon": (8.0, 12.0, 16.0),
     "sites": 100,
     "minimum_clicks": 20,
     "minimum_users": 1000,
 }
 GENERATED = "generated data"
-_PUBLISHED = {"wins": 0.905, "improvement": 0.46, "loss": 0.009}
+_PUBLISHED = {name: printed for name, (printed, _) in _PRINTED.items()}
+# Rows of subcategories that are named one by one; of more, the attributes are.
+_NAMED = 45
+# Inches: of a row of the picture, of what is around the rows, and of the most rows.
+_LINE, _AROUND, _TALLEST = 0.13, 0.95, 6.2
+# Of a panel, by the number of panels side by side: what inches are shares of.
+_PANEL = 5.5
 
 
 @dataclass(frozen=True)
 class Config:
-    """Parameters of the figures; thresholds and epsilons of the full run as in the paper.
+    """Parameters of the figures; groups, epsilons and the full run's thresholds as in the paper.
 
     Attributes:
         path: train.csv of Avazu, plain or gzipped; None for a generated one.
+        groups: attributes by whose values users are grouped, among C1 and C14 to C21.
         user: column that tells users apart: "device_id" as in the paper, or "device_ip".
         prior: "average" of the users' laws as in the paper, or "total" of their clicks.
-        epsilons: in nats.
+        epsilon: one or more, in nats; a panel for each.
         sites: most letters of a subcategory.
         minimum_clicks: fewest clicks of a user on these sites.
         minimum_users: fewest users of a subcategory.
@@ -52,14 +70,27 @@ class Config:
     """
 
     path: str | None = None
-    user: str = "device_id"
-    prior: str = "average"
-    epsilons: tuple[float, ...] = (8.0, 12.0, 16.0)
+    groups: tuple[str, ...] = ATTRIBUTES
+    user: Literal["device_id", "device_ip"] = "device_id"
+    prior: Literal["average", "total"] = "average"
+    epsilon: tuple[float, ...] = (8.0, 12.0, 16.0)
     sites: int = 100
     minimum_clicks: int = 20
     minimum_users: int = 1000
     rows: int = 300_000
     seed: int = 3
+
+    def __post_init__(self) -> None:
+        fine = bool(self.groups) and set(self.groups) <= set(ATTRIBUTES)
+        fine = fine and len(set(self.groups)) == len(self.groups)
+        words = f"some of {', '.join(ATTRIBUTES)}, none of them twice"
+        require("groups", self.groups, words, holds=fine)
+        require("user", self.user, f"one of {', '.join(USERS)}", holds=self.user in USERS)
+        require("prior", self.prior, f"one of {', '.join(PRIORS)}", holds=self.prior in PRIORS)
+        require_epsilons(self.epsilon)
+        for name in ("sites", "minimum_clicks", "minimum_users", "rows"):
+            value = getattr(self, name)
+            require(name, value, "an integer of at least 1", holds=value >= 1)
 
 
 def run(config: Config, advance: Advance) -> Outcome:
@@ -67,7 +98,7 @@ def run(config: Config, advance: Advance) -> Outcome:
     clicks = _clicks(config)
     advance()
     rows: list[dict[str, Any]] = []
-    for attribute in ATTRIBUTES:
+    for attribute in config.groups:
         groups = subcategories(
             clicks,
             attribute,
@@ -89,8 +120,14 @@ def run(config: Config, advance: Advance) -> Outcome:
         tables["cases"] = Table.of(
             f"Largest and mean total variation over the users of each subcategory, {source}.", rows
         )
-    compared = of_avazu(tables["summary"], other=_other(config, clicks))
-    return Outcome(tables, tuple(_findings(config, clicks, tables)), compared)
+    generated = config.path is None
+    return Outcome(
+        tables,
+        tuple(_findings(config, clicks, tables)),
+        of_avazu(tables["summary"], other=_other(config, clicks)),
+        data="generated data in the format of Avazu" if generated else source,
+        generated=generated,
+    )
 
 
 def _source(config: Config) -> str:
@@ -120,7 +157,7 @@ def _records(group: UserGroup, config: Config) -> list[dict[str, Any]]:
         return []
     prior, laws = group.prior(config.prior), group.laws
     rows: list[dict[str, Any]] = []
-    for epsilon in config.epsilons:
+    for epsilon in config.epsilon:
         found = {method: distances(method, prior, laws, epsilon) for method in _SHOWN}
         rows.append(
             {
@@ -139,7 +176,7 @@ def _records(group: UserGroup, config: Config) -> list[dict[str, Any]]:
 
 def _summary(config: Config, rows: list[dict[str, Any]]) -> list[dict[str, Cell]]:
     parts = {
-        f"{epsilon:g}": [r for r in rows if r["epsilon"] == epsilon] for epsilon in config.epsilons
+        f"{epsilon:g}": [r for r in rows if r["epsilon"] == epsilon] for epsilon in config.epsilon
     }
     return [
         *({"epsilon": name, **_compared(part)} for name, part in parts.items()),
@@ -206,60 +243,65 @@ def of_avazu(summary: Table, *, other: str | None) -> tuple[Comparison, ...]:
 
 
 def plot(outcome: Outcome) -> Figure:
-    """Draw one row of panels for each attribute, one column for each epsilon."""
-    from matplotlib.figure import Figure
-
+    """Draw a row for each attribute and subcategory, a panel for each epsilon."""
     if "cases" not in outcome.tables:
-        figure = Figure(figsize=(6, 1.5), layout="constrained")
-        figure.text(0.5, 0.5, "no subcategory has enough users", ha="center", va="center")
+        figure, grid = style.figure(height=0.3)
+        grid[0, 0].set_axis_off()
+        grid[0, 0].text(0.5, 0.5, "no subcategory has enough users", ha="center", va="center")
         return figure
     table = outcome.tables["cases"]
-    attributes = list(dict.fromkeys(table.column("attribute")))
     epsilons = list(dict.fromkeys(table.column("epsilon")))
-    figure = Figure(figsize=(3.6 * len(epsilons), 1.9 * len(attributes) + 0.6))
-    figure.set_layout_engine("constrained")
-    grid = figure.subplots(len(attributes), len(epsilons), squeeze=False, sharey=True)
-    for line, attribute in zip(grid, attributes, strict=True):
-        for axes, epsilon in zip(line, epsilons, strict=True):
-            _draw(axes, table.select(attribute=attribute, epsilon=epsilon))
-        line[0].set_ylabel(f"{attribute}\nlargest TV")
-    for axes, epsilon in zip(grid[0], epsilons, strict=True):
-        axes.set_title(rf"$\varepsilon = {epsilon:g}$", fontsize=10)
-    (source,) = set(table.column("data"))
-    said = "generated data in Avazu's format, not Avazu" if source == GENERATED else source
-    handles, labels = grid[0, 0].get_legend_handles_labels()
-    figure.legend(
-        handles,
-        labels,
-        title=said,
-        frameon=False,
-        fontsize=8,
-        ncols=len(_SHOWN),
-        loc="outside upper center",
-    )
+    first = table.select(epsilon=epsilons[0])
+    names = list(zip(first.column("attribute"), first.column("value"), strict=True))
+    tall = _AROUND + min(_TALLEST, _LINE * (len(names) + 1))
+    share = tall * len(epsilons) / _PANEL
+    figure, grid = style.figure(1, len(epsilons), height=share, sharey=True, wide=True)
+    panels = list(grid[0])
+    for axes, epsilon in zip(panels, epsilons, strict=True):
+        _draw(axes, table.select(epsilon=epsilon))
+        axes.set_title(rf"$\varepsilon = {epsilon:g}$")
+        axes.set_xlabel("largest total variation")
+    _name_rows(panels, names)
+    style.letter(panels)
+    put_legend(figure, panels, columns=len(_SHOWN))
     return figure
 
 
 def _draw(axes: Axes, table: Table) -> None:
+    from matplotlib.ticker import LogLocator, NullFormatter
+
     places = list(range(len(table.rows)))
-    for method in reversed(_SHOWN):
-        label, colour, style = METHODS[method]
-        axes.plot(
-            places,
-            table.column(method),
-            style[0],
-            color=colour,
-            label=label,
-            markersize=5,
-            markerfacecolor="none",
-        )
-    if len(places) <= 12:
-        axes.set_xticks(places, table.column("value"), fontsize=7)
+    values = [value for method in _SHOWN for value in table.column(method)]
+    # A mollifier that holds every user's law moves none of them: 0 has no logarithm.
+    floor = min((value for value in values if value > 0), default=1e-6) / 3
+    for method in _SHOWN:
+        shown = [max(value, floor) for value in table.column(method)]
+        draw_points(axes, method, shown, places)
+    if min(values) <= 0:
+        axes.axvline(floor, color=style.role("limit").colour, linestyle=":", linewidth=0.8)
+        axes.text(floor, -0.75, " 0", va="center", fontsize="small")
+    axes.set_xscale("log")
+    axes.set_xlim(floor / 1.6 if min(values) <= 0 else floor, 3 * max(*values, floor))
+    axes.xaxis.set_major_locator(LogLocator(numticks=5))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+def _name_rows(panels: list[Axes], names: list[tuple[str, str]]) -> None:
+    """Name the rows by attribute and value, or if they are many, attributes at their middle."""
+    attributes = [attribute for attribute, _ in names]
+    ends = [k + 0.5 for k, (a, b) in enumerate(pairwise(attributes)) if a != b]
+    panels[0].set_ylim(len(names) - 0.4, -1.1)
+    if len(names) <= _NAMED:
+        panels[0].set_yticks(range(len(names)), [f"{a}: {value}" for a, value in names])
+        panels[0].set_ylabel("attribute: subcategory")
     else:
-        axes.set_xlabel(f"{len(places)} subcategories", fontsize=8)
-    axes.set_xlim(-0.5, len(places) - 0.5)
-    axes.set_yscale("log")
-    axes.grid(axis="y", alpha=0.25)
+        middles = [sum(pair) / 2 for pair in pairwise([-0.5, *ends, len(names) - 0.5])]
+        panels[0].set_yticks(middles, list(dict.fromkeys(attributes)))
+        panels[0].set_ylabel("attribute, and a row for each subcategory")
+    for axes in panels:
+        axes.grid(visible=False, axis="y", which="both")
+        for end in ends:
+            axes.axhline(end, color=style.role("noise").colour, linewidth=0.4)
 
 
 EXPERIMENT = Experiment(
@@ -274,7 +316,16 @@ EXPERIMENT = Experiment(
     "loses the others by 0.009",
     config=Config(rows=6_000_000),
     quick=Config(minimum_users=60),
-    steps=lambda _: 1 + len(ATTRIBUTES),
+    steps=lambda config: 1 + len(config.groups),
     run=run,
     plot=plot,
+    # Whether the data are the paper's is judged by the run, which has read them.
+    effort=("path", "rows", "seed"),
+    mathematics=(
+        r"p_u(x) = \frac{c_u(x)}{\sum_y c_u(y)}, \quad q(x) = \frac{1}{U} \sum_{u=1}^U p_u(x)",
+        r"\max_u \mathrm{TV}(p_u, p_u K), \quad"
+        r" \max_u \inf_{\hat p \in \mathcal{M}_{\varepsilon, q}} \mathrm{TV}(p_u, \hat p)",
+        r"\mathcal{M}_{\varepsilon, q} = \left\{ \hat p : e^{-\varepsilon/2} q(x) \leq \hat p(x)"
+        r" \leq e^{\varepsilon/2} q(x) \text{ for all } x \right\}",
+    ),
 )

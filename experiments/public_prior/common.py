@@ -1,28 +1,76 @@
-"""What the experiments on sampling with a public prior share."""
+"""What the experiments on sampling with a public prior share: methods, checks, and drawing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from string import ascii_lowercase
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpopt import public_prior
+from dpopt import ParameterError, public_prior, style
 from dpopt.prob import total_variation
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 PAPER = "Public prior"
 
-METHODS = {
-    "minimax": ("Algorithm 1", "#2f5d9b", "s-"),
-    "leximin": ("leximin kernel (ours)", "#0b6e4f", "o-"),
-    "mollifier-kl": ("relative mollifier, KL", "#c1432e", "^-"),
-    "mollifier-tv": ("relative mollifier, TV", "#d98a29", "v--"),
-    "uniform": ("randomised response, uniform prior", "#7a7a7a", "d-"),
-    "population": ("population program (ours)", "#8a5aa8", "x-"),
+
+@dataclass(frozen=True)
+class Method:
+    """A way to release a letter, in figures.
+
+    Attributes:
+        label: its name in a legend.
+        role: what its colour means, a key of `dpopt.style.ROLES`.
+        size: of its open marker in points; larger ones lie under smaller ones, so that all are seen
+            where methods coincide.
+    """
+
+    label: str
+    role: str
+    size: float
+
+
+METHODS: Mapping[str, Method] = {
+    "uniform": Method("randomised response", "noise", 3.5),
+    "mollifier-tv": Method("TV mollifier", "baseline-2", 5.5),
+    "mollifier-kl": Method("KL mollifier", "baseline", 3.0),
+    "minimax": Method("Algorithm 1", "paper", 5.5),
+    "leximin": Method("leximin kernel", "optimum", 2.5),
+    "population": Method("population program", "variant", 3.0),
 }
-"""Label, colour and line of each method."""
+"""The methods, in the order in which they are drawn."""
+
+LEAST = "least worst case of a kernel"
+"""The label of Gamma_TV."""
+
+
+def require(name: str, value: object, words: str, *, holds: bool) -> None:
+    """Refuse a parameter unless ``holds``.
+
+    Raises:
+        ParameterError: "name is value; it must be words."
+    """
+    if not holds:
+        raise ParameterError(f"{name} is {value!r}; it must be {words}.")
+
+
+def require_epsilons(values: Sequence[float], most: float = 600.0) -> None:
+    """Refuse an empty tuple of epsilons, one out of (0, most], and one that comes twice.
+
+    Raises:
+        ParameterError: for these.
+    """
+    fine = bool(values) and all(0 < value <= most for value in values)
+    words = f"one number or more, each above 0 and at most {most:g}, none of them twice"
+    require("epsilon", values, words, holds=fine and len(set(values)) == len(values))
 
 
 def distances(method: str, prior: np.ndarray, laws: np.ndarray, epsilon: float) -> np.ndarray:
@@ -58,3 +106,83 @@ def scratch() -> Iterator[Path]:
     """Yield a folder for generated data that is removed afterwards."""
     with TemporaryDirectory(prefix="dpopt-") as name:
         yield Path(name)
+
+
+def draw_points(
+    axes: Axes, method: str, x: Sequence[float], y: Sequence[float], *, joined: bool = False
+) -> None:
+    """Draw open markers of a method, and the line through them if they are ``joined``.
+
+    A line that lies under another one is the wider, as its markers are.
+    """
+    known = METHODS[method]
+    look = style.role(known.role).line
+    if not joined:
+        look["linestyle"] = "none"
+    elif known.size > 5:
+        look |= {"linewidth": 2.6, "alpha": 0.6}
+    axes.plot(
+        x,
+        y,
+        **look,
+        markersize=known.size,
+        markerfacecolor="none",
+        markeredgewidth=0.8,
+        markevery=max(1, len(x) // 20) if joined else None,
+        label=known.label,
+        clip_on=False,
+    )
+
+
+def draw_bars(axes: Axes, names: Sequence[str], heights: Mapping[str, Sequence[float]]) -> None:
+    """Draw the bars of some methods side by side, a group for each name."""
+    width = 0.84 / len(heights)
+    for place, (method, values) in enumerate(heights.items()):
+        known = METHODS[method]
+        at = [k + width * (place - (len(heights) - 1) / 2) for k in range(len(names))]
+        look = style.role(known.role).bar
+        axes.bar(at, values, width=0.92 * width, label=known.label, **look)
+    axes.set_xticks(range(len(names)), names)
+    axes.set_xlim(-0.5, max(1, len(names)) - 0.5)
+    axes.grid(visible=False, axis="x")
+
+
+def draw_levels(axes: Axes, levels: Sequence[float]) -> None:
+    """Draw the least worst case over each group of bars."""
+    look = style.role("limit").line | {"linestyle": "-", "marker": "none", "linewidth": 1.2}
+    for place, level in enumerate(levels):
+        ends = [place - 0.44, place + 0.44]
+        axes.plot(ends, [level, level], **look, label=LEAST if place == 0 else "_other")
+
+
+def put_legend(
+    figure: Figure, panels: Sequence[Axes], columns: int, *, curves: bool = False
+) -> None:
+    """Write one legend above all panels; of curves also which lie under another, and where."""
+    handles = {}
+    under: dict[tuple[str, str], list[str]] = {}
+    for letter, axes in zip(ascii_lowercase, panels, strict=False):
+        lines = axes.get_lines()
+        names = [str(line.get_label()) for line in lines]
+        if curves:
+            style.tell_hidden(axes)
+        for line, name in zip(lines, names, strict=True):
+            label = str(line.get_label())
+            if label != name:
+                other = label.removeprefix(f"{name} (under: ").removesuffix(")")
+                under.setdefault((name, other), []).append(f"({letter})")
+            line.set_label(name)
+        for handle, name in zip(*axes.get_legend_handles_labels(), strict=True):
+            handles.setdefault(name, handle)
+    said = [
+        f"{name} lies under {other}" + (f" in {', '.join(at)}" if len(at) < len(panels) else "")
+        for (name, other), at in under.items()
+    ]
+    figure.legend(
+        list(handles.values()),
+        list(handles),
+        title="\n".join(said) or None,
+        title_fontsize="small",
+        ncols=columns,
+        loc="outside upper center",
+    )

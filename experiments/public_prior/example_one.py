@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpopt import public_prior
-from experiments.public_prior.common import PAPER, distances
+from dpopt import public_prior, style
+from experiments.public_prior.common import (
+    PAPER,
+    distances,
+    put_legend,
+    require,
+    require_epsilons,
+)
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
 from experiments.verdicts import not_comparable, numbers, short
 
@@ -19,20 +25,33 @@ if TYPE_CHECKING:
 _DIGITS = {"public": 2, "uniform": 1}
 
 _PRIORS = {
-    "public": ("public prior", "#2f5d9b", 0.03),
-    "uniform": ("uniform prior", "#7a7a7a", 0.1),
+    "public": ("public prior", "paper", 0.03),
+    "uniform": ("uniform prior", "noise", 0.1),
 }
-"""Label, colour, and what the paper prints as Gamma_TV."""
+"""Label, role, and what the paper prints as Gamma_TV."""
 
 
 @dataclass(frozen=True)
 class Config:
-    """Click rates on site A of the public and of the user, and epsilon, as in the paper."""
+    """Click rates and epsilon as in the paper.
+
+    Attributes:
+        public: click rate of the public on site A, in (0, 1).
+        user: the user's own, in [0, 1].
+        epsilon: in nats.
+        points: click rates in the picture, evenly spaced from 0 to 1, at least 2.
+    """
 
     public: float = 0.01
     user: float = 0.05
     epsilon: float = 2.0
     points: int = 101
+
+    def __post_init__(self) -> None:
+        require("public", self.public, "above 0 and below 1", holds=0 < self.public < 1)
+        require("user", self.user, "in [0, 1]", holds=0 <= self.user <= 1)
+        require_epsilons((self.epsilon,))
+        require("points", self.points, "an integer of at least 2", holds=self.points >= 2)
 
     @property
     def printed(self) -> bool:
@@ -133,21 +152,26 @@ def of_example(table: Table, *, own: bool) -> tuple[Comparison, ...]:
 
 def plot(outcome: Outcome) -> Figure:
     """Draw the distance against the user's click rate, with the worst case and the user."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
-    axes = figure.subplots()
-    for name, (label, colour, _) in _PRIORS.items():
+    figure, grid = style.figure(height=0.7)
+    axes = grid[0, 0]
+    for name, (label, kind, _) in _PRIORS.items():
+        look = style.role(kind).line
         curve = outcome.tables["curves"].select(prior=name)
-        axes.plot(curve.column("rate"), curve.column("tv"), color=colour, label=label)
+        shown = look | {"marker": "none"}
+        axes.plot(curve.column("rate"), curve.column("tv"), **shown, label=label)
         part = outcome.tables["numbers"].select(prior=name)
-        axes.plot(part.column("rate"), part.column("realised"), "o", color=colour)
-        (worst,) = part.column("worst_case")
-        axes.axhline(worst, color=colour, linestyle=":", linewidth=1)
-    axes.set_xlabel("user's click rate on site A; dots: the example's user")
-    axes.set_ylabel(r"$\mathrm{TV}(p, pK)$; dotted: $\Gamma_{\mathrm{TV}}$")
-    axes.grid(alpha=0.25)
-    axes.legend(frameon=False, fontsize=9)
+        user = look | {"linestyle": "none"}
+        what = f"the user, {label}"
+        axes.plot(part.column("rate"), part.column("realised"), **user, clip_on=False, label=what)
+    for place, worst in enumerate(outcome.tables["numbers"].column("worst_case")):
+        bound = style.role("limit").line | {"marker": "none", "linewidth": 0.8}
+        axes.axhline(worst, **bound, label=r"$\Gamma_{\mathrm{TV}}$" if not place else "_other")
+    top = max(outcome.tables["numbers"].column("worst_case"))
+    axes.set_xlim(-0.02, 1.02)
+    axes.set_ylim(-0.03 * top, 1.06 * top)
+    axes.set_xlabel("user's click rate on site A")
+    axes.set_ylabel(r"total variation, $\mathrm{TV}(p, pK)$")
+    put_legend(figure, [axes], columns=2, curves=True)
     return figure
 
 
@@ -163,4 +187,14 @@ EXPERIMENT = Experiment(
     steps=lambda config: len(config.priors),
     run=run,
     plot=plot,
+    effort=("points",),
+    mathematics=(
+        r"q = (\alpha, 1 - \alpha), \quad \alpha \leq \frac{1}{2}, \quad"
+        r" K = \frac{1}{e^{\varepsilon} \alpha + 1 - \alpha} \begin{pmatrix}"
+        r" e^{\varepsilon} \alpha & 1 - \alpha \\ \alpha & (e^{\varepsilon} - 1) \alpha"
+        r" + 1 - \alpha \end{pmatrix}",
+        r"\mathrm{TV}(p, p K) = \frac{|p_1 - \alpha|}{e^{\varepsilon} \alpha + 1 - \alpha} \leq"
+        r" \Gamma_{\mathrm{TV}}(q, \varepsilon)"
+        r" = \frac{1 - \alpha}{e^{\varepsilon} \alpha + 1 - \alpha}",
+    ),
 )

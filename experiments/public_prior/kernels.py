@@ -4,23 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpopt import public_prior
+from dpopt import public_prior, style
 from dpopt.prob import total_variation
-from experiments.public_prior.common import METHODS, PAPER, distances
+from experiments.public_prior.common import (
+    METHODS,
+    PAPER,
+    distances,
+    draw_bars,
+    put_legend,
+    require,
+    require_epsilons,
+)
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
 from experiments.verdicts import not_comparable, short, statement
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _TOLERANCE = 1e-9
 
 _SHOWN = ("minimax", "leximin", "mollifier-kl", "population")
+_COLUMNS = {
+    "mean": "mean over held-out users",
+    "largest": "largest over held-out users",
+    "worst_case": "worst case over all laws",
+}
 _KERNELS = {
     "minimax": public_prior.minimax_kernel,
     "leximin": public_prior.leximin_kernel,
@@ -32,7 +45,8 @@ class Config:
     """Parameters of the comparison.
 
     Attributes:
-        settings: letters and epsilon of each.
+        letters: n of each setting; every n is taken with every epsilon.
+        epsilon: of each setting, in nats, at most 16: a program has no larger one.
         concentration: of the users' laws around the prior: Dirichlet(concentration q). The
             smaller, the nearer the users are to point masses.
         training: users that the population program sees.
@@ -42,13 +56,32 @@ class Config:
         seed: of priors and users.
     """
 
-    settings: tuple[tuple[int, float], ...] = ((4, 1.0), (4, 2.0), (8, 1.0), (8, 2.0), (8, 4.0))
+    letters: tuple[int, ...] = (4, 8)
+    epsilon: tuple[float, ...] = (1.0, 2.0, 4.0)
     concentration: float = 4.0
     training: int = 200
     held_out: int = 4000
     sizes: tuple[int, ...] = (10, 100, 1000, 10_000, 100_000, 1_000_000)
     size_epsilon: float = 8.0
     seed: int = 6
+
+    def __post_init__(self) -> None:
+        require_epsilons(self.epsilon, most=16.0)
+        require_epsilons((self.size_epsilon,))
+        for name in ("letters", "sizes"):
+            sizes = getattr(self, name)
+            fine = bool(sizes) and min(sizes) >= 2 and len(set(sizes)) == len(sizes)
+            require(name, sizes, "one integer or more of at least 2, none twice", holds=fine)
+        words = "a number above 0"
+        require("concentration", self.concentration, words, holds=self.concentration > 0)
+        for name in ("training", "held_out"):
+            value = getattr(self, name)
+            require(name, value, "an integer of at least 1", holds=value >= 1)
+
+    @property
+    def settings(self) -> list[tuple[int, float]]:
+        """Letters and epsilon of each setting."""
+        return list(product(self.letters, self.epsilon))
 
 
 def run(config: Config, advance: Advance) -> Outcome:
@@ -77,7 +110,13 @@ def run(config: Config, advance: Advance) -> Outcome:
             sizes,
         ),
     }
-    return Outcome(tables, tuple(_findings(tables)), of_kernels(tables))
+    return Outcome(
+        tables,
+        tuple(_findings(tables)),
+        of_kernels(tables),
+        data="priors and users drawn from Dirichlet laws",
+        generated=True,
+    )
 
 
 def _records(
@@ -200,48 +239,25 @@ def of_kernels(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
 
 
 def plot(outcome: Outcome) -> Figure:
-    """Draw mean, largest and worst-case distance for each setting."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(12, 4.2), layout="constrained")
-    panels = figure.subplots(1, 3)
+    """Draw mean, largest and worst-case distance for each setting, a panel for each."""
     table = outcome.tables["distances"]
-    titles = {
-        "mean": "mean, held-out users",
-        "largest": "largest, held-out users",
-        "worst_case": "worst case over all laws",
-    }
-    for axes, (column, title) in zip(panels, titles.items(), strict=True):
-        _draw(axes, table, column)
-        axes.set_title(title, fontsize=10)
-    panels[0].set_ylabel("total variation")
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(
-        handles,
-        labels,
-        title="priors and users are ours, drawn from Dirichlet laws",
-        frameon=False,
-        fontsize=8,
-        ncols=len(_SHOWN),
-        loc="outside upper center",
-    )
-    return figure
-
-
-def _draw(axes: Axes, table: Table, column: str) -> None:
     part = table.select(method=_SHOWN[0])
     names = [
-        f"n={n}\n$\\varepsilon$={epsilon:g}"
+        f"$n = {n}$\n$\\varepsilon = {epsilon:g}$"
         for n, epsilon in zip(part.column("letters"), part.column("epsilon"), strict=True)
     ]
-    width = 0.8 / len(_SHOWN)
-    for place, method in enumerate(_SHOWN):
-        label, colour, _ = METHODS[method]
-        at = [k + width * (place - (len(_SHOWN) - 1) / 2) for k in range(len(names))]
-        heights = table.select(method=method).column(column)
-        axes.bar(at, heights, width=0.95 * width, color=colour, label=label)
-    axes.set_xticks(range(len(names)), names, fontsize=8)
-    axes.grid(axis="y", alpha=0.25)
+    figure, grid = style.figure(len(_COLUMNS), 1, height=0.25, wide=True, sharex=True)
+    panels = list(grid[:, 0])
+    for axes, (column, title) in zip(panels, _COLUMNS.items(), strict=True):
+        heights = {m: table.select(method=m).column(column) for m in METHODS if m in _SHOWN}
+        draw_bars(axes, names, heights)
+        axes.set_title(title)
+        axes.set_ylabel("total variation")
+        axes.set_ylim(bottom=0.0)
+    panels[-1].set_xlabel("letters and privacy (nats)")
+    style.letter(panels)
+    put_legend(figure, panels, columns=len(_SHOWN))
+    return figure
 
 
 EXPERIMENT = Experiment(
@@ -252,13 +268,20 @@ EXPERIMENT = Experiment(
     "mollifier on held-out users, Dirichlet around the prior; and Algorithm 1 and leximin with up "
     "to a million letters.",
     published=None,
-    config=Config(
-        settings=tuple((n, epsilon) for n in (4, 8, 12) for epsilon in (1.0, 2.0, 4.0)),
-        training=500,
-        held_out=20_000,
-    ),
+    config=Config(letters=(4, 8, 12), training=500, held_out=20_000),
     quick=Config(),
     steps=lambda config: len(config.settings) + len(config.sizes),
     run=run,
     plot=plot,
+    effort=("training", "held_out", "seed"),
+    mathematics=(
+        r"\text{Algorithm 1, } q \text{ ascending:} \quad K_{ij} = g_{\min(i,j)} q_j \;"
+        r" (i \neq j), \quad K_{ii} = e^{\varepsilon} g_i q_i",
+        r"g_i = \frac{B_i}{e^{\varepsilon} q_i + s_{i+1}}, \quad B_{i+1} = B_i"
+        r" \frac{(e^{\varepsilon} - 1) q_i + s_{i+1}}{e^{\varepsilon} q_i + s_{i+1}}, \quad"
+        r" B_1 = 1, \quad s_i = \sum_{j \geq i} q_j",
+        r"\text{population:} \quad \min_K \sum_u \mathrm{TV}(p_u, p_u K) \quad \text{subject to}"
+        r" \quad q K = q, \quad K_{ij} \leq e^{\varepsilon} K_{i'j}, \quad"
+        r" 1 - K_{ii} \leq \Gamma_{\mathrm{TV}}",
+    ),
 )

@@ -27,7 +27,7 @@ from experiments.majority.claims_corners import Case
 from experiments.majority.claims_sampling import Repeated, Sampled
 from experiments.majority.figures import simple_targets
 from experiments.majority.pate import experiment as pate
-from experiments.public_prior import avazu, example_one, kernels, movielens, synthetic
+from experiments.public_prior import avazu, digits, example_one, kernels, movielens, synthetic
 from experiments.registry import Experiment
 from experiments.roo import (
     audit_map,
@@ -370,7 +370,8 @@ TRIED: dict[str, Tried] = {
         synthetic.Config(letters=6, runs=3, points=4),
         {
             "letters": (2, 10, 20),
-            "epsilon": (0.5, 2.0, 12.0),
+            "epsilon": ((0.5,), (2.0, 4.0), (12.0, 8.0, 0.1)),
+            "prior": ("exponential", "uniform", "exponential"),
             "runs": (2, 4, 5),
             "points": (2, 3, 6),
             "seed": (0, 1, 3),
@@ -379,19 +380,31 @@ TRIED: dict[str, Tried] = {
     "prior-figure-4": Tried(
         movielens.Config(users=30, movies=40),
         {
-            "epsilon": (0.5, 2.0, 8.0),
+            "epsilon": ((0.5,), (2.0, 8.0), (1.0, 4.0, 16.0)),
+            "groups": (("25-34",), ("56+", "18-24", "25-34"), ("25-34", "35-44")),
+            "prior": ("average", "total", "average"),
             "users": (5, 20, 60),
             "movies": (18, 30, 80),
             "seed": (0, 1, 2),
         },
         files=("path",),
     ),
-    "prior-figures-3-6-11": Tried(
-        avazu.Config(rows=4_000, minimum_users=5, minimum_clicks=3, epsilons=(8.0,)),
+    "prior-digits": Tried(
+        digits.Config(digits=(0, 1)),
         {
+            "epsilon": ((0.5,), (2.0, 8.0), (1.0, 4.0, 16.0)),
+            "side": (1, 2, 8),
+            "digits": ((7,), (9, 3, 5), (0, 1, 2, 3, 4, 5, 6, 7, 8, 9)),
+            "prior": ("average", "total", "average"),
+        },
+    ),
+    "prior-figures-3-6-11": Tried(
+        avazu.Config(rows=4_000, minimum_users=5, minimum_clicks=3, epsilon=(8.0,)),
+        {
+            "groups": (("C18",), ("C1", "C15"), ("C21", "C14", "C16")),
             "user": ("device_ip", "device_id", "device_ip"),
             "prior": ("total", "average", "total"),
-            "epsilons": ((1.0,), (2.0, 4.0), (8.0, 12.0, 16.0)),
+            "epsilon": ((1.0,), (2.0, 4.0), (8.0, 12.0, 16.0)),
             "sites": (2, 10, 500),
             "minimum_clicks": (1, 5, 1000),
             "minimum_users": (1, 10, 100_000),
@@ -410,9 +423,10 @@ TRIED: dict[str, Tried] = {
         },
     ),
     "prior-kernels": Tried(
-        kernels.Config(settings=((3, 1.0),), training=10, held_out=50, sizes=(5,)),
+        kernels.Config(letters=(3,), epsilon=(1.0,), training=10, held_out=50, sizes=(5,)),
         {
-            "settings": (((2, 0.5),), ((4, 2.0), (5, 1.0)), ((6, 8.0),)),
+            "letters": ((2,), (4, 5), (6,)),
+            "epsilon": ((0.5,), (2.0, 1.0), (8.0,)),
             "concentration": (0.5, 1.0, 20.0),
             "training": (5, 20, 40),
             "held_out": (10, 100, 200),

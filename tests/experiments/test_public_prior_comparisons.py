@@ -6,13 +6,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
-import pytest
-from matplotlib.text import Text
 
-from experiments.catalogue import all_experiments
 from experiments.data.avazu import Clicks
 from experiments.data.generate import generate_movielens
-from experiments.public_prior import avazu, example_one, kernels, movielens, synthetic
+from experiments.public_prior import (
+    avazu,
+    digits,
+    example_one,
+    grouped,
+    kernels,
+    movielens,
+    synthetic,
+)
 from experiments.registry import Table
 from tests.experiments.comparing import Cells, edited, only, ran, verdict
 
@@ -55,20 +60,29 @@ def test_where_no_public_prior_is_needed_is_counted() -> None:
     largest = {"uniform": (0.2, 0.3), "minimax": (0.4, 0.3)}
     rows = [
         {
+            "epsilon": epsilon,
             "age": age,
             "method": method,
             "users": 9,
             "largest": largest.get(method, (0.5, 0.5))[place],
         }
+        for epsilon in (4.0, 8.0)
         for place, age in enumerate(("18-24", "56+"))
-        for method in movielens._SHOWN
+        for method in grouped.SHOWN
     ]
-    last = movielens._findings(movielens.Config(), Table.of("t", rows))[-1]
-    assert last.endswith("a smaller largest TV than Algorithm 1 in 1 of 2 age groups.")
+    table = Table.of("t", rows)
+    one = grouped.seen(table.select(epsilon=4.0), "age", "age groups")
+    assert len(one) == 3
+    assert one[0].startswith("18-24 (9 users), largest TV: uniform 0.2, ")
+    assert one[-1].endswith("a smaller largest TV than Algorithm 1 in 1 of 2 age groups.")
+    two = grouped.seen(table, "age", "age groups")
+    assert len(two) == 4
+    assert two[2].startswith("Epsilon 8, largest TV: uniform 0.2 to 0.3, ")
+    assert two[3].endswith("in 1 of 2 age groups at epsilon = 8.")
 
 
 def test_generated_data_are_not_compared_with_the_paper_s() -> None:
-    cells = {"age": "18-24", "largest": 0.25, "worst_case": 0.5}
+    cells = {"epsilon": 4.0, "age": "18-24", "largest": 0.25, "worst_case": 0.5}
     table = Table.of(
         "t", [{**cells, "method": "minimax"}, {**cells, "method": "mollifier-kl", "largest": 0.62}]
     )
@@ -96,6 +110,13 @@ def test_only_the_paper_s_own_data_and_choices_are_compared(tmp_path: Path) -> N
         outcome.comparisons[-1].rule
         == "no verdict: the folder has 30 users, MovieLens 1M has 6,040"
     )
+    release = ran(movielens.EXPERIMENT, movielens.Config(path=str(folder))).data
+    assert release == "own data in the format of MovieLens 1M"
+    own = movielens.Config(path=str(folder))
+    assert movielens._other(own, 6040) is None
+    assert movielens._source(own, 6040) == "MovieLens 1M"
+    assert "the prior is the average" in str(movielens._other(replace(own, prior="average"), 6040))
+    assert "no epsilon is 4" in str(movielens._other(replace(own, epsilon=(2.0,)), 6040))
     clicks = Clicks(pl.DataFrame({"click": [1]}), 40_428_967)
     config = avazu.EXPERIMENT.config
     assert avazu._other(config, clicks) == "the users are generated, in the format of Avazu"
@@ -105,22 +126,18 @@ def test_only_the_paper_s_own_data_and_choices_are_compared(tmp_path: Path) -> N
     assert "300 rows" in str(avazu._other(own, Clicks(clicks.frame, 300)))
 
 
-@pytest.mark.parametrize("name", ["prior-figure-4", "prior-figures-3-6-11"])
-def test_a_figure_of_generated_data_says_so(name: str) -> None:
-    configs = {
-        "prior-figure-4": movielens.Config(users=30, movies=40),
-        "prior-figures-3-6-11": avazu.Config(rows=5_000, minimum_users=5, minimum_clicks=3),
-    }
-    experiment = all_experiments()[name]
-    figure = experiment.plot(ran(experiment, configs[name]))
-    texts = [text.get_text() for text in figure.findobj(Text)]
-    assert [text for text in texts if text.startswith("generated data in ")]
+def test_the_digits_are_not_the_paper_s_data() -> None:
+    outcome = ran(digits.EXPERIMENT, digits.Config(digits=(3, 8)))
+    found = outcome.comparisons
+    assert verdict(found, "theorem 1") == "agrees"
+    assert verdict(found, "consistently demonstrate") == "not comparable"
+    assert only(found, "consistently demonstrate").ours.startswith("Of 2 digits ")
+    worse = edited(outcome.tables["distances"], lambda row: {"largest": row["worst_case"] + 0.1})
+    assert grouped.of_bound(worse, "digit").verdict == "refuted"
 
 
 def test_kernels() -> None:
-    config = replace(
-        kernels.Config(), settings=((4, 2.0),), training=40, held_out=400, sizes=(5, 500)
-    )
+    config = kernels.Config(letters=(4,), epsilon=(2.0,), training=40, held_out=400, sizes=(5, 500))
     outcome = ran(kernels.EXPERIMENT, config)
     found = outcome.comparisons
     assert verdict(found, "least worst case") == "agrees"

@@ -13,19 +13,27 @@ from experiments.catalogue import all_experiments
 from experiments.data.avazu import load_clicks, subcategories
 from experiments.data.generate import generate_avazu, generate_movielens
 from experiments.data.movielens import load_movielens
-from experiments.public_prior import avazu, example_one, kernels, movielens, synthetic
+from experiments.public_prior import avazu, digits, example_one, kernels, movielens, synthetic
 from experiments.registry import Outcome
 from tests.experiments.comparing import ran
+from tests.experiments.pictures import drawn
 
 pytest.importorskip("polars", reason="polars is not installed (extra data)")
+pytest.importorskip("sklearn", reason="scikit-learn is not installed")
 
 SMALL: dict[str, Any] = {
     "prior-figure-2": replace(synthetic.Config(), letters=12, runs=3, points=5),
     "prior-figure-4": replace(movielens.Config(), users=80, movies=60),
+    "prior-digits": digits.Config(digits=(0, 1)),
     "prior-figures-3-6-11": replace(avazu.Config(), rows=40_000, sites=8, minimum_users=8),
     "prior-example-1": example_one.Config(points=11),
     "prior-kernels": replace(
-        kernels.Config(), settings=((3, 1.0), (4, 2.0)), training=40, held_out=200, sizes=(5, 2000)
+        kernels.Config(),
+        letters=(3, 4),
+        epsilon=(1.0, 2.0),
+        training=40,
+        held_out=200,
+        sizes=(5, 2000),
     ),
 }
 
@@ -140,8 +148,11 @@ def test_figure_4_is_the_largest_distance_of_each_age_group(
     # The first cell tells whose data they are.
     assert again.tables["distances"].column("data")[0].startswith("own data")
     assert [r[1:] for r in again.tables["distances"].rows] == [r[1:] for r in table.rows]
-    assert "generated" in outcomes["prior-figure-4"].findings[0]
+    made = outcomes["prior-figure-4"]
+    assert "generated" in made.findings[0]
+    assert (made.generated, made.data) == (True, "generated data in the format of MovieLens 1M")
     assert "generated" not in "".join(again.findings)
+    assert (again.generated, again.data) == (False, "own data in the format of MovieLens 1M")
 
 
 def test_avazu_cases_and_summary_by_hand(outcomes: dict[str, Outcome], tmp_path: Path) -> None:
@@ -172,6 +183,8 @@ def test_avazu_cases_and_summary_by_hand(outcomes: dict[str, Outcome], tmp_path:
     assert (published["wins"], published["improvement"], published["loss"]) == (0.905, 0.46, 0.009)
     own = ran(avazu.EXPERIMENT, replace(config, path=str(path)))
     assert [r[1:] for r in own.tables["cases"].rows] == [r[1:] for r in cases.rows]
+    assert (outcome.generated, own.generated) == (True, False)
+    assert own.data == "own data in the format of Avazu"
     total = ran(avazu.EXPERIMENT, replace(config, prior="total"))
     assert total.tables["cases"].rows != cases.rows
 
@@ -181,7 +194,7 @@ def test_avazu_without_a_large_subcategory_says_so() -> None:
     assert set(outcome.tables) == {"summary"}
     assert outcome.tables["summary"].column("cases") == [0, 0, 0, 0, None]
     assert "no subcategory" in outcome.findings[-1]
-    assert avazu.EXPERIMENT.plot(outcome).texts
+    drawn(avazu.EXPERIMENT, outcome)
 
 
 def test_missing_files_are_refused_in_one_sentence(tmp_path: Path) -> None:
@@ -189,11 +202,112 @@ def test_missing_files_are_refused_in_one_sentence(tmp_path: Path) -> None:
     calls: list[Callable[[], Outcome]] = [
         lambda: ran(movielens.EXPERIMENT, movielens.Config(path=missing)),
         lambda: ran(avazu.EXPERIMENT, avazu.Config(path=missing)),
-        lambda: ran(avazu.EXPERIMENT, replace(SMALL["prior-figures-3-6-11"], prior="median")),
     ]
     for call in calls:
         with pytest.raises(ParameterError, match=r"\.$"):
             call()
+
+
+@pytest.mark.parametrize("name", list(SMALL))
+def test_figures_are_whole_in_every_style(name: str, outcomes: dict[str, Outcome]) -> None:
+    drawn(all_experiments()[name], outcomes[name])
+
+
+WIDER: dict[str, list[dict[str, Any]]] = {
+    "prior-figure-2": [{"epsilon": (2.0, 16.0), "prior": "exponential"}, {"letters": 2}],
+    "prior-figure-4": [{"epsilon": (1.0, 8.0), "groups": ("25-34",)}, {"prior": "average"}],
+    "prior-digits": [{"epsilon": (2.0, 4.0), "side": 2}, {"side": 1, "digits": (3,)}],
+    # Many subcategories, and a mollifier that moves nobody.
+    "prior-figures-3-6-11": [
+        {"minimum_users": 3, "minimum_clicks": 5, "epsilon": (8.0, 16.0)},
+        {"epsilon": (30.0,), "groups": ("C18",)},
+    ],
+    "prior-example-1": [{"public": 0.5}, {"public": 0.9, "user": 1.0, "epsilon": 0.1}],
+    "prior-kernels": [{"letters": (3,), "epsilon": (1.0,)}, {"epsilon": (0.1, 0.5, 1.0, 2.0, 4.0)}],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "changed"), [(name, each) for name, several in WIDER.items() for each in several]
+)
+def test_figures_are_whole_at_other_parameters(name: str, changed: dict[str, Any]) -> None:
+    experiment = all_experiments()[name]
+    config = replace(SMALL[name], **changed)
+    assert not experiment.at_paper(config)
+    drawn(experiment, ran(experiment, config))
+
+
+@pytest.mark.parametrize(
+    ("config", "changed"),
+    [
+        (synthetic.Config, {"letters": 1}),
+        (synthetic.Config, {"runs": 1}),
+        (synthetic.Config, {"epsilon": ()}),
+        (synthetic.Config, {"epsilon": (0.0,)}),
+        (synthetic.Config, {"prior": "normal"}),
+        (movielens.Config, {"groups": ("17",)}),
+        (movielens.Config, {"epsilon": (1.0, 1.0)}),
+        (movielens.Config, {"movies": 17}),
+        (movielens.Config, {"users": 0}),
+        (digits.Config, {"side": 3}),
+        (digits.Config, {"digits": (10,)}),
+        (digits.Config, {"prior": "median"}),
+        (avazu.Config, {"groups": ("C2",)}),
+        (avazu.Config, {"prior": "median"}),
+        (avazu.Config, {"user": "id"}),
+        (avazu.Config, {"rows": 0}),
+        (example_one.Config, {"public": 1.0}),
+        (example_one.Config, {"points": 1}),
+        (kernels.Config, {"epsilon": (17.0,)}),
+        (kernels.Config, {"letters": (1,)}),
+        (kernels.Config, {"concentration": 0.0}),
+        (kernels.Config, {"held_out": 0}),
+    ],
+)
+def test_bad_parameters_are_one_sentence(config: Any, changed: dict[str, Any]) -> None:
+    ((name, value),) = changed.items()
+    with pytest.raises(ParameterError) as caught:
+        config(**changed)
+    message = str(caught.value)
+    assert message.startswith(f"{name} is {value!r}; it must be ")
+    assert message.endswith(".")
+    assert "\n" not in message
+
+
+def test_an_age_group_without_users_is_refused() -> None:
+    config = movielens.Config(users=1, movies=18, groups=("Under 18", "56+"))
+    with pytest.raises(ParameterError, match="has users"):
+        ran(movielens.EXPERIMENT, config)
+
+
+def test_digits_are_counted_pixel_by_pixel(outcomes: dict[str, Outcome]) -> None:
+    """Ink summed by hand over the cells of every image of a digit; TV by the printed recursion."""
+    from sklearn.datasets import load_digits  # pyright: ignore[reportMissingImports]
+
+    outcome = outcomes["prior-digits"]
+    assert (outcome.data, outcome.generated) == ("scikit-learn's digits", False)
+    assert {c.verdict for c in outcome.comparisons} == {"agrees", "not comparable"}
+    table = outcome.tables["distances"]
+    images, labels = load_digits(return_X_y=True)
+    for digit in (0, 1):
+        laws = []
+        for image in images[labels == digit].reshape(-1, 8, 8):
+            cells = [
+                sum(image[2 * i + a, 2 * j + b] for a in range(2) for b in range(2))
+                for i in range(4)
+                for j in range(4)
+            ]
+            laws.append(np.array(cells))
+        total = np.sum(laws, axis=0)
+        used = total > 0
+        prior = total[used] / total.sum()
+        shares = [(law / law.sum())[used] for law in laws]
+        for method in ("minimax", "mollifier-kl", "uniform"):
+            (row,) = table.select(digit=str(digit), method=method).records
+            values = [tv(law, by_hand(method, prior, law, 4.0)) for law in shares]
+            assert row["largest"] == pytest.approx(max(values), rel=1e-9)
+            assert row["mean"] == pytest.approx(sum(values) / len(values), rel=1e-9)
+            assert (row["users"], row["letters"]) == (len(values), int(used.sum()))
 
 
 def test_example_1_has_the_corrected_numbers(outcomes: dict[str, Outcome]) -> None:

@@ -1,0 +1,47 @@
+"""scikit-learn's handwritten digits as users: where the ink of each image lies.
+
+1,797 images of 8 x 8 pixels with values 0..16, from the test set of "Optical Recognition of
+Handwritten Digits" (Alpaydin, Kaynak, 1998). They come with the library: nothing is downloaded.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+
+import numpy as np
+
+from dpopt import ParameterError
+from experiments.data.groups import UserGroup
+
+NAME = "scikit-learn's digits"
+DIGITS = tuple(range(10))
+SIDES = (1, 2, 4, 8)
+_PIXELS = 8
+
+
+def load_ink(side: int, digits: tuple[int, ...] = DIGITS) -> tuple[UserGroup, ...]:
+    """Return a group for each digit: its images are the users, cells of a grid the letters.
+
+    A count is the ink in a cell, the sum of its pixels.
+
+    Args:
+        side: cells in a row and in a column, one of `SIDES`.
+        digits: the groups, among 0..9, in this order.
+
+    Raises:
+        ParameterError: if scikit-learn is not installed, or an argument is out of range.
+    """
+    if importlib.util.find_spec("sklearn") is None:
+        raise ParameterError("scikit-learn is not installed; install the extra `experiments`.")
+    if side not in SIDES:
+        raise ParameterError(f"side is {side!r}; it must be one of {', '.join(map(str, SIDES))}.")
+    if not digits or len(set(digits)) < len(digits) or not set(digits) <= set(DIGITS):
+        raise ParameterError(f"digits is {digits!r}; it must hold some of 0..9, none twice.")
+    from sklearn.datasets import load_digits  # pyright: ignore[reportMissingImports]
+
+    images, labels = load_digits(return_X_y=True)
+    across = _PIXELS // side
+    pixels = np.asarray(images, dtype=np.int64).reshape(-1, side, across, side, across)
+    ink = pixels.sum(axis=(2, 4)).reshape(-1, side * side)
+    cells = tuple(f"row {i + 1}, column {j + 1}" for i in range(side) for j in range(side))
+    return tuple(UserGroup.of("digit", str(d), cells, ink[np.asarray(labels) == d]) for d in digits)

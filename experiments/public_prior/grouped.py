@@ -1,0 +1,140 @@
+"""Figure 4's shape: the largest distance over the users of each group, method beside method."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from dpopt import public_prior, style
+from experiments.data.groups import UserGroup
+from experiments.public_prior.common import (
+    LEAST,
+    METHODS,
+    distances,
+    draw_bars,
+    draw_levels,
+    put_legend,
+)
+from experiments.registry import Cell, Comparison, Table
+from experiments.verdicts import short, statement
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SHOWN = ("uniform", "mollifier-tv", "mollifier-kl", "minimax", "leximin")
+_TOLERANCE = 1e-9
+# A bound this many times as high as the tallest bar is told, not drawn: the bars would be flat.
+_ABOVE = 2.5
+
+MATHEMATICS = (
+    r"p_u(x) = \frac{c_u(x)}{\sum_y c_u(y)}, \quad"
+    r" q(x) = \frac{\sum_u c_u(x)}{\sum_u \sum_y c_u(y)}",
+    r"\max_u \mathrm{TV}(p_u, p_u K) \leq \Gamma_{\mathrm{TV}}(q, \varepsilon)"
+    r" = \frac{1 - q_{\min}}{e^{\varepsilon} q_{\min} + 1 - q_{\min}}",
+)
+"""What is computed: laws of users from counts, their group's prior, and the bound of theorem 1."""
+
+
+def measured(
+    groups: Sequence[UserGroup], prior: str, epsilons: Sequence[float], source: str, column: str
+) -> list[dict[str, Cell]]:
+    """Measure every method on the users of every group, at every epsilon.
+
+    Args:
+        groups: of users.
+        prior: how a group's prior is made, one of `experiments.data.groups.PRIORS`.
+        epsilons: in nats.
+        source: the first cell of every row.
+        column: name of the column of the groups.
+    """
+    rows: list[dict[str, Cell]] = []
+    for epsilon in epsilons:
+        for group in groups:
+            public, laws = group.prior(prior), group.laws
+            worst = public_prior.minimax_utility(public, epsilon)
+            for method in SHOWN:
+                found = distances(method, public, laws, epsilon)
+                rows.append(
+                    {
+                        "data": source,
+                        "epsilon": epsilon,
+                        column: group.value,
+                        "method": method,
+                        "users": group.users,
+                        "letters": len(group.letters),
+                        "largest": float(found.max()),
+                        "mean": float(found.mean()),
+                        "worst_case": worst,
+                    }
+                )
+    return rows
+
+
+def seen(table: Table, column: str, plural: str) -> list[str]:
+    """Return the largest distances in words, and where no prior is needed.
+
+    Of one epsilon those of each group, of several epsilons the range over the groups.
+    """
+    found = []
+    epsilons = list(dict.fromkeys(table.column("epsilon")))
+    for epsilon in epsilons:
+        part = table.select(epsilon=epsilon)
+        largest = {method: part.select(method=method).column("largest") for method in SHOWN}
+        if len(epsilons) == 1:
+            for place, row in enumerate(part.select(method=SHOWN[0]).records):
+                listed = ", ".join(f"{m} {short(values[place])}" for m, values in largest.items())
+                found.append(f"{row[column]} ({row['users']} users), largest TV: {listed}.")
+        else:
+            listed = ", ".join(
+                f"{m} {short(min(values))} to {short(max(values))}" for m, values in largest.items()
+            )
+            found.append(f"Epsilon {epsilon:g}, largest TV: {listed}.")
+        pairs = zip(largest["uniform"], largest["minimax"], strict=True)
+        ahead = sum(a < b for a, b in pairs)
+        where = f" at epsilon = {epsilon:g}" if len(epsilons) > 1 else ""
+        found.append(
+            "Randomised response, which needs no public prior and does not keep it, has a smaller "
+            f"largest TV than Algorithm 1 in {ahead} of {len(largest['minimax'])} {plural}{where}."
+        )
+    return found
+
+
+def of_bound(table: Table, column: str) -> Comparison:
+    """Compare the largest distances of Algorithm 1 with theorem 1, whatever the data are."""
+    rows = [row for row in table.records if row["method"] == "minimax"]
+    over = [row for row in rows if row["largest"] > row["worst_case"] + _TOLERANCE]
+    # A group whose users all have one letter has nothing to lose.
+    nearest = max(rows, key=lambda row: row["largest"] / (row["worst_case"] or 1.0))
+    return statement(
+        "With Algorithm 1 no user's TV exceeds Gamma_TV (theorem 1).",
+        f"{nearest[column]}: at most {short(nearest['largest'])} of "
+        f"{short(nearest['worst_case'])}; {len(over)} of {len(rows)} groups exceed it.",
+        "every user, double precision",
+        holds=not over,
+        name="theorem 1",
+    )
+
+
+def drawn(table: Table, column: str, label: str) -> Figure:
+    """Draw the largest distance of each method in each group as bars, a panel for each epsilon."""
+    epsilons = list(dict.fromkeys(table.column("epsilon")))
+    figure, grid = style.figure(len(epsilons), 1, height=0.42, wide=True, sharex=True)
+    panels = list(grid[:, 0])
+    for axes, epsilon in zip(panels, epsilons, strict=True):
+        part = table.select(epsilon=epsilon)
+        names = [str(name) for name in dict.fromkeys(part.column(column))]
+        heights = {m: part.select(method=m).column("largest") for m in METHODS if m in SHOWN}
+        draw_bars(axes, names, heights)
+        levels = part.select(method="minimax").column("worst_case")
+        title = rf"$\varepsilon = {epsilon:g}$"
+        if max(levels) <= _ABOVE * max(map(max, heights.values())):
+            draw_levels(axes, levels)
+        else:
+            title += f"; {LEAST}: {short(min(levels))} to {short(max(levels))}"
+        axes.set_title(title)
+        axes.set_ylabel("largest total variation\nover users")
+        axes.set_ylim(bottom=0.0)
+    panels[-1].set_xlabel(label)
+    style.letter(panels)
+    put_legend(figure, panels, columns=3)
+    return figure
