@@ -232,25 +232,68 @@ def test_movielens_1m_sums_ratings_by_primary_genre_and_age(tmp_path: Path) -> N
     assert "median" in refusal(middle.prior, "median")
 
 
+def flags(*places: int) -> str:
+    """The 19 flags of a film in u.item, of which the first is "unknown"."""
+    return "|".join("1" if k in places else "0" for k in range(19))
+
+
 def ml_100k(folder: Path) -> Path:
-    (folder / "u.user").write_text("1|24|M|technician|00001\n2|53|F|other|00002\n3|7|M|none|0\n")
-    flags = {3: "|".join("1" if k in (3, 5) else "0" for k in range(19))}
-    flags[8] = "|".join("1" if k == 0 else "0" for k in range(19))
-    (folder / "u.item").write_text(
-        "".join(f"{m}|Movie (1995)|01-Jan-1995||http://x|{f}\n" for m, f in flags.items())
+    """Two films and six users; titles in latin-1, one line end of Windows, no end to the last."""
+    people = {1: 24, 2: 53, 3: 7, 4: 18, 5: 17, 6: 73}
+    (folder / "u.user").write_text(
+        "".join(f"{user}|{age}|M|technician|0000{user}\n" for user, age in people.items())
+    )
+    (folder / "u.item").write_bytes(
+        f"3|Été, L' (1995)|01-Jan-1995||http://x|{flags(3, 5)}\n8|unknown||||{flags(0)}\r\n".encode(
+            "latin-1"
+        )
     )
     (folder / "u.data").write_text(
-        "1\t3\t4\t900000001\n1\t8\t1\t900000001\n2\t3\t2\t1\n3\t3\t5\t1\n"
+        "1\t3\t4\t900000001\n1\t8\t1\t900000001\n2\t3\t2\t1\n3\t3\t5\t1\n4\t8\t3\t1\n"
+        "5\t3\t1\t1\n6\t3\t2\t1"
     )
     return folder
 
 
 def test_movielens_100k_puts_years_into_the_age_groups(tmp_path: Path) -> None:
     groups = load_movielens(ml_100k(tmp_path))
-    assert [g.value for g in groups] == ["Under 18", "18-24", "50-55"]
+    assert movielens.release_of(tmp_path) == "100k"
+    assert [g.value for g in groups] == ["Under 18", "18-24", "50-55", "56+"]
+    assert [g.users for g in groups] == [2, 2, 1, 1]
+    assert groups[0].counts.tolist() == [[5], [1]]
+    # Genres are in the order of the flags, "unknown" first.
     assert groups[1].letters == ("unknown", "Animation")
-    assert groups[1].counts.tolist() == [[1, 4]]
+    assert groups[1].counts.tolist() == [[1, 4], [3, 0]]
     assert groups[2].counts.tolist() == [[2]]
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "words"),
+    [
+        ("u.data", "1\t3\t4\n", "line 1"),
+        ("u.data", "1 3 4 900000001\n", "line 1"),
+        ("u.data", "1\t3\t4\t1\n1\t8\t6\t1\n", "line 2"),
+        ("u.data", "1\t3\t-4\t1\n", "line 1"),
+        ("u.data", "7\t3\t4\t1\n", "user 7"),
+        ("u.data", "1\t4\t4\t1\n", "movie 4"),
+        ("u.data", "", "empty"),
+        ("u.user", "1|24|M|technician\n", "line 1"),
+        ("u.user", "1|24|M|technician|0\n1|24|M|technician|0\n", "line 2"),
+        ("u.user", "1|young|M|technician|0\n", "line 1"),
+        ("u.item", f"3|Movie|a||b|{flags()}\n", "line 1"),
+        ("u.item", f"3|Movie|a||b|{flags(1)}|0\n", "line 1"),
+        ("u.item", f"3|Movie|a||b|{flags(1).replace('1', '2')}\n", "line 1"),
+        ("u.item", f"3|A|a||b|{flags(1)}\n3|B|a||b|{flags(2)}\n", "line 2"),
+        ("u.item", f"x|Movie|a||b|{flags(1)}\n", "line 1"),
+    ],
+)
+def test_malformed_files_of_100k_are_one_sentence(
+    tmp_path: Path, file: str, content: str, words: str
+) -> None:
+    (ml_100k(tmp_path) / file).write_text(content)
+    message = refusal(load_movielens, tmp_path)
+    assert words in message
+    assert file in message
 
 
 @pytest.mark.parametrize(
@@ -269,6 +312,7 @@ def test_movielens_100k_puts_years_into_the_age_groups(tmp_path: Path) -> None:
         ("movies.dat", "1::First::Toys\n", "line 1"),
         ("movies.dat", "one::First::Drama\n", "line 1"),
         ("movies.dat", "1 First Drama\n", "line 1"),
+        ("movies.dat", "1::First::Drama\n1::Second::Comedy\n", "line 2"),
     ],
 )
 def test_malformed_movielens_files_are_one_sentence(

@@ -17,6 +17,7 @@ from experiments.public_prior import avazu, digits, example_one, kernels, moviel
 from experiments.registry import Outcome
 from tests.experiments.comparing import ran
 from tests.experiments.pictures import drawn
+from tests.experiments.test_public_prior_data import ml_100k
 
 pytest.importorskip("polars", reason="polars is not installed (extra data)")
 pytest.importorskip("sklearn", reason="scikit-learn is not installed")
@@ -272,6 +273,14 @@ def test_bad_parameters_are_one_sentence(config: Any, changed: dict[str, Any]) -
     assert message.startswith(f"{name} is {value!r}; it must be ")
     assert message.endswith(".")
     assert "\n" not in message
+
+
+def test_figure_4_from_a_folder_of_100k(tmp_path: Path) -> None:
+    outcome = ran(movielens.EXPERIMENT, movielens.Config(path=str(ml_100k(tmp_path))))
+    assert (outcome.data, outcome.generated) == ("own data in the format of MovieLens 100k", False)
+    assert outcome.tables["distances"].column("age")[::5] == ["Under 18", "18-24", "50-55", "56+"]
+    assert outcome.comparisons[-1].rule.endswith("MovieLens 100k, the paper's are MovieLens 1M")
+    drawn(movielens.EXPERIMENT, outcome)
 
 
 def test_an_age_group_without_users_is_refused() -> None:
