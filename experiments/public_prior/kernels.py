@@ -226,6 +226,7 @@ def of_kernels(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
             f"{'any' if least else 'all but some'} of {len(settings)} settings.",
             "largest distance over the point masses, where a convex function is largest",
             holds=least,
+            name="theorem 2",
         ),
         not_comparable(
             "Our experiments consistently demonstrate that our sampler significantly outperforms "

@@ -27,7 +27,15 @@ from experiments.majority.claims_corners import Case
 from experiments.majority.claims_sampling import Repeated, Sampled
 from experiments.majority.figures import simple_targets
 from experiments.majority.pate import experiment as pate
-from experiments.public_prior import avazu, digits, example_one, kernels, movielens, synthetic
+from experiments.public_prior import (
+    avazu,
+    digits,
+    example_one,
+    kernels,
+    movielens,
+    program,
+    synthetic,
+)
 from experiments.registry import Experiment
 from experiments.roo import (
     audit_map,
@@ -432,6 +440,23 @@ TRIED: dict[str, Tried] = {
             "held_out": (10, 100, 200),
             "sizes": ((2,), (10, 100), (1000,)),
             "size_epsilon": (0.5, 2.0, 12.0),
+            "seed": (0, 1, 2),
+        },
+    ),
+    "prior-program": Tried(
+        program.Config(
+            letters=(2, 3), priors=("random",), epsilon=(1.0,), second_letters=2, laws=5, points=3
+        ),
+        {
+            "letters": ((2,), (4, 3), (9,)),
+            "priors": (("tiny",), ("skewed", "uniform"), ("uniform", "random", "skewed", "tiny")),
+            "epsilon": ((0.1,), (2.0, 0.5), (16.0,)),
+            "backend": ("cvxpy", "cvxpy:CLARABEL", "highs"),
+            "second": ("cvxpy", "highs", "cvxpy:SCS"),
+            "second_letters": (1, 3, 10),
+            "exact_letters": (1, 2, 30),
+            "laws": (1, 10, 50),
+            "points": (2, 5, 11),
             "seed": (0, 1, 2),
         },
     ),

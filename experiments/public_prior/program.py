@@ -1,0 +1,530 @@
+"""Algorithm 1 beside the program that it solves: values, kernels, and exact arithmetic."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise, product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import dpopt
+from dpopt import public_prior, style
+from dpopt.prob import kl_divergence, total_variation
+from dpopt.public_prior import PublicPriorSetting
+from experiments.public_prior.common import PAPER, put_legend, require, require_epsilons
+from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
+from experiments.verdicts import observed, short, statement
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+PRIORS = ("uniform", "random", "skewed", "tiny")
+_TINY = 1e-12
+# The least mass of a skewed prior is this power of two of its largest, at least.
+_SKEWED = 40
+# Of the optimum, and of what the dual vector proves of it: reduced costs of a program whose
+# e^-epsilon is small are known less exactly than its optimum.
+_TOLERANCE, _PROVED = 1e-9, 1e-6
+# The largest epsilon of a program, and its most letters for an experiment.
+_MOST_EPSILON, _MOST_LETTERS = 16.0, 100
+# Where a difference of 0 is drawn on a logarithmic axis.
+_FLOOR = 1e-17
+_NAMES = {kind: f"{kind} prior" for kind in PRIORS[:-1]} | {PRIORS[-1]: "a tiny mass"}
+_MARKERS = ("o", "s", "^", "D")
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings, every one of which is solved: all letters with all priors and epsilons.
+
+    Attributes:
+        letters: n, each at least 2 and at most 100.
+        priors: "uniform"; "random", weights uniform in [0, 1]; "skewed", each mass half of the one
+            before; "tiny", one mass of 1e-12 and the others equal.
+        epsilon: one or more, in nats, at most 16.
+        backend: of the program; see `dpopt.solve`.
+        second: another one, such as "cvxpy:CLARABEL", an interior-point method, for the settings
+            with the fewest letters; none to leave it out.
+        second_letters: the most letters that it is given.
+        exact_letters: the most letters for Algorithm 1 in fractions.
+        laws: users' laws drawn for lemma 1, in each setting.
+        points: of the curves of Gamma_TV, at least 2.
+        seed: of the random priors and laws.
+    """
+
+    letters: tuple[int, ...] = (2, 4, 8, 16)
+    priors: tuple[str, ...] = PRIORS
+    epsilon: tuple[float, ...] = (0.5, 2.0, 8.0)
+    backend: str = "highs"
+    second: str | None = "cvxpy:CLARABEL"
+    second_letters: int = 4
+    exact_letters: int = 16
+    laws: int = 200
+    points: int = 41
+    seed: int = 5
+
+    def __post_init__(self) -> None:
+        require_epsilons(self.epsilon, most=_MOST_EPSILON)
+        sizes = self.letters
+        fine = bool(sizes) and all(2 <= n <= _MOST_LETTERS for n in sizes)
+        words = f"one integer or more in 2..{_MOST_LETTERS}, none of them twice"
+        require("letters", sizes, words, holds=fine and len(set(sizes)) == len(sizes))
+        kinds = self.priors
+        fine = bool(kinds) and set(kinds) <= set(PRIORS) and len(set(kinds)) == len(kinds)
+        require("priors", kinds, f"some of {'; '.join(PRIORS)}, none of them twice", holds=fine)
+        for name, least in (
+            ("laws", 1),
+            ("points", 2),
+            ("second_letters", 1),
+            ("exact_letters", 1),
+        ):
+            value = getattr(self, name)
+            require(name, value, f"an integer of at least {least}", holds=value >= least)
+
+    @property
+    def settings(self) -> list[tuple[int, str, float]]:
+        """Letters, prior and epsilon of each setting."""
+        return list(product(self.letters, self.priors, self.epsilon))
+
+
+def prior_of(kind: str, letters: int, rng: np.random.Generator) -> np.ndarray:
+    """Return a prior in ascending order, as Algorithm 1 takes it, shape (letters,)."""
+    weights = np.ones(letters)
+    if kind == "random":
+        # Not 0, which no prior may have.
+        weights = 1.0 - rng.random(letters)
+    elif kind == "skewed":
+        weights = 2.0 ** -np.linspace(0.0, min(letters - 1, _SKEWED), letters)
+    elif kind == "tiny":
+        weights[0] = _TINY * (letters - 1)
+    return np.sort(weights / weights.sum())
+
+
+def run(config: Config, advance: Advance) -> Outcome:
+    """Solve every setting, and run Algorithm 1 on it in floats, in integers and in fractions."""
+    rng = np.random.default_rng(config.seed)
+    rows: list[dict[str, Cell]] = []
+    curves: list[dict[str, Cell]] = []
+    for letters in config.letters:
+        for kind in config.priors:
+            prior = prior_of(kind, letters, rng)
+            laws = rng.dirichlet(np.full(letters, 0.5), config.laws)
+            rows += [_record(config, kind, prior, epsilon, laws) for epsilon in config.epsilon]
+            if letters == max(config.letters):
+                curves += _curve(config, kind, prior)
+            advance()
+    tables = {
+        "settings": Table.of(
+            "Each setting: Gamma_TV of corollary 1, the optimum of the program and a bound of it "
+            "from the dual vector; Algorithm 1 beside both; blank where it was not asked for.",
+            rows,
+        ),
+        "curves": Table.of("Gamma_TV at the most letters, against epsilon.", curves),
+    }
+    return Outcome(
+        tables, tuple(_findings(config, tables["settings"])), of_program(tables["settings"])
+    )
+
+
+def _curve(config: Config, kind: str, prior: np.ndarray) -> list[dict[str, Cell]]:
+    ends = min(config.epsilon) / 2, max(config.epsilon) * 1.1
+    return [
+        {
+            "letters": prior.size,
+            "prior": kind,
+            "epsilon": float(epsilon),
+            "gamma": public_prior.minimax_utility(prior, float(epsilon)),
+        }
+        for epsilon in np.linspace(*ends, config.points)
+    ]
+
+
+def _record(
+    config: Config, kind: str, prior: np.ndarray, epsilon: float, laws: np.ndarray
+) -> dict[str, Cell]:
+    setting = PublicPriorSetting(prior, epsilon)
+    ours = dpopt.design(setting)
+    solved = dpopt.design(setting, backend=config.backend)
+    found: Any = solved.solution
+    gamma = public_prior.minimax_utility(prior, epsilon)
+    kernel, other = ours.matrix(), solved.matrix()
+    few = prior.size <= config.second_letters
+    second = (
+        dpopt.design(setting, backend=config.second).solution if few and config.second else None
+    )
+    record: dict[str, Cell] = {
+        "letters": prior.size,
+        "prior": kind,
+        "epsilon": epsilon,
+        "least_mass": float(prior[0]),
+        "gamma": gamma,
+        "optimum": found.objective,
+        "bound": found.bound,
+        "second": None if second is None else second.objective,
+        "kernels_apart": float(np.abs(kernel - other).max()),
+        "over_lemma_3": float(
+            (np.diag(other) - public_prior.diagonal_bounds(prior, epsilon)).max()
+        ),
+        "rows": found.rows_used,
+        "residual": found.residual,
+        "slack": float(ours.certificate.slack),
+        "drift": ours.drift,
+    }
+    record |= _divergences(kernel, prior, epsilon, laws)
+    record["response_apart"] = _from_response(kernel, other, epsilon) if kind == "uniform" else None
+    record["binary_apart"] = _from_binary(kernel, other, prior, epsilon)
+    exact = prior.size <= config.exact_letters
+    ratio = ours.certificate.ratio
+    return record | (_in_fractions(prior, ratio) if exact else dict.fromkeys(_EXACT))
+
+
+def _divergences(
+    kernel: np.ndarray, prior: np.ndarray, epsilon: float, laws: np.ndarray
+) -> dict[str, Cell]:
+    """Return by how much Gamma_f is exceeded or missed, relative to it, for three divergences."""
+    points = np.eye(prior.size)
+    measured = {"tv": total_variation, "kl": kl_divergence, "chi-square": _chi_square}
+    missed, over = 0.0, 0.0
+    for name, divergence in measured.items():
+        gamma = public_prior.minimax_utility(prior, epsilon, name)
+        worst = float(np.max(divergence(points, points @ kernel)))
+        missed = max(missed, abs(worst / gamma - 1))
+        over = max(over, float(np.max(divergence(laws, laws @ kernel))) / worst - 1)
+    twice = 2 * total_variation(laws, np.broadcast_to(prior, laws.shape))
+    beyond = total_variation(laws, laws @ kernel) - twice
+    return {
+        "missed": missed,
+        "over_point_masses": over,
+        "over_triangle": float(np.max(beyond)),
+    }
+
+
+def _chi_square(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    return ((p - q) ** 2 / q).sum(axis=1)
+
+
+def _from_response(kernel: np.ndarray, other: np.ndarray, epsilon: float) -> float:
+    """Return how far the two kernels of a uniform prior are from randomised response."""
+    n, e = kernel.shape[0], math.exp(epsilon)
+    response = (1 + (e - 1) * np.eye(n)) / (e + n - 1)
+    return float(max(np.abs(kernel - response).max(), np.abs(other - response).max()))
+
+
+def _from_binary(
+    kernel: np.ndarray, other: np.ndarray, prior: np.ndarray, epsilon: float
+) -> float | None:
+    """Return how far the two kernels of two letters are from proposition 1."""
+    if prior.size != 2:
+        return None
+    a, e = float(prior[0]), math.exp(epsilon)
+    binary = np.array([[e * a, 1 - a], [a, (e - 1) * a + 1 - a]]) / (e * a + 1 - a)
+    return float(max(np.abs(kernel - binary).max(), np.abs(other - binary).max()))
+
+
+_EXACT = ("sums_exact", "prior_exact", "private_exact", "ascending_exact", "least_exact")
+
+
+def _in_fractions(prior: np.ndarray, ratio: Fraction) -> dict[str, Cell]:
+    """Return what holds of Algorithm 1 as printed, in fractions: e^epsilon is the ratio."""
+    masses = [Fraction(mass) for mass in prior.tolist()]
+    masses = [mass / sum(masses) for mass in masses]
+    kernel = printed_algorithm(masses, ratio)
+    columns = list(zip(*kernel, strict=True))
+    kept = [sum(q * k for q, k in zip(masses, column, strict=True)) for column in columns]
+    diagonal = [row[i] for i, row in enumerate(kernel)]
+    least = ratio * masses[0] / (ratio * masses[0] + 1 - masses[0])
+    holds = (
+        all(sum(row) == 1 for row in kernel),
+        kept == masses,
+        all(max(column) <= ratio * min(column) for column in columns),
+        all(a <= b for a, b in pairwise(diagonal)),
+        min(diagonal) == least,
+    )
+    return dict(zip(_EXACT, holds, strict=True))
+
+
+def printed_algorithm(masses: Sequence[Fraction], ratio: Fraction) -> list[list[Fraction]]:
+    """Return Algorithm 1 as the paper prints it, by recursion, in fractions.
+
+    Args:
+        masses: q in ascending order, n >= 2, summing to 1.
+        ratio: in the place of e^epsilon.
+    """
+    first, n = masses[0], len(masses)
+    d = ratio * first + 1 - first
+    if n == 2:
+        lower = [first / d, ((ratio - 1) * first + 1 - first) / d]
+        return [[ratio * first / d, (1 - first) / d], lower]
+    rest = sum(masses[1:])
+    block = printed_algorithm([mass / rest for mass in masses[1:]], ratio)
+    m = 1 - first / d
+    return [
+        [ratio * first / d, *(mass / d for mass in masses[1:])],
+        *([first / d, *(m * entry for entry in row)] for row in block),
+    ]
+
+
+def _findings(config: Config, table: Table) -> list[str]:
+    rows = table.records
+    apart = max(abs(row["optimum"] - row["gamma"]) for row in rows)
+    proved = max(row["gamma"] - row["bound"] for row in rows)
+    found = [
+        f"{len(rows)} settings: the optimum of the program is within {apart:.1e} of Gamma_TV, and "
+        f"its dual vectors prove Gamma_TV up to {proved:.1e}."
+    ]
+    second = [abs(row["second"] - row["gamma"]) for row in rows if row["second"] is not None]
+    if second:
+        found.append(
+            f"{config.second} is within {max(second):.1e} of it in {len(second)} settings."
+        )
+    exact = [row for row in rows if row["sums_exact"] is not None]
+    if exact:
+        whole = sum(all(row[name] for name in _EXACT) for row in exact)
+        found.append(
+            "In fractions, with a rational bound of e^epsilon, Algorithm 1 as printed has row sums "
+            "1, keeps q, is private, and has the least K_ii of corollary 1 exactly: "
+            f"in {whole} of {len(exact)} settings."
+        )
+    unlike = [row for row in rows if row["kernels_apart"] > _TOLERANCE]
+    if unlike:
+        far = max(unlike, key=lambda row: row["kernels_apart"])
+        found.append(
+            f"The optimal kernel is not unique: in {len(unlike)} of {len(rows)} settings the "
+            f"program has another one than Algorithm 1, {short(far['kernels_apart'])} apart in an "
+            f"entry at n = {far['letters']}, {far['prior']} prior, epsilon = {far['epsilon']:g}."
+        )
+    drift = max(row["drift"] for row in rows)
+    found.append(
+        "The integers that are drawn from are proved private in every setting; qK is within "
+        f"{drift:.1e} of q in total variation."
+    )
+    return found
+
+
+def of_program(table: Table) -> tuple[Comparison, ...]:
+    """Compare the statements of section 3 and appendix A with every setting.
+
+    Args:
+        table: "settings" of the run.
+    """
+    rows = table.records
+    many = f"{len(rows)} settings"
+    apart = max(abs(row["optimum"] - row["gamma"]) for row in rows)
+    short_of = max(row["gamma"] - row["bound"] for row in rows)
+    missed = max(row["missed"] for row in rows)
+    beyond = max(row["over_point_masses"] for row in rows)
+    over = max(row["over_lemma_3"] for row in rows)
+    far = max(row["over_triangle"] for row in rows)
+    found = [
+        statement(
+            "Gamma_TV = (1 - q_min) / (e^epsilon q_min + 1 - q_min) (corollary 1).",
+            f"The optimum of the program differs by at most {apart:.1e} in {many}.",
+            f"optima of programs over all kernels, up to {_TOLERANCE:g}",
+            holds=apart <= _TOLERANCE,
+            name="corollary 1",
+        ),
+        statement(
+            "No epsilon-LDP kernel with qK = q has a smaller worst case than Gamma_f "
+            "(proposition 2).",
+            f"For total variation: dual vectors prove it up to {short_of:.1e} in {many}.",
+            f"weak duality, recomputed from the dual vector, up to {_PROVED:g}",
+            holds=short_of <= _PROVED,
+            name="proposition 2",
+        ),
+        statement(
+            "Algorithm 1 has the least worst case (theorem 2).",
+            "Its worst point mass has Gamma_f for total variation, KL and chi-square: relative "
+            f"error at most {missed:.1e} in {many}.",
+            "double precision",
+            holds=missed <= _TOLERANCE,
+            name="theorem 2",
+        ),
+        statement(
+            "sup_p D_f(p || pK) is attained at a point mass (lemma 1).",
+            "No drawn law has a larger total variation, KL or chi-square; the nearest has "
+            f"{1 + beyond:.3f} of it.",
+            "laws drawn from Dirichlet(1/2), double precision",
+            holds=beyond <= _TOLERANCE,
+            name="lemma 1",
+        ),
+        statement(
+            "K_ii <= e^epsilon q_i / (e^epsilon q_i + 1 - q_i) (lemma 3).",
+            f"The programs' own kernels exceed it by at most {max(over, 0.0):.1e} in {many}.",
+            f"kernels of the programs, up to {_TOLERANCE:g}",
+            holds=over <= _TOLERANCE,
+            name="lemma 3",
+        ),
+        statement(
+            "TV(p, pK) <= 2 TV(p, q) (section 3).",
+            f"No drawn law exceeds it; the nearest is {-far:.3g} below.",
+            "laws drawn from Dirichlet(1/2), double precision",
+            holds=far <= _TOLERANCE,
+            name="section 3, triangle",
+        ),
+    ]
+    return (*found, *_of_exact(rows), *_of_special(rows))
+
+
+def _of_exact(rows: Sequence[dict[str, Any]]) -> list[Comparison]:
+    """Compare propositions 3 and 4, where Algorithm 1 was run in fractions."""
+    exact = [row for row in rows if row["sums_exact"] is not None]
+    if not exact:
+        return []
+    names = {
+        "3": ("is epsilon-LDP with qK = q", ("sums_exact", "prior_exact", "private_exact")),
+        "4": ("attains the bound of proposition 2", ("ascending_exact", "least_exact")),
+    }
+    found = []
+    for number, (words, columns) in names.items():
+        whole = sum(all(row[name] for name in columns) for row in exact)
+        found.append(
+            statement(
+                f"Algorithm 1 {words} (proposition {number}).",
+                f"Without any rounding in {whole} of {len(exact)} settings.",
+                "fractions, with a rational bound of e^epsilon in its place",
+                holds=whole == len(exact),
+                name=f"proposition {number}",
+            )
+        )
+    return found
+
+
+def _of_special(rows: Sequence[dict[str, Any]]) -> list[Comparison]:
+    """Compare two letters with proposition 1, and the uniform prior with corollary 2 and A.7."""
+    found = []
+    two = [row["binary_apart"] for row in rows if row["binary_apart"] is not None]
+    if two:
+        found.append(
+            statement(
+                "Two letters have the optimal mechanism of equation 7 (proposition 1).",
+                f"Algorithm 1 and the program's kernel differ from it by at most {max(two):.1e} in "
+                f"{len(two)} settings: it is the only one.",
+                f"double precision, up to {_TOLERANCE:g}",
+                holds=max(two) <= _TOLERANCE,
+                name="proposition 1",
+            )
+        )
+    uniform = [row for row in rows if row["response_apart"] is not None]
+    if uniform:
+        apart = max(row["response_apart"] for row in uniform)
+        found.append(
+            statement(
+                "For the uniform prior n-ary randomised response is optimal (corollary 2).",
+                f"Algorithm 1 and the program's kernel differ from it by at most {apart:.1e} in "
+                f"{len(uniform)} settings: it is the only one.",
+                f"double precision, up to {_TOLERANCE:g}",
+                holds=apart <= _TOLERANCE,
+                name="corollary 2",
+            )
+        )
+        row = uniform[0]
+        n, e = row["letters"], math.exp(row["epsilon"])
+        m = 1 - 1 / (e + n - 1)
+        found.append(
+            observed(
+                "m = 1 - 1 / (e^epsilon + n - 1) = (e^epsilon + n - 2) / (e^epsilon + n - 2) "
+                "(appendix A.7).",
+                f"m = (e^epsilon + n - 2) / (e^epsilon + n - 1), {short(m)} at n = {n}, epsilon = "
+                f"{row['epsilon']:g}; the printed fraction is 1. The proof needs the former.",
+                "arithmetic",
+                alike=abs(m - 1) <= _TOLERANCE,
+                rule="agrees if both sides of the second equation are the same number",
+                name="appendix A.7",
+            )
+        )
+    return found
+
+
+def plot(outcome: Outcome) -> Figure:
+    """Draw the values on the curves, their differences, and those of the kernels."""
+    table, curves = outcome.tables["settings"], outcome.tables["curves"]
+    figure, grid = style.figure(1, 3, height=1.15)
+    left, middle, right = grid[0]
+    priors = list(dict.fromkeys(table.column("prior")))
+    looks = dict(zip(priors, zip(style.series(len(priors)), _MARKERS, strict=False), strict=True))
+    most = max(table.column("letters"))
+    for kind, (colour, marker) in looks.items():
+        curve = curves.select(prior=kind)
+        left.plot(curve.column("epsilon"), curve.column("gamma"), color=colour, linewidth=0.9)
+        part = table.select(prior=kind, letters=most)
+        at = {"color": colour, "marker": marker, "linestyle": "none", "markerfacecolor": "none"}
+        left.plot(part.column("epsilon"), part.column("optimum"), **at, label=_NAMES[kind])
+    _draw_apart(middle, table, looks, lambda row: abs(row["optimum"] - row["gamma"]))
+    _draw_apart(right, table, looks, lambda row: row["kernels_apart"])
+    left.set_ylim(-0.04, 1.04)
+    left.set_title(f"$n = {most}$; lines: corollary 1")
+    left.set_xlabel(r"$\varepsilon$ (nats)")
+    left.set_ylabel(r"optimum, $\Gamma_{\mathrm{TV}}$")
+    middle.set_title("optimum and corollary 1")
+    right.set_title("kernel and Algorithm 1")
+    middle.set_ylabel("difference")
+    right.set_ylabel("largest difference of an entry")
+    for axes in (middle, right):
+        axes.set_xlabel("letters, $n$")
+    style.letter([left, middle, right])
+    put_legend(figure, [left, middle, right], columns=len(priors) + 1)
+    return figure
+
+
+def _draw_apart(axes: Axes, table: Table, looks: Any, measure: Any) -> None:  # noqa: ANN401
+    """Draw a difference against n, side by side for each prior; what is 0 at the floor."""
+    sizes = sorted(set(table.column("letters")))
+    for place, (kind, (colour, marker)) in enumerate(looks.items()):
+        rows = table.select(prior=kind).records
+        shift = 0.18 * (place - (len(looks) - 1) / 2)
+        axes.plot(
+            [sizes.index(row["letters"]) + shift for row in rows],
+            [max(_FLOOR, measure(row)) for row in rows],
+            color=colour,
+            marker=marker,
+            linestyle="none",
+            markerfacecolor="none",
+        )
+    limit = {"color": style.role("limit").colour, "linestyle": ":", "linewidth": 0.8}
+    axes.axhline(_TOLERANCE, **limit, label="tolerance")
+    axes.set_xticks(range(len(sizes)), [str(n) for n in sizes])
+    axes.set_xlim(-0.5, len(sizes) - 0.5)
+    axes.set_yscale("log")
+    ticks = [10.0**power for power in (-13, -9, -5, -1)]
+    names = [f"$10^{{{round(math.log10(tick))}}}$" for tick in ticks]
+    axes.set_yticks([_FLOOR, *ticks], ["0", *names])
+    axes.set_yticks([], minor=True)
+    axes.set_ylim(_FLOOR / 10, 50.0)
+
+
+EXPERIMENT = Experiment(
+    name="prior-program",
+    paper=PAPER,
+    item="Algorithm 1 and its program",
+    summary="Algorithm 1 is the optimum of the total-variation program: values, dual bounds and "
+    "kernels of both over letters, priors and epsilons; row sums, invariance and privacy of "
+    "Algorithm 1 in exact arithmetic. The dotted line is the tolerance of the verdicts.",
+    published=None,
+    config=Config(
+        letters=(2, 3, 4, 8, 16, 32),
+        epsilon=(0.1, 0.5, 1.0, 2.0, 4.0, 8.0),
+        second_letters=8,
+        laws=1000,
+        points=101,
+    ),
+    quick=Config(),
+    steps=lambda config: len(config.letters) * len(config.priors),
+    run=run,
+    plot=plot,
+    effort=("second", "second_letters", "exact_letters", "laws", "points", "seed"),
+    mathematics=(
+        r"\Gamma_{\mathrm{TV}}(q, \varepsilon) = \min_{K, t} \; t \quad \text{subject to} \quad"
+        r" 1 - K_{ii} \leq t, \quad \sum_j K_{ij} = 1, \quad \sum_i q_i K_{ij} = q_j, \quad"
+        r" 0 \leq K_{ij} \leq e^{\varepsilon} K_{i'j}",
+        r"\Gamma_f(q, \varepsilon) = (1 - x) f(0) + x f(1/x), \quad"
+        r" x = \frac{e^{\varepsilon} q_{\min}}{e^{\varepsilon} q_{\min} + 1 - q_{\min}}",
+        r"K_{11} = \frac{e^{\varepsilon} q_1}{d}, \quad K_{i1} = \frac{q_1}{d}, \quad"
+        r" K_{1j} = \frac{q_j}{d}, \quad K_{2..n, 2..n} = \left( 1 - \frac{q_1}{d} \right)"
+        r" K_{\bar q, \varepsilon}, \quad d = e^{\varepsilon} q_1 + 1 - q_1",
+    ),
+)

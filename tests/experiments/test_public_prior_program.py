@@ -1,0 +1,201 @@
+"""Algorithm 1 beside its program: the run's numbers by another solver and by fractions."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from dpopt import ParameterError
+from experiments.public_prior import program
+from experiments.public_prior.program import PRIORS, Config, printed_algorithm, prior_of
+from experiments.registry import Outcome
+from tests.experiments.comparing import edited, only, ran, verdict
+from tests.experiments.pictures import drawn
+
+SMALL = Config(letters=(2, 3, 5), epsilon=(0.5, 4.0), second_letters=2, laws=30, points=7)
+
+
+@pytest.fixture(scope="module")
+def outcome() -> Outcome:
+    return ran(program.EXPERIMENT, SMALL)
+
+
+def by_plain_program(prior: np.ndarray, epsilon: float) -> float:
+    """Gamma_TV by a dense program with every pair of rows, as section 3.2 calls naive."""
+    n, e = prior.size, math.exp(epsilon)
+    # Variables: K row by row, then t.
+    below, equal, right = [], [], []
+    for x, other in permutations(range(n), 2):
+        for j in range(n):
+            row = np.zeros(n * n + 1)
+            row[x * n + j], row[other * n + j] = 1.0, -e
+            below.append((row, 0.0))
+    for i in range(n):
+        row = np.zeros(n * n + 1)
+        row[i * n + i], row[-1] = -1.0, -1.0
+        below.append((row, -1.0))
+        row = np.zeros(n * n + 1)
+        row[i * n : (i + 1) * n] = 1.0
+        equal.append(row)
+        right.append(1.0)
+        row = np.zeros(n * n + 1)
+        row[i : n * n : n] = prior
+        equal.append(row)
+        right.append(prior[i])
+    cost = np.zeros(n * n + 1)
+    cost[-1] = 1.0
+    found = linprog(
+        cost,
+        A_ub=np.array([row for row, _ in below]),
+        b_ub=[limit for _, limit in below],
+        A_eq=np.array(equal),
+        b_eq=right,
+        bounds=(0.0, 1.0),
+    )
+    return float(found.fun)
+
+
+def test_every_setting_is_solved_and_has_gamma(outcome: Outcome) -> None:
+    rows = outcome.tables["settings"].records
+    assert len(rows) == 3 * len(PRIORS) * 2
+    for row in rows:
+        least, e = row["least_mass"], math.exp(row["epsilon"])
+        gamma = (1 - least) / (e * least + 1 - least)
+        assert row["gamma"] == pytest.approx(gamma, rel=1e-12)
+        assert row["optimum"] == pytest.approx(gamma, abs=1e-9)
+        assert gamma - 1e-6 <= row["bound"] <= gamma + 1e-9
+        assert (row["second"] is not None) == (row["letters"] == 2)
+        assert (row["binary_apart"] is not None) == (row["letters"] == 2)
+        assert (row["response_apart"] is not None) == (row["prior"] == "uniform")
+        assert row["drift"] < 1e-15 < row["slack"] + 1e-15
+    assert {row["sums_exact"] for row in rows} == {True}
+    curves = outcome.tables["curves"]
+    assert len(curves.rows) == 7 * len(PRIORS)
+    assert set(curves.column("letters")) == {5}
+
+
+@pytest.mark.parametrize("kind", PRIORS)
+def test_the_optimum_by_a_dense_program_of_another_library(kind: str) -> None:
+    prior = prior_of(kind, 4, np.random.default_rng(1))
+    config = Config(letters=(4,), priors=(kind,), epsilon=(1.5,), second=None, laws=5, points=2)
+    (row,) = ran(program.EXPERIMENT, replace(config, seed=1)).tables["settings"].records
+    assert row["optimum"] == pytest.approx(by_plain_program(prior, 1.5), abs=1e-8)
+
+
+def test_priors_are_ascending_laws() -> None:
+    for kind in PRIORS:
+        for letters in (2, 7, 100):
+            prior = prior_of(kind, letters, np.random.default_rng(0))
+            assert prior.shape == (letters,)
+            assert prior.sum() == pytest.approx(1.0, abs=1e-12)
+            assert np.all(np.diff(prior) >= 0)
+            assert prior[0] > 0
+    assert prior_of("tiny", 5, np.random.default_rng(0))[0] == pytest.approx(1e-12, rel=1e-6)
+    skewed = prior_of("skewed", 5, np.random.default_rng(0))
+    assert (skewed[1:] / skewed[:-1]).tolist() == pytest.approx([2.0] * 4)
+
+
+def test_the_printed_recursion_in_fractions() -> None:
+    """Two letters by hand; five against the reference values of the closed form, e = 2.718..."""
+    third = printed_algorithm([Fraction(1, 3), Fraction(2, 3)], Fraction(2))
+    assert third == [[Fraction(1, 2), Fraction(1, 2)], [Fraction(1, 4), Fraction(3, 4)]]
+    masses = [Fraction(k, 100) for k in (5, 10, 15, 20, 50)]
+    kernel = printed_algorithm(masses, Fraction(math.e))
+    assert [float(k) for k in kernel[0]] == pytest.approx(
+        [0.125160997998, 0.0920883160002, 0.138132474000, 0.184176632000, 0.460441580001], abs=1e-12
+    )
+    assert [float(row[i]) for i, row in enumerate(kernel)] == pytest.approx(
+        [0.125160997998, 0.231151335839, 0.319835608357, 0.391342199099, 0.607292323365], abs=1e-12
+    )
+
+
+def test_what_fails_in_fractions_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    masses = np.array([0.25, 0.75])
+    held = program._in_fractions(masses, Fraction(2))
+    assert held == dict.fromkeys(program._EXACT, True)
+
+    def broken(masses: Any, ratio: Any) -> list[list[Fraction]]:
+        del masses, ratio
+        return [[Fraction(9, 10), Fraction(2, 10)], [Fraction(1, 10), Fraction(8, 10)]]
+
+    monkeypatch.setattr(program, "printed_algorithm", broken)
+    assert program._in_fractions(masses, Fraction(2)) == dict.fromkeys(program._EXACT, False)
+
+
+def test_verdicts(outcome: Outcome) -> None:
+    found = outcome.comparisons
+    assert [c.verdict for c in found] == ["agrees"] * 10 + ["differs"]
+    assert verdict(found, "appendix A.7") == "differs"
+    assert len({c.identifier for c in found}) == len(found)
+    assert [line for line in outcome.findings if "not unique" in line]
+    table = outcome.tables["settings"]
+    wrong: dict[str, tuple[Any, str]] = {
+        "optimum": (0.5, "(corollary 1)"),
+        "bound": (0.0, "(proposition 2)"),
+        "missed": (1e-6, "(theorem 2)"),
+        "over_point_masses": (1e-6, "(lemma 1)"),
+        "over_lemma_3": (1e-6, "(lemma 3)"),
+        "over_triangle": (1e-6, "(section 3)"),
+        "private_exact": (False, "(proposition 3)"),
+        "least_exact": (False, "(proposition 4)"),
+        "binary_apart": (1e-6, "(proposition 1)"),
+        "response_apart": (1e-6, "(corollary 2)"),
+    }
+    for column, (value, words) in wrong.items():
+        changed = program.of_program(edited(table, **{column: value}))
+        assert only(changed, words).verdict == "refuted", column
+        assert sum(c.verdict == "refuted" for c in changed) == 1
+
+
+def test_what_was_not_run_is_not_judged() -> None:
+    config = Config(
+        letters=(3,), priors=("random",), epsilon=(1.0,), exact_letters=2, second=None, laws=3
+    )
+    outcome = ran(program.EXPERIMENT, config)
+    claims = " ".join(c.claim for c in outcome.comparisons)
+    assert len(outcome.comparisons) == 6
+    for words in ("proposition 1", "proposition 3", "corollary 2", "A.7"):
+        assert words not in claims
+    drawn(program.EXPERIMENT, outcome)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {},
+        {"letters": (7,), "priors": ("tiny",), "epsilon": (16.0,)},
+        {"letters": (2, 3, 4, 5, 6, 7, 8, 9), "epsilon": (1.0,), "priors": ("skewed", "uniform")},
+    ],
+)
+def test_figures_are_whole(changed: dict[str, Any], outcome: Outcome) -> None:
+    config = replace(SMALL, **changed, second=None)
+    assert not program.EXPERIMENT.at_paper(config)
+    drawn(program.EXPERIMENT, ran(program.EXPERIMENT, config) if changed else outcome)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("letters", ()),
+        ("letters", (1,)),
+        ("letters", (101,)),
+        ("letters", (4, 4)),
+        ("priors", ("normal",)),
+        ("epsilon", (16.5,)),
+        ("laws", 0),
+        ("points", 1),
+    ],
+)
+def test_bad_parameters_are_one_sentence(name: str, value: Any) -> None:
+    with pytest.raises(ParameterError) as caught:
+        Config(**{name: value})
+    message = str(caught.value)
+    assert message.startswith(f"{name} is {value!r}; it must be ")
+    assert message.endswith(".")
