@@ -69,9 +69,10 @@ def of_sampler(table: Table) -> Comparison:
         sum(a[column] < b[column] for a, b in zip(ours, other, strict=True))
         for column in ("largest", "mean")
     )
+    cases = "digits" if len(set(table.column("epsilon"))) == 1 else "pairs of digit and epsilon"
     return not_comparable(
         _OUTPERFORMS,
-        f"Of {len(ours)} digits Algorithm 1 has the smaller largest TV in {largest}, and the "
+        f"Of {len(ours)} {cases} Algorithm 1 has the smaller largest TV in {largest}, and the "
         f"smaller mean in {mean}.",
         "every image, double precision",
         why="the data are images of digits, which the paper does not use",

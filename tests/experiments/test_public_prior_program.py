@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from dpopt import ParameterError
+from dpopt import ParameterError, public_prior
 from experiments.public_prior import program
 from experiments.public_prior.program import PRIORS, Config, printed_algorithm, prior_of
 from experiments.registry import Outcome
@@ -75,6 +75,8 @@ def test_every_setting_is_solved_and_has_gamma(outcome: Outcome) -> None:
         assert (row["binary_apart"] is not None) == (row["letters"] == 2)
         assert (row["response_apart"] is not None) == (row["prior"] == "uniform")
         assert row["drift"] < 1e-15 < row["slack"] + 1e-15
+        only_one = row["letters"] == 2 or row["prior"] == "uniform"
+        assert (row["kernels_apart"] < 1e-9) == only_one
     assert {row["sums_exact"] for row in rows} == {True}
     curves = outcome.tables["curves"]
     assert len(curves.rows) == 7 * len(PRIORS)
@@ -114,6 +116,23 @@ def test_the_printed_recursion_in_fractions() -> None:
     assert [float(row[i]) for i, row in enumerate(kernel)] == pytest.approx(
         [0.125160997998, 0.231151335839, 0.319835608357, 0.391342199099, 0.607292323365], abs=1e-12
     )
+
+
+def test_divergence_falls_in_the_diagonal() -> None:
+    """Lemma 2: g is 1 - x, -log x and 1/x - 1 for the three divergences."""
+    grid = np.linspace(0.01, 1.0, 50)
+    closed = {"tv": 1 - grid, "kl": -np.log(grid), "chi-square": 1 / grid - 1}
+    for name, expected in closed.items():
+        found = [public_prior.point_mass_divergence(float(x), name) for x in grid]
+        assert found == pytest.approx(expected, abs=1e-12)
+        assert np.all(np.diff(found) < 0)
+
+
+def test_the_misprint_of_the_appendix() -> None:
+    """Row sums of the block of the uniform kernel, by hand: its first column is 1 / (e + n - 1)."""
+    for n, e in ((2, Fraction(3, 2)), (5, Fraction(7))):
+        kernel = printed_algorithm([Fraction(1, n)] * n, e)
+        assert sum(kernel[-1][1:]) == (e + n - 2) / (e + n - 1) != 1
 
 
 def test_what_fails_in_fractions_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
