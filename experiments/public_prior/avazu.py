@@ -46,8 +46,8 @@ GENERATED = "generated data"
 _PUBLISHED = {name: printed for name, (printed, _) in _PRINTED.items()}
 # Rows of subcategories that are named one by one; of more, the attributes are.
 _NAMED = 45
-# Inches: of a row of the picture, of what is around the rows, and of the most rows.
-_LINE, _AROUND, _TALLEST = 0.13, 0.95, 6.2
+# Inches: of a row of the picture, of what is around the rows, of the fewest and the most rows.
+_LINE, _AROUND, _LEAST, _TALLEST = 0.13, 0.95, 1.2, 6.2
 # Of a panel, by the number of panels side by side: what inches are shares of.
 _PANEL = 5.5
 
@@ -253,7 +253,7 @@ def plot(outcome: Outcome) -> Figure:
     epsilons = list(dict.fromkeys(table.column("epsilon")))
     first = table.select(epsilon=epsilons[0])
     names = list(zip(first.column("attribute"), first.column("value"), strict=True))
-    tall = _AROUND + min(_TALLEST, _LINE * (len(names) + 1))
+    tall = _AROUND + max(_LEAST, min(_TALLEST, _LINE * (len(names) + 1)))
     share = tall * len(epsilons) / _PANEL
     figure, grid = style.figure(1, len(epsilons), height=share, sharey=True, wide=True)
     panels = list(grid[0])

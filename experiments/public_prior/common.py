@@ -48,6 +48,9 @@ METHODS: Mapping[str, Method] = {
 }
 """The methods, in the order in which they are drawn."""
 
+LARGEST_EPSILON = 30.0
+"""Beyond it the distances are those of rounding: e^-30 is 1e-13."""
+
 LEAST = "least worst case of a kernel"
 """The label of Gamma_TV."""
 
@@ -62,7 +65,7 @@ def require(name: str, value: object, words: str, *, holds: bool) -> None:
         raise ParameterError(f"{name} is {value!r}; it must be {words}.")
 
 
-def require_epsilons(values: Sequence[float], most: float = 600.0) -> None:
+def require_epsilons(values: Sequence[float], most: float = LARGEST_EPSILON) -> None:
     """Refuse an empty tuple of epsilons, one out of (0, most], and one that comes twice.
 
     Raises:

@@ -222,6 +222,7 @@ WIDER: dict[str, list[dict[str, Any]]] = {
     "prior-figures-3-6-11": [
         {"minimum_users": 3, "minimum_clicks": 5, "epsilon": (8.0, 16.0)},
         {"epsilon": (30.0,), "groups": ("C18",)},
+        {"epsilon": (20.0, 0.01), "groups": ("C1",)},
     ],
     "prior-example-1": [{"public": 0.5}, {"public": 0.9, "user": 1.0, "epsilon": 0.1}],
     "prior-kernels": [{"letters": (3,), "epsilon": (1.0,)}, {"epsilon": (0.1, 0.5, 1.0, 2.0, 4.0)}],
@@ -245,6 +246,7 @@ def test_figures_are_whole_at_other_parameters(name: str, changed: dict[str, Any
         (synthetic.Config, {"runs": 1}),
         (synthetic.Config, {"epsilon": ()}),
         (synthetic.Config, {"epsilon": (0.0,)}),
+        (synthetic.Config, {"epsilon": (30.5,)}),
         (synthetic.Config, {"prior": "normal"}),
         (movielens.Config, {"groups": ("17",)}),
         (movielens.Config, {"epsilon": (1.0, 1.0)}),
