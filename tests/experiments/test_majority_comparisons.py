@@ -16,7 +16,7 @@ from experiments.majority import (
 )
 from experiments.majority.claims_record import Claim
 from experiments.majority.claims_sampling import Sampled
-from experiments.majority.figures import composed_targets, simple_targets, tick_step
+from experiments.majority.figures import tick_step
 from experiments.majority.pate import experiment as pate_experiment
 from experiments.majority.pate.experiment import EXPERIMENT as PATE
 from experiments.registry import Comparison, Outcome, Table
@@ -26,7 +26,8 @@ FIGURE_2, FIGURE_6, FIGURE_7, FIGURE_8 = figures.EXPERIMENTS
 
 
 (FIGURE_10,) = gnmax.EXPERIMENTS
-TINY = replace(FIGURE_2.quick, draws=20, repeats=2, targets=simple_targets((1, 3), 1e-5))
+TINY = replace(FIGURE_2.quick, draws=20, repeats=2, allowance=(1.0, 3.0))
+TINY_6 = replace(FIGURE_6.quick, draws=20, repeats=2)
 
 
 @pytest.fixture(scope="module")
@@ -72,21 +73,21 @@ def test_figure_2_other_tables_have_other_verdicts(figure_2: Outcome) -> None:
     assert all("not proved" in comparison.certificate for comparison in unproved)
 
 
-def test_figure_6_and_table_3() -> None:
-    targets = FIGURE_6.quick.targets
+def a_table_of(config: figures.Composed) -> dict[str, Table]:
+    """Tables of a run, of made-up errors, with what the run says of its targets."""
     cells = [
         {
             "target": t.at,
             "curve": curve,
             "m": t.allowance,
-            "target_epsilon": t.allowance * 0.1,
+            "target_epsilon": t.allowance * config.epsilon,
             "delta": t.delta,
             "expected_error": error,
             "constraints_proved": 1,
             "exact_slack": 0.0,
             "lp_gap": 0.0,
         }
-        for t in targets
+        for t in config.targets
         for curve, error in (
             ("expected-error", 0.0),
             ("surrogate", 0.0),
@@ -94,7 +95,11 @@ def test_figure_6_and_table_3() -> None:
             ("constant", 0.1),
         )
     ]
-    tables = {"errors": Table.of("e", cells), "shapes": Table.of("s", [{"target": 0}])}
+    return {"errors": Table.of("e", cells), "shapes": Table.of("s", [{"target": 0}])}
+
+
+def test_figure_6_and_table_3() -> None:
+    tables = a_table_of(FIGURE_6.quick)
     found = figures.of_noise_functions(FIGURE_6.quick, tables)
     assert verdict(found, "Table 3") == "agrees"
     assert verdict(found, "a lower error than the baselines") == "agrees"
@@ -104,8 +109,7 @@ def test_figure_6_and_table_3() -> None:
 
 
 def test_figure_7() -> None:
-    chosen = (FIGURE_7.quick.targets[3], FIGURE_7.quick.targets[5])
-    config = replace(FIGURE_7.quick, targets=chosen, draws=100, repeats=2)
+    config = replace(FIGURE_7.quick, allowance=(7.0, 11.0), draws=100, repeats=2)
     outcome = ran(FIGURE_7, config)
     assert verdict(outcome.comparisons, "have error 0") == "agrees"
     assert verdict(outcome.comparisons, "all lines overlap") == "agrees"
@@ -339,19 +343,21 @@ def test_ticks_are_few_and_round_for_every_number_of_voters() -> None:
 
 
 def test_table_3_is_compared_for_its_own_parameters_only() -> None:
-    samples = (10, 13, 15, 20)
-    config = replace(TINY, mechanisms=21, targets=composed_targets(21, 0.1, 1e-5, samples, 0.1))
-    assert not [c for c in ran(FIGURE_6, config).comparisons if "Table 3" in c.claim]
+    for changed in ({"mechanisms": 21}, {"slack": 0.2}, {"samples": (10, 13)}, {"epsilon": 0.2}):
+        config = replace(TINY_6, **changed)
+        found = figures.of_noise_functions(config, a_table_of(config))
+        assert not [c for c in found if "Table 3" in c.claim], changed
 
 
 def test_one_sampled_voter_is_not_m_1() -> None:
     """Composed targets sit at M; what is said of m = 1 and of m = K asks for the allowance."""
-    targets = composed_targets(3, 0.1, 0.0, (1, 3), 0.1)
-    config = replace(TINY, mechanisms=3, mechanism_delta=0.0, targets=targets)
+    config = replace(TINY_6, mechanisms=3, mechanism_delta=0.0, samples=(1, 3))
+    assert [t.allowance == 1.0 for t in config.targets] == [True, False]
     found = ran(FIGURE_6, config).comparisons
-    assert [t.allowance == 1.0 for t in targets] == [True, False]
     assert sum(c.claim.startswith("At m = 1") for c in found) == 2
-    moved = replace(config, targets=(replace(targets[0], allowance=1.5), targets[1]))
+    # With delta' near 1 one voter by general composition spends less than epsilon.
+    moved = replace(config, epsilon=1.0, slack=0.9)
+    assert moved.targets[0].allowance < 1.0
     assert not [c for c in ran(FIGURE_6, moved).comparisons if c.claim.startswith("At m = 1")]
 
 
