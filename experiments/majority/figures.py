@@ -576,7 +576,7 @@ def plot_with_axis(axis: str, outcome: Outcome) -> Figure:
         unused.remove()
     panels = list(grid[:-1].ravel()[: len(targets)])
     for axes, target in zip(panels, targets, strict=True):
-        draw_shapes(axes, shapes.select(target=target), _curves(curves))
+        draw_shapes(axes, shapes.select(target=target), _looks(curves))
         axes.set_title(f"{axis.split()[-1]} = {target}")
         axes.set_xlabel("ones $l$" if columns > 2 else "number of ones $l$")
     for axes in panels[::columns]:
@@ -602,8 +602,8 @@ def columns_for(panels: int) -> int:
     return min((4, 3), key=lambda columns: (-panels % columns, -columns))
 
 
-def _curves(names: Sequence[str]) -> dict[str, tuple[str, str]]:
-    return {name: CURVES[name] for name in names}
+def _looks(names: Sequence[str]) -> dict[str, tuple[str, dict[str, Any]]]:
+    return {name: (CURVES[name][0], style.role(CURVES[name][1]).line) for name in names}
 
 
 def nested(place: int, count: int) -> dict[str, Any]:
@@ -617,25 +617,25 @@ def nested(place: int, count: int) -> dict[str, Any]:
     return {"linewidth": 0.8 + 0.3 * over_it, "markersize": 2.3 + 0.9 * over_it}
 
 
-def draw_shapes(axes: Axes, shapes: Table, curves: Mapping[str, tuple[str, str]]) -> None:
+def draw_shapes(
+    axes: Axes, shapes: Table, curves: Mapping[str, tuple[str, Mapping[str, Any]]]
+) -> None:
     """Draw noise functions; of many voters the upper half alone, as they are symmetric.
 
     Args:
         axes: of the panel.
         shapes: "curve", "l" and "gamma" of one target.
-        curves: label and role of each.
+        curves: label and look of each.
     """
     last = max(shapes.column("l"))
     first = 0 if last <= _WHOLE_RANGE else (last + 1) // 2
-    for place, (curve, (label, role)) in enumerate(curves.items()):
+    for place, (curve, (label, look)) in enumerate(curves.items()):
         part = shapes.select(curve=curve)
-        look = style.role(role).line | nested(place, len(curves))
+        # Markers of many voters would run into each other.
+        drawn: dict[str, Any] = {**look, **nested(place, len(curves))}
         if last > _MARKED:
-            # Markers would run into each other.
-            look["marker"] = ""
-        axes.plot(
-            part.column("l")[first:], part.column("gamma")[first:], **look, label=label, zorder=2
-        )
+            drawn["marker"] = ""
+        axes.plot(part.column("l")[first:], part.column("gamma")[first:], **drawn, label=label)
     axes.set_ylim(-0.06, 1.06)
     room = 0.04 * (last - first)
     axes.set_xlim(first - room, last + room)

@@ -3,54 +3,118 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpopt import majority
+from dpopt import ParameterError, majority, style
+from experiments.majority import figures
+from experiments.majority.figures import draw_shapes, scale_errors
+from experiments.majority.words import law_words
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
 from experiments.verdicts import observed, statement
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _TOLERANCE = 1e-9
 # What the paper expects of its curves is no statement that a proof could refute.
 _EXPECTED = "agrees if it is so at every m"
-_PAPER_U, _PAPER_P = "the paper's, U[0, 1]", "the paper's, U[0, .3] or [.7, 1]"
-
+Independent = majority.UniformPrior | majority.BetaPrior
 UNIFORM, PEAKED = "uniform:0,1", "uniform:0,0.3,0.7,1"
-CURVES = {
-    "ours, U[0, 1]": ("expected-error", UNIFORM, "#0b6e4f", "o-"),
-    "ours, U[0, .3] or [.7, 1]": ("expected-error", PEAKED, "#6aa84f", "o--"),
-    "the paper's, U[0, 1]": ("surrogate", "uniform:0.5,1", "#c1432e", "s-"),
-    "the paper's, U[0, .3] or [.7, 1]": ("surrogate", "uniform:0.7,1", "#e69138", "s--"),
-    "least worst case": ("worst-case", UNIFORM, "#5b4a8a", "*-"),
-    "subsampling": ("subsampling", None, "#2f5d9b", "^--"),
-    "randomised response": ("constant", None, "#7a7a7a", "v:"),
-}
+_OURS, _PAPER = "ours, ", "the paper's, "
+_DEFAULT, _PAPER_U, _PAPER_P = (
+    kind + law_words(prior)
+    for kind, prior in ((_OURS, UNIFORM), (_PAPER, UNIFORM), (_PAPER, PEAKED))
+)
+WORST, SUBSAMPLING, RESPONSE = "least worst case", "subsampling", "randomised response"
+# What tells the curves of one kind apart, beyond the second.
+_MARKERS = ("", "", "p", "h", "X", "<", ">", "8")
 
 
 @dataclass(frozen=True)
 class Config:
-    """Parameters of the figure; Delta = 0."""
+    """Parameters of the figure.
+
+    Attributes:
+        mechanisms: K, the number of voters; odd.
+        epsilon: of each voter, in nats.
+        mechanism_delta: Delta, of each voter.
+        allowance: m for each row of panels, in (0, K]; subsampling draws m voters, rounded down.
+        delta: of the majority; none takes 1 - (1 - Delta)^m for each m, and Delta where m < 1.
+        priors: laws of the p_i for which noise functions are optimised, by our objective and by
+            the paper's: uniform:0,1 or beta:2,2, of independent p_i; at most eight.
+        actual: laws that the p_i really follow, under which errors are computed; besides these,
+            common-uniform:0,1 or point:0.3.
+    """
 
     mechanisms: int = 11
     epsilon: float = 0.1
-    allowances: tuple[int, ...] = (3, 5)
+    mechanism_delta: float = 0.0
+    allowance: tuple[float, ...] = (3.0, 5.0)
+    delta: float | None = None
+    priors: tuple[str, ...] = (UNIFORM, PEAKED)
     actual: tuple[str, ...] = (UNIFORM, "point:0.5", "uniform:0,0.1")
+
+    def __post_init__(self) -> None:
+        for name in ("priors", "actual"):
+            texts = getattr(self, name)
+            if not texts or len(set(texts)) < len(texts):
+                raise ParameterError(
+                    f"{name} is {texts}; it must hold at least one law, each once."
+                )
+        if len(self.priors) > len(_MARKERS):
+            raise ParameterError(
+                f"priors holds {len(self.priors)} laws; it must hold at most {len(_MARKERS)}."
+            )
+        for prior in self.priors:
+            if not isinstance(majority.parse_prior(prior), Independent):
+                raise ParameterError(
+                    f"priors holds {prior!r}; it must hold uniform or beta laws, for which the "
+                    "paper's objective is defined."
+                )
+        # Each refuses what is out of range.
+        for actual in self.actual:
+            replace(self.voters, prior=actual)
+
+    @property
+    def voters(self) -> figures.Config:
+        """The voters and the targets, as in the other figures."""
+        return figures.Config(
+            mechanisms=self.mechanisms,
+            epsilon=self.epsilon,
+            mechanism_delta=self.mechanism_delta,
+            allowance=self.allowance,
+            delta=self.delta,
+        )
+
+    @property
+    def curves(self) -> tuple[tuple[str, str | None], ...]:
+        """Name of each noise function, and the law that it is optimised for."""
+        found: list[tuple[str, str | None]] = [
+            (kind + law_words(prior), prior) for kind in (_OURS, _PAPER) for prior in self.priors
+        ]
+        found.append((WORST, None))
+        if min(target.sample for target in self.voters.targets) > 0:
+            found.append((SUBSAMPLING, None))
+        return (*found, (RESPONSE, None))
+
+
+def steps(config: Config) -> int:
+    """Return the number of noise functions."""
+    return len(config.allowance) * len(config.curves)
 
 
 def run(config: Config, advance: Advance) -> Outcome:
     """Design each gamma, and compute its error where the p_i really come from, in closed form."""
     shapes: list[Mapping[str, Cell]] = []
     errors: list[Mapping[str, Cell]] = []
-    for m in config.allowances:
-        setting = majority.MajoritySetting(config.mechanisms, config.epsilon, m)
-        for curve, (objective, prior, *_) in CURVES.items():
-            design = _design(setting, m, objective, prior)
-            where = {"m": m, "curve": curve}
+    for target in config.voters.targets:
+        for curve, prior in config.curves:
+            design = _design(config.voters.setting(target), target.sample, curve, prior)
+            where = {"m": target.at, "curve": curve}
             shapes += [
                 {**where, "l": ones, "gamma": float(value)}
                 for ones, value in enumerate(design.gamma)
@@ -78,23 +142,40 @@ def run(config: Config, advance: Advance) -> Outcome:
 
 
 def _design(
-    setting: majority.MajoritySetting, m: int, objective: str, prior: str | None
+    setting: majority.MajoritySetting, sample: int, curve: str, prior: str | None
 ) -> majority.MajorityDesign:
-    if objective == "subsampling":
-        gamma = majority.subsampling(setting.mechanisms, m)
+    if curve == SUBSAMPLING:
+        gamma = majority.subsampling(setting.mechanisms, sample)
         return majority.assess(setting, gamma, repair=True)
-    if objective == "constant":
+    if curve == RESPONSE:
         return majority.assess(setting, majority.constant(setting), repair=True)
-    if objective == "surrogate" and prior is not None:
-        law = majority.parse_prior(prior)
-        weights = majority.surrogate_weights(setting.mechanisms, law).values
+    if prior is None:
+        return majority.design_for(setting, objective="worst-case")
+    if curve.startswith(_PAPER):
+        weights = majority.surrogate_weights(setting.mechanisms, upper_half(prior)).values
         return majority.design_for(setting, weights=weights)
-    return majority.design_for(setting, objective=objective, prior=prior)
+    return majority.design_for(setting, objective="expected-error", prior=prior)
+
+
+def upper_half(prior: str) -> majority.Prior:
+    """Return a law of max(p_i, 1 - p_i), as the paper's objective takes it.
+
+    The objective depends on its mean alone, 1/2 + E|p - 1/2|: U[1/2, 1] for U[0, 1], and U[.7, 1]
+    for U[0, .3] or [.7, 1].
+    """
+    law = majority.parse_prior(prior)
+    if not isinstance(law, Independent):
+        raise ParameterError(f"prior is {prior!r}; it must be a uniform or a beta law.")
+    lowest = round(2.0 * law.mean_distance, 15)
+    if lowest >= 1.0:
+        return majority.PointPrior((1.0,))
+    return majority.UniformPrior(((lowest, 1.0),))
 
 
 def _findings(config: Config, errors: Table) -> tuple[str, ...]:
     found = []
-    for m in config.allowances:
+    ours = config.curves[0][0]
+    for m in dict.fromkeys(errors.column("m")):
         for actual in config.actual:
             part = errors.select(m=m, actual=actual)
             at = dict(zip(part.column("curve"), part.column("error"), strict=True))
@@ -102,29 +183,32 @@ def _findings(config: Config, errors: Table) -> tuple[str, ...]:
             if at[best] == max(at.values()) == 0.0:
                 found.append(
                     f"m = {m}, p ~ {actual}: by symmetry the error (definition 2.4) of every "
-                    "noise function is 0; differences that a plot shows there are sampling noise."
+                    "noise function is 0; differences that samples show there are noise."
                 )
                 continue
             listed = ", ".join(f"{curve} {value:.5f}" for curve, value in at.items())
             found.append(f"m = {m}, p ~ {actual}: least for {best}; {listed}.")
-            found += _lost(m, actual, at)
+            found += _lost(m, actual, at, ours)
     return tuple(found)
 
 
-def _lost(m: int, actual: str, at: Mapping[str, float]) -> list[str]:
+def _lost(m: float, actual: str, at: Mapping[str, float], name: str) -> list[str]:
     """Return a sentence where this package's default is worse than a baseline; none elsewhere."""
-    ours, baseline = at["ours, U[0, 1]"], at["subsampling"]
+    ours, baseline = at[name], at.get(SUBSAMPLING, np.inf)
     if ours <= baseline:
         return []
+    which = f"for p ~ {name.removeprefix(_OURS)}"
+    which = f"this package's default, {which}," if name == _DEFAULT else f"our gamma {which}"
     return [
-        f"m = {m}, p ~ {actual}: this package's default, for p ~ U[0, 1], loses to subsampling, "
-        f"{ours:.3g} against {baseline:.3g}."
+        f"m = {m}, p ~ {actual}: {which} loses to subsampling, {ours:.3g} against {baseline:.3g}."
     ]
 
 
 def of_priors(errors: Table) -> tuple[Comparison, ...]:
     """Compare what section D.1.3 expects of a wrong and of a right prior (Figure 9)."""
     found = []
+    if not {_PAPER_U, _PAPER_P, SUBSAMPLING, RESPONSE} <= set(errors.column("curve")):
+        return ()
     allowances = list(dict.fromkeys(errors.column("m")))
     slacks = errors.column("exact_slack")
     certificate = (
@@ -157,7 +241,7 @@ def of_priors(errors: Table) -> tuple[Comparison, ...]:
     return (*found, _below_baselines(errors, allowances, certificate))
 
 
-def _cell(errors: Table, m: int, actual: str, curve: str) -> float:
+def _cell(errors: Table, m: float, actual: str, curve: str) -> float:
     return float(errors.select(m=m, actual=actual, curve=curve).column("error")[0])
 
 
@@ -181,14 +265,12 @@ def _at_half(errors: Table, certificate: str) -> list[Comparison]:
     ]
 
 
-def _below_baselines(errors: Table, allowances: Sequence[int], certificate: str) -> Comparison:
+def _below_baselines(errors: Table, allowances: Sequence[float], certificate: str) -> Comparison:
     worse = [
         (m, actual, curve, _cell(errors, m, actual, curve), least)
         for m in allowances
         for actual in dict.fromkeys(errors.column("actual"))
-        for least in [
-            min(_cell(errors, m, actual, b) for b in ("subsampling", "randomised response"))
-        ]
+        for least in [min(_cell(errors, m, actual, b) for b in (SUBSAMPLING, RESPONSE))]
         for curve in (_PAPER_U, _PAPER_P)
         if _cell(errors, m, actual, curve) > least + _TOLERANCE
     ]
@@ -206,42 +288,81 @@ def _below_baselines(errors: Table, allowances: Sequence[int], certificate: str)
     )
 
 
-def _named(allowances: Sequence[int]) -> str:
+def _named(allowances: Sequence[float]) -> str:
     return "m = " + ", ".join(map(str, allowances))
 
 
 def plot(outcome: Outcome) -> Figure:
     """Draw the shapes on the left, the errors under each true law on the right."""
-    from matplotlib.figure import Figure
-
     shapes, errors = outcome.tables["shapes"], outcome.tables["errors"]
     allowances = list(dict.fromkeys(shapes.column("m")))
-    laws = list(dict.fromkeys(errors.column("actual")))
-    figure = Figure(figsize=(12.0, 3.6 * len(allowances) + 0.8), layout="constrained")
-    grid = figure.subplots(len(allowances), 2, squeeze=False, width_ratios=(1.0, 1.5))
+    looks = _looks(list(dict.fromkeys(shapes.column("curve"))))
+    # Room for the lines of the legend.
+    height = 0.6 + 0.055 * -(-len(looks) // 2) / len(allowances)
+    figure, grid = style.figure(len(allowances), 2, height=height)
     for (left, right), m in zip(grid, allowances, strict=True):
-        for place, (curve, (*_, colour, style)) in enumerate(CURVES.items()):
-            part = shapes.select(m=m, curve=curve)
-            left.plot(part.column("l"), part.column("gamma"), style, color=colour, markersize=4)
-            values = [
-                errors.select(m=m, curve=curve, actual=law).column("error")[0] for law in laws
-            ]
-            spots = np.arange(len(laws)) + (place - (len(CURVES) - 1) / 2) * 0.11
-            right.bar(spots, values, width=0.1, color=colour, label=curve)
-        left.set_title(f"m = {m}: noise functions", fontsize=10)
+        draw_shapes(left, shapes.select(m=m), looks)
+        left.set_title(f"$m$ = {m}")
         left.set_xlabel("number of ones $l$")
-        left.set_ylabel(r"$\gamma(l)$")
-        left.set_ylim(-0.04, 1.04)
-        right.set_title(f"m = {m}: expected error where p really follows", fontsize=10)
-        right.set_xticks(range(len(laws)), laws)
-        right.set_ylabel("error (linear below $10^{-4}$)")
-        right.set_yscale("symlog", linthresh=1e-4)
-        right.set_ylim(bottom=0.0)
-        for axes in (left, right):
-            axes.grid(alpha=0.25, axis="y")
-    handles, labels = grid[0][1].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=9)
+        left.set_ylabel(r"noise $\gamma(l)$")
+        right.set_title(f"$m$ = {m}: error{_draw_errors(right, errors.select(m=m), looks)}")
+        right.set_xlabel("law that the $p_i$ really follow")
+        right.set_ylabel("expected error")
+    style.letter(list(grid.ravel()))
+    handles, labels = grid[0][0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=2)
     return figure
+
+
+def _looks(curves: Sequence[str]) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Return label and look of each curve.
+
+    Colours tell whose objective it is: ours for the first prior, ours for another prior or for the
+    worst case, the paper's. Open markers and dashes tell the priors after the first.
+    """
+    looks: dict[str, tuple[str, dict[str, Any]]] = {}
+    for kind, first, later in ((_OURS, "optimum", "variant"), (_PAPER, "paper", "paper")):
+        for place, curve in enumerate(c for c in curves if c.startswith(kind)):
+            look = style.role(first if place == 0 else later).line
+            if place > 0:
+                look |= {"linestyle": "--", "markerfacecolor": "white"}
+                look["marker"] = _MARKERS[place] or look["marker"]
+            looks[curve] = (f"{curve.replace(kind, kind.replace(',', ' for'))}", look)
+    looks[WORST] = (
+        "ours, least worst case",
+        style.role("variant").line | {"marker": "*", "linestyle": "-"},
+    )
+    looks[SUBSAMPLING] = (SUBSAMPLING, style.role("baseline").line)
+    looks[RESPONSE] = (RESPONSE, style.role("noise").line)
+    return {curve: looks[curve] for curve in curves}
+
+
+def _draw_errors(axes: Axes, errors: Table, looks: Mapping[str, tuple[str, dict[str, Any]]]) -> str:
+    """Draw a group of points for each law; return what is to be said of their scale."""
+    laws = list(dict.fromkeys(errors.column("actual")))
+    middle = (len(looks) - 1) / 2
+    for place, (curve, (label, look)) in enumerate(looks.items()):
+        values = [errors.select(curve=curve, actual=law).column("error")[0] for law in laws]
+        spots = np.arange(len(laws)) + (place - middle) * 0.8 / len(looks)
+        axes.plot(spots, values, **{**look, "linestyle": ""}, label=label)
+    scale = scale_errors(axes, errors.column("error"), [0.0] * len(errors.rows))
+    for spot, law in enumerate(laws):
+        if spot:
+            axes.axvline(spot - 0.5, color=style.role("noise").colour, linewidth=0.4)
+        if max(errors.select(actual=law).column("error")) == 0.0 and scale:
+            axes.annotate(
+                "0 for every\nsymmetric $\\gamma$",
+                (spot, 0.0),
+                (0.0, 8.0),
+                textcoords="offset points",
+                ha="center",
+                va="bottom",
+                fontsize="small",
+            )
+    axes.set_xticks(range(len(laws)), [law_words(law).replace(", one", ",\none") for law in laws])
+    axes.set_xlim(-0.5, len(laws) - 0.5)
+    axes.grid(visible=False, axis="x")
+    return scale
 
 
 EXPERIMENTS = (
@@ -254,8 +375,19 @@ EXPERIMENTS = (
         published=None,
         config=Config(),
         quick=Config(),
-        steps=lambda config: len(config.allowances) * len(CURVES),
+        steps=steps,
         run=run,
         plot=plot,
+        mathematics=(
+            r"\text{ours for a prior: } \min_{\gamma} \mathbb{E}_{p \sim \text{prior}} \left| "
+            r"\text{error}_{\gamma}(p) \right|, \quad \text{the paper's: } \max_{\gamma} "
+            r"\sum_{l = (K+1)/2}^{K} \mathbb{E} \left[ \alpha_l(q) - \alpha_{K-l}(q) \right] "
+            r"\gamma(l), \quad q_i = \max \{ p_i, 1 - p_i \},",
+            r"\text{least worst case: } \min_{\gamma} \max_{p \in [0, 1]^K} \left| "
+            r"\text{error}_{\gamma}(p) \right|,",
+            r"\text{error}_{\gamma}(p) = \sum_{l = (K+1)/2}^{K} \frac{\alpha_l(p) - "
+            r"\alpha_{K-l}(p)}{2} \left( 1 - \gamma(l) \right), \quad "
+            r"\alpha_l(p) = \Pr[L = l].",
+        ),
     ),
 )

@@ -221,11 +221,14 @@ TRIED: dict[str, Tried] = {
     "majority-figure-7": noise(0.0),
     "majority-figure-8": noise(0.0),
     "majority-figure-9": Tried(
-        priors.Config(mechanisms=5, allowances=(3,)),
+        priors.Config(mechanisms=5, allowance=(3.0,)),
         {
             "mechanisms": (3, 7, 15),
             "epsilon": (0.01, 0.5, 1.0),
-            "allowances": ((1,), (2, 3), (5,)),
+            "mechanism_delta": (1e-5, 1e-3, 0.1),
+            "allowance": ((1.0,), (2.5, 3.0), (0.5,)),
+            "delta": (1e-5, 0.01, 0.2),
+            "priors": (("beta:2,2",), ("uniform:0.5,1", "beta:9,1"), ("beta:0.5,0.5",)),
             "actual": (("beta:2,2",), ("point:0.5", "uniform:0,1"), ("common-uniform:0,1",)),
         },
     ),

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dpopt import ParameterError, majority
-from experiments.majority import figures
+from experiments.majority import figures, priors
 from experiments.majority.figures import columns_for, nested
 from experiments.majority.words import cases, law_words, under, whole
 from experiments.registry import Table
@@ -20,6 +20,7 @@ from tests.experiments.comparing import ran
 from tests.experiments.pictures import drawn
 
 FIGURE_2, FIGURE_6, FIGURE_7, FIGURE_8 = figures.EXPERIMENTS
+(FIGURE_9,) = priors.EXPERIMENTS
 FAST: dict[str, Any] = {"draws": 50, "repeats": 2}
 
 
@@ -144,3 +145,54 @@ def test_tables_name_the_prior_and_keep_their_columns() -> None:
         *("target", "curve", "m", "expected_error", "sampled_error", "spread"),
     )
     assert errors.column("target") == [1] * 4
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {},
+        {"mechanisms": 15, "allowance": (0.5,), "actual": ("common-beta:2,2",)},
+        {"mechanisms": 3, "priors": ("beta:2,2", "uniform:0,1", "beta:3,1"), "allowance": (2.5,)},
+        {"mechanisms": 23, "allowance": (2.0, 3.0, 4.0), "actual": ("point:0.5", "beta:1,1")},
+        {"mechanisms": 13, "mechanism_delta": 1e-3, "delta": 0.01, "allowance": (2.0,)},
+    ],
+)
+def test_figure_9_is_drawn_whole_at_other_parameters(changed: dict[str, Any]) -> None:
+    config = replace(FIGURE_9.quick, **changed)
+    outcome = ran(FIGURE_9, config)
+    panels = drawn(FIGURE_9, outcome).get_axes()
+    assert len(panels) == 2 * len(config.allowance)
+    for right in panels[1::2]:
+        words = " ".join(text.get_text() for text in right.texts)
+        assert ("0 for every" in words) == ("point:0.5" in config.actual)
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"mechanisms": 10}, "mechanisms is 10; it must be odd"),
+        ({"allowance": ()}, r"allowance is \(\); it must hold"),
+        ({"allowance": (20.0,)}, "allowance is 20.0; it must be a number"),
+        ({"priors": ()}, r"priors is \(\); it must hold"),
+        ({"actual": ()}, r"actual is \(\); it must hold"),
+        ({"actual": ("uniform",)}, "prior is 'uniform'; it must have"),
+        ({"priors": ("point:0.5",)}, "priors holds 'point:0.5'; it must hold uniform or beta"),
+        ({"priors": tuple(f"beta:{a},1" for a in range(2, 11))}, "priors holds 9 laws; it must"),
+    ],
+)
+def test_figure_9_refuses_what_it_cannot_show(changed: dict[str, Any], words: str) -> None:
+    with pytest.raises(ParameterError, match=f"^{words}"):
+        replace(FIGURE_9.quick, **changed)
+
+
+def test_the_paper_s_objective_takes_the_upper_half_of_a_law() -> None:
+    """U[.5, 1] and U[.7, 1] as the paper has it; for a beta law the mean of its samples."""
+    for prior, half in ((priors.UNIFORM, "uniform:0.5,1"), (priors.PEAKED, "uniform:0.7,1")):
+        assert str(priors.upper_half(prior)) == half
+    drawn_p = np.random.default_rng(3).beta(2, 5, 400_000)
+    half = priors.upper_half("beta:2,5")
+    assert isinstance(half, majority.UniformPrior)
+    (interval,) = half.intervals
+    mean = np.maximum(drawn_p, 1 - drawn_p).mean()
+    assert sum(interval) / 2 == pytest.approx(mean, abs=1e-3)
+    assert str(priors.upper_half("uniform:0,1e-9")) != "point:0.5"
