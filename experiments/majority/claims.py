@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from dpopt import ParameterError
+from dpopt import ParameterError, style
 from experiments.majority import claims_corners, claims_error, claims_sampling
 from experiments.majority.claims_corners import NUMBER, REDUCED, Case
 from experiments.majority.claims_error import CONSTANT, LEMMA, SURROGATE
 from experiments.majority.claims_record import AT_LEAST, Claim, Part, short
 from experiments.majority.claims_sampling import DOUBLE, QUERIES, SPENT, Repeated, Sampled
-from experiments.majority.figures import AT_ONE, BEST, BEST_OF_ALL
+from experiments.majority.figures import (
+    AT_ONE,
+    BEST,
+    BEST_OF_ALL,
+    CURVES,
+    nested,
+    scale_errors,
+)
 from experiments.registry import Advance, Comparison, Experiment, Outcome, Table
 from experiments.verdicts import not_comparable, statement
 
@@ -23,9 +30,6 @@ if TYPE_CHECKING:
 _BROKEN = "exact: one broken row in fractions, witness in table claims"
 _INTEGERS = "exact integers over the reduced corner set, rounded outward"
 _NO_PROOF = "no verdict where a certificate is missing"
-
-_GREEN, _RED, _BLUE, _PURPLE, _GREY = "#0b6e4f", "#c1432e", "#2f5d9b", "#8a5aa8", "#7a7a7a"
-_COLOURS = (_GREEN, _RED, _BLUE, _PURPLE, "#b07d12")
 
 
 @dataclass(frozen=True)
@@ -326,20 +330,28 @@ def _queries(claims: list[Claim]) -> Comparison:
 
 def plot(outcome: Outcome) -> Figure:
     """Draw one panel for each claim; double and plain subsampling share one."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(13.5, 8.0), layout="constrained")
-    axes = figure.subplots(2, 3).ravel()
-    tables = outcome.tables
-    _draw_lower_bound(axes[0], tables["lemma-3.2"])
-    _draw_objectives(axes[1], tables["objectives"])
-    _draw_counts(axes[2], tables["counts"])
-    _draw_three_corners(axes[3], tables["three-corners"])
-    _draw_subsampling(axes[4], tables["subsampling"])
-    _draw_constants(axes[5], tables["constants"])
-    for part in axes:
-        part.grid(alpha=0.25)
-        part.title.set_fontsize(10.5)
+    figure, grid = style.figure(3, 2, height=0.95)
+    panels = list(grid.ravel())
+    names = ("lemma-3.2", "objectives", "counts", "three-corners", "subsampling", "constants")
+    drawers = (
+        _draw_lower_bound,
+        _draw_objectives,
+        _draw_counts,
+        _draw_three_corners,
+        _draw_subsampling,
+        _draw_constants,
+    )
+    for axes, name, draw in zip(panels, names, drawers, strict=True):
+        draw(axes, outcome.tables[name])
+        axes.legend(
+            loc="upper center",
+            bbox_to_anchor=(0.5, -0.24),
+            ncols=2,
+            borderpad=0.0,
+            columnspacing=1.2,
+            handlelength=1.8,
+        )
+    style.letter(panels)
     return figure
 
 
@@ -349,127 +361,144 @@ def _values(table: Table, name: str) -> list[float]:
 
 def _draw_lower_bound(axes: Axes, points: Table) -> None:
     sizes = sorted(set(points.column("K")))
-    for k, colour in ((sizes[0], _GREEN), (sizes[-1], _BLUE)):
+    ends = list(dict.fromkeys((sizes[0], sizes[-1])))
+    for k, colour in zip(ends, style.series(len(ends)), strict=True):
         part = points.select(K=k)
         axes.plot(
             part.column("bound"),
             part.column("error"),
-            ".",
+            linestyle="",
+            marker=".",
             color=colour,
-            markersize=4,
-            label=f"p drawn from U[0, 1], K = {k}",
+            markersize=3.2,
+            markeredgewidth=0,
+            label=rf"$p \sim$ U[0, 1], $K$ = {k}",
         )
     end = max(points.column("bound"))
-    axes.plot([0, end], [0, end], color=_RED, label="lemma 3.2: no point below")
-    axes.set_title(r"Lemma 3.2 ($m = 1$): $\gamma(l) = 1/|2l - K|$ goes below")
-    axes.set_xlabel(r"claimed bound $|\Pr[g = 1] - \bar p|$")
+    axes.plot([0, end], [0, end], color=style.role("paper").colour, label="no point below (paper)")
+    axes.margins(0.04)
+    axes.set_title(r"lemma 3.2 and $\gamma(l) = 1/|2l - K|$")
+    axes.set_xlabel(r"claimed bound $|\Pr[g = 1] - \bar{p}|$")
     axes.set_ylabel("error")
-    axes.legend(frameon=False, fontsize=8)
 
 
 def _draw_objectives(axes: Axes, table: Table) -> None:
-    names = {
-        "sub": ("subsampling", _BLUE, "^"),
-        "double": ("double subsampling", _PURPLE, "d"),
-        "surrogate": ("LP, the paper's objective", _RED, "s"),
-        "expected-error": ("LP, expected error (ours)", _GREEN, "o"),
-    }
+    names = {"sub": "subsampling"}
+    curves = ["sub", "double", "surrogate", "expected-error"]
     first = table.select(curve="surrogate")
-    labels = [f"{k}, {m}" for k, m in zip(first.column("K"), first.column("m"), strict=True)]
-    for curve, (label, colour, marker) in names.items():
+    labels = [f"{k}, {m:g}" for k, m in zip(first.column("K"), first.column("m"), strict=True)]
+    for curve in curves:
+        label, role = CURVES[names.get(curve, curve)]
         values = _values(table.select(curve=curve), "expected_error")
-        axes.plot(range(len(values)), values, marker, color=colour, label=label)
-    if min(_values(table, "expected_error")) > 0.0:
-        axes.set_yscale("log")
-    else:
-        axes.set_yscale("symlog", linthresh=1e-7)
+        look = style.role(role)
+        axes.plot(
+            range(len(values)),
+            values,
+            color=look.colour,
+            marker=look.marker,
+            linestyle="",
+            label=label.removesuffix(" (ours)"),
+        )
+    values = _values(table, "expected_error")
+    scale = scale_errors(axes, values, [0.0] * len(values))
     axes.set_xticks(range(len(labels)), labels)
-    axes.set_title("Equation 3: the objective is not the error that is plotted")
+    axes.margins(x=0.08)
+    axes.set_title(f"equation 3{scale}")
     axes.set_xlabel("$K$, $m$")
-    axes.set_ylabel(r"expected error, $p_i \sim U[0, 1]$")
-    axes.legend(frameon=False, fontsize=8, loc="lower left")
+    axes.set_ylabel(r"error under $p \sim$ U[0, 1]")
 
 
 def _draw_counts(axes: Axes, table: Table) -> None:
-    for case, colour in (("Delta > 0", _RED), ("Delta = 0", _BLUE)):
+    for case, dash, fill in (("Delta > 0", "-", None), ("Delta = 0", "--", "white")):
         part = table.select(case=case)
         name = case.replace("Delta", r"$\Delta$")
-        axes.plot(
-            part.column("K"), part.column("paper"), "s--", color=colour, label=f"paper, {name}"
-        )
-        axes.plot(
-            part.column("K"), part.column("reduced"), "o-", color=colour, label=f"reduced, {name}"
-        )
+        for column, role, whose in (("paper", "paper", "paper"), ("reduced", "optimum", "reduced")):
+            look: dict[str, Any] = style.role(role).line | {"linestyle": dash}
+            if fill:
+                look["markerfacecolor"] = fill
+            axes.plot(part.column("K"), part.column(column), **look, label=f"{whose}, {name}")
     axes.set_xscale("log")
     axes.set_yscale("log")
-    axes.set_xticks(table.select(case="Delta = 0").column("K"))
+    axes.margins(0.06)
+    sizes = table.select(case="Delta = 0").column("K")
+    axes.set_xticks(sizes if len(sizes) <= 8 else sizes[:: len(sizes) // 7])
     axes.set_xticks([], minor=True)
     axes.xaxis.set_major_formatter("{x:.0f}")
-    axes.set_title("Lemma 5.1: how many multisets decide")
-    axes.set_xlabel("$K$")
-    axes.set_ylabel("number of privacy rows")
-    axes.legend(frameon=False, fontsize=8)
+    axes.set_title("lemma 5.1, rows that decide")
+    axes.set_xlabel("number of voters $K$")
+    axes.set_ylabel("privacy rows")
 
 
 def _draw_three_corners(axes: Axes, table: Table) -> None:
-    pairs = dict.fromkeys(zip(table.column("K"), table.column("m"), strict=True))
-    for (k, m), colour in zip(pairs, _COLOURS, strict=False):
+    pairs = list(dict.fromkeys(zip(table.column("K"), table.column("m"), strict=True)))
+    for place, ((k, m), colour) in enumerate(zip(pairs, style.series(len(pairs)), strict=True)):
         part = table.select(K=k, m=m)
         axes.plot(
             part.column("epsilon"),
             part.column("spent_over_target"),
-            "o-",
             color=colour,
-            linewidth=1.4,
-            markersize=2.5,
-            label=f"K = {k}, m = {m:g}",
+            marker=".",
+            **nested(place, len(pairs)),
+            label=f"$K$ = {k}, $m$ = {m:g}",
         )
-    axes.axhline(1.0, color=_GREY, linewidth=1.0, label="target")
-    axes.set_title("Corners 00, 11, bc alone: what the optimum spends")
-    axes.set_xlabel(r"$\varepsilon$ of each voter")
-    axes.set_ylabel(r"spent / $m\varepsilon$")
-    axes.legend(frameon=False, fontsize=8)
+    limit = style.role("limit")
+    axes.axhline(1.0, color=limit.colour, linestyle=limit.dash, label="target")
+    axes.margins(0.05)
+    axes.set_title("corners 00, 11 and bc alone")
+    axes.set_xlabel(r"$\varepsilon$ of each voter (nats)")
+    axes.set_ylabel(r"spent $\varepsilon$ / $m\varepsilon$")
 
 
 def _draw_subsampling(axes: Axes, table: Table) -> None:
     sizes = sorted(set(table.column("K")), reverse=True)
     last = max(table.column("M"))
-    axes.plot([0, last], [0, last], color=_RED, label=r"the paper's count, $M\varepsilon$")
-    for k, colour, size in zip(sizes, (_BLUE, _GREEN, _PURPLE, _GREY), (7, 5, 3, 2), strict=False):
+    axes.plot([0, last], [0, last], color=style.role("paper").colour, label=r"$M$ (paper)")
+    for place, (k, colour) in enumerate(zip(sizes, style.series(len(sizes)), strict=True)):
         part = table.select(K=k)
         axes.plot(
             part.column("M"),
             part.column("epsilons_spent"),
-            "o",
+            linestyle="",
+            marker="o",
+            markeredgewidth=0,
             color=colour,
-            markersize=size,
-            label=f"spent, K = {k}",
+            markersize=1.6 + 3.4 * (len(sizes) - 1 - place) / max(1, len(sizes) - 1),
+            label=f"spent, $K$ = {k}",
         )
-    axes.set_title(r"Theorem 4.1 without equal $p_i$: $\lceil M/2 \rceil\,\varepsilon$ is spent")
+    axes.margins(0.06)
+    axes.set_title(r"subsampling spends $\lceil M/2 \rceil \, \varepsilon$")
     axes.set_xlabel("sampled voters $M$")
     axes.set_ylabel(r"privacy loss in units of $\varepsilon$")
-    axes.legend(frameon=False, fontsize=8)
 
 
 def _draw_constants(axes: Axes, table: Table) -> None:
     styles = {
-        "largest": ("-o", "largest that is private"),
-        "general": ("--s", "lemma A.1, general"),
-        "simple": (":^", "lemma A.1, simple"),
+        "largest": (("-", "o"), "largest private"),
+        "general": (("--", "s"), "lemma, general"),
+        "simple": ((":", "^"), "lemma, simple"),
     }
-    for k, colour in zip(sorted(set(table.column("K"))), _COLOURS, strict=False):
+    sizes = sorted(set(table.column("K")))
+    for k, colour in zip(sizes, style.series(len(sizes)), strict=True):
         part = table.select(K=k)
         share = [m / k for m in _values(part, "m")]
-        for name, (style, _) in styles.items():
-            axes.plot(share, part.column(name), style, color=colour, markersize=4)
-        axes.plot([], [], color=colour, linewidth=5, label=f"K = {k}")
-    for style, label in styles.values():
-        axes.plot([], [], style, color=_GREY, markersize=4, label=label)
-    axes.set_title("Lemma A.1: the constant gamma")
+        for name, ((dash, marker), _) in styles.items():
+            axes.plot(
+                share,
+                part.column(name),
+                color=colour,
+                linestyle=dash,
+                marker=marker,
+                markersize=2.5,
+                linewidth=0.9,
+                label=f"$K$ = {k}" if name == "largest" else None,
+            )
+    for (dash, marker), label in styles.values():
+        look = {"linestyle": dash, "marker": marker, "markersize": 2.5, "linewidth": 0.9}
+        axes.plot([], [], color=style.role("noise").colour, **look, label=label)
+    axes.margins(0.06)
+    axes.set_title(r"lemma A.1, constant $\gamma$")
     axes.set_xlabel("$m / K$")
     axes.set_ylabel(r"$\gamma$")
-    axes.set_xlim(right=0.75)
-    axes.legend(frameon=False, fontsize=8, loc="lower right")
 
 
 EXPERIMENTS = (
@@ -497,5 +526,15 @@ EXPERIMENTS = (
         steps=steps,
         run=run,
         plot=plot,
+        effort=("draws", "seed", "gammas", "swept_epsilons"),
+        mathematics=(
+            r"\text{lemma 3.2: } \text{error}(p) \ge \left| \Pr[g = 1] - \frac{1}{K} \sum_i p_i "
+            r"\right|, \quad \text{refuted by } \gamma(l) = \frac{1}{|2l - K|},",
+            r"\text{theorem 4.1: the majority of } 2m - 1 \text{ sampled voters is } "
+            r"m \varepsilon \text{-DP, for unequal } p_i \text{ too},",
+            r"\text{lemma A.1: } \gamma \le \frac{e^{m \varepsilon} - 1 + 2 \delta}{\frac{2 "
+            r"(e^{\tau \varepsilon} - e^{m \varepsilon} + (1 + e^{m \varepsilon}) \lambda)}"
+            r"{e^{\tau \varepsilon} + 1} + e^{m \varepsilon} - 1}.",
+        ),
     ),
 )

@@ -15,13 +15,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpopt import gnmax
+from dpopt import ParameterError, gnmax, style
 from dpopt.privacy import Guarantee, general_composition, simple_composition
 from dpopt.privacy.rdp import concentrated_composition
+from experiments.majority.figures import columns_for
+from experiments.majority.words import whole
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
 from experiments.verdicts import numbers, rounds_to, statement
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 TERMS = {
@@ -33,7 +36,25 @@ TERMS = {
 PAPER_SLACK = 1e-4
 """The delta' that the paper takes."""
 
-COLOURS = ("#2f5d9b", "#0b6e4f", "#c1432e", "#8a5aa8")
+TABLES = {1.0: 5, 3.0: 2, 5.0: 7, 7.0: 9}
+"""Number of the table by m."""
+
+PRINTED: dict[tuple[str, float], tuple[tuple[float, float], ...]] = {
+    ("MNIST", 1.0): ((1.704, 0.002), (2.837, 0.005), (4.202, 0.010)),
+    ("MNIST", 3.0): ((5.352, 0.006), (9.901, 0.015), (15.044, 0.030)),
+    ("MNIST", 5.0): ((8.920, 0.010), (18.428, 0.025), (28.926, 0.049)),
+    ("MNIST", 7.0): ((12.488, 0.014), (28.392, 0.035), (45.683, 0.068)),
+    ("Fashion-MNIST", 1.0): ((1.620, 0.002), (2.695, 0.005), (3.988, 0.010)),
+    ("Fashion-MNIST", 3.0): ((5.112, 0.006), (9.382, 0.015), (14.219, 0.030)),
+    ("Fashion-MNIST", 5.0): ((8.520, 0.010), (17.398, 0.025), (27.223, 0.049)),
+    ("Fashion-MNIST", 7.0): ((11.928, 0.014), (26.738, 0.035), (42.873, 0.068)),
+}
+"""The printed (epsilon, delta) for Q = 20, 50, 100, by data set and m."""
+
+_QUERIES = (20, 50, 100)
+_SOURCE = "privacy losses as printed in Tables 2, 5, 7 and 9"
+_DATA = {0.0892: "MNIST", 0.0852: "Fashion-MNIST"}
+_MECHANISM_DELTA = 1e-4
 
 
 @dataclass(frozen=True)
@@ -41,78 +62,80 @@ class Row:
     """A privacy loss per query, and what is printed for it.
 
     Attributes:
-        table: of the paper.
-        data: its name.
+        table: of the paper; None for a loss that it does not have.
+        data: its name, or the voters' epsilon.
         allowance: m.
-        epsilon: m times the voters' epsilon.
-        delta: m times the voters' Delta.
+        voter: (epsilon, Delta) of a voter, exactly.
         printed: the printed (epsilon, delta) by number of queries, for the delta' of the paper.
     """
 
-    table: int
+    table: int | None
     data: str
-    allowance: int
-    epsilon: float
-    delta: float
+    allowance: float
+    voter: tuple[Fraction, Fraction]
     printed: Mapping[int, tuple[float, float]]
 
-
-def _three(*totals: tuple[float, float]) -> dict[int, tuple[float, float]]:
-    return dict(zip((20, 50, 100), totals, strict=True))
+    @property
+    def guarantee(self) -> Guarantee:
+        """(m epsilon, m Delta), computed in decimals: 3 times 0.0892 is 0.2676."""
+        m = Fraction(str(self.allowance))
+        return Guarantee(*(float(m * value) for value in self.voter))
 
 
 @dataclass(frozen=True)
 class Config:
-    """What the tables print.
+    """Parameters of the tables.
 
     Attributes:
-        rows: losses per query.
-        queries: Q.
+        allowance: m for each curve, in (0, K]: a query spends (m epsilon, m Delta).
+        epsilon: of a voter, for each panel, in nats; 0.0892 is MNIST's, 0.0852 Fashion-MNIST's.
+        mechanism_delta: Delta, of a voter.
+        queries: Q of each total.
         slack: delta' of theorem 2.3.
-        voters: K.
+        mechanisms: K, the voters that were trained once.
     """
 
-    rows: tuple[Row, ...] = (
-        Row(5, "MNIST", 1, 0.0892, 1e-4, _three((1.704, 0.002), (2.837, 0.005), (4.202, 0.010))),
-        Row(2, "MNIST", 3, 0.2676, 3e-4, _three((5.352, 0.006), (9.901, 0.015), (15.044, 0.030))),
-        Row(7, "MNIST", 5, 0.4460, 5e-4, _three((8.920, 0.010), (18.428, 0.025), (28.926, 0.049))),
-        Row(9, "MNIST", 7, 0.6244, 7e-4, _three((12.488, 0.014), (28.392, 0.035), (45.683, 0.068))),
-        Row(
-            5,
-            "Fashion-MNIST",
-            1,
-            0.0852,
-            1e-4,
-            _three((1.620, 0.002), (2.695, 0.005), (3.988, 0.010)),
-        ),
-        Row(
-            2,
-            "Fashion-MNIST",
-            3,
-            0.2556,
-            3e-4,
-            _three((5.112, 0.006), (9.382, 0.015), (14.219, 0.030)),
-        ),
-        Row(
-            7,
-            "Fashion-MNIST",
-            5,
-            0.426,
-            5e-4,
-            _three((8.520, 0.010), (17.398, 0.025), (27.223, 0.049)),
-        ),
-        Row(
-            9,
-            "Fashion-MNIST",
-            7,
-            0.5964,
-            7e-4,
-            _three((11.928, 0.014), (26.738, 0.035), (42.873, 0.068)),
-        ),
-    )
-    queries: tuple[int, ...] = (20, 50, 100)
+    allowance: tuple[float, ...] = (1.0, 3.0, 5.0, 7.0)
+    epsilon: tuple[float, ...] = (0.0892, 0.0852)
+    mechanism_delta: float = _MECHANISM_DELTA
+    queries: tuple[int, ...] = _QUERIES
     slack: float = PAPER_SLACK
-    voters: int = 11
+    mechanisms: int = 11
+
+    def __post_init__(self) -> None:
+        for name, most in (("allowance", self.mechanisms), ("epsilon", 100), ("queries", 10**6)):
+            values = getattr(self, name)
+            good = all(0 < value <= most for value in values)
+            if not values or not good or len(set(values)) < len(values):
+                raise ParameterError(
+                    f"{name} is {values}; it must hold at least one number, each once, above 0 "
+                    f"and at most {most}."
+                )
+        most_delta = max(self.allowance) * max(self.queries) * self.mechanism_delta
+        if not (self.mechanism_delta > 0.0 and most_delta < 1.0):
+            raise ParameterError(
+                f"mechanism_delta is {self.mechanism_delta:g}; it must be above 0, for GNMax's "
+                "noise, and below 1 / (m Q), for simple composition."
+            )
+        # It refuses a slack out of range.
+        general_composition(self.rows[0].guarantee, 1, self.slack)
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """Each voter's epsilon with each m."""
+        known = self.mechanism_delta == _MECHANISM_DELTA
+        found = []
+        for epsilon in self.epsilon:
+            voter = Fraction(str(epsilon)), Fraction(str(self.mechanism_delta))
+            data = _DATA[epsilon] if known and epsilon in _DATA else f"epsilon = {epsilon:g}"
+            for m in self.allowance:
+                totals = PRINTED.get((data, m))
+                printed: dict[int, tuple[float, float]] = {}
+                if totals is not None:
+                    printed |= zip(_QUERIES, totals, strict=True)
+                table = TABLES[m] if printed else None
+                found.append(Row(table, data, whole(m), voter, printed))
+        return tuple(found)
 
 
 def run(config: Config, advance: Advance) -> Outcome:
@@ -120,7 +143,7 @@ def run(config: Config, advance: Advance) -> Outcome:
     totals: list[dict[str, Cell]] = []
     curves: list[dict[str, Cell]] = []
     for row in config.rows:
-        one = Guarantee(row.epsilon, row.delta)
+        one = row.guarantee
         totals += [_total(config, row, one, count) for count in config.queries]
         curves += [_point(row, one, n, config.slack) for n in range(1, max(config.queries) + 1)]
         advance()
@@ -129,7 +152,7 @@ def run(config: Config, advance: Advance) -> Outcome:
         "curves": Table.of("Epsilon by general and by simple composition.", curves),
     }
     totalled = tables["totals"]
-    return Outcome(tables, _findings(totalled), of_totals(totalled))
+    return Outcome(tables, _findings(totalled), of_totals(totalled), data=_SOURCE)
 
 
 def _point(row: Row, one: Guarantee, count: int, slack: float) -> dict[str, Cell]:
@@ -151,15 +174,15 @@ def _total(config: Config, row: Row, one: Guarantee, count: int) -> dict[str, Ce
     simple = simple_composition(one, count)
     terms = terms_of_theorem(one, count, config.slack)
     printed = _printed(config, row, count)
-    voter = trained_once(config.voters, row)
+    voter = trained_once(config.mechanisms, row)
     noise = gnmax.gnmax_concentrated(gnmax.calibrate_gnmax(one).sigma)
     renyi = concentrated_composition(*[noise] * count).convert(total.delta)
     return {
         "table": row.table,
         "data": row.data,
         "m": row.allowance,
-        "query_epsilon": row.epsilon,
-        "query_delta": row.delta,
+        "query_epsilon": one.epsilon,
+        "query_delta": one.delta,
         "queries": count,
         "epsilon": total.epsilon,
         "printed_epsilon": None if printed is None else printed[0],
@@ -184,13 +207,12 @@ def agrees(total: Guarantee, printed: tuple[float, float]) -> bool:
     return all(rounds_to(found, shown, 3) for found, shown in pairs)
 
 
-def trained_once(voters: int, row: Row) -> tuple[Fraction, Fraction]:
-    """Return (K epsilon, K Delta), exactly, from the printed loss per query (m epsilon, m Delta).
+def trained_once(mechanisms: int, row: Row) -> tuple[Fraction, Fraction]:
+    """Return (K epsilon, K Delta), exactly.
 
     Any number of labels computed from K voters spends no more (theorem 2.2, and post-processing).
     """
-    share = Fraction(voters, row.allowance)
-    return share * Fraction(str(row.epsilon)), share * Fraction(str(row.delta))
+    return mechanisms * row.voter[0], mechanisms * row.voter[1]
 
 
 def holds_trained_once(voter: tuple[Fraction, Fraction], printed: tuple[float, float]) -> bool:
@@ -318,44 +340,58 @@ def _trained_once(rows: list[dict[str, Any]]) -> Comparison:
 
 def plot(outcome: Outcome) -> Figure:
     """Draw the total epsilon against the number of queries, one panel for each data set."""
-    from matplotlib.figure import Figure
-
     totals, curves = outcome.tables["totals"], outcome.tables["curves"]
-    figure = Figure(figsize=(11.0, 4.4), layout="constrained")
     names = list(dict.fromkeys(curves.column("data")))
-    panels = figure.subplots(1, len(names), squeeze=False, sharey=True)[0]
+    columns = columns_for(len(names))
+    figure, grid = style.figure(-(-len(names) // columns), columns, height=0.95, sharey=True)
+    panels = list(grid.ravel()[: len(names)])
+    for unused in grid.ravel()[len(names) :]:
+        unused.remove()
     for axes, name in zip(panels, names, strict=True):
-        allowances = dict.fromkeys(curves.select(data=name).column("m"))
-        for m, colour in zip(allowances, COLOURS, strict=False):
-            part, points = curves.select(data=name, m=m), totals.select(data=name, m=m)
-            x = part.column("queries")
-            axes.plot(x, part.column("general"), color=colour, label=f"$m$ = {m}")
-            axes.plot(x, part.column("simple"), ":", color=colour, linewidth=1)
-            shown = [
-                (count, total)
-                for count, total in zip(
-                    points.column("queries"), points.column("printed_epsilon"), strict=True
-                )
-                if total is not None
-            ]
-            axes.plot(
-                [count for count, _ in shown],
-                [total for _, total in shown],
-                "o",
-                color=colour,
-                markerfacecolor="none",
-            )
-        axes.plot([], [], "-", color="#7a7a7a", label="general composition")
-        axes.plot([], [], ":", color="#7a7a7a", linewidth=1, label="simple composition")
-        axes.plot([], [], "o", color="#7a7a7a", markerfacecolor="none", label="printed")
-        together = max(totals.select(data=name).column("trained_once_epsilon"))
-        axes.axhline(together, color="black", linestyle="--", linewidth=1, label="trained once")
-        axes.set_title(name, fontsize=10)
+        _draw(axes, curves.select(data=name), totals.select(data=name))
+        axes.set_title(name.replace("epsilon", r"$\varepsilon$"))
         axes.set_xlabel("queries $Q$")
-        axes.grid(alpha=0.25)
-    panels[0].set_ylabel(r"total $\epsilon$")
-    panels[0].legend(frameon=False, fontsize=9)
+    for axes in panels[::columns]:
+        axes.set_ylabel(r"total $\varepsilon$ (nats)")
+    style.letter(panels)
+    handles = {
+        label: handle
+        for axes in panels
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    figure.legend(
+        handles.values(), handles.keys(), loc="outside lower center", ncols=1 + (columns > 1)
+    )
     return figure
+
+
+def _draw(axes: Axes, curves: Table, totals: Table) -> None:
+    allowances = list(dict.fromkeys(curves.column("m")))
+    for m, colour in zip(allowances, style.series(len(allowances)), strict=True):
+        part = curves.select(m=m)
+        x = part.column("queries")
+        axes.plot(x, part.column("simple"), color=colour, linestyle="--", linewidth=0.6)
+        axes.plot(x, part.column("general"), color=colour, label=f"general composition, $m$ = {m}")
+    noise = style.role("noise").colour
+    axes.plot([], [], color=noise, linestyle="--", linewidth=0.6, label="simple composition")
+    shown = [row for row in totals.records if row["printed_epsilon"] is not None]
+    limit = style.role("limit")
+    if shown:
+        axes.plot(
+            [row["queries"] for row in shown],
+            [row["printed_epsilon"] for row in shown],
+            color=limit.colour,
+            marker=limit.marker,
+            linestyle="",
+            label="printed",
+        )
+    together = max(totals.column("trained_once_epsilon"))
+    axes.axhline(
+        together, color=limit.colour, linestyle=limit.dash, label="voters trained once, any $Q$"
+    )
+    top = max(together, *curves.column("general"), *curves.column("simple"))
+    axes.set_ylim(-0.03 * top, 1.05 * top)
+    axes.set_xlim(0, 1.04 * max(curves.column("queries")))
 
 
 _CONFIG = Config()
@@ -374,5 +410,12 @@ EXPERIMENTS = (
         steps=lambda config: len(config.rows),
         run=run,
         plot=plot,
+        mathematics=(
+            r"\varepsilon_Q = \min \left\{ Q e, \; Q e \tanh \frac{e}{2} + e \sqrt{2 Q \log "
+            r"\left( \mathrm{e} + \frac{\sqrt{Q} e}{\delta'} \right)}, \; Q e \tanh \frac{e}{2} "
+            r"+ e \sqrt{2 Q \log \frac{1}{\delta'}} \right\}, \quad e = m \varepsilon,",
+            r"\delta_Q = 1 - (1 - m \Delta)^Q (1 - \delta'),",
+            r"\text{voters trained once, any } Q: \quad (K \varepsilon, K \Delta).",
+        ),
     ),
 )

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import erfc, log_ndtr
 
-from dpopt import ParameterError, gnmax
+from dpopt import ParameterError, gnmax, style
 from dpopt.privacy import Guarantee
 from dpopt.privacy.rdp import gaussian_epsilon
+from experiments.majority.figures import columns_for
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
 from experiments.verdicts import numbers, observed, statement
 
@@ -22,27 +23,25 @@ if TYPE_CHECKING:
 
 PAPER_VOTERS = 11
 _SAME = 1e-9
+_SOURCE = "privacy losses as printed in Table 4"
 
 
 @dataclass(frozen=True)
 class Target:
-    """A privacy loss per query, and what table 4 prints for it."""
+    """A privacy loss per query, and what table 4 prints for it; None where it prints nothing."""
 
     name: str
     epsilon: float
     delta: float
-    printed_order: float
-    printed_sigma: float
+    printed_order: float | None = None
+    printed_sigma: float | None = None
 
 
-@dataclass(frozen=True)
-class Example:
-    """One query on two classes, by which Algorithm 6 is read as printed."""
-
-    ones: int = 5
-    zeros: int = 0
-    sigma: float = 1.0
-    order: float = 1.5
+PRINTED = (
+    Target("MNIST", 0.2676, 3e-4, 34.31, 21.46),
+    Target("Fashion-MNIST", 0.2556, 3e-4, 35.74, 22.46),
+)
+"""Table 4."""
 
 
 @dataclass(frozen=True)
@@ -50,27 +49,67 @@ class Config:
     """Parameters of the figure.
 
     Attributes:
-        targets: of Table 4.
+        epsilon: of a label, for each panel, in nats; 0.2676 and 0.2556 are Table 4's.
+        delta: of a label: one for all panels, or one for each epsilon.
         voters: K.
         step: of the paper's grid of orders.
         last_order: of it.
         low_orders: further orders at which the data-dependent bound is tried; ours.
         many_voters: of the contrast, where the bound helps; ours.
         many_sigma: of the contrast; ours.
-        example: votes, noise and order at which Algorithm 6 is read as printed; ours.
+        votes: for the two classes of the query by which Algorithm 6 is read as printed; ours.
+        votes_sigma: of the noise there; ours.
+        votes_order: the order there; ours.
     """
 
-    targets: tuple[Target, ...] = (
-        Target("MNIST", 0.2676, 3e-4, 34.31, 21.46),
-        Target("Fashion-MNIST", 0.2556, 3e-4, 35.74, 22.46),
-    )
+    epsilon: tuple[float, ...] = (0.2676, 0.2556)
+    delta: tuple[float, ...] = (3e-4,)
     voters: int = 11
     step: float = 0.5
     last_order: float = 500.0
     low_orders: tuple[float, ...] = (2.0, 5.0, 10.0, 20.0)
     many_voters: int = 250
     many_sigma: float = 40.0
-    example: Example = Example()
+    votes: tuple[int, ...] = (5, 0)
+    votes_sigma: float = 1.0
+    votes_order: float = 1.5
+
+    def __post_init__(self) -> None:
+        if not self.epsilon or len(self.delta) not in (1, len(self.epsilon)):
+            raise ParameterError(
+                f"epsilon holds {len(self.epsilon)} values and delta {len(self.delta)}; epsilon "
+                "must hold at least one, and delta one for all or one for each."
+            )
+        named = [(target.epsilon, target.delta) for target in self.targets]
+        if len(set(named)) < len(named):
+            raise ParameterError(f"epsilon is {self.epsilon}; each panel must differ.")
+        for name, least in (("step", 0.0), ("many_sigma", 0.0), ("votes_sigma", 0.0)):
+            if not getattr(self, name) > least:
+                raise ParameterError(f"{name} is {getattr(self, name):g}; it must be above 0.")
+        for name in ("voters", "many_voters"):
+            if getattr(self, name) < 1:
+                raise ParameterError(f"{name} is {getattr(self, name)}; it must be at least 1.")
+        for order in (*self.low_orders, self.votes_order):
+            if not order > 1.0:
+                raise ParameterError(
+                    f"low_orders and votes_order hold {order:g}; an order must be above 1."
+                )
+        if len(self.votes) != 2:
+            raise ParameterError(f"votes is {self.votes}; it must hold two counts.")
+        checked_votes(*self.votes)
+        for target in self.targets:
+            gnmax.calibrate_gnmax(Guarantee(target.epsilon, target.delta))
+            _grid(self, Guarantee(target.epsilon, target.delta))
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """The privacy losses, with what is printed for them."""
+        deltas = self.delta * (len(self.epsilon) if len(self.delta) == 1 else 1)
+        known = {(target.epsilon, target.delta): target for target in PRINTED}
+        return tuple(
+            known.get(pair, Target(f"epsilon = {pair[0]:g}, delta = {pair[1]:g}", *pair))
+            for pair in zip(self.epsilon, deltas, strict=True)
+        )
 
 
 def run(config: Config, advance: Advance) -> Outcome:
@@ -88,7 +127,8 @@ def run(config: Config, advance: Advance) -> Outcome:
         ]
         noises.append(_record(config, target, orders, variances))
         best = gnmax.calibrate_gnmax(guarantee)
-        tried = (*config.low_orders, target.printed_order, best.order or 0.0)
+        orders_used = (target.printed_order, best.order)
+        tried = (*config.low_orders, *(order for order in orders_used if order))
         bounds += [_bound(target.name, config.voters, best.sigma, order) for order in tried]
         advance()
     for order in config.low_orders:
@@ -105,11 +145,11 @@ def run(config: Config, advance: Advance) -> Outcome:
         "algorithm_6": Table.of(
             "Algorithm 6 read as printed, and with a logarithm put into line 11, beside the "
             "divergence that it is to bound. Votes, sigma and order are ours.",
-            [_printed(config.example)],
+            [_printed(config)],
         ),
         "curves": Table.of("The variance that each order proves to be enough.", curves),
     }
-    return Outcome(tables, _findings(config, tables), of_gnmax(tables))
+    return Outcome(tables, _findings(config, tables), of_gnmax(tables), data=_SOURCE)
 
 
 def _grid(config: Config, guarantee: Guarantee) -> np.ndarray:
@@ -131,7 +171,8 @@ def _record(
     rdp = gnmax.calibrate_gnmax(guarantee)
     counts = gnmax.calibrate_gnmax(guarantee, "analytic")
     label = gnmax.calibrate_gnmax(guarantee, "label", voters=config.voters)
-    at_printed = gnmax.variance_at_order(guarantee, [target.printed_order])[0]
+    order = target.printed_order
+    at_printed = None if order is None else gnmax.variance_at_order(guarantee, [order])[0]
     least = 1.0 - float(np.log(target.delta)) / target.epsilon
     place = int(np.argmin(variances))
     return {
@@ -145,8 +186,8 @@ def _record(
         "printed_order": target.printed_order,
         "printed_sigma": target.printed_sigma,
         "least_order": least,
-        "printed_order_minus_least": target.printed_order - least,
-        "sigma_at_printed_order": float(np.sqrt(at_printed)),
+        "printed_order_minus_least": None if order is None else order - least,
+        "sigma_at_printed_order": None if at_printed is None else float(np.sqrt(at_printed)),
         "analytic_sigma": counts.sigma,
         "label_sigma": label.sigma,
         "counts_epsilon": gaussian_epsilon(target.delta, rdp.sigma, gnmax.SENSITIVITY),
@@ -178,14 +219,14 @@ def _bound(name: str, voters: int, sigma: float, order: float) -> dict[str, Cell
     }
 
 
-def _printed(at: Example) -> dict[str, Cell]:
-    checked_votes(at.ones, at.zeros)
-    votes = (at.ones, at.zeros, at.sigma, at.order)
-    bound = gnmax.data_dependent_rdp([at.ones, at.zeros], at.sigma, at.order)
+def _printed(config: Config) -> dict[str, Cell]:
+    (ones, zeros), sigma, order = config.votes, config.votes_sigma, config.votes_order
+    votes = (ones, zeros, sigma, order)
+    bound = gnmax.data_dependent_rdp([ones, zeros], sigma, order)
     return {
-        "votes": f"{at.ones}:{at.zeros}",
-        "sigma": at.sigma,
-        "order": at.order,
+        "votes": f"{ones}:{zeros}",
+        "sigma": sigma,
+        "order": order,
         "as_printed": as_printed(*votes),
         "with_logarithm": as_printed(*votes, logarithm=True),
         "divergence": divergence(*votes),
@@ -197,18 +238,24 @@ def _printed(at: Example) -> dict[str, Cell]:
 def _findings(config: Config, tables: dict[str, Table]) -> tuple[str, ...]:
     found = []
     for at in tables["calibration"].records:
-        found += [
-            f"{at['target']}: sigma = {at['sigma']:.2f}, as printed, is least at lambda = "
-            f"{at['order']:.2f}. The printed lambda, {at['printed_order']}, would need sigma = "
-            f"{at['sigma_at_printed_order']:.2f}; it is the least possible lambda plus "
-            f"{at['printed_order_minus_least']:.2f}.",
+        least = f"is least at lambda = {at['order']:.2f}."
+        if at["printed_order"] is None:
+            found.append(f"{at['target']}: sigma = {at['sigma']:.2f} {least}")
+        else:
+            found.append(
+                f"{at['target']}: sigma = {at['sigma']:.2f}, as printed, {least} The printed "
+                f"lambda, {at['printed_order']}, would need sigma = "
+                f"{at['sigma_at_printed_order']:.2f}; it is the least possible lambda plus "
+                f"{at['printed_order_minus_least']:.2f}."
+            )
+        found.append(
             f"{at['target']}: noisy counts with sigma = {at['sigma']:.2f} spend epsilon = "
             f"{at['counts_epsilon']:.4f} of {at['epsilon']}; sigma = {at['analytic_sigma']:.2f} is "
             f"enough. The label of K = {config.voters} voters spends {at['label_epsilon']:.4f}; "
             f"sigma = {at['label_sigma']:.2f} is enough, and raises the probability of the "
             f"majority on unanimous votes from {at['unanimous_right']:.3f} to "
-            f"{at['unanimous_right_label']:.3f}.",
-        ]
+            f"{at['unanimous_right_label']:.3f}."
+        )
     bounds = tables["data_dependent"]
     for target in config.targets:
         rows = [r for r in bounds.records if r["target"] == target.name and r["applies"]]
@@ -295,7 +342,10 @@ def of_gnmax(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
     Args:
         tables: "calibration" and "data_dependent" of the run.
     """
-    rows, bounds = tables["calibration"].records, tables["data_dependent"].records
+    bounds = tables["data_dependent"].records
+    rows = [row for row in tables["calibration"].records if row["printed_order"] is not None]
+    if not rows:
+        return ()
     return (
         _column(rows, "sigma", "least over all Renyi orders, closed form"),
         _column(rows, "order", "stationary point of sigma over the order, closed form"),
@@ -386,46 +436,74 @@ def _algorithm_6(row: dict[str, Any]) -> Comparison:
 
 def plot(outcome: Outcome) -> Figure:
     """Draw sigma^2 against lambda, one panel for each target, with the minimum marked."""
-    from matplotlib.figure import Figure
-
-    noises, curves = outcome.tables["calibration"], outcome.tables["curves"]
-    figure = Figure(figsize=(11.0, 4.2), layout="constrained")
-    panels = figure.subplots(1, len(noises.rows), squeeze=False, sharey=True)[0]
-    for axes, at in zip(panels, noises.records, strict=True):
-        part = curves.select(target=at["target"])
-        _draw(axes, part, at)
+    noises, curves = outcome.tables["calibration"].records, outcome.tables["curves"]
+    columns = columns_for(len(noises))
+    height = {1: 0.8, 2: 0.9}.get(columns, 1.15)
+    figure, grid = style.figure(-(-len(noises) // columns), columns, height=height, sharey=True)
+    panels = list(grid.ravel()[: len(noises)])
+    for unused in grid.ravel()[len(noises) :]:
+        unused.remove()
+    for axes, at in zip(panels, noises, strict=True):
+        _draw(axes, curves.select(target=at["target"]), at)
+        axes.set_title(_title(at))
+        axes.set_xlabel(r"Renyi order $\lambda$")
+    for axes in panels[::columns]:
+        axes.set_ylabel(r"noise variance $\sigma^2$")
+    squares = [at[name] ** 2 for at in noises for name in ("analytic_sigma", "label_sigma")]
+    # The panels share their axis.
+    panels[0].set_ylim(0.6 * min(squares), 1.6 * max(*squares, *curves.column("variance")))
+    style.letter(panels)
+    handles = {
+        label: handle
+        for axes in panels
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    figure.legend(
+        handles.values(), handles.keys(), loc="outside lower center", ncols=1 + (columns > 1)
+    )
     return figure
 
 
+def _title(at: dict[str, Any]) -> str:
+    loss = rf"$\varepsilon$ = {at['epsilon']:g}, $\delta$ = {at['delta']:g}"
+    lines = [loss if "=" in at["target"] else f"{at['target']}, {loss}"]
+    lines.append(rf"$\sigma$ = {at['sigma']:.2f} at $\lambda$ = {at['order']:.2f}")
+    if at["printed_order"] is not None:
+        sigma, order = at["sigma_at_printed_order"], at["printed_order"]
+        lines.append(rf"$\sigma$ = {sigma:.2f} at the printed $\lambda$ = {order:.2f}")
+    return "\n".join(lines)
+
+
 def _draw(axes: Axes, curve: Table, at: dict[str, Any]) -> None:
-    axes.plot(curve.column("order"), curve.column("variance"), color="#2f5d9b")
+    rdp, printed = style.role("baseline"), style.role("limit")
+    orders, variances = curve.column("order"), curve.column("variance")
+    axes.plot(orders, variances, color=rdp.colour, label=r"enough, by the order $\lambda$")
     axes.plot(
         [at["order"]],
         [at["sigma"] ** 2],
-        "o",
-        color="#0b6e4f",
-        label=rf"least: $\lambda$ = {at['order']:.2f}, $\sigma$ = {at['sigma']:.2f}",
+        linestyle="",
+        color=rdp.colour,
+        marker=rdp.marker,
+        label="its least value",
     )
-    axes.plot(
-        [at["printed_order"]],
-        [at["sigma_at_printed_order"] ** 2],
-        "x",
-        color="#c1432e",
-        markersize=8,
-        markeredgewidth=2,
-        label=rf"printed $\lambda$ = {at['printed_order']}",
-    )
-    for name, label, style in (
-        ("analytic_sigma", "enough for the noisy counts", "--"),
-        ("label_sigma", "enough for the label", ":"),
+    if at["printed_order"] is not None:
+        sigma = at["sigma_at_printed_order"]
+        axes.plot(
+            [at["printed_order"]],
+            [sigma**2],
+            linestyle="",
+            color=printed.colour,
+            marker=printed.marker,
+            markeredgewidth=1.5,
+            label=r"printed $\lambda$",
+        )
+    for name, label, role in (
+        ("analytic_sigma", "enough for the noisy counts, exactly", "variant"),
+        ("label_sigma", "enough for the label, exactly", "optimum"),
     ):
-        axes.axhline(at[name] ** 2, linestyle=style, color="#7a7a7a", label=label)
-    axes.set_title(rf"{at['target']}, ({at['epsilon']}, {at['delta']})", fontsize=10)
-    axes.set_xlabel(r"order $\lambda$")
-    axes.set_ylabel(r"$\sigma^2$")
+        look = style.role(role)
+        axes.axhline(at[name] ** 2, linestyle=look.dash, color=look.colour, label=label)
     axes.set_yscale("log")
-    axes.grid(alpha=0.25)
-    axes.legend(frameon=False, fontsize=9)
 
 
 _CONFIG = Config()
@@ -443,5 +521,13 @@ EXPERIMENTS = (
         steps=lambda config: len(config.targets) + 1,
         run=run,
         plot=plot,
+        effort=("step", "last_order"),
+        mathematics=(
+            r"\text{label} = \arg \max_c \left( n_c + \mathcal{N}(0, \sigma^2) \right), \quad "
+            r"D_{\lambda} \le \frac{\lambda}{\sigma^2}, \quad \varepsilon = "
+            r"\frac{\lambda}{\sigma^2} + \frac{\log (1 / \delta)}{\lambda - 1},",
+            r"\sigma^2(\lambda) = \frac{\lambda}{\varepsilon - \log (1 / \delta) / "
+            r"(\lambda - 1)}, \quad \lambda > 1 + \frac{\log (1 / \delta)}{\varepsilon}.",
+        ),
     ),
 )

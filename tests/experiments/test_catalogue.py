@@ -203,8 +203,6 @@ ELECTIONS = Tried(
         "lost_rates": (("0.0001",), ("0.01",), ("0.002", "0.1")),
     },
 )
-ROW = composition.Config().rows[0]
-TARGET = gnmax.Config().targets[0]
 
 TRIED: dict[str, Tried] = {
     "majority-figure-2": noise(1e-5),
@@ -233,33 +231,30 @@ TRIED: dict[str, Tried] = {
         },
     ),
     "majority-figure-10": Tried(
-        gnmax.Config(targets=(TARGET,), step=5.0, last_order=100.0, low_orders=(2.0, 5.0)),
+        gnmax.Config(epsilon=(0.2676,), step=5.0, last_order=100.0, low_orders=(2.0, 5.0)),
         {
-            "targets": (
-                gnmax.Config().targets,
-                (replace(TARGET, epsilon=0.5),),
-                (replace(TARGET, delta=1e-3),),
-            ),
+            "epsilon": ((0.2676, 0.2556), (0.5,), (0.3, 1.0, 2.0)),
+            "delta": ((1e-3,), (1e-6,), (0.01,)),
             "voters": (1, 2, 50),
             "step": (1.0, 2.0, 7.0),
             "last_order": (60.0, 80.0, 200.0),
             "low_orders": ((3.0,), (2.0, 3.0, 4.0), (30.0,)),
             "many_voters": (51, 100, 1000),
             "many_sigma": (10.0, 20.0, 100.0),
-            "example": (gnmax.Example(0, 5), gnmax.Example(3, 2), gnmax.Example(250, 0, 40.0, 2.0)),
+            "votes": ((0, 5), (3, 2), (250, 0)),
+            "votes_sigma": (0.7, 10.0, 40.0),
+            "votes_order": (1.1, 2.0, 8.0),
         },
     ),
     "majority-tables-2-5-7-9": Tried(
-        composition.Config(rows=(ROW,)),
+        composition.Config(allowance=(1.0,), epsilon=(0.0892,)),
         {
-            "rows": (
-                composition.Config().rows[:2],
-                (replace(ROW, allowance=2),),
-                (replace(ROW, epsilon=0.2),),
-            ),
+            "allowance": ((1.0, 3.0), (2.5,), (0.5, 11.0)),
+            "epsilon": ((0.2,), (0.0892, 0.0852, 1.0), (0.01,)),
+            "mechanism_delta": (1e-6, 1e-3, 5e-3),
             "queries": ((1,), (20, 100), (3, 50, 70, 200)),
             "slack": (1e-9, 1e-3, 0.5),
-            "voters": (1, 101, 999),
+            "mechanisms": (1, 101, 999),
         },
     ),
     "majority-tables-1-6-8-10": Tried(

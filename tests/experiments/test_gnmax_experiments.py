@@ -73,9 +73,9 @@ def test_figure_10_has_one_minimum_in_each_panel(figure_10: Outcome) -> None:
         assert variances[place:] == sorted(variances[place:])
         assert max(part.column("order")) < 500
     figure = FIGURE_10.plot(figure_10)
-    assert [axes.get_title() for axes in figure.get_axes()] == [
-        "MNIST, (0.2676, 0.0003)",
-        "Fashion-MNIST, (0.2556, 0.0003)",
+    assert [axes.get_title().partition("\n")[0] for axes in figure.get_axes()] == [
+        r"(a) MNIST, $\varepsilon$ = 0.2676, $\delta$ = 0.0003",
+        r"(b) Fashion-MNIST, $\varepsilon$ = 0.2556, $\delta$ = 0.0003",
     ]
 
 
@@ -150,7 +150,7 @@ def test_the_label_of_table_4_spends_a_quarter(figure_10: Outcome) -> None:
 
 
 def test_totals_that_do_not_bound_them_are_told() -> None:
-    many = TABLES.run(replace(TABLES.quick, voters=101), lambda: None)
+    many = TABLES.run(replace(TABLES.quick, mechanisms=101), lambda: None)
     (judged,) = [c for c in many.comparisons if "trained once" in c.claim]
     # 101 * 0.0892 = 9.0092 and 101e-4 lie above some totals and below others.
     assert judged.verdict == "refuted"
@@ -211,10 +211,10 @@ def test_algorithm_6_as_printed_is_never_below_the_divergence() -> None:
     assert tried > 10
 
 
-def test_a_total_that_disagrees_is_told() -> None:
-    printed = {20: (5.352, 0.006), 50: (9.99, 0.015)}
-    wrong = composition.Row(2, "MNIST", 3, 0.2676, 3e-4, printed)
-    config = composition.Config(rows=(wrong,), queries=(20, 50))
+def test_a_total_that_disagrees_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = ((5.352, 0.006), (9.99, 0.015), (15.044, 0.030))
+    monkeypatch.setitem(composition.PRINTED, ("MNIST", 3.0), wrong)
+    config = composition.Config(allowance=(3.0,), epsilon=(0.0892,), queries=(20, 50))
     outcome = TABLES.run(config, lambda: None)
     assert outcome.findings[0].startswith("1 of 2")
     assert "printed (9.99, 0.015)" in outcome.findings[2]

@@ -363,4 +363,4 @@ def test_one_sampled_voter_is_not_m_1() -> None:
 
 def test_a_grid_without_orders_is_refused() -> None:
     with pytest.raises(ParameterError, match="^last_order is 20; it must be more than"):
-        ran(FIGURE_10, replace(FIGURE_10.quick, last_order=20.0))
+        replace(FIGURE_10.quick, last_order=20.0)

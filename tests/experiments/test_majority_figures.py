@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dpopt import ParameterError, majority
-from experiments.majority import figures, priors
+from experiments.majority import composition, figures, gnmax, priors
 from experiments.majority.figures import columns_for, nested
 from experiments.majority.words import cases, law_words, under, whole
 from experiments.registry import Table
@@ -21,6 +21,8 @@ from tests.experiments.pictures import drawn
 
 FIGURE_2, FIGURE_6, FIGURE_7, FIGURE_8 = figures.EXPERIMENTS
 (FIGURE_9,) = priors.EXPERIMENTS
+(FIGURE_10,) = gnmax.EXPERIMENTS
+(TOTALS,) = composition.EXPERIMENTS
 FAST: dict[str, Any] = {"draws": 50, "repeats": 2}
 
 
@@ -196,3 +198,50 @@ def test_the_paper_s_objective_takes_the_upper_half_of_a_law() -> None:
     mean = np.maximum(drawn_p, 1 - drawn_p).mean()
     assert sum(interval) / 2 == pytest.approx(mean, abs=1e-3)
     assert str(priors.upper_half("uniform:0,1e-9")) != "point:0.5"
+
+
+@pytest.mark.parametrize(
+    ("experiment", "changed"),
+    [
+        (FIGURE_10, {}),
+        (FIGURE_10, {"epsilon": (0.5, 1.0, 2.0), "delta": (1e-3, 1e-4, 1e-5)}),
+        (FIGURE_10, {"epsilon": (0.2676,)}),
+        (TOTALS, {}),
+        (TOTALS, {"allowance": (2.5,), "epsilon": (0.3,)}),
+        (TOTALS, {"epsilon": (0.0892, 0.1, 0.2, 0.4, 0.8), "queries": (1, 20)}),
+    ],
+)
+def test_losses_are_drawn_whole_at_other_parameters(
+    experiment: Any, changed: dict[str, Any]
+) -> None:
+    config = replace(experiment.quick, **changed)
+    outcome = ran(experiment, config)
+    assert len(drawn(experiment, outcome).get_axes()) == len(config.epsilon)
+    known = {0.2676, 0.0892} & set(config.epsilon)
+    assert bool(outcome.comparisons) == bool(known)
+
+
+@pytest.mark.parametrize(
+    ("experiment", "changed", "words"),
+    [
+        (FIGURE_10, {"epsilon": ()}, "epsilon holds 0 values and delta 1; epsilon must"),
+        (FIGURE_10, {"delta": (0.1, 0.2, 0.3)}, "epsilon holds 2 values and delta 3; epsilon must"),
+        (FIGURE_10, {"epsilon": (0.5, 0.5)}, r"epsilon is \(0.5, 0.5\); each panel must differ"),
+        (FIGURE_10, {"step": 0.0}, "step is 0; it must be above 0"),
+        (FIGURE_10, {"voters": 0}, "voters is 0; it must be at least 1"),
+        (FIGURE_10, {"low_orders": (1.0,)}, "low_orders and votes_order hold 1; an order must"),
+        (FIGURE_10, {"votes": (1, 2, 3)}, r"votes is \(1, 2, 3\); it must hold two"),
+        (FIGURE_10, {"delta": (0.0,)}, "delta is 0.0; it must be"),
+        (TOTALS, {"epsilon": ()}, r"epsilon is \(\); it must hold at least one"),
+        (TOTALS, {"allowance": (12.0,)}, r"allowance is \(12.0,\); it must hold at least one"),
+        (TOTALS, {"queries": (0,)}, r"queries is \(0,\); it must hold at least one"),
+        (TOTALS, {"mechanism_delta": 0.0}, "mechanism_delta is 0; it must be above 0"),
+        (TOTALS, {"mechanism_delta": 0.01}, "mechanism_delta is 0.01; it must be above 0"),
+        (TOTALS, {"slack": 0.0}, "slack is 0.0; it must be"),
+    ],
+)
+def test_losses_out_of_range_are_refused(
+    experiment: Any, changed: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(ParameterError, match=f"^{words}"):
+        replace(experiment.quick, **changed)
