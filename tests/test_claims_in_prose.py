@@ -331,7 +331,7 @@ def constants() -> tuple[Instance, ...]:
     """What `majority-claims` finds of lemma A.1."""
     config = claims.Config()
     return claims_error.constants(
-        config.constants, config.below, config.epsilon, lambda: None
+        config.constant_cases, config.cases("below"), config.epsilon, lambda: None
     ).claims
 
 
@@ -377,7 +377,10 @@ def corners(start: str) -> Instance:
     """What three corners give in the instance that starts like this."""
     config = claims.Config()
     part = claims_corners.three_corners(
-        config.three, config.swept[:1], config.swept_epsilons[:1], lambda: None
+        [claims_corners.Case(*case) for case in config.cases("three")],
+        config.cases("swept")[:1],
+        config.swept_epsilons[:1],
+        lambda: None,
     )
     (found,) = [claim for claim in part.claims if claim.instance.startswith(start)]
     return found
@@ -387,8 +390,9 @@ def corners(start: str) -> Instance:
 def repeated() -> Instance:
     """One query put 12 times to K = 41 voters trained once, proved in fractions."""
     config = claims.Config()
-    assert config.repeated == (claims_sampling.Repeated(41, 1.0, 0.5, 12),)
-    (found,) = claims_sampling.repeated_queries(config.repeated, lambda: None).claims
+    (case,) = [claims_sampling.Repeated(*case) for case in config.cases("repeated")]
+    assert case == claims_sampling.Repeated(41, 1.0, 0.5, 12)
+    (found,) = claims_sampling.repeated_queries([case], lambda: None).claims
     assert found.proved
     return found
 
@@ -497,7 +501,8 @@ def designable(k: int) -> bool:
 @cache
 def halved() -> bool:
     """Whether the majority of M of K sampled voters spends ceil(M / 2) epsilon."""
-    spending = claims_sampling.spent(claims.Config().sampled[:1], (11, 21), 0.1, lambda: None)
+    sampled = [claims_sampling.Sampled(*case) for case in claims.Config().cases("sampled")[:1]]
+    spending = claims_sampling.spent(sampled, (11, 21), 0.1, lambda: None)
     found = [claim for claim in spending.claims if claim.claim == claims_sampling.HALVED]
     return len(found) == 2 and all(claim.holds for claim in found)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from dpopt import ParameterError, style
+from dpopt import ParameterError, majority, style
 from experiments.majority import claims_corners, claims_error, claims_sampling
 from experiments.majority.claims_corners import NUMBER, REDUCED, Case
 from experiments.majority.claims_error import CONSTANT, LEMMA, SURROGATE
@@ -20,6 +20,7 @@ from experiments.majority.figures import (
     nested,
     scale_errors,
 )
+from experiments.majority.words import cases
 from experiments.registry import Advance, Comparison, Experiment, Outcome, Table
 from experiments.verdicts import not_comparable, statement
 
@@ -32,82 +33,117 @@ _INTEGERS = "exact integers over the reduced corner set, rounded outward"
 _NO_PROOF = "no verdict where a certificate is missing"
 
 
+# What a case of each parameter must look like; each begins with K and m, or M.
+_FORMS: dict[str, tuple[str, tuple[Callable[[str], Any], ...]]] = {
+    "objectives": ("K,m", (int, int)),
+    "three": ("K,m,epsilon", (int, float, float)),
+    "swept": ("K,m", (int, float)),
+    "doubled_approximate": ("K,m,Delta", (int, int, float)),
+    "sampled": ("K,M,epsilon,Delta", (int, int, float, float)),
+    "below": ("K,m", (int, int)),
+    "repeated": ("K,m,epsilon,Q", (int, float, float, int)),
+}
+_SIZES = ("at_one", "counted", "pure", "approximate", "doubled", "certified", "sampled_curve")
+
+
 @dataclass(frozen=True)
 class Config:
     """Parameters of the claims; they are ours, where the paper prints none.
 
+    A case is a text of its numbers, such as 11,3 for K = 11 and m = 3.
+
     Attributes:
-        epsilon: of each voter, unless a case has its own.
-        draws: p's for each sampled error.
+        epsilon: of each voter, in nats, unless a case has its own.
+        draws: of (p_1, ..., p_K) for each sampled error.
         seed: of all draws.
-        at_one: each K of lemma 3.2.
-        objectives: (K, m) of the surrogate.
+        at_one: each K of lemma 3.2; odd, as every K is.
+        objectives: cases K,m of the surrogate.
         counted: each K whose constraints are counted.
         pure: each K at which the two constraint sets are compared for Delta = 0.
         approximate: the same for Delta > 0; may be empty.
         gammas: random noise functions of each kind for that comparison.
-        three: where three corners are tried.
-        swept: (K, m) of its curves.
+        three: cases K,m,epsilon where three corners are tried.
+        swept: cases K,m of its curves.
         swept_epsilons: epsilons of its curves.
         doubled: each K of theorem 4.1, for every epsilon.
         certified: each K of theorem 4.1 for the library's prover.
         certified_epsilons: epsilons of the latter.
-        doubled_approximate: (K, m, Delta) at which theorem 4.1 is certified for Delta > 0.
-        sampled: cases of subsampling.
+        doubled_approximate: cases K,m,Delta at which theorem 4.1 is certified for Delta > 0.
+        sampled: cases K,M,epsilon,Delta of subsampling M of K voters.
         sampled_curve: each K of its curve.
-        constants: (K, values of m) of lemma A.1.
-        below: (K, m) at which lemma A.1 is tried with the tau of general composition.
-        repeated: queries put several times to voters trained once.
+        constants: cases K,m or K,m,m,m of lemma A.1.
+        below: cases K,m at which lemma A.1 is tried with the tau of general composition.
+        repeated: cases K,m,epsilon,Q of a query put Q times to voters trained once.
     """
 
     epsilon: float = 0.1
     draws: int = 20_000
     seed: int = 5
     at_one: tuple[int, ...] = (3, 5, 7, 9, 11)
-    objectives: tuple[tuple[int, int], ...] = (
-        (11, 1),
-        (11, 3),
-        (11, 5),
-        (35, 10),
-        (101, 10),
-        (101, 20),
-    )
+    objectives: tuple[str, ...] = ("11,1", "11,3", "11,5", "35,10", "101,10", "101,20")
     counted: tuple[int, ...] = (5, 7, 11, 21, 41, 71, 101)
     pure: tuple[int, ...] = (5, 11, 21, 31)
     approximate: tuple[int, ...] = (3, 5, 7)
     gammas: int = 3
-    three: tuple[Case, ...] = (
-        Case(15, 1.0, 0.7755),
-        Case(41, 2.0, 0.1),
-        Case(9, 2.0, 0.9005),
-    )
-    swept: tuple[tuple[int, float], ...] = ((9, 2.0), (11, 2.0), (15, 1.0), (15, 2.0))
+    three: tuple[str, ...] = ("15,1,0.7755", "41,2,0.1", "9,2,0.9005")
+    swept: tuple[str, ...] = ("9,2", "11,2", "15,1", "15,2")
     swept_epsilons: tuple[float, ...] = tuple(i / 100 for i in range(72, 110))
     doubled: tuple[int, ...] = tuple(range(3, 32, 2))
     certified: tuple[int, ...] = (3, 11, 21)
     certified_epsilons: tuple[float, ...] = (0.1, 0.5, 1.0, 2.0)
-    doubled_approximate: tuple[tuple[int, int, float], ...] = ((5, 2, 1e-3), (7, 4, 1e-2))
-    sampled: tuple[Sampled, ...] = (
-        Sampled(11, 3, 0.1),
-        Sampled(11, 5, 0.1),
-        Sampled(11, 3, 0.1, 1e-5),
-        Sampled(35, 10, 0.1),
-        Sampled(101, 10, 0.1),
-        Sampled(101, 20, 0.1),
+    doubled_approximate: tuple[str, ...] = ("5,2,0.001", "7,4,0.01")
+    sampled: tuple[str, ...] = (
+        "11,3,0.1,0",
+        "11,5,0.1,0",
+        "11,3,0.1,0.00001",
+        "35,10,0.1,0",
+        "101,10,0.1,0",
+        "101,20,0.1,0",
     )
     sampled_curve: tuple[int, ...] = (11, 21, 35)
-    constants: tuple[tuple[int, tuple[int, ...]], ...] = (
-        (11, (1, 2, 3, 4, 5)),
-        (35, (1, 3, 5, 8, 10, 13)),
-        (101, (1, 5, 10, 20, 30)),
-    )
-    below: tuple[tuple[int, int], ...] = ((35, 16), (101, 28))
-    repeated: tuple[Repeated, ...] = (Repeated(41, 1.0, 0.5, 12),)
+    constants: tuple[str, ...] = ("11,1,2,3,4,5", "35,1,3,5,8,10,13", "101,1,5,10,20,30")
+    below: tuple[str, ...] = ("35,16", "101,28")
+    repeated: tuple[str, ...] = ("41,1,0.5,12",)
 
     def __post_init__(self) -> None:
         for field in fields(self):
             if getattr(self, field.name) == () and field.name != "approximate":
                 raise ParameterError(f"{field.name} is (); it must hold at least one case.")
+        for name, least in (("draws", 2), ("seed", 0), ("gammas", 0)):
+            if getattr(self, name) < least:
+                raise ParameterError(
+                    f"{name} is {getattr(self, name)}; it must be at least {least}."
+                )
+        for name in _SIZES:
+            for k in getattr(self, name):
+                if k < 3 or k % 2 == 0:
+                    raise ParameterError(f"{name} holds {k}; every K must be odd and at least 3.")
+        majority.MajoritySetting(3, self.epsilon, 1)
+        # Each case's K and m, which the setting refuses if they are none.
+        for name in _FORMS:
+            for k, m, *_ in self.cases(name):
+                majority.MajoritySetting(k, self.epsilon, m)
+        for k, allowances in self.constant_cases:
+            for m in allowances:
+                majority.MajoritySetting(k, self.epsilon, m)
+
+    def cases(self, name: str) -> list[tuple]:
+        """Return the numbers of every case of a parameter.
+
+        Args:
+            name: of the parameter: one of those that hold cases, but the constants.
+        """
+        return cases(name, getattr(self, name), *_FORMS[name])
+
+    @property
+    def constant_cases(self) -> list[tuple[int, tuple[int, ...]]]:
+        """Each K of lemma A.1 with its values of m."""
+        found = []
+        for text in self.constants:
+            kinds = (int,) * max(2, len(text.split(",")))
+            ((k, *allowances),) = cases("constants", (text,), "K,m[,m...]", kinds)
+            found.append((k, tuple(allowances)))
+        return found
 
 
 def steps(config: Config) -> int:
@@ -142,20 +178,27 @@ def run(config: Config, advance: Advance) -> Outcome:
 def _parts(config: Config, advance: Advance) -> Iterator[Part]:
     epsilon, draws, seed = config.epsilon, config.draws, config.seed
     yield claims_error.lower_bound(config.at_one, epsilon, draws, seed, advance)
-    yield claims_error.objectives(config.objectives, epsilon, draws, seed, advance)
+    yield claims_error.objectives(config.cases("objectives"), epsilon, draws, seed, advance)
     yield claims_corners.counts(config.counted, advance)
     yield claims_corners.maxima(config.pure, config.approximate, config.gammas, seed, advance)
-    yield claims_corners.three_corners(config.three, config.swept, config.swept_epsilons, advance)
+    yield claims_corners.three_corners(
+        [Case(k, m, own) for k, m, own in config.cases("three")],
+        config.cases("swept"),
+        config.swept_epsilons,
+        advance,
+    )
     yield claims_sampling.double_subsampling(
         config.doubled,
         config.certified,
         config.certified_epsilons,
-        config.doubled_approximate,
+        config.cases("doubled_approximate"),
         advance,
     )
-    yield claims_error.constants(config.constants, config.below, epsilon, advance)
-    yield claims_sampling.spent(config.sampled, config.sampled_curve, epsilon, advance)
-    yield claims_sampling.repeated_queries(config.repeated, advance)
+    yield claims_error.constants(config.constant_cases, config.cases("below"), epsilon, advance)
+    sampled = [Sampled(*case) for case in config.cases("sampled")]
+    yield claims_sampling.spent(sampled, config.sampled_curve, epsilon, advance)
+    repeated = [Repeated(*case) for case in config.cases("repeated")]
+    yield claims_sampling.repeated_queries(repeated, advance)
 
 
 def of_claims(claims: Sequence[Claim]) -> tuple[Comparison, ...]:

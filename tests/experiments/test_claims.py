@@ -19,7 +19,6 @@ from experiments.majority import (
     claims_sampling,
 )
 from experiments.majority.claims import EXPERIMENTS, _judged
-from experiments.majority.claims_corners import Case
 from experiments.majority.claims_record import (
     AGREES,
     AT_LEAST,
@@ -34,8 +33,8 @@ from experiments.majority.claims_record import (
     proof_of,
     require,
 )
-from experiments.majority.claims_sampling import Repeated, Sampled
 from experiments.registry import Outcome, Table
+from tests.experiments.pictures import drawn
 
 (CLAIMS,) = EXPERIMENTS
 SMALL = replace(
@@ -46,13 +45,13 @@ SMALL = replace(
     pure=(5, 11),
     approximate=(5,),
     gammas=1,
-    swept=((9, 2.0),),
+    swept=("9,2",),
     swept_epsilons=(0.8, 0.9),
     doubled=(3, 5, 11),
     certified=(5,),
-    sampled=(Sampled(11, 3, 0.1), Sampled(11, 3, 0.1, 1e-5), Sampled(35, 10, 0.1)),
+    sampled=("11,3,0.1,0", "11,3,0.1,1e-5", "35,10,0.1,0"),
     sampled_curve=(7,),
-    constants=((5, (1, 2)), (11, (1, 3))),
+    constants=("5,1,2", "11,1,3"),
 )
 RATIOS = [Fraction(101, 100), Fraction(11, 10), Fraction(8, 5), Fraction(2), Fraction(50)]
 Pair = tuple[Fraction, Fraction]
@@ -528,18 +527,18 @@ def test_a_statement_that_holds_agrees_and_does_not_stop_the_run() -> None:
         SMALL,
         draws=50,
         at_one=(3,),
-        objectives=((3, 3), (3, 2)),
+        objectives=("3,3", "3,2"),
         counted=(5,),
         pure=(3,),
         approximate=(3,),
-        three=(Case(3, 1.0, 0.1),),
+        three=("3,1,0.1",),
         doubled=(3,),
         certified=(3,),
-        sampled=(Sampled(3, 1, 0.5),),
+        sampled=("3,1,0.5,0",),
         sampled_curve=(3,),
-        constants=((3, (3,)),),
-        below=((35, 5),),
-        repeated=(Repeated(3, 1.0, 0.1, 2),),
+        constants=("3,3",),
+        below=("35,5",),
+        repeated=("3,1,0.1,2",),
     )
     outcome = CLAIMS.run(config, lambda: None)
     claims = outcome.tables["claims"]
@@ -627,8 +626,26 @@ def test_an_empty_list_of_cases_is_refused() -> None:
         replace(CLAIMS.quick, at_one=())
 
 
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"objectives": ("11",)}, "objectives holds '11'; it must have the form K,m"),
+        ({"objectives": ("11,12",)}, "allowance is 12; it must be a number in"),
+        ({"below": ("10,2",)}, "mechanisms is 10; it must be odd"),
+        ({"constants": ("11",)}, "constants holds '11'; it must have the form K,m"),
+        ({"repeated": ("41,1,0.5",)}, "repeated holds '41,1,0.5'; it must have the form"),
+        ({"pure": (4,)}, "pure holds 4; every K must be odd"),
+        ({"draws": 1}, "draws is 1; it must be at least 2"),
+        ({"epsilon": 0.0}, "epsilon is 0.0; it must be"),
+    ],
+)
+def test_cases_that_are_none_are_refused(changed: dict[str, Any], words: str) -> None:
+    with pytest.raises(ParameterError, match=f"^{words}"):
+        replace(CLAIMS.quick, **changed)
+
+
 def test_the_figure_has_six_labelled_panels(outcome: Outcome) -> None:
-    axes = CLAIMS.plot(outcome).get_axes()
+    axes = drawn(CLAIMS, outcome).get_axes()
     assert len(axes) == 6
     for part in axes:
         assert part.get_title()

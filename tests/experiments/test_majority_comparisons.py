@@ -15,7 +15,6 @@ from experiments.majority import (
     priors,
 )
 from experiments.majority.claims_record import Claim
-from experiments.majority.claims_sampling import Sampled
 from experiments.majority.figures import tick_step
 from experiments.majority.pate import experiment as pate_experiment
 from experiments.majority.pate.experiment import EXPERIMENT as PATE
@@ -266,19 +265,19 @@ def claimed() -> tuple[Claim, ...]:
         experiment.quick,
         draws=500,
         at_one=(3,),
-        objectives=((11, 3),),
+        objectives=("11,3",),
         counted=(5,),
         pure=(5,),
         approximate=(3,),
         gammas=1,
-        swept=((9, 2.0),),
+        swept=("9,2",),
         swept_epsilons=(0.9,),
         doubled=(3,),
         certified=(3,),
-        sampled=(Sampled(11, 3, 0.1),),
+        sampled=("11,3,0.1,0",),
         sampled_curve=(5,),
-        constants=((5, (1,)),),
-        below=((35, 16),),
+        constants=("5,1",),
+        below=("35,16",),
     )
     outcome = ran(experiment, config)
     table = outcome.tables["claims"]
