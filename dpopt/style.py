@@ -1,12 +1,10 @@
 """How figures look: print sizes of some venues, colours with one meaning each, lettered panels.
 
-```python
-import dpopt
+    import dpopt
 
-with dpopt.style.context("neurips"):
-    axes = dpopt.design(setting).plot()
-    axes.figure.savefig("gamma.pdf")  # 5.5 inches wide, fonts embedded as Type 42
-```
+    with dpopt.style.context("neurips"):
+        axes = dpopt.design(setting).plot()
+        axes.figure.savefig("gamma.pdf")  # 5.5 inches wide, fonts embedded as Type 42
 
 The colours are those of Okabe and Ito ("Color Universal Design", 2008), which colour-blind readers
 tell apart; each role has a marker, a dash and a hatch besides, so that print in grey does too.

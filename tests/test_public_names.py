@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from experiments.reference.pages import (
+from docs.building.names import (
     all_modules,
     constant_docstring,
     public_modules,

@@ -68,9 +68,9 @@ class Copy:
 
     @classmethod
     def make(cls, root: Path, files: dict[str, str]) -> Copy:
-        """Copy the package, its experiments and tests, and add files."""
+        """Copy the package, its experiments, tests and pages, and add files."""
         leave = shutil.ignore_patterns("__pycache__", "*.pyc", "*.png")
-        for name in ("dpopt", "experiments", "tests"):
+        for name in ("dpopt", "experiments", "tests", "docs"):
             shutil.copytree(ROOT / name, root / name, ignore=leave)
         shutil.copy(ROOT / "pyproject.toml", root)
         for name, text in files.items():

@@ -1,4 +1,4 @@
-"""Sphinx's settings for the reference: docstrings as they are, no request to any server."""
+"""Docstrings as they are: formulas are no markup, and types read as the source writes them."""
 
 from __future__ import annotations
 
@@ -8,43 +8,21 @@ from collections.abc import Callable
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from sphinx.util.inspect import (  # pyright: ignore[reportMissingImports]
+from sphinx.util.inspect import (
     TypeAliasForwardRef,
     stringify_signature,
 )
 
-import dpopt
-from experiments.reference.pages import home_of, public_modules, public_names
-from experiments.reference.text import plain_docstring
+from docs.building.names import home_of, public_modules, public_names
+from docs.building.text import plain_docstring
 
 if TYPE_CHECKING:
-    from sphinx.application import Sphinx  # pyright: ignore[reportMissingImports]
-    from sphinx.environment import BuildEnvironment  # pyright: ignore[reportMissingImports]
+    from sphinx.application import Sphinx
+    from sphinx.environment import BuildEnvironment
 
-project = "dpopt"
-version = release = dpopt.__version__
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-html_theme = "furo"
-html_title = f"dpopt {version}"
-html_copy_source = False
-html_show_copyright = False
-html_show_sphinx = False
-
-# A name in single backticks is code, and a link where the name is a public one.
-default_role = "py:obj"
-smartquotes_action = "D"
-add_module_names = False
-maximum_signature_line_length = 88
-toc_object_entries_show_parents = "hide"
-python_use_unqualified_type_names = True
-
-autodoc_member_order = "bysource"
-autodoc_typehints_format = "short"
 # For properties; elsewhere types are shown as they stand in the source (`_as_written`).
-autodoc_type_aliases = {name: name for name in ("Vector", "Matrix", "IntVector", "Json", "Graph")}
+TYPE_ALIASES = {name: name for name in ("Vector", "Matrix", "IntVector", "Json", "Graph")}
 TypeAliasForwardRef.__repr__ = lambda self: self.name
-napoleon_numpy_docstring = False
-napoleon_use_rtype = False
 
 # Napoleon takes the first line of a property for "type: description"; it does not know this colon.
 _COLON = "\N{MODIFIER LETTER COLON}"

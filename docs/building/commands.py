@@ -1,0 +1,66 @@
+"""The pages of the commands: what click knows of them, with formulas and options as they are."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from docs.building.text import is_displayed, plain_help
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+
+def description(command: click.Command) -> list[str]:
+    """Return a command's help as reStructuredText.
+
+    Its examples, which start with the program's name, and its displayed programs are literals.
+    """
+    lines = []
+    for paragraph in inspect.cleandoc(command.help or "").replace("\b\n", "").split("\n\n"):
+        if is_displayed(paragraph):
+            lines += ["::", "", *paragraph.split("\n"), ""]
+            continue
+        joined = " ".join(paragraph.split())
+        head, mark, example = joined.partition("Example: ")
+        if head:
+            lines += [plain_help(head), ""]
+        if mark:
+            lines += ["Example::", "", f"    {example}", ""]
+    return lines
+
+
+def options(context: click.Context) -> list[str]:
+    """Return a command's options as directives, with the help that the command prints."""
+    lines = []
+    for parameter in context.command.params:
+        flags, text = parameter.get_help_record(context) or ("", "")
+        if text:
+            # Sphinx has commas between alternatives.
+            declared = flags.replace(" / ", ", ")
+            lines += [f".. option:: {declared}", "", f"   {plain_help(text)}", ""]
+    return lines
+
+
+def _description(_app: Sphinx, context: click.Context, lines: list[str]) -> None:
+    lines[:] = description(context.command)
+
+
+def _options(_app: Sphinx, context: click.Context, lines: list[str]) -> None:
+    lines[:] = options(context)
+
+
+def _epilog(_app: Sphinx, context: click.Context, lines: list[str]) -> None:
+    text = inspect.cleandoc((context.command.epilog or "").replace("\b\n", ""))
+    lines[:] = ["::", "", *(f"    {line}" for line in text.splitlines()), ""] if text else []
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Rewrite what sphinx-click found."""
+    app.setup_extension("sphinx_click")
+    app.connect("sphinx-click-process-description", _description)
+    app.connect("sphinx-click-process-options", _options)
+    app.connect("sphinx-click-process-epilog", _epilog)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,160 @@
+"""The gallery: a page for each figure, and one with all of them."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from itertools import groupby
+from pathlib import Path
+
+from sphinx.errors import ExtensionError
+
+from docs.building.pages import write_pages
+from experiments.catalogue import all_experiments
+from experiments.registry import Experiment
+
+ROOT = Path(__file__).resolve().parents[2]
+_CODE = re.compile(r"(`[^`]+`)")
+
+
+def make(folder: Path, run: Path, *, finished: bool) -> None:
+    """Write the gallery from a run of the experiments.
+
+    Args:
+        folder: of the pages and pictures.
+        run: what ``python -m experiments`` wrote, or is to write here.
+        finished: whether it has been written already.
+    """
+    shown = [each for each in all_experiments().values() if each.repeatable]
+    if not finished:
+        _run(run)
+    pictures = {each.name: [run / f"{each.name}.{kind}" for kind in ("png", "pdf")] for each in shown}
+    missing = [path.name for pair in pictures.values() for path in pair if not path.is_file()]
+    if missing:
+        raise ExtensionError(f"the run of the experiments lacks {', '.join(missing)}.")
+    pages = {f"{each.name}.md": _page(each) for each in shown}
+    write_pages(folder, {"index.md": _index(shown), **pages})
+    beside = folder / "pictures"
+    shutil.rmtree(beside, ignore_errors=True)
+    beside.mkdir()
+    for pair in pictures.values():
+        for path in pair:
+            shutil.copy2(path, beside)
+
+
+def _run(folder: Path) -> None:
+    """Run the default experiments; the runner keeps what has not changed."""
+    command = [sys.executable, "-m", "experiments", "--out", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ExtensionError(f"the experiments failed.\n{done.stderr}")
+
+
+def _index(shown: Sequence[Experiment]) -> str:
+    lines = [
+        "# Gallery",
+        "",
+        "Every figure of the papers that the package reproduces, and some that they lack. Each page",
+        "has the command that draws its picture, what can be set, and the figure as PDF for print.",
+        "",
+    ]
+    for paper, group in groupby(shown, key=lambda each: each.paper):
+        listed = list(group)
+        lines += [f"## {paper}", "", "::::{grid} 1 2 2 3", ":gutter: 3", ""]
+        for each in listed:
+            lines += [
+                f":::{{grid-item-card}} {plain(each.item)}",
+                f":link: {each.name}",
+                ":link-type: doc",
+                f":img-top: pictures/{each.name}.png",
+                f":img-alt: {plain(each.item)}",
+                "",
+                plain(_sentence(each.summary)),
+                ":::",
+                "",
+            ]
+        lines += ["::::", "", "```{toctree}", ":hidden:", ""]
+        lines += [f"{paper}, {each.item} <{each.name}>" for each in listed]
+        lines += ["```", ""]
+    return "\n".join(lines)
+
+
+def _page(experiment: Experiment) -> str:
+    name = experiment.name
+    lines = [
+        f"# {plain(experiment.paper)}: {plain(experiment.item)}",
+        "",
+        plain(experiment.summary),
+        "",
+        f"```{{image}} pictures/{name}.png",
+        f":alt: {experiment.paper}, {experiment.item}",
+        f":target: ../_images/{name}.png",
+        ":class: only-paper",
+        "```",
+        "",
+        f"For print: {{download}}`{name}.pdf <pictures/{name}.pdf>`.",
+        "",
+        "```sh",
+        f"python -m experiments run {name}",
+        "```",
+        "",
+    ]
+    for formula in experiment.mathematics:
+        lines += ["```{math}", formula, "```", ""]
+    if experiment.published:
+        lines += [f"Printed in the paper: {plain(experiment.published)}", ""]
+    return "\n".join([*lines, *_parameters(experiment)])
+
+
+def _parameters(experiment: Experiment) -> list[str]:
+    """Return what ``--set`` takes, with the values of the figure and what each one means."""
+    config, help_of = experiment.quick, attributes(type(experiment.quick))
+    rows = []
+    for field in fields(config):
+        value = setting_text(getattr(config, field.name))
+        if value is not None:
+            rows += [f"`--set {field.name}={value}`" if value else f"`{field.name}`"]
+            rows += [f": {plain(help_of.get(field.name, 'See the source.'))}", ""]
+    return ["## What can be set", "", "With the values of the picture above.", "", *rows] if rows else []
+
+
+def attributes(cls: type) -> Mapping[str, str]:
+    """Return what the section "Attributes:" of a class's docstring says of each field."""
+    _, _, section = inspect.cleandoc(cls.__doc__ or "").partition("Attributes:\n")
+    found: dict[str, str] = {}
+    for entry in re.split(r"^ {4}(?=\w)", section.split("\n\n")[0], flags=re.MULTILINE):
+        names, colon, text = entry.partition(": ")
+        if colon:
+            found |= dict.fromkeys(names.split(", "), " ".join(text.split()))
+    return found
+
+
+def setting_text(value: object) -> str | None:
+    """Return a value as ``--set`` reads it; None if it does not."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        parts = [setting_text(part) for part in value]
+        if any(part is None or isinstance(inner, tuple) for part, inner in zip(parts, value)):
+            return None
+        return (";" if any(isinstance(part, str) for part in value) else ",").join(map(str, parts))
+    return str(value) if isinstance(value, str | int | float) and not is_dataclass(value) else None
+
+
+def plain(text: str) -> str:
+    """Return a sentence in which nothing but backticks is markup."""
+    pieces = _CODE.split(text)
+    pieces[::2] = [re.sub(r"[\\*_<>\[\]$|{}#~^@]", r"\\\g<0>", piece) for piece in pieces[::2]]
+    return "".join(pieces)
+
+
+def _sentence(text: str) -> str:
+    """Return the first sentence: what ends with a full stop before a capital."""
+    return re.split(r"(?<=[.:;]) (?=[A-Z])", text, maxsplit=1)[0].rstrip(":;")

@@ -1,1 +1,0 @@
-"""The API reference: HTML pages from the docstrings of every public name."""
