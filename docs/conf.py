@@ -53,6 +53,8 @@ html_math_renderer = "mathml"
 # A name in single backticks is code, and a link where the name is a public one.
 default_role = "py:obj"
 smartquotes_action = "D"
+# Displayed programs and what commands print are no Python.
+highlight_language = "none"
 add_module_names = False
 maximum_signature_line_length = 88
 toc_object_entries_show_parents = "hide"

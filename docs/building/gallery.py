@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from itertools import groupby
 from pathlib import Path
 
@@ -33,7 +33,9 @@ def make(folder: Path, run: Path, *, finished: bool) -> None:
     shown = [each for each in all_experiments().values() if each.repeatable]
     if not finished:
         _run(run)
-    pictures = {each.name: [run / f"{each.name}.{kind}" for kind in ("png", "pdf")] for each in shown}
+    pictures = {
+        each.name: [run / f"{each.name}.{kind}" for kind in ("png", "pdf")] for each in shown
+    }
     missing = [path.name for pair in pictures.values() for path in pair if not path.is_file()]
     if missing:
         raise ExtensionError(f"the run of the experiments lacks {', '.join(missing)}.")
@@ -42,9 +44,8 @@ def make(folder: Path, run: Path, *, finished: bool) -> None:
     beside = folder / "pictures"
     shutil.rmtree(beside, ignore_errors=True)
     beside.mkdir()
-    for pair in pictures.values():
-        for path in pair:
-            shutil.copy2(path, beside)
+    for path in pictures:
+        shutil.copy2(path, beside)
 
 
 def _run(folder: Path) -> None:
@@ -59,8 +60,8 @@ def _index(shown: Sequence[Experiment]) -> str:
     lines = [
         "# Gallery",
         "",
-        "Every figure of the papers that the package reproduces, and some that they lack. Each page",
-        "has the command that draws its picture, what can be set, and the figure as PDF for print.",
+        "Every figure of the papers that the package reproduces, and some that they lack. Each has",
+        "a page with the command that draws it, what can be set, and the figure as PDF for print.",
         "",
     ]
     for paper, group in groupby(shown, key=lambda each: each.paper):
@@ -118,9 +119,10 @@ def _parameters(experiment: Experiment) -> list[str]:
     for field in fields(config):
         value = setting_text(getattr(config, field.name))
         if value is not None:
-            rows += [f"`--set {field.name}={value}`" if value else f"`{field.name}`"]
-            rows += [f": {plain(help_of.get(field.name, 'See the source.'))}", ""]
-    return ["## What can be set", "", "With the values of the picture above.", "", *rows] if rows else []
+            told = f": {plain(help_of[field.name])}" if field.name in help_of else ""
+            rows.append(f"- `--set {field.name}={value}`{told}")
+    title = ["## What can be set", "", "With the values of the picture above.", ""]
+    return [*title, *rows, ""] if rows else []
 
 
 def attributes(cls: type) -> Mapping[str, str]:
@@ -136,16 +138,14 @@ def attributes(cls: type) -> Mapping[str, str]:
 
 def setting_text(value: object) -> str | None:
     """Return a value as ``--set`` reads it; None if it does not."""
-    if value is None:
-        return "none"
-    if isinstance(value, bool):
+    if value is None or isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple):
-        parts = [setting_text(part) for part in value]
-        if any(part is None or isinstance(inner, tuple) for part, inner in zip(parts, value)):
+        if not all(isinstance(part, str | int | float) for part in value):
             return None
-        return (";" if any(isinstance(part, str) for part in value) else ",").join(map(str, parts))
-    return str(value) if isinstance(value, str | int | float) and not is_dataclass(value) else None
+        mark = ";" if any(isinstance(part, str) for part in value) else ","
+        return mark.join(str(part) for part in value)
+    return str(value) if isinstance(value, str | int | float) else None
 
 
 def plain(text: str) -> str:

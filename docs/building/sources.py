@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# Where a file of the repository stands on the site; its pages link to files, as they are read there.
+# Where a file of the repository stands on the site; texts link to the files.
 _PLACES = {
     r"(?:\.\./)?notebooks/(\w+)\.ipynb": r"/guides/\1.ipynb",
     r"(?:\.\./)?docs/(\w+\.md)": r"/\1",

@@ -1,0 +1,161 @@
+"""What makes the pages: docstrings and help as text, settings as commands, homes of names."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+import click
+import pytest
+
+from docs.building import names, reference
+from docs.building.commands import description, options
+from docs.building.pages import write_pages
+from docs.building.text import plain_docstring, plain_help
+from dpopt.cli import cli
+
+gallery = pytest.importorskip("docs.building.gallery", reason="Sphinx is not installed")
+sources = pytest.importorskip("docs.building.sources", reason="Sphinx is not installed")
+mathematics = pytest.importorskip("docs.building.mathematics", reason="Sphinx is not installed")
+
+
+def test_help_becomes_text_and_literals() -> None:
+    text = "\n".join(description(cli.commands["majority"]))
+    assert "Example::\n\n    dpopt majority --mechanisms 5 --epsilon 0.5 --allowance 2\n" in text
+    text = "\n".join(description(cli.commands["prior"]))
+    assert "::\n\n    minimise   max_i 1 - K[i, i]" in text
+    context = click.Context(cli.commands["majority"], info_name="dpopt majority")
+    assert ".. option:: --mechanisms INTEGER\n" in "\n".join(options(context))
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ("|2l - K| and m * x", r"\|2l - K\| and m \* x"),
+        ("sets *too large* to write", "sets *too large* to write"),
+        ("``a * b`` and `x_`, x_", r"``a * b`` and `x_`, x\_"),
+        ("queries_ but q_m", r"queries\_ but q_m"),
+        ("queries_: how many", "queries_: how many"),
+        ("a\\b", r"a\\b"),
+        (">>> 2 * 3 | 1\n7\n\nx * y", ">>> 2 * 3 | 1\n7\n\nx \\* y"),
+        ("a:\n\n    x * y\n      >= 1\n\nb", "a:\n\n::\n\n    x * y\n      >= 1\n\nb"),
+        ("Args:\n    x: y\n\n    z * 1", "Args:\n    x: y\n\n    z \\* 1"),
+    ],
+)
+def test_formulas_are_not_markup(given: str, wanted: str) -> None:
+    assert plain_docstring(given) == wanted
+
+
+def test_options_in_help_are_code() -> None:
+    shown = plain_help("instead of --time-limit and  ``gamma``; a*b_ x--y")
+    assert shown == r"instead of ``--time-limit`` and ``gamma``; a\*b\_ x--y"
+
+
+def test_a_constant_has_the_docstring_of_where_it_is_defined() -> None:
+    module = importlib.import_module("dpopt.roo")
+    assert "rule_weights" in names.constant_docstring(module, "RULES")
+    assert names.constant_docstring(module, "no such constant") == ""
+
+
+def test_a_name_has_one_home() -> None:
+    package, lp = importlib.import_module("dpopt"), importlib.import_module("dpopt.lp")
+    shape = importlib.import_module("dpopt.design")
+    assert names.home_of(package, "solve") == names.home_of(lp, "solve") == "dpopt"
+    assert names.home_of(package, "load") == names.home_of(shape, "load") == "dpopt.design"
+    assert names.home_of(lp, "make_rows") == "dpopt.lp"
+    assert names.home_of(package, "majority") == "dpopt.majority"
+
+
+def test_what_designs_comes_first() -> None:
+    page = reference.all_pages()["dpopt.majority.rst"]
+    titles = ["To design", "Settings and questions", "Designs and answers", "Functions"]
+    places = [page.index(f"\n{title}\n") for title in titles]
+    assert places == sorted(places)
+    assert page.index("autofunction:: dpopt.majority.design\n") < places[1]
+    assert places[1] < page.index("autoclass:: dpopt.majority.MajoritySetting\n") < places[2]
+    functions = [importlib.import_module(name) for name in ("dpopt", "dpopt.design")]
+    assert all(any(hasattr(module, name) for module in functions) for name in reference.FIRST)
+
+
+def test_a_missing_library_leaves_its_page_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    names.public_modules.cache_clear()
+    monkeypatch.setitem(sys.modules, "dpopt.interop.sklearn", None)
+    try:
+        assert "dpopt.interop.sklearn" not in names.public_modules()
+        assert "dpopt.interop.sklearn" in names.all_modules()
+        text = reference.all_pages()
+        assert "dpopt.interop.sklearn.rst" not in text
+        (line,) = (row for row in text["index.rst"].splitlines() if "not installed: " in row)
+        assert "`dpopt.interop.sklearn`" in line
+    finally:
+        names.public_modules.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ((1, 2, 4), "1,2,4"),
+        ((0.5, 1.0), "0.5,1.0"),
+        (("beta:2,2", "point:0.5"), "beta:2,2;point:0.5"),
+        (None, "none"),
+        (True, "true"),
+        (11, "11"),
+        ("uniform:0,1", "uniform:0,1"),
+        (((1, 2), (3, 4)), None),
+        ([1], None),
+    ],
+)
+def test_a_setting_is_shown_as_it_is_set(value: object, text: str | None) -> None:
+    assert gallery.setting_text(value) == text
+
+
+def test_what_a_field_means_is_read_from_its_class() -> None:
+    @dataclass(frozen=True)
+    class Config:
+        """A curve.
+
+        Attributes:
+            low, high: ends of the
+                interval.
+            draws: how many.
+
+        More words: not of a field.
+        """
+
+        low: float = 0.0
+        high: float = 1.0
+        draws: int = 3
+
+    ends = "ends of the interval."
+    assert gallery.attributes(Config) == {"low": ends, "high": ends, "draws": "how many."}
+    assert gallery.attributes(int) == {}
+
+
+def test_a_sentence_of_a_page_has_no_markup_but_code() -> None:
+    assert gallery.plain("p_i * 2 <= [x] | `a_b`") == "p\\_i \\* 2 \\<= \\[x\\] \\| `a_b`"
+
+
+def test_links_to_files_lead_to_their_pages() -> None:
+    given = "[a](../notebooks/kernel.ipynb) [b](docs/adding.md) [c](PAPERS.md) [d](other.md)"
+    wanted = "[a](/guides/kernel.ipynb) [b](/adding.md) [c](/papers.md) [d](other.md)"
+    assert sources.on_site(given) == wanted
+
+
+def test_mathematics_is_mathml() -> None:
+    tree = ElementTree.fromstring(
+        mathematics.mathml(r"\frac{1}{2} \le e^{\varepsilon}", display=True)
+    )
+    assert tree.tag == "{http://www.w3.org/1998/Math/MathML}math"
+    assert tree.get("display") == "block"
+    assert "".join(tree.itertext()) == "12\u2264e\u03b5"
+
+
+def test_only_pages_that_changed_are_written(tmp_path: Path) -> None:
+    write_pages(tmp_path, {"a.md": "one", "b.md": "two"})
+    before = (tmp_path / "a.md").stat().st_mtime_ns
+    write_pages(tmp_path, {"a.md": "one", "c.md": "three"})
+    assert {path.name for path in tmp_path.iterdir()} == {"a.md", "c.md"}
+    assert (tmp_path / "a.md").stat().st_mtime_ns == before
