@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -16,6 +14,7 @@ from sphinx.errors import ExtensionError
 
 from docs.building.pages import write_pages
 from experiments.catalogue import all_experiments
+from experiments.options import options, text_of
 from experiments.registry import Experiment
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,10 +32,8 @@ def make(folder: Path, run: Path, *, finished: bool) -> None:
     shown = [each for each in all_experiments().values() if each.repeatable]
     if not finished:
         _run(run)
-    pictures = {
-        each.name: [run / f"{each.name}.{kind}" for kind in ("png", "pdf")] for each in shown
-    }
-    missing = [path.name for pair in pictures.values() for path in pair if not path.is_file()]
+    pictures = [run / f"{each.name}.{kind}" for each in shown for kind in ("png", "pdf")]
+    missing = [path.name for path in pictures if not path.is_file()]
     if missing:
         raise ExtensionError(f"the run of the experiments lacks {', '.join(missing)}.")
     pages = {f"{each.name}.md": _page(each) for each in shown}
@@ -114,38 +111,13 @@ def _page(experiment: Experiment) -> str:
 
 def _parameters(experiment: Experiment) -> list[str]:
     """Return what ``--set`` takes, with the values of the figure and what each one means."""
-    config, help_of = experiment.quick, attributes(type(experiment.quick))
-    rows = []
-    for field in fields(config):
-        value = setting_text(getattr(config, field.name))
-        if value is not None:
-            told = f": {plain(help_of[field.name])}" if field.name in help_of else ""
-            rows.append(f"- `--set {field.name}={value}`{told}")
+    rows = [
+        f"- `--set {each.name}={text_of(each.quick)}`: {plain(each.about)}"
+        for each in options(experiment).values()
+        if each.kind is not None
+    ]
     title = ["## What can be set", "", "With the values of the picture above.", ""]
     return [*title, *rows, ""] if rows else []
-
-
-def attributes(cls: type) -> Mapping[str, str]:
-    """Return what the section "Attributes:" of a class's docstring says of each field."""
-    _, _, section = inspect.cleandoc(cls.__doc__ or "").partition("Attributes:\n")
-    found: dict[str, str] = {}
-    for entry in re.split(r"^ {4}(?=\w)", section.split("\n\n")[0], flags=re.MULTILINE):
-        names, colon, text = entry.partition(": ")
-        if colon:
-            found |= dict.fromkeys(names.split(", "), " ".join(text.split()))
-    return found
-
-
-def setting_text(value: object) -> str | None:
-    """Return a value as ``--set`` reads it; None if it does not."""
-    if value is None or isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, tuple):
-        if not all(isinstance(part, str | int | float) for part in value):
-            return None
-        mark = ";" if any(isinstance(part, str) for part in value) else ","
-        return mark.join(str(part) for part in value)
-    return str(value) if isinstance(value, str | int | float) else None
 
 
 def plain(text: str) -> str:

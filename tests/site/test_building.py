@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -92,46 +91,6 @@ def test_a_missing_library_leaves_its_page_out(monkeypatch: pytest.MonkeyPatch) 
         assert "`dpopt.interop.sklearn`" in line
     finally:
         names.public_modules.cache_clear()
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        ((1, 2, 4), "1,2,4"),
-        ((0.5, 1.0), "0.5,1.0"),
-        (("beta:2,2", "point:0.5"), "beta:2,2;point:0.5"),
-        (None, "none"),
-        (True, "true"),
-        (11, "11"),
-        ("uniform:0,1", "uniform:0,1"),
-        (((1, 2), (3, 4)), None),
-        ([1], None),
-    ],
-)
-def test_a_setting_is_shown_as_it_is_set(value: object, text: str | None) -> None:
-    assert gallery.setting_text(value) == text
-
-
-def test_what_a_field_means_is_read_from_its_class() -> None:
-    @dataclass(frozen=True)
-    class Config:
-        """A curve.
-
-        Attributes:
-            low, high: ends of the
-                interval.
-            draws: how many.
-
-        More words: not of a field.
-        """
-
-        low: float = 0.0
-        high: float = 1.0
-        draws: int = 3
-
-    ends = "ends of the interval."
-    assert gallery.attributes(Config) == {"low": ends, "high": ends, "draws": "how many."}
-    assert gallery.attributes(int) == {}
 
 
 def test_a_sentence_of_a_page_has_no_markup_but_code() -> None:
