@@ -112,7 +112,7 @@ def _page(experiment: Experiment) -> str:
 def _parameters(experiment: Experiment) -> list[str]:
     """Return what ``--set`` takes, with the values of the figure and what each one means."""
     rows = [
-        f"- `--set {each.name}={text_of(each.quick)}`: {plain(each.about)}"
+        f"- `--set {each.name}={text_of(each.quick)}`" + (each.about and f": {plain(each.about)}")
         for each in options(experiment).values()
         if each.kind is not None
     ]

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.writers.html5 import HTML5Translator
 
+# As an exponent it is made smaller, though its glyph is small already.
+_PRIME = "<mi>&#x02032;</mi>"
+
 
 def mathml(text: str, *, display: bool) -> str:
     """Return LaTeX, without dollar signs, as a MathML element.
@@ -19,7 +22,8 @@ def mathml(text: str, *, display: bool) -> str:
         text: of the formula.
         display: whether it stands on lines of its own.
     """
-    return convert(text, display="block" if display else "inline")
+    found = convert(text, display="block" if display else "inline")
+    return found.replace(_PRIME, _PRIME.replace("<mi>", '<mi class="prime">'))
 
 
 def _inline(translator: HTML5Translator, node: nodes.math) -> None:
