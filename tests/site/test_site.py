@@ -52,9 +52,11 @@ class Page(HTMLParser):
         self.links: list[str] = []
         self.anchors: set[str] = set()
         self.words: list[str] = []
+        self.drawn = 0
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.drawn += tag == "figure" and ("role", "img") in attrs
         for name, value in attrs:
             if name == "id" and value:
                 self.anchors.add(value)
@@ -274,7 +276,7 @@ def test_a_figure_has_its_picture_command_and_pdf(name: str, documents: dict[str
 )
 def test_a_guide_was_run_and_has_a_picture(name: str, documents: dict[str, Page]) -> None:
     page = documents[name]
-    assert any("_images/" in url for url in page.loaded)
+    assert page.drawn or any("_images/" in url for url in page.loaded)
     assert "Traceback" not in page.text
 
 
