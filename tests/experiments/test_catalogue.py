@@ -30,9 +30,9 @@ from experiments.public_prior import (
     example_one,
     kernels,
     movielens,
-    program,
     synthetic,
 )
+from experiments.public_prior import program as prior_program
 from experiments.registry import Experiment
 from experiments.roo import (
     audit_map,
@@ -40,10 +40,10 @@ from experiments.roo import (
     conference,
     lemmas,
     obscuring,
-    program,
     table_one,
     utility,
 )
+from experiments.roo import program as roo_program
 from experiments.smoothed import claims as smoothed_claims
 from experiments.smoothed import compositions, elections, notions, sgd, sgd_bias
 from tests.experiments.comparing import ran
@@ -340,7 +340,7 @@ TRIED: dict[str, Tried] = {
         },
     ),
     "roo-program": Tried(
-        program.Config(
+        roo_program.Config(
             records=(5, 12), letters=(3,), epsilons=(0.3,), cvxpy_records=(), shown_records=9
         ),
         {
@@ -454,7 +454,7 @@ TRIED: dict[str, Tried] = {
         },
     ),
     "prior-program": Tried(
-        program.Config(
+        prior_program.Config(
             letters=(2, 3), priors=("random",), epsilon=(1.0,), second_letters=2, laws=5, points=3
         ),
         {

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 NAMES = ("majority-figure-9", "roo-figure-1", "prior-example-1")
 EXAMPLE = example_one.EXPERIMENT
 LEAST_CONTRAST = 4.5
-HOSTILE = """</script><script>alert(1)</script><img src=x onerror=alert(1)> "' & {{ 1234567 * 11 }}"""
+HOSTILE = """</script><script>alert(1)</script><img src=x onerror=alert(1)> "' &"""
+HOSTILE += " {{ 1234567 * 11 }}"
 FORMULA = r"\min_{x} \frac{a < b}{c} \quad \text{s.t. } x \le e^{\varepsilon}"
 
 # Every element with text of its own, its colour, and the first opaque colour behind it.
