@@ -524,8 +524,7 @@ EXPERIMENTS = (
         effort=("step", "last_order"),
         mathematics=(
             r"\text{label} = \mathrm{argmax}_c \left( n_c + \mathcal{N}(0, \sigma^2) \right), "
-            r"\quad "
-            r"D_{\lambda} \le \frac{\lambda}{\sigma^2}, \quad \varepsilon = "
+            r"\quad D_{\lambda} \le \frac{\lambda}{\sigma^2}, \quad \varepsilon = "
             r"\frac{\lambda}{\sigma^2} + \frac{\log (1 / \delta)}{\lambda - 1},",
             r"\sigma^2(\lambda) = \frac{\lambda}{\varepsilon - \log (1 / \delta) / "
             r"(\lambda - 1)}, \quad \lambda > 1 + \frac{\log (1 / \delta)}{\varepsilon}.",
