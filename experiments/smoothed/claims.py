@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpopt import smoothed
+from dpopt import ParameterError, smoothed, style
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
-from experiments.smoothed import PAPER
+from experiments.smoothed import PAPER, drawing
 from experiments.verdicts import statement
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
@@ -22,31 +23,62 @@ _TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Config:
-    """Settings of Remark 8 and Theorem 5; fair coins throughout.
+    """Settings of Remark 8, Theorem 5 and Lemma 10.
 
     Attributes:
-        records: n.
-        drawn: values of T for Remark 8.
-        above: epsilons, as distances above the least one that the remark allows.
+        records: n, at least 2.
+        drawn: values of T for Remark 8, below n.
+        above: epsilons, as distances above the least one that the remark allows, in nats.
+        share: of the coins for Remark 8, above 0 and below 1; every record is one.
         replacement: values of T for Theorem 5.
+        replacement_epsilon: of Theorem 5, in nats.
         pairs: number of random pairs of laws for Lemma 10.
+        outputs: of each of these laws, at least 2.
+        seed: of numpy's generator, for these laws.
     """
 
     records: int = 200
     drawn: tuple[int, ...] = (1, 2, 4, 8, 12, 16, 20, 30, 40, 60, 80, 100, 140, 180)
     above: tuple[float, ...] = (0.005, 0.02, 0.1, 0.5)
+    share: float = 0.5
     replacement: tuple[int, ...] = (1, 2, 3, 5, 10, 50, 200)
+    replacement_epsilon: float = 1.0
     pairs: int = 2_000
+    outputs: int = 4
+    seed: int = 20211
+
+    def __post_init__(self) -> None:
+        if self.records < 2:
+            raise ParameterError(f"records is {self.records}; it must be at least 2.")
+        if not self.drawn or not all(0 < t < self.records for t in self.drawn):
+            raise ParameterError(
+                f"drawn is {self.drawn}; each must be at least 1 and below {self.records}."
+            )
+        if not self.above or not all(above > 0.0 for above in self.above):
+            raise ParameterError(f"above is {self.above}; each must be above 0.")
+        if not 0.0 < self.share < 1.0:
+            raise ParameterError(f"share is {self.share}; it must be between 0 and 1.")
+        if not self.replacement or min(self.replacement) < 1:
+            raise ParameterError(f"replacement is {self.replacement}; each must be at least 1.")
+        for name, least in (("pairs", 1), ("outputs", 2)):
+            if getattr(self, name) < least:
+                raise ParameterError(
+                    f"{name} is {getattr(self, name)}; it must be at least {least}."
+                )
 
 
 def run(config: Config, advance: Advance) -> Outcome:
     """Evaluate each statement beside the exact value."""
-    remark = [_remark(config.records, t, a) for t in config.drawn for a in config.above]
-    remark.append(_remark_at(127, 1, math.log(66 / 65)))
+    remark = [
+        _remark(config.records, t, -math.log1p(-t / config.records) + a, config.share)
+        for t in config.drawn
+        for a in config.above
+    ]
+    remark.append(_remark(127, 1, math.log(66 / 65), 0.5))
     advance()
-    theorem = [_theorem(config.records, t) for t in config.replacement]
+    theorem = [_theorem(config, t) for t in config.replacement]
     advance()
-    lemma = [_lemma_10(config.pairs), _lemma_2()]
+    lemma = [_lemma_10(config), _lemma_2()]
     advance()
     tables = {
         "remark_8": Table.of("Natural logarithms: exact smoothed delta and bounds.", remark),
@@ -56,16 +88,13 @@ def run(config: Config, advance: Advance) -> Outcome:
     return Outcome(tables, (), tuple(_comparisons(remark, theorem, lemma)))
 
 
-def _remark(n: int, drawn: int, above: float) -> dict[str, Cell]:
-    return _remark_at(n, drawn, -math.log1p(-drawn / n) + above)
-
-
-def _remark_at(n: int, drawn: int, epsilon: float) -> dict[str, Cell]:
+def _remark(n: int, drawn: int, epsilon: float, share: float) -> dict[str, Cell]:
     mechanism = smoothed.SamplingHistogram(n, drawn)
-    coins = [[0.5, 0.5]]
+    coins = [[share, 1.0 - share]]
     return {
         "records": n,
         "drawn": drawn,
+        "share": share,
         "epsilon": epsilon,
         "exact": smoothed.smoothed_delta(mechanism, epsilon, coins).log_delta,
         "remark_8": smoothed.published_log_bound(mechanism, epsilon, coins),
@@ -74,31 +103,34 @@ def _remark_at(n: int, drawn: int, epsilon: float) -> dict[str, Cell]:
     }
 
 
-def _theorem(n: int, drawn: int) -> dict[str, Cell]:
+def _theorem(config: Config, drawn: int) -> dict[str, Cell]:
+    n, epsilon = config.records, config.replacement_epsilon
     mechanism = smoothed.SamplingHistogram(n, drawn, replacement=True)
-    every = smoothed.privacy_profile(mechanism, 1.0)
+    every = smoothed.privacy_profile(mechanism, epsilon)
     return {
         "records": n,
         "drawn": drawn,
-        "dp_delta": smoothed.worst_case_delta(mechanism, 1.0).delta,
+        "dp_delta": smoothed.worst_case_delta(mechanism, epsilon).delta,
         "largest_profile": float(every.delta.max()),
         "out_of_reach": drawn / (n + 1),
     }
 
 
-def _lemma_10(pairs: int) -> dict[str, Cell]:
+def _lemma_10(config: Config) -> dict[str, Cell]:
     """Return the extreme ratios of d + d' to u over random pairs of laws and epsilons."""
-    rng = np.random.default_rng(20211)
+    rng = np.random.default_rng(config.seed)
     ratios = []
-    for _ in range(pairs):
-        p, q = rng.dirichlet(np.full(4, 0.6), size=2)
+    for _ in range(config.pairs):
+        p, q = rng.dirichlet(np.full(config.outputs, 0.6), size=2)
         epsilon = rng.uniform(0.0, 1.5)
         threshold = 1.0 / (1.0 + math.exp(-epsilon))
         utility = smoothed.candidates_utility(np.array([p, q]), threshold)
         both = _stick(p, q, epsilon) + _stick(q, p, epsilon)
         if utility > 1e-9:
             ratios.append(both / utility)
-    return {"lemma": "10", "pairs": len(ratios), "least": min(ratios), "largest": max(ratios)}
+    # Pairs that no epsilon drawn for them tells apart have no ratio.
+    least, largest = (min(ratios), max(ratios)) if ratios else (0.0, 0.0)
+    return {"lemma": "10", "pairs": len(ratios), "least": least, "largest": largest}
 
 
 def _lemma_2() -> dict[str, Cell]:
@@ -113,6 +145,11 @@ def _lemma_2() -> dict[str, Cell]:
 def _stick(p: np.ndarray, q: np.ndarray, epsilon: float) -> float:
     # Doubles: 2/3 and e^(ln 2) / 3 differ in their last digit.
     return float(np.sum(np.maximum(0.0, p - math.exp(epsilon) * q - 1e-15)))
+
+
+def _coins(remark: list[dict[str, Cell]]) -> str:
+    share = _value(remark[0], "share")
+    return "Fair coins" if share == 0.5 else f"Coins of {share:g}"
 
 
 def _value(row: dict[str, Cell], name: str) -> float:
@@ -141,7 +178,7 @@ def _comparisons(
     return [
         statement(
             "delta <= exp(-g f n / 6) + m exp(-f n / 8) for epsilon > ln(1/(1 - eta)) (Remark 8).",
-            f"Fair coins: false in {len(broken)} of {len(remark)} settings{said}: at n = "
+            f"{_coins(remark)}: false in {len(broken)} of {len(remark)} settings{said}: at n = "
             f"{worst['records']}, T = {worst['drawn']} ln delta is "
             f"{_value(worst, 'exact'):.2f}, the bound {_value(worst, 'remark_8'):.2f}. "
             f"log_upper_bound {'holds in all' if ours else 'fails too'}.",
@@ -177,24 +214,51 @@ def _comparisons(
 
 
 def plot(outcome: Outcome) -> Figure:
-    """Draw ln bound - ln exact against T/n: below 0 the bound is false."""
-    from matplotlib.figure import Figure
+    """Draw both bounds over the exact value against T/n, and DP's delta with replacement."""
+    figure, (panels,) = style.figure(1, 2, height=0.8)
+    _bounds(panels[0], outcome.tables["remark_8"])
+    _replacement(panels[1], outcome.tables["theorem_5"])
+    style.letter(list(panels))
+    drawing.legend(figure, panels, 3)
+    return figure
 
-    table = outcome.tables["remark_8"]
-    figure = Figure(figsize=(6.4, 4.0), layout="constrained")
-    axes = figure.subplots()
+
+def _bounds(axes: Axes, table: Table) -> None:
     share = [t / n for t, n in zip(table.column("drawn"), table.column("records"), strict=True)]
-    for column, label, style in (("remark_8", "Remark 8", "o"), ("ours", "log_upper_bound", "^")):
+    for column, label, role in (
+        ("remark_8", "Remark 8", "paper"),
+        ("ours", "bound of this package", "optimum"),
+    ):
         gap = [b - e for b, e in zip(table.column(column), table.column("exact"), strict=True)]
-        axes.plot(share, gap, style, markersize=4, label=label)
-    axes.axhline(0.0, color="#c1432e", linewidth=1.0)
+        axes.plot(share, gap, label=label, **drawing.points(role))
+    axes.axhline(0.0, label=r"exact $\delta$", **drawing.beside("limit"))
     axes.set_xscale("log")
     axes.set_yscale("symlog", linthresh=1.0)
-    axes.set_xlabel("$T / n$")
-    axes.set_ylabel(r"$\ln$ bound $- \ln \delta$; below 0: false")
-    axes.legend(frameon=False, fontsize=9)
-    axes.grid(alpha=0.25)
-    return figure
+    axes.margins(y=0.1)
+    axes.set_xlabel("share of records drawn, $T / n$")
+    axes.set_ylabel(r"$\ln$(bound $/$ smoothed $\delta$)")
+    axes.set_title("Remark 8: false below 0")
+
+
+def _replacement(axes: Axes, table: Table) -> None:
+    drawn = table.column("drawn")
+    alone: dict[str, Any] = {} if len(drawn) == 1 else {"marker": ""}
+    for column, label, look in (
+        ("out_of_reach", "Theorem 5: no less", style.role("paper").line | alone),
+        (
+            "largest_profile",
+            "largest of all databases",
+            drawing.points("optimum"),
+        ),
+        ("dp_delta", r"$\delta$ of DP, exact", style.role("baseline").line | alone),
+    ):
+        axes.plot(drawn, table.column(column), label=label, **look)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.margins(y=0.1)
+    axes.set_xlabel("records drawn with replacement, $T$")
+    axes.set_ylabel(r"a probability, $\delta$")
+    axes.set_title(f"with replacement, $n = {table.column('records')[0]}$")
 
 
 _CONFIG = Config()
@@ -211,5 +275,13 @@ EXPERIMENTS = (
         steps=lambda _: 3,
         run=run,
         plot=plot,
+        effort=("pairs", "outputs", "seed"),
+        mathematics=(
+            r"\delta \leq e^{-g f n / 6} + m e^{-f n / 8}, \qquad "
+            r"g = \left(\frac{1 - e^{-\varepsilon}}{\eta} - 1\right)^2, \qquad "
+            r"\varepsilon > \ln \frac{1}{1 - \eta}",
+            r"\delta_{DP} = 1 - \left(1 - \frac{1}{n}\right)^T \quad \text{with replacement}",
+            r"u < d(x, x') + d(x', x) \leq 3 u",
+        ),
     ),
 )

@@ -2,191 +2,288 @@
 
 from __future__ import annotations
 
-import multiprocessing
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import cycle
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpopt import ParameterError, smoothed
+from dpopt import ParameterError, smoothed, style
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
-from experiments.smoothed import PAPER
-from experiments.smoothed.votes import Election, history, units
+from experiments.smoothed import PAPER, drawing
+from experiments.smoothed.votes import COUNTED, Law, history, laws, units
 from experiments.verdicts import not_comparable, observed, statement
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_SIZES = tuple(range(100_000, 500_001, 50_000))
+_RECORDS = tuple(range(100_000, 500_001, 50_000))
 _EPSILONS = (
     *(round(0.1 * step, 1) for step in range(11)),
     *(1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0),
 )
+_PRINTED = "DC NE-2"
+_TITLES = {"units": "units of 2020", "history": "elections since 1920"}
 
 # The least r squared that is called a line, and the fewest sizes that one is judged on.
 _STRAIGHT, _FEWEST = 0.99, 5
-# So few maxima take less time than to start two processes.
-_FEW = 16
-_COLOURS = ("#2f5d9b", "#c1432e", "#d98a29", "#3b7f4a")
-
-
-@dataclass(frozen=True)
-class Setting:
-    """A set of distributions and a loss."""
-
-    title: str
-    votes: str
-    lost_rate: str
-
-
-_DISTRICTS = Setting("units of 2020", "units", "0.002")
+_LN10 = math.log(10.0)
 
 
 @dataclass(frozen=True)
 class Config:
-    """Sizes, at least two, epsilons, and the settings; those ``shown`` are in the figure."""
+    """Sets of distributions, losses, sizes and epsilons.
 
-    settings: tuple[Setting, ...] = (_DISTRICTS,)
-    sizes: tuple[int, ...] = _SIZES
+    Attributes:
+        distributions: the sets Pi, each a text of words with blanks between them: "units" for all
+            units of 2020, "history" for all elections, the name of a unit such as DC, a year, or a
+            share of the second candidate from 0 to 1. Each set and each loss has a panel.
+        beside: sets that are drawn in every panel too, as points alone.
+        lost_rates: shares of the votes that are lost at random.
+        records: n, two or more numbers of votes.
+        epsilons: in nats.
+        shown: the epsilons of the figure and its fits; all that are not among `epsilons` are
+            left out.
+        units: CSV file of one's own in place of the units of 2020: names in the first column, the
+            votes of two candidates in the last two.
+        votes: the same in place of the elections since 1920.
+    """
+
+    distributions: tuple[str, ...] = ("units",)
+    beside: tuple[str, ...] = (_PRINTED,)
+    lost_rates: tuple[float, ...] = (0.002,)
+    records: tuple[int, ...] = _RECORDS
     epsilons: tuple[float, ...] = _EPSILONS
     shown: tuple[float, ...] = (0.5, 1.0, 2.0, 7.0)
+    units: str | None = None
+    votes: str | None = None
 
     def __post_init__(self) -> None:
-        if len(set(self.sizes)) < 2:
-            raise ParameterError(f"sizes is {self.sizes}; a line needs at least 2 of them.")
+        for name, values in (
+            ("distributions", self.distributions),
+            ("lost_rates", self.lost_rates),
+        ):
+            if len(set(values)) < max(1, len(values)):
+                raise ParameterError(f"{name} is {values}; it must hold values, each once.")
+        if len(set(self.records)) < 2 or len(set(self.records)) < len(self.records):
+            raise ParameterError(
+                f"records is {self.records}; it must hold 2 numbers or more, each once: a line is "
+                "fitted."
+            )
+        if min(self.records) < 1:
+            raise ParameterError(f"records is {self.records}; each must be at least 1.")
+        if not all(0.0 <= rate < 1.0 for rate in self.lost_rates):
+            raise ParameterError(
+                f"lost_rates is {self.lost_rates}; each must be at least 0 and below 1."
+            )
+        if not all(epsilon >= 0.0 for epsilon in self.epsilons):
+            raise ParameterError(f"epsilons is {self.epsilons}; each must be at least 0.")
         if not self.drawn:
             raise ParameterError(f"shown is {self.shown}; it must name one of the epsilons.")
+        self.sets()
 
     @property
     def drawn(self) -> tuple[float, ...]:
         """The epsilons of the figure and its fits."""
         return tuple(epsilon for epsilon in self.shown if epsilon in self.epsilons)
 
+    def sets(self) -> dict[str, tuple[Law, ...]]:
+        """Return the distributions of each set by its title, those of the panels first."""
+        places = units(self.units), history(self.votes)
+        texts = dict.fromkeys((*self.distributions, *self.beside))
+        return {_TITLES.get(text, text): laws(text, *places) for text in texts}
+
+    @property
+    def settings(self) -> tuple[tuple[str, float], ...]:
+        """Titles of the sets and losses, those of the panels first."""
+        panels = tuple(_TITLES.get(text, text) for text in self.distributions)
+        others = tuple(title for title in self.sets() if title not in panels)
+        return (*product(panels, self.lost_rates), *product(others, self.lost_rates))
+
+
+def steps(config: Config) -> int:
+    """Return how often `run` advances."""
+    return len(config.records) * len(config.settings)
+
 
 def run(config: Config, advance: Advance) -> Outcome:
     """Maximise over every composition for each size, epsilon and setting."""
-    cases: list[_Case] = []
-    hulls: list[dict[str, Cell]] = []
-    for setting in config.settings:
-        elections = units() if setting.votes == "units" else history()
-        laws = [(election.share, 1.0 - election.share) for election in elections]
-        vertices = [elections[place] for place in smoothed.hull_vertices(laws)]
-        hulls += [_vertex(setting, election) for election in vertices]
-        shares = tuple(unit.share for unit in vertices)
-        cases += [_Case(setting, n, shares, e) for n in config.sizes for e in config.epsilons]
+    sets = config.sets()
+    panels = {_TITLES.get(text, text) for text in config.distributions}
+    vertices = {title: _vertices(found) for title, found in sets.items()}
+    hulls: list[dict[str, Cell]] = [
+        {"setting": title, "distribution": law.name, "share": law.share}
+        for title, found in vertices.items()
+        for law in found
+    ]
+    cases = [
+        _Case(title, rate, n, tuple(law.share for law in vertices[title]), epsilon)
+        for title, rate in config.settings
+        for n in config.records
+        for epsilon in config.epsilons
+    ]
     records: list[dict[str, Cell]] = []
-    for place, record in enumerate(_solve_all(cases), start=1):
-        records.append(record)
+    for place, record in enumerate(map(_solved, cases), start=1):
+        records.append({**record, "panel": record["setting"] in panels})
         if place % len(config.epsilons) == 0:
             advance()
     tables = {
-        "smoothed": Table.of("Smoothed delta, the maximum over every composition.", records),
+        "smoothed": Table.of(
+            "Smoothed delta, the maximum over every composition; Remark 8's bound where it is "
+            "stated.",
+            records,
+        ),
         "hull": Table.of("Vertices of the convex hull of the distributions.", hulls),
         "fits": Table.of("log10 of smoothed delta = a + b n.", _fits(config, records)),
     }
-    return Outcome(tables, tuple(_findings(records, hulls)), tuple(_comparisons(tables)))
+    findings = (*_findings(config, records, hulls), *_beside(config, records))
+    own = [path for path in (config.units, config.votes) if path is not None]
+    source = ", ".join(own) if own else COUNTED
+    return Outcome(tables, findings, tuple(_comparisons(config, tables)), data=source)
+
+
+def _vertices(found: Sequence[Law]) -> list[Law]:
+    shares = [(law.share, 1.0 - law.share) for law in found]
+    return [found[place] for place in smoothed.hull_vertices(shares)]
 
 
 @dataclass(frozen=True)
 class _Case:
     """One maximum to compute."""
 
-    setting: Setting
+    title: str
+    lost_rate: float
     records: int
     shares: tuple[float, ...]
     epsilon: float
 
 
-def _solve_all(cases: Sequence[_Case]) -> Iterator[dict[str, Cell]]:
-    """Yield the record of each maximum in turn; many are shared by two processes."""
-    if len(cases) <= _FEW:
-        yield from map(_solved, cases)
-        return
-    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
-        yield from pool.map(_solved, cases)
-
-
 def _solved(case: _Case) -> dict[str, Cell]:
-    """Return the record of one maximum; called in a process of the pool too."""
-    mechanism = smoothed.SamplingHistogram.of_lost_rate(case.records, case.setting.lost_rate)
+    """Return the record of one maximum."""
+    mechanism = smoothed.SamplingHistogram.of_lost_rate(case.records, case.lost_rate)
     found = smoothed.smoothed_delta(mechanism, case.epsilon, case.shares)
-    return _record(case.setting, case.epsilon, found)
-
-
-def _vertex(setting: Setting, election: Election) -> dict[str, Cell]:
-    return {"setting": setting.title, "distribution": election.name, "share": election.share}
-
-
-def _record(setting: Setting, epsilon: float, found: smoothed.SmoothedDelta) -> dict[str, Cell]:
     finite = np.isfinite(found.log10_delta)
+    # One distribution alone has a single count.
+    first, *others = found.argmax
     return {
-        "setting": setting.title,
-        "lost_rate": float(setting.lost_rate),
-        "records": found.mechanism.records,
-        "epsilon": epsilon,
+        "setting": case.title,
+        "lost_rate": case.lost_rate,
+        "records": case.records,
+        "epsilon": case.epsilon,
         "log10_delta": float(found.log10_delta) if finite else None,
-        "from_first": found.argmax[0],
-        "from_second": found.argmax[1],
+        "from_first": first,
+        "from_second": sum(others),
         "certified": found.certified,
         "evaluated": found.certificate.evaluated,
         "dp_delta": found.dp_delta,
+        "log10_remark_8": _remark_8(mechanism, case),
     }
+
+
+def _remark_8(mechanism: smoothed.SamplingHistogram, case: _Case) -> float | None:
+    """Return the paper's bound, or None below the least epsilon that it is stated for."""
+    positive = all(0.0 < share < 1.0 for share in case.shares)
+    if mechanism.lost == 0 or not positive:
+        return None
+    if case.epsilon <= -math.log(mechanism.lost / mechanism.records):
+        return None
+    distributions = [[share, 1.0 - share] for share in case.shares]
+    return smoothed.published_log_bound(mechanism, case.epsilon, distributions) / _LN10
 
 
 def _fits(config: Config, records: list[dict[str, Cell]]) -> list[dict[str, Cell]]:
     fits: list[dict[str, Cell]] = []
-    for setting in config.settings:
-        for epsilon in config.drawn:
-            part: list[Any] = [
-                (row["records"], row["log10_delta"])
-                for row in records
-                if _of(row, setting)
-                and row["epsilon"] == epsilon
-                and row["log10_delta"] is not None
-            ]
-            sizes, values = np.array(part, dtype=float).T
-            slope, start = np.polyfit(sizes, values, 1)
-            fits.append(
-                {
-                    "setting": setting.title,
-                    "lost_rate": float(setting.lost_rate),
-                    "epsilon": epsilon,
-                    "a": float(start),
-                    "b": float(slope),
-                    "r_squared": float(np.corrcoef(sizes, values)[0, 1] ** 2),
-                }
-            )
+    panels = dict.fromkeys((r["setting"], r["lost_rate"]) for r in records if r["panel"])
+    for (title, rate), epsilon in product(panels, config.drawn):
+        key = (True, title, rate, epsilon)
+        part: list[Any] = [
+            (row["records"], row["log10_delta"])
+            for row in records
+            if (row["panel"], row["setting"], row["lost_rate"], row["epsilon"]) == key
+            and row["log10_delta"] is not None
+        ]
+        fit = dict(zip(("a", "b", "r_squared"), _line(part), strict=True))
+        fits.append({"setting": title, "lost_rate": rate, "epsilon": epsilon, **fit})
     return fits
 
 
-def _of(row: dict[str, Cell], setting: Setting) -> bool:
-    return row["setting"] == setting.title and row["lost_rate"] == float(setting.lost_rate)
+def _line(points: list[Any]) -> tuple[float, float, float] | tuple[None, None, None]:
+    """Return intercept, slope and r squared; None each where fewer than two deltas are above 0."""
+    if len(points) < 2:
+        return None, None, None
+    sizes, values = np.array(points, dtype=float).T
+    slope, start = np.polyfit(sizes, values, 1)
+    flat = bool(np.ptp(values) == 0.0)
+    square = 1.0 if flat else float(np.corrcoef(sizes, values)[0, 1] ** 2)
+    return float(start), float(slope), square
 
 
-def _findings(records: list[dict[str, Cell]], hulls: list[dict[str, Cell]]) -> list[str]:
-    names = dict.fromkeys(
+def _findings(
+    config: Config, records: list[dict[str, Any]], hulls: list[dict[str, Cell]]
+) -> list[str]:
+    names = [
         f"{row['distribution']} ({float(row['share'] or 0):.2%})"
         for row in hulls
-        if row["setting"] == _DISTRICTS.title
-    )
+        if row["setting"] == _TITLES["units"]
+    ]
     certified = sum(bool(row["certified"]) for row in records)
     inside = sum(bool(row["from_first"]) and bool(row["from_second"]) for row in records)
-    extreme = f" The extreme units of 2020 are {' and '.join(names)}." if names else ""
-    return [
+    extreme = ""
+    if names and config.units is None:
+        extreme = f" The extreme units of 2020 are {' and '.join(names)}."
+    found = [
         f"The maximum over all n + 1 compositions is certified in {certified} of {len(records)} "
         f"settings; it lies strictly between the two ends in {inside}.{extreme}"
     ]
+    bounded = [row for row in records if row["log10_remark_8"] is not None]
+    if bounded:
+        low = min(bounded, key=lambda row: row["log10_remark_8"])
+        found.append(
+            f"Remark 8's bound is stated for {len(bounded)} of the {len(records)} settings, those "
+            "with epsilon above ln(1/(1 - T/n)); its least value there is "
+            f"{10 ** low['log10_remark_8']:.4f}, where smoothed delta is "
+            f"10^{low['log10_delta']:.1f}."
+        )
+    return found
 
 
-def _comparisons(tables: dict[str, Table]) -> list[Comparison]:
-    """Return what the paper says of the hull and of the compositions."""
-    vertices = tables["hull"].select(setting=_DISTRICTS.title).column("distribution")
+def _beside(config: Config, records: list[dict[str, Any]]) -> list[str]:
+    """Say how far the sets that are drawn beside are from the first panel's."""
+    own = {
+        (row["lost_rate"], row["records"], row["epsilon"]): row
+        for row in records
+        if row["setting"] == config.settings[0][0]
+    }
     found = []
-    if vertices:
+    for title in dict.fromkeys(row["setting"] for row in records if not row["panel"]):
+        part = [row for row in records if row["setting"] == title]
+        logs = [
+            (row["log10_delta"], own[row["lost_rate"], row["records"], row["epsilon"]])
+            for row in part
+        ]
+        same = sum(value == row["log10_delta"] for value, row in logs)
+        apart = [
+            abs(value - row["log10_delta"])
+            for value, row in logs
+            if value is not None and row["log10_delta"] is not None
+        ]
+        pure = sum(not (row["from_first"] and row["from_second"]) for row in part)
+        found.append(
+            f"Over {title} smoothed delta is the same double as over {config.settings[0][0]} in "
+            f"{same} of {len(part)} settings and at most {max(apart, default=0.0):.2g} away in "
+            f"log10; the maximum has all records from one distribution in {pure}."
+        )
+    return found
+
+
+def _comparisons(config: Config, tables: dict[str, Table]) -> list[Comparison]:
+    """Return what the paper says of the hull and of the compositions."""
+    vertices = tables["hull"].select(setting=_TITLES["units"]).column("distribution")
+    found = []
+    if vertices and config.units is None:
         share = next(unit.share for unit in units() if unit.name == "NE-2")
         found.append(
             statement(
@@ -197,14 +294,15 @@ def _comparisons(tables: dict[str, Table]) -> list[Comparison]:
                 name="vertices of 2020",
             )
         )
-    return [*found, _exponential(tables["fits"], tables["smoothed"])]
+    return [*found, _exponential(tables["fits"], tables["smoothed"].select(panel=True))]
 
 
 def _exponential(fits: Table, values: Table) -> Comparison:
     """Judge the exponential fits, where there are enough sizes to tell a line from a curve."""
     claim = "Smoothed delta is exponentially small in n, with exponential fits (Section 6, G.2)."
-    squares = fits.column("r_squared")
-    good = sum(b < 0 and r >= _STRAIGHT for b, r in zip(fits.column("b"), squares, strict=True))
+    squares = [0.0 if square is None else square for square in fits.column("r_squared")]
+    slopes = [0.0 if slope is None else slope for slope in fits.column("b")]
+    good = sum(b < 0 and r >= _STRAIGHT for b, r in zip(slopes, squares, strict=True))
     sizes = len(set(values.column("records")))
     ours = (
         f"log10 delta falls along a line in n (r squared of at least {_STRAIGHT}) in {good} of "
@@ -228,56 +326,87 @@ def _exponential(fits: Table, values: Table) -> Comparison:
 
 def plot(outcome: Outcome) -> Figure:
     """Draw log10 of smoothed delta against n, with the fits and DP's delta."""
-    from matplotlib.figure import Figure
-
-    fits = outcome.tables["fits"]
+    fits, table = outcome.tables["fits"], outcome.tables["smoothed"]
     panels = list(dict.fromkeys(zip(fits.column("setting"), fits.column("lost_rate"), strict=True)))
-    rows = (len(panels) + 1) // 2
-    size = (5.6, 4.0) if len(panels) == 1 else (10.4, 3.8 * rows)
-    figure = Figure(figsize=size, layout="constrained")
-    grid = np.atleast_1d(figure.subplots(rows, min(len(panels), 2)))
-    for axes in list(grid.flat)[len(panels) :]:
-        axes.set_visible(False)
-    for axes, (setting, rate) in zip(grid.flat, panels, strict=False):
+    figure, axes = drawing.grid(len(panels), height=0.62 if len(panels) == 1 else 0.8)
+    others = table.select(panel=False)
+    for panel, (setting, rate) in zip(axes, panels, strict=True):
         where = {"setting": setting, "lost_rate": rate}
-        _panel(axes, outcome.tables["smoothed"].select(**where), fits.select(**where))
-        axes.set_title(f"{setting}, {rate:.2%} lost", fontsize=10)
-    grid.flat[0].legend(frameon=False, fontsize=8)
+        _panel(panel, table.select(panel=True, **where), fits.select(**where))
+        _points_beside(panel, others.select(lost_rate=rate), fits.select(**where))
+        drawing.title(panel, f"{setting}, {100 * rate:g} % lost")
+    drawing.frame(figure, axes, "thousands of votes, $n$", r"$\log_{10}$ of smoothed $\delta$")
+    style.letter(axes)
+    drawing.legend(figure, axes, 4)
     return figure
 
 
 def _panel(axes: Axes, part: Table, fits: Table) -> None:
-    sizes = sorted(set(part.column("records")))
-    for colour, fit in zip(cycle(_COLOURS), fits.rows, strict=False):
-        epsilon, start, slope = fit[2:5]
+    sizes = np.array(sorted(set(part.column("records"))))
+    looks = drawing.curves(fits.column("epsilon"))
+    for fit in fits.records:
+        epsilon, look = fit["epsilon"], looks[fit["epsilon"]]
         curve = part.select(epsilon=epsilon)
-        values = curve.column("log10_delta")
         axes.plot(
             [n / 1000 for n in curve.column("records")],
-            values,
-            "o",
-            color=colour,
-            markersize=4,
+            np.array(curve.column("log10_delta"), float),
+            linestyle="none",
             label=rf"$\varepsilon = {epsilon:g}$",
+            **look,
         )
-        line = [float(start or 0.0) + float(slope or 0.0) * n for n in sizes]
-        axes.plot([n / 1000 for n in sizes], line, ":", color=colour)
-    axes.axhline(float(np.log10(part.column("dp_delta")[0])), color="#b0468f", ls="--", label="DP")
-    axes.set_xlabel("thousands of votes")
-    axes.set_ylabel(r"$\log_{10} \delta$")
-    axes.grid(alpha=0.25)
+        if fit["b"] is not None:
+            axes.plot(sizes / 1000, fit["a"] + fit["b"] * sizes, ":", color=look["color"])
+    first = part.select(epsilon=fits.column("epsilon")[0])
+    bound = np.full(sizes.size, np.nan)
+    stated = [row for row in part.records if row["log10_remark_8"] is not None]
+    if stated:
+        most = max(row["epsilon"] for row in stated)
+        chosen = {r["records"]: r["log10_remark_8"] for r in stated if r["epsilon"] == most}
+        bound = np.array([chosen.get(n, np.nan) for n in sizes.tolist()])
+        axes.plot(
+            sizes / 1000,
+            bound,
+            label=rf"Remark 8, $\varepsilon = {most:g}$",
+            **drawing.beside("paper"),
+        )
+    axes.plot(sizes / 1000, -np.log10(sizes), label="$1/n$, the target", **drawing.beside("limit"))
+    axes.plot(
+        [n / 1000 for n in first.column("records")],
+        np.log10(first.column("dp_delta")),
+        label=r"$\delta$ of DP, $T/n$",
+        **drawing.beside("baseline"),
+    )
 
 
-_FIGURE_2 = Config()
-_FIGURE_2_QUICK = Config(epsilons=(0.5, 1.0, 2.0, 7.0))
-_FOUR = (
-    _DISTRICTS,
-    Setting("units of 2020", "units", "0.0001"),
-    Setting("elections since 1920", "history", "0.002"),
-    Setting("elections since 1920", "history", "0.0001"),
+def _points_beside(axes: Axes, part: Table, fits: Table) -> None:
+    """Draw the other sets of this loss as open squares, which leave what is under them in sight."""
+    shown = set(fits.column("epsilon"))
+    for title in dict.fromkeys(part.column("setting")):
+        rows = [r for r in part.select(setting=title).records if r["epsilon"] in shown]
+        axes.plot(
+            [row["records"] / 1000 for row in rows],
+            np.array([row["log10_delta"] for row in rows], float),
+            label=f"over {_and(title)} alone",
+            **drawing.points("paper", markerfacecolor="none", markersize=5),
+        )
+
+
+def _and(title: str) -> str:
+    return " and ".join(title.split()) if title not in _TITLES.values() else title
+
+
+_MATHEMATICS = (
+    r"\delta_{SDP}(\varepsilon) = \max_{\pi \in \Pi^n} E_{x \sim \pi} [\delta(x)] "
+    r"= \max_{n_1 + n_2 = n} E [\delta(B(n_1, p_1) + B(n_2, p_2))]",
+    r"\delta_{SDP}(\varepsilon) \leq e^{-g f n / 6} + m e^{-f n / 8}, \qquad "
+    r"g = \left(\frac{1 - e^{-\varepsilon}}{\eta} - 1\right)^2, \qquad "
+    r"\varepsilon > \ln \frac{1}{1 - \eta}, \qquad \eta = \frac{T}{n}",
 )
-_FIGURE_4 = Config(_FOUR, epsilons=(0.5, 1.0, 2.0, 7.0))
-_FIGURE_4_QUICK = Config(_FOUR, (100_000, 200_000, 300_000), (0.5, 1.0, 2.0, 7.0))
+
+_SHOWN = (0.5, 1.0, 2.0, 7.0)
+_FIGURE_2 = Config()
+_FIGURE_2_QUICK = Config(epsilons=_SHOWN)
+_FIGURE_4 = Config(("units", "history"), (), (0.002, 0.0001), epsilons=_SHOWN)
 
 EXPERIMENTS = (
     Experiment(
@@ -285,13 +414,15 @@ EXPERIMENTS = (
         paper=PAPER,
         item="Figure 2 (left)",
         summary="Smoothed delta of publishing the votes when 0.2 % are lost, over the "
-        "distributions of all units of 2020, with exponential fits and DP's delta.",
+        "distributions of all units of 2020, with exponential fits (dotted), DP's delta, and the "
+        "pair of units that the paper names as the extreme ones (squares).",
         published="exponentially small in n; vertices DC and NE-2",
         config=_FIGURE_2,
         quick=_FIGURE_2_QUICK,
-        steps=lambda config: len(config.sizes) * len(config.settings),
+        steps=steps,
         run=run,
         plot=plot,
+        mathematics=_MATHEMATICS,
     ),
     Experiment(
         name="smoothed-figure-4",
@@ -301,9 +432,10 @@ EXPERIMENTS = (
         "0.01 % of the votes lost.",
         published="exponentially small in n in all four",
         config=_FIGURE_4,
-        quick=_FIGURE_4_QUICK,
-        steps=lambda config: len(config.sizes) * len(config.settings),
+        quick=_FIGURE_4,
+        steps=steps,
         run=run,
         plot=plot,
+        mathematics=_MATHEMATICS,
     ),
 )

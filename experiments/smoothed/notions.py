@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpopt import smoothed
+from dpopt import ParameterError, smoothed, style
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
-from experiments.smoothed import PAPER
-from experiments.smoothed.votes import units
+from experiments.smoothed import PAPER, drawing
+from experiments.smoothed.votes import COUNTED, history, laws, units
 from experiments.verdicts import not_comparable, statement
 
 if TYPE_CHECKING:
@@ -22,47 +22,99 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Config:
-    """Sizes, sampling rates and epsilons; Pi holds the two extreme units of 2020."""
+    """Sizes, sampling rates and epsilons of each table, and the set of distributions.
 
-    sizes: tuple[int, ...] = (20, 40, 80)
-    rates: tuple[str, ...] = ("0.1", "0.5", "0.9")
+    Attributes:
+        records: n of Table 1 with noise.
+        rates: eta, shares of the records that are drawn there, above 0 and up to 1.
+        epsilons: of the noise there, in nats.
+        without_noise: n of Table 1 without noise.
+        without_noise_epsilons: in nats.
+        lost_rate: share of the records that are lost there.
+        compared: n of the comparison of three notions.
+        compared_epsilons: in nats.
+        compared_rate: share of the records that are drawn there.
+        distributions: the set Pi, a text of words with blanks between them: "units" for all units
+            of 2020, "history" for all elections, a unit, a year, or a share from 0 to 1.
+    """
+
+    records: tuple[int, ...] = (20, 40, 80)
+    rates: tuple[float, ...] = (0.1, 0.5, 0.9)
     epsilons: tuple[float, ...] = (1.0, 4.0, 8.0)
     without_noise: tuple[int, ...] = (1_000, 10_000, 100_000)
+    without_noise_epsilons: tuple[float, ...] = (1.0, 3.0)
+    lost_rate: float = 0.05
     compared: tuple[int, ...] = (4, 8, 12, 16, 20)
+    compared_epsilons: tuple[float, ...] = (0.0, 0.5, 1.0)
+    compared_rate: float = 0.9
+    distributions: str = "units"
+
+    def __post_init__(self) -> None:
+        for name in ("records", "without_noise", "compared"):
+            if not getattr(self, name) or min(getattr(self, name)) < 2:
+                raise ParameterError(f"{name} is {getattr(self, name)}; each must be at least 2.")
+        for name in ("epsilons", "without_noise_epsilons", "compared_epsilons"):
+            if not getattr(self, name) or min(getattr(self, name)) < 0.0:
+                raise ParameterError(f"{name} is {getattr(self, name)}; each must be at least 0.")
+        if not all(epsilon > 0.0 for epsilon in self.epsilons):
+            raise ParameterError(f"epsilons is {self.epsilons}; each must be above 0.")
+        for name, values in (("rates", self.rates), ("compared_rate", (self.compared_rate,))):
+            if not values or not all(0.0 < rate <= 1.0 for rate in values):
+                raise ParameterError(
+                    f"{name} is {getattr(self, name)}; it must be above 0 and at most 1."
+                )
+        if not 0.0 <= self.lost_rate < 1.0:
+            raise ParameterError(
+                f"lost_rate is {self.lost_rate}; it must be at least 0 and below 1."
+            )
+        self.laws()
+
+    def laws(self) -> np.ndarray:
+        """Return the vertices of the hull of the distributions, shape (l, 2)."""
+        found = laws(self.distributions, units(), history())
+        rows = np.array([(law.share, 1.0 - law.share) for law in found])
+        return rows[smoothed.hull_vertices(rows)]
 
 
 def run(config: Config, advance: Advance) -> Outcome:
     """Compute Table 1 and the numbers behind Tables 2 and 3."""
-    laws = _laws()
+    distributions = config.laws()
     first: list[dict[str, Cell]] = []
-    for n in config.sizes:
+    for n in config.records:
         for rate in config.rates:
-            drawn = max(1, math.ceil(float(rate) * n))
-            first += [_with_noise(n, drawn, epsilon, laws) for epsilon in config.epsilons]
+            drawn = max(1, math.ceil(rate * n))
+            first += [_with_noise(n, drawn, e, distributions) for e in config.epsilons]
         advance()
-    plain = [_without_noise(n, epsilon, laws) for n in config.without_noise for epsilon in (1, 3)]
+    plain = [
+        _without_noise(n, epsilon, config.lost_rate, distributions)
+        for n in config.without_noise
+        for epsilon in config.without_noise_epsilons
+    ]
     advance()
     second: list[dict[str, Cell]] = []
     for n in config.compared:
-        second += [_notions(n, epsilon, laws) for epsilon in (0.0, 0.5, 1.0)]
+        rate = config.compared_rate
+        # All of so few records would be drawn.
+        drawn = max(1, math.ceil(rate * n) - (n < 10 and rate < 1.0 and math.ceil(rate * n) == n))
+        second += [_notions(n, drawn, e, distributions) for e in config.compared_epsilons]
         advance()
+    noiseless = f"The same without noise, {100 * config.lost_rate:g} % lost."
+    notions = f"delta of three notions, about {config.compared_rate:g} n of the records drawn."
     tables = {
         "table_1": Table.of("Sampling-histogram with noise of level 1 / epsilon.", first),
-        "table_1_without_noise": Table.of("The same without noise, 5 % lost.", plain),
-        "tables_2_3": Table.of("delta of three notions, about 0.9 n of the records drawn.", second),
+        "table_1_without_noise": Table.of(noiseless, plain),
+        "tables_2_3": Table.of(notions, second),
     }
-    return Outcome(tables, tuple(_findings(second)), tuple(_comparisons(first, plain, second)))
+    return Outcome(
+        tables, tuple(_findings(second)), tuple(_comparisons(first, plain, second)), data=COUNTED
+    )
 
 
-def _laws() -> np.ndarray:
-    rows = np.array([(unit.share, 1.0 - unit.share) for unit in units()])
-    return rows[smoothed.hull_vertices(rows)]
-
-
-def _with_noise(n: int, drawn: int, epsilon: float, laws: np.ndarray) -> dict[str, Cell]:
+def _with_noise(n: int, drawn: int, epsilon: float, distributions: np.ndarray) -> dict[str, Cell]:
     mechanism = smoothed.NoisyHistogram(n, drawn, epsilon)
     claimed = epsilon * drawn / n
     guarantee = smoothed.noisy_guarantee(mechanism)
+    found = smoothed.smoothed_delta(mechanism, claimed, distributions)
     return {
         "records": n,
         "drawn": drawn,
@@ -71,13 +123,15 @@ def _with_noise(n: int, drawn: int, epsilon: float, laws: np.ndarray) -> dict[st
         "least_epsilon": float(smoothed.general_epsilon(mechanism).max()),
         "amplified_epsilon": guarantee.amplified,
         "dp_delta_at_claimed": smoothed.worst_case_delta(mechanism, claimed).delta,
-        "smoothed_delta_at_claimed": smoothed.smoothed_delta(mechanism, claimed, laws).delta,
+        "smoothed_delta_at_claimed": found.delta,
     }
 
 
-def _without_noise(n: int, epsilon: float, laws: np.ndarray) -> dict[str, Cell]:
-    mechanism = smoothed.SamplingHistogram.of_lost_rate(n, "0.05")
-    found = smoothed.smoothed_delta(mechanism, epsilon, laws)
+def _without_noise(
+    n: int, epsilon: float, lost_rate: float, distributions: np.ndarray
+) -> dict[str, Cell]:
+    mechanism = smoothed.SamplingHistogram.of_lost_rate(n, lost_rate)
+    found = smoothed.smoothed_delta(mechanism, epsilon, distributions)
     return {
         "records": n,
         "share_drawn": mechanism.drawn / n,
@@ -88,10 +142,10 @@ def _without_noise(n: int, epsilon: float, laws: np.ndarray) -> dict[str, Cell]:
     }
 
 
-def _notions(n: int, epsilon: float, laws: np.ndarray) -> dict[str, Cell]:
-    mechanism = smoothed.SamplingHistogram(n, max(1, math.ceil(0.9 * n) - (n < 10)))
-    found = smoothed.smoothed_delta(mechanism, epsilon, laws)
-    apart = smoothed.distributional_delta(mechanism, epsilon, laws)
+def _notions(n: int, drawn: int, epsilon: float, distributions: np.ndarray) -> dict[str, Cell]:
+    mechanism = smoothed.SamplingHistogram(n, drawn)
+    found = smoothed.smoothed_delta(mechanism, epsilon, distributions)
+    apart = smoothed.distributional_delta(mechanism, epsilon, distributions)
     return {
         "records": n,
         "drawn": mechanism.drawn,
@@ -179,41 +233,54 @@ def _broken(broken: list[dict[str, Cell]], settings: int) -> str:
 
 def plot(outcome: Outcome) -> Figure:
     """Draw the noisy mechanism's least epsilon beside the claim, and the three notions."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(10.4, 3.9), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    _noise(left, outcome.tables["table_1"])
-    part = outcome.tables["tables_2_3"].select(epsilon=0.5)
-    for column, label, style in (
-        ("dp_delta", "DP", "s--"),
-        ("smoothed_delta", "smoothed DP", "o-"),
-        ("distributional_delta", "distributional DP", "^:"),
-    ):
-        right.semilogy(part.column("records"), part.column(column), style, label=label)
-    right.set_xlabel("records $n$")
-    right.set_ylabel(r"$\delta$ at $\varepsilon = 0.5$")
-    right.set_title(r"three notions, $T \approx 0.9 n$", fontsize=10)
-    right.legend(frameon=False, fontsize=9)
-    right.grid(alpha=0.25)
+    figure, (panels,) = style.figure(1, 2, height=0.8)
+    _noise(panels[0], outcome.tables["table_1"])
+    _three(panels[1], outcome.tables["tables_2_3"])
+    style.letter(list(panels))
+    drawing.legend(figure, panels, 3)
     return figure
+
+
+def _three(axes: Axes, table: Table) -> None:
+    epsilons = list(dict.fromkeys(table.column("epsilon")))
+    epsilon = epsilons[len(epsilons) // 2]
+    part = table.select(epsilon=epsilon)
+    for column, label, look in (
+        ("dp_delta", "DP", style.role("baseline").line),
+        ("smoothed_delta", "smoothed DP", style.role("optimum").line),
+        ("distributional_delta", "distributional DP", style.role("variant").line),
+    ):
+        # A gap stands for a delta of 0.
+        values = [value if value > 0.0 else math.nan for value in part.column(column)]
+        axes.plot(part.column("records"), values, label=label, **look)
+    axes.set_yscale("log")
+    axes.margins(y=0.12)
+    axes.set_xlabel("records $n$")
+    axes.set_ylabel(rf"a probability, $\delta$ at $\varepsilon = {epsilon:g}$")
+    drawing.title(axes, "three notions")
 
 
 def _noise(axes: Axes, table: Table) -> None:
     claimed, least = table.column("claimed_epsilon"), table.column("least_epsilon")
     above = [b > a for a, b in zip(claimed, least, strict=True)]
-    for chosen, colour, label in ((True, "#c1432e", "claim fails"), (False, "#2f5d9b", "holds")):
-        at = [i for i, flag in enumerate(above) if flag is chosen]
-        axes.loglog(
-            [claimed[i] for i in at], [least[i] for i in at], "o", color=colour, label=label
-        )
     ends = [min(claimed), max(claimed)]
-    axes.loglog(ends, ends, ":", color="#555555", label=r"$\eta \varepsilon$")
-    axes.set_xlabel(r"claimed: $\eta \varepsilon$")
-    axes.set_ylabel(r"least $\varepsilon$ with $\delta = 0$")
-    axes.set_title("Table 1: noise of level $1 / \\varepsilon$", fontsize=10)
-    axes.legend(frameon=False, fontsize=9)
-    axes.grid(alpha=0.25)
+    if ends[0] < ends[1]:
+        axes.plot(ends, ends, label=r"claimed, $\eta \varepsilon$", **drawing.beside("limit"))
+    for fails, role, label in ((True, "paper", "claim fails"), (False, "optimum", "claim holds")):
+        at = [i for i, flag in enumerate(above) if flag is fails]
+        if at:
+            axes.plot(
+                [claimed[i] for i in at],
+                [least[i] for i in at],
+                label=label,
+                **drawing.points(role),
+            )
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.margins(0.08)
+    axes.set_xlabel(r"claimed $\eta \varepsilon$, in nats")
+    axes.set_ylabel(r"least $\varepsilon$ with $\delta = 0$, in nats")
+    axes.set_title(r"Table 1, noise of level $1 / \varepsilon$")
 
 
 _CONFIG = Config()
@@ -229,8 +296,15 @@ EXPERIMENTS = (
         published="Table 1: (0, eta)-DP and exp(-Theta(n)) without noise, (eta epsilon, 0)-DP with",
         config=_CONFIG,
         quick=_CONFIG,
-        steps=lambda config: len(config.sizes) + 1 + len(config.compared),
+        steps=lambda config: len(config.records) + 1 + len(config.compared),
         run=run,
         plot=plot,
+        mathematics=(
+            r"\Pr[\tilde h | h] = \frac{1}{Z} \exp\left(-\frac{\varepsilon}{4} "
+            r"\sum_j |h_j - \tilde h_j|\right)",
+            r"\varepsilon' = \ln(1 + \eta (e^{\varepsilon} - 1)) \geq \eta \varepsilon",
+            r"\delta_{DDP} \leq \delta_{SDP} = \max_{\pi \in \Pi^n} E_{x \sim \pi} [\delta(x)] "
+            r"\leq \delta_{DP} = \max_x \delta(x)",
+        ),
     ),
 )

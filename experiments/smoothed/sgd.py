@@ -8,16 +8,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import cycle, product
+from itertools import combinations, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import stats
 
-from dpopt import ParameterError, smoothed
-from dpopt.smoothed import QuantisedGradient
+from dpopt import ParameterError, smoothed, style
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
-from experiments.smoothed import PAPER
+from experiments.smoothed import PAPER, drawing
+from experiments.smoothed.gradients import Gradients, gradients
 from experiments.verdicts import not_comparable
 
 if TYPE_CHECKING:
@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LN10 = math.log(10.0)
-
-COLOURS = ("#2f5d9b", "#0b6e4f", "#d98a29", "#8a5aa8", "#17a2b8", "#7a7a7a")
-DP_COLOUR = "#d6409f"
+_BITS = 8
 
 PUBLISHED = (
     "delta falls exponentially in n, DP's delta does not; no numbers. Probabilities were estimated "
@@ -36,30 +34,23 @@ PUBLISHED = (
 
 
 @dataclass(frozen=True)
-class Setting:
-    """Pi: two distributions of one gradient, and what the paper calls the pair."""
-
-    label: str
-    first: smoothed.QuantisedGradient
-    second: smoothed.QuantisedGradient
-
-
-@dataclass(frozen=True)
 class Config:
     """Which distributions, sizes and epsilon; how many databases stand for the expectation.
 
     Attributes:
-        settings: pairs of distributions.
+        distributions: the sets Pi, each a text of words "family:mean,deviation" with blanks between
+            them, the family gaussian or laplace; each set has a panel.
         batches: T, at least two; the database has n = T^2 records, as in the paper.
         epsilons: in nats; the paper's text does not print those of its figures.
-        shares: parts of the n records from the first distribution; both ends are among them.
+        shares: parts of the n records from one distribution of a set, the rest being from another,
+            for every two of them; 0 and 1 are all from one alone.
         databases: at least 2, sampled for each composition and n.
         confidence: of the band, over all compositions of one n at once.
         seed: of numpy's generator.
     """
 
-    settings: tuple[Setting, ...]
-    batches: tuple[int, ...] = (6, 9, 12, 15)
+    distributions: tuple[str, ...]
+    batches: tuple[int, ...] = (6, 8, 10, 12, 15)
     epsilons: tuple[float, ...] = (0.5, 1.0, 2.0, 7.0)
     shares: tuple[float, ...] = (0.0, 0.5, 1.0)
     databases: int = 12
@@ -67,10 +58,47 @@ class Config:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        if len(set(self.batches)) < 2:
-            raise ParameterError(f"batches is {self.batches}; a line needs at least 2 of them.")
+        if len(set(self.batches)) < 2 or len(set(self.batches)) < len(self.batches):
+            raise ParameterError(
+                f"batches is {self.batches}; it must hold 2 numbers or more, each once: a line is "
+                "fitted."
+            )
+        if min(self.batches) < 1:
+            raise ParameterError(f"batches is {self.batches}; each must be at least 1.")
         if self.databases < 2:
             raise ParameterError(f"databases is {self.databases}; a band needs at least 2.")
+        if not self.shares or not all(0.0 <= share <= 1.0 for share in self.shares):
+            raise ParameterError(f"shares is {self.shares}; each must be from 0 to 1.")
+        if not self.epsilons or not all(epsilon >= 0.0 for epsilon in self.epsilons):
+            raise ParameterError(f"epsilons is {self.epsilons}; each must be at least 0.")
+        if not 0.0 < self.confidence < 1.0:
+            raise ParameterError(f"confidence is {self.confidence}; it must be between 0 and 1.")
+        if not self.settings:
+            raise ParameterError("distributions is empty; it must hold at least one set.")
+
+    @property
+    def settings(self) -> tuple[Gradients, ...]:
+        """The sets of distributions."""
+        return gradients(self.distributions, _BITS)
+
+
+def compositions(config: Config, members: int, records: int) -> dict[tuple[int, ...], list[int]]:
+    """Return how many records come from each distribution, each with what its draws are seeded by.
+
+    The grid runs along every edge of the simplex of compositions; its corners, which edges share,
+    are there once.
+    """
+    found: dict[tuple[int, ...], list[int]] = {}
+    if members == 1:
+        return {(records,): [records]}
+    for one, two in combinations(range(members), 2):
+        for share in config.shares:
+            counts = [0] * members
+            counts[one] = round(share * records)
+            counts[two] = records - counts[one]
+            own = [] if (one, two) == (0, 1) else [one, two]
+            found.setdefault(tuple(counts), [counts[one], *own])
+    return found
 
 
 def steps(config: Config) -> int:
@@ -82,11 +110,11 @@ def run(config: Config, advance: Advance) -> Outcome:
     """Average delta over databases of each composition, and take the largest average."""
     averages: list[dict[str, Cell]] = []
     for (place, setting), drawn in product(enumerate(config.settings), config.batches):
-        for share in config.shares:
-            first = round(share * drawn**2)
-            rng = np.random.default_rng([config.seed, place, drawn, first])
-            deltas = _sample(config, setting, drawn, first, rng)
-            averages += _average(config, setting, drawn, first, deltas)
+        grid = compositions(config, len(setting.members), drawn**2)
+        for counts, seed in grid.items():
+            rng = np.random.default_rng([config.seed, place, drawn, *seed])
+            deltas = _sample(config, setting, drawn, counts, rng)
+            averages += _average(config, setting, drawn, counts, len(grid), deltas)
         advance()
     largest = _largest(averages)
     tables = {
@@ -103,18 +131,31 @@ def run(config: Config, advance: Advance) -> Outcome:
             averages,
         ),
     }
-    return Outcome(tables, tuple(_findings(tables)), (_comparison(config, tables),))
+    return Outcome(
+        tables,
+        tuple(_findings(tables)),
+        (_comparison(config, tables),),
+        data="gradients sampled from the distributions",
+        generated=True,
+    )
 
 
 def _sample(
-    config: Config, setting: Setting, drawn: int, first: int, rng: np.random.Generator
+    config: Config,
+    setting: Gradients,
+    drawn: int,
+    counts: tuple[int, ...],
+    rng: np.random.Generator,
 ) -> np.ndarray:
     """Return log delta of sampled databases, shape (databases, epsilons)."""
-    pair, composition = (setting.first, setting.second), (first, drawn**2 - first)
     return np.stack(
         [
             smoothed.sgd_log_profile(
-                smoothed.sample_database(pair, composition, rng), drawn, config.epsilons
+                smoothed.sample_database(setting.members, counts, rng),
+                drawn,
+                config.epsilons,
+                lowest=setting.lowest,
+                highest=setting.highest,
             )
             for _ in range(config.databases)
         ]
@@ -122,7 +163,12 @@ def _sample(
 
 
 def _average(
-    config: Config, setting: Setting, drawn: int, first: int, log_deltas: np.ndarray
+    config: Config,
+    setting: Gradients,
+    drawn: int,
+    counts: tuple[int, ...],
+    tried: int,
+    log_deltas: np.ndarray,
 ) -> list[dict[str, Cell]]:
     """Return the average at each epsilon, with a band in logarithms.
 
@@ -130,7 +176,7 @@ def _average(
     of compositions), so that it holds for all compositions of one n at once.
     """
     count = config.databases
-    level = (1.0 - config.confidence) / len(config.shares)
+    level = (1.0 - config.confidence) / tried
     quantile = float(stats.t.ppf(1.0 - level / 2.0, count - 1))
     rows: list[dict[str, Cell]] = []
     for epsilon, logs in zip(config.epsilons, log_deltas.T, strict=True):
@@ -144,7 +190,8 @@ def _average(
                 "records": drawn**2,
                 "drawn": drawn,
                 "epsilon": epsilon,
-                "from_first": first,
+                "from_first": counts[0],
+                "pure": max(counts) == drawn**2,
                 "databases": count,
                 "log10_average": log_mean / _LN10,
                 "log10_lower": (log_mean - width) / _LN10,
@@ -169,7 +216,7 @@ def _largest(averages: Sequence[dict[str, Any]]) -> list[dict[str, Cell]]:
         part = [r for r in averages if (r["setting"], r["records"], r["epsilon"]) == key]
         best = max(part, key=lambda row: row["log10_average"])
         highest = max(row["log10_upper"] for row in part)
-        ends = [row["log10_upper"] for row in part if row["from_first"] in (0, n)]
+        ends = [row["log10_upper"] for row in part if row["pure"]]
         found.append(
             {
                 "setting": label,
@@ -177,7 +224,8 @@ def _largest(averages: Sequence[dict[str, Any]]) -> list[dict[str, Cell]]:
                 "drawn": drawn,
                 "epsilon": epsilon,
                 "from_first": best["from_first"],
-                "inside": all(best["log10_lower"] > upper for upper in ends),
+                "pure": best["pure"],
+                "inside": bool(ends) and all(best["log10_lower"] > upper for upper in ends),
                 "log10_delta": best["log10_average"],
                 "log10_lower": max(row["log10_lower"] for row in part),
                 "log10_upper": min(highest, math.log10(drawn / n)),
@@ -232,7 +280,7 @@ def _comparison(config: Config, tables: dict[str, Table]) -> Comparison:
 def _findings(tables: dict[str, Table]) -> list[str]:
     largest = tables["smoothed"].records
     averages = tables["compositions"]
-    ends = sum(row["from_first"] in (0, row["records"]) for row in largest)
+    ends = sum(row["pure"] for row in largest)
     inside = sum(row["inside"] for row in largest)
     found = [
         f"The largest average is at an end of the grid of compositions in {ends} of "
@@ -262,71 +310,56 @@ def _findings(tables: dict[str, Table]) -> list[str]:
     return found
 
 
-FIGURE_2 = (
-    Setting("N(0, .12²), N(.2, .12²)", QuantisedGradient(0.0, 0.12), QuantisedGradient(0.2, 0.12)),
-)
+FIGURE_2 = ("gaussian:0,0.12 gaussian:0.2,0.12",)
 FIGURE_5 = (
-    Setting(
-        "1: N(0, .15²), N(.2, .15²)", QuantisedGradient(0.0, 0.15), QuantisedGradient(0.2, 0.15)
-    ),
-    Setting("2: N(0, .1²), N(.2, .1²)", QuantisedGradient(0.0, 0.1), QuantisedGradient(0.2, 0.1)),
-    Setting(
-        "3: N(0, .12²), L(0, .12²)",
-        QuantisedGradient(0.0, 0.12),
-        QuantisedGradient(0.0, 0.12, "laplace"),
-    ),
-    Setting(
-        "4: L(0, .12²), L(.2, .12²)",
-        QuantisedGradient(0.0, 0.12, "laplace"),
-        QuantisedGradient(0.2, 0.12, "laplace"),
-    ),
+    "gaussian:0,0.15 gaussian:0.2,0.15",
+    "gaussian:0,0.1 gaussian:0.2,0.1",
+    "gaussian:0,0.12 laplace:0,0.12",
+    "laplace:0,0.12 laplace:0.2,0.12",
 )
 
 
 def plot(outcome: Outcome) -> Figure:
     """Draw delta against n for each setting: averages, bands, fits and DP's delta."""
-    from matplotlib.figure import Figure
-
-    tables = outcome.tables
-    labels = list(dict.fromkeys(tables["smoothed"].column("setting")))
-    columns = min(2, len(labels))
-    rows = math.ceil(len(labels) / columns)
-    figure = Figure(figsize=(5.6 * columns, 3.9 * rows), layout="constrained")
-    grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
-    for axes, label in zip(grid.flat, labels, strict=False):
-        parts = [
-            tables["smoothed"].select(setting=label),
-            tables["fits"].select(setting=label, variable="records"),
-        ]
-        _draw(axes, *(part.records for part in parts))
-        axes.set_title(label, fontsize=10)
-    for axes in grid[-1]:
-        axes.set_xlabel("records $n$; batches of $\\sqrt{n}$")
-    for axes in grid[:, 0]:
-        axes.set_ylabel(r"$\delta$")
-    grid[0, 0].legend(fontsize=8, frameon=False, loc="lower left")
+    table, fits = outcome.tables["smoothed"], outcome.tables["fits"]
+    labels = list(dict.fromkeys(table.column("setting")))
+    figure, panels = drawing.grid(len(labels), height=0.62 if len(labels) == 1 else 0.8)
+    for axes, label in zip(panels, labels, strict=True):
+        part = table.select(setting=label)
+        _draw(axes, part, fits.select(setting=label, variable="records"))
+        drawing.title(axes, label)
+    drawing.frame(
+        figure, panels, r"records $n$, batches of $\sqrt{n}$", r"$\log_{10}$ of smoothed $\delta$"
+    )
+    style.letter(panels)
+    drawing.legend(figure, panels, 6)
     return figure
 
 
-def _draw(axes: Axes, rows: list[dict[str, Any]], fits: list[dict[str, Any]]) -> None:
-    epsilons = list(dict.fromkeys(row["epsilon"] for row in rows))
-    for epsilon, colour in zip(epsilons, cycle(COLOURS), strict=False):
-        part = [row for row in rows if row["epsilon"] == epsilon]
-        n = np.array([row["records"] for row in part])
-        middle, lower, upper = (
-            np.array([10.0 ** row[name] for row in part])
-            for name in ("log10_delta", "log10_lower", "log10_upper")
-        )
+def _draw(axes: Axes, table: Table, fits: Table) -> None:
+    for epsilon, look in drawing.curves(table.column("epsilon")).items():
+        part = table.select(epsilon=epsilon)
+        n = np.array(part.column("records"))
         axes.plot(
-            n, middle, "o-", color=colour, markersize=3, label=rf"$\varepsilon = {epsilon:g}$"
+            n,
+            part.column("log10_delta"),
+            linestyle="-",
+            label=rf"$\varepsilon = {epsilon:g}$",
+            **look,
         )
-        axes.fill_between(n, lower, upper, color=colour, alpha=0.2, linewidth=0)
-        fit = next(fit for fit in fits if fit["epsilon"] == epsilon)
-        axes.plot(n, np.exp(fit["a"] + fit["b"] * n), ":", color=colour, linewidth=1)
-    dp = {row["records"]: row["dp_delta"] for row in rows}
-    axes.plot(list(dp), list(dp.values()), "--", color=DP_COLOUR, label=r"DP: $T / n$")
-    axes.set_yscale("log")
-    axes.grid(alpha=0.25)
+        lower, upper = part.column("log10_lower"), part.column("log10_upper")
+        axes.fill_between(n, lower, upper, color=look["color"], alpha=0.2, linewidth=0)
+        (fit,) = fits.select(epsilon=epsilon).records
+        axes.plot(n, (fit["a"] + fit["b"] * n) / _LN10, ":", color=look["color"])
+    first = table.select(epsilon=table.column("epsilon")[0])
+    n = np.array(first.column("records"))
+    axes.plot(n, -np.log10(n), label="$1/n$, the target", **drawing.beside("limit"))
+    axes.plot(
+        n,
+        np.log10(first.column("dp_delta")),
+        label=r"$\delta$ of DP, $T/n$",
+        **drawing.beside("baseline"),
+    )
 
 
 def _experiment(name: str, item: str, quick: Config, full: Config) -> Experiment:
@@ -346,32 +379,27 @@ def _experiment(name: str, item: str, quick: Config, full: Config) -> Experiment
         steps=steps,
         run=run,
         plot=plot,
+        effort=("databases", "confidence", "seed"),
+        mathematics=(
+            r"\delta_{SDP}(\varepsilon) = \max_{n_1 + n_2 = n} E_{x \sim \pi_1^{n_1} \pi_2^{n_2}} "
+            r"[\delta(x)], \qquad M(x) = \left\lfloor \frac{1}{T} \sum_{i \in B} x_i "
+            r"+ \frac{1}{2} \right\rfloor, \qquad |B| = T = \sqrt{n}",
+            r"\sum_s c_s y^s = [z^T] \prod_{i=1}^n (1 + z y^{x_i}), \qquad "
+            r"\Pr\left[\sum_{i \in B} x_i = s\right] = c_s \binom{n}{T}^{-1}",
+        ),
     )
 
 
 _QUICK_2 = Config(FIGURE_2, databases=10)
-_QUICK_5 = Config(FIGURE_5, batches=(5, 8, 11), databases=6)
+_QUICK_5 = Config(FIGURE_5, batches=(4, 6, 8, 10, 12), databases=5)
+_FINE = (0.0, 0.25, 0.5, 0.75, 1.0)
+_FULL_2 = replace(_QUICK_2, batches=(5, 7, 9, 11, 13, 15, 17, 20, 22), shares=_FINE, databases=40)
 EXPERIMENTS = (
-    _experiment(
-        "smoothed-figure-2-right",
-        "Figure 2 (right)",
-        _QUICK_2,
-        replace(
-            _QUICK_2,
-            batches=(5, 7, 9, 11, 13, 15, 17, 20),
-            shares=(0.0, 0.25, 0.5, 0.75, 1.0),
-            databases=40,
-        ),
-    ),
+    _experiment("smoothed-figure-2-right", "Figure 2 (right)", _QUICK_2, _FULL_2),
     _experiment(
         "smoothed-figure-5",
         "Figure 5",
         _QUICK_5,
-        replace(
-            _QUICK_5,
-            batches=(5, 7, 9, 11, 13, 15),
-            shares=(0.0, 0.25, 0.5, 0.75, 1.0),
-            databases=20,
-        ),
+        replace(_QUICK_5, batches=(5, 7, 9, 11, 13, 15, 17, 20, 22), shares=_FINE, databases=20),
     ),
 )

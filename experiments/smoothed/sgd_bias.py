@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpopt import smoothed
+from dpopt import ParameterError, smoothed, style
 from dpopt.smoothed import QuantisedGradient
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
-from experiments.smoothed import PAPER
+from experiments.smoothed import PAPER, drawing
 from experiments.verdicts import not_comparable, statement
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ TWO_VALUES = "-127, 128"
 PUBLISHED_DRAWS = 10**6
 _ROUNDING = 1e-9
 _ESTIMATED = ("formula", GAUSSIAN)
-_COLOURS = ("#d98a29", "#c1432e", "#8a5aa8", "#2f5d9b")
 
 
 def databases(records: int, seed: int) -> dict[str, np.ndarray]:
@@ -47,14 +46,44 @@ def databases(records: int, seed: int) -> dict[str, np.ndarray]:
 
 @dataclass(frozen=True)
 class Config:
-    """The databases' size, the batch, and how often delta is estimated from how many draws."""
+    """The databases' size, the batch, and how often delta is estimated from how many draws.
+
+    Attributes:
+        records: N, of each database.
+        drawn: T, from 1 to N.
+        epsilons: in nats.
+        draws: numbers of batches that an estimate is made from.
+        estimates: how many are made from each number.
+        estimated: names of the databases that delta is estimated on, among "formula",
+            "N(0, .12²)", "N(.2, .12²)", "L(0, .12²)", "4 bits", "2 bits", "-127, 0, 127" and
+            "-127, 128"; the neighbours are compared on all of them.
+        seed: of numpy's generator.
+    """
 
     records: int = 225
     drawn: int = 15
     epsilons: tuple[float, ...] = (0.25, 0.5, 1.0, 2.0, 3.0, 5.0)
     draws: tuple[int, ...] = (PUBLISHED_DRAWS, 10**7)
     estimates: int = 8
+    estimated: tuple[str, ...] = _ESTIMATED
     seed: int = 3
+
+    def __post_init__(self) -> None:
+        if self.records < 2:
+            raise ParameterError(f"records is {self.records}; it must be at least 2.")
+        if not 1 <= self.drawn <= self.records:
+            raise ParameterError(f"drawn is {self.drawn}; it must be from 1 to {self.records}.")
+        if not self.epsilons or not all(epsilon >= 0.0 for epsilon in self.epsilons):
+            raise ParameterError(f"epsilons is {self.epsilons}; each must be at least 0.")
+        if not self.draws or min(self.draws) < 1:
+            raise ParameterError(f"draws is {self.draws}; each must be at least 1.")
+        if self.estimates < 1:
+            raise ParameterError(f"estimates is {self.estimates}; it must be at least 1.")
+        known = databases(self.records, self.seed)
+        if not self.estimated or not set(self.estimated) <= set(known):
+            raise ParameterError(
+                f"estimated is {self.estimated}; each must be one of {', '.join(map(repr, known))}."
+            )
 
 
 def run(config: Config, advance: Advance) -> Outcome:
@@ -63,7 +92,7 @@ def run(config: Config, advance: Advance) -> Outcome:
     exact, neighbours = _neighbours(config, found)
     advance()
     estimates: list[dict[str, Cell]] = []
-    for place, name in enumerate(_ESTIMATED):
+    for place, name in enumerate(config.estimated):
         for draws in config.draws:
             rng = np.random.default_rng([config.seed, 1, place, draws])
             estimates += _estimates(config, name, found[name], exact[name], draws, rng)
@@ -78,7 +107,13 @@ def run(config: Config, advance: Advance) -> Outcome:
         ),
     }
     findings = tuple(_findings(estimates, neighbours))
-    return Outcome(tables, findings, tuple(_comparisons(config, estimates, neighbours)))
+    return Outcome(
+        tables,
+        findings,
+        tuple(_comparisons(config, estimates, neighbours)),
+        data="gradients sampled from distributions, or by a formula",
+        generated=True,
+    )
 
 
 def _neighbours(
@@ -137,23 +172,34 @@ def _estimates(
                 "estimates": config.estimates,
                 "delta": delta,
                 "mean_estimate": float(np.mean(found)),
-                "factor": float(np.mean(found)) / delta,
-                "least_factor": min(found) / delta,
-                "largest_factor": max(found) / delta,
+                "factor": _over(float(np.mean(found)), delta),
+                "least_factor": _over(min(found), delta),
+                "largest_factor": _over(max(found), delta),
             }
         )
     return rows
 
 
+def _over(estimate: float, delta: float) -> float | None:
+    """Return how often an estimate is as large as delta; None where delta is 0."""
+    return estimate / delta if delta > 0.0 else None
+
+
+def _factors(rows: list[dict[str, Any]]) -> str:
+    """Return the factors of some rows, each with its epsilon in brackets."""
+    return ", ".join(
+        f"{row['factor']:.3g} ({row['epsilon']:g})" for row in rows if row["factor"] is not None
+    )
+
+
 def _findings(estimates: list[dict[str, Any]], neighbours: list[dict[str, Any]]) -> list[str]:
     found = []
-    for name in _ESTIMATED:
+    for name in dict.fromkeys(row["database"] for row in estimates):
         most = max(row["draws"] for row in estimates)
         part = [row for row in estimates if (row["database"], row["draws"]) == (name, most)]
-        factors = ", ".join(f"{row['factor']:.3g} ({row['epsilon']:g})" for row in part)
         found.append(
             f"Database {name!r}: the mean of estimates from {most:,} draws is delta times "
-            f"{factors}; in brackets epsilon."
+            f"{_factors(part)}; in brackets epsilon."
         )
     wrong = [row for row in neighbours if row["factor"] is None or row["factor"] > 1 + _ROUNDING]
     names = dict.fromkeys(row["database"] for row in neighbours)
@@ -178,15 +224,14 @@ def _comparisons(
     part = [
         row for row in estimates if (row["database"], row["draws"]) == (GAUSSIAN, PUBLISHED_DRAWS)
     ]
-    factors = ", ".join(f"{row['factor']:.3g} ({row['epsilon']:g})" for row in part)
     most = config.drawn / config.records
     largest = [row["delta"] for row in neighbours if row["database"] == TWO_VALUES]
     attained = all(abs(delta / most - 1) < _ROUNDING for delta in largest)
     above = sum(row["delta"] > most * (1 + _ROUNDING) for row in neighbours)
     exact = "exact law of a batch, checked against integers and enumeration in the tests"
     estimated = (
-        f"On one database of {GAUSSIAN} the mean of so many is delta times {factors}; in brackets "
-        "epsilon."
+        f"On one database of {GAUSSIAN} the mean of so many is delta times {_factors(part)}; in "
+        "brackets epsilon."
     )
     return [
         not_comparable(
@@ -207,53 +252,68 @@ def _comparisons(
 
 
 def plot(outcome: Outcome) -> Figure:
-    """Draw the factor of the estimates against epsilon, one panel for each database."""
-    from matplotlib.figure import Figure
-
+    """Draw the factor of the estimates against epsilon, and what each set of neighbours attains."""
     estimates, neighbours = outcome.tables["estimates"], outcome.tables["neighbours"]
     names = list(dict.fromkeys(estimates.column("database")))
-    figure = Figure(figsize=(5.0 * (len(names) + 1), 3.9), layout="constrained")
-    panels = figure.subplots(1, len(names) + 1, squeeze=False)[0]
+    figure, panels = drawing.grid(len(names) + 1, height=0.75)
     for axes, name in zip(panels, names, strict=False):
         _draw_estimates(axes, estimates.select(database=name))
-        axes.set_title(f"estimates, database {name}", fontsize=10)
-        axes.set_xlabel(r"$\varepsilon$")
-    panels[0].set_ylabel(r"estimate / exact $\delta$")
-    panels[0].legend(fontsize=8, frameon=False)
+        axes.set_title(f"estimates, database {name}")
     _draw_neighbours(panels[-1], neighbours)
+    style.letter(panels)
+    drawing.legend(figure, panels, 3)
     return figure
 
 
 def _draw_estimates(axes: Axes, part: Table) -> None:
-    for draws, colour in zip(dict.fromkeys(part.column("draws")), cycle(_COLOURS), strict=False):
+    looks = drawing.curves(part.column("draws"))
+    for draws, look in looks.items():
         chosen = part.select(draws=draws)
         epsilon = chosen.column("epsilon")
-        label = f"{draws:,} draws"
-        axes.plot(epsilon, chosen.column("factor"), "o-", color=colour, markersize=3, label=label)
-        low, high = chosen.column("least_factor"), chosen.column("largest_factor")
-        axes.fill_between(epsilon, low, high, color=colour, alpha=0.2, linewidth=0)
-    axes.axhline(1.0, color="black", linewidth=1)
+        middle, low, high = (
+            # A logarithmic axis has no 0: an estimate of nothing leaves a gap.
+            np.array([value or math.nan for value in chosen.column(name)], float)
+            for name in ("factor", "least_factor", "largest_factor")
+        )
+        label = f"estimate from {draws:,} draws"
+        axes.plot(epsilon, middle, linestyle="-", label=label, **look)
+        axes.fill_between(epsilon, low, high, color=look["color"], alpha=0.2, linewidth=0)
+    axes.axhline(1.0, label=r"exact $\delta$", **drawing.beside("optimum"))
     axes.set_yscale("log")
-    axes.grid(alpha=0.25)
+    axes.margins(y=0.08)
+    axes.set_xlabel(r"$\varepsilon$, in nats")
+    axes.set_ylabel(r"estimate / exact $\delta$")
 
 
 def _draw_neighbours(axes: Axes, table: Table) -> None:
     names = list(dict.fromkeys(table.column("database")))
     epsilon = min(table.column("epsilon"), key=lambda value: abs(value - 1.0))
     chosen = table.select(epsilon=epsilon)
-    rows = range(len(names))
-    everything, heuristic = chosen.column("delta"), chosen.column("heuristic")
-    axes.plot(everything, rows, "o", color="#0b6e4f", label="all neighbours")
-    axes.plot(heuristic, rows, "x", color="#c1432e", label="two heuristic ones")
-    for row, value in zip(rows, heuristic, strict=True):
-        if value == 0:
-            axes.text(0.03, row, "heuristic: 0", transform=axes.get_yaxis_transform(), fontsize=8)
+    rows = np.arange(len(names))
+    everything, heuristic = (
+        np.array([value or math.nan for value in chosen.column(name)], float)
+        for name in ("delta", "heuristic")
+    )
+    axes.plot(everything, rows, label="over all neighbours", **drawing.points("optimum"))
+    axes.plot(
+        heuristic,
+        rows,
+        label="over the two neighbours of the estimates",
+        **drawing.points("paper", markerfacecolor="none", markersize=5),
+    )
     axes.set_yticks(rows, names)
+    for row in rows[np.isnan(heuristic)].tolist():
+        axes.text(
+            0.03, row, "the two give 0", transform=axes.get_yaxis_transform(), va="center"
+        ).set_fontsize("small")
+    axes.set_ylim(len(names) - 0.4, -0.6)
     axes.set_xscale("log")
-    axes.set_xlabel(r"$\delta$")
-    axes.set_title(rf"neighbours, $\varepsilon = {epsilon:g}$", fontsize=10)
-    axes.legend(fontsize=8, frameon=False)
-    axes.grid(alpha=0.25)
+    shown = [value for value in (*everything, *heuristic) if value > 0.0]
+    low, high = (min(shown), max(shown)) if shown else (1.0, 1.0)
+    axes.set_xlim(drawing.decades(0.5 * low, 2.0 * high))
+    axes.set_ylabel("database")
+    axes.set_xlabel(r"a probability, exact $\delta$")
+    axes.set_title(rf"neighbours, $\varepsilon = {epsilon:g}$")
 
 
 EXPERIMENTS = (
@@ -267,8 +327,14 @@ EXPERIMENTS = (
         published="Probabilities are estimated from 10^6 independent trials.",
         config=Config(draws=(10**5, PUBLISHED_DRAWS, 10**7), estimates=40),
         quick=Config(),
-        steps=lambda _: 1 + len(_ESTIMATED),
+        steps=lambda config: 1 + len(config.estimated),
         run=run,
         plot=plot,
+        effort=("draws", "estimates", "seed"),
+        mathematics=(
+            r"\hat\delta = \max_{x'} \sum_a \max\{0,\, \hat p_a - e^\varepsilon \hat p'_a\}, "
+            r"\qquad E[\hat\delta] \geq \max_{x'} \sum_a \max\{0,\, p_a - e^\varepsilon p'_a\} "
+            r"\quad \text{(Jensen)}",
+        ),
     ),
 )

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from dpopt import ParameterError
+
 FOLDER = Path(__file__).parent / "data"
+HISTORY = FOLDER / "popular_vote.csv"
+UNITS = FOLDER / "units_2020.csv"
+
+COUNTED = "US presidential popular vote, certified counts"
+"""Where the votes come from."""
 
 
 @dataclass(frozen=True)
@@ -34,17 +42,84 @@ class Election:
         return self.second / self.records
 
 
-def history() -> tuple[Election, ...]:
-    """Return the elections of 1920 to 2020, whole country."""
-    return _read("popular_vote.csv", "year", "first", "second")
+def history(path: str | None = None) -> tuple[Election, ...]:
+    """Return the elections of 1920 to 2020, whole country, or those of a file of one's own."""
+    return read(path or str(HISTORY), "votes")
 
 
-def units() -> tuple[Election, ...]:
+def units(path: str | None = None) -> tuple[Election, ...]:
     """Return 2020 by state, the District of Columbia, and the districts of Maine and Nebraska."""
-    return _read("units_2020.csv", "unit", "biden", "trump")
+    return read(path or str(UNITS), "units")
 
 
-def _read(file: str, name: str, first: str, second: str) -> tuple[Election, ...]:
-    with (FOLDER / file).open(encoding="utf-8", newline="") as lines:
-        rows = list(csv.DictReader(lines))
-    return tuple(Election(row[name], int(row[first]), int(row[second])) for row in rows)
+def read(path: str, name: str) -> tuple[Election, ...]:
+    """Return the elections of a CSV file: names first, the votes in the last two columns.
+
+    Args:
+        path: of the file; its first line names the columns.
+        name: of the parameter, for what is said of a file that cannot be read.
+
+    Raises:
+        ParameterError: if there is no such file, or it holds anything else.
+    """
+    try:
+        with Path(path).open(encoding="utf-8", newline="") as lines:
+            rows = list(csv.reader(lines))[1:]
+        found = tuple(Election(row[0].strip(), int(row[-2]), int(row[-1])) for row in rows if row)
+    except (OSError, ValueError, IndexError):
+        found = ()
+    if not found or any(min(e.first, e.second) < 0 or e.records == 0 for e in found):
+        raise ParameterError(
+            f"{name} is {path}; it must be a CSV file with a name in the first column and the "
+            "votes of two candidates in the last two."
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class Law:
+    """A distribution of one vote.
+
+    Attributes:
+        name: of the election it is taken from, or the share itself.
+        share: of the second candidate.
+    """
+
+    name: str
+    share: float
+
+
+def laws(text: str, districts: Sequence[Election], years: Sequence[Election]) -> tuple[Law, ...]:
+    """Return the set of distributions that a text names.
+
+    Args:
+        text: words with blanks between them: "units" for all of 2020, "history" for all elections,
+            the name of one of either, or a share of the second candidate from 0 to 1.
+        districts: the units.
+        years: the elections.
+
+    Raises:
+        ParameterError: if a word is none of these.
+    """
+    known = {each.name: each for each in (*districts, *years)}
+    groups = {"units": districts, "history": years}
+    found: list[Law] = []
+    for word in text.split():
+        chosen = groups.get(word) or ([known[word]] if word in known else [])
+        found += [Law(each.name, each.share) for each in chosen] or [Law(word, _share(word, text))]
+    if not found:
+        raise ParameterError(f"distributions is {text!r}; it must name at least one distribution.")
+    return tuple(found)
+
+
+def _share(word: str, text: str) -> float:
+    try:
+        share = float(word)
+    except ValueError:
+        share = -1.0
+    if not 0.0 <= share <= 1.0:
+        raise ParameterError(
+            f"distributions is {text!r}; each word must be 'units', 'history', the name of a unit, "
+            "a year, or a share from 0 to 1."
+        )
+    return share

@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 import experiments
-from dpopt.smoothed import QuantisedGradient
 from experiments.benchmarks import page
 from experiments.catalogue import all_experiments
 from experiments.digest import imported
@@ -45,7 +44,15 @@ from experiments.roo import (
 )
 from experiments.roo import program as roo_program
 from experiments.smoothed import claims as smoothed_claims
-from experiments.smoothed import compositions, elections, notions, sgd, sgd_bias
+from experiments.smoothed import (
+    compositions,
+    elections,
+    notions,
+    runtime,
+    sgd,
+    sgd_bias,
+    sgd_estimates,
+)
 from tests.experiments.comparing import ran
 
 
@@ -57,14 +64,6 @@ class Tried:
     others: Mapping[str, tuple[Any, ...]]
     # Parameters of which the only other value is a file of the user's own.
     files: tuple[str, ...] = ()
-
-
-def gradient(mean: float) -> QuantisedGradient:
-    return QuantisedGradient(mean, 0.12)
-
-
-def pair(label: str, mean: float) -> sgd.Setting:
-    return sgd.Setting(label, gradient(0.0), gradient(mean))
 
 
 def noise(delta: float) -> Tried:
@@ -162,28 +161,36 @@ def claimed() -> Tried:
 
 
 def votes_lost(epsilons: tuple[float, ...]) -> Tried:
-    district = compositions.Setting("units of 2020", "units", "0.01")
-    base = compositions.Config((district,), (300, 600), epsilons, epsilons)
+    base = compositions.Config(
+        beside=("DC NE-2",),
+        lost_rates=(0.01,),
+        records=(300, 600),
+        epsilons=epsilons,
+        shown=epsilons,
+    )
     return Tried(
         base,
         {
-            "settings": (
-                (replace(district, lost_rate="0.05"),),
-                (compositions.Setting("since 1920", "history", "0.01"),),
-                (district, replace(district, lost_rate="0.1"), replace(district, lost_rate="0.2")),
-            ),
-            "sizes": ((200, 400, 800), (101, 999), (100, 200, 300, 400, 500, 600)),
+            "distributions": (("history",), ("0.3 0.7 DC",), ("units", "2020", "1920 1924")),
+            "beside": ((), ("units",), ("history", "0.5")),
+            "lost_rates": ((0.05,), (0.1, 0.2), (0.0,)),
+            "records": ((200, 400, 800), (101, 999), (100, 200, 300, 400, 500, 600)),
             "epsilons": ((0.5, 1.0, 3.0), (0.5,), (0.0, 0.5, 1.0)),
             "shown": ((0.5,), (1.0,), (0.5, 1.0, 9.0)),
         },
+        files=("units", "votes"),
     )
 
 
 def sgd_step() -> Tried:
     return Tried(
-        sgd.Config((pair("a", 0.2),), (3, 4), (0.5, 2.0), (0.0, 1.0), databases=2),
+        sgd.Config(sgd.FIGURE_2, (3, 4), (0.5, 2.0), (0.0, 1.0), databases=2),
         {
-            "settings": ((pair("b", 0.1),), (pair("a", 0.2), pair("c", 0.3)), (pair("d", 0.0),)),
+            "distributions": (
+                ("gaussian:0,0.12 gaussian:0.1,0.12",),
+                ("laplace:0,0.12", "gaussian:0.3,0.1 laplace:0,0.1"),
+                ("gaussian:0,0.2 gaussian:0.1,0.2 laplace:-0.1,0.2",),
+            ),
             "batches": ((2, 3), (3, 4, 5), (5, 2)),
             "epsilons": ((0.0,), (0.1, 1.0, 7.0), (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)),
             "shares": ((0.0, 0.5, 1.0), (1.0,), (0.25, 0.75)),
@@ -198,8 +205,12 @@ ELECTIONS = Tried(
     elections.Config(),
     {
         "thresholds": ((0.5,), (0.6, 0.7), (0.52,)),
-        "lost_rates": (("0.0001",), ("0.01",), ("0.002", "0.1")),
+        "lost_rates": ((0.0001,), (0.01,), (0.002, 0.1)),
+        "since": (1960, 2000, 2020),
+        "until": (1920, 1999, 2012),
+        "years": ((2020,), (1920, 2020), (1924, 1928, 1932)),
     },
+    files=("votes",),
 )
 
 TRIED: dict[str, Tried] = {
@@ -477,23 +488,62 @@ TRIED: dict[str, Tried] = {
     "smoothed-figure-2-right": sgd_step(),
     "smoothed-figure-5": sgd_step(),
     "smoothed-tables-1-2-3": Tried(
-        notions.Config((10,), ("0.3",), (1.0,), (100,), (4,)),
+        notions.Config((10,), (0.3,), (1.0,), (100,), (1.0, 3.0), compared=(4,)),
         {
-            "sizes": ((5,), (8, 16), (20,)),
-            "rates": (("0.01",), ("0.5", "0.9"), ("0.99",)),
+            "records": ((5,), (8, 16), (20,)),
+            "rates": ((0.01,), (0.5, 0.9), (0.99,)),
             "epsilons": ((0.1,), (2.0, 10.0), (0.5,)),
             "without_noise": ((50,), (100, 200), (1000,)),
+            "without_noise_epsilons": ((0.0,), (0.5,), (2.0, 8.0)),
+            "lost_rate": (0.0, 0.2, 0.9),
             "compared": ((3,), (4, 6), (10,)),
+            "compared_epsilons": ((0.0,), (0.3, 2.0), (6.0,)),
+            "compared_rate": (0.2, 0.5, 1.0),
+            "distributions": ("history", "DC NE-2", "0.5"),
         },
     ),
     "smoothed-claims": Tried(
-        smoothed_claims.Config(50, (1, 10), (0.1,), (1, 3), 20),
+        smoothed_claims.Config(50, (1, 10), (0.1,), 0.5, (1, 3), pairs=20),
         {
             "records": (20, 100, 150),
             "drawn": ((2,), (5, 20), (1, 2, 40)),
             "above": ((0.001,), (0.5,), (0.01, 1.0)),
+            "share": (0.1, 0.3, 0.9),
             "replacement": ((1,), (2, 5), (60,)),
+            "replacement_epsilon": (0.0, 0.1, 4.0),
             "pairs": (5, 50, 100),
+            "outputs": (2, 3, 10),
+            "seed": (0, 1, 2),
+        },
+    ),
+    "smoothed-theorem-2": Tried(
+        runtime.Config((2, 3), (2, 3), (2, 3), (2,), 5_000),
+        {
+            "categories": ((3, 3), (2, 3), (3, 3)),
+            "vertices": ((2, 2), (2, 4), (2, 3)),
+            "records": ((1,), (3, 5), (2, 20)),
+            "records_of_three": ((1,), (2, 3), (4,)),
+            "definition": (0, 100, 20_000),
+            "drawn_rate": (0.1, 0.7, 1.0),
+            "epsilon": (0.0, 1.0, 4.0),
+        },
+    ),
+    "smoothed-sgd-estimates": Tried(
+        sgd_estimates.Config(batches=(3, 4), epsilons=(0.5, 2.0), databases=2, draws=1000),
+        {
+            "distributions": (
+                "laplace:0,0.1",
+                "gaussian:0,0.1 laplace:0.1,0.2",
+                "gaussian:0.3,0.2",
+            ),
+            "share": (0.3, 0.5, 1.0),
+            "batches": ((2,), (5, 4), (3, 4, 6)),
+            "epsilons": ((0.0,), (0.1, 1.0, 7.0), (20.0,)),
+            "databases": (1, 3, 4),
+            "draws": (1, 10, 10**9),
+            "confidence": (0.5, 0.9, 0.999),
+            "bits": (2, 4, 9),
+            "seed": (0, 2, 3),
         },
     ),
     "smoothed-sgd-bias": Tried(
@@ -504,6 +554,7 @@ TRIED: dict[str, Tried] = {
             "epsilons": ((0.0,), (0.25, 3.0), (20.0,)),
             "draws": ((100,), (10, 1000), (1, 2, 3, 4, 5)),
             "estimates": (1, 3, 4),
+            "estimated": (("formula",), ("2 bits", "-127, 128"), ("4 bits",)),
             "seed": (0, 1, 2),
         },
     ),

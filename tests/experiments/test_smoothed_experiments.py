@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
-from experiments.smoothed import claims, compositions, elections, notions
-from experiments.smoothed.votes import history, units
-from tests.experiments.comparing import ran
+from dpopt import ParameterError, smoothed
+from experiments.smoothed import claims, compositions, elections, notions, runtime
+from experiments.smoothed.votes import history, laws, read, units
+from tests.experiments.comparing import ran, verdict
+from tests.experiments.pictures import drawn
 
 FIGURE_1, FIGURE_3 = elections.EXPERIMENTS
 FIGURE_2, FIGURE_4 = compositions.EXPERIMENTS
 (TABLES,) = notions.EXPERIMENTS
 (CLAIMS,) = claims.EXPERIMENTS
+(RUNTIME,) = runtime.EXPERIMENTS
 
 
 def test_the_votes_are_those_of_the_reference_values() -> None:
@@ -62,21 +70,34 @@ def test_figure_3_has_six_panels_and_more_privacy_at_higher_thresholds() -> None
 
 
 def test_figure_2_has_the_reference_values_certified() -> None:
-    small = replace(FIGURE_2.quick, sizes=(100_000, 500_000), epsilons=(0.5, 1.0, 2.0, 7.0))
+    small = replace(FIGURE_2.quick, records=(100_000, 500_000))
     outcome = ran(FIGURE_2, small)
     table = outcome.tables["smoothed"]
+    assert outcome.findings[-1].startswith("Over DC NE-2 smoothed delta is the same double as over")
+    assert "in 8 of 8 settings" in outcome.findings[-1]
+    assert set(table.select(panel=False).column("setting")) == {"DC NE-2"}
+    table = table.select(panel=True)
     (first,) = table.select(records=100_000, epsilon=1.0).column("log10_delta")
     (second,) = table.select(records=500_000, epsilon=2.0).column("log10_delta")
     assert first == pytest.approx(math.log10(1.90155846356e-03), abs=1e-11)
     assert second == pytest.approx(math.log10(1.25696234591e-17), abs=1e-11)
     assert all(table.column("certified"))
-    assert set(outcome.tables["hull"].column("distribution")) == {"DC", "NE-3"}
+    hull = outcome.tables["hull"]
+    assert set(hull.select(setting="units of 2020").column("distribution")) == {"DC", "NE-3"}
+    # Remark 8 in its own terms; f is the share of DC, and it says next to nothing.
+    n, rate = 500_000, 0.998
+    growth = (-math.expm1(-7.0) / rate - 1.0) ** 2
+    share = next(unit.share for unit in units() if unit.name == "DC")
+    bound = math.exp(-growth * share * n / 6) + 2 * math.exp(-share * n / 8)
+    (found,) = table.select(records=n, epsilon=7.0).column("log10_remark_8")
+    assert 10**found == pytest.approx(bound, rel=1e-10)
+    assert table.select(epsilon=2.0).column("log10_remark_8") == [None, None]
     assert outcome.comparisons[0].verdict == "refuted"
     assert all(slope < 0 for slope in outcome.tables["fits"].column("b"))
 
 
 def test_figure_4_runs_over_both_sets() -> None:
-    small = replace(FIGURE_4.quick, sizes=(1_000, 2_000), epsilons=(0.5, 1.0, 2.0, 7.0))
+    small = replace(FIGURE_4.quick, records=(1_000, 2_000))
     outcome = ran(FIGURE_4, small)
     assert len(outcome.tables["smoothed"].rows) == 4 * 2 * 4
     assert len(outcome.tables["fits"].rows) == 16
@@ -84,7 +105,7 @@ def test_figure_4_runs_over_both_sets() -> None:
 
 
 def test_table_1_shows_where_the_claim_on_noise_fails() -> None:
-    small = replace(TABLES.quick, sizes=(20,), without_noise=(1_000,), compared=(4, 6))
+    small = replace(TABLES.quick, records=(20,), without_noise=(1_000,), compared=(4, 6))
     outcome = ran(TABLES, small)
     table = outcome.tables["table_1"]
     for claimed, least, amplified, delta in zip(
@@ -143,3 +164,175 @@ def test_what_the_paper_says_of_its_figures() -> None:
     assert [comparison.verdict for comparison in first] == ["agrees"]
     third = ran(FIGURE_3, FIGURE_3.quick).comparisons
     assert len(third) == 2
+
+
+def test_some_elections_alone() -> None:
+    some = ran(FIGURE_1, replace(FIGURE_1.quick, years=(2020, 1920))).tables["elections"]
+    whole = ran(FIGURE_1, FIGURE_1.quick).tables["elections"]
+    assert some.column("year") == [1920, 2020]
+    assert some.rows == (whole.rows[0], whole.rows[-1])
+    late = ran(FIGURE_1, replace(FIGURE_1.quick, since=2000, until=2012)).tables["elections"]
+    assert late.column("year") == [2000, 2004, 2008, 2012]
+
+
+def test_votes_of_ones_own(tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    path.write_text("year,name,first,second\n2024,A,60,40\n2028,B,10,90\n", encoding="utf-8")
+    config = elections.Config(votes=str(path), lost_rates=(0.1,), until=2030)
+    outcome = ran(FIGURE_1, config)
+    table = outcome.tables["elections"]
+    assert table.column("year") == [2024, 2028]
+    mechanism = smoothed.SamplingHistogram(100, 90)
+    epsilon = math.log(0.51 / 0.49)
+    for counts, log10 in zip(((60, 40), (10, 90)), table.column("log10_delta"), strict=True):
+        known = smoothed.privacy_profile(mechanism, epsilon, counts).log10_delta[0]
+        assert log10 == pytest.approx(float(known))
+    assert outcome.data == str(path)
+    drawn(FIGURE_1, outcome)
+
+
+def test_names_of_distributions() -> None:
+    found = laws("DC 2020 0.25", units(), history())
+    assert [law.name for law in found] == ["DC", "2020", "0.25"]
+    assert found[1].share == 74216154 / (81268924 + 74216154)
+    assert found[2].share == 0.25
+    assert len(laws("units history", units(), history())) == 56 + 26
+
+
+@pytest.mark.parametrize(
+    ("config", "changed", "told"),
+    [
+        (elections.Config, {"years": (1921,)}, "years is (1921,); 1921 must be an election"),
+        (elections.Config, {"since": 2024}, "since is 2024; there must be an election"),
+        (elections.Config, {"thresholds": (0.4,)}, "thresholds is (0.4,); each must be at least"),
+        (elections.Config, {"lost_rates": (1.0,)}, "lost_rates is (1.0,); each must be"),
+        (elections.Config, {"votes": "none.csv"}, "votes is none.csv; it must be a CSV file"),
+        (compositions.Config, {"distributions": ("XX",)}, "distributions is 'XX'; each word"),
+        (compositions.Config, {"distributions": (" ",)}, "distributions is ' '; it must name"),
+        (compositions.Config, {"records": (5,)}, "records is (5,); it must hold 2 numbers"),
+        (compositions.Config, {"records": (0, 5)}, "records is (0, 5); each must be at least 1."),
+        (compositions.Config, {"shown": (9.0,)}, "shown is (9.0,); it must name one"),
+        (compositions.Config, {"lost_rates": ()}, "lost_rates is (); it must hold values"),
+        (compositions.Config, {"epsilons": (-1.0,)}, "epsilons is (-1.0,); each must be"),
+        (notions.Config, {"rates": (0.0,)}, "rates is (0.0,); it must be above 0"),
+        (notions.Config, {"records": (1,)}, "records is (1,); each must be at least 2."),
+        (notions.Config, {"epsilons": (0.0,)}, "epsilons is (0.0,); each must be above 0."),
+        (notions.Config, {"lost_rate": 1.0}, "lost_rate is 1.0; it must be at least 0"),
+        (claims.Config, {"drawn": (200,)}, "drawn is (200,); each must be at least 1 and below"),
+        (claims.Config, {"share": 1.0}, "share is 1.0; it must be between 0 and 1."),
+        (claims.Config, {"outputs": 1}, "outputs is 1; it must be at least 2."),
+        (runtime.Config, {"categories": (4, 2, 2)}, "categories is (4, 2, 2); each must be 2 or"),
+        (runtime.Config, {"vertices": (2,)}, "vertices is (2,); it must have 3 numbers"),
+        (runtime.Config, {"vertices": (3, 2, 3)}, "vertices is (3, 2, 3); each must be 2 for"),
+        (runtime.Config, {"records": (4, 2)}, "records is (4, 2); it must be rising"),
+    ],
+)
+def test_bad_parameters_are_refused_in_a_sentence(
+    config: Any, changed: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(ParameterError) as caught:
+        config(**changed)
+    assert str(caught.value).startswith(told)
+    assert str(caught.value).endswith(".")
+
+
+def test_a_file_that_holds_no_votes_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "bad.csv"
+    for text in ("year,first,second\n", "a,b,c\n1920,x,2\n", "a,b,c\n1920,0,0\n"):
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(ParameterError, match="it must be a CSV file with a name in the first"):
+            read(str(path), "votes")
+
+
+def _products_as_written(m: int, count: int, n: int) -> int:
+    """Pairs of histograms that are put together, listed one by one."""
+    total = 0
+    histograms = {
+        size: [h for h in product(range(size + 1), repeat=m) if sum(h) == size]
+        for size in range(n + 1)
+    }
+    for parts in product(range(n + 1), repeat=count):
+        if sum(parts) != n:
+            continue
+        have = parts[0]
+        for part in parts[1:]:
+            if part:
+                total += len(histograms[have]) * len(histograms[part])
+            have += part
+        total += len(histograms[n])
+    return total
+
+
+def test_theorem_2_counts_what_is_multiplied() -> None:
+    small = replace(RUNTIME.quick, records=(2, 4, 6), records_of_three=(2, 4))
+    outcome = ran(RUNTIME, small)
+    for row in outcome.tables["costs"].records:
+        case = (row["categories"], row["vertices"], row["records"])
+        assert row["products_of_algorithm_1"] == _products_as_written(*case)
+        assert row["products_of_algorithm_1"] == runtime.products(*case)
+        assert row["algorithm_1"] == pytest.approx(row["delta"], rel=1e-12)
+        assert row["definition_3"] == pytest.approx(row["delta"], rel=1e-12)
+    degrees = outcome.tables["degrees"]
+    assert degrees.column("degree") == degrees.column("exponent_of_section_4") == [3, 5, 6]
+    assert degrees.column("exponent_of_appendix") == [3, 4, 5]
+    assert verdict(outcome.comparisons, "2 m + l* - 3") == "agrees"
+    assert verdict(outcome.comparisons, "restated") == "differs"
+    assert verdict(outcome.comparisons, "exactly") == "agrees"
+    drawn(RUNTIME, outcome)
+
+
+def test_two_categories_take_a_cubic_number_of_products() -> None:
+    # sum (n1 + 1)(n2 + 1) over n2 >= 1, and n + 1 compositions of n + 1 terms.
+    for n in (1, 7, 30):
+        pairs = math.comb(n + 3, 3) - (n + 1)
+        assert runtime.products(2, 2, n) == pairs + (n + 1) ** 2
+
+
+def test_algorithm_1_against_fractions() -> None:
+    n, shares = 3, (Fraction(3, 4), Fraction(1, 4))
+    mechanism = smoothed.SamplingHistogram(n, 2)
+    profile = smoothed.privacy_profile(mechanism, math.log(2))
+    delta = {
+        int(row[0]): Fraction(float(d))
+        for row, d in zip(profile.histograms, profile.delta, strict=True)
+    }
+    best = max(
+        sum(
+            math.prod(s if x == 0 else 1 - s for x, s in zip(database, vector, strict=True))
+            * delta[database.count(0)]
+            for database in product((0, 1), repeat=n)
+        )
+        for vector in product(shares, repeat=n)
+    )
+    rows = [[float(s), float(1 - s)] for s in shares]
+    for way in (
+        runtime.algorithm_1(profile.histograms, profile.delta, np.array(rows))[0],
+        runtime.definition_3(profile.histograms, profile.delta, np.array(rows)),
+        smoothed.smoothed_delta(mechanism, math.log(2), rows).delta,
+    ):
+        assert way == pytest.approx(float(best), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("experiment", "changed"),
+    [
+        (FIGURE_1, {}),
+        (FIGURE_1, {"years": (1960,)}),
+        (FIGURE_3, {}),
+        (FIGURE_3, {"thresholds": (0.5, 0.52, 0.55, 0.9), "lost_rates": (0.5,)}),
+        (FIGURE_2, {"records": (1_000, 2_000, 5_000)}),
+        (FIGURE_2, {"records": (100, 200), "distributions": ("0.3", "units", "2020 DC")}),
+        (FIGURE_4, {"records": (1_000, 2_000)}),
+        (FIGURE_4, {"records": (1, 2), "lost_rates": (0.0,)}),
+        (TABLES, {"records": (20,), "without_noise": (100,), "compared": (4, 6)}),
+        (CLAIMS, {"pairs": 20}),
+        (CLAIMS, {"records": 20, "drawn": (3,), "replacement": (4,), "above": (0.5,)}),
+        (RUNTIME, {"records_of_three": (2, 4)}),
+        (RUNTIME, {"categories": (2,), "vertices": (2,), "records": (3,)}),
+    ],
+)
+def test_figures_are_whole(experiment: Any, changed: dict[str, Any]) -> None:
+    config = replace(experiment.quick, **changed)
+    outcome = ran(experiment, config)
+    assert not outcome.generated
+    drawn(experiment, outcome)

@@ -6,18 +6,21 @@ import json
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import scipy.stats
 
-from dpopt import smoothed
+from dpopt import ParameterError, smoothed
 from experiments.kept import Entry, write_outcome
 from experiments.registry import Outcome
-from experiments.smoothed import sgd, sgd_bias
+from experiments.smoothed import sgd, sgd_bias, sgd_estimates
 from experiments.smoothed.sgd_bias import GAUSSIAN, databases
+from tests.experiments.comparing import ran
+from tests.experiments.pictures import drawn
 
-SMALL = sgd.Config(
+SMALL: Any = sgd.Config(
     sgd.FIGURE_5[2:],
     batches=(3, 4),
     epsilons=(0.5, 2.0),
@@ -26,6 +29,10 @@ SMALL = sgd.Config(
 )
 SMALL_BIAS = sgd_bias.Config(
     records=60, drawn=6, epsilons=(0.5, 1.0, 3.0), draws=(10**4, 10**5, 10**6), estimates=6
+)
+
+SMALL_ESTIMATES = sgd_estimates.Config(
+    batches=(4, 6), epsilons=(0.5, 2.0), databases=2, draws=10**5
 )
 
 
@@ -39,6 +46,11 @@ def figure() -> Outcome:
 
 
 @pytest.fixture(scope="module")
+def estimates() -> Outcome:
+    return sgd_estimates.run(SMALL_ESTIMATES, lambda: None)
+
+
+@pytest.fixture(scope="module")
 def bias() -> Outcome:
     return sgd_bias.run(SMALL_BIAS, lambda: None)
 
@@ -48,7 +60,7 @@ def test_averages_are_those_of_the_sampled_databases(figure: Outcome) -> None:
     rng = np.random.default_rng([SMALL.seed, 1, drawn, first])
     deltas = [
         smoothed.sgd_profile(
-            smoothed.sample_database((setting.first, setting.second), (first, 8), rng), drawn, 2.0
+            smoothed.sample_database(setting.members, (first, 8), rng), drawn, 2.0
         ).delta[0]
         for _ in range(SMALL.databases)
     ]
@@ -95,7 +107,7 @@ def test_the_paper_stands_beside_the_run(figure: Outcome, bias: Outcome) -> None
     assert "T / n is 0.1," in bias.comparisons[1].ours
     (claim,) = figure.comparisons
     assert "of 4 curves" in claim.ours
-    sizes = replace(SMALL, settings=sgd.FIGURE_2, batches=(3, 6, 9))
+    sizes = replace(SMALL, distributions=sgd.FIGURE_2, batches=(3, 6, 9))
     run = sgd.run(sizes, lambda: None)
     fits = {(r["epsilon"], r["variable"]): r["r_squared"] for r in records(run, "fits")}
     better = sum(fits[e, "drawn"] > fits[e, "records"] for e in sizes.epsilons)
@@ -139,18 +151,104 @@ def test_the_spread_of_the_sampled_distributions() -> None:
     assert all(values.size == 225 for values in found.values())
 
 
-def test_figures_draw_the_tables(figure: Outcome, bias: Outcome) -> None:
-    drawn = sgd.plot(figure)
-    assert [axes.get_title() for axes in drawn.axes] == [s.label for s in SMALL.settings]
-    lines = drawn.axes[0].lines
-    assert len(lines) == 2 * 2 + 1
+def test_figures_draw_the_tables(figure: Outcome, bias: Outcome, estimates: Outcome) -> None:
+    last = drawn(sgd.EXPERIMENTS[1], figure)
+    titles = [axes.get_title().splitlines()[0] for axes in last.axes]
+    assert titles == [
+        f"({mark}) {each.label}" for mark, each in zip("ab", SMALL.settings, strict=True)
+    ]
+    lines = last.axes[0].lines
+    assert len(lines) == 2 * 2 + 2
     rows = figure.tables["smoothed"].select(setting=SMALL.settings[0].label, epsilon=0.5)
-    expected = 10.0 ** np.array(rows.column("log10_delta"))
-    np.testing.assert_array_equal(lines[0].get_ydata(), expected)
-    panels = sgd_bias.plot(bias).axes
-    assert len(panels) == 3
+    np.testing.assert_array_equal(lines[0].get_ydata(), rows.column("log10_delta"))
+    panels = drawn(sgd_bias.EXPERIMENTS[0], bias).axes
     rows = bias.tables["estimates"].select(database="formula", draws=10**4)
     np.testing.assert_array_equal(panels[0].lines[0].get_ydata(), rows.column("factor"))
+    drawn(sgd_estimates.EXPERIMENTS[0], estimates)
+    assert figure.generated
+    assert bias.generated
+    assert estimates.generated
+
+
+def test_estimates_and_their_intervals(estimates: Outcome) -> None:
+    config = SMALL_ESTIMATES
+    given = config.gradients()
+    assert [member.mean for member in given.members] == [0.0, 0.2]
+    rng = np.random.default_rng([config.seed, 6])
+    values = [smoothed.sample_database(given.members, (0, 36), rng)]
+    rows = records(estimates, "estimates")
+    assert len(rows) == 2 * 2
+    (row,) = (r for r in rows if (r["drawn"], r["epsilon"]) == (6, 0.5))
+    first = smoothed.sgd_profile(values[0], 6, 0.5).delta[0]
+    assert 0.2 * first < row["exact"] < row["dp_delta"] == 1 / 6
+    for each in rows:
+        assert each["lower"] <= each["estimate"] <= each["upper"]
+        assert each["factor"] == pytest.approx(each["estimate"] / each["exact"])
+        assert each["covers"] == (each["lower"] <= each["exact"] <= each["upper"])
+
+
+def test_the_interval_is_clopper_and_pearsons() -> None:
+    # Beta quantiles, as in their paper; each of two probabilities has half the error.
+    low, high = sgd_estimates._interval(3, 50, 0.99)
+    assert low == pytest.approx(scipy.stats.beta.ppf(0.0025, 3, 48), rel=1e-9)
+    assert high == pytest.approx(scipy.stats.beta.isf(0.0025, 4, 47), rel=1e-9)
+    # By hand: 30 against 2 of 100 at the first output, 1 against 0 at the last.
+    counts = [np.array([30, 69, 1]), np.array([2, 98, 0])]
+    found = sgd_estimates._estimate(counts, math.log(2), 100, 0.99)
+    assert found.value == pytest.approx((31 - 2 * 2) / 100)
+    (p, q), (r, s) = (sgd_estimates._interval(hits, 100, 0.99) for hits in (31, 2))
+    assert (found.lower, found.upper) == pytest.approx((max(0.0, p - 2 * s), q - 2 * r))
+
+
+def test_compositions_run_along_the_edges() -> None:
+    config = replace(SMALL, shares=(0.0, 0.5, 1.0))
+    assert sgd.compositions(config, 2, 16) == {(0, 16): [0], (8, 8): [8], (16, 0): [16]}
+    three = sgd.compositions(config, 3, 4)
+    assert set(three) == {(4, 0, 0), (0, 4, 0), (0, 0, 4), (2, 2, 0), (2, 0, 2), (0, 2, 2)}
+    assert len({tuple(seed) for seed in three.values()}) == 6
+    assert sgd.compositions(config, 1, 9) == {(9,): [9]}
+
+
+@pytest.mark.parametrize(
+    ("config", "changed", "told"),
+    [
+        (sgd.Config, {"batches": (3,)}, "batches is (3,); it must hold 2 numbers"),
+        (sgd.Config, {"databases": 1}, "databases is 1; a band needs at least 2."),
+        (sgd.Config, {"shares": (2.0,)}, "shares is (2.0,); each must be from 0 to 1."),
+        (sgd.Config, {"confidence": 1.0}, "confidence is 1.0; it must be between 0 and 1."),
+        (sgd.Config, {"distributions": ()}, "distributions is (); each text must name"),
+        (sgd.Config, {"distributions": ("cauchy:0,1",)}, "distributions is 'cauchy:0,1'; each"),
+        (sgd.Config, {"distributions": ("laplace:0",)}, "distributions is 'laplace:0'; each word"),
+        (sgd_estimates.Config, {"bits": 17}, "bits is 17; it must be"),
+        (sgd_bias.Config, {"drawn": 226}, "drawn is 226; it must be from 1 to 225."),
+        (sgd_bias.Config, {"estimated": ("no",)}, "estimated is ('no',); each must be one of"),
+        (sgd_bias.Config, {"draws": (0,)}, "draws is (0,); each must be at least 1."),
+        (sgd_estimates.Config, {"share": -1.0}, "share is -1.0; it must be from 0 to 1."),
+        (sgd_estimates.Config, {"draws": 0}, "draws is 0; it must be at least 1."),
+        (sgd_estimates.Config, {"epsilons": (1.0, 1.0)}, "epsilons is (1.0, 1.0); it must hold"),
+    ],
+)
+def test_bad_parameters_are_refused_in_a_sentence(
+    config: Any, changed: dict[str, Any], told: str
+) -> None:
+    given: dict[str, Any] = {"distributions": sgd.FIGURE_2} if config is sgd.Config else {}
+    with pytest.raises(ParameterError) as caught:
+        config(**given | changed)
+    assert str(caught.value).startswith(told)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"distributions": ("laplace:0,0.1",)},
+        {"distributions": ("laplace:0,0.1 gaussian:0.1,0.1 gaussian:0,0.2",)},
+        {"shares": (0.5,)},
+    ],
+)
+def test_other_sets_of_distributions(changed: dict[str, Any]) -> None:
+    config = replace(SMALL, distributions=sgd.FIGURE_2, databases=2)
+    outcome = ran(sgd.EXPERIMENTS[0], replace(config, **changed))
+    drawn(sgd.EXPERIMENTS[0], outcome)
 
 
 def test_a_run_is_written(tmp_path: Path) -> None:
@@ -160,5 +258,5 @@ def test_a_run_is_written(tmp_path: Path) -> None:
     write_outcome(Entry(small, small.run(small.quick, lambda: None), 1.0), tmp_path)
     read = json.loads((tmp_path / "smoothed-figure-2-right.json").read_text(encoding="utf-8"))
     assert read["configuration"]["batches"] == [3, 4]
-    assert read["configuration"]["settings"][0]["second"]["mean"] == 0.2
+    assert read["configuration"]["distributions"] == ["gaussian:0,0.12 gaussian:0.2,0.12"]
     assert (tmp_path / "smoothed-figure-2-right.png").stat().st_size > 1000
