@@ -235,7 +235,7 @@ def plot(outcome: Outcome) -> Figure:
     figure, panels = drawing.grid(len(epsilons), height=0.62 if len(epsilons) == 1 else 0.75)
     for axes, epsilon in zip(panels, epsilons, strict=True):
         _panel(axes, table.select(epsilon=epsilon))
-        drawing.title(axes, rf"$\varepsilon = {epsilon:g}$")
+        axes.set_title(rf"$\varepsilon = {epsilon:g}$")
     drawing.frame(figure, panels, r"records $n$, batches of $\sqrt{n}$", r"a probability, $\delta$")
     style.letter(panels)
     drawing.legend(figure, panels, 3)
