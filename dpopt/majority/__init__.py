@@ -5,6 +5,7 @@ Jiang, Zhang, Joshi, "Optimized Tradeoffs for Private Prediction with Majority E
 
 from dpopt.majority.baselines import constant, double_subsampling, subsampling
 from dpopt.majority.check import PrivacyCheck, check_full, full_size
+from dpopt.majority.full import full_problem
 from dpopt.majority.objectives import (
     ErrorEstimate,
     Weights,
@@ -66,6 +67,7 @@ __all__ = [
     "double_subsampling",
     "expected_error",
     "expected_error_weights",
+    "full_problem",
     "full_size",
     "gamma_problem",
     "parse_prior",

@@ -91,7 +91,7 @@ def check_full(setting: Voters, gamma: Vector, chances: Vector | None = None) ->
     # p's own rounding: without it, p = delta beside q = 0 would count as an infinite loss.
     noise = 8.0 * setting.mechanisms * 2.0**-53
     worst, loss, counts = -np.inf, 0.0, np.zeros(len(corners), np.int64)
-    for block in track(_multisets(setting.mechanisms, len(corners)), "check of all corners"):
+    for block in track(multisets(setting.mechanisms, len(corners)), "check of all corners"):
         p = table(_groups(block, corners, inner, side=0))
         q = table(_groups(block, corners, inner, side=1))
         excess = p - setting.ratio * q - setting.delta
@@ -116,7 +116,7 @@ class _Chances:
     def __init__(self, setting: Voters, chances: Vector, inner: tuple[str, ...]) -> None:
         k = setting.mechanisms
         values = np.array([setting.corner(name + name)[0] for name in inner])
-        counts = np.concatenate(list(_multisets(k, len(inner) + 1)))[:, :-1]
+        counts = np.concatenate(list(multisets(k, len(inner) + 1)))[:, :-1]
         laws = np.concatenate(
             [_laws(values, part, k) for part in np.array_split(counts, len(counts) // 20_000 + 1)]
         )
@@ -158,13 +158,13 @@ def _groups(
     return np.stack([at[letter] for letter in inner], axis=1), at["1"]
 
 
-def _multisets(total: int, parts: int) -> Iterator[IntVector]:
+def multisets(total: int, parts: int) -> Iterator[IntVector]:
     """Yield all ways to write ``total`` as ``parts`` ordered counts, in blocks of rows."""
     if parts == 2 or (total + 1) ** (parts - 1) <= _LARGEST_GRID:
         yield _compositions(total, parts)
         return
     for first in range(total + 1):
-        for rest in _multisets(total - first, parts - 1):
+        for rest in multisets(total - first, parts - 1):
             yield np.concatenate([np.full((len(rest), 1), first), rest], axis=1)
 
 
