@@ -1,6 +1,6 @@
 """The program of DaRRM as the paper writes it: a row for every multiset of corners.
 
-For comparison: `gamma_problem` has the same optimum, prices a reduced set and writes few rows of it.
+For comparison: `gamma_problem` has the same optimum; it prices a reduced set and writes few rows.
 """
 
 from __future__ import annotations
