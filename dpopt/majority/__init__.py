@@ -5,7 +5,7 @@ Jiang, Zhang, Joshi, "Optimized Tradeoffs for Private Prediction with Majority E
 
 from dpopt.majority.baselines import constant, double_subsampling, subsampling
 from dpopt.majority.check import PrivacyCheck, check_full, full_size
-from dpopt.majority.full import full_problem
+from dpopt.majority.full import FULL_ROWS, full_problem
 from dpopt.majority.objectives import (
     ErrorEstimate,
     Weights,
@@ -39,6 +39,7 @@ from dpopt.majority.vote import Spending, VoteBatch, affordable_queries, vote
 from dpopt.majority.voters import VoterGroup, reduced_size
 
 __all__ = [
+    "FULL_ROWS",
     "BetaPrior",
     "CommonPrior",
     "CornerOracle",

@@ -21,7 +21,15 @@ from experiments.catalogue import all_experiments
 from experiments.digest import imported
 from experiments.finding import modules_with
 from experiments.kept import Entry, record_of, to_csv, write_outcome
-from experiments.majority import claims, composition, figures, gnmax, priors
+from experiments.majority import (
+    claims,
+    composition,
+    corner_sets,
+    figures,
+    gnmax,
+    objective,
+    priors,
+)
 from experiments.majority.pate import experiment as pate
 from experiments.public_prior import (
     avazu,
@@ -277,6 +285,30 @@ TRIED: dict[str, Tried] = {
         files=("votes",),
     ),
     "majority-claims": claimed(),
+    "majority-corner-sets": Tried(
+        corner_sets.Config((3, 5), (3,), allowance=(1.0,)),
+        {
+            "mechanisms": ((3,), (7, 15), ()),
+            "mechanisms_approximate": ((), (5,), (5, 3)),
+            "epsilon": (0.01, 0.5, 2.0),
+            "mechanism_delta": (1e-8, 1e-3, 0.1),
+            "allowance": ((2.0,), (1.0, 2.0), (1.5,)),
+            "objective": ("expected-error", "surrogate", "expected-error"),
+        },
+    ),
+    "majority-objective": Tried(
+        objective.Config((3,), (1.0,), draws=50, repeats=2),
+        {
+            "mechanisms": ((5,), (3, 7, 15), (23,)),
+            "allowance": ((2.0,), (1.0, 2.5), (3.0,)),
+            "epsilon": (0.01, 0.5, 2.0),
+            "mechanism_delta": (1e-8, 1e-3, 0.01),
+            "points": (1, 2, 100),
+            "draws": (1, 2, 200),
+            "repeats": (3, 4, 5),
+            "seed": (0, 2, 9),
+        },
+    ),
     "roo-figure-1": Tried(
         obscuring.Config(records=12, letters=(3,), rules=("journal",), epsilons=(0.1,), audited=()),
         {
@@ -560,8 +592,8 @@ TRIED: dict[str, Tried] = {
     ),
 }
 
-# Each value costs processes of its own: tried in test_benchmarks.py.
-OWN_TESTS = {page.EXPERIMENT.name}
+# Benchmarks cost processes of their own: tried in test_benchmarks.py and test_corner_sets.py.
+OWN_TESTS = {page.EXPERIMENT.name, corner_sets.TIMED.name}
 
 
 def cases() -> Iterator[Any]:
@@ -669,9 +701,12 @@ def test_the_order_of_the_report() -> None:
     assert papers == [*sorted(papers[:-1]), "Benchmarks"]
     items = [experiment.item for experiment in known if experiment.paper == "DaRRM"]
     assert items[:3] == ["Figure 2", "Figure 6 and Table 3", "Figure 7"]
-    assert items[-4:] == [
+    assert items[-7:] == [
         "Figure 10 and Table 4",
         "Tables 1, 6, 8 and 10, MNIST",
         "Tables 2, 5, 7 and 9",
         "Claims",
+        "Algorithms 4 and 5, the sampled objective",
+        "Lemma 5.1, the full and the reduced program",
+        "Lemma 5.1, time of the full and the reduced program",
     ]

@@ -1,0 +1,378 @@
+"""Lemma 5.1: the program with every corner multiset written out, beside the one with few of them.
+
+The paper solves its program over all multisets of corners, O(K^3) for Delta = 0 and O(K^7) else.
+Here both programs are solved: the paper's, with every row, and the one whose reduced set of O(K^2)
+or O(K^4) multisets is priced, of which few become rows. Their optima are to be one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from dpopt import ParameterError, majority, solve, style
+from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
+from experiments.verdicts import short, statement
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_CASES = {"pure": r"$\Delta = 0$", "approximate": r"$\Delta > 0$"}
+_PLACES = {"pure": "Delta = 0", "approximate": "Delta > 0"}
+_ORDERS = {"pure": ("O(K^3)", "O(K^2)"), "approximate": ("O(K^7)", "O(K^4)")}
+# What two solutions of one program may differ by, relative to an optimum of at most 1/2.
+_ALIKE = 1e-9
+# Smaller differences of doubles near 1/2 mean nothing, and are drawn here.
+_LEAST = 2.0**-54
+
+
+@dataclass(frozen=True)
+class Config:
+    """Parameters of the comparison; the paper prints no numbers.
+
+    Attributes:
+        mechanisms: each K for Delta = 0, odd.
+        mechanisms_approximate: each K for Delta > 0, odd; may be empty.
+        epsilon: of each voter, in nats.
+        mechanism_delta: Delta of each voter where it is above 0.
+        allowance: each m, at least 1; those above a K are left out for it. The target is
+            (m epsilon, m Delta).
+        objective: whose weights are maximised: "surrogate", the paper's, or "expected-error", for
+            independent p_i ~ U[0, 1].
+    """
+
+    mechanisms: tuple[int, ...] = (3, 5, 7, 11, 15, 21, 27, 35)
+    mechanisms_approximate: tuple[int, ...] = (3, 5, 7, 9)
+    epsilon: float = 0.1
+    mechanism_delta: float = 1e-5
+    allowance: tuple[float, ...] = (1.0, 2.0, 3.0)
+    objective: Literal["surrogate", "expected-error"] = "surrogate"
+
+    def __post_init__(self) -> None:
+        if not self.mechanisms and not self.mechanisms_approximate:
+            raise ParameterError("mechanisms is (); it must hold at least one number of voters.")
+        if not self.allowance:
+            raise ParameterError("allowance is (); it must hold at least one number.")
+        if self.mechanisms_approximate and not self.mechanism_delta > 0.0:
+            raise ParameterError(
+                f"mechanism_delta is {self.mechanism_delta}; it must be above 0 where "
+                "mechanisms_approximate is not empty."
+            )
+        for case, setting in self.settings():
+            if majority.full_size(setting) > majority.FULL_ROWS:
+                raise ParameterError(
+                    f"{_FIELDS[case]} holds {setting.mechanisms}; the paper's set must have at "
+                    f"most {majority.FULL_ROWS} multisets, and has {majority.full_size(setting)}."
+                )
+
+    def settings(self) -> list[tuple[str, majority.MajoritySetting]]:
+        """Return the case and the setting of every program."""
+        found = []
+        for case, sizes, shift in (
+            ("pure", self.mechanisms, 0.0),
+            ("approximate", self.mechanisms_approximate, self.mechanism_delta),
+        ):
+            for k in sizes:
+                fitting = [m for m in self.allowance if m <= k] or list(self.allowance)
+                found += [
+                    (case, majority.MajoritySetting(k, self.epsilon, m, shift, m * shift))
+                    for m in fitting
+                ]
+        return found
+
+
+_FIELDS = {"pure": "mechanisms", "approximate": "mechanisms_approximate"}
+
+
+def steps(config: Config) -> int:
+    """Return the number of settings."""
+    return len(config.settings())
+
+
+def run(config: Config, advance: Advance) -> Outcome:
+    """Solve both programs in every setting."""
+    records = []
+    for case, setting in config.settings():
+        records.append(_record(config, case, setting))
+        advance()
+    tables = {
+        "programs": Table.of(
+            "Multisets of corners in the paper's set and in the reduced one, rows that the program "
+            "over the latter wrote, both optima, and by how much its gamma breaks the worst of the "
+            "paper's rows, in probability; up to the bound on rounding it does not.",
+            records,
+        )
+    }
+    return Outcome(tables, tuple(_findings(tables["programs"])), tuple(_comparisons(records)))
+
+
+def _record(config: Config, case: str, setting: majority.MajoritySetting) -> dict[str, Cell]:
+    weights = _weights(config, setting.mechanisms)
+    whole = solve(majority.full_problem(setting, weights))
+    few = solve(majority.gamma_problem(setting, weights))
+    check = majority.check_full(setting, _both_halves(few["gamma"]))
+    return {
+        "case": case,
+        "K": setting.mechanisms,
+        "m": setting.allowance,
+        "epsilon": setting.epsilon,
+        "Delta": setting.mechanism_delta,
+        "paper": majority.full_size(setting),
+        "reduced": majority.reduced_size(setting),
+        "rows": few.rows_used,
+        "optimum_paper": whole.objective,
+        "optimum_reduced": few.objective,
+        "difference": abs(whole.objective - few.objective),
+        "gamma_difference": float(np.abs(whole["gamma"] - few["gamma"]).max()),
+        "excess": check.excess,
+        "rounding": check.rounding,
+    }
+
+
+def _weights(config: Config, mechanisms: int) -> npt.NDArray[np.float64]:
+    if config.objective == "surrogate":
+        return majority.surrogate_weights(mechanisms).values
+    return majority.expected_error_weights(mechanisms, majority.UniformPrior()).values
+
+
+def _both_halves(upper: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    return np.clip(np.concatenate([upper[::-1], upper]), 0.0, 1.0)
+
+
+def _comparisons(records: Sequence[Mapping[str, Any]]) -> Iterator[Comparison]:
+    """Judge lemma 5.1 in each case: its set decides, and a smaller one does."""
+    for case, place in _PLACES.items():
+        part = [record for record in records if record["case"] == case]
+        if not part:
+            continue
+        paper, reduced = _ORDERS[case]
+        largest = max(part, key=lambda record: record["paper"])
+        gap = max(record["difference"] for record in part)
+        private = all(record["excess"] <= _ALIKE + record["rounding"] for record in part)
+        yield statement(
+            f"{paper} multisets of corners decide privacy (lemma 5.1).",
+            f"{place}: in {len(part)} programs the optimum over all of them and over {reduced} of "
+            f"them differ by at most {short(gap)}; at K = {largest['K']} the paper writes "
+            f"{largest['paper']:,} rows, {largest['reduced']:,} multisets decide, and "
+            f"{largest['rows']} were written.",
+            "both programs solved, and every multiset of the paper's set checked at the reduced "
+            "optimum, in double precision; the reduction is proved",
+            holds=all(
+                record["optimum_paper"] <= record["optimum_reduced"] + _ALIKE for record in part
+            ),
+            more=private and gap <= _ALIKE,
+            more_if="a smaller set has the same optimum, to 1e-9, and its gamma breaks no row",
+            name=f"lemma 5.1, {place}",
+        )
+
+
+def _findings(table: Table) -> Iterator[str]:
+    for case, place in _PLACES.items():
+        part = table.select(case=case).records
+        if not part:
+            continue
+        last = max(part, key=lambda record: record["paper"])
+        yield (
+            f"{place}: both programs have one optimum in {len(part)} settings, to "
+            f"{short(max(record['difference'] for record in part))}; at K = {last['K']} the "
+            f"paper's has {last['paper']:,} rows, the reduced set {last['reduced']:,} multisets, "
+            f"of which at most "
+            f"{max(r['rows'] for r in part if r['K'] == last['K'])} became rows."
+        )
+        apart = max(part, key=lambda record: record["gamma_difference"])
+        if apart["gamma_difference"] > 1e-6:
+            yield (
+                f"{place}: the optimum may be had by more than one gamma: the two found at K = "
+                f"{apart['K']}, m = {apart['m']:g} differ by {short(apart['gamma_difference'])}."
+            )
+
+
+def plot(outcome: Outcome) -> Figure:
+    """Draw the rows of each program for each case, and the difference of the optima."""
+    table = outcome.tables["programs"]
+    cases = [case for case in _CASES if table.select(case=case).rows]
+    figure, axes = style.figure(1, len(cases) + 1, height=0.95)
+    panels = list(axes[0])
+    for panel, case in zip(panels, cases, strict=False):
+        _draw_rows(panel, table.select(case=case))
+        panel.set_title(f"rows, {_CASES[case]}")
+    for panel in panels[: len(cases)]:
+        panel.set_ylabel("number")
+    _draw_differences(panels[-1], table, cases)
+    style.letter(panels)
+    handles, labels = panels[0].get_legend_handles_labels()
+    more = panels[-1].get_legend_handles_labels()
+    figure.legend([*handles, *more[0]], [*labels, *more[1]], loc="outside lower center", ncols=3)
+    return figure
+
+
+def _draw_rows(axes: Axes, table: Table) -> None:
+    sizes = sorted(set(table.column("K")))
+    parts = [table.select(K=k) for k in sizes]
+    for column, name, role in (
+        ("paper", "multisets, the paper's set", "paper"),
+        ("reduced", "multisets, reduced set", "baseline"),
+        ("rows", "rows written of the reduced set, most of any $m$", "optimum"),
+    ):
+        counts = [max(part.column(column)) for part in parts]
+        axes.plot(sizes, counts, label=name, **style.role(role).line)
+    axes.set_yscale("log")
+    axes.margins(0.08)
+    _name_sizes(axes, sizes)
+
+
+def _draw_differences(axes: Axes, table: Table, cases: Sequence[str]) -> None:
+    for case, role in zip(cases, ("baseline-3", "variant"), strict=False):
+        part = table.select(case=case)
+        gaps = [max(gap, _LEAST) for gap in part.column("difference")]
+        look = style.role(role)
+        axes.plot(
+            part.column("K"),
+            gaps,
+            look.marker,
+            color=look.colour,
+            label=f"difference, {_CASES[case]}, each $m$",
+        )
+    limit = style.role("limit")
+    axes.axhline(_ALIKE, color=limit.colour, linestyle=limit.dash, label="tolerance of the verdict")
+    axes.set_yscale("log")
+    axes.set_ylim(_LEAST / 8.0, 20.0 * _ALIKE)
+    axes.margins(x=0.08)
+    axes.set_ylabel("difference of optima")
+    axes.set_title(r"optima, from $2^{-54}$ up")
+    _name_sizes(axes, sorted(set(table.column("K"))))
+
+
+def _name_sizes(axes: Axes, sizes: Sequence[int]) -> None:
+    axes.set_xlabel("number of voters $K$")
+    if len(sizes) <= 4:
+        axes.set_xticks(list(sizes))
+    else:
+        axes.locator_params(axis="x", nbins=5, integer=True)
+
+
+COMPARED = Experiment(
+    name="majority-corner-sets",
+    paper="DaRRM",
+    item="Lemma 5.1, the full and the reduced program",
+    summary="The paper's program with a row for every multiset of corners, solved beside the one "
+    "over the reduced set. K, m and epsilon are ours.",
+    published="lemma 5.1: O(K^3) multisets for Delta = 0, O(K^7) otherwise; no numbers.",
+    config=Config(
+        mechanisms=(3, 5, 7, 11, 15, 21, 27, 35, 45, 55, 71),
+        mechanisms_approximate=(3, 5, 7, 9, 11),
+    ),
+    quick=Config(),
+    steps=steps,
+    run=run,
+    plot=plot,
+    mathematics=(
+        r"\max_{0 \le \gamma \le 1} \sum_{l > K/2} c_l\,\gamma(l) \quad \mathrm{subject\ to} \quad "
+        r"\sum_{l > K/2} \frac{(\alpha_l - \alpha_{K-l}) - e^{m\varepsilon}"
+        r"(\alpha'_l - \alpha'_{K-l})}{e^{m\varepsilon} - 1 + 2\delta}\,\gamma(l) \le 1",
+        r"\left|\mathcal{P}\right| = \binom{K+3}{3} \quad (\Delta = 0), \qquad "
+        r"\left|\mathcal{P}\right| = \binom{K+7}{7} \quad (\Delta > 0)",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class TimedConfig(Config):
+    """Parameters of the times.
+
+    Attributes:
+        mechanisms: each K for Delta = 0, odd.
+        mechanisms_approximate: each K for Delta > 0, odd; may be empty.
+        epsilon: of each voter, in nats.
+        mechanism_delta: Delta of each voter where it is above 0.
+        allowance: each m, at least 1; those above a K are left out for it.
+        objective: whose weights are maximised, "surrogate" or "expected-error".
+        repeats: how often each program is written and solved; the shortest time counts.
+    """
+
+    mechanisms: tuple[int, ...] = (11, 21, 35, 51)
+    mechanisms_approximate: tuple[int, ...] = (5, 7, 9)
+    allowance: tuple[float, ...] = (3.0,)
+    repeats: int = 2
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.repeats < 1:
+            raise ParameterError(f"repeats is {self.repeats}; it must be at least 1.")
+
+
+def run_timed(config: TimedConfig, advance: Advance) -> Outcome:
+    """Time both programs in every setting."""
+    records: list[dict[str, Cell]] = []
+    for case, setting in config.settings():
+        weights = _weights(config, setting.mechanisms)
+        where: dict[str, Cell] = {
+            "case": case,
+            "K": setting.mechanisms,
+            "m": setting.allowance,
+            "paper": majority.full_size(setting),
+            "reduced": majority.reduced_size(setting),
+        }
+        for name, made in (
+            ("paper_seconds", majority.full_problem),
+            ("reduced_seconds", majority.gamma_problem),
+        ):
+            times = []
+            for _ in range(config.repeats):
+                start = perf_counter()
+                solve(made(setting, weights))
+                times.append(perf_counter() - start)
+            where[name] = min(times)
+        records.append(where)
+        advance()
+    caption = "Shortest time in seconds to write and to solve each program."
+    return Outcome({"times": Table.of(caption, records)})
+
+
+def plot_timed(outcome: Outcome) -> Figure:
+    """Draw the times of both programs against K, a panel for each case."""
+    table = outcome.tables["times"]
+    cases = [case for case in _CASES if table.select(case=case).rows]
+    figure, axes = style.figure(1, len(cases), height=0.75, sharey=True)
+    for panel, case in zip(axes[0], cases, strict=True):
+        part = table.select(case=case)
+        for column, name, role in (
+            ("paper_seconds", "every row of the paper", "paper"),
+            ("reduced_seconds", "reduced set, priced", "optimum"),
+        ):
+            look = style.role(role)
+            times = part.column(column)
+            panel.plot(part.column("K"), times, look.marker, color=look.colour, label=name)
+        panel.set_yscale("log")
+        panel.margins(0.1)
+        panel.set_title(_CASES[case])
+        _name_sizes(panel, sorted(set(part.column("K"))))
+    axes[0, 0].set_ylabel("seconds")
+    axes[0, 0].legend()
+    style.letter(list(axes[0]))
+    return figure
+
+
+TIMED = Experiment(
+    name="majority-corner-sets-time",
+    paper="DaRRM",
+    item="Lemma 5.1, time of the full and the reduced program",
+    summary="Seconds to write and solve the paper's program with every row, and the one over the "
+    "reduced set; shortest of some runs on this machine.",
+    published=None,
+    config=TimedConfig((11, 21, 35, 51, 71), (5, 7, 9, 11), repeats=5),
+    quick=TimedConfig(),
+    steps=steps,
+    run=run_timed,
+    plot=plot_timed,
+    repeatable=False,
+    effort=("repeats",),
+)
+
+EXPERIMENTS = (COMPARED, TIMED)

@@ -1,0 +1,401 @@
+"""Appendix C.2: the paper's sampled weights of its objective (algorithms 4 and 5), and their limit.
+
+The integral of equation 202 over p_i in [1/2, 1] is taken by the rectangle rule at T random points
+of a grid. By independence it has a closed form: the weights are those of Binomial(K, 3/4). What
+algorithm 5 prints is followed line by line, with N of its last line read as T.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import comb, factorial, prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpopt import NotPrivateError, ParameterError, majority, style
+from dpopt.prob import binomial_pmf, poisson_binomial_pmf
+from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
+from experiments.verdicts import observed, short, statement
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Floats = npt.NDArray[np.float64]
+
+# Probabilities held at once while sampling: of a block of draws for all voters.
+_BLOCK = 200_000
+_ALIKE = 0.1
+STABLER = (
+    "agrees if algorithm 4's relative standard error is, in the median of the weights, more than "
+    f"{1 + _ALIKE:g} times algorithm 5's"
+)
+
+
+@dataclass(frozen=True)
+class Config:
+    """Parameters of the sampled objective.
+
+    Attributes:
+        mechanisms: each K, odd.
+        allowance: each m, at least 1; those above a K are left out for it.
+        epsilon: of each voter, in nats.
+        mechanism_delta: Delta of each voter; delta is m Delta.
+        points: tau, of the grid on [1/2, 1), at least 1.
+        draws: T, of the probabilities of all voters.
+        repeats: runs of the algorithm, each with another seed; at least 2.
+        seed: of the first run; the others follow it.
+    """
+
+    mechanisms: tuple[int, ...] = (5, 11, 35)
+    allowance: tuple[float, ...] = (1.0, 3.0)
+    epsilon: float = 0.1
+    mechanism_delta: float = 0.0
+    points: int = 50
+    draws: int = 10_000
+    repeats: int = 5
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        for name, least in (("points", 1), ("draws", 1), ("repeats", 2), ("seed", 0)):
+            value = getattr(self, name)
+            if value < least:
+                raise ParameterError(f"{name} is {value}; it must be at least {least}.")
+        for name in ("mechanisms", "allowance"):
+            if not getattr(self, name):
+                raise ParameterError(f"{name} is (); it must hold at least one number.")
+        for k in self.mechanisms:
+            self.settings(k)
+
+    def settings(self, mechanisms: int) -> list[majority.MajoritySetting]:
+        """Return the settings of one K."""
+        shift = self.mechanism_delta
+        fitting = [m for m in self.allowance if m <= mechanisms] or list(self.allowance)
+        return [
+            majority.MajoritySetting(mechanisms, self.epsilon, m, shift, m * shift) for m in fitting
+        ]
+
+
+def steps(config: Config) -> int:
+    """Return the number of runs of either algorithm."""
+    return len(config.mechanisms) * config.repeats
+
+
+def run(config: Config, advance: Advance) -> Outcome:
+    """Sample the weights, and solve the program with each."""
+    weights: list[dict[str, Cell]] = []
+    scales: list[dict[str, Cell]] = []
+    losses: list[dict[str, Cell]] = []
+    for k in config.mechanisms:
+        exact = np.asarray(majority.surrogate_weights(k).values)
+        found = []
+        for repeat in range(config.repeats):
+            # A generator of its own for each run and K: what is asked for besides moves nothing.
+            rng = np.random.default_rng([config.seed + repeat, k])
+            found.append((grid_weights(k, config, rng), interval_weights(k, config.draws, rng)))
+            advance()
+        whole = np.array(found)
+        five = whole[:, 0, 0]
+        limit = grid_limit(k, config.points)
+        weights += _weight_records(k, exact, limit, whole)
+        scales.append(_scale_record(k, config, exact, limit, five))
+        for setting in config.settings(k):
+            losses += _loss_records(setting, exact, five, config.seed)
+    tables = {
+        "weights": Table.of(
+            "Weight of gamma(l): in closed form, on the grid in the limit, and by algorithms 5 and "
+            "4 with their standard errors at T draws, in the mean of the runs, without the factor "
+            "P w of algorithm 5; and the largest relative error of a run of algorithm 5.",
+            weights,
+        ),
+        "scale": Table.of(
+            "What algorithm 5 returns, over the integral that it approximates: P w 2^K in exact "
+            "arithmetic, and the ratio of the sums of weights, of a run in the mean and in the "
+            "limit.",
+            scales,
+        ),
+        "losses": Table.of(
+            "The objective in closed form of the gamma designed with the weights of each run of "
+            "algorithm 5, and the optimum; both are proved private.",
+            losses,
+        ),
+    }
+    return Outcome(tables, tuple(_findings(tables)), tuple(_comparisons(tables)))
+
+
+def grid_weights(mechanisms: int, config: Config, rng: np.random.Generator) -> Floats:
+    """Return mean and standard error of (alpha_l - alpha_{K-l}) / 2 over points of the grid.
+
+    Algorithm 5, lines 5 to 10, without the factor w of line 9; shape (2, (K + 1) / 2), l > K / 2.
+
+    Args:
+        mechanisms: K.
+        config: tells tau and T.
+        rng: of the points.
+    """
+    step = 0.5 / config.points
+
+    def draw(size: tuple[int, int]) -> Floats:
+        return 0.5 + step * rng.integers(0, config.points, size)
+
+    return _mean_margins(mechanisms, config.draws, draw)
+
+
+def interval_weights(mechanisms: int, draws: int, rng: np.random.Generator) -> Floats:
+    """Return the same for p_i ~ U[1/2, 1]: algorithm 4.
+
+    Args:
+        mechanisms: K.
+        draws: T.
+        rng: of the probabilities.
+    """
+    return _mean_margins(mechanisms, draws, lambda size: rng.uniform(0.5, 1.0, size))
+
+
+def _mean_margins(mechanisms: int, draws: int, draw: Any) -> Floats:  # noqa: ANN401
+    middle, left = (mechanisms + 1) // 2, draws
+    sums = np.zeros((2, middle))
+    while left:
+        size = min(left, max(1, _BLOCK // mechanisms))
+        law = poisson_binomial_pmf(draw((size, mechanisms)))
+        margins = 0.5 * (law[:, middle:] - law[:, middle - 1 :: -1])
+        sums += [margins.sum(axis=0), np.square(margins).sum(axis=0)]
+        left -= size
+    mean, square = sums / draws
+    return np.array([mean, np.sqrt(np.maximum(0.0, square - mean**2) / draws)])
+
+
+def grid_limit(mechanisms: int, points: int) -> Floats:
+    """Return what `grid_weights` tends to: the weights of Binomial(K, mean of the grid).
+
+    Args:
+        mechanisms: K.
+        points: tau; the mean is 3/4 - 1/(4 tau).
+    """
+    law, middle = binomial_pmf(mechanisms, 0.75 - 0.25 / points), (mechanisms + 1) // 2
+    return 0.5 * (law[middle:] - law[middle - 1 :: -1])
+
+
+def printed_factor(mechanisms: int, points: int) -> Fraction:
+    """Return P w 2^K, w = theta^K K! and P = C(tau + K - 1, K): the product of 1 + i / tau.
+
+    Algorithm 5 multiplies a mean over the grid by P w; the rectangle rule asks for 2^-K.
+
+    Args:
+        mechanisms: K.
+        points: tau.
+    """
+    theta = Fraction(1, 2 * points)
+    weight = theta**mechanisms * factorial(mechanisms)
+    return comb(points + mechanisms - 1, mechanisms) * weight * 2**mechanisms
+
+
+def _weight_records(
+    k: int, exact: Floats, limit: Floats, found: Floats
+) -> Iterator[dict[str, Cell]]:
+    # found: runs, algorithm 5 or 4, mean or standard error, l.
+    five, four = found.mean(axis=0)
+    for place, value in enumerate(exact):
+        yield {
+            "K": k,
+            "l": (k + 1) // 2 + place,
+            "exact": float(value),
+            "grid_limit": float(limit[place]),
+            "algorithm_5": float(five[0, place]),
+            "error_5": float(five[1, place]),
+            "algorithm_4": float(four[0, place]),
+            "error_4": float(four[1, place]),
+            "grid_error": float(limit[place] / value - 1.0),
+            "largest_error_5": float(np.abs(found[:, 0, 0, place] / value - 1.0).max()),
+        }
+
+
+def _scale_record(
+    k: int, config: Config, exact: Floats, limit: Floats, five: Floats
+) -> dict[str, Cell]:
+    factor = printed_factor(k, config.points)
+    if factor != prod(1 + Fraction(i, config.points) for i in range(k)):
+        raise ArithmeticError(f"the factor of K = {k} is not the product.")
+    returned = float(factor) * five.sum(axis=1) / exact.sum()
+    return {
+        "K": k,
+        "points": config.points,
+        "factor": float(factor),
+        "returned_over_integral": float(returned.mean()),
+        "spread": float(returned.std(ddof=1)),
+        "limit": float(factor) * float(limit.sum() / exact.sum()),
+    }
+
+
+def _loss_records(
+    setting: majority.MajoritySetting, exact: Floats, five: Floats, seed: int
+) -> Iterator[dict[str, Cell]]:
+    best = _designed(setting, exact)
+    optimum = float(exact @ best)
+    for repeat, weights in enumerate(five):
+        gamma = _designed(setting, weights)
+        value = float(exact @ gamma)
+        yield {
+            "K": setting.mechanisms,
+            "m": setting.allowance,
+            "seed": seed + repeat,
+            "optimum": optimum,
+            "objective": value,
+            "loss": (optimum - value) / optimum,
+            "gamma_difference": float(np.abs(gamma - best).max()),
+        }
+
+
+def _designed(setting: majority.MajoritySetting, weights: Floats) -> Floats:
+    """Return the upper half of the gamma designed with some weights, proved private."""
+    # A weight sampled below zero asks for no noise level: the designer takes none below it.
+    design = majority.design_for(setting, weights=weights)
+    if design.certificate is None:
+        raise NotPrivateError(f"no proof at K = {setting.mechanisms}.")
+    return np.asarray(design.gamma[setting.middle :])
+
+
+def _comparisons(tables: Mapping[str, Table]) -> Iterator[Comparison]:
+    scales, weights, losses = (tables[name].records for name in ("scale", "weights", "losses"))
+    factors = ", ".join(f"{short(row['factor'])} (K = {row['K']})" for row in scales)
+    yield statement(
+        "Algorithm 5 returns an approximation of the integral of equation 202.",
+        f"It returns the integral times P w 2^K = prod (1 + i / tau): {factors}. A sample has K! "
+        "orders only if its values differ, and points of the grid were drawn, not multisets. The "
+        "factor is common to all l, so that the optimum stays.",
+        "the factor in fractions; N of its last line read as T",
+        holds=all(row["factor"] == 1.0 for row in scales),
+        name="algorithm 5, scale",
+    )
+    yield statement(
+        "Approximating the objective does not affect the privacy guarantee (appendix C.2).",
+        f"All {len(losses)} gammas designed with sampled weights are proved private; they lose at "
+        f"most {short(max(row['loss'] for row in losses))} of the optimum.",
+        "exact integers over the reduced corner set",
+        holds=True,
+        name="algorithm 5, privacy",
+    )
+    ratios = [
+        (row["error_4"] / row["algorithm_4"]) / (row["error_5"] / row["algorithm_5"])
+        for row in weights
+        if row["error_5"] > 0.0 and row["algorithm_4"] and row["algorithm_5"]
+    ]
+    if ratios:
+        middle = float(np.median(ratios))
+        yield observed(
+            "Algorithm 4 is less stable numerically than algorithm 5 (appendix C.2.1).",
+            f"Both average the same margins over independent p_i; with p_i ~ U[1/2, 1] in "
+            f"algorithm 4 its relative standard error is {middle:.2f} times that of algorithm 5 "
+            f"in the median of {len(ratios)} weights.",
+            "standard errors from the draws of seeded runs of both",
+            alike=middle > 1.0 + _ALIKE,
+            rule=STABLER,
+            name="algorithm 4, stability",
+        )
+
+
+def _findings(tables: Mapping[str, Table]) -> Iterator[str]:
+    weights, losses, scales = (tables[name].records for name in ("weights", "losses", "scale"))
+    worst = max(weights, key=lambda row: row["largest_error_5"])
+    bias = max(weights, key=lambda row: abs(row["grid_error"]))
+    lost = max(losses, key=lambda row: row["loss"])
+    yield (
+        "The integral needs no sampling: for independent p_i the mean of a Poisson binomial law is "
+        "Binomial(K, mean of p_i), here Binomial(K, 3/4)."
+    )
+    yield (
+        f"The largest relative error of a sampled weight is {short(worst['largest_error_5'])} (K = "
+        f"{worst['K']}, l = {worst['l']}); up to {short(abs(bias['grid_error']))} of it (K = "
+        f"{bias['K']}, l = {bias['l']}) is the grid's, whose mean lies below 3/4, and no number of "
+        "draws removes it."
+    )
+    yield (
+        f"Designed with sampled weights, gamma loses at most {short(lost['loss'])} of the optimum "
+        f"(K = {lost['K']}, m = {lost['m']:g})."
+    )
+    yield (
+        "Algorithm 5 returns the integral times "
+        + ", ".join(f"{short(row['returned_over_integral'])} at K = {row['K']}" for row in scales)
+        + "; in its last line N, which it does not define, is read as T."
+    )
+
+
+def plot(outcome: Outcome) -> Figure:
+    """Draw weights and their errors against l / K, and what the optimum loses."""
+    weights, losses = outcome.tables["weights"], outcome.tables["losses"]
+    sizes = list(dict.fromkeys(weights.column("K")))
+    colours = dict(zip(sizes, style.series(len(sizes)), strict=True))
+    figure, axes = style.figure(1, 3, height=0.95)
+    panels = list(axes[0])
+    for k in sizes:
+        part = weights.select(K=k)
+        share = [number / k for number in part.column("l")]
+        panels[0].plot(share, part.column("exact"), color=colours[k], label=f"$K = {k}$")
+        panels[0].plot(share, part.column("algorithm_5"), "o", color=colours[k], mfc="none")
+        errors = part.column("largest_error_5")
+        panels[1].plot(share, errors, "o", color=colours[k], mfc="none")
+        panels[1].plot(share, [abs(x) for x in part.column("grid_error")], color=colours[k])
+    panels[0].plot([], [], "o", color="black", mfc="none", label="algorithm 5, mean or worst run")
+    panels[0].plot([], [], "-", color="black", label="closed form")
+    panels[0].set_title("weights")
+    panels[0].set_ylabel(r"weight of $\gamma(l)$")
+    panels[1].set_title("relative errors")
+    panels[1].set_ylabel("relative error")
+    for panel in panels[:2]:
+        panel.set_xlabel("ones over voters $l / K$")
+        panel.margins(0.08)
+    _draw_losses(panels[2], losses, colours)
+    style.letter(panels)
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3)
+    return figure
+
+
+# Losses below the precision of a solution are drawn here.
+_LEAST = 1e-12
+
+
+def _draw_losses(axes: Axes, losses: Table, colours: Mapping[int, Any]) -> None:
+    places: list[tuple[int, float]] = list(
+        dict.fromkeys(zip(losses.column("K"), losses.column("m"), strict=True))
+    )
+    for place, (k, m) in enumerate(places):
+        found: Sequence[float] = losses.select(K=k, m=m).column("loss")
+        shown = [max(loss, _LEAST) for loss in found]
+        axes.plot([place] * len(shown), shown, "o", color=colours[k], mfc="none")
+    axes.set_yscale("log")
+    axes.set_xlim(-0.5, len(places) - 0.5)
+    axes.set_ylim(_LEAST / 8.0, 8.0 * max(1e-2, *losses.column("loss")))
+    axes.set_xticks(range(len(places)), [f"{m:g}" for _, m in places])
+    axes.set_xlabel("allowance $m$")
+    axes.set_ylabel("relative loss")
+    axes.set_title(r"optimum, from $10^{-12}$ up")
+
+
+EXPERIMENT = Experiment(
+    name="majority-objective",
+    paper="DaRRM",
+    item="Algorithms 4 and 5, the sampled objective",
+    summary="The weights that the paper samples for its objective, at tau = 50 and T = 10,000 as "
+    "printed, beside their closed form; what the optimum loses by sampling. K, m and epsilon are "
+    "ours.",
+    published="tau = 50 points, T = 10,000 draws; no numbers.",
+    config=Config(mechanisms=(5, 11, 21, 35, 51), allowance=(1.0, 3.0, 5.0), repeats=20),
+    quick=Config(),
+    steps=steps,
+    run=run,
+    plot=plot,
+    effort=("repeats", "seed"),
+    mathematics=(
+        r"-\frac{1}{2}\sum_{l=\frac{K+1}{2}}^{K}\gamma(l)\int_{1/2}^{1}\!\cdots\!\int_{1/2}^{1}"
+        r"(\alpha_l - \alpha_{K-l})\,dp_1\cdots dp_K",
+        r"2^K\int\!\cdots\!\int \alpha_l\,dp_1\cdots dp_K = \binom{K}{l}"
+        r"\left(\frac{3}{4}\right)^{l}\left(\frac{1}{4}\right)^{K-l}",
+        r"2^K P w = 2^K \binom{\tau+K-1}{K}\left(\frac{1}{2\tau}\right)^{K} K! = "
+        r"\prod_{i=0}^{K-1}\left(1+\frac{i}{\tau}\right)",
+    ),
+)

@@ -1,0 +1,123 @@
+from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations_with_replacement, product
+from math import factorial, prod
+
+import numpy as np
+import pytest
+
+from dpopt import ParameterError
+from dpopt.prob import poisson_binomial_pmf
+from experiments.majority.objective import (
+    EXPERIMENT,
+    Config,
+    grid_limit,
+    grid_weights,
+    interval_weights,
+    printed_factor,
+)
+from experiments.registry import Outcome
+from tests.experiments.pictures import drawn
+
+SMALL = Config(mechanisms=(3, 5), allowance=(1.0, 2.0), points=4, draws=300, repeats=3)
+
+
+@pytest.fixture(scope="module")
+def outcome() -> Outcome:
+    told: list[int] = []
+    found = EXPERIMENT.run(SMALL, lambda: told.append(1))
+    assert len(told) == EXPERIMENT.steps(SMALL)
+    return found
+
+
+def margins(p: tuple[float, ...]) -> np.ndarray:
+    law, middle = poisson_binomial_pmf(p), (len(p) + 1) // 2
+    return 0.5 * np.array([law[i] - law[len(p) - i] for i in range(middle, len(p) + 1)])
+
+
+@pytest.mark.parametrize("points", [1, 2, 5])
+def test_the_limit_is_the_mean_over_the_whole_grid(points: int) -> None:
+    grid = [0.5 + 0.5 * i / points for i in range(points)]
+    for k in (1, 3):
+        whole = np.mean([margins(p) for p in product(grid, repeat=k)], axis=0)
+        assert grid_limit(k, points) == pytest.approx(whole, abs=1e-15)
+
+
+def test_the_factor_is_a_product_and_counts_repeats_too_often() -> None:
+    """K! for every multiset is too many where values repeat."""
+    for k, points in ((1, 7), (3, 5), (11, 50)):
+        assert printed_factor(k, points) == prod(1 + Fraction(i, points) for i in range(k))
+    multisets = list(combinations_with_replacement(range(5), 3))
+    assert printed_factor(3, 5) == Fraction(len(multisets) * factorial(3), 5**3)
+    assert printed_factor(1, 50) == 1
+
+
+def test_sampled_means_and_errors_are_those_of_the_draws() -> None:
+    config = replace(SMALL, draws=200)
+    rng, again = np.random.default_rng(3), np.random.default_rng(3)
+    mean, error = grid_weights(3, config, rng)
+    found = np.array([margins(p) for p in 0.5 + 0.125 * again.integers(0, 4, (200, 3))])
+    assert mean == pytest.approx(found.mean(axis=0), abs=1e-14)
+    assert error == pytest.approx(found.std(axis=0) / np.sqrt(200), abs=1e-12)
+
+
+def test_both_algorithms_come_near_their_limits() -> None:
+    config = replace(SMALL, draws=40_000, points=50)
+    for k in (3, 11):
+        for (mean, error), limit in (
+            (grid_weights(k, config, np.random.default_rng(7)), grid_limit(k, 50)),
+            # No grid: that of ever more points.
+            (interval_weights(k, 40_000, np.random.default_rng(8)), grid_limit(k, 10**9)),
+        ):
+            assert np.all(np.abs(mean - limit) <= 5.0 * error + 1e-12)
+
+
+def test_the_tables(outcome: Outcome) -> None:
+    losses = outcome.tables["losses"]
+    assert len(losses.rows) == 2 * 2 * 3
+    assert all(row["loss"] >= -1e-9 for row in losses.records)
+    assert len(outcome.tables["weights"].rows) == 2 + 3
+    for row in outcome.tables["scale"].records:
+        assert row["factor"] > 1.0
+        assert row["returned_over_integral"] == pytest.approx(row["limit"], rel=0.2)
+    verdicts = {c.identifier: c.verdict for c in outcome.comparisons}
+    assert verdicts["algorithm 5, scale"] == "refuted"
+    assert verdicts["algorithm 5, privacy"] == "agrees"
+
+
+def test_the_seed_is_that_of_each_run(outcome: Outcome) -> None:
+    again = EXPERIMENT.run(replace(SMALL, repeats=2), lambda: None)
+    part = [row for row in outcome.tables["losses"].records if row["seed"] < SMALL.seed + 2]
+    assert part == again.tables["losses"].records
+    other = EXPERIMENT.run(replace(SMALL, seed=9), lambda: None)
+    assert other.tables["weights"].rows != outcome.tables["weights"].rows
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        SMALL,
+        replace(SMALL, mechanisms=(15,), allowance=(4.0,), draws=100),
+        replace(SMALL, mechanism_delta=1e-3, points=1, draws=5, repeats=2),
+        replace(SMALL, mechanisms=(3, 5, 7, 9), epsilon=1.0, draws=50),
+    ],
+)
+def test_figures_at_other_parameters(config: Config) -> None:
+    drawn(EXPERIMENT, EXPERIMENT.run(config, lambda: None))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"points": 0}, "^points is 0"),
+        ({"draws": 0}, "^draws is 0"),
+        ({"repeats": 1}, "^repeats is 1"),
+        ({"seed": -1}, "^seed is -1"),
+        ({"mechanisms": ()}, r"^mechanisms is \(\)"),
+        ({"mechanisms": (4,)}, "^mechanisms is 4; it must be odd"),
+        ({"epsilon": -1.0}, "^epsilon is -1.0"),
+    ],
+)
+def test_bad_parameters_are_refused(change: dict[str, object], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        replace(SMALL, **change)  # type: ignore[arg-type]
