@@ -440,7 +440,7 @@ def apart() -> Guarantee:
 @cache
 def accuracies() -> dict[tuple[int, str], dict[str, Any]]:
     """Accuracy on the recorded votes, by m and method."""
-    votes = load_votes(SHIPPED)
+    votes = load_votes(SHIPPED["mnist"])
     records = [exact_record(votes, way, m) for m in (1, 3, 5, 7) for way in aggregators(votes, m)]
     return {(int(str(r["m"])), str(r["method"])): r for r in records}
 

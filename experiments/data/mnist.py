@@ -102,6 +102,29 @@ class Digits:
             digest.update(repr(array.shape).encode() + array.tobytes())
         return digest.hexdigest()
 
+    def hold_out(self, count: int, seed: int) -> Digits:
+        """Return the training images alone, some of them in the place of the test images.
+
+        What is chosen on the result has seen no test image.
+
+        Args:
+            count: training images drawn to be tested on; the others stay to be trained on.
+            seed: of the draw, at least 0.
+
+        Raises:
+            ParameterError: if ``count`` is not in 1..n - 1, n the number of training images.
+        """
+        images = len(self.train_labels)
+        if not 1 <= count < images:
+            raise ParameterError(f"count is {count}; it must be an integer in 1..{images - 1}.")
+        order = np.random.default_rng(seed).permutation(images)
+        held, kept = np.sort(order[:count]), np.sort(order[count:])
+        return Digits(
+            self.classes,
+            *_read_only(self.train_images[kept], self.train_labels[kept]),
+            *_read_only(self.train_images[held], self.train_labels[held]),
+        )
+
 
 def load_digits(path: str | Path, classes: tuple[int, int] = (5, 8)) -> Digits:
     """Load two classes of MNIST, or of anything published in the same files.
@@ -197,6 +220,10 @@ def _chosen(
     for value, name in enumerate(classes):
         if not np.any(ones == value):
             raise ParameterError(f"path is {str(path)!r}; its {part} set has no class {name}.")
-    chosen.setflags(write=False)
-    ones.setflags(write=False)
-    return chosen, ones
+    return _read_only(chosen, ones)
+
+
+def _read_only(images: Bytes, labels: Bytes) -> tuple[Bytes, Bytes]:
+    images.setflags(write=False)
+    labels.setflags(write=False)
+    return images, labels

@@ -285,3 +285,23 @@ def test_published_sources_are_complete() -> None:
         assert all(m.endswith("/") and m.startswith("http") for m in one.mirrors)
     assert all(re.fullmatch("md5:[0-9a-f]{32}", value) for value in sums)
     assert downloads._matches(SAMPLE, "md5:" + hashlib.md5(SAMPLE.read_bytes()).hexdigest())
+
+
+def test_images_are_held_out_of_the_training_images_alone() -> None:
+    digits = load_digits(SAMPLE)
+    part = digits.hold_out(50, 3)
+    assert part.train_images.shape == (250, 28, 28)
+    assert part.test_images.shape == (50, 28, 28)
+
+    def counted(images: np.ndarray, labels: np.ndarray) -> list[bytes]:
+        return [
+            image.tobytes() + bytes([label]) for image, label in zip(images, labels, strict=True)
+        ]
+
+    found = counted(part.train_images, part.train_labels)
+    found += counted(part.test_images, part.test_labels)
+    assert sorted(found) == sorted(counted(digits.train_images, digits.train_labels))
+    assert part.sha256 == digits.hold_out(50, 3).sha256 != digits.hold_out(50, 4).sha256
+    for count in (0, 300):
+        with pytest.raises(ParameterError, match=f"^count is {count}; .* in 1..299"):
+            digits.hold_out(count, 0)

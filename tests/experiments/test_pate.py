@@ -32,12 +32,15 @@ from experiments.majority.pate.rates import (
     COLUMNS,
     Training,
     accuracies,
+    at_chosen_rates,
     disjoint_parts,
     load_rates,
+    scan_table,
 )
 from experiments.majority.pate.votes import SHIPPED, Run, Votes, load_votes, save_votes
 from experiments.registry import Outcome
 from tests.experiments.comparing import exit_code
+from tests.experiments.pictures import drawn
 
 SAMPLE = Path(__file__).parents[1] / "data" / "mnist_sample.npz"
 
@@ -59,8 +62,13 @@ def small_votes(teachers: int = 11, images: int = 200, seed: int = 0) -> Votes:
 
 
 @pytest.fixture(scope="module")
-def outcome() -> Outcome:
+def both() -> Outcome:
     return EXPERIMENT.run(EXPERIMENT.quick, lambda: None)
+
+
+@pytest.fixture(scope="module")
+def outcome() -> Outcome:
+    return EXPERIMENT.run(replace(EXPERIMENT.quick, datasets=("mnist",)), lambda: None)
 
 
 @pytest.fixture(scope="module")
@@ -155,7 +163,7 @@ def test_a_sealed_but_malformed_votes_file_is_refused(tmp_path: Path, change) ->
 
 
 def test_the_shipped_votes_are_of_the_paper_s_setting() -> None:
-    votes = load_votes(SHIPPED)
+    votes = load_votes(SHIPPED["mnist"])
     assert votes.dataset == "mnist"
     assert votes.classes == (5, 8)
     assert votes.labels.size == 1866
@@ -178,14 +186,53 @@ def test_epsilon_is_stated_rounded_up() -> None:
         assert replace(votes, epsilon=epsilon).stated_epsilon == stated
 
 
-def test_the_scan_of_learning_rates_contains_the_recorded_run() -> None:
-    votes, rates = load_votes(SHIPPED), load_rates()
+@pytest.mark.parametrize(("dataset", "images"), [("mnist", 1866), ("fashion-mnist", 2000)])
+def test_the_rates_of_the_votes_are_those_that_the_scan_chose(dataset: str, images: int) -> None:
+    votes, rates = load_votes(SHIPPED[dataset]), load_rates()
     training = Training(**votes.record["training"])
+    assert at_chosen_rates(Training(), rates, dataset) == training
     for kind, rate in (("private", training.private_rate), ("non-private", training.plain_rate)):
-        for run in votes.runs:
-            row = rates.select(teachers=kind, learning_rate=rate, seed=run.seed).rows[0]
-            cast = run.private if kind == "private" else run.plain
-            assert row[3:] == accuracies(cast, votes.labels)
+        records = rates.select(dataset=dataset, teachers=kind).records
+        best = max(records, key=lambda row: row["mean"])
+        assert best["learning_rate"] == rate
+        assert [row["chosen"] for row in records] == [row is best for row in records]
+    # The scan looked at a sixth of the training images, and at no test image.
+    held_out = {"mnist": 11_272 // 6, "fashion-mnist": 12_000 // 6}[dataset]
+    assert len(votes.labels) == images
+    for share in rates.select(dataset=dataset).column("majority"):
+        assert share * held_out == pytest.approx(round(share * held_out), abs=1e-6)
+
+
+def test_the_shipped_votes_of_fashion_mnist() -> None:
+    votes = load_votes(SHIPPED["fashion-mnist"])
+    assert votes.dataset == "fashion-mnist"
+    assert int(votes.labels.sum()) == 1000
+    assert [run.seed for run in votes.runs] == [0, 1, 2]
+    assert all(run.private.shape == run.plain.shape == (11, 2000) for run in votes.runs)
+    # The epsilon that the paper prints.
+    assert votes.stated_epsilon == 0.0852
+    assert (votes.record["images_per_teacher"], votes.record["steps"]) == (1090, 175)
+
+
+def test_the_best_rate_is_chosen_and_the_lower_of_two_as_good() -> None:
+    labels = np.array([1, 1, 0, 0], np.uint8)
+    right, half = np.array([labels] * 3), np.array([[1, 1, 1, 1]] * 3, np.uint8)
+    table = scan_table(
+        [
+            ("toy", "private", 0.3, 0, right, labels),
+            ("toy", "private", 0.1, 0, right, labels),
+            ("toy", "private", 0.2, 0, half, labels),
+            ("toy", "non-private", 0.5, 0, half, labels),
+            ("toy", "non-private", 0.5, 1, half, labels),
+            ("toy", "non-private", 0.7, 0, right, labels),
+            ("toy", "non-private", 0.7, 1, 1 - right, labels),
+        ]
+    )
+    assert table.column("chosen") == [False, True, False, True, True, False, False]
+    chosen = at_chosen_rates(Training(), table, "toy")
+    assert (chosen.private_rate, chosen.plain_rate) == (0.1, 0.5)
+    with pytest.raises(ParameterError, match="rates has no private teachers of 'mnist'"):
+        at_chosen_rates(Training(), table, "mnist")
 
 
 def test_a_malformed_scan_is_refused(tmp_path: Path) -> None:
@@ -275,7 +322,7 @@ def test_the_spread_of_a_draw_is_the_brute_force_one() -> None:
 
 
 def test_no_gamma_is_better_for_the_votes_than_the_one_made_for_them() -> None:
-    for votes in (small_votes(), load_votes(SHIPPED)):
+    for votes in (small_votes(), load_votes(SHIPPED["mnist"])):
         for m in (1, 3, 5):
             means = {
                 way.method: np.mean([way.correct(r, votes.labels).mean() for r in votes.runs])
@@ -306,7 +353,7 @@ def test_printed_numbers() -> None:
 
 
 def test_tables_have_every_target_and_method(outcome: Outcome) -> None:
-    config = EXPERIMENT.quick
+    config = replace(EXPERIMENT.quick, datasets=("mnist",))
     assert len(outcome.tables["accuracy"].rows) == 4 * len(METHODS)
     drawn = outcome.tables["queries"]
     assert len(drawn.rows) == 4 * 3 * len(METHODS)
@@ -400,7 +447,7 @@ def test_the_verdict_follows_from_all_training_runs(
 ) -> None:
     path = tmp_path / "votes.json"
     save_votes(of_accuracies(*private), path)
-    config = Config(str(path), allowances=(7,), queries=(100,))
+    config = Config(votes=str(path), allowance=(7,), queries=(100,))
     outcome = for_votes(path).run(config, lambda: None)
     (found,) = outcome.tables["queries"].select(method="surrogate").records
     # At m = 7 the optimised gamma is the majority itself: its accuracy is the teachers'.
@@ -446,7 +493,7 @@ def test_all_training_runs_are_in_the_table(outcome: Outcome) -> None:
         exact = accuracy.select(m=m).column("accuracy")
         for queries in (20, 50, 100):
             assert drawn.select(m=m, Q=queries).column("exact_mean") == pytest.approx(exact)
-    votes = load_votes(SHIPPED)
+    votes = load_votes(SHIPPED["mnist"])
     assert [run.seed for run in votes.runs] == [0, 1, 2]
     assert {"seed_0", "seed_1", "seed_2"} <= set(drawn.columns) & set(accuracy.columns)
     shown = accuracy.select(m=3, method="surrogate")
@@ -477,7 +524,7 @@ def test_totals_are_those_of_the_paper_and_more_than_the_teachers_cost(outcome: 
 
 
 def test_agreement_makes_up_the_majority(outcome: Outcome) -> None:
-    votes = load_votes(SHIPPED)
+    votes = load_votes(SHIPPED["mnist"])
     for kind, place in (("private", 0), ("non-private", 1)):
         part = outcome.tables["agreement"].select(teachers=kind)
         right = sum(
@@ -490,6 +537,48 @@ def test_agreement_makes_up_the_majority(outcome: Outcome) -> None:
         assert right == pytest.approx(np.mean([accuracies(c, votes.labels)[3] for c in casts]))
 
 
+def test_both_halves_are_in_the_tables(both: Outcome, outcome: Outcome) -> None:
+    for name in ("accuracy", "queries", "teachers", "agreement", "totals"):
+        part = both.tables[name].select(dataset="mnist")
+        assert part.rows == outcome.tables[name].rows
+        assert len(both.tables[name].rows) == 2 * len(part.rows)
+    fashion = both.tables["queries"].select(dataset="fashion-mnist")
+    shown = fashion.select(m=3, Q=50, method="surrogate").records[0]
+    assert (shown["printed_mean"], shown["printed_std"]) == (0.96, 0.02)
+    names = [c.identifier for c in both.comparisons]
+    assert len(set(names)) == len(names) == 2 * len(outcome.comparisons)
+    drawn(EXPERIMENT, both)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"datasets": ("fashion-mnist",), "allowance": (11,), "queries": (7,), "draws": 2},
+        {"allowance": (2, 4), "queries": (1, 2, 3, 4), "methods": ("gnmax",), "draws": 3},
+        {"datasets": ("mnist",), "allowance": (3,), "methods": ("surrogate", "common-p")},
+    ],
+)
+def test_figures_at_other_parameters(changed: dict[str, Any]) -> None:
+    config = replace(EXPERIMENT.quick, **changed)
+    told: list[int] = []
+    drawn(EXPERIMENT, EXPERIMENT.run(config, lambda: told.append(1)))
+    assert len(told) == EXPERIMENT.steps(config)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"datasets": ("cifar",)}, "^datasets holds 'cifar'"),
+        ({"datasets": ()}, r"^datasets is \(\)"),
+        ({"methods": ("best",)}, "^methods holds 'best'"),
+        ({"allowance": ()}, r"^allowance is \(\)"),
+    ],
+)
+def test_bad_parameters_are_refused(changed: dict[str, Any], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        replace(EXPERIMENT.quick, **changed)
+
+
 def test_the_figure_has_a_panel_for_each_target(outcome: Outcome) -> None:
     axes = EXPERIMENT.plot(outcome).get_axes()
     assert len(axes) == 4
@@ -500,7 +589,7 @@ def test_more_queries_than_images_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "votes.json"
     save_votes(small_votes(images=60), path)
     with pytest.raises(ParameterError, match="queries is 100"):
-        for_votes(path).run(Config(str(path), allowances=(1,)), lambda: None)
+        for_votes(path).run(Config(votes=str(path), allowance=(1,)), lambda: None)
 
 
 run_cli = partial(exit_code, cli.main)
@@ -606,7 +695,9 @@ def test_the_accountant_gives_the_paper_s_epsilon() -> None:
 
     assert accounted_epsilon(Training(), 1024) == pytest.approx(0.08916, abs=5e-6)
     fine = accounted_epsilon(Training(), 1024, error=1e-3)
-    assert load_votes(SHIPPED).record["epsilon_at_error_0.001"] == pytest.approx(fine, abs=1e-9)
+    assert load_votes(SHIPPED["mnist"]).record["epsilon_at_error_0.001"] == pytest.approx(
+        fine, abs=1e-9
+    )
     limit = gaussian_limit_epsilon(12.0, 1 / 32, 160, 1e-4)
     # The accountant's bound lies up to twice its error above; the limit itself is within 1e-3.
     assert limit - 1e-3 < fine < limit + 3e-3
@@ -675,7 +766,7 @@ def test_from_images_to_tables(digits: Digits, tmp_path: Path) -> None:
 
     path = tmp_path / "votes.json"
     save_votes(train_votes(digits, Training(teachers=3, epochs=1), (0,)), path)
-    config = Config(str(path), allowances=(1, 3), queries=(20, 50))
+    config = Config(votes=str(path), allowance=(1, 3), queries=(20, 50))
     outcome = for_votes(path).run(config, lambda: None)
     assert len(outcome.tables["queries"].rows) == 2 * 2 * len(METHODS)
     assert all(0.0 <= value <= 1.0 for value in outcome.tables["queries"].column("mean"))
@@ -686,14 +777,17 @@ def test_from_images_to_tables(digits: Digits, tmp_path: Path) -> None:
 def test_a_scan_has_one_row_for_each_rate_and_seed(digits: Digits, tmp_path: Path) -> None:
     from experiments.majority.pate.teachers import scan
 
-    table = scan(digits, Training(teachers=1, epochs=1), (0.01, 0.1), (0.1,), (0, 1))
-    assert [row[:3] for row in table.rows] == [
-        ("private", 0.01, 0),
-        ("private", 0.01, 1),
-        ("private", 0.1, 0),
-        ("private", 0.1, 1),
-        ("non-private", 0.1, 0),
-        ("non-private", 0.1, 1),
+    training = Training(teachers=1, epochs=1)
+    table = scan(
+        digits, training, (0, 1), dataset="toy", private_rates=(0.01, 0.1), plain_rates=(0.1,)
+    )
+    assert [row[:4] for row in table.rows] == [
+        ("toy", "private", 0.01, 0),
+        ("toy", "private", 0.1, 0),
+        ("toy", "non-private", 0.1, 0),
+        ("toy", "private", 0.01, 1),
+        ("toy", "private", 0.1, 1),
+        ("toy", "non-private", 0.1, 1),
     ]
     path = tmp_path / "rates.csv"
     path.write_text(to_csv(table))

@@ -14,13 +14,12 @@ from experiments.data.download import download
 from experiments.data.mnist import Digits, load_digits
 from experiments.entry import run_command
 from experiments.kept import to_csv
+from experiments.majority.pate import rates as chosen
 from experiments.majority.pate.rates import Training
 from experiments.majority.pate.votes import save_votes
 from experiments.runner import advancing
 
 _PATH = click.Path(path_type=Path)
-_PRIVATE_RATES = (0.01, 0.02, 0.03, 0.05, 0.1)
-_PLAIN_RATES = (0.03, 0.1, 0.3)
 
 
 @dataclass(frozen=True)
@@ -53,6 +52,7 @@ class _Source:
 @click.option("--out", type=_PATH, default=Path("votes.json"), help="Votes file.  [votes.json]")
 @click.option("--seeds", type=click.IntRange(1), default=3, help="Number of training runs.  [3]")
 @click.option("--threads", type=click.IntRange(1), default=2, help="Threads of PyTorch.  [2]")
+@click.option("--rates", type=_PATH, help="Scan that `rates` wrote.  [the shipped one]")
 @click.pass_context
 def command(
     context: click.Context,
@@ -62,8 +62,11 @@ def command(
     out: Path,
     seeds: int,
     threads: int,
+    rates: Path | None,
 ) -> None:
     """Train 11 private and 11 plain teachers for each seed, and write their votes.
+
+    The learning rates are those that a scan on training images chose.
 
     About two minutes for each seed. Needs the extra `pate` (PyTorch, opacus).
     """
@@ -72,29 +75,34 @@ def command(
     if context.invoked_subcommand is not None:
         return
     check_target(out)
+    scanned = chosen.load_rates(chosen.SHIPPED if rates is None else rates)
+    training = chosen.at_chosen_rates(Training(), scanned, source.dataset)
     _require_torch(threads)
     from experiments.majority.pate.teachers import train_votes
 
-    digits, training = source.digits(), Training()
+    digits = source.digits()
     with advancing("teachers", 2 * training.teachers * seeds) as advance:
         votes = train_votes(digits, training, source.seeds, dataset=source.dataset, advance=advance)
     save_votes(votes, out)
     click.echo(f"votes: {out}")
 
 
-@command.command()
+@command.command("rates")
 @click.option("--out", type=_PATH, default=Path("rates.csv"), help="CSV file.  [rates.csv]")
 @click.pass_obj
-def rates(source: _Source, out: Path) -> None:
-    """Train at several learning rates, and write the teachers' accuracies."""
+def write_rates(source: _Source, out: Path) -> None:
+    """Train at several learning rates on training images alone, and write which is best.
+
+    A sixth of the training images are held out to compare them on.
+    """
     check_target(out)
     _require_torch(source.threads)
     from experiments.majority.pate.teachers import scan
 
     digits, training = source.digits(), Training()
-    settings = (len(_PRIVATE_RATES) + len(_PLAIN_RATES)) * len(source.seeds)
+    settings = (len(chosen.PRIVATE_RATES) + len(chosen.PLAIN_RATES)) * len(source.seeds)
     with advancing("teachers", training.teachers * settings) as advance:
-        table = scan(digits, training, _PRIVATE_RATES, _PLAIN_RATES, source.seeds, advance)
+        table = scan(digits, training, source.seeds, dataset=source.dataset, advance=advance)
     write_text(out, to_csv(table))
     click.echo(f"rates: {out}")
 

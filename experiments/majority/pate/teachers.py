@@ -26,12 +26,13 @@ from torch.utils.data import (  # pyright: ignore[reportMissingImports]
 from dpopt.provenance import versions
 from experiments.data.mnist import SIDE, Digits
 from experiments.majority.pate.rates import (
-    CAPTION,
-    COLUMNS,
+    HELD_OUT,
     KINDS,
+    PLAIN_RATES,
+    PRIVATE_RATES,
     Training,
-    accuracies,
     disjoint_parts,
+    scan_table,
 )
 from experiments.majority.pate.votes import Bits, Run, Votes
 from experiments.registry import Table
@@ -207,26 +208,30 @@ def _descend(
 def scan(
     digits: Digits,
     training: Training,
-    private_rates: tuple[float, ...],
-    plain_rates: tuple[float, ...],
     seeds: tuple[int, ...],
+    *,
+    dataset: str = "mnist",
+    private_rates: tuple[float, ...] = PRIVATE_RATES,
+    plain_rates: tuple[float, ...] = PLAIN_RATES,
     advance: Callable[[], None] = lambda: None,
 ) -> Table:
-    """Train the teachers of every seed at every learning rate; return their accuracies.
+    """Train teachers at every learning rate on a part of the training images; test on the rest.
 
     Args:
-        digits: training and test images.
+        digits: of which the test images are not used.
         training: everything but the rates.
+        seeds: of the images held out and of the run, one run each.
+        dataset: name for the table.
         private_rates: of DP-SGD.
         plain_rates: of SGD.
-        seeds: one run each.
         advance: called after each teacher.
     """
-    rows = []
-    for kind, rates in zip(KINDS, (private_rates, plain_rates), strict=True):
-        for rate in rates:
-            at = replace(training, private_rate=rate, plain_rate=rate)
-            for seed in seeds:
-                votes = train_teachers(digits, at, seed, private=kind == "private", advance=advance)
-                rows.append((kind, rate, seed, *accuracies(votes, digits.test_labels)))
-    return Table(CAPTION, COLUMNS, tuple(rows))
+    records = []
+    for seed in seeds:
+        part = digits.hold_out(len(digits.train_labels) // HELD_OUT, seed)
+        for kind, rates in zip(KINDS, (private_rates, plain_rates), strict=True):
+            for rate in rates:
+                at = replace(training, private_rate=rate, plain_rate=rate)
+                votes = train_teachers(part, at, seed, private=kind == KINDS[0], advance=advance)
+                records.append((dataset, kind, rate, seed, votes, part.test_labels))
+    return scan_table(records)

@@ -17,8 +17,11 @@ from dpopt.files import write_text
 
 Bits = npt.NDArray[np.uint8]
 
-SHIPPED = Path(__file__).parent / "votes" / "mnist_5_8.json"
-"""The votes of a recorded run on MNIST, digits 5 against 8."""
+SHIPPED = {
+    "mnist": Path(__file__).parent / "votes" / "mnist_5_8.json",
+    "fashion-mnist": Path(__file__).parent / "votes" / "fashion_mnist_5_8.json",
+}
+"""The votes of recorded runs, classes 5 against 8, by data set."""
 
 _FORMAT = "dpopt votes, version 1"
 
