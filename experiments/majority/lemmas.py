@@ -258,7 +258,8 @@ def _hypergeometric(k: int, gammas: Sequence[Gamma], config: Config) -> Iterator
         law = _law(k, p)
         for m in range(k + 1):
             for j in range(m + 1):
-                mean = sum(law[x] * comb(x, j) * comb(k - x, m - j) for x in range(k + 1))
+                terms = (law[x] * comb(x, j) * comb(k - x, m - j) for x in range(k + 1))
+                mean = sum(terms, Fraction(0))
                 yield -abs(mean / comb(k, m) - _law(m, p)[j])
 
 

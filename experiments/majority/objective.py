@@ -140,7 +140,7 @@ def grid_weights(mechanisms: int, config: Config, rng: np.random.Generator) -> F
     step = 0.5 / config.points
 
     def draw(size: tuple[int, int]) -> Floats:
-        return 0.5 + step * rng.integers(0, config.points, size)
+        return np.asarray(0.5 + step * rng.integers(0, config.points, size), dtype=np.float64)
 
     return _mean_margins(mechanisms, config.draws, draw)
 
@@ -166,7 +166,8 @@ def _mean_margins(mechanisms: int, draws: int, draw: Any) -> Floats:  # noqa: AN
         sums += [margins.sum(axis=0), np.square(margins).sum(axis=0)]
         left -= size
     mean, square = sums / draws
-    return np.array([mean, np.sqrt(np.maximum(0.0, square - mean**2) / draws)])
+    error = np.sqrt(np.maximum(0.0, square - mean**2) / draws)
+    return np.stack([mean, error]).astype(np.float64)
 
 
 def grid_limit(mechanisms: int, points: int) -> Floats:
@@ -177,7 +178,7 @@ def grid_limit(mechanisms: int, points: int) -> Floats:
         points: tau; the mean is 3/4 - 1/(4 tau).
     """
     law, middle = binomial_pmf(mechanisms, 0.75 - 0.25 / points), (mechanisms + 1) // 2
-    return 0.5 * (law[middle:] - law[middle - 1 :: -1])
+    return np.asarray(0.5 * (law[middle:] - law[middle - 1 :: -1]), dtype=np.float64)
 
 
 def printed_factor(mechanisms: int, points: int) -> Fraction:

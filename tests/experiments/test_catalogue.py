@@ -27,10 +27,10 @@ from experiments.majority import (
     corner_sets,
     figures,
     gnmax,
-    lemmas,
     objective,
     priors,
 )
+from experiments.majority import lemmas as majority_lemmas
 from experiments.majority.pate import experiment as pate
 from experiments.public_prior import (
     avazu,
@@ -46,11 +46,11 @@ from experiments.roo import (
     audit_map,
     bounds_figure,
     conference,
-    lemmas,
     obscuring,
     table_one,
     utility,
 )
+from experiments.roo import lemmas as roo_lemmas
 from experiments.roo import program as roo_program
 from experiments.smoothed import claims as smoothed_claims
 from experiments.smoothed import (
@@ -300,7 +300,7 @@ TRIED: dict[str, Tried] = {
         },
     ),
     "majority-lemmas": Tried(
-        lemmas.Config((3,), ("2",), points=3, gammas=1),
+        majority_lemmas.Config((3,), ("2",), points=3, gammas=1),
         {
             "mechanisms": ((5,), (7, 3), (3, 5, 9)),
             "ratios": (("3/2",), ("11/10", "9"), ("1.05",)),
@@ -411,7 +411,7 @@ TRIED: dict[str, Tried] = {
         },
     ),
     "roo-lemmas": Tried(
-        lemmas.Config(
+        roo_lemmas.Config(
             records=(5, 6),
             letters=(2,),
             bases=("3/2",),

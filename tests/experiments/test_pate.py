@@ -545,6 +545,12 @@ def test_both_halves_are_in_the_tables(both: Outcome, outcome: Outcome) -> None:
     fashion = both.tables["queries"].select(dataset="fashion-mnist")
     shown = fashion.select(m=3, Q=50, method="surrogate").records[0]
     assert (shown["printed_mean"], shown["printed_std"]) == (0.96, 0.02)
+    at = both.tables["accuracy"].select(dataset="fashion-mnist")
+    for seed in ("seed_0", "seed_1", "seed_2"):
+        ours, theirs = (at.select(method=m).column(seed) for m in ("surrogate", "gnmax-label"))
+        assert all(a > b for a, b in zip(ours, theirs, strict=True))
+    within = [near for near in fashion.column("within") if near is not None]
+    assert (len(within), sum(within)) == (36, 36)
     names = [c.identifier for c in both.comparisons]
     assert len(set(names)) == len(names) == 2 * len(outcome.comparisons)
     drawn(EXPERIMENT, both)

@@ -156,11 +156,10 @@ def scan_table(records: Sequence[tuple[str, str, float, int, Bits, Bits]]) -> Ta
     """
     rows = [(*key, *accuracies(votes, labels)) for *key, votes, labels in records]
     table = Table(CAPTION, COLUMNS[:-1], tuple(rows))
-    best = {
-        (name, kind): _best(table.select(dataset=name, teachers=kind))
-        for name, kind in {row[:2] for row in table.rows}
-    }
-    return Table(CAPTION, COLUMNS, tuple((*row, best[row[:2]] == row[2]) for row in table.rows))
+    marked = tuple(
+        (*row, row[2] == _best(table.select(dataset=row[0], teachers=row[1]))) for row in table.rows
+    )
+    return Table(CAPTION, COLUMNS, marked)
 
 
 def _best(part: Table) -> float:
