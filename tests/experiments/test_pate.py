@@ -26,7 +26,7 @@ from experiments.majority.pate.aggregate import (
     draw_accuracies,
     draw_spread,
 )
-from experiments.majority.pate.experiment import EXPERIMENT, Config, for_votes
+from experiments.majority.pate.experiment import EXPERIMENT, Config
 from experiments.majority.pate.published import allowed_difference, printed
 from experiments.majority.pate.rates import (
     COLUMNS,
@@ -448,7 +448,7 @@ def test_the_verdict_follows_from_all_training_runs(
     path = tmp_path / "votes.json"
     save_votes(of_accuracies(*private), path)
     config = Config(votes=str(path), allowance=(7,), queries=(100,))
-    outcome = for_votes(path).run(config, lambda: None)
+    outcome = EXPERIMENT.run(config, lambda: None)
     (found,) = outcome.tables["queries"].select(method="surrogate").records
     # At m = 7 the optimised gamma is the majority itself: its accuracy is the teachers'.
     assert found["exact_mean"] == pytest.approx(np.mean(private), abs=2e-3)
@@ -595,7 +595,7 @@ def test_more_queries_than_images_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "votes.json"
     save_votes(small_votes(images=60), path)
     with pytest.raises(ParameterError, match="queries is 100"):
-        for_votes(path).run(Config(votes=str(path), allowance=(1,)), lambda: None)
+        EXPERIMENT.run(Config(votes=str(path), allowance=(1,)), lambda: None)
 
 
 run_cli = partial(exit_code, cli.main)
@@ -773,7 +773,7 @@ def test_from_images_to_tables(digits: Digits, tmp_path: Path) -> None:
     path = tmp_path / "votes.json"
     save_votes(train_votes(digits, Training(teachers=3, epochs=1), (0,)), path)
     config = Config(votes=str(path), allowance=(1, 3), queries=(20, 50))
-    outcome = for_votes(path).run(config, lambda: None)
+    outcome = EXPERIMENT.run(config, lambda: None)
     assert len(outcome.tables["queries"].rows) == 2 * 2 * len(METHODS)
     assert all(0.0 <= value <= 1.0 for value in outcome.tables["queries"].column("mean"))
     assert len(EXPERIMENT.plot(outcome).get_axes()) == 2

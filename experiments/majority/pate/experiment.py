@@ -540,14 +540,3 @@ EXPERIMENT = Experiment(
     plot=plot,
     effort=("draws", "seed"),
 )
-
-
-def for_votes(path: Path) -> Experiment:
-    """Return the experiment on a user's own votes file."""
-    at = str(path)
-    return replace(
-        EXPERIMENT,
-        summary="The same tables from the votes of another training run.",
-        config=replace(EXPERIMENT.config, votes=at),
-        quick=replace(QUICK, votes=at),
-    )
