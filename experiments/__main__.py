@@ -168,7 +168,7 @@ def _parted(setting: str) -> tuple[str, str]:
 def _shown(experiment: Experiment) -> str:
     """Return the words about an experiment and each of its parameters."""
     head = f"{experiment.name}: {experiment.paper}, {experiment.item}"
-    about = click.wrap_text(experiment.summary, _WIDTH, "  ", "  ")
+    about = click.wrap_text(f"By default: {experiment.summary}", _WIDTH, "  ", "  ")
     return "\n".join([head, about, *map(_option, options(experiment).values())])
 
 

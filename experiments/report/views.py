@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from experiments.kept import Entry
-from experiments.options import documented, text_of
+from experiments.options import changed, documented, text_of
 from experiments.registry import NOT_COMPARABLE, VERDICTS, Cell, Comparison, Table
 
 # Longer tables start folded; of the longest, a page shows the first rows, the CSV all.
@@ -124,6 +124,13 @@ def kind(entry: Entry) -> str:
     return "full" if entry.full else "quick"
 
 
+def summary(entry: Entry) -> str:
+    """Return what there is to see; its numbers are the experiment's own, which a run may change."""
+    experiment = entry.experiment
+    own = changed(experiment, entry.configuration, entry.full)
+    return f"By default: {experiment.summary}" if own else experiment.summary
+
+
 def is_known(entry: Entry) -> bool:
     """Return whether the folder tells with which parameters and when it was run."""
     return entry.outcome is not None or entry.when is not None
@@ -221,7 +228,7 @@ def sought(entries: Iterable[Entry]) -> list[dict[str, str]]:
                 {"item": item, "kind": kind, "text": text, "page": place, "verdict": verdict}
             )
 
-        add("item", f"{experiment.summary} ({experiment.name})", page)
+        add("item", f"{summary(entry)} ({experiment.name})", page)
         for place, said in enumerate(entry.comparisons, 1):
             text = f"The paper: {said.claim} This run: {said.ours}"
             add("statement", text, f"{page}#statement-{place}", said.verdict)

@@ -488,6 +488,9 @@ def test_own_parameters_have_no_verdicts_and_the_page_says_so(tmp_path: Path) ->
     assert index.words.count("own parameters") >= 2
     first, second = (page_of(name, tmp_path).words for name in (EXAMPLE.name, "b"))
     assert "Own parameters" not in first
+    # The numbers of a summary are those of the registered parameters.
+    assert f"By default: {EXAMPLE.summary}" in second
+    assert "By default" not in first
     assert "Own parameters: no verdicts." in second
     assert f"epsilon 1.25 {EXAMPLE.quick.epsilon} " in second
     assert "masses 0.5, 0.25, 0.25 " in second
