@@ -79,7 +79,7 @@ def run_names(
     configs = [configured(each, full, parsed(each, texts)) for each in chosen]
     make_folder(out)
 
-    from experiments.report import write_report
+    from experiments.report.pages import write_report
     from experiments.runner import CACHE, Job, run_all
     from experiments.store import Store
 

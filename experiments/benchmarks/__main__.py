@@ -16,7 +16,7 @@ from experiments.benchmarks.results import Results
 from experiments.benchmarks.suite import benchmarks
 from experiments.entry import make_folder, run_command
 from experiments.kept import Entry, keep_run, write_outcome
-from experiments.report import write_report
+from experiments.report.pages import write_report
 from experiments.runner import advancing
 
 PUBLISHED = Path(__file__).parent

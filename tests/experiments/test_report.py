@@ -21,8 +21,8 @@ from experiments.catalogue import all_experiments
 from experiments.kept import Entry, keep_run, kept_entry, run_path, write_outcome
 from experiments.public_prior import example_one
 from experiments.registry import VERDICTS, Comparison, Outcome, Table
-from experiments.report import write_report
 from experiments.report.mathematics import to_mathml
+from experiments.report.pages import write_report
 from tests.browser import chromium, complaints, requested, wait_for
 
 if TYPE_CHECKING:
