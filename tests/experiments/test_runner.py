@@ -10,7 +10,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -345,21 +346,41 @@ def test_times_are_recorded_from_runs_with_the_experiments_own_parameters(tmp_pa
     assert recorded(full=True, path=path) == {}
 
 
-def started(out: Path, *arguments: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "experiments", "run", *arguments, "--out", str(out)],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
+Start = Callable[..., "subprocess.Popen[bytes]"]
 
 
-def test_an_interrupted_run_keeps_what_is_done_and_leaves_no_process(tmp_path: Path) -> None:
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Start runs that an interrupt ends, and that do not outlive a test that fails."""
+    running: list[subprocess.Popen[bytes]] = []
+
+    def started(out: Path, *arguments: str) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "experiments", "run", *arguments, "--out", str(out)],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        running.append(process)
+        return process
+
+    # What this process ignores, such as in the background of a shell, its children ignore too.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield started
+    signal.signal(signal.SIGINT, before)
+    for process in running:
+        with process, suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def test_an_interrupted_run_keeps_what_is_done_and_leaves_no_process(
+    tmp_path: Path, start: Start
+) -> None:
     out = tmp_path / "out"
     # The second would take hours.
     long = ("prior-figure-2", "--set", f"runs={10**5}")
-    process = started(out, EXAMPLE.name, *long)
+    process = start(out, EXAMPLE.name, *long)
     done = out / f"{EXAMPLE.name}.run.json"
     deadline = time.monotonic() + 120
     while not done.exists() and time.monotonic() < deadline and process.poll() is None:
@@ -386,9 +407,9 @@ def test_an_interrupted_run_keeps_what_is_done_and_leaves_no_process(tmp_path: P
     assert entry.reused
 
 
-def test_two_runs_into_one_folder(tmp_path: Path) -> None:
+def test_two_runs_into_one_folder(tmp_path: Path, start: Start) -> None:
     out = tmp_path / "out"
-    both = [started(out, *NAMES), started(out, *NAMES, "--style", "icml")]
+    both = [start(out, *NAMES), start(out, *NAMES, "--style", "icml")]
     for process in both:
         _, err = process.communicate(timeout=300)
         assert process.returncode == 0, err
