@@ -85,9 +85,16 @@ def run_names(
 
     jobs = [Job(each, own, full, style) for each, own in zip(chosen, configs, strict=True)]
     store = Store(out / CACHE, fresh=fresh)
-    ended = run_all(
-        jobs, out, workers=workers, store=store, say=lambda text: click.echo(f"{text}.", err=True)
-    )
+
+    def say(text: str) -> None:
+        click.echo(f"{text}.", err=True)
+
+    try:
+        ended = run_all(jobs, out, workers=workers, store=store, say=say)
+    except KeyboardInterrupt:
+        # What is done has its page.
+        write_report([], out)
+        raise
     if ended.entries:
         click.echo(f"report: {write_report(ended.entries, out)}")
     failed = [entry for entry in ended.entries if entry.failure is not None]

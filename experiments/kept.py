@@ -31,6 +31,19 @@ PICTURES = ("png", "pdf")
 """Endings of the pictures of an experiment."""
 
 _GENERATED = "generated data"
+# What stands in a record, and in what tells when a run was, unless it is null.
+_TYPES: Mapping[str, Any] = {
+    "when": str,
+    "seconds": int | float,
+    "failure": str,
+    "full": bool,
+    "style": str,
+    "configuration": dict,
+    "versions": dict,
+    "commit": str,
+    "own_parameters": bool,
+    "reused": bool,
+}
 
 
 def _now() -> str:
@@ -124,7 +137,7 @@ def kept_run(name: str, folder: Path) -> dict[str, Any]:
         found = json.loads(run_path(name, folder).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return found if isinstance(found, dict) and _sound(found) else {}
 
 
 def kept_entry(experiment: Experiment, folder: Path) -> Entry | None:
@@ -136,10 +149,22 @@ def kept_entry(experiment: Experiment, folder: Path) -> Entry | None:
         about = json.loads(run.read_text(encoding="utf-8")) if run.exists() else {}
         # Of a failed run there is no record, or that of an earlier one.
         failed = about.get("failure") is not None
-        return _kept(experiment, about if failed else json.loads(record.read_text("utf-8")), about)
+        kept = about if failed else json.loads(record.read_text("utf-8"))
+        if _sound(about) and _sound(kept):
+            return _kept(experiment, kept, about)
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
-        said = "its files cannot be read; run it again."
-        return Entry(experiment, None, None, said, when=None, commit=None)
+        pass
+    said = "its files cannot be read; run it again."
+    return Entry(experiment, None, None, said, when=None, commit=None)
+
+
+def _sound(record: Mapping[str, Any]) -> bool:
+    """Return whether what a record tells is of the types that it was written with."""
+    return all(
+        isinstance(record[name], kind) and isinstance(record[name], bool) == (kind is bool)
+        for name, kind in _TYPES.items()
+        if record.get(name) is not None
+    ) and all(isinstance(version, str) for version in record.get("versions", {}).values())
 
 
 def write_outcome(entry: Entry, folder: Path, pictures: Mapping[str, bytes] | None = None) -> None:

@@ -13,15 +13,18 @@ import numbers
 import os
 import re
 import reprlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from dpopt import ParameterError
+from dpopt import DpoptError, ParameterError
 from experiments.registry import Experiment
 
 _NONE = "none"
+# What a field of this name may be at least, in every experiment.
+_LEAST = {"seed": 0}
 _ENTRY = re.compile(r"(\w+): ?(.*)")
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = 60
@@ -209,7 +212,34 @@ def configured(experiment: Experiment, full: bool, settings: Mapping[str, object
     known = options(experiment)
     check_fields([experiment], settings)
     own = {name: known[name].kind.convert(name, value) for name, value in settings.items()}  # pyright: ignore
-    return replace(experiment.config if full else experiment.quick, **own)
+    for name, least in _LEAST.items():
+        if own.get(name) is not None and own[name] < least:
+            raise ParameterError(f"{name} is {own[name]}; it must be at least {least}.")
+    with sensible(experiment.name, own):
+        return replace(experiment.config if full else experiment.quick, **own)
+
+
+@contextmanager
+def sensible(name: str, own: Mapping[str, object]) -> Iterator[None]:
+    """Take an arithmetic failure of the block as a reader's parameters that make no sense.
+
+    Args:
+        name: of the experiment.
+        own: the parameters that are not its own; without any, the failure stays what it is.
+
+    Raises:
+        ParameterError: in place of the failure.
+    """
+    try:
+        yield
+    except DpoptError:
+        raise
+    except (ArithmeticError, LookupError, MemoryError, ValueError) as error:
+        if not own:
+            raise
+        given = ", ".join(f"{field} = {text_of(value)}" for field, value in own.items())
+        said = str(error).rstrip(".") or type(error).__name__
+        raise ParameterError(f"{name} cannot be run with {given}: {said}.") from error
 
 
 def parsed(experiment: Experiment, texts: Mapping[str, str]) -> dict[str, Any]:

@@ -10,7 +10,8 @@ import signal
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from contextlib import closing, contextmanager
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -22,6 +23,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from dpopt import DpoptError, ParameterError
 from experiments.catalogue import homes, of_module
 from experiments.kept import Entry, draw, keep_run, write_outcome
+from experiments.options import changed, sensible
 from experiments.registry import Advance, Experiment, Outcome
 from experiments.store import Keys, Store, keys_of
 from experiments.times import last_seconds, seconds_of, until_done
@@ -60,10 +62,19 @@ class Job:
         """Whether the parameters are the experiment's own."""
         return self.config in (self.experiment.config, self.experiment.quick)
 
+    def sensible(self) -> AbstractContextManager[None]:
+        """Take an arithmetic failure of the block as parameters that make no sense."""
+        return sensible(self.name, changed(self.experiment, asdict(self.config), self.full))
+
     @property
     def steps(self) -> int:
-        """How often the run advances."""
-        return self.experiment.steps(self.config)
+        """How often the run advances.
+
+        Raises:
+            ParameterError: if that cannot be told of a reader's parameters.
+        """
+        with self.sensible():
+            return self.experiment.steps(self.config)
 
 
 @dataclass(frozen=True)
@@ -200,7 +211,8 @@ def computed(
     if kept is not None:
         return *kept, True
     start = time.perf_counter()
-    outcome = job.experiment.run(job.config, advance)
+    with job.sensible():
+        outcome = job.experiment.run(job.config, advance)
     if not job.experiment.at_paper(job.config):
         outcome = replace(outcome, comparisons=())
     seconds = time.perf_counter() - start
@@ -217,7 +229,8 @@ def pictured(
     if kept is not None:
         return kept
     start = time.perf_counter()
-    pictures = draw(job.experiment, outcome, job.style)
+    with job.sensible():
+        pictures = draw(job.experiment, outcome, job.style)
     seconds = time.perf_counter() - start
     if keys is not None:
         store.put("pictures", keys.pictures, (pictures, seconds))
@@ -347,12 +360,20 @@ def _run_together(
                 while not told.empty():
                     progress.advance(tasks[told.get()])
                 for future in done:
-                    yield waiting.pop(future), future.result()
+                    yield waiting.pop(future), _result(future)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             for process in multiprocessing.active_children():
                 process.terminate()
             raise
+
+
+def _result(future: Future[Made]) -> Made:
+    try:
+        return future.result()
+    except BrokenProcessPool:
+        said = "a process of this run was ended from outside; run it again."
+        return Made(None, {}, 0.0, failure=said)
 
 
 def _begin(told: Any) -> None:  # noqa: ANN401

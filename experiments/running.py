@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpopt import style as styles
 from experiments.catalogue import homes, named
 from experiments.entry import make_folder
-from experiments.kept import Entry, drawn, keep_run, write_outcome
+from experiments.kept import Entry, draw, drawn, keep_run, write_outcome
 from experiments.options import configured
-from experiments.registry import Experiment, Outcome, Table
+from experiments.registry import Comparison, Experiment, Outcome, Table
 from experiments.runner import CACHE, Job, Made, computed, entry_of, pictured
 from experiments.store import Store, keys_of
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Run:
     """What came of an experiment.
 
@@ -47,6 +49,20 @@ class Run:
     def tables(self) -> Mapping[str, Table]:
         """The tables by name."""
         return self.outcome.tables
+
+    def __repr__(self) -> str:
+        parameters = "own" if self.entry.own_parameters else "the paper's"
+        tables = ", ".join(self.tables)
+        return f"Run({self.experiment.name!r}, {parameters} parameters, tables: {tables})"
+
+    def _repr_html_(self) -> str:
+        """Return the figure, and what was found, for notebooks."""
+        picture = b64encode(draw(self.experiment, self.outcome, self.entry.style)["png"]).decode()
+        title = escape(f"{self.experiment.paper}, {self.experiment.item}", quote=True)
+        said = [*self.outcome.findings, *map(_said, self.outcome.comparisons)]
+        items = "".join(f"<li>{escape(line)}</li>" for line in said)
+        image = f'<img style="max-width: 100%" alt="{title}" src="data:image/png;base64,{picture}">'
+        return f"<div>{image}<ul>{items}</ul></div>"
 
     def figure(self, style: str | None = None) -> Figure:
         """Return the figure, laid out.
@@ -121,3 +137,7 @@ def run(
     write_outcome(entry, folder, pictures)
     keep_run(entry, folder)
     return Run(entry, outcome)
+
+
+def _said(comparison: Comparison) -> str:
+    return f"{comparison.verdict}: {comparison.claim} {comparison.ours}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -35,6 +36,9 @@ def write_report(entries: Sequence[Entry], folder: Path) -> Path:
     shown = _merged(entries, folder)
     sizes = {entry.experiment.name: _size(folder, entry) for entry in shown}
     pages = _environment()
+    # A run into another folder is made again there, beside what stands in the usual one.
+    usual = folder == Path("results")
+    pages.globals["out"] = "" if usual else f" --out {shlex.quote(str(folder))}"
     item = pages.get_template("item.html")
     neighbours = zip(shown, [None, *shown], [*shown[1:], None], strict=False)
     for entry, before, after in neighbours:

@@ -711,7 +711,7 @@ def test_the_command_is_copied_or_selected(browser: Chrome, folder: Path) -> Non
     page = folder / f"{NAMES[0]}.html"
     browser.get(page.as_uri())
     command = browser.find_element("id", "command").text
-    assert command == f"python -m experiments run {NAMES[0]}"
+    assert command == f"python -m experiments run {NAMES[0]} --out {shlex.quote(str(folder))}"
     button = browser.find_element("css selector", "button[data-copy]")
     assert button.text == "Copy"
     browser.execute_script(

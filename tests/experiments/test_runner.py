@@ -13,12 +13,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 import pytest
 
+import experiments
 from dpopt import ParameterError, style
 from experiments import digest
 from experiments.catalogue import all_experiments, homes
@@ -26,7 +28,7 @@ from experiments.kept import Entry, draw, drawn, kept_entry, kept_run
 from experiments.options import configured
 from experiments.public_prior import example_one
 from experiments.registry import Comparison, Experiment, Outcome, Table
-from experiments.runner import CACHE, Job, jobs_of, run_all
+from experiments.runner import CACHE, Job, computed, jobs_of, run_all
 from experiments.store import Store, keys_of
 from experiments.times import last_seconds, record, recorded, seconds_of, until_done
 
@@ -417,3 +419,61 @@ def test_two_runs_into_one_folder(tmp_path: Path, start: Start) -> None:
     for name in NAMES:
         assert json.loads((out / f"{name}.json").read_text())["experiment"] == name
         assert kept_run(name, out)["failure"] is None
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "said"),
+    [
+        ("majority-figure-6", {"epsilon": 0.0}, "epsilon = 0.0: float division by zero."),
+        ("majority-figure-10", {"last_order": 1e300}, "last_order = 1e+300: "),
+        ("prior-figure-2", {"seed": -1}, "seed is -1; it must be at least 0."),
+        (
+            "majority-tables-1-6-8-10",
+            {"queries": (0,)},
+            "queries is (0,); each must be at least 1.",
+        ),
+    ],
+)
+def test_parameters_without_sense_are_refused_in_one_sentence(
+    name: str, settings: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(ParameterError, match=re.escape(said)):
+        experiments.run(name, **settings)
+
+
+def test_a_failure_at_the_experiment_s_own_parameters_stays_what_it_is() -> None:
+    def fail(*_: object) -> Outcome:
+        raise ZeroDivisionError("at home")
+
+    broken = replace(all_experiments()["prior-example-1"], run=fail)
+    with pytest.raises(ZeroDivisionError, match="at home"):
+        computed(jobs_of([broken])[0], None, Store(None), lambda: None)
+    own = Job(broken, replace(broken.quick, user=0.2))
+    with pytest.raises(ParameterError, match=r"cannot be run with user = 0\.2: at home\."):
+        computed(own, None, Store(None), lambda: None)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("when", 7), ("seconds", "x"), ("seconds", []), ("seconds", True), ("style", {})],
+)
+@pytest.mark.parametrize("ending", ["json", "run.json"])
+def test_a_record_of_wrong_types_is_not_read(
+    field: str, value: object, ending: str, tmp_path: Path
+) -> None:
+    name = "prior-example-1"
+    run = experiments.run(name, out=tmp_path)
+    path = tmp_path / f"{name}.{ending}"
+    about = json.loads(path.read_text(encoding="utf-8")) | {field: value}
+    path.write_text(json.dumps(about), encoding="utf-8")
+    kept = kept_entry(run.experiment, tmp_path)
+    assert kept is not None
+    assert kept.failure == "its files cannot be read; run it again."
+
+
+def test_a_run_shows_itself() -> None:
+    run = experiments.run("prior-example-1", user=0.2)
+    assert repr(run) == "Run('prior-example-1', own parameters, tables: numbers, curves)"
+    page = run._repr_html_()
+    assert "data:image/png;base64," in page
+    assert escape(run.outcome.findings[0]) in page

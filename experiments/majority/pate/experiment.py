@@ -93,6 +93,9 @@ class Config:
         for name in ("datasets", "allowance", "queries", "methods"):
             if not getattr(self, name):
                 raise ParameterError(f"{name} is (); it must hold at least one value.")
+        for name in ("allowance", "queries"):
+            if min(getattr(self, name)) < 1:
+                raise ParameterError(f"{name} is {getattr(self, name)}; each must be at least 1.")
 
     def sources(self) -> tuple[Path, ...]:
         """Return the votes files."""
