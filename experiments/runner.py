@@ -5,6 +5,7 @@ What was run before with the same parameters, data, code and libraries is taken 
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import signal
 import time
@@ -159,11 +160,7 @@ def run_all(
     for job in jobs:
         if job.name in known:
             keep(job, known[job.name])
-    # The longest first: then the last ones to end do so at about the same time.
-    together = sorted(
-        (job for job in waiting if job.experiment.repeatable),
-        key=lambda job: -(expected[job.name] or 0.0),
-    )
+    together = _longest_first([job for job in waiting if job.experiment.repeatable], expected)
     alone = [job for job in waiting if not job.experiment.repeatable]
     if workers == 1 or len(together) < 2:
         together, alone = [], waiting
@@ -271,6 +268,19 @@ def display() -> Iterator[Progress]:
         console=Console(stderr=True),
     ) as progress:
         yield progress
+
+
+def _longest_first(jobs: Sequence[Job], expected: Mapping[str, float | None]) -> list[Job]:
+    """Return jobs in an order in which the last ones end at about the same time.
+
+    One of unknown time may be the longest.
+    """
+
+    def length(job: Job) -> float:
+        seconds = expected[job.name]
+        return math.inf if seconds is None else seconds
+
+    return sorted(jobs, key=length, reverse=True)
 
 
 def _stored(store: Store, keys: Keys | None) -> Made | None:

@@ -76,6 +76,25 @@ def test_two_at_a_time_write_the_same_bytes(tmp_path: Path) -> None:
     assert len(first) > 6
 
 
+def test_the_longest_starts_first_and_what_nobody_timed_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = list(all_experiments().values())[:4]
+    times = dict(zip([each.name for each in chosen], (1.0, 3.0, None, 2.0), strict=True))
+    started: list[Job] = []
+
+    def together(jobs: list[Job], *_: object) -> Iterator[object]:
+        started.extend(jobs)
+        yield from ()
+
+    monkeypatch.setattr("experiments.runner._run_together", together)
+    monkeypatch.setattr(
+        "experiments.runner.seconds_of", lambda experiment, *_, **__: times[experiment.name]
+    )
+    run_all(jobs_of(chosen), tmp_path, workers=2)
+    assert [times[job.name] for job in started] == [None, 3.0, 2.0, 1.0]
+
+
 def test_a_second_run_computes_nothing_and_writes_the_same(tmp_path: Path) -> None:
     (first,) = ended(tmp_path, job())
     written = files(tmp_path)
