@@ -380,7 +380,8 @@ EXPERIMENTS = (
         plot=plot,
         mathematics=(
             r"\text{ours for a prior: } \min_{\gamma} \mathbb{E}_{p \sim \text{prior}} \left| "
-            r"\text{error}_{\gamma}(p) \right|, \quad \text{the paper's: } \max_{\gamma} "
+            r"\text{error}_{\gamma}(p) \right|,",
+            r"\text{the paper's: } \max_{\gamma} "
             r"\sum_{l = (K+1)/2}^{K} \mathbb{E} \left[ \alpha_l(q) - \alpha_{K-l}(q) \right] "
             r"\gamma(l), \quad q_i = \max \{ p_i, 1 - p_i \},",
             r"\text{least worst case: } \min_{\gamma} \max_{p \in [0, 1]^K} \left| "

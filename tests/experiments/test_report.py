@@ -452,11 +452,12 @@ def test_every_experiment_s_mathematics_can_be_set() -> None:
     for experiment in all_experiments().values():
         for formula in map(to_mathml, experiment.mathematics):
             # A command or an environment that is not known would stand there as it was written.
-            assert not {"\\", "&"} & set(unescape(formula).split(">", 1)[1])
+            assert not {"\\", "&"} & set(unescape(formula.split(">", 1)[1]))
 
 
 def test_mathematics_stands_on_its_page(tmp_path: Path) -> None:
-    kept_index([entry("agrees", mathematics=(FORMULA, "x")), entry(name="b")], tmp_path)
+    without = entry(name="b", mathematics=())
+    kept_index([entry("agrees", mathematics=(FORMULA, "x")), without], tmp_path)
     page = page_of(EXAMPLE.name, tmp_path)
     assert [math["alttext"] for math in page.all("math")] == [FORMULA, "x"]
     assert "#mathematics" in page.values("href")
@@ -766,6 +767,17 @@ def test_on_paper_it_is_light_and_whole(folder: Path, tmp_path: Path) -> None:
             sheet = base64.b64decode(driver.execute_cdp_cmd("Page.printToPDF", {})["data"])
             assert sheet.startswith(b"%PDF")
             assert 2 <= sheet.count(b"/Type /Page\n") <= 20
+
+
+def test_every_formula_fits_a_sheet_of_paper(tmp_path: Path) -> None:
+    every = [formula for each in all_experiments().values() for formula in each.mathematics]
+    kept_index([entry("agrees", mathematics=tuple(every))], tmp_path)
+    with chromium(tmp_path / "profile") as driver:
+        resize(driver, 718, 1047)
+        driver.get((tmp_path / f"{EXAMPLE.name}.html").as_uri())
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+        assert len(driver.find_elements("css selector", "math")) == len(every)
+        assert driver.execute_script("return document.documentElement.scrollWidth") <= 718
 
 
 def test_a_missing_figure_would_be_noticed(folder: Path, tmp_path: Path) -> None:
