@@ -332,7 +332,7 @@ def test_lemma_3_2_is_one_statement_in_every_figure(figure_2: Outcome) -> None:
     assert only(figure_2.comparisons, "subsampling has the optimal").statement == "lemma 3.2"
 
 
-@pytest.mark.parametrize("mechanisms", [3, 5, *range(13, 25, 2), 27])
+@pytest.mark.parametrize("mechanisms", [3, 13, 27])
 def test_figure_2_is_drawn_for_any_number_of_voters(mechanisms: int) -> None:
     outcome = ran(FIGURE_2, replace(TINY, mechanisms=mechanisms))
     figure = FIGURE_2.plot(outcome)
