@@ -212,6 +212,8 @@ median and quartiles over the rounds are given.
 - "~" marks an extrapolation: a part of the work was timed, and the time divided by its share. \
 "over 30 s" and "over 8 GiB" are the limits of processor time (imports and preparation \
 included) and of address space; the same contender is then not tried at larger sizes.
+- A section that names a day was run apart from the rest, on that day, with the processors and \
+under the load that it names; `python -m experiments benchmarks NAME --publish` renews one.
 - Growth is b in seconds = a size^b, fitted over all sizes a contender finished."""
 
 
@@ -281,8 +283,16 @@ def _when(benchmark: dict[str, Any], date: str) -> str:
         return ""
     return (
         f"Run on {benchmark['date']} with {benchmark['cores']} logical processors, load "
-        f"{benchmark['load']} before. "
+        f"{benchmark['load']} before{_turns(benchmark)}. "
     )
+
+
+def _turns(benchmark: dict[str, Any]) -> str:
+    """Return how many rounds there were, and how many benchmarks ran at a time, if told."""
+    if "rounds" not in benchmark:
+        return ""
+    rounds = "1 round" if benchmark["rounds"] == 1 else f"{benchmark['rounds']} rounds"
+    return f", {rounds}, {benchmark['jobs']} benchmarks at a time"
 
 
 def _longer(benchmark: dict[str, Any]) -> str:

@@ -1,8 +1,9 @@
-"""Benchmark of the Reveal-or-Obscure rule in the smallest count."""
+"""Benchmarks of the Reveal-or-Obscure rule in the smallest count."""
 
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,7 @@ from dpopt import roo, solve
 from experiments.benchmarks.spec import OURS, PAPER, SOLVER, Answer, Benchmark, Contender
 
 LETTERS, EPSILON = 10, 0.1
+_UNIT = 1 << 62
 
 Integers = npt.NDArray[np.int64]
 
@@ -31,6 +33,17 @@ def certified(instance: roo.RooSetting) -> Answer:
 def by_program(instance: roo.RooSetting) -> Answer:
     """Solve dpopt's program: a few rows for each smallest count."""
     return Answer(solve(roo.exact_problem(instance)).objective)
+
+
+def by_recursion(instance: roo.RooSetting) -> Answer:
+    """Make all q_m of the exact rule by its recursion, in integers over 2^62."""
+    return Answer(sum(roo.rule_weights(instance, "exact")) / _UNIT)
+
+
+def by_backend(backend: str, instance: roo.RooSetting) -> Answer:
+    """Write the program of the exact rule and solve it by one of dpopt's backends."""
+    found = solve(roo.exact_problem(instance), backend=backend)
+    return Answer(found.objective, note=f"{found.rows_used:,} rows")
 
 
 def journal_rule(instance: roo.RooSetting) -> Answer:
@@ -142,6 +155,23 @@ BENCHMARKS = (
             Contender("linprog, all rows", SOLVER, setting, by_linprog, largest=1000),
         ),
         tolerance=1e-6,
+        warm_up=20,
+    ),
+    Benchmark(
+        name="roo-recursion",
+        title="Reveal-or-Obscure: the recursion and its program",
+        measures="From n, k and epsilon to all q_m of the exact rule: by the recursion, or by "
+        "writing and solving the linear program whose optimum it is.",
+        setting=f"k = {LETTERS}, epsilon = {EPSILON}; a few rows for each smallest count",
+        axis="records n",
+        value="sum of q_m",
+        sizes=(10, 100, 1000, 10_000, 100_000),
+        contenders=(
+            Contender("recursion", OURS, setting, by_recursion),
+            Contender("program, HiGHS", SOLVER, setting, partial(by_backend, "highs")),
+            Contender("program, cvxpy", SOLVER, setting, partial(by_backend, "cvxpy")),
+        ),
+        tolerance=1e-9,
         warm_up=20,
     ),
 )

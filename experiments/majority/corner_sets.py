@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -257,12 +256,13 @@ def _name_sizes(axes: Axes, sizes: Sequence[int]) -> None:
         axes.locator_params(axis="x", nbins=5, integer=True)
 
 
-COMPARED = Experiment(
+EXPERIMENT = Experiment(
     name="majority-corner-sets",
     paper="DaRRM",
     item="Lemma 5.1, the full and the reduced program",
     summary="The paper's program with a row for every multiset of corners, solved beside the one "
-    "over the reduced set. K, m and epsilon are ours.",
+    "over the reduced set. K, m and epsilon are ours. How long both take is in benchmark "
+    "majority-corner-sets.",
     published="lemma 5.1: O(K^3) multisets for Delta = 0, O(K^7) otherwise; no numbers.",
     config=Config(
         mechanisms=(3, 5, 7, 11, 15, 21, 27, 35, 45, 55, 71),
@@ -280,99 +280,3 @@ COMPARED = Experiment(
         r"\left|\mathcal{P}\right| = \binom{K+7}{7} \quad (\Delta > 0)",
     ),
 )
-
-
-@dataclass(frozen=True)
-class TimedConfig(Config):
-    """Parameters of the times.
-
-    Attributes:
-        mechanisms: each K for Delta = 0, odd.
-        mechanisms_approximate: each K for Delta > 0, odd; may be empty.
-        epsilon: of each voter, in nats.
-        mechanism_delta: Delta of each voter where it is above 0.
-        allowance: each m, at least 1; those above a K are left out for it.
-        objective: whose weights are maximised, "surrogate" or "expected-error".
-        repeats: how often each program is written and solved; the shortest time counts.
-    """
-
-    mechanisms: tuple[int, ...] = (11, 21, 35, 51)
-    mechanisms_approximate: tuple[int, ...] = (5, 7, 9)
-    allowance: tuple[float, ...] = (3.0,)
-    repeats: int = 2
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.repeats < 1:
-            raise ParameterError(f"repeats is {self.repeats}; it must be at least 1.")
-
-
-def run_timed(config: TimedConfig, advance: Advance) -> Outcome:
-    """Time both programs in every setting."""
-    records: list[dict[str, Cell]] = []
-    for case, setting in config.settings():
-        weights = _weights(config, setting.mechanisms)
-        where: dict[str, Cell] = {
-            "case": case,
-            "K": setting.mechanisms,
-            "m": setting.allowance,
-            "paper": majority.full_size(setting),
-            "reduced": majority.reduced_size(setting),
-        }
-        for name, made in (
-            ("paper_seconds", majority.full_problem),
-            ("reduced_seconds", majority.gamma_problem),
-        ):
-            times = []
-            for _ in range(config.repeats):
-                start = perf_counter()
-                solve(made(setting, weights))
-                times.append(perf_counter() - start)
-            where[name] = min(times)
-        records.append(where)
-        advance()
-    caption = "Shortest time in seconds to write and to solve each program."
-    return Outcome({"times": Table.of(caption, records)})
-
-
-def plot_timed(outcome: Outcome) -> Figure:
-    """Draw the times of both programs against K, a panel for each case."""
-    table = outcome.tables["times"]
-    cases = [case for case in _CASES if table.select(case=case).rows]
-    figure, axes = style.figure(1, len(cases), height=0.75, sharey=True)
-    for panel, case in zip(axes[0], cases, strict=True):
-        part = table.select(case=case)
-        for column, name, role in (
-            ("paper_seconds", "every row of the paper", "paper"),
-            ("reduced_seconds", "reduced set, priced", "optimum"),
-        ):
-            look = style.role(role)
-            times = part.column(column)
-            panel.plot(part.column("K"), times, look.marker, color=look.colour, label=name)
-        panel.set_yscale("log")
-        panel.margins(0.1)
-        panel.set_title(_CASES[case])
-        _name_sizes(panel, sorted(set(part.column("K"))))
-    axes[0, 0].set_ylabel("seconds")
-    axes[0, 0].legend()
-    style.letter(list(axes[0]))
-    return figure
-
-
-TIMED = Experiment(
-    name="majority-corner-sets-time",
-    paper="DaRRM",
-    item="Lemma 5.1, time of the full and the reduced program",
-    summary="Seconds to write and solve the paper's program with every row, and the one over the "
-    "reduced set; shortest of some runs on this machine.",
-    published=None,
-    config=TimedConfig((11, 21, 35, 51, 71), (5, 7, 9, 11), repeats=5),
-    quick=TimedConfig(),
-    steps=steps,
-    run=run_timed,
-    plot=plot_timed,
-    repeatable=False,
-    effort=("repeats",),
-)
-
-EXPERIMENTS = (COMPARED, TIMED)

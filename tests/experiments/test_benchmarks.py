@@ -23,12 +23,14 @@ import pytest
 from dpopt import majority, public_prior, roo, smoothed
 from experiments.benchmarks import __main__ as runner
 from experiments.benchmarks import (
+    page,
     suite_clock,
     suite_kernels,
     suite_majority,
     suite_proofs,
     suite_roo,
     suite_smoothed,
+    suite_theorem_2,
 )
 from experiments.benchmarks.measure import (
     EXTRAPOLATED,
@@ -54,6 +56,7 @@ from experiments.benchmarks.spec import (
 )
 from experiments.benchmarks.suite import benchmarks
 from experiments.finding import defined
+from experiments.registry import Advance
 from tests.experiments.comparing import exit_code
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="limits and peaks are Linux's")
@@ -428,6 +431,56 @@ def test_the_command_writes_results_page_tables_and_report(tmp_path: Path) -> No
     assert kept == {path: path.stat().st_mtime_ns for path in runner.PUBLISHED.glob("*.*")}
 
 
+def test_a_part_can_be_published_without_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A whole run of one toy takes its old place; it is refused if run otherwise."""
+    small = replace(TOY, sizes=(10,), targets=(), contenders=TOY.contenders[:2])
+    toys = {name: replace(small, name=name) for name in ("first", "middle", "last")}
+    monkeypatch.setattr(runner, "benchmarks", lambda: toys)
+    monkeypatch.setattr(page, "benchmarks", lambda: toys)
+
+    def run_config(config: Config, advance: Advance) -> dict[str, Any]:
+        chosen = [toys[name] for name in config.names]
+        return run_benchmarks(chosen, config.effort, advance, jobs=config.jobs, child=in_order)
+
+    monkeypatch.setattr(runner, "run_config", run_config)
+    monkeypatch.setattr(runner, "PUBLISHED", tmp_path / "published")
+    runner.PUBLISHED.mkdir()
+    effort = EXPERIMENT.config.effort
+    before = run_benchmarks(
+        [toys["last"], replace(TOY, name="gone"), toys["first"]],
+        effort,
+        lambda: None,
+        jobs=2,
+        child=in_order,
+    )
+    before["date"] = "2001-02-03"
+    before["benchmarks"][0]["load"] = 77.0
+    runner.write_results(before, runner.PUBLISHED)
+    command = ["middle", "last", "--publish", "--out", str(tmp_path / "out")]
+    assert run(command) == 0
+    after = runner.published()
+    assert [each["name"] for each in after["benchmarks"]] == ["first", "middle", "last"]
+    assert after["benchmarks"][0] == before["benchmarks"][2]
+    assert after["benchmarks"][2]["load"] != 77.0
+    assert after | {"benchmarks": None} == before | {"benchmarks": None}
+    text = (runner.PUBLISHED / "RESULTS.md").read_text(encoding="utf-8")
+    assert text == to_markdown(after)
+    assert f"Run on {after['benchmarks'][1]['date']} with {os.cpu_count()} " in text
+    assert run([*command, "--rounds", "1", "--jobs", "4"]) == 0
+    after = runner.published()
+    text = (runner.PUBLISHED / "RESULTS.md").read_text(encoding="utf-8")
+    assert text.count(", 1 round, 4 benchmarks at a time. ") == 2
+    runner.write_results(after | {"patience": 1.0}, runner.PUBLISHED)
+    capsys.readouterr()
+    assert run(command) == 2
+    assert "patience is 10.0; it must be 1.0, as of the published" in capsys.readouterr().err
+    assert run([*command, "--quick"]) == 2
+    assert "publish is given with quick" in capsys.readouterr().err
+    assert runner.published() == after | {"patience": 1.0}
+
+
 def test_bad_names_and_folders_exit_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["nonsense"]) == 2
     assert "majority-pure" in capsys.readouterr().err
@@ -488,6 +541,50 @@ def test_every_form_of_the_program_finds_gamma(epsilon: float) -> None:
     )
     found = [way(instance).value for way in ways]
     assert found == pytest.approx([expected] * len(ways), abs=1e-7)
+
+
+@pytest.mark.parametrize("letters", [3, 6])
+def test_algorithm_1_and_its_program_find_gamma(letters: int) -> None:
+    instance = suite_kernels.program(letters)
+    least, e = float(instance.prior.min()), math.exp(instance.epsilon)
+    gamma = (1 - least) / (e * least + 1 - least)
+    benchmark = benchmarks()["prior-program"]
+    found = [contender.run(instance).value for contender in benchmark.contenders]
+    assert found == pytest.approx([gamma] * len(found), abs=1e-8)
+
+
+def test_the_recursion_and_its_program_are_the_optimum_of_every_row() -> None:
+    setting = suite_roo.setting(100)
+    contenders = benchmarks()["roo-recursion"].contenders
+    found = [contender.run(setting).value for contender in contenders]
+    assert found == pytest.approx([suite_roo.by_linprog(setting).value] * 3, abs=1e-8)
+
+
+def test_smoothed_delta_is_that_of_every_assignment() -> None:
+    """Three records, each with a distribution of its own."""
+    made = suite_theorem_2.profiled(3)
+    delta = dict(zip(map(tuple, made.histograms.tolist()), made.delta.tolist(), strict=True))
+    best = 0.0
+    for laws in product(made.distributions.tolist(), repeat=3):
+        total = 0.0
+        for database in product(range(2), repeat=3):
+            chance = math.prod(law[record] for law, record in zip(laws, database, strict=True))
+            total += chance * delta[database.count(0), database.count(1)]
+        best = max(best, total)
+    found = suite_theorem_2.certified(suite_theorem_2.instance(3)).value
+    assert found == pytest.approx(best, rel=1e-12)
+    assert suite_theorem_2.as_written(made).value == pytest.approx(best, rel=1e-12)
+    assert suite_theorem_2.naive(made).value == pytest.approx(best, rel=1e-12)
+    assert suite_theorem_2.naive(made).note.startswith("64 terms")
+
+
+@pytest.mark.parametrize("shift", [0.0, 1e-5])
+def test_both_corner_sets_have_one_optimum(shift: float) -> None:
+    instance = suite_majority.surrogate(shift, 9)
+    own, every = suite_majority.solved(instance), suite_majority.every_multiset(instance)
+    assert own.value == pytest.approx(every.value, abs=1e-9)
+    size = math.comb(9 + (7 if shift else 3), 7 if shift else 3)
+    assert every.note.startswith(f"{size:,} rows of {size:,} multisets")
 
 
 def test_the_slow_judges_of_a_proof_judge_rightly() -> None:

@@ -605,8 +605,8 @@ TRIED: dict[str, Tried] = {
     ),
 }
 
-# Benchmarks cost processes of their own: tried in test_benchmarks.py and test_corner_sets.py.
-OWN_TESTS = {page.EXPERIMENT.name, corner_sets.TIMED.name}
+# Benchmarks cost processes of their own: tried in test_benchmarks.py.
+OWN_TESTS = {page.EXPERIMENT.name}
 
 
 def cases() -> Iterator[Any]:

@@ -5,7 +5,7 @@ from math import comb
 import pytest
 
 from dpopt import ParameterError
-from experiments.majority.corner_sets import COMPARED, TIMED, Config
+from experiments.majority.corner_sets import EXPERIMENT, Config
 from experiments.registry import Outcome
 from tests.experiments.pictures import drawn
 
@@ -14,8 +14,8 @@ SMALL = Config(mechanisms=(3, 5, 9), mechanisms_approximate=(3, 5), allowance=(1
 
 def outcome_of(config: Config) -> Outcome:
     told: list[int] = []
-    found = COMPARED.run(config, lambda: told.append(1))
-    assert len(told) == COMPARED.steps(config)
+    found = EXPERIMENT.run(config, lambda: told.append(1))
+    assert len(told) == EXPERIMENT.steps(config)
     return found
 
 
@@ -68,7 +68,7 @@ def test_the_lemma_holds_and_a_smaller_set_does(outcome: Outcome) -> None:
     ],
 )
 def test_figures_at_other_parameters(config: Config) -> None:
-    drawn(COMPARED, outcome_of(config))
+    drawn(EXPERIMENT, outcome_of(config))
 
 
 def test_bad_parameters_are_refused_before_anything_is_solved() -> None:
@@ -86,17 +86,5 @@ def test_bad_parameters_are_refused_before_anything_is_solved() -> None:
         Config(allowance=())
 
 
-def test_times_are_measured_and_drawn() -> None:
-    config = replace(
-        TIMED.quick, mechanisms=(3, 5), mechanisms_approximate=(3,), allowance=(1.0,), repeats=1
-    )
-    found = TIMED.run(config, lambda: None)
-    assert all(row["paper_seconds"] > 0.0 for row in found.tables["times"].records)
-    drawn(TIMED, found)
-    with pytest.raises(ParameterError, match="^repeats is 0"):
-        replace(config, repeats=0)
-
-
 def test_the_item_is_in_the_catalogue() -> None:
-    assert COMPARED.at_paper(COMPARED.quick)
-    assert not TIMED.repeatable
+    assert EXPERIMENT.at_paper(EXPERIMENT.quick)
