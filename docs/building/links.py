@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
-_SPEAKING = ("papers", "findings/", "index", "mechanisms", "quickstart", "your_program", "guides/")
+_SPEAKING = (
+    *("papers", "findings/", "index", "mechanisms", "quickstart", "your_program", "guides/"),
+    *("limits", "tools"),
+)
 
 
 def _link(app: Sphinx, doctree: nodes.document, docname: str) -> None:

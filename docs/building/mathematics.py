@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from docutils import nodes
-from latex2mathml.converter import convert
+
+from experiments.report.mathematics import to_mathml
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.writers.html5 import HTML5Translator
 
 # As an exponent it is made smaller, though its glyph is small already.
-_PRIME = "<mi>&#x02032;</mi>"
+_PRIME = "<mi>\N{PRIME}</mi>"
 
 
 def mathml(text: str, *, display: bool) -> str:
@@ -22,7 +23,7 @@ def mathml(text: str, *, display: bool) -> str:
         text: of the formula.
         display: whether it stands on lines of its own.
     """
-    found = convert(text, display="block" if display else "inline")
+    found = str(to_mathml(text, display=display))
     return found.replace(_PRIME, _PRIME.replace("<mi>", '<mi class="prime">'))
 
 

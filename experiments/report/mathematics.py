@@ -1,4 +1,4 @@
-"""Displayed formulas: LaTeX as MathML, which browsers set without a script."""
+"""Formulas: LaTeX as MathML, which browsers set without a script."""
 
 from __future__ import annotations
 
@@ -13,23 +13,24 @@ _LIMITS = {"min", "max", "inf", "sup", "lim", "liminf", "limsup", "argmin", "arg
 _BELOW = {"msub": "munder", "msubsup": "munderover"}
 
 
-def to_mathml(latex: str) -> Markup:
-    """Return a displayed formula as a MathML element.
+def to_mathml(latex: str, *, display: bool = True) -> Markup:
+    """Return a formula as a MathML element.
 
     Args:
         latex: without dollar signs.
+        display: whether it stands on lines of its own.
     """
-    math = Converter(display="block").convert_to_element(latex)
+    math = Converter(display="block" if display else "inline").convert_to_element(latex)
     math.set("alttext", latex)
     for element in math.iter():
-        _tidy(element)
+        _tidy(element, display=display)
     # The tree's own writer escapes what the converter's would leave as it is.
     return Markup(tostring(math, encoding="unicode"))
 
 
-def _tidy(element: Element) -> None:
-    """Replace references to characters by these, and put limits below their operator."""
+def _tidy(element: Element, *, display: bool) -> None:
+    """Replace references to characters by these, and put a display's limits below."""
     if element.text:
         element.text = unescape(element.text)
-    if element.tag in _BELOW and "".join(unescape(element[0].text or "").split()) in _LIMITS:
+    if display and element.tag in _BELOW and "".join(unescape(element[0].text or "").split()) in _LIMITS:
         element.tag = _BELOW[element.tag]
