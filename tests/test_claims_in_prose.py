@@ -1,10 +1,12 @@
-"""Every number of README.md, PAPERS.md and SECURITY.md is computed here, or a test is named.
+"""Every number of the README, of PAPERS, SECURITY and of pages of the site is computed here.
 
-A number in prose is a parameter, a result, or part of a name. Names ("Table 4", "(9)", years) are
-taken out by `NAMES`. Every other number lies in the words of one entry of `CLAIMS`, which says of
-each result how it is computed: a function whose value must round to the printed digits, or the test
-that asserts it. What the words state at given parameters is computed too, by `holds`. To change a
-number in prose, change its entry.
+Or a test is named. A number in prose is a parameter, a result, or part of a name. Names
+("Table 4", "(9)", years) are taken out by `NAMES`. Every other number lies in the words of one
+entry of `CLAIMS`, which says of each result how it is computed: a function whose value must round
+to the printed digits, or the test that asserts it. What the words state at given parameters is
+computed too, by `holds`. To change a number in prose, change its entry. A formula whose numbers
+all have one digit claims nothing, nor does such a number in an argument that ends in ∎: they are
+proved where they stand.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ import dpopt
 from dpopt import ParameterError, gnmax, kernel, majority, public_prior, roo, smoothed
 from dpopt.majority import check, voters
 from dpopt.privacy import Guarantee, concentrated_composition, general_composition
+from dpopt.style import STYLES
 from experiments.majority import (
     claims,
     claims_corners,
@@ -38,18 +41,21 @@ from experiments.majority import (
     claims_record,
     claims_sampling,
     composition,
+    corner_sets,
     figures,
+    objective,
 )
+from experiments.majority import lemmas as lemmas_b
 from experiments.majority.claims_record import REFUTED
 from experiments.majority.claims_record import Claim as Instance
 from experiments.majority.gnmax import as_printed
 from experiments.majority.pate.aggregate import aggregators
 from experiments.majority.pate.tables import exact_record
 from experiments.majority.pate.votes import SHIPPED, load_votes
-from experiments.public_prior import kernels, movielens
+from experiments.public_prior import digits, kernels, movielens, program
 from experiments.registry import Outcome
 from experiments.roo import audit_map, lemmas, utility
-from experiments.smoothed import sgd_bias
+from experiments.smoothed import compositions, runtime, sgd_bias
 from experiments.smoothed.sgd_bias import GAUSSIAN, TWO_VALUES, databases
 from experiments.smoothed.votes import units
 from tests.majority import test_separation
@@ -58,12 +64,18 @@ from tests.test_gnmax import SENSITIVITY, bernoulli_divergence
 
 ROOT = Path(__file__).resolve().parents[1]
 README, PAPERS, SECURITY = "README.md", "PAPERS.md", "SECURITY.md"
+LIMITS, TOOLS, LAYOUT = "docs/limits.md", "docs/tools.md", "docs/layout.md"
+MAJORITY, OBSCURE = "docs/findings/majority.md", "docs/findings/reveal_or_obscure.md"
+PRIOR, SMOOTHED = "docs/findings/public_prior.md", "docs/findings/smoothed.md"
+KERNELS = "docs/findings/kernels.md"
+FINDINGS = sorted(f"docs/findings/{path.name}" for path in (ROOT / "docs/findings").glob("*.md"))
+DOCUMENTS = (README, PAPERS, SECURITY, LIMITS, TOOLS, LAYOUT, *FINDINGS)
 
 NUMBER = re.compile(r"(?<![\w.])\.?\d+(?:,\d{3})*(?:\.\d+)?(?:e-?\d+)?(?!\w)")
 _LABEL = r"\(?[A-Z]?\.?\d+(?:\.\d+)*\)?(?!,?\d)"
 _ITEMS = (
     "Figures?|Tables?|[Ll]emmas?|[Tt]heorems?|Algorithms?|Definitions?|Propositions?|Remarks?|"
-    "Corollary|Equations?|Section|Example|Python|[Ll]ines?"
+    "Corollary|[Ee]quations?|Section|Example|Python|[Ll]ines?"
 )
 # Names of items with lists of numbers, equations in brackets, years, addresses, corners.
 NAMES = re.compile(
@@ -74,6 +86,11 @@ NAMES = re.compile(
     r"|; 2 left, 4|right, 5 \(SGD|, 3 and 4 "
 )
 
+# A number that a formula tells: a decimal, or one of several digits.
+_TOLD = re.compile(r"\d\.\d|\d\d")
+# From its first words, in italics, to its end; in it a number of one digit is proved there.
+_ARGUMENT = re.compile(r"(?<!\*)\*(?!\*)[A-Z][^*]*\.\*(?!\*).*?∎")
+
 Computed = Callable[[], float]
 Tested = tuple[str, str]
 
@@ -83,8 +100,9 @@ class Claim:
     """Words of a document, and where each number in them comes from.
 
     Attributes:
-        document: `README`, `PAPERS` or `SECURITY`.
-        words: exactly as printed, but for line breaks; inline code is a single backtick.
+        document: one of `DOCUMENTS`.
+        words: exactly as printed, but for line breaks; inline code is a single backtick, and a
+            formula a dollar sign, unless it has a number of more than one digit.
         given: parameters, which claim nothing.
         computed: each result's number as printed, and what computes it: rounded to its digits.
         tested: each result's number as printed, the file and name of the test that asserts it, and
@@ -109,7 +127,13 @@ def prose(document: str) -> str:
         lines = block[0].splitlines()[1:-1]
         return "\n".join(line.partition("#")[2] for line in lines if "#" in line)
 
+    def formula(found: re.Match[str]) -> str:
+        return found[1] if _TOLD.search(found[1]) else "$"
+
+    # What MyST reads before the title is no prose.
+    text = re.sub(r"\A---\n.*?\n---\n", "", text, flags=re.DOTALL)
     text = re.sub(r"```.*?```", comments, text, flags=re.DOTALL)
+    text = re.sub(r"\$\$?([^$]+)\$\$?", formula, text)
     text = re.sub(r"\]\([^)]*\)", "]", re.sub(r"`[^`]*`", "`", text))
     return " ".join(text.split())
 
@@ -192,6 +216,35 @@ def uncovered() -> tuple[int, int]:
         if n % k and math.expm1(epsilon) * least < 1
     ]
     return sum(violate), len(violate)
+
+
+def audits_decided() -> int:
+    """How many settings of the default map theorem 2, repaired, tells from others: all of them."""
+    config = audit_map.EXPERIMENT.quick
+    settings = [
+        (k * least + rest, k, epsilon)
+        for k, epsilon, least in product(config.letters, config.epsilons, config.minima)
+        for rest in sorted({0, 1, k - 1})
+    ]
+    decided = [
+        roo.journal_is_private(roo.RooSetting(*setting))
+        == roo.min_count(*setting, "journal").audit.private
+        for setting in settings
+    ]
+    assert all(decided)
+    return len(decided)
+
+
+def told(count: int) -> float:
+    """The chance of a letter with this count, the smallest being 1: the journal's (3, 2, 0.5)."""
+    obscured = roo.min_count(3, 2, 0.5, "journal").obscuring(1)
+    return count / 3 + obscured * (1 / 2 - count / 3)
+
+
+def short_by(name: str, n: int, k: int, e: Fraction) -> Fraction:
+    """By how much a lemma fails at m = 1."""
+    (lemma,) = [each for each in lemmas.LEMMAS if each.name == name]
+    return -dict(lemma.margins(lemmas.Case(n, k, e, conference=lemma.conference)))[1]
 
 
 def repaired() -> bool:
@@ -438,23 +491,23 @@ def apart() -> Guarantee:
 
 
 @cache
-def accuracies() -> dict[tuple[int, str], dict[str, Any]]:
+def accuracies(data: str = "mnist") -> dict[tuple[int, str], dict[str, Any]]:
     """Accuracy on the recorded votes, by m and method."""
-    votes = load_votes(SHIPPED["mnist"])
+    votes = load_votes(SHIPPED[data])
     records = [exact_record(votes, way, m) for m in (1, 3, 5, 7) for way in aggregators(votes, m)]
     return {(int(str(r["m"])), str(r["method"])): r for r in records}
 
 
-def right(m: int, method: str) -> float:
+def right(m: int, method: str, data: str = "mnist") -> float:
     """Mean over the training runs."""
-    return accuracies()[m, method]["accuracy"]
+    return accuracies(data)[m, method]["accuracy"]
 
 
-def default_prior_loses() -> bool:
+def default_prior_loses(data: str = "mnist") -> bool:
     """To the paper's gamma, at m = 1, 3 and 5 alone, in each of three training runs."""
-    runs = [name for name in accuracies()[1, "surrogate"] if name.startswith("seed_")]
+    at = accuracies(data)
+    runs = [name for name in at[1, "surrogate"] if name.startswith("seed_")]
     assert len(runs) == 3
-    at = accuracies()
     loses = {
         m: all(at[m, "expected-error"][run] < at[m, "surrogate"][run] for run in runs)
         for m in (1, 3, 5, 7)
@@ -462,10 +515,18 @@ def default_prior_loses() -> bool:
     return loses == {1: True, 3: True, 5: True, 7: False}
 
 
-def gnmax_ahead() -> bool:
-    """With the least noise for its label, at m = 5 and 7 alone, of the paper's gamma."""
-    ahead = [m for m in (1, 3, 5, 7) if right(m, "gnmax-label") > right(m, "surrogate")]
-    return ahead == [5, 7]
+def gnmax_ahead(data: str = "mnist") -> list[int]:
+    """Each m at which it is ahead of the paper's gamma with the least noise for its label."""
+    ms = (1, 3, 5, 7)
+    return [m for m in ms if right(m, "gnmax-label", data) > right(m, "surrogate", data)]
+
+
+def sets_agree() -> int:
+    """How many programs have one optimum over the paper's corners and over the reduced set."""
+    outcome = corner_sets.COMPARED.run(corner_sets.COMPARED.quick, lambda: None)
+    gaps = outcome.tables["programs"].column("difference")
+    assert max(gaps) < 1e-9
+    return len(gaps)
 
 
 def largest(allowed: Callable[[int], bool]) -> int:
@@ -569,13 +630,71 @@ def groups_ahead() -> int:
     return ahead
 
 
+def exact_everywhere() -> int:
+    """Settings in which Algorithm 1 is optimal, and in fractions all that it is said to be."""
+    experiment = program.EXPERIMENT
+    outcome = experiment.run(replace(experiment.quick, second=None, points=2), lambda: None)
+    rows: list[dict[str, Any]] = outcome.tables["settings"].records
+    exact = ("sums_exact", "prior_exact", "private_exact", "least_exact")
+    for row in rows:
+        assert row["optimum"] == pytest.approx(row["gamma"], abs=1e-9)
+        assert row["gamma"] - row["bound"] < 1e-6
+        assert all(row[name] for name in exact)
+        several = row["letters"] > 2 and row["prior"] != "uniform"
+        assert (row["kernels_apart"] > 1e-9) == several
+    return len(rows)
+
+
+def digits_against() -> int:
+    """Digits for which the KL mollifier is nearer than Algorithm 1, at most and in the mean."""
+    experiment = digits.EXPERIMENT
+    table = experiment.run(experiment.quick, lambda: None).tables["distances"]
+    ours, theirs = (
+        {row["digit"]: row for row in table.select(method=method).records}
+        for method in ("minimax", "mollifier-kl")
+    )
+    return sum(
+        theirs[digit]["largest"] < row["largest"] and theirs[digit]["mean"] < row["mean"]
+        for digit, row in ours.items()
+    )
+
+
+def geometric_is_not_enough() -> bool:
+    """Whether a private kernel beats every answer to geometric noise, its loss in the mean."""
+    loss = np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]])
+    best = kernel.optimal_kernel(loss, epsilon=1.0, graph="path").value
+    a = math.exp(-1.0)
+    noise = a ** np.abs(np.subtract.outer(np.arange(3), np.arange(3)))
+    noise *= np.array([1 / (1 + a), (1 - a) / (1 + a), 1 / (1 + a)])
+    answers = [
+        float((noise @ np.eye(2)[list(said)] * loss).sum() / 3)
+        for said in product((0, 1), repeat=3)
+    ]
+    return best < min(answers) - 1e-6
+
+
+def remark_8_says_little() -> bool:
+    """Whether that is so for the default records of Figure 2, wherever the remark is stated."""
+    config = compositions.Config()
+    ends = [extreme(0) / 100, extreme(-1) / 100]
+    laws = [[share, 1 - share] for share in ends]
+    found = []
+    for n, epsilon in product(config.records, config.epsilons):
+        count = smoothed.SamplingHistogram.of_lost_rate(n, config.lost_rates[0])
+        if epsilon > -math.log(count.lost / count.records):
+            bound = smoothed.published_log_bound(count, epsilon, laws)
+            delta = smoothed.smoothed_delta(count, epsilon, ends).delta
+            found.append(bound > math.log(0.99) and delta < 1e-4)
+    return bool(found) and all(found)
+
+
 def times(mechanisms: int, epsilon: float) -> dict[str, float]:
     return {"product": mechanisms * epsilon}
 
 
 def swept_again() -> int:
-    """How many points of the README's grid a second sweep takes from the table."""
-    text = (ROOT / README).read_text(encoding="utf-8")
+    """How many points of the tools' grid a second sweep takes from the table."""
+    text = (ROOT / TOOLS).read_text(encoding="utf-8")
     grid = ast.literal_eval(re.findall(r"^grid = (.*)$", text, flags=re.MULTILINE)[0])
     with TemporaryDirectory() as folder:
         table = Path(folder) / "sweep.jsonl"
@@ -778,62 +897,186 @@ CLAIMS: tuple[Claim, ...] = (
         "0.47807 with 18 records of each",
         computed={"0.47807": lambda: inside().delta, "18": lambda: inside().argmax[0]},
     ),
-    Claim(README, "workers=2: extra sweeps", "2"),
-    Claim(README, "6: nothing is computed twice", computed={"6": swept_again}),
+    Claim(TOOLS, "workers=2: extra sweeps", "2"),
+    Claim(TOOLS, "6: nothing is computed twice", computed={"6": swept_again}),
     Claim(
-        README,
+        TOOLS,
         "100 releases of 4-ary randomised response at e^epsilon = 2 compose to 36.9 at "
         "delta = 1e-6, "
         "basic composition to 69.3)",
         "100 4 2 1e-6",
         {"36.9": composed, "69.3": lambda: 100 * math.log(2)},
     ),
-    # README: DaRRM.
+    # README: what it found, the style's width.
+    Claim(README, "5.5 inches wide", computed={"5.5": lambda: STYLES["neurips"].text}),
     Claim(
         README,
-        "less than half of that error at K = 11, m = 3: 0.0155 against 0.0377",
+        "O(K^2) and O(K^4) multisets",
+        computed={
+            "2": lambda: growth(voters.reduced_size, 0.0),
+            "4": lambda: growth(voters.reduced_size, 1e-5),
+        },
+        holds=lambda: 2 * voted("expected-error") < voted("surrogate"),
+    ),
+    # Limits.
+    Claim(
+        LIMITS,
+        "up to K = 21 (Delta > 0) or 191 (Delta = 0)",
+        "0",
+        {"21": lambda: enumerated(1e-5), "191": lambda: enumerated(0.0)},
+    ),
+    Claim(LIMITS, "has the sign of sum p - K/2,", "2"),
+    Claim(
+        LIMITS,
+        "double precision, 1e-11 relative where tested",
+        computed={"1e-11": lambda: max(*(roundings(e)[0] for e in (0.04, 2.0)), 1e-11)},
+    ),
+    Claim(
+        LIMITS,
+        "K is at most 4001 for Delta = 0, and 203 otherwise; 151 for groups of voters. Beyond 203 "
+        "and up to 1001, a design for Delta > 0",
+        "0",
+        {
+            "4001": lambda: largest(pure),
+            "203": lambda: largest(approximate),
+            "151": lambda: largest(grouped),
+            "1001": lambda: largest(designable),
+        },
+    ),
+    # Findings: DaRRM.
+    Claim(
+        MAJORITY,
+        "is the probability that voter i says 1, and L",
+        "1",
+    ),
+    Claim(
+        MAJORITY,
+        "Both lie on the segment from 00 to 11. Given all others, f is affine along that segment, "
+        "hence largest at one of its ends, 00 or 11.",
+        "00 11",
+    ),
+    Claim(
+        MAJORITY,
+        "at K = 15, m = 1, $ = 0.7755 they let through a noise function that spends 1.040. The "
+        "paper's own sets, written out as rows of a program, have the reduced sets' optimum in all "
+        "36 settings",
+        "15 1 0.7755",
+        {
+            "1.040": lambda: corners("K = 15, m = 1, epsilon = 0.7755").value_found,
+            "36": sets_agree,
+        },
+        # The powers of K in the formulas before it.
+        holds=lambda: (
+            growth(voters.reduced_size, 0.0) == 2
+            and growth(voters.reduced_size, 1e-5) == 4
+            and growth(majority.full_size, 0.0) == 3
+            and growth(majority.full_size, 1e-5) == 7
+        ),
+    ),
+    Claim(
+        MAJORITY,
+        "less than half of it at K = 11, m = 3: 0.0155 against 0.0377",
         "11 3",
         {"0.0155": lambda: voted("expected-error"), "0.0377": lambda: voted("surrogate")},
         holds=lambda: 2 * voted("expected-error") < voted("surrogate"),
     ),
     Claim(
-        README,
-        "O(K^2) corner multisets decide privacy for Delta = 0, and O(K^4) otherwise, instead of "
-        "O(K^3) and O(K^7): two",
-        "0",
+        MAJORITY,
+        "under p \\sim U[0, 0.1] at K = 11, m = 3 it has error 0.354, the paper's noise function "
+        "0.0041, subsampling 0.0072",
+        "0 0.1 11 3",
         {
-            "2": lambda: growth(voters.reduced_size, 0.0),
-            "4": lambda: growth(voters.reduced_size, 1e-5),
-            "3": lambda: growth(majority.full_size, 0.0),
-            "7": lambda: growth(majority.full_size, 1e-5),
+            "0.354": lambda: leaning(majority.design(11, 0.1, 3).gamma),
+            "0.0041": lambda: leaning(majority.design(11, 0.1, 3, objective="surrogate").gamma),
+            "0.0072": lambda: leaning(majority.subsampling(11, 3)),
         },
     ),
     Claim(
-        README,
-        "at K = 15, m = 1, epsilon = 0.7755 they let through a noise function that spends 1.040",
-        "15 1 0.7755",
-        {"1.040": lambda: corners("K = 15, m = 1, epsilon = 0.7755").value_found},
+        MAJORITY,
+        "at 50 points 1.21 times for K = 5, 2.80 for K = 11.",
+        "50 5 11",
+        {
+            "1.21": lambda: float(objective.printed_factor(5, 50)),
+            "2.80": lambda: float(objective.printed_factor(11, 50)),
+        },
     ),
     Claim(
-        README,
-        "gamma(l) = 1 / |2l - K| is epsilon-DP at m = 1 and has error 0 where the lemma's bound is "
-        "(K - 1) / (2K). Proved exactly for each odd K up to 11, and for 21 and 51 with `.",
-        "1 11 21 51",
+        MAJORITY,
+        "At m = 3, right with: | votes of | the paper's gamma | independent $, our default | one p "
+        "for all voters | GNMax, least noise for its label | |---|---|---|---|---| | MNIST "
+        "teachers | 0.836 | 0.746 | 0.835 | 0.834 | | Fashion-MNIST teachers | 0.965 | 0.660 | "
+        "0.967 | 0.808 | So the default prior loses to the paper's gamma where voters mostly "
+        "agree, at m = 1, 3 and 5, in every run; a prior that says so does not. On MNIST the label "
+        "of GNMax is ahead of the paper's gamma at m = 5 and 7,",
+        "1 3 5 7",
+        {
+            "0.836": lambda: right(3, "surrogate"),
+            "0.746": lambda: right(3, "expected-error"),
+            "0.835": lambda: right(3, "common-p"),
+            "0.834": lambda: right(3, "gnmax-label"),
+            "0.965": lambda: right(3, "surrogate", "fashion-mnist"),
+            "0.660": lambda: right(3, "expected-error", "fashion-mnist"),
+            "0.967": lambda: right(3, "common-p", "fashion-mnist"),
+            "0.808": lambda: right(3, "gnmax-label", "fashion-mnist"),
+        },
+        holds=lambda: (
+            default_prior_loses()
+            and default_prior_loses("fashion-mnist")
+            and gnmax_ahead() == [5, 7]
+            and gnmax_ahead("fashion-mnist") == []
+        ),
+    ),
+    Claim(MAJORITY, "below 1/2 no private majority", "1 2"),
+    Claim(
+        MAJORITY,
+        "$ is $-DP at m = 1, for every $: each privacy row, written in powers of $, has no "
+        "negative coefficient. That is decided in exact arithmetic for each odd K up to 11, and "
+        "for 21 and 51 with `. Now let $ voters say 1 for sure and the others 0. Then $ for sure, "
+        "$, and the label is the majority: the error is 0. The lemma's bound there is $, which is "
+        "1/3 for K = 3.",
+        "1 3 11 21 51",
         {"0": lambda: max(harmonic(k).value_found for k in (*range(3, 12, 2), 21, 51))},
-        holds=lambda: odd_up_to(11),
-    ),
-    Claim(README, "ceil(M / 2) epsilon", "2", holds=halved),
-    Claim(
-        README,
-        "constant gamma is 1.02 to 2.9 times",
-        computed={"1.02": lambda: min(larger()), "2.9": lambda: max(larger())},
+        holds=lambda: odd_up_to(11) and harmonic(3).value_claimed == 1 / 3,
     ),
     Claim(
-        README,
-        "with the paper's own gamma at K = 41, epsilon = 0.5, m = 1, one query put 12 times spends "
-        "at least 6.048, not 6. All 24 printed totals hold for such voters nevertheless: the K = "
-        "11 teachers together spend (0.981, 0.0011), which bounds any number of queries and lies "
-        "below each total; (0.0892, 1e-4) if they were trained on disjoint data.",
+        MAJORITY,
+        "with $ voters at the corner (b, c) and the others at 0, label 1 has the ratio $ exactly",
+        "0 1",
+        holds=halved,
+    ),
+    Claim(
+        MAJORITY,
+        "At K = 35, m = 16 with the tau of general composition the constant noise function of the "
+        "lemma spends 1.8 instead of 1.6: one row in fractions shows it. The largest constant that "
+        "is private is 1.02 to 2.9 times",
+        "35 16",
+        {
+            "1.02": lambda: min(larger()),
+            "2.9": lambda: max(larger()),
+            "1.8": lambda: below_tau().value_found,
+            "1.6": lambda: below_tau().value_claimed,
+        },
+    ),
+    Claim(
+        MAJORITY,
+        "at K = 3 and p = (0.9, 0.9, 0) the values 0.99 and 0.37 of $ and $ have error 0, the "
+        "larger 0.99 and 1 have 0.00315.",
+        "3 0.9 0.99 0.37 1",
+        {
+            "0": lambda: float(lemmas_b.unequal_errors()[0]),
+            "0.00315": lambda: float(lemmas_b.unequal_errors()[1]),
+        },
+    ),
+    Claim(MAJORITY, "lacks a factor $ below K / 2;", "2"),
+    Claim(
+        MAJORITY,
+        "Q labels are all 1 with probability $, which is not what the noise was certified for. "
+        "With the paper's own noise function at K = 41, $ = 0.5, m = 1, one query put 12 times "
+        "spends at least 6.048, not 6. The ratio is a rational number. **All 24 printed totals "
+        "hold all the same**, for another reason: all labels are computed from the voters, and "
+        "the K = 11 teachers together spend (0.981, 0.0011). That bounds any number of queries, "
+        "and lies below each total. If they were trained on disjoint data they spend "
+        "(0.0892, 1e-4).",
         "41 0.5 1 12 11",
         {
             "6.048": lambda: repeated().value_found,
@@ -846,153 +1089,239 @@ CLAIMS: tuple[Claim, ...] = (
         },
     ),
     Claim(
-        README,
-        "its label spends 0.066 of 0.2676",
-        "0.2676",
-        {"0.066": lambda: gnmax.label_epsilon(11, 21.46, 3e-4)},
+        MAJORITY,
+        "The label of K = 11 teachers with the printed $ = 21.46 spends 0.066 of the 0.2676 that "
+        "it may; $ = 7.68 is enough.",
+        "11 21.46 0.2676",
+        {
+            "0.066": lambda: gnmax.label_epsilon(11, 21.46, 3e-4),
+            "7.68": lambda: (
+                gnmax.calibrate_gnmax(Guarantee(0.2676, 3e-4), "label", voters=11).sigma
+            ),
+        },
     ),
     Claim(
-        README,
-        "at votes 5:0, sigma = 1, lambda = 1.5 it gives 2.013 where the Gaussian bound is 1.5.",
+        MAJORITY,
+        "at votes 5:0, $ = 1, $ = 1.5 it gives 2.013 where the Gaussian bound is 1.5. With a "
+        "logarithm there, line 9 as printed gives .0131 where the divergence itself is .0165.",
         "5 0 1",
-        {"2.013": lambda: algorithm_6()[0], "1.5": lambda: algorithm_6()[4]},
-    ),
-    Claim(
-        README,
-        "loses to the paper's gamma at m = 1, 3 and 5, in every run: 0.746 against 0.836 at m = 3. "
-        "With one p common to all voters as prior it is 0.835.",
-        "1 3 5",
         {
-            "0.746": lambda: right(3, "expected-error"),
-            "0.836": lambda: right(3, "surrogate"),
-            "0.835": lambda: right(3, "common-p"),
-        },
-        holds=default_prior_loses,
-    ),
-    Claim(
-        README,
-        "` has the 24 totals",
-        computed={"24": held},
-    ),
-    Claim(
-        README,
-        "under p ~ U[0, 0.1] at K = 11, m = 3 it has error 0.354, the paper's gamma 0.0041, "
-        "subsampling 0.0072",
-        "0 0.1 11 3",
-        {
-            "0.354": lambda: leaning(majority.design(11, 0.1, 3).gamma),
-            "0.0041": lambda: leaning(majority.design(11, 0.1, 3, objective="surrogate").gamma),
-            "0.0072": lambda: leaning(majority.subsampling(11, 3)),
+            "2.013": lambda: algorithm_6()[0],
+            ".0131": lambda: algorithm_6()[1],
+            ".0165": lambda: algorithm_6()[2],
+            "1.5": lambda: algorithm_6()[4],
         },
     ),
-    # README: Reveal-or-Obscure.
+    # Findings: Reveal-or-Obscure.
     Claim(
-        README,
-        "n = 20, k = 3, epsilon = 0.1 reaches 1.00668 e^epsilon; n = 51, k = 50, epsilon = 0.2",
-        "20 3 0.1 51 50 0.2",
-        {"1.00668": lambda: excess(20, 3, 0.1, "conference")},
+        OBSCURE,
+        "At n = 20, k = 3, $ = 0.1 the counts (6, 6, 8) and (7, 6, 7) are neighbours, and a "
+        "letter's probability grows by more than $.",
+        "20 3 0.1 6 8 7",
+        holds=lambda: excess(20, 3, 0.1, "conference") > 1,
     ),
     Claim(
-        README,
-        "reaches 1.64 e^epsilon",
-        computed={"1.64": lambda: excess(51, 50, 0.2, "conference")},
+        OBSCURE,
+        "At n = 51, k = 50, $ = 0.2, in the map of `, it is 1.64 times.",
+        "51 50 0.2",
+        {"1.64": lambda: excess(51, 50, 0.2, "conference")},
     ),
     Claim(
-        README,
-        "n = 3, k = 2, epsilon = 0.5 reaches 1.1077 e^epsilon. In all settings audited where it "
-        "fails, k does not divide n and e^epsilon < 1 + 1/M,",
-        "3 2 0.5 1",
-        {"1.1077": lambda: excess(3, 2, 0.5, "journal")},
+        OBSCURE,
+        "The two data sets are (1, 2) and (2, 1). Here $ = 0.1229, so that f(1, 1) = 0.3538 and "
+        "f(1, 2) = 0.6462. Their ratio is 1.8263, which is 1.1077 times e^{0.5}.",
+        "1 2 0.5",
+        {
+            "0.1229": lambda: roo.min_count(3, 2, 0.5, "journal").obscuring(1),
+            "0.3538": lambda: told(1),
+            "0.6462": lambda: told(2),
+            "1.8263": lambda: told(2) / told(1),
+            "1.1077": lambda: excess(3, 2, 0.5, "journal"),
+        },
     ),
     Claim(
-        README,
-        "at n = 3, k = 2, epsilon = 0.5 the journal's q_1 is 0.123, the exact one's 0.265.) Of the "
-        "20 settings of ` the smooth floor has the smaller worst case in 18; the optimal sampler "
-        "of a linear program meets a lower bound for any epsilon-DP sampler in 14.".replace(
-            "` the", "`, the"
+        OBSCURE,
+        "in all 384 audits of `",
+        computed={"384": audits_decided},
+        holds=repaired,
+    ),
+    Claim(
+        OBSCURE,
+        "at n = 3, k = 2, $ = 5/3, m = 1 it is short by 3/20. **Conference lemma 3 is refuted** "
+        "likewise: at n = 8, k = 7, $ = 3/2, m = 1 by 7/15.",
+        "1 2 3 5 7 8 15 20",
+        holds=lambda: (
+            short_by("lemma 2", 3, 2, Fraction(5, 3)) == Fraction(3, 20)
+            and short_by("conference lemma 3", 8, 7, Fraction(3, 2)) == Fraction(7, 15)
         ),
+    ),
+    Claim(
+        OBSCURE,
+        "At n = 4, k = 2, m = 1, $ = 3/2 both sides are the same fraction.",
+        "4 2 1 3",
+        holds=lambda: attained() and short_by("conference lemma 4", 4, 2, Fraction(3, 2)) == 0,
+    ),
+    Claim(OBSCURE, "has O(1) rows for each m", "1"),
+    Claim(
+        OBSCURE,
+        "at n = 3, k = 2, $ = 0.5 the journal's $ is 0.123, the exact one's 0.265.",
         "3 2 0.5",
         {
             "0.123": lambda: roo.min_count(3, 2, 0.5, "journal").obscuring(1),
             "0.265": lambda: roo.min_count(3, 2, 0.5).obscuring(1),
+        },
+    ),
+    Claim(
+        OBSCURE,
+        "Of the 20 settings of ` the optimal sampler, found by a linear program over histograms, "
+        "meets this bound in 14.",
+        computed={
             "20": lambda: len(small_settings()),
-            "18": lambda: sum(
-                at["smooth-floor"] < at["exact"] * (1 - 1e-9) for at in small_settings()
-            ),
             "14": lambda: sum(
                 at["optimum"] <= at["lower-bound"] * (1 + 1e-6) for at in small_settings()
             ),
         },
     ),
-    # README: public prior.
-    Claim(README, "in all 5 settings of `", computed={"5": leximin_ahead}),
     Claim(
-        README,
-        "prints 0.03 and 0.1, one user's distances cut off; Gamma_TV itself is 0.9305 and 0.1192",
-        "0.03 0.1",
-        {
-            "0.9305": lambda: public_prior.minimax_utility([0.01, 0.99], 2.0),
-            "0.1192": lambda: public_prior.minimax_utility([0.5, 0.5], 2.0),
+        OBSCURE,
+        "Of the 20 settings of ` it has a smaller worst case than the exact rule in 18.",
+        computed={
+            "20": lambda: len(small_settings()),
+            "18": lambda: sum(
+                at["smooth-floor"] < at["exact"] * (1 - 1e-9) for at in small_settings()
+            ),
         },
     ),
+    # Findings: public prior.
     Claim(
-        README,
-        "has a smaller largest distance than Algorithm 1 and leximin in all 7 age groups",
+        PRIOR,
+        "In all 48 settings of ` no private kernel that keeps q has a smaller worst case: the "
+        "optimum of the program over all kernels is Algorithm 1's, and a dual vector bounds it "
+        "from below. In fractions, with a rational number for $, Algorithm 1 as printed has rows "
+        "that sum to 1, keeps q, is private, and has the diagonal of corollary 1, without",
+        "1",
+        {"48": exact_everywhere},
+    ),
+    Claim(PRIOR, "smaller mean distance in all 6 settings of `", computed={"6": leximin_ahead}),
+    Claim(
+        PRIOR,
+        "has a smaller largest distance than both in all 7 age groups",
         computed={"7": groups_ahead},
     ),
-    # README: smoothed DP, limits.
     Claim(
-        README,
-        "DC and NE-3, not DC and NE-2",
-        "3 2",
-        holds=lambda: extreme(0) < extreme(-1),
+        PRIOR,
+        "the ink of an image in 16 cells, a group is a digit and the public prior that group's own "
+        "ink. At $ = 4, that of the paper's Figure 4, the KL mollifier has the smaller largest "
+        "distance, and the smaller mean, for all 10 digits",
+        "4",
+        {"16": lambda: digits.EXPERIMENT.quick.side**2, "10": digits_against},
+        holds=lambda: digits.EXPERIMENT.quick.epsilon == (4.0,),
     ),
     Claim(
-        README,
-        "false for small samples (n = 127, T = 1)",
-        "127 1",
-        holds=lambda: not remark_8(127, 1, Fraction(66, 65)),
+        PRIOR,
+        "gives 0.03 and 0.1 as $ with the public prior and with the uniform one. These are one "
+        "user's distances, 0.0376 and 0.107, cut off.",
+        "0.03 0.1",
+        {
+            "0.0376": lambda: realised([0.01, 0.99]),
+            "0.107": lambda: realised([0.5, 0.5]),
+        },
+    ),
+    # Findings: kernels, whose proofs have the other numbers.
+    Claim(KERNELS, "Inputs are 0..n-1, neighbours", "0 1"),
+    Claim(KERNELS, "never rises above 0 again", "0"),
+    Claim(
+        KERNELS,
+        "for the losses (0, 1, 0) and (1, 0, 1) of two outputs",
+        "0 1",
+        holds=geometric_is_not_enough,
     ),
     Claim(
-        README,
-        "false from T = 3 on. With noise, (eta epsilon, 0)-DP (Table 1) holds for eta >= 1/2",
-        "0 1 2",
+        KERNELS,
+        "The rows of G sum to 1, which",
+        "1",
+    ),
+    # Findings: smoothed DP.
+    Claim(
+        SMOOTHED,
+        "Eighteen records of each law give 0.478070349; the two ends give 0.477756537.",
+        computed={
+            "0.478070349": lambda: inside().delta,
+            "0.477756537": lambda: max(
+                smoothed.smoothed_delta(smoothed.SamplingHistogram(36, 34), 0.0, [p]).delta
+                for p in (0.4, 0.6)
+            ),
+        },
+        holds=lambda: inside().argmax[0] == 18,
+    ),
+    Claim(
+        SMOOTHED,
+        "(5.53 %) and the third district of Nebraska (77.14 %), not DC and NE-2.",
+        "2",
+        {"5.53": lambda: extreme(0), "77.14": lambda: extreme(-1)},
+    ),
+    Claim(
+        SMOOTHED,
+        "is the former: 3, 5 and 6 at (m, $) = (2, 2), (3, 2) and (3, 3), where the latter is 3, 4 "
+        "and 5",
+        "2 3 4 5 6",
+        holds=lambda: (
+            [runtime.degree(m, several) for m, several in ((2, 2), (3, 2), (3, 3))] == [3, 5, 6]
+            and [m + several - 1 for m, several in ((2, 2), (3, 2), (3, 3))] == [3, 4, 5]
+        ),
+    ),
+    Claim(
+        SMOOTHED,
+        "At n = 127, T = 1, e^\\varepsilon = 66/65 and fair coins",
+        "127 1 66 65",
+        holds=lambda: not remark_8(127, 1, Fraction(66, 65)) and remark_8_from_here(),
+    ),
+    Claim(
+        SMOOTHED,
+        "its bound is above 0.99, and smoothed delta below 1e-4.",
+        "0.99 1e-4",
+        holds=remark_8_says_little,
+    ),
+    Claim(
+        SMOOTHED,
+        "**Refuted from T = 3 on.** With replacement, the theorem says that no $ below T / (n + 1)",
+        "1",
         {"3": first_violation},
+    ),
+    Claim(
+        SMOOTHED,
+        "is convex in $, 0 at 0, and not negative at 1/2.",
+        "0 1 2",
         holds=halves_hold,
     ),
     Claim(
-        README,
-        "with 1e7 draws overstates delta, at epsilon = 3 by a factor of 11, at 5 of 2,200 (one "
-        "database, n = 225)",
-        "1e7 3 5",
+        SMOOTHED,
+        "At n = 8, T = 1, $ it is 2, where",
+        "8 1",
+        {"2": lambda: math.exp(noisy())},
+    ),
+    Claim(
+        SMOOTHED,
+        "where the lemma has 3.",
+        "3",
+        tested={},
+        holds=lambda: (
+            "assert u <= forward + backward <= 2 * u"
+            in source_of(
+                "tests/smoothed/test_utility.py::"
+                "test_two_candidates_utilities_add_up_to_the_divergences"
+            )
+        ),
+    ),
+    Claim(
+        SMOOTHED,
+        "With 1e7 draws the estimate of delta is too high: by a factor of 11 at $ and of 2,200 at "
+        "5, on one database of 225 records.",
+        "1e7 5",
         {
             "11": lambda: bias()[3.0],
             "2,200": lambda: bias()[5.0],
             "225": lambda: sgd_bias.Config().records,
-        },
-    ),
-    Claim(
-        README,
-        "up to K = 21 (Delta > 0) or 191 (Delta = 0)",
-        "0",
-        {"21": lambda: enumerated(1e-5), "191": lambda: enumerated(0.0)},
-    ),
-    Claim(README, "has the sign of sum p - K/2,", "2"),
-    Claim(
-        README,
-        "double precision, 1e-11 relative where tested",
-        computed={"1e-11": lambda: max(*(roundings(e)[0] for e in (0.04, 2.0)), 1e-11)},
-    ),
-    Claim(
-        README,
-        "K is at most 4001 for Delta = 0, and 203 otherwise; 151 for groups of voters. Beyond 203 "
-        "and up to 1001, a design for Delta > 0",
-        "0",
-        {
-            "4001": lambda: largest(pure),
-            "203": lambda: largest(approximate),
-            "151": lambda: largest(grouped),
-            "1001": lambda: largest(designable),
         },
     ),
     # PAPERS: DaRRM.
@@ -1182,7 +1511,7 @@ CLAIMS: tuple[Claim, ...] = (
         },
         holds=lambda: (
             default_prior_loses()
-            and gnmax_ahead()
+            and gnmax_ahead() == [5, 7]
             and [round(right(m, "common-p"), 3) for m in (1, 5)] == [0.703, 0.865]
         ),
     ),
@@ -1388,6 +1717,9 @@ CLAIMS: tuple[Claim, ...] = (
 def alone(document: str, text: str) -> list[str]:
     """Return the numbers of a text, with their surroundings, that no claim and no name covers."""
     places = [match.span() for match in NAMES.finditer(text)]
+    for argument in _ARGUMENT.finditer(text):
+        found = re.finditer(r"(?<![\w.])\d(?![\w.,]*\d)", argument[0])
+        places += [(argument.start() + n.start(), argument.start() + n.end()) for n in found]
     for claim in CLAIMS:
         if claim.document == document:
             words = re.finditer(re.escape(claim.words), text)
@@ -1399,7 +1731,7 @@ def alone(document: str, text: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("document", [README, PAPERS, SECURITY])
+@pytest.mark.parametrize("document", DOCUMENTS)
 def test_every_number_is_claimed_or_a_name(document: str) -> None:
     assert alone(document, prose(document)) == []
 
@@ -1407,7 +1739,7 @@ def test_every_number_is_claimed_or_a_name(document: str) -> None:
 def test_a_number_without_a_claim_is_found() -> None:
     text = prose(README)
     assert len(alone(README, text + " It takes 0.4711 of Table 4 and 1,234 in 2020.")) == 2
-    assert len(alone(README, text.replace("1.00668", "1.00669"))) > 1
+    assert len(alone(README, text.replace("0.7839", "0.7840"))) > 1
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: f"{claim.document}: {claim.words[:60]}")

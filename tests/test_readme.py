@@ -1,16 +1,25 @@
-"""The README's examples run, and its two commands are what CI calls."""
+"""The examples of the README and of the page of tools run, and links lead to files.
+
+The README's two first commands are what CI calls; its patterns name experiments that there are.
+"""
 
 import re
 import shlex
+from fnmatch import fnmatch
 from pathlib import Path
 
+import click
 import pytest
+from click.testing import CliRunner
 
 from dpopt.cli import main
+from experiments.catalogue import all_experiments
+from experiments.entry import cli
 
-README = (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding="utf-8")
-PYTHON = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
-SHELL = re.findall(r"```sh\n(.*?)```", README, flags=re.DOTALL)
+ROOT = Path(__file__).resolve().parents[1]
+README, TOOLS = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/tools.md"))
+PYTHON = re.findall(r"```python\n(.*?)```", README + TOOLS, flags=re.DOTALL)
+SHELL = re.findall(r"```sh\n(.*?)```", README + TOOLS, flags=re.DOTALL)
 
 
 @pytest.mark.parametrize("example", PYTHON, ids=[f"example{i}" for i in range(len(PYTHON))])
