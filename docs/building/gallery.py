@@ -18,6 +18,23 @@ from experiments.options import options, text_of
 from experiments.registry import Experiment
 
 ROOT = Path(__file__).resolve().parents[2]
+# How to draw one's own, for any of them.
+_TURNING = """\
+To turn one, set its parameters; `--style` is the width and the fonts of a venue:
+
+```sh
+python -m experiments show majority-figure-2
+python -m experiments run majority-figure-2 --set mechanisms=15 --style neurips --out mine
+```
+
+The same from Python, as tables and a matplotlib figure:
+
+```python
+import experiments
+
+run = experiments.run("majority-figure-2", mechanisms=15)
+run.figure("neurips").savefig("figure.pdf")
+```""".splitlines()
 _CODE = re.compile(r"(`[^`]+`)")
 
 
@@ -59,6 +76,8 @@ def _index(shown: Sequence[Experiment]) -> str:
         "",
         "Every figure of the papers that the package reproduces, and some that they lack. Each has",
         "a page with the command that draws it, what can be set, and the figure as PDF for print.",
+        "",
+        *_TURNING,
         "",
     ]
     for paper, group in groupby(shown, key=lambda each: each.paper):

@@ -32,5 +32,7 @@ def _tidy(element: Element, *, display: bool) -> None:
     """Replace references to characters by these, and put a display's limits below."""
     if element.text:
         element.text = unescape(element.text)
-    if display and element.tag in _BELOW and "".join(unescape(element[0].text or "").split()) in _LIMITS:
+    if not display or element.tag not in _BELOW:
+        return
+    if "".join(unescape(element[0].text or "").split()) in _LIMITS:
         element.tag = _BELOW[element.tag]

@@ -156,7 +156,7 @@ def test_every_part_is_there_and_on_the_first_page(documents: dict[str, Page]) -
     wanted = {"quickstart.html", "mechanisms.html", "guides.html", "gallery/index.html"}
     wanted |= {"your_program.html", "adding.html", "reference/index.html", "commands.html"}
     wanted |= {"findings/index.html", "papers.html", "changelog.html", "security.html"}
-    wanted |= {"citing.html"}
+    wanted |= {"citing.html", "limits.html", "tools.html", "layout.html"}
     assert wanted <= set(documents["index.html"].links)
     assert {f"guides/{name}.html" for name in NOTEBOOKS} <= set(documents)
     assert {f"gallery/{name}.html" for name in FIGURES} <= set(documents)
