@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 __all__ = [
     "ROLES",
@@ -35,6 +36,7 @@ __all__ = [
     "Style",
     "context",
     "figure",
+    "hidden",
     "letter",
     "role",
     "series",
@@ -125,6 +127,8 @@ Curves that differ in a parameter only take `series`.
 _SPREAD = (0.0, 0.85)
 # Share of an axis within which two curves are one to the eye.
 _HIDDEN = 0.005
+# Points by which a line or marker is clearly wider than another.
+_RIM = 0.7
 # A new figure outside of `context`, in inches: its look is the user's own.
 _OWN = (5.0, 3.4)
 _CURRENT: ContextVar[Style | None] = ContextVar("style", default=None)
@@ -217,24 +221,48 @@ def letter(panels: Sequence[Axes]) -> None:
         axes.set_title(f"({mark}) {axes.get_title()}".rstrip())
 
 
-def tell_hidden(axes: Axes) -> None:
-    """Say in the labels which curves lie under a later one: "subsampling (under: the program)".
+def hidden(axes: Axes) -> list[tuple[Line2D, Line2D]]:
+    """Return each curve that cannot be seen, and the later one that it lies under.
 
-    Call it when limits and scales are set, and before the legend. A curve counts as hidden where no
-    point of it is farther from the later one's than the width of a line.
+    Call it when limits and scales are set. A curve counts as hidden where no point of it is farther
+    from the later one's than the width of a line. Points do not hide a line, nor open markers
+    filled ones; and the rim of what is drawn clearly wider is seen.
     """
     import numpy as np
 
     lines = [line for line in axes.get_lines() if not str(line.get_label()).startswith("_")]
     places = [axes.transData.transform(np.asarray(line.get_xydata(), float)) for line in lines]
-    names = [str(line.get_label()) for line in lines]
     near = _HIDDEN * axes.bbox.height
+    found = []
     for i, line in enumerate(lines):
+        # A curve without points stands in the legend alone.
+        if not places[i].size:
+            continue
         for j in range(i + 1, len(lines)):
-            same = places[i].shape == places[j].shape
+            same = places[i].shape == places[j].shape and _covers(lines[j], line)
             if same and bool(np.all(np.abs(places[i] - places[j]) <= near)):
-                line.set_label(f"{names[i]} (under: {names[j]})")
+                found.append((line, lines[j]))
                 break
+    return found
+
+
+def _covers(later: Line2D, line: Line2D) -> bool:
+    """Whether a curve in the place of an earlier one leaves nothing of it to be seen."""
+    joined = [str(each.get_linestyle()).lower() not in ("none", "", " ") for each in (later, line)]
+    if joined[1]:
+        return joined[0] and line.get_linewidth() < later.get_linewidth() + _RIM
+    opened = str(later.get_markerfacecolor()).lower() in ("none", "white")
+    return not opened and line.get_markersize() < later.get_markersize() + _RIM
+
+
+def tell_hidden(axes: Axes) -> None:
+    """Say in the labels which curves are `hidden`: "subsampling (under: the program)".
+
+    Call it when limits and scales are set, and before the legend.
+    """
+    names = {line: line.get_label() for line in axes.get_lines()}
+    for line, later in hidden(axes):
+        line.set_label(f"{names[line]} (under: {names[later]})")
 
 
 def new_axes(ax: Axes | None) -> Axes:

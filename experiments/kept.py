@@ -211,7 +211,7 @@ def drawn(experiment: Experiment, outcome: Outcome) -> Figure:
     """Return the figure in the style that is set; it says if the data are made up."""
     figure = experiment.plot(outcome)
     if outcome.generated:
-        figure.supxlabel(_GENERATED, x=0.99, ha="right", fontsize="small")
+        figure.suptitle(_GENERATED, x=0.99, ha="right", fontsize="small")
     return figure
 
 

@@ -92,3 +92,16 @@ def test_a_hidden_curve_is_named(scale: str) -> None:
     style.tell_hidden(axes)
     labels = [line.get_label() for line in axes.get_lines()]
     assert labels == ["subsampling (under: the program)", "beside", "the program"]
+
+
+def test_what_still_shows_is_not_hidden() -> None:
+    axes = style.figure()[1][0, 0]
+    axes.plot([1, 2], [1, 2], linewidth=3.0, label="a rim")
+    axes.plot([1, 2], [1, 2], linewidth=1.0, label="a line")
+    axes.plot([1, 2], [1, 2], "o", label="points")
+    axes.plot([1, 2], [1, 2], "s", markerfacecolor="none", label="open points")
+    axes.plot([], [], label="a line of the legend")
+    assert style.hidden(axes) == []
+    axes.plot([1, 2], [1, 2], "s", label="squares")
+    pairs = [(a.get_label(), b.get_label()) for a, b in style.hidden(axes)]
+    assert pairs == [("points", "squares"), ("open points", "squares")]

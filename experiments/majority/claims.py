@@ -7,19 +7,15 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from dpopt import ParameterError, majority, style
+from experiments import drawing
 from experiments.majority import claims_corners, claims_error, claims_sampling
 from experiments.majority.claims_corners import NUMBER, REDUCED, Case
 from experiments.majority.claims_error import CONSTANT, LEMMA, SURROGATE
 from experiments.majority.claims_record import AT_LEAST, Claim, Part, short
 from experiments.majority.claims_sampling import DOUBLE, QUERIES, SPENT, Repeated, Sampled
-from experiments.majority.figures import (
-    AT_ONE,
-    BEST,
-    BEST_OF_ALL,
-    CURVES,
-    nested,
-    scale_errors,
-)
+from experiments.majority.figures_drawing import scale_errors
+from experiments.majority.figures_verdicts import AT_ONE, BEST, BEST_OF_ALL
+from experiments.majority.voters import CURVES
 from experiments.majority.words import cases
 from experiments.registry import Advance, Comparison, Experiment, Outcome, Table
 from experiments.verdicts import not_comparable, statement
@@ -373,7 +369,7 @@ def _queries(claims: list[Claim]) -> Comparison:
 
 def plot(outcome: Outcome) -> Figure:
     """Draw one panel for each claim; double and plain subsampling share one."""
-    figure, grid = style.figure(3, 2, height=0.95)
+    figure, grid = style.figure(3, 2, height=0.85)
     panels = list(grid.ravel())
     names = ("lemma-3.2", "objectives", "counts", "three-corners", "subsampling", "constants")
     drawers = (
@@ -481,7 +477,7 @@ def _draw_three_corners(axes: Axes, table: Table) -> None:
             part.column("spent_over_target"),
             color=colour,
             marker=".",
-            **nested(place, len(pairs)),
+            **drawing.nested(place, len(pairs)),
             label=f"$K$ = {k}, $m$ = {m:g}",
         )
     limit = style.role("limit")

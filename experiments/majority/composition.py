@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from dpopt import ParameterError, gnmax, style
 from dpopt.privacy import Guarantee, general_composition, simple_composition
 from dpopt.privacy.rdp import concentrated_composition
-from experiments.majority.figures import columns_for
+from experiments import drawing
 from experiments.majority.words import whole
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
 from experiments.verdicts import numbers, rounds_to, statement
@@ -342,26 +342,19 @@ def plot(outcome: Outcome) -> Figure:
     """Draw the total epsilon against the number of queries, one panel for each data set."""
     totals, curves = outcome.tables["totals"], outcome.tables["curves"]
     names = list(dict.fromkeys(curves.column("data")))
-    columns = columns_for(len(names))
-    figure, grid = style.figure(-(-len(names) // columns), columns, height=0.95, sharey=True)
-    panels = list(grid.ravel()[: len(names)])
-    for unused in grid.ravel()[len(names) :]:
-        unused.remove()
+    columns = drawing.columns_for(len(names))
+    figure, panels = drawing.panels(
+        len(names),
+        columns,
+        across="queries $Q$",
+        up=r"total $\varepsilon$ (nats)",
+        height=0.8,
+        sharey=True,
+    )
     for axes, name in zip(panels, names, strict=True):
         _draw(axes, curves.select(data=name), totals.select(data=name))
         axes.set_title(name.replace("epsilon", r"$\varepsilon$"))
-        axes.set_xlabel("queries $Q$")
-    for axes in panels[::columns]:
-        axes.set_ylabel(r"total $\varepsilon$ (nats)")
-    style.letter(panels)
-    handles = {
-        label: handle
-        for axes in panels
-        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
-    }
-    figure.legend(
-        handles.values(), handles.keys(), loc="outside lower center", ncols=1 + (columns > 1)
-    )
+    drawing.finish(figure, panels)
     return figure
 
 

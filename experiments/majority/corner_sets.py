@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpopt import ParameterError, majority, solve, style
+from experiments import drawing
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
 from experiments.verdicts import short, statement
 
@@ -196,7 +197,7 @@ def plot(outcome: Outcome) -> Figure:
     """Draw the rows of each program for each case, and the difference of the optima."""
     table = outcome.tables["programs"]
     cases = [case for case in _CASES if table.select(case=case).rows]
-    figure, axes = style.figure(1, len(cases) + 1, height=0.95)
+    figure, axes = style.figure(1, len(cases) + 1, height=1.1)
     panels = list(axes[0])
     for panel, case in zip(panels, cases, strict=False):
         _draw_rows(panel, table.select(case=case))
@@ -204,38 +205,41 @@ def plot(outcome: Outcome) -> Figure:
     for panel in panels[: len(cases)]:
         panel.set_ylabel("number")
     _draw_differences(panels[-1], table, cases)
-    style.letter(panels)
-    handles, labels = panels[0].get_legend_handles_labels()
-    more = panels[-1].get_legend_handles_labels()
-    figure.legend([*handles, *more[0]], [*labels, *more[1]], loc="outside lower center", ncols=3)
+    drawing.finish(figure, panels)
     return figure
 
 
 def _draw_rows(axes: Axes, table: Table) -> None:
     sizes = sorted(set(table.column("K")))
     parts = [table.select(K=k) for k in sizes]
-    for column, name, role in (
-        ("paper", "multisets, the paper's set", "paper"),
-        ("reduced", "multisets, reduced set", "baseline"),
-        ("rows", "rows written of the reduced set, most of any $m$", "optimum"),
+    for column, name, look in (
+        ("paper", "multisets, the paper's set", drawing.line("paper")),
+        (
+            "reduced",
+            "multisets, reduced set",
+            drawing.line("optimum", linestyle="--", markerfacecolor="white"),
+        ),
+        ("rows", "rows written of the reduced set, most of any $m$", drawing.line("optimum")),
     ):
         counts = [max(part.column(column)) for part in parts]
-        axes.plot(sizes, counts, label=name, **style.role(role).line)
+        axes.plot(sizes, counts, label=name, **look)
     axes.set_yscale("log")
     axes.margins(0.08)
     _name_sizes(axes, sizes)
 
 
 def _draw_differences(axes: Axes, table: Table, cases: Sequence[str]) -> None:
-    for case, role in zip(cases, ("baseline-3", "variant"), strict=False):
+    colours = style.series(len(cases))
+    looks = dict(zip(cases, zip(colours, "os", strict=False), strict=True))
+    for case, (colour, marker) in looks.items():
         part = table.select(case=case)
         gaps = [max(gap, _LEAST) for gap in part.column("difference")]
-        look = style.role(role)
         axes.plot(
             part.column("K"),
             gaps,
-            look.marker,
-            color=look.colour,
+            marker,
+            color=colour,
+            markerfacecolor="none",
             label=f"difference, {_CASES[case]}, each $m$",
         )
     limit = style.role("limit")

@@ -13,7 +13,7 @@ from scipy.special import erfc, log_ndtr
 from dpopt import ParameterError, gnmax, style
 from dpopt.privacy import Guarantee
 from dpopt.privacy.rdp import gaussian_epsilon
-from experiments.majority.figures import columns_for
+from experiments import drawing
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
 from experiments.verdicts import numbers, observed, statement
 
@@ -437,30 +437,23 @@ def _algorithm_6(row: dict[str, Any]) -> Comparison:
 def plot(outcome: Outcome) -> Figure:
     """Draw sigma^2 against lambda, one panel for each target, with the minimum marked."""
     noises, curves = outcome.tables["calibration"].records, outcome.tables["curves"]
-    columns = columns_for(len(noises))
+    columns = drawing.columns_for(len(noises))
     height = {1: 0.8, 2: 0.9}.get(columns, 1.15)
-    figure, grid = style.figure(-(-len(noises) // columns), columns, height=height, sharey=True)
-    panels = list(grid.ravel()[: len(noises)])
-    for unused in grid.ravel()[len(noises) :]:
-        unused.remove()
+    figure, panels = drawing.panels(
+        len(noises),
+        columns,
+        across=r"Rényi order $\lambda$",
+        up=r"noise variance $\sigma^2$",
+        height=height,
+        sharey=True,
+    )
     for axes, at in zip(panels, noises, strict=True):
         _draw(axes, curves.select(target=at["target"]), at)
         axes.set_title(_title(at))
-        axes.set_xlabel(r"Renyi order $\lambda$")
-    for axes in panels[::columns]:
-        axes.set_ylabel(r"noise variance $\sigma^2$")
     squares = [at[name] ** 2 for at in noises for name in ("analytic_sigma", "label_sigma")]
     # The panels share their axis.
     panels[0].set_ylim(0.6 * min(squares), 1.6 * max(*squares, *curves.column("variance")))
-    style.letter(panels)
-    handles = {
-        label: handle
-        for axes in panels
-        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
-    }
-    figure.legend(
-        handles.values(), handles.keys(), loc="outside lower center", ncols=1 + (columns > 1)
-    )
+    drawing.finish(figure, panels)
     return figure
 
 
@@ -475,7 +468,7 @@ def _title(at: dict[str, Any]) -> str:
 
 
 def _draw(axes: Axes, curve: Table, at: dict[str, Any]) -> None:
-    rdp, printed = style.role("baseline"), style.role("limit")
+    rdp, printed = style.role("baseline-3"), style.role("limit")
     orders, variances = curve.column("order"), curve.column("variance")
     axes.plot(orders, variances, color=rdp.colour, label=r"enough, by the order $\lambda$")
     axes.plot(

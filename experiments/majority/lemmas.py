@@ -18,6 +18,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from dpopt import ParameterError, style
+from experiments import drawing
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
 from experiments.verdicts import short, statement
 
@@ -361,7 +362,7 @@ def plot(outcome: Outcome) -> Figure:
     """Draw the least margin of each lemma for each K."""
     table = outcome.tables["margins"]
     sizes = list(dict.fromkeys(table.column("K")))
-    figure, axes = style.figure(wide=True, height=0.42)
+    figure, axes = style.figure(wide=True, height=0.36)
     panel = axes[0, 0]
     names = list(LEMMAS)
     shift = 0.6 / len(sizes)
@@ -377,7 +378,7 @@ def plot(outcome: Outcome) -> Figure:
     panel.set_xlabel("lemma")
     panel.set_xlim(-0.6, len(names) - 0.4)
     panel.set_ylabel("least margin (0: equality)")
-    figure.legend(loc="outside lower center", ncols=min(6, len(sizes)))
+    drawing.finish(figure, [panel])
     return figure
 
 

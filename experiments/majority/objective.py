@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from dpopt import NotPrivateError, ParameterError, majority, style
 from dpopt.prob import binomial_pmf, poisson_binomial_pmf
+from experiments import drawing
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
 from experiments.verdicts import observed, short, statement
 
@@ -330,7 +331,7 @@ def plot(outcome: Outcome) -> Figure:
     weights, losses = outcome.tables["weights"], outcome.tables["losses"]
     sizes = list(dict.fromkeys(weights.column("K")))
     colours = dict(zip(sizes, style.series(len(sizes)), strict=True))
-    figure, axes = style.figure(1, 3, height=0.95)
+    figure, axes = style.figure(1, 3, height=1.1)
     panels = list(axes[0])
     for k in sizes:
         part = weights.select(K=k)
@@ -350,9 +351,7 @@ def plot(outcome: Outcome) -> Figure:
         panel.set_xlabel("ones over voters $l / K$")
         panel.margins(0.08)
     _draw_losses(panels[2], losses, colours)
-    style.letter(panels)
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3)
+    drawing.finish(figure, panels)
     return figure
 
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpopt import ParameterError, majority, style
-from experiments.majority import figures
-from experiments.majority.figures import draw_shapes, scale_errors
+from experiments import drawing
+from experiments.majority.figures_drawing import draw_shapes, scale_errors
+from experiments.majority.voters import Config as FigureConfig
 from experiments.majority.words import law_words
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
 from experiments.verdicts import observed, statement
@@ -80,9 +81,9 @@ class Config:
             replace(self.voters, prior=actual)
 
     @property
-    def voters(self) -> figures.Config:
+    def voters(self) -> FigureConfig:
         """The voters and the targets, as in the other figures."""
-        return figures.Config(
+        return FigureConfig(
             mechanisms=self.mechanisms,
             epsilon=self.epsilon,
             mechanism_delta=self.mechanism_delta,
@@ -308,9 +309,7 @@ def plot(outcome: Outcome) -> Figure:
         right.set_title(f"$m$ = {m}: error{_draw_errors(right, errors.select(m=m), looks)}")
         right.set_xlabel("law that the $p_i$ really follow")
         right.set_ylabel("expected error")
-    style.letter(list(grid.ravel()))
-    handles, labels = grid[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=2)
+    drawing.finish(figure, list(grid.ravel()))
     return figure
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from dpopt import style
+from experiments import drawing
 from experiments.data.avazu import ATTRIBUTES, USERS, Clicks, load_clicks, subcategories
 from experiments.data.generate import generate_avazu
 from experiments.data.groups import PRIORS, UserGroup
@@ -16,7 +17,6 @@ from experiments.public_prior.common import (
     PAPER,
     distances,
     draw_points,
-    put_legend,
     require,
     require_epsilons,
     scratch,
@@ -262,8 +262,7 @@ def plot(outcome: Outcome) -> Figure:
         axes.set_title(rf"$\varepsilon = {epsilon:g}$")
         axes.set_xlabel("largest total variation")
     _name_rows(panels, names)
-    style.letter(panels)
-    put_legend(figure, panels, columns=len(_SHOWN))
+    drawing.finish(figure, panels)
     return figure
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from string import ascii_lowercase
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,6 @@ from dpopt.prob import total_variation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 PAPER = "Public prior"
 
@@ -156,36 +154,3 @@ def draw_levels(axes: Axes, levels: Sequence[float]) -> None:
     for place, level in enumerate(levels):
         ends = [place - 0.44, place + 0.44]
         axes.plot(ends, [level, level], **look, label=LEAST if place == 0 else "_other")
-
-
-def put_legend(
-    figure: Figure, panels: Sequence[Axes], columns: int, *, curves: bool = False
-) -> None:
-    """Write one legend above all panels; of curves also which lie under another, and where."""
-    handles = {}
-    under: dict[tuple[str, str], list[str]] = {}
-    for letter, axes in zip(ascii_lowercase, panels, strict=False):
-        lines = axes.get_lines()
-        names = [str(line.get_label()) for line in lines]
-        if curves:
-            style.tell_hidden(axes)
-        for line, name in zip(lines, names, strict=True):
-            label = str(line.get_label())
-            if label != name:
-                other = label.removeprefix(f"{name} (under: ").removesuffix(")")
-                under.setdefault((name, other), []).append(f"({letter})")
-            line.set_label(name)
-        for handle, name in zip(*axes.get_legend_handles_labels(), strict=True):
-            handles.setdefault(name, handle)
-    said = [
-        f"{name} lies under {other}" + (f" in {', '.join(at)}" if len(at) < len(panels) else "")
-        for (name, other), at in under.items()
-    ]
-    figure.legend(
-        list(handles.values()),
-        list(handles),
-        title="\n".join(said) or None,
-        title_fontsize="small",
-        ncols=columns,
-        loc="outside upper center",
-    )

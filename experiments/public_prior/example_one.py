@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpopt import public_prior, style
+from experiments import drawing
 from experiments.public_prior.common import (
     PAPER,
     distances,
-    put_legend,
     require,
     require_epsilons,
 )
@@ -152,7 +152,7 @@ def of_example(table: Table, *, own: bool) -> tuple[Comparison, ...]:
 
 def plot(outcome: Outcome) -> Figure:
     """Draw the distance against the user's click rate, with the worst case and the user."""
-    figure, grid = style.figure(height=0.7)
+    figure, grid = style.figure(height=0.5)
     axes = grid[0, 0]
     for name, (label, kind, _) in _PRIORS.items():
         look = style.role(kind).line
@@ -171,7 +171,7 @@ def plot(outcome: Outcome) -> Figure:
     axes.set_ylim(-0.03 * top, 1.06 * top)
     axes.set_xlabel("user's click rate on site A")
     axes.set_ylabel(r"total variation, $\mathrm{TV}(p, pK)$")
-    put_legend(figure, [axes], columns=2, curves=True)
+    drawing.finish(figure, [axes])
     return figure
 
 

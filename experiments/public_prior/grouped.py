@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dpopt import public_prior, style
+from experiments import drawing
 from experiments.data.groups import UserGroup
 from experiments.public_prior.common import (
     LEAST,
@@ -13,7 +14,6 @@ from experiments.public_prior.common import (
     distances,
     draw_bars,
     draw_levels,
-    put_legend,
 )
 from experiments.registry import Cell, Comparison, Table
 from experiments.verdicts import short, statement
@@ -135,6 +135,5 @@ def drawn(table: Table, column: str, label: str) -> Figure:
         axes.set_ylabel("largest total variation\nover users")
         axes.set_ylim(bottom=0.0)
     panels[-1].set_xlabel(label)
-    style.letter(panels)
-    put_legend(figure, panels, columns=3)
+    drawing.finish(figure, panels)
     return figure

@@ -11,12 +11,12 @@ import numpy as np
 
 from dpopt import public_prior, style
 from dpopt.prob import total_variation
+from experiments import drawing
 from experiments.public_prior.common import (
     METHODS,
     PAPER,
     distances,
     draw_bars,
-    put_legend,
     require,
     require_epsilons,
 )
@@ -256,8 +256,7 @@ def plot(outcome: Outcome) -> Figure:
         axes.set_ylabel("total variation")
         axes.set_ylim(bottom=0.0)
     panels[-1].set_xlabel("letters and privacy (nats)")
-    style.letter(panels)
-    put_legend(figure, panels, columns=len(_SHOWN))
+    drawing.finish(figure, panels)
     return figure
 
 

@@ -15,7 +15,8 @@ import dpopt
 from dpopt import public_prior, style
 from dpopt.prob import kl_divergence, total_variation
 from dpopt.public_prior import PublicPriorSetting
-from experiments.public_prior.common import PAPER, put_legend, require, require_epsilons
+from experiments import drawing
+from experiments.public_prior.common import PAPER, require, require_epsilons
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
 from experiments.verdicts import observed, short, statement
 
@@ -443,7 +444,7 @@ def _of_special(rows: Sequence[dict[str, Any]]) -> list[Comparison]:
 def plot(outcome: Outcome) -> Figure:
     """Draw the values on the curves, their differences, and those of the kernels."""
     table, curves = outcome.tables["settings"], outcome.tables["curves"]
-    figure, grid = style.figure(1, 3, height=1.15)
+    figure, grid = style.figure(1, 3, height=1.25)
     left, middle, right = grid[0]
     priors = list(dict.fromkeys(table.column("prior")))
     looks = dict(zip(priors, zip(style.series(len(priors)), _MARKERS, strict=False), strict=True))
@@ -463,11 +464,10 @@ def plot(outcome: Outcome) -> Figure:
     middle.set_title("optimum and corollary 1")
     right.set_title("kernel and Algorithm 1")
     middle.set_ylabel("difference")
-    right.set_ylabel("largest difference of an entry")
+    right.set_ylabel("largest difference")
     for axes in (middle, right):
         axes.set_xlabel("letters, $n$")
-    style.letter([left, middle, right])
-    put_legend(figure, [left, middle, right], columns=len(priors) + 1)
+    drawing.finish(figure, [left, middle, right])
     return figure
 
 

@@ -10,11 +10,11 @@ import numpy as np
 
 from dpopt import public_prior, solve, style
 from dpopt.prob import kl_divergence, total_variation
+from experiments import drawing
 from experiments.public_prior.common import (
     METHODS,
     PAPER,
     draw_points,
-    put_legend,
     require,
     require_epsilons,
     sampling_laws,
@@ -223,8 +223,7 @@ def plot(outcome: Outcome) -> Figure:
             axes.set_title(rf"$\varepsilon = {epsilon:g}$")
     for axes in grid[-1]:
         axes.set_xlabel("$p_1$, the user's probability of the first letter")
-    style.letter(list(grid.flat))
-    put_legend(figure, list(grid.flat), columns=2, curves=True)
+    drawing.finish(figure, list(grid.flat))
     return figure
 
 

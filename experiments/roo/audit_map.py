@@ -11,18 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.colors import LogNorm
 
-from dpopt import ParameterError, roo, style
+from dpopt import ParameterError, roo
+from experiments import drawing
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
-from experiments.roo.common import (
-    PAPER,
-    VIOLATES,
-    data_sets,
-    legend_below,
-    look,
-    require_some,
-    shared_panels,
-    violates,
-)
+from experiments.roo.common import PAPER, VIOLATES, data_sets, require_some, violates
 from experiments.verdicts import statement
 
 if TYPE_CHECKING:
@@ -230,8 +222,14 @@ def plot(outcome: Outcome) -> Figure:
     audits = outcome.tables["audits"]
     letters = list(dict.fromkeys(audits.column("letters")))
     places = list(product(letters, _DRAWN))
-    figure, panels = shared_panels(
-        len(places), len(_DRAWN), 0.62, r"$M = \lfloor n / k \rfloor$", r"$\varepsilon$ (nats)"
+    figure, panels = drawing.panels(
+        len(places),
+        len(_DRAWN),
+        across=r"$M = \lfloor n / k \rfloor$",
+        up=r"$\varepsilon$ (nats)",
+        height=0.5,
+        sharex=True,
+        sharey=True,
     )
     scale = LogNorm(*_EXCESS)
     images = [
@@ -244,8 +242,7 @@ def plot(outcome: Outcome) -> Figure:
     figure.colorbar(
         images[0], ax=panels, label=label, extend="both", location="bottom", aspect=40, shrink=0.8
     )
-    style.letter(panels)
-    legend_below(figure, panels)
+    drawing.finish(figure, panels)
     return figure
 
 
@@ -263,7 +260,7 @@ def _draw(axes: Axes, part: Table, scale: LogNorm) -> QuadMesh:
     at = np.geomspace(x[0], x[-1], 200)
     line = np.log1p(1 / at)
     line[(line < y[0]) | (line > y[-1])] = np.nan
-    axes.plot(at, line, label=r"$e^\varepsilon = 1 + 1/M$", **look("limit", marker=None))
+    axes.plot(at, line, label=r"$e^\varepsilon = 1 + 1/M$", **drawing.beside("limit"))
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlim(x[0], x[-1])

@@ -7,17 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpopt import ParameterError, roo, style
+from dpopt import ParameterError, roo
+from experiments import drawing
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
-from experiments.roo.common import (
-    PAPER,
-    legend_below,
-    look,
-    require_some,
-    shared_panels,
-    smooth_floor,
-    two_level,
-)
+from experiments.roo.common import PAPER, require_some, smooth_floor, two_level
 from experiments.verdicts import not_comparable
 
 if TYPE_CHECKING:
@@ -31,14 +24,14 @@ _VISIBLE = 1e-6
 
 # Where two bounds are close, the earlier is drawn wide below the later.
 CURVES: dict[str, tuple[str, dict[str, Any]]] = {
-    "laplace": ("Raskhodnikova et al.", look("noise", linestyle="-")),
-    "subrr": ("Cheu, Nayak", look("baseline-3", linewidth=3.4, linestyle="-", alpha=0.55)),
-    "roo": ("ROO", look("baseline-2", linewidth=2.0, linestyle="-")),
-    "ds_roo": ("DS-ROO, (50)", look("paper", linestyle="--")),
-    "binomial": ("exact rule, binomial bound (ours)", look("optimum", linestyle="--")),
-    "exact": ("exact rule, exact value (ours)", look("optimum")),
-    "smooth_floor": ("smooth floor, bound (ours)", look("variant")),
-    "lower": ("no sampler is below, worst data set (ours)", look("limit")),
+    "laplace": ("Raskhodnikova et al.", drawing.line("noise", linestyle="-")),
+    "subrr": ("Cheu, Nayak", drawing.line("baseline-3", linewidth=3.4, linestyle="-", alpha=0.55)),
+    "roo": ("ROO", drawing.line("baseline-2", linewidth=2.0, linestyle="-")),
+    "ds_roo": ("DS-ROO, (50)", drawing.line("paper", linestyle="--")),
+    "binomial": ("exact rule, binomial bound (ours)", drawing.line("optimum", linestyle="--")),
+    "exact": ("exact rule, exact value (ours)", drawing.line("optimum")),
+    "smooth_floor": ("smooth floor, bound (ours)", drawing.line("variant")),
+    "lower": ("no sampler is below, worst data set (ours)", drawing.line("limit")),
 }
 # Curves end where they fall below this.
 _FLOOR = 1e-8
@@ -232,18 +225,26 @@ def plot(outcome: Outcome) -> Figure:
     table = outcome.tables["bounds"]
     places = list(dict.fromkeys(zip(table.column("row"), table.column("column"), strict=True)))
     columns = max(table.column("column")) + 1
-    figure, panels = shared_panels(len(places), columns, 1.1, "records $n$", "total variation")
+    figure, panels = drawing.panels(
+        len(places),
+        min(3, columns),
+        across="records $n$",
+        up="total variation",
+        height=1.0,
+        sharex=True,
+        sharey=True,
+    )
     for axes, (row, column) in zip(panels, places, strict=True):
         part = table.select(row=row, column=column).records
         _draw(axes, part)
         axes.set_title(rf"$k = {part[0]['letters']}$, $\gamma = {part[0]['gamma']:g}$")
     panels[0].set_ylim(_FLOOR / 2, 2 * max(1.0, *(axes.dataLim.y1 for axes in panels)))
-    style.letter(panels)
     epsilon = table.column("epsilon")[0]
-    figure.suptitle(
-        rf"$\varepsilon = {epsilon:g}$; all parameters are ours; curves end at $10^{{-8}}$"
+    drawing.finish(
+        figure,
+        panels,
+        rf"$\varepsilon = {epsilon:g}$; all parameters are ours; curves end at $10^{{-8}}$",
     )
-    legend_below(figure, panels)
     return figure
 
 

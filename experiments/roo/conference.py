@@ -11,8 +11,9 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from dpopt import ParameterError, roo, style
+from experiments import drawing
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
-from experiments.roo.common import PAPER, legend_below, look, violates
+from experiments.roo.common import PAPER, violates
 from experiments.verdicts import not_comparable, short, statement
 
 if TYPE_CHECKING:
@@ -28,11 +29,14 @@ _LAWS = {
     "roo": ("law of ROO", style.role("baseline-2").bar),
 }
 _CURVES: dict[str, tuple[str, dict[str, Any]]] = {
-    "laplace": ("Raskhodnikova et al., bound", look("noise", linestyle="-")),
-    "roo": ("ROO, worst $P$", look("baseline-2", linestyle="-")),
-    "roo_exact": ("ROO", look("baseline-2", linestyle="--")),
-    "conference": ("DS-ROO, conference's rule", look("baseline", linestyle="-", linewidth=3.0)),
-    "exact": ("DS-ROO, exact rule (ours)", look("optimum", linestyle="--")),
+    "laplace": ("Raskhodnikova et al., bound", drawing.line("noise", linestyle="-")),
+    "roo": ("ROO, worst $P$", drawing.line("baseline-2", linestyle="-")),
+    "roo_exact": ("ROO", drawing.line("baseline-2", linestyle="--")),
+    "conference": (
+        "DS-ROO, conference's rule",
+        drawing.line("baseline", linestyle="-", linewidth=3.0),
+    ),
+    "exact": ("DS-ROO, exact rule (ours)", drawing.line("optimum", linestyle="--")),
 }
 
 
@@ -203,7 +207,7 @@ def of_conference(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
 
 def plot(outcome: Outcome) -> Figure:
     """Draw figure 2 on the left, figure 3 on the right."""
-    figure, grid = style.figure(1, 2, height=1.25)
+    figure, grid = style.figure(1, 2, height=0.9)
     left, right = grid[0]
     _draw_laws(left, outcome.tables["laws"])
     table = outcome.tables["accuracy"]
@@ -214,11 +218,10 @@ def plot(outcome: Outcome) -> Figure:
     right.set_xscale("log")
     right.set_yscale("log")
     right.margins(0.04)
-    right.set_xlabel(r"$\varepsilon$")
+    right.set_xlabel(r"$\varepsilon$ (nats)")
     right.set_ylabel(r"accuracy $\alpha$ (total variation)")
     right.set_title("Figure 3, $P$ as in (a)")
-    style.letter([left, right])
-    legend_below(figure, [left, right])
+    drawing.finish(figure, [left, right])
     return figure
 
 

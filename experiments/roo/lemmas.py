@@ -16,8 +16,9 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from dpopt import ParameterError, roo, style
+from experiments import drawing
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
-from experiments.roo.common import PAPER, legend_below, look, require_some
+from experiments.roo.common import PAPER, require_some
 from experiments.verdicts import statement
 
 if TYPE_CHECKING:
@@ -442,12 +443,11 @@ def _judged(row: Mapping[str, Any]) -> Comparison:
 
 def plot(outcome: Outcome) -> Figure:
     """Draw how often each lemma holds, and where lemma 2 fails."""
-    figure, grid = style.figure(1, 2, height=1.25)
+    figure, grid = style.figure(1, 2, height=1.0)
     left, right = grid[0]
     _draw_shares(left, outcome.tables["lemmas"])
     _draw_region(right, outcome.tables["last"])
-    style.letter([left, right])
-    legend_below(figure, [left, right])
+    drawing.finish(figure, [left, right])
     return figure
 
 
@@ -480,10 +480,15 @@ def _draw_region(axes: Axes, table: Table) -> None:
     if rows:
         largest = max(row["largest_minimum"] for row in rows) + 1
         at = [1 + (largest - 1) * i / 50 for i in range(51)]
-        axes.plot(at, [1 / m for m in at], label="$e = 1 + 1/M$", **look("limit", marker=None))
+        axes.plot(
+            at,
+            [1 / m for m in at],
+            label=r"$e^\varepsilon = 1 + 1/M$",
+            **drawing.beside("limit"),
+        )
     for holds, label, looks in (
-        (True, "lemma 2 holds at $m = M$", look("optimum", markersize=6.0)),
-        (False, "fails for some $n$", look("paper", markersize=3.0)),
+        (True, "lemma 2 holds at $m = M$", drawing.line("optimum", markersize=6.0)),
+        (False, "fails for some $n$", drawing.line("paper", markersize=3.0)),
     ):
         part = [(r["largest_minimum"], r["growth"]) for r in rows if r["holds"] == holds]
         looks |= {"linestyle": "none", "markerfacecolor": "none" if holds else looks["color"]}
@@ -496,7 +501,7 @@ def _draw_region(axes: Axes, table: Table) -> None:
         axes.text(0.5, 0.5, "no such setting", ha="center", transform=axes.transAxes)
     axes.margins(0.08)
     axes.set_xlabel(r"$M = \lfloor n / k \rfloor$, $k$ not dividing $n$")
-    axes.set_ylabel(r"$e - 1$, with $e = e^\varepsilon$")
+    axes.set_ylabel(r"$e^\varepsilon - 1$")
     axes.set_title("lemma 2 at the last $m$")
 
 

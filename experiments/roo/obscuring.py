@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -12,6 +11,7 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from dpopt import ParameterError, roo, style
+from experiments import drawing
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
 from experiments.roo.audit_map import of_theorem_2
 from experiments.roo.common import PAPER, RULES, data_sets, require_some, violates
@@ -291,12 +291,8 @@ def of_obscuring(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
 def plot(outcome: Outcome) -> Figure:
     """Draw q_m: one colour for each epsilon in the figures, one for each rule in the cases."""
     parts = _panels(outcome.tables["shapes"])
-    columns = min(2, len(parts))
-    figure, grid = style.figure(math.ceil(len(parts) / columns), columns, height=0.75)
-    panels = list(grid.flat)
-    for axes in panels[len(parts) :]:
-        axes.remove()
-    for axes, part in zip(panels, parts, strict=False):
+    figure, panels = drawing.panels(len(parts), across="smallest count $m$", height=0.75)
+    for axes, part in zip(panels, parts, strict=True):
         at = part.records[0]
         title = f"$n = {at['records']}$, $k = {at['letters']}$"
         if at["panel"] == _CASE:
@@ -307,11 +303,10 @@ def plot(outcome: Outcome) -> Figure:
             _draw_figure(axes, part)
             title += f", {at['rule']}'s rule"
         axes.set_title(title)
-        axes.set_xlabel("smallest count $m$")
         axes.set_ylabel("obscuring probability $q_m$")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.legend(loc="upper right")
-    style.letter(panels[: len(parts)])
+    style.letter(panels)
     return figure
 
 
@@ -355,8 +350,8 @@ def _draw_case(axes: Axes, part: Table, checks: list[dict[str, Any]]) -> None:
                 [values[end] for end in ends],
                 "x",
                 color=style.role("limit").colour,
-                markersize=9,
-                markeredgewidth=1.4,
+                markersize=6,
+                markeredgewidth=1.2,
                 zorder=5,
             )
     if any(check["violates"] for check in checks):

@@ -11,8 +11,9 @@ from matplotlib.ticker import MaxNLocator
 
 import dpopt
 from dpopt import ParameterError, roo, style
+from experiments import drawing
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
-from experiments.roo.common import PAPER, RULES, legend_below, look, require_some
+from experiments.roo.common import PAPER, RULES, require_some
 from experiments.verdicts import short, statement
 
 if TYPE_CHECKING:
@@ -203,7 +204,7 @@ def of_programs(tables: dict[str, Table]) -> tuple[Comparison, ...]:
 
 def plot(outcome: Outcome) -> Figure:
     """Draw the differences against n with the tolerance, and q_m of both for one setting."""
-    figure, grid = style.figure(1, 2, height=1.35)
+    figure, grid = style.figure(1, 2, height=0.9)
     left, right = grid[0]
     table = outcome.tables["differences"]
     for rule, (name, _, role) in _SOLVED.items():
@@ -211,13 +212,13 @@ def plot(outcome: Outcome) -> Figure:
             part = table.select(rule=rule, backend=backend).records
             sizes = sorted({row["records"] for row in part})
             worst = [_worst([row for row in part if row["records"] == n]) for n in sizes]
-            looks = look(role, linestyle="-" if backend == "highs" else "none")
+            looks = drawing.line(role, linestyle="-" if backend == "highs" else "none")
             if backend != "highs":
                 looks |= {"markerfacecolor": "none", "markersize": 7.0}
             way = "HiGHS" if backend == "highs" else backend
             left.plot(sizes, np.maximum(worst, _LEAST), label=f"{name}, {way}", **looks)
     (limit,) = outcome.tables["tolerance"].column("tolerance")
-    left.axhline(limit, label="tolerance", **look("limit", marker=None))
+    left.axhline(limit, label="tolerance", **drawing.beside("limit"))
     left.set_xscale("log")
     left.set_yscale("log")
     left.margins(0.08)
@@ -232,7 +233,7 @@ def plot(outcome: Outcome) -> Figure:
         label, looks = RULES[rule]
         looks = looks | {"marker": None, "linestyle": "-"}
         right.plot(part.column("m"), part.column("recursion"), label=label, **looks)
-        points = look(role, linestyle="none", markerfacecolor="none", markersize=5.0)
+        points = drawing.line(role, linestyle="none", markerfacecolor="none", markersize=5.0)
         right.plot(part.column("m"), part.column("program"), label=f"{name}, optimum", **points)
     right.xaxis.set_major_locator(MaxNLocator(integer=True))
     right.margins(0.06)
@@ -241,8 +242,7 @@ def plot(outcome: Outcome) -> Figure:
     right.set_title(
         rf"$n = {at['records']}$, $k = {at['letters']}$, $\varepsilon = {at['epsilon']:g}$"
     )
-    style.letter([left, right])
-    legend_below(figure, [left, right])
+    drawing.finish(figure, [left, right])
     return figure
 
 

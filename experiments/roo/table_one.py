@@ -7,16 +7,10 @@ from dataclasses import dataclass
 from itertools import cycle, product
 from typing import TYPE_CHECKING, Any
 
-from dpopt import ParameterError, roo, style
+from dpopt import ParameterError, roo
+from experiments import drawing
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
-from experiments.roo.common import (
-    PAPER,
-    legend_below,
-    look,
-    require_some,
-    shared_panels,
-    two_level,
-)
+from experiments.roo.common import PAPER, require_some, two_level
 from experiments.verdicts import short, statement
 
 if TYPE_CHECKING:
@@ -25,11 +19,11 @@ if TYPE_CHECKING:
 
 # Where two numbers of records are close, the earlier is drawn wide below the later.
 _NAMES: dict[str, tuple[str, dict[str, Any]]] = {
-    "laplace": ("Raskhodnikova et al., (5)", look("noise", linestyle="-")),
-    "subrr": ("Cheu, Nayak, (6)", look("baseline-3", linestyle="-", markersize=5.0)),
-    "roo": ("ROO, (9)", look("baseline-2", linestyle="-", linewidth=3.4, marker=None)),
-    "ds_roo": ("DS-ROO by (50)", look("paper", markersize=2.5)),
-    "lower": ("any sampler, worst case (ours)", look("limit")),
+    "laplace": ("Raskhodnikova et al., (5)", drawing.line("noise", linestyle="-")),
+    "subrr": ("Cheu, Nayak, (6)", drawing.line("baseline-3", linestyle="-", markersize=5.0)),
+    "roo": ("ROO, (9)", drawing.line("baseline-2", linestyle="-", linewidth=3.4, marker="")),
+    "ds_roo": ("DS-ROO by (50)", drawing.line("paper", markersize=2.5)),
+    "lower": ("any sampler, worst case (ours)", drawing.line("limit")),
 }
 _DASHES = ("-", "--", ":", "-.")
 
@@ -202,14 +196,19 @@ def plot(outcome: Outcome) -> Figure:
     sizes = outcome.tables["records"]
     letters = list(dict.fromkeys(sizes.column("letters")))
     epsilons = list(dict.fromkeys(sizes.column("epsilon")))
-    figure, panels = shared_panels(
-        len(letters) * len(epsilons), len(epsilons), 1.0, r"accuracy $\alpha$", "records $n$"
+    figure, panels = drawing.panels(
+        len(letters) * len(epsilons),
+        min(3, len(epsilons)),
+        across=r"accuracy $\alpha$",
+        up="records $n$",
+        height=0.85,
+        sharex=True,
+        sharey=True,
     )
     for axes, (k, epsilon) in zip(panels, product(letters, epsilons), strict=True):
         _draw(axes, sizes.select(letters=k, epsilon=epsilon))
         axes.set_title(rf"$k = {k}$, $\varepsilon = {epsilon:g}$")
-    style.letter(panels)
-    legend_below(figure, panels)
+    drawing.finish(figure, panels)
     return figure
 
 

@@ -11,14 +11,13 @@ import numpy as np
 from matplotlib.ticker import LogLocator, StrMethodFormatter
 
 from dpopt import ParameterError, roo, style
+from experiments import drawing
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
 from experiments.roo.common import (
     PAPER,
     DataSets,
     distances,
     estimated_distances,
-    legend_below,
-    look,
     require_some,
     smooth_floor,
 )
@@ -34,20 +33,20 @@ _ERRORS = 3
 Settings = Sequence[Mapping[str, Mapping[str, Any]]]
 
 CURVES: dict[str, tuple[str, dict[str, Any]]] = {
-    "laplace": ("Laplace, projected (Monte Carlo)", look("noise")),
-    "subrr": ("SubRR, as published", look("baseline-3", linestyle="-")),
-    "roo": ("ROO", look("baseline-2", linestyle="-")),
+    "laplace": ("Laplace, projected (Monte Carlo)", drawing.line("noise")),
+    "subrr": ("SubRR, as published", drawing.line("baseline-3", linestyle="-")),
+    "roo": ("ROO", drawing.line("baseline-2", linestyle="-")),
     "journal-repaired": (
         "DS-ROO, journal, repaired (ours)",
-        look("paper", linestyle=":", markerfacecolor="white", markersize=5.5),
+        drawing.line("paper", linestyle=":", markerfacecolor="white", markersize=5.5),
     ),
     "exact": (
         "DS-ROO, exact rule (ours)",
-        look("optimum", linestyle="--", markerfacecolor="white", markersize=3.0),
+        drawing.line("optimum", linestyle="--", markerfacecolor="white", markersize=3.0),
     ),
-    "smooth-floor": ("smooth floor (ours)", look("variant", linestyle="-")),
-    "optimum": ("optimal sampler, LP (ours)", look("optimum", linewidth=2.2, marker=None)),
-    "lower-bound": ("no sampler is below (ours)", look("limit")),
+    "smooth-floor": ("smooth floor (ours)", drawing.line("variant", linestyle="-")),
+    "optimum": ("optimal sampler, LP (ours)", drawing.line("optimum", linewidth=2.2, marker="")),
+    "lower-bound": ("no sampler is below (ours)", drawing.line("limit")),
 }
 
 
@@ -286,7 +285,7 @@ def plot(outcome: Outcome) -> Figure:
     settings = list(
         dict.fromkeys(zip(table.column("letters"), table.column("epsilon"), strict=True))
     )
-    figure, grid = style.figure(len(settings), 2, height=0.95, sharex=True)
+    figure, grid = style.figure(len(settings), 2, height=0.7, sharex=True)
     for line, (k, epsilon) in zip(grid, settings, strict=True):
         part = table.select(letters=k, epsilon=epsilon)
         for axes, column in zip(line, ("worst_case", "mean"), strict=True):
@@ -297,8 +296,7 @@ def plot(outcome: Outcome) -> Figure:
     for axes in grid[-1]:
         axes.set_xlabel("records $n$")
     panels = list(grid.flat)
-    style.letter(panels)
-    legend_below(figure, panels)
+    drawing.finish(figure, panels)
     return figure
 
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpopt import ParameterError, smoothed, style
+from experiments import drawing
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
-from experiments.smoothed import PAPER, drawing
+from experiments.smoothed import PAPER
 from experiments.verdicts import statement
 
 if TYPE_CHECKING:
@@ -218,8 +219,7 @@ def plot(outcome: Outcome) -> Figure:
     figure, (panels,) = style.figure(1, 2, height=0.8)
     _bounds(panels[0], outcome.tables["remark_8"])
     _replacement(panels[1], outcome.tables["theorem_5"])
-    style.letter(list(panels))
-    drawing.legend(figure, panels, 3)
+    drawing.finish(figure, panels)
     return figure
 
 
@@ -257,7 +257,7 @@ def _replacement(axes: Axes, table: Table) -> None:
     axes.set_yscale("log")
     axes.margins(y=0.1)
     axes.set_xlabel("records drawn with replacement, $T$")
-    axes.set_ylabel(r"a probability, $\delta$")
+    axes.set_ylabel(r"probability $\delta$")
     axes.set_title(f"with replacement, $n = {table.column('records')[0]}$")
 
 

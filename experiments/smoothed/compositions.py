@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpopt import ParameterError, smoothed, style
+from dpopt import ParameterError, smoothed
+from experiments import drawing
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
-from experiments.smoothed import PAPER, drawing
+from experiments.smoothed import PAPER
 from experiments.smoothed.votes import COUNTED, Law, history, laws, units
 from experiments.verdicts import not_comparable, observed, statement
 
@@ -328,16 +329,21 @@ def plot(outcome: Outcome) -> Figure:
     """Draw log10 of smoothed delta against n, with the fits and DP's delta."""
     fits, table = outcome.tables["fits"], outcome.tables["smoothed"]
     panels = list(dict.fromkeys(zip(fits.column("setting"), fits.column("lost_rate"), strict=True)))
-    figure, axes = drawing.grid(len(panels), height=0.62 if len(panels) == 1 else 0.8)
+    figure, axes = drawing.panels(
+        len(panels),
+        across="thousands of votes, $n$",
+        up=r"$\log_{10}$ of smoothed $\delta$",
+        height=0.55 if len(panels) == 1 else 0.7,
+    )
     others = table.select(panel=False)
     for panel, (setting, rate) in zip(axes, panels, strict=True):
         where = {"setting": setting, "lost_rate": rate}
         _panel(panel, table.select(panel=True, **where), fits.select(**where))
         _points_beside(panel, others.select(lost_rate=rate), fits.select(**where))
-        drawing.title(panel, f"{setting}, {100 * rate:g} % lost")
-    drawing.frame(figure, axes, "thousands of votes, $n$", r"$\log_{10}$ of smoothed $\delta$")
-    style.letter(axes)
-    drawing.legend(figure, axes, 4)
+        panel.margins(y=0.1)
+        panel.locator_params(axis="y", steps=[1, 2, 5, 10])
+        panel.set_title(f"{setting}, {100 * rate:g} % lost")
+    drawing.finish(figure, axes)
     return figure
 
 

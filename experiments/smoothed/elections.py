@@ -8,8 +8,9 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from dpopt import ParameterError, smoothed, style
+from experiments import drawing
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
-from experiments.smoothed import PAPER, drawing
+from experiments.smoothed import PAPER
 from experiments.smoothed.votes import COUNTED, Election, history
 from experiments.verdicts import not_comparable, observed
 
@@ -188,14 +189,20 @@ def plot(outcome: Outcome) -> Figure:
     thresholds = list(dict.fromkeys(table.column("threshold")))
     settings = list(product(rates, thresholds))
     columns = 3 if len(thresholds) % 3 == 0 else min(2, len(thresholds))
-    height = 0.62 if columns < 3 else 0.85
-    figure, panels = drawing.grid(len(settings), columns, height=height)
+    height = 0.55 if columns < 3 else 0.85
+    figure, panels = drawing.panels(
+        len(settings),
+        columns,
+        across="year of the election",
+        up=r"$\log_{10}$ of a probability",
+        height=height,
+    )
     for axes, (rate, threshold) in zip(panels, settings, strict=True):
         _panel(axes, table.select(lost_rate=rate, threshold=threshold))
+        axes.margins(y=0.1)
+        axes.locator_params(axis="y", steps=[1, 2, 5, 10])
         axes.set_title(f"{100 * rate:g} % lost, $t = {threshold:g}$")
-    drawing.frame(figure, panels, "year of the election", r"$\log_{10}$ of a probability")
-    style.letter(panels)
-    drawing.legend(figure, panels, 4 if len(settings) > 1 else 2)
+    drawing.finish(figure, panels)
     return figure
 
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpopt import ParameterError, smoothed, style
+from experiments import drawing
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
-from experiments.smoothed import PAPER, drawing
+from experiments.smoothed import PAPER
 from experiments.smoothed.votes import COUNTED, history, laws, units
 from experiments.verdicts import not_comparable, statement
 
@@ -236,8 +237,7 @@ def plot(outcome: Outcome) -> Figure:
     figure, (panels,) = style.figure(1, 2, height=0.8)
     _noise(panels[0], outcome.tables["table_1"])
     _three(panels[1], outcome.tables["tables_2_3"])
-    style.letter(list(panels))
-    drawing.legend(figure, panels, 3)
+    drawing.finish(figure, panels)
     return figure
 
 
@@ -256,8 +256,8 @@ def _three(axes: Axes, table: Table) -> None:
     axes.set_yscale("log")
     axes.margins(y=0.12)
     axes.set_xlabel("records $n$")
-    axes.set_ylabel(rf"a probability, $\delta$ at $\varepsilon = {epsilon:g}$")
-    drawing.title(axes, "three notions")
+    axes.set_ylabel(rf"probability $\delta$ at $\varepsilon = {epsilon:g}$")
+    axes.set_title("three notions")
 
 
 def _noise(axes: Axes, table: Table) -> None:
@@ -278,8 +278,8 @@ def _noise(axes: Axes, table: Table) -> None:
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.margins(0.08)
-    axes.set_xlabel(r"claimed $\eta \varepsilon$, in nats")
-    axes.set_ylabel(r"least $\varepsilon$ with $\delta = 0$, in nats")
+    axes.set_xlabel(r"claimed $\eta \varepsilon$ (nats)")
+    axes.set_ylabel(r"least $\varepsilon$ with $\delta = 0$ (nats)")
     axes.set_title(r"Table 1, noise of level $1 / \varepsilon$")
 
 

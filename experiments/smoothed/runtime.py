@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpopt import ParameterError, smoothed, style
+from experiments import drawing
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
-from experiments.smoothed import PAPER, drawing
+from experiments.smoothed import PAPER
 from experiments.verdicts import observed, statement
 
 if TYPE_CHECKING:
@@ -349,13 +350,18 @@ def plot(outcome: Outcome) -> Figure:
     cases = list(
         dict.fromkeys(zip(table.column("categories"), table.column("vertices"), strict=True))
     )
-    figure, panels = drawing.grid(len(cases), height=0.62 if len(cases) == 1 else 0.75)
+    columns = drawing.columns_for(len(cases))
+    figure, panels = drawing.panels(
+        len(cases),
+        min(3, columns),
+        across="records $n$",
+        up="products or terms",
+        height=0.62 if columns == 1 else 1.2,
+    )
     for axes, (m, count) in zip(panels, cases, strict=True):
         _panel(axes, table.select(categories=m, vertices=count))
-        drawing.title(axes, f"{m} categories, {count} vertices")
-    drawing.frame(figure, panels, "records $n$", "products or terms")
-    style.letter(panels)
-    drawing.legend(figure, panels, 3)
+        axes.set_title(f"{m} categories, {count} vertices")
+    drawing.finish(figure, panels)
     return figure
 
 

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import stats
 
-from dpopt import ParameterError, smoothed, style
+from dpopt import ParameterError, smoothed
+from experiments import drawing
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
-from experiments.smoothed import PAPER, drawing
+from experiments.smoothed import PAPER
 from experiments.smoothed.gradients import Gradients, gradients
 from experiments.verdicts import not_comparable
 
@@ -323,16 +324,19 @@ def plot(outcome: Outcome) -> Figure:
     """Draw delta against n for each setting: averages, bands, fits and DP's delta."""
     table, fits = outcome.tables["smoothed"], outcome.tables["fits"]
     labels = list(dict.fromkeys(table.column("setting")))
-    figure, panels = drawing.grid(len(labels), height=0.62 if len(labels) == 1 else 0.8)
+    figure, panels = drawing.panels(
+        len(labels),
+        across=r"records $n$, batches of $\sqrt{n}$",
+        up=r"$\log_{10}$ of smoothed $\delta$",
+        height=0.55 if len(labels) == 1 else 0.7,
+    )
     for axes, label in zip(panels, labels, strict=True):
         part = table.select(setting=label)
         _draw(axes, part, fits.select(setting=label, variable="records"))
-        drawing.title(axes, label)
-    drawing.frame(
-        figure, panels, r"records $n$, batches of $\sqrt{n}$", r"$\log_{10}$ of smoothed $\delta$"
-    )
-    style.letter(panels)
-    drawing.legend(figure, panels, 6)
+        axes.margins(y=0.1)
+        axes.locator_params(axis="y", steps=[1, 2, 5, 10])
+        axes.set_title(label)
+    drawing.finish(figure, panels)
     return figure
 
 

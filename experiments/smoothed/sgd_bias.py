@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpopt import ParameterError, smoothed, style
+from dpopt import ParameterError, smoothed
 from dpopt.smoothed import QuantisedGradient
+from experiments import drawing
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
-from experiments.smoothed import PAPER, drawing
+from experiments.smoothed import PAPER
 from experiments.verdicts import not_comparable, statement
 
 if TYPE_CHECKING:
@@ -255,13 +256,14 @@ def plot(outcome: Outcome) -> Figure:
     """Draw the factor of the estimates against epsilon, and what each set of neighbours attains."""
     estimates, neighbours = outcome.tables["estimates"], outcome.tables["neighbours"]
     names = list(dict.fromkeys(estimates.column("database")))
-    figure, panels = drawing.grid(len(names) + 1, height=0.75)
+    figure, panels = drawing.panels(len(names) + 1, height=0.65)
     for axes, name in zip(panels, names, strict=False):
         _draw_estimates(axes, estimates.select(database=name))
         axes.set_title(f"estimates, database {name}")
     _draw_neighbours(panels[-1], neighbours)
-    style.letter(panels)
-    drawing.legend(figure, panels, 3)
+    if len(panels) % 2 and len(panels) > 1:
+        drawing.whole_row(panels[-1])
+    drawing.finish(figure, panels)
     return figure
 
 
@@ -281,7 +283,7 @@ def _draw_estimates(axes: Axes, part: Table) -> None:
     axes.axhline(1.0, label=r"exact $\delta$", **drawing.beside("optimum"))
     axes.set_yscale("log")
     axes.margins(y=0.08)
-    axes.set_xlabel(r"$\varepsilon$, in nats")
+    axes.set_xlabel(r"$\varepsilon$ (nats)")
     axes.set_ylabel(r"estimate / exact $\delta$")
 
 
@@ -301,7 +303,7 @@ def _draw_neighbours(axes: Axes, table: Table) -> None:
         label="over the two neighbours of the estimates",
         **drawing.points("paper", markerfacecolor="none", markersize=5),
     )
-    axes.set_yticks(rows, names)
+    axes.set_yticks(rows, [name.replace("-", "\N{MINUS SIGN}") for name in names])
     for row in rows[np.isnan(heuristic)].tolist():
         axes.text(
             0.03, row, "the two give 0", transform=axes.get_yaxis_transform(), va="center"
@@ -312,7 +314,7 @@ def _draw_neighbours(axes: Axes, table: Table) -> None:
     low, high = (min(shown), max(shown)) if shown else (1.0, 1.0)
     axes.set_xlim(drawing.decades(0.5 * low, 2.0 * high))
     axes.set_ylabel("database")
-    axes.set_xlabel(r"a probability, exact $\delta$")
+    axes.set_xlabel(r"exact $\delta$, a probability")
     axes.set_title(rf"neighbours, $\varepsilon = {epsilon:g}$")
 
 

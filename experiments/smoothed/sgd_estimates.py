@@ -10,8 +10,9 @@ import numpy as np
 from scipy import stats
 
 from dpopt import ParameterError, smoothed, style
+from experiments import drawing
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
-from experiments.smoothed import PAPER, drawing
+from experiments.smoothed import PAPER
 from experiments.smoothed.gradients import Gradients, gradients
 from experiments.verdicts import not_comparable
 
@@ -232,13 +233,16 @@ def plot(outcome: Outcome) -> Figure:
     """Draw one panel for each epsilon: exact delta, its estimate with the interval, DP's delta."""
     table = outcome.tables["estimates"]
     epsilons = list(dict.fromkeys(table.column("epsilon")))
-    figure, panels = drawing.grid(len(epsilons), height=0.62 if len(epsilons) == 1 else 0.75)
+    figure, panels = drawing.panels(
+        len(epsilons),
+        across=r"records $n$, batches of $\sqrt{n}$",
+        up=r"probability $\delta$",
+        height=0.55 if len(epsilons) == 1 else 0.7,
+    )
     for axes, epsilon in zip(panels, epsilons, strict=True):
         _panel(axes, table.select(epsilon=epsilon))
         axes.set_title(rf"$\varepsilon = {epsilon:g}$")
-    drawing.frame(figure, panels, r"records $n$, batches of $\sqrt{n}$", r"a probability, $\delta$")
-    style.letter(panels)
-    drawing.legend(figure, panels, 3)
+    drawing.finish(figure, panels)
     return figure
 
 
@@ -266,7 +270,7 @@ def _panel(axes: Axes, part: Table) -> None:
     )
     axes.plot(n, most, label=r"$\delta$ of DP, $T/n$", **drawing.beside("baseline"))
     axes.plot(n, 1.0 / n, label="$1/n$, the target", **drawing.beside("limit"))
-    axes.plot(n, one, label="one draw of all", **drawing.beside("noise"))
+    axes.plot(n, one, label="1/draws", **drawing.beside("noise"))
     axes.plot(n, np.where(exact > 0.0, exact, np.nan), label="exact", **style.role("optimum").line)
     axes.plot(
         n,

@@ -13,7 +13,7 @@ from experiments.benchmarks import page
 from experiments.catalogue import all_experiments
 from experiments.kept import to_csv
 from experiments.majority import figures
-from experiments.majority.figures import CURVES
+from experiments.majority.voters import CURVES
 from experiments.registry import Outcome, Table
 from tests.experiments.comparing import exit_code
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from dpopt import ParameterError
+from experiments.drawing import tick_step
 from experiments.majority import (
     claims,
     composition,
@@ -15,9 +16,10 @@ from experiments.majority import (
     priors,
 )
 from experiments.majority.claims_record import Claim
-from experiments.majority.figures import tick_step
+from experiments.majority.figures_verdicts import of_noise_functions
 from experiments.majority.pate import experiment as pate_experiment
 from experiments.majority.pate.experiment import EXPERIMENT as PATE
+from experiments.majority.voters import Composed
 from experiments.registry import Comparison, Outcome, Table
 from tests.experiments.comparing import Cells, edited, only, ran, verdict
 
@@ -52,7 +54,7 @@ def test_figure_2(figure_2: Outcome) -> None:
 def test_figure_2_other_tables_have_other_verdicts(figure_2: Outcome) -> None:
     def judged(**tables: Table) -> tuple[Comparison, ...]:
         config = replace(FIGURE_2.quick, draws=100, repeats=2)
-        return figures.of_noise_functions(config, {**figure_2.tables, **tables})
+        return of_noise_functions(config, {**figure_2.tables, **tables})
 
     errors, shapes = figure_2.tables["errors"], figure_2.tables["shapes"]
     same = edited(errors, expected_error=0.1)
@@ -72,7 +74,7 @@ def test_figure_2_other_tables_have_other_verdicts(figure_2: Outcome) -> None:
     assert all("not proved" in comparison.certificate for comparison in unproved)
 
 
-def a_table_of(config: figures.Composed) -> dict[str, Table]:
+def a_table_of(config: Composed) -> dict[str, Table]:
     """Tables of a run, of made-up errors, with what the run says of its targets."""
     cells = [
         {
@@ -99,12 +101,12 @@ def a_table_of(config: figures.Composed) -> dict[str, Table]:
 
 def test_figure_6_and_table_3() -> None:
     tables = a_table_of(FIGURE_6.quick)
-    found = figures.of_noise_functions(FIGURE_6.quick, tables)
+    found = of_noise_functions(FIGURE_6.quick, tables)
     assert verdict(found, "Table 3") == "agrees"
     assert verdict(found, "a lower error than the baselines") == "agrees"
     assert "gamma = 1" in only(found, "a lower error than the baselines").ours
     off = {**tables, "errors": edited(tables["errors"], lambda row: {"m": row["m"] + 1e-4})}
-    assert verdict(figures.of_noise_functions(FIGURE_6.quick, off), "Table 3") == "differs"
+    assert verdict(of_noise_functions(FIGURE_6.quick, off), "Table 3") == "differs"
 
 
 def test_figure_7() -> None:
@@ -116,7 +118,7 @@ def test_figure_7() -> None:
         outcome.tables["shapes"], lambda row: {"gamma": 0.5} if row["curve"] == "constant" else {}
     )
     errors = edited(outcome.tables["errors"], expected_error=0.01)
-    found = figures.of_noise_functions(config, {"errors": errors, "shapes": shapes})
+    found = of_noise_functions(config, {"errors": errors, "shapes": shapes})
     assert verdict(found, "have error 0") == "refuted"
     assert verdict(found, "all lines overlap") == "refuted"
 
@@ -354,7 +356,7 @@ def test_ticks_are_few_and_round_for_every_number_of_voters() -> None:
 def test_table_3_is_compared_for_its_own_parameters_only() -> None:
     for changed in ({"mechanisms": 21}, {"slack": 0.2}, {"samples": (10, 13)}, {"epsilon": 0.2}):
         config = replace(TINY_6, **changed)
-        found = figures.of_noise_functions(config, a_table_of(config))
+        found = of_noise_functions(config, a_table_of(config))
         assert not [c for c in found if "Table 3" in c.claim], changed
 
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from dpopt import ParameterError, majority
+from experiments.drawing import columns_for, nested
 from experiments.majority import composition, figures, gnmax, priors
-from experiments.majority.figures import columns_for, nested
 from experiments.majority.words import cases, law_words, under, whole
 from experiments.registry import Table
 from tests.experiments.comparing import ran

@@ -267,13 +267,13 @@ def test_the_picture_says_that_data_are_generated() -> None:
         place, page = text.get_window_extent(), figure.bbox
         assert page.x0 <= place.x0 < place.x1 <= page.x1
         assert page.y0 <= place.y0 < place.y1 <= page.y1
-        # At the right, and small; below every panel's words.
+        # At the right, and small; above every panel's words.
         assert place.x0 > 0.6 * page.x1
         assert float(text.get_fontsize()) < style.STYLES["icml"].size
         for axes in figure.get_axes():
             around = axes.get_tightbbox()
             assert around is not None
-            assert place.y1 <= around.y0
+            assert place.y0 >= around.y1
         assert drawn(experiment, replace(outcome, generated=False)).texts == []
 
 

@@ -12,6 +12,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from dpopt import ParameterError, style
+from experiments import drawing
 from experiments.majority.pate.aggregate import METHODS, aggregators
 from experiments.majority.pate.published import ORDERED, PRINTED_METHODS, WITHIN
 from experiments.majority.pate.rates import load_rates
@@ -28,7 +29,6 @@ from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome,
 from experiments.verdicts import not_comparable, observed
 
 if TYPE_CHECKING:
-    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -43,9 +43,9 @@ RERUN = "python -m experiments.majority.pate --data PATH --out FILE"
 _NOISY = ("gnmax", "gnmax-label", "subsampling", "surrogate", "expected-error", "common-p")
 
 BARS = {
-    "gnmax": ("GNMax, Rényi bound (the paper's)", "baseline"),
+    "gnmax": ("GNMax, Rényi bound (the paper's)", "baseline-3"),
     "gnmax-label": ("GNMax, exact for the label", "baseline-2"),
-    "subsampling": ("DaRRM, subsampling", "baseline-3"),
+    "subsampling": ("DaRRM, subsampling", "baseline"),
     "surrogate": ("DaRRM, the paper's objective", "paper"),
     "expected-error": ("DaRRM, expected error, independent $p_i$", "optimum"),
     "common-p": ("DaRRM, expected error, common $p$", "variant"),
@@ -477,12 +477,7 @@ def plot(outcome: Outcome) -> Figure:
         for mean, std in zip(drawn.column("mean"), drawn.column("std"), strict=True)
     ]
     axes[0, 0].set_ylim(min(_COIN, *ends) - 0.03, max(1.0, *ends) + 0.03)
-    style.letter(list(axes.flat))
-    named: dict[str, Artist] = {}
-    for panel in axes.flat:
-        handles, labels = panel.get_legend_handles_labels()
-        named |= dict(zip(labels, handles, strict=True))
-    figure.legend(named.values(), named.keys(), loc="outside lower center", ncols=2)
+    drawing.finish(figure, list(axes.flat))
     return figure
 
 

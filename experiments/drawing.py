@@ -1,0 +1,187 @@
+"""What the figures of all papers share: looks, panels, one legend, and words on hidden curves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from string import ascii_lowercase
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
+
+from matplotlib import rcParams
+
+from dpopt import style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_MARKERS = "os^Dv<>ph"
+# Width of a letter over its height, in text that is broken into lines.
+_LETTER = 0.42
+# Inches: figures are narrow up to the first; the height of others has room for such a legend.
+_NARROW, _ROOM = 4.0, 0.5
+
+
+def line(role: str, **changes: Any) -> dict[str, Any]:  # noqa: ANN401
+    """Return keywords of a curve with markers, in the look of a role."""
+    return style.role(role).line | changes
+
+
+def beside(role: str, **changes: Any) -> dict[str, Any]:  # noqa: ANN401
+    """Return keywords of a curve without markers, in the colour and dash of a role."""
+    return line(role, marker="") | changes
+
+
+def points(role: str, **changes: Any) -> dict[str, Any]:  # noqa: ANN401
+    """Return keywords of points without a line, in the colour and marker of a role."""
+    return line(role, linestyle="none") | changes
+
+
+def curves(values: Iterable[float]) -> Mapping[float, dict[str, Any]]:
+    """Return keywords of ``axes.plot`` for the curves of a parameter: a colour and a marker each.
+
+    Few colours between dark and light are told apart by eye alone; markers do it in grey too.
+    """
+    known = list(dict.fromkeys(values))
+    return {
+        value: {"color": colour, "marker": _MARKERS[place % len(_MARKERS)]}
+        for place, (value, colour) in enumerate(zip(known, style.series(len(known)), strict=True))
+    }
+
+
+def panels(
+    count: int,
+    columns: int = 2,
+    across: str = "",
+    up: str = "",
+    **shape: Any,  # noqa: ANN401
+) -> tuple[Figure, list[Axes]]:
+    """Return a figure of so many columns at most, and the axes of its panels, with their names.
+
+    Args:
+        count: of panels.
+        columns: of panels at most.
+        across: name of the horizontal axes; of a shared one it is below the lowest panels only.
+        up: name of the vertical axes; written once where there are several.
+        **shape: of `dpopt.style.figure`.
+    """
+    columns = min(columns, count)
+    figure, grid = style.figure(math.ceil(count / columns), columns, **shape)
+    made = list(grid.flat)
+    for spare in made[count:]:
+        spare.remove()
+    del made[count:]
+    for place, axes in enumerate(made):
+        if place + columns >= count or not shape.get("sharex"):
+            axes.set_xlabel(across)
+            axes.tick_params(labelbottom=True)
+        if place % columns == 0 and (shape.get("sharey") or count == 1):
+            axes.set_ylabel(up)
+    if up and count > 1 and not shape.get("sharey"):
+        # The legend is below: the middle of the panels is above that of the figure.
+        figure.supylabel(up, y=0.58, fontsize="medium")
+    return figure, made
+
+
+def whole_row(axes: Axes) -> None:
+    """Let a panel take its whole row."""
+    grid = axes.get_gridspec()
+    place = axes.get_subplotspec()
+    if grid is not None and place is not None:
+        axes.set_subplotspec(grid[place.rowspan.start, :])
+
+
+def columns_for(count: int) -> int:
+    """Return how many panels stand side by side: at most four, few places empty."""
+    if count <= 4:
+        return count
+    return min((4, 3), key=lambda columns: (-count % columns, -columns))
+
+
+def finish(figure: Figure, panels: Sequence[Axes], *notes: str) -> None:
+    """Letter the panels, and write one legend for all below them, where it covers nothing.
+
+    Each label is told once, in as few lines as fit. Above them stand the notes, and which curves
+    lie under others, and where.
+
+    Args:
+        figure: to draw on.
+        panels: its axes, of which titles, limits and scales are set.
+        *notes: on all panels.
+    """
+    style.letter(panels)
+    told: dict[str, Any] = {}
+    for axes in panels:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            told.setdefault(label, handle)
+    letters = 72 * figure.get_figwidth() / (_LETTER * float(rcParams["font.size"]))
+    said = [fill(note, int(letters)) for note in (*notes, *_hidden(panels))]
+    for rows in range(1, len(told) + 1):
+        made = figure.legend(
+            told.values(),
+            told.keys(),
+            loc="outside lower center",
+            ncols=math.ceil(len(told) / rows),
+            title="\n".join(said) or None,
+            title_fontsize="small",
+        )
+        size = made.get_window_extent()
+        if rows == len(told) or size.width <= figure.bbox.width:
+            # The panels keep their height.
+            room = _ROOM if figure.get_figwidth() > _NARROW else 0.0
+            figure.set_figheight(figure.get_figheight() + max(0.0, size.height / figure.dpi - room))
+            return
+        made.remove()
+
+
+def _hidden(panels: Sequence[Axes]) -> list[str]:
+    """Return a sentence for each curve that hides others: "A and B lie under C in (a), (b)"."""
+    places: dict[tuple[str, str], list[str]] = {}
+    drawn: dict[str, int] = {}
+    for letter, axes in zip(ascii_lowercase, panels, strict=False):
+        axes.autoscale_view()
+        over = {str(a.get_label()): str(b.get_label()) for a, b in style.hidden(axes)}
+        for each in axes.get_lines():
+            drawn[str(each.get_label())] = drawn.get(str(each.get_label()), 0) + 1
+        for label, last in over.items():
+            # What hides it may be hidden itself.
+            while last in over:
+                last = over[last]
+            places.setdefault((label, last), []).append(f"({letter})")
+    under: dict[tuple[str, str], list[str]] = {}
+    for (label, last), at in places.items():
+        everywhere = len(at) == drawn[label]
+        under.setdefault((last, "" if everywhere else f" in {', '.join(at)}"), []).append(label)
+    said = []
+    for (last, where), some in under.items():
+        names = " and ".join([", ".join(some[:-1]), some[-1]] if len(some) > 1 else some)
+        said.append(f"{names} {'lie' if len(some) > 1 else 'lies'} under {last}{where}")
+    return said
+
+
+def decades(low: float, high: float) -> tuple[float, float]:
+    """Return the powers of ten around a range, so that a logarithmic axis has two ticks or more."""
+    least, most = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    return 10.0**least, 10.0 ** max(most, least + 1)
+
+
+def tick_step(last: int) -> int:
+    """Return the least of 1, 2, 5, 10, 20, ... with at most eight ticks on 0..last, last >= 0."""
+    scale = 1
+    while True:
+        for digit in (1, 2, 5):
+            if last <= 7 * digit * scale:
+                return digit * scale
+        scale *= 10
+
+
+def nested(place: int, count: int) -> dict[str, Any]:
+    """Return widths of line and marker for one of several curves, drawn one over the other.
+
+    What is drawn first is wider, so that it is seen beside whatever lies on it.
+    """
+    if place == 0 and count > 1:
+        return {"linewidth": 2.0, "markersize": 4.4}
+    over_it = (count - 1 - place) / max(1, count - 2)
+    return {"linewidth": 0.8 + 0.3 * over_it, "markersize": 2.3 + 0.9 * over_it}

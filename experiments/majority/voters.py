@@ -1,0 +1,231 @@
+"""The voters, targets and curves of DaRRM's figures of noise functions, and their parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from dpopt import ParameterError, majority
+from dpopt.privacy import Guarantee, general_composition
+from experiments.majority.words import whole
+
+CURVES = {
+    "expected-error": ("LP, expected error (ours)", "optimum"),
+    "surrogate": ("LP, the paper's objective", "paper"),
+    "double": ("double subsampling", "baseline-2"),
+    "subsampling": ("subsampling", "baseline"),
+    "constant": ("randomised response", "noise"),
+}
+_SAMPLERS = ("double", "subsampling")
+PAPER_PRIOR = "uniform:0,1"
+
+Curve = Literal["expected-error", "surrogate", "double", "subsampling", "constant"]
+
+
+@dataclass(frozen=True)
+class Target:
+    """What the majority may spend, and the baselines' parameters for it.
+
+    Attributes:
+        at: place on the figure's horizontal axis, and name of the panel.
+        allowance: m.
+        delta: of the majority.
+        sample: number of voters that subsampling draws; 0 if not even one may be drawn.
+        tau: the majority is (tau epsilon, lam)-DP by composition; None for simple composition.
+        lam: the delta of that bound; None likewise.
+    """
+
+    at: float
+    allowance: float
+    delta: float
+    sample: int
+    tau: float | None = None
+    lam: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Voters:
+    """What every figure of noise functions has; its subclasses document it.
+
+    Attributes:
+        mechanisms: K.
+        epsilon: of each voter.
+        mechanism_delta: of each voter.
+        prior: the law of the p_i.
+        curves: names of noise functions; None for all that apply.
+        draws: of the p_i for each sampled error.
+        repeats: sampled errors, whose spread is drawn.
+        seed: of all draws.
+    """
+
+    mechanisms: int
+    epsilon: float
+    mechanism_delta: float
+    prior: str = PAPER_PRIOR
+    curves: tuple[Curve, ...] | None = None
+    draws: int = 10_000
+    repeats: int = 10
+    seed: int = 2
+
+    def __post_init__(self) -> None:
+        for name, least in (("draws", 1), ("repeats", 2), ("seed", 0)):
+            if getattr(self, name) < least:
+                raise ParameterError(
+                    f"{name} is {getattr(self, name)}; it must be at least {least}."
+                )
+        law = majority.parse_prior(self.prior)
+        for target in self.targets:
+            # The settings refuse what is out of range, and priors of another number of voters.
+            setting = self.setting(target)
+            majority.CornerOracle(setting)
+            if isinstance(law, majority.PointPrior):
+                majority.expected_error_weights(setting.mechanisms, law)
+        for curve in self.drawn:
+            if curve not in CURVES:
+                raise ParameterError(
+                    f"curves holds {curve!r}; it must hold some of {', '.join(CURVES)}."
+                )
+            if curve in _SAMPLERS and min(target.sample for target in self.targets) < 1:
+                raise ParameterError(
+                    f"allowance is {min(target.allowance for target in self.targets):g}; it must "
+                    f"be at least 1 for the curve {curve!r}, which draws that many voters."
+                )
+        if not self.drawn or len(set(self.drawn)) < len(self.drawn):
+            raise ParameterError(
+                f"curves is {self.drawn}; it must hold at least one name, each once."
+            )
+        if "double" in self.drawn and self.mechanism_delta > 0.0:
+            raise ParameterError(
+                f"mechanism_delta is {self.mechanism_delta:g}; it must be 0 for the curve "
+                "'double', as theorem 4.1 asks."
+            )
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """What the majority may spend in each panel."""
+        raise NotImplementedError
+
+    @property
+    def drawn(self) -> tuple[str, ...]:
+        """The curves of the figure: double subsampling is for pure differential privacy only."""
+        if self.curves is not None:
+            return self.curves
+        left_out = set()
+        if self.mechanism_delta > 0.0:
+            left_out.add("double")
+        if min(target.sample for target in self.targets) < 1:
+            left_out.update(_SAMPLERS)
+        return tuple(curve for curve in CURVES if curve not in left_out)
+
+    def setting(self, target: Target) -> majority.MajoritySetting:
+        """Return the voters with one of the targets, and the law of the p_i."""
+        return majority.MajoritySetting(
+            self.mechanisms,
+            self.epsilon,
+            target.allowance,
+            self.mechanism_delta,
+            target.delta,
+            prior=majority.parse_prior(self.prior),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(Voters):
+    """Parameters of a figure whose majority may spend (m epsilon, delta).
+
+    Attributes:
+        mechanisms: K, the number of voters; odd.
+        epsilon: of each voter, in nats.
+        mechanism_delta: Delta, of each voter.
+        allowance: m for each panel, in (0, K]; subsampling draws M voters, the most whose
+            (M epsilon, 1 - (1 - Delta)^M) is within the target: m rounded down, unless delta is
+            less than m voters spend.
+        delta: of the majority, in every panel; none takes 1 - (1 - Delta)^m for each m, and
+            Delta where m < 1.
+        prior: the law of the p_i under which errors are expected and sampled, and for which the
+            expected error is minimised: uniform:0,1, beta:2,2, common-uniform:0,1, point:0.3.
+        curves: noise functions to draw, of expected-error; surrogate; double; subsampling;
+            constant; none takes all that apply.
+        draws: of (p_1, ..., p_K) for each sampled error.
+        repeats: sampled errors, whose mean and standard deviation are drawn.
+        seed: of all draws.
+    """
+
+    allowance: tuple[float, ...]
+    delta: float | None = None
+
+    def __post_init__(self) -> None:
+        if not self.allowance or len(set(self.allowance)) < len(self.allowance):
+            raise ParameterError(
+                f"allowance is {self.allowance}; it must hold at least one m, each once."
+            )
+        super().__post_init__()
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """(m epsilon, delta) for each m."""
+        found = []
+        for m in self.allowance:
+            least = _union(self.mechanism_delta, max(1.0, m))
+            delta = least if self.delta is None else self.delta
+            sizes = range(1, int(min(m, self.mechanisms)) + 1)
+            within = [M for M in sizes if _union(self.mechanism_delta, M) <= delta]
+            found.append(Target(whole(m), float(m), delta, max(within, default=0)))
+        return tuple(found)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Composed(Voters):
+    """Parameters of a figure whose majority may spend what M sampled voters do.
+
+    Attributes:
+        mechanisms: K, the number of voters; odd.
+        epsilon: of each voter, in nats.
+        mechanism_delta: Delta, of each voter.
+        samples: M for each panel, in 1..K: the majority may spend what theorem 2.3, general
+            composition, gives for M voters.
+        slack: delta' of that theorem.
+        prior: the law of the p_i under which errors are expected and sampled, and for which the
+            expected error is minimised: uniform:0,1, beta:2,2, common-uniform:0,1, point:0.3.
+        curves: noise functions to draw, of expected-error; surrogate; double; subsampling;
+            constant; none takes all that apply.
+        draws: of (p_1, ..., p_K) for each sampled error.
+        repeats: sampled errors, whose mean and standard deviation are drawn.
+        seed: of all draws.
+    """
+
+    samples: tuple[int, ...]
+    slack: float
+
+    def __post_init__(self) -> None:
+        fits = all(1 <= size <= self.mechanisms for size in self.samples)
+        if not self.samples or not fits or len(set(self.samples)) < len(self.samples):
+            raise ParameterError(
+                f"samples is {self.samples}; it must hold at least one M, each once, in "
+                f"1..{self.mechanisms}."
+            )
+        super().__post_init__()
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """What the majority of M subsampled voters spends by general composition (D.1.1)."""
+        voter = Guarantee(self.epsilon, self.mechanism_delta)
+        epsilon, k = self.epsilon, self.mechanisms
+        every = general_composition(voter, k, self.slack)
+        found = []
+        for size in self.samples:
+            spent = general_composition(voter, size, self.slack)
+            # Simple composition is among the terms: no rounding may lift m or tau above it.
+            tau = min(every.epsilon / epsilon, k)
+            m = min(spent.epsilon / epsilon, size)
+            found.append(Target(size, m, spent.delta, size, tau, every.delta))
+        return tuple(found)
+
+
+def _union(mechanism_delta: float, count: float) -> float:
+    """Return 1 - (1 - Delta)^count, of which Delta may be out of its range: it is refused later."""
+    if not 0.0 < mechanism_delta < 1.0:
+        return 0.0
+    return -float(np.expm1(count * np.log1p(-mechanism_delta)))
