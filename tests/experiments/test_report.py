@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import shlex
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

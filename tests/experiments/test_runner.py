@@ -422,7 +422,8 @@ def test_an_interrupted_run_keeps_what_is_done_and_leaves_no_process(
         time.sleep(0.2)
     else:
         raise AssertionError("a worker is still running")
-    assert not (out / "index.html").exists()
+    assert (out / f"{EXAMPLE.name}.html").exists()
+    assert EXAMPLE.name in (out / "index.html").read_text(encoding="utf-8")
     assert not list(out.glob(".dpopt-*"))
     (entry,) = ended(out, job())
     assert entry.reused
