@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from string import ascii_lowercase
+from threading import RLock
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -131,6 +132,7 @@ _HIDDEN = 0.005
 _RIM = 0.7
 # A new figure outside of `context`, in inches: its look is the user's own.
 _OWN = (5.0, 3.4)
+_ALONE = RLock()
 _CURRENT: ContextVar[Style | None] = ContextVar("style", default=None)
 
 
@@ -161,6 +163,7 @@ def context(name: str = "plain") -> Iterator[Style]:
 
     Fonts come with matplotlib, and PDF and PostScript embed them as Type 42. Figures that `figure`
     makes inside the block, and those of ``plot()``, have the width of a column or of the text.
+    A second thread waits until the block of the first has ended.
 
     Args:
         name: one of `STYLES`.
@@ -173,12 +176,14 @@ def context(name: str = "plain") -> Iterator[Style]:
     require_matplotlib()
     import matplotlib as mpl
 
-    before = _CURRENT.set(STYLES[name])
-    try:
-        with mpl.rc_context(_settings(STYLES[name])):
-            yield STYLES[name]
-    finally:
-        _CURRENT.reset(before)
+    # What matplotlib is set to holds for all threads.
+    with _ALONE:
+        before = _CURRENT.set(STYLES[name])
+        try:
+            with mpl.rc_context(_settings(STYLES[name])):
+                yield STYLES[name]
+        finally:
+            _CURRENT.reset(before)
 
 
 def figure(
@@ -201,12 +206,12 @@ def figure(
         sharey: likewise the vertical one.
     """
     require_matplotlib()
-    from matplotlib.figure import Figure
+    from dpopt._figure import PrintedFigure
 
     style = _CURRENT.get() or STYLES["plain"]
     width = style.text if (columns > 1 if wide is None else wide) else style.column
     size = (width, rows * height * width / columns)
-    made = Figure(figsize=size, layout="constrained")
+    made = PrintedFigure(figsize=size, layout="constrained")
     return made, made.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=sharey)
 
 

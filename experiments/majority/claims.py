@@ -436,7 +436,7 @@ def _draw_objectives(axes: Axes, table: Table) -> None:
             color=look.colour,
             marker=look.marker,
             linestyle="",
-            label=label.removesuffix(" (ours)"),
+            label=label,
         )
     values = _values(table, "expected_error")
     scale = scale_errors(axes, values, [0.0] * len(values))

@@ -152,7 +152,9 @@ def run(config: Config, advance: Advance) -> Outcome:
         "curves": Table.of("Epsilon by general and by simple composition.", curves),
     }
     totalled = tables["totals"]
-    return Outcome(tables, _findings(totalled), of_totals(totalled), data=_SOURCE)
+    printed = (config.epsilon, config.mechanism_delta) == (Config.epsilon, Config.mechanism_delta)
+    data = _SOURCE if printed else ""
+    return Outcome(tables, _findings(totalled), of_totals(totalled), data=data)
 
 
 def _point(row: Row, one: Guarantee, count: int, slack: float) -> dict[str, Cell]:

@@ -149,7 +149,9 @@ def run(config: Config, advance: Advance) -> Outcome:
         ),
         "curves": Table.of("The variance that each order proves to be enough.", curves),
     }
-    return Outcome(tables, _findings(config, tables), of_gnmax(tables), data=_SOURCE)
+    printed = (config.epsilon, config.delta) == (Config.epsilon, Config.delta)
+    data = _SOURCE if printed else ""
+    return Outcome(tables, _findings(config, tables), of_gnmax(tables), data=data)
 
 
 def _grid(config: Config, guarantee: Guarantee) -> np.ndarray:

@@ -12,7 +12,7 @@ from dpopt.privacy import Guarantee, general_composition
 from experiments.majority.words import whole
 
 CURVES = {
-    "expected-error": ("LP, expected error (ours)", "optimum"),
+    "expected-error": ("LP, expected error", "optimum"),
     "surrogate": ("LP, the paper's objective", "paper"),
     "double": ("double subsampling", "baseline-2"),
     "subsampling": ("subsampling", "baseline"),
@@ -145,7 +145,8 @@ class Config(Voters):
         delta: of the majority, in every panel; none takes 1 - (1 - Delta)^m for each m, and
             Delta where m < 1.
         prior: the law of the p_i under which errors are expected and sampled, and for which the
-            expected error is minimised: uniform:0,1, beta:2,2, common-uniform:0,1, point:0.3.
+            expected error is minimised: uniform:LOW,HIGH, beta:A,B or point:P, such as beta:2,2;
+            common-uniform:LOW,HIGH and common-beta:A,B for one p of all voters.
         curves: noise functions to draw, of expected-error; surrogate; double; subsampling;
             constant; none takes all that apply.
         draws: of (p_1, ..., p_K) for each sampled error.
@@ -188,7 +189,8 @@ class Composed(Voters):
             composition, gives for M voters.
         slack: delta' of that theorem.
         prior: the law of the p_i under which errors are expected and sampled, and for which the
-            expected error is minimised: uniform:0,1, beta:2,2, common-uniform:0,1, point:0.3.
+            expected error is minimised: uniform:LOW,HIGH, beta:A,B or point:P, such as beta:2,2;
+            common-uniform:LOW,HIGH and common-beta:A,B for one p of all voters.
         curves: noise functions to draw, of expected-error; surrogate; double; subsampling;
             constant; none takes all that apply.
         draws: of (p_1, ..., p_K) for each sampled error.

@@ -503,7 +503,8 @@ EXPERIMENT = Experiment(
     item="Algorithm 1 and its program",
     summary="Algorithm 1 is the optimum of the total-variation program: values, dual bounds and "
     "kernels of both over letters, priors and epsilons; row sums, invariance and privacy of "
-    "Algorithm 1 in exact arithmetic. The dotted line is the tolerance of the verdicts.",
+    "Algorithm 1 in exact arithmetic. The dotted line is the tolerance of the verdicts. How long "
+    "both take is in benchmark prior-program.",
     published=None,
     config=Config(
         letters=(2, 3, 4, 8, 16, 32),

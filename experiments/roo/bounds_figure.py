@@ -28,10 +28,10 @@ CURVES: dict[str, tuple[str, dict[str, Any]]] = {
     "subrr": ("Cheu, Nayak", drawing.line("baseline-3", linewidth=3.4, linestyle="-", alpha=0.55)),
     "roo": ("ROO", drawing.line("baseline-2", linewidth=2.0, linestyle="-")),
     "ds_roo": ("DS-ROO, (50)", drawing.line("paper", linestyle="--")),
-    "binomial": ("exact rule, binomial bound (ours)", drawing.line("optimum", linestyle="--")),
-    "exact": ("exact rule, exact value (ours)", drawing.line("optimum")),
-    "smooth_floor": ("smooth floor, bound (ours)", drawing.line("variant")),
-    "lower": ("no sampler is below, worst data set (ours)", drawing.line("limit")),
+    "binomial": ("exact rule, binomial bound", drawing.line("optimum", linestyle="--")),
+    "exact": ("exact rule, exact value", drawing.line("optimum")),
+    "smooth_floor": ("smooth floor, bound", drawing.line("variant")),
+    "lower": ("no sampler is below, worst data set", drawing.line("limit")),
 }
 # Curves end where they fall below this.
 _FLOOR = 1e-8
@@ -243,7 +243,7 @@ def plot(outcome: Outcome) -> Figure:
     drawing.finish(
         figure,
         panels,
-        rf"$\varepsilon = {epsilon:g}$; all parameters are ours; curves end at $10^{{-8}}$",
+        rf"$\varepsilon = {epsilon:g}$; curves end at $10^{{-8}}$",
     )
     return figure
 

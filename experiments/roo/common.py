@@ -20,10 +20,10 @@ RULES = {
     "conference": ("conference's recursion", drawing.line("baseline")),
     "journal": ("journal's recursion", drawing.line("paper")),
     "journal-repaired": (
-        "journal's, repaired (ours)",
+        "journal's, repaired",
         drawing.line("variant", markersize=5.5, markerfacecolor="white"),
     ),
-    "exact": ("exact rule (ours)", drawing.line("optimum", linestyle="--")),
+    "exact": ("exact rule", drawing.line("optimum", linestyle="--")),
     "roo": ("ROO", drawing.line("baseline-2")),
 }
 """Label and look of each rule, in the order in which they are drawn."""

@@ -25,7 +25,7 @@ _OWN_P = "P is ours, the paper prints none"
 
 _LAWS = {
     "true": ("true distribution $P$", style.role("limit").bar | {"alpha": 0.45, "hatch": ""}),
-    "ds_roo": ("law of DS-ROO, exact rule (ours)", style.role("optimum").bar),
+    "ds_roo": ("law of DS-ROO, exact rule", style.role("optimum").bar),
     "roo": ("law of ROO", style.role("baseline-2").bar),
 }
 _CURVES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -36,7 +36,7 @@ _CURVES: dict[str, tuple[str, dict[str, Any]]] = {
         "DS-ROO, conference's rule",
         drawing.line("baseline", linestyle="-", linewidth=3.0),
     ),
-    "exact": ("DS-ROO, exact rule (ours)", drawing.line("optimum", linestyle="--")),
+    "exact": ("DS-ROO, exact rule", drawing.line("optimum", linestyle="--")),
 }
 
 

@@ -325,7 +325,7 @@ def _draw_figure(axes: Axes, part: Table) -> None:
                 looks = {"marker": "o", "markerfacecolor": "none", "markeredgewidth": 0.7}
                 looks |= {"linestyle": "none", "label": "_exact"}
             axes.plot(*zip(*at, strict=True), color=colour, clip_on=False, zorder=3, **looks)
-    axes.plot([], [], "o", color="grey", markerfacecolor="none", label="exact rule (ours)")
+    axes.plot([], [], "o", color="grey", markerfacecolor="none", label="exact rule")
     # Room for the legend: to the right of curves that fall to 0, farther from others.
     high = max(part.column("q"))
     late = max((row["q"] for row in part.records if row["m"] >= 0.7 * last), default=0.0)

@@ -23,7 +23,7 @@ _NAMES: dict[str, tuple[str, dict[str, Any]]] = {
     "subrr": ("Cheu, Nayak, (6)", drawing.line("baseline-3", linestyle="-", markersize=5.0)),
     "roo": ("ROO, (9)", drawing.line("baseline-2", linestyle="-", linewidth=3.4, marker="")),
     "ds_roo": ("DS-ROO by (50)", drawing.line("paper", markersize=2.5)),
-    "lower": ("any sampler, worst case (ours)", drawing.line("limit")),
+    "lower": ("any sampler, worst case", drawing.line("limit")),
 }
 _DASHES = ("-", "--", ":", "-.")
 

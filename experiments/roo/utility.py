@@ -37,16 +37,16 @@ CURVES: dict[str, tuple[str, dict[str, Any]]] = {
     "subrr": ("SubRR, as published", drawing.line("baseline-3", linestyle="-")),
     "roo": ("ROO", drawing.line("baseline-2", linestyle="-")),
     "journal-repaired": (
-        "DS-ROO, journal, repaired (ours)",
+        "DS-ROO, journal, repaired",
         drawing.line("paper", linestyle=":", markerfacecolor="white", markersize=5.5),
     ),
     "exact": (
-        "DS-ROO, exact rule (ours)",
+        "DS-ROO, exact rule",
         drawing.line("optimum", linestyle="--", markerfacecolor="white", markersize=3.0),
     ),
-    "smooth-floor": ("smooth floor (ours)", drawing.line("variant", linestyle="-")),
-    "optimum": ("optimal sampler, LP (ours)", drawing.line("optimum", linewidth=2.2, marker="")),
-    "lower-bound": ("no sampler is below (ours)", drawing.line("limit")),
+    "smooth-floor": ("smooth floor", drawing.line("variant", linestyle="-")),
+    "optimum": ("optimal sampler, LP", drawing.line("optimum", linewidth=2.2, marker="")),
+    "lower-bound": ("no sampler is below", drawing.line("limit")),
 }
 
 
