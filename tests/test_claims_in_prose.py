@@ -1005,7 +1005,7 @@ CLAIMS: tuple[Claim, ...] = (
         "At m = 3, right with: | votes of | the paper's gamma | independent $, our default | one p "
         "for all voters | GNMax, least noise for its label | |---|---|---|---|---| | MNIST "
         "teachers | 0.836 | 0.746 | 0.835 | 0.834 | | Fashion-MNIST teachers | 0.965 | 0.660 | "
-        "0.967 | 0.808 | So the default prior loses to the paper's gamma where voters mostly "
+        "0.967 | 0.809 | So the default prior loses to the paper's gamma where voters mostly "
         "agree, at m = 1, 3 and 5, in every run; a prior that says so does not. On MNIST the label "
         "of GNMax is ahead of the paper's gamma at m = 5 and 7,",
         "1 3 5 7",
@@ -1017,7 +1017,7 @@ CLAIMS: tuple[Claim, ...] = (
             "0.965": lambda: right(3, "surrogate", "fashion-mnist"),
             "0.660": lambda: right(3, "expected-error", "fashion-mnist"),
             "0.967": lambda: right(3, "common-p", "fashion-mnist"),
-            "0.808": lambda: right(3, "gnmax-label", "fashion-mnist"),
+            "0.809": lambda: right(3, "gnmax-label", "fashion-mnist"),
         },
         holds=lambda: (
             default_prior_loses()

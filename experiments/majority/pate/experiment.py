@@ -269,7 +269,7 @@ def _default(at: Mapping[int, Runs]) -> Comparison:
     }
     where = ", ".join(f"{m} ({lost} runs)" for m, lost in behind.items()) or "none"
     return observed(
-        f"The paper's gamma is right with {paper} on these votes at m = {_list(list(at))}.",
+        f"The paper's gamma is right with {paper} on these votes {_where(list(at))}.",
         f"This package's default, for independent p_i, loses at m = {where}: {default}; for one p "
         f"common to all {common}.",
         _VOTES,
@@ -295,9 +295,8 @@ def _private_teachers(at: Mapping[int, Runs]) -> Comparison:
     return observed(
         "There are regimes where ensembling private teachers gives a higher utility than GNMax, "
         "both with the same privacy loss (section 6.2).",
-        f"With the paper's sigma in every run at m = {_list(ahead)}; with the least noise for its "
-        f"label, the same loss, at m = {_list(still)}, and GNMax is ahead in every run at m = "
-        f"{_list(behind)}.",
+        f"With the paper's sigma in every run {_where(ahead)}; with the least noise for its "
+        f"label, the same loss, {_where(still)}, and GNMax is ahead in every run {_where(behind)}.",
         _VOTES,
         alike=bool(still),
         rule="agrees if it holds in every training run at some m, against the least noise for the "
@@ -310,8 +309,8 @@ def _always(one: Sequence[float], other: Sequence[float]) -> bool:
     return all(a > b for a, b in zip(one, other, strict=True))
 
 
-def _list(allowances: list[int]) -> str:
-    return ", ".join(map(str, allowances)) or "none"
+def _where(allowances: list[int]) -> str:
+    return f"at m = {', '.join(map(str, allowances))}" if allowances else "at no m"
 
 
 def findings(votes: Votes, tables: Mapping[str, Table], *, shipped: bool) -> tuple[str, ...]:

@@ -49,8 +49,8 @@ CAPTION = (
 HELD_OUT = 6
 """One training image of so many is held out while the learning rates are chosen."""
 
-PRIVATE_RATES = (0.02, 0.03, 0.05)
-PLAIN_RATES = (0.1, 0.3)
+PRIVATE_RATES = (0.005, 0.01, 0.02, 0.03, 0.05)
+PLAIN_RATES = (0.003, 0.01, 0.03, 0.1, 0.3)
 """The learning rates that are tried."""
 
 
