@@ -523,7 +523,7 @@ def gnmax_ahead(data: str = "mnist") -> list[int]:
 
 def sets_agree() -> int:
     """How many programs have one optimum over the paper's corners and over the reduced set."""
-    outcome = corner_sets.COMPARED.run(corner_sets.COMPARED.quick, lambda: None)
+    outcome = corner_sets.EXPERIMENT.run(corner_sets.EXPERIMENT.quick, lambda: None)
     gaps = outcome.tables["programs"].column("difference")
     assert max(gaps) < 1e-9
     return len(gaps)
