@@ -36,8 +36,9 @@ def write_report(entries: Sequence[Entry], folder: Path) -> Path:
     shown = _merged(entries, folder)
     sizes = {entry.experiment.name: _size(folder, entry) for entry in shown}
     pages = _environment()
-    # A run into another folder is made again there, beside what stands in the usual one.
-    usual = folder == Path("results")
+    # A run into another folder is made again there, beside what stands in the usual one. A page
+    # tells no path of the machine.
+    usual = folder == Path("results") or folder.is_absolute()
     pages.globals["out"] = "" if usual else f" --out {shlex.quote(str(folder))}"
     item = pages.get_template("item.html")
     neighbours = zip(shown, [None, *shown], [*shown[1:], None], strict=False)

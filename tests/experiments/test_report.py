@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import shlex
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
+import experiments
 from experiments import __main__ as runner
 from experiments.catalogue import all_experiments
 from experiments.kept import Entry, keep_run, kept_entry, run_path, write_outcome
@@ -709,11 +709,22 @@ def test_an_address_unfolds_what_it_names(browser: Chrome, tmp_path: Path) -> No
     wait_for(lambda: browser.find_element("id", "finding-30").is_displayed(), True)
 
 
+def test_the_command_names_the_folder_of_a_run_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder, told in (("results", ""), ("my run", " --out 'my run'"), (str(tmp_path), "")):
+        experiments.run(EXAMPLE.name, out=folder)
+        write_report([], Path(folder))
+        page = unescape((Path(folder) / f"{EXAMPLE.name}.html").read_text(encoding="utf-8"))
+        assert f">python -m experiments run {EXAMPLE.name}{told}</code>" in page
+
+
 def test_the_command_is_copied_or_selected(browser: Chrome, folder: Path) -> None:
     page = folder / f"{NAMES[0]}.html"
     browser.get(page.as_uri())
     command = browser.find_element("id", "command").text
-    assert command == f"python -m experiments run {NAMES[0]} --out {shlex.quote(str(folder))}"
+    assert command == f"python -m experiments run {NAMES[0]}"
     button = browser.find_element("css selector", "button[data-copy]")
     assert button.text == "Copy"
     browser.execute_script(

@@ -18,7 +18,7 @@ BASE = {
     "files",
     "style",
 }
-BASE |= {"provenance", "_earlier"}
+BASE |= {"provenance", "_earlier", "_figure"}
 LOWER = {"base", "lp", "prob", "privacy", "data"}
 ABOVE = {"interop", "explore", "cli", "sweeps"}
 ALLOWED = {
