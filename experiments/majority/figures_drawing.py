@@ -45,7 +45,8 @@ def plot_with_axis(axis: str, outcome: Outcome) -> Figure:
     for axes in panels[::columns]:
         axes.set_ylabel(r"noise $\gamma(l)$" if columns > 2 else r"noise function $\gamma(l)$")
     below = figure.add_subplot(places[-1, :])
-    below.set_title(f"error{_draw_errors(below, errors, curves)}")
+    law = under(errors.column("prior")[0])
+    below.set_title(f"error under {law}{_draw_errors(below, errors, curves)}")
     below.set_xlabel(axis)
     if max(shapes.column("l")) > _WHOLE_RANGE:
         # The lower half mirrors it.
@@ -101,7 +102,7 @@ def _draw_errors(axes: Axes, errors: Table, curves: Sequence[str]) -> str:
     ticks = sorted(set(errors.column("target")))
     if len(ticks) <= 12:
         axes.set_xticks(ticks)
-    axes.set_ylabel(f"error under {under(errors.column('prior')[0])}")
+    axes.set_ylabel("error")
     axes.margins(x=0.06 if len(ticks) > 1 else 0.5)
     return scale_errors(axes, errors.column("sampled_error"), errors.column("spread"))
 

@@ -50,7 +50,7 @@ def test_noise_functions_are_drawn_whole_at_other_parameters(
     figure = drawn(experiment, outcome)
     panels = figure.get_axes()
     assert len(panels) == len(config.targets) + 1
-    assert under(config.prior) in panels[-1].get_ylabel()
+    assert under(config.prior) in panels[-1].get_title()
     assert all(len(axes.get_lines()) == len(config.drawn) for axes in panels[:-1])
 
 
