@@ -9,17 +9,19 @@ from importlib.metadata import PackageNotFoundError, version
 _PACKAGES = ("dpopt", "numpy", "scipy", "highspy", "cvxpy", "python-flint")
 
 
-def versions() -> dict[str, str]:
-    """Return the versions of Python, dpopt and the libraries that its numbers rest on."""
-    return dict(_found())
+def versions(*further: str) -> dict[str, str]:
+    """Return the versions of Python, dpopt and the libraries that its numbers rest on.
+
+    Args:
+        further: names of other packages whose versions are asked for.
+    """
+    found = {package: _version(package) for package in (*_PACKAGES, *further)}
+    return {"python": platform.python_version(), **found}
 
 
 @cache
-def _found() -> tuple[tuple[str, str], ...]:
-    found = {"python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "not installed"
-    return tuple(found.items())
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"

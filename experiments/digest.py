@@ -7,7 +7,6 @@ import hashlib
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -70,7 +69,7 @@ def imported(module: str) -> set[str]:
 def libraries(*, drawing: bool = False) -> dict[str, str]:
     """Return the versions that a result depends on."""
     names = (*_FURTHER, *(["matplotlib"] if drawing else []))
-    return versions() | {name: _version(name) for name in names}
+    return versions(*names)
 
 
 def data_files(configuration: Mapping[str, Any]) -> list[list[Any]]:
@@ -188,14 +187,6 @@ def _state(path: Path) -> tuple[int, int]:
 def _digest(path: Path, size: int, changed: int) -> str:
     del size, changed
     return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-@cache
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "not installed"
 
 
 def _texts(value: Any) -> list[str]:  # noqa: ANN401

@@ -8,7 +8,6 @@ import platform
 from collections.abc import Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from threading import Event
 from time import perf_counter
@@ -77,7 +76,7 @@ def run_benchmarks(
         "format": FORMAT,
         "date": date,
         "machine": machine() | {"load_before": load, "load_after": _load()},
-        "versions": versions() | {name: _version(name) for name in _PACKAGES},
+        "versions": versions(*_PACKAGES),
         "jobs": jobs,
         "rounds": effort.rounds,
         "least_seconds": effort.least_seconds,
@@ -208,10 +207,3 @@ def _load() -> float | None:
         return round(os.getloadavg()[0], 1)
     except (AttributeError, OSError):
         return None
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "not installed"
