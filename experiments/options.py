@@ -182,8 +182,15 @@ def options(experiment: Experiment) -> dict[str, Option]:
 
 
 def documented(kind: type) -> dict[str, str]:
-    """Return what the "Attributes:" of a class's docstring say of each of them."""
-    _, _, section = (inspect.getdoc(kind) or "").partition("\nAttributes:\n")
+    """Return what the "Attributes:" of a class, and of those that it extends, say of each."""
+    found: dict[str, str] = {}
+    for each in reversed(kind.__mro__):
+        found |= _documented(each.__doc__ if each.__module__ != "builtins" else None)
+    return found
+
+
+def _documented(docstring: str | None) -> dict[str, str]:
+    _, _, section = inspect.cleandoc(docstring or "").partition("\nAttributes:\n")
     found: dict[str, list[str]] = {}
     name = ""
     for line in section.split("\n"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Literal
 
@@ -46,17 +47,20 @@ class Target:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Voters:
-    """What every figure of noise functions has; its subclasses document it.
+class Voters(ABC):
+    """What every figure of noise functions has.
 
     Attributes:
-        mechanisms: K.
-        epsilon: of each voter.
-        mechanism_delta: of each voter.
-        prior: the law of the p_i.
-        curves: names of noise functions; None for all that apply.
-        draws: of the p_i for each sampled error.
-        repeats: sampled errors, whose spread is drawn.
+        mechanisms: K, the number of voters; odd.
+        epsilon: of each voter, in nats.
+        mechanism_delta: Delta, of each voter.
+        prior: the law of the p_i under which errors are expected and sampled, and for which the
+            expected error is minimised: uniform:LOW,HIGH, beta:A,B or point:P, such as beta:2,2;
+            common-uniform:LOW,HIGH and common-beta:A,B for one p of all voters.
+        curves: noise functions to draw, of expected-error; surrogate; double; subsampling;
+            constant; none takes all that apply.
+        draws: of (p_1, ..., p_K) for each sampled error.
+        repeats: sampled errors, whose mean and standard deviation are drawn.
         seed: of all draws.
     """
 
@@ -103,9 +107,9 @@ class Voters:
             )
 
     @property
+    @abstractmethod
     def targets(self) -> tuple[Target, ...]:
         """What the majority may spend in each panel."""
-        raise NotImplementedError
 
     @property
     def drawn(self) -> tuple[str, ...]:
@@ -133,25 +137,14 @@ class Voters:
 
 @dataclass(frozen=True, kw_only=True)
 class Config(Voters):
-    """Parameters of a figure whose majority may spend (m epsilon, delta).
+    """Parameters of a figure whose majority may spend (m epsilon, delta); see `Voters`.
 
     Attributes:
-        mechanisms: K, the number of voters; odd.
-        epsilon: of each voter, in nats.
-        mechanism_delta: Delta, of each voter.
         allowance: m for each panel, in (0, K]; subsampling draws M voters, the most whose
             (M epsilon, 1 - (1 - Delta)^M) is within the target: m rounded down, unless delta is
             less than m voters spend.
         delta: of the majority, in every panel; none takes 1 - (1 - Delta)^m for each m, and
             Delta where m < 1.
-        prior: the law of the p_i under which errors are expected and sampled, and for which the
-            expected error is minimised: uniform:LOW,HIGH, beta:A,B or point:P, such as beta:2,2;
-            common-uniform:LOW,HIGH and common-beta:A,B for one p of all voters.
-        curves: noise functions to draw, of expected-error; surrogate; double; subsampling;
-            constant; none takes all that apply.
-        draws: of (p_1, ..., p_K) for each sampled error.
-        repeats: sampled errors, whose mean and standard deviation are drawn.
-        seed: of all draws.
     """
 
     allowance: tuple[float, ...]
@@ -179,23 +172,12 @@ class Config(Voters):
 
 @dataclass(frozen=True, kw_only=True)
 class Composed(Voters):
-    """Parameters of a figure whose majority may spend what M sampled voters do.
+    """Parameters of a figure whose majority may spend what M sampled voters do; see `Voters`.
 
     Attributes:
-        mechanisms: K, the number of voters; odd.
-        epsilon: of each voter, in nats.
-        mechanism_delta: Delta, of each voter.
         samples: M for each panel, in 1..K: the majority may spend what theorem 2.3, general
             composition, gives for M voters.
         slack: delta' of that theorem.
-        prior: the law of the p_i under which errors are expected and sampled, and for which the
-            expected error is minimised: uniform:LOW,HIGH, beta:A,B or point:P, such as beta:2,2;
-            common-uniform:LOW,HIGH and common-beta:A,B for one p of all voters.
-        curves: noise functions to draw, of expected-error; surrogate; double; subsampling;
-            constant; none takes all that apply.
-        draws: of (p_1, ..., p_K) for each sampled error.
-        repeats: sampled errors, whose mean and standard deviation are drawn.
-        seed: of all draws.
     """
 
     samples: tuple[int, ...]

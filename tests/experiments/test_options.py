@@ -84,6 +84,18 @@ def test_what_the_docstring_says_of_each_field() -> None:
     assert documented(int) == {}
 
 
+class Wider(Config):
+    """Another.
+
+    Attributes:
+        added: of its own.
+    """
+
+
+def test_help_of_a_class_that_is_extended_counts() -> None:
+    assert documented(Wider) == documented(Config) | {"added": "of its own."}
+
+
 @pytest.mark.parametrize(
     ("field", "text", "value"),
     [
