@@ -834,6 +834,19 @@ LINEAR = (
 )
 
 
+# What both a page of findings and PAPERS state.
+MULTISETS: dict[str, Computed] = {
+    "2": lambda: growth(voters.reduced_size, 0.0),
+    "4": lambda: growth(voters.reduced_size, 1e-5),
+}
+CONSTANTS: dict[str, Computed] = {
+    "1.02": lambda: min(larger()),
+    "2.9": lambda: max(larger()),
+    "1.8": lambda: below_tau().value_found,
+    "1.6": lambda: below_tau().value_claimed,
+}
+EXTREMES: dict[str, Computed] = {"5.53": lambda: extreme(0), "77.14": lambda: extreme(-1)}
+
 CLAIMS: tuple[Claim, ...] = (
     # README: figure, first example, prior, roo, kernels, smoothed.
     Claim(README, "Both need Python 3.11 or later"),
@@ -912,10 +925,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         README,
         "O(K^2) and O(K^4) multisets",
-        computed={
-            "2": lambda: growth(voters.reduced_size, 0.0),
-            "4": lambda: growth(voters.reduced_size, 1e-5),
-        },
+        computed=MULTISETS,
         holds=lambda: 2 * voted("expected-error") < voted("surrogate"),
     ),
     # Limits.
@@ -1050,12 +1060,7 @@ CLAIMS: tuple[Claim, ...] = (
         "lemma spends 1.8 instead of 1.6: one row in fractions shows it. The largest constant that "
         "is private is 1.02 to 2.9 times",
         "35 16",
-        {
-            "1.02": lambda: min(larger()),
-            "2.9": lambda: max(larger()),
-            "1.8": lambda: below_tau().value_found,
-            "1.6": lambda: below_tau().value_claimed,
-        },
+        CONSTANTS,
     ),
     Claim(
         MAJORITY,
@@ -1258,7 +1263,7 @@ CLAIMS: tuple[Claim, ...] = (
         SMOOTHED,
         "(5.53 %) and the third district of Nebraska (77.14 %), not DC and NE-2.",
         "2",
-        {"5.53": lambda: extreme(0), "77.14": lambda: extreme(-1)},
+        EXTREMES,
     ),
     Claim(
         SMOOTHED,
@@ -1329,10 +1334,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         PAPERS,
         "O(K^2) and O(K^4) multisets",
-        computed={
-            "2": lambda: growth(voters.reduced_size, 0.0),
-            "4": lambda: growth(voters.reduced_size, 1e-5),
-        },
+        computed=MULTISETS,
     ),
     Claim(PAPERS, "on the segment from 00 to 11, along", "00 11"),
     Claim(
@@ -1413,12 +1415,7 @@ CLAIMS: tuple[Claim, ...] = (
         "(K = 35, m = 16: it spends 1.8 instead of 1.6); the largest private constant gamma is "
         "1.02 to 2.9 times",
         "35 16",
-        {
-            "1.02": lambda: min(larger()),
-            "2.9": lambda: max(larger()),
-            "1.8": lambda: below_tau().value_found,
-            "1.6": lambda: below_tau().value_claimed,
-        },
+        CONSTANTS,
     ),
     Claim(
         PAPERS,
@@ -1609,7 +1606,7 @@ CLAIMS: tuple[Claim, ...] = (
         PAPERS,
         "DC (5.53 %) and NE-3 (77.14 %), not DC and NE-2",
         "3 2",
-        {"5.53": lambda: extreme(0), "77.14": lambda: extreme(-1)},
+        EXTREMES,
     ),
     Claim(
         PAPERS,
