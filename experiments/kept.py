@@ -164,7 +164,7 @@ def _sound(record: Mapping[str, Any]) -> bool:
         isinstance(record[name], kind) and isinstance(record[name], bool) == (kind is bool)
         for name, kind in _TYPES.items()
         if record.get(name) is not None
-    ) and all(isinstance(version, str) for version in record.get("versions", {}).values())
+    ) and all(isinstance(version, str) for version in (record.get("versions") or {}).values())
 
 
 def write_outcome(entry: Entry, folder: Path, pictures: Mapping[str, bytes] | None = None) -> None:
@@ -187,7 +187,7 @@ def write_outcome(entry: Entry, folder: Path, pictures: Mapping[str, bytes] | No
         if path.name not in files:
             path.unlink(missing_ok=True)
     for name, content in files.items():
-        _write(folder / name, content)
+        renew(folder / name, content)
 
 
 def draw(experiment: Experiment, outcome: Outcome, style: str) -> dict[str, bytes]:
@@ -255,7 +255,7 @@ def record_of(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _write(path: Path, content: bytes) -> None:
+def renew(path: Path, content: bytes) -> None:
     """Write a file, whole or not at all, unless it holds just that already."""
     if path.is_file() and path.read_bytes() == content:
         return

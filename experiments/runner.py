@@ -113,11 +113,6 @@ class Ended:
     refused: Mapping[str, str]
 
 
-def jobs_of(chosen: Sequence[Experiment], *, full: bool = False, style: str = "plain") -> list[Job]:
-    """Return jobs with the experiments' own parameters."""
-    return [Job(each, each.config if full else each.quick, full, style) for each in chosen]
-
-
 def run_all(
     jobs: Sequence[Job],
     out: Path,

@@ -480,8 +480,7 @@ def _draw_three_corners(axes: Axes, table: Table) -> None:
             **drawing.nested(place, len(pairs)),
             label=f"$K$ = {k}, $m$ = {m:g}",
         )
-    limit = style.role("limit")
-    axes.axhline(1.0, color=limit.colour, linestyle=limit.dash, label="target")
+    axes.axhline(1.0, **drawing.beside("limit"), label="target")
     axes.margins(0.05)
     axes.set_title("corners 00, 11 and bc alone")
     axes.set_xlabel(r"$\varepsilon$ of each voter (nats)")

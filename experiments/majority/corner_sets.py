@@ -242,8 +242,7 @@ def _draw_differences(axes: Axes, table: Table, cases: Sequence[str]) -> None:
             markerfacecolor="none",
             label=f"difference, {_CASES[case]}, each $m$",
         )
-    limit = style.role("limit")
-    axes.axhline(_ALIKE, color=limit.colour, linestyle=limit.dash, label="tolerance of the verdict")
+    axes.axhline(_ALIKE, **drawing.beside("limit"), label="tolerance of the verdict")
     axes.set_yscale("log")
     axes.set_ylim(_LEAST / 8.0, 20.0 * _ALIKE)
     axes.margins(x=0.08)

@@ -9,9 +9,8 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from dpopt.files import write_text
 from experiments.catalogue import all_experiments
-from experiments.kept import Entry, kept_entry
+from experiments.kept import Entry, kept_entry, renew
 from experiments.registry import VERDICTS
 from experiments.report import views
 from experiments.report.mathematics import to_mathml
@@ -45,9 +44,10 @@ def write_report(entries: Sequence[Entry], folder: Path) -> Path:
     for entry, before, after in neighbours:
         name = entry.experiment.name
         text = item.render(entry=entry, size=sizes[name], before=before, after=after)
-        _renew(folder / f"{name}.html", text)
+        renew(folder / f"{name}.html", text.encode())
     index = folder / "index.html"
-    _renew(index, pages.get_template("index.html").render(entries=shown, sizes=sizes))
+    text = pages.get_template("index.html").render(entries=shown, sizes=sizes)
+    renew(index, text.encode())
     return index
 
 
@@ -94,9 +94,3 @@ def _size(folder: Path, entry: Entry) -> tuple[int, int] | None:
     if len(head) < 24 or not head.startswith(_PNG):
         return None
     return int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
-
-
-def _renew(path: Path, text: str) -> None:
-    """Write a page unless it is there with the same bytes."""
-    if not path.exists() or path.read_bytes() != text.encode():
-        write_text(path, text)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from experiments.registry import Comparison, Experiment, Outcome, Table
+from experiments.runner import Job
 
 Cells = dict[str, Any]
 
@@ -19,6 +20,11 @@ def ran(experiment: Experiment, config: Any = None) -> Outcome:
     outcome = experiment.run(config, lambda: told.append(None))
     assert len(told) == experiment.steps(config)
     return outcome
+
+
+def jobs_of(chosen: Sequence[Experiment]) -> list[Job]:
+    """Jobs with the experiments' own parameters, of quick runs."""
+    return [Job(each, each.quick) for each in chosen]
 
 
 def exit_code(main: Callable[[Sequence[str]], object], arguments: Sequence[str]) -> int:

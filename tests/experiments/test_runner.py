@@ -28,9 +28,10 @@ from experiments.kept import Entry, draw, drawn, kept_entry, kept_run
 from experiments.options import configured
 from experiments.public_prior import example_one
 from experiments.registry import Comparison, Experiment, Outcome, Table
-from experiments.runner import CACHE, Job, computed, jobs_of, run_all
+from experiments.runner import CACHE, Job, computed, run_all
 from experiments.store import Store, keys_of
 from experiments.times import last_seconds, record, recorded, seconds_of, until_done
+from tests.experiments.comparing import jobs_of
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("roo-figure-1", "prior-example-1")
@@ -489,6 +490,16 @@ def test_a_record_of_wrong_types_is_not_read(
     kept = kept_entry(run.experiment, tmp_path)
     assert kept is not None
     assert kept.failure == "its files cannot be read; run it again."
+
+
+def test_a_damaged_account_of_a_run_tells_nothing(tmp_path: Path) -> None:
+    experiments.run("prior-example-1", out=tmp_path)
+    path = tmp_path / "prior-example-1.run.json"
+    about = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(about | {"versions": None}), encoding="utf-8")
+    assert kept_run("prior-example-1", tmp_path)["seconds"] == about["seconds"]
+    path.write_text(json.dumps(about | {"versions": [1]}), encoding="utf-8")
+    assert kept_run("prior-example-1", tmp_path) == {}
 
 
 def test_a_run_shows_itself() -> None:
