@@ -29,12 +29,13 @@ ALLOWED = {
     "data": {"base", "data"},
     "design": {*LOWER, "design"},
     "kernel": {*LOWER, "design", "kernel"},
-    "paper": {*LOWER, "design", "kernel", "paper"},
-    "interop": {*LOWER, "design", "kernel", "paper", "interop"},
+    "ballots": {*LOWER, "design", "ballots"},
+    "paper": {*LOWER, "design", "kernel", "ballots", "paper"},
+    "interop": {*LOWER, "design", "kernel", "ballots", "paper", "interop"},
     "sweeps": {"base", "sweeps"},
-    "explore": {*LOWER, "design", "kernel", "paper", "package", "explore"},
-    "cli": {*LOWER, "design", "kernel", "paper", "package", "explore", "cli"},
-    "package": {*LOWER, "design", "kernel", "paper", "interop", "sweeps", "package"},
+    "explore": {*LOWER, "design", "kernel", "ballots", "paper", "package", "explore"},
+    "cli": {*LOWER, "design", "kernel", "ballots", "paper", "package", "explore", "cli"},
+    "package": {*LOWER, "design", "kernel", "ballots", "paper", "interop", "sweeps", "package"},
 }
 PACKAGE = {"_cite"}
 """What belongs to no room and no paper; every other name directly under dpopt is a paper."""
