@@ -39,13 +39,14 @@ of which the first is the larger exactly if 1 + Delta (v - 1) <= r.
 
     P = (Delta, (1 - Delta) b, (1 - Delta) c, 0), P' its mirror, on classes w, x, y, z of any kind.
 
-The ratio is (Delta A_w + (1 - Delta)(b A_x + c A_y)) / ((1 - Delta)(c A_x + b A_y) + Delta A_z). It
-rises with A_w and falls with A_z: let these be v and 1, the least A being 1. Where all others are 1,
-it is q = 1 + Delta (v - 1). Raising A_x adds to both sides in proportion r : 1, and raising A_y in
-proportion 1 : r. A mediant lies between: as q >= 1, raising A_y never helps, with A_x raised or not
-(if q > r, raising A_x does not help either; if q <= r the ratio stays between q and r, above 1). So
-A_y = 1, and A_x = v if q <= r, else 1. The first gives (beta v + gamma) / (gamma v + beta) with
-beta = (r + Delta) / (1 + r) and gamma = (1 - Delta) / (1 + r), which is g(r_Delta, v). ∎
+The ratio is (Delta A_w + (1 - Delta)(b A_x + c A_y)) / ((1 - Delta)(c A_x + b A_y) + Delta A_z).
+It rises with A_w and falls with A_z: let these be v and 1, the least A being 1. Where all others
+are 1, it is q = 1 + Delta (v - 1). Raising A_x adds to both sides in proportion r : 1, and raising
+A_y in proportion 1 : r. The ratio that results lies between the old one and this proportion. So it
+is at least 1 before A_y is raised, with A_x raised or not, and raising A_y only lowers it: A_y = 1.
+Raising A_x raises it if q < r and lowers it if q > r. Raised, it is (beta v + gamma) /
+(gamma v + beta) with beta = (r + Delta) / (1 + r) and gamma = (1 - Delta) / (1 + r): g(r_Delta, v).
+∎
 
 **In exact numbers.** Both terms rise with r and with v. So a rational of at least r, one of at most
 e^{m epsilon / K} and a rational v decide e^{K psi} <= e^{m epsilon} from the safe side. Solving
