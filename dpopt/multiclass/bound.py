@@ -16,7 +16,7 @@ fixed. Let A_x be the probability of a set of outputs, over the others and the r
 voter votes x: A_x <= v A_z for all x and z, by stability, averaged over the others. If some A_z is
 0, all are, and both sides are 0. Else the step multiplies the set's probability by P.A / P'.A. For
 every t, P.A - t P'.A is linear in (P, P'), so it is at most 0 on the polytope of private pairs if
-it is at its corners: the largest ratio stands at a corner (`dpopt.multiclass.corners`, theorem 1).
+it is at its corners: the largest ratio stands at a corner (`dpopt.multiclass.pairs`, theorem 1).
 At (delta_y, delta_y) it is 1. With b = r / (1 + r), c = 1 - b and x = A_y / A_z, at the corner of
 y and z it is (b x + c) / (c x + b). As b > c, this rises with x, and x <= v: it is at most
 (b v + c) / (c v + b) = g(r, v). K steps multiply. ∎

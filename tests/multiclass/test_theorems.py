@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import cache
@@ -15,7 +14,7 @@ import pytest
 from scipy.optimize import linprog
 
 from dpopt.ballots import Partitions
-from dpopt.multiclass.corners import (
+from dpopt.multiclass.pairs import (
     Law,
     Pair,
     corner_count,
@@ -182,13 +181,13 @@ def expected(laws: list[Law], values: dict[tuple[int, ...], int]) -> Fraction:
     classes = len(laws[0])
     law: dict[tuple[int, ...], Fraction] = {(0,) * classes: ONE}
     for voter in laws:
-        after: Counter[tuple[int, ...]] = Counter()
+        after: dict[tuple[int, ...], Fraction] = {}
         for counts, mass in law.items():
             for y, chance in enumerate(voter):
                 if chance:
                     moved = (*counts[:y], counts[y] + 1, *counts[y + 1 :])
-                    after[moved] += mass * chance
-        law = dict(after)
+                    after[moved] = after.get(moved, ZERO) + mass * chance
+        law = after
     return sum((mass * values[counts] for counts, mass in law.items()), ZERO)
 
 
@@ -242,11 +241,12 @@ def test_theorem_4_no_corner_meets_its_mirror_image() -> None:
 def float_law(pairs: list[Law]) -> dict[tuple[int, ...], float]:
     law: dict[tuple[int, ...], float] = {(0, 0, 0): 1.0}
     for voter in pairs:
-        after: Counter[tuple[int, ...]] = Counter()
+        after: dict[tuple[int, ...], float] = {}
         for counts, mass in law.items():
             for y, chance in enumerate(voter):
-                after[(*counts[:y], counts[y] + 1, *counts[y + 1 :])] += mass * float(chance)
-        law = dict(after)
+                moved = (*counts[:y], counts[y] + 1, *counts[y + 1 :])
+                after[moved] = after.get(moved, 0.0) + mass * float(chance)
+        law = after
     return law
 
 

@@ -40,8 +40,9 @@ which neither is told: without them programs return rules that are not private.
 
     (Q, u, w, Q') -> (Delta Q + (1 - Delta)(b u + c w), (1 - Delta)(c u + b w) + Delta Q')
 
-takes quadruples of arbitrary laws onto the (r, Delta)-pairs. The corners of these are the images of (Delta, (1 - Delta) b, (1 - Delta) c, 0) and its mirror image under those maps of the four
-letters to [C] that give each class letters in a row, or none:
+takes quadruples of arbitrary laws onto the (r, Delta)-pairs. The corners of these are the images of
+(Delta, (1 - Delta) b, (1 - Delta) c, 0) and its mirror image under those maps of the four letters
+to [C] that give each class letters in a row, or none:
 
     C + 3 C (C - 1) + 3 C (C - 1)(C - 2) + C (C - 1)(C - 2)(C - 3)
 
