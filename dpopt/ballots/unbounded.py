@@ -13,7 +13,7 @@ and b comes to the top by one ballot: l' is l with a and b exchanged, and y is n
 So each ratio of u_y is one in which y is on top of l or of l'. If it is so in l alone, then
 
 * y = a, and b is a top of l': there u_y(l') = x u_y(l), a ratio of r exactly;
-* y = a, another top t of l stays one, b does not: u_y(l') = x T(m) with m = l - e_t + e_b, y on top;
+* y = a, another top t of l stays one, b does not: u_y(l') = x T(m), m = l - e_t + e_b, y on top;
 * b was a top beside y: u_y(l') = x T(m) with m = l - e_a + e_y, or x T(l) if y = a.
 
 The ratio T(l) / u_y(l') = r T(l) / T(m) must be in [1 / r, r]. So **the ladder is r-DP exactly if**
