@@ -1,0 +1,1 @@
+"""Private plurality of voters that are themselves private, over C classes."""
