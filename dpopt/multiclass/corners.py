@@ -23,12 +23,12 @@ is. A voter on y -> z and one on z -> y become two whose P and P' are equal, whi
 loops at y and z; f, affine, is no larger than at one of these.
 
 What is left are signed numbers of voters on the C (C - 1) / 2 pairs of classes, with s voters in
-all, and K - s loops. Longer cycles y -> z -> w -> y stay: leaving them out, or the edges between two
-classes outside of S, lets kernels through that are not private.
+all, and K - s loops. Longer cycles y -> z -> w -> y stay: leaving them out, or the edges between
+two classes outside of S, lets kernels through that are not private.
 
-The walk. Let T be a function of the counts of the voters who are not yet on an edge, at first A. One
-voter more on y -> z makes it T'(n) = b T(n + e_y) + c T(n + e_z) for the side P, for all places of
-the loops n at once; the side P' is the same for the configuration with every edge turned around.
+The walk. Let T be a function of the counts of the voters who are not yet on an edge, at first A.
+One voter more on y -> z makes it T'(n) = b T(n + e_y) + c T(n + e_z) for the side P, for all places
+of the loops n at once; the side P' is the same for the configuration with every edge turned around.
 Level s of the walk holds this table for every configuration of s edges, one of each class of those
 that differ by renaming classes within S or outside of it, which A does not tell apart.
 """
@@ -62,8 +62,8 @@ Step = Callable[[Table, Table], Table]
 def configuration_count(voters: int, classes: int) -> int:
     """Return the number of configurations of theorem 2, renamed ones counted.
 
-    The coefficient of x^K in ((1 + x) / (1 - x))^E / (1 - x)^C, E = C (C - 1) / 2: signed numbers on
-    E pairs of classes, and loops at C classes.
+    The coefficient of x^K in ((1 + x) / (1 - x))^E / (1 - x)^C, E = C (C - 1) / 2: signed numbers
+    on E pairs of classes, and loops at C classes.
     """
     pairs = classes * (classes - 1) // 2
     power = pairs + classes - 1
