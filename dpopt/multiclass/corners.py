@@ -1,30 +1,13 @@
-"""Which voters a plurality must be judged by: corner configurations, and the walk over all of them.
-
-A voter with output in C classes that is epsilon-DP has a pair (P, P') of laws on the two sides of a
-neighbourhood with P <= r P' and P' <= r P, r = e^epsilon.
-
-Theorem 1 (corners). The vertices of this polytope are C^2 pairs: the loops (delta_y, delta_y), and
-for y != z the edges y -> z: P = b delta_y + c delta_z and P' = c delta_y + b delta_z, with
-b = r / (1 + r) and c = 1 - b.
-
-Proof. Letter by letter, (P(y), P'(y)) lies in the cone of the rays (r, 1) and (1, r). At a vertex
-the two equations "sum to one" leave at most two rays with mass; one of either kind is needed, on
-one letter, which is a loop, or on two, which is an edge.
+"""The walk over all corner configurations that decide whether a plurality is private.
 
 For a set S of outputs let A(N) be the probability that the output is in S where the counts of the
-votes are N, and f = E A(N) - e^(m epsilon) E' A(N): privacy says f <= delta for all voters. f is
-affine in the pair of every voter, so corners decide.
-
-Theorem 2 (reduction). It is enough to take configurations without 2-cycles: for any two classes y
-and z, voters on y -> z or on z -> y, but not on both.
-
-Proof. E A(N) depends on the multiset {P_i} alone, so exchanging the P' of two voters leaves f as it
-is. A voter on y -> z and one on z -> y become two whose P and P' are equal, which is a mixture of
-loops at y and z; f, affine, is no larger than at one of these.
-
-What is left are signed numbers of voters on the C (C - 1) / 2 pairs of classes, with s voters in
-all, and K - s loops. Longer cycles y -> z -> w -> y stay: leaving them out, or the edges between
-two classes outside of S, lets kernels through that are not private.
+votes are N, and f = E A(N) - e^(m epsilon) E' A(N): privacy says f <= delta for all voters. By the
+theorems of the pairs module the largest f stands where every voter is at a corner: at a loop, with
+the vote y on both sides, or on an edge y -> z, voting y with b and z with c on one side, the other
+way round on the other; and no two voters are on y -> z and on z -> y. So a configuration is a
+signed number of voters on each of the C (C - 1) / 2 pairs of classes, and the rest of them at
+loops. Longer cycles y -> z -> w -> y stay: leaving them out, or the edges between two classes
+outside of S, lets kernels through that are not private.
 
 The walk. Let T be a function of the counts of the voters who are not yet on an edge, at first A.
 One voter more on y -> z makes it T'(n) = b T(n + e_y) + c T(n + e_z) for the side P, for all places
@@ -36,7 +19,6 @@ that differ by renaming classes within S or outside of it, which A does not tell
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -47,7 +29,8 @@ import numpy.typing as npt
 
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector
-from dpopt.ballots import Partitions
+from dpopt.ballots.partitions import Partitions
+from dpopt.multiclass.pairs import reduced_count
 
 MOST_CONFIGURATIONS = 100_000_000
 """Of the configurations, renamed ones counted, that are walked over."""
@@ -59,23 +42,14 @@ Step = Callable[[Table, Table], Table]
 """Takes T(n + e_y) and T(n + e_z) and returns b T(n + e_y) + c T(n + e_z)."""
 
 
-def configuration_count(voters: int, classes: int) -> int:
-    """Return the number of configurations of theorem 2, renamed ones counted.
-
-    The coefficient of x^K in ((1 + x) / (1 - x))^E / (1 - x)^C, E = C (C - 1) / 2: signed numbers
-    on E pairs of classes, and loops at C classes.
-    """
-    pairs = classes * (classes - 1) // 2
-    power = pairs + classes - 1
-    return sum(
-        math.comb(pairs, j) * math.comb(voters - j + power, power)
-        for j in range(min(pairs, voters) + 1)
-    )
-
-
 def priceable(voters: int, classes: int) -> bool:
     """Whether all configurations can be walked over."""
-    return configuration_count(voters, classes) <= MOST_CONFIGURATIONS
+    return reduced_count(voters, classes) <= MOST_CONFIGURATIONS and _coded(voters, classes)
+
+
+def _coded(voters: int, classes: int) -> bool:
+    """Whether numbers -K..K on all pairs of classes have a code of 63 bits."""
+    return (2 * voters + 1) ** (classes * (classes - 1) // 2) < 1 << 63
 
 
 def require_priceable(voters: int, classes: int) -> None:
@@ -85,11 +59,13 @@ def require_priceable(voters: int, classes: int) -> None:
         ParameterError: naming how many there are.
     """
     if not priceable(voters, classes):
+        known = f"{reduced_count(voters, classes):.3g} corner configurations"
+        limit = f"at most {MOST_CONFIGURATIONS:.0e}"
+        if not _coded(voters, classes):
+            known, limit = f"{classes * (classes - 1) // 2} pairs of classes", "fewer"
         raise ParameterError(
-            f"mechanisms is {voters} and classes {classes}; they have "
-            f"{configuration_count(voters, classes):.3g} corner configurations, and at most "
-            f"{MOST_CONFIGURATIONS:.0e} are priced: take fewer, or rule='ladder' or "
-            "'permute-and-flip', which have a proved bound."
+            f"mechanisms is {voters} and classes {classes}; they have {known}, and {limit} are "
+            "priced: take rule 'ladder' or 'permute-and-flip', of which a bound is proved."
         )
 
 
@@ -145,7 +121,7 @@ class Level:
 
 
 class Configurations:
-    """All configurations of K voters over C classes, for a set S of the first k classes.
+    """All configurations of K voters over C classes, for the set S of the first k classes.
 
     Args:
         voters: K.
@@ -197,18 +173,22 @@ class Configurations:
         return _places(turned, total, self.classes)
 
     @cached_property
-    def _turns(self) -> list[tuple[IntVector, IntVector]]:
-        """For each renaming, from which pair each pair's number comes, and with which sign."""
-        place = {pair: at for at, pair in enumerate(self.pairs)}
-        turns = []
-        for names in self.renamings:
-            source, sign = np.empty((2, len(self.pairs)), dtype=np.int64)
-            for at, (y, z) in enumerate(self.pairs):
-                one, other = names[y], names[z]
-                to = place[min(one, other), max(one, other)]
-                source[to], sign[to] = at, 1 if one < other else -1
-            turns.append((source, sign))
-        return turns
+    def _codes(self) -> IntVector:
+        """[pair, p]: what a voter on a pair adds to the code of the configuration renamed by p."""
+        digit = {
+            pair: (2 * self.voters + 1) ** (len(self.pairs) - 1 - at)
+            for at, pair in enumerate(self.pairs)
+        }
+        return np.array(
+            [
+                [
+                    digit[names[y], names[z]] if names[y] < names[z] else -digit[names[z], names[y]]
+                    for names in self.renamings
+                ]
+                for y, z in self.pairs
+            ],
+            dtype=np.int64,
+        )
 
     @cached_property
     def _composed(self) -> IntVector:
@@ -221,13 +201,10 @@ class Configurations:
 
     def _canonical(self, signed: IntVector) -> tuple[IntVector, IntVector]:
         """Return the least code among a configuration's renamed ones, and by which renaming."""
-        best = np.zeros(len(signed), dtype=np.int64)
-        how = np.zeros(len(signed), dtype=np.int64)
-        for at, (source, sign) in enumerate(self._turns):
-            code = _code(signed[:, source] * sign + self.voters, 2 * self.voters + 1)
-            better = code < best if at else np.ones(len(signed), dtype=bool)
-            best[better], how[better] = code[better], at
-        return best, how
+        # A code has the digits -K..K, so that no two configurations share one.
+        codes = signed @ self._codes
+        how = codes.argmin(axis=1)
+        return codes[np.arange(len(signed)), how], how
 
     @cached_property
     def levels(self) -> tuple[Level, ...]:

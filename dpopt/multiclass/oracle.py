@@ -144,7 +144,8 @@ class Pricing:
                 levels.append(level)
                 if broken.size:
                     at = np.full(broken.size, level.edges)
-                    peaks.append(np.column_stack([tops[broken], at, broken, best[broken]]))
+                    rows_of = (tops[broken], at, broken, best[broken])
+                    peaks.append(np.stack([part.astype(float) for part in rows_of], axis=1))
             if peaks:
                 every = np.concatenate(peaks)
                 every = every[np.argsort(-every[:, 0], kind="stable")][: self.cuts]

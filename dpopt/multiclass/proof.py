@@ -7,6 +7,9 @@ b makes a larger polytope of private pairs, which holds the true one. e^(m epsil
 E A(N) is a sum of non-negative numbers. It is walked in integers of 128 bits below the weights,
 rounded up at every step, so that an edge adds less than one unit: less the number of edges it is
 E A(N) rounded down. What is 0 stays 0, on either side.
+
+Sizes with too many configurations, and voters with Delta > 0, are proved by the bound of the bound
+module, from what the same integers spend where one vote is replaced.
 """
 
 from __future__ import annotations
@@ -22,16 +25,26 @@ from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import float_up, roughly
 from dpopt._progress import track
 from dpopt._types import Vector
-from dpopt.ballots import Partitions, checked, quantised, scale
-from dpopt.ballots.table import BITS, Units
-from dpopt.multiclass.corners import Configurations, Level, configurations, variables
+from dpopt.ballots.audit import worst
+from dpopt.ballots.partitions import Partitions
+from dpopt.ballots.table import BITS, Units, checked, quantised, scale
+from dpopt.multiclass.bound import budget_below, one_voter
+from dpopt.multiclass.corners import (
+    MOST_CONFIGURATIONS,
+    Configurations,
+    Level,
+    configurations,
+    priceable,
+    variables,
+)
+from dpopt.multiclass.pairs import reduced_count
 from dpopt.privacy.dominating import DominatingPair, Point, upper_hull
 from dpopt.privacy.exact import Certificate
 from dpopt.privacy.exponential import exp_lower, exp_upper
 from dpopt.privacy.guarantee import Guarantee
 
 CORNER, FIXED = 128, 128
-_MOST_POINTS = 2_000_000
+_MOST_POINTS, _MOST_BITS = 2_000_000, 1 << 16
 
 
 @dataclass(frozen=True)
@@ -44,6 +57,7 @@ class Target:
         epsilon: of each voter, above 0.
         allowance: m; the plurality may spend m epsilon.
         delta: of the plurality.
+        mechanism_delta: of each voter.
     """
 
     mechanisms: int
@@ -51,6 +65,7 @@ class Target:
     epsilon: float
     allowance: float
     delta: float = 0.0
+    mechanism_delta: float = 0.0
 
     @property
     def exponent(self) -> Fraction:
@@ -66,6 +81,11 @@ class Target:
     def ratio(self) -> Fraction:
         """Rational lower bound of e^(m epsilon)."""
         return exp_lower(self.exponent)
+
+    @property
+    def exact(self) -> bool:
+        """Whether all configurations decide; otherwise a bound does."""
+        return self.mechanism_delta == 0.0 and priceable(self.mechanisms, self.classes)
 
     @property
     def partitions(self) -> Partitions:
@@ -124,8 +144,8 @@ def judged(target: Target, units: Units) -> Judged:
     Raises:
         ParameterError: for integers that are no units, or too many configurations.
     """
-    units = checked(target.partitions, units)
-    ratio, whole = target.ratio, scale(target.classes) << FIXED
+    bits = bits_of(target.partitions, units)
+    ratio, whole = target.ratio, scale(target.classes, bits) << FIXED
     numerator, denominator = ratio.numerator, ratio.denominator
     most: dict[int, int] = {}
     count, where, surely = 0, ("", ""), 0
@@ -151,6 +171,23 @@ def judged(target: Target, units: Units) -> Judged:
     return Judged(count, excess, Fraction(surely, scaled) - delta, where, output)
 
 
+def bits_of(partitions: Partitions, units: object) -> int:
+    """Return the bits of units whose form is right; see `dpopt.ballots.table`.
+
+    Raises:
+        ParameterError: for integers that are no units.
+    """
+    bits, first = BITS, units[0] if isinstance(units, tuple | list) and units else ()
+    if isinstance(first, tuple | list) and all(type(w) is int for w in first):
+        many = [many for _, many in partitions.levels[0]]
+        whole = sum(w * m for w, m in zip(first, many, strict=False))
+        bits = max(
+            BITS, min(whole // scale(partitions.classes, 0), 1 << _MOST_BITS).bit_length() - 1
+        )
+    checked(partitions, units, bits)
+    return bits
+
+
 def certify(target: Target, units: Units) -> Certificate:
     """Prove (m epsilon, delta)-DP of a plurality of integer weights.
 
@@ -162,6 +199,8 @@ def certify(target: Target, units: Units) -> Certificate:
         NotPrivateError: naming the voters on both sides, if a constraint fails.
         ParameterError: for integers that are no units, or too many configurations.
     """
+    if not target.exact:
+        return _bounded(target, units)
     found = judged(target, units)
     slack = -max(found.excess)
     guarantee = target.guarantee
@@ -187,6 +226,42 @@ def certify(target: Target, units: Units) -> Certificate:
     )
 
 
+def _bounded(target: Target, units: Units) -> Certificate:
+    """Prove (m epsilon, 0)-DP by the bound on rules that are private in each vote."""
+    partitions = target.partitions
+    bits_of(partitions, units)
+    spent = worst(partitions, units)
+    voters, ratio = target.mechanisms, spent.ratio
+    one = one_voter(exp_upper(target.epsilon), ratio, Fraction(target.mechanism_delta))
+    budget = budget_below(voters, target.epsilon, target.allowance)
+    where = f"counts {_counts(spent.first)} and {_counts(spent.second)}, output {spent.place}"
+    guarantee = target.guarantee
+    if one > budget:
+        raise NotPrivateError(
+            f"the plurality is not proved ({guarantee.epsilon:g}, {guarantee.delta:g})-DP: one "
+            f"vote changes it by a factor of up to {roughly(ratio)}, between {where}, and the "
+            f"bound for {voters} private voters is above the budget by {roughly(one - budget)} "
+            "for each.",
+            inputs=(_counts(spent.first), _counts(spent.second)),
+            output=str(spent.place),
+            excess=float_up(one - budget),
+        )
+    return Certificate(
+        claim="this plurality is private for all private voters: it is private in each vote",
+        guarantee=guarantee,
+        ratio=target.ratio,
+        constraints=2 * len(partitions.neighbours[0]),
+        slack=budget - one,
+        tightest=where,
+        arithmetic="exact integers, and the bound in rationals",
+        bits=0,
+    )
+
+
+def _counts(histogram: tuple[int, ...]) -> str:
+    return "-".join(map(str, histogram))
+
+
 def repaired(target: Target, point: Vector | list[Fraction]) -> Units:
     """Return private units next to a point k[lambda, c]: mixed with the uniform law if need be.
 
@@ -196,6 +271,7 @@ def repaired(target: Target, point: Vector | list[Fraction]) -> Units:
 
     Raises:
         NotPrivateError: if e^(m epsilon) is so close to 1 that rounding alone breaks it.
+        ParameterError: if there are too many configurations.
     """
     partitions = target.partitions
     units = quantised(partitions, point)
@@ -225,7 +301,7 @@ def spent_ratio(target: Target, units: Units) -> tuple[Fraction | None, tuple[st
     At least the largest ratio, and above it by rounding alone; None if an output is possible on one
     side only. Its logarithm is what one query spends, with delta = 0.
     """
-    units = checked(target.partitions, units)
+    bits_of(target.partitions, units)
     best, where = Fraction(0), ("", "")
     for found, level, table in _tables(target, units, range(1, 2)):
         other = np.maximum(found.turned(level, table) - level.edges, 0)
@@ -251,15 +327,21 @@ def dominating(target: Target, units: Units) -> DominatingPair:
     Raises:
         ParameterError: if there are too many configurations.
     """
+    if target.mechanism_delta > 0.0:
+        raise ParameterError(
+            f"mechanism_delta is {target.mechanism_delta:g}; the privacy loss is found for voters "
+            "without one."
+        )
     sizes = range(1, target.classes)
-    count = sum(configurations(target.mechanisms, target.classes, k).count for k in sizes)
+    count = reduced_count(target.mechanisms, target.classes)
+    if count <= MOST_CONFIGURATIONS:
+        count = sum(configurations(target.mechanisms, target.classes, k).count for k in sizes)
     if count > _MOST_POINTS:
         raise ParameterError(
             f"mechanisms is {target.mechanisms} and classes {target.classes}; the privacy loss is "
             f"found from at most {_MOST_POINTS:.0e} events, and these are {count:.1e}."
         )
-    units = checked(target.partitions, units)
-    whole = scale(target.classes) << FIXED
+    whole = scale(target.classes, bits_of(target.partitions, units)) << FIXED
 
     def points() -> Iterator[Point]:
         for found, level, table in _tables(target, units, sizes):
