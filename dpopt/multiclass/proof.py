@@ -33,11 +33,11 @@ from dpopt.multiclass.corners import (
     MOST_CONFIGURATIONS,
     Configurations,
     Level,
+    configuration_count,
     configurations,
     priceable,
     variables,
 )
-from dpopt.multiclass.pairs import reduced_count
 from dpopt.privacy.dominating import DominatingPair, Point, upper_hull
 from dpopt.privacy.exact import Certificate
 from dpopt.privacy.exponential import exp_lower, exp_upper
@@ -333,7 +333,7 @@ def dominating(target: Target, units: Units) -> DominatingPair:
             "without one."
         )
     sizes = range(1, target.classes)
-    count = reduced_count(target.mechanisms, target.classes)
+    count = configuration_count(target.mechanisms, target.classes)
     if count <= MOST_CONFIGURATIONS:
         count = sum(configurations(target.mechanisms, target.classes, k).count for k in sizes)
     if count > _MOST_POINTS:

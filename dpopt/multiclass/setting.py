@@ -25,9 +25,8 @@ from dpopt.ballots.table import Units, flat, law, scale
 from dpopt.design import Design, Setting
 from dpopt.design import design as designed
 from dpopt.lp import Backend, Solution
-from dpopt.multiclass.corners import require_priceable
+from dpopt.multiclass.corners import configuration_count, require_priceable
 from dpopt.multiclass.oracle import Pricing
-from dpopt.multiclass.pairs import reduced_count
 from dpopt.multiclass.priors import VotePrior, checked_prior
 from dpopt.multiclass.proof import (
     Target,
@@ -43,8 +42,6 @@ from dpopt.privacy.exact import Certificate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-Rule = Literal["optimal", "ladder", "permute-and-flip", "exponential"]
 
 _LARGEST_EXPONENT = 600.0
 # Configurations a second, in all rounds of pricing and the proof together.
@@ -69,10 +66,11 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
 
     with n[lambda, c] the number of classes of count c, and N the counts of votes drawn from P_i,
     under E', from P'_i. Only corners of the laws count, and of these only configurations without
-    2-cycles. For delta > 0 the rows are of sets of outputs, with delta on the right.
+    cycles of two or three voters. For delta > 0 the rows are of sets of outputs, with delta on the
+    right.
 
     A rule in place of "optimal" has its strongest parameter that is private for all voters; the
-    program then fixes its table in rows "rule". Sizes with more than 1e8 corner configurations, and
+    program then fixes its table in rows "rule". Sizes with more than 6e7 corner configurations, and
     voters with a mechanism_delta, are for rules only, which a bound proves.
 
     Attributes:
@@ -98,7 +96,7 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
     mechanism_delta: float = 0.0
     delta: float = 0.0
     prior: str = "dirichlet:1"
-    rule: Rule = "optimal"
+    rule: Literal["optimal", "ladder", "permute-and-flip", "exponential"] = "optimal"
 
     def __post_init__(self) -> None:
         voters = _checks.integer("mechanisms", self.mechanisms, 1, 10_000)
@@ -209,7 +207,7 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
     def solved(self, backend: str | Backend, time_limit: float | None) -> Solution:
         """Solve `problem`."""
         if self.target.exact:
-            count = reduced_count(self.mechanisms, self.classes)
+            count = configuration_count(self.mechanisms, self.classes)
             expect("design of the plurality", count, _SPEED)
         return super().solved(backend, time_limit)
 
