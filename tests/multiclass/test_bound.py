@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 from fractions import Fraction
-from itertools import product
+from itertools import combinations_with_replacement, product
 
 import pytest
 
@@ -76,6 +76,23 @@ def test_rules_spend_no_more_than_the_bound(voters: int) -> None:
             ]
             found = spent(partitions, kernel, r).ratio
             assert 1 < found <= one_voter(r, stable) ** voters
+
+
+@pytest.mark.parametrize("shift", ["1/10", "2/3"])
+def test_no_delta_is_left(shift: str) -> None:
+    """(epsilon, Delta)-DP voters: the ratio of each set of outputs is bounded, Delta or not."""
+    r, v, delta = Fraction(3, 2), Fraction(2), Fraction(shift)
+    bound = one_voter(r, v, delta) ** 2
+    votes = list(product(range(3), repeat=2))
+    law = {both: ladder([both.count(y) for y in range(3)], v) for both in votes}
+    largest = ZERO
+    for (p, q), (s, t) in combinations_with_replacement(corners(3, r, delta), 2):
+        for outputs in ((0,), (0, 1)):
+            told = {both: sum((law[both][y] for y in outputs), ZERO) for both in votes}
+            one = sum((p[x] * s[y] * told[x, y] for x, y in votes), ZERO)
+            other = sum((q[x] * t[y] * told[x, y] for x, y in votes), ZERO)
+            largest = max(largest, one / other)
+    assert 1 < largest <= bound
 
 
 @pytest.mark.parametrize(
