@@ -149,7 +149,7 @@ def unbounded(
     x = (least, -(-_ONE * low.denominator // low.numerator))
     root = isqrt(x[1] << BITS) + 1
     for near in range(1, size + 1):
-        known = _listed(near, limit + 2, x, root)
+        known = listed(near, limit + 2, x, root)
         count += len(known)
         errors = [size - near, size - near]
         for place, gap in enumerate((limit + 1, limit - 1)):
@@ -173,12 +173,18 @@ def unbounded(
     return Unbounded(size, limit, best, count, *where)
 
 
-def _listed(
+def listed(
     classes: int, limit: int, x: tuple[int, int], root: int
 ) -> dict[Gaps, dict[int, Shares]]:
-    """Return the shares of one class of each gap, for all gap vectors up to a limit.
+    """Return bounds of the share of one class of each gap, for all gap vectors up to a limit.
 
     In the order of the spread of the counts: each step of a class towards the top lowers it.
+
+    Args:
+        classes: C.
+        limit: the largest gap.
+        x: at most the least and at least the largest 1 / r, over 2^96.
+        root: at least the root of the largest, over 2^96.
     """
     states = [(0, *rest) for rest in combinations_with_replacement(range(limit + 1), classes - 1)]
     states.sort(key=lambda gaps: classes * sum(gap * gap for gap in gaps) - sum(gaps) ** 2)

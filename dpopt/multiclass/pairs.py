@@ -34,8 +34,9 @@ What is left is, for each two classes, a signed number of voters, and loops:
     the coefficient of x^K in ((1 + x) / (1 - x))^(C (C - 1) / 2) / (1 - x)^C
 
 choices instead of binom(K + C^2 - 1, K). Nor need three voters be on a circle (y, z), (z, w),
-(w, y): see the corners module, which walks over what is left then. All edges are needed, also those between two classes of
-which neither is told: without them programs return rules that are not private.
+(w, y): see the corners module, which walks over what is left then. All edges are needed, also those
+between two classes of which neither is told: without them programs return rules that are not
+private.
 
 **Theorem 3.** Let 0 < Delta < 1. The map
 

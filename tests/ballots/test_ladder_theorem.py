@@ -11,7 +11,7 @@ import pytest
 
 from dpopt import NotPrivateError, ParameterError
 from dpopt.ballots import Ladder, Partitions, ladder
-from dpopt.ballots.unbounded import Gaps, from_ratio, unbounded
+from dpopt.ballots.unbounded import BITS, Gaps, from_ratio, listed, unbounded
 
 Histogram = tuple[int, ...]
 
@@ -129,6 +129,26 @@ def test_lemma_2(root: Fraction) -> None:
         alone = (Fraction(1),) if len(near) == 1 else law(near)
         gaps = tuple(near[0] - count for count in near)
         assert abs(law(whole)[0] - alone[0]) <= len(far) * root**h * phi(gaps, root)
+
+
+@pytest.mark.parametrize("root", [Fraction(19, 20), Fraction(1, 2)])
+def test_bounds_in_integers_hold_shares_and_phi(root: Fraction) -> None:
+    one = 1 << BITS
+    # The root of the upper x, rounded up, for the interval x^2 .. root^2.
+    for low, high in ((root**2, root**2), (root**4, root**2)):
+        x = (int(low * one), -int(-high * one))
+        law = Ladder(1 / root**2).law
+        known = listed(4, 7, x, int(root * one) + 1)
+        assert len(known) == 120
+        for gaps, levels in known.items():
+            share = law(tuple(-gap for gap in gaps))
+            for gap, bounds in levels.items():
+                assert bounds.low <= share[gaps.index(gap)] * one <= bounds.high
+            exact = phi(gaps, root) * one
+            assert exact <= levels[0].phi
+            if low == high:
+                assert levels[0].phi <= exact * (1 + Fraction(1, 10**20))
+                assert levels[0].high - levels[0].low < 1 << 20
 
 
 @pytest.mark.parametrize(
