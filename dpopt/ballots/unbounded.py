@@ -57,7 +57,7 @@ If e^epsilon < (C - 2) / 4 the ladder is not private: l = (3, 3, 1, ..., 1) and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations_with_replacement
@@ -277,6 +277,75 @@ def _monotone(gaps: Gaps, loser: int | None, gainer: int | None) -> bool:
 def _sorted(gaps: Gaps) -> Gaps:
     least = min(gaps)
     return tuple(sorted(gap - least for gap in gaps))
+
+
+def ladder_leaps(counts: Sequence[int], ratio: Fraction) -> tuple[Fraction, ...]:
+    """Return the ladder's law as `dpopt.ballots.ladder` does, for counts of any size.
+
+    Each class leaps to the top at once: u_w = x^(k_w) u(m_w), at most 2^(C - 1) histograms in all.
+    The fractions have as many digits as r to the power of the gaps: thousands are quick, 10^5 are
+    not.
+
+    Args:
+        counts: of the classes.
+        ratio: r, above 1.
+
+    Example:
+        >>> from fractions import Fraction
+        >>> law = ladder_leaps((1_000_000, 999_995, 999_990), Fraction(2))
+        >>> [round(float(share), 4) for share in law]
+        [0.9071, 0.0825, 0.0104]
+    """
+    x, known = 1 / Fraction(ratio), {}
+
+    def top(gaps: Gaps) -> Fraction:
+        if gaps not in known:
+            rest = 1 - sum(
+                (share(gaps, gap) * gaps.count(gap) for gap in {*gaps} - {0, 1}), Fraction(0)
+            )
+            known[gaps] = rest / (gaps.count(0) + gaps.count(1) * x)
+        return known[gaps]
+
+    def share(gaps: Gaps, gap: int) -> Fraction:
+        if gap < 2:
+            return top(gaps) * x**gap
+        other, its, steps = _leapt(gaps, gaps.index(gap))
+        return top(other) * x ** (steps + its)
+
+    gaps = _sorted(tuple(-count for count in counts))
+    most = max(counts)
+    shares = {gap: share(gaps, gap) for gap in set(gaps)}
+    return tuple(shares[most - count] for count in counts)
+
+
+def _leapt(gaps: Gaps, place: int) -> tuple[Gaps, int, int]:
+    """Return the gaps once a class has come to a gap of 0 or 1, its own, and its steps.
+
+    After k steps the top has fallen by the largest L at which the others have lost no more than k
+    on the way: sum of (L - gap)^+ <= k. What is left of the k lowers as many of them by one more.
+    """
+    others, gap = [*gaps[:place], *gaps[place + 1 :]], gaps[place]
+
+    def fallen(steps: int) -> int:
+        low, high = 0, steps
+        while low < high:
+            middle = (low + high + 1) // 2
+            fits = sum(max(0, middle - other) for other in others) <= steps
+            low, high = (middle, high) if fits else (low, middle - 1)
+        return low
+
+    low, high = 1, gap - 1
+    while low < high:
+        middle = (low + high) // 2
+        near = gap - middle - fallen(middle) <= 1
+        low, high = (low, middle) if near else (middle + 1, high)
+    fell = fallen(low)
+    left = low - sum(max(0, fell - other) for other in others)
+    moved = [max(0, other - fell) for other in others]
+    for at in range(left):
+        moved[at] += 1
+    its = gap - low - fell
+    return tuple(sorted([*moved, its])), its, low
 
 
 def reach_for(classes: int, epsilon: float) -> int:

@@ -11,7 +11,7 @@ import pytest
 
 from dpopt import NotPrivateError, ParameterError
 from dpopt.ballots import Ladder, Partitions, ladder
-from dpopt.ballots.unbounded import BITS, Gaps, from_ratio, listed, unbounded
+from dpopt.ballots.unbounded import BITS, Gaps, from_ratio, ladder_leaps, listed, unbounded
 
 Histogram = tuple[int, ...]
 
@@ -88,6 +88,17 @@ def test_private_exactly_if_a_and_b_hold(voters: int, classes: int, ratio: str) 
                 conditions &= first <= second
     assert private == conditions
     assert private == (4 * r >= classes - 2)
+
+
+@pytest.mark.parametrize(("voters", "classes"), [(14, 2), (12, 3), (10, 4), (9, 5), (12, 6)])
+def test_leaps_are_the_ladder(voters: int, classes: int) -> None:
+    rungs = Ladder(Fraction(3, 2))
+    for state in Partitions(voters, classes).states:
+        assert ladder_leaps(state, Fraction(3, 2)) == rungs.law(state)
+    # Of a billion ballots only the gaps count; classes keep their places.
+    assert ladder_leaps((10**9 - 3, 10**9, 10**9 - 7), Fraction(2)) == ladder(
+        (4, 7, 0), Fraction(2)
+    )
 
 
 def near_and_far() -> Iterator[tuple[Histogram, Histogram]]:
