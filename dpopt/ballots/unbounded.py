@@ -65,7 +65,7 @@ from math import ceil, comb, exp, inf, isqrt, log
 
 from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError
-from dpopt.privacy.exponential import log_near
+from dpopt.privacy.exponential import log_near, rational
 
 BITS = 96
 MOST_STATES = 400_000
@@ -131,8 +131,8 @@ def unbounded(
     """
     size = _checks.integer("classes", classes, 2, 1_000)
     limit = _checks.integer("reach", reach, 3)
-    low = Fraction(ratio)
-    high = low if above is None else above
+    low = rational("ratio", ratio)
+    high = low if above is None else inf if above == inf else rational("above", above)
     if not 1 < low <= high:
         raise ParameterError(
             f"ratio is {_checks.shown(ratio)}; it must be above 1, and at most the value above it."

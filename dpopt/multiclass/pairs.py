@@ -89,6 +89,8 @@ from itertools import permutations
 from math import comb, perm
 
 from dpopt import _checks
+from dpopt._errors import ParameterError
+from dpopt.privacy.exponential import rational
 
 Law = tuple[Fraction, ...]
 Pair = tuple[Law, Law]
@@ -102,13 +104,23 @@ def corners(classes: int, ratio: Fraction, mechanism_delta: Fraction = Fraction(
         ratio: r = e^epsilon, above 1.
         mechanism_delta: Delta, in [0, 1).
 
+    Raises:
+        ParameterError: for a parameter out of range.
+
     Example:
         >>> from fractions import Fraction
         >>> len(corners(3, Fraction(2))), len(corners(3, Fraction(2), Fraction(1, 10)))
         (9, 39)
     """
     _checks.integer("classes", classes, 2)
-    delta, b = Fraction(mechanism_delta), Fraction(ratio) / (1 + Fraction(ratio))
+    r, delta = rational("ratio", ratio), rational("mechanism_delta", mechanism_delta)
+    if r <= 1:
+        raise ParameterError(f"ratio is {_checks.shown(ratio)}; it must be above 1.")
+    if not 0 <= delta < 1:
+        raise ParameterError(
+            f"mechanism_delta is {_checks.shown(mechanism_delta)}; it must be in [0, 1)."
+        )
+    b = r / (1 + r)
     letters = [delta, (1 - delta) * b, (1 - delta) * (1 - b), Fraction(0)]
     if not delta:
         letters = letters[1:3]

@@ -32,6 +32,7 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt.ballots import Partitions
 from dpopt.multiclass.pairs import reduced_count
+from dpopt.privacy.exponential import rational
 
 Edges = tuple[int, ...]
 Table = dict[tuple[int, ...], int]
@@ -113,7 +114,7 @@ def spent(
             f"{voters} voters over {classes} classes have {reduced_count(voters, classes):,} "
             f"choices of corners; at most {MOST_CHOICES:,} are walked over."
         )
-    exact, shares = Fraction(ratio), [Fraction(share) for share in kernel]
+    exact, shares = rational("ratio", ratio), [Fraction(share) for share in kernel]
     whole = lcm(*(share.denominator for share in shares))
     table = {
         histogram: int(whole * shares[partitions.classes_of(histogram)[output]])
