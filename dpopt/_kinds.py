@@ -22,6 +22,7 @@ VERBS = {
     "certify": "release",
     "release": "release",
     "sample": "release",
+    "mode": "mode",
     "explore": "explore",
     "cite": "about",
     "doctor": "about",
