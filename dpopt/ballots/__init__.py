@@ -10,7 +10,7 @@ from dpopt.ballots.audit import (
     table_bits,
     worst,
 )
-from dpopt.ballots.flips import Coins, exponential_draw, permute_and_flip_draw
+from dpopt.ballots.flips import Coins, Words, exponential_draw, permute_and_flip_draw
 from dpopt.ballots.partitions import Partitions, partition_count
 from dpopt.ballots.rules import Ladder, exponential, ladder, permute_and_flip
 from dpopt.ballots.table import checked, flat, law, quantised, scale
@@ -21,6 +21,7 @@ __all__ = [
     "Ladder",
     "Partitions",
     "Spent",
+    "Words",
     "audit_rule",
     "audited",
     "checked",

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector, Json, brief
-from dpopt.ballots import Coins, exponential_draw, partition_count, permute_and_flip_draw
+from dpopt.ballots import Coins, Words, exponential_draw, partition_count, permute_and_flip_draw
 from dpopt.data.tally import Tally, tally
 from dpopt.plurality.setting import PluralityDesign, design
 from dpopt.privacy import Guarantee
 from dpopt.privacy.release import random_words, seeded_words
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 Rule = Literal["best", "ladder", "permute-and-flip", "exponential", "optimal"]
 RULES: tuple[str, ...] = get_args(Rule)
@@ -104,7 +101,8 @@ class ModeRule:
         if self.design is not None:
             place = int(self.design.release(counted.counts))
         else:
-            place = self._drawn(counted.counts, lambda count: random_words(64, count)[0])
+            coins = self._coins(lambda count: random_words(64, count)[0])
+            place = self._draw(counted.counts, coins)
         return ModeRelease(
             counted.letters[place], self.rule, self.guarantee, self.records, self.proof
         )
@@ -126,12 +124,14 @@ class ModeRule:
         if self.design is not None:
             found = [self.design.simulate(counts, rng) for _ in range(draws)]
         else:
-            words = _seeded(rng)
-            found = [self._drawn(counts, words) for _ in range(draws)]
+            coins = self._coins(lambda count: seeded_words(64, count, rng)[0])
+            found = [self._draw(counts, coins) for _ in range(draws)]
         return np.array(found, dtype=np.int64)
 
-    def _drawn(self, counts: IntVector, words: Callable[[int], npt.NDArray[np.uint64]]) -> int:
-        coins = Coins(Fraction(self.guarantee.epsilon) / 2, words)
+    def _coins(self, words: Words) -> Coins:
+        return Coins(Fraction(self.guarantee.epsilon) / 2, words)
+
+    def _draw(self, counts: IntVector, coins: Coins) -> int:
         draw = exponential_draw if self.rule == "exponential" else permute_and_flip_draw
         return draw(counts, coins)
 
@@ -247,7 +247,3 @@ def _tallied(data: object, alphabet: object) -> Tally:
     if not counted.counts.any():
         raise ParameterError("data holds no records; a mode needs at least one.")
     return counted
-
-
-def _seeded(rng: np.random.Generator) -> Callable[[int], npt.NDArray[np.uint64]]:
-    return lambda count: seeded_words(64, count, rng)[0]

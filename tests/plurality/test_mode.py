@@ -81,7 +81,7 @@ def test_frequencies_are_those_of_the_exact_law(rule: str, counts: tuple[int, ..
     exact = permute_and_flip if rule == "permute-and-flip" else exponential
     law = [float(share) for share in exact(counts, exp_lower(epsilon / 2))]
     made = plurality.mode_rule(sum(counts), len(counts), epsilon, rule=rule)  # pyright: ignore[reportArgumentType]
-    drawn = made.simulate(counts, np.random.default_rng(7), 20_000)
+    drawn = made.simulate(counts, np.random.default_rng(7), 6_000)
     observed = np.bincount(drawn, minlength=len(counts))
     assert near(observed, law)
     # The test has power: the law at half of epsilon is another one.
@@ -107,8 +107,6 @@ def test_best_is_a_proved_table_where_it_is_small() -> None:
     assert made.rule == "ladder"
     assert made.design is not None
     assert made.design.private
-    # At K = 20, C = 10 and epsilon = 0.1 the ladder fails and is lowered: it loses.
-    assert plurality.mode_rule(20, 10, 0.1).rule == "permute-and-flip"
     law = np.array(made.design.setting.law(made.design.units, [9, 8, 3]), dtype=float)
     drawn = made.simulate([9, 8, 3], np.random.default_rng(1), 5_000)
     assert near(np.bincount(drawn, minlength=3), law / law.sum())
