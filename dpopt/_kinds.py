@@ -21,8 +21,8 @@ from dpopt._numbers import digits
 VERBS = {
     "certify": "release",
     "release": "release",
-    "sample": "release",
     "mode": "mode",
+    "sample": "release",
     "explore": "explore",
     "cite": "about",
     "doctor": "about",

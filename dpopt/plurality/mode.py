@@ -22,7 +22,7 @@ Rule = Literal["best", "ladder", "permute-and-flip", "exponential", "optimal"]
 RULES: tuple[str, ...] = get_args(Rule)
 
 _MOST_TABLED = 5_000
-"""Sorted histograms of which "best" makes tables: a second's work."""
+"""Sorted histograms of which "best" makes tables: a few seconds' work."""
 _LARGEST_EPSILON = 50.0
 _MOST_RECORDS = 10**15
 _BY_THEOREM = {
@@ -188,7 +188,7 @@ def mode_rule(records: int, classes: int, epsilon: float, *, rule: Rule = "best"
     - "ladder" is private where an enumeration of all sorted histograms found so: up to a million of
       them. "optimal" is the linear program's optimum, up to some thousands.
     - "best" is the ladder or permute-and-flip, whichever has less mean regret for counts of which
-      all are equally likely, where both can be tabled in a second. Else it is permute-and-flip.
+      all are equally likely, where both can be tabled in seconds. Else it is permute-and-flip.
 
     Args:
         records: K, at least 1.
@@ -215,8 +215,8 @@ def mode_rule(records: int, classes: int, epsilon: float, *, rule: Rule = "best"
 
 
 def _few(records: int, classes: int) -> bool:
-    """Return whether the sorted histograms can be tabled in a second."""
-    # Already the ones of two classes are K / 2, those of 30 records 5,604.
+    """Return whether the sorted histograms can be tabled in seconds."""
+    # Those of two classes are K / 2 + 1 already, those of 30 records over 30 classes 5,604.
     small = records <= 2 * _MOST_TABLED and classes <= 1_000
     return small and partition_count(records, min(classes, 30)) <= _MOST_TABLED
 

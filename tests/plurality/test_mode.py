@@ -107,6 +107,13 @@ def test_best_is_a_proved_table_where_it_is_small() -> None:
     assert made.rule == "ladder"
     assert made.design is not None
     assert made.design.private
+    # Where the ladder fails and is lowered, the better of the two is taken by its mean regret.
+    for sizes in ((9, 10, 0.1), (30, 2, 0.01)):
+        rivals = {
+            name: plurality.design(*sizes, rule=name).mean_regret
+            for name in ("ladder", "permute-and-flip")
+        }
+        assert plurality.mode_rule(*sizes).rule == min(rivals, key=rivals.__getitem__)
     law = np.array(made.design.setting.law(made.design.units, [9, 8, 3]), dtype=float)
     drawn = made.simulate([9, 8, 3], np.random.default_rng(1), 5_000)
     assert near(np.bincount(drawn, minlength=3), law / law.sum())
