@@ -23,6 +23,7 @@ RULES: tuple[str, ...] = get_args(Rule)
 
 _MOST_TABLED = 5_000
 """Sorted histograms of which "best" makes tables: a few seconds' work."""
+_MOST_STEPS = 2_000_000
 _LARGEST_EPSILON = 50.0
 _MOST_RECORDS = 10**15
 _BY_THEOREM = {
@@ -216,9 +217,10 @@ def mode_rule(records: int, classes: int, epsilon: float, *, rule: Rule = "best"
 
 def _few(records: int, classes: int) -> bool:
     """Return whether the sorted histograms can be tabled in seconds."""
-    # Those of two classes are K / 2 + 1 already, those of 30 records over 30 classes 5,604.
-    small = records <= 2 * _MOST_TABLED and classes <= 1_000
-    return small and partition_count(records, min(classes, 30)) <= _MOST_TABLED
+    # Those of two classes are K / 2 + 1 already; permute-and-flip's table takes C^2 for each.
+    small = records <= 2 * _MOST_TABLED and classes <= 50
+    many = partition_count(records, classes) if small else _MOST_TABLED + 1
+    return many <= _MOST_TABLED and many * classes**2 <= _MOST_STEPS
 
 
 def _tabled(made: PluralityDesign) -> ModeRule:

@@ -189,3 +189,15 @@ def test_thirteen_classes_need_more_than_the_quarter() -> None:
         (4, 2, *[1] * 10, 0),
         (4, *[1] * 12),
     }
+
+
+def test_a_ladder_that_is_no_law_is_lowered() -> None:
+    # In fractions: with fifty classes and a small r the top is left less than nothing.
+    step = exp_lower(0.1)
+    assert min(ladder((6, 1, *[0] * 48), step)) < 0
+    with pytest.raises(NotPrivateError, match="is no law at step"):
+        rule_spending("ladder", 7, 50, step)
+    made = audit_rule("ladder", 7, 50, 0.1)
+    assert made.spent.ratio <= exp_lower(0.1)
+    # Its top is a small difference, which floats search a little less finely.
+    assert math.log(made.spent.ratio) == pytest.approx(0.1, rel=1e-6)
