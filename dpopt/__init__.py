@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         load,
     )
     from dpopt.kernel.certify import certify
+    from dpopt.ledger import Ledger
     from dpopt.lp import Solution, Status, solve
     from dpopt.privacy import Guarantee, Problem
     from dpopt.privacy.constraints import private
@@ -54,6 +55,7 @@ __all__ = [
     "DpoptError",
     "Guarantee",
     "InfeasibleError",
+    "Ledger",
     "NotPrivateError",
     "ParameterError",
     "Problem",
@@ -94,6 +96,7 @@ _HOMES = {
     "Answer": "dpopt.design",
     "Design": "dpopt.design",
     "Guarantee": "dpopt.privacy",
+    "Ledger": "dpopt.ledger",
     "Problem": "dpopt.privacy",
     "ProgressEvent": "dpopt._progress",
     "Question": "dpopt.design",
