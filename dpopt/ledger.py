@@ -45,7 +45,15 @@ from dpopt._page import result_page
 from dpopt._types import Json
 from dpopt.files import check_target, folder_to_disk, parse_json, why_unread
 from dpopt.privacy import Guarantee
-from dpopt.privacy.composed import Parts, concentrated, general, least_delta, optimal, simple
+from dpopt.privacy.composed import (
+    Parts,
+    concentrated,
+    general,
+    larger,
+    least_delta,
+    optimal,
+    simple,
+)
 from dpopt.privacy.dominating import DominatingPair
 from dpopt.privacy.ledger import MOST_ATOMS, UNNAMED, Entry
 
@@ -96,12 +104,8 @@ class _Shared:
         if self.composes is not None:
             return [shared]
         # Either is what they spend, and it is not known which.
-        both = [simple(_parts(way)) for way in (self.releases, shared)]
-        if any(found is None for found in both):
-            return []
-        epsilon = max(found.epsilon for found in both if found)
-        delta = max(found.delta for found in both if found)
-        return [{(Guarantee(epsilon, delta), None): 1}]
+        both = larger(_parts(self.releases), _parts(shared))
+        return [] if both is None else [{(both, None): 1}]
 
 
 @dataclass
