@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Protocol
 
 from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError
-from dpopt._numbers import shown
-from dpopt._types import brief
+from dpopt._numbers import exact_text, shown
+from dpopt._types import Json, brief
 from dpopt.privacy.composed import larger, simple
 from dpopt.privacy.dominating import DominatingPair
 from dpopt.privacy.guarantee import Guarantee
@@ -91,6 +91,29 @@ class Entry:
             object.__setattr__(self, "composes", _checks.flag("composes", self.composes))
         if self.pair is not None:
             _checks.instance("pair", self.pair, DominatingPair)
+
+    def to_dict(self) -> Json:
+        """Return the entry as plain values, as a line of a ledger has them; integers as text."""
+        line: Json = {
+            "time": self.time,
+            "what": self.what,
+            "dataset": self.dataset,
+            "epsilon": self.guarantee.epsilon,
+            "delta": self.guarantee.delta,
+            "count": self.count,
+        }
+        if self.group is not None:
+            line |= {"group": self.group, "composes": self.composes}
+        if self.at_most is not None:
+            shared = {"epsilon": self.at_most.epsilon, "delta": self.at_most.delta}
+            line |= {"at_most": shared, "folds": self.folds}
+        if self.pair is not None:
+            line["pair"] = {
+                "upper": list(map(exact_text, self.pair.upper)),
+                "lower": list(map(exact_text, self.pair.lower)),
+                "scale": exact_text(self.pair.scale),
+            }
+        return line
 
     def __repr__(self) -> str:
         return brief(
