@@ -23,6 +23,7 @@ VERBS = {
     "release": "release",
     "mode": "mode",
     "sample": "release",
+    "ledger": "ledger",
     "explore": "explore",
     "cite": "about",
     "doctor": "about",
