@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from dpopt.cli.ledger import Keeper, ledger_options
 from dpopt.cli.output import show_draw
 from dpopt.cli.release import alphabet_of
 from dpopt.cli.words import Words
@@ -30,13 +31,23 @@ MODE_RULES = ("best", "ladder", "permute-and-flip", "exponential", "optimal")
     default="best",
     help="best (default), ladder, permute-and-flip, exponential or optimal.",
 )
+@ledger_options()
 @click.option("--json", "as_json", is_flag=True, help="Print the letter as JSON.")
-def mode(file: Path, column: str, alphabet: str, epsilon: float, rule: Any, as_json: bool) -> None:  # noqa: ANN401
+def mode(
+    file: Path,
+    column: str,
+    alphabet: str,
+    epsilon: float,
+    rule: Any,  # noqa: ANN401
+    as_json: bool,
+    **given: Any,  # noqa: ANN401
+) -> None:
     """Release the most common letter of a column of a CSV or Parquet FILE, privately.
 
     Private for one record that is replaced by another. The alphabet is public: it must be fixed
     before the data are looked at. A record outside it is an error, not a letter. The number of
-    records is public too.
+    records is public too. With --ledger the release is written down before it is drawn; what is
+    spent is told on standard error.
 
     Example: dpopt mode visits.csv --column city --alphabet Bern,Basel,Chur --epsilon 1
     """
@@ -49,10 +60,12 @@ def mode(file: Path, column: str, alphabet: str, epsilon: float, rule: Any, as_j
     counted = tally_file(file, column, letters)
     made = mode_rule(int(counted.counts.sum()), len(letters), epsilon, rule=rule)
     facts = {"rule": made.rule, "records": made.records, "proof": made.proof}
+    keeper = Keeper(**given)
     show_draw(
-        lambda: [made.release(counted, alphabet=letters).letter],
+        lambda: [made.release(counted, alphabet=letters, ledger=keeper).letter],
         letters,
         made.guarantee,
         as_json,
         facts,
     )
+    keeper.tell()

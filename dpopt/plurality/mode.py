@@ -16,6 +16,7 @@ from dpopt.ballots import Coins, Words, exponential_draw, partition_count, permu
 from dpopt.data.tally import Tally, tally
 from dpopt.plurality.setting import PluralityDesign, design
 from dpopt.privacy import Guarantee
+from dpopt.privacy.ledger import Recorder
 from dpopt.privacy.release import random_words, seeded_words
 
 Rule = Literal["best", "ladder", "permute-and-flip", "exponential", "optimal"]
@@ -92,16 +93,33 @@ class ModeRule:
             guarantee=self.guarantee,
         )
 
-    def release(self, data: object, *, alphabet: object = None) -> ModeRelease:
+    def release(
+        self,
+        data: object,
+        *,
+        alphabet: object = None,
+        ledger: Recorder | None = None,
+        dataset: str | None = None,
+    ) -> ModeRelease:
         """Return one private letter, with the operating system's randomness; see `mode`.
 
+        Args:
+            data: as of `mode`.
+            alphabet: as of `mode`.
+            ledger: where it is written down before it is drawn, a `dpopt.Ledger`.
+            dataset: your name of the data; "unnamed" if None.
+
         Raises:
-            ParameterError: for data outside the alphabet, or of another number of records.
+            ParameterError: for data outside the alphabet, or of another number of records; or if
+                the ledger refuses: then nothing was drawn.
         """
         counted = self._fitting(data, alphabet)
         if self.design is not None:
-            place = int(self.design.release(counted.counts))
+            place = int(self.design.release(counted.counts, ledger=ledger, dataset=dataset))
         else:
+            if ledger is not None:
+                told = f"mode of {self.records} records over {self.classes} letters, {self.rule}"
+                ledger.charge(self.guarantee, what=told, dataset=dataset)
             coins = self._coins(lambda count: random_words(64, count)[0])
             place = self._draw(counted.counts, coins)
         return ModeRelease(
@@ -149,7 +167,13 @@ class ModeRule:
 
 
 def mode(
-    data: object, epsilon: float, *, alphabet: object = None, rule: Rule = "best"
+    data: object,
+    epsilon: float,
+    *,
+    alphabet: object = None,
+    rule: Rule = "best",
+    ledger: Recorder | None = None,
+    dataset: str | None = None,
 ) -> ModeRelease:
     """Return the most common letter of some records, privately.
 
@@ -164,10 +188,12 @@ def mode(
         epsilon: of the letter, in (0, 50].
         alphabet: the C letters in order, at least 2.
         rule: see `mode_rule`.
+        ledger: where the release is written down before it is drawn, a `dpopt.Ledger`.
+        dataset: your name of the data; "unnamed" if None.
 
     Raises:
         ParameterError: for a parameter out of range, no record, or one outside the alphabet, which
-            is not shown.
+            is not shown; or if the ledger refuses: then nothing was drawn.
 
     Example:
         >>> from dpopt import plurality
@@ -178,7 +204,7 @@ def mode(
     """
     counted = _tallied(data, alphabet)
     made = mode_rule(int(counted.counts.sum()), len(counted.counts), epsilon, rule=rule)
-    return made.release(counted, alphabet=counted.letters)
+    return made.release(counted, alphabet=counted.letters, ledger=ledger, dataset=dataset)
 
 
 def mode_rule(records: int, classes: int, epsilon: float, *, rule: Rule = "best") -> ModeRule:

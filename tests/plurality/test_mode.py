@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from dpopt import ParameterError, plurality
+from dpopt import Ledger, ParameterError, plurality
 from dpopt.ballots import Coins, exponential, permute_and_flip
 from dpopt.cli import main
 from dpopt.privacy import exp_lower, exp_upper
@@ -222,3 +222,20 @@ def test_bad_options_exit_2(given: list[str], words: str, tmp_path: Path, capsys
     code, out, err = run(["mode", str(file), *COMMAND, *given], capsys)
     assert (code, out) == (2, "")
     assert words in err
+
+
+@pytest.mark.parametrize("many", [7, 700])
+def test_a_release_is_written_down_before_it_is_drawn(
+    many: int, tmp_path: Path, capsys: Capture
+) -> None:
+    pytest.importorskip("polars")
+    file, path = column(tmp_path / "visits.csv", ["Bern"] * many), tmp_path / "city.ledger"
+    words = ["mode", str(file), *COMMAND, "--ledger", str(path), "--dataset", "visits"]
+    code, _, err = run([*words, "--budget-epsilon", "1.5"], capsys)
+    assert code == 0
+    assert "1" in err
+    entries = list(Ledger(path).entries())
+    assert [(entry.dataset, entry.guarantee.epsilon) for entry in entries] == [("visits", 1.0)]
+    code, out, err = run(words, capsys)
+    assert (code, out) == (2, "")
+    assert "budget" in err
