@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         lp,
         majority,
         multiclass,
+        plurality,
         privacy,
         prob,
         public_prior,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
         load,
     )
     from dpopt.kernel.certify import certify
+    from dpopt.ledger import Ledger
     from dpopt.lp import Solution, Status, solve
     from dpopt.privacy import Guarantee, Problem
     from dpopt.privacy.constraints import private
@@ -55,6 +57,7 @@ __all__ = [
     "DpoptError",
     "Guarantee",
     "InfeasibleError",
+    "Ledger",
     "NotPrivateError",
     "ParameterError",
     "Problem",
@@ -78,6 +81,7 @@ __all__ = [
     "lp",
     "majority",
     "multiclass",
+    "plurality",
     "privacy",
     "private",
     "prob",
@@ -96,6 +100,7 @@ _HOMES = {
     "Answer": "dpopt.design",
     "Design": "dpopt.design",
     "Guarantee": "dpopt.privacy",
+    "Ledger": "dpopt.ledger",
     "Problem": "dpopt.privacy",
     "ProgressEvent": "dpopt._progress",
     "Question": "dpopt.design",

@@ -21,7 +21,9 @@ from dpopt._numbers import digits
 VERBS = {
     "certify": "release",
     "release": "release",
+    "mode": "mode",
     "sample": "release",
+    "ledger": "ledger",
     "explore": "explore",
     "cite": "about",
     "doctor": "about",

@@ -40,6 +40,8 @@ RULES: tuple[str, ...] = get_args(Rule)
 MOST_EPSILON = 100.0
 _MOST_BITS = 1 << 33
 """Of the weights of a table together: a gigabyte."""
+_MOST_STEPS = 2 * 10**9
+"""Products of permute-and-flip's table, which takes about C^2 / 2 for each weight."""
 _GUARD = 64
 """Bits that are computed beyond those of the weights."""
 _BISECTIONS = 44
@@ -171,7 +173,14 @@ def table_bits(voters: int, classes: int, epsilon: float) -> int:
 
 
 def audited(rule: Rule, voters: int, classes: int, epsilon: float) -> Units:
-    """Return the units of `audit_rule`."""
+    """Return the units of `audit_rule`.
+
+    Args:
+        rule: ladder, permute-and-flip or exponential.
+        voters: K, at least 1.
+        classes: C, at least 2.
+        epsilon: above 0.
+    """
     return audit_rule(rule, voters, classes, epsilon).units
 
 
@@ -198,7 +207,7 @@ def audit_rule(rule: Rule, voters: int, classes: int, epsilon: float) -> Audited
     limit = exp_lower(epsilon)
     for share in table.shares():
         found = table.audited(_power(epsilon, share))
-        if found.spent.ratio <= limit:
+        if found is not None and found.spent.ratio <= limit:
             return found
     raise NotPrivateError(
         f"rule {rule!r} for {voters} ballots over {classes} classes was not found private for "
@@ -219,12 +228,19 @@ def rule_spending(rule: Rule, voters: int, classes: int, step: Fraction) -> Spen
 
     Raises:
         ParameterError: for other parameters, or too many sorted histograms.
+        NotPrivateError: if a probability of the ladder is not above 0 there.
     """
     step = rational("step", step)
     if not 1 < step <= exp_lower(MOST_EPSILON):
         raise ParameterError(f"step is {shown(step)}; it must be above 1 and at most e^100.")
     share = 1.0 if rule == "ladder" else 2.0
-    return _Tables.of(rule, voters, classes, share * log_near(step)).audited(step).spent
+    found = _Tables.of(rule, voters, classes, share * log_near(step)).audited(step)
+    if found is None:
+        raise NotPrivateError(
+            f"rule {rule!r} for {voters} ballots over {classes} classes is no law at step "
+            f"{shown(step)}: what it asks for classes below the top adds up to 1 or more."
+        )
+    return found.spent
 
 
 @dataclass(frozen=True)
@@ -244,8 +260,10 @@ class _Tables:
         voters = _checks.integer("voters", voters, 1, 10_000)
         classes = _checks.integer("classes", classes, 2, 1_000)
         count, bits = partition_count(voters, classes), table_bits(voters, classes, epsilon)
-        # Half of the classes of a histogram have a count of their own, at most.
-        if count > MOST_PARTITIONS or count * min(classes, 50) * bits > 2 * _MOST_BITS:
+        # Distinct counts 0, 1, ..., L - 1 take L (L - 1) / 2 ballots at least.
+        size = count * min(classes, math.isqrt(2 * voters) + 2)
+        steps = size * classes**2 if rule == "permute-and-flip" else size
+        if count > MOST_PARTITIONS or size * bits > _MOST_BITS or steps > _MOST_STEPS:
             raise ParameterError(
                 f"rule {rule!r} is audited over all {count:,} sorted histograms of {voters} "
                 f"ballots over {classes} classes with {bits:,} bits each, which is too many; "
@@ -271,12 +289,20 @@ class _Tables:
             yield max(least - shortfall * least, sure)
 
     def _fits(self, share: float) -> bool:
-        logs = np.log2(self.at(_power(self.epsilon, share), FLOATS))
+        values = self.at(_power(self.epsilon, share), FLOATS)
+        if values.min() <= 0:
+            return False
+        logs = np.log2(values)
         return _spread(self.partitions, logs) <= self.epsilon / math.log(2.0)
 
-    def audited(self, step: Fraction) -> Audited:
-        """Return the table in integers at a step, with what it spends."""
+    def audited(self, step: Fraction) -> Audited | None:
+        """Return the table in integers at a step, with what it spends; None if it is no law.
+
+        The ladder leaves its top less than nothing where classes are many and r is small.
+        """
         values = self.at(step, Numbers(self.bits + _GUARD))
+        if min(values) <= 0:
+            return None
         units = shared(self.partitions, values, self.bits)
         return Audited(self.rule, step, worst(self.partitions, units), self.bits, units)
 
