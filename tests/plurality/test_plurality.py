@@ -7,6 +7,7 @@ import math
 from fractions import Fraction
 from functools import cache
 from itertools import permutations, product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -411,6 +412,13 @@ def test_release_and_simulate_take_batches() -> None:
     weights = np.array(found.setting.law(found.units, [3, 2, 1]), dtype=float)
     seen = np.bincount(again, minlength=3) / 500
     assert np.allclose(seen, weights / weights.sum(), atol=0.12)
+
+
+def test_each_row_is_written_down(tmp_path: Path) -> None:
+    found, ledger = designed(6, 3, 1.0), dpopt.Ledger(tmp_path / "ledger.json")
+    found.release(np.array([[3, 2, 1], [6, 0, 0]]), ledger=ledger, dataset="survey")
+    found.release([2, 2, 2], ledger=ledger, dataset="survey")
+    assert ledger.total("survey")[1].epsilon == pytest.approx(3.0, rel=1e-9)
 
 
 def test_facts_tell_both_objectives() -> None:
