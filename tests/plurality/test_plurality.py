@@ -418,7 +418,7 @@ def test_each_row_is_written_down(tmp_path: Path) -> None:
     found, ledger = designed(6, 3, 1.0), dpopt.Ledger(tmp_path / "ledger.json")
     found.release(np.array([[3, 2, 1], [6, 0, 0]]), ledger=ledger, dataset="survey")
     found.release([2, 2, 2], ledger=ledger, dataset="survey")
-    assert ledger.total("survey").epsilon == pytest.approx(3.0, rel=1e-9)
+    assert ledger.total("survey")[1].epsilon == pytest.approx(3.0, rel=1e-9)
 
 
 def test_facts_tell_both_objectives() -> None:
