@@ -290,7 +290,8 @@ class Ledger:
         """Names of the data sets of which something was released, in the order of the file."""
         with self._alone:
             self._catch_up()
-            return tuple(self._accounts)
+            pending = [entry.dataset for entry in self._unended()]
+            return tuple(dict.fromkeys([*self._accounts, *pending]))
 
     def releases(self, dataset: str | None = None) -> int:
         """Return the number of releases from a data set; from all together if None."""
@@ -302,11 +303,13 @@ class Ledger:
         Raises:
             ParameterError: if the file cannot be read, or was changed.
         """
+        reader = _Reader()
         with self._opened(os.O_RDONLY) as file:
-            for body in _Reader().bodies(file):
-                known = self._entry(body)
-                if known is not None:
-                    yield replace(known, time=_time_of(body))
+            for bodies in (reader.bodies(file), reader.unended()):
+                for body in bodies:
+                    known = self._entry(body)
+                    if known is not None:
+                        yield replace(known, time=_time_of(body))
 
     def compositions(
         self, dataset: str | None = None, delta: float | None = None
@@ -484,10 +487,14 @@ class Ledger:
     def _account(self, dataset: str | None) -> _Account:
         with self._alone:
             self._catch_up()
+            accounts = dict(self._accounts)
+            for entry in self._unended():
+                accounts[entry.dataset] = accounts.get(entry.dataset, _Account()).copy()
+                accounts[entry.dataset].add(entry)
             if dataset is not None:
-                return self._accounts.get(dataset, _Account()).copy()
+                return accounts.get(dataset, _Account()).copy()
             together = _Account()
-            for name, account in self._accounts.items():
+            for name, account in accounts.items():
                 copied = account.copy()
                 for key, count in copied.alone.items():
                     together.alone[key] = together.alone.get(key, 0) + count
@@ -634,6 +641,11 @@ class Ledger:
                 raise _Broken("one of its lines is malformed") from None
         return self._known[key]
 
+    def _unended(self) -> list[Entry]:
+        """Return the entry of a last line that lacks its end alone: it counts, if there is one."""
+        found = [self._entry(body) for body in self._reader.unended()]
+        return [entry for entry in found if entry is not None]
+
     def _mend(self, file: int) -> None:
         """Take away the part of a line, under the lock; or end a line that lacks its end alone."""
         tail = self._reader.tail
@@ -720,6 +732,12 @@ class _Reader:
     def complete(self, line: bytes) -> bool:
         """Whether these bytes are the next line but for its end."""
         return self._body(line) is not None
+
+    def unended(self) -> Iterator[bytes]:
+        """Yield what the last line says, if it lacks its end alone."""
+        body = self._body(self.tail.rstrip(b"\0"))
+        if body is not None:
+            yield body
 
     def _body(self, line: bytes) -> bytes | None:
         start = len(_OPEN) + _HEX

@@ -50,7 +50,7 @@ LEAST_DELTA = 5e-14
 _RESERVE = 1e-14
 _INTERVAL, _FEWEST, _MOST_STEPS = 1e-4, 2000, 20_000
 _MOST_PLACES = 10_000_000
-_MOST_RELEASES = 100_000
+_MOST_RELEASES, _MOST_TOGETHER = 100_000, 500_000
 
 
 def privacy_loss(
@@ -167,7 +167,9 @@ def mixed_epsilon(
         raise ParameterError(f"releases are {total:,}; at most {_MOST_RELEASES:,} are composed.")
     delta = _checks.real("delta", delta, LEAST_DELTA * total, 1.0, open_upper=True)
     pairs = [worst_pair(of) if isinstance(of, Guarantee) else _pair(of, None) for of, _ in releases]
-    step = max(map(_interval, pairs))
+    # Of many releases a coarser grid: what it adds goes with the square of its steps.
+    reach = sum(count * _largest_loss(pair) for pair, count in zip(pairs, numbers, strict=True))
+    step = max(*map(_interval, pairs), reach / _MOST_TOGETHER)
     composed: Any = None
     for pair, count in zip(pairs, numbers, strict=True):
         part = privacy_loss(pair, interval=step).self_compose(count)

@@ -173,7 +173,8 @@ def test_a_weight_above_one_exits_2(design: Path, capsys: Capture) -> None:
 @pytest.mark.parametrize("text", ["1,1,0,1,0", "1 1 0 1 0", "1, 1, 0, 1, 0"])
 def test_release_of_one_query(text: str, design: Path, capsys: Capture) -> None:
     code, out, err = run(["release", str(design), "--input", text], capsys)
-    assert (code, err) == (0, "")
+    told = "1 release of data set 'unnamed' so far spends (0.4, 0)-DP.\n"
+    assert (code, err) == (0, told)
     assert out in ("0\n", "1\n")
 
 
@@ -181,7 +182,8 @@ def test_release_of_a_file_of_queries(design: Path, tmp_path: Path, capsys: Capt
     path = tmp_path / "votes.txt"
     path.write_text("1,1,0,1,0\n\n0 0 0 0 1\n1,1,1,1,1\n")
     code, out, err = run(["release", str(design), "--input", str(path)], capsys)
-    assert (code, err) == (0, "")
+    assert code == 0
+    assert err.startswith("3 releases of data set 'unnamed' so far spend (")
     assert len(out.splitlines()) == 3
     assert set(out.splitlines()) <= {"0", "1"}
 
@@ -189,9 +191,10 @@ def test_release_of_a_file_of_queries(design: Path, tmp_path: Path, capsys: Capt
 def test_release_of_a_kernel(kernel: Path, tmp_path: Path, capsys: Capture) -> None:
     path = tmp_path / "inputs.txt"
     path.write_text("0,1\n1\n")
-    for text, count in (("0", 1), ("0,1,1,0", 4), (str(path), 3)):
+    for text, count, all_of_them in (("0", 1, 1), ("0,1,1,0", 4, 5), (str(path), 3, 8)):
         code, out, err = run(["release", str(kernel), "--input", text], capsys)
-        assert (code, err) == (0, "")
+        assert code == 0
+        assert err.startswith(f"{all_of_them} release")
         assert len(out.splitlines()) == count
         assert set(out.splitlines()) <= {"0", "1"}
 

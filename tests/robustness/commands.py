@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,12 +46,17 @@ def run(*arguments: str) -> Ended:
     return Ended(code, out.getvalue(), err.getvalue())
 
 
+_SPENT = re.compile(r"[0-9,]+ releases? of [^\n]*\.\n")
+
+
 def complaint(ended: Ended) -> str | None:
     """Return what is wrong with how a command ended, whatever it was asked; None if nothing is."""
     if ended.code not in CODES:
         return f"exit code {ended.code}"
     if ended.code == 0:
-        return None if not ended.err else f"words on stderr: {ended.err!r}"
+        # A command that releases says there, in one line, what is spent.
+        told = not ended.err or _SPENT.fullmatch(ended.err)
+        return None if told else f"words on stderr: {ended.err!r}"
     if ended.out and ended.code not in {4, 5}:
         # What is not private is shown; what a full disk takes is not taken back.
         return f"exit code {ended.code} with words on stdout: {ended.out!r}"
@@ -88,6 +94,7 @@ def baselines(folder: Path) -> dict[str, list[str]]:
         ],
         "certify": [spoiled["majority.json"]],
         "release": [spoiled["majority.json"], "--input", "1,1,0"],
+        "ledger": [spoiled["study.ledger"]],
         "cite": ["majority"],
         "completion": ["fish"],
     }
@@ -116,6 +123,8 @@ def files(folder: Path) -> dict[str, str]:
         (folder / "loop").symlink_to(folder / "loop")
     majority.design(3, 0.1, 1).save(folder / "majority.json")
     found["majority.json"] = str(folder / "majority.json")
+    dpopt.Ledger(folder / "study.ledger")
+    found["study.ledger"] = str(folder / "study.ledger")
     for kind in _kinds.homes():
         path = folder / f"example-{kind}.json"
         if not path.exists():
