@@ -258,7 +258,7 @@ class MajoritySetting(Voters, Setting["MajorityDesign"]):
     @classmethod
     def example(cls) -> Self:
         """Return five voters."""
-        return cls(5, 0.5, 2.0)
+        return cls(5, 0.5, 1.5)
 
     @classmethod
     def example_data(cls) -> list[int]:
