@@ -271,12 +271,12 @@ def test_classes_may_be_words() -> None:
 
 
 def test_the_prior_reaches_the_design() -> None:
-    prior = majority.UniformPrior(((0.5, 1.0),))
+    prior = majority.UniformPrior()
     voters = [Constant()] * VOTERS
     fitted = classifier(voters, epsilon=0.1, allowance=3, prior=prior).fit()
     plain = classifier(voters, epsilon=0.1, allowance=3).fit()
     assert fitted.design_.prior == prior
-    assert plain.design_.gamma[-1] < fitted.design_.gamma[-1]
+    assert fitted.design_.gamma[-1] < plain.design_.gamma[-1]
 
 
 @pytest.mark.parametrize(
