@@ -142,12 +142,13 @@ class MajoritySetting(Voters, Setting["MajorityDesign"]):
             about voter_ratio^m.
         objective: "expected-error" minimises E|error| under the prior, "surrogate" maximises the
             paper's equation 3, whose p is uniform on [0.5, 1] whatever the prior, "worst-case"
-            minimises the largest error over all p that the prior allows: uniform:0,1 allows all,
-            the default only p's that are equal. "least-regret" minimises the largest loss against
-            the best gamma of each of several priors, as a share of what a fair coin loses.
+            minimises the largest error over all p that the prior allows, all in [0, 1] if none is
+            given. "least-regret" minimises the largest loss against the best gamma of each of
+            several priors, as a share of what a fair coin loses.
         prior: of the voters' p: uniform:LOW,HIGH[,LOW,HIGH], beta:A,B, either with common- before
-            it (one p for all), or point:P[,P]; common-uniform:0,1 if not given. One p for all
-            says that voters tend to agree; independent p's, that unanimous votes are rare.
+            it (one p for all), or point:P[,P]. One p for all says that voters tend to agree;
+            independent p's, that unanimous votes are rare. If not given common-uniform:0,1; of a
+            worst case uniform:0,1, which allows all p.
         priors: of a least regret, at least two: their names with ; between them;
             uniform:0,1;common-uniform:0,1;common-uniform:0.8,1 if not given.
         coefficients: your own objective, to maximise instead: (K + 1) / 2 numbers.
@@ -206,7 +207,11 @@ class MajoritySetting(Voters, Setting["MajorityDesign"]):
         if several is None and objective == "least-regret":
             several = HEDGED
         linear = _coefficients("coefficients", self.coefficients, k)
-        chosen = as_prior(self.prior), several, linear
+        prior = as_prior(self.prior)
+        if prior is DEFAULT_PRIOR and objective == "worst-case":
+            # Not given: what is meant is no belief at all, not that all p are equal.
+            prior = UniformPrior()
+        chosen = prior, several, linear
         values = (k, epsilon, allowance, shift, delta, kept, ratio, objective, *chosen)
         for field, value in zip(fields(self), values, strict=True):
             object.__setattr__(self, field.name, value)

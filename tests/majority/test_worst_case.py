@@ -217,3 +217,13 @@ def test_a_smaller_set_of_p_has_a_smaller_worst_case() -> None:
     assert common <= narrow + 1e-8
     assert narrow <= wide + 1e-8
     assert narrow < wide
+
+
+def test_no_prior_allows_all_p_and_a_named_one_is_kept() -> None:
+    found = majority.design(11, 0.1, 3, objective="worst-case")
+    asked = majority.design(11, 0.1, 3, objective="worst-case", prior="uniform:0,1")
+    assert found.value == asked.value
+    setting = MajoritySetting(11, 0.1, 3)
+    assert majority.design_for(setting, objective="worst-case").value == asked.value
+    common = majority.design(11, 0.1, 3, objective="worst-case", prior="common-uniform:0,1")
+    assert common.value > asked.value + 0.01
