@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dpopt import ParameterError, style
-from experiments import drawing
 from experiments.registry import Cell, Table
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def rising(name: str, values: Sequence[float], most: float) -> None:
         ParameterError: if they do not.
     """
     fine = bool(values) and all(0.0 < v <= most for v in values)
-    fine = fine and all(a < b for a, b in zip(values, values[1:], strict=False))
+    fine = fine and all(a < b for a, b in pairwise(values))
     require(name, tuple(values), f"rising numbers above 0, at most {most:g}", holds=fine)
 
 
@@ -135,11 +135,7 @@ def places(axes: Axes, values: Sequence[float]) -> None:
     axes.set_xlim(min(values) / 1.25, max(values) * 1.25)
 
 
-def with_error(row: Mapping[str, Any], name: str = "accuracy", error: str = "standard_error") -> str:
-    """Return "mean (standard error)" of a record."""
-    form = "+.4f" if name == "gain" else ".3f"
-    shown = "" if row[error] is None else f" ({row[error]:.4f})"
-    return f"{row[name]:{form}}{shown}"
-
-
-finish = drawing.finish
+def with_error(row: Mapping[str, Any]) -> str:
+    """Return "mean (standard error)" of a record's accuracy."""
+    error = row["standard_error"]
+    return f"{row['accuracy']:.3f}" + ("" if error is None else f" ({error:.4f})")

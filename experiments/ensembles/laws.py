@@ -175,7 +175,7 @@ def laplace_wins(histograms: Ints, own: Ints, scale: float) -> Floats:
     above = np.log1p(-0.5 * np.exp(-np.maximum(away, 0.0)))
     logs = np.where(away >= 0.0, above, away - math.log(2.0))
     densities = 0.5 / scale * np.exp(-np.abs(away))
-    least = 0.5**histograms.shape[1] * np.exp(-histograms.sum(axis=1) / scale)
+    least = 0.5 ** histograms.shape[1] * np.exp(-histograms.sum(axis=1) / scale)
     return _wins(histograms, own, logs, densities, all_weights) + least / histograms.shape[1]
 
 

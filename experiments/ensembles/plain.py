@@ -384,9 +384,7 @@ def _findings(config: Config, accuracy: Table) -> Iterator[str]:
 
 def _findings_of_labels(accuracy: Table) -> Iterator[str]:
     keys = list(
-        dict.fromkeys(
-            zip(accuracy.column("voters"), accuracy.column("total_epsilon"), strict=True)
-        )
+        dict.fromkeys(zip(accuracy.column("voters"), accuracy.column("total_epsilon"), strict=True))
     )
     for voters, epsilon in keys:
         part = accuracy.select(voters=voters, total_epsilon=epsilon)
