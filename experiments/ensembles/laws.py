@@ -8,7 +8,7 @@ ratios by which they are calibrated; what is released is proved in integers by t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -105,6 +105,24 @@ class Rules:
         top = self._own == 0
         return np.where(top, 1.0 / self.partitions.multiplicities, 0.0)
 
+    def sampled(self, voters: int) -> Floats:
+        """Return the plurality of some of the ballots, drawn without replacement, ties even.
+
+        Args:
+            voters: how many, in 1..K.
+        """
+        table = self.partitions
+        share = np.zeros(table.size)
+        for state, histogram in enumerate(table.states):
+            falls = math.comb(table.voters, voters)
+            for drawn, chance in _drawn(histogram, voters):
+                most = max(drawn)
+                tops = [place for place, count in enumerate(drawn) if count == most]
+                for place in tops:
+                    variable = table.variable(state, histogram[place])
+                    share[variable] += chance / falls / len(tops)
+        return share / table.multiplicities
+
     def spent(self, share: Floats) -> float:
         """Return the largest |log ratio| between histograms that differ by one replaced ballot."""
         one, other = self.partitions.neighbours
@@ -147,6 +165,18 @@ def _gauss(count: int) -> tuple[Floats, Floats]:
     """Return nodes and weights on [0, 1]: exact for polynomials of degree 2 count - 1."""
     nodes, weights = np.polynomial.legendre.leggauss(count)
     return 0.5 * (nodes + 1.0), 0.5 * weights
+
+
+def _drawn(histogram: Sequence[int], voters: int) -> Iterator[tuple[tuple[int, ...], int]]:
+    """Yield the counts of some of the ballots, each with its number of choices of ballots."""
+    if len(histogram) == 1:
+        if voters <= histogram[0]:
+            yield (voters,), math.comb(histogram[0], voters)
+        return
+    for first in range(min(histogram[0], voters) + 1):
+        ways = math.comb(histogram[0], first)
+        for rest, others in _drawn(histogram[1:], voters - first):
+            yield (first, *rest), ways * others
 
 
 def laplace_wins(histograms: Ints, own: Ints, scale: float) -> Floats:
@@ -289,13 +319,10 @@ def variables_of(partitions: Partitions, histograms: Ints, own: Sequence[int] | 
         histograms: counts, shape (n, C).
         own: the class, shape (n,).
     """
-    known: dict[tuple[int, ...], dict[int, int]] = {}
-    found = []
-    for histogram, place in zip(histograms, own, strict=True):
-        state = tuple(sorted((int(c) for c in histogram), reverse=True))
-        if state not in known:
-            at = partitions.place[state]
-            start = int(partitions.starts[at])
-            known[state] = {c: start + i for i, (c, _) in enumerate(partitions.levels[at])}
-        found.append(known[state][int(histogram[place])])
-    return np.array(found, dtype=np.int64)
+    counts = histograms[np.arange(len(own)), own]
+    rows = np.column_stack([-np.sort(-histograms, axis=1), counts])
+    found, inverse = np.unique(rows, axis=0, return_inverse=True)
+    places = [
+        partitions.variable(partitions.place[tuple(row[:-1])], row[-1]) for row in found.tolist()
+    ]
+    return np.array(places, dtype=np.int64)[inverse.reshape(-1)]

@@ -104,10 +104,10 @@ class Votes:
         require("queries", self.queries, words, holds=most <= IMAGES)
         require("delta", self.delta, "above 0 and below 1", holds=0.0 < self.delta < 1.0)
 
-    def polled(self, voters: int) -> list[Polled]:
-        """Return the votes for each seed."""
+    def polled(self) -> list[Polled]:
+        """Return the votes of the most teachers for each seed; the first K of them are fewer."""
         seeds = range(self.seed, self.seed + self.seeds)
-        return [plain(voters, self.part, self.queries, seed) for seed in seeds]
+        return [plain(max(self.voters), self.part, self.queries, seed) for seed in seeds]
 
 
 @dataclass(frozen=True)
@@ -247,8 +247,9 @@ def run(config: Config, advance: Advance) -> Outcome:
     """Measure every way of choosing one label."""
     rows: list[dict[str, Cell]] = []
     polls: list[dict[str, Cell]] = []
+    whole = config.polled()
     for voters in config.voters:
-        polled = config.polled(voters)
+        polled = [each.first(voters) for each in whole]
         polls.append(_poll(polled))
         ballots = Ballots.of(polled)
         advance()
@@ -279,8 +280,9 @@ def run_labels(config: LabelsConfig, advance: Advance) -> Outcome:
     """Measure every way of choosing many labels at one budget."""
     rows: list[dict[str, Cell]] = []
     polls: list[dict[str, Cell]] = []
+    whole = config.polled()
     for voters in config.voters:
-        polled = config.polled(voters)
+        polled = [each.first(voters) for each in whole]
         polls.append(_poll(polled))
         ballots = Ballots.of(polled)
         advance()

@@ -29,6 +29,7 @@ from experiments.ensembles.common import (
 )
 from experiments.ensembles.laws import (
     Floats,
+    Ints,
     Rules,
     response,
     rules_of,
@@ -36,7 +37,7 @@ from experiments.ensembles.laws import (
     variables_of,
     vote_epsilon,
 )
-from experiments.ensembles.teachers import Fitted, Polled, fitted
+from experiments.ensembles.teachers import Fitted, fitted
 from experiments.registry import Advance, Cell, Experiment, Outcome, Table
 
 if TYPE_CHECKING:
@@ -121,11 +122,11 @@ class Config:
 
 @dataclass(frozen=True)
 class Way:
-    """A way of choosing a label from the first voters.
+    """A way of choosing a label.
 
     Attributes:
         method: one of `MEANING`.
-        voters: how many of the voters it asks.
+        voters: K, of which one is asked, some, or all.
         voter_epsilon: of each of them.
         share: its law, by the variables of that many ballots.
         spent: epsilon of a label, by a bound.
@@ -146,6 +147,13 @@ def _stable(voters: int, classes: int, rule: str, epsilon: float) -> Floats:
     return rules.calibrated(called, epsilon)[0]
 
 
+@lru_cache(maxsize=256)
+def _sampled(voters: int, classes: int, count: int) -> Floats:
+    """Return the plurality of some of the voters, as a rule on all votes."""
+    rules = rules_of(voters, classes)
+    return rules.plurality() if count == voters else rules.sampled(count)
+
+
 def ways(config: Config, classes: int, epsilon: float, allowance: int) -> Iterator[Way]:
     """Yield the ways of choosing a label that may spend m epsilon, and what they are held against.
 
@@ -160,12 +168,11 @@ def ways(config: Config, classes: int, epsilon: float, allowance: int) -> Iterat
     for rule in ("ladder", "permute-and-flip"):
         share = _stable(voters, classes, rule, vote)
         yield Way(rule, voters, epsilon, share, together(epsilon, vote, voters))
-    asked = {"sampled": allowance, "double": min(2 * allowance - 1, voters), "one-voter": 1}
+    asked = {"one-voter": 1, "sampled": allowance, "double": min(2 * allowance - 1, voters)}
     for method, count in (asked | {"all": voters}).items():
-        whole = rules_of(count, classes).plurality()
-        yield Way(method, count, epsilon, whole, count * epsilon)
+        yield Way(method, voters, epsilon, _sampled(voters, classes, count), count * epsilon)
     strong = allowance * epsilon
-    yield Way("one-strong", 1, strong, rules_of(1, classes).plurality(), strong)
+    yield Way("one-strong", voters, strong, _sampled(voters, classes, 1), strong)
 
 
 def response_right(rules: Rules, share: Floats, epsilon: float) -> float:
@@ -200,16 +207,21 @@ def _of_responses(way: Way, models: list[Fitted]) -> Floats:
     return known * right + (1.0 - known) * (1.0 - right) / (classes - 1)
 
 
-def _of_outputs(way: Way, polled: list[list[Polled]]) -> Floats:
-    """Return the accuracy for each seed, mean over the draws of its noise."""
+def _of_outputs(way: Way, variables: Ints) -> Floats:
+    """Return the accuracy for each seed, mean over its queries and the draws of its noise."""
+    return way.share[variables].mean(axis=1)
+
+
+def _variables(models: list[Fitted], epsilon: float, voters: int, draws: int) -> Ints:
+    """Return the variable of the true class of each query, shape (seeds, draws x queries)."""
     found = []
-    for draws in polled:
-        rules = rules_of(way.voters, draws[0].classes)
-        parts = [
-            way.share[variables_of(rules.partitions, each.counts(way.voters), each.labels)].mean()
-            for each in draws
-        ]
-        found.append(float(np.mean(parts)))
+    for model in models:
+        rng = np.random.default_rng([model.seed, voters, round(1e6 * epsilon)])
+        polled = [model.noisy(epsilon, voters, rng) for _ in range(draws)]
+        counts = np.concatenate([each.counts() for each in polled])
+        labels = np.concatenate([each.labels for each in polled])
+        table = rules_of(voters, polled[0].classes).partitions
+        found.append(variables_of(table, counts, labels))
     return np.array(found)
 
 
@@ -256,31 +268,18 @@ def run(config: Config, advance: Advance) -> Outcome:
 def _rows(
     config: Config, word: str, kind: str, epsilon: float, models: list[Fitted]
 ) -> Iterator[dict[str, Cell]]:
-    drawn: dict[float, list[list[Polled]]] = {}
-
-    def polled(voter_epsilon: float) -> list[list[Polled]]:
-        """Votes of each split's draws; voters of one epsilon are the same in every way."""
-        if voter_epsilon not in drawn:
-            drawn[voter_epsilon] = [
-                [
-                    model.noisy(
-                        voter_epsilon,
-                        config.voters if voter_epsilon == epsilon else 1,
-                        np.random.default_rng([model.seed, place, round(1e6 * voter_epsilon)]),
-                    )
-                    for place in range(config.draws)
-                ]
-                for model in models
-            ]
-        return drawn[voter_epsilon]
-
+    drawn: dict[tuple[float, int], Ints] = {}
     for allowance in config.allowance:
         found: list[tuple[Way, Floats]] = []
         for way in ways(config, len(word), epsilon, allowance):
             if kind == "response":
                 found.append((way, _of_responses(way, models)))
-            else:
-                found.append((way, _of_outputs(way, polled(way.voter_epsilon))))
+                continue
+            # Voters of one epsilon are the same in every way.
+            asked = (way.voter_epsilon, way.voters)
+            if asked not in drawn:
+                drawn[asked] = _variables(models, *asked, config.draws)
+            found.append((way, _of_outputs(way, drawn[asked])))
         (beside,) = (accuracy for way, accuracy in found if way.method == "sampled")
         budget = allowance * epsilon
         for way, accuracy in found:
@@ -291,7 +290,6 @@ def _rows(
                 "m": allowance,
                 "method": way.method,
                 **measured(accuracy, beside),
-                "asked": way.voters,
                 "spent_epsilon": way.spent,
                 "within_budget": way.spent <= budget * (1.0 + 1e-9),
             }
@@ -316,7 +314,8 @@ def _findings(accuracy: Table) -> Iterator[str]:
         cases.setdefault(key, {})[row["method"]] = row
     best: dict[str, int] = {}
     for (word, kind, epsilon, m), at in cases.items():
-        first = max(at, key=lambda method: at[method]["accuracy"])
+        # What is equal, up to rounding, is told by the first name.
+        first = max(at, key=lambda method: round(float(str(at[method]["accuracy"])), 9))
         best[first] = best.get(first, 0) + 1
         told = ", ".join(f"{method} {with_error(row)}" for method, row in at.items())
         yield (

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -25,6 +25,8 @@ _FULL = 16.0
 # Gradients of the fits fall below this: their distance from the optimum is nothing beside noise.
 _TOLERANCE = 1e-8
 _STEPS = 2000
+# Newton's steps: few, and small matrices.
+_SOLVER = "newton-cg"
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,10 @@ class Polled:
         """Return how many of the first voters, or of all, chose each class: (queries, C)."""
         votes = self.votes[:, :voters]
         return np.stack([(votes == c).sum(axis=1) for c in range(self.classes)], axis=1)
+
+    def first(self, voters: int) -> Polled:
+        """Return the votes of the first voters alone."""
+        return replace(self, votes=self.votes[:, :voters])
 
 
 def require_sklearn() -> None:
@@ -92,7 +98,8 @@ def plain(voters: int, part: int, queries: int, seed: int) -> Polled:
         own = given[teacher * part : (teacher + 1) * part]
         if len(set(labels[own])) < 2:
             raise ParameterError(f"part is {part}; it must be so large that teachers see classes.")
-        model = LogisticRegression(max_iter=_STEPS).fit(images[own] / _FULL, labels[own])
+        model = LogisticRegression(solver=_SOLVER, max_iter=_STEPS)
+        model.fit(images[own] / _FULL, labels[own])
         votes.append(model.predict(images[asked] / _FULL))
     return Polled(seed, np.stack(votes, axis=1), labels[asked], len(DIGITS))
 
@@ -158,7 +165,7 @@ def fitted(
     down to norm 1 where they are longer: no number of these is taken from the data.
 
     Args:
-        digits: the classes, at least two.
+        digits: the classes, at least three: of two, scikit-learn fits another model.
         side: 2, 4 or 8.
         regularisation: above 0.
         share: of the images to train on, in (0, 1).
@@ -177,10 +184,11 @@ def fitted(
     given, asked = order[:count], order[count:]
     places = np.searchsorted(np.sort(digits), labels)
     model = LogisticRegression(
-        C=1.0 / (count * regularisation), fit_intercept=False, tol=_TOLERANCE, max_iter=_STEPS
+        C=1.0 / (count * regularisation),
+        fit_intercept=False,
+        solver=_SOLVER,
+        tol=_TOLERANCE,
+        max_iter=_STEPS,
     ).fit(features[given], places[given])
     weights = np.asarray(model.coef_, dtype=float)
-    if len(digits) == 2:
-        # scikit-learn keeps the weights of the second class alone.
-        weights = np.vstack([-0.5 * weights, 0.5 * weights])
     return Fitted(seed, weights, features[asked], places[asked], count, regularisation)
