@@ -487,6 +487,10 @@ class Answer(Coherent):
         }
         return {**told, "value": self.value}
 
+    def details(self) -> Json:
+        """Return what pages and the command line tell beyond the headline, by name."""
+        return {}
+
     def __repr__(self) -> str:
         stated = {STATED: ", ".join(self.stated)} if self.stated else {}
         return brief(self, **self.headline(), **stated)
@@ -498,7 +502,8 @@ class Answer(Coherent):
 
     def _repr_html_(self) -> str:
         """Return picture, statement and facts, for notebooks."""
-        return result_page(type(self).__name__, self.statement, None, self.headline(), self.plot)
+        facts = {**self.headline(), **self.details()}
+        return result_page(type(self).__name__, self.statement, None, facts, self.plot)
 
     def to_dict(self) -> Json:
         """Return the answer as plain values, ready for JSON; integers as text."""
@@ -600,7 +605,7 @@ class Design(Answer, Vouched):
     def _repr_html_(self) -> str:
         """Return picture, what was proved, guarantee, verdict and facts, for notebooks."""
         facts = {**self.headline(), "guarantee": _promised(self.guarantee)}
-        facts["verdict"] = self.verdict
+        facts |= {"verdict": self.verdict, **self.details()}
         return result_page(type(self).__name__, self.statement, self.private, facts, self.plot)
 
     def release(self, data: object = None) -> Any:  # noqa: ANN401
