@@ -8,7 +8,7 @@ ratios by which they are calibrated; what is released is proved in integers by t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -105,24 +105,6 @@ class Rules:
         top = self._own == 0
         return np.where(top, 1.0 / self.partitions.multiplicities, 0.0)
 
-    def sampled(self, voters: int) -> Floats:
-        """Return the plurality of some of the ballots, drawn without replacement, ties even.
-
-        Args:
-            voters: how many, in 1..K.
-        """
-        table = self.partitions
-        share = np.zeros(table.size)
-        for state, histogram in enumerate(table.states):
-            falls = math.comb(table.voters, voters)
-            for drawn, chance in _drawn(histogram, voters):
-                most = max(drawn)
-                tops = [place for place, count in enumerate(drawn) if count == most]
-                for place in tops:
-                    variable = table.variable(state, histogram[place])
-                    share[variable] += chance / falls / len(tops)
-        return share / table.multiplicities
-
     def spent(self, share: Floats) -> float:
         """Return the largest |log ratio| between histograms that differ by one replaced ballot."""
         one, other = self.partitions.neighbours
@@ -165,18 +147,6 @@ def _gauss(count: int) -> tuple[Floats, Floats]:
     """Return nodes and weights on [0, 1]: exact for polynomials of degree 2 count - 1."""
     nodes, weights = np.polynomial.legendre.leggauss(count)
     return 0.5 * (nodes + 1.0), 0.5 * weights
-
-
-def _drawn(histogram: Sequence[int], voters: int) -> Iterator[tuple[tuple[int, ...], int]]:
-    """Yield the counts of some of the ballots, each with its number of choices of ballots."""
-    if len(histogram) == 1:
-        if voters <= histogram[0]:
-            yield (voters,), math.comb(histogram[0], voters)
-        return
-    for first in range(min(histogram[0], voters) + 1):
-        ways = math.comb(histogram[0], first)
-        for rest, others in _drawn(histogram[1:], voters - first):
-            yield (first, *rest), ways * others
 
 
 def laplace_wins(histograms: Ints, own: Ints, scale: float) -> Floats:
@@ -238,28 +208,6 @@ def response(epsilon: float, classes: int) -> tuple[float, float]:
     """Return the chances of the true class and of another one, by randomised response."""
     odds = math.exp(epsilon)
     return odds / (odds + classes - 1), 1.0 / (odds + classes - 1)
-
-
-def together(epsilon: float, vote_epsilon: float, voters: int) -> float:
-    """Return what an answer spends if K voters are epsilon-DP, and it is so in one vote.
-
-    K psi, psi = ln((e^(epsilon + vote) + 1) / (e^epsilon + e^vote)): the voters' laws are replaced
-    one after the other.
-    """
-    odds, vote = math.exp(epsilon), math.exp(vote_epsilon)
-    return voters * math.log((odds * vote + 1.0) / (odds + vote))
-
-
-def vote_epsilon(epsilon: float, allowance: float, voters: int) -> float:
-    """Return the vote's epsilon for which `together` is allowance times epsilon.
-
-    Args:
-        epsilon: of each voter.
-        allowance: m, below K.
-        voters: K.
-    """
-    odds, share = math.exp(epsilon), math.exp(allowance * epsilon / voters)
-    return math.log((share * odds - 1.0) / (odds - share))
 
 
 def pure_delta(epsilon: float, labels: int, label_epsilon: float) -> float:

@@ -8,10 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from dpopt import NotPrivateError, plurality
+from dpopt.ballots import flat
+from dpopt.ballots.table import Units
 from dpopt.gnmax import calibrate_gnmax
 from dpopt.privacy import Guarantee
 from experiments import drawing
@@ -49,6 +52,8 @@ _CLASSES = 10
 
 LOOKS: Mapping[str, Look] = {
     "ladder": Look("ladder", "optimum"),
+    "optimal, uniform": Look("optimal program, uniform prior", "paper"),
+    "optimal, dirichlet:0.1": Look("optimal program, Dirichlet(0.1)", "limit"),
     "permute-and-flip-audited": Look("permute-and-flip, largest step", "variant"),
     "permute-and-flip": Look("permute-and-flip", "baseline"),
     "exponential": Look("exponential mechanism", "baseline-2"),
@@ -67,6 +72,8 @@ MEANING = {
     "exponential": "the exponential mechanism with the step e^(epsilon / 2), as in the literature",
     "laplace": "largest count after Laplace noise of scale 2 / epsilon on each: a replaced ballot "
     "moves two counts by 1",
+    "optimal, PRIOR": "the program's rule: it misses the plurality least often under a prior of "
+    "the counts, and is proved in integers",
     "gnmax": "largest count after Gaussian noise, the least for which the counts are (epsilon, "
     "delta)-private: a replaced ballot moves them by sqrt 2",
     "plurality": "largest count without noise, ties even: not private",
@@ -116,13 +123,21 @@ class Config(Votes):
 
     Attributes:
         epsilon: each budget of one label, in nats, rising.
+        optimal: those of them at which the program is solved; none for no program.
+        priors: of the program's counts, "uniform" or "dirichlet:A".
+        most_solved: K up to which it is.
     """
 
     epsilon: tuple[float, ...] = (0.1, 0.2, 0.3, 0.5, 1.0, 2.0)
+    optimal: tuple[float, ...] = (0.2, 0.5)
+    priors: tuple[str, ...] = ("uniform",)
+    most_solved: int = 20
 
     def __post_init__(self) -> None:
         super().__post_init__()
         rising("epsilon", self.epsilon, 10.0)
+        for prior in self.priors:
+            plurality.PluralitySetting(1, _CLASSES, 1.0, prior=prior)
 
 
 @dataclass(frozen=True)
@@ -243,6 +258,17 @@ def answers(ballots: Ballots, epsilon: float, ranged: float, sigma: float) -> It
     yield Answer("plurality", ballots.right(rules.plurality()), None, None, None)
 
 
+def _optimal(ballots: Ballots, epsilon: float, prior: str) -> Answer:
+    """Return the program's choice: it misses the plurality least often under its prior."""
+    table = ballots.rules.partitions
+    found = plurality.design(table.voters, table.classes, epsilon, loss="error", prior=prior)
+    if found.certificate is None:
+        raise NotPrivateError(f"no proof for the program of {table.voters} ballots.")
+    share = flat(table, cast(Units, found.units), found.setting.bits)
+    spent = ballots.rules.spent(share)
+    return Answer(f"optimal, {prior}", ballots.right(share), None, spent, 0.0)
+
+
 def run(config: Config, advance: Advance) -> Outcome:
     """Measure every way of choosing one label."""
     rows: list[dict[str, Cell]] = []
@@ -255,11 +281,11 @@ def run(config: Config, advance: Advance) -> Outcome:
         advance()
         for epsilon in config.epsilon:
             sigma = calibrate_gnmax(Guarantee(epsilon, config.delta), "analytic").sigma
-            rows += _records(
-                {"voters": voters, "epsilon": epsilon},
-                list(answers(ballots, epsilon, epsilon, sigma)),
-                gnmax=(epsilon, config.delta),
-            )
+            found = list(answers(ballots, epsilon, epsilon, sigma))
+            if epsilon in config.optimal and voters <= config.most_solved:
+                found += [_optimal(ballots, epsilon, prior) for prior in config.priors]
+            where: dict[str, Cell] = {"voters": voters, "epsilon": epsilon}
+            rows += _records(where, found, gnmax=(epsilon, config.delta))
             advance()
     tables = {
         "accuracy": Table.of(
@@ -375,6 +401,12 @@ def _findings(config: Config, accuracy: Table) -> Iterator[str]:
                 f"{with_error(at['laplace'])}, GNMax at delta = {config.delta:g} "
                 f"{with_error(at['gnmax'])}, plurality {with_error(at['plurality'])}."
             )
+            for method, row in at.items():
+                if method.startswith("optimal"):
+                    yield (
+                        f"K = {voters}, epsilon = {epsilon:g}: the program's rule ({method}) is "
+                        f"right with {with_error(row)}, the ladder with {with_error(ladder)}."
+                    )
             if ladder["accuracy"] < flip["accuracy"]:
                 behind.append(epsilon)
         where = f"at epsilon = {', '.join(f'{e:g}' for e in behind)}" if behind else "at none"
@@ -469,7 +501,9 @@ EXPERIMENTS = (
         "and the plurality without noise at equal budgets of one label. Accuracies are expected "
         "ones, exact for the votes; the spread is over splits of the images.",
         published=None,
-        config=replace(_QUICK, seeds=40),
+        config=replace(
+            _QUICK, seeds=40, optimal=_QUICK.epsilon[1:], priors=("uniform", "dirichlet:0.1")
+        ),
         quick=_QUICK,
         steps=lambda config: len(config.voters) * (1 + len(config.epsilon)),
         run=run,
