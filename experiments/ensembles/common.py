@@ -102,16 +102,12 @@ def draw(axes: Axes, table: Table, across: str, up: str, looks: Mapping[str, Loo
             continue
         role = style.role(look.role)
         spread: Any = [error or 0.0 for error in part.column(errors)]
+        across_it, values = part.column(across), part.column(up)
+        # The curve has a name of its own, so that it is told where another one hides it.
         axes.errorbar(
-            part.column(across),
-            part.column(up),
-            yerr=spread,
-            label=look.label,
-            elinewidth=0.6,
-            markersize=2.6,
-            linewidth=0.9,
-            **role.line,
+            across_it, values, yerr=spread, fmt="none", ecolor=role.colour, elinewidth=0.6
         )
+        axes.plot(across_it, values, label=look.label, markersize=2.6, linewidth=0.9, **role.line)
 
 
 def room(axes: Axes, table: Table, up: str, *, most: float = math.inf) -> None:

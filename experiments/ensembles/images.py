@@ -60,7 +60,7 @@ LOOKS: Mapping[str, Look] = {
     "subsampling": Look("DaRRM, subsampling", "baseline"),
     "gnmax-label": Look("GNMax, plain teachers", "baseline-3"),
     "ladder": Look("ladder, plain teachers", "baseline-2"),
-    "private-majority": Look("majority of private teachers", "noise"),
+    "private-majority": Look(r"private teachers, $(K \varepsilon, K \Delta)$", "noise"),
     "plain-majority": Look("majority of plain teachers, not private", "limit"),
 }
 
@@ -219,9 +219,10 @@ def run(config: Config, advance: Advance) -> Outcome:
         ),
         "totals": Table.of(
             "Expected accuracy of each of Q labels at one total: that of all private teachers "
-            "together, which see the same images, or that of one, where each sees its own. The "
-            "private teachers are trained once, and any number of labels is computed from them. "
-            "The gain is that over GNMax.",
+            "together, which see the same images, or that of one, where each sees its own. Plain "
+            "teachers always see their own, or their labels are not private. The private "
+            "teachers are trained once, and any number of labels is computed from them. The "
+            "gain is that over GNMax.",
             totals,
         ),
         "methods": Table.of(

@@ -13,6 +13,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import brentq
 from scipy.special import log_ndtr
 from scipy.stats import binom
 
@@ -24,6 +25,8 @@ Ints = npt.NDArray[np.int64]
 
 # Halvings of an interval of losses, relative to it: beyond double precision.
 _HALVINGS = 54
+# Of epsilon: what a calibrated rule leaves of it.
+_NEAR = 1e-11
 
 
 class Rules:
@@ -121,19 +124,20 @@ class Rules:
             epsilon: above 0.
         """
 
-        def fits(loss: float) -> bool:
-            return self.spent(rule(math.exp(loss))) <= epsilon * (1.0 + 1e-12)
+        def excess(loss: float) -> float:
+            return self.spent(rule(math.exp(loss))) - epsilon
 
         # The ladder spends epsilon at r = e^epsilon at least, the others at s = e^(epsilon / 2).
         low, high = 0.25 * epsilon, epsilon
-        if fits(high):
-            low = high
-        while not fits(low):
+        near = _NEAR * epsilon
+        if excess(high) <= near:
+            return rule(math.exp(high)), math.exp(high)
+        while excess(low) > 0.0:
             low *= 0.5
-        for _ in range(_HALVINGS):
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if fits(middle) else (low, middle)
-        return rule(math.exp(low)), math.exp(low)
+        root = float(brentq(excess, low, high, xtol=near))
+        # The root's error is near at most; what is spent falls with the parameter.
+        loss = root - 2.0 * near
+        return rule(math.exp(loss)), math.exp(loss)
 
 
 @lru_cache(maxsize=8)

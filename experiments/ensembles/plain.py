@@ -51,11 +51,10 @@ if TYPE_CHECKING:
 _CLASSES = 10
 
 LOOKS: Mapping[str, Look] = {
-    "ladder": Look("ladder", "optimum"),
-    "optimal, uniform": Look("optimal program, uniform prior", "paper"),
-    "optimal, dirichlet:0.1": Look("optimal program, Dirichlet(0.1)", "limit"),
-    "permute-and-flip-audited": Look("permute-and-flip, largest step", "variant"),
-    "permute-and-flip": Look("permute-and-flip", "baseline"),
+    "optimal, uniform": Look("optimal program", "optimum"),
+    "ladder": Look("ladder", "variant"),
+    "permute-and-flip-audited": Look("permute-and-flip, largest step", "baseline"),
+    "permute-and-flip": Look("permute-and-flip", "paper"),
     "exponential": Look("exponential mechanism", "baseline-2"),
     "laplace": Look("Laplace noise", "noise"),
     "gnmax": Look(r"GNMax, $\delta > 0$", "baseline-3"),
@@ -472,10 +471,10 @@ def _drawn(table: Table, groups: list[tuple[str, Any, str]], across: str) -> Fig
         shown = [row for row in part.records if row["method"] in gained]
         room(lower, Table.of("", shown), "gain")
         lower.set_title("gain over permute-and-flip")
+        upper.set_ylabel("expected accuracy")
+        lower.set_ylabel("difference of accuracies")
         for each in (upper, lower):
             places(each, sorted(set(part.column(across))))
-    axes[0].set_ylabel("expected accuracy")
-    axes[len(groups)].set_ylabel("difference of accuracies")
     drawing.finish(figure, axes, "Bars: one standard error over splits.")
     return figure
 

@@ -56,7 +56,7 @@ _MOST_CONFIGURATIONS = 100_000
 _SHORT = {"response": "randomised response", "output": "noise on weights"}
 
 LOOKS: Mapping[str, Look] = {
-    "one-strong": Look(r"one voter at $m \varepsilon$", "paper"),
+    "one-strong": Look(r"one voter at $m \varepsilon$", "baseline-3"),
     "optimal": Look("optimal program", "optimum"),
     "ladder": Look("ladder", "variant"),
     "sampled": Look("plurality of $m$ voters", "baseline"),

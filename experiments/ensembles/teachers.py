@@ -156,39 +156,65 @@ class Fitted:
         return Polled(self.seed, votes.astype(np.int64), self.labels, len(self.weights))
 
 
+def ink_features(side: int) -> Floats:
+    """Return the features of every image, of norm 1 at most: shape (images, side^2).
+
+    The ink of side x side cells, scaled to norm 1, less 0.8 / side each, and scaled down to norm 1
+    where it is longer: no number of these is taken from the data.
+
+    Args:
+        side: 2, 4 or 8.
+    """
+    images, _ = _digits()
+    across = _PIXELS // side
+    ink = images.reshape(-1, side, across, side, across).sum(axis=(2, 4)).reshape(-1, side * side)
+    features = ink / np.linalg.norm(ink, axis=1, keepdims=True) - 0.8 / side
+    return features / np.maximum(1.0, np.linalg.norm(features, axis=1, keepdims=True))
+
+
+def regression(features: Floats, labels: Ints, regularisation: float) -> Floats:
+    """Return the weights of multinomial regression, of mean loss + regularisation |W|^2 / 2.
+
+    Args:
+        features: shape (n, features).
+        labels: classes in 0..C-1, all of them present, at least three: of two, scikit-learn fits
+            another model.
+        regularisation: above 0.
+
+    Returns:
+        Shape (C, features).
+    """
+    require_sklearn()
+    from sklearn.linear_model import LogisticRegression  # pyright: ignore[reportMissingImports]
+
+    model = LogisticRegression(
+        C=1.0 / (len(labels) * regularisation),
+        fit_intercept=False,
+        solver=_SOLVER,
+        tol=_TOLERANCE,
+        max_iter=_STEPS,
+    )
+    return np.asarray(model.fit(features, labels).coef_, dtype=float)
+
+
 def fitted(
     digits: tuple[int, ...], side: int, regularisation: float, share: float, seed: int
 ) -> Fitted:
     """Return a regression on a share of the images of some digits, asked the others.
 
-    Features are the ink of side x side cells, scaled to norm 1, less 0.8 / side each, and scaled
-    down to norm 1 where they are longer: no number of these is taken from the data.
-
     Args:
-        digits: the classes, at least three: of two, scikit-learn fits another model.
+        digits: the classes, at least three.
         side: 2, 4 or 8.
         regularisation: above 0.
         share: of the images to train on, in (0, 1).
         seed: of the split.
     """
-    images, labels = _digits()
-    from sklearn.linear_model import LogisticRegression  # pyright: ignore[reportMissingImports]
-
-    across = _PIXELS // side
-    ink = images.reshape(-1, side, across, side, across).sum(axis=(2, 4)).reshape(-1, side * side)
-    features = ink / np.linalg.norm(ink, axis=1, keepdims=True) - 0.8 / side
-    features /= np.maximum(1.0, np.linalg.norm(features, axis=1, keepdims=True))
+    _, labels = _digits()
+    features = ink_features(side)
     known = np.flatnonzero(np.isin(labels, digits))
     order = np.random.default_rng(seed).permutation(known)
     count = round(share * len(order))
     given, asked = order[:count], order[count:]
     places = np.searchsorted(np.sort(digits), labels)
-    model = LogisticRegression(
-        C=1.0 / (count * regularisation),
-        fit_intercept=False,
-        solver=_SOLVER,
-        tol=_TOLERANCE,
-        max_iter=_STEPS,
-    ).fit(features[given], places[given])
-    weights = np.asarray(model.coef_, dtype=float)
+    weights = regression(features[given], places[given], regularisation)
     return Fitted(seed, weights, features[asked], places[asked], count, regularisation)
