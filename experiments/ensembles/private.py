@@ -47,7 +47,8 @@ if TYPE_CHECKING:
 
 TEACHERS = {
     "response": "randomised response of one prediction, drawn afresh for each label",
-    "output": "multinomial regression with noise on its weights, trained once",
+    "output": "multinomial regression with noise on its weights, trained once: any number of "
+    "labels spends K epsilon at most",
 }
 
 # Of corners of private voters: eleven voters over three classes have 20,670.
@@ -61,7 +62,7 @@ LOOKS: Mapping[str, Look] = {
     "ladder": Look("ladder", "variant"),
     "sampled": Look("plurality of $m$ voters", "baseline"),
     "one-voter": Look("one voter", "noise"),
-    "double": Look("plurality of $2 m - 1$ voters", "baseline-2"),
+    "double": Look("plurality of $2 m - 1$, spends more", "baseline-2"),
     "all": Look(r"plurality of all, spends $K \varepsilon$", "limit"),
 }
 

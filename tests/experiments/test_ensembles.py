@@ -173,6 +173,8 @@ def test_budgets_of_one_label_are_kept_and_told(digits: Outcome) -> None:
                 part.select(method=name).column("accuracy")[0]
                 for name in ("ladder", "permute-and-flip-audited")
             )
+            (direct,) = digits.tables["ladder"].select(voters=voters, epsilon=epsilon).records
+            assert direct["gain"] == pytest.approx(ours - theirs, abs=1e-12)
             listed = finding.partition("epsilon = ")[2].partition(" of these")[0].split(", ")
             assert (f"{epsilon:g}" in listed) == (ours < theirs)
 
