@@ -292,8 +292,8 @@ def run(config: Config, advance: Advance) -> Outcome:
     tables = {
         "accuracy": Table.of(
             "Expected accuracy of one label over all queries and the mechanism's coins, without "
-            "sampling: mean and standard error over the splits; the gain over permute-and-flip "
-            "with the step e^(epsilon / 2) on the same splits, its standard error, and in how "
+            "sampling: mean and standard error over the splits, which share images; the gain over "
+            "permute-and-flip with the step e^(epsilon / 2) on the same splits, its standard error, and in how "
             "many splits it is positive; what a label spends, for rules by all pairs of "
             "histograms that differ by one ballot; r, step, scale or sigma.",
             rows,
