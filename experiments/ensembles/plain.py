@@ -293,9 +293,9 @@ def run(config: Config, advance: Advance) -> Outcome:
         "accuracy": Table.of(
             "Expected accuracy of one label over all queries and the mechanism's coins, without "
             "sampling: mean and standard error over the splits, which share images; the gain over "
-            "permute-and-flip with the step e^(epsilon / 2) on the same splits, its standard error, and in how "
-            "many splits it is positive; what a label spends, for rules by all pairs of "
-            "histograms that differ by one ballot; r, step, scale or sigma.",
+            "permute-and-flip with the step e^(epsilon / 2) on the same splits, its standard "
+            "error, and in how many splits it is positive; what a label spends, for rules by "
+            "all pairs of histograms that differ by one ballot; r, step, scale or sigma.",
             rows,
         ),
         "ladder": Table.of(
@@ -416,6 +416,14 @@ def _findings(config: Config, accuracy: Table) -> Iterator[str]:
                     )
             if ladder["accuracy"] < flip["accuracy"]:
                 behind.append(epsilon)
+        least = part.select(epsilon=config.epsilon[0])
+        spent = {row["method"]: row["label_epsilon"] for row in least.records}
+        yield (
+            f"K = {voters}: with the step e^(epsilon / 2) permute-and-flip spends "
+            f"{spent['permute-and-flip']:.4f} and the exponential mechanism "
+            f"{spent['exponential']:.4f} of epsilon = {config.epsilon[0]:g}, by all pairs of "
+            "histograms: a larger step is private too."
+        )
         where = f"at epsilon = {', '.join(f'{e:g}' for e in behind)}" if behind else "at none"
         yield (
             f"K = {voters}: the ladder is behind permute-and-flip with the largest step {where} of "
