@@ -19,6 +19,7 @@ import experiments
 from experiments.benchmarks import page
 from experiments.catalogue import all_experiments
 from experiments.digest import imported
+from experiments.ensembles import images, plain, private
 from experiments.finding import modules_with
 from experiments.kept import Entry, record_of, to_csv, write_outcome
 from experiments.majority import (
@@ -223,7 +224,62 @@ ELECTIONS = Tried(
     files=("votes",),
 )
 
+POLLED = {
+    "voters": ((5,), (4, 3), (2, 6)),
+    "part": (30, 50, 60),
+    "queries": (10, 100, 597),
+    "seeds": (1, 3, 4),
+    "seed": (1, 2, 3),
+    "delta": (1e-9, 1e-3, 0.1),
+}
+
 TRIED: dict[str, Tried] = {
+    "ensembles-digits-plain": Tried(
+        plain.Config(
+            voters=(5,), queries=50, seeds=2, epsilon=(0.5, 2.0), optimal=(2.0,), most_solved=5
+        ),
+        {
+            "epsilon": ((0.1,), (0.5, 1.0, 2.0), (2.0, 9.0)),
+            "optimal": ((), (0.5,), (0.5, 2.0)),
+            "priors": (("dirichlet:0.1",), ("uniform", "dirichlet:2"), ()),
+            "most_solved": (1, 4, 6),
+            **POLLED,
+        },
+    ),
+    "ensembles-digits-labels": Tried(
+        plain.LabelsConfig(voters=(5,), queries=50, seeds=2, epsilon=(1.0,), labels=(1, 10)),
+        {
+            "epsilon": ((0.1,), (0.5, 5.0), (1.0, 2.0, 4.0)),
+            "labels": ((1,), (1, 2, 1000), (50, 60)),
+            **POLLED,
+        },
+    ),
+    "ensembles-digits-private": Tried(
+        private.Config(
+            digits=("358",), epsilon=(1.0,), allowance=(1, 3), voters=5, seeds=2, draws=1
+        ),
+        {
+            "digits": (("0123456789",), ("017", "2468"), ("901",)),
+            "teachers": (("response",), ("output",), ("output", "response")),
+            "epsilon": ((0.1,), (0.5, 3.0), (1.0, 2.0, 4.0)),
+            "allowance": ((1,), (2, 4), (1, 2, 3)),
+            "voters": (4, 6, 7),
+            "side": (2, 4, 8),
+            "regularisation": (0.01, 0.3, 3.0),
+            "share": (0.3, 0.5, 0.8),
+            "seeds": (1, 3, 4),
+            "seed": (1, 2, 3),
+            "draws": (2, 3, 4),
+        },
+    ),
+    "ensembles-mnist": Tried(
+        images.Config(datasets=("mnist",), allowance=(3,), labels=(1, 100)),
+        {
+            "datasets": (("mnist",), ("fashion-mnist",), ("fashion-mnist", "mnist")),
+            "allowance": ((1,), (2, 4), (5, 7, 9)),
+            "labels": ((1,), (3, 30), (1, 10, 100, 10_000)),
+        },
+    ),
     "majority-figure-2": noise(1e-5),
     "majority-figure-6": Tried(
         replace(figures.EXPERIMENTS[1].quick, mechanisms=5, samples=(1, 3), draws=50, repeats=2),

@@ -1,0 +1,137 @@
+"""What the items on ensembles share: ways of choosing a label, spreads, checks, and drawing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpopt import ParameterError, style
+from experiments.registry import Cell, Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Floats = npt.NDArray[np.float64]
+
+ENSEMBLES = "Ensembles"
+"""In the place of a paper's name: these items reproduce none."""
+
+# Gains below it are rounding.
+SAME = 1e-9
+
+
+@dataclass(frozen=True)
+class Look:
+    """A way of choosing a label, in figures.
+
+    Attributes:
+        label: its name in a legend.
+        role: what its colour means, a key of `dpopt.style.ROLES`.
+    """
+
+    label: str
+    role: str
+
+
+def require(name: str, value: object, words: str, *, holds: bool) -> None:
+    """Refuse a parameter unless ``holds``.
+
+    Raises:
+        ParameterError: "name is value; it must be words."
+    """
+    if not holds:
+        raise ParameterError(f"{name} is {value!r}; it must be {words}.")
+
+
+def rising(name: str, values: Sequence[float], most: float) -> None:
+    """Refuse values unless they rise, lie above 0 and at most at ``most``.
+
+    Raises:
+        ParameterError: if they do not.
+    """
+    fine = bool(values) and all(0.0 < v <= most for v in values)
+    fine = fine and all(a < b for a, b in pairwise(values))
+    require(name, tuple(values), f"rising numbers above 0, at most {most:g}", holds=fine)
+
+
+def error_of(values: Sequence[float] | Floats) -> float | None:
+    """Return the standard error of a mean over seeds; None for one seed."""
+    if len(values) < 2:
+        return None
+    return float(np.std(values, ddof=1) / math.sqrt(len(values)))
+
+
+def measured(values: Floats, beside: Floats) -> dict[str, Cell]:
+    """Return the mean over seeds and its standard error, and the same of the gain over others.
+
+    Args:
+        values: accuracy for each seed.
+        beside: of the mechanism to compare with, for the same seeds.
+    """
+    gains = values - beside
+    return {
+        "accuracy": float(values.mean()),
+        "standard_error": error_of(values),
+        "gain": float(gains.mean()),
+        "gain_error": error_of(gains),
+        "seeds_ahead": int((gains > SAME).sum()),
+        "seeds": len(values),
+    }
+
+
+def draw(axes: Axes, table: Table, across: str, up: str, looks: Mapping[str, Look]) -> None:
+    """Draw a curve for each method, with one standard error to each side.
+
+    Args:
+        axes: to draw on.
+        table: a row for each method and place.
+        across: column of the places.
+        up: "accuracy" or "gain".
+        looks: the methods that are drawn, in order.
+    """
+    errors = {"accuracy": "standard_error", "gain": "gain_error"}[up]
+    for method, look in looks.items():
+        part = table.select(method=method)
+        if not part.rows:
+            continue
+        role = style.role(look.role)
+        spread: Any = [error or 0.0 for error in part.column(errors)]
+        across_it, values = part.column(across), part.column(up)
+        # The curve has a name of its own, so that it is told where another one hides it.
+        axes.errorbar(
+            across_it, values, yerr=spread, fmt="none", ecolor=role.colour, elinewidth=0.6
+        )
+        axes.plot(across_it, values, label=look.label, markersize=2.6, linewidth=0.9, **role.line)
+
+
+def room(axes: Axes, table: Table, up: str, *, most: float = math.inf) -> None:
+    """Set the vertical limits around all curves of a table and their errors."""
+    errors = {"accuracy": "standard_error", "gain": "gain_error"}[up]
+    ends = [
+        value + sign * (error or 0.0)
+        for value, error in zip(table.column(up), table.column(errors), strict=True)
+        for sign in (-1, 1)
+    ]
+    low, high = min(ends), max(ends)
+    air = 0.06 * (high - low) + 0.004
+    axes.set_ylim(low - air, min(high + air, most))
+
+
+def places(axes: Axes, values: Sequence[float]) -> None:
+    """Make the horizontal axis logarithmic, with a tick at each value."""
+    axes.set_xscale("log")
+    axes.set_xticks(list(values), [f"{value:g}" for value in values])
+    axes.set_xticks([], minor=True)
+    axes.set_xlim(min(values) / 1.25, max(values) * 1.25)
+
+
+def with_error(row: Mapping[str, Any]) -> str:
+    """Return "mean (standard error)" of a record's accuracy."""
+    error = row["standard_error"]
+    return f"{row['accuracy']:.3f}" + ("" if error is None else f" ({error:.4f})")

@@ -1,0 +1,336 @@
+"""Labels of MNIST and Fashion-MNIST images, 5 against 8, from the shipped votes of teachers.
+
+K = 11 teachers trained by DP-SGD, (epsilon, Delta)-private each, and as many without privacy. One
+label may spend (m epsilon, m Delta); of many labels, two totals are compared: what all private
+teachers spend together if all see the same images, and what one of them spends, which is enough
+where each has images of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpopt import NotPrivateError, gnmax, majority, plurality
+from dpopt.privacy import Guarantee
+from experiments import drawing
+from experiments.ensembles.common import (
+    ENSEMBLES,
+    Look,
+    draw,
+    measured,
+    places,
+    require,
+    rising,
+    room,
+    with_error,
+)
+from experiments.ensembles.laws import Floats, gnmax_noise, pure_share
+from experiments.majority.pate.votes import SHIPPED, Bits, Run, Votes, load_votes
+from experiments.registry import Advance, Cell, Experiment, Outcome, Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TITLES = {"mnist": "MNIST", "fashion-mnist": "Fashion-MNIST"}
+
+PRIVATE = {
+    "common": "DaRRM, expected error for one p ~ U[0, 1] of all voters: the default",
+    "independent": "DaRRM, expected error for independent p_i ~ U[0, 1]: the default before",
+    "least-regret": "DaRRM, least regret over three priors",
+    "surrogate": "DaRRM, the paper's objective",
+    "subsampling": "DaRRM, gamma_Sub: the majority of m voters",
+    "constant": "DaRRM, one gamma for all votes",
+    "one-teacher": "one private teacher; spends (epsilon, Delta)",
+    "private-majority": "the majority of all private teachers; spends (K epsilon, K Delta)",
+}
+PLAIN = {
+    "gnmax": "GNMax, the least noise for which the counts are private",
+    "gnmax-label": "GNMax, the least noise for which the label is private",
+    "ladder": "the ladder, two classes, purely m epsilon-private",
+    "plain-majority": "the majority of the plain teachers; not private",
+}
+LOOKS: Mapping[str, Look] = {
+    "common": Look("DaRRM, one $p$ for all (default)", "optimum"),
+    "independent": Look("DaRRM, independent $p_i$", "variant"),
+    "surrogate": Look("DaRRM, the paper's objective", "paper"),
+    "subsampling": Look("DaRRM, subsampling", "baseline"),
+    "gnmax-label": Look("GNMax, plain teachers", "baseline-3"),
+    "ladder": Look("ladder, plain teachers", "baseline-2"),
+    "private-majority": Look(r"private teachers, $(K \varepsilon, K \Delta)$", "noise"),
+    "plain-majority": Look("majority of plain teachers, not private", "limit"),
+}
+
+
+@dataclass(frozen=True)
+class Config:
+    """Parameters of the tables.
+
+    Attributes:
+        datasets: whose shipped votes are read, "mnist" and "fashion-mnist".
+        allowance: each m, a whole number, rising; one label may spend (m epsilon, m Delta).
+        labels: each number of labels Q of the totals, rising.
+    """
+
+    datasets: tuple[str, ...] = tuple(SHIPPED)
+    allowance: tuple[int, ...] = (1, 3, 5, 7)
+    labels: tuple[int, ...] = (1, 10, 100, 1000)
+
+    def __post_init__(self) -> None:
+        known = set(self.datasets) <= set(SHIPPED) and bool(self.datasets)
+        require("datasets", self.datasets, f"some of {', '.join(SHIPPED)}", holds=known)
+        rising("allowance", self.allowance, 10)
+        rising("labels", self.labels, 100_000)
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way of choosing a label.
+
+    Attributes:
+        method: one of `PRIVATE` or `PLAIN`.
+        chances: Pr[label 1 | l ones among the votes], l = 0..K, shape (K + 1,).
+        epsilon: what a label spends at ``delta``; None if it is not private.
+        delta: of a label.
+    """
+
+    method: str
+    chances: Floats
+    epsilon: float | None
+    delta: float | None
+
+    def right(self, votes: Votes) -> Floats:
+        """Return the expected accuracy in each training run."""
+        found = []
+        for run in votes.runs:
+            ones = _cast(self.method, run).sum(axis=0, dtype=np.int64)
+            chances = self.chances[ones]
+            found.append(np.where(votes.labels == 1, chances, 1.0 - chances).mean())
+        return np.array(found)
+
+
+def _cast(method: str, run: Run) -> Bits:
+    return run.private if method in PRIVATE else run.plain
+
+
+def per_label(votes: Votes, allowance: int) -> Iterator[Way]:
+    """Yield the ways of choosing one label at (m epsilon, m Delta), and what is beside them.
+
+    Args:
+        votes: tell K, epsilon and Delta; their content is not looked at.
+        allowance: m.
+    """
+    k, epsilon, shift = votes.teachers, votes.stated_epsilon, votes.delta
+    setting = majority.MajoritySetting(k, epsilon, allowance, shift, allowance * shift)
+    budget = setting.guarantee
+    made: dict[str, Callable[[], majority.MajorityDesign]] = {
+        "common": lambda: majority.design_for(setting, prior="common-uniform:0,1"),
+        "independent": lambda: majority.design_for(setting, prior="uniform:0,1"),
+        "least-regret": lambda: majority.design_for(setting, objective="least-regret"),
+        "surrogate": lambda: majority.design_for(setting, objective="surrogate"),
+        "subsampling": lambda: majority.assess(
+            setting, majority.subsampling(k, allowance), repair=True
+        ),
+        "constant": lambda: majority.assess(setting, majority.constant(setting), repair=True),
+    }
+    ones = np.arange(k + 1)
+    signs = np.where(2 * ones > k, 1.0, -1.0)
+    for method, design in made.items():
+        found = design()
+        if found.certificate is None:
+            raise NotPrivateError(f"no proof for {method} at m = {allowance}.")
+        chances = 0.5 + 0.5 * signs * found.gamma
+        yield Way(method, chances, budget.epsilon, budget.delta)
+    whole = (2 * ones > k).astype(float)
+    yield Way("one-teacher", ones / k, epsilon, shift)
+    yield Way("private-majority", whole, k * epsilon, k * shift)
+    for method, how in (("gnmax", "analytic"), ("gnmax-label", "label")):
+        voters = k if how == "label" else None
+        sigma = gnmax.calibrate_gnmax(budget, how, voters=voters).sigma
+        yield Way(method, _gnmax(k, sigma), budget.epsilon, budget.delta)
+    yield Way("ladder", _ladder(k, budget.epsilon), budget.epsilon, 0.0)
+    yield Way("plain-majority", whole, None, None)
+
+
+def in_total(votes: Votes, total: Guarantee, labels: int, *, together: bool) -> Iterator[Way]:
+    """Yield the ways of choosing Q labels that spend one total.
+
+    Args:
+        votes: tell K.
+        total: of all labels.
+        labels: Q.
+        together: whether the total is that of all private teachers that see the same images, or
+            that of one, for teachers with images of their own.
+    """
+    k = votes.teachers
+    whole = (2 * np.arange(k + 1) > k).astype(float)
+    yield Way("private-majority", whole, total.epsilon, total.delta)
+    if together:
+        # Anything computed from the teachers is free; the least noise is none.
+        yield Way("one-teacher", np.arange(k + 1) / k, votes.stated_epsilon, votes.delta)
+    yield Way("gnmax", _gnmax(k, gnmax_noise(total, labels)), total.epsilon, total.delta)
+    share = pure_share(total, labels)
+    yield Way("ladder", _ladder(k, share), total.epsilon, total.delta)
+    yield Way("plain-majority", whole, None, None)
+
+
+def _gnmax(voters: int, sigma: float) -> Floats:
+    ones = np.arange(voters + 1)
+    counts = np.stack([voters - ones, ones], axis=1)
+    return np.asarray(gnmax.GNMax(sigma).output_distribution(counts))[:, 1]
+
+
+def _ladder(voters: int, epsilon: float) -> Floats:
+    """Return the ladder's chances of class 1, which are optimal for two classes."""
+    found = plurality.design(voters, 2, epsilon, rule="ladder")
+    if found.certificate is None:
+        raise NotPrivateError("no proof for the ladder of two classes.")
+    laws = [found.setting.law(found.units, [voters - ones, ones]) for ones in range(voters + 1)]
+    return np.array([law[1] / sum(law) for law in laws])
+
+
+def run(config: Config, advance: Advance) -> Outcome:
+    """Measure every way on the votes of every data set."""
+    labels: list[dict[str, Cell]] = []
+    totals: list[dict[str, Cell]] = []
+    for dataset in config.datasets:
+        votes = load_votes(SHIPPED[dataset])
+        for allowance in config.allowance:
+            where: dict[str, Cell] = {"dataset": dataset, "m": allowance}
+            labels += _rows(where, votes, list(per_label(votes, allowance)), "surrogate")
+            advance()
+        k, epsilon, shift = votes.teachers, votes.stated_epsilon, votes.delta
+        for data, many in (("same images", k), ("own images", 1)):
+            total = Guarantee(many * epsilon, many * shift)
+            for asked in config.labels:
+                where = {"dataset": dataset, "teachers_see": data, "labels": asked}
+                found = list(in_total(votes, total, asked, together=many > 1))
+                totals += _rows(where, votes, found, "gnmax")
+        advance()
+    tables = {
+        "labels": Table.of(
+            "Expected accuracy of one label at (m epsilon, m Delta) over all test images, without "
+            "sampling: mean and standard error over the training runs; the gain over DaRRM with "
+            "the paper's objective; what a label spends.",
+            labels,
+        ),
+        "totals": Table.of(
+            "Expected accuracy of each of Q labels at one total: that of all private teachers "
+            "together, which see the same images, or that of one, where each sees its own. Plain "
+            "teachers always see their own, or their labels are not private. The private "
+            "teachers are trained once, and any number of labels is computed from them. The "
+            "gain is that over GNMax.",
+            totals,
+        ),
+        "methods": Table.of(
+            "The ways of choosing a label.",
+            [{"method": name, "meaning": text} for name, text in (PRIVATE | PLAIN).items()],
+        ),
+    }
+    return Outcome(tables, tuple(_findings(tables)))
+
+
+def _rows(
+    where: Mapping[str, Cell], votes: Votes, found: list[Way], beside: str
+) -> Iterator[dict[str, Cell]]:
+    right = [way.right(votes) for way in found]
+    (base,) = (at for way, at in zip(found, right, strict=True) if way.method == beside)
+    for way, at in zip(found, right, strict=True):
+        yield {
+            **where,
+            "method": way.method,
+            "teachers": "private" if way.method in PRIVATE else "plain",
+            **measured(at, base),
+            "spent_epsilon": way.epsilon,
+            "spent_delta": way.delta,
+        }
+
+
+def _findings(tables: Mapping[str, Table]) -> Iterator[str]:
+    labels, totals = tables["labels"], tables["totals"]
+    for dataset in dict.fromkeys(labels.column("dataset")):
+        named = TITLES[dataset]
+        part = labels.select(dataset=dataset)
+        for m in dict.fromkeys(part.column("m")):
+            at = {row["method"]: row for row in part.select(m=m).records}
+            spent = at["common"]["spent_epsilon"]
+            told = ", ".join(f"{method} {with_error(row)}" for method, row in at.items())
+            fine = {
+                method: row["accuracy"]
+                for method, row in at.items()
+                if row["spent_epsilon"] is not None and row["spent_epsilon"] <= spent * (1 + 1e-9)
+            }
+            best = max(fine, key=fine.__getitem__)
+            yield f"{named}, m = {m}: {told}; within the budget {best} is the most accurate."
+        for data in dict.fromkeys(totals.column("teachers_see")):
+            some = totals.select(dataset=dataset, teachers_see=data)
+            first = some.records[0]
+            ahead = []
+            for asked in dict.fromkeys(some.column("labels")):
+                at = {row["method"]: row for row in some.select(labels=asked).records}
+                rivals = max(at[name]["accuracy"] for name in ("gnmax", "ladder"))
+                if at["private-majority"]["accuracy"] > rivals:
+                    ahead.append(asked)
+            where = f"at Q = {', '.join(map(str, ahead))}" if ahead else "at no Q"
+            yield (
+                f"{named}, teachers that see {data}, total epsilon = "
+                f"{first['spent_epsilon']:.4f}: the majority of the private teachers, "
+                f"{with_error(first)} for any number of labels, is ahead of GNMax and the ladder "
+                f"on plain teachers {where}."
+            )
+
+
+def plot(outcome: Outcome) -> Figure:
+    """Draw accuracy against m, and against the number of labels at one total."""
+    labels, totals = outcome.tables["labels"], outcome.tables["totals"]
+    known = list(dict.fromkeys(labels.column("dataset")))
+    many = totals.select(teachers_see="same images")
+    figure, axes = drawing.panels(
+        2 * len(known), len(known), up="expected accuracy of a label", height=0.72
+    )
+    totalled = {**LOOKS, "gnmax": LOOKS["gnmax-label"]}
+    for place, dataset in enumerate(known):
+        upper, lower = axes[place], axes[place + len(known)]
+        part, below = labels.select(dataset=dataset), many.select(dataset=dataset)
+        draw(upper, part, "m", "accuracy", LOOKS)
+        shown = [row for row in part.records if row["method"] in LOOKS]
+        room(upper, Table.of("", shown), "accuracy")
+        upper.set_xticks(sorted(set(part.column("m"))))
+        upper.margins(x=0.06)
+        upper.set_xlabel(r"$m$: a label spends $(m \varepsilon, m \Delta)$")
+        upper.set_title(f"{TITLES[dataset]}, one label")
+        draw(lower, below, "labels", "accuracy", totalled)
+        shown = [row for row in below.records if row["method"] in totalled]
+        room(lower, Table.of("", shown), "accuracy")
+        places(lower, sorted(set(below.column("labels"))))
+        lower.set_xlabel(r"labels, $(K \varepsilon, K \Delta)$ in total")
+        lower.set_title(f"{TITLES[dataset]}, many labels")
+    drawing.finish(figure, axes, "Bars: one standard error over training runs.")
+    return figure
+
+
+_CONFIG = Config()
+
+EXPERIMENT = Experiment(
+    name="ensembles-mnist",
+    paper=ENSEMBLES,
+    item="MNIST and Fashion-MNIST, private and plain teachers",
+    summary="Labels of images, 5 against 8, from K = 11 teachers at equal budgets: DaRRM with the "
+    "default prior and with others, least regret, the paper's objective, subsampling and a "
+    "constant gamma on teachers trained by DP-SGD; GNMax and the ladder on teachers without "
+    "privacy; for one label, and for all labels together. The votes are the shipped ones.",
+    published=None,
+    config=_CONFIG,
+    quick=_CONFIG,
+    steps=lambda config: len(config.datasets) * (len(config.allowance) + 1),
+    run=run,
+    plot=plot,
+    mathematics=(
+        r"\text{one label:} \quad (m \varepsilon, m \Delta), \qquad \text{all labels:} \quad "
+        r"(K \varepsilon, K \Delta) \text{ for the same images}, \quad (\varepsilon, \Delta) "
+        r"\text{ for own ones}.",
+    ),
+)

@@ -1,0 +1,280 @@
+"""Chances that a class wins, without sampling: rules on counts, and the largest noisy count.
+
+Rules are vectors k[v] over the variables of `dpopt.ballots.Partitions`: the probability of one
+class of each count, for each sorted histogram. They are computed in double precision, as are the
+ratios by which they are calibrated; what is released is proved in integers by the package.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cached_property, lru_cache
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import brentq
+from scipy.special import log_ndtr
+from scipy.stats import binom
+
+from dpopt.ballots import Partitions
+from dpopt.privacy import ConcentratedGuarantee, Guarantee, gaussian_sigma
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+# Halvings of an interval of losses, relative to it: beyond double precision.
+_HALVINGS = 54
+# Of epsilon: what a calibrated rule leaves of it.
+_NEAR = 1e-11
+
+
+class Rules:
+    """The rules of one number of ballots and classes, and what they spend.
+
+    Args:
+        partitions: K ballots over C classes.
+    """
+
+    def __init__(self, partitions: Partitions) -> None:
+        self.partitions = partitions
+        self._gaps = np.array([[h[0] - c for c in h] for h in partitions.states])
+        self._own = np.repeat(self._gaps[:, 0], np.diff(partitions.starts))
+        tops = np.array([h[0] for h in partitions.states])
+        self._own = tops[partitions.state_of] - partitions.counts
+
+    def exponential(self, step: float) -> Floats:
+        """Return the exponential mechanism, in proportion to s^count."""
+        weights = step ** -self._own.astype(float)
+        totals = (step ** -self._gaps.astype(float)).sum(axis=1)
+        return weights / totals[self.partitions.state_of]
+
+    def permute_and_flip(self, step: float) -> Floats:
+        """Return permute-and-flip: q_y int_0^1 prod_(z != y) (1 - t q_z) dt, q = s^-gap.
+
+        Classes are asked at uniform times; one asked at t < 1 was not taken with chance 1 - q.
+        """
+        nodes, weights = _gauss(math.ceil(self.partitions.classes / 2))
+        refused = 1.0 - nodes[:, None, None] * step ** -self._gaps.astype(float)
+        # Nodes lie inside (0, 1), so that no factor is 0.
+        whole = np.prod(refused, axis=2)[:, self.partitions.state_of]
+        chances = step ** -self._own.astype(float)
+        return chances * (weights @ (whole / (1.0 - nodes[:, None] * chances)))
+
+    def ladder(self, ratio: float) -> Floats:
+        """Return the ladder: u_y(l) = u_y(l - e_top + e_y) / r below the top, the rest normalised.
+
+        A replaced ballot of the top makes the histogram flatter: flatter ones come first.
+        """
+        share = np.zeros(self.partitions.size)
+        many = self.partitions.multiplicities.astype(float)
+        for states, below, sources in self._flatter:
+            share[below] = share[sources] / ratio
+            mass = np.zeros(len(self.partitions.states))
+            np.add.at(mass, self.partitions.state_of[below], share[below] * many[below])
+            top = self.partitions.starts[states]
+            last = len(self._own) - 1
+            beside = np.minimum(top + 1, last)
+            close = (self.partitions.state_of[beside] == states) & (self._own[beside] == 1)
+            parts = many[top] + np.where(close, many[beside] / ratio, 0.0)
+            share[top] = (1.0 - mass[states]) / parts
+            share[beside[close]] = share[top[close]] / ratio
+        return share
+
+    @cached_property
+    def _flatter(self) -> list[tuple[Ints, Ints, Ints]]:
+        """Groups of states, of variables a gap of 2 or more below the top, and their sources."""
+        table = self.partitions
+        sizes = np.array([sum(c * c for c in h) for h in table.states])
+        groups = []
+        for size in np.unique(sizes):
+            states = np.flatnonzero(sizes == size)
+            below, sources = [], []
+            for state in states:
+                histogram = table.states[state]
+                for count, _ in table.levels[state]:
+                    if histogram[0] - count >= 2:
+                        changed = list(histogram)
+                        changed[changed.index(count)] += 1
+                        changed[0] -= 1
+                        moved = table.place[tuple(sorted(changed, reverse=True))]
+                        below.append(table.variable(int(state), count))
+                        sources.append(table.variable(moved, count + 1))
+            groups.append((states, np.array(below, dtype=int), np.array(sources, dtype=int)))
+        return groups
+
+    def plurality(self) -> Floats:
+        """Return the plurality without noise, ties shared evenly."""
+        top = self._own == 0
+        return np.where(top, 1.0 / self.partitions.multiplicities, 0.0)
+
+    def spent(self, share: Floats) -> float:
+        """Return the largest |log ratio| between histograms that differ by one replaced ballot."""
+        one, other = self.partitions.neighbours
+        if share.min() <= 0.0:
+            return math.inf
+        logs = np.log(share)
+        return float(np.abs(logs[one] - logs[other]).max())
+
+    def calibrated(self, rule: Callable[[float], Floats], epsilon: float) -> tuple[Floats, float]:
+        """Return a rule and its parameter s = e^x, with the largest x found that spends epsilon.
+
+        Args:
+            rule: of the parameter.
+            epsilon: above 0.
+        """
+
+        def excess(loss: float) -> float:
+            return self.spent(rule(math.exp(loss))) - epsilon
+
+        # The ladder spends epsilon at r = e^epsilon at least, the others at s = e^(epsilon / 2).
+        low, high = 0.25 * epsilon, epsilon
+        near = _NEAR * epsilon
+        if excess(high) <= near:
+            return rule(math.exp(high)), math.exp(high)
+        while excess(low) > 0.0:
+            low *= 0.5
+        root = float(brentq(excess, low, high, xtol=near))
+        # The root's error is near at most; what is spent falls with the parameter.
+        loss = root - 2.0 * near
+        return rule(math.exp(loss)), math.exp(loss)
+
+
+@lru_cache(maxsize=8)
+def rules_of(voters: int, classes: int) -> Rules:
+    """Return the rules of K ballots over C classes."""
+    return Rules(Partitions(voters, classes))
+
+
+@lru_cache(maxsize=16)
+def _gauss(count: int) -> tuple[Floats, Floats]:
+    """Return nodes and weights on [0, 1]: exact for polynomials of degree 2 count - 1."""
+    nodes, weights = np.polynomial.legendre.leggauss(count)
+    return 0.5 * (nodes + 1.0), 0.5 * weights
+
+
+def laplace_wins(histograms: Ints, own: Ints, scale: float) -> Floats:
+    """Return the chance that a class has the largest count after Laplace noise of a scale.
+
+    The sum over the line of f(x - n_y) prod_(z != y) F(x - n_z): between neighbouring counts a
+    polynomial in e^(x / b), which Gauss' rule sums to ten digits; above all counts one in
+    e^(-x / b), summed exactly; below all counts a single power.
+
+    Args:
+        histograms: counts, shape (n, C).
+        own: the class's count, shape (n,).
+        scale: b, above 0.
+    """
+    voters = int(histograms.sum(axis=1).max())
+    pieces = max(1, math.ceil(1.0 / scale))
+    nodes, weights = _gauss(12)
+    starts = np.arange(voters * pieces)[:, None] / pieces
+    inner = (starts + nodes / pieces).ravel()
+    inner_weights = np.tile(weights / pieces, voters * pieces)
+    tail, tail_weights = _gauss(math.ceil(histograms.shape[1] / 2))
+    places = np.concatenate([inner, voters - scale * np.log(tail)])
+    all_weights = np.concatenate([inner_weights, tail_weights * scale / tail])
+    away = (places[None, :] - np.arange(voters + 1)[:, None]) / scale
+    # log F at and above the count, and below it.
+    above = np.log1p(-0.5 * np.exp(-np.maximum(away, 0.0)))
+    logs = np.where(away >= 0.0, above, away - math.log(2.0))
+    densities = 0.5 / scale * np.exp(-np.abs(away))
+    least = 0.5 ** histograms.shape[1] * np.exp(-histograms.sum(axis=1) / scale)
+    return _wins(histograms, own, logs, densities, all_weights) + least / histograms.shape[1]
+
+
+def gaussian_wins(histograms: Ints, own: Ints, sigma: float) -> Floats:
+    """Return the chance that a class has the largest count after Gaussian noise: GNMax.
+
+    The trapezoidal rule, whose error for smooth integrands falls faster than any power of a step.
+
+    Args:
+        histograms: counts, shape (n, C).
+        own: the class's count, shape (n,).
+        sigma: above 0.
+    """
+    voters = int(histograms.sum(axis=1).max())
+    step = 0.125 * sigma
+    places = np.arange(-9.5 * sigma, voters + 9.5 * sigma + step, step)
+    away = (places[None, :] - np.arange(voters + 1)[:, None]) / sigma
+    densities = np.exp(-0.5 * away**2) / (sigma * math.sqrt(2.0 * math.pi))
+    return _wins(histograms, own, log_ndtr(away), densities, np.full(len(places), step))
+
+
+def _wins(histograms: Ints, own: Ints, logs: Floats, densities: Floats, weights: Floats) -> Floats:
+    """Return the sum of f prod F over nodes; logs and densities have a row for each count."""
+    many = np.stack([(histograms == c).sum(axis=1) for c in range(len(logs))], axis=1).astype(float)
+    many[np.arange(len(own)), own] -= 1.0
+    return np.einsum("nx,nx,x->n", np.exp(many @ logs), densities[own], weights)
+
+
+def response(epsilon: float, classes: int) -> tuple[float, float]:
+    """Return the chances of the true class and of another one, by randomised response."""
+    odds = math.exp(epsilon)
+    return odds / (odds + classes - 1), 1.0 / (odds + classes - 1)
+
+
+def pure_delta(epsilon: float, labels: int, label_epsilon: float) -> float:
+    """Return the least delta of Q labels that are epsilon-DP each: no bound, for the worst of them.
+
+    The Q-fold randomised response: sum_i max(0, P(i) - e^epsilon P(Q - i)), P the binomial law of
+    its true answers.
+
+    References:
+        Kairouz, Oh, Viswanath, "The Composition Theorem for Differential Privacy" (2015).
+    """
+    true = math.exp(label_epsilon) / (1.0 + math.exp(label_epsilon))
+    losses = (2 * np.arange(labels + 1) - labels) * label_epsilon
+    masses = binom.pmf(np.arange(labels + 1), labels, true)
+    return float((masses * -np.expm1(np.minimum(epsilon - losses, 0.0))).sum())
+
+
+def pure_share(total: Guarantee, labels: int) -> float:
+    """Return the largest epsilon of a label, of Q that are pure, that a total allows."""
+    low, high = total.epsilon / labels, total.epsilon + 1.0
+    return _largest(lambda e: pure_delta(total.epsilon, labels, e) <= total.delta, low, high)
+
+
+def ranged_share(total: Guarantee, labels: int) -> float:
+    """Return the same for the exponential mechanism, whose losses lie in a range of epsilon.
+
+    Its epsilon^2 / 8 of concentrated privacy, Q times.
+
+    References:
+        Cesar, Rogers, "Bounding, Concentrating, and Truncating" (2021), lemma 3.2.
+    """
+
+    def fits(epsilon: float) -> bool:
+        spent = ConcentratedGuarantee(labels * epsilon**2 / 8.0)
+        return spent.convert(total.delta, "improved").epsilon <= total.epsilon
+
+    return max(_largest(fits, 0.0, 8.0 * (total.epsilon + 1.0)), pure_share(total, labels))
+
+
+def gnmax_noise(total: Guarantee, labels: int) -> float:
+    """Return the least sigma of GNMax for Q labels: their counts are one Gaussian vector."""
+    return gaussian_sigma(total, math.sqrt(2.0 * labels))
+
+
+def _largest(fits: Callable[[float], bool], low: float, high: float) -> float:
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
+def variables_of(partitions: Partitions, histograms: Ints, own: Sequence[int] | Ints) -> Ints:
+    """Return the variable k[lambda, c] of one class of each histogram.
+
+    Args:
+        partitions: K ballots over C classes.
+        histograms: counts, shape (n, C).
+        own: the class, shape (n,).
+    """
+    counts = histograms[np.arange(len(own)), own]
+    rows = np.column_stack([-np.sort(-histograms, axis=1), counts])
+    found, inverse = np.unique(rows, axis=0, return_inverse=True)
+    places = [
+        partitions.variable(partitions.place[tuple(row[:-1])], row[-1]) for row in found.tolist()
+    ]
+    return np.array(places, dtype=np.int64)[inverse.reshape(-1)]

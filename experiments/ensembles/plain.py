@@ -1,0 +1,550 @@
+"""Labels of handwritten digits from teachers without privacy, each on images of its own.
+
+One replaced image changes one teacher, hence one vote: the label is private in one ballot.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from dpopt import NotPrivateError, plurality
+from dpopt.ballots import flat
+from dpopt.ballots.table import Units
+from dpopt.gnmax import calibrate_gnmax
+from dpopt.privacy import Guarantee
+from experiments import drawing
+from experiments.data.images import NAME
+from experiments.ensembles.common import (
+    ENSEMBLES,
+    Look,
+    draw,
+    measured,
+    places,
+    require,
+    rising,
+    room,
+    with_error,
+)
+from experiments.ensembles.laws import (
+    Floats,
+    Ints,
+    Rules,
+    gaussian_wins,
+    gnmax_noise,
+    laplace_wins,
+    pure_share,
+    ranged_share,
+    rules_of,
+    variables_of,
+)
+from experiments.ensembles.teachers import IMAGES, Polled, plain
+from experiments.registry import Advance, Cell, Experiment, Outcome, Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_CLASSES = 10
+
+LOOKS: Mapping[str, Look] = {
+    "optimal, uniform": Look("optimal program", "optimum"),
+    "ladder": Look("ladder", "variant"),
+    "permute-and-flip-audited": Look("permute-and-flip, largest step", "baseline"),
+    "permute-and-flip": Look("permute-and-flip", "paper"),
+    "exponential": Look("exponential mechanism", "baseline-2"),
+    "laplace": Look("Laplace noise", "noise"),
+    "gnmax": Look(r"GNMax, $\delta > 0$", "baseline-3"),
+    "plurality": Look("plurality, not private", "limit"),
+}
+
+MEANING = {
+    "ladder": "u_y(l) = u_y(l - e_top + e_y) / r, with the largest r found for which no replaced "
+    "ballot changes a probability by more than e^epsilon",
+    "permute-and-flip-audited": "permute-and-flip with the largest step found for which the same "
+    "holds",
+    "permute-and-flip": "permute-and-flip with the step e^(epsilon / 2), as in the literature",
+    "exponential-audited": "the exponential mechanism with the largest step found",
+    "exponential": "the exponential mechanism with the step e^(epsilon / 2), as in the literature",
+    "laplace": "largest count after Laplace noise of scale 2 / epsilon on each: a replaced ballot "
+    "moves two counts by 1",
+    "optimal, PRIOR": "the program's rule: it misses the plurality least often under a prior of "
+    "the counts, and is proved in integers",
+    "gnmax": "largest count after Gaussian noise, the least for which the counts are (epsilon, "
+    "delta)-private: a replaced ballot moves them by sqrt 2",
+    "plurality": "largest count without noise, ties even: not private",
+}
+
+
+@dataclass(frozen=True)
+class Votes:
+    """What is voted on, in every item on teachers without privacy.
+
+    Attributes:
+        voters: each number of teachers K.
+        part: images of each teacher, which no other one sees.
+        queries: images to label, which no teacher sees.
+        seeds: splits of the images, over which means and standard errors are taken.
+        seed: of the first split; the others follow it.
+        delta: of what is not purely private.
+    """
+
+    voters: tuple[int, ...] = (30, 20)
+    part: int = 40
+    queries: int = 597
+    seeds: int = 5
+    seed: int = 0
+    delta: float = 1e-5
+
+    def __post_init__(self) -> None:
+        for name in ("part", "queries", "seeds"):
+            require(name, getattr(self, name), "at least 1", holds=getattr(self, name) >= 1)
+        fine = bool(self.voters) and len(set(self.voters)) == len(self.voters)
+        fine = fine and all(1 <= count <= 40 for count in self.voters)
+        require("voters", self.voters, "different numbers in 1..40", holds=fine)
+        most = max(self.voters) * self.part + self.queries
+        words = f"so small that teachers and queries have {IMAGES:,} images together"
+        require("queries", self.queries, words, holds=most <= IMAGES)
+        require("delta", self.delta, "above 0 and below 1", holds=0.0 < self.delta < 1.0)
+
+    def polled(self) -> list[Polled]:
+        """Return the votes of the most teachers for each seed; the first K of them are fewer."""
+        seeds = range(self.seed, self.seed + self.seeds)
+        return [plain(max(self.voters), self.part, self.queries, seed) for seed in seeds]
+
+
+@dataclass(frozen=True)
+class Config(Votes):
+    """Parameters of one label.
+
+    Attributes:
+        epsilon: each budget of one label, in nats, rising.
+        optimal: those of them at which the program is solved; none for no program.
+        priors: of the program's counts, "uniform" or "dirichlet:A".
+        most_solved: K up to which it is.
+    """
+
+    epsilon: tuple[float, ...] = (0.1, 0.2, 0.3, 0.5, 1.0, 2.0)
+    optimal: tuple[float, ...] = (0.2, 0.3, 0.5)
+    priors: tuple[str, ...] = ("uniform",)
+    most_solved: int = 20
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        rising("epsilon", self.epsilon, 10.0)
+        for prior in self.priors:
+            plurality.PluralitySetting(1, _CLASSES, 1.0, prior=prior)
+
+
+@dataclass(frozen=True)
+class LabelsConfig(Votes):
+    """Parameters of many labels.
+
+    Attributes:
+        epsilon: each budget of all labels together, in nats, rising.
+        labels: each number of labels Q, rising.
+    """
+
+    voters: tuple[int, ...] = (30,)
+    epsilon: tuple[float, ...] = (1.0, 5.0)
+    labels: tuple[int, ...] = (1, 3, 10, 30, 100)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        rising("epsilon", self.epsilon, 20.0)
+        rising("labels", self.labels, 10_000)
+
+
+@dataclass(frozen=True)
+class Ballots:
+    """The queries of all seeds, and the accuracy of a rule or of noise on them.
+
+    Attributes:
+        rules: of K ballots.
+        variables: of the true class of each query, shape (seeds, queries).
+        histograms: that differ, sorted, with the true class's count: shape (n, C).
+        own: that count, shape (n,).
+        inverse: the row of each query, shape (seeds, queries).
+    """
+
+    rules: Rules
+    variables: Ints
+    histograms: Ints
+    own: Ints
+    inverse: Ints = field(repr=False)
+
+    @classmethod
+    def of(cls, polled: list[Polled]) -> Ballots:
+        """Count the votes of every seed."""
+        rules = rules_of(polled[0].votes.shape[1], polled[0].classes)
+        counts = np.concatenate([each.counts() for each in polled])
+        labels = np.concatenate([each.labels for each in polled])
+        own = counts[np.arange(len(labels)), labels]
+        shape = (len(polled), -1)
+        rows = np.column_stack([-np.sort(-counts, axis=1), own])
+        found, inverse = np.unique(rows, axis=0, return_inverse=True)
+        variables = variables_of(rules.partitions, counts, labels)
+        return cls(
+            rules,
+            variables.reshape(shape),
+            found[:, :-1],
+            found[:, -1],
+            inverse.reshape(shape),
+        )
+
+    def right(self, share: Floats) -> Floats:
+        """Return the expected accuracy of a rule for each seed."""
+        return share[self.variables].mean(axis=1)
+
+    def noisy(self, chances: Floats) -> Floats:
+        """Return the same from the chances of `histograms`."""
+        return chances[self.inverse].mean(axis=1)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A way of choosing a label at one budget.
+
+    Attributes:
+        method: one of `MEANING`.
+        accuracy: expected, for each seed.
+        parameter: r, s, scale or sigma; None without noise.
+        epsilon: what a label spends at ``delta``: audited for rules; None if not private.
+        delta: of a label.
+    """
+
+    method: str
+    accuracy: Floats
+    parameter: float | None
+    epsilon: float | None
+    delta: float | None
+
+
+def answers(ballots: Ballots, epsilon: float, ranged: float, sigma: float) -> Iterator[Answer]:
+    """Yield every way of choosing a label.
+
+    Args:
+        ballots: the queries.
+        epsilon: of a label, for what is purely private.
+        ranged: the same for the exponential mechanism; its step is e^(ranged / 2) at least.
+        sigma: of GNMax.
+    """
+    rules = ballots.rules
+    share, ratio = rules.calibrated(rules.ladder, epsilon)
+    yield Answer("ladder", ballots.right(share), ratio, rules.spent(share), 0.0)
+    share, step = rules.calibrated(rules.permute_and_flip, epsilon)
+    at = ballots.right(share)
+    yield Answer("permute-and-flip-audited", at, step, rules.spent(share), 0.0)
+    step = math.exp(0.5 * epsilon)
+    share = rules.permute_and_flip(step)
+    yield Answer("permute-and-flip", ballots.right(share), step, rules.spent(share), 0.0)
+    share, step = rules.calibrated(rules.exponential, epsilon)
+    if step < math.exp(0.5 * ranged):
+        step = math.exp(0.5 * ranged)
+        share = rules.exponential(step)
+    yield Answer("exponential-audited", ballots.right(share), step, rules.spent(share), 0.0)
+    step = math.exp(0.5 * ranged)
+    share = rules.exponential(step)
+    yield Answer("exponential", ballots.right(share), step, rules.spent(share), 0.0)
+    scale = 2.0 / epsilon
+    chances = laplace_wins(ballots.histograms, ballots.own, scale)
+    yield Answer("laplace", ballots.noisy(chances), scale, epsilon, 0.0)
+    chances = gaussian_wins(ballots.histograms, ballots.own, sigma)
+    yield Answer("gnmax", ballots.noisy(chances), sigma, None, None)
+    yield Answer("plurality", ballots.right(rules.plurality()), None, None, None)
+
+
+def _optimal(ballots: Ballots, epsilon: float, prior: str) -> Answer:
+    """Return the program's choice: it misses the plurality least often under its prior."""
+    table = ballots.rules.partitions
+    found = plurality.design(table.voters, table.classes, epsilon, loss="error", prior=prior)
+    if found.certificate is None:
+        raise NotPrivateError(f"no proof for the program of {table.voters} ballots.")
+    share = flat(table, cast(Units, found.units), found.setting.bits)
+    spent = ballots.rules.spent(share)
+    return Answer(f"optimal, {prior}", ballots.right(share), None, spent, 0.0)
+
+
+def run(config: Config, advance: Advance) -> Outcome:
+    """Measure every way of choosing one label."""
+    rows: list[dict[str, Cell]] = []
+    polls: list[dict[str, Cell]] = []
+    rivals: list[dict[str, Cell]] = []
+    whole = config.polled()
+    for voters in config.voters:
+        polled = [each.first(voters) for each in whole]
+        polls.append(_poll(polled))
+        ballots = Ballots.of(polled)
+        advance()
+        for epsilon in config.epsilon:
+            sigma = calibrate_gnmax(Guarantee(epsilon, config.delta), "analytic").sigma
+            found = list(answers(ballots, epsilon, epsilon, sigma))
+            if epsilon in config.optimal and voters <= config.most_solved:
+                found += [_optimal(ballots, epsilon, prior) for prior in config.priors]
+            where: dict[str, Cell] = {"voters": voters, "epsilon": epsilon}
+            rows += _records(where, found, gnmax=(epsilon, config.delta))
+            at = {each.method: each.accuracy for each in found}
+            rivals.append(where | measured(at["ladder"], at["permute-and-flip-audited"]))
+            advance()
+    tables = {
+        "accuracy": Table.of(
+            "Expected accuracy of one label over all queries and the mechanism's coins, without "
+            "sampling: mean and standard error over the splits, which share images; the gain over "
+            "permute-and-flip with the step e^(epsilon / 2) on the same splits, its standard "
+            "error, and in how many splits it is positive; what a label spends, for rules by "
+            "all pairs of histograms that differ by one ballot; r, step, scale or sigma.",
+            rows,
+        ),
+        "ladder": Table.of(
+            "The ladder, and its gain over permute-and-flip with the largest step on the same "
+            "splits: where it is negative, permute-and-flip is to be taken.",
+            rivals,
+        ),
+        "teachers": _teachers(polls),
+        "methods": _methods(),
+    }
+    return Outcome(tables, tuple(_findings(config, tables["accuracy"])), data=NAME)
+
+
+def run_labels(config: LabelsConfig, advance: Advance) -> Outcome:
+    """Measure every way of choosing many labels at one budget."""
+    rows: list[dict[str, Cell]] = []
+    polls: list[dict[str, Cell]] = []
+    whole = config.polled()
+    for voters in config.voters:
+        polled = [each.first(voters) for each in whole]
+        polls.append(_poll(polled))
+        ballots = Ballots.of(polled)
+        advance()
+        for epsilon in config.epsilon:
+            total = Guarantee(epsilon, config.delta)
+            for labels in config.labels:
+                pure, ranged = pure_share(total, labels), ranged_share(total, labels)
+                where: dict[str, Cell] = {
+                    "voters": voters,
+                    "total_epsilon": epsilon,
+                    "total_delta": config.delta,
+                    "labels": labels,
+                }
+                found = list(answers(ballots, pure, ranged, gnmax_noise(total, labels)))
+                rows += _records(where, found, gnmax=(None, None))
+                advance()
+    tables = {
+        "accuracy": Table.of(
+            "Expected accuracy of each of Q labels that spend one budget together, as for one "
+            "label. Purely private labels: the exact composition of the worst mechanism of their "
+            "epsilon. The exponential mechanism: the better of that and of epsilon^2 / 8 of "
+            "concentrated privacy each. GNMax: one Gaussian vector of all counts.",
+            rows,
+        ),
+        "teachers": _teachers(polls),
+        "methods": _methods(),
+    }
+    return Outcome(tables, tuple(_findings_of_labels(tables["accuracy"])), data=NAME)
+
+
+def _records(
+    where: Mapping[str, Cell], found: list[Answer], gnmax: tuple[float | None, float | None]
+) -> list[dict[str, Cell]]:
+    (beside,) = (each.accuracy for each in found if each.method == "permute-and-flip")
+    rows = []
+    for each in found:
+        epsilon, delta = gnmax if each.method == "gnmax" else (each.epsilon, each.delta)
+        rows.append(
+            {
+                **where,
+                "method": each.method,
+                **measured(each.accuracy, beside),
+                "label_epsilon": epsilon,
+                "label_delta": delta,
+                "parameter": each.parameter,
+            }
+        )
+    return rows
+
+
+def _poll(polled: list[Polled]) -> dict[str, Cell]:
+    single = [(each.votes == each.labels[:, None]).mean() for each in polled]
+    agreed = [(each.counts().max(axis=1) == each.votes.shape[1]).mean() for each in polled]
+    gaps = [np.sort(each.counts(), axis=1) for each in polled]
+    close = [(rows[:, -1] - rows[:, -2] <= 2).mean() for rows in gaps]
+    return {
+        "voters": polled[0].votes.shape[1],
+        "single_teacher": float(np.mean(single)),
+        "all_agree": float(np.mean(agreed)),
+        "lead_of_2_at_most": float(np.mean(close)),
+    }
+
+
+def _teachers(polls: list[dict[str, Cell]]) -> Table:
+    return Table.of(
+        "The teachers: accuracy of one, share of queries on which all agree, and on which the "
+        "first class leads by 2 votes at most; means over the splits.",
+        polls,
+    )
+
+
+def _methods() -> Table:
+    return Table.of(
+        "The ways of choosing a label.",
+        [{"method": name, "meaning": meaning} for name, meaning in MEANING.items()],
+    )
+
+
+def _findings(config: Config, accuracy: Table) -> Iterator[str]:
+    for voters in config.voters:
+        part = accuracy.select(voters=voters)
+        behind = []
+        for epsilon in config.epsilon:
+            at = {row["method"]: row for row in part.select(epsilon=epsilon).records}
+            ladder, flip = at["ladder"], at["permute-and-flip-audited"]
+            yield (
+                f"K = {voters}, epsilon = {epsilon:g}: ladder {with_error(ladder)}, "
+                f"permute-and-flip {with_error(at['permute-and-flip'])}, with the largest step "
+                f"{with_error(flip)}, exponential {with_error(at['exponential'])}, Laplace "
+                f"{with_error(at['laplace'])}, GNMax at delta = {config.delta:g} "
+                f"{with_error(at['gnmax'])}, plurality {with_error(at['plurality'])}."
+            )
+            for method, row in at.items():
+                if method.startswith("optimal"):
+                    yield (
+                        f"K = {voters}, epsilon = {epsilon:g}: the program's rule ({method}) is "
+                        f"right with {with_error(row)}, the ladder with {with_error(ladder)}."
+                    )
+            if ladder["accuracy"] < flip["accuracy"]:
+                behind.append(epsilon)
+        least = part.select(epsilon=config.epsilon[0])
+        spent = {row["method"]: row["label_epsilon"] for row in least.records}
+        yield (
+            f"K = {voters}: with the step e^(epsilon / 2) permute-and-flip spends "
+            f"{spent['permute-and-flip']:.4f} and the exponential mechanism "
+            f"{spent['exponential']:.4f} of epsilon = {config.epsilon[0]:g}, by all pairs of "
+            "histograms: a larger step is private too."
+        )
+        where = f"at epsilon = {', '.join(f'{e:g}' for e in behind)}" if behind else "at none"
+        yield (
+            f"K = {voters}: the ladder is behind permute-and-flip with the largest step {where} of "
+            "these budgets: with ten classes and a small epsilon its own r must be lowered."
+        )
+
+
+def _findings_of_labels(accuracy: Table) -> Iterator[str]:
+    keys = list(
+        dict.fromkeys(zip(accuracy.column("voters"), accuracy.column("total_epsilon"), strict=True))
+    )
+    for voters, epsilon in keys:
+        part = accuracy.select(voters=voters, total_epsilon=epsilon)
+        first: dict[str, list[int]] = {}
+        for labels in dict.fromkeys(part.column("labels")):
+            at = {row["method"]: row["accuracy"] for row in part.select(labels=labels).records}
+            best = max((m for m in at if m != "plurality"), key=at.__getitem__)
+            first.setdefault(best, []).append(labels)
+            yield (
+                f"K = {voters}, total epsilon = {epsilon:g}, Q = {labels}: "
+                + ", ".join(f"{method} {value:.3f}" for method, value in at.items())
+                + "."
+            )
+        told = "; ".join(
+            f"{method} at Q = {', '.join(map(str, asked))}" for method, asked in first.items()
+        )
+        yield f"K = {voters}, total epsilon = {epsilon:g}: the most accurate is {told}."
+
+
+def plot(outcome: Outcome) -> Figure:
+    """Draw accuracy against epsilon, and below it the gain over permute-and-flip."""
+    table = outcome.tables["accuracy"]
+    groups = list(dict.fromkeys(table.column("voters")))
+    return _drawn(table, [("voters", voters, f"$K = {voters}$") for voters in groups], "epsilon")
+
+
+def plot_labels(outcome: Outcome) -> Figure:
+    """Draw the same against the number of labels, for each budget."""
+    table = outcome.tables["accuracy"]
+    first = table.column("voters")[0]
+    part = table.select(voters=first)
+    groups = list(dict.fromkeys(part.column("total_epsilon")))
+    titles = [
+        ("total_epsilon", epsilon, rf"$K = {first}$, all labels: $\varepsilon = {epsilon:g}$")
+        for epsilon in groups
+    ]
+    return _drawn(part, titles, "labels")
+
+
+def _drawn(table: Table, groups: list[tuple[str, Any, str]], across: str) -> Figure:
+    name = {"epsilon": r"$\varepsilon$ of the label", "labels": "number of labels"}[across]
+    figure, axes = drawing.panels(2 * len(groups), len(groups), across=name, height=0.78)
+    gained = {m: look for m, look in LOOKS.items() if m not in ("gnmax", "plurality")}
+    for place, (column, value, title) in enumerate(groups):
+        part = table.select(**{column: value})
+        upper, lower = axes[place], axes[place + len(groups)]
+        draw(upper, part, across, "accuracy", LOOKS)
+        upper.set_title(title)
+        room(upper, part, "accuracy")
+        draw(lower, part, across, "gain", gained)
+        shown = [row for row in part.records if row["method"] in gained]
+        room(lower, Table.of("", shown), "gain")
+        lower.set_title("gain over permute-and-flip")
+        upper.set_ylabel("expected accuracy")
+        lower.set_ylabel("difference of accuracies")
+        for each in (upper, lower):
+            places(each, sorted(set(part.column(across))))
+    drawing.finish(figure, axes, "Bars: one standard error over splits.")
+    return figure
+
+
+_LAWS = (
+    r"u_y(\ell) = r^{-1} u_y(\ell - e_{\mathrm{top}} + e_y), \quad "
+    r"\ell_y < \max \ell, \qquad \sum_y u_y(\ell) = 1,",
+    r"e^{-\varepsilon} \leq \frac{u_y(\ell - e_a + e_b)}{u_y(\ell)} \leq e^{\varepsilon} "
+    r"\quad \text{for all } \ell, a, b, y,",
+    r"\text{accuracy} = \frac{1}{n} \sum_{i=1}^{n} u_{y_i}(\ell^{(i)}).",
+)
+
+_QUICK = Config()
+_QUICK_LABELS = LabelsConfig()
+
+EXPERIMENTS = (
+    Experiment(
+        name="ensembles-digits-plain",
+        paper=ENSEMBLES,
+        item="Digits, teachers without privacy",
+        summary="The label of a handwritten digit, ten classes, from K logistic regressions on "
+        "40 images each: ladder, permute-and-flip, exponential mechanism, Laplace noise, GNMax "
+        "and the plurality without noise at equal budgets of one label. Accuracies are expected "
+        "ones, exact for the votes; the spread is over splits of the images.",
+        published=None,
+        config=replace(
+            _QUICK, seeds=40, optimal=_QUICK.epsilon[1:], priors=("uniform", "dirichlet:0.1")
+        ),
+        quick=_QUICK,
+        steps=lambda config: len(config.voters) * (1 + len(config.epsilon)),
+        run=run,
+        plot=plot,
+        effort=("seeds", "seed"),
+        mathematics=_LAWS,
+    ),
+    Experiment(
+        name="ensembles-digits-labels",
+        paper=ENSEMBLES,
+        item="Digits, many labels at one budget",
+        summary="The same teachers, asked for Q labels that spend one (epsilon, delta) together: "
+        "the mechanism that is best for one label need not be so for many.",
+        published=None,
+        config=replace(_QUICK_LABELS, voters=(30, 20), seeds=40),
+        quick=_QUICK_LABELS,
+        steps=lambda config: len(config.voters) * (1 + len(config.epsilon) * len(config.labels)),
+        run=run_labels,
+        plot=plot_labels,
+        effort=("seeds", "seed"),
+        mathematics=(
+            r"\delta(\varepsilon) = \sum_{i=0}^{Q} \left( P(i) - e^{\varepsilon} P(Q - i) "
+            r"\right)_+, \quad P = \mathrm{Bin}\left(Q, \frac{e^{\varepsilon_0}}"
+            r"{1 + e^{\varepsilon_0}}\right) \quad \text{(pure)},",
+            r"\rho = \frac{Q \varepsilon_0^2}{8} \quad \text{(exponential)}, \qquad "
+            r"\Delta_2 = \sqrt{2 Q} \quad \text{(GNMax)}.",
+        ),
+    ),
+)

@@ -1,0 +1,408 @@
+"""Labels of handwritten digits from private voters that all see the same images.
+
+Each voter is epsilon-DP by itself; one label of K of them may spend m epsilon. Voters are of two
+kinds. "response": randomised response of one classifier's prediction, drawn afresh for each label.
+"output": multinomial regression with noise on its weights, trained once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpopt import NotPrivateError, multiclass
+from dpopt.ballots import quantised
+from dpopt.multiclass.pairs import reduced_count
+from dpopt.multiclass.subsampling import sampled_plurality
+from experiments import drawing
+from experiments.data.images import DIGITS, NAME
+from experiments.ensembles.common import (
+    ENSEMBLES,
+    Look,
+    draw,
+    measured,
+    require,
+    rising,
+    room,
+    with_error,
+)
+from experiments.ensembles.laws import (
+    Floats,
+    Ints,
+    Rules,
+    response,
+    rules_of,
+    variables_of,
+)
+from experiments.ensembles.teachers import Fitted, fitted
+from experiments.registry import Advance, Cell, Experiment, Outcome, Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TEACHERS = {
+    "response": "randomised response of one prediction, drawn afresh for each label",
+    "output": "multinomial regression with noise on its weights, trained once: any number of "
+    "labels spends K epsilon at most",
+}
+
+# Of corners of private voters: eleven voters over three classes have 20,670.
+_MOST_CONFIGURATIONS = 100_000
+
+_SHORT = {"response": "randomised response", "output": "noise on weights"}
+
+LOOKS: Mapping[str, Look] = {
+    "one-strong": Look(r"one voter at $m \varepsilon$", "baseline-3"),
+    "optimal": Look("optimal program", "optimum"),
+    "ladder": Look("ladder", "variant"),
+    "sampled": Look("plurality of $m$ voters", "baseline"),
+    "one-voter": Look("one voter", "noise"),
+    "double": Look("plurality of $2 m - 1$, spends more", "baseline-2"),
+    "all": Look(r"plurality of all, spends $K \varepsilon$", "limit"),
+}
+
+MEANING = {
+    "optimal": "the program's rule on all K votes, for three classes: the plurality is missed "
+    "least often where all histograms are equally likely",
+    "ladder": "the ladder on all K votes, with the largest r found to be private: exactly for "
+    "three classes, by a bound for ten",
+    "permute-and-flip": "permute-and-flip on all K votes, likewise",
+    "sampled": "the plurality of m of the voters, ties even: spends m epsilon at most",
+    "double": "the plurality of 2 m - 1 of the voters, at most K, as for two classes: it spends "
+    "more than m epsilon, or as much",
+    "one-voter": "one voter's vote",
+    "one-strong": "one voter that is m epsilon-DP, where voters can be made so",
+    "all": "the plurality of all voters, ties even: spends K epsilon",
+}
+
+
+@dataclass(frozen=True)
+class Config:
+    """Parameters of the tables.
+
+    Attributes:
+        digits: each set of classes, three digits or more, in one word.
+        teachers: kinds of voters, "response" and "output".
+        epsilon: of each voter, in nats, rising.
+        allowance: each m, a whole number; one label may spend m epsilon.
+        voters: K, above every m.
+        side: features are the ink of side x side cells; 2, 4 or 8.
+        regularisation: of the regression, above 0.
+        share: of the images that voters are trained on; the others are asked.
+        seeds: splits of the images, over which means and standard errors are taken.
+        seed: of the first split; the others follow it.
+        draws: of the noise of K voters in each split, for "output".
+    """
+
+    digits: tuple[str, ...] = ("358", "0123456789")
+    teachers: tuple[str, ...] = tuple(TEACHERS)
+    epsilon: tuple[float, ...] = (0.5, 1.0, 2.0)
+    allowance: tuple[int, ...] = (1, 3, 5)
+    voters: int = 11
+    side: int = 4
+    regularisation: float = 0.1
+    share: float = 2 / 3
+    seeds: int = 5
+    seed: int = 0
+    draws: int = 4
+
+    def __post_init__(self) -> None:
+        for word in self.digits:
+            fine = len(set(word)) == len(word) >= 3 and set(word) <= set(map(str, DIGITS))
+            require("digits", self.digits, "words of three digits or more, none twice", holds=fine)
+        require("digits", self.digits, "at least one word", holds=bool(self.digits))
+        fine = bool(self.teachers) and set(self.teachers) <= set(TEACHERS)
+        require("teachers", self.teachers, f"some of {', '.join(TEACHERS)}", holds=fine)
+        rising("epsilon", self.epsilon, 10.0)
+        rising("allowance", self.allowance, self.voters - 1)
+        require("voters", self.voters, "in 2..25", holds=2 <= self.voters <= 25)
+        require("side", self.side, "2, 4 or 8", holds=self.side in (2, 4, 8))
+        for name in ("seeds", "draws"):
+            require(name, getattr(self, name), "at least 1", holds=getattr(self, name) >= 1)
+        fine = 0.0 < self.regularisation < math.inf
+        require("regularisation", self.regularisation, "above 0", holds=fine)
+        require("share", self.share, "in 0.1..0.9", holds=0.1 <= self.share <= 0.9)
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way of choosing a label.
+
+    Attributes:
+        method: one of `MEANING`.
+        voters: K, of which one is asked, some, or all.
+        voter_epsilon: of each of them.
+        share: its law, by the variables of that many ballots.
+        spent: epsilon of a label, by a bound.
+    """
+
+    method: str
+    voters: int
+    voter_epsilon: float
+    share: Floats
+    spent: float
+
+
+@lru_cache(maxsize=256)
+def _designed(rule: str, voters: int, classes: int, epsilon: float, allowance: int) -> Floats:
+    """Return the law of a design, by the variables of its histograms; it is proved."""
+    designed = multiclass.design(voters, classes, epsilon, allowance, rule=rule)
+    if designed.certificate is None:
+        raise NotPrivateError(f"no proof for {rule} of {voters} voters.")
+    return designed.kernel
+
+
+@lru_cache(maxsize=256)
+def _sampled(voters: int, classes: int, count: int, epsilon: float) -> tuple[Floats, float]:
+    """Return the plurality of some of the voters, as a rule on all votes, and what it spends.
+
+    Of few configurations it is the exact largest ratio, otherwise what those voters spend together.
+    """
+    table = rules_of(voters, classes).partitions
+    exact = sampled_plurality(table, count)
+    share = np.array([float(value) for value in exact])
+    spent = count * epsilon
+    if solved(voters, classes):
+        target = multiclass.Target(voters, classes, epsilon, voters, 0.0, 0.0)
+        ratio, _ = multiclass.spent_ratio(target, quantised(table, exact))
+        if ratio is not None:
+            spent = min(spent, math.log(ratio))
+    return share, spent
+
+
+def solved(voters: int, classes: int) -> bool:
+    """Whether the program is solved, and what is spent found exactly: for few configurations."""
+    return reduced_count(voters, classes) <= _MOST_CONFIGURATIONS
+
+
+def ways(config: Config, classes: int, epsilon: float, allowance: int) -> Iterator[Way]:
+    """Yield the ways of choosing a label that may spend m epsilon, and what they are held against.
+
+    Args:
+        config: tells the voters.
+        classes: C.
+        epsilon: of each voter.
+        allowance: m.
+    """
+    voters, budget = config.voters, allowance * epsilon
+    rules = ("optimal", "ladder", "permute-and-flip")
+    for rule in rules if solved(voters, classes) else rules[1:]:
+        share = _designed(rule, voters, classes, epsilon, allowance)
+        yield Way(rule, voters, epsilon, share, budget)
+    asked = {"one-voter": 1, "sampled": allowance, "double": min(2 * allowance - 1, voters)}
+    for method, count in (asked | {"all": voters}).items():
+        share, spent = _sampled(voters, classes, count, epsilon)
+        yield Way(method, voters, epsilon, share, spent)
+    strong, _ = _sampled(voters, classes, 1, budget)
+    yield Way("one-strong", voters, budget, strong, budget)
+
+
+def response_right(rules: Rules, share: Floats, epsilon: float) -> float:
+    """Return the chance that a rule on K randomised responses of one class answers it.
+
+    Over all histograms, sorted ones times their orders: K! / prod n_i! p^c q^(K - c), c the count
+    of that class.
+
+    Args:
+        rules: of K ballots over C classes.
+        share: the rule's law.
+        epsilon: of each response.
+    """
+    table = rules.partitions
+    true, other = response(epsilon, table.classes)
+    total = 0.0
+    for variable, (state, count) in enumerate(zip(table.state_of, table.counts, strict=True)):
+        ways_to_fall = math.factorial(table.voters)
+        for value in table.states[state]:
+            ways_to_fall //= math.factorial(value)
+        # The orders of the other classes' counts: those of all, by the share of this count.
+        orders = table.orders[state] * int(table.multiplicities[variable]) // table.classes
+        chance = true ** int(count) * other ** int(table.voters - count)
+        total += ways_to_fall * orders * chance * float(share[variable])
+    return total
+
+
+def _of_responses(way: Way, models: list[Fitted]) -> Floats:
+    classes = len(models[0].weights)
+    right = response_right(rules_of(way.voters, classes), way.share, way.voter_epsilon)
+    known = np.array([(model.predicted == model.labels).mean() for model in models])
+    return known * right + (1.0 - known) * (1.0 - right) / (classes - 1)
+
+
+def _of_outputs(way: Way, variables: Ints) -> Floats:
+    """Return the accuracy for each seed, mean over its queries and the draws of its noise."""
+    return way.share[variables].mean(axis=1)
+
+
+def _variables(models: list[Fitted], epsilon: float, voters: int, draws: int) -> Ints:
+    """Return the variable of the true class of each query, shape (seeds, draws x queries)."""
+    found = []
+    for model in models:
+        rng = np.random.default_rng([model.seed, voters, round(1e6 * epsilon)])
+        polled = [model.noisy(epsilon, voters, rng) for _ in range(draws)]
+        counts = np.concatenate([each.counts() for each in polled])
+        labels = np.concatenate([each.labels for each in polled])
+        table = rules_of(voters, polled[0].classes).partitions
+        found.append(variables_of(table, counts, labels))
+    return np.array(found)
+
+
+def run(config: Config, advance: Advance) -> Outcome:
+    """Measure every way for every kind of voters."""
+    rows: list[dict[str, Cell]] = []
+    kinds: list[dict[str, Cell]] = []
+    for word in config.digits:
+        digits = tuple(sorted(map(int, word)))
+        seeds = range(config.seed, config.seed + config.seeds)
+        models = [
+            fitted(digits, config.side, config.regularisation, config.share, seed) for seed in seeds
+        ]
+        kinds.append(_classifier(word, models))
+        for kind in config.teachers:
+            for epsilon in config.epsilon:
+                rows += _rows(config, word, kind, epsilon, models)
+                advance()
+    tables = {
+        "accuracy": Table.of(
+            "Expected accuracy of one label: exact for randomised response, over all queries and "
+            "the mechanism's coins for trained voters; mean and standard error over the splits; "
+            "the gain over the plurality of m voters on the same splits; what the label spends, "
+            "exactly for three classes and by simple composition otherwise, and whether it is m "
+            "epsilon at most.",
+            rows,
+        ),
+        "classifiers": Table.of(
+            "The regression behind all voters, without noise: accuracy, images that it is trained "
+            "on and asked, how far one replaced image moves its weights at most.",
+            kinds,
+        ),
+        "methods": Table.of(
+            "The ways of choosing a label.",
+            [{"method": name, "meaning": meaning} for name, meaning in MEANING.items()],
+        ),
+        "voters": Table.of(
+            "The kinds of voters.",
+            [{"voters": name, "meaning": TEACHERS[name]} for name in config.teachers],
+        ),
+    }
+    return Outcome(tables, tuple(_findings(tables["accuracy"])), data=NAME)
+
+
+def _rows(
+    config: Config, word: str, kind: str, epsilon: float, models: list[Fitted]
+) -> Iterator[dict[str, Cell]]:
+    drawn: dict[tuple[float, int], Ints] = {}
+    for allowance in config.allowance:
+        found: list[tuple[Way, Floats]] = []
+        for way in ways(config, len(word), epsilon, allowance):
+            if kind == "response":
+                found.append((way, _of_responses(way, models)))
+                continue
+            # Voters of one epsilon are the same in every way.
+            asked = (way.voter_epsilon, way.voters)
+            if asked not in drawn:
+                drawn[asked] = _variables(models, *asked, config.draws)
+            found.append((way, _of_outputs(way, drawn[asked])))
+        (beside,) = (accuracy for way, accuracy in found if way.method == "sampled")
+        budget = allowance * epsilon
+        for way, accuracy in found:
+            yield {
+                "digits": word,
+                "voters": kind,
+                "epsilon": epsilon,
+                "m": allowance,
+                "method": way.method,
+                **measured(accuracy, beside),
+                "spent_epsilon": way.spent,
+                "within_budget": way.spent <= budget * (1.0 + 1e-9),
+            }
+
+
+def _classifier(word: str, models: list[Fitted]) -> dict[str, Cell]:
+    right = [float((model.predicted == model.labels).mean()) for model in models]
+    return {
+        "digits": word,
+        "accuracy": float(np.mean(right)),
+        "images": models[0].images,
+        "asked": len(models[0].labels),
+        "sensitivity": models[0].sensitivity,
+    }
+
+
+def _findings(accuracy: Table) -> Iterator[str]:
+    within = [row for row in accuracy.records if row["within_budget"]]
+    cases: dict[tuple[str, str, float, int], dict[str, dict[str, Cell]]] = {}
+    for row in within:
+        key = (row["digits"], row["voters"], row["epsilon"], row["m"])
+        cases.setdefault(key, {})[row["method"]] = row
+    best: dict[str, int] = {}
+    for (word, kind, epsilon, m), at in cases.items():
+        # What is equal, up to rounding, is told by the first name.
+        first = max(at, key=lambda method: round(float(str(at[method]["accuracy"])), 9))
+        best[first] = best.get(first, 0) + 1
+        told = ", ".join(f"{method} {with_error(row)}" for method, row in at.items())
+        yield (
+            f"Digits {word}, voters by {kind}, epsilon = {epsilon:g}, m = {m}: {told}; the most "
+            f"accurate within m epsilon is {first}."
+        )
+    told = ", ".join(f"{method} {count}" for method, count in best.items())
+    yield (
+        f"Most accurate within m epsilon, of {len(cases)} cases: {told}. Who can choose what a "
+        "voter spends needs no vote: one voter at m epsilon is to be held against every ensemble."
+    )
+
+
+def plot(outcome: Outcome) -> Figure:
+    """Draw accuracy against m for each set of digits and kind of voters, at the middle epsilon."""
+    table = outcome.tables["accuracy"]
+    known = list(dict.fromkeys(table.column("epsilon")))
+    part = table.select(epsilon=known[len(known) // 2])
+    groups = list(dict.fromkeys(zip(part.column("digits"), part.column("voters"), strict=True)))
+    figure, axes = drawing.panels(
+        len(groups), 2, across="allowance $m$", up="expected accuracy of a label", height=0.7
+    )
+    for panel, (word, kind) in zip(axes, groups, strict=True):
+        shown = part.select(digits=word, voters=kind)
+        draw(panel, shown, "m", "accuracy", LOOKS)
+        rows = [row for row in shown.records if row["method"] in LOOKS]
+        room(panel, Table.of("", rows), "accuracy")
+        panel.set_title(f"{len(word)} digits, {_SHORT[kind]}")
+        panel.set_xticks(sorted(set(shown.column("m"))))
+        panel.margins(x=0.06)
+    note = rf"Voters are $\varepsilon$-DP, $\varepsilon = {known[len(known) // 2]:g}$ each."
+    drawing.finish(figure, axes, note, "Bars: one standard error over splits.")
+    return figure
+
+
+_QUICK = Config()
+
+EXPERIMENT = Experiment(
+    name="ensembles-digits-private",
+    paper=ENSEMBLES,
+    item="Digits, private voters",
+    summary="The label of a handwritten digit from K = 11 voters that are epsilon-DP each and all "
+    "see the same images; one label may spend m epsilon: rules on all votes, one voter, "
+    "pluralities of some voters, and one voter that spends m epsilon by itself.",
+    published=None,
+    config=replace(_QUICK, seeds=20, draws=20),
+    quick=_QUICK,
+    steps=lambda config: len(config.digits) * len(config.teachers) * len(config.epsilon),
+    run=run,
+    plot=plot,
+    effort=("seeds", "seed", "draws"),
+    mathematics=(
+        r"\text{response:} \quad \Pr[\text{vote} = y] = \frac{e^{\varepsilon}}"
+        r"{e^{\varepsilon} + C - 1} \quad \text{for the predicted } y,",
+        r"\text{output:} \quad W^* + B, \quad W^* = \mathrm{argmin}_W \frac{1}{n} \sum_i "
+        r"\ell(W x_i, y_i) + \frac{\lambda}{2} |W|^2, \quad B \sim e^{-\varepsilon |B| n "
+        r"\lambda / (2 \sqrt 2)},",
+        r"\text{ten classes:} \quad K \log \frac{e^{\varepsilon + \varepsilon_v} + 1}"
+        r"{e^{\varepsilon} + e^{\varepsilon_v}} \leq m \varepsilon, \quad \varepsilon_v "
+        r"\text{ of the rule, one vote replaced}.",
+    ),
+)

@@ -1,0 +1,300 @@
+"""Ensembles on real data: every number against counting, sampling or the package's exact tables."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpopt import ParameterError, multiclass
+from dpopt.ballots import audit_rule, exponential, flat, ladder, permute_and_flip
+from dpopt.privacy import Guarantee, gaussian_delta
+from experiments.ensembles import images, laws, plain, private
+from experiments.ensembles.teachers import fitted, ink_features, regression
+from experiments.ensembles.teachers import plain as teach
+from experiments.majority.pate.votes import SHIPPED, load_votes
+from experiments.registry import Outcome
+from tests.experiments.comparing import ran
+from tests.experiments.pictures import drawn
+
+DIGITS, LABELS = plain.EXPERIMENTS
+SMALL = plain.Config(voters=(9, 6), queries=200, seeds=3, optimal=(0.5,), most_solved=6)
+SMALL_LABELS = plain.LabelsConfig(voters=(9,), queries=200, seeds=3)
+SMALL_PRIVATE = private.Config(digits=("358", "01234"), voters=5, allowance=(1, 2, 3), seeds=3)
+
+
+@pytest.fixture(scope="module")
+def digits() -> Outcome:
+    return ran(DIGITS, SMALL)
+
+
+@pytest.fixture(scope="module")
+def labels() -> Outcome:
+    return ran(LABELS, SMALL_LABELS)
+
+
+@pytest.fixture(scope="module")
+def voters() -> Outcome:
+    return ran(private.EXPERIMENT, SMALL_PRIVATE)
+
+
+@pytest.fixture(scope="module")
+def mnist() -> Outcome:
+    return ran(images.EXPERIMENT, replace(images.EXPERIMENT.quick, allowance=(1, 3)))
+
+
+@pytest.mark.parametrize(("voters", "classes"), [(6, 3), (9, 4), (7, 10), (1, 5)])
+def test_rules_are_those_of_the_package_in_fractions(voters: int, classes: int) -> None:
+    rules = laws.rules_of(voters, classes)
+    step = Fraction(7, 5)
+    for found, exact in (
+        (rules.ladder(1.4), ladder),
+        (rules.permute_and_flip(1.4), permute_and_flip),
+        (rules.exponential(1.4), exponential),
+    ):
+        for state in rules.partitions.states:
+            law = exact(state, step)
+            places = rules.partitions.classes_of(state)
+            assert [found[v] for v in places] == pytest.approx([float(x) for x in law], abs=1e-14)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 2.0])
+def test_a_calibrated_rule_is_the_one_audited_in_integers(epsilon: float) -> None:
+    """Ten classes, where the ladder's r is lowered at a small epsilon."""
+    rules = laws.rules_of(12, 10)
+    for name, rule in (
+        ("ladder", rules.ladder),
+        ("permute-and-flip", rules.permute_and_flip),
+        ("exponential", rules.exponential),
+    ):
+        share, parameter = rules.calibrated(rule, epsilon)
+        audited = audit_rule(name, 12, 10, epsilon)  # pyright: ignore[reportArgumentType]
+        known = flat(rules.partitions, audited.units, audited.bits)
+        assert parameter == pytest.approx(float(audited.step), rel=1e-7)
+        assert share == pytest.approx(known, abs=1e-7)
+        assert epsilon * (1 - 1e-8) <= rules.spent(share) <= epsilon * (1 + 1e-13)
+
+
+def test_noisy_counts_win_as_often_as_they_are_drawn_to() -> None:
+    rng = np.random.default_rng(4)
+    histograms = np.array([[7, 3, 1, 1], [5, 5, 2, 0], [3, 3, 3, 3]])
+    own = np.array([7, 2, 3])
+    draws = 200_000
+    for found, noise in (
+        (laws.laplace_wins, rng.laplace(size=(draws, 4))),
+        (laws.gaussian_wins, rng.standard_normal((draws, 4))),
+    ):
+        for scale in (0.4, 2.0, 9.0):
+            chances = found(histograms, own, scale)
+            for row, count, chance in zip(histograms, own, chances, strict=True):
+                place = row.tolist().index(count)
+                seen = float((np.argmax(row + scale * noise, axis=1) == place).mean())
+                spread = math.sqrt(chance * (1 - chance) / draws)
+                assert seen == pytest.approx(chance, abs=5 * spread + 1e-4)
+            whole = [found(histograms[:1], np.array([c]), scale)[0] for c in histograms[0]]
+            assert sum(whole) == pytest.approx(1.0, abs=1e-9)
+
+
+def test_pure_labels_compose_as_randomised_responses_do() -> None:
+    """Every sequence of answers is counted; one label is its own total."""
+    epsilon, labels, total = 0.7, 6, 1.5
+    true = math.exp(epsilon) / (1 + math.exp(epsilon))
+    delta = 0.0
+    for code in range(2**labels):
+        right = bin(code).count("1")
+        one = true**right * (1 - true) ** (labels - right)
+        other = true ** (labels - right) * (1 - true) ** right
+        delta += max(0.0, one - math.exp(total) * other)
+    assert laws.pure_delta(total, labels, epsilon) == pytest.approx(delta, rel=1e-12)
+    assert laws.pure_delta(1.0, 1, 1.0) == pytest.approx(0.0, abs=1e-16)
+    budget = Guarantee(1.0, 1e-5)
+    share = laws.pure_share(budget, 40)
+    assert 1.0 / 40 < share < 1.0
+    assert laws.pure_delta(1.0, 40, share) <= 1e-5 < laws.pure_delta(1.0, 40, 1.001 * share)
+    assert laws.ranged_share(budget, 40) > share
+    sigma = laws.gnmax_noise(budget, 40)
+    assert gaussian_delta(1.0, sigma, math.sqrt(80.0)) <= 1e-5
+
+
+def test_accuracies_are_those_of_votes_counted_and_rules_drawn(digits: Outcome) -> None:
+    table = digits.tables["accuracy"]
+    rng = np.random.default_rng(0)
+    plurality, flips, noisy = [], [], []
+    (row,) = table.select(voters=9, epsilon=0.5, method="gnmax").records
+    for seed in range(3):
+        polled = teach(9, 40, 200, seed)
+        counts = polled.counts()
+        assert counts.sum(axis=1).tolist() == [9] * 200
+        best = counts == counts.max(axis=1, keepdims=True)
+        right = best[np.arange(200), polled.labels] / best.sum(axis=1)
+        plurality.append(right.mean())
+        # Permute-and-flip: the first, in random order, that its coin takes.
+        many = np.repeat(counts, 100, axis=0)
+        takes = rng.random(many.shape) < np.exp(-0.25 * (many.max(axis=1, keepdims=True) - many))
+        order = np.where(takes, rng.random(many.shape), 2.0)
+        flips.append((order.argmin(axis=1) == np.repeat(polled.labels, 100)).mean())
+        drawn_counts = many + row["parameter"] * rng.standard_normal(many.shape)
+        noisy.append((drawn_counts.argmax(axis=1) == np.repeat(polled.labels, 100)).mean())
+    at = table.select(voters=9, epsilon=0.5)
+    for method, seen, near in (
+        ("plurality", plurality, 1e-12),
+        ("permute-and-flip", flips, 0.01),
+        ("gnmax", noisy, 0.01),
+    ):
+        (found,) = at.select(method=method).column("accuracy")
+        assert found == pytest.approx(float(np.mean(seen)), abs=near), method
+    (error,) = at.select(method="plurality").column("standard_error")
+    assert error == pytest.approx(float(np.std(plurality, ddof=1)) / math.sqrt(3))
+
+
+def test_budgets_of_one_label_are_kept_and_told(digits: Outcome) -> None:
+    table = digits.tables["accuracy"]
+    for row in table.records:
+        if row["method"] == "plurality":
+            assert row["label_epsilon"] is None
+            continue
+        assert row["label_epsilon"] <= row["epsilon"] * (1 + 1e-12)
+        assert row["label_delta"] == (1e-5 if row["method"] == "gnmax" else 0.0)
+        (whole,) = table.select(
+            voters=row["voters"], epsilon=row["epsilon"], method="plurality"
+        ).column("accuracy")
+        assert row["accuracy"] <= whole + 0.02
+    (solved,) = table.select(method="optimal, uniform").records
+    assert (solved["voters"], solved["epsilon"]) == (6, 0.5)
+    assert solved["label_epsilon"] == pytest.approx(0.5, rel=1e-6)
+    told = [finding for finding in digits.findings if "is behind permute-and-flip" in finding]
+    for voters, finding in zip((9, 6), told, strict=True):
+        for epsilon in SMALL.epsilon:
+            part = table.select(voters=voters, epsilon=epsilon)
+            ours, theirs = (
+                part.select(method=name).column("accuracy")[0]
+                for name in ("ladder", "permute-and-flip-audited")
+            )
+            (direct,) = digits.tables["ladder"].select(voters=voters, epsilon=epsilon).records
+            assert direct["gain"] == pytest.approx(ours - theirs, abs=1e-12)
+            listed = finding.partition("epsilon = ")[2].partition(" of these")[0].split(", ")
+            assert (f"{epsilon:g}" in listed) == (ours < theirs)
+
+
+def test_many_labels_lose_accuracy_and_noise_that_composes_wins(labels: Outcome) -> None:
+    table = labels.tables["accuracy"]
+    for method in ("ladder", "permute-and-flip", "laplace", "gnmax", "exponential"):
+        part = table.select(total_epsilon=1.0, method=method).column("accuracy")
+        assert part == sorted(part, reverse=True)
+    last = {
+        row["method"]: row["accuracy"]
+        for row in table.select(total_epsilon=5.0, labels=100).records
+    }
+    assert last["gnmax"] > last["exponential"] > last["ladder"]
+
+
+def test_private_voters_against_samples_of_their_votes(voters: Outcome) -> None:
+    table = voters.tables["accuracy"]
+    rng = np.random.default_rng(2)
+    model = fitted((3, 5, 8), 4, 0.1, 2 / 3, 0)
+    known = float((model.predicted == model.labels).mean())
+    # Randomised response: K answers, and the plurality of them.
+    odds = math.exp(1.0)
+    answers = np.where(
+        rng.random((100_000, 5)) < odds / (odds + 2), 0, rng.integers(1, 3, (100_000, 5))
+    )
+    counts = np.stack([(answers == c).sum(axis=1) for c in range(3)], axis=1)
+    best = counts == counts.max(axis=1, keepdims=True)
+    right = float((best[:, 0] / best.sum(axis=1)).mean())
+    one = replace(SMALL_PRIVATE, digits=("358",), teachers=("response",), seeds=1)
+    first = private.EXPERIMENT.run(one, lambda: None).tables["accuracy"]
+    (found,) = first.select(epsilon=1.0, m=3, method="all").column("accuracy")
+    assert found == pytest.approx(known * right + (1 - known) * (1 - right) / 2, abs=0.005)
+    (single,) = first.select(epsilon=1.0, m=3, method="one-voter").column("accuracy")
+    share = odds / (odds + 2)
+    assert single == pytest.approx(known * share + (1 - known) * (1 - share) / 2, rel=1e-12)
+    for row in table.records:
+        assert row["within_budget"] == (row["spent_epsilon"] <= row["m"] * row["epsilon"] + 1e-8)
+    for row in table.select(method="sampled").records:
+        assert row["within_budget"]
+    assert not any(table.select(method="all", m=2).column("within_budget"))
+    # At three classes the program misses the plurality less often than a rule.
+    best_rule = multiclass.design(5, 3, 1.0, 3).error
+    assert best_rule <= multiclass.design(5, 3, 1.0, 3, rule="ladder").error + 1e-12
+
+
+def test_noise_on_weights_has_the_norm_of_its_law() -> None:
+    model = fitted((3, 5, 8), 4, 0.1, 2 / 3, 0)
+    assert np.linalg.norm(model.asked, axis=1).max() <= 1.0 + 1e-12
+    assert model.sensitivity == pytest.approx(2 * math.sqrt(2) / (model.images * 0.1))
+    almost = model.noisy(1e9, 3, np.random.default_rng(0))
+    assert almost.votes.T.tolist() == [model.predicted.tolist()] * 3
+
+
+def test_one_replaced_image_moves_the_weights_by_the_sensitivity_at_most() -> None:
+    features, labels = ink_features(4)[:60], np.arange(60) % 3
+    assert np.linalg.norm(ink_features(8), axis=1).max() <= 1.0 + 1e-12
+    weights = regression(features, labels, 0.05)
+    # The optimum: the mean of (p - e_y) x^T, and the regularisation's own gradient.
+    scores = np.exp(features @ weights.T)
+    wrong = scores / scores.sum(axis=1, keepdims=True) - np.eye(3)[labels]
+    assert wrong.T @ features / 60 + 0.05 * weights == pytest.approx(0.0, abs=1e-7)
+    far = []
+    for place, label in ((0, 1), (1, 0), (7, 2)):
+        changed, others = features.copy(), labels.copy()
+        changed[place], others[place] = -features[place], label
+        far.append(np.linalg.norm(regression(changed, others, 0.05) - weights))
+    assert 0.1 < max(far) / (2 * math.sqrt(2) / (60 * 0.05)) <= 1.0
+
+
+def test_mnist_s_accuracies_are_those_of_the_shipped_votes(mnist: Outcome) -> None:
+    table = mnist.tables["labels"]
+    for dataset in ("mnist", "fashion-mnist"):
+        votes = load_votes(SHIPPED[dataset])
+        for method, kind in (("private-majority", "private"), ("plain-majority", "plain")):
+            seen = [
+                ((2 * getattr(run, kind).sum(axis=0, dtype=int) > 11) == votes.labels).mean()
+                for run in votes.runs
+            ]
+            (found,) = table.select(dataset=dataset, m=1, method=method).column("accuracy")
+            assert found == pytest.approx(float(np.mean(seen)), abs=1e-12)
+        (single,) = table.select(dataset=dataset, m=1, method="one-teacher").column("accuracy")
+        alone = [(run.private == votes.labels).mean() for run in votes.runs]
+        assert single == pytest.approx(float(np.mean(alone)), abs=1e-12)
+        for row in table.select(dataset=dataset).records:
+            budget = row["m"] * votes.stated_epsilon
+            if row["method"] not in ("one-teacher", "private-majority", "plain-majority"):
+                assert row["spent_epsilon"] == pytest.approx(budget)
+    totals = mnist.tables["totals"]
+    fixed = totals.select(dataset="mnist", teachers_see="same images", method="private-majority")
+    assert len(set(fixed.column("accuracy"))) == 1
+    falling = totals.select(dataset="mnist", teachers_see="same images", method="gnmax")
+    assert falling.column("accuracy") == sorted(falling.column("accuracy"), reverse=True)
+
+
+def test_figures(digits: Outcome, labels: Outcome, voters: Outcome, mnist: Outcome) -> None:
+    for experiment, outcome in (
+        (DIGITS, digits),
+        (LABELS, labels),
+        (private.EXPERIMENT, voters),
+        (images.EXPERIMENT, mnist),
+    ):
+        drawn(experiment, outcome)
+
+
+@pytest.mark.parametrize(
+    ("config", "changed", "words"),
+    [
+        (SMALL, {"queries": 1700}, "queries is 1700; it must be so small"),
+        (SMALL, {"voters": ()}, r"voters is \(\); it must be different numbers in 1..40"),
+        (SMALL, {"epsilon": (1.0, 0.5)}, "epsilon is .* it must be rising"),
+        (SMALL, {"delta": 0.0}, "delta is 0.0; it must be above 0 and below 1"),
+        (SMALL, {"priors": ("none",)}, "prior is 'none'"),
+        (SMALL_LABELS, {"labels": (0,)}, r"labels is \(0,\)"),
+        (SMALL_PRIVATE, {"digits": ("35",)}, "digits is .* three digits or more"),
+        (SMALL_PRIVATE, {"allowance": (5,)}, "allowance is .* at most 4"),
+        (SMALL_PRIVATE, {"teachers": ("tree",)}, "teachers is .* some of response, output"),
+        (images.Config(), {"datasets": ("cifar",)}, "datasets is .* some of mnist"),
+    ],
+)
+def test_parameters_that_make_no_sense(config: object, changed: dict, words: str) -> None:
+    with pytest.raises(ParameterError, match=words):
+        replace(config, **changed)  # pyright: ignore[reportArgumentType]
