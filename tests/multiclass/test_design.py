@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import defaultdict
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, permutations, product
@@ -279,8 +279,8 @@ def test_edges_between_other_classes_are_needed() -> None:
 def test_three_voters_in_a_circle_are_a_mixture() -> None:
     """The identity of the theorem, as laws of three votes in fractions, on both sides."""
 
-    def law(*voters: dict[int, Fraction]) -> Counter[tuple[int, ...]]:
-        found: Counter[tuple[int, ...]] = Counter()
+    def law(*voters: dict[int, Fraction]) -> dict[tuple[int, ...], Fraction]:
+        found: dict[tuple[int, ...], Fraction] = defaultdict(Fraction)
         for votes in product(*voters):
             mass = math.prod((voter[v] for voter, v in zip(voters, votes, strict=True)), start=one)
             found[tuple(sorted(votes))] += mass
@@ -291,7 +291,7 @@ def test_three_voters_in_a_circle_are_a_mixture() -> None:
         c = 1 - b
         for b_, c_ in ((b, c), (c, b)):
             edges = [{0: b_, 1: c_}, {1: b_, 2: c_}, {2: b_, 0: c_}]
-            mixed: Counter[tuple[int, ...]] = Counter()
+            mixed: dict[tuple[int, ...], Fraction] = defaultdict(Fraction)
             parts = [(b**3 + c**3, law({0: one}, {1: one}, {2: one}))]
             parts += [(b * c, law({y: one}, {y: one}, edges[(y + 1) % 3])) for y in range(3)]
             for share, part in parts:
