@@ -7,9 +7,11 @@ proof of what comes out in the proof module.
 from __future__ import annotations
 
 import math
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -33,12 +35,16 @@ from dpopt.multiclass.proof import (
     bits_of,
     certify,
     dominating,
+    least_epsilon,
     repaired,
 )
 from dpopt.multiclass.rules import RULES, rule_units
 from dpopt.privacy import Guarantee, Problem
 from dpopt.privacy.dominating import DominatingPair
 from dpopt.privacy.exact import Certificate
+from dpopt.privacy.least import Least, require_pure
+from dpopt.privacy.ledger import Recorder
+from dpopt.privacy.release import seeded_below
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -83,7 +89,9 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
         prior: of the votes, all drawn from one law p: "dirichlet:A" if p is from a symmetric
             Dirichlet law, "dirichlet:1" makes every histogram equally likely; "point:P,...,P" for a
             p that is known up to the order of the classes.
-        rule: "optimal" is the program's; "ladder", "permute-and-flip" and "exponential" are known.
+        rule: "optimal" is the program's; "ladder", "permute-and-flip" and "exponential" are known
+            rules with the largest parameter that is private; "subsampling" the plurality of as many
+            of the voters as is private, drawn at random.
     """
 
     kind: ClassVar[str] = "multiclass"
@@ -96,7 +104,7 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
     mechanism_delta: float = 0.0
     delta: float = 0.0
     prior: str = "dirichlet:1"
-    rule: Literal["optimal", "ladder", "permute-and-flip", "exponential"] = "optimal"
+    rule: Literal["optimal", "ladder", "permute-and-flip", "exponential", "subsampling"] = "optimal"
 
     def __post_init__(self) -> None:
         voters = _checks.integer("mechanisms", self.mechanisms, 1, 10_000)
@@ -140,6 +148,11 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
     def guarantee(self) -> Guarantee:
         """(m epsilon, delta), m epsilon rounded up to a float."""
         return self.target.guarantee
+
+    @property
+    def behind(self) -> tuple[Guarantee, int]:
+        """(epsilon, Delta) of each voter, and K."""
+        return Guarantee(self.epsilon, self.mechanism_delta), self.mechanisms
 
     @cached_property
     def target(self) -> Target:
@@ -269,7 +282,7 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
         Raises:
             ParameterError: for votes of another shape or other values.
         """
-        counts, single = self._counted(data)
+        counts, single = self.counted(data)
         if not single:
             raise ParameterError(
                 f"votes has {len(counts)} rows; a law is that of one query, shape "
@@ -277,12 +290,12 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
             )
         return law(self.partitions, units, counts[0].tolist())
 
-    def is_one_query(self, votes: npt.ArrayLike) -> bool:
-        """Whether votes, which are checked, have shape (K,) and not (queries, K)."""
-        return self._counted(votes)[1]
+    def counted(self, votes: npt.ArrayLike) -> tuple[npt.NDArray[np.int64], bool]:
+        """Return the counts of each query, shape (queries, C), and whether votes had shape (K,).
 
-    def _counted(self, votes: npt.ArrayLike) -> tuple[npt.NDArray[np.int64], bool]:
-        """Return the counts of each query, shape (queries, C), and whether there was but one."""
+        Raises:
+            ParameterError: for votes of another shape or other values; none is shown.
+        """
         array, k = _checks.array("votes", votes), self.mechanisms
         if array.ndim not in (1, 2) or array.shape[-1] != k:
             raise ParameterError(
@@ -292,6 +305,15 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
         if not np.all(np.any(same, axis=-1)):
             raise ParameterError(f"votes holds a value other than 0..{self.classes - 1}.")
         return same.sum(axis=1), array.ndim == 1
+
+    def spent(self, units: Units, epsilon: float | None, delta: float | None) -> Least:
+        """Return the least epsilon of one query for delta = 0.
+
+        Raises:
+            ParameterError: for an epsilon or a delta that is given: only that of 0 is known.
+        """
+        require_pure(self.kind, epsilon, delta)
+        return least_epsilon(self.target, units)
 
     def dominating(self, units: Units) -> DominatingPair:
         """Return the tight dominating pair of one query, over all voters and sets of outputs."""
@@ -360,12 +382,59 @@ class MulticlassDesign(Design):
             return error.excess
         return 0.0
 
-    def _drawn(self, data: Any, below: Callable[[int], int]) -> Any:  # noqa: ANN401
-        """Draw a label for votes of shape (K,), or one for each row of (queries, K)."""
-        if self.setting.is_one_query(data):
-            return super()._drawn(data, below)
-        votes = np.asarray(data)
-        return np.array([super(MulticlassDesign, self)._drawn(row, below) for row in votes])
+    def release(
+        self,
+        data: Any = None,  # noqa: ANN401
+        *,
+        ledger: Recorder | None = None,
+        dataset: str | None = None,
+        trained_once: bool | None = None,
+    ) -> npt.NDArray[np.int64] | int:
+        """Return the private plurality of votes, with the operating system's randomness.
+
+        Each row of votes is one query and spends the whole guarantee once. No seed; Python is not
+        constant-time, and timing is outside the guarantee.
+
+        Args:
+            data: votes in 0..C-1, shape (K,) for one query or (queries, K).
+            ledger: see `dpopt.Design.release`.
+            dataset: see there.
+            trained_once: whether the votes on all queries are of voters that were trained once, or
+                drawn afresh. If None, what is written down covers both, the larger of the two.
+
+        Returns:
+            A class for one query; an array of them, shape (queries,), for several.
+
+        Raises:
+            ParameterError: for another shape or other values. A refusal for a vote's value tells of
+                the data and is not covered by the guarantee: make a class of each vote before. Or
+                if the ledger refuses: then nothing was drawn.
+            NotPrivateError: if the plurality has no certificate; it names the voters.
+        """
+        self.require_private()
+        counts, single = self.setting.counted(data)
+        if len(counts):
+            self.write_down(len(counts), ledger=ledger, dataset=dataset, trained_once=trained_once)
+        return self._labels(counts, single, secrets.randbelow)
+
+    def simulate(
+        self,
+        data: Any,  # noqa: ANN401
+        rng: np.random.Generator,
+    ) -> npt.NDArray[np.int64] | int:
+        """Return what `release` would, from a seeded generator: for experiments, NOT private."""
+        _checks.instance("rng", rng, np.random.Generator)
+        counts, single = self.setting.counted(data)
+        return self._labels(counts, single, lambda limit: seeded_below(rng, limit))
+
+    def _labels(
+        self, counts: npt.NDArray[np.int64], single: bool, below: Callable[[int], int]
+    ) -> npt.NDArray[np.int64] | int:
+        partitions = self.setting.partitions
+        # Every sum is compared: no draw stops early.
+        laws = [list(accumulate(law(partitions, self.units, row))) for row in counts.tolist()]
+        drawn = [sum(map(below(sums[-1]).__ge__, sums)) for sums in laws]
+        return drawn[0] if single else np.array(drawn, dtype=np.int64)
 
     def headline(self) -> Json:
         """Return what the one-line repr tells."""

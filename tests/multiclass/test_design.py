@@ -34,7 +34,8 @@ from dpopt.multiclass.corners import (
 )
 from dpopt.multiclass.pairs import reduced_count
 from dpopt.multiclass.proof import judged
-from tests.multiclass.brute import largest_excess
+from dpopt.multiclass.subsampling import sampled_plurality
+from tests.multiclass.brute import choices, largest_excess
 
 # From a program of other code, which priced one configuration after the other.
 ERRORS = {
@@ -335,6 +336,32 @@ def test_the_ladder_uses_its_budget(sizes: tuple[int, float, float], expected: f
     assert found.value > multiclass.design(voters, 3, epsilon, allowance).value
 
 
+def test_samples_of_the_voters() -> None:
+    """As many as the theorem of the subsampling module says, told by its own walk in fractions."""
+    for allowance, sample in ((1.0, 2), (3.0, 5), (2.3, 4), (2.0, 3)):
+        found = multiclass.design(11, 3, 0.1, allowance, rule="subsampling")
+        exact = sampled_plurality(found.setting.partitions, sample)
+        assert found.kernel == pytest.approx([float(share) for share in exact], abs=1e-12)
+        assert found.private
+    assert multiclass.design(11, 3, 0.1, 3, rule="subsampling").value == pytest.approx(
+        0.1655, abs=5e-5
+    )
+    with pytest.raises(ParameterError, match="at least 1"):
+        multiclass.design(5, 3, 0.1, 0.9, rule="subsampling")
+
+
+def test_the_least_epsilon_is_enclosed() -> None:
+    """Of a kernel whose worst voters are found by brute force, in fractions."""
+    found = multiclass.design(3, 3, 0.5, 1.3)
+    least = dpopt.certify(found)
+    sides = choices(found.setting.partitions, found.units, 0.5)
+    largest = max(Fraction(p, q) for one, other in sides for p, q in zip(one, other, strict=True))
+    assert least.lower <= least.upper <= 0.65 * (1 + 1e-12)
+    assert least.lower * (1 - 1e-14) <= math.log(largest) <= least.upper * (1 + 1e-14)
+    with pytest.raises(ParameterError, match="delta"):
+        dpopt.certify(found, delta=0.1)
+
+
 def test_many_classes_by_the_bound() -> None:
     found = multiclass.design(11, 10, 0.1, 3, rule="permute-and-flip")
     assert found.private
@@ -390,7 +417,7 @@ def test_votes_are_checked_and_not_shown() -> None:
         assert "7" not in str(caught.value)
         assert "0.5" not in str(caught.value)
     table = np.array([[0, 1, 2, 2, 2], [1, 1, 1, 0, 0]])
-    drawn = found.release(table)
+    drawn = np.asarray(found.release(table))
     assert drawn.shape == (2,)
     assert set(drawn.tolist()) <= {0, 1, 2}
     rng = np.random.default_rng(0)
