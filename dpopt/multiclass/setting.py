@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _LARGEST_EXPONENT = 600.0
+# Rows are divided by e^(m epsilon) - 1: below this, rounding their coefficients shows.
+_LEAST_EXPONENT = 1e-7
 # Configurations a second, in all rounds of pricing and the proof together.
 _SPEED = 2e6
 # What a solver leaves of noise in a kernel.
@@ -83,7 +85,7 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
         mechanisms: K, at least 1; even numbers are fine.
         classes: C, at least 2; votes are 0..C-1.
         epsilon: of each voter, above 0, in nats.
-        allowance: m, real, in (0, K]: the plurality may spend m epsilon.
+        allowance: m, real, in (0, K]: the plurality may spend m epsilon, at least 1e-7.
         mechanism_delta: Delta of each voter, in [0, 1); 0 for the rule "optimal".
         delta: of the plurality, in [0, 1).
         prior: of the votes, all drawn from one law p: "dirichlet:A" if p is from a symmetric
@@ -115,6 +117,11 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
             raise ParameterError(
                 f"epsilon is {digits(epsilon)} and allowance {digits(allowance)}; epsilon and "
                 f"their product must be at most {_LARGEST_EXPONENT:g}."
+            )
+        if allowance * epsilon < _LEAST_EXPONENT:
+            raise ParameterError(
+                f"allowance * epsilon is {digits(allowance * epsilon)}; a program in double "
+                f"precision needs at least {_LEAST_EXPONENT:g}."
             )
         rule = _checks.choice("rule", self.rule, RULES)
         shift = _checks.real("mechanism_delta", self.mechanism_delta, 0.0, 1.0, open_upper=True)

@@ -6,7 +6,7 @@ import math
 from collections import defaultdict
 from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations, permutations, product
+from itertools import combinations, combinations_with_replacement, permutations, product
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,8 @@ from dpopt.multiclass.corners import (
 from dpopt.multiclass.pairs import reduced_count
 from dpopt.multiclass.proof import judged
 from dpopt.multiclass.subsampling import sampled_plurality
-from tests.multiclass.brute import choices, largest_excess
+from dpopt.privacy.exponential import exp_lower
+from tests.multiclass.brute import choices, corner_pairs, largest_excess, told, weights_of
 
 # From a program of other code, which priced one configuration after the other.
 ERRORS = {
@@ -174,6 +175,23 @@ def test_two_classes_are_a_majority(voters: int, epsilon: float, allowance: floa
     signed = 2 * found.kernel[0::2] - 1
     assert signed.min() > -1e-9
     assert np.sum(signed) == pytest.approx(np.sum(other.gamma[middle:]), abs=1e-8)
+
+
+def test_a_kernel_that_answers_the_minority_can_be_better() -> None:
+    """DaRRM's form, a majority or a coin, is a loss here; judged over all multisets of corners."""
+    found = multiclass.design(9, 2, 0.1, 1)
+    other = majority.design(9, 0.1, 1, weights=np.ones(5))
+    assert found.value == pytest.approx(0.182619923, abs=1e-9)
+    assert (1 - other.value / 5) / 2 == pytest.approx(0.189097013, abs=1e-9)
+    assert found.kernel[0::2].min() < 0.35
+    known = weights_of(found.setting.partitions, found.units)
+    budget, worst = exp_lower(Fraction(0.1)), Fraction(-1)
+    for chosen in combinations_with_replacement(corner_pairs(2, 0.1), 9):
+        one, other_side = (told(known, [pair[side] for pair in chosen]) for side in (0, 1))
+        scaled = [p - budget * q for p, q in zip(one, other_side, strict=True)]
+        worst = max(worst, max(scaled) / sum(one))
+    assert found.certificate is not None
+    assert -found.certificate.slack - Fraction(1, 1 << 115) <= worst <= -found.certificate.slack
 
 
 def test_a_gamma_as_a_kernel_is_priced_alike() -> None:
