@@ -83,7 +83,7 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
 
     Attributes:
         mechanisms: K, at least 1; even numbers are fine.
-        classes: C, at least 2; votes are 0..C-1.
+        classes: C, in 2..100; votes are 0..C-1.
         epsilon: of each voter, above 0, in nats.
         allowance: m, real, in (0, K]: the plurality may spend m epsilon, at least 1e-7.
         mechanism_delta: Delta of each voter, in [0, 1); 0 for the rule "optimal".
@@ -110,7 +110,7 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
 
     def __post_init__(self) -> None:
         voters = _checks.integer("mechanisms", self.mechanisms, 1, 10_000)
-        classes = _checks.integer("classes", self.classes, 2, 1_000)
+        classes = _checks.integer("classes", self.classes, 2, 100)
         epsilon = _checks.real("epsilon", self.epsilon, 0.0, open_lower=True)
         allowance = _checks.real("allowance", self.allowance, 0.0, voters, open_lower=True)
         if max(allowance, 1.0) * epsilon > _LARGEST_EXPONENT:

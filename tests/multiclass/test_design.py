@@ -418,6 +418,8 @@ def test_priors() -> None:
         {"allowance": 12},
         {"mechanism_delta": 1e-5},
         {"classes": 1},
+        {"classes": 101},
+        {"epsilon": 1e-9},
     ],
 )
 def test_bad_parameters_are_one_sentence(fields: dict[str, Any]) -> None:
