@@ -48,7 +48,7 @@ from dpopt._types import IntVector
 from dpopt.ballots.partitions import Partitions
 from dpopt.multiclass.pairs import reduced_count
 
-MOST_CONFIGURATIONS = 60_000_000
+MOST_CONFIGURATIONS = 40_000_000
 """Of the configurations, renamed ones counted, that are walked over."""
 
 DIRECTIONS = {

@@ -73,7 +73,7 @@ class Pricing:
         self.b = 1.0 / (1.0 + math.exp(-epsilon))
         self.c = math.exp(-epsilon) / (1.0 + math.exp(-epsilon))
         # By mixing a kernel with the uniform one, f falls towards this for a single output.
-        self._room = (self.ratio - 1.0) / classes + delta
+        self._room = math.expm1(allowance * epsilon) / classes + delta
         sizes = range(1, classes if delta > 0.0 else 2)
         self._sets = [configurations(voters, classes, outputs) for outputs in sizes]
 

@@ -69,7 +69,9 @@ class VotePrior:
         for n in range(partitions.voters):
             terms.append(terms[-1] + math.log((self.concentration + n) / (n + 1)))
         logs = np.array([math.fsum(terms[n] for n in state) for state in partitions.states])
-        masses = np.exp(logs - logs.max()) * np.array(partitions.orders, dtype=float)
+        # Of many classes the orders are beyond all floats, their ratios are not.
+        most = max(partitions.orders)
+        masses = np.exp(logs - logs.max()) * np.array([n / most for n in partitions.orders])
         return masses / masses.sum()
 
     def _multinomial(self, partitions: Partitions) -> Vector:

@@ -7,9 +7,11 @@ proof of what comes out in the proof module.
 from __future__ import annotations
 
 import math
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -33,17 +35,23 @@ from dpopt.multiclass.proof import (
     bits_of,
     certify,
     dominating,
+    least_epsilon,
     repaired,
 )
 from dpopt.multiclass.rules import RULES, rule_units
 from dpopt.privacy import Guarantee, Problem
 from dpopt.privacy.dominating import DominatingPair
 from dpopt.privacy.exact import Certificate
+from dpopt.privacy.least import Least, require_pure
+from dpopt.privacy.ledger import Recorder
+from dpopt.privacy.release import seeded_below
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _LARGEST_EXPONENT = 600.0
+# Rows are divided by e^(m epsilon) - 1: below this, rounding their coefficients shows.
+_LEAST_EXPONENT = 1e-7
 # Configurations a second, in all rounds of pricing and the proof together.
 _SPEED = 2e6
 # What a solver leaves of noise in a kernel.
@@ -70,20 +78,22 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
     right.
 
     A rule in place of "optimal" has its strongest parameter that is private for all voters; the
-    program then fixes its table in rows "rule". Sizes with more than 6e7 corner configurations, and
+    program then fixes its table in rows "rule". Sizes with more than 4e7 corner configurations, and
     voters with a mechanism_delta, are for rules only, which a bound proves.
 
     Attributes:
         mechanisms: K, at least 1; even numbers are fine.
-        classes: C, at least 2; votes are 0..C-1.
+        classes: C, in 2..100; votes are 0..C-1.
         epsilon: of each voter, above 0, in nats.
-        allowance: m, real, in (0, K]: the plurality may spend m epsilon.
+        allowance: m, real, in (0, K]: the plurality may spend m epsilon, at least 1e-7.
         mechanism_delta: Delta of each voter, in [0, 1); 0 for the rule "optimal".
         delta: of the plurality, in [0, 1).
         prior: of the votes, all drawn from one law p: "dirichlet:A" if p is from a symmetric
             Dirichlet law, "dirichlet:1" makes every histogram equally likely; "point:P,...,P" for a
             p that is known up to the order of the classes.
-        rule: "optimal" is the program's; "ladder", "permute-and-flip" and "exponential" are known.
+        rule: "optimal" is the program's; "ladder", "permute-and-flip" and "exponential" are known
+            rules with the largest parameter that is private; "subsampling" the plurality of as many
+            of the voters as is private, drawn at random.
     """
 
     kind: ClassVar[str] = "multiclass"
@@ -96,17 +106,22 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
     mechanism_delta: float = 0.0
     delta: float = 0.0
     prior: str = "dirichlet:1"
-    rule: Literal["optimal", "ladder", "permute-and-flip", "exponential"] = "optimal"
+    rule: Literal["optimal", "ladder", "permute-and-flip", "exponential", "subsampling"] = "optimal"
 
     def __post_init__(self) -> None:
         voters = _checks.integer("mechanisms", self.mechanisms, 1, 10_000)
-        classes = _checks.integer("classes", self.classes, 2, 1_000)
+        classes = _checks.integer("classes", self.classes, 2, 100)
         epsilon = _checks.real("epsilon", self.epsilon, 0.0, open_lower=True)
         allowance = _checks.real("allowance", self.allowance, 0.0, voters, open_lower=True)
         if max(allowance, 1.0) * epsilon > _LARGEST_EXPONENT:
             raise ParameterError(
                 f"epsilon is {digits(epsilon)} and allowance {digits(allowance)}; epsilon and "
                 f"their product must be at most {_LARGEST_EXPONENT:g}."
+            )
+        if allowance * epsilon < _LEAST_EXPONENT:
+            raise ParameterError(
+                f"allowance * epsilon is {digits(allowance * epsilon)}; a program in double "
+                f"precision needs at least {_LEAST_EXPONENT:g}."
             )
         rule = _checks.choice("rule", self.rule, RULES)
         shift = _checks.real("mechanism_delta", self.mechanism_delta, 0.0, 1.0, open_upper=True)
@@ -140,6 +155,11 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
     def guarantee(self) -> Guarantee:
         """(m epsilon, delta), m epsilon rounded up to a float."""
         return self.target.guarantee
+
+    @property
+    def behind(self) -> tuple[Guarantee, int]:
+        """(epsilon, Delta) of each voter, and K."""
+        return Guarantee(self.epsilon, self.mechanism_delta), self.mechanisms
 
     @cached_property
     def target(self) -> Target:
@@ -269,7 +289,7 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
         Raises:
             ParameterError: for votes of another shape or other values.
         """
-        counts, single = self._counted(data)
+        counts, single = self.counted(data)
         if not single:
             raise ParameterError(
                 f"votes has {len(counts)} rows; a law is that of one query, shape "
@@ -277,12 +297,12 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
             )
         return law(self.partitions, units, counts[0].tolist())
 
-    def is_one_query(self, votes: npt.ArrayLike) -> bool:
-        """Whether votes, which are checked, have shape (K,) and not (queries, K)."""
-        return self._counted(votes)[1]
+    def counted(self, votes: npt.ArrayLike) -> tuple[npt.NDArray[np.int64], bool]:
+        """Return the counts of each query, shape (queries, C), and whether votes had shape (K,).
 
-    def _counted(self, votes: npt.ArrayLike) -> tuple[npt.NDArray[np.int64], bool]:
-        """Return the counts of each query, shape (queries, C), and whether there was but one."""
+        Raises:
+            ParameterError: for votes of another shape or other values; none is shown.
+        """
         array, k = _checks.array("votes", votes), self.mechanisms
         if array.ndim not in (1, 2) or array.shape[-1] != k:
             raise ParameterError(
@@ -292,6 +312,15 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
         if not np.all(np.any(same, axis=-1)):
             raise ParameterError(f"votes holds a value other than 0..{self.classes - 1}.")
         return same.sum(axis=1), array.ndim == 1
+
+    def spent(self, units: Units, epsilon: float | None, delta: float | None) -> Least:
+        """Return the least epsilon of one query for delta = 0.
+
+        Raises:
+            ParameterError: for an epsilon or a delta that is given: only that of 0 is known.
+        """
+        require_pure(self.kind, epsilon, delta)
+        return least_epsilon(self.target, units)
 
     def dominating(self, units: Units) -> DominatingPair:
         """Return the tight dominating pair of one query, over all voters and sets of outputs."""
@@ -360,12 +389,59 @@ class MulticlassDesign(Design):
             return error.excess
         return 0.0
 
-    def _drawn(self, data: Any, below: Callable[[int], int]) -> Any:  # noqa: ANN401
-        """Draw a label for votes of shape (K,), or one for each row of (queries, K)."""
-        if self.setting.is_one_query(data):
-            return super()._drawn(data, below)
-        votes = np.asarray(data)
-        return np.array([super(MulticlassDesign, self)._drawn(row, below) for row in votes])
+    def release(
+        self,
+        data: Any = None,  # noqa: ANN401
+        *,
+        ledger: Recorder | None = None,
+        dataset: str | None = None,
+        trained_once: bool | None = None,
+    ) -> npt.NDArray[np.int64] | int:
+        """Return the private plurality of votes, with the operating system's randomness.
+
+        Each row of votes is one query and spends the whole guarantee once. No seed; Python is not
+        constant-time, and timing is outside the guarantee.
+
+        Args:
+            data: votes in 0..C-1, shape (K,) for one query or (queries, K).
+            ledger: see `dpopt.Design.release`.
+            dataset: see there.
+            trained_once: whether the votes on all queries are of voters that were trained once, or
+                drawn afresh. If None, what is written down covers both, the larger of the two.
+
+        Returns:
+            A class for one query; an array of them, shape (queries,), for several.
+
+        Raises:
+            ParameterError: for another shape or other values. A refusal for a vote's value tells of
+                the data and is not covered by the guarantee: make a class of each vote before. Or
+                if the ledger refuses: then nothing was drawn.
+            NotPrivateError: if the plurality has no certificate; it names the voters.
+        """
+        self.require_private()
+        counts, single = self.setting.counted(data)
+        if len(counts):
+            self.write_down(len(counts), ledger=ledger, dataset=dataset, trained_once=trained_once)
+        return self._labels(counts, single, secrets.randbelow)
+
+    def simulate(
+        self,
+        data: Any,  # noqa: ANN401
+        rng: np.random.Generator,
+    ) -> npt.NDArray[np.int64] | int:
+        """Return what `release` would, from a seeded generator: for experiments, NOT private."""
+        _checks.instance("rng", rng, np.random.Generator)
+        counts, single = self.setting.counted(data)
+        return self._labels(counts, single, lambda limit: seeded_below(rng, limit))
+
+    def _labels(
+        self, counts: npt.NDArray[np.int64], single: bool, below: Callable[[int], int]
+    ) -> npt.NDArray[np.int64] | int:
+        partitions = self.setting.partitions
+        # Every sum is compared: no draw stops early.
+        laws = [list(accumulate(law(partitions, self.units, row))) for row in counts.tolist()]
+        drawn = [sum(map(below(sums[-1]).__ge__, sums)) for sums in laws]
+        return drawn[0] if single else np.array(drawn, dtype=np.int64)
 
     def headline(self) -> Json:
         """Return what the one-line repr tells."""

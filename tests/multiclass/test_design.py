@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import defaultdict
 from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations, permutations, product
+from itertools import combinations, combinations_with_replacement, permutations, product
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,9 @@ from dpopt.multiclass.corners import (
 )
 from dpopt.multiclass.pairs import reduced_count
 from dpopt.multiclass.proof import judged
-from tests.multiclass.brute import largest_excess
+from dpopt.multiclass.subsampling import sampled_plurality
+from dpopt.privacy.exponential import exp_lower
+from tests.multiclass.brute import choices, corner_pairs, largest_excess, told, weights_of
 
 # From a program of other code, which priced one configuration after the other.
 ERRORS = {
@@ -175,6 +177,23 @@ def test_two_classes_are_a_majority(voters: int, epsilon: float, allowance: floa
     assert np.sum(signed) == pytest.approx(np.sum(other.gamma[middle:]), abs=1e-8)
 
 
+def test_a_kernel_that_answers_the_minority_can_be_better() -> None:
+    """DaRRM's form, a majority or a coin, is a loss here; judged over all multisets of corners."""
+    found = multiclass.design(9, 2, 0.1, 1)
+    other = majority.design(9, 0.1, 1, weights=np.ones(5))
+    assert found.value == pytest.approx(0.182619923, abs=1e-9)
+    assert (1 - other.value / 5) / 2 == pytest.approx(0.189097013, abs=1e-9)
+    assert found.kernel[0::2].min() < 0.35
+    known = weights_of(found.setting.partitions, found.units)
+    budget, worst = exp_lower(Fraction(0.1)), Fraction(-1)
+    for chosen in combinations_with_replacement(corner_pairs(2, 0.1), 9):
+        one, other_side = (told(known, [pair[side] for pair in chosen]) for side in (0, 1))
+        scaled = [p - budget * q for p, q in zip(one, other_side, strict=True)]
+        worst = max(worst, max(scaled) / sum(one))
+    assert found.certificate is not None
+    assert -found.certificate.slack - Fraction(1, 1 << 115) <= worst <= -found.certificate.slack
+
+
 def test_a_gamma_as_a_kernel_is_priced_alike() -> None:
     """f of the plurality is half of f - (e^(m epsilon) - 1) of DaRRM."""
     setting = majority.MajoritySetting(9, 0.2, 2.0)
@@ -279,8 +298,8 @@ def test_edges_between_other_classes_are_needed() -> None:
 def test_three_voters_in_a_circle_are_a_mixture() -> None:
     """The identity of the theorem, as laws of three votes in fractions, on both sides."""
 
-    def law(*voters: dict[int, Fraction]) -> Counter[tuple[int, ...]]:
-        found: Counter[tuple[int, ...]] = Counter()
+    def law(*voters: dict[int, Fraction]) -> dict[tuple[int, ...], Fraction]:
+        found: dict[tuple[int, ...], Fraction] = defaultdict(Fraction)
         for votes in product(*voters):
             mass = math.prod((voter[v] for voter, v in zip(voters, votes, strict=True)), start=one)
             found[tuple(sorted(votes))] += mass
@@ -291,7 +310,7 @@ def test_three_voters_in_a_circle_are_a_mixture() -> None:
         c = 1 - b
         for b_, c_ in ((b, c), (c, b)):
             edges = [{0: b_, 1: c_}, {1: b_, 2: c_}, {2: b_, 0: c_}]
-            mixed: Counter[tuple[int, ...]] = Counter()
+            mixed: dict[tuple[int, ...], Fraction] = defaultdict(Fraction)
             parts = [(b**3 + c**3, law({0: one}, {1: one}, {2: one}))]
             parts += [(b * c, law({y: one}, {y: one}, edges[(y + 1) % 3])) for y in range(3)]
             for share, part in parts:
@@ -335,6 +354,32 @@ def test_the_ladder_uses_its_budget(sizes: tuple[int, float, float], expected: f
     assert found.value > multiclass.design(voters, 3, epsilon, allowance).value
 
 
+def test_samples_of_the_voters() -> None:
+    """As many as the theorem of the subsampling module says, told by its own walk in fractions."""
+    for allowance, sample in ((1.0, 2), (3.0, 5), (2.3, 4), (2.0, 3)):
+        found = multiclass.design(11, 3, 0.1, allowance, rule="subsampling")
+        exact = sampled_plurality(found.setting.partitions, sample)
+        assert found.kernel == pytest.approx([float(share) for share in exact], abs=1e-12)
+        assert found.private
+    assert multiclass.design(11, 3, 0.1, 3, rule="subsampling").value == pytest.approx(
+        0.1655, abs=5e-5
+    )
+    with pytest.raises(ParameterError, match="at least 1"):
+        multiclass.design(5, 3, 0.1, 0.9, rule="subsampling")
+
+
+def test_the_least_epsilon_is_enclosed() -> None:
+    """Of a kernel whose worst voters are found by brute force, in fractions."""
+    found = multiclass.design(3, 3, 0.5, 1.3)
+    least = dpopt.certify(found)
+    sides = choices(found.setting.partitions, found.units, 0.5)
+    largest = max(Fraction(p, q) for one, other in sides for p, q in zip(one, other, strict=True))
+    assert least.lower <= least.upper <= 0.65 * (1 + 1e-12)
+    assert least.lower * (1 - 1e-14) <= math.log(largest) <= least.upper * (1 + 1e-14)
+    with pytest.raises(ParameterError, match="delta"):
+        dpopt.certify(found, delta=0.1)
+
+
 def test_many_classes_by_the_bound() -> None:
     found = multiclass.design(11, 10, 0.1, 3, rule="permute-and-flip")
     assert found.private
@@ -373,6 +418,8 @@ def test_priors() -> None:
         {"allowance": 12},
         {"mechanism_delta": 1e-5},
         {"classes": 1},
+        {"classes": 101},
+        {"epsilon": 1e-9},
     ],
 )
 def test_bad_parameters_are_one_sentence(fields: dict[str, Any]) -> None:
@@ -390,7 +437,7 @@ def test_votes_are_checked_and_not_shown() -> None:
         assert "7" not in str(caught.value)
         assert "0.5" not in str(caught.value)
     table = np.array([[0, 1, 2, 2, 2], [1, 1, 1, 0, 0]])
-    drawn = found.release(table)
+    drawn = np.asarray(found.release(table))
     assert drawn.shape == (2,)
     assert set(drawn.tolist()) <= {0, 1, 2}
     rng = np.random.default_rng(0)
