@@ -49,6 +49,21 @@ _ENTRIES = {
   booktitle = {International Conference on Learning Representations},
   year      = {2018}
 }""",
+    "permute-and-flip": """@inproceedings{mckenna2020permute,
+  title     = {Permute-and-Flip: A New Mechanism for Differentially Private Selection},
+  author    = {McKenna, Ryan and Sheldon, Daniel R.},
+  booktitle = {Advances in Neural Information Processing Systems},
+  volume    = {33},
+  year      = {2020}
+}""",
+    "exponential": """@inproceedings{mcsherry2007mechanism,
+  title     = {Mechanism Design via Differential Privacy},
+  author    = {McSherry, Frank and Talwar, Kunal},
+  booktitle = {IEEE Symposium on Foundations of Computer Science (FOCS)},
+  pages     = {94--103},
+  year      = {2007},
+  doi       = {10.1109/FOCS.2007.66}
+}""",
     "dpopt": f"""@software{{dpopt,
   title   = {{dpopt: differentially private mechanisms designed by linear programming}},
   author  = {{{{The dpopt authors}}}},

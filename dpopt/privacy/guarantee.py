@@ -81,15 +81,15 @@ def general_composition(guarantee: Guarantee, folds: int, slack: float) -> Guara
     k = _checks.integer("folds", folds, 1, _MOST_FOLDS)
     slack = _checks.real("slack", slack, 0.0, 1.0, open_lower=True, open_upper=True)
     e, tail = Fraction(guarantee.epsilon), Fraction(slack)
-    base = k * e * _mean_loss(e)
+    base = k * e * mean_loss(e)
     root = sqrt_upper(k) * e / tail
     logs = log_upper(exp_upper(1) + root), log_upper(1 / tail)
     spread = e * sqrt_upper(2 * k * Fraction(min(logs)))
-    kept = _power_below(1 - Fraction(guarantee.delta), k) * (1 - tail)
+    kept = power_below(1 - Fraction(guarantee.delta), k) * (1 - tail)
     return Guarantee(float_up(min(k * e, base + spread)), float_up(1 - kept))
 
 
-def _mean_loss(e: Fraction) -> Fraction:
+def mean_loss(e: Fraction) -> Fraction:
     """Return (exp(e) - 1) / (exp(e) + 1), rounded up; 1 where that is nearer than any float."""
     if e > _ALL_OF_IT:
         return Fraction(1)
@@ -97,7 +97,7 @@ def _mean_loss(e: Fraction) -> Fraction:
     return (grown - 1) / (grown + 1)
 
 
-def _power_below(base: Fraction, exponent: int) -> Fraction:
+def power_below(base: Fraction, exponent: int) -> Fraction:
     """Return base^exponent for a base in [0, 1], rounded down by at most 2^-1150."""
     scale = 1 << _POWER_BITS
     power, square = scale, base.numerator * scale // base.denominator

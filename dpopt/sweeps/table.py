@@ -21,7 +21,7 @@ from dpopt._errors import ParameterError
 from dpopt._numbers import shown
 from dpopt.files import check_target
 from dpopt.sweeps.grid import key_of
-from dpopt.sweeps.lock import locked
+from dpopt._lock import locked
 from dpopt.sweeps.result import Failure
 
 SCHEMA = 1

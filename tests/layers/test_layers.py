@@ -18,7 +18,7 @@ BASE = {
     "files",
     "style",
 }
-BASE |= {"provenance", "_earlier", "_figure"}
+BASE |= {"provenance", "_earlier", "_figure", "_lock"}
 LOWER = {"base", "lp", "prob", "privacy", "data"}
 ABOVE = {"interop", "explore", "cli", "sweeps"}
 ALLOWED = {
@@ -37,8 +37,11 @@ ALLOWED = {
     "cli": {*LOWER, "design", "kernel", "ballots", "paper", "package", "explore", "cli"},
     "package": {*LOWER, "design", "kernel", "ballots", "paper", "interop", "sweeps", "package"},
 }
-PACKAGE = {"_cite"}
-"""What belongs to no room and no paper; every other name directly under dpopt is a paper."""
+PACKAGE = {"_cite", "ledger"}
+"""What belongs to no room and no paper; every other name directly under dpopt is a paper.
+
+The ledger is told what is released, and asks accountants of `dpopt.interop` what it all spends.
+"""
 
 
 def imported_modules(path: Path) -> list[str]:

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from dpopt import ParameterError
-from dpopt.sweeps import lock, sweep
+from dpopt import ParameterError, _lock
+from dpopt.sweeps import sweep
 
 POINTS = 60
 
@@ -166,7 +166,7 @@ def refuse_locks(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_: int) -> None:
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(lock, "_lock", refuse)
+    monkeypatch.setattr(_lock, "_lock", refuse)
 
 
 @pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS])

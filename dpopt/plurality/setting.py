@@ -1,0 +1,622 @@
+"""The best private plurality of plain records: the setting, its design, and what others reach."""
+
+from __future__ import annotations
+
+import math
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from dpopt import _checks
+from dpopt._errors import ParameterError
+from dpopt._types import IntVector, Json, Vector, frozen
+from dpopt.ballots import Partitions, checked, partition_count
+from dpopt.ballots import law as law_of_table
+from dpopt.ballots.partitions import MOST_PARTITIONS
+from dpopt.ballots.rules import exponential, permute_and_flip
+from dpopt.design import Design, Setting
+from dpopt.design import design as designed
+from dpopt.lp import Backend, Solution
+from dpopt.plurality.program import (
+    audited_rule,
+    parse_prior,
+    plurality_problem,
+    prior_of,
+    repaired,
+    table_bits,
+)
+from dpopt.plurality.proof import (
+    dominating_of_table,
+    least_of_table,
+    prove_step,
+    prove_table,
+)
+from dpopt.privacy import Certificate, Guarantee, Problem, exp_lower
+from dpopt.privacy.dominating import DominatingPair
+from dpopt.privacy.least import Least, least_delta, least_epsilon, require_pure
+from dpopt.style import role
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Table = tuple[tuple[int, ...], ...]
+Step = tuple[int, int]
+Units = Table | Step
+"""A row of integers for each sorted histogram; or numerator and denominator of a rule's step."""
+
+OBJECTIVES = ("bayes", "minimax")
+LOSSES = ("regret", "error")
+RULES = ("optimal", "ladder", "permute-and-flip", "exponential")
+
+_LARGEST_RECORDS, _LARGEST_CLASSES, _LARGEST_EPSILON = 1_000_000, 1_000, 50.0
+# Sorted histograms of a program that is written out, and of a rule that is made a table.
+_MOST_SOLVED, _MOST_TABLED = 5_000, 100_000
+# Fractional bits of a step's distance from 1: they cost 2^-32 of epsilon.
+_STEP_BITS = 32
+# Of the integers of a law by theorem.
+_LONGEST_LAW = 10_000_000
+_OFFER = "rule='ladder' or rule='permute-and-flip' need no program"
+
+
+@dataclass(frozen=True)
+class PluralitySetting(Setting["PluralityDesign"]):
+    """The best private choice of the class that most of K records have, or of K plain voters.
+
+    Neighbours differ in one replaced record. The mechanism sees the counts l of the C classes and
+    outputs one class. Averaged over all relabellings of the classes, a mechanism stays private and
+    loses nothing; it is then a number k[lambda, c] for each sorted histogram lambda and each count
+    c in it, the probability of one class of that count, and the best one is
+
+        minimise   sum_lambda prior(lambda) sum_y loss(l_y) k[lambda, l_y]       of "bayes"
+                   worst,  sum_y loss(l_y) k[lambda, l_y] <= worst     "losses", of "minimax"
+        subject to sum_y k[lambda, l_y] = 1                                      "sums"
+                   k[lambda, l_y] <= e^epsilon k[lambda', l'_y],  l' = l - e_a + e_b
+                                       "ladder", "privacy"
+
+    over all neighbours l, l' and classes y. The rows of "ladder" are those with a a class of the
+    largest count of l and b = y below it; all others are a family, of which violated rows are
+    written. Classes of the same count have exactly the same probability.
+
+    A rule takes the place of the program:
+
+    - "ladder": all rows of "ladder" are tight. Often the optimum of "bayes", never of "minimax".
+      Its privacy is verified, not proved: every pair of neighbours is decided for these K and C. It
+      can fail from 7 classes on, and e^epsilon is then lowered in it until it passes.
+    - "permute-and-flip", "exponential": private for all K and C by theorem, at a step of
+      e^(epsilon / 2). Where the histograms can be listed, the step is the largest one that passes
+      for these K and C.
+
+    Attributes:
+        records: K, at least 1, public: the number of records, or of voters that are not private.
+        classes: C, in 2..1,000.
+        epsilon: in (0, 50], in nats.
+        objective: "bayes", the mean loss under the prior, or "minimax", that of the worst counts.
+        loss: "regret", by how much the largest count is above that of the output, or "error", 1
+            for a class below the largest count.
+        rule: "optimal", or a rule without a program: "ladder", "permute-and-flip", "exponential".
+        prior: of the counts: "uniform" over all of them, which is that of votes of one p, uniform
+            on the simplex; or "dirichlet:A", p of a symmetric Dirichlet law, A in [0.0001, 10000].
+    """
+
+    kind: ClassVar[str] = "plurality"
+    papers: ClassVar[tuple[str, ...]] = ("permute-and-flip", "exponential")
+
+    records: int
+    classes: int
+    epsilon: float
+    objective: Literal["bayes", "minimax"] = "bayes"
+    loss: Literal["regret", "error"] = "regret"
+    rule: Literal["optimal", "ladder", "permute-and-flip", "exponential"] = "optimal"
+    prior: str = "uniform"
+
+    def __post_init__(self) -> None:
+        records = _checks.integer("records", self.records, 1, _LARGEST_RECORDS)
+        classes = _checks.integer("classes", self.classes, 2, _LARGEST_CLASSES)
+        self.keep(
+            records=records,
+            classes=classes,
+            epsilon=_checks.real("epsilon", self.epsilon, 0.0, _LARGEST_EPSILON, open_lower=True),
+            objective=_checks.choice("objective", self.objective, OBJECTIVES),
+            loss=_checks.choice("loss", self.loss, LOSSES),
+            rule=_checks.choice("rule", self.rule, RULES),
+            prior=parse_prior(self.prior)[0],
+        )
+        if self.rule == "optimal" and _more_than(_MOST_SOLVED, records, classes):
+            raise ParameterError(
+                f"records is {records} and classes {classes}; a program is written out for at most "
+                f"{_MOST_SOLVED:,} sorted histograms, and {_OFFER}."
+            )
+        if self.rule == "ladder" and _more_than(MOST_PARTITIONS, records, classes):
+            raise ParameterError(
+                f"records is {records} and classes {classes}; the ladder is audited over at most "
+                f"{MOST_PARTITIONS:,} sorted histograms, and rule='permute-and-flip' needs none."
+            )
+
+    @classmethod
+    def example(cls) -> Self:
+        """Return six records of three classes."""
+        return cls(records=6, classes=3, epsilon=1.0)
+
+    @classmethod
+    def example_data(cls) -> list[int]:
+        """Return the counts of six records."""
+        return [3, 2, 1]
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """(epsilon, 0), for one replaced record."""
+        return Guarantee(self.epsilon)
+
+    @cached_property
+    def by_theorem(self) -> bool:
+        """Whether the histograms are too many to be listed, so that units are a step."""
+        proved = self.rule in ("permute-and-flip", "exponential")
+        return proved and _more_than(_MOST_TABLED, self.records, self.classes)
+
+    @cached_property
+    def partitions(self) -> Partitions:
+        """The sorted histograms.
+
+        Raises:
+            ParameterError: if they are too many to be listed.
+        """
+        return Partitions(self.records, self.classes)
+
+    @cached_property
+    def bits(self) -> int:
+        """Bits of a table: weights are integers over `dpopt.ballots.scale(classes, bits)`."""
+        return table_bits(self.records, self.classes, self.epsilon)
+
+    def problem(self) -> Problem:
+        """Return the program: variable "kernel", of "minimax" also "worst"; family "privacy".
+
+        Raises:
+            ParameterError: of a rule, which has none.
+        """
+        if self.rule != "optimal":
+            raise ParameterError(f"rule is {self.rule!r}, which is no program; name no backend.")
+        prior = None
+        if self.objective == "bayes":
+            exact = prior_of(self.partitions, parse_prior(self.prior)[1])
+            prior = np.array([float(chance) for chance in exact])
+        losses = np.array(_losses(self.partitions, self.loss), dtype=np.float64)
+        return plurality_problem(self.partitions, self.epsilon, losses, prior)
+
+    def closed_form(self) -> Units | None:
+        """Return a rule's table, audited; its step, where that is private by theorem alone.
+
+        Raises:
+            NotPrivateError: if no table of the rule passes the audit.
+        """
+        if self.rule == "optimal":
+            return None
+        if not self.by_theorem:
+            return audited_rule(self.rule, self.records, self.classes, self.epsilon)
+        # s = 1 + n / 2^j with s^2 <= e^epsilon, n of 32 bits or a few more.
+        ratio = exp_lower(self.epsilon)
+        bits = _STEP_BITS + max(0, math.ceil(-math.log2(self.epsilon / 2)))
+        below = 1 << bits
+        return math.isqrt((ratio.numerator << 2 * bits) // ratio.denominator), below
+
+    def point(self, solution: Solution) -> Vector:
+        """Return k[lambda, c] by variable."""
+        return solution["kernel"]
+
+    def as_point(self, values: Vector) -> Vector:
+        """Return k[lambda, c] by variable, checked: one number for each, none negative.
+
+        Raises:
+            ParameterError: for another number of them, or a negative one beyond rounding.
+        """
+        size = self.partitions.size
+        if values.shape != (size,) or not np.all(np.isfinite(values)) or values.min() < -1e-9:
+            raise ParameterError(
+                f"point has shape {values.shape}; it must be ({size},), one probability for each "
+                "count of each sorted histogram."
+            )
+        return values
+
+    def units(self, point: Vector) -> Table:
+        """Return a point as integers, repaired until all neighbours are private.
+
+        See `dpopt.plurality.program.repaired`: what the repair costs is about the error of the
+        solver, 1e-14 of the value.
+        """
+        return repaired(self.partitions, point, exp_lower(self.epsilon), self.bits)
+
+    def value(self, units: Units) -> float:
+        """Return the mean or the worst loss; nan where the histograms cannot be listed."""
+        if self.by_theorem:
+            return math.nan
+        mean, worst = self.losses(cast(Table, units), self.loss)
+        return float(mean if self.objective == "bayes" else worst)
+
+    def losses(self, units: Table, loss: str) -> tuple[Fraction, Fraction]:
+        """Return mean under the prior, and worst, of "regret" or "error", exactly."""
+        partitions = self.partitions
+        each = _losses(partitions, loss)
+        prior = prior_of(partitions, parse_prior(self.prior)[1])
+        mean, worst, whole = Fraction(0), 0, 0
+        for state, (row, levels) in enumerate(zip(units, partitions.levels, strict=True)):
+            start = int(partitions.starts[state])
+            masses = [weight * many for weight, (_, many) in zip(row, levels, strict=True)]
+            lost = sum(mass * each[start + place] for place, mass in enumerate(masses))
+            mean, worst, whole = mean + prior[state] * lost, max(worst, lost), sum(masses)
+        return mean / whole, Fraction(worst, whole)
+
+    def bound(self, units: Units, solution: Solution | None) -> float | None:
+        """Return the bound of the dual vector; None of a rule, which need not be the optimum."""
+        del units
+        return None if solution is None else solution.bound
+
+    def prove(self, units: Units) -> Certificate:
+        """Return the exact proof: of a table over all neighbours, of a step by its theorem.
+
+        Raises:
+            NotPrivateError: if they are not private.
+        """
+        if self.by_theorem:
+            step = Fraction(*cast(Step, units))
+            return prove_step(self.rule, step, self.guarantee, self.records, self.classes)
+        name = "best plurality" if self.rule == "optimal" else self.rule
+        table = cast(Table, units)
+        return prove_table(self.partitions, table, self.guarantee, self.bits, name)
+
+    def read(self, plain: object) -> Units:
+        """Return the units of a file, checked in form.
+
+        Raises:
+            ParameterError: if they are malformed.
+        """
+        units = super().read(plain)
+        if not self.by_theorem:
+            return checked(self.partitions, units, self.bits)
+        whole = isinstance(units, tuple) and len(units) == 2
+        if not whole or not all(type(part) is int for part in units) or not 0 < units[1] < units[0]:
+            raise ParameterError(
+                "units must be numerator and denominator of a step, above 1: two integers."
+            )
+        if units[0].bit_length() > 4 * (_STEP_BITS + 64):
+            raise ParameterError("units hold a step of too many bits.")
+        return units
+
+    def law(self, units: Units, data: npt.ArrayLike) -> list[int]:
+        """Return the law of the class for counts, in the order of the classes: integers.
+
+        Args:
+            units: of this setting.
+            data: counts of the classes, shape (C,), sum K.
+
+        Raises:
+            ParameterError: for data of another shape or sum; their values are not shown.
+        """
+        rows, single = self.counted(data)
+        if not single:
+            raise ParameterError(
+                f"counts has {len(rows)} rows; a law is that of one query, shape ({self.classes},)."
+            )
+        counts = rows[0].tolist()
+        if not self.by_theorem:
+            return law_of_table(self.partitions, cast(Table, units), counts)
+        step, gaps = Fraction(*cast(Step, units)), [max(counts) - count for count in counts]
+        if sum(gaps) * step.numerator.bit_length() * self.classes > _LONGEST_LAW:
+            raise ParameterError(
+                f"the law of {self.records} records over {self.classes} classes is too long to be "
+                "written out; release draws from it without."
+            )
+        rule = exponential if self.rule == "exponential" else permute_and_flip
+        shares = rule(counts, step)
+        common = math.lcm(*(share.denominator for share in shares))
+        return [share.numerator * (common // share.denominator) for share in shares]
+
+    def counted(self, data: npt.ArrayLike) -> tuple[IntVector, bool]:
+        """Return counts as rows, and whether they were those of one query.
+
+        Raises:
+            ParameterError: for another shape, other values than whole numbers, or another sum.
+        """
+        array = _checks.array("counts", data)
+        if array.ndim not in (1, 2) or array.shape[-1] != self.classes:
+            raise ParameterError(
+                f"counts has shape {array.shape}; it must be ({self.classes},) or "
+                f"(queries, {self.classes})."
+            )
+        rows = np.atleast_2d(array)
+        if array.dtype.kind not in "iu" or np.any((rows < 0) | (rows > self.records)):
+            raise ParameterError(
+                f"counts holds a value that is none; counts are integers in 0..{self.records}."
+            )
+        rows = rows.astype(np.int64)
+        if np.any(rows.sum(axis=1) != self.records):
+            raise ParameterError(f"counts of a query must add up to {self.records} records.")
+        return rows, array.ndim == 1
+
+    def spent(self, units: Units, epsilon: float | None, delta: float | None) -> Least:
+        """Return the least epsilon for a delta, or the other way round, over all neighbours.
+
+        Raises:
+            ParameterError: of a step, whose histograms cannot be listed.
+        """
+        self._require_table("a least epsilon")
+        table = cast(Table, units)
+        if epsilon is None and not delta:
+            require_pure(self.kind, epsilon, delta)
+            return least_of_table(self.partitions, table)
+        pair = self.dominating(units)
+        rows, both = [list(pair.upper), list(pair.lower)], [(0, 1), (1, 0)]
+        if epsilon is None:
+            return least_epsilon(rows, cast(float, delta), pairs=both)
+        return least_delta(rows, epsilon, pairs=both)
+
+    def dominating(self, units: Units) -> DominatingPair:
+        """Return the tight dominating pair over all neighbouring histograms.
+
+        Raises:
+            ParameterError: of a step, whose histograms cannot be listed.
+        """
+        self._require_table("a dominating pair")
+        return dominating_of_table(self.partitions, cast(Table, units), self.bits)
+
+    def _require_table(self, what: str) -> None:
+        if self.by_theorem:
+            raise ParameterError(
+                f"records is {self.records} and classes {self.classes}; {what} is found over at "
+                f"most {_MOST_TABLED:,} sorted histograms."
+            )
+
+    def columns(self, units: Units) -> Mapping[str, Sequence[Any]]:
+        """Return the probability of a class by its count and the counts of all, a line for each.
+
+        Of a step, that of the larger of two classes by its lead, the others without a record.
+        """
+        if self.by_theorem:
+            leads = _leads(self.records)
+            step = Fraction(*cast(Step, units))
+            return {
+                "lead": leads,
+                "probability": [
+                    _two_classes(self.rule, float(step), lead, self.records, self.classes)
+                    for lead in leads
+                ],
+            }
+        partitions, table = self.partitions, cast(Table, units)
+        told = [" ".join(map(str, state)) for state in partitions.states]
+        whole = sum(
+            weight * many for weight, (_, many) in zip(table[0], partitions.levels[0], strict=True)
+        )
+        return {
+            "counts": [told[state] for state in partitions.state_of.tolist()],
+            "count": partitions.counts.tolist(),
+            "classes": partitions.multiplicities.tolist(),
+            "probability": [weight / whole for row in table for weight in row],
+        }
+
+    def draw(self, axes: Axes, units: Units, label: str | None = None) -> None:
+        """Draw the probability that a class of the largest count is output, against its lead.
+
+        The line is the mean over the prior, the band from the least to the largest of all counts.
+        """
+        axes.set_xlabel("lead of the largest count")
+        axes.set_ylabel("probability of a largest class")
+        axes.set_ylim(-0.03, 1.03)
+        axes.locator_params(axis="x", integer=True)
+        if self.by_theorem:
+            table = self.columns(units)
+            axes.plot(table["lead"], table["probability"], label=label)
+            return
+        by_lead = self._by_lead(cast(Table, units))
+        leads = sorted(by_lead)
+        means, low, high = (
+            [by_lead[lead][part] for lead in leads] for part in ("mean", "low", "high")
+        )
+        line = axes.plot(leads, means, marker="o", markersize=3, clip_on=False, label=label)[0]
+        axes.fill_between(leads, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
+
+    def _by_lead(self, units: Table) -> dict[int, dict[str, float]]:
+        """Return mean, least and largest probability of the largest count by its lead."""
+        partitions = self.partitions
+        prior = prior_of(partitions, parse_prior(self.prior)[1])
+        found: dict[int, list[tuple[float, float]]] = {}
+        for row, levels, state, chance in zip(
+            units, partitions.levels, partitions.states, prior, strict=True
+        ):
+            masses = [weight * many for weight, (_, many) in zip(row, levels, strict=True)]
+            point = masses[0] / sum(masses), float(chance)
+            found.setdefault(state[0] - state[1], []).append(point)
+        return {
+            lead: {
+                "mean": sum(p * q for p, q in points) / sum(q for _, q in points),
+                "low": min(p for p, _ in points),
+                "high": max(p for p, _ in points),
+            }
+            for lead, points in found.items()
+        }
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class PluralityDesign(Design):
+    """A private choice of one class from the counts of all; see `PluralitySetting`.
+
+    `release` and `simulate` take counts of shape (C,), for one class, or (queries, C), for an array
+    of classes. Each row spends the whole guarantee.
+
+    Attributes:
+        setting: K, C, epsilon and the objective.
+        units: a row of integers for each sorted histogram, over `dpopt.ballots.scale(classes,
+            setting.bits)`; of a rule by theorem, numerator and denominator of its step.
+    """
+
+    setting: PluralitySetting
+    units: Units
+
+    @cached_property
+    def _regret(self) -> tuple[float, float]:
+        return self._losses("regret")
+
+    @cached_property
+    def _error(self) -> tuple[float, float]:
+        return self._losses("error")
+
+    def _losses(self, loss: str) -> tuple[float, float]:
+        if self.setting.by_theorem:
+            return math.nan, math.nan
+        mean, worst = self.setting.losses(cast(Table, self.units), loss)
+        return float(mean), float(worst)
+
+    @property
+    def mean_regret(self) -> float:
+        """Mean regret under the prior of the setting; nan where histograms cannot be listed."""
+        return self._regret[0]
+
+    @property
+    def worst_regret(self) -> float:
+        """Largest expected regret of all counts; nan where histograms cannot be listed."""
+        return self._regret[1]
+
+    @property
+    def mean_error(self) -> float:
+        """Mean probability of a class below the largest count; nan as above."""
+        return self._error[0]
+
+    @property
+    def worst_error(self) -> float:
+        """Largest probability of a class below the largest count; nan as above."""
+        return self._error[1]
+
+    @cached_property
+    def spending(self) -> float:
+        """The least epsilon of the integers, rounded up; of a step, twice its logarithm."""
+        if self.setting.by_theorem:
+            above, below = cast(Step, self.units)
+            return min(2 * math.log(above / below), self.setting.epsilon)
+        return least_of_table(self.setting.partitions, cast(Table, self.units)).upper
+
+    def _drawn(
+        self, data: object, below: Callable[[int], int] = secrets.randbelow
+    ) -> IntVector | int:
+        rows, single = self.setting.counted(cast(npt.ArrayLike, data))
+        draw = self._by_steps if self.setting.by_theorem else super()._drawn
+        found = [draw(row, below) for row in rows]
+        return found[0] if single else np.array(found, dtype=np.int64)
+
+    def _by_steps(self, counts: IntVector, below: Callable[[int], int]) -> int:
+        """Return a class by the rule itself, where its law is too long to be written out."""
+        above, under = cast(Step, self.units)
+        gaps = (int(counts.max()) - counts).tolist()
+        while True:
+            # Permute-and-flip asks the classes in random order, the exponential mechanism any of
+            # them anew each time; either takes one with chance s^-gap.
+            order = list(range(len(gaps)))
+            while order:
+                place = below(len(order))
+                chosen = order[place]
+                if below(above ** gaps[chosen]) < under ** gaps[chosen]:
+                    return chosen
+                if self.setting.rule == "permute-and-flip":
+                    order.pop(place)
+
+    def facts(self) -> Json:
+        """Return mean and worst regret and error, and what the integers spend."""
+        return {
+            "mean_regret": _known(self.mean_regret),
+            "worst_regret": _known(self.worst_regret),
+            "mean_error": _known(self.mean_error),
+            "worst_error": _known(self.worst_error),
+            "spending": self.spending,
+        }
+
+    def to_dict(self) -> Json:
+        """Return the design as plain values, ready for JSON; integers as text."""
+        return {**super().to_dict(), "value": _known(self.value), "gap": self.gap}
+
+
+PluralitySetting.answer = PluralityDesign
+
+
+def design(
+    records: int,
+    classes: int,
+    epsilon: float,
+    *,
+    objective: str = "bayes",
+    loss: str = "regret",
+    rule: str = "optimal",
+    prior: str = "uniform",
+    backend: str | Backend | None = None,
+    time_limit: float | None = None,
+) -> PluralityDesign:
+    """Return the best private choice of the most common class, proved private.
+
+    The parameters are the fields of the setting, see `PluralitySetting`. For backend and
+    time_limit see `dpopt.design`.
+
+    Raises:
+        ParameterError: for a parameter out of range, or a program that is too large.
+        NotPrivateError: if no table of a rule passes its audit.
+        SolverError: if the solver found no answer.
+
+    Example:
+        >>> from dpopt import plurality
+        >>> best = plurality.design(20, 3, 0.5)
+        >>> best.verdict, round(best.mean_regret, 4)
+        ('private', 0.7032)
+    """
+    named: Any = (objective, loss, rule)
+    setting = PluralitySetting(records, classes, epsilon, *named, prior)
+    return designed(setting, backend=backend, time_limit=time_limit)
+
+
+def _losses(partitions: Partitions, loss: str) -> list[int]:
+    """Return the loss of one class of each variable: its gap to the largest count, or 1."""
+    tops = [state[0] for state in partitions.states]
+    gaps = [
+        tops[state] - count
+        for state, count in zip(
+            partitions.state_of.tolist(), partitions.counts.tolist(), strict=True
+        )
+    ]
+    return gaps if loss == "regret" else [int(gap > 0) for gap in gaps]
+
+
+def _more_than(most: int, records: int, classes: int) -> bool:
+    """Return whether there are more sorted histograms than some number."""
+    # Each is the sorted form of C! histograms at most; small ones are counted.
+    logs = math.lgamma(records + classes) - math.lgamma(records + 1)
+    logs -= math.lgamma(classes) + math.lgamma(classes + 1)
+    if logs > math.log(most) + 1e-6:
+        return True
+    parts = min(records, classes)
+    # Those of sqrt(K) parts, or fewer, are many already where K and C are large.
+    if parts > 60 and records > 200:
+        return True
+    return partition_count(records, classes) > most
+
+
+def _leads(records: int) -> list[int]:
+    """Return leads of one of two classes, at most 200 of them."""
+    step = 2 * (records // 400 + 1)
+    return list(range(records % 2, records + 1, step))
+
+
+def _two_classes(rule: str, step: float, lead: int, records: int, classes: int) -> float:
+    """Return the probability of the larger of two classes, or of both if equal; in floats."""
+    top = (records + lead) // 2
+    second, others = step**-lead, step**-top
+    if rule == "exponential":
+        rest = (classes - 2) * others
+        return (1 + second if lead == 0 else 1.0) / (1 + second + rest)
+    # int_0^1 (1 - q t) (1 - p t)^(C - 2) dt by Gauss and Legendre: exact up to the degree.
+    nodes, weights = np.polynomial.legendre.leggauss(min(classes, 64))
+    t, w = (nodes + 1) / 2, weights / 2
+    share = float(np.sum(w * (1 - second * t) * (1 - others * t) ** (classes - 2)))
+    return 2 * share if lead == 0 else share
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
