@@ -8,12 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
+from dpopt import _checks
+from dpopt._errors import ParameterError
 from dpopt._page import result_page
 from dpopt._types import IntVector, Json, brief
 from dpopt.ballots.spending import LabelSpending
 from dpopt.files import write_json
 from dpopt.privacy import Guarantee
+from dpopt.privacy.ledger import Recorder
 from dpopt.provenance import versions
 from dpopt.style import new_axes
 
@@ -135,6 +139,58 @@ class VoteBatch(Generic[D]):
         """
         body = {"format": "dpopt votes", **self.to_dict(), "provenance": versions()}
         write_json(Path(path), body)
+
+
+def drawn(
+    design: D,
+    data: npt.ArrayLike,
+    spending: LabelSpending,
+    *,
+    answered: int,
+    budget: Guarantee | None,
+    ledger: Recorder | None,
+    dataset: str | None,
+    group: str | None,
+) -> VoteBatch[D]:
+    """Return the labels of a batch that is known to be affordable; the ledger is charged first.
+
+    Args:
+        design: certified.
+        data: what it releases from, a row for each query.
+        spending: how queries compose.
+        answered: number of queries answered earlier.
+        budget: see `VoteBatch`.
+        ledger: None charges none.
+        dataset: name of the data in the ledger.
+        group: see `Spending.shared`.
+
+    Raises:
+        ParameterError: if the ledger refuses; then nothing is drawn.
+        NotPrivateError: if the design has no certificate.
+    """
+    design.require_private()
+    queries = len(np.asarray(data))
+    if ledger is None:
+        _refuse_names(dataset, group)
+    else:
+        ledger.charge(
+            spending.per_query,
+            what=f"labels of {design.setting.kind}",
+            dataset=dataset,
+            count=queries,
+            **spending.shared(group),
+        )
+    labels = np.array(design.release(data), dtype=np.int64).reshape(-1)
+    labels.setflags(write=False)
+    return VoteBatch(labels, design, spending, answered, budget)
+
+
+def _refuse_names(dataset: str | None, group: str | None) -> None:
+    for name, value in (("dataset", dataset), ("group", group)):
+        if value is not None:
+            raise ParameterError(
+                f"{name} is {_checks.shown(value)} and ledger None; a name needs a ledger."
+            )
 
 
 def _counted(labels: IntVector) -> str:

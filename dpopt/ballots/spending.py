@@ -85,6 +85,14 @@ class LabelSpending(ABC):
         """Return every guarantee that is proved for the labels of ``queries`` queries, by name."""
 
     @abstractmethod
+    def shared(self, group: str | None) -> Json:
+        """Return what a ledger is told beside the guarantee of each query; see `Recorder`.
+
+        Raises:
+            ParameterError: for a group where there is none, or none where it is needed.
+        """
+
+    @abstractmethod
     def facts(self) -> Json:
         """Return what was stated of the voters, as plain values."""
 
@@ -225,6 +233,26 @@ class Spending(LabelSpending):
         of_voters = _composed(self.voter, folds, self.slack)
         return composed | {f"voters-{name}": spent for name, spent in of_voters.items()}
 
+    def shared(self, group: str | None) -> Json:
+        """Return what a ledger is told: that all labels are computed from the voters.
+
+        Args:
+            group: name of voters trained once, for all that is computed from them; None of others.
+
+        Raises:
+            ParameterError: if it is missing, or given for votes that are drawn afresh.
+        """
+        if self.trained_once and group is None:
+            raise ParameterError(
+                "group is None; voters trained once need a name in the ledger, the same for all "
+                "labels that are computed from them."
+            )
+        if not self.trained_once and group is not None:
+            raise ParameterError(
+                f"group is {_checks.shown(group)}; it must be None where votes are drawn afresh."
+            )
+        return {"group": group, "at_most": self.voter, "folds": self.reach}
+
     def facts(self) -> Json:
         """Return what was stated of the voters, as plain values."""
         return {
@@ -307,6 +335,18 @@ class BallotSpending(LabelSpending):
         """
         return _composed(self.per_query, _checks.integer("queries", queries, 1), self.slack)
 
+    def shared(self, group: str | None) -> Json:
+        """Return what a ledger is told beside the guarantee of each query: nothing.
+
+        Raises:
+            ParameterError: if a group is given.
+        """
+        if group is not None:
+            raise ParameterError(
+                f"group is {_checks.shown(group)}; it must be None, since queries compose."
+            )
+        return {}
+
     def facts(self) -> Json:
         """Return what was stated of the voters, as plain values."""
         return {"voters_per_record": self.reach, "slack": self.slack}
@@ -335,6 +375,14 @@ def affordable_queries(per_query: Guarantee, budget: Guarantee, slack: float = S
             _within(spent, budget) for spent in _composed(per_query, count, slack).values()
         )
     )
+
+
+def label_delta(allowance: float, mechanism_delta: float, delta: float | None) -> float:
+    """Return the delta of one label of private voters: max(m, 1) mechanism_delta if None."""
+    if delta is not None:
+        return delta
+    m = _checks.real("allowance", allowance, 0.0, open_lower=True)
+    return max(m, 1.0) * _checks.real("mechanism_delta", mechanism_delta, 0.0, 1.0)
 
 
 def _composed(guarantee: Guarantee, folds: int, slack: float) -> dict[str, Guarantee]:

@@ -9,14 +9,13 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._types import IntVector
 
-Table = npt.NDArray[np.int64]
+IntTable = npt.NDArray[np.int64]
 
 _LARGEST = 1 << 53
 
 
-def read_votes(votes: npt.ArrayLike, classes: int) -> Table:
+def read_votes(votes: npt.ArrayLike, classes: int) -> IntTable:
     """Return the votes of K voters on each query, shape (queries, K), in 0..C-1.
 
     Args:
@@ -40,7 +39,7 @@ def read_votes(votes: npt.ArrayLike, classes: int) -> Table:
     return whole
 
 
-def read_counts(counts: npt.ArrayLike) -> Table:
+def read_counts(counts: npt.ArrayLike) -> IntTable:
     """Return how many of K ballots each class has on each query, shape (queries, C).
 
     Args:
@@ -71,7 +70,7 @@ def read_counts(counts: npt.ArrayLike) -> Table:
     return whole
 
 
-def count_votes(votes: Table, classes: int) -> Table:
+def count_votes(votes: IntTable, classes: int) -> IntTable:
     """Return how many votes each class has on each query, shape (queries, C)."""
     queries = votes.shape[0]
     places = votes + classes * np.arange(queries)[:, None]
@@ -87,13 +86,6 @@ def read_classes(classes: object) -> int:
     return _checks.integer("classes", classes, 2, 1_000)
 
 
-def as_labels(drawn: object) -> IntVector:
-    """Return labels as a read-only vector of integers."""
-    labels = np.array(drawn, dtype=np.int64).reshape(-1)
-    labels.setflags(write=False)
-    return labels
-
-
 def _table(name: str, values: npt.ArrayLike, expected: str) -> npt.NDArray[np.generic]:
     try:
         return np.asarray(values)
@@ -101,7 +93,7 @@ def _table(name: str, values: npt.ArrayLike, expected: str) -> npt.NDArray[np.ge
         raise ParameterError(f"{name} has rows of different lengths; {expected}.") from None
 
 
-def _whole(array: npt.NDArray[np.generic], largest: int) -> Table | None:
+def _whole(array: npt.NDArray[np.generic], largest: int) -> IntTable | None:
     """Return the integers of an array, if it holds nothing but integers in 0..largest."""
     numeric = array.dtype.kind in "biuf" or (
         array.dtype == object and all(isinstance(v, numbers.Real | np.bool_) for v in array.flat)

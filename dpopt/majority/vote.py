@@ -6,12 +6,19 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt.ballots.batch import VoteBatch
-from dpopt.ballots.spending import MOST_QUERIES, SLACK, Spending, affordable_queries
-from dpopt.ballots.votes import as_labels, read_votes
+from dpopt.ballots.batch import VoteBatch, drawn
+from dpopt.ballots.spending import (
+    MOST_QUERIES,
+    SLACK,
+    Spending,
+    affordable_queries,
+    label_delta,
+)
+from dpopt.ballots.votes import read_votes
 from dpopt.majority.priors import Prior
 from dpopt.majority.setting import MajorityDesign, MajoritySetting, design_for
 from dpopt.privacy import Guarantee
+from dpopt.privacy.ledger import Recorder
 
 __all__ = [
     "MOST_QUERIES",
@@ -39,6 +46,9 @@ def vote(
     slack: float = SLACK,
     answered: int = 0,
     budget: Guarantee | None = None,
+    ledger: Recorder | None = None,
+    dataset: str | None = None,
+    group: str | None = None,
 ) -> VoteBatch[MajorityDesign]:
     """Return private labels for a batch of queries, drawn with the system's randomness.
 
@@ -62,6 +72,10 @@ def vote(
         slack: the delta' of theorem 2.3, in (0, 1).
         answered: number of queries answered earlier over the same data, with the same setting.
         budget: what they and this batch may spend together; no limit if None.
+        ledger: a `dpopt.Ledger`, charged before anything is drawn; none if None.
+        dataset: name of the data in the ledger.
+        group: name of voters trained once in the ledger, the same for all labels of theirs, which
+            spend together what the voters do; None for votes drawn afresh.
 
     Raises:
         ParameterError: for votes of another shape or other values, a parameter out of range, or
@@ -97,16 +111,23 @@ def vote(
     spending.total(before + ballots.shape[0], budget)
     if design is None:
         design = design_for(setting, objective=objective, prior=prior)
-    return VoteBatch(as_labels(design.release(ballots)), design, spending, before, budget)
+    return drawn(
+        design,
+        ballots,
+        spending,
+        answered=before,
+        budget=budget,
+        ledger=ledger,
+        dataset=dataset,
+        group=group,
+    )
 
 
 def majority_setting(
     mechanisms: int, epsilon: float, allowance: float, mechanism_delta: float, delta: float | None
 ) -> MajoritySetting:
     """Return the setting of K voters; delta is max(m, 1) mechanism_delta if None."""
-    if delta is None:
-        m = _checks.real("allowance", allowance, 0.0, open_lower=True)
-        delta = max(m, 1.0) * _checks.real("mechanism_delta", mechanism_delta, 0.0, 1.0)
+    delta = label_delta(allowance, mechanism_delta, delta)
     return MajoritySetting(mechanisms, epsilon, allowance, mechanism_delta, delta)
 
 

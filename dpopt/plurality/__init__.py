@@ -4,6 +4,17 @@ Exact choices, by linear programming, where one record may be replaced; the ladd
 (McKenna, Sheldon 2020) and the exponential mechanism (McSherry, Talwar 2007) beside them.
 """
 
+from dpopt.ballots.batch import VoteBatch
+from dpopt.ballots.spending import BallotSpending
 from dpopt.plurality.setting import PluralityDesign, PluralitySetting, design
+from dpopt.plurality.vote import best_design, vote
 
-__all__ = ["PluralityDesign", "PluralitySetting", "design"]
+__all__ = [
+    "BallotSpending",
+    "PluralityDesign",
+    "PluralitySetting",
+    "VoteBatch",
+    "best_design",
+    "design",
+    "vote",
+]
