@@ -1,12 +1,26 @@
 """Ballots over C classes: sorted histograms, equivariant mechanisms, selection rules."""
 
+from dpopt.ballots.audit import (
+    Audited,
+    Spent,
+    audit_rule,
+    audited,
+    rule_spending,
+    spent_ratio,
+    table_bits,
+    worst,
+)
 from dpopt.ballots.partitions import Partitions, partition_count
 from dpopt.ballots.rules import Ladder, exponential, ladder, permute_and_flip
 from dpopt.ballots.table import checked, flat, law, quantised, scale
 
 __all__ = [
+    "Audited",
     "Ladder",
     "Partitions",
+    "Spent",
+    "audit_rule",
+    "audited",
     "checked",
     "exponential",
     "flat",
@@ -15,5 +29,9 @@ __all__ = [
     "partition_count",
     "permute_and_flip",
     "quantised",
+    "rule_spending",
     "scale",
+    "spent_ratio",
+    "table_bits",
+    "worst",
 ]

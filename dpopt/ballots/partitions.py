@@ -10,15 +10,23 @@ the probability of one class of that count.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector
+
+IntMatrix = npt.NDArray[np.int64]
+"""Two-dimensional integer array."""
+
+UnsignedVector = npt.NDArray[np.uint64]
+"""One-dimensional array of unsigned integers, which wrap."""
 
 Histogram = tuple[int, ...]
 """Counts in falling order, zeros included: C of them."""
@@ -40,14 +48,37 @@ def partition_count(voters: int, classes: int) -> int:
     return counts[voters]
 
 
-def _listed(total: int, parts: int, largest: int) -> Iterator[Histogram]:
-    """Yield the partitions of ``total`` into ``parts`` parts of at most ``largest``, falling."""
-    if parts == 1:
-        yield (total,)
-        return
-    for first in range(min(total, largest), -(-total // parts) - 1, -1):
-        for rest in _listed(total - first, parts - 1, min(first, total - first)):
-            yield (first, *rest)
+def _listed(voters: int, classes: int) -> IntMatrix:
+    """Return the partitions of K into at most C parts, falling lexicographically: shape (S, C)."""
+    columns: list[IntVector] = []
+    left, largest = np.array([voters]), np.array([voters])
+    for parts in range(classes, 0, -1):
+        # Of each row begun, all that the next count can be: from the largest down to the mean.
+        high = np.minimum(left, largest)
+        choices = high - -(-left // parts) + 1
+        begun = np.repeat(np.arange(left.size), choices)
+        ends = np.cumsum(choices)
+        count = high[begun] - (np.arange(ends[-1]) - np.repeat(ends - choices, choices))
+        columns = [column[begun] for column in columns] + [count]
+        left, largest = left[begun] - count, count
+    return np.stack(columns, axis=1)
+
+
+@dataclass(frozen=True)
+class Move:
+    """Ballots that leave the class at one place of a sorted histogram for that at a later one.
+
+    Attributes:
+        giver: place of the class that loses a ballot.
+        taker: place of the class that gains it.
+        states: the histograms before, shape (n,).
+        to: the histograms after, shape (n,), sorted without any class changing its place.
+    """
+
+    giver: int
+    taker: int
+    states: IntVector
+    to: IntVector
 
 
 @dataclass(frozen=True)
@@ -80,9 +111,14 @@ class Partitions:
         object.__setattr__(self, "classes", classes)
 
     @cached_property
+    def table(self) -> IntMatrix:
+        """The sorted histograms as rows, from (K, 0, ..., 0) on, falling: shape (states, C)."""
+        return _read_only(_listed(self.voters, self.classes))
+
+    @cached_property
     def states(self) -> tuple[Histogram, ...]:
-        """The sorted histograms, from (K, 0, ..., 0) on in falling lexicographic order."""
-        return tuple(_listed(self.voters, self.classes, self.voters))
+        """The rows of `table`."""
+        return tuple(map(tuple, self.table.tolist()))
 
     @cached_property
     def place(self) -> dict[Histogram, int]:
@@ -98,10 +134,16 @@ class Partitions:
         )
 
     @cached_property
+    def variables(self) -> IntMatrix:
+        """The variable of each class of each sorted histogram, shape (states, C)."""
+        new = np.ones(self.table.shape, dtype=np.int64)
+        new[:, 1:] = self.table[:, 1:] != self.table[:, :-1]
+        return _read_only(np.cumsum(new).reshape(new.shape) - 1)
+
+    @cached_property
     def starts(self) -> IntVector:
         """Where the variables of each state start, and their number: shape (states + 1,)."""
-        sizes = [len(levels) for levels in self.levels]
-        return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        return _read_only(np.append(self.variables[:, 0], self.variables[-1, -1] + 1))
 
     @property
     def size(self) -> int:
@@ -111,17 +153,19 @@ class Partitions:
     @cached_property
     def multiplicities(self) -> IntVector:
         """Number of classes behind each variable, shape (size,)."""
-        return np.array([many for levels in self.levels for _, many in levels], dtype=np.int64)
+        return _read_only(np.bincount(self.variables.ravel()))
 
     @cached_property
     def counts(self) -> IntVector:
         """The count c behind each variable, shape (size,)."""
-        return np.array([count for levels in self.levels for count, _ in levels], dtype=np.int64)
+        counts = np.empty(self.size, dtype=np.int64)
+        counts[self.variables.ravel()] = self.table.ravel()
+        return _read_only(counts)
 
     @cached_property
     def state_of(self) -> IntVector:
         """The state behind each variable, shape (size,)."""
-        return np.repeat(np.arange(len(self.states)), np.diff(self.starts)).astype(np.int64)
+        return _read_only(np.repeat(np.arange(len(self.table)), np.diff(self.starts)))
 
     def variable(self, state: int, count: int) -> int:
         """Return the variable k[lambda, c] of a state's place and a count that occurs in it."""
@@ -146,33 +190,75 @@ class Partitions:
         )
 
     @cached_property
+    def moves(self) -> tuple[Move, ...]:
+        """The replaced ballots between sorted histograms, each pair of neighbours once.
+
+        The ballot leaves the last class of its count for the first class of a count lower by 2 or
+        more. So the result is sorted as it stands: every class keeps its place. The reverse of such
+        a move goes to a count that is not lower. What is left are moves to a count lower by 1,
+        which swap two classes: see `swaps`.
+        """
+        table, found = self.table, []
+        names = _names(self.voters, table)
+        known = names[table].sum(axis=1, dtype=np.uint64)
+        order = np.argsort(known)
+        ordered = known[order]
+        last = np.ones(table.shape, dtype=bool)
+        last[:, :-1] = table[:, :-1] != table[:, 1:]
+        first = np.roll(last, 1, axis=1)
+        # At most K classes have a ballot to give, and of those without one the first is meant.
+        for giver in range(min(self.classes - 1, self.voters)):
+            for taker in range(giver + 1, min(self.classes, self.voters + 1)):
+                apart = table[:, giver] - table[:, taker] >= 2
+                states = np.flatnonzero(last[:, giver] & first[:, taker] & apart)
+                if states.size:
+                    high, low = table[states, giver], table[states, taker]
+                    moved = known[states] - names[high] - names[low]
+                    moved += names[high - 1] + names[low + 1]
+                    to = order[np.searchsorted(ordered, moved)]
+                    found.append(Move(giver, taker, states, to))
+        return tuple(found)
+
+    @cached_property
+    def swaps(self) -> IntVector:
+        """The variables v whose next one, v + 1, is of the same state and of a count lower by 1.
+
+        A ballot from the class of the one to the class of the other swaps the two.
+        """
+        same = self.state_of[:-1] == self.state_of[1:]
+        return np.flatnonzero(same & (self.counts[:-1] - self.counts[1:] == 1))
+
+    @cached_property
     def neighbours(self) -> tuple[IntVector, IntVector]:
         """The pairs of variables that one replaced ballot can exchange, each pair once.
 
         One class loses a ballot and another gains it. The two, and a class of every other count,
         keep their names: privacy asks k[v] <= r k[w] and k[w] <= r k[v] of each pair (v, w).
         """
-        codes: list[int] = []
-        size = self.size
-        for state, histogram in enumerate(self.states):
-            start = int(self.starts[state])
-            for i, (loser, many) in enumerate(self.levels[state]):
-                if loser == 0:
-                    continue
-                for j, (gainer, _) in enumerate(self.levels[state]):
-                    if i == j and many < 2:
-                        continue
-                    changed = list(histogram)
-                    changed[histogram.index(loser)] -= 1
-                    # Another class of the same count stands further right.
-                    changed[self.classes - 1 - histogram[::-1].index(gainer)] += 1
-                    moved = self.place[tuple(sorted(changed, reverse=True))]
-                    to = int(self.starts[moved])
-                    level = {c: to + at for at, (c, _) in enumerate(self.levels[moved])}
-                    pairs = [(start + i, level[loser - 1]), (start + j, level[gainer + 1])]
-                    for h, (count, present) in enumerate(self.levels[state]):
-                        if present > (h == i) + (h == j):
-                            pairs.append((start + h, level[count]))
-                    codes += [min(v, w) * size + max(v, w) for v, w in pairs if v != w]
-        distinct = np.unique(np.array(codes, dtype=np.int64))
+        size, place = self.size, self.variables
+        codes = [self.swaps * size + self.swaps + 1]
+        for move in self.moves:
+            v, w = place[move.states].ravel(), place[move.to].ravel()
+            codes.append(np.unique(np.minimum(v, w) * size + np.maximum(v, w)))
+        distinct = np.unique(np.concatenate(codes))
         return distinct // size, distinct % size
+
+
+def _names(voters: int, table: IntMatrix) -> UnsignedVector:
+    """Return a 64-bit number for each count, with a different sum for every sorted histogram.
+
+    Drawn with a fixed seed, and drawn again until all sums differ, which is checked: so the sum
+    tells the histogram, and that after a move follows from that before.
+    """
+    seed = 0
+    while True:
+        drawn = np.random.default_rng(seed).integers(0, 1 << 64, voters + 1, dtype=np.uint64)
+        if np.unique(drawn[table].sum(axis=1, dtype=np.uint64)).size == len(table):
+            return drawn
+        seed += 1
+
+
+def _read_only(array: npt.NDArray[Any]) -> IntMatrix:
+    found = array.astype(np.int64)
+    found.setflags(write=False)
+    return found

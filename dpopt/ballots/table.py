@@ -10,6 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from dpopt._errors import ParameterError
 from dpopt._numbers import shown
@@ -17,6 +22,9 @@ from dpopt._types import Vector, frozen
 from dpopt.ballots.partitions import Partitions
 
 Units = tuple[tuple[int, ...], ...]
+
+Values = npt.NDArray[Any]
+"""Python integers in an array of objects."""
 
 BITS = 62
 
@@ -44,22 +52,37 @@ def quantised(
             f"point has {len(point)} values; {partitions.voters} ballots over "
             f"{partitions.classes} classes have {partitions.size}."
         )
-    whole, rows = scale(partitions.classes, bits), []
-    for state, levels in enumerate(partitions.levels):
-        start = int(partitions.starts[state])
-        row = [Fraction(value) for value in point[start : start + len(levels)]]
-        masses = [share * many for share, (_, many) in zip(row, levels, strict=True)]
-        total = sum(masses, Fraction(0))
-        if min(row) < 0 or total <= 0:
-            raise ParameterError("point holds a negative value, or a histogram of zeros alone.")
-        rest = max(range(len(row)), key=masses.__getitem__)
-        step = levels[rest][1]
-        weights = [int(share * whole / (total * step)) * step for share in row]
-        weights[rest] = 0
-        spent = sum(w * many for w, (_, many) in zip(weights, levels, strict=True))
-        weights[rest] = (whole - spent) // step
-        rows.append(tuple(weights))
-    return tuple(rows)
+    values: Values = np.empty(partitions.size, dtype=object)
+    for start, end in pairwise(partitions.starts.tolist()):
+        row = [Fraction(value) for value in point[start:end]]
+        common = math.lcm(*(value.denominator for value in row))
+        values[start:end] = [int(value * common) for value in row]
+    return shared(partitions, values, bits)
+
+
+def shared(partitions: Partitions, values: Values, bits: int = BITS) -> Units:
+    """Return non-negative integers k[lambda, c], of any common scale in each row, as `quantised`.
+
+    Args:
+        partitions: the histograms.
+        values: Python integers by variable, shape (size,).
+        bits: of the units.
+    """
+    many, starts = partitions.multiplicities, partitions.starts
+    state, firsts = partitions.state_of, starts[:-1]
+    masses = values * many
+    totals = np.add.reduceat(masses, firsts)
+    if min(values) < 0 or min(totals) <= 0:
+        raise ParameterError("point holds a negative value, or a histogram of zeros alone.")
+    largest = np.maximum.reduceat(masses, firsts)[state] == masses
+    first = np.flatnonzero(largest)
+    rest = first[np.diff(state[first], prepend=-1) > 0]
+    whole = scale(partitions.classes, bits)
+    weights = values * whole // (totals * many[rest])[state] * many[rest][state]
+    weights[rest] = 0
+    weights[rest] = (whole - np.add.reduceat(weights * many, firsts)) // many[rest]
+    listed = weights.tolist()
+    return tuple(tuple(listed[start:end]) for start, end in pairwise(starts.tolist()))
 
 
 def checked(partitions: Partitions, units: object, bits: int = BITS) -> Units:

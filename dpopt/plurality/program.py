@@ -30,6 +30,7 @@ from dpopt.privacy import Problem
 
 # Rows that a round adds at most, and the violation that counts.
 _CUTS, _VIOLATED = 3_000, 1e-10
+_LARGEST_FACTOR = 1e3
 # Fractional bits, beyond those of the smallest probability, in which a point is repaired.
 _SPARE = 64
 _LEAST_MIX = Fraction(1, 1 << 60)
@@ -46,16 +47,19 @@ class PrivacyRows:
 
     def __init__(self, partitions: Partitions, epsilon: float) -> None:
         first, second = partitions.neighbours
-        # Row i: e^-epsilon k[larger] - k[smaller] <= 0.
         larger, smaller = np.concatenate([first, second]), np.concatenate([second, first])
         written = np.isin(smaller * partitions.size + larger, _ladder_codes(partitions))
-        self.size, self._shrink = partitions.size, math.exp(-epsilon)
+        self.size = partitions.size
+        # e^-epsilon k[larger] - k[smaller], times e^epsilon up to 1,000: a solver's tolerance is
+        # then little for the smaller one.
+        scale = min(math.exp(epsilon), _LARGEST_FACTOR)
+        self._factors = scale * math.exp(-epsilon), -scale
         self.ladder = self._matrix(larger[written], smaller[written])
         self._others = self._matrix(larger[~written], smaller[~written])
 
     def _matrix(self, larger: np.ndarray, smaller: np.ndarray) -> sp.csr_array:
         count = larger.size
-        data = np.repeat([self._shrink, -1.0], count)
+        data = np.repeat(self._factors, count)
         rows, columns = np.tile(np.arange(count), 2), np.concatenate([larger, smaller])
         return sp.csr_array((data, (rows, columns)), shape=(count, self.size))
 
@@ -161,11 +165,16 @@ def table_bits(records: int, classes: int, epsilon: float) -> int:
 def audited_rule(rule: str, records: int, classes: int, epsilon: float) -> Units:
     from dpopt.ballots.rules import Ladder, exponential, permute_and_flip
     from dpopt.privacy import exp_lower
+
     partitions, bits = Partitions(records, classes), table_bits(records, classes, epsilon)
     r = exp_lower(epsilon * (1 - 1e-12), bits)
     s = Fraction(math.isqrt((r.numerator << 120) // r.denominator), 1 << 60)
     lad = Ladder(r)
-    rule_law = {"ladder": lad.law, "permute-and-flip": lambda c: permute_and_flip(c, s), "exponential": lambda c: exponential(c, s)}[rule]
+    rule_law = {
+        "ladder": lad.law,
+        "permute-and-flip": lambda c: permute_and_flip(c, s),
+        "exponential": lambda c: exponential(c, s),
+    }[rule]
     point = []
     for st in partitions.states:
         law = rule_law(st)

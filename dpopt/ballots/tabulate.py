@@ -1,0 +1,196 @@
+"""The tables k[lambda, c] of the rules for all sorted histograms at once, as arrays.
+
+The same formulas as in `dpopt.ballots.rules`, there for one histogram in fractions. Here numbers
+are floats, to search a parameter with, or integers over 2^bits, rounded down after every product:
+what is released is a table of integers, and the audit is of that table.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpopt._types import IntVector
+from dpopt.ballots.partitions import IntMatrix, Partitions
+
+Values = npt.NDArray[Any]
+"""Floats, or Python integers over 2^bits."""
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """The arithmetic of a table.
+
+    Attributes:
+        bits: numbers are integers over 2^bits; None for floats.
+    """
+
+    bits: int | None = None
+
+    def of(self, value: Fraction) -> Any:  # noqa: ANN401
+        """Return a rational in this arithmetic, rounded down if they are integers."""
+        return (
+            float(value)
+            if self.bits is None
+            else (value.numerator << self.bits) // value.denominator
+        )
+
+    @property
+    def one(self) -> Any:  # noqa: ANN401
+        """The number 1."""
+        return 1.0 if self.bits is None else 1 << self.bits
+
+    def ones(self, size: int) -> Values:
+        """Return ``size`` times 1."""
+        return np.full(size, self.one, dtype=float if self.bits is None else object)
+
+    def multiples(self, counts: IntVector, unit: Any) -> Values:  # noqa: ANN401
+        """Return small integers times a number."""
+        return counts * unit if self.bits is None else counts.astype(object) * unit
+
+    def times(self, left: Any, right: Any) -> Any:  # noqa: ANN401
+        """Return the product."""
+        return left * right if self.bits is None else (left * right) >> self.bits
+
+    def over(self, left: Any, right: Any) -> Any:  # noqa: ANN401
+        """Return the quotient."""
+        return left / right if self.bits is None else (left << self.bits) // right
+
+    def powers(self, base: Fraction, most: int) -> Values:
+        """Return base^0, ..., base^most."""
+        factor, found = self.of(base), [self.one]
+        for _ in range(most):
+            found.append(self.times(found[-1], factor))
+        return np.array(found, dtype=float if self.bits is None else object)
+
+
+FLOATS = Numbers()
+
+
+@dataclass(frozen=True)
+class Rungs:
+    """The order in which the ladder's recursion reaches the sorted histograms.
+
+    Attributes:
+        partitions: the histograms.
+    """
+
+    partitions: Partitions
+
+    @cached_property
+    def above(self) -> IntVector:
+        """For each variable the one of which it is 1/r: that after its class took a top's ballot.
+
+        Itself for classes of the largest count, and those of one less: these swap with the top.
+        """
+        partitions = self.partitions
+        table, place = partitions.table, partitions.variables
+        found = np.arange(partitions.size)
+        for move in partitions.moves:
+            top = table[move.states, move.giver] == table[move.states, 0]
+            states, to = move.states[top], move.to[top]
+            found[place[states, move.taker]] = place[to, move.taker]
+        return found
+
+    @cached_property
+    def layers(self) -> tuple[IntVector, ...]:
+        """The histograms in the order of the recursion: each layer needs the ones before only."""
+        state_of, size = self.partitions.state_of, len(self.partitions.table)
+        variable = np.flatnonzero(self.above != np.arange(self.above.size))
+        needs, needed = state_of[variable], state_of[self.above[variable]]
+        waits = np.bincount(needs, minlength=size)
+        # The histograms that need one stand together.
+        order = np.argsort(needed, kind="stable")
+        needs = needs[order]
+        ends = np.cumsum(np.bincount(needed, minlength=size))
+        found, layer = [], np.flatnonzero(waits == 0)
+        while layer.size:
+            found.append(layer)
+            many = np.diff(ends, prepend=0)[layer]
+            freed = needs[_ranges(ends[layer] - many, many)]
+            freed, times = np.unique(freed, return_counts=True)
+            waits[freed] -= times
+            layer = freed[waits[freed] == 0]
+        return tuple(found)
+
+    def ladder(self, ratio: Fraction, numbers: Numbers = FLOATS) -> Values:
+        """Return the ladder's k[lambda, c] by variable at r = ``ratio``."""
+        partitions = self.partitions
+        step, found = numbers.of(1 / ratio), numbers.ones(partitions.size)
+        many, counts, starts = partitions.multiplicities, partitions.counts, partitions.starts
+        for states, lower in zip(self.layers, self._lower, strict=True):
+            found[lower] = numbers.times(found[self.above[lower]], step)
+            tops = starts[states]
+            second = np.minimum(tops + 1, partitions.size - 1)
+            next_to = (second < starts[states + 1]) & (counts[tops] - counts[second] == 1)
+            rest = numbers.ones(len(states))
+            if lower.size:
+                taken = found[lower] * many[lower]
+                owner = np.searchsorted(states, partitions.state_of[lower])
+                begins = np.flatnonzero(np.diff(owner, prepend=-1))
+                rest[owner[begins]] -= np.add.reduceat(taken, begins)
+            top = numbers.multiples(many[tops], numbers.one)
+            swapped = numbers.multiples(np.where(next_to, many[second], 0), step)
+            found[tops] = numbers.over(rest, top + swapped)
+            found[second[next_to]] = numbers.times(found[tops[next_to]], step)
+        return found
+
+    @cached_property
+    def _lower(self) -> tuple[IntVector, ...]:
+        """For each layer the variables that are 1/r of another's, in the order of their states."""
+        partitions, found = self.partitions, []
+        for states in self.layers:
+            starts = partitions.starts[states]
+            own = _ranges(starts, partitions.starts[states + 1] - starts)
+            found.append(own[self.above[own] != own])
+        return tuple(found)
+
+
+def permute_and_flip_table(
+    partitions: Partitions, step: Fraction, numbers: Numbers = FLOATS
+) -> Values:
+    """Return permute-and-flip's k[lambda, c] by variable at s = ``step``."""
+    chances = numbers.powers(1 / step, partitions.voters)[_gaps(partitions)]
+    refused = numbers.one - chances
+    size, state = partitions.classes, partitions.state_of
+    own = np.empty(partitions.size, dtype=np.int64)
+    own[partitions.variables.ravel()] = np.tile(np.arange(size), len(partitions.table))
+    # sums[j]: the elementary symmetric polynomial E_j of the other classes' refusals.
+    sums = [numbers.ones(partitions.size)]
+    for other in range(size - 1):
+        value = refused[state, other + (other >= own)]
+        raised = [numbers.times(term, value) for term in sums]
+        sums = [sums[0], *(a + b for a, b in zip(sums[1:], raised, strict=False)), raised[-1]]
+    share = Fraction(1, size)
+    total = 0 * sums[0]
+    for j, term in enumerate(sums):
+        total = total + numbers.times(term, numbers.of(share / math.comb(size - 1, j)))
+    return numbers.times(chances[state, own], total)
+
+
+def exponential_table(partitions: Partitions, step: Fraction, numbers: Numbers = FLOATS) -> Values:
+    """Return the exponential mechanism's k[lambda, c] by variable at s = ``step``."""
+    shares = numbers.powers(1 / step, partitions.voters)[_gaps(partitions)]
+    found = numbers.ones(partitions.size)
+    found[partitions.variables.ravel()] = numbers.over(
+        shares, shares.sum(axis=1, keepdims=True)
+    ).ravel()
+    return found
+
+
+def _gaps(partitions: Partitions) -> IntMatrix:
+    return partitions.table[:, :1] - partitions.table
+
+
+def _ranges(starts: IntVector, lengths: IntVector) -> IntVector:
+    """Return start, start + 1, ... of each range, one after the other."""
+    ends = np.cumsum(lengths)
+    if not lengths.size or not ends[-1]:
+        return np.zeros(0, dtype=np.int64)
+    return np.arange(ends[-1]) + np.repeat(starts - (ends - lengths), lengths)

@@ -1,0 +1,119 @@
+"""What tables spend and the audited rules, against enumeration of ordered histograms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from itertools import permutations, product
+
+import numpy as np
+import pytest
+
+from dpopt import NotPrivateError, ParameterError
+from dpopt.ballots import (
+    Partitions,
+    audit_rule,
+    audited,
+    checked,
+    exponential,
+    flat,
+    ladder,
+    law,
+    permute_and_flip,
+    quantised,
+    rule_spending,
+    scale,
+    spent_ratio,
+    worst,
+)
+from dpopt.privacy.exponential import exp_lower
+
+Weights = Callable[[tuple[int, ...]], Sequence[Fraction | int]]
+RULES = {"ladder": ladder, "permute-and-flip": permute_and_flip, "exponential": exponential}
+
+
+def largest_ratio(voters: int, classes: int, weights: Weights) -> Fraction:
+    """Every histogram with names of classes, every replaced ballot, every class."""
+    known = {h: weights(h) for h in product(range(voters + 1), repeat=classes) if sum(h) == voters}
+    found = Fraction(0)
+    for h, before in known.items():
+        for a, b in permutations(range(classes), 2):
+            moved = tuple(c - (x == a) + (x == b) for x, c in enumerate(h))
+            if h[a]:
+                pairs = zip(before, known[moved], strict=True)
+                found = max(found, *(Fraction(p) / Fraction(q) for p, q in pairs))
+    return found
+
+
+@pytest.mark.parametrize(("voters", "classes"), [(1, 2), (2, 3), (5, 3), (4, 4), (3, 5)])
+def test_spent_ratio_is_the_largest_over_all_ordered_histograms(voters: int, classes: int) -> None:
+    partitions = Partitions(voters, classes)
+    drawn = np.random.default_rng(voters).integers(1, 1 << 40, partitions.size)
+    units = quantised(partitions, drawn / (drawn * partitions.multiplicities).sum())
+    expected = largest_ratio(voters, classes, lambda h: law(partitions, units, h))
+    assert spent_ratio(partitions, units) == expected
+    found = worst(partitions, units)
+    changes = [q - p for p, q in zip(found.first, found.second, strict=True)]
+    assert sorted(changes) == [-1, *[0] * (classes - 2), 1]
+    pair = (law(partitions, units, h)[found.place] for h in (found.first, found.second))
+    assert Fraction(*pair) == expected
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize(("voters", "classes"), [(1, 2), (6, 2), (5, 3), (4, 4), (2, 5)])
+def test_spending_of_the_rules_is_that_of_their_fractions(
+    rule: str, voters: int, classes: int
+) -> None:
+    step = Fraction(17, 10)
+    expected = largest_ratio(voters, classes, lambda h: RULES[rule](h, step))
+    found = rule_spending(rule, voters, classes, step).ratio  # pyright: ignore[reportArgumentType]
+    assert abs(found / expected - 1) < Fraction(1, 1 << 59)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize(
+    ("voters", "classes", "epsilon"), [(7, 3, 0.5), (30, 2, 2.0), (9, 6, 0.01), (14, 10, 0.1)]
+)
+def test_an_audited_table_is_the_rule_and_private(
+    rule: str, voters: int, classes: int, epsilon: float
+) -> None:
+    made = audit_rule(rule, voters, classes, epsilon)  # pyright: ignore[reportArgumentType]
+    partitions = Partitions(voters, classes)
+    assert checked(partitions, made.units, made.bits) == made.units
+    assert made.spent.ratio == spent_ratio(partitions, made.units) <= exp_lower(epsilon)
+    for state in partitions.states[:40]:
+        weights = law(partitions, made.units, state)
+        for share, weight in zip(RULES[rule](state, made.step), weights, strict=True):
+            relative = Fraction(weight, scale(classes, made.bits)) / share - 1
+            assert abs(relative) < Fraction(epsilon) / (1 << 58)
+    # Nothing is left to take: where the spent epsilon is short of epsilon, it is by the search.
+    assert math.log(made.spent.ratio) == pytest.approx(epsilon, rel=1e-9)
+
+
+def test_calibrated_steps_are_at_least_the_proved_ones() -> None:
+    for rule in ("permute-and-flip", "exponential"):
+        step = audit_rule(rule, 10, 3, 0.5).step
+        assert math.log(step) > 0.25
+
+
+def test_a_table_with_an_impossible_output_is_refused() -> None:
+    partitions = Partitions(2, 2)
+    with pytest.raises(NotPrivateError, match="private for no epsilon"):
+        spent_ratio(partitions, quantised(partitions, [1.0, 0.0, 0.5]))
+
+
+def test_audits_refuse_what_cannot_be_listed() -> None:
+    with pytest.raises(ParameterError, match=r"all [\d,]+ sorted histograms of 252 ballots"):
+        audited("ladder", 252, 10, 0.5)
+    with pytest.raises(ParameterError, match="epsilon is 0"):
+        audited("ladder", 5, 3, 0.0)
+    with pytest.raises(ParameterError, match="rule is 'laplace'"):
+        audited("laplace", 5, 3, 1.0)  # pyright: ignore[reportArgumentType]
+
+
+def test_spent_ratio_of_one_where_all_is_uniform() -> None:
+    partitions = Partitions(4, 3)
+    units = quantised(partitions, np.full(partitions.size, 1 / 3))
+    assert spent_ratio(partitions, units) == 1
+    assert np.ptp(flat(partitions, units)) == 0
