@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         load,
     )
     from dpopt.kernel.certify import certify
+    from dpopt.ledger import Ledger
     from dpopt.lp import Solution, Status, solve
     from dpopt.privacy import Guarantee, Problem
     from dpopt.privacy.constraints import private
@@ -55,6 +56,7 @@ __all__ = [
     "DpoptError",
     "Guarantee",
     "InfeasibleError",
+    "Ledger",
     "NotPrivateError",
     "ParameterError",
     "Problem",
@@ -96,6 +98,7 @@ _HOMES = {
     "Answer": "dpopt.design",
     "Design": "dpopt.design",
     "Guarantee": "dpopt.privacy",
+    "Ledger": "dpopt.ledger",
     "Problem": "dpopt.privacy",
     "ProgressEvent": "dpopt._progress",
     "Question": "dpopt.design",

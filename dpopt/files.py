@@ -92,7 +92,7 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.replace(path)
         with suppress(OSError):
             # Either file is whole; a folder that may not be read, or cannot be synced, is no error.
-            _folder_to_disk(path.parent)
+            folder_to_disk(path.parent)
     except OSError as error:
         raise ParameterError(f"path is {str(path)!r}; {_reason(error)}.") from error
     finally:
@@ -121,7 +121,8 @@ def _to_disk(path: Path) -> None:
         os.fsync(file)
 
 
-def _folder_to_disk(folder: Path) -> None:
+def folder_to_disk(folder: Path) -> None:
+    """Wait until the names in a folder are on the disk, where the system has that."""
     if os.name == "posix":
         descriptor = os.open(folder, os.O_RDONLY)
         try:

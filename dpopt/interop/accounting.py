@@ -7,7 +7,7 @@ Needs dp-accounting: ``pip install 'dpopt[interop]'``. What stands behind it is 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -19,7 +19,7 @@ from dpopt._errors import ParameterError
 from dpopt._numbers import digits, float_up
 from dpopt.interop.pairs import Mechanism, dominating_pair
 from dpopt.majority import MajorityDesign
-from dpopt.privacy import exp_lower
+from dpopt.privacy import Guarantee, exp_lower, exp_upper
 from dpopt.privacy.dominating import DominatingPair
 from dpopt.privacy.exponential import log_near
 
@@ -39,7 +39,9 @@ __all__ = [
     "Mechanism",
     "composed_epsilon",
     "dominating_pair",
+    "mixed_epsilon",
     "privacy_loss",
+    "worst_pair",
 ]
 
 LEAST_DELTA = 5e-14
@@ -48,6 +50,7 @@ LEAST_DELTA = 5e-14
 _RESERVE = 1e-14
 _INTERVAL, _FEWEST, _MOST_STEPS = 1e-4, 2000, 20_000
 _MOST_PLACES = 10_000_000
+_MOST_RELEASES = 100_000
 
 
 def privacy_loss(
@@ -134,6 +137,62 @@ def composed_epsilon(
         return simple
     composed = privacy_loss(pair, interval=interval).self_compose(count)
     return min(simple, _epsilon_of(composed, delta - _RESERVE * count))
+
+
+def mixed_epsilon(
+    releases: Sequence[tuple[Mechanism | DominatingPair | Guarantee, int]], delta: float
+) -> float:
+    """Return an epsilon for which releases of different mechanisms together are private.
+
+    All are put on one grid, and reserved is what `composed_epsilon` reserves. Of a mechanism of
+    which no more than its guarantee is known, the pair is that of the worst one that has it: it
+    tells the truth with probability delta, and else does randomised response.
+
+    Args:
+        releases: mechanisms, their dominating pairs, or guarantees, each with its number; every
+            release draws afresh.
+        delta: of all releases, in [5e-14 for each, 1).
+
+    Returns:
+        In nats; infinite if delta is too small for any.
+
+    Raises:
+        ParameterError: for a parameter out of range, or more than 100,000 releases.
+    """
+    if not releases:
+        raise ParameterError("releases is empty; it must hold at least one mechanism.")
+    numbers = [_checks.integer("releases", count, 1) for _, count in releases]
+    total = sum(numbers)
+    if total > _MOST_RELEASES:
+        raise ParameterError(f"releases are {total:,}; at most {_MOST_RELEASES:,} are composed.")
+    delta = _checks.real("delta", delta, LEAST_DELTA * total, 1.0, open_upper=True)
+    pairs = [worst_pair(of) if isinstance(of, Guarantee) else _pair(of, None) for of, _ in releases]
+    step = max(map(_interval, pairs))
+    composed: Any = None
+    for pair, count in zip(pairs, numbers, strict=True):
+        part = privacy_loss(pair, interval=step).self_compose(count)
+        composed = part if composed is None else composed.compose(part)
+    return _epsilon_of(composed, delta - _RESERVE * total)
+
+
+def worst_pair(guarantee: Guarantee) -> DominatingPair:
+    """Return a pair that dominates every mechanism of a guarantee.
+
+    Args:
+        guarantee: e^epsilon is rounded up, to 128 bits.
+    """
+    _checks.instance("guarantee", guarantee, Guarantee)
+    ratio, delta = exp_upper(guarantee.epsilon), Fraction(guarantee.delta)
+    # Over the common scale: the truth, then randomised response.
+    scale = (ratio.numerator + ratio.denominator) * delta.denominator
+    told = delta.numerator * (ratio.numerator + ratio.denominator)
+    right, wrong = (
+        (delta.denominator - delta.numerator) * part
+        for part in (ratio.numerator, ratio.denominator)
+    )
+    upper, lower = (told, right, wrong, 0), (0, wrong, right, told)
+    kept = slice(1, 3) if told == 0 else slice(0, 4)
+    return DominatingPair(upper[kept], lower[kept], scale)
 
 
 def _epsilon_of(composed: PrivacyLossDistribution, delta: float) -> float:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
-from fractions import Fraction
-from importlib import import_module
-from pathlib import Path
 from typing import Protocol
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._numbers import float_up
+from dpopt._numbers import shown
 from dpopt._types import brief
 from dpopt.privacy.dominating import DominatingPair
 from dpopt.privacy.guarantee import Guarantee
@@ -26,7 +22,6 @@ MOST_ATOMS = 64
 """Outcomes of a dominating pair that is written down; of a larger one, the guarantee is."""
 
 _LONGEST_NAME, _LONGEST_TEXT, _MOST_COUNT = 200, 1000, 1 << 53
-_LONGEST_PAIR = 8192
 
 
 @dataclass(frozen=True, repr=False)
@@ -98,6 +93,16 @@ class Entry:
             guarantee=self.guarantee,
             count=self.count,
         )
+
+
+def _require_text(name: str, value: object, most: int) -> None:
+    if not isinstance(value, str) or not value.strip() or len(value) > most:
+        raise ParameterError(
+            f"{name} is {shown(value)}; it must be a text of at least one and at most {most} "
+            "characters."
+        )
+    if not value.isprintable():
+        raise ParameterError(f"{name} is {shown(value)}; it must hold printable characters only.")
 
 
 class Recorder(Protocol):

@@ -18,10 +18,10 @@ from types import TracebackType
 from typing import Any, Self
 
 from dpopt._errors import ParameterError
+from dpopt._lock import locked
 from dpopt._numbers import shown
 from dpopt.files import check_target
 from dpopt.sweeps.grid import key_of
-from dpopt._lock import locked
 from dpopt.sweeps.result import Failure
 
 SCHEMA = 1
