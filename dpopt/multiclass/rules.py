@@ -1,0 +1,85 @@
+"""Selection rules for private voters: the strongest of a family that keeps the budget.
+
+Where all corner configurations can be priced, the rule's own parameter is raised until the budget
+is used: by bisection in floats; the repair of the proof module decides. Elsewhere, and for voters
+with Delta > 0, it is the largest that the bound of the bound module allows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import cast
+
+import numpy as np
+
+from dpopt._errors import ParameterError
+from dpopt._types import Vector
+from dpopt.ballots.audit import Rule, audit_rule
+from dpopt.ballots.partitions import Partitions
+from dpopt.ballots.table import Units
+from dpopt.ballots.tabulate import Rungs, exponential_table, permute_and_flip_table
+from dpopt.multiclass.bound import vote_ratio_below
+from dpopt.multiclass.oracle import Pricing
+from dpopt.multiclass.proof import Target, repaired
+from dpopt.privacy.exponential import log_near
+
+RULES = ("optimal", "ladder", "permute-and-flip", "exponential")
+# Epsilon of one vote, beyond which a rule is the plurality up to e^-30.
+_LARGEST, _BISECTIONS = 30.0, 50
+
+
+def rule_table(rule: str, partitions: Partitions) -> Callable[[float], Vector]:
+    """Return the kernel of a rule as a function of epsilon, of one vote.
+
+    The ladder has r = e^epsilon, the others s = e^(epsilon / 2).
+    """
+    if rule == "ladder":
+        rungs = Rungs(partitions)
+        return lambda epsilon: rungs.ladder(Fraction(math.exp(epsilon)))
+    table = permute_and_flip_table if rule == "permute-and-flip" else exponential_table
+    return lambda epsilon: table(partitions, Fraction(math.exp(epsilon / 2)))
+
+
+def rule_units(rule: str, target: Target) -> Units:
+    """Return the strongest table of a rule that is private for the target, as integers.
+
+    Raises:
+        ParameterError: if the budget is too small, or the table too large.
+    """
+    if target.exact:
+        return repaired(target, strongest(rule, target))
+    ratio = vote_ratio_below(
+        target.mechanisms, target.epsilon, target.allowance, target.mechanism_delta
+    )
+    # What is rounded next to the limit would be above it.
+    epsilon = _LARGEST if ratio is None else min(_LARGEST, log_near(ratio) * (1 - 2.0**-40))
+    if not epsilon > 0.0:
+        raise ParameterError(
+            f"allowance * epsilon is {target.guarantee.epsilon:g}; no rule is proved for so small "
+            "a budget."
+        )
+    return audit_rule(cast(Rule, rule), target.mechanisms, target.classes, epsilon).units
+
+
+def strongest(rule: str, target: Target) -> Vector:
+    """Return the kernel of the largest epsilon of one vote that keeps f <= delta, in floats."""
+    table = rule_table(rule, target.partitions)
+    pricing = Pricing(
+        target.mechanisms, target.classes, target.epsilon, target.allowance, target.delta
+    )
+
+    def fits(epsilon: float) -> bool:
+        found = table(epsilon)
+        return bool(np.all(found >= 0.0)) and pricing.price(found).excess <= target.delta + 1e-15
+
+    low, high = 0.0, _LARGEST
+    if fits(high):
+        return table(high)
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+        if high - low <= 1e-13 * high:
+            break
+    return table(low)

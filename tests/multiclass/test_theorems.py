@@ -1,0 +1,292 @@
+"""Extreme pairs of laws and the reduction of their choices, against enumeration in fractions."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from functools import cache
+from itertools import chain, combinations, combinations_with_replacement, product
+from math import comb
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from dpopt.ballots import Partitions
+from dpopt.multiclass.pairs import (
+    Law,
+    Pair,
+    corner_count,
+    corners,
+    four_laws,
+    reduced_count,
+    two_laws,
+)
+
+Known = Callable[[tuple[Law, ...]], Fraction]
+
+ZERO, ONE = Fraction(0), Fraction(1)
+TENTH = Fraction(1, 10)
+
+
+def rows(classes: int, ratio: Fraction, delta: Fraction) -> list[list[Fraction]]:
+    """The inequalities row . (P, P', 1) >= 0 of the definition."""
+    found = []
+    if delta:
+        subsets = chain.from_iterable(combinations(range(classes), n) for n in range(1, classes))
+    else:
+        subsets = ((y,) for y in range(classes))
+    for subset in subsets:
+        inside = [ONE if y in subset else ZERO for y in range(classes)]
+        high, low = [ratio * x for x in inside], [-x for x in inside]
+        found += [[*low, *high, delta], [*high, *low, delta]]
+    if delta:
+        found += [
+            [ONE if i == j else ZERO for j in range(2 * classes + 1)] for i in range(2 * classes)
+        ]
+    return found
+
+
+def solved(system: list[list[Fraction]]) -> list[Fraction] | None:
+    """The only solution of a square system [A | b], or None."""
+    table, n = [row[:] for row in system], len(system)
+    for place in range(n):
+        pivot = next((i for i in range(place, n) if table[i][place]), None)
+        if pivot is None:
+            return None
+        table[place], table[pivot] = table[pivot], table[place]
+        table[place] = [x / table[place][place] for x in table[place]]
+        for i in range(n):
+            if i != place and table[i][place]:
+                factor = table[i][place]
+                table[i] = [x - factor * y for x, y in zip(table[i], table[place], strict=True)]
+    return [row[-1] for row in table]
+
+
+def vertices(classes: int, ratio: Fraction, delta: Fraction) -> set[Pair]:
+    """Every point where enough inequalities are equalities, and all hold."""
+    bounds, found = rows(classes, ratio, delta), set()
+    sums = [
+        [ONE] * classes + [ZERO] * classes + [ONE],
+        [ZERO] * classes + [ONE] * classes + [ONE],
+    ]
+    for active in combinations(bounds, 2 * classes - 2):
+        point = solved(sums + [[*row[:-1], -row[-1]] for row in active])
+        if point is None:
+            continue
+        if all(sum(map(lambda a, x: a * x, row, [*point, ONE])) >= 0 for row in bounds):
+            found.add((tuple(point[:classes]), tuple(point[classes:])))
+    return found
+
+
+@pytest.mark.parametrize("classes", [2, 3, 4])
+@pytest.mark.parametrize("ratio", [Fraction(11, 10), Fraction(2), Fraction(20)])
+def test_theorem_1_corners_are_the_vertices(classes: int, ratio: Fraction) -> None:
+    found = corners(classes, ratio)
+    assert len(found) == len(set(found)) == corner_count(classes) == classes**2
+    assert set(found) == vertices(classes, ratio, ZERO)
+
+
+@pytest.mark.parametrize(
+    ("classes", "ratio", "delta"),
+    [
+        (2, Fraction(2), TENTH),
+        (2, Fraction(11, 10), Fraction(1, 2)),
+        (3, Fraction(2), TENTH),
+    ],
+)
+def test_theorem_3_corners_are_the_vertices(classes: int, ratio: Fraction, delta: Fraction) -> None:
+    found = corners(classes, ratio, delta)
+    assert len(found) == len(set(found)) == corner_count(classes, approximate=True)
+    assert set(found) == vertices(classes, ratio, delta)
+
+
+def test_theorem_3_counts() -> None:
+    assert [corner_count(c, approximate=True) for c in (2, 3, 4)] == [8, 39, 136]
+    # Every map of the four letters is a private pair; those left out are no corners.
+    b, c, delta = Fraction(2, 3) * (1 - TENTH), Fraction(1, 3) * (1 - TENTH), TENTH
+    images = set()
+    for labels in product(range(3), repeat=4):
+        sides = []
+        for masses in ((delta, b, c, ZERO), (ZERO, c, b, delta)):
+            law = [ZERO] * 3
+            for label, mass in zip(labels, masses, strict=True):
+                law[label] += mass
+            sides.append(tuple(law))
+        images.add(tuple(sides))
+    assert len(images) == 3**4
+    bounds = rows(3, Fraction(2), delta)
+    assert all(
+        sum(a * x for a, x in zip(row, [*p, *q, ONE], strict=True)) >= 0
+        for row in bounds
+        for p, q in images
+    )
+    assert set(corners(3, Fraction(2), delta)) < images
+
+
+def random_law(draw: random.Random, classes: int) -> Law:
+    weights = [draw.choice([0, 0, 1, 2, 5, 11]) for _ in range(classes)]
+    weights[draw.randrange(classes)] += 1
+    return tuple(Fraction(weight, sum(weights)) for weight in weights)
+
+
+def mixed(shares: list[tuple[Fraction, Law]]) -> Law:
+    return tuple(sum((s * law[y] for s, law in shares), ZERO) for y in range(len(shares[0][1])))
+
+
+def random_pair(draw: random.Random, classes: int, ratio: Fraction, delta: Fraction) -> Pair:
+    """A private pair found without the theorem: a random one drawn together until it is private."""
+    p, q = random_law(draw, classes), random_law(draw, classes)
+    bounds = rows(classes, ratio, delta)
+    share = ONE
+    for row in bounds:
+        apart = sum(a * x for a, x in zip(row, [*p, *q, ONE], strict=True))
+        # The pair (p, p) is private: the row is linear along the way from there.
+        together = sum(a * x for a, x in zip(row, [*p, *p, ONE], strict=True))
+        if apart < 0:
+            share = min(share, together / (together - apart))
+    return p, mixed([(1 - share, p), (share, q)])
+
+
+def is_law(law: Law) -> bool:
+    return min(law) >= 0 and sum(law) == 1
+
+
+def test_laws_behind_a_pair() -> None:
+    draw, ratio = random.Random(1), Fraction(3, 2)
+    b = ratio / (1 + ratio)
+    for _ in range(300):
+        classes = draw.choice([2, 3, 4, 5])
+        pair = random_pair(draw, classes, ratio, ZERO)
+        u, w = two_laws(pair, ratio)
+        assert is_law(u)
+        assert is_law(w)
+        assert pair == (mixed([(b, u), (1 - b, w)]), mixed([(1 - b, u), (b, w)]))
+
+        delta = draw.choice([TENTH, Fraction(1, 3)])
+        pair = random_pair(draw, classes, ratio, delta)
+        one, u, w, other = four_laws(pair, ratio, delta)
+        assert all(map(is_law, (one, u, w, other)))
+        first = [(delta, one), ((1 - delta) * b, u), ((1 - delta) * (1 - b), w)]
+        second = [(delta, other), ((1 - delta) * (1 - b), u), ((1 - delta) * b, w)]
+        assert pair == (mixed(first), mixed(second))
+
+
+# The reduction
+
+
+def expected(laws: list[Law], values: dict[tuple[int, ...], int]) -> Fraction:
+    """E a(counts of the votes), voter by voter."""
+    classes = len(laws[0])
+    law: dict[tuple[int, ...], Fraction] = {(0,) * classes: ONE}
+    for voter in laws:
+        after: dict[tuple[int, ...], Fraction] = {}
+        for counts, mass in law.items():
+            for y, chance in enumerate(voter):
+                if chance:
+                    moved = (*counts[:y], counts[y] + 1, *counts[y + 1 :])
+                    after[moved] = after.get(moved, ZERO) + mass * chance
+        law = after
+    return sum((mass * values[counts] for counts, mass in law.items()), ZERO)
+
+
+def histograms(voters: int, classes: int) -> list[tuple[int, ...]]:
+    return [h for h in product(range(voters + 1), repeat=classes) if sum(h) == voters]
+
+
+def is_reduced(chosen: tuple[Pair, ...]) -> bool:
+    """Whether no corner that is not a loop meets its mirror image."""
+    kinds = set(chosen)
+    return not any(p != q and (q, p) in kinds for p, q in kinds)
+
+
+def choices(voters: int, found: list[Pair]) -> Iterator[tuple[Pair, ...]]:
+    return combinations_with_replacement(found, voters)
+
+
+def check_reduction(voters: int, ratio: Fraction, delta: Fraction, kernels: int) -> None:
+    found, draw = corners(3, ratio, delta), random.Random(voters)
+    everything = list(choices(voters, found))
+    reduced = [chosen for chosen in everything if is_reduced(chosen)]
+    assert len(everything) == comb(voters + len(found) - 1, voters)
+    assert len(reduced) == reduced_count(voters, 3, approximate=bool(delta))
+    for _ in range(kernels):
+        # Neither private nor equivariant: the theorem asks nothing of the values.
+        values = {h: draw.choice([0, 1, 5, draw.randrange(1000)]) for h in histograms(voters, 3)}
+        t = Fraction(draw.choice([1, 2, 3]), draw.choice([1, 2]))
+        known = cache(lambda laws, values=values: expected(list(laws), values))
+
+        def f(pairs: tuple[Pair, ...], t: Fraction = t, known: Known = known) -> Fraction:
+            sides = [tuple(sorted(side)) for side in zip(*pairs, strict=True)]
+            return known(sides[0]) - t * known(sides[1])
+
+        best = max(map(f, everything))
+        assert max(map(f, reduced)) == best
+        inside = tuple(random_pair(draw, 3, ratio, delta) for _ in range(voters))
+        assert f(inside) <= best
+
+
+@pytest.mark.parametrize(("voters", "sizes"), [(2, (45, 42)), (3, (165, 138)), (4, (495, 363))])
+def test_theorem_2_no_corner_meets_its_mirror_image(voters: int, sizes: tuple[int, int]) -> None:
+    assert (comb(voters + 8, voters), reduced_count(voters, 3)) == sizes
+    check_reduction(voters, Fraction(2), ZERO, kernels={2: 40, 3: 10, 4: 2}[voters])
+
+
+def test_theorem_4_no_corner_meets_its_mirror_image() -> None:
+    assert (comb(2 + 38, 2), reduced_count(2, 3, approximate=True)) == (780, 762)
+    check_reduction(2, Fraction(2), TENTH, kernels=8)
+
+
+def float_law(pairs: list[Law]) -> dict[tuple[int, ...], float]:
+    law: dict[tuple[int, ...], float] = {(0, 0, 0): 1.0}
+    for voter in pairs:
+        after: dict[tuple[int, ...], float] = {}
+        for counts, mass in law.items():
+            for y, chance in enumerate(voter):
+                moved = (*counts[:y], counts[y] + 1, *counts[y + 1 :])
+                after[moved] = after.get(moved, 0.0) + mass * float(chance)
+        law = after
+    return law
+
+
+def privacy_rows(partitions: Partitions, allowed: list[Pair], t: float) -> np.ndarray:
+    """Pr_P[0] - t Pr_P'[0] of each choice of corners, on the variables k[lambda, c]."""
+    found = []
+    for chosen in choices(partitions.voters, allowed):
+        if not is_reduced(chosen):
+            continue
+        row = np.zeros(partitions.size)
+        for side, factor in zip(zip(*chosen, strict=True), (1.0, -t), strict=True):
+            for counts, mass in float_law(list(side)).items():
+                row[partitions.classes_of(counts)[0]] += factor * mass
+        found.append(row)
+    return np.array(found)
+
+
+def test_edges_between_two_other_classes_are_needed() -> None:
+    voters, ratio, allowance = 4, Fraction(3, 2), 2
+    partitions, t = Partitions(voters, 3), float(ratio) ** allowance
+    found = corners(3, ratio)
+    # Output 0; the edge between 1 and 2 left out, loops kept.
+    few = [pair for pair in found if pair[0][0] or pair[1][0] or max(pair[0]) == 1]
+    assert len(found) - len(few) == 2
+    rows_few, rows_all = (privacy_rows(partitions, kept, t) for kept in (few, found))
+    # The most probable right answer over uniform histograms.
+    gain = np.zeros(partitions.size)
+    for state, levels in enumerate(partitions.levels):
+        _, many = levels[0]
+        gain[partitions.starts[state]] = many * partitions.orders[state]
+    sums = np.zeros((len(partitions.states), partitions.size))
+    sums[partitions.state_of, np.arange(partitions.size)] = partitions.multiplicities
+
+    def best(limits: np.ndarray) -> np.ndarray:
+        solution = linprog(
+            -gain, limits, np.zeros(len(limits)), sums, np.ones(len(sums)), bounds=(0, 1)
+        )
+        assert solution.status == 0
+        return solution.x
+
+    assert (rows_all @ best(rows_all)).max() < 1e-9
+    assert (rows_few @ best(rows_few)).max() < 1e-9
+    assert (rows_all @ best(rows_few)).max() > 1e-3
