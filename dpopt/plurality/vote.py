@@ -76,7 +76,7 @@ def vote(
         >>> votes = [[2, 2, 2, 0, 1, 2], [0, 1, 0, 0, 1, 0]]
         >>> batch = plurality.vote(votes, epsilon=0.5, classes=3)
         >>> batch.queries, batch.total, batch.composition
-        (2, Guarantee(epsilon=1, delta=0), 'simple')
+        (2, Guarantee(epsilon=1.0, delta=0.0), 'simple')
     """
     if design is not None:
         if epsilon is not None:
