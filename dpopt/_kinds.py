@@ -22,6 +22,7 @@ VERBS = {
     "certify": "release",
     "release": "release",
     "sample": "release",
+    "ledger": "ledger",
     "explore": "explore",
     "cite": "about",
     "doctor": "about",

@@ -41,10 +41,12 @@ from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import shown
 from dpopt._page import result_page
 from dpopt._types import Json, Vector, brief
+from dpopt.files import check_json_target
 from dpopt.lp import Backend, Solution, solve
 from dpopt.privacy import Problem
 from dpopt.privacy.exact import Certificate
 from dpopt.privacy.guarantee import Guarantee
+from dpopt.privacy.ledger import Recorder, Releasing, beside, opened
 from dpopt.privacy.plain import plain, plain_units, read_units, rows_of
 from dpopt.privacy.release import seeded_below
 from dpopt.privacy.saved import (
@@ -325,6 +327,15 @@ class Setting(Question[A]):
         return list(numbers) if single else [list(numbers)]
 
     @property
+    def behind(self) -> tuple[Guarantee, int] | None:
+        """Guarantee and number of the private mechanisms whose outputs are the data.
+
+        None where the data are people's records, as in most kinds. Where they are votes of private
+        voters, releases compose only if every vote was drawn afresh; see `dpopt.majority.Spending`.
+        """
+        return None
+
+    @property
     def may_fail(self) -> bool:
         """Whether this is a published rule, which gets a design even where it is not private."""
         return False
@@ -405,6 +416,12 @@ class SpecialCase(Setting[A]):
     prove, law, output = map(_asked, ("prove", "law", "output"))
     draw, columns = map(_asked, ("draw", "columns"))
     dominating, spent = map(_asked, ("dominating", "spent"))
+
+    @property
+    def behind(self) -> tuple[Guarantee, int] | None:
+        """What stands behind the data; see `Setting`."""
+        return self.general.behind
+
     plain, read = map(_asked, ("plain", "read"))
 
 
@@ -457,13 +474,20 @@ class Answer(Coherent):
         """The program that the answer solves."""
         return self.setting.problem()
 
-    def release(self, data: object = None) -> Any:  # noqa: ANN401
+    def release(
+        self, data: object = None, *, ledger: Recorder | None = None, dataset: str | None = None
+    ) -> Any:  # noqa: ANN401
         """Refuse: a question releases nothing.
+
+        Args:
+            data: of a mechanism, its input.
+            ledger: see `Design.release`.
+            dataset: see there.
 
         Raises:
             ParameterError: always.
         """
-        del data
+        del data, ledger, dataset
         raise ParameterError(
             f"kind is {self.setting.kind!r}, a question about privacy; it releases nothing."
         )
@@ -489,7 +513,11 @@ class Answer(Coherent):
 
     def __repr__(self) -> str:
         stated = {STATED: ", ".join(self.stated)} if self.stated else {}
-        return brief(self, **self.headline(), **stated)
+        return brief(self, **self.headline(), **self._made(), **stated)
+
+    def _made(self) -> Json:
+        """Return what is told of releases."""
+        return {}
 
     @property
     def statement(self) -> str:
@@ -527,7 +555,7 @@ class Answer(Coherent):
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Design(Answer, Vouched):
+class Design(Answer, Releasing, Vouched):
     """A mechanism: integers, the proof that they are private, and draws from exactly these.
 
     Attributes:
@@ -600,31 +628,40 @@ class Design(Answer, Vouched):
     def _repr_html_(self) -> str:
         """Return picture, what was proved, guarantee, verdict and facts, for notebooks."""
         facts = {**self.headline(), "guarantee": _promised(self.guarantee)}
-        facts["verdict"] = self.verdict
+        facts |= {"verdict": self.verdict, **self._made()}
         return result_page(type(self).__name__, self.statement, self.private, facts, self.plot)
 
-    def release(self, data: object = None) -> Any:  # noqa: ANN401
+    def release(
+        self, data: object = None, *, ledger: Recorder | None = None, dataset: str | None = None
+    ) -> Any:  # noqa: ANN401
         """Return one private output for ``data``, with the operating system's randomness.
 
-        Spends the whole guarantee. No seed; Python is not constant-time, and timing is outside the
-        guarantee.
+        Spends the whole guarantee, and is written down before it is drawn. No seed; Python is not
+        constant-time, and timing is outside the guarantee.
 
         Args:
             data: one input of the mechanism.
+            ledger: where it is written down, a `dpopt.Ledger`; if None, the ledger beside the
+                design's file, if it has one.
+            dataset: your name of the data, by which the ledger adds up; "unnamed" if None.
 
         Raises:
-            ParameterError: for data that are no input; the refusal is for the curator alone.
+            ParameterError: for data that are no input; the refusal is for the curator alone. Or if
+                the ledger refuses: then nothing was drawn.
             NotPrivateError: if the mechanism has no certificate.
         """
         self.require_private()
-        return self._drawn(data, secrets.randbelow)
+        sums = self._sums(data)
+        self.write_down(ledger=ledger, dataset=dataset)
+        return self._drawn(sums, secrets.randbelow)
 
     def simulate(self, data: object, rng: np.random.Generator) -> Any:  # noqa: ANN401
         """Return what `release` would, from a seeded generator: for experiments, NOT private."""
         _checks.instance("rng", rng, np.random.Generator)
-        return self._drawn(data, lambda limit: seeded_below(rng, limit))
+        return self._drawn(self._sums(data), lambda limit: seeded_below(rng, limit))
 
-    def _drawn(self, data: object, below: Callable[[int], int]) -> Any:  # noqa: ANN401
+    def _sums(self, data: object) -> list[int]:
+        """Return the cumulative weights of the outputs for one input, checked."""
         weights = self.setting.law(self.units, data)
         try:
             sums = list(accumulate(weights))
@@ -637,9 +674,31 @@ class Design(Answer, Vouched):
                 f"law of kind {self.setting.kind!r} must return a list of integers of at least 0, "
                 "not all of them 0; Python's own, which do not overflow."
             )
+        return sums
+
+    def _drawn(self, sums: list[int], below: Callable[[int], int]) -> Any:  # noqa: ANN401
         # Every sum is compared: no draw stops early.
         drawn = below(sums[-1])
         return self.setting.output(sum(map(drawn.__ge__, sums)))
+
+    def _kind(self) -> str:
+        return self.setting.kind
+
+    def _behind(self) -> tuple[Guarantee, int] | None:
+        return self.setting.behind
+
+    def _pair(self) -> DominatingPair | None:
+        return self.setting.dominating(self.units)
+
+    def _made(self) -> Json:
+        """Return how often this object released, and what that spends; nothing if it did not."""
+        if not self.releases:
+            return {}
+        spent = self.together
+        return {
+            "releases": self.releases,
+            "together": "nothing is promised" if spent is None else _promised(spent),
+        }
 
     def headline(self) -> Json:
         """Return what the one-line repr tells."""
@@ -657,19 +716,38 @@ class Design(Answer, Vouched):
             "certificate": None if proof is None else proof.to_dict(),
         }
 
-    def save(self, path: str | Path, *, even_if_not_private: bool = False) -> None:
+    def save(
+        self,
+        path: str | Path,
+        *,
+        even_if_not_private: bool = False,
+        ledger: bool | Guarantee = False,
+    ) -> None:
         """Write the design to a JSON file that `dpopt.load` proves again.
 
         Args:
             path: of the file.
             even_if_not_private: of a design without a certificate, write the record of its audit: a
                 file for reading, which `dpopt.load` refuses as not private.
+            ledger: True lays a `dpopt.Ledger` beside the file, PATH.ledger, for this design alone;
+                a guarantee also sets its budget. From then on every release of this object, and of
+                one that is loaded from the file, is written down there. One that is there stays.
 
         Raises:
-            ParameterError: if the file cannot be written.
+            ParameterError: if the file cannot be written, or the ledger is another design's.
             NotPrivateError: if it is not proved private and its audit was not asked for.
         """
+        if not isinstance(ledger, Guarantee) and not _checks.flag("ledger", ledger):
+            seal_judged(self.setting.kind, self, path, even_if_not_private)
+            return
+        self.require_private()
+        check_json_target(Path(path))
+        budget = ledger if isinstance(ledger, Guarantee) else None
+        digest = cast(Certificate, self.certificate).digest
+        # The ledger first: a file is never without the one that was asked for.
+        recorder = opened(beside(Path(path)), budget, digest, new=True)
         seal_judged(self.setting.kind, self, path, even_if_not_private)
+        self.keep_at(Path(path), recorder)
 
 
 Question.answer = Answer
@@ -776,6 +854,9 @@ def load(path: str | Path) -> Any:  # noqa: ANN401
     Structure is checked first, then privacy, then the hash: a file whose integers are not private
     is reported as such even if it was edited. A question is answered again, after the hash.
 
+    Where a ledger lies beside the file (see `Design.save`), every release of the mechanism is
+    written down there.
+
     Raises:
         ParameterError: if the file is missing, truncated, malformed, of a newer schema, or was
             changed after it was saved.
@@ -785,7 +866,7 @@ def load(path: str | Path) -> Any:  # noqa: ANN401
     if sealed.kind == AUDIT:
         raise refuse_audit(sealed)
     if sealed.kind in READERS:
-        return READERS[sealed.kind](sealed)
+        return _kept(READERS[sealed.kind](sealed), sealed)
     kind = kind_of(sealed.kind)
     if kind is None:
         known = ", ".join(found.kind for found in kinds())
@@ -793,7 +874,14 @@ def load(path: str | Path) -> Any:  # noqa: ANN401
             f"its kind is {shown(sealed.kind)}; known are {known}; import the module that defines "
             "it first, if it is your own"
         )
-    return _loaded(kind, sealed)
+    return _kept(_loaded(kind, sealed), sealed)
+
+
+def _kept(found: Any, sealed: Sealed) -> Any:  # noqa: ANN401
+    """Return what was loaded; its releases go to the ledger beside its file, if there is one."""
+    if isinstance(found, Releasing):
+        found.keep_at(sealed.path)
+    return found
 
 
 def _loaded(kind: type[Question[Any]], sealed: Sealed) -> Any:  # noqa: ANN401

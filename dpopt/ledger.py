@@ -40,12 +40,20 @@ from typing import Any
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._lock import locked
-from dpopt._numbers import digits, exact_text, float_down, shown, whole
+from dpopt._numbers import digits, float_down, shown, whole
 from dpopt._page import result_page
 from dpopt._types import Json
 from dpopt.files import check_target, folder_to_disk, parse_json, why_unread
 from dpopt.privacy import Guarantee
-from dpopt.privacy.composed import Parts, concentrated, general, least_delta, optimal, simple
+from dpopt.privacy.composed import (
+    Parts,
+    concentrated,
+    general,
+    larger,
+    least_delta,
+    optimal,
+    simple,
+)
 from dpopt.privacy.dominating import DominatingPair
 from dpopt.privacy.ledger import MOST_ATOMS, UNNAMED, Entry
 
@@ -96,12 +104,8 @@ class _Shared:
         if self.composes is not None:
             return [shared]
         # Either is what they spend, and it is not known which.
-        both = [simple(_parts(way)) for way in (self.releases, shared)]
-        if any(found is None for found in both):
-            return []
-        epsilon = max(found.epsilon for found in both if found)
-        delta = max(found.delta for found in both if found)
-        return [{(Guarantee(epsilon, delta), None): 1}]
+        both = larger(_parts(self.releases), _parts(shared))
+        return [] if both is None else [{(both, None): 1}]
 
 
 @dataclass
@@ -277,7 +281,7 @@ class Ledger:
             account = self._accounts.get(entry.dataset, _Account()).copy()
             account.add(entry)
             self._require_budget(entry, account)
-            self._append(file, _plain(entry))
+            self._append(file, entry.to_dict())
             self._accounts[entry.dataset] = account
         return entry
 
@@ -762,29 +766,6 @@ def _parsed(body: bytes) -> Json:
     if not isinstance(found, dict):
         raise _Broken("one of its lines is malformed")
     return found
-
-
-def _plain(entry: Entry) -> Json:
-    """Return the line of an entry; the time comes first, by which equal ones differ."""
-    line: Json = {
-        "time": entry.time,
-        "what": entry.what,
-        "dataset": entry.dataset,
-        **_pair_of(entry.guarantee),
-        "count": entry.count,
-    }
-    if entry.group is not None:
-        line |= {"group": entry.group, "composes": entry.composes}
-    if entry.at_most is not None:
-        line |= {"at_most": _pair_of(entry.at_most), "folds": entry.folds}
-    if entry.pair is not None:
-        upper, lower = entry.pair.upper, entry.pair.lower
-        line["pair"] = {
-            "upper": [exact_text(p) for p in upper],
-            "lower": [exact_text(q) for q in lower],
-            "scale": exact_text(entry.pair.scale),
-        }
-    return line
 
 
 def _entry_of(line: Json) -> Entry:

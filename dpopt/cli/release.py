@@ -11,6 +11,7 @@ import click
 
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import roughly, typed_rational
+from dpopt.cli.ledger import Keeper, ledger_options
 from dpopt.cli.output import show, show_draw, to_json
 from dpopt.cli.words import OwnBlocks, Words
 from dpopt.files import TABLES, check_json_target, contents, read_integer_rows, read_text
@@ -163,9 +164,27 @@ def _show_proof(proof: Certificate, costs: dict[str, Any], start: float, as_json
     help="For a kernel, a file with the user's p instead: counts, decimals or fractions such as "
     "1/3, in the order of the inputs. The user's own letter is drawn from it first.",
 )
+@ledger_options("FILE.ledger")
+@click.option(
+    "--trained-once/--fresh",
+    "trained_once",
+    default=None,
+    help="Of a vote: whether voters were trained once, or every vote was drawn afresh.  [what "
+    "covers both is written down]",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print what is released as JSON.")
-def release(file: Path, text: str | None, distribution: Path | None, as_json: bool) -> None:
+def release(
+    file: Path,
+    text: str | None,
+    distribution: Path | None,
+    as_json: bool,
+    trained_once: bool | None,
+    **given: Any,  # noqa: ANN401
+) -> None:
     """Release from a saved mechanism, once for each query, with the system's randomness.
+
+    Before anything is drawn it is written to the ledger beside FILE, which refuses what is beyond
+    its budget; what all releases from the data set spend so far is told on standard error.
 
     Example: dpopt release gamma.json --input 1,1,1,0,0
     """
@@ -174,11 +193,36 @@ def release(file: Path, text: str | None, distribution: Path | None, as_json: bo
     rows = [] if text is None else read_integer_rows(text)
     p = None if distribution is None else _rationals(distribution)
     mechanism = _mechanism(file)
+    keeper = _keeper(file, mechanism, trained_once, given)
     if text is None and p is None:
-        draw, names = _of_nothing(mechanism)
+        draw, names = _of_nothing(mechanism, keeper)
     else:
-        draw, names = _of_rows(mechanism, rows) if p is None else _of_p(mechanism, p)
+        told = {} if trained_once is None else {"trained_once": trained_once}
+        of_law = p is not None
+        draw, names = (
+            _of_p(mechanism, p, keeper) if of_law else _of_rows(mechanism, rows, keeper, told)
+        )
     show_draw(draw, names, mechanism.guarantee, as_json)
+    keeper.tell()
+
+
+def _keeper(
+    file: Path, mechanism: Mechanism, trained_once: bool | None, given: dict[str, Any]
+) -> Keeper:
+    """Return the ledger beside the file, or as the options name it."""
+    from dpopt.privacy.ledger import beside
+
+    proof = mechanism.certificate
+    if proof is None:
+        raise NotPrivateError(f"file {str(file)!r} holds a mechanism without a certificate.")
+    if (
+        trained_once is not None
+        and getattr(getattr(mechanism, "setting", None), "behind", None) is None
+    ):
+        raise ParameterError(
+            "trained_once is given; it belongs to a vote of private voters, and only there."
+        )
+    return Keeper(**given, beside=beside(file), digest=proof.digest)
 
 
 @click.command()
@@ -197,14 +241,22 @@ def release(file: Path, text: str | None, distribution: Path | None, as_json: bo
     default="exact",
     help="exact (default), smooth-floor or roo.",
 )
+@ledger_options()
 @click.option("--json", "as_json", is_flag=True, help="Print the letter as JSON.")
 def sample(
-    file: Path, column: str, alphabet: str, epsilon: float, rule: str, as_json: bool
+    file: Path,
+    column: str,
+    alphabet: str,
+    epsilon: float,
+    rule: str,
+    as_json: bool,
+    **given: Any,  # noqa: ANN401
 ) -> None:
     """Release one private letter from a column of a CSV or Parquet FILE.
 
     The alphabet is public: it must be fixed before the data are looked at. A record outside it is
-    an error, not a letter. The number of records is public too.
+    an error, not a letter. The number of records is public too. With --ledger it is written down
+    before it is drawn; what is spent is told on standard error.
 
     Example: dpopt sample visits.csv --column city --alphabet Bern,Basel,Chur --epsilon 1
     """
@@ -216,9 +268,14 @@ def sample(
     tally = tally_file(file, column, letters)
     sizes = int(tally.counts.sum()), len(letters), epsilon
     sampler = smooth_floor(*sizes) if rule == "smooth-floor" else min_count(*sizes, rule)
+    keeper = Keeper(**given)
     show_draw(
-        lambda: [sampler.release(tally, alphabet=letters)], letters, sampler.guarantee, as_json
+        lambda: [sampler.release(tally, alphabet=letters, ledger=keeper)],
+        letters,
+        sampler.guarantee,
+        as_json,
     )
+    keeper.tell()
 
 
 def _mechanism(file: Path) -> Mechanism:
@@ -242,7 +299,9 @@ Draws = tuple[Callable[[], Sequence[object]], Sequence[object]]
 """What draws for all queries, to be called once, and the names of all that can be drawn."""
 
 
-def _of_rows(mechanism: Mechanism, rows: list[list[int]]) -> Draws:
+def _of_rows(
+    mechanism: Mechanism, rows: list[list[int]], keeper: Keeper, told: dict[str, Any]
+) -> Draws:
     """Return the draws for lines of integers, as the mechanism's setting understands a line."""
     from dpopt.privacy import ExactKernel
 
@@ -251,20 +310,21 @@ def _of_rows(mechanism: Mechanism, rows: list[list[int]]) -> Draws:
 
         # A kernel of no setting, which checks all inputs before it draws.
         inputs = [number for row in rows for number in row]
-        return lambda: np.atleast_1d(mechanism.release(inputs)).tolist(), range(0)
+        return lambda: np.atleast_1d(mechanism.release(inputs, ledger=keeper)).tolist(), range(0)
     setting, units = mechanism.setting, mechanism.units
     queries = [query for row in rows for query in setting.queries(row)]
+    keeper.times = len(queries)
 
     def draw() -> Sequence[object]:
-        # All queries are checked before the first of them draws.
+        # All queries are checked before the first of them is written down, and draws.
         for query in queries:
             setting.law(units, query)
-        return [mechanism.release(query) for query in queries]
+        return [mechanism.release(query, ledger=keeper, **told) for query in queries]
 
     return draw, _names(mechanism, queries[0])
 
 
-def _of_nothing(mechanism: Mechanism) -> Draws:
+def _of_nothing(mechanism: Mechanism, keeper: Keeper) -> Draws:
     """Return the draw of a mechanism whose setting holds the data, such as a mollifier."""
     from dpopt.privacy import ExactKernel
 
@@ -276,22 +336,25 @@ def _of_nothing(mechanism: Mechanism) -> Draws:
         raise ParameterError(
             "the mechanism takes an input; give --input, or for a kernel --distribution."
         ) from None
-    return lambda: [mechanism.release()], _names(mechanism, None)
+    return lambda: [mechanism.release(ledger=keeper)], _names(mechanism, None)
 
 
-def _of_p(mechanism: Any, p: Any) -> Draws:  # noqa: ANN401
+def _of_p(mechanism: Any, p: Any, keeper: Keeper) -> Draws:  # noqa: ANN401
     """Return the draw for a user's own law p over the inputs of a kernel."""
     from_law = getattr(mechanism, "release_from", None)
     if from_law is not None:
-        return lambda: [from_law(p)], mechanism.prior.letters
+        return lambda: [from_law(p, ledger=keeper)], mechanism.prior.letters
     inputs = getattr(getattr(mechanism, "setting", mechanism), "inputs", None)
     if isinstance(inputs, int):
         from dpopt.public_prior import draw_own_letter
 
-        return lambda: [mechanism.release(draw_own_letter(p, inputs))], range(0)
+        def draw() -> Sequence[object]:
+            return [mechanism.release(draw_own_letter(p, inputs), ledger=keeper)]
+
+        return draw, range(0)
     # A law is itself the input of this mechanism, or of none.
     law = p.astype(float)
-    return lambda: [mechanism.release(law)], _names(mechanism, law)
+    return lambda: [mechanism.release(law, ledger=keeper)], _names(mechanism, law)
 
 
 def _names(mechanism: Design, query: object) -> Sequence[object]:

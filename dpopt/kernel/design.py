@@ -29,6 +29,7 @@ from dpopt.kernel.setting import FORMULATIONS, Graph, KernelSetting, dot
 from dpopt.kernel.symmetry import Symmetry
 from dpopt.lp import Backend, Solution, Status, solve
 from dpopt.privacy import ExactKernel, Problem
+from dpopt.privacy.ledger import Recorder
 from dpopt.privacy.orbit import OrbitKernel
 
 
@@ -51,17 +52,28 @@ class TableDesign(Design):
         """
         return frozen(self.exact.matrix())
 
-    def release(self, data: Any = None) -> Any:  # noqa: ANN401
+    def release(
+        self,
+        data: Any = None,  # noqa: ANN401
+        *,
+        ledger: Recorder | None = None,
+        dataset: str | None = None,
+    ) -> Any:  # noqa: ANN401
         """Return one output for each input, drawn with the operating system's randomness.
 
         Args:
-            data: an index in 0..inputs-1, or an array of them.
+            data: an index in 0..inputs-1, or an array of them; each spends the whole guarantee.
+            ledger: see `dpopt.Design.release`.
+            dataset: see there.
 
         Raises:
             ParameterError: if an index is no input; the refusal tells of the index and is not
-                covered by the guarantee.
+                covered by the guarantee. Or if the ledger refuses: then nothing was drawn.
         """
         self.require_private()
+        places, _ = self.exact.places(data)
+        if places.size:
+            self.write_down(places.size, ledger=ledger, dataset=dataset)
         return self.exact.release(data)
 
     def simulate(self, data: Any, rng: np.random.Generator) -> Any:  # noqa: ANN401

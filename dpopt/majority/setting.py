@@ -55,8 +55,10 @@ from dpopt.majority.voters import (
 from dpopt.privacy import Problem
 from dpopt.privacy.dominating import DominatingPair
 from dpopt.privacy.exact import Certificate
-from dpopt.privacy.exponential import exp_lower, exp_upper, rational
+from dpopt.privacy.exponential import exp_lower, exp_upper, log_upper, rational
+from dpopt.privacy.guarantee import Guarantee
 from dpopt.privacy.least import Least
+from dpopt.privacy.ledger import Recorder
 from dpopt.privacy.release import Words, cumulative_words, draw, random_words
 
 if TYPE_CHECKING:
@@ -255,6 +257,16 @@ class MajoritySetting(Voters, Setting["MajorityDesign"]):
     def maximises(self) -> bool:
         """Whether a larger value is better: of every objective."""
         return True
+
+    @property
+    def behind(self) -> tuple[Guarantee, int]:
+        """(epsilon, Delta) of each voter, and K; of voters of several kinds, the largest of each.
+
+        With a voter_ratio, epsilon is its logarithm, rounded up: what the noise is proved for.
+        """
+        ratio = self.voter_ratio
+        epsilon = self.epsilon if ratio is None else log_upper(ratio)
+        return Guarantee(epsilon, self.mechanism_delta), self.mechanisms
 
     @property
     def may_fail(self) -> bool:
@@ -563,7 +575,14 @@ class MajorityDesign(Design):
         """Return mean and standard error of the error over p drawn from the prior."""
         return sampled_error(self.setting, self.gamma, self.prior, rng, draws)
 
-    def release(self, data: Any = None) -> npt.NDArray[np.int64] | int:  # noqa: ANN401
+    def release(
+        self,
+        data: Any = None,  # noqa: ANN401
+        *,
+        ledger: Recorder | None = None,
+        dataset: str | None = None,
+        trained_once: bool | None = None,
+    ) -> npt.NDArray[np.int64] | int:
         """Return the private majority of votes, with the operating system's randomness.
 
         Each row of votes is one query and spends the whole guarantee once. Pr[output 1] is
@@ -572,17 +591,25 @@ class MajorityDesign(Design):
 
         Args:
             data: votes, zeros and ones, shape (K,) for one query or (queries, K).
+            ledger: see `dpopt.Design.release`.
+            dataset: see there.
+            trained_once: see `dpopt.majority.Spending`: whether the votes on all queries are of
+                voters that were trained once, or drawn afresh. If None, what is written down covers
+                both, the larger of the two.
 
         Returns:
             0 or 1 for one query; an array of them, shape (queries,), for several.
 
         Raises:
             ParameterError: for another shape or other values. A refusal for a vote's value tells of
-                the data and is not covered by the guarantee: make a 0 or 1 of each vote before.
+                the data and is not covered by the guarantee: make a 0 or 1 of each vote before. Or
+                if the ledger refuses: then nothing was drawn.
             NotPrivateError: if gamma has no certificate; it names the voters.
         """
         self.require_private()
         ones, single = _count(self.setting, data)
+        if ones.size:
+            self.write_down(ones.size, ledger=ledger, dataset=dataset, trained_once=trained_once)
         drawn = draw(self._cumulative, ones, random_words(BITS + 1, ones.size))
         return int(drawn[0]) if single else drawn
 

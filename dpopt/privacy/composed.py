@@ -44,6 +44,14 @@ def simple(parts: Parts) -> Guarantee | None:
     return Guarantee(epsilon, delta) if delta < 1 and math.isfinite(epsilon) else None
 
 
+def larger(parts: Parts, others: Parts) -> Guarantee | None:
+    """Return what covers either of two, by simple composition; None where one promises nothing."""
+    both = simple(parts), simple(others)
+    if both[0] is None or both[1] is None:
+        return None
+    return Guarantee(max(g.epsilon for g in both if g), max(g.delta for g in both if g))
+
+
 def least_delta(parts: Parts) -> float:
     """Return 1 - prod (1 - delta_j)^n_j, rounded up: below it, no composition is known."""
     return float_up(1 - _kept(parts))

@@ -29,6 +29,7 @@ from dpopt.privacy.exact import (
 )
 from dpopt.privacy.exponential import rational
 from dpopt.privacy.guarantee import Guarantee
+from dpopt.privacy.ledger import Recorder, Releasing
 from dpopt.privacy.release import Words, cumulative_words, draw, random_words, seeded_words
 from dpopt.privacy.saved import READERS, STATED, Sealed, seal
 from dpopt.privacy.vouched import Implied, Vouched
@@ -41,7 +42,7 @@ _MOST_LINES = 100_000_000
 
 
 @dataclass(frozen=True)
-class ExactKernel(Vouched):
+class ExactKernel(Releasing, Vouched):
     """A kernel of integer weights over 2^bits that was certified.
 
     Attributes:
@@ -235,19 +236,30 @@ class ExactKernel(Vouched):
             self.require_both_ways()
         return kernel_pair(self.weights, self.bits, self.pairs, rows)
 
-    def release(self, inputs: npt.ArrayLike) -> npt.NDArray[np.int64] | int:
+    def release(
+        self,
+        inputs: npt.ArrayLike,
+        *,
+        ledger: Recorder | None = None,
+        dataset: str | None = None,
+    ) -> npt.NDArray[np.int64] | int:
         """Return one output for each input, drawn with the operating system's randomness.
 
         The law is exactly ``weights / 2^bits``. No seed; timing is outside the guarantee.
 
         Args:
             inputs: an index in 0..inputs-1, or an array of them.
+            ledger: where it is written down before it is drawn, a `dpopt.Ledger`; each input
+                spends the whole guarantee. If None, the one beside the kernel's file, if any.
+            dataset: your name of the data; "unnamed" if None.
 
         Raises:
             ParameterError: if an index is no input; the refusal tells of the index and is not
-                covered by the guarantee.
+                covered by the guarantee. Or if the ledger refuses: then nothing was drawn.
         """
-        rows, single = self._rows(inputs)
+        rows, single = self.places(inputs)
+        if rows.size:
+            self.write_down(rows.size, ledger=ledger, dataset=dataset)
         outputs = self.drawn(rows, random_words(self.bits, rows.size))
         return int(outputs[0]) if single else outputs
 
@@ -255,7 +267,7 @@ class ExactKernel(Vouched):
         self, inputs: npt.ArrayLike, rng: np.random.Generator
     ) -> npt.NDArray[np.int64] | int:
         """Return what `release` would, from a seeded generator: for experiments, NOT private."""
-        rows, single = self._rows(inputs)
+        rows, single = self.places(inputs)
         outputs = self.drawn(rows, seeded_words(self.bits, rows.size, rng))
         return int(outputs[0]) if single else outputs
 
@@ -330,7 +342,12 @@ class ExactKernel(Vouched):
         )
         return replace(kernel, stated=("cost",))
 
-    def _rows(self, inputs: npt.ArrayLike) -> tuple[npt.NDArray[np.int64], bool]:
+    def places(self, inputs: npt.ArrayLike) -> tuple[npt.NDArray[np.int64], bool]:
+        """Return inputs as checked indices, and whether it was a single one.
+
+        Raises:
+            ParameterError: if an index is no input.
+        """
         array = _checks.array("inputs", inputs)
         if array.ndim > 1 or not np.issubdtype(array.dtype, np.integer):
             raise ParameterError("inputs must be an integer or a one-dimensional array of them.")

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from dataclasses import dataclass
-from typing import Protocol
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
 
 from dpopt import _checks
-from dpopt._errors import ParameterError
-from dpopt._numbers import shown
-from dpopt._types import brief
+from dpopt._errors import NotPrivateError, ParameterError
+from dpopt._numbers import exact_text, shown
+from dpopt._types import Json, brief
+from dpopt.privacy.composed import larger, simple
 from dpopt.privacy.dominating import DominatingPair
 from dpopt.privacy.guarantee import Guarantee
 
@@ -21,6 +27,8 @@ ENDING = ".ledger"
 MOST_ATOMS = 64
 """Outcomes of a dominating pair that is written down; of a larger one, the guarantee is."""
 
+# Of a proof this large, the dominating pair is not asked for at a release.
+_MOST_CONSTRAINTS = 20_000
 _LONGEST_NAME, _LONGEST_TEXT, _MOST_COUNT = 200, 1000, 1 << 53
 
 
@@ -84,6 +92,29 @@ class Entry:
         if self.pair is not None:
             _checks.instance("pair", self.pair, DominatingPair)
 
+    def to_dict(self) -> Json:
+        """Return the entry as plain values, as a line of a ledger has them; integers as text."""
+        line: Json = {
+            "time": self.time,
+            "what": self.what,
+            "dataset": self.dataset,
+            "epsilon": self.guarantee.epsilon,
+            "delta": self.guarantee.delta,
+            "count": self.count,
+        }
+        if self.group is not None:
+            line |= {"group": self.group, "composes": self.composes}
+        if self.at_most is not None:
+            shared = {"epsilon": self.at_most.epsilon, "delta": self.at_most.delta}
+            line |= {"at_most": shared, "folds": self.folds}
+        if self.pair is not None:
+            line["pair"] = {
+                "upper": list(map(exact_text, self.pair.upper)),
+                "lower": list(map(exact_text, self.pair.lower)),
+                "scale": exact_text(self.pair.scale),
+            }
+        return line
+
     def __repr__(self) -> str:
         return brief(
             self,
@@ -127,3 +158,199 @@ class Recorder(Protocol):
             ParameterError: if they are refused; then nothing may be drawn.
         """
         ...
+
+
+class Tally:
+    """How many releases one object made; several threads may count."""
+
+    def __init__(self) -> None:
+        self._lock, self._count = threading.Lock(), 0
+
+    @property
+    def count(self) -> int:
+        """Their number."""
+        return self._count
+
+    def add(self, count: int) -> None:
+        """Count further ones."""
+        with self._lock:
+            self._count += count
+
+
+class Releasing:
+    """A proved mechanism that counts its releases, and has each written down before it is drawn.
+
+    Count and ledger belong to the object: neither is compared, copied or pickled.
+    """
+
+    guarantee: Any
+    certificate: Any
+
+    _file: ClassVar[Path | None] = None
+    _expected: ClassVar[bool] = False
+
+    @cached_property
+    def _tally(self) -> Tally:
+        return Tally()
+
+    @property
+    def releases(self) -> int:
+        """How many releases this object made; what a ledger knows of others is not in it."""
+        return self._tally.count
+
+    @property
+    def together(self) -> Guarantee | None:
+        """What the releases of this object spend together, if all were of the same data.
+
+        By simple composition. Of voters, whose votes may be the same in all releases, that of the
+        voters if it is larger. None if there were none, or if so many promise nothing.
+        """
+        count, behind = self.releases, self._behind()
+        parts = [(self.guarantee, count)]
+        if count > 1 and behind is not None:
+            return larger(parts, [behind])
+        return simple(parts) if count else None
+
+    @property
+    def ledger(self) -> Recorder | None:
+        """The ledger beside the file of this object; None if it has no file, or that has none.
+
+        Raises:
+            ParameterError: if it cannot be used: changed, for another design, or taken away.
+        """
+        if "_opened" in vars(self):
+            return vars(self)["_opened"]
+        if self._file is None:
+            return None
+        path = beside(self._file)
+        if os.path.lexists(path) or self._expected:
+            vars(self)["_opened"] = opened(path, None, self.certificate.digest, new=False)
+        return vars(self).get("_opened")
+
+    def keep_at(self, file: Path, recorder: Recorder | None = None) -> None:
+        """Have releases written down by the ledger beside a file, where there is one.
+
+        Args:
+            file: that the mechanism was read from, or saved to.
+            recorder: the ledger, if it is open.
+        """
+        vars(self)["_file"] = file.absolute()
+        vars(self)["_expected"] = os.path.lexists(beside(file))
+        if recorder is not None:
+            vars(self)["_opened"] = recorder
+
+    def write_down(
+        self,
+        count: int = 1,
+        *,
+        ledger: Recorder | None = None,
+        dataset: str | None = None,
+        trained_once: bool | None = None,
+    ) -> Entry | None:
+        """Write releases down before they are drawn, and count them; `release` does so itself.
+
+        Args:
+            count: number of releases, at least 1; each spends the whole guarantee.
+            ledger: a `dpopt.Ledger`; if None the one beside the file, if there is one.
+            dataset: your name of the data; "unnamed" if None.
+            trained_once: of a majority, whether all its votes are of voters that were trained once;
+                see `dpopt.majority.Spending`. If None, what is written down covers both.
+
+        Returns:
+            The entry; None without a ledger.
+
+        Raises:
+            ParameterError: if the ledger refuses; then nothing may be drawn.
+        """
+        recorder, behind, entry = ledger, self._behind(), None
+        if trained_once is not None:
+            trained_once = _checks.flag("trained_once", trained_once)
+            if behind is None:
+                raise ParameterError(
+                    "trained_once is given; it belongs to a vote of private voters, and only there."
+                )
+        if recorder is None:
+            recorder = self.ledger
+        elif not callable(getattr(recorder, "charge", None)):
+            raise ParameterError(f"ledger is {shown(recorder)}; it must be a dpopt.Ledger.")
+        if recorder is not None:
+            digest = self.certificate.digest
+            if getattr(recorder, "design", None) not in (None, digest):
+                raise ParameterError("ledger is for another design, or other numbers of this one.")
+            entry = self._charged(recorder, count, dataset, trained_once, behind)
+        elif dataset is not None:
+            raise ParameterError(
+                f"dataset is {shown(dataset)} and there is no ledger; give a dpopt.Ledger."
+            )
+        self._tally.add(count)
+        return entry
+
+    def _charged(
+        self,
+        recorder: Recorder,
+        count: int,
+        dataset: str | None,
+        trained_once: bool | None,
+        behind: tuple[Guarantee, int] | None,
+    ) -> Entry:
+        digest = self.certificate.digest[:16]
+        what = f"{self._kind()}, certificate {digest}"
+        given: Any = {"what": what, "dataset": dataset, "count": count}
+        if behind is not None:
+            given |= {"at_most": behind[0], "folds": behind[1]}
+        if behind is not None and trained_once is not False:
+            once = " trained once" if trained_once else ""
+            composes = False if trained_once else None
+            given |= {"group": f"voters{once} {digest}", "composes": composes}
+        else:
+            given["pair"] = self._few_atoms
+        return recorder.charge(self.guarantee, **given)
+
+    def _kind(self) -> str:
+        """Return what the mechanism is, in a word."""
+        return type(self).__name__
+
+    def _behind(self) -> tuple[Guarantee, int] | None:
+        """Return guarantee and number of mechanisms whose outputs are the data; None of records."""
+        return None
+
+    def _pair(self) -> DominatingPair | None:
+        """Return the dominating pair of one release, if it is known."""
+        found = getattr(self, "dominating", None)
+        return None if found is None else found()
+
+    @cached_property
+    def _few_atoms(self) -> DominatingPair | None:
+        """The dominating pair, where it takes no time and has few outcomes."""
+        if self.certificate.constraints > _MOST_CONSTRAINTS:
+            return None
+        try:
+            pair = self._pair()
+        except (ParameterError, NotPrivateError):
+            return None
+        return pair if pair is not None and len(pair.upper) <= MOST_ATOMS else None
+
+
+def beside(file: Path) -> Path:
+    """Return the path of the ledger beside a file: its name, and ".ledger"."""
+    return file.with_name(file.name + ENDING)
+
+
+def opened(path: Path, budget: Guarantee | None, digest: str, *, new: bool) -> Recorder:
+    """Open the ledger of one design, or begin it if it is new.
+
+    Args:
+        path: of the ledger.
+        budget: see `dpopt.Ledger`.
+        digest: of the design's certificate.
+        new: whether to begin one where there is none.
+
+    Raises:
+        ParameterError: if it cannot be used, or is missing and not to be begun.
+    """
+    if not new and not os.path.lexists(path):
+        raise ParameterError(
+            f"ledger {str(path)!r} is missing, and it was beside the mechanism; put it back."
+        )
+    # By name: a ledger asks accountants, and so stands above what it is told by.
+    return import_module("dpopt.ledger").Ledger(path, budget, design=digest)

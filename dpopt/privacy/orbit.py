@@ -32,6 +32,7 @@ from dpopt.privacy.exact import Certificate, decisive_ratio
 from dpopt.privacy.fingerprint import fingerprint
 from dpopt.privacy.guarantee import Guarantee
 from dpopt.privacy.kernel import long_table
+from dpopt.privacy.ledger import Recorder, Releasing
 from dpopt.privacy.release import seeded_below
 from dpopt.privacy.saved import STATED
 from dpopt.privacy.vouched import Coherent, Implied, Vouched
@@ -585,7 +586,7 @@ def _raised(numbers: tuple[int, ...], place: int, by: int) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True)
-class OrbitKernel(Vouched):
+class OrbitKernel(Releasing, Vouched):
     """A kernel with one integer weight for each orbit of pairs, which was certified.
 
     Pr[y | x] = weights[orbit of (x, y)] / total: an orbit counts as often as it has outputs with x.
@@ -757,7 +758,13 @@ class OrbitKernel(Vouched):
             points += likelihood_tests(row, other, self.total.bit_length())
         return DominatingPair.of_points(upper_hull(points), self.total)
 
-    def release(self, inputs: npt.ArrayLike) -> npt.NDArray[np.int64] | int:
+    def release(
+        self,
+        inputs: npt.ArrayLike,
+        *,
+        ledger: Recorder | None = None,
+        dataset: str | None = None,
+    ) -> npt.NDArray[np.int64] | int:
         """Return one output for each input, drawn with the operating system's randomness.
 
         An integer below ``total`` says first in which orbit the output is with the input, then
@@ -766,19 +773,25 @@ class OrbitKernel(Vouched):
 
         Args:
             inputs: an index in 0..inputs-1, or an array of them.
+            ledger: where it is written down before it is drawn, a `dpopt.Ledger`; each input
+                spends the whole guarantee. If None, the one beside the kernel's file, if any.
+            dataset: your name of the data; "unnamed" if None.
 
         Raises:
             ParameterError: if an index is no input; the refusal tells of the index and is not
-                covered by the guarantee.
+                covered by the guarantee. Or if the ledger refuses: then nothing was drawn.
         """
-        return self._drawn(inputs, secrets.randbelow)
+        places, single = self.places(inputs)
+        if places.size:
+            self.write_down(places.size, ledger=ledger, dataset=dataset)
+        return self._drawn(places, single, secrets.randbelow)
 
     def simulate(
         self, inputs: npt.ArrayLike, rng: np.random.Generator
     ) -> npt.NDArray[np.int64] | int:
         """Return what `release` would, from a seeded generator: for experiments, NOT private."""
         _checks.instance("rng", rng, np.random.Generator)
-        return self._drawn(inputs, lambda limit: seeded_below(rng, limit))
+        return self._drawn(*self.places(inputs), lambda limit: seeded_below(rng, limit))
 
     @cached_property
     def _sums(self) -> tuple[tuple[int, ...], ...]:
@@ -789,21 +802,29 @@ class OrbitKernel(Vouched):
             for row in self.orbits.by_row
         )
 
-    def _drawn(
-        self, inputs: npt.ArrayLike, below: Callable[[int], int]
-    ) -> npt.NDArray[np.int64] | int:
+    def places(self, inputs: npt.ArrayLike) -> tuple[npt.NDArray[np.int64], bool]:
+        """Return inputs as checked indices, and whether it was a single one.
+
+        Raises:
+            ParameterError: if an index is no input.
+        """
         array = _checks.array("inputs", inputs)
         if array.ndim > 1 or not np.issubdtype(array.dtype, np.integer):
             raise ParameterError("inputs must be an integer or a one-dimensional array of them.")
         listed = np.atleast_1d(array).astype(np.int64)
         if listed.size and (listed.min() < 0 or listed.max() >= self.inputs):
             raise ParameterError(f"inputs holds a value outside 0..{self.inputs - 1}.")
+        return listed, array.ndim == 0
+
+    def _drawn(
+        self, listed: npt.NDArray[np.int64], single: bool, below: Callable[[int], int]
+    ) -> npt.NDArray[np.int64] | int:
         rows = self.orbits.rows[self.orbits.labels(listed, 0)].tolist()
         outputs = [
             self._output(x, row, below(self.total))
             for x, row in zip(listed.tolist(), rows, strict=True)
         ]
-        return np.array(outputs, dtype=np.int64) if array.ndim else outputs[0]
+        return outputs[0] if single else np.array(outputs, dtype=np.int64)
 
     def _output(self, x: int, row: int, drawn: int) -> int:
         """Return the output of x for an integer below the total."""

@@ -15,7 +15,8 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector, Json, Matrix, Vector, frozen
 from dpopt.design import Design
-from dpopt.privacy import Certificate, ExactKernel
+from dpopt.privacy import Certificate, ExactKernel, Guarantee
+from dpopt.privacy.ledger import Recorder
 from dpopt.privacy.release import Words, random_words, seeded_words
 from dpopt.prob import total_variation
 from dpopt.public_prior.algorithm import ClosedForm, Flat, Staircase
@@ -153,13 +154,18 @@ class SamplingKernel(Design):
         self.setting.require_few("its weights are listed", "use release")
         return [self.units.row(letter) for letter in range(self.letters)]
 
-    def release(self, data: object = None) -> Any:  # noqa: ANN401
+    def release(
+        self, data: object = None, *, ledger: Recorder | None = None, dataset: str | None = None
+    ) -> Any:  # noqa: ANN401
         """Return one private letter for each user's letter, with the system's randomness.
 
         The law is exactly the row of `weights`. No seed; timing is outside the guarantee.
 
         Args:
             data: the users' own: a letter, or a sequence of letters, one for each user.
+            ledger: see `dpopt.Design.release`; each user's letter is that user's own, so that all
+                of one call count as one release.
+            dataset: see there.
 
         Returns:
             A letter, or as many as there are users: a list of names, or an array of places where
@@ -167,9 +173,11 @@ class SamplingKernel(Design):
 
         Raises:
             ParameterError: for an unknown letter. That it is unknown is not covered by the
-                guarantee: the refusal is for the user alone.
+                guarantee: the refusal is for the user alone. Or if the ledger refuses: then nothing
+                was drawn.
         """
         places, single = places_of(self.prior, data)
+        self.write_down(ledger=ledger, dataset=dataset)
         return self._released(places, random_words(self._bits, places.size), single)
 
     def simulate(self, data: object, rng: np.random.Generator) -> Any:  # noqa: ANN401
@@ -177,7 +185,9 @@ class SamplingKernel(Design):
         places, single = places_of(self.prior, data)
         return self._released(places, seeded_words(self._bits, places.size, rng), single)
 
-    def release_from(self, counts: object) -> Released:
+    def release_from(
+        self, counts: object, *, ledger: Recorder | None = None, dataset: str | None = None
+    ) -> Released:
         """Return one private letter for each user's distribution p, with the system's randomness.
 
         A letter is drawn from p with exactly uniform integers, then one from that letter's row:
@@ -186,14 +196,18 @@ class SamplingKernel(Design):
         Args:
             counts: p in proportion, integers or Fractions, shape (n,) or (users, n), at least 0,
                 no user without any.
+            ledger: see `release`.
+            dataset: see there.
 
         Returns:
             As `release`.
 
         Raises:
             ParameterError: for another shape or other values; the refusal is for the user alone.
+                Or if the ledger refuses: then nothing was drawn.
         """
         table, single = counts_of(in_order(counts, self.prior.letters), self.letters)
+        self.write_down(ledger=ledger, dataset=dataset)
         places = own_letters(table, secrets.randbelow)
         return self._released(places, random_words(self._bits, places.size), single)
 
@@ -231,8 +245,19 @@ class SamplingKernel(Design):
         """Return what the one-line repr tells; it proves nothing."""
         return {"letters": self.letters, "epsilon": self.epsilon, "worst_tv": self.worst_tv}
 
-    def save(self, path: str | Path, *, even_if_not_private: bool = False) -> None:
+    def save(
+        self,
+        path: str | Path,
+        *,
+        even_if_not_private: bool = False,
+        ledger: bool | Guarantee = False,
+    ) -> None:
         """Write the kernel to a JSON file that `dpopt.load` proves again; see `Design.save`.
+
+        Args:
+            path: see there, as for the rest.
+            even_if_not_private: see there.
+            ledger: see there.
 
         Raises:
             ParameterError: also if letters are neither text nor integers.
@@ -240,7 +265,7 @@ class SamplingKernel(Design):
         names = self.prior.letters
         if not isinstance(names, range) and not all(type(name) in (str, int) for name in names):
             raise ParameterError("letters must be texts or integers for a kernel to be saved.")
-        super().save(path, even_if_not_private=even_if_not_private)
+        super().save(path, even_if_not_private=even_if_not_private, ledger=ledger)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -15,13 +15,14 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector, Vector
 from dpopt.data.tally import Tally, tally
+from dpopt.privacy.ledger import Recorder, Releasing
 from dpopt.privacy.release import seeded_below
 
 Below = Callable[[int], int]
 """Returns a uniform integer below its argument."""
 
 
-class LetterSampler(ABC):
+class LetterSampler(Releasing, ABC):
     """A mechanism that releases one letter of a public alphabet from the counts of n records."""
 
     setting: Any
@@ -45,6 +46,8 @@ class LetterSampler(ABC):
         *,
         counts: npt.ArrayLike | Mapping[Any, Any] | None = None,
         alphabet: object = None,
+        ledger: Recorder | None = None,
+        dataset: str | None = None,
     ) -> Hashable:
         """Return one private letter, with the operating system's randomness.
 
@@ -58,16 +61,23 @@ class LetterSampler(ABC):
             alphabet: the k letters, public: fixed before the data are looked at, since which
                 letters occur is private. 0..k-1 if None. A record outside it is an error, and
                 that there was one is not covered by the guarantee: it is for the curator alone.
+            ledger: where it is written down before it is drawn, a `dpopt.Ledger`; if None the one
+                beside the sampler's file, if it has one.
+            dataset: your name of the data; "unnamed" if None.
 
         Returns:
             A letter of the alphabet.
 
         Raises:
-            ParameterError: for data that do not fit the setting.
+            ParameterError: for data that do not fit the setting; or if the ledger refuses: then
+                nothing was drawn.
             NotPrivateError: if the sampler has no certificate.
         """
         self.require_private()
-        return self._letter(data, counts, alphabet, secrets.randbelow)
+        records = tallied(self.setting.letters, data, counts, alphabet)
+        fitting = self.fitting(records.counts)
+        self.write_down(ledger=ledger, dataset=dataset)
+        return records.letters[self._draw(fitting, secrets.randbelow)]
 
     def simulate(
         self,
@@ -79,17 +89,9 @@ class LetterSampler(ABC):
     ) -> Hashable:
         """Return what `release` would, from a seeded generator: for experiments, NOT private."""
         seeded = generator(rng)
-        return self._letter(data, counts, alphabet, lambda limit: seeded_below(seeded, limit))
-
-    def _letter(
-        self,
-        data: object,
-        counts: npt.ArrayLike | Mapping[Any, Any] | None,
-        alphabet: object,
-        below: Below,
-    ) -> Hashable:
         records = tallied(self.setting.letters, data, counts, alphabet)
-        return records.letters[self._draw(self.fitting(records.counts), below)]
+        fitting = self.fitting(records.counts)
+        return records.letters[self._draw(fitting, lambda limit: seeded_below(seeded, limit))]
 
     def fitting(self, counts: npt.ArrayLike | Mapping[Any, Any]) -> IntVector:
         """Return counts as integers, checked against the setting.
