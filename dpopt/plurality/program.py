@@ -24,12 +24,13 @@ from dpopt._errors import ParameterError
 from dpopt._numbers import shown, typed_rational
 from dpopt._types import Vector
 from dpopt.ballots import Partitions, quantised
-from dpopt.ballots.table import Units
+from dpopt.ballots.table import Units, shared
+from dpopt.ballots.tabulate import Numbers, exponential_table, permute_and_flip_table
 from dpopt.lp import Separation, make_rows
 from dpopt.privacy import Problem
 
-# Rows that a round adds at most, and the violation that counts.
-_CUTS, _VIOLATED = 3_000, 1e-10
+# The violation that counts.
+_VIOLATED = 1e-10
 _LARGEST_FACTOR = 1e3
 # Fractional bits, beyond those of the smallest probability, in which a point is repaired.
 _SPARE = 64
@@ -64,11 +65,9 @@ class PrivacyRows:
         return sp.csr_array((data, (rows, columns)), shape=(count, self.size))
 
     def __call__(self, kernel: Vector) -> Separation:
-        """Separate k from the set of private ones: the most violated rows."""
+        """Separate k from the set of private ones: all violated rows."""
         over = self._others @ kernel
         places = np.flatnonzero(over > _VIOLATED)
-        if places.size > _CUTS:
-            places = places[np.argsort(-over[places], kind="stable")[:_CUTS]]
         rows = make_rows(self._others[places], upper=0.0)
         return Separation(rows, float(over.max(initial=0.0)), over.size)
 
@@ -123,15 +122,15 @@ def parse_prior(text: object) -> tuple[str, Fraction]:
     Raises:
         ParameterError: unless it is "uniform" or "dirichlet:A", A in [1/10,000, 10,000].
     """
-    if text == "uniform":
+    name, _, number = text.partition(":") if isinstance(text, str) else ("", "", "")
+    if text == name == "uniform":
         return "uniform", Fraction(1)
     try:
-        name, _, number = str(text).partition(":") if isinstance(text, str) else ("", "", "")
         shape = typed_rational(number)
-        if name == "dirichlet" and Fraction(1, _LARGEST_SHAPE) <= shape <= _LARGEST_SHAPE:
-            return f"dirichlet:{number}", shape
     except ValueError:
-        pass
+        shape = Fraction(0)
+    if name == "dirichlet" and Fraction(1, _LARGEST_SHAPE) <= shape <= _LARGEST_SHAPE:
+        return f"dirichlet:{number}", shape
     raise ParameterError(
         f"prior is {shown(text)}; it must be uniform, or dirichlet:A with A in "
         f"[{1 / _LARGEST_SHAPE:g}, {_LARGEST_SHAPE}]."
@@ -156,30 +155,10 @@ def prior_of(partitions: Partitions, shape: Fraction) -> tuple[Fraction, ...]:
     return tuple(value / total for value in each)
 
 
-def table_bits(records: int, classes: int, epsilon: float) -> int:
-    depth = math.ceil(-(-records // 2) * epsilon / math.log(2.0))
-    small = max(0, -math.floor(math.log2(epsilon)))
-    return 64 + 3 * classes.bit_length() + depth + small
-
-
-def audited_rule(rule: str, records: int, classes: int, epsilon: float) -> Units:
-    from dpopt.ballots.rules import Ladder, exponential, permute_and_flip
-    from dpopt.privacy import exp_lower
-
-    partitions, bits = Partitions(records, classes), table_bits(records, classes, epsilon)
-    r = exp_lower(epsilon * (1 - 1e-12), bits)
-    s = Fraction(math.isqrt((r.numerator << 120) // r.denominator), 1 << 60)
-    lad = Ladder(r)
-    rule_law = {
-        "ladder": lad.law,
-        "permute-and-flip": lambda c: permute_and_flip(c, s),
-        "exponential": lambda c: exponential(c, s),
-    }[rule]
-    point = []
-    for st in partitions.states:
-        law = rule_law(st)
-        point += [law[st.index(c)] for c in dict.fromkeys(st)]
-    return quantised(partitions, point, bits)
+def table_at_step(rule: str, partitions: Partitions, step: Fraction, bits: int) -> Units:
+    """Return the table of permute-and-flip or of the exponential mechanism at a step s."""
+    made = permute_and_flip_table if rule == "permute-and-flip" else exponential_table
+    return shared(partitions, made(partitions, step, Numbers(bits + _SPARE)), bits)
 
 
 def repaired(partitions: Partitions, point: Vector, ratio: Fraction, bits: int) -> Units:

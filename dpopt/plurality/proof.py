@@ -30,8 +30,15 @@ from dpopt.privacy.exact import Certificate, decisive_ratio
 from dpopt.privacy.guarantee import Guarantee
 from dpopt.privacy.least import Least, least_of_ratio
 
-Move = tuple[str, str, list[int], list[int]]
+Laws = tuple[str, str, list[int], list[int]]
 """Two neighbouring histograms in words, and their laws with classes that change alike as one."""
+
+NAMES = {
+    "optimal": "the best plurality",
+    "ladder": "the ladder",
+    "permute-and-flip": "permute-and-flip",
+    "exponential": "the exponential mechanism",
+}
 
 THEOREMS = {
     "permute-and-flip": "McKenna, Sheldon 2020",
@@ -40,7 +47,7 @@ THEOREMS = {
 
 
 def prove_table(
-    partitions: Partitions, units: Units, guarantee: Guarantee, bits: int, name: str
+    partitions: Partitions, units: Units, guarantee: Guarantee, bits: int, rule: str
 ) -> Certificate:
     """Prove that a table is epsilon-DP between all histograms that differ in one replaced record.
 
@@ -49,23 +56,22 @@ def prove_table(
         units: a row of integers for each sorted histogram, over `dpopt.ballots.scale`.
         guarantee: epsilon; delta is 0.
         bits: of the scale.
-        name: of the mechanism, for the claim.
+        rule: one of `NAMES`, for the claim.
 
     Raises:
         NotPrivateError: naming two histograms and the class, if an inequality fails.
     """
     weights = [weight for row in units for weight in row]
     first, second = (side.tolist() for side in partitions.neighbours)
+    taken, given = first + second, second + first
 
     @cache
     def worst_at(ratio: Fraction) -> tuple[int, int, int]:
         """Return the least numerator of r k[w] - k[v], and v, w."""
         top, bottom = ratio.numerator, ratio.denominator
         up, down = [top * weight for weight in weights], [bottom * weight for weight in weights]
-        return min(
-            min(zip(map(_less, _at(up, second), _at(down, first)), first, second, strict=True)),
-            min(zip(map(_less, _at(up, first), _at(down, second)), second, first, strict=True)),
-        )
+        slacks = (up[w] - down[v] for v, w in zip(taken, given, strict=True))
+        return min(zip(slacks, taken, given, strict=True))
 
     ratio = decisive_ratio(guarantee, None, lambda r: Fraction(worst_at(r)[0]))
     least, v, w = worst_at(ratio)
@@ -73,19 +79,20 @@ def prove_table(
     sides = _side(partitions, v), _side(partitions, w)
     if least < 0:
         raise NotPrivateError(
-            f"the {name} is not {guarantee.epsilon:g}-DP: a class goes from {sides[1]} to "
+            f"{NAMES[rule]} is not {guarantee.epsilon:g}-DP: a class goes from {sides[1]} to "
             f"{sides[0]}, and is above e^epsilon times as likely by {roughly(-slack)}.",
             inputs=(sides[1], sides[0]),
             output="that class",
             excess=float(-slack) or math.ulp(0.0),
         )
-    unproved = "; no proof for all sizes is known" if name == "ladder" else ""
+    unproved = "; no proof for all sizes is known" if rule == "ladder" else ""
     return Certificate(
-        claim=f"the {name} is private between all neighbouring histograms of {partitions.voters} "
-        f"records over {partitions.classes} classes, each pair decided{unproved}",
+        claim=f"{NAMES[rule]} is private between all neighbouring histograms of "
+        f"{partitions.voters} records over {partitions.classes} classes, each pair "
+        f"decided{unproved}",
         guarantee=guarantee,
         ratio=ratio,
-        constraints=2 * len(first),
+        constraints=len(taken),
         slack=slack,
         tightest=f"a class that goes from {sides[1]} to {sides[0]}",
         arithmetic="exact integers",
@@ -112,13 +119,13 @@ def prove_step(
     ratio = decisive_ratio(guarantee, None, lambda r: r - square)
     if square > ratio:
         raise NotPrivateError(
-            f"{rule} is not {guarantee.epsilon:g}-DP by theorem: the square of its step is above "
-            f"e^epsilon by {roughly(square - ratio)}.",
+            f"{NAMES[rule]} is not {guarantee.epsilon:g}-DP by theorem: the square of its step is "
+            f"above e^epsilon by {roughly(square - ratio)}.",
             excess=float(square - ratio) or math.ulp(0.0),
         )
     return Certificate(
-        claim=f"{rule} of step s is private by theorem ({THEOREMS[rule]}), for {records} records "
-        f"over {classes} classes as for all, since s^2 <= e^epsilon",
+        claim=f"{NAMES[rule]} of step s is private by theorem ({THEOREMS[rule]}), for {records} "
+        f"records over {classes} classes as for all, since s^2 <= e^epsilon",
         guarantee=guarantee,
         ratio=ratio,
         constraints=1,
@@ -148,14 +155,14 @@ def dominating_of_table(partitions: Partitions, units: Units, bits: int) -> Domi
     total = scale(partitions.classes, bits)
     points: Iterator[Point] = (
         point
-        for _, _, row, other in moves(partitions, units)
+        for _, _, row, other in laws_of_neighbours(partitions, units)
         for one, two in ((row, other), (other, row))
         for point in likelihood_tests(one, two, total.bit_length())
     )
     return DominatingPair.of_points(upper_hull(points), total)
 
 
-def moves(partitions: Partitions, units: Units) -> Iterator[Move]:
+def laws_of_neighbours(partitions: Partitions, units: Units) -> Iterator[Laws]:
     """Yield the laws of neighbouring histograms, one pair of each kind.
 
     A record moves from a class of one count to a class of another, or of the same. The two stand
@@ -188,14 +195,6 @@ def moves(partitions: Partitions, units: Units) -> Iterator[Move]:
                         row.append(rest * own[count])
                         other.append(rest * its[count])
                 yield f"counts {_told(histogram)}", f"counts {_told(after)}", row, other
-
-
-def _at(values: list[int], places: list[int]) -> Iterator[int]:
-    return map(values.__getitem__, places)
-
-
-def _less(value: int, other: int) -> int:
-    return value - other
 
 
 def _side(partitions: Partitions, variable: int) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
@@ -14,24 +14,33 @@ import numpy as np
 import numpy.typing as npt
 
 from dpopt import _checks
-from dpopt._errors import ParameterError
-from dpopt._types import IntVector, Json, Vector, frozen
-from dpopt.ballots import Partitions, checked, partition_count
+from dpopt._errors import ParameterError, SolverError
+from dpopt._types import IntVector, Json, Vector
+from dpopt.ballots import (
+    Partitions,
+    audit_rule,
+    checked,
+    exponential,
+    partition_count,
+    permute_and_flip,
+    table_bits,
+    worst,
+)
 from dpopt.ballots import law as law_of_table
 from dpopt.ballots.partitions import MOST_PARTITIONS
-from dpopt.ballots.rules import exponential, permute_and_flip
 from dpopt.design import Design, Setting
 from dpopt.design import design as designed
-from dpopt.lp import Backend, Solution
+from dpopt.lp import Backend, Solution, Status, solve
+from dpopt.lp.backends.highs import Highs
 from dpopt.plurality.program import (
-    audited_rule,
     parse_prior,
     plurality_problem,
     prior_of,
     repaired,
-    table_bits,
+    table_at_step,
 )
 from dpopt.plurality.proof import (
+    THEOREMS,
     dominating_of_table,
     least_of_table,
     prove_step,
@@ -39,8 +48,8 @@ from dpopt.plurality.proof import (
 )
 from dpopt.privacy import Certificate, Guarantee, Problem, exp_lower
 from dpopt.privacy.dominating import DominatingPair
+from dpopt.privacy.exponential import log_near, log_upper
 from dpopt.privacy.least import Least, least_delta, least_epsilon, require_pure
-from dpopt.style import role
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,11 +63,19 @@ OBJECTIVES = ("bayes", "minimax")
 LOSSES = ("regret", "error")
 RULES = ("optimal", "ladder", "permute-and-flip", "exponential")
 
+# As many records as histograms are ever listed of.
+_LONGEST_LIST = 10_000
 _LARGEST_RECORDS, _LARGEST_CLASSES, _LARGEST_EPSILON = 1_000_000, 1_000, 50.0
 # Sorted histograms of a program that is written out, and of a rule that is made a table.
 _MOST_SOLVED, _MOST_TABLED = 5_000, 100_000
+# Variables of a program from which on an interior point is faster.
+_MANY = 4_000
+# Bits of all weights of a table: 256 megabytes.
+_LONGEST_TABLE = 1 << 31
 # Fractional bits of a step's distance from 1: they cost 2^-32 of epsilon.
 _STEP_BITS = 32
+# Of a gap that one draw decides.
+_PART = 256
 # Of the integers of a law by theorem.
 _LONGEST_LAW = 10_000_000
 _OFFER = "rule='ladder' or rule='permute-and-flip' need no program"
@@ -156,8 +173,12 @@ class PluralitySetting(Setting["PluralityDesign"]):
     @cached_property
     def by_theorem(self) -> bool:
         """Whether the histograms are too many to be listed, so that units are a step."""
-        proved = self.rule in ("permute-and-flip", "exponential")
-        return proved and _more_than(_MOST_TABLED, self.records, self.classes)
+        if self.rule not in THEOREMS:
+            return False
+        if _more_than(_MOST_TABLED, self.records, self.classes):
+            return True
+        count = partition_count(self.records, self.classes)
+        return count * min(self.classes, 50) * self.bits > _LONGEST_TABLE
 
     @cached_property
     def partitions(self) -> Partitions:
@@ -188,6 +209,20 @@ class PluralitySetting(Setting["PluralityDesign"]):
         losses = np.array(_losses(self.partitions, self.loss), dtype=np.float64)
         return plurality_problem(self.partitions, self.epsilon, losses, prior)
 
+    def solved(self, backend: str | Backend, time_limit: float | None) -> Solution:
+        """Solve the program; a large one of "minimax" by an interior point, without a basis.
+
+        The bound is then within 1e-7 of the value instead of 1e-9.
+        """
+        problem = self.problem()
+        if backend == "highs" and self.objective == "minimax" and problem.size > _MANY:
+            try:
+                return solve(problem, Highs(interior=True), time_limit=time_limit)
+            except SolverError as error:
+                if error.status not in (Status.NUMERICAL, Status.STALLED, Status.ITERATION_LIMIT):
+                    raise
+        return solve(problem, backend, time_limit=time_limit)
+
     def closed_form(self) -> Units | None:
         """Return a rule's table, audited; its step, where that is private by theorem alone.
 
@@ -197,12 +232,8 @@ class PluralitySetting(Setting["PluralityDesign"]):
         if self.rule == "optimal":
             return None
         if not self.by_theorem:
-            return audited_rule(self.rule, self.records, self.classes, self.epsilon)
-        # s = 1 + n / 2^j with s^2 <= e^epsilon, n of 32 bits or a few more.
-        ratio = exp_lower(self.epsilon)
-        bits = _STEP_BITS + max(0, math.ceil(-math.log2(self.epsilon / 2)))
-        below = 1 << bits
-        return math.isqrt((ratio.numerator << 2 * bits) // ratio.denominator), below
+            return audit_rule(self.rule, self.records, self.classes, self.epsilon).units
+        return _step(self.epsilon)
 
     def point(self, solution: Solution) -> Vector:
         """Return k[lambda, c] by variable."""
@@ -264,9 +295,8 @@ class PluralitySetting(Setting["PluralityDesign"]):
         if self.by_theorem:
             step = Fraction(*cast(Step, units))
             return prove_step(self.rule, step, self.guarantee, self.records, self.classes)
-        name = "best plurality" if self.rule == "optimal" else self.rule
         table = cast(Table, units)
-        return prove_table(self.partitions, table, self.guarantee, self.bits, name)
+        return prove_table(self.partitions, table, self.guarantee, self.bits, self.rule)
 
     def read(self, plain: object) -> Units:
         """Return the units of a file, checked in form.
@@ -351,8 +381,11 @@ class PluralitySetting(Setting["PluralityDesign"]):
         pair = self.dominating(units)
         rows, both = [list(pair.upper), list(pair.lower)], [(0, 1), (1, 0)]
         if epsilon is None:
-            return least_epsilon(rows, cast(float, delta), pairs=both)
-        return least_delta(rows, epsilon, pairs=both)
+            least = least_epsilon(rows, cast(float, delta), pairs=both)
+        else:
+            least = least_delta(rows, epsilon, pairs=both)
+        words = ("one law of the dominating pair", "the other")
+        return replace(least, inputs=words)
 
     def dominating(self, units: Units) -> DominatingPair:
         """Return the tight dominating pair over all neighbouring histograms.
@@ -495,7 +528,60 @@ class PluralityDesign(Design):
         if self.setting.by_theorem:
             above, below = cast(Step, self.units)
             return min(2 * math.log(above / below), self.setting.epsilon)
-        return least_of_table(self.setting.partitions, cast(Table, self.units)).upper
+        return log_upper(worst(self.setting.partitions, cast(Table, self.units)).ratio)
+
+    @cached_property
+    def ladder_epsilon(self) -> float | None:
+        """The epsilon that the ladder was computed with, below that of the setting if need be.
+
+        None of another rule. It is read off the integers, up to 1e-12 of it.
+        """
+        if self.setting.rule != "ladder":
+            return None
+        partitions = self.setting.partitions
+        records, zeros = self.setting.records, (0,) * (self.setting.classes - 2)
+        # All records in one class, and one of them moved: the rows of "ladder" are tight.
+        moved = sorted((records - 1, 1, *zeros), reverse=True)
+        ends = partitions.classes_of((records, 0, *zeros)), partitions.classes_of(moved)
+        weights = [weight for row in cast(Table, self.units) for weight in row]
+        at = moved.index(1) if records > 1 else 0
+        return log_near(Fraction(weights[ends[1][at]], weights[ends[0][1]]))
+
+    def compare(self) -> dict[str, list[Any]]:
+        """Return this design beside the rules at the same epsilon, a column for each name.
+
+        Columns: rule; step: "audited", the largest that passes for these K and C, or
+        "e^(epsilon / 2)"; mean_regret, worst_regret, mean_error and worst_error, under the prior
+        of the setting; spending, the least epsilon of the integers.
+
+        Raises:
+            ParameterError: if the histograms cannot be listed.
+        """
+        setting = self.setting
+        setting._require_table("a comparison")
+        found: list[tuple[str, str, Table]] = []
+        own = "optimum" if setting.rule == "optimal" else "audited"
+        found.append((setting.rule, own, cast(Table, self.units)))
+        root = Fraction(*_step(setting.epsilon, setting.bits))
+        for rule in RULES[1:]:
+            if rule in THEOREMS:
+                table = table_at_step(rule, setting.partitions, root, setting.bits)
+                found.append((rule, "e^(epsilon / 2)", table))
+            if rule != setting.rule:
+                table = audit_rule(rule, setting.records, setting.classes, setting.epsilon).units
+                found.append((rule, "audited", table))
+        columns: dict[str, list[Any]] = {
+            "rule": [rule for rule, _, _ in found],
+            "step": [step for _, step, _ in found],
+        }
+        for loss in LOSSES:
+            pairs = [setting.losses(table, loss) for _, _, table in found]
+            columns[f"mean_{loss}"] = [float(mean) for mean, _ in pairs]
+            columns[f"worst_{loss}"] = [float(most) for _, most in pairs]
+        columns["spending"] = [
+            log_upper(worst(setting.partitions, table).ratio) for _, _, table in found
+        ]
+        return columns
 
     def _drawn(
         self, data: object, below: Callable[[int], int] = secrets.randbelow
@@ -516,7 +602,7 @@ class PluralityDesign(Design):
             while order:
                 place = below(len(order))
                 chosen = order[place]
-                if below(above ** gaps[chosen]) < under ** gaps[chosen]:
+                if _kept(above, under, gaps[chosen], below):
                     return chosen
                 if self.setting.rule == "permute-and-flip":
                     order.pop(place)
@@ -529,6 +615,7 @@ class PluralityDesign(Design):
             "mean_error": _known(self.mean_error),
             "worst_error": _known(self.worst_error),
             "spending": self.spending,
+            "ladder_epsilon": self.ladder_epsilon,
         }
 
     def to_dict(self) -> Json:
@@ -568,8 +655,24 @@ def design(
         ('private', 0.7032)
     """
     named: Any = (objective, loss, rule)
-    setting = PluralitySetting(records, classes, epsilon, *named, prior)
+    setting = PluralitySetting(records, classes, epsilon, *named, prior=prior)
     return designed(setting, backend=backend, time_limit=time_limit)
+
+
+def _kept(above: int, under: int, gap: int, below: Callable[[int], int]) -> bool:
+    """Return true with chance (under / above)^gap, exactly: a part of the gap at a time."""
+    for start in range(0, gap, _PART):
+        part = min(_PART, gap - start)
+        if below(above**part) >= under**part:
+            return False
+    return True
+
+
+def _step(epsilon: float, bits: int = _STEP_BITS) -> Step:
+    """Return s = 1 + n / 2^j, with s^2 <= e^epsilon and n of so many bits or a few more."""
+    ratio = exp_lower(epsilon, 2 * bits + 128)
+    bits += max(0, math.ceil(-math.log2(epsilon / 2)))
+    return math.isqrt((ratio.numerator << 2 * bits) // ratio.denominator), 1 << bits
 
 
 def _losses(partitions: Partitions, loss: str) -> list[int]:
@@ -589,11 +692,8 @@ def _more_than(most: int, records: int, classes: int) -> bool:
     # Each is the sorted form of C! histograms at most; small ones are counted.
     logs = math.lgamma(records + classes) - math.lgamma(records + 1)
     logs -= math.lgamma(classes) + math.lgamma(classes + 1)
-    if logs > math.log(most) + 1e-6:
-        return True
-    parts = min(records, classes)
-    # Those of sqrt(K) parts, or fewer, are many already where K and C are large.
-    if parts > 60 and records > 200:
+    # 100 records in 100 parts have 190,569,292: beyond that they need not be counted.
+    if logs > math.log(most) + 1e-6 or records > _LONGEST_LIST or min(records, classes) >= 100:
         return True
     return partition_count(records, classes) > most
 
