@@ -14,10 +14,11 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._page import result_page
 from dpopt._types import IntVector, Json, brief
-from dpopt.ballots.spending import LabelSpending
+from dpopt.ballots.spending import BallotSpending, LabelSpending
 from dpopt.files import write_json
 from dpopt.privacy import Guarantee
-from dpopt.privacy.ledger import Recorder
+from dpopt.privacy.dominating import DominatingPair
+from dpopt.privacy.ledger import Entry, Recorder
 from dpopt.provenance import versions
 from dpopt.style import new_axes
 
@@ -169,28 +170,54 @@ def drawn(
         NotPrivateError: if the design has no certificate.
     """
     design.require_private()
-    queries = len(np.asarray(data))
     if ledger is None:
-        _refuse_names(dataset, group)
-    else:
-        ledger.charge(
-            spending.per_query,
-            what=f"labels of {design.setting.kind}",
-            dataset=dataset,
-            count=queries,
-            **spending.shared(group),
-        )
-    labels = np.array(design.release(data), dtype=np.int64).reshape(-1)
+        for name, value in (("dataset", dataset), ("group", group)):
+            if value is not None:
+                raise ParameterError(
+                    f"{name} is {_checks.shown(value)} and ledger None; a name needs a ledger."
+                )
+        # The ledger beside the design's file does not know how many voters a record reaches.
+        if isinstance(spending, BallotSpending):
+            ledger = design.ledger
+    told = None if ledger is None else _Told(ledger, spending, group)
+    labels = np.array(design.release(data, ledger=told, dataset=dataset), dtype=np.int64)
+    labels = labels.reshape(-1)
     labels.setflags(write=False)
     return VoteBatch(labels, design, spending, answered, budget)
 
 
-def _refuse_names(dataset: str | None, group: str | None) -> None:
-    for name, value in (("dataset", dataset), ("group", group)):
-        if value is not None:
-            raise ParameterError(
-                f"{name} is {_checks.shown(value)} and ledger None; a name needs a ledger."
-            )
+class _Told:
+    """A ledger that is told of a design's releases how their voters compose."""
+
+    def __init__(self, ledger: Recorder, spending: LabelSpending, group: str | None) -> None:
+        if not callable(getattr(ledger, "charge", None)):
+            raise ParameterError(f"ledger is {_checks.shown(ledger)}; it must be a dpopt.Ledger.")
+        self.design = getattr(ledger, "design", None)
+        self._ledger, self._spending = ledger, spending
+        self._shared = spending.shared(group)
+
+    def charge(
+        self,
+        guarantee: Guarantee,
+        *,
+        what: str,
+        dataset: str | None = None,
+        count: int = 1,
+        pair: DominatingPair | None = None,
+        **others: object,
+    ) -> Entry:
+        """Write down releases; of the group they are in, the spending knows more."""
+        del guarantee, others
+        # The pair is that of one replaced ballot.
+        alone = isinstance(self._spending, BallotSpending) and self._spending.reach == 1
+        return self._ledger.charge(
+            self._spending.per_query,
+            what=what,
+            dataset=dataset,
+            count=count,
+            pair=pair if alone else None,
+            **self._shared,
+        )
 
 
 def _counted(labels: IntVector) -> str:

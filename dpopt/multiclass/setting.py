@@ -7,6 +7,7 @@ proof of what comes out in the proof module.
 from __future__ import annotations
 
 import math
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -40,6 +41,8 @@ from dpopt.multiclass.rules import RULES, rule_units
 from dpopt.privacy import Guarantee, Problem
 from dpopt.privacy.dominating import DominatingPair
 from dpopt.privacy.exact import Certificate
+from dpopt.privacy.ledger import Recorder
+from dpopt.privacy.release import seeded_below
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -142,6 +145,11 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
     def guarantee(self) -> Guarantee:
         """(m epsilon, delta), m epsilon rounded up to a float."""
         return self.target.guarantee
+
+    @property
+    def behind(self) -> tuple[Guarantee, int]:
+        """(epsilon, Delta) of each voter, and K."""
+        return Guarantee(self.epsilon, self.mechanism_delta), self.mechanisms
 
     @cached_property
     def target(self) -> Target:
@@ -362,12 +370,48 @@ class MulticlassDesign(Design):
             return error.excess
         return 0.0
 
-    def _drawn(self, data: Any, below: Callable[[int], int]) -> Any:  # noqa: ANN401
-        """Draw a label for votes of shape (K,), or one for each row of (queries, K)."""
-        if self.setting.is_one_query(data):
-            return super()._drawn(data, below)
-        votes = np.asarray(data)
-        return np.array([super(MulticlassDesign, self)._drawn(row, below) for row in votes])
+    def release(
+        self,
+        data: Any = None,  # noqa: ANN401
+        *,
+        ledger: Recorder | None = None,
+        dataset: str | None = None,
+    ) -> Any:  # noqa: ANN401
+        """Return a private plurality of votes, with the operating system's randomness.
+
+        Each row of votes is one query, spends the whole guarantee, and is written down before any
+        label is drawn.
+
+        Args:
+            data: votes in 0..C-1, shape (K,) for one query or (queries, K).
+            ledger: see `dpopt.Design.release`.
+            dataset: see there.
+
+        Raises:
+            ParameterError: for other votes; the refusal is for the curator alone. Or if the ledger
+                refuses: then nothing was drawn.
+            NotPrivateError: if the plurality has no certificate.
+        """
+        self.require_private()
+        rows, single = self._rows(data)
+        if len(rows):
+            self.write_down(len(rows), ledger=ledger, dataset=dataset)
+        return self._labels(rows, single, secrets.randbelow)
+
+    def simulate(self, data: Any, rng: np.random.Generator) -> Any:  # noqa: ANN401
+        """Return what `release` would, from a seeded generator: for experiments, NOT private."""
+        _checks.instance("rng", rng, np.random.Generator)
+        return self._labels(*self._rows(data), lambda limit: seeded_below(rng, limit))
+
+    def _rows(self, data: Any) -> tuple[npt.NDArray[Any], bool]:  # noqa: ANN401
+        single = self.setting.is_one_query(data)
+        return np.atleast_2d(np.asarray(data)), single
+
+    def _labels(
+        self, rows: npt.NDArray[Any], single: bool, below: Callable[[int], int]
+    ) -> npt.NDArray[np.int64] | int:
+        found = [self._drawn(self._sums(row), below) for row in rows]
+        return found[0] if single else np.array(found, dtype=np.int64)
 
     def headline(self) -> Json:
         """Return what the one-line repr tells."""

@@ -50,6 +50,8 @@ from dpopt.privacy import Certificate, Guarantee, Problem, exp_lower
 from dpopt.privacy.dominating import DominatingPair
 from dpopt.privacy.exponential import log_near, log_upper
 from dpopt.privacy.least import Least, least_delta, least_epsilon, require_pure
+from dpopt.privacy.ledger import Recorder
+from dpopt.privacy.release import seeded_below
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -583,12 +585,45 @@ class PluralityDesign(Design):
         ]
         return columns
 
-    def _drawn(
-        self, data: object, below: Callable[[int], int] = secrets.randbelow
+    def release(
+        self, data: object = None, *, ledger: Recorder | None = None, dataset: str | None = None
     ) -> IntVector | int:
+        """Return a private class for counts, with the operating system's randomness.
+
+        Each row of counts is one query, spends the whole guarantee, and is written down before any
+        class is drawn.
+
+        Args:
+            data: counts, shape (C,) for one query or (queries, C).
+            ledger: see `dpopt.Design.release`.
+            dataset: see there.
+
+        Raises:
+            ParameterError: for other counts; the refusal is for the curator alone. Or if the ledger
+                refuses: then nothing was drawn.
+            NotPrivateError: if the mechanism has no certificate.
+        """
+        self.require_private()
         rows, single = self.setting.counted(cast(npt.ArrayLike, data))
-        draw = self._by_steps if self.setting.by_theorem else super()._drawn
-        found = [draw(row, below) for row in rows]
+        if len(rows):
+            self.write_down(len(rows), ledger=ledger, dataset=dataset)
+        return self._classes(rows, single, secrets.randbelow)
+
+    def simulate(self, data: object, rng: np.random.Generator) -> IntVector | int:
+        """Return what `release` would, from a seeded generator: for experiments, NOT private."""
+        _checks.instance("rng", rng, np.random.Generator)
+        rows, single = self.setting.counted(cast(npt.ArrayLike, data))
+        return self._classes(rows, single, lambda limit: seeded_below(rng, limit))
+
+    def _classes(
+        self, rows: IntVector, single: bool, below: Callable[[int], int]
+    ) -> IntVector | int:
+        found = [
+            self._by_steps(row, below)
+            if self.setting.by_theorem
+            else self._drawn(self._sums(row), below)
+            for row in rows
+        ]
         return found[0] if single else np.array(found, dtype=np.int64)
 
     def _by_steps(self, counts: IntVector, below: Callable[[int], int]) -> int:
