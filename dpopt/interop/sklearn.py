@@ -276,6 +276,11 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
         design, spending = make(voters, classes)
         if self.ledger is not None:
             spending.shared(self.group)
+        for name, value in (("dataset", self.dataset), ("group", self.group)):
+            if self.ledger is None and value is not None:
+                raise ParameterError(
+                    f"{name} is {_checks.shown(value)} and ledger None; a name needs a ledger."
+                )
         way: tuple[object, ...] = (kind, spending.per_query, spending.facts())
         if isinstance(spending, Spending):
             # Estimators trained once share what they spend with no others.

@@ -20,7 +20,7 @@ from dpopt.privacy import Guarantee
 from dpopt.privacy.ledger import Recorder
 
 # Sorted histograms of a program that takes seconds, and of rules whose tables do.
-_QUICK_PROGRAM, _QUICK_TABLE = 600, 20_000
+_QUICK_PROGRAM, _QUICK_TABLE = 600, 4_000
 
 
 def vote(
@@ -129,8 +129,8 @@ def best_design(
     """Return the mechanism of a rule, or of the best one that takes seconds.
 
     "best" is the optimum of the program where there are at most 600 sorted histograms; of more, the
-    ladder or permute-and-flip, whichever has the smaller value; beyond 20,000 permute-and-flip,
-    which is private by theorem for any K and C. The choice looks at no data.
+    ladder or permute-and-flip, whichever has the smaller value; beyond 4,000 permute-and-flip,
+    which there is for any K and C. The choice looks at no data.
 
     Args:
         records: K.
