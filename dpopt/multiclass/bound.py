@@ -151,8 +151,8 @@ def vote_ratio_below(
     delta, budget = Fraction(sizes[3]), budget_below(*sizes[:3])
     voter = (exp_upper(sizes[1]) + delta) / (1 - delta)
     limits = []
-    # g(r, v) is below r for every v: a budget of r or more bounds nothing.
-    if budget < voter and sizes[2] < sizes[0]:
+    # g(r, v) is below r for every v: m = K bounds nothing, though the budget is rounded down.
+    if budget < voter and (delta or sizes[2] < sizes[0]):
         limits.append((voter * budget - 1) / (voter - budget))
     if delta:
         limits.append(1 + (budget - 1) / delta)

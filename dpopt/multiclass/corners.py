@@ -4,10 +4,25 @@ For a set S of outputs let A(N) be the probability that the output is in S where
 votes are N, and f = E A(N) - e^(m epsilon) E' A(N): privacy says f <= delta for all voters. By the
 theorems of the pairs module the largest f stands where every voter is at a corner: at a loop, with
 the vote y on both sides, or on an edge y -> z, voting y with b and z with c on one side, the other
-way round on the other; and no two voters are on y -> z and on z -> y. So a configuration is a
-signed number of voters on each of the C (C - 1) / 2 pairs of classes, and the rest of them at
-loops. Longer cycles y -> z -> w -> y stay: leaving them out, or the edges between two classes
-outside of S, lets kernels through that are not private.
+way round on the other; and no two voters are on y -> z and on z -> y.
+
+Theorem (triangles). No three voters need be on y -> z, z -> w and w -> y either.
+
+Proof. Multiplied out, the counts of their votes have the law
+
+    (b y + c z)(b z + c w)(b w + c y)
+        = (b^3 + c^3) yzw + b c (yy (b z + c w) + zz (b w + c y) + ww (b y + c z)),
+
+where a product stands for the votes in it; and with b and c exchanged on the other side, where the
+three edges are turned around. As b^3 + c^3 + 3 b c = 1, this is a mixture of four configurations,
+the same one on both sides: three loops; two voters at y and one on z -> w; two at z and one on
+w -> y; two at w and one on y -> z. f is linear in the two laws, so that it is no larger than at one
+of these, which has at most one edge in place of three.
+
+So a configuration is a signed number of voters on each of the C (C - 1) / 2 pairs of classes, no
+three of them in a circle, and the rest of the voters at loops. Over three classes all circles are
+gone; over four, longer ones stay where no edge crosses them. The edges between two classes outside
+of S are needed: without them programs return kernels that are not private.
 
 The walk. Let T be a function of the counts of the voters who are not yet on an edge, at first A.
 One voter more on y -> z makes it T'(n) = b T(n + e_y) + c T(n + e_z) for the side P, for all places
@@ -19,6 +34,7 @@ that differ by renaming classes within S or outside of it, which A does not tell
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -32,8 +48,23 @@ from dpopt._types import IntVector
 from dpopt.ballots.partitions import Partitions
 from dpopt.multiclass.pairs import reduced_count
 
-MOST_CONFIGURATIONS = 100_000_000
+MOST_CONFIGURATIONS = 40_000_000
 """Of the configurations, renamed ones counted, that are walked over."""
+
+DIRECTIONS = {
+    2: (1, 2),
+    3: (1, 6, 12, 6),
+    4: (1, 12, 60, 152, 192, 108, 24),
+    5: (1, 20, 180, 940, 3080, 6444, 8500, 6900, 3390, 960, 120),
+    6: (
+        *(1, 30, 420, 3600, 20880, 85716, 253920, 545640, 848580, 951110, 767268),
+        *(445680, 184350, 52020, 9000, 720),
+    ),
+}
+"""For C classes, how many ways there are to choose and direct j pairs, no three in a circle.
+
+The last is C!: the orders of all classes.
+"""
 
 Table = npt.NDArray[Any]
 """Floats or Python integers, shape (configurations of a level, places of its loops)."""
@@ -42,9 +73,23 @@ Step = Callable[[Table, Table], Table]
 """Takes T(n + e_y) and T(n + e_z) and returns b T(n + e_y) + c T(n + e_z)."""
 
 
+def configuration_count(voters: int, classes: int) -> int:
+    """Return the number of configurations, renamed ones counted; above 6 classes, a bound on it.
+
+    Voters on j directed pairs, at least one on each, and loops at C classes are
+    binom(K + C - 1, C - 1 + j) choices.
+    """
+    if classes not in DIRECTIONS:
+        return reduced_count(voters, classes)
+    return sum(
+        many * math.comb(voters + classes - 1, classes - 1 + j)
+        for j, many in enumerate(DIRECTIONS[classes])
+    )
+
+
 def priceable(voters: int, classes: int) -> bool:
     """Whether all configurations can be walked over."""
-    return reduced_count(voters, classes) <= MOST_CONFIGURATIONS and _coded(voters, classes)
+    return _coded(voters, classes) and configuration_count(voters, classes) <= MOST_CONFIGURATIONS
 
 
 def _coded(voters: int, classes: int) -> bool:
@@ -59,7 +104,7 @@ def require_priceable(voters: int, classes: int) -> None:
         ParameterError: naming how many there are.
     """
     if not priceable(voters, classes):
-        known = f"{reduced_count(voters, classes):.3g} corner configurations"
+        known = f"{configuration_count(voters, classes):.3g} corner configurations"
         limit = f"at most {MOST_CONFIGURATIONS:.0e}"
         if not _coded(voters, classes):
             known, limit = f"{classes * (classes - 1) // 2} pairs of classes", "fewer"
@@ -223,8 +268,19 @@ class Configurations:
                     grown.append(more)
                     parent.append(fits)
                     edge.append(np.full(len(fits), 2 * at + way))
-            levels.append(self._level(*map(np.concatenate, (grown, parent, edge))))
+            signed, *rest = map(np.concatenate, (grown, parent, edge))
+            kept = np.flatnonzero(~self._circles(signed))
+            levels.append(self._level(signed[kept], *(part[kept] for part in rest)))
         return tuple(levels)
+
+    def _circles(self, signed: IntVector) -> npt.NDArray[np.bool_]:
+        """Whether a configuration has y -> z, z -> w and w -> y, for any three classes."""
+        place = {pair: at for at, pair in enumerate(self.pairs)}
+        found = np.zeros(len(signed), dtype=bool)
+        for y, z, w in itertools.combinations(range(self.classes), 3):
+            one, two, across = (signed[:, place[pair]] for pair in ((y, z), (z, w), (y, w)))
+            found |= (one * two > 0) & (one * across < 0)
+        return found
 
     def _level(self, signed: IntVector, parent: IntVector, edge: IntVector) -> Level:
         """Return one configuration of each class, sorted by the edge that was added."""

@@ -23,7 +23,7 @@ from dpopt.multiclass.corners import (
     variables,
 )
 
-CUTS = 400
+CUTS = 150
 
 
 @dataclass(frozen=True)

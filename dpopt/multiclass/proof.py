@@ -33,15 +33,16 @@ from dpopt.multiclass.corners import (
     MOST_CONFIGURATIONS,
     Configurations,
     Level,
+    configuration_count,
     configurations,
     priceable,
     variables,
 )
-from dpopt.multiclass.pairs import reduced_count
 from dpopt.privacy.dominating import DominatingPair, Point, upper_hull
 from dpopt.privacy.exact import Certificate
 from dpopt.privacy.exponential import exp_lower, exp_upper
 from dpopt.privacy.guarantee import Guarantee
+from dpopt.privacy.least import Least, least_of_ratio
 
 CORNER, FIXED = 128, 128
 _MOST_POINTS, _MOST_BITS = 2_000_000, 1 << 16
@@ -300,22 +301,51 @@ def spent_ratio(target: Target, units: Units) -> tuple[Fraction | None, tuple[st
 
     At least the largest ratio, and above it by rounding alone; None if an output is possible on one
     side only. Its logarithm is what one query spends, with delta = 0.
+
+    Raises:
+        ParameterError: for integers that are no units, or too many configurations.
     """
+    _, upper, where = _enclosed(target, units)
+    return upper, where
+
+
+def _enclosed(target: Target, units: Units) -> tuple[Fraction, Fraction | None, tuple[str, str]]:
+    """Return a lower bound of the largest ratio, an upper one, and where."""
     bits_of(target.partitions, units)
-    best, where = Fraction(0), ("", "")
+    lower = upper = Fraction(0)
+    where = ("", "")
+    # A voter's b was rounded up by less than two units, and c down: so much of each factor c.
+    rounded = Fraction(4, 1 << CORNER) * (1 + exp_upper(target.epsilon))
     for found, level, table in _tables(target, units, range(1, 2)):
-        other = np.maximum(found.turned(level, table) - level.edges, 0)
+        turned = found.turned(level, table)
+        other = np.maximum(turned - level.edges, 0)
         possible = table > 0
         missing = np.flatnonzero(possible & (other == 0))
         if missing.size:
-            return None, found.describe(level, *divmod(int(missing[0]), table.shape[1]))
-        # Of the ratios as floats, only the largest can be the largest.
+            where = found.describe(level, *divmod(int(missing[0]), table.shape[1]))
+            return lower, None, where
+        # Of the ratios as floats, only those next to the largest can be the largest.
         floats = np.where(possible, table / np.where(possible, other, 1), 0).astype(float)
-        for at in np.flatnonzero(floats >= floats.max() * (1 - 1e-12)).tolist()[:64]:
+        for at in np.flatnonzero(floats >= floats.max() * (1 - 1e-12)).tolist():
             ratio = Fraction(int(table.flat[at]), int(other.flat[at]))
-            if ratio > best:
-                best, where = ratio, found.describe(level, *divmod(at, table.shape[1]))
-    return best, where
+            if ratio > upper:
+                upper, where = ratio, found.describe(level, *divmod(at, table.shape[1]))
+                least = max(0, int(table.flat[at]) - level.edges)
+                sure = 1 - level.edges * rounded
+                lower = max(lower, Fraction(least, int(turned.flat[at])) * sure)
+    return lower, upper, where
+
+
+def least_epsilon(target: Target, units: Units) -> Least:
+    """Return the least epsilon of one query for delta = 0, enclosed; see `spent_ratio`."""
+    if target.mechanism_delta > 0.0:
+        raise ParameterError(
+            f"mechanism_delta is {target.mechanism_delta:g}; a least epsilon is found for voters "
+            "without one."
+        )
+    lower, upper, where = _enclosed(target, units)
+    upper = None if upper is None else max(upper, Fraction(1))
+    return least_of_ratio(upper, where, (0,), 0.0, lower=max(lower, Fraction(1)))
 
 
 def dominating(target: Target, units: Units) -> DominatingPair:
@@ -333,7 +363,7 @@ def dominating(target: Target, units: Units) -> DominatingPair:
             "without one."
         )
     sizes = range(1, target.classes)
-    count = reduced_count(target.mechanisms, target.classes)
+    count = configuration_count(target.mechanisms, target.classes)
     if count <= MOST_CONFIGURATIONS:
         count = sum(configurations(target.mechanisms, target.classes, k).count for k in sizes)
     if count > _MOST_POINTS:

@@ -21,13 +21,17 @@ from dpopt.ballots.partitions import Partitions
 from dpopt.ballots.table import Units
 from dpopt.ballots.tabulate import Rungs, exponential_table, permute_and_flip_table
 from dpopt.multiclass.bound import vote_ratio_below
+from dpopt.multiclass.corners import require_priceable
 from dpopt.multiclass.oracle import Pricing
 from dpopt.multiclass.proof import Target, repaired
+from dpopt.multiclass.subsampling import sampled_plurality
 from dpopt.privacy.exponential import log_near
 
-RULES = ("optimal", "ladder", "permute-and-flip", "exponential")
+RULES = ("optimal", "ladder", "permute-and-flip", "exponential", "subsampling")
 # Epsilon of one vote, beyond which a rule is the plurality up to e^-30.
 _LARGEST, _BISECTIONS = 30.0, 50
+# Of f in floats.
+_ROUNDING = 1e-14
 
 
 def rule_table(rule: str, partitions: Partitions) -> Callable[[float], Vector]:
@@ -48,6 +52,8 @@ def rule_units(rule: str, target: Target) -> Units:
     Raises:
         ParameterError: if the budget is too small, or the table too large.
     """
+    if rule == "subsampling":
+        return sample_units(target)
     if target.exact:
         return repaired(target, strongest(rule, target))
     ratio = vote_ratio_below(
@@ -63,6 +69,32 @@ def rule_units(rule: str, target: Target) -> Units:
     return audit_rule(cast(Rule, rule), target.mechanisms, target.classes, epsilon).units
 
 
+def sample_units(target: Target) -> Units:
+    """Return the plurality of as many voters as is private, drawn without replacement.
+
+    Raises:
+        ParameterError: if not all configurations can be priced, m is below 1, or the voters have a
+            Delta.
+    """
+    if target.mechanism_delta > 0.0:
+        raise ParameterError(
+            f"mechanism_delta is {target.mechanism_delta:g}; it must be 0 with rule 'subsampling'."
+        )
+    require_priceable(target.mechanisms, target.classes)
+    pricing = Pricing(
+        target.mechanisms, target.classes, target.epsilon, target.allowance, target.delta
+    )
+    for sample in range(target.mechanisms, 0, -1):
+        kernel = sampled_plurality(target.partitions, sample)
+        # What is spent is often m epsilon exactly: the repair makes up for rounding.
+        if pricing.price([float(share) for share in kernel]).excess <= target.delta + _ROUNDING:
+            return repaired(target, list(kernel))
+    raise ParameterError(
+        f"allowance is {target.allowance:g}; it must be at least 1 with rule 'subsampling', which "
+        "tells the vote of one voter at least."
+    )
+
+
 def strongest(rule: str, target: Target) -> Vector:
     """Return the kernel of the largest epsilon of one vote that keeps f <= delta, in floats."""
     table = rule_table(rule, target.partitions)
@@ -72,7 +104,9 @@ def strongest(rule: str, target: Target) -> Vector:
 
     def fits(epsilon: float) -> bool:
         found = table(epsilon)
-        return bool(np.all(found >= 0.0)) and pricing.price(found).excess <= target.delta + 1e-15
+        return (
+            bool(np.all(found >= 0.0)) and pricing.price(found).excess <= target.delta + _ROUNDING
+        )
 
     low, high = 0.0, _LARGEST
     if fits(high):

@@ -11,6 +11,7 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -26,28 +27,27 @@ from dpopt.ballots.table import Units, flat, law, scale
 from dpopt.design import Design, Setting
 from dpopt.design import design as designed
 from dpopt.lp import Backend, Solution
-from dpopt.multiclass.corners import require_priceable
+from dpopt.multiclass.corners import configuration_count, require_priceable
 from dpopt.multiclass.oracle import Pricing
-from dpopt.multiclass.pairs import reduced_count
 from dpopt.multiclass.priors import VotePrior, checked_prior
 from dpopt.multiclass.proof import (
     Target,
     bits_of,
     certify,
     dominating,
+    least_epsilon,
     repaired,
 )
 from dpopt.multiclass.rules import RULES, rule_units
 from dpopt.privacy import Guarantee, Problem
 from dpopt.privacy.dominating import DominatingPair
 from dpopt.privacy.exact import Certificate
+from dpopt.privacy.least import Least, require_pure
 from dpopt.privacy.ledger import Recorder
 from dpopt.privacy.release import seeded_below
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-Rule = Literal["optimal", "ladder", "permute-and-flip", "exponential"]
 
 _LARGEST_EXPONENT = 600.0
 # Configurations a second, in all rounds of pricing and the proof together.
@@ -72,10 +72,11 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
 
     with n[lambda, c] the number of classes of count c, and N the counts of votes drawn from P_i,
     under E', from P'_i. Only corners of the laws count, and of these only configurations without
-    2-cycles. For delta > 0 the rows are of sets of outputs, with delta on the right.
+    cycles of two or three voters. For delta > 0 the rows are of sets of outputs, with delta on the
+    right.
 
     A rule in place of "optimal" has its strongest parameter that is private for all voters; the
-    program then fixes its table in rows "rule". Sizes with more than 1e8 corner configurations, and
+    program then fixes its table in rows "rule". Sizes with more than 4e7 corner configurations, and
     voters with a mechanism_delta, are for rules only, which a bound proves.
 
     Attributes:
@@ -88,7 +89,9 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
         prior: of the votes, all drawn from one law p: "dirichlet:A" if p is from a symmetric
             Dirichlet law, "dirichlet:1" makes every histogram equally likely; "point:P,...,P" for a
             p that is known up to the order of the classes.
-        rule: "optimal" is the program's; "ladder", "permute-and-flip" and "exponential" are known.
+        rule: "optimal" is the program's; "ladder", "permute-and-flip" and "exponential" are known
+            rules with the largest parameter that is private; "subsampling" the plurality of as many
+            of the voters as is private, drawn at random.
     """
 
     kind: ClassVar[str] = "multiclass"
@@ -101,7 +104,7 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
     mechanism_delta: float = 0.0
     delta: float = 0.0
     prior: str = "dirichlet:1"
-    rule: Rule = "optimal"
+    rule: Literal["optimal", "ladder", "permute-and-flip", "exponential", "subsampling"] = "optimal"
 
     def __post_init__(self) -> None:
         voters = _checks.integer("mechanisms", self.mechanisms, 1, 10_000)
@@ -217,7 +220,7 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
     def solved(self, backend: str | Backend, time_limit: float | None) -> Solution:
         """Solve `problem`."""
         if self.target.exact:
-            count = reduced_count(self.mechanisms, self.classes)
+            count = configuration_count(self.mechanisms, self.classes)
             expect("design of the plurality", count, _SPEED)
         return super().solved(backend, time_limit)
 
@@ -279,7 +282,7 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
         Raises:
             ParameterError: for votes of another shape or other values.
         """
-        counts, single = self._counted(data)
+        counts, single = self.counted(data)
         if not single:
             raise ParameterError(
                 f"votes has {len(counts)} rows; a law is that of one query, shape "
@@ -287,12 +290,12 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
             )
         return law(self.partitions, units, counts[0].tolist())
 
-    def is_one_query(self, votes: npt.ArrayLike) -> bool:
-        """Whether votes, which are checked, have shape (K,) and not (queries, K)."""
-        return self._counted(votes)[1]
+    def counted(self, votes: npt.ArrayLike) -> tuple[npt.NDArray[np.int64], bool]:
+        """Return the counts of each query, shape (queries, C), and whether votes had shape (K,).
 
-    def _counted(self, votes: npt.ArrayLike) -> tuple[npt.NDArray[np.int64], bool]:
-        """Return the counts of each query, shape (queries, C), and whether there was but one."""
+        Raises:
+            ParameterError: for votes of another shape or other values; none is shown.
+        """
         array, k = _checks.array("votes", votes), self.mechanisms
         if array.ndim not in (1, 2) or array.shape[-1] != k:
             raise ParameterError(
@@ -302,6 +305,15 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
         if not np.all(np.any(same, axis=-1)):
             raise ParameterError(f"votes holds a value other than 0..{self.classes - 1}.")
         return same.sum(axis=1), array.ndim == 1
+
+    def spent(self, units: Units, epsilon: float | None, delta: float | None) -> Least:
+        """Return the least epsilon of one query for delta = 0.
+
+        Raises:
+            ParameterError: for an epsilon or a delta that is given: only that of 0 is known.
+        """
+        require_pure(self.kind, epsilon, delta)
+        return least_epsilon(self.target, units)
 
     def dominating(self, units: Units) -> DominatingPair:
         """Return the tight dominating pair of one query, over all voters and sets of outputs."""
@@ -376,42 +388,53 @@ class MulticlassDesign(Design):
         *,
         ledger: Recorder | None = None,
         dataset: str | None = None,
-    ) -> Any:  # noqa: ANN401
-        """Return a private plurality of votes, with the operating system's randomness.
+        trained_once: bool | None = None,
+    ) -> npt.NDArray[np.int64] | int:
+        """Return the private plurality of votes, with the operating system's randomness.
 
-        Each row of votes is one query, spends the whole guarantee, and is written down before any
-        label is drawn.
+        Each row of votes is one query and spends the whole guarantee once. No seed; Python is not
+        constant-time, and timing is outside the guarantee.
 
         Args:
             data: votes in 0..C-1, shape (K,) for one query or (queries, K).
             ledger: see `dpopt.Design.release`.
             dataset: see there.
+            trained_once: whether the votes on all queries are of voters that were trained once, or
+                drawn afresh. If None, what is written down covers both, the larger of the two.
+
+        Returns:
+            A class for one query; an array of them, shape (queries,), for several.
 
         Raises:
-            ParameterError: for other votes; the refusal is for the curator alone. Or if the ledger
-                refuses: then nothing was drawn.
-            NotPrivateError: if the plurality has no certificate.
+            ParameterError: for another shape or other values. A refusal for a vote's value tells of
+                the data and is not covered by the guarantee: make a class of each vote before. Or
+                if the ledger refuses: then nothing was drawn.
+            NotPrivateError: if the plurality has no certificate; it names the voters.
         """
         self.require_private()
-        rows, single = self._rows(data)
-        if len(rows):
-            self.write_down(len(rows), ledger=ledger, dataset=dataset)
-        return self._labels(rows, single, secrets.randbelow)
+        counts, single = self.setting.counted(data)
+        if len(counts):
+            self.write_down(len(counts), ledger=ledger, dataset=dataset, trained_once=trained_once)
+        return self._labels(counts, single, secrets.randbelow)
 
-    def simulate(self, data: Any, rng: np.random.Generator) -> Any:  # noqa: ANN401
+    def simulate(
+        self,
+        data: Any,  # noqa: ANN401
+        rng: np.random.Generator,
+    ) -> npt.NDArray[np.int64] | int:
         """Return what `release` would, from a seeded generator: for experiments, NOT private."""
         _checks.instance("rng", rng, np.random.Generator)
-        return self._labels(*self._rows(data), lambda limit: seeded_below(rng, limit))
-
-    def _rows(self, data: Any) -> tuple[npt.NDArray[Any], bool]:  # noqa: ANN401
-        single = self.setting.is_one_query(data)
-        return np.atleast_2d(np.asarray(data)), single
+        counts, single = self.setting.counted(data)
+        return self._labels(counts, single, lambda limit: seeded_below(rng, limit))
 
     def _labels(
-        self, rows: npt.NDArray[Any], single: bool, below: Callable[[int], int]
+        self, counts: npt.NDArray[np.int64], single: bool, below: Callable[[int], int]
     ) -> npt.NDArray[np.int64] | int:
-        found = [self._drawn(self._sums(row), below) for row in rows]
-        return found[0] if single else np.array(found, dtype=np.int64)
+        partitions = self.setting.partitions
+        # Every sum is compared: no draw stops early.
+        laws = [list(accumulate(law(partitions, self.units, row))) for row in counts.tolist()]
+        drawn = [sum(map(below(sums[-1]).__ge__, sums)) for sums in laws]
+        return drawn[0] if single else np.array(drawn, dtype=np.int64)
 
     def headline(self) -> Json:
         """Return what the one-line repr tells."""

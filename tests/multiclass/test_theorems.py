@@ -139,11 +139,11 @@ def random_pair(draw: random.Random, classes: int, ratio: Fraction, delta: Fract
     """A private pair found without the theorem: a random one drawn together until it is private."""
     p, q = random_law(draw, classes), random_law(draw, classes)
     bounds = rows(classes, ratio, delta)
-    share = ONE
+    share: Fraction = ONE
     for row in bounds:
-        apart = sum(a * x for a, x in zip(row, [*p, *q, ONE], strict=True))
+        apart = sum((a * x for a, x in zip(row, [*p, *q, ONE], strict=True)), ZERO)
         # The pair (p, p) is private: the row is linear along the way from there.
-        together = sum(a * x for a, x in zip(row, [*p, *p, ONE], strict=True))
+        together = sum((a * x for a, x in zip(row, [*p, *p, ONE], strict=True)), ZERO)
         if apart < 0:
             share = min(share, together / (together - apart))
     return p, mixed([(1 - share, p), (share, q)])

@@ -1,0 +1,94 @@
+"""A plurality judged in integers over every corner of every voter, in order: nothing reduced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from itertools import chain, combinations, product
+
+from dpopt.ballots import Partitions, scale
+from dpopt.privacy.exponential import exp_lower, exp_upper
+
+BITS = 160
+ONE = 1 << BITS
+
+Law = tuple[int, ...]
+"""Chances of the classes, over 2^BITS."""
+
+
+def corner_pairs(classes: int, epsilon: float) -> list[tuple[Law, Law]]:
+    """The C^2 extreme pairs: both laws at y, or b at y and c at z against the other way round."""
+    ratio = exp_upper(epsilon, 400)
+    b, found = int(ratio / (1 + ratio) * ONE), []
+    for y, z in product(range(classes), repeat=2):
+        one, other = [0] * classes, [0] * classes
+        one[y] += b
+        one[z] += ONE - b
+        other[y] += ONE - b
+        other[z] += b
+        found.append((tuple(one), tuple(other)))
+    return found
+
+
+def told(known: Callable[[Law], Sequence[int]], laws: Sequence[Law]) -> list[int]:
+    """The weights of the outputs where voter i votes by laws[i]: a sum over all counts."""
+    classes = len(laws[0])
+    counts: dict[tuple[int, ...], int] = {(0,) * classes: 1}
+    for law in laws:
+        more: dict[tuple[int, ...], int] = {}
+        for before, mass in counts.items():
+            for y, p in enumerate(law):
+                if p:
+                    after = (*before[:y], before[y] + 1, *before[y + 1 :])
+                    more[after] = more.get(after, 0) + mass * p
+        counts = more
+    sums = [0] * classes
+    for histogram, mass in counts.items():
+        for y, weight in enumerate(known(histogram)):
+            sums[y] += mass * weight
+    return sums
+
+
+def weights_of(
+    partitions: Partitions, units: Sequence[Sequence[int]]
+) -> Callable[[Law], list[int]]:
+    """The weights of all classes by histogram: those of its sorted one, put in its order."""
+    known: dict[tuple[int, ...], list[int]] = {}
+    for histogram in product(range(partitions.voters + 1), repeat=partitions.classes):
+        if sum(histogram) == partitions.voters:
+            state = partitions.place[tuple(sorted(histogram, reverse=True))]
+            row = dict(zip((c for c, _ in partitions.levels[state]), units[state], strict=True))
+            known[histogram] = [row[count] for count in histogram]
+    return lambda histogram: known[histogram]
+
+
+def choices(
+    partitions: Partitions, units: Sequence[Sequence[int]], epsilon: float
+) -> Iterator[tuple[list[int], list[int]]]:
+    """Weights of the outputs on both sides, for all choices of corners of all voters, in order."""
+    known = weights_of(partitions, units)
+    for chosen in product(corner_pairs(partitions.classes, epsilon), repeat=partitions.voters):
+        yield told(known, [one for one, _ in chosen]), told(known, [other for _, other in chosen])
+
+
+def largest_excess(
+    partitions: Partitions,
+    units: Sequence[Sequence[int]],
+    epsilon: float,
+    exponent: Fraction,
+    *,
+    sets: bool = False,
+    bits: int = 62,
+) -> Fraction:
+    """The largest P(S) - e^exponent P'(S) of all choices: of single outputs, or of all sets."""
+    budget, classes = exp_lower(exponent), range(partitions.classes)
+    sizes = range(1, partitions.classes) if sets else range(1, 2)
+    subsets = list(chain.from_iterable(combinations(classes, size) for size in sizes))
+    whole = scale(partitions.classes, bits) << (BITS * partitions.voters)
+    most = max(
+        sum(one[y] for y in subset) * budget.denominator
+        - sum(other[y] for y in subset) * budget.numerator
+        for one, other in choices(partitions, units, epsilon)
+        for subset in subsets
+    )
+    return Fraction(most, whole * budget.denominator)

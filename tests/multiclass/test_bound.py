@@ -1,0 +1,123 @@
+"""The bound for private voters through a stable rule, against corners and rules in fractions."""
+
+from __future__ import annotations
+
+import math
+import random
+from fractions import Fraction
+from itertools import product
+
+import pytest
+
+from dpopt import ParameterError
+from dpopt.ballots import Partitions, ladder, permute_and_flip
+from dpopt.multiclass.bound import is_private, one_voter, vote_ratio_below
+from dpopt.multiclass.pairs import corners
+from dpopt.multiclass.subsampling import spent
+
+ZERO = Fraction(0)
+
+
+def dot(law: tuple[Fraction, ...], values: tuple[Fraction, ...]) -> Fraction:
+    return sum((p * a for p, a in zip(law, values, strict=True)), ZERO)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "step", "delta"),
+    [
+        ("2", "3", "0"),
+        ("11/10", "5", "0"),
+        ("9", "10/9", "0"),
+        ("2", "3", "1/10"),
+        # 1 + Delta (v - 1) above r: the other term decides.
+        ("2", "7", "1/3"),
+        ("11/10", "9", "1/2"),
+        ("3", "5", "1/2"),
+    ],
+)
+def test_one_voter_is_the_largest_ratio_over_corners(ratio: str, step: str, delta: str) -> None:
+    r, v, shift = Fraction(ratio), Fraction(step), Fraction(delta)
+    best = Fraction(0)
+    # The ratio is monotone in each A_x: its extremes are 1 and v.
+    for values in product((Fraction(1), v), repeat=4):
+        for p, q in corners(4, r, shift):
+            best = max(best, dot(p, values) / dot(q, values))
+    assert one_voter(r, v, shift) == best
+    draw = random.Random(3)
+    for _ in range(30):
+        inside = tuple(1 + (v - 1) * Fraction(draw.randrange(9), 8) for _ in range(4))
+        assert all(dot(p, inside) <= best * dot(q, inside) for p, q in corners(4, r, shift))
+
+
+def test_it_is_sharp_where_the_rule_answers_each_vote() -> None:
+    """K voters, each answered by randomised response: the ratio of all answers is g^K."""
+    r, v, voters = Fraction(2), Fraction(3), 3
+    b, keep = r / (1 + r), v / (1 + v)
+    one, other = Fraction(1), Fraction(1)
+    for _ in range(voters):
+        one *= b * keep + (1 - b) * (1 - keep)
+        other *= (1 - b) * keep + b * (1 - keep)
+    assert one / other == one_voter(r, v) ** voters
+
+
+@pytest.mark.parametrize("voters", [2, 4, 6])
+def test_rules_spend_no_more_than_the_bound(voters: int) -> None:
+    r, partitions = Fraction(3, 2), Partitions(voters, 3)
+    for v in (Fraction(6, 5), Fraction(2), Fraction(9)):
+        ladders = [ladder(state, v) for state in partitions.states]
+        flips = [permute_and_flip(state, Fraction(6, 5)) for state in partitions.states]
+        for rows, stable in ((ladders, v), (flips, Fraction(36, 25))):
+            kernel = [
+                row[state.index(count)]
+                for state, levels, row in zip(
+                    partitions.states, partitions.levels, rows, strict=True
+                )
+                for count, _ in levels
+            ]
+            found = spent(partitions, kernel, r).ratio
+            assert 1 < found <= one_voter(r, stable) ** voters
+
+
+@pytest.mark.parametrize(
+    ("mechanisms", "epsilon", "allowance", "shift"),
+    [
+        (11, 0.1, 3, 0),
+        (11, 0.1, 1, 0),
+        (7, 2.0, 6.5, 0),
+        (1000, 0.01, 20, 0),
+        (11, 0.1, 3, 1e-3),
+        (11, 0.1, 11, 0.2),
+        (5, 1.0, 4, 0.5),
+    ],
+)
+def test_the_largest_ratio(mechanisms: int, epsilon: float, allowance: float, shift: float) -> None:
+    v = vote_ratio_below(mechanisms, epsilon, allowance, shift)
+    assert v is not None
+    assert is_private(mechanisms, epsilon, allowance, v, shift)
+    assert not is_private(mechanisms, epsilon, allowance, v * (1 + Fraction(1, 10**15)), shift)
+    if not shift:
+        # psi as the theorem writes it, in floats.
+        step = math.log(v)
+        psi = math.log((math.exp(epsilon + step) + 1) / (math.exp(epsilon) + math.exp(step)))
+        assert mechanisms * psi == pytest.approx(allowance * epsilon, rel=1e-9)
+
+
+def test_all_rules_are_private_where_the_allowance_is_all() -> None:
+    assert vote_ratio_below(11, 0.1, 11) is None
+    assert is_private(11, 0.1, 11, Fraction(10**9))
+
+
+def test_what_is_refused() -> None:
+    for voters, epsilon, allowance, shift in (
+        (0, 0.1, 1, 0.0),
+        (11, 0.0, 1, 0.0),
+        (11, 0.1, 12, 0.0),
+        (11, 0.1, 0, 0.0),
+        (11, 0.1, 1, 1.0),
+    ):
+        with pytest.raises(ParameterError):
+            vote_ratio_below(voters, epsilon, allowance, shift)
+    with pytest.raises(ParameterError, match="vote_ratio is"):
+        is_private(11, 0.1, 3, Fraction(1, 2))
+    with pytest.raises(ParameterError, match="no rule but a constant one"):
+        vote_ratio_below(11, 0.1, 1e-40)

@@ -1,0 +1,459 @@
+"""The private plurality: optima from elsewhere, every corner of every voter, data, two classes."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations, permutations, product
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import dpopt
+from dpopt import NotPrivateError, ParameterError, majority, multiclass
+from dpopt.ballots import Partitions
+from dpopt.multiclass import (
+    MulticlassSetting,
+    Priced,
+    Pricing,
+    Target,
+    VotePrior,
+    certify,
+    spent_ratio,
+)
+from dpopt.multiclass.corners import (
+    DIRECTIONS,
+    configuration_count,
+    configurations,
+    histograms,
+    priceable,
+)
+from dpopt.multiclass.pairs import reduced_count
+from dpopt.multiclass.proof import judged
+from dpopt.multiclass.subsampling import sampled_plurality
+from tests.multiclass.brute import choices, largest_excess
+
+# From a program of other code, which priced one configuration after the other.
+ERRORS = {
+    (5, 3, 0.1, 1.0): 0.257142857143,
+    (7, 3, 0.1, 3.0): 0.026147348370,
+    (11, 3, 0.1, 1.0): 0.309325150854,
+    (11, 3, 0.1, 3.0): 0.060088649761,
+    (11, 3, 0.5, 3.0): 0.051154700960,
+    (9, 3, 0.3, 2.0): 0.125918660794,
+}
+
+
+@pytest.mark.parametrize("sizes", ERRORS)
+def test_optima_known_from_elsewhere(sizes: tuple[int, int, float, float]) -> None:
+    found = multiclass.design(*sizes)
+    assert found.value == pytest.approx(ERRORS[sizes], abs=1e-11)
+    assert found.verdict == "private"
+    assert found.gap is not None
+    assert abs(found.gap) < 1e-10
+    assert found.certificate is not None
+    assert found.certificate.slack < Fraction(1, 10**9)
+
+
+@pytest.mark.parametrize(
+    ("voters", "classes", "epsilon", "allowance"),
+    [
+        *((2, 3, 0.3, 1.0), (3, 3, 0.5, 1.0), (3, 3, 0.5, 1.7), (4, 3, 0.2, 2.0)),
+        *((4, 3, 1.5, 1.0), (2, 4, 0.4, 1.0), (3, 4, 0.7, 1.0), (3, 4, 0.1, 2.0)),
+        *((5, 2, 0.4, 2.0), (4, 2, 0.4, 1.0), (2, 5, 0.3, 1.5), (1, 3, 0.5, 0.5)),
+    ],
+)
+def test_every_corner_of_every_voter_decides_the_same(
+    voters: int, classes: int, epsilon: float, allowance: float
+) -> None:
+    """The largest f over all choices, in order, is the certificate's, up to its rounding."""
+    found = multiclass.design(voters, classes, epsilon, allowance)
+    partitions = Partitions(voters, classes)
+    exponent = Fraction(allowance) * Fraction(epsilon)
+    worst = largest_excess(partitions, found.units, epsilon, exponent)
+    assert found.certificate is not None
+    slack = found.certificate.slack
+    assert worst <= 0
+    assert -slack - Fraction(1, 1 << 115) <= worst <= -slack
+
+
+@pytest.mark.parametrize(("voters", "classes"), [(3, 3), (3, 4), (4, 2)])
+def test_every_set_of_outputs_for_delta(voters: int, classes: int) -> None:
+    found = multiclass.design(voters, classes, 0.4, 1.0, delta=1e-4)
+    partitions = Partitions(voters, classes)
+    worst = largest_excess(partitions, found.units, 0.4, Fraction(0.4), sets=True)
+    assert worst <= Fraction(1e-4)
+    assert worst == pytest.approx(1e-4, abs=1e-12)
+    assert found.value < multiclass.design(voters, classes, 0.4, 1.0).value
+
+
+def test_a_kernel_that_fails_is_refused_with_the_same_excess() -> None:
+    """The plurality itself, ties shared: f from the proof is f over all choices."""
+    partitions = Partitions(4, 3)
+    rows = []
+    for levels in partitions.levels:
+        top = levels[0][1]
+        rows.append((6 * (1 << 62) // top, *(0 for _ in levels[1:])))
+    target = Target(4, 3, 0.3, 1.0)
+    with pytest.raises(NotPrivateError) as caught:
+        certify(target, tuple(rows))
+    worst = largest_excess(partitions, rows, 0.3, Fraction(0.3))
+    assert caught.value.excess == pytest.approx(float(worst), rel=1e-12)
+    assert "voters" in str(caught.value)
+
+
+def test_a_few_units_more_at_the_tightest_are_refused() -> None:
+    """What is left is of the size of a unit: the most that each histogram could give is 1e5."""
+    found = multiclass.design(7, 3, 0.1, 3)
+    assert found.certificate is not None
+    assert found.certificate.slack < Fraction(100, 6 << 62)
+    refused = set()
+    for state, levels in enumerate(found.setting.partitions.levels):
+        for one, other in permutations(range(len(levels)), 2):
+            row = list(found.units[state])
+            row[one] += 100_000 * levels[other][1]
+            row[other] -= 100_000 * levels[one][1]
+            changed = (*found.units[:state], tuple(row), *found.units[state + 1 :])
+            if min(row) >= 0:
+                try:
+                    certify(found.setting.target, changed)
+                except NotPrivateError:
+                    refused.add(state)
+    assert len(refused) > 3
+
+
+@pytest.mark.parametrize(("voters", "classes"), [(11, 3), (7, 4), (6, 5)])
+def test_private_pairs_inside_never_break_it(voters: int, classes: int) -> None:
+    """Voters with random epsilon-private pairs of laws, not at corners, in floats."""
+    epsilon, allowance = 0.4, 2.0
+    found = multiclass.design(voters, classes, epsilon, allowance)
+    partitions, rng = Partitions(voters, classes), np.random.default_rng(20261123)
+    counts = histograms(voters, classes)
+    weight = {tuple(row): found.kernel[list(partitions.classes_of(row))] for row in counts.tolist()}
+    share = 1.0 / (1.0 + math.exp(-epsilon))
+    worst = -math.inf
+    for _ in range(60):
+        # A pair is (b u + c w, c u + b w), u and w any laws.
+        pull = rng.dirichlet(np.full(classes, rng.choice([0.05, 0.3, 2.0])), size=(voters, 2))
+        sides = share * pull + (1 - share) * pull[:, ::-1]
+        outputs = []
+        for side in (0, 1):
+            law: dict[tuple[int, ...], float] = {(0,) * classes: 1.0}
+            for p in sides[:, side]:
+                more: dict[tuple[int, ...], float] = {}
+                for before, mass in law.items():
+                    for y in range(classes):
+                        after = (*before[:y], before[y] + 1, *before[y + 1 :])
+                        more[after] = more.get(after, 0.0) + mass * p[y]
+                law = more
+            outputs.append(sum(mass * weight[counts] for counts, mass in law.items()))
+        worst = max(worst, float(np.max(outputs[0] - math.exp(allowance * epsilon) * outputs[1])))
+    assert worst <= 1e-14
+
+
+# Two classes: DaRRM with the noise function gamma(l) = 2 k - 1.
+
+
+@pytest.mark.parametrize(
+    ("voters", "epsilon", "allowance"),
+    [(5, 0.1, 1.0), (11, 0.1, 3.0), (15, 0.3, 4.0), (9, 1.0, 2.0)],
+)
+def test_two_classes_are_a_majority(voters: int, epsilon: float, allowance: float) -> None:
+    """With every histogram equally likely, error = (1 - mean gamma) / 2 over the upper half.
+
+    Here the best kernel never prefers the minority, so that DaRRM's form loses nothing.
+    """
+    found = multiclass.design(voters, 2, epsilon, allowance)
+    middle = (voters + 1) // 2
+    other = majority.design(voters, epsilon, allowance, weights=np.ones(middle))
+    assert found.value == pytest.approx((1 - other.value / middle) / 2, abs=1e-9)
+    signed = 2 * found.kernel[0::2] - 1
+    assert signed.min() > -1e-9
+    assert np.sum(signed) == pytest.approx(np.sum(other.gamma[middle:]), abs=1e-8)
+
+
+def test_a_gamma_as_a_kernel_is_priced_alike() -> None:
+    """f of the plurality is half of f - (e^(m epsilon) - 1) of DaRRM."""
+    setting = majority.MajoritySetting(9, 0.2, 2.0)
+    oracle, pricing = majority.CornerOracle(setting), Pricing(9, 2, 0.2, 2.0)
+    rng = np.random.default_rng(3)
+    for _ in range(10):
+        gamma = rng.random(5)
+        # Partitions are listed from (9, 0) on, gamma's upper half from l = 5 on.
+        kernel = np.stack([(1 + gamma[::-1]) / 2, (1 - gamma[::-1]) / 2], axis=1).ravel()
+        budget = math.expm1(0.4)
+        expected = oracle.price(gamma).violation * budget / 2
+        assert pricing.price(kernel).excess == pytest.approx(expected, abs=1e-13)
+
+
+def test_even_numbers_of_voters() -> None:
+    """Two voters, two classes: a tie is a coin, and the program has one number, a vertex."""
+    epsilon, allowance = 0.5, 1.0
+    found = multiclass.design(2, 2, epsilon, allowance)
+    r, b = math.exp(epsilon), 1 / (1 + math.exp(-epsilon))
+    c = 1 - b
+    # Pr[0] = k b^2 + b c + (1 - k) c^2 against k c^2 + b c + (1 - k) b^2, two voters on 0 -> 1; or
+    # one of them, the other at 0: k b + c / 2 against k c + b / 2; or at 1: b / 2 + c (1 - k).
+    rows = [
+        ((b * b - c * c) * (1 + r), r * (b * c + b * b) - b * c - c * c),
+        (b - r * c, (r * b - c) / 2),
+        (-c + r * b, r * (c / 2 + b) - b / 2 - c),
+    ]
+    k = min(limit / slope for slope, limit in rows if slope > 1e-12)
+    assert found.value == pytest.approx((1 - min(1.0, k)) * 2 / 3, abs=1e-9)
+
+
+# The walk
+
+
+@pytest.mark.parametrize(
+    ("voters", "classes", "outputs"),
+    [(4, 3, 1), (5, 3, 2), (3, 4, 1), (3, 4, 2), (2, 5, 3), (6, 2, 1)],
+)
+def test_the_walk_holds_every_configuration_once(voters: int, classes: int, outputs: int) -> None:
+    found = configurations(voters, classes, outputs)
+    total = 0
+    for level in found.levels:
+        renamed = set()
+        for row in level.signed.tolist():
+            orbit = set()
+            for names in found.renamings:
+                turned = [0] * len(found.pairs)
+                for (y, z), many in zip(found.pairs, row, strict=True):
+                    one, other = names[y], names[z]
+                    place = found.pairs.index((min(one, other), max(one, other)))
+                    turned[place] = many if one < other else -many
+                orbit.add(tuple(turned))
+            assert not orbit & renamed
+            renamed |= orbit
+        assert all(sum(map(abs, row)) == level.edges for row in renamed)
+        total += len(renamed) * len(histograms(voters - level.edges, classes))
+    assert total == configuration_count(voters, classes)
+    assert total <= reduced_count(voters, classes)
+
+
+def test_rows_are_the_prices() -> None:
+    """Row @ kernel is f, for the configuration that pricing finds; also of sets of outputs."""
+    rng = np.random.default_rng(8)
+    for sizes in [(6, 3, 0.3, 2.0, 0.0), (4, 4, 0.5, 1.0, 0.01)]:
+        pricing = Pricing(*sizes)
+        for _ in range(5):
+            kernel = rng.random(pricing.partitions.size) ** 8
+            worst = pricing.price(kernel)
+            assert worst.excess > 1e-3
+            assert pricing.row(worst) @ kernel == pytest.approx(worst.excess, abs=1e-12)
+            cut = pricing(kernel)
+            values = cut.rows.matrix @ kernel - cut.rows.upper
+            assert values.min() > 0
+            if sizes[4] == 0.0:
+                assert values.max() == pytest.approx(cut.worst, rel=1e-9)
+
+
+def test_edges_between_other_classes_are_needed() -> None:
+    """Without rows of voters on edges between classes 2 and 3, the optimum is not private."""
+    setting = MulticlassSetting(11, 3, 0.1, 3)
+    pricing, problem = setting.pricing, setting.problem()
+    rows = [
+        pricing.row(Priced(0.0, 1, tuple(signed), tuple(loops)))
+        for level in configurations(11, 3).levels
+        for signed in level.signed[level.signed[:, 2] == 0].tolist()
+        for loops in histograms(11 - level.edges, 3).tolist()
+    ]
+    model = problem.assemble()
+    sums = model.rows.matrix
+    found = linprog(
+        model.cost,
+        A_ub=np.array(rows),
+        b_ub=np.zeros(len(rows)),
+        A_eq=sums,
+        b_eq=np.ones(sums.shape[0]),
+        bounds=(0, 1),
+    )
+    assert found.fun == pytest.approx(0.0441, abs=5e-5)
+    assert pricing.price(found.x).excess == pytest.approx(9.3e-3, abs=5e-5)
+
+
+def test_three_voters_in_a_circle_are_a_mixture() -> None:
+    """The identity of the theorem, as laws of three votes in fractions, on both sides."""
+
+    def law(*voters: dict[int, Fraction]) -> dict[tuple[int, ...], Fraction]:
+        found: dict[tuple[int, ...], Fraction] = defaultdict(Fraction)
+        for votes in product(*voters):
+            mass = math.prod((voter[v] for voter, v in zip(voters, votes, strict=True)), start=one)
+            found[tuple(sorted(votes))] += mass
+        return found
+
+    one = Fraction(1)
+    for b in (Fraction(1, 2), Fraction(3, 5), Fraction(99, 100)):
+        c = 1 - b
+        for b_, c_ in ((b, c), (c, b)):
+            edges = [{0: b_, 1: c_}, {1: b_, 2: c_}, {2: b_, 0: c_}]
+            mixed: dict[tuple[int, ...], Fraction] = defaultdict(Fraction)
+            parts = [(b**3 + c**3, law({0: one}, {1: one}, {2: one}))]
+            parts += [(b * c, law({y: one}, {y: one}, edges[(y + 1) % 3])) for y in range(3)]
+            for share, part in parts:
+                for votes, mass in part.items():
+                    mixed[votes] += share * mass
+            assert mixed == law(*edges)
+
+
+def test_the_ways_to_direct_pairs_without_circles() -> None:
+    for classes in (2, 3, 4):
+        pairs = list(combinations(range(classes), 2))
+        counts = [0] * (len(pairs) + 1)
+        for signs in product((-1, 0, 1), repeat=len(pairs)):
+            arrows = {
+                (y, z) if sign > 0 else (z, y)
+                for (y, z), sign in zip(pairs, signs, strict=True)
+                if sign
+            }
+            if not any(
+                {(y, z), (z, w), (w, y)} <= arrows for y, z, w in permutations(range(classes), 3)
+            ):
+                counts[len(arrows)] += 1
+        assert tuple(counts) == DIRECTIONS[classes]
+    for classes, counts in DIRECTIONS.items():
+        assert counts[1] == classes * (classes - 1)
+        assert counts[-1] == math.factorial(classes)
+
+
+# Rules, priors, data
+
+
+@pytest.mark.parametrize(("sizes", "expected"), [((11, 0.1, 3.0), 0.1165), ((7, 0.1, 3.0), 0.0610)])
+def test_the_ladder_uses_its_budget(sizes: tuple[int, float, float], expected: float) -> None:
+    voters, epsilon, allowance = sizes
+    found = multiclass.design(voters, 3, epsilon, allowance, rule="ladder")
+    assert found.value == pytest.approx(expected, abs=5e-5)
+    assert found.bound is None
+    ratio, _ = spent_ratio(found.setting.target, found.units)
+    assert ratio is not None
+    assert math.log(float(ratio)) == pytest.approx(allowance * epsilon, rel=1e-6)
+    assert found.value > multiclass.design(voters, 3, epsilon, allowance).value
+
+
+def test_samples_of_the_voters() -> None:
+    """As many as the theorem of the subsampling module says, told by its own walk in fractions."""
+    for allowance, sample in ((1.0, 2), (3.0, 5), (2.3, 4), (2.0, 3)):
+        found = multiclass.design(11, 3, 0.1, allowance, rule="subsampling")
+        exact = sampled_plurality(found.setting.partitions, sample)
+        assert found.kernel == pytest.approx([float(share) for share in exact], abs=1e-12)
+        assert found.private
+    assert multiclass.design(11, 3, 0.1, 3, rule="subsampling").value == pytest.approx(
+        0.1655, abs=5e-5
+    )
+    with pytest.raises(ParameterError, match="at least 1"):
+        multiclass.design(5, 3, 0.1, 0.9, rule="subsampling")
+
+
+def test_the_least_epsilon_is_enclosed() -> None:
+    """Of a kernel whose worst voters are found by brute force, in fractions."""
+    found = multiclass.design(3, 3, 0.5, 1.3)
+    least = dpopt.certify(found)
+    sides = choices(found.setting.partitions, found.units, 0.5)
+    largest = max(Fraction(p, q) for one, other in sides for p, q in zip(one, other, strict=True))
+    assert least.lower <= least.upper <= 0.65 * (1 + 1e-12)
+    assert least.lower * (1 - 1e-14) <= math.log(largest) <= least.upper * (1 + 1e-14)
+    with pytest.raises(ParameterError, match="delta"):
+        dpopt.certify(found, delta=0.1)
+
+
+def test_many_classes_by_the_bound() -> None:
+    found = multiclass.design(11, 10, 0.1, 3, rule="permute-and-flip")
+    assert found.private
+    assert found.certificate is not None
+    assert "bound" in found.certificate.arithmetic
+    shifted = multiclass.design(11, 3, 0.1, 3, mechanism_delta=1e-5, rule="ladder")
+    # The value of the ladder by the bound alone, told in the specification of the rule.
+    assert shifted.value == pytest.approx(0.2271, abs=5e-5)
+
+
+def test_priors() -> None:
+    partitions = Partitions(4, 3)
+    uniform = VotePrior().law(partitions)
+    assert uniform.tolist() == pytest.approx([n / 15 for n in partitions.orders], abs=1e-15)
+    # Of one law, by all 81 votes.
+    p, masses = (0.5, 0.3, 0.2), np.zeros(len(partitions.states))
+    for votes in np.ndindex(*(3,) * 4):
+        counts = tuple(sorted(np.bincount(votes, minlength=3).tolist(), reverse=True))
+        masses[partitions.place[counts]] += math.prod(p[v] for v in votes)
+    assert VotePrior.of("point:0.2,0.5,0.3", 3).law(partitions) == pytest.approx(masses, abs=1e-15)
+    # p ~ Dirichlet(A, A, A), by quadrature over draws: the mean of the laws of points.
+    rng = np.random.default_rng(5)
+    draws = rng.dirichlet([2.5] * 3, size=4000)
+    mean = np.mean([VotePrior(p=tuple(p)).law(partitions) for p in draws], axis=0)
+    assert VotePrior(2.5).law(partitions) == pytest.approx(mean, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"mechanisms": 31, "classes": 5},
+        {"prior": "dirichlet:0"},
+        {"prior": "point:0.5,0.5"},
+        {"prior": "uniform"},
+        {"rule": "best"},
+        {"allowance": 12},
+        {"mechanism_delta": 1e-5},
+        {"classes": 1},
+    ],
+)
+def test_bad_parameters_are_one_sentence(fields: dict[str, Any]) -> None:
+    given = {"mechanisms": 11, "classes": 3, "epsilon": 0.1, "allowance": 3.0, **fields}
+    with pytest.raises(ParameterError) as caught:
+        multiclass.design(**given)
+    assert str(caught.value).count(". ") == 0
+
+
+def test_votes_are_checked_and_not_shown() -> None:
+    found = multiclass.design(5, 3, 0.5, 2)
+    for votes in ([7, 0, 1, 2, 0], [0.5, 0, 1, 2, 0], [0, 1, 2], [[0, 1, 2], [0]], "01201"):
+        with pytest.raises(ParameterError) as caught:
+            found.release(votes)
+        assert "7" not in str(caught.value)
+        assert "0.5" not in str(caught.value)
+    table = np.array([[0, 1, 2, 2, 2], [1, 1, 1, 0, 0]])
+    drawn = np.asarray(found.release(table))
+    assert drawn.shape == (2,)
+    assert set(drawn.tolist()) <= {0, 1, 2}
+    rng = np.random.default_rng(0)
+    many = found.simulate(np.repeat(table[:1], 3000, axis=0), rng)
+    weights = np.array(found.setting.law(found.units, table[0]), dtype=float)
+    share = np.bincount(many, minlength=3) / 3000
+    assert share == pytest.approx(weights / weights.sum(), abs=0.04)
+
+
+def test_sizes_that_are_too_large() -> None:
+    assert priceable(41, 3)
+    assert priceable(15, 4)
+    assert not priceable(31, 4)
+    # 21 pairs of classes: numbers of 11 values each have no code of 63 bits.
+    assert configuration_count(5, 7) < 10**7
+    assert not priceable(5, 7)
+    with pytest.raises(ParameterError, match="'ladder'"):
+        multiclass.design(31, 4, 0.1, 3)
+
+
+def test_integers_of_another_setting_are_judged_anew() -> None:
+    found = multiclass.design(5, 3, 0.5, 2)
+    with pytest.raises(NotPrivateError):
+        replace(found.setting, epsilon=0.4).prove(found.units)
+    assert judged(found.setting.target, found.units).count == 412
+    with pytest.raises(ParameterError):
+        MulticlassSetting(5, 4, 0.5, 2).prove(found.units)
+
+
+def test_the_largest_loss_is_the_budget() -> None:
+    """The dominating pair, from all sets of outputs, against the ratio of single ones."""
+    found = multiclass.design(7, 3, 0.2, 2)
+    pair = found.setting.dominating(found.units)
+    ratio, _ = spent_ratio(found.setting.target, found.units)
+    assert ratio is not None
+    assert pair.largest_loss == pytest.approx(math.log(float(ratio)), rel=1e-12)
+    assert pair.largest_loss <= 0.4 * (1 + 1e-12)
+    assert 0 < pair.delta(0.2) < 0.1
+    assert dpopt.design(found.setting).value == found.value
