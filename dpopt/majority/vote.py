@@ -64,10 +64,8 @@ def vote(
         mechanism_delta: Delta of each voter, in [0, 1).
         delta: of one query, at least mechanism_delta; max(m, 1) mechanism_delta if None.
         objective: see `dpopt.majority.design`; not used where a design is given.
-        prior: of the voters' p, independent of each other; uniform on [0, 1] if None, under which
-            unanimous votes are rare and may keep much noise: at K = 11, epsilon = 0.1, m = 3 their
-            label is right with probability 0.638. For voters that mostly agree take (0.7, 1), say,
-            which makes it 1; gamma is symmetric, so the side does not matter.
+        prior: of the voters' p, see `dpopt.majority.design`; likewise. What it is decides how much
+            noise unanimous votes get.
         voters_per_record: how many voters a change of the data can reach, in 1..K; K if None.
         slack: the delta' of theorem 2.3, in (0, 1).
         answered: number of queries answered earlier over the same data, with the same setting.
