@@ -205,9 +205,12 @@ def arguments(values: Mapping[str, Any]) -> list[str]:
 def text_of(value: object) -> str:
     """Return a plain value as an option takes it.
 
-    A list is written with commas, a list of lists with colons inside; deeper ones are JSON.
+    A list is written with commas, a list of lists with colons inside, a list of texts with
+    semicolons; deeper ones are JSON.
     """
     if isinstance(value, list | tuple):
+        if value and all(isinstance(part, str) for part in value):
+            return ";".join(value)
         inner = [part for part in value if isinstance(part, list | tuple)]
         if any(isinstance(part, list | tuple) for row in inner for part in row):
             return json.dumps(value)

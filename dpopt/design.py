@@ -511,6 +511,10 @@ class Answer(Coherent):
         }
         return {**told, "value": self.value}
 
+    def details(self) -> Json:
+        """Return what pages and the command line tell beyond the headline, by name."""
+        return {}
+
     def __repr__(self) -> str:
         stated = {STATED: ", ".join(self.stated)} if self.stated else {}
         return brief(self, **self.headline(), **self._made(), **stated)
@@ -526,7 +530,8 @@ class Answer(Coherent):
 
     def _repr_html_(self) -> str:
         """Return picture, statement and facts, for notebooks."""
-        return result_page(type(self).__name__, self.statement, None, self.headline(), self.plot)
+        facts = {**self.headline(), **self.details()}
+        return result_page(type(self).__name__, self.statement, None, facts, self.plot)
 
     def to_dict(self) -> Json:
         """Return the answer as plain values, ready for JSON; integers as text."""
@@ -628,7 +633,7 @@ class Design(Answer, Releasing, Vouched):
     def _repr_html_(self) -> str:
         """Return picture, what was proved, guarantee, verdict and facts, for notebooks."""
         facts = {**self.headline(), "guarantee": _promised(self.guarantee)}
-        facts |= {"verdict": self.verdict, **self._made()}
+        facts |= {"verdict": self.verdict, **self.details(), **self._made()}
         return result_page(type(self).__name__, self.statement, self.private, facts, self.plot)
 
     def release(

@@ -152,7 +152,7 @@ def _text(found: Answer, seconds: float) -> str:
         proof = found.certificate
         told = proof and f"{proof.constraints:,} constraints; {proof.arithmetic}"
         facts["certificate"] = told or "none"
-    facts["seconds"] = f"{seconds:.3f}"
+    facts |= {**found.details(), "seconds": f"{seconds:.3f}"}
     lines = [f"{name:18s} {_told(value)}" for name, value in facts.items() if value is not None]
     return "\n".join([*lines, "", *_table(found)])
 

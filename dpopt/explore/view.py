@@ -80,6 +80,7 @@ def _facts(answer: Answer) -> dict[str, str]:
     facts |= {name: told for name, told in answer.headline().items() if name not in shared}
     if isinstance(answer, Design) and answer.certificate is not None:
         facts["slack of the proof"] = float(answer.certificate.slack)
+    facts |= answer.details()
     return {name.replace("_", " "): number(told) for name, told in facts.items()}
 
 

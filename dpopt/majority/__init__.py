@@ -27,6 +27,7 @@ from dpopt.majority.priors import (
 )
 from dpopt.majority.program import CornerOracle, corner_rows, gamma_problem, worst_case_problem
 from dpopt.majority.proof import GammaProver
+from dpopt.majority.regret import Regret
 from dpopt.majority.setting import (
     MajorityDesign,
     MajoritySetting,
@@ -50,6 +51,7 @@ __all__ = [
     "PointPrior",
     "Prior",
     "PrivacyCheck",
+    "Regret",
     "SamplePrior",
     "Spending",
     "UniformPrior",

@@ -291,6 +291,10 @@ class CommonPrior:
         return np.broadcast_to(self.base.sample((shape[0], 1), rng), shape)
 
 
+DEFAULT_PRIOR = CommonPrior(UniformPrior())
+"""Voters of which nothing is known but that they look at the same thing: one p for all."""
+
+
 @dataclass(frozen=True)
 class PointPrior:
     """Known probabilities.
@@ -446,13 +450,13 @@ def _table(values: npt.ArrayLike) -> Matrix:
 
 
 def as_prior(prior: object) -> Prior:
-    """Return a prior: itself, the one that a text names, or U[0, 1] for None.
+    """Return a prior: itself, the one that a text names, or one p for all on [0, 1] for None.
 
     Raises:
         ParameterError: for anything else.
     """
     if prior is None:
-        return UniformPrior()
+        return DEFAULT_PRIOR
     if isinstance(prior, str):
         return parse_prior(prior)
     if isinstance(prior, type) or not isinstance(prior, Prior):

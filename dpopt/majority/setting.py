@@ -35,9 +35,25 @@ from dpopt.majority.objectives import (
     sampled_error,
     surrogate_weights,
 )
-from dpopt.majority.priors import Prior, RecordedPrior, UniformPrior, as_prior, recorded_prior
+from dpopt.majority.priors import (
+    DEFAULT_PRIOR,
+    Prior,
+    RecordedPrior,
+    UniformPrior,
+    as_prior,
+    recorded_prior,
+)
 from dpopt.majority.program import CornerOracle, problem_over, worst_case_problem
 from dpopt.majority.proof import GammaProver, dominating, gamma_rounding
+from dpopt.majority.regret import (
+    HEDGED,
+    Regret,
+    Yardstick,
+    hedged,
+    is_recorded,
+    linear_of,
+    with_regrets,
+)
 from dpopt.majority.voters import (
     BITS,
     Units,
@@ -64,7 +80,7 @@ from dpopt.privacy.release import Words, cumulative_words, draw, random_words
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-OBJECTIVES = ("expected-error", "surrogate", "worst-case")
+OBJECTIVES = ("expected-error", "surrogate", "worst-case", "least-regret")
 
 _LARGEST_EXPONENT = 600.0
 # HiGHS's dual tolerance is 1e-10 of the largest coefficient: smaller ones would be noise to it.
@@ -100,7 +116,14 @@ class MajoritySetting(Voters, Setting["MajorityDesign"]):
         subject to |error(p)| <= t  for every p that the prior allows           "worst case"
 
     and the rows above; among its optima the one of least expected error is taken, as far as a
-    solver can tell them apart. The program's value is -t then, so that larger is better.
+    solver can tell them apart. For "least-regret" there are several priors j, each with the least
+    expected error b_j that a private gamma has under it, from a program of its own, and the
+    expected error c_j of a fair coin, gamma = 0:
+
+        minimise   t
+        subject to error_j(gamma) <= b_j + t c_j  for every prior j             "priors"
+
+    and the rows above. The program's value is -t in both, so that larger is better.
 
     Coefficients below 1e-9 of the largest, which a solver does not see, are raised to that in the
     program. Where Delta > 0 and K is above 203 not all rows can be priced: the design is then
@@ -119,9 +142,14 @@ class MajoritySetting(Voters, Setting["MajorityDesign"]):
             about voter_ratio^m.
         objective: "expected-error" minimises E|error| under the prior, "surrogate" maximises the
             paper's equation 3, whose p is uniform on [0.5, 1] whatever the prior, "worst-case"
-            minimises the largest error over all p that the prior allows.
+            minimises the largest error over all p that the prior allows: uniform:0,1 allows all,
+            the default only p's that are equal. "least-regret" minimises the largest loss against
+            the best gamma of each of several priors, as a share of what a fair coin loses.
         prior: of the voters' p: uniform:LOW,HIGH[,LOW,HIGH], beta:A,B, either with common- before
-            it (one p for all), or point:P[,P]; uniform on [0, 1] if not given.
+            it (one p for all), or point:P[,P]; common-uniform:0,1 if not given. One p for all
+            says that voters tend to agree; independent p's, that unanimous votes are rare.
+        priors: of a least regret, at least two: their names with ; between them;
+            uniform:0,1;common-uniform:0,1;common-uniform:0.8,1 if not given.
         coefficients: your own objective, to maximise instead: (K + 1) / 2 numbers.
     """
 
@@ -135,8 +163,11 @@ class MajoritySetting(Voters, Setting["MajorityDesign"]):
     delta: float = 0.0
     groups: tuple[VoterGroup, ...] = ()
     voter_ratio: Fraction | None = None
-    objective: Literal["expected-error", "surrogate", "worst-case"] = "expected-error"
-    prior: Prior = UniformPrior()  # noqa: RUF009
+    objective: Literal["expected-error", "surrogate", "worst-case", "least-regret"] = (
+        "expected-error"
+    )
+    prior: Prior = DEFAULT_PRIOR
+    priors: tuple[Prior, ...] | None = None
     coefficients: Numbers | None = None
 
     def __post_init__(self) -> None:
@@ -171,7 +202,11 @@ class MajoritySetting(Voters, Setting["MajorityDesign"]):
         kept = groups if len(groups) > 1 else ()
         ratio = self._exact_ratio(epsilon, allowance, len(kept))
         objective = _checks.choice("objective", self.objective, OBJECTIVES)
-        chosen = as_prior(self.prior), _coefficients("coefficients", self.coefficients, k)
+        several = hedged(self.priors)
+        if several is None and objective == "least-regret":
+            several = HEDGED
+        linear = _coefficients("coefficients", self.coefficients, k)
+        chosen = as_prior(self.prior), several, linear
         values = (k, epsilon, allowance, shift, delta, kept, ratio, objective, *chosen)
         for field, value in zip(fields(self), values, strict=True):
             object.__setattr__(self, field.name, value)
@@ -225,7 +260,7 @@ class MajoritySetting(Voters, Setting["MajorityDesign"]):
     @classmethod
     def example(cls) -> Self:
         """Return five voters."""
-        return cls(5, 0.5, 2.0)
+        return cls(5, 0.5, 1.5)
 
     @classmethod
     def example_data(cls) -> list[int]:
@@ -236,11 +271,18 @@ class MajoritySetting(Voters, Setting["MajorityDesign"]):
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Return the setting of a file's parameters; of samples, only the prior's name is there.
 
+        A file that names no prior is of a time when it was uniform:0,1.
+
         Raises:
             ParameterError: if one is missing, unknown or out of range.
         """
-        read = {"voter_ratio": exact_rational, "prior": recorded_prior}
+        read = {
+            "voter_ratio": exact_rational,
+            "prior": recorded_prior,
+            "priors": _recorded_priors,
+        }
         if isinstance(values, Mapping):
+            values = {"prior": str(UniformPrior()), **values}
             try:
                 values = {
                     name: read[name](value) if name in read and value is not None else value
@@ -288,17 +330,44 @@ class MajoritySetting(Voters, Setting["MajorityDesign"]):
 
     @property
     def _visible(self) -> Vector:
-        """The coefficients; those below what a solver sees would leave gamma undefined there."""
-        if self.coefficients is not None:
-            return self.linear
-        return np.maximum(self.linear, _VISIBLE * float(np.max(np.abs(self.linear))))
+        """The coefficients as a solver sees them."""
+        return self.linear if self.coefficients is not None else _seen(self.linear)
 
     @property
     def _over_worst_case(self) -> bool:
         return self.objective == "worst-case" and self.coefficients is None
 
+    @property
+    def hedges(self) -> bool:
+        """Whether the regret under several priors is what is minimised."""
+        return self.objective == "least-regret" and self.coefficients is None
+
+    @cached_property
+    def yardsticks(self) -> tuple[Yardstick, ...]:
+        """What a gamma is measured against under each of several priors; none if it is not.
+
+        The programs of single priors are solved by HiGHS, whatever solves the last one: they are
+        part of what the value means.
+
+        Raises:
+            ParameterError: for a prior of other voters, whose samples are not here, or under which
+                a fair coin has no expected error.
+            SolverError: if the solver found no answer.
+        """
+        return self._measured(None)
+
+    def _measured(self, time_limit: float | None) -> tuple[Yardstick, ...]:
+        found = []
+        for prior in self.priors or () if self.hedges else ():
+            linear = linear_of(self.mechanisms, prior)
+            problem = problem_over(CornerOracle(self, partial=True), _seen(linear))
+            found.append(Yardstick.of(prior, linear, solve(problem, time_limit=time_limit).bound))
+        return tuple(found)
+
     def problem(self) -> Problem:
         """Return the program: variable "gamma", family "corners"; of a worst case one more each.
+
+        That of a least regret has the best errors of its priors in it, which are solved for first.
 
         Raises:
             ParameterError: if there are too many voters to price even part of the rows, or the
@@ -309,6 +378,10 @@ class MajoritySetting(Voters, Setting["MajorityDesign"]):
                 f"allowance * epsilon is {digits(self.guarantee.epsilon)}; a program in double "
                 f"precision needs e^(m epsilon) - 1 + 2 delta of at least {_LEAST_BUDGET:g}."
             )
+        if self.hedges:
+            problem = problem_over(CornerOracle(self, partial=True), np.zeros(self.middle))
+            seen = tuple(_seen(known.linear) for known in self.yardsticks)
+            return with_regrets(problem, self.yardsticks, seen)
         if not self._over_worst_case:
             return problem_over(CornerOracle(self, partial=True), self._visible)
         problem = worst_case_problem(self, self.prior)
@@ -318,8 +391,11 @@ class MajoritySetting(Voters, Setting["MajorityDesign"]):
     def solved(self, backend: str | Backend, time_limit: float | None) -> Solution:
         """Solve the program; of a worst case, a second one that chooses among its optima.
 
-        Objective and bound are then those of the first.
+        Objective and bound are then those of the first. Of a least regret, the programs of its
+        priors are solved before it.
         """
+        if self.hedges and "yardsticks" not in vars(self):
+            vars(self)["yardsticks"] = self._measured(time_limit)
         problem = self.problem()
         if priceable(self):
             # Without Delta the walk is short, and each of its steps a row of K numbers.
@@ -372,17 +448,31 @@ class MajoritySetting(Voters, Setting["MajorityDesign"]):
         return prover.fill(prover.shrink(weights)[0])
 
     def value(self, units: Units) -> float:
-        """Return sum_l c_l gamma(l), or minus the largest error; nan if the samples are not here.
+        """Return sum_l c_l gamma(l), or minus the largest error or regret.
 
-        The samples of a prior are not saved with a design, only their name is.
+        nan if the samples of a prior are not here: they are not saved with a design, only their
+        name is.
         """
         upper = _floats(units)[self.middle :]
+        if self.hedges:
+            regrets = self.regrets(units)
+            return -max(known.regret for known in regrets) if regrets else math.nan
         needs_prior = self.coefficients is None and self.objective != "surrogate"
         if needs_prior and isinstance(self.prior, RecordedPrior):
             return math.nan
         if self._over_worst_case:
             return -WorstCase(self.mechanisms, self.prior).value(upper)
         return float(self.linear @ upper)
+
+    def regrets(self, units: Units) -> tuple[Regret, ...]:
+        """Return what a gamma loses under each of several priors.
+
+        None if it is not a least regret that is asked for, or the samples of a prior are not here.
+        """
+        if not self.hedges or is_recorded(self.priors or ()):
+            return ()
+        upper = _floats(units)[self.middle :]
+        return tuple(known.regret(upper) for known in self.yardsticks)
 
     def prove(self, units: Units) -> Certificate:
         """Return the exact proof of gamma's integers.
@@ -449,7 +539,7 @@ class MajorityDesign(Design):
     """A noise function gamma for the private majority of K private voters.
 
     `dpopt.design.Design` says what every design has. ``value`` is sum_l c_l gamma(l), or minus the
-    largest error; ``bound`` is up to the rounding of the rows, about
+    largest error or regret; ``bound`` is up to the rounding of the rows, about
     1e-16 / (e^(m epsilon) - 1 + 2 delta).
 
     Attributes:
@@ -484,6 +574,14 @@ class MajorityDesign(Design):
     def prior(self) -> Prior:
         """The prior that `expected_error` refers to."""
         return self.setting.prior
+
+    @cached_property
+    def regrets(self) -> tuple[Regret, ...]:
+        """Under each prior of a least regret, what gamma loses; none for other objectives.
+
+        None either where samples of a prior were not saved with the design.
+        """
+        return self.setting.regrets(self.units)
 
     @property
     def priced(self) -> int | None:
@@ -639,6 +737,14 @@ class MajorityDesign(Design):
             "expected_error": self.expected_error,
         }
 
+    def details(self) -> Json:
+        """Return a line for each prior of a least regret."""
+        return {
+            f"under {known.prior}": f"error {known.error:.6g}, best {known.best:.6g}, "
+            f"coin {known.coin:.6g}, regret {known.regret:.6g}"
+            for known in self.regrets
+        }
+
     def facts(self) -> Json:
         """Return gamma, its expected error, and by how many constraints it was judged."""
         solved, check, proof = self.solution, self.check, self.certificate
@@ -651,6 +757,7 @@ class MajorityDesign(Design):
             "expected_error": _known(self.expected_error),
             "expected_error_standard_error": _known(self.expected_error_standard_error),
             "expected_error_method": self.expected_error_method,
+            "regrets": [known.to_dict() for known in self.regrets],
             "worst_violation": self.worst_violation,
             "constraints_checked": check.constraints_checked if check else counted,
             "check": None if check is None else check.to_dict(),
@@ -678,6 +785,7 @@ def design(
     voter_ratio: Rational | None = None,
     objective: str = "expected-error",
     prior: Prior | str | None = None,
+    priors: Sequence[Prior | str] | str | None = None,
     weights: npt.ArrayLike | None = None,
     backend: str | Backend = "highs",
     time_limit: float | None = None,
@@ -695,13 +803,14 @@ def design(
         >>> from dpopt import majority
         >>> best = majority.design(11, 0.1, 3)
         >>> best.verdict, round(best.expected_error, 4)
-        ('private', 0.0155)
+        ('private', 0.0256)
     """
     ratio: Any = voter_ratio
     return design_for(
         MajoritySetting(mechanisms, epsilon, allowance, mechanism_delta, delta, (), ratio),
         objective=_checks.choice("objective", objective, OBJECTIVES),
         prior=prior,
+        priors=priors,
         weights=weights,
         backend=backend,
         time_limit=time_limit,
@@ -742,6 +851,7 @@ def design_for(
     *,
     objective: str | None = None,
     prior: Prior | str | None = None,
+    priors: Sequence[Prior | str] | str | None = None,
     weights: npt.ArrayLike | None = None,
     backend: str | Backend = "highs",
     time_limit: float | None = None,
@@ -758,6 +868,7 @@ def design_for(
     given = {
         "objective": objective,
         "prior": prior,
+        "priors": priors,
         "coefficients": _coefficients("weights", weights, setting.mechanisms),
     }
     changed = {name: value for name, value in given.items() if value is not None}
@@ -863,6 +974,15 @@ def _coefficients(name: str, values: object, mechanisms: int) -> tuple[float, ..
             "one for each count l = (K + 1) / 2..K."
         )
     return tuple(linear.tolist())
+
+
+def _seen(linear: Vector) -> Vector:
+    """Return weights as a solver sees them: those below would leave gamma undefined there."""
+    return np.maximum(linear, _VISIBLE * float(np.max(np.abs(linear))))
+
+
+def _recorded_priors(names: object) -> object:
+    return [recorded_prior(name) for name in names] if isinstance(names, list) else names
 
 
 def _quantised(upper: Vector) -> Units:

@@ -72,7 +72,7 @@ def data_of_optimal_sampler(repeats: int) -> Situations:
 
 def votes(ones: int, repeats: int) -> Situations:
     """Return private majorities of 11 voters, of whom none or ``ones`` vote 1."""
-    design = majority.design(11, 0.5, 3)
+    design = majority.design(11, 0.5, 3, prior="uniform:0,1")
     none, some = (partial(design.release, np.arange(11) < count) for count in (0, ones))
     return Situations((none, some), repeats)
 

@@ -36,6 +36,7 @@ def _designed(setting: majority.MajoritySetting) -> majority.MajorityDesign:
         setting.allowance,
         mechanism_delta=setting.mechanism_delta,
         delta=setting.delta,
+        prior="uniform:0,1",
     )
 
 

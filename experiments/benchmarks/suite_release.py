@@ -123,7 +123,7 @@ class Votes:
 
 def votes(queries: int) -> Votes:
     """Return a design for 11 voters and votes that are ones with chance 0.6."""
-    made = majority.design(_VOTERS, 0.1, 3)
+    made = majority.design(_VOTERS, 0.1, 3, prior="uniform:0,1")
     drawn = np.random.default_rng(_SEED).random((queries, _VOTERS)) < 0.6
     made.release(drawn[:1].astype(np.int64))
     return Votes(made, drawn.astype(np.int64))

@@ -28,6 +28,7 @@ from experiments.majority.claims_record import (
     short,
     surely_broken_by,
 )
+from experiments.majority.voters import PAPER_PRIOR
 from experiments.registry import Advance, Cell, Table
 
 LEMMA, SURROGATE = "lemma 3.2", "surrogate objective"
@@ -115,7 +116,7 @@ def _pointwise(gamma: list[Fraction], p: list[Fraction], proof: Proof, where: st
 
 def _at_one(k: int, epsilon: float, draws: int, seed: int) -> tuple[list[Claim], dict[str, Cell]]:
     """The best gammas at m = 1 under U[0, 1]: of all, and of those that rise from the middle."""
-    best = majority.design(k, epsilon, 1)
+    best = majority.design(k, epsilon, 1, prior=PAPER_PRIOR)
     setting = best.setting
     problem = majority.gamma_problem(
         setting, majority.expected_error_weights(k, majority.UniformPrior()).values
@@ -193,8 +194,8 @@ def objectives(
     """
     claims, records = [], []
     for k, m in cases:
-        surrogate = majority.design(k, epsilon, m, objective="surrogate")
-        ours = majority.design(k, epsilon, m)
+        surrogate = majority.design(k, epsilon, m, objective="surrogate", prior=PAPER_PRIOR)
+        ours = majority.design(k, epsilon, m, prior=PAPER_PRIOR)
         setting = ours.setting
         double = majority.assess(setting, majority.double_subsampling(k, m), repair=True)
         sub = majority.assess(setting, majority.subsampling(k, m), repair=True)
@@ -257,7 +258,8 @@ def constants(
     claims, records = [], []
     for k, allowances in mechanisms:
         for m in allowances:
-            claim, record = _constant(majority.MajoritySetting(k, epsilon, m))
+            law = majority.parse_prior(PAPER_PRIOR)
+            claim, record = _constant(majority.MajoritySetting(k, epsilon, m, prior=law))
             claims.append(claim)
             records.append(record)
         advance()

@@ -26,10 +26,7 @@ _EXPECTED = "agrees if it is so at every m"
 Independent = majority.UniformPrior | majority.BetaPrior
 UNIFORM, PEAKED = "uniform:0,1", "uniform:0,0.3,0.7,1"
 _OURS, _PAPER = "ours, ", "the paper's, "
-_DEFAULT, _PAPER_U, _PAPER_P = (
-    kind + law_words(prior)
-    for kind, prior in ((_OURS, UNIFORM), (_PAPER, UNIFORM), (_PAPER, PEAKED))
-)
+_PAPER_U, _PAPER_P = (_PAPER + law_words(prior) for prior in (UNIFORM, PEAKED))
 WORST, SUBSAMPLING, RESPONSE = "least worst case", "subsampling", "randomised response"
 # What tells the curves of one kind apart, beyond the second.
 _MARKERS = ("", "", "p", "h", "X", "<", ">", "8")
@@ -194,14 +191,13 @@ def _findings(config: Config, errors: Table) -> tuple[str, ...]:
 
 
 def _lost(m: float, actual: str, at: Mapping[str, float], name: str) -> list[str]:
-    """Return a sentence where this package's default is worse than a baseline; none elsewhere."""
+    """Return a sentence where our first gamma is worse than a baseline; none elsewhere."""
     ours, baseline = at[name], at.get(SUBSAMPLING, np.inf)
     if ours <= baseline:
         return []
-    which = f"for p ~ {name.removeprefix(_OURS)}"
-    which = f"this package's default, {which}," if name == _DEFAULT else f"our gamma {which}"
     return [
-        f"m = {m}, p ~ {actual}: {which} loses to subsampling, {ours:.3g} against {baseline:.3g}."
+        f"m = {m}, p ~ {actual}: our gamma for p ~ {name.removeprefix(_OURS)} loses to "
+        f"subsampling, {ours:.3g} against {baseline:.3g}."
     ]
 
 

@@ -27,6 +27,7 @@ from experiments.majority import (
     corner_sets,
     figures,
     gnmax,
+    hedging,
     objective,
     priors,
 )
@@ -246,6 +247,18 @@ TRIED: dict[str, Tried] = {
             "delta": (1e-5, 0.01, 0.2),
             "priors": (("beta:2,2",), ("uniform:0.5,1", "beta:9,1"), ("beta:0.5,0.5",)),
             "actual": (("beta:2,2",), ("point:0.5", "uniform:0,1"), ("common-uniform:0,1",)),
+        },
+    ),
+    "majority-priors": Tried(
+        hedging.Config(("3,1,0",), priors=("uniform:0,1", "beta:2,2")),
+        {
+            "settings": (("5,2,0",), ("5,1.5,1e-5", "7,0.5,0"), ("15,3,0", "3,1,0", "5,2,1e-3")),
+            "epsilon": (0.01, 0.5, 2.0),
+            "priors": (
+                ("common-uniform:0,1", "uniform:0,1"),
+                ("beta:2,2", "common-beta:9,1", "point:0.7"),
+                ("uniform:0,1", "uniform:0.5,1", "common-uniform:0,1", "point:0.9", "beta:2,3"),
+            ),
         },
     ),
     "majority-figure-10": Tried(

@@ -133,7 +133,7 @@ def test_figure_9() -> None:
     assert verdict(found, "At p_i = 0.5") == "differs"
     assert verdict(found, "Whatever the prior") == "agrees"
     assert only(found, "Whatever the prior").ours == "Nowhere higher; at p_i = 0.5 all are 0."
-    lost = [line for line in outcome.findings if "this package's default" in line]
+    lost = [line for line in outcome.findings if "loses to subsampling" in line]
     assert [line.partition(":0,0.1:")[0] for line in lost] == [
         "m = 3, p ~ uniform",
         "m = 5, p ~ uniform",

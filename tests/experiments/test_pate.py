@@ -461,7 +461,7 @@ def test_the_verdict_follows_from_all_training_runs(
     assert judged.verdict == expected
 
 
-def test_the_default_prior_loses_on_these_votes_in_every_run(outcome: Outcome) -> None:
+def test_independent_p_lose_on_these_votes_in_every_run(outcome: Outcome) -> None:
     accuracy = outcome.tables["accuracy"]
 
     def shown(method: str) -> list[float]:

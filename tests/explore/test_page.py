@@ -113,6 +113,8 @@ def test_what_is_typed_or_chosen_solves_again(fresh: "Chrome") -> None:
     enter(fresh, control(fresh, "epsilon"), "0.1")
     enter(fresh, control(fresh, "allowance"), "3")
     # README: the error of eleven voters of epsilon 0.1 whose majority may spend 0.3.
+    wait_for(lambda: fact(fresh, "expected error"), "0.0256204")
+    enter(fresh, control(fresh, "prior"), "uniform:0,1")
     wait_for(lambda: fact(fresh, "expected error"), "0.0154715")
     enter(fresh, control(fresh, "prior"), "common-uniform:0,1")
     enter(fresh, control(fresh, "delta"), "1e-9")

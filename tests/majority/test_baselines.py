@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpopt import ParameterError, majority
-from dpopt.majority import MajoritySetting, check_full
+from dpopt.majority import MajoritySetting, UniformPrior, check_full
 
 
 def by_subsets(k: int, size: int) -> list[float]:
@@ -60,7 +60,7 @@ def test_constant_is_one_where_the_whole_budget_suffices() -> None:
 
 
 def test_published_errors_at_k_11() -> None:
-    setting = MajoritySetting(11, 0.1, 3)
+    setting = MajoritySetting(11, 0.1, 3, prior=UniformPrior())
     error = majority.assess(setting, majority.subsampling(11, 3)).expected_error
     assert error == pytest.approx(0.0952, abs=2e-4)
     double = majority.assess(setting, majority.double_subsampling(11, 3)).expected_error

@@ -11,7 +11,7 @@ from dpopt import (
     majority,
     solve,
 )
-from dpopt.majority import MajoritySetting
+from dpopt.majority import MajoritySetting, UniformPrior
 
 
 @pytest.mark.parametrize(
@@ -28,10 +28,10 @@ from dpopt.majority import MajoritySetting
 def test_reference_errors_under_the_uniform_prior(
     k: int, m: int, surrogate: float, ours: float, double: float, sub: float | None
 ) -> None:
-    setting = MajoritySetting(k, 0.1, m)
+    setting = MajoritySetting(k, 0.1, m, prior=UniformPrior())
     found = {
-        surrogate: majority.design(k, 0.1, m, objective="surrogate").expected_error,
-        ours: majority.design(k, 0.1, m).expected_error,
+        surrogate: majority.design_for(setting, objective="surrogate").expected_error,
+        ours: majority.design_for(setting).expected_error,
         double: majority.assess(setting, majority.double_subsampling(k, m)).expected_error,
     }
     if sub is not None:

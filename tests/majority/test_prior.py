@@ -127,7 +127,7 @@ def test_the_linear_weights_lose_little_to_the_exact_program_over_samples(k: int
 
 
 def test_sampled_and_linear_error_agree() -> None:
-    design = majority.design(11, 0.1, 3)
+    design = majority.design(11, 0.1, 3, prior="uniform:0,1")
     mean, spread = design.sampled_error(np.random.default_rng(3), 50_000)
     assert abs(mean - design.expected_error) < 5 * spread
 

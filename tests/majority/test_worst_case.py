@@ -178,7 +178,7 @@ def test_for_any_p_it_is_the_largest_private_minimum_of_gamma(setting: MajorityS
     )
     right = np.concatenate([np.ones(len(dense)), np.zeros(middle)])
     best = linprog(np.append(np.zeros(middle), -1.0), A_ub=matrix, b_ub=right, bounds=(0, 1))
-    design = majority.design_for(setting, objective="worst-case")
+    design = majority.design_for(setting, objective="worst-case", prior=UniformPrior())
     assert design.value == pytest.approx(-(1 + best.fun) / 2, abs=3e-9)
     assert 1 - 2 * -(design.value or 0.0) == pytest.approx(design.gamma.min(), abs=1e-12)
     # No constant gamma can do better, and the best one attains it or less.

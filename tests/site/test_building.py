@@ -23,7 +23,7 @@ mathematics = pytest.importorskip("docs.building.mathematics", reason="Sphinx is
 
 def test_help_becomes_text_and_literals() -> None:
     text = "\n".join(description(cli.commands["majority"]))
-    assert "Example::\n\n    dpopt majority --mechanisms 5 --epsilon 0.5 --allowance 2\n" in text
+    assert "Example::\n\n    dpopt majority --mechanisms 5 --epsilon 0.5 --allowance 1.5\n" in text
     text = "\n".join(description(cli.commands["prior"]))
     assert "::\n\n    minimise   max_i 1 - K[i, i]" in text
     context = click.Context(cli.commands["majority"], info_name="dpopt majority")

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from dpopt import NotPrivateError, majority
 from dpopt.gnmax import GNMax, calibrate_gnmax
 from experiments.majority.pate.votes import Bits, Run, Votes
+from experiments.majority.voters import PAPER_PRIOR
 
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
@@ -71,14 +72,13 @@ def aggregators(votes: Votes, allowance: int) -> tuple[Aggregator, ...]:
     setting = majority.MajoritySetting(k, epsilon, allowance, shift, delta)
     # At m = 1 subsampling spends all it may, so that rounding its gamma could break the proof.
     sampled = majority.assess(setting, majority.subsampling(k, allowance), repair=True)
-    common = majority.CommonPrior(majority.UniformPrior())
     return (
         _gnmax("gnmax", k, calibrate_gnmax(setting.guarantee).sigma),
         _gnmax("gnmax-label", k, calibrate_gnmax(setting.guarantee, "label", voters=k).sigma),
         _darrm("subsampling", sampled),
         _darrm("surrogate", majority.design_for(setting, objective="surrogate")),
-        _darrm("expected-error", majority.design_for(setting)),
-        _darrm("common-p", majority.design_for(setting, prior=common)),
+        _darrm("expected-error", majority.design_for(setting, prior=PAPER_PRIOR)),
+        _darrm("common-p", majority.design_for(setting, prior="common-uniform:0,1")),
         _darrm("best-for-votes", majority.design_for(setting, weights=_weights_of(votes))),
         _whole("private-majority", k),
         _whole("plain-majority", k),

@@ -14,12 +14,15 @@ def after_refusal(it: Any) -> None:
     design = it.design
     assert np.array_equal(design.gamma, design.gamma[::-1])
     assert 0 <= design.gap < 1e-9
-    assert round(design.expected_error, 4) == 0.0155
+    assert round(design.expected_error, 4) == 0.0256
 
     # Each is the best of the three under its own prior.
     assert np.all(it.table.diagonal() <= it.table.min(axis=0) + 1e-9)
     assert it.table[0, 1] > 5 * it.table[1, 1]
-    assert design.expected_error <= it.sampled + 4 * it.spread
+    assert design.expected_error == it.table[1, 1]
+    assert it.independent.expected_error <= it.sampled + 4 * it.spread
+    for known, best in zip(it.hedged.regrets[:2], it.table.diagonal(), strict=False):
+        assert np.isclose(known.best, best, atol=1e-9)
 
     corners = [[1.0] * ones + [0.0] * (k - ones) for ones in range(k + 1)]
     points = [majority.PointPrior(p) for p in corners]

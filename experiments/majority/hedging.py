@@ -1,0 +1,249 @@
+"""What each prior's noise function loses under the others, and the one that hedges between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dpopt import ParameterError, majority, style
+from experiments import drawing
+from experiments.majority.voters import PAPER_PRIOR
+from experiments.majority.words import cases, law_words
+from experiments.registry import Advance, Cell, Experiment, Outcome, Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+DEFAULT = "common-uniform:0,1"
+PAPER, WORST, REGRET = "the paper's", "least worst case", "least regret"
+_FORM = ("K,m,Delta", (int, float, float))
+_MARKERS = ("D", "p", "h", "<", ">")
+# Regrets below it are what rounding leaves of 0.
+_ZERO = 1e-9
+# Below it the scale of the figure is linear.
+_SMALL = 1e-3
+_FEW = 3
+
+
+@dataclass(frozen=True)
+class Config:
+    """Parameters of the tables; they are ours.
+
+    Attributes:
+        settings: cases K,m,Delta of as many voters; the majority's delta is m Delta, and Delta
+            where m < 1.
+        epsilon: of each voter, in nats.
+        priors: laws of the p_i, two to five, for each of which a noise function is optimised, and
+            between which one of least regret hedges: uniform:0,1, beta:2,2 or point:0.7, or
+            common-uniform:0,1 and common-beta:2,2 for one p of all voters.
+    """
+
+    settings: tuple[str, ...] = ("11,3,0", "11,3,1e-5", "35,5,0", "101,10,0")
+    epsilon: float = 0.1
+    priors: tuple[str, ...] = (PAPER_PRIOR, DEFAULT, "common-uniform:0.8,1")
+
+    def __post_init__(self) -> None:
+        if not self.settings or len(set(self.settings)) < len(self.settings):
+            raise ParameterError(
+                f"settings is {self.settings}; it must hold at least one case, each once."
+            )
+        if not 2 <= len(set(self.priors)) == len(self.priors) <= len(_MARKERS):
+            raise ParameterError(
+                f"priors is {self.priors}; it must hold two to {len(_MARKERS)} laws, each once."
+            )
+        for setting in self.voters:
+            majority.CornerOracle(setting)
+
+    @property
+    def voters(self) -> list[majority.MajoritySetting]:
+        """The voters and the targets, and the priors between which to hedge."""
+        laws = tuple(map(majority.parse_prior, self.priors))
+        return [
+            majority.MajoritySetting(k, self.epsilon, m, shift, max(m, 1.0) * shift, priors=laws)
+            for k, m, shift in cases("settings", self.settings, *_FORM)
+        ]
+
+    @property
+    def curves(self) -> tuple[str, ...]:
+        """Name of each noise function."""
+        return (*map(_named, self.priors), PAPER, WORST, REGRET)
+
+
+def _named(prior: str) -> str:
+    return f"for {law_words(prior)}"
+
+
+def steps(config: Config) -> int:
+    """Return the number of noise functions."""
+    return len(config.settings) * len(config.curves)
+
+
+def run(config: Config, advance: Advance) -> Outcome:
+    """Design each gamma, and compute its error and its regret under every law."""
+    errors: list[Mapping[str, Cell]] = []
+    shapes: list[Mapping[str, Cell]] = []
+    for setting in config.voters:
+        where = {"K": setting.mechanisms, "m": setting.allowance, "Delta": setting.mechanism_delta}
+        hedged = majority.design_for(setting, objective="least-regret")
+        for curve, design in _designs(config, setting, hedged).items():
+            shapes += [
+                {**where, "curve": curve, "l": ones, "gamma": float(value)}
+                for ones, value in enumerate(design.gamma)
+            ]
+            for prior, known in zip(config.priors, hedged.regrets, strict=True):
+                error = majority.expected_error(design.gamma, majority.parse_prior(prior)).value
+                regret = (error - known.best) / known.coin
+                errors.append(
+                    {
+                        **where,
+                        "curve": curve,
+                        "law": prior,
+                        "error": error,
+                        "best": known.best,
+                        "coin": known.coin,
+                        "regret": 0.0 if abs(regret) < _ZERO else regret,
+                        "verdict": design.verdict,
+                        "lp_gap": design.gap,
+                    }
+                )
+            advance()
+    tables = {
+        "errors": Table.of(
+            "Expected error of each noise function under each law, the least there is, that of a "
+            "fair coin, and the regret: the error beyond the least, over the coin's.",
+            errors,
+        ),
+        "shapes": Table.of("The noise functions gamma(l), l = 0..K.", shapes),
+    }
+    return Outcome(tables, _findings(config, tables["errors"]))
+
+
+def _designs(
+    config: Config, setting: majority.MajoritySetting, hedged: majority.MajorityDesign
+) -> dict[str, majority.MajorityDesign]:
+    own = {_named(prior): majority.design_for(setting, prior=prior) for prior in config.priors}
+    return own | {
+        PAPER: majority.design_for(setting, objective="surrogate"),
+        # Over all p, whatever the voters have in common.
+        WORST: majority.design_for(setting, objective="worst-case", prior=PAPER_PRIOR),
+        REGRET: hedged,
+    }
+
+
+def _findings(config: Config, errors: Table) -> tuple[str, ...]:
+    found = []
+    for setting in config.voters:
+        part = _of(errors, setting)
+        largest = {curve: max(part.select(curve=curve).column("regret")) for curve in config.curves}
+        listed = "; ".join(f"{value:.3g} {curve}" for curve, value in largest.items())
+        found.append(f"{_case(setting)}: largest regret {listed}.")
+        for prior in config.priors:
+            at = part.select(law=prior)
+            listed = "; ".join(
+                f"{error:.4f} {curve}"
+                for curve, error in zip(at.column("curve"), at.column("error"), strict=True)
+            )
+            found.append(f"{_case(setting)}, p ~ {law_words(prior)}: error {listed}.")
+    return tuple(found)
+
+
+def _of(errors: Table, setting: majority.MajoritySetting) -> Table:
+    return errors.select(K=setting.mechanisms, m=setting.allowance, Delta=setting.mechanism_delta)
+
+
+def _case(setting: majority.MajoritySetting) -> str:
+    shift = setting.mechanism_delta
+    more = f", Delta = {shift:g}" if shift else ""
+    return f"K = {setting.mechanisms}, m = {setting.allowance:g}{more}"
+
+
+def plot(outcome: Outcome) -> Figure:
+    """Draw a panel for each case, in it a group of points for each law."""
+    errors = outcome.tables["errors"]
+    settings = list(
+        dict.fromkeys(
+            zip(errors.column("K"), errors.column("m"), errors.column("Delta"), strict=True)
+        )
+    )
+    laws = list(dict.fromkeys(errors.column("law")))
+    columns = min(2 if len(laws) <= _FEW else 1, len(settings))
+    rows = -(-len(settings) // columns)
+    figure, grid = style.figure(rows, columns, height=0.75 if columns > 1 else 0.55)
+    panels = list(grid.flat)
+    for spare in panels[len(settings) :]:
+        spare.remove()
+    del panels[len(settings) :]
+    looks = _looks(list(dict.fromkeys(errors.column("curve"))))
+    for axes, (k, m, shift) in zip(panels, settings, strict=True):
+        part = errors.select(K=k, m=m, Delta=shift)
+        more = rf", $\Delta$ = {shift:g}" if shift else ""
+        _draw(axes, part, laws, looks)
+        axes.set_title(f"$K$ = {k}, $m$ = {m:g}{more}")
+        axes.set_xlabel("law that the $p_i$ really follow")
+        axes.set_ylabel("regret (linear below .001)")
+    drawing.finish(figure, panels)
+    return figure
+
+
+def _looks(curves: list[str]) -> dict[str, dict[str, Any]]:
+    """Return the look of each curve: colours as in the other figures, markers for what differs."""
+    looks: dict[str, dict[str, Any]] = {}
+    others = iter(_MARKERS)
+    for curve in curves:
+        if curve == _named(DEFAULT):
+            looks[curve] = drawing.points("optimum")
+        elif curve == PAPER:
+            looks[curve] = drawing.points("paper")
+        elif curve == WORST:
+            looks[curve] = drawing.points("noise")
+        elif curve == REGRET:
+            looks[curve] = drawing.points("variant", marker="*")
+        else:
+            looks[curve] = drawing.points("variant", marker=next(others), markerfacecolor="white")
+    return looks
+
+
+def _draw(
+    axes: Axes, errors: Table, laws: list[str], looks: Mapping[str, Mapping[str, Any]]
+) -> None:
+    """Draw the regrets on a logarithmic scale that is linear where they hardly matter."""
+    middle = (len(looks) - 1) / 2
+    for place, (curve, look) in enumerate(looks.items()):
+        values = [errors.select(curve=curve, law=law).column("regret")[0] for law in laws]
+        spots = [spot + (place - middle) * 0.8 / len(looks) for spot in range(len(laws))]
+        axes.plot(spots, values, **look, label=curve)
+    axes.set_yscale("symlog", linthresh=_SMALL, linscale=0.6)
+    axes.set_ylim(-0.5 * _SMALL, 2.0 * max(_SMALL, *errors.column("regret")))
+    axes.set_yticks([0.0, *(tick for tick in (1e-3, 1e-2, 0.1, 1.0) if tick < axes.get_ylim()[1])])
+    axes.minorticks_off()
+    for spot in range(1, len(laws)):
+        axes.axvline(spot - 0.5, color=style.role("noise").colour, linewidth=0.4)
+    axes.set_xticks(range(len(laws)), [law_words(law).replace(", one", ",\none") for law in laws])
+    axes.set_xlim(-0.5, len(laws) - 0.5)
+    axes.grid(visible=False, axis="x")
+
+
+EXPERIMENT = Experiment(
+    name="majority-priors",
+    paper="DaRRM",
+    item="Figure 9, further: regret under several priors",
+    summary="What the noise function for one law of the p_i loses under another, and the one that "
+    "loses least under all of them. The laws, K, m and epsilon are ours.",
+    published=None,
+    config=Config(),
+    quick=Config(),
+    steps=steps,
+    run=run,
+    plot=plot,
+    mathematics=(
+        r"\text{error}_j(\gamma) = \sum_{l = (K+1)/2}^{K} c^{(j)}_l \left( 1 - \gamma(l) \right), "
+        r"\quad c^{(j)}_l = \frac{1}{2} \mathbb{E}_{p \sim j} \left[ \mathrm{sign} \left( \sum_i "
+        r"p_i - \frac{K}{2} \right) \left( \alpha_l(p) - \alpha_{K-l}(p) \right) \right],",
+        r"\text{regret}_j(\gamma) = \frac{\text{error}_j(\gamma) - \min_{\gamma'} "
+        r"\text{error}_j(\gamma')}{\text{error}_j(0)},",
+        r"\text{least regret: } \min_{\gamma} \max_j \, \text{regret}_j(\gamma), \quad "
+        r"\text{each minimum over the private } \gamma \text{ of algorithm 1.}",
+    ),
+)

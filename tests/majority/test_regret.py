@@ -1,0 +1,375 @@
+"""The default belief and the least regret, by weights in rationals and programs written out."""
+
+import json
+from fractions import Fraction as F
+from itertools import combinations_with_replacement, pairwise
+from math import comb, exp, factorial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import dpopt
+from dpopt import ParameterError, SolverError, majority
+from dpopt.majority import (
+    CommonPrior,
+    MajoritySetting,
+    PointPrior,
+    Regret,
+    SamplePrior,
+    UniformPrior,
+    expected_error_weights,
+)
+from dpopt.majority.priors import RecordedPrior
+from dpopt.majority.program import corner_rows
+from dpopt.prob import poisson_binomial_pmf
+from tests.majority.brute import reduced_multisets
+
+INDEPENDENT, COMMON, CLEAR = "uniform:0,1", "common-uniform:0,1", "common-uniform:0.8,1"
+HEDGED = (INDEPENDENT, COMMON, CLEAR)
+
+
+def folded(law: list[F]) -> np.ndarray:
+    """(law(l) - law(K - l)) / 2 above the middle."""
+    k = len(law) - 1
+    return np.array([float((law[ones] - law[k - ones]) / 2) for ones in range(k // 2 + 1, k + 1)])
+
+
+def common_weights(k: int, low: F) -> np.ndarray:
+    """Of one p uniform on [low, 1]: integrals of polynomials, in rationals."""
+
+    def integral(ones: int, a: F, b: F) -> F:
+        """Of C(k, ones) p^ones (1 - p)^(k - ones) from a to b."""
+        total = F(0)
+        for j in range(k - ones + 1):
+            power = ones + j + 1
+            total += F((-1) ** j * comb(k - ones, j), power) * (b**power - a**power)
+        return comb(k, ones) * total
+
+    half, one = F(1, 2), F(1)
+    law = [
+        integral(ones, max(low, half), one) - integral(ones, min(low, half), half)
+        for ones in range(k + 1)
+    ]
+    return folded(law) / float(1 - low)
+
+
+def times(one: dict[tuple[int, int], int], other: dict[tuple[int, int], int]) -> dict:
+    found: dict[tuple[int, int], int] = {}
+    for (a, b), x in one.items():
+        for (c, d), y in other.items():
+            found[a + c, b + d] = found.get((a + c, b + d), 0) + x * y
+    return found
+
+
+def independent_weights(k: int) -> np.ndarray:
+    """Of independent p_i uniform on [0, 1]: the transform of their sum, turned back in rationals.
+
+    Given its vote, p has density 2 p or 2 (1 - p), of which s^2 times the Laplace transform is
+    2 (1 - e - e s) or 2 (s - 1 + e), e = exp(-s); e^j / s^n belongs to (x - j)_+^(n-1) / (n-1)!.
+    """
+    law = []
+    for ones in range(k + 1):
+        terms = {(0, 0): 1}
+        for _ in range(ones):
+            terms = times(terms, {(0, 0): 1, (1, 0): -1, (1, 1): -1})
+        for _ in range(k - ones):
+            terms = times(terms, {(0, 1): 1, (0, 0): -1, (1, 0): 1})
+        # Pr[sum p <= k / 2, votes] / C(k, ones), the 2^k of the densities left out.
+        below = sum(
+            (
+                c * (F(k, 2) - j) ** (2 * k - i) / factorial(2 * k - i)
+                for (j, i), c in terms.items()
+                if 2 * j < k
+            ),
+            F(0),
+        )
+        law.append(comb(k, ones) * (F(1, 2**k) - 2 * below))
+    return folded(law)
+
+
+def paper_rows(k: int, epsilon: float, m: float) -> np.ndarray:
+    """The paper's whole set for Delta = 0, (K + 3 choose 3) multisets; right hand sides are 1."""
+    r, target = exp(epsilon), exp(m * epsilon)
+    b, c = r / (1 + r), 1 / (1 + r)
+    corners = [(0.0, 0.0), (1.0, 1.0), (b, c), (c, b)]
+    pairs = np.array(list(combinations_with_replacement(corners, k)))
+    here, there = (poisson_binomial_pmf(pairs[:, :, side]) for side in (0, 1))
+    f = here - target * there
+    middle = (k + 1) // 2
+    return (f[:, middle:] - f[:, :middle][:, ::-1]) / (target - 1)
+
+
+def best_of(rows: np.ndarray, linear: np.ndarray) -> np.ndarray:
+    found = linprog(-linear, A_ub=rows, b_ub=np.ones(len(rows)), bounds=(0, 1), method="highs")
+    return np.asarray(found.x)
+
+
+EXACT = {
+    INDEPENDENT: independent_weights(11),
+    COMMON: common_weights(11, F(0)),
+    CLEAR: common_weights(11, F(4, 5)),
+}
+
+
+@pytest.mark.parametrize("name", HEDGED)
+def test_weights_are_those_in_rationals(name: str) -> None:
+    found = expected_error_weights(11, majority.parse_prior(name)).values
+    np.testing.assert_allclose(found, EXACT[name], atol=1e-14)
+
+
+# Columns: expected error under independent p_i, one p, one p of at least 0.8.
+NINE = {
+    "one p, the default": (0.0379, 0.0256, 0.0085),
+    "independent p_i": (0.0155, 0.1633, 0.3020),
+    "the paper's objective": (0.0377, 0.0264, 0.0105),
+}
+
+
+def test_what_each_belief_costs_under_the_others() -> None:
+    """K = 11, epsilon = 0.1, m = 3: independent p_i cost most where voters agree."""
+    rows = paper_rows(11, 0.1, 3)
+    # Equation 3: Binomial(11, 3/4).
+    surrogate = folded([F(comb(11, n) * 3**n, 4**11) for n in range(12)])
+    listed = {
+        "one p, the default": best_of(rows, EXACT[COMMON]),
+        "independent p_i": best_of(rows, EXACT[INDEPENDENT]),
+        "the paper's objective": best_of(rows, surrogate),
+    }
+    ours = {
+        "one p, the default": majority.design(11, 0.1, 3),
+        "independent p_i": majority.design(11, 0.1, 3, prior=INDEPENDENT),
+        "the paper's objective": majority.design(11, 0.1, 3, objective="surrogate"),
+    }
+    for name, known in NINE.items():
+        errors = [EXACT[law] @ (1 - listed[name]) for law in HEDGED]
+        assert np.round(errors, 4) == pytest.approx(known, abs=1e-9)
+        np.testing.assert_allclose(ours[name].gamma[6:], listed[name], atol=1e-7)
+
+
+def test_the_errors_of_these_gammas_over_drawn_p() -> None:
+    """|error| itself, for p drawn; the linear error is a lower bound that misses little."""
+    rng = np.random.default_rng(11)
+    p = rng.random((100_000, 11))
+    for prior, known in ((None, 0.0379), (INDEPENDENT, 0.0155)):
+        gamma = majority.design(11, 0.1, 3, prior=prior).gamma
+        chance = 0.5 + 0.5 * np.where(np.arange(12) > 5.5, gamma, -gamma)
+        errors = np.abs(poisson_binomial_pmf(p) @ (chance - (np.arange(12) > 5.5)))
+        assert known <= errors.mean() + 5 * errors.std() / 100 <= 1.1 * known
+
+
+def test_the_default_is_one_p_for_all() -> None:
+    setting = MajoritySetting(11, 0.1, 3)
+    assert str(setting.prior) == COMMON
+    assert setting == MajoritySetting(11, 0.1, 3, prior=CommonPrior(UniformPrior()))
+    assert setting.priors is None
+    assert str(majority.design(3, 0.5, 1, prior=None).prior) == COMMON
+
+
+def test_a_file_without_a_prior_means_independent_ones(tmp_path: Path) -> None:
+    path = tmp_path / "gamma.json"
+    design = majority.design(3, 0.5, 1, prior=INDEPENDENT)
+    plain = design.setting.to_dict()
+    assert MajoritySetting.from_dict(plain) == design.setting
+    del plain["prior"], plain["priors"]
+    assert MajoritySetting.from_dict(plain) == design.setting
+    design.save(path)
+    assert dpopt.load(path).prior == UniformPrior()
+
+
+# Least regret
+
+
+def listed_regret(
+    rows: np.ndarray, linear: list[np.ndarray]
+) -> tuple[float, list[float], list[float]]:
+    """The least largest regret, best errors and coins, from all rows written out."""
+    middle = rows.shape[1]
+    coins = [float(c.sum()) for c in linear]
+    bests = [float(c.sum() - c @ best_of(rows, c)) for c in linear]
+    # Variables gamma and t: sum c (1 - gamma) <= best + t coin.
+    below = np.array([[*-c, -coin] for c, coin in zip(linear, coins, strict=True)])
+    matrix = np.vstack([np.column_stack([rows, np.zeros(len(rows))]), below])
+    right = [*np.ones(len(rows)), *(best - coin for best, coin in zip(bests, coins, strict=True))]
+    cost = [0.0] * middle + [1.0]
+    found = linprog(cost, A_ub=matrix, b_ub=right, bounds=(0, 1), method="highs")
+    return float(found.fun), bests, coins
+
+
+def test_eleven_voters_in_a_program_written_out() -> None:
+    design = majority.design(11, 0.1, 3, objective="least-regret")
+    rows = paper_rows(11, 0.1, 3)
+    least, bests, coins = listed_regret(rows, [EXACT[name] for name in HEDGED])
+    assert least == pytest.approx(0.0365707, abs=1e-6)
+    assert design.value == pytest.approx(-least, abs=1e-8)
+    assert [known.prior for known in design.regrets] == list(HEDGED)
+    assert [known.best for known in design.regrets] == pytest.approx(bests, abs=1e-9)
+    assert [known.coin for known in design.regrets] == pytest.approx(coins, abs=1e-12)
+    for known in design.regrets:
+        assert known.error == pytest.approx(EXACT[known.prior] @ (1 - design.gamma[6:]), abs=1e-12)
+        assert known.regret == pytest.approx((known.error - known.best) / known.coin, abs=1e-12)
+    assert max(known.regret for known in design.regrets) == -design.value
+    assert design.objective == "least-regret"
+    assert design.private
+
+
+SETTINGS = {
+    "3": MajoritySetting(3, 0.5, 1.0),
+    "5": MajoritySetting(5, 0.9, 1.3),
+    "7": MajoritySetting(7, 0.2, 2.0),
+    "5 Delta": MajoritySetting(5, 0.3, 1.4, 0.01, 0.02),
+    "7 Delta": MajoritySetting(7, 0.4, 0.8, 1e-3, 3e-3),
+    "groups": MajoritySetting.of_groups([(3, 0.2), (4, 0.5)], 1.5),
+    "ratio": MajoritySetting(5, float(np.log(2)), 1.0, voter_ratio=F(2)),
+}
+LISTS = {
+    "three": HEDGED,
+    "two": (INDEPENDENT, CLEAR),
+    "odd": ("beta:2,5", "uniform:0.5,1", "common-beta:0.5,0.5", "point:0.7"),
+}
+
+
+@pytest.mark.parametrize("backend", ["highs", "cvxpy", "cvxpy:CLARABEL"])
+@pytest.mark.parametrize("names", LISTS.values(), ids=LISTS)
+@pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
+def test_the_optimum_is_that_of_all_rows_written_out(
+    setting: MajoritySetting, names: tuple[str, ...], backend: str
+) -> None:
+    rows = np.asarray(corner_rows(setting, reduced_multisets(setting)).matrix.todense())
+    priors = [majority.parse_prior(name) for name in names]
+    linear = [expected_error_weights(setting.mechanisms, prior).values for prior in priors]
+    least, bests, _ = listed_regret(rows, linear)
+    design = majority.design_for(setting, objective="least-regret", priors=priors, backend=backend)
+    near = 1e-6 if backend.endswith("CLARABEL") else 1e-8
+    assert design.value == pytest.approx(-least, abs=near)
+    assert design.bound is not None
+    assert design.bound >= -least - 1e-8
+    assert design.gap is not None
+    assert -1e-9 <= design.gap <= near
+    assert [known.best for known in design.regrets] == pytest.approx(bests, abs=1e-8)
+    # A best error is a bound: no gamma is below it.
+    assert all(known.error >= known.best - 1e-12 for known in design.regrets)
+    assert design.private
+
+
+@pytest.mark.parametrize("name", ["uniform:0,1", "common-uniform:0,1", "beta:2,3", "point:0.7"])
+def test_one_prior_twice_has_no_regret(name: str) -> None:
+    setting = MajoritySetting(7, 0.3, 1.5)
+    design = majority.design_for(setting, objective="least-regret", priors=(name, name))
+    alone = majority.design_for(setting, prior=name)
+    assert design.value == pytest.approx(0.0, abs=1e-8)
+    assert design.regrets[0].error == pytest.approx(alone.expected_error, abs=1e-9)
+
+
+def test_a_further_prior_is_no_less_to_regret() -> None:
+    values = [
+        majority.design(11, 0.1, 3, objective="least-regret", priors=names).value
+        for names in (
+            HEDGED[:2],
+            HEDGED,
+            (*HEDGED, "point:0.55"),
+            (*HEDGED, "point:0.55", "beta:9,1"),
+        )
+    ]
+    assert all(more <= less + 1e-9 for less, more in pairwise(values))
+    assert values[-1] < values[0] < 0.0
+
+
+@pytest.mark.parametrize(("k", "m", "shift"), [(11, 3, 0.0), (11, 3, 1e-5), (101, 10, 0.0)])
+def test_no_other_private_gamma_has_less_to_regret(k: int, m: int, shift: float) -> None:
+    setting = MajoritySetting(k, 0.1, m, shift, m * shift)
+    hedged = majority.design_for(setting, objective="least-regret")
+    assert hedged.gap is not None
+    assert abs(hedged.gap) < 1e-8
+    others = [majority.design_for(setting, prior=name) for name in HEDGED]
+    others.append(majority.design_for(setting, objective="surrogate"))
+    others.append(majority.design_for(setting, objective="worst-case", prior=INDEPENDENT))
+    for other in others:
+        regrets = [known.regret for known in hedged.setting.regrets(other.units)]
+        assert max(regrets) > 2 * -hedged.value
+        assert min(regrets) >= -1e-9
+
+
+def test_what_is_told_of_a_design(tmp_path: Path) -> None:
+    design = majority.design(
+        5, 0.5, 1.5, objective="least-regret", priors=f"{INDEPENDENT}; {CLEAR}"
+    )
+    assert [type(known) for known in design.regrets] == [Regret, Regret]
+    with pytest.raises(AttributeError):
+        design.regrets[0].regret = 0.0  # type: ignore[misc]
+    plain = design.to_dict()
+    assert plain["regrets"] == [known.to_dict() for known in design.regrets]
+    assert plain["setting"]["priors"] == [INDEPENDENT, CLEAR]
+    assert json.dumps(plain, allow_nan=False)
+    page = design._repr_html_()
+    for known in design.regrets:
+        assert known.prior in page
+        assert f"regret {known.regret:.6g}" in page
+    assert "\n" not in repr(design)
+    path = tmp_path / "gamma.json"
+    design.save(path)
+    again = dpopt.load(path)
+    assert again.setting == design.setting
+    assert again.value == design.value
+    assert again.regrets == design.regrets
+    assert again.bound == design.bound
+    assert majority.design(5, 0.5, 1.5).regrets == ()
+    assert majority.design(5, 0.5, 1.5).to_dict()["regrets"] == []
+
+
+def test_samples_are_a_prior_among_others(tmp_path: Path) -> None:
+    rows = np.random.default_rng(3).beta(4.0, 2.0, (200, 5))
+    design = majority.design(
+        5, 0.5, 1.5, objective="least-regret", priors=(SamplePrior(rows), COMMON)
+    )
+    assert design.private
+    assert 0.0 < -design.value < 0.1
+    path = tmp_path / "gamma.json"
+    design.save(path)
+    again = dpopt.load(path)
+    assert isinstance(again.setting.priors[0], RecordedPrior)
+    assert again.units == design.units
+    assert again.regrets == ()
+    assert np.isnan(again.value)
+    assert again.to_dict()["value"] is None
+    with pytest.raises(ParameterError, match="samples were not saved"):
+        dpopt.design(again.setting)
+
+
+def test_own_coefficients_come_first() -> None:
+    design = majority.design(5, 0.5, 1.5, objective="least-regret", weights=[0.0, 1.0, 0.0])
+    assert design.objective == "weights"
+    assert design.regrets == ()
+
+
+@pytest.mark.parametrize(
+    "priors",
+    ["", COMMON, f"{COMMON};", ";", (), [], [COMMON], (CommonPrior(UniformPrior()),), 3, True,
+     UniformPrior(), [COMMON, 3], [COMMON, None], [COMMON, "gauss:1"], {COMMON: 1}, np.ones(3)],
+)  # fmt: skip
+def test_lists_that_are_none_are_refused(priors: object) -> None:
+    with pytest.raises(ParameterError, match="must") as caught:
+        MajoritySetting(5, 0.5, 1.5, objective="least-regret", priors=priors)  # type: ignore[arg-type]
+    assert str(caught.value).count("; it must") == 1
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("prior", "words"),
+    [
+        (PointPrior((0.5,)), "a fair coin has no expected error"),
+        (PointPrior((0.5, 0.6)), "2 probabilities"),
+        (SamplePrior(np.full((3, 7), 0.7)), "of 7 voters"),
+    ],
+)
+def test_priors_that_do_not_fit_are_refused(prior: dpopt.majority.Prior, words: str) -> None:
+    setting = MajoritySetting(5, 0.5, 1.5, objective="least-regret", priors=(prior, UniformPrior()))
+    with pytest.raises(ParameterError, match=words):
+        dpopt.design(setting)
+
+
+def test_a_time_limit_is_that_of_each_solve() -> None:
+    with pytest.raises(SolverError) as caught:
+        majority.design(11, 0.1, 3, objective="least-regret", time_limit=0.0)
+    assert caught.value.status == "time_limit"
