@@ -21,6 +21,7 @@ from dpopt._numbers import digits
 VERBS = {
     "certify": "release",
     "release": "release",
+    "mode": "mode",
     "sample": "release",
     "ledger": "ledger",
     "explore": "explore",

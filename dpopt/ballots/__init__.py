@@ -10,24 +10,29 @@ from dpopt.ballots.audit import (
     table_bits,
     worst,
 )
+from dpopt.ballots.flips import Coins, Words, exponential_draw, permute_and_flip_draw
 from dpopt.ballots.partitions import Partitions, partition_count
 from dpopt.ballots.rules import Ladder, exponential, ladder, permute_and_flip
 from dpopt.ballots.table import checked, flat, law, quantised, scale
 
 __all__ = [
     "Audited",
+    "Coins",
     "Ladder",
     "Partitions",
     "Spent",
+    "Words",
     "audit_rule",
     "audited",
     "checked",
     "exponential",
+    "exponential_draw",
     "flat",
     "ladder",
     "law",
     "partition_count",
     "permute_and_flip",
+    "permute_and_flip_draw",
     "quantised",
     "rule_spending",
     "scale",

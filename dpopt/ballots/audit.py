@@ -171,7 +171,14 @@ def table_bits(voters: int, classes: int, epsilon: float) -> int:
 
 
 def audited(rule: Rule, voters: int, classes: int, epsilon: float) -> Units:
-    """Return the units of `audit_rule`."""
+    """Return the units of `audit_rule`.
+
+    Args:
+        rule: ladder, permute-and-flip or exponential.
+        voters: K, at least 1.
+        classes: C, at least 2.
+        epsilon: above 0.
+    """
     return audit_rule(rule, voters, classes, epsilon).units
 
 

@@ -35,14 +35,18 @@ MOST_PARTITIONS = 1_000_000
 """Of the largest `Partitions` that are listed."""
 
 
-@lru_cache(maxsize=64)
 def partition_count(voters: int, classes: int) -> int:
     """Return the number of partitions of K into at most C parts.
 
     As many as partitions into parts of size at most C, which are counted part size by part size.
     """
+    return _counted(voters, min(classes, voters))
+
+
+@lru_cache(maxsize=64)
+def _counted(voters: int, largest: int) -> int:
     counts = [1] + [0] * voters
-    for size in range(1, min(classes, voters) + 1):
+    for size in range(1, largest + 1):
         for total in range(size, voters + 1):
             counts[total] += counts[total - size]
     return counts[voters]

@@ -51,6 +51,7 @@ def show_draw(
     letters: Sequence[object],
     guarantee: Guarantee,
     as_json: bool,
+    facts: Mapping[str, object] | None = None,
 ) -> None:
     """Write what ``draw`` returns; all that can be known to fail fails before it is called.
 
@@ -59,11 +60,12 @@ def show_draw(
         letters: all that it can release.
         guarantee: what each of them spends.
         as_json: whether to write JSON, which every encoding has, or a letter in each line.
+        facts: what is known beforehand and written after the letters: of the mechanism, in ASCII.
 
     Raises:
         OutputError: before the draw; or after it, then saying that it is spent.
     """
-    stream = _stream()
+    stream, told = _stream(), facts or {}
     if not (as_json or isinstance(letters, range)):
         _encodable(stream, "\n".join(map(str, letters)))
     _probe(stream)
@@ -72,9 +74,10 @@ def show_draw(
         if as_json:
             plain = [letter if isinstance(letter, str) else int(str(letter)) for letter in drawn]
             spent = {"epsilon": guarantee.epsilon, "delta": guarantee.delta}
-            _write(stream, json.dumps({"released": plain, "guarantee_of_each": spent}))
+            _write(stream, json.dumps({"released": plain, "guarantee_of_each": spent, **told}))
         else:
-            _write(stream, "\n".join(map(str, drawn)))
+            lines = [f"{name:12s} {fact}" for name, fact in told.items()]
+            _write(stream, "\n".join([*map(str, drawn), *lines]))
     except OutputError as error:
         raise OutputError(f"{error}; {_SPENT}") from None
     except KeyboardInterrupt:

@@ -264,7 +264,7 @@ def sample(
     from dpopt.roo import min_count, smooth_floor, tally_file
 
     _checks.choice("rule", rule, SAMPLE_RULES)
-    letters = _alphabet(alphabet)
+    letters = alphabet_of(alphabet)
     tally = tally_file(file, column, letters)
     sizes = int(tally.counts.sum()), len(letters), epsilon
     sampler = smooth_floor(*sizes) if rule == "smooth-floor" else min_count(*sizes, rule)
@@ -380,7 +380,7 @@ def _rationals(path: Path) -> Any:  # noqa: ANN401
         ) from None
 
 
-def _alphabet(text: str) -> list[str]:
+def alphabet_of(text: str) -> list[str]:
     """Return the letters of a list, or of a file with one a line."""
     path = Path(text)
     try:

@@ -107,13 +107,18 @@ def plurality_problem(
     problem.add_rows("ladder", {"kernel": rows.ladder}, upper=0.0)
     problem.add_family("privacy", rows, over="kernel")
     if prior is not None:
-        problem.minimise({"kernel": prior[partitions.state_of] * many * losses})
+        problem.minimise({"kernel": mean_costs(partitions, losses, prior)})
         return problem
     problem.add_variables("worst", 1, lower=0.0, upper=float(losses.max()))
     each = sp.csr_array((many * losses, place), shape=(states, size))
     problem.add_rows("losses", {"kernel": each, "worst": -np.ones((states, 1))}, upper=0.0)
     problem.minimise({"worst": 1.0})
     return problem
+
+
+def mean_costs(partitions: Partitions, losses: Vector, prior: Vector) -> Vector:
+    """Return the coefficients of the mean loss under a prior, shape (size,)."""
+    return prior[partitions.state_of] * partitions.multiplicities * losses
 
 
 def parse_prior(text: object) -> tuple[str, Fraction]:
@@ -123,7 +128,7 @@ def parse_prior(text: object) -> tuple[str, Fraction]:
         ParameterError: unless it is "uniform" or "dirichlet:A", A in [1/10,000, 10,000].
     """
     name, _, number = text.partition(":") if isinstance(text, str) else ("", "", "")
-    if text == name == "uniform":
+    if name == "uniform" and text == name:
         return "uniform", Fraction(1)
     try:
         shape = typed_rational(number)

@@ -117,3 +117,75 @@ def test_spent_ratio_of_one_where_all_is_uniform() -> None:
     units = quantised(partitions, np.full(partitions.size, 1 / 3))
     assert spent_ratio(partitions, units) == 1
     assert np.ptp(flat(partitions, units)) == 0
+
+
+def ladder_excess(voters: int, classes: int, epsilon: float) -> float:
+    """What the ladder at e^epsilon spends, over epsilon, less 1."""
+    spent = rule_spending("ladder", voters, classes, exp_lower(epsilon)).ratio
+    return math.log(spent) / epsilon - 1
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.5, 8.0])
+@pytest.mark.parametrize(("voters", "classes"), [(40, 3), (39, 3), (30, 4), (25, 5), (24, 6)])
+def test_the_ladder_is_private_up_to_six_classes(voters: int, classes: int, epsilon: float) -> None:
+    assert abs(ladder_excess(voters, classes, epsilon)) < 1e-13
+    step = audit_rule("ladder", voters, classes, epsilon).step
+    assert math.log(step) == pytest.approx(epsilon, rel=1e-13)
+
+
+# The failures of the specification: C, K, epsilon, spent / epsilon - 1.
+FAILURES = [
+    (7, 25, 0.1, 7.7e-3),
+    (8, 27, 0.1, 4.0e-2),
+    (9, 22, 0.1, 1.6e-1),
+    (10, 14, 0.1, 3.4e-1),
+    (10, 14, 0.5, 3.9e-2),
+]
+
+
+@pytest.mark.parametrize(("classes", "voters", "epsilon", "excess"), FAILURES)
+def test_the_ladder_fails_from_seven_classes_on(
+    classes: int, voters: int, epsilon: float, excess: float
+) -> None:
+    assert ladder_excess(voters, classes, epsilon) == pytest.approx(excess, rel=0.02)
+    made = audit_rule("ladder", voters, classes, epsilon)
+    assert math.log(made.step) < epsilon * (1 - excess / 2)
+
+
+@pytest.mark.parametrize("classes", range(7, 13))
+def test_one_pair_shows_where_the_ladder_fails(classes: int) -> None:
+    """From (3, 3, 1, ..., 1) to (3, 2, 2, 1, ..., 1): private if and only if r >= (C - 2) / 4.
+
+    With a the top's probability after, the second class has (1 - (C - 2) a / r^2) / 2 before and
+    a / r after; r (a / r) less the former is (r - 1)^2 (4r - (C - 2)) over what is positive.
+    """
+    before = (3, 3, *[1] * (classes - 2))
+    after = (3, 2, 2, *[1] * (classes - 3))
+
+    def slack(ratio: Fraction) -> Fraction:
+        return ratio * ladder(after, ratio)[1] - ladder(before, ratio)[1]
+
+    critical = Fraction(classes - 2, 4)
+    assert slack(critical) == 0
+    for ratio in (critical * Fraction(99, 100), Fraction(11, 10), critical * 2):
+        scale = 2 * ratio * (4 * ratio + classes - 4) * (ratio + 2)
+        assert slack(ratio) * scale == (ratio - 1) ** 2 * (4 * ratio - (classes - 2))
+    # And no other pair fails there, for these K.
+    for voters in (classes + 3, classes + 4):
+        spent = rule_spending("ladder", voters, classes, critical).ratio
+        assert abs(spent / critical - 1) < Fraction(1, 1 << 58)
+    assert rule_spending("ladder", classes + 4, classes, critical * Fraction(99, 100)).ratio > (
+        critical * Fraction(99, 100) * (1 + Fraction(1, 10**7))
+    )
+
+
+def test_thirteen_classes_need_more_than_the_quarter() -> None:
+    critical = Fraction(11, 4)
+    found = rule_spending("ladder", 16, 13, critical)
+    assert found.ratio > critical * Fraction(1004, 1000)
+    assert {found.first, found.second} <= {
+        (3, 3, *[1] * 10, 0),
+        (3, 2, *[1] * 11),
+        (4, 2, *[1] * 10, 0),
+        (4, *[1] * 12),
+    }

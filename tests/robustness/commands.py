@@ -82,6 +82,10 @@ def baselines(folder: Path) -> dict[str, list[str]]:
             *(spoiled["data.csv"], "--column", "city", "--alphabet", "a,b,c"),
             *("--epsilon", "1"),
         ],
+        "mode": [
+            *(spoiled["data.csv"], "--column", "city", "--alphabet", "a,b,c"),
+            *("--epsilon", "1"),
+        ],
         "certify": [spoiled["majority.json"]],
         "release": [spoiled["majority.json"], "--input", "1,1,0"],
         "cite": ["majority"],

@@ -1,0 +1,58 @@
+"""``dpopt mode``: the most common letter of a column, released."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dpopt.cli.output import show_draw
+from dpopt.cli.release import alphabet_of
+from dpopt.cli.words import Words
+
+MODE_RULES = ("best", "ladder", "permute-and-flip", "exponential", "optimal")
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--column", required=True, help="Name of the column that holds the letters.")
+@click.option(
+    "--alphabet",
+    required=True,
+    type=Words(files=True),
+    help="The public letters: a list A,B,C or a text file with one letter a line.",
+)
+@click.option("--epsilon", type=float, required=True, help="Privacy of the letter, above 0.")
+@click.option(
+    "--rule",
+    type=Words(*MODE_RULES),
+    default="best",
+    help="best (default), ladder, permute-and-flip, exponential or optimal.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the letter as JSON.")
+def mode(file: Path, column: str, alphabet: str, epsilon: float, rule: Any, as_json: bool) -> None:  # noqa: ANN401
+    """Release the most common letter of a column of a CSV or Parquet FILE, privately.
+
+    Private for one record that is replaced by another. The alphabet is public: it must be fixed
+    before the data are looked at. A record outside it is an error, not a letter. The number of
+    records is public too.
+
+    Example: dpopt mode visits.csv --column city --alphabet Bern,Basel,Chur --epsilon 1
+    """
+    from dpopt import _checks
+    from dpopt.data.stream import tally_file
+    from dpopt.plurality.mode import mode_rule
+
+    _checks.choice("rule", rule, MODE_RULES)
+    letters = alphabet_of(alphabet)
+    counted = tally_file(file, column, letters)
+    made = mode_rule(int(counted.counts.sum()), len(letters), epsilon, rule=rule)
+    facts = {"rule": made.rule, "records": made.records, "proof": made.proof}
+    show_draw(
+        lambda: [made.release(counted, alphabet=letters).letter],
+        letters,
+        made.guarantee,
+        as_json,
+        facts,
+    )

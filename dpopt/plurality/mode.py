@@ -1,0 +1,249 @@
+"""The mode of a column: its most common letter, told privately, for any number of records."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from dpopt import _checks
+from dpopt._errors import ParameterError
+from dpopt._types import IntVector, Json, brief
+from dpopt.ballots import Coins, Words, exponential_draw, partition_count, permute_and_flip_draw
+from dpopt.data.tally import Tally, tally
+from dpopt.plurality.setting import PluralityDesign, design
+from dpopt.privacy import Guarantee
+from dpopt.privacy.release import random_words, seeded_words
+
+Rule = Literal["best", "ladder", "permute-and-flip", "exponential", "optimal"]
+RULES: tuple[str, ...] = get_args(Rule)
+
+_MOST_TABLED = 5_000
+"""Sorted histograms of which "best" makes tables: a few seconds' work."""
+_LARGEST_EPSILON = 50.0
+_MOST_RECORDS = 10**15
+_BY_THEOREM = {
+    "permute-and-flip": "permute-and-flip at e^(epsilon / 2), private by theorem, drawn exactly",
+    "exponential": "exponential mechanism at e^(epsilon / 2), private by theorem, drawn exactly",
+}
+
+
+@dataclass(frozen=True)
+class ModeRelease:
+    """A letter that was released.
+
+    Attributes:
+        letter: of the alphabet.
+        rule: ladder, permute-and-flip, exponential or optimal: by which it was drawn.
+        guarantee: what it spends, where one record may be replaced by another.
+        records: K, which is public.
+        proof: why the guarantee holds.
+    """
+
+    letter: Hashable
+    rule: str
+    guarantee: Guarantee
+    records: int
+    proof: str
+
+    def to_dict(self) -> Json:
+        """Return the release as plain values."""
+        return {
+            "letter": self.letter,
+            "rule": self.rule,
+            "epsilon": self.guarantee.epsilon,
+            "delta": self.guarantee.delta,
+            "records": self.records,
+            "proof": self.proof,
+        }
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ModeRule:
+    """A rule that tells the mode of K records over C letters, before any record is looked at.
+
+    Attributes:
+        rule: ladder, permute-and-flip, exponential or optimal.
+        records: K.
+        classes: C.
+        guarantee: of one release, where one record may be replaced by another. K is public then.
+        proof: why it holds.
+        design: the table that was proved; None where the rule is private by theorem and drawn
+            without one.
+    """
+
+    rule: str
+    records: int
+    classes: int
+    guarantee: Guarantee
+    proof: str
+    design: PluralityDesign | None = None
+
+    def __repr__(self) -> str:
+        return brief(
+            self,
+            rule=self.rule,
+            records=self.records,
+            classes=self.classes,
+            guarantee=self.guarantee,
+        )
+
+    def release(self, data: object, *, alphabet: object = None) -> ModeRelease:
+        """Return one private letter, with the operating system's randomness; see `mode`.
+
+        Raises:
+            ParameterError: for data outside the alphabet, or of another number of records.
+        """
+        counted = self._fitting(data, alphabet)
+        if self.design is not None:
+            place = int(self.design.release(counted.counts))
+        else:
+            coins = self._coins(lambda count: random_words(64, count)[0])
+            place = self._draw(counted.counts, coins)
+        return ModeRelease(
+            counted.letters[place], self.rule, self.guarantee, self.records, self.proof
+        )
+
+    def simulate(
+        self, data: object, rng: np.random.Generator, draws: int = 1, *, alphabet: object = None
+    ) -> IntVector:
+        """Return places of letters from a seeded generator: for experiments, NOT private.
+
+        Args:
+            data: as of `mode`.
+            rng: a seeded generator.
+            draws: how many letters, at least 1.
+            alphabet: as of `mode`.
+        """
+        _checks.instance("rng", rng, np.random.Generator)
+        draws = _checks.integer("draws", draws, 1)
+        counts = self._fitting(data, alphabet).counts
+        if self.design is not None:
+            found = [self.design.simulate(counts, rng) for _ in range(draws)]
+        else:
+            coins = self._coins(lambda count: seeded_words(64, count, rng)[0])
+            found = [self._draw(counts, coins) for _ in range(draws)]
+        return np.array(found, dtype=np.int64)
+
+    def _coins(self, words: Words) -> Coins:
+        return Coins(Fraction(self.guarantee.epsilon) / 2, words)
+
+    def _draw(self, counts: IntVector, coins: Coins) -> int:
+        draw = exponential_draw if self.rule == "exponential" else permute_and_flip_draw
+        return draw(counts, coins)
+
+    def _fitting(self, data: object, alphabet: object) -> Tally:
+        """Return data as a tally of this rule's sizes."""
+        counted = _tallied(data, alphabet)
+        sizes = int(counted.counts.sum()), len(counted.counts)
+        if sizes != (self.records, self.classes):
+            raise ParameterError(
+                f"data holds {sizes[0]} records over {sizes[1]} letters; the rule is for "
+                f"{self.records} over {self.classes}."
+            )
+        return counted
+
+
+def mode(
+    data: object, epsilon: float, *, alphabet: object = None, rule: Rule = "best"
+) -> ModeRelease:
+    """Return the most common letter of some records, privately.
+
+    Neighbours differ in one record that is replaced by another, so the number of records is public.
+    So is the alphabet: it must be fixed before the data are looked at, since which letters occur is
+    private. The letter is drawn with the operating system's randomness; how long that takes, and
+    that a record was outside the alphabet, are not covered by the guarantee.
+
+    Args:
+        data: records (a sequence, an array, a column of a table), a mapping from letters to
+            counts, or a `Tally`; without an alphabet the counts of the letters 0..C-1, shape (C,).
+        epsilon: of the letter, in (0, 50].
+        alphabet: the C letters in order, at least 2.
+        rule: see `mode_rule`.
+
+    Raises:
+        ParameterError: for a parameter out of range, no record, or one outside the alphabet, which
+            is not shown.
+
+    Example:
+        >>> from dpopt import plurality
+        >>> cities = ["Basel", "Bern", "Chur"]
+        >>> city = plurality.mode({"Bern": 9000, "Chur": 10}, 1.0, alphabet=cities)
+        >>> city.letter, city.rule
+        ('Bern', 'permute-and-flip')
+    """
+    counted = _tallied(data, alphabet)
+    made = mode_rule(int(counted.counts.sum()), len(counted.counts), epsilon, rule=rule)
+    return made.release(counted, alphabet=counted.letters)
+
+
+def mode_rule(records: int, classes: int, epsilon: float, *, rule: Rule = "best") -> ModeRule:
+    """Return the rule that `mode` draws by, which depends on public numbers alone.
+
+    - "permute-and-flip" and "exponential" are private for every K and C by theorem, at
+      e^(epsilon / 2). They are drawn exactly, for counts of any size.
+    - "ladder" is private where an enumeration of all sorted histograms found so: up to a million of
+      them. "optimal" is the linear program's optimum, up to some thousands.
+    - "best" is the ladder or permute-and-flip, whichever has less mean regret for counts of which
+      all are equally likely, where both can be tabled in seconds. Else it is permute-and-flip.
+
+    Args:
+        records: K, at least 1.
+        classes: C, at least 2.
+        epsilon: in (0, 50].
+        rule: one of the above.
+
+    Raises:
+        ParameterError: for a parameter out of range, or sizes that a rule cannot be tabled for.
+    """
+    _checks.choice("rule", rule, RULES)
+    records = _checks.integer("records", records, 0, _MOST_RECORDS)
+    if not records:
+        raise ParameterError("records is 0: there are no records; a mode needs at least one.")
+    classes = _checks.integer("classes", classes, 2)
+    epsilon = _checks.real("epsilon", epsilon, 0.0, _LARGEST_EPSILON, open_lower=True)
+    if rule in ("ladder", "optimal"):
+        return _tabled(design(records, classes, epsilon, rule=rule))
+    if rule == "best" and _few(records, classes):
+        tables = (design(records, classes, epsilon, rule=r) for r in ("ladder", "permute-and-flip"))
+        return _tabled(min(tables, key=lambda table: table.mean_regret))
+    named = "permute-and-flip" if rule == "best" else rule
+    return ModeRule(named, records, classes, Guarantee(epsilon), _BY_THEOREM[named])
+
+
+def _few(records: int, classes: int) -> bool:
+    """Return whether the sorted histograms can be tabled in seconds."""
+    # Those of two classes are K / 2 + 1 already, those of 30 records over 30 classes 5,604.
+    small = records <= 2 * _MOST_TABLED and classes <= 1_000
+    return small and partition_count(records, min(classes, 30)) <= _MOST_TABLED
+
+
+def _tabled(made: PluralityDesign) -> ModeRule:
+    setting, proof = made.setting, made.certificate
+    if proof is None:
+        raise ParameterError("a design without a certificate releases nothing.")
+    return ModeRule(
+        setting.rule, setting.records, setting.classes, made.guarantee, proof.claim, made
+    )
+
+
+def _tallied(data: object, alphabet: object) -> Tally:
+    """Return data as counts of letters; counts themselves where no alphabet is given."""
+    if isinstance(data, Tally) and alphabet is None:
+        counted = data
+    elif alphabet is None:
+        counts: Any = _checks.array("counts", data)
+        if counts.ndim != 1 or counts.size < 2:
+            raise ParameterError(
+                f"counts has shape {counts.shape}; without an alphabet it must be (C,), a count "
+                "for each of at least 2 letters."
+            )
+        counted = Tally.of_counts(counts, counts.size)
+    else:
+        counted = tally(data, alphabet)
+    if not counted.counts.any():
+        raise ParameterError("data holds no records; a mode needs at least one.")
+    return counted
