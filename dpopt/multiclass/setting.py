@@ -327,14 +327,17 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
         return dominating(self.target, units)
 
     def draw(self, axes: Axes, units: Units, label: str | None = None) -> None:
-        """Draw the probability of a plurality class against its lead, a point a histogram."""
+        """Draw the probability of a plurality class against its lead, a point a histogram.
+
+        The line is the mean over the prior.
+        """
         lead = np.array([state[0] - state[1] for state in self.partitions.states])
         right = 1.0 - self.missed(units)
-        drawn = axes.plot(lead, right, "o", markersize=3, alpha=0.5, clip_on=False, label=label)
+        drawn = axes.plot(lead, right, "o", markersize=3, alpha=0.5, clip_on=False)
         leads = np.unique(lead)
         mass = self.occurring + 1e-300
         means = [np.average(right[lead == at], weights=mass[lead == at]) for at in leads]
-        axes.plot(leads, means, color=drawn[0].get_color())
+        axes.plot(leads, means, color=drawn[0].get_color(), label=label)
         axes.locator_params(axis="x", integer=True)
         axes.set_xlabel("lead of the plurality, in votes")
         axes.set_ylabel("probability of a plurality class")
