@@ -58,6 +58,13 @@ def mean_and_worst(law: Callable[[Counts, float], tuple[float, ...]]) -> tuple[f
     return float(np.mean(losses)), max(losses)
 
 
+def regret_at(design: Any, counts: Counts) -> float:
+    """Return the expected regret at some counts."""
+    law = design.setting.law(design.units, counts)
+    lost = [max(counts) - n for n in counts]
+    return sum(p * loss for p, loss in zip(law, lost, strict=True)) / sum(law)
+
+
 def after_minimax(it: Any) -> None:
     columns = ("rule", "step", "mean_regret", "worst_regret")
     rows = zip(*(it.beside[name] for name in columns), strict=True)
@@ -71,6 +78,11 @@ def after_minimax(it: Any) -> None:
     assert it.minimax.worst_regret < min(worst for _, worst in found.values())
     assert it.best.mean_regret < it.minimax.mean_regret
     assert it.minimax.worst_regret - it.minimax.bound < 1e-8
+    assert [round(d.worst_regret, 2) for d in (it.best, it.minimax)] == [1.2, 1.1]
+    regrets = [regret_at(it.best, (13, 9, 8)), regret_at(it.minimax, (13, 9, 8))]
+    assert np.allclose(regrets, [it.best.worst_regret, it.minimax.worst_regret], atol=1e-6)
+    lines = [axis.get_ydata() for axis in it.axes.get_lines()[:2]]
+    assert np.abs(lines[0] - lines[1]).max() < 0.05
 
 
 def after_lowered(it: Any) -> None:
@@ -152,6 +164,14 @@ def after_others(it: Any) -> None:
     assert [round(d.error, 4) for d in it.others.values()] == [0.1165, 0.1247, 0.1312, 0.1655]
     assert math.isclose(it.others["subsampling"].error, sampling_misses(11, 5), rel_tol=1e-9)
     assert it.three.guarantee.epsilon < 0.3 + 1e-12
+    setting = it.three.setting
+    by_lead: dict[int, list[float]] = {}
+    for state, missed in zip(
+        setting.partitions.states, setting.missed(it.three.units), strict=True
+    ):
+        by_lead.setdefault(state[0] - state[1], []).append(1 - missed)
+    assert min(map(np.mean, by_lead.values())) == np.mean(by_lead[5])
+    assert min(np.mean(by_lead[lead]) for lead in (0, 1)) > 0.95
     rng = np.random.default_rng(1)
     for _ in range(20):
         here, there = private_laws(rng, 11, 0.1)
