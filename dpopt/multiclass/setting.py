@@ -480,20 +480,17 @@ def design(
     epsilon: float,
     allowance: float,
     *,
+    mechanism_delta: float = 0.0,
+    delta: float = 0.0,
+    prior: str = "dirichlet:1",
+    rule: str = "optimal",
     backend: str | Backend | None = None,
     time_limit: float | None = None,
-    **others: Any,  # noqa: ANN401
 ) -> MulticlassDesign:
     """Return the best plurality of K private voters, solved, repaired and proved.
 
-    Args:
-        mechanisms: K.
-        classes: C.
-        epsilon: of each voter.
-        allowance: m.
-        backend: see `dpopt.design`.
-        time_limit: see `dpopt.design`.
-        others: further fields of `MulticlassSetting`.
+    The parameters are the fields of the setting, see `MulticlassSetting`. For backend and
+    time_limit see `dpopt.design`.
 
     Raises:
         ParameterError: for a parameter out of range, or more configurations than can be priced.
@@ -505,11 +502,6 @@ def design(
         >>> best.verdict, round(best.error, 4)
         ('private', 0.0601)
     """
-    known = MulticlassSetting.__dataclass_fields__
-    for name in others:
-        if name not in known:
-            raise ParameterError(
-                f"design was given {name!r}; fields of a MulticlassSetting are {', '.join(known)}."
-            )
-    setting = MulticlassSetting(mechanisms, classes, epsilon, allowance, **others)
+    named: Any = (mechanism_delta, delta, prior, rule)
+    setting = MulticlassSetting(mechanisms, classes, epsilon, allowance, *named)
     return designed(setting, backend=backend, time_limit=time_limit)
