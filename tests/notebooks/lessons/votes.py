@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from functools import cache
 from typing import Any
 
 import numpy as np
 from scipy.stats import binom
+
+from dpopt.ballots.unbounded import from_ratio
 
 Counts = tuple[int, ...]
 
@@ -88,8 +91,10 @@ def after_minimax(it: Any) -> None:
 def after_lowered(it: Any) -> None:
     assert math.isclose(it.factor, math.exp(0.5), rel_tol=1e-9)
     assert math.isclose(it.best.mean_regret, it.ladder.mean_regret, rel_tol=1e-9)
-    # Three classes: proved from 10/9 on. Ten: refuted below (C - 2) / 4, from 3 + 3 + 8 ballots on.
-    assert 10 / 9 <= math.exp(0.5) < (10 - 2) / 4
+    # Three classes: proved for every number of ballots, over intervals of r without end.
+    assert all(interval.private for interval in from_ratio(3, Fraction(3, 2)))
+    # Ten: refuted below (C - 2) / 4, at 3 + 3 + 8 ballots.
+    assert 3 / 2 <= math.exp(0.5) < (10 - 2) / 4
     assert it.lowered.ladder_epsilon < 0.5
     assert it.lowered.spending <= 0.5
     share = ladder((3, 3) + (1,) * 8, 0.5)[0], ladder((3, 2, 2) + (1,) * 7, 0.5)[0]
