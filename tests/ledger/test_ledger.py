@@ -12,7 +12,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import suppress
+from multiprocessing.pool import Pool
 from pathlib import Path
 from typing import Any
 
@@ -209,7 +211,9 @@ def test_every_changed_byte_is_refused_or_changes_nothing(path: Path) -> None:
     sound = path.read_bytes()
     shuffled = random.Random(1)
     for place in range(len(sound)):
-        for byte in {sound[place] ^ 1, 0, 10, 32, shuffled.randrange(256)} - {sound[place]}:
+        # All of them at the end, which is read by a rule of its own; else two of them.
+        others = (0, 10, 32) if place == len(sound) - 1 else [shuffled.choice((0, 10, 32))]
+        for byte in {sound[place] ^ 1, *others} - {sound[place]}:
             path.write_bytes(sound[:place] + bytes([byte]) + sound[place + 1 :])
             with suppress(ParameterError):
                 found = Ledger(path)
@@ -286,11 +290,16 @@ def charge_often(path: str, times: int) -> int:
     return times
 
 
-def test_eight_processes_at_once(path: Path) -> None:
-    with multiprocessing.get_context("spawn").Pool(8) as pool:
-        assert sum(pool.starmap(charge_often, [(str(path), 50)] * 8)) == 400
-    assert sum(1 for _ in Ledger(path).entries()) == 400
-    assert Ledger(path).total("a") == ("simple", Guarantee(200.0))
+@pytest.fixture(scope="module")
+def processes() -> Iterator[Pool]:
+    with multiprocessing.get_context("spawn").Pool(4) as pool:
+        yield pool
+
+
+def test_four_processes_at_once(path: Path, processes: Pool) -> None:
+    assert sum(processes.starmap(charge_often, [(str(path), 50)] * 4)) == 200
+    assert sum(1 for _ in Ledger(path).entries()) == 200
+    assert Ledger(path).total("a") == ("simple", Guarantee(100.0))
 
 
 def charge_until_refused(path: str) -> int:
@@ -303,9 +312,8 @@ def charge_until_refused(path: str) -> int:
         count += 1
 
 
-def test_processes_together_never_leave_the_budget(path: Path) -> None:
-    with multiprocessing.get_context("spawn").Pool(4) as pool:
-        assert sum(pool.map(charge_until_refused, [str(path)] * 4)) == 20
+def test_processes_together_never_leave_the_budget(path: Path, processes: Pool) -> None:
+    assert sum(processes.map(charge_until_refused, [str(path)] * 4)) == 20
     assert Ledger(path).total("a") == ("simple", Guarantee(10.0))
 
 
@@ -323,7 +331,7 @@ while True:
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_who_is_killed_has_written_what_it_drew(path: Path) -> None:
     drawn, shuffled = 0, random.Random(3)
-    for _ in range(6):
+    for _ in range(3):
         process = subprocess.Popen([sys.executable, "-c", KILLED, str(path)], stdout=-1)
         assert process.stdout is not None
         drawn += len(process.stdout.read(1))
@@ -334,7 +342,7 @@ def test_who_is_killed_has_written_what_it_drew(path: Path) -> None:
         process.wait()
         # At most the one that was being drawn is written without a draw.
         known = Ledger(path).releases("a")
-        assert drawn <= known <= drawn + 6
+        assert drawn <= known <= drawn + 3
     charge(Ledger(path), dataset="a")
 
 

@@ -6,8 +6,6 @@ import copy
 import json
 import math
 import pickle
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ import pytest
 import dpopt
 from dpopt import Guarantee, Ledger, ParameterError, majority, public_prior, roo
 from dpopt.kernel import optimal_kernel
+from tests.cli.running import run
 
 EPSILON = 0.5
 
@@ -122,56 +121,49 @@ def test_a_ledger_beside_a_file(tmp_path: Path) -> None:
         loaded.release(records)
 
 
-def command(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    script = "from dpopt.cli import main; main()"
-    return subprocess.run(
-        [sys.executable, "-c", script, *words],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+@pytest.fixture
+def command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[int, str, str]]:
+    """The command ``dpopt`` within a folder: its exit code, and what it printed."""
+    monkeypatch.chdir(tmp_path)
+    return lambda *words: run(words, capsys)
 
 
-def test_the_command_keeps_a_ledger_beside_the_file(tmp_path: Path) -> None:
+def test_the_command_keeps_a_ledger_beside_the_file(
+    tmp_path: Path, command: Callable[..., tuple[int, str, str]]
+) -> None:
     design = roo.min_count(5, 2, EPSILON)
     design.save(tmp_path / "rule.json")
     words = ["release", "rule.json", "--input", "2,3"]
-    first = command(*words, "--budget-epsilon", "1", "--dataset", "May", folder=tmp_path)
     told = "1 release of data set 'May' so far spends (0.5, 0)-DP; an epsilon of 0.5 is left.\n"
-    assert (first.returncode, first.stderr) == (0, told)
-    assert command(*words, "--dataset", "May", folder=tmp_path).returncode == 0
-    refused = command(*words, "--dataset", "May", folder=tmp_path)
-    assert (refused.returncode, refused.stdout) == (2, "")
-    assert refused.stderr.count("\n") == 1
-    unwritten = command(*words, "--no-ledger", folder=tmp_path)
-    assert unwritten.stderr.endswith("nothing was written down.\n")
-    other = command(*words, "--ledger", "other.ledger", folder=tmp_path)
-    assert other.returncode == 0
-    bad = command("release", "rule.json", "--input", "2,2", folder=tmp_path)
-    assert (bad.returncode, bad.stdout) == (2, "")
-    shown = command("ledger", "rule.json.ledger", "--json", folder=tmp_path)
-    record = json.loads(shown.stdout)
+    code, _, said = command(*words, "--budget-epsilon", "1", "--dataset", "May")
+    assert (code, said) == (0, told)
+    assert command(*words, "--dataset", "May")[0] == 0
+    code, printed, said = command(*words, "--dataset", "May")
+    assert (code, printed, said.count("\n")) == (2, "", 1)
+    assert command(*words, "--no-ledger")[2].endswith("nothing was written down.\n")
+    assert command(*words, "--ledger", "other.ledger")[0] == 0
+    assert command("release", "rule.json", "--input", "2,2")[:2] == (2, "")
+    record = json.loads(command("ledger", "rule.json.ledger", "--json")[1])
     assert [entry["dataset"] for entry in record["entries"]] == ["May", "May"]
     assert record["datasets"]["May"]["total"] == {"epsilon": 1.0, "delta": 0.0}
     assert record["datasets"]["May"]["epsilon_left"] == 0.0
-    text = command("ledger", "rule.json.ledger", folder=tmp_path).stdout
+    text = command("ledger", "rule.json.ledger")[1]
     assert "2 releases of data set 'May' so far spend (1, 0)-DP together" in text
-    missing = command("ledger", "none.ledger", folder=tmp_path)
-    assert (missing.returncode, missing.stdout) == (2, "")
+    assert command("ledger", "none.ledger")[:2] == (2, "")
     (tmp_path / "rule.json.ledger").write_text("{}")
-    broken = command(*words, folder=tmp_path)
-    assert (broken.returncode, broken.stdout) == (2, "")
+    assert command(*words)[:2] == (2, "")
 
 
-def test_sample_says_what_it_spends(tmp_path: Path) -> None:
+def test_sample_says_what_it_spends(
+    tmp_path: Path, command: Callable[..., tuple[int, str, str]]
+) -> None:
     pytest.importorskip("polars")
     (tmp_path / "v.csv").write_text("city\nA\nB\nA\n")
     words = ["sample", "v.csv", "--column", "city", "--alphabet", "A,B", "--epsilon", "1"]
-    said = command(*words, folder=tmp_path).stderr
+    said = command(*words)[2]
     assert said == "1 release of (1, 0)-DP from data set 'unnamed'; nothing was written down.\n"
-    kept = command(*words, "--ledger", "a.ledger", folder=tmp_path)
-    assert kept.stderr == "1 release of data set 'unnamed' so far spends (1, 0)-DP.\n"
-    alone = command(*words, "--budget-epsilon", "1", folder=tmp_path)
-    assert alone.returncode == 2
+    said = command(*words, "--ledger", "a.ledger")[2]
+    assert said == "1 release of data set 'unnamed' so far spends (1, 0)-DP.\n"
+    assert command(*words, "--budget-epsilon", "1")[0] == 2
