@@ -11,9 +11,17 @@ from dpopt.ballots.audit import (
     worst,
 )
 from dpopt.ballots.flips import Coins, Words, exponential_draw, permute_and_flip_draw
+from dpopt.ballots.leaps import ladder_bounds, ladder_draw, ladder_leaps
 from dpopt.ballots.partitions import Partitions, partition_count
 from dpopt.ballots.rules import Ladder, exponential, ladder, permute_and_flip
 from dpopt.ballots.table import checked, flat, law, quantised, scale
+from dpopt.ballots.unbounded import (
+    Unbounded,
+    from_ratio,
+    proved_for_any_number,
+    spent_by_any_number,
+    surely_broken,
+)
 
 __all__ = [
     "Audited",
@@ -21,6 +29,7 @@ __all__ = [
     "Ladder",
     "Partitions",
     "Spent",
+    "Unbounded",
     "Words",
     "audit_rule",
     "audited",
@@ -28,15 +37,22 @@ __all__ = [
     "exponential",
     "exponential_draw",
     "flat",
+    "from_ratio",
     "ladder",
+    "ladder_bounds",
+    "ladder_draw",
+    "ladder_leaps",
     "law",
     "partition_count",
     "permute_and_flip",
     "permute_and_flip_draw",
+    "proved_for_any_number",
     "quantised",
     "rule_spending",
     "scale",
+    "spent_by_any_number",
     "spent_ratio",
+    "surely_broken",
     "table_bits",
     "worst",
 ]
