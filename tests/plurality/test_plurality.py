@@ -274,7 +274,7 @@ def test_the_ladder_tells_where_its_ratio_was_lowered() -> None:
     assert lowered.facts()["ladder_epsilon"] == lowered.ladder_epsilon
     assert lowered.spending == pytest.approx(0.1, rel=1e-6)
     assert lowered.certificate is not None
-    assert "no proof for all sizes" in lowered.certificate.claim
+    assert "of these sizes alone" in lowered.certificate.claim
     assert designed(20, 3, 0.5).ladder_epsilon is None
     for records in (1, 2):
         small = designed(records, 3, 0.5, rule="ladder")
