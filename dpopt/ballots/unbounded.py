@@ -215,22 +215,25 @@ def proved_for_any_number(
         >>> proved_for_any_number(10, Fraction(3, 2)) is None
         True
     """
-    return _proved(classes, Fraction(ratio), most)
-
-
-@lru_cache(maxsize=256)
-def _proved(classes: int, ratio: Fraction, most: int) -> Unbounded | None:
     if surely_broken(classes, ratio):
         return None
     reach = 3
     while _states(classes, reach) <= most:
-        # Errors are where some classes are far; these histograms are few.
-        nears = range(1, classes)
-        if all(_of_near(near, classes, reach, ratio, ratio).private for near in nears):
-            found = spent_by_any_number(classes, ratio, reach)
+        found = _tried(classes, Fraction(ratio), reach)
+        if found is not None:
             return found if found.private else None
         reach += 1 + reach // 8
     return None
+
+
+@lru_cache(maxsize=1024)
+def _tried(classes: int, ratio: Fraction, reach: int) -> Unbounded | None:
+    """Return what is spent at most; None if the reach is too short."""
+    # Errors are where some classes are far; these histograms are few.
+    nears = range(1, classes)
+    if not all(_of_near(near, classes, reach, ratio, ratio).private for near in nears):
+        return None
+    return spent_by_any_number(classes, ratio, reach)
 
 
 def surely_broken(classes: int, ratio: Fraction) -> bool:

@@ -26,7 +26,7 @@ from functools import cache
 
 from dpopt._errors import NotPrivateError
 from dpopt._numbers import roughly
-from dpopt.ballots import Partitions, Unbounded, proved_for_any_number, scale
+from dpopt.ballots import Partitions, proved_for_any_number, scale
 from dpopt.ballots.table import Units
 from dpopt.privacy.dominating import DominatingPair, Point, likelihood_tests, upper_hull
 from dpopt.privacy.exact import Certificate, decisive_ratio
@@ -139,16 +139,6 @@ def prove_step(
     )
 
 
-def ladder_proof(ratio: Fraction, classes: int) -> Unbounded | None:
-    """Return what proves the ladder r-DP for every number of records; None if nothing is found.
-
-    Args:
-        ratio: r, above 1.
-        classes: C.
-    """
-    return proved_for_any_number(classes, ratio)
-
-
 def prove_ladder(ratio: Fraction, guarantee: Guarantee, records: int, classes: int) -> Certificate:
     """Prove the ladder for every number of records, by finitely many vectors of gaps.
 
@@ -168,7 +158,7 @@ def prove_ladder(ratio: Fraction, guarantee: Guarantee, records: int, classes: i
             f"{roughly(ratio - power)}.",
             excess=float(ratio - power) or math.ulp(0.0),
         )
-    found = ladder_proof(ratio, classes)
+    found = proved_for_any_number(classes, ratio)
     if found is None:
         raise NotPrivateError(
             f"{NAMES['ladder']} over {classes} classes is not proved {guarantee.epsilon:g}-DP for "

@@ -28,6 +28,7 @@ from dpopt.ballots import (
     ladder_leaps,
     partition_count,
     permute_and_flip,
+    proved_for_any_number,
     table_bits,
     worst,
 )
@@ -48,7 +49,6 @@ from dpopt.plurality.program import (
 from dpopt.plurality.proof import (
     THEOREMS,
     dominating_of_table,
-    ladder_proof,
     least_of_table,
     prove_ladder,
     prove_step,
@@ -203,7 +203,9 @@ class PluralitySetting(Setting["PluralityDesign"]):
         """Whether units are a step, private for all K by theorem: where the list is too long."""
         if self.rule == "optimal" or self._listed:
             return False
-        return self.rule in THEOREMS or ladder_proof(self._own_step, self.classes) is not None
+        if self.rule in THEOREMS:
+            return True
+        return proved_for_any_number(self.classes, self._own_step) is not None
 
     @property
     def _auditable(self) -> bool:
@@ -223,7 +225,7 @@ class PluralitySetting(Setting["PluralityDesign"]):
     @property
     def _own_step(self) -> Fraction:
         """The step of a rule by theorem: r of the ladder, else s, up to 2^-32 of epsilon."""
-        return Fraction(*_step(self.epsilon, power=1 if self.rule == "ladder" else 2))
+        return Fraction(*rational_step(self.epsilon, power=1 if self.rule == "ladder" else 2))
 
     @cached_property
     def partitions(self) -> Partitions:
@@ -641,7 +643,7 @@ class PluralityDesign(Design):
         found: list[tuple[str, str, Table]] = []
         own = "optimum" if setting.rule == "optimal" else "audited"
         found.append((setting.rule, own, cast(Table, self.units)))
-        root = Fraction(*_step(setting.epsilon, setting.bits))
+        root = Fraction(*rational_step(setting.epsilon, setting.bits))
         for rule in RULES[1:]:
             if rule in THEOREMS:
                 table = table_at_step(rule, setting.partitions, root, setting.bits)
@@ -787,7 +789,7 @@ def _kept(above: int, under: int, gap: int, below: Callable[[int], int]) -> bool
     return True
 
 
-def _step(epsilon: float, bits: int = _STEP_BITS, *, power: int = 2) -> Step:
+def rational_step(epsilon: float, bits: int = _STEP_BITS, *, power: int = 2) -> Step:
     """Return s = 1 + n / 2^j, with s^power <= e^epsilon and n of so many bits or a few more.
 
     Args:
