@@ -87,7 +87,13 @@ def voters(digits: tuple[npt.NDArray[Any], ...]) -> list[RandomisedVoter]:
 
 
 def classifier(voters: list[Any], **changed: Any) -> PrivateVotingClassifier:
-    given = {"epsilon": EPSILON, "allowance": ALLOWANCE, "trained_once": False}
+    given = {
+        "teachers": "private",
+        "epsilon": EPSILON,
+        "allowance": ALLOWANCE,
+        "trained_once": False,
+        "prior": "uniform:0,1",
+    }
     return PrivateVotingClassifier(voters, **{**given, **changed})
 
 
@@ -156,6 +162,7 @@ def test_the_ledger_composes(voters: list[RandomisedVoter]) -> None:
 def test_voters_trained_once() -> None:
     voters = [Constant() for _ in range(5)]
     given = {"epsilon": 0.1, "allowance": 3, "mechanism_delta": 1e-5, "trained_once": True}
+    given |= {"teachers": "private"}
     fitted = PrivateVotingClassifier(voters, **given).fit()
     fitted.predict(np.zeros((1, 2)))
     assert fitted.spent_ == Guarantee(3 * 0.1, 3 * 1e-5)
@@ -207,17 +214,26 @@ def test_conventions_of_scikit_learn(voters: list[RandomisedVoter]) -> None:
     first = classifier(held, budget_epsilon=50.0)
     assert first.get_params(deep=False) == {
         "estimators": held,
+        "teachers": "private",
         "epsilon": EPSILON,
+        "estimator": None,
+        "n_estimators": None,
+        "classes": None,
         "allowance": ALLOWANCE,
         "trained_once": False,
         "mechanism_delta": 0.0,
         "delta": None,
-        "objective": "expected-error",
-        "prior": None,
+        "rule": "best",
+        "objective": None,
+        "prior": "uniform:0,1",
         "voters_per_record": None,
         "slack": 1e-6,
         "budget_epsilon": 50.0,
         "budget_delta": 0.0,
+        "random_state": None,
+        "ledger": None,
+        "dataset": None,
+        "group": None,
     }
     assert first.fit(np.zeros((2, 64)), [3, 8]) is first
     assert first.n_features_in_ == 64
@@ -249,8 +265,18 @@ def test_prediction_needs_a_fit(voters: list[RandomisedVoter]) -> None:
 def test_fitting_again_does_not_forget() -> None:
     fitted = classifier([Constant()] * 3, epsilon=0.5).fit().fit()
     fitted.predict(np.zeros((7, 2)))
+    # Votes drawn afresh compose, whose estimators they may be.
+    fitted.set_params(estimators=[Constant(0)] * 3, rule="ladder", prior=None).fit()
+    assert fitted.queries_ == 7
     with pytest.raises(ParameterError, match="queries_ is 7"):
-        fitted.fit()
+        fitted.set_params(epsilon=0.1).fit()
+    # Estimators trained once share what they spend with no others.
+    voters = [Constant(), Constant(), Constant()]
+    once = classifier(voters, trained_once=True).fit()
+    once.predict(np.zeros((2, 2)))
+    assert once.fit().queries_ == 2
+    with pytest.raises(ParameterError, match="queries_ is 2"):
+        once.set_params(estimators=[Constant(), Constant(), Constant()]).fit()
 
 
 def test_parameters_changed_after_the_fit_do_not_touch_the_ledger() -> None:
@@ -271,25 +297,23 @@ def test_classes_may_be_words() -> None:
 
 
 def test_the_prior_reaches_the_design() -> None:
-    prior = majority.UniformPrior()
+    prior = majority.UniformPrior(((0.5, 1.0),))
     voters = [Constant()] * VOTERS
     fitted = classifier(voters, epsilon=0.1, allowance=3, prior=prior).fit()
     plain = classifier(voters, epsilon=0.1, allowance=3).fit()
     assert fitted.design_.prior == prior
-    assert fitted.design_.gamma[-1] < plain.design_.gamma[-1]
+    assert plain.design_.gamma[-1] < fitted.design_.gamma[-1]
 
 
 @pytest.mark.parametrize(
     ("voters", "said"),
     [
-        ([], "holds 0"),
-        ([Constant()] * 4, "holds 4"),
-        (Constant(), "not a list"),
-        ("abc", "not a list"),
+        ([], "must be a list"),
+        (Constant(), "must be a list"),
+        ("abc", "must be a list"),
         ([GaussianNB()] * 3, r"\[0\] has no classes_"),
         ([Constant(), Constant(), 3], r"\[2\] has no classes_"),
-        ([Constant(classes=(0, 1, 2))] * 3, r"shape \(3,\)"),
-        ([Constant(), Constant(), Constant(classes=(1, 0))], r"\[2\] has classes_ \[1, 0\]"),
+        ([Constant(), Constant(), Constant(classes=(0, 1, 2))], r"\[2\] has other classes_"),
         ([Constant(), Constant(), Constant(features=3)], r"n_features_in_ \[2, 2, 3\]"),
     ],
 )

@@ -30,6 +30,7 @@ from dpopt import (
     kernel,
     lp,
     majority,
+    plurality,
     privacy,
     public_prior,
     roo,
@@ -85,6 +86,8 @@ def small_problem() -> Problem:
 BY_TYPE: Makers = {
     "MajoritySetting": lambda: majority.MajoritySetting(3, 0.1, 1.0),
     "Voters": lambda: majority.MajoritySetting(3, 0.1, 1.0),
+    "PrivateVoters": lambda: majority.MajoritySetting(3, 0.1, 1.0),
+    "PlainVoters": lambda: plurality.PluralitySetting(5, 3, 1.0),
     "RooSetting": lambda: roo.RooSetting(5, 2, 1.0),
     "KernelSetting": lambda: kernel_program()[0],
     "Guarantee": lambda: Guarantee(1.0, 1e-5),

@@ -1,0 +1,108 @@
+"""Votes and counts as they are given: checked, and never shown in a message."""
+
+from __future__ import annotations
+
+import numbers
+
+import numpy as np
+import numpy.typing as npt
+
+from dpopt import _checks
+from dpopt._errors import ParameterError
+
+IntTable = npt.NDArray[np.int64]
+
+_LARGEST = 1 << 53
+
+
+def read_votes(votes: npt.ArrayLike, classes: int) -> IntTable:
+    """Return the votes of K voters on each query, shape (queries, K), in 0..C-1.
+
+    Args:
+        votes: integers or booleans, shape (queries, K): an array, nested lists, or a frame.
+        classes: C, at least 2.
+
+    Raises:
+        ParameterError: for another shape, or a value outside the classes; none is shown. Which it
+            is depends on the data: such a refusal is for the curator alone.
+    """
+    if np.ma.is_masked(votes):
+        raise ParameterError(f"votes has masked entries; every voter must vote {_range(classes)}.")
+    array = _table("votes", votes, "every query has K votes")
+    if array.ndim != 2 or array.shape[0] < 1:
+        raise ParameterError(
+            f"votes has shape {array.shape}; it must be (queries, K) with at least one query."
+        )
+    whole = _whole(array, classes - 1)
+    if whole is None:
+        raise ParameterError(f"votes holds a value other than {_range(classes)}.")
+    return whole
+
+
+def read_counts(counts: npt.ArrayLike) -> IntTable:
+    """Return how many of K ballots each class has on each query, shape (queries, C).
+
+    Args:
+        counts: integers of at least 0, shape (queries, C), each row with the same sum K above 0: an
+            array, nested lists, or a frame.
+
+    Raises:
+        ParameterError: for another shape, other values, or rows with different sums; see
+            `read_votes`.
+    """
+    if np.ma.is_masked(counts):
+        raise ParameterError("counts has masked entries; every class must have a count.")
+    array = _table("counts", counts, "every query has C counts")
+    if array.ndim != 2 or array.shape[0] < 1 or array.shape[1] < 2:
+        raise ParameterError(
+            f"counts has shape {array.shape}; it must be (queries, C) with at least one query and "
+            "two classes."
+        )
+    whole = _whole(array, _LARGEST)
+    if whole is None:
+        raise ParameterError("counts holds a value that is no integer of at least 0.")
+    sums = whole.sum(axis=1)
+    if sums[0] < 1 or np.any(sums != sums[0]):
+        raise ParameterError(
+            "counts has rows of different sums, or of sum 0; every query must have the same K "
+            "ballots."
+        )
+    return whole
+
+
+def count_votes(votes: IntTable, classes: int) -> IntTable:
+    """Return how many votes each class has on each query, shape (queries, C)."""
+    queries = votes.shape[0]
+    places = votes + classes * np.arange(queries)[:, None]
+    return np.bincount(places.ravel(), minlength=queries * classes).reshape(queries, classes)
+
+
+def read_classes(classes: object) -> int:
+    """Return the number of classes C, at least 2.
+
+    Raises:
+        ParameterError: for anything else.
+    """
+    return _checks.integer("classes", classes, 2, 1_000)
+
+
+def _table(name: str, values: npt.ArrayLike, expected: str) -> npt.NDArray[np.generic]:
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise ParameterError(f"{name} has rows of different lengths; {expected}.") from None
+
+
+def _whole(array: npt.NDArray[np.generic], largest: int) -> IntTable | None:
+    """Return the integers of an array, if it holds nothing but integers in 0..largest."""
+    numeric = array.dtype.kind in "biuf" or (
+        array.dtype == object and all(isinstance(v, numbers.Real | np.bool_) for v in array.flat)
+    )
+    if not numeric or not np.all((array >= 0) & (array <= largest)):  # pyright: ignore[reportOperatorIssue]
+        return None
+    whole = array.astype(np.int64)
+    return whole if np.all(whole == array) else None
+
+
+def _range(classes: int) -> str:
+    return "0 and 1" if classes == 2 else f"0..{classes - 1}"

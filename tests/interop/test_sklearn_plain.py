@@ -1,0 +1,288 @@
+"""The classifier over plain teachers and over many classes: its law, its parts, what it refuses."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy.stats import chisquare
+
+from dpopt import Guarantee, Ledger, ParameterError
+from dpopt.ballots.rules import ladder
+from dpopt.majority import MajorityDesign
+from dpopt.multiclass import MulticlassDesign
+from dpopt.plurality import PluralityDesign
+from dpopt.privacy import exp_lower
+
+pytest.importorskip("sklearn", reason="scikit-learn is not installed")
+
+from sklearn.base import BaseEstimator, ClassifierMixin, clone  # pyright: ignore[reportMissingImports]
+from sklearn.datasets import load_digits  # pyright: ignore[reportMissingImports]
+from sklearn.linear_model import LogisticRegression  # pyright: ignore[reportMissingImports]
+from sklearn.model_selection import GridSearchCV  # pyright: ignore[reportMissingImports]
+from sklearn.naive_bayes import GaussianNB  # pyright: ignore[reportMissingImports]
+from sklearn.pipeline import make_pipeline  # pyright: ignore[reportMissingImports]
+from sklearn.preprocessing import StandardScaler  # pyright: ignore[reportMissingImports]
+
+from dpopt.interop.sklearn import PrivateVotingClassifier
+
+ALARM = 1e-9
+FRUIT = ("apple", "pear", "plum")
+
+
+class Constant(ClassifierMixin, BaseEstimator):
+    """Predicts what it is told."""
+
+    def __init__(self, label: Any = "apple", classes: Any = FRUIT) -> None:
+        self.label, self.classes = label, classes
+        self.classes_ = np.array(classes)
+
+    def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
+        return np.full(len(np.asarray(X)), self.label)
+
+
+class Seen(ClassifierMixin, BaseEstimator):
+    """Remembers what it was trained on; predicts its first label."""
+
+    def fit(self, X: npt.NDArray[Any], y: npt.NDArray[Any]) -> Seen:
+        self.rows_, self.labels_, self.classes_ = X, y, np.unique(y)
+        return self
+
+    def predict(self, X: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return np.full(len(X), self.labels_[0])
+
+
+def plain(voters: list[Any] | None = None, **changed: Any) -> PrivateVotingClassifier:
+    given: dict[str, Any] = {"teachers": "plain", "epsilon": 0.5, **changed}
+    return PrivateVotingClassifier(voters, **given)
+
+
+def fruit(apples: int, pears: int, plums: int) -> list[Constant]:
+    counts = zip(FRUIT, (apples, pears, plums), strict=True)
+    return [Constant(label) for label, count in counts for _ in range(count)]
+
+
+def test_labels_follow_the_ladder() -> None:
+    """Six, five and four votes: the ladder in fractions, and words as classes."""
+    fitted = plain(fruit(6, 5, 4), epsilon=math.log(2), rule="ladder").fit()
+    assert isinstance(fitted.design_, PluralityDesign)
+    drawn = fitted.predict(np.zeros((20_000, 1)))
+    law = np.array(ladder((6, 5, 4), exp_lower(math.log(2))), dtype=float)
+    assert law == pytest.approx([5 / 9, 5 / 18, 1 / 6], rel=1e-12)
+    observed = [np.count_nonzero(drawn == name) for name in FRUIT]
+    assert chisquare(observed, law * 20_000).pvalue > ALARM
+    assert fitted.queries_ == 20_000
+
+
+def test_private_voters_over_three_classes_follow_their_kernel() -> None:
+    voters = fruit(3, 2, 0)
+    given = {"teachers": "private", "epsilon": 0.5, "allowance": 2.0, "trained_once": False}
+    fitted = PrivateVotingClassifier(voters, **given).fit()
+    design = fitted.design_
+    assert isinstance(design, MulticlassDesign)
+    assert design.setting.rule == "optimal"
+    places = design.setting.partitions.classes_of((3, 2, 0))
+    law = design.kernel[list(places)]
+    drawn = fitted.predict(np.zeros((20_000, 1)))
+    observed = np.array([np.count_nonzero(drawn == name) for name in FRUIT])
+    assert observed[law == 0].sum() == 0
+    assert chisquare(observed[law > 0], law[law > 0] * 20_000).pvalue > ALARM
+    assert fitted.predict(np.zeros((1, 1))).dtype == fitted.classes_.dtype
+
+
+@pytest.mark.parametrize(
+    ("voters", "rule", "kind", "chosen"),
+    [
+        ([Constant(0, (0, 1))] * 5, "best", MajorityDesign, None),
+        ([Constant(0, (0, 1))] * 4, "best", MulticlassDesign, "optimal"),
+        ([Constant(0, (0, 1))] * 5, "ladder", MulticlassDesign, "ladder"),
+        ([Constant(0, range(3))] * 4, "best", MulticlassDesign, "optimal"),
+        ([Constant(0, range(9))] * 11, "permute-and-flip", MulticlassDesign, "permute-and-flip"),
+    ],
+)
+def test_which_mechanism_private_teachers_get(
+    voters: list[Any], rule: str, kind: type, chosen: str | None
+) -> None:
+    given = {"teachers": "private", "epsilon": 0.5, "allowance": 2, "trained_once": True}
+    design = PrivateVotingClassifier(voters, rule=rule, **given).fit().design_
+    assert isinstance(design, kind)
+    assert design.guarantee == Guarantee(1.0)
+    assert chosen is None or design.setting.rule == chosen
+
+
+def test_parts_are_disjoint_and_depend_on_places_alone() -> None:
+    X = np.arange(60.0)[:, None]
+    y, other = np.arange(60) % 3, (np.arange(60) + 1) % 3
+    given = {"estimator": Seen(), "n_estimators": 4, "classes": (0, 1, 2), "random_state": 5}
+    first, second = plain(**given).fit(X, y), plain(**given).fit(-X, other)
+    rows = [each.rows_.ravel().astype(int) for each in first.estimators_]
+    assert sorted(np.concatenate(rows)) == list(range(60))
+    for one, two in zip(first.estimators_, second.estimators_, strict=True):
+        assert np.array_equal(one.rows_, -two.rows_)
+        assert np.array_equal(one.labels_, y[one.rows_.ravel().astype(int)])
+    # A replaced row changes one teacher.
+    changed = X.copy()
+    changed[17] = 99.0
+    third = plain(**given).fit(changed, y)
+    pairs = zip(first.estimators_, third.estimators_, strict=True)
+    assert sum(not np.array_equal(one.rows_, two.rows_) for one, two in pairs) == 1
+
+
+def test_a_part_of_one_class_votes_for_it() -> None:
+    X, y = np.zeros((3, 1)), np.array(["plum"] * 3)
+    fitted = plain(estimator=LogisticRegression(), n_estimators=3, classes=FRUIT, epsilon=30.0).fit(
+        X, y
+    )
+    assert fitted.classes_.tolist() == sorted(FRUIT)
+    assert fitted.predict(np.zeros((5, 1))).tolist() == ["plum"] * 5
+
+
+def test_teachers_that_lack_a_class() -> None:
+    voters = [Constant("plum", ("apple", "plum"))] * 3 + [Constant("pear", ("pear", "plum"))] * 2
+    with pytest.raises(ParameterError, match=r"\[3\] has other classes_ .* give all classes"):
+        plain(voters).fit()
+    fitted = plain(voters, classes=FRUIT, epsilon=30.0).fit()
+    assert fitted.predict(np.zeros((2, 1))).tolist() == ["plum"] * 2
+    # A label outside of the classes is a vote for the first one.
+    strange = plain([Constant("fig", ("fig",))] * 3, classes=FRUIT, epsilon=30.0).fit()
+    assert strange.predict(np.zeros((2, 1))).tolist() == ["apple"] * 2
+
+
+def test_what_predictions_spend() -> None:
+    fitted = plain(fruit(4, 1, 0), epsilon=0.25, budget_epsilon=1.0).fit()
+    fitted.predict(np.zeros((3, 1)))
+    assert fitted.spent_ == Guarantee(0.75)
+    with pytest.raises(ParameterError, match="queries is 5, .* affords 4"):
+        fitted.predict(np.zeros((2, 1)))
+    assert fitted.queries_ == 3
+    twice = plain(fruit(4, 1, 0), epsilon=0.25, voters_per_record=2).fit()
+    twice.predict(np.zeros((3, 1)))
+    assert twice.spent_ == Guarantee(1.5)
+
+
+def test_the_ledger_is_charged_before_a_draw(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "a.ledger", budget=Guarantee(2.0))
+    fitted = plain(fruit(4, 1, 0), ledger=ledger, dataset="fruit").fit()
+    fitted.predict(np.zeros((3, 1)))
+    assert ledger.total("fruit")[1] == Guarantee(1.5)
+    # A clone has no predictions of its own, and the same ledger.
+    other = plain(fruit(4, 1, 0), ledger=clone(fitted).ledger, dataset="fruit").fit()
+    with pytest.raises(ParameterError, match="budget"):
+        other.predict(np.zeros((2, 1)))
+    assert other.queries_ == 0
+    other.predict(np.zeros((1, 1)))
+    assert ledger.total("fruit")[1] == Guarantee(2.0)
+
+
+def test_estimators_trained_once_are_a_group_of_the_ledger(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "a.ledger")
+    given = {"teachers": "private", "epsilon": 0.25, "allowance": 2, "trained_once": True}
+    with pytest.raises(ParameterError, match="group is None"):
+        PrivateVotingClassifier(fruit(4, 1, 0), **given, ledger=ledger).fit()
+    given |= {"ledger": ledger, "dataset": "fruit", "group": "five"}
+    fitted = PrivateVotingClassifier(fruit(4, 1, 0), **given).fit()
+    fitted.predict(np.zeros((1, 1)))
+    assert ledger.total("fruit")[1] == Guarantee(0.5)
+    for _ in range(3):
+        fitted.predict(np.zeros((9, 1)))
+    assert ledger.total("fruit")[1] == fitted.spent_ == Guarantee(1.25)
+
+
+def test_threads_count_every_query() -> None:
+    fitted = plain(fruit(4, 1, 0), rule="ladder").fit()
+    threads = [threading.Thread(target=fitted.predict, args=[np.zeros((50, 1))]) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert fitted.queries_ == 400
+
+
+def test_pipelines_searches_and_pickles() -> None:
+    X, y = load_digits(return_X_y=True)
+    digits = list(range(10))
+    vote = plain(
+        estimator=GaussianNB(), n_estimators=5, classes=digits, rule="permute-and-flip", epsilon=3.0
+    )
+    piped = make_pipeline(StandardScaler(), vote)
+    search = GridSearchCV(piped, {"privatevotingclassifier__epsilon": [1.0, 3.0]}, cv=2)
+    search.fit(X[:600], y[:600])
+    best = search.best_estimator_
+    assert 0.3 < best.score(X[600:800], y[600:800]) <= 1.0
+    kept = pickle.loads(pickle.dumps(best))
+    assert kept[-1].queries_ == 200
+    kept.predict(X[:7])
+    assert (kept[-1].queries_, best[-1].queries_) == (207, 200)
+    assert not hasattr(clone(best)[-1], "design_")
+
+
+def test_frames_keep_their_names() -> None:
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    X = pandas.DataFrame({"a": np.arange(30.0), "b": np.arange(30.0) % 2})
+    y = np.where(X["b"] > 0, "odd", "even")
+    given = {"estimator": LogisticRegression(), "n_estimators": 3, "classes": ["odd", "even"]}
+    fitted = plain(**given, epsilon=30.0).fit(X, y)
+    assert fitted.feature_names_in_.tolist() == ["a", "b"]
+    assert fitted.estimators_[0].feature_names_in_.tolist() == ["a", "b"]
+    assert fitted.classes_.tolist() == ["even", "odd"]
+    with pytest.raises(ValueError, match="feature names"):
+        fitted.predict(X.rename(columns={"a": "c"}))
+
+
+TRAINED = {"estimator": Seen(), "n_estimators": 3, "classes": FRUIT}
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"teachers": "public"}, "teachers is 'public'; it must be one of private, plain"),
+        ({"epsilon": 0}, "epsilon is 0"),
+        ({"allowance": 2}, "allowance is 2; it belongs to private teachers"),
+        ({"trained_once": False}, "trained_once is False; it belongs to private teachers"),
+        ({"mechanism_delta": 0.1}, "mechanism_delta is 0.1; it belongs to private teachers"),
+        ({"teachers": "private"}, "allowance is None"),
+        ({"teachers": "private", "allowance": 1}, "trained_once is None"),
+        ({"rule": "fair"}, "rule is 'fair'"),
+        ({"voters_per_record": 9}, "voters_per_record is 9"),
+        ({"classes": "apple"}, "classes is 'apple'; it must be a list"),
+        ({"classes": "in-y"}, "classes is 'in-y'; it must be a list"),
+        ({"classes": ["apple", "apple"]}, "none twice"),
+        ({"classes": [1, None]}, "several types"),
+        ({"group": "five"}, "group is 'five' and ledger None"),
+        ({"dataset": "fruit"}, "dataset is 'fruit' and ledger None"),
+        (TRAINED, "both are"),
+    ],
+)
+def test_bad_parameters(changed: dict[str, Any], said: str) -> None:
+    with pytest.raises(ParameterError, match=said) as told:
+        plain(fruit(2, 1, 0), **changed).fit().predict(np.zeros((1, 1)))
+    assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"estimator": None}, "neither is"),
+        ({"n_estimators": None}, "n_estimators is None"),
+        ({"n_estimators": 7}, "X has n_samples=6 rows"),
+        ({"classes": None}, "classes is None; it must hold all classes, or be 'in-y'"),
+        ({"classes": ["apple", "pear"]}, "y holds a label that is not one of classes"),
+        ({"teachers": "private", "allowance": 1, "trained_once": True}, "by their own means"),
+    ],
+)
+def test_bad_parameters_of_training(changed: dict[str, Any], said: str) -> None:
+    with pytest.raises(ParameterError, match=said) as told:
+        plain(**{**TRAINED, **changed}).fit(np.zeros((6, 1)), list(FRUIT) * 2)
+    assert "plum" not in str(told.value)
+
+
+def test_teachers_and_epsilon_have_no_default() -> None:
+    for given in ({"teachers": "plain"}, {"epsilon": 1.0}):
+        with pytest.raises(TypeError, match="missing 1 required keyword-only argument"):
+            PrivateVotingClassifier([], **given)  # pyright: ignore[reportArgumentType, reportCallIssue]
