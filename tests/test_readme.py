@@ -39,9 +39,9 @@ def test_python_examples_run(
 def test_numbers_in_the_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     scope: dict = {}
-    (vote,) = (example for example in PYTHON if "# 0.0155" in example)
+    (vote,) = (example for example in PYTHON if "# 0.0256" in example)
     exec(compile(vote, "README.md", "exec"), scope)
-    assert f"{scope['design'].expected_error:.4f}" == "0.0155"
+    assert f"{scope['design'].expected_error:.4f}" == "0.0256"
     assert scope["design"].check.constraints_checked == 364
     assert scope["label"] in (0, 1)
 
