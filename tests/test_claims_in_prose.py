@@ -43,8 +43,8 @@ from dpopt import (
 )
 from dpopt.ballots import Partitions, ladder
 from dpopt.majority import check, voters
-from dpopt.multiclass.corners import priceable
 from dpopt.multiclass.bound import vote_ratio_below
+from dpopt.multiclass.corners import priceable
 from dpopt.multiclass.subsampling import sampled_plurality, spent
 from dpopt.privacy import Guarantee, concentrated_composition, general_composition
 from dpopt.style import STYLES
