@@ -14,7 +14,7 @@ from __future__ import annotations
 import ast
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -882,7 +882,7 @@ def in_a_row(classes: int) -> int:
     )
 
 
-def missed(partitions: Partitions, law: list[Fraction]) -> Fraction:
+def missed(partitions: Partitions, law: Sequence[Fraction]) -> float:
     """The chance to miss the plurality, every histogram equally likely."""
     right = sum(
         (
@@ -893,7 +893,7 @@ def missed(partitions: Partitions, law: list[Fraction]) -> Fraction:
         ),
         Fraction(0),
     )
-    return 1 - right / sum(partitions.orders)
+    return float(1 - right / sum(partitions.orders))
 
 
 @cache
@@ -909,10 +909,10 @@ def bounded_ladder() -> tuple[float, float]:
         for rung, state, levels in zip(rungs, partitions.states, partitions.levels, strict=True)
         for count, _ in levels
     ]
-    return spends(law, Fraction(641, 580)), float(missed(partitions, law))
+    return spends(law, Fraction(641, 580)), missed(partitions, law)
 
 
-def spends(law: list[Fraction] | tuple[Fraction, ...], ratio: Fraction) -> float:
+def spends(law: Sequence[Fraction], ratio: Fraction) -> float:
     """What a rule on the votes of eleven voters over three classes spends, in their epsilon."""
     return math.log(spent(Partitions(11, 3), law, ratio).ratio) / math.log(ratio)
 
@@ -962,8 +962,8 @@ def minority_answered() -> bool:
 
 
 @cache
-def ballots_of_thirty(rule: str = "optimal", objective: str = "bayes") -> dpopt.Design[Any]:
-    return plurality.design(30, 3, 0.5, rule=rule, objective=objective)
+def ballots_of_thirty(**changed: Any) -> plurality.PluralityDesign:
+    return plurality.design(30, 3, 0.5, **changed)
 
 
 @cache
@@ -1170,9 +1170,7 @@ CLAIMS: tuple[Claim, ...] = (
         "misses the plurality with probability 0.0601; the plurality of a sample: 0.1655",
         computed={
             "0.0601": lambda: multiclass.design(11, 3, 0.1, 3).value,
-            "0.1655": lambda: missed(
-                Partitions(11, 3), list(sampled_plurality(Partitions(11, 3), 5))
-            ),
+            "0.1655": lambda: missed(Partitions(11, 3), sampled_plurality(Partitions(11, 3), 5)),
         },
         # Five voters: the most that may be sampled.
         holds=lambda: [round(m, 9) for m in samples()[4:6]] == [3, 4],
@@ -1188,10 +1186,10 @@ CLAIMS: tuple[Claim, ...] = (
         "0.889 the largest: 1.104; permute-and-flip 1.294",
         computed={
             "0.511": lambda: ballots_of_thirty().value,
-            "0.565": lambda: ballots_of_thirty("permute-and-flip").mean_regret,
-            "0.889": lambda: ballots_of_thirty("exponential").mean_regret,
+            "0.565": lambda: ballots_of_thirty(rule="permute-and-flip").mean_regret,
+            "0.889": lambda: ballots_of_thirty(rule="exponential").mean_regret,
             "1.104": lambda: ballots_of_thirty(objective="minimax").value,
-            "1.294": lambda: ballots_of_thirty("permute-and-flip").worst_regret,
+            "1.294": lambda: ballots_of_thirty(rule="permute-and-flip").worst_regret,
         },
     ),
     Claim(
