@@ -172,6 +172,22 @@ def table_bits(voters: int, classes: int, epsilon: float) -> int:
     return 64 + 3 * classes.bit_length() + depth + small
 
 
+def auditable(rule: str, voters: int, classes: int, epsilon: float) -> bool:
+    """Return whether `audit_rule` can list all sorted histograms and the bits of their weights.
+
+    Args:
+        rule: ladder, permute-and-flip or exponential.
+        voters: K, in 1..10,000.
+        classes: C, in 2..1,000.
+        epsilon: above 0.
+    """
+    count, bits = partition_count(voters, classes), table_bits(voters, classes, epsilon)
+    # Distinct counts 0, 1, ..., L - 1 take L (L - 1) / 2 ballots at least.
+    size = count * min(classes, math.isqrt(2 * voters) + 2)
+    steps = size * classes**2 if rule == "permute-and-flip" else size
+    return count <= MOST_PARTITIONS and size * bits <= _MOST_BITS and steps <= _MOST_STEPS
+
+
 def audited(rule: Rule, voters: int, classes: int, epsilon: float) -> Units:
     """Return the units of `audit_rule`.
 
@@ -259,16 +275,13 @@ class _Tables:
         _checks.choice("rule", rule, RULES)
         voters = _checks.integer("voters", voters, 1, 10_000)
         classes = _checks.integer("classes", classes, 2, 1_000)
-        count, bits = partition_count(voters, classes), table_bits(voters, classes, epsilon)
-        # Distinct counts 0, 1, ..., L - 1 take L (L - 1) / 2 ballots at least.
-        size = count * min(classes, math.isqrt(2 * voters) + 2)
-        steps = size * classes**2 if rule == "permute-and-flip" else size
-        if count > MOST_PARTITIONS or size * bits > _MOST_BITS or steps > _MOST_STEPS:
+        if not auditable(rule, voters, classes, epsilon):
             raise ParameterError(
-                f"rule {rule!r} is audited over all {count:,} sorted histograms of {voters} "
-                f"ballots over {classes} classes with {bits:,} bits each, which is too many; "
-                "permute-and-flip at e^(epsilon / 2) needs no audit."
+                f"rule {rule!r} is audited over all {partition_count(voters, classes):,} sorted "
+                f"histograms of {voters} ballots over {classes} classes, which are too many, or "
+                "need too many bits; permute-and-flip at e^(epsilon / 2) needs no audit."
             )
+        bits = table_bits(voters, classes, epsilon)
         partitions = Partitions(voters, classes)
         if rule == "ladder":
             return cls(rule, partitions, epsilon, bits, Rungs(partitions).ladder)

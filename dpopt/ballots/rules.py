@@ -7,9 +7,10 @@ Neighbouring histograms differ by one replaced ballot, l' = l - e_a + e_b.
     u_y(l) = u_y(l - e_top + e_y) / r,    top any class of the largest count,
 
 classes that share the largest count are equal, and the rest is normalisation. It depends on the
-differences of the counts only. No mechanism that is epsilon-DP has a smaller u_y(l): replacing a
-ballot for a top class by one for y raises u_y by at most r. Its privacy is verified, not proved in
-general: not every C and epsilon has it, so that only audited instances release.
+differences of the counts only. No epsilon-DP mechanism has a smaller u_y(l) for the same u_y of the
+other histogram: replacing a ballot for a top class by one for y raises u_y by at most r. Not every
+C and epsilon keep it private. For some it is proved for every number of ballots
+(`dpopt.ballots.unbounded`); for others only instances that were audited release.
 
 *Permute-and-flip* (McKenna, Sheldon 2020): in random order, a class of gap g is taken with
 probability s^-g. *The exponential mechanism* (McSherry, Talwar 2007): u_y in proportion to s^{l_y}.

@@ -23,7 +23,9 @@ The ratio T(l) / u_y(l') = r T(l) / T(m) must be in [1 / r, r]. So **the ladder 
         to a class b of gap 2 or more, or with one ballot of any class a moved to y, while some
         other class than a shares the top with y.
 
-(l and m are neighbours too, so T(m) <= r^2 T(l) follows from A.)
+(l and m are neighbours too, so T(m) <= r^2 T(l) follows from A.) With A the ladder is a law: T > 0
+where all gaps are 0 or 1, and from there A leads to each l with y on top, by single ballots to the
+lowest class from the highest other one than y, or from y.
 
 **Lemma 2.** Let f classes V of l have gaps of h or more, all others gaps of at most h + 1, and let
 l \ V be l without V. Then |T(l) - T(l \ V)| <= f x^(h / 2) phi(l \ V), where
@@ -51,27 +53,37 @@ V, and without V they are the near pair. ∎
 All is computed in integers rounded outward, for all r of an interval at once, and the last interval
 may have no end: x = 0 is r without bound. `from_ratio` joins intervals.
 
-If e^epsilon < (C - 2) / 4 the ladder is not private: l = (3, 3, 1, ..., 1) and m = (3, 2, 2, 1,
-..., 1) break (B), as T(l) <= T(m) is (r - 1)^2 (4 r - (C - 2)) >= 0.
+Two pairs break (B) for small r, and so privacy at some K. If r < (C - 2) / 4, l = (3, 3, 1, ..., 1)
+and m = (3, 2, 2, 1, ..., 1), as T(l) <= T(m) is (r - 1)^2 (4 r - (C - 2)) >= 0. From 13 classes on
+l = (3, 3, 1, ..., 1, 0) and m = (3, 2, 1, ..., 1) ask for more, as T(l) <= T(m) is
+(r - 1)^2 q(r) >= 0,
+
+    q(r) = 12 r^4 + (25 - C) r^3 - (C^2 - 7 C + 18) r^2 - (C^2 - 7 C + 16) r + C - 3.
+
+For many classes and small r the ladder is not even a law: of (6, 0, ..., 0), 20 classes and
+r = 11/10 the top is left less than nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from itertools import combinations_with_replacement
 from math import ceil, comb, exp, inf, isqrt, log
 
 from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError
+from dpopt.ballots.leaps import Gaps
 from dpopt.privacy.exponential import log_near, rational
 
 BITS = 96
 MOST_STATES = 400_000
+"""Gap vectors of one computation."""
+QUICK_STATES, THOROUGH_STATES = 20_000, 100_000
+"""Gap vectors that a search for a proof lists: a second, or some ten of them."""
 _ONE = 1 << BITS
-
-Gaps = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -109,7 +121,7 @@ class Unbounded:
         return self.excess <= 1
 
 
-def unbounded(
+def spent_by_any_number(
     classes: int, ratio: Fraction, reach: int, *, above: Fraction | float | None = None
 ) -> Unbounded:
     """Return what the ladder spends at most, for every number of ballots and all r of an interval.
@@ -126,7 +138,7 @@ def unbounded(
 
     Example:
         >>> from fractions import Fraction
-        >>> unbounded(4, Fraction(2), 14).private
+        >>> spent_by_any_number(4, Fraction(2), 14).private
         True
     """
     size = _checks.integer("classes", classes, 2, 1_000)
@@ -137,40 +149,110 @@ def unbounded(
         raise ParameterError(
             f"ratio is {_checks.shown(ratio)}; it must be above 1, and at most the value above it."
         )
-    states = comb(limit + 2 + size - 1, size - 1)
+    states = _states(size, limit)
     if states > MOST_STATES:
         raise ParameterError(
             f"reach is {limit}; with {size} classes it has {states:,} gap vectors, and at most "
             f"{MOST_STATES:,} are listed."
         )
-    best, where, count = Fraction(1), (None, None), 0
+    worst = [_of_near(near, size, limit, low, high) for near in range(1, size + 1)]
+    most = max(worst, key=lambda found: found.excess)
+    return replace(most, states=sum(found.states for found in worst))
+
+
+def _of_near(
+    near: int, classes: int, limit: int, low: Fraction, high: Fraction | float
+) -> Unbounded:
+    """Return what histograms ask for of which some number of classes is near, the others far."""
     # x below and above, and the root of the upper one.
     least = 0 if high == inf else int(_ONE / Fraction(high))
     x = (least, -(-_ONE * low.denominator // low.numerator))
     root = isqrt(x[1] << BITS) + 1
-    for near in range(1, size + 1):
-        known = listed(near, limit + 2, x, root)
-        count += len(known)
-        errors = [size - near, size - near]
-        for place, gap in enumerate((limit + 1, limit - 1)):
-            error = (size - near) << BITS
-            for _ in range(gap):
-                error = -(-error * root >> BITS)
-            errors[place] = error
-        for gaps, moved, monotone in _moves(known, near, limit, far=size > near):
-            one, other = known[gaps][0], known[_sorted(moved)][0]
-            slips = (-(-errors[0] * one.phi >> BITS), -(-errors[1] * other.phi >> BITS))
-            # (A) allows r, (B) nothing.
-            for more, less, allowed in (
-                (one.high + slips[0], other.low - slips[1], Fraction(1) if monotone else low),
-                (other.high + slips[1], one.low - slips[0], low),
+    known = listed(near, limit + 2, x, root)
+    errors = [classes - near, classes - near]
+    for place, gap in enumerate((limit + 1, limit - 1)):
+        error = (classes - near) << BITS
+        for _ in range(gap):
+            error = -(-error * root >> BITS)
+        errors[place] = error
+    best, where = Fraction(1), (None, None)
+    for gaps, moved, monotone in _moves(known, near, limit, far=classes > near):
+        one, other = known[gaps][0], known[_sorted(moved)][0]
+        slips = (-(-errors[0] * one.phi >> BITS), -(-errors[1] * other.phi >> BITS))
+        # (A) allows r, (B) nothing.
+        for more, less, allowed in (
+            (one.high + slips[0], other.low - slips[1], Fraction(1) if monotone else low),
+            (other.high + slips[1], one.low - slips[0], low),
+        ):
+            if less <= 0:
+                # It may be no law: no ratio is enough.
+                more, less = max(more, 2 * ceil(low) << BITS), 1
+            if more * best.denominator * allowed.denominator > (
+                less * best.numerator * allowed.numerator
             ):
-                if more * best.denominator * allowed.denominator > (
-                    max(less, 1) * best.numerator * allowed.numerator
-                ):
-                    best = Fraction(more, max(less, 1)) / allowed
-                    where = (gaps, moved)
-    return Unbounded(size, limit, best, count, *where)
+                best = Fraction(more, less) / allowed
+                where = (gaps, moved)
+    return Unbounded(classes, limit, best, len(known), *where)
+
+
+def proved_for_any_number(
+    classes: int, ratio: Fraction, most: int = THOROUGH_STATES
+) -> Unbounded | None:
+    """Return a proof that the ladder is r-DP for every number of ballots; None if none is found.
+
+    Reaches from 3 on are tried, and the shortest that may prove it is taken.
+
+    Args:
+        classes: C, at least 2.
+        ratio: r, above 1.
+        most: gap vectors of one try.
+
+    Example:
+        >>> from fractions import Fraction
+        >>> found = proved_for_any_number(5, Fraction(5, 2))
+        >>> found.reach, found.states
+        (7, 1001)
+        >>> proved_for_any_number(10, Fraction(3, 2)) is None
+        True
+    """
+    if surely_broken(classes, ratio):
+        return None
+    reach = 3
+    while _states(classes, reach) <= most:
+        found = _tried(classes, Fraction(ratio), reach)
+        if found is not None:
+            return found if found.private else None
+        reach += 1 + reach // 8
+    return None
+
+
+@lru_cache(maxsize=1024)
+def _tried(classes: int, ratio: Fraction, reach: int) -> Unbounded | None:
+    """Return what is spent at most; None if the reach is too short."""
+    # Errors are where some classes are far; these histograms are few.
+    nears = range(1, classes)
+    if not all(_of_near(near, classes, reach, ratio, ratio).private for near in nears):
+        return None
+    return spent_by_any_number(classes, ratio, reach)
+
+
+def surely_broken(classes: int, ratio: Fraction) -> bool:
+    """Return whether one of the two pairs of the module breaks r-DP, at some number of ballots.
+
+    Args:
+        classes: C.
+        ratio: r, above 1.
+    """
+    c, r = classes, ratio
+    second = (
+        12 * r**4 + (25 - c) * r**3 - (c * c - 7 * c + 18) * r**2 - (c * c - 7 * c + 16) * r + c - 3
+    )
+    return 4 * r < c - 2 or (c >= 4 and second < 0)
+
+
+def _states(classes: int, reach: int) -> int:
+    """Return how many gap vectors of C classes are listed, the longest of a computation."""
+    return comb(reach + 2 + classes - 1, classes - 1)
 
 
 def listed(
@@ -279,75 +361,6 @@ def _sorted(gaps: Gaps) -> Gaps:
     return tuple(sorted(gap - least for gap in gaps))
 
 
-def ladder_leaps(counts: Sequence[int], ratio: Fraction) -> tuple[Fraction, ...]:
-    """Return the ladder's law as `dpopt.ballots.ladder` does, for counts of any size.
-
-    Each class leaps to the top at once: u_w = x^(k_w) u(m_w), at most 2^(C - 1) histograms in all.
-    The fractions have as many digits as r to the power of the gaps: thousands are quick, 10^5 are
-    not.
-
-    Args:
-        counts: of the classes.
-        ratio: r, above 1.
-
-    Example:
-        >>> from fractions import Fraction
-        >>> law = ladder_leaps((1_000_000, 999_995, 999_990), Fraction(2))
-        >>> [round(float(share), 4) for share in law]
-        [0.9071, 0.0825, 0.0104]
-    """
-    x, known = 1 / Fraction(ratio), {}
-
-    def top(gaps: Gaps) -> Fraction:
-        if gaps not in known:
-            rest = 1 - sum(
-                (share(gaps, gap) * gaps.count(gap) for gap in {*gaps} - {0, 1}), Fraction(0)
-            )
-            known[gaps] = rest / (gaps.count(0) + gaps.count(1) * x)
-        return known[gaps]
-
-    def share(gaps: Gaps, gap: int) -> Fraction:
-        if gap < 2:
-            return top(gaps) * x**gap
-        other, its, steps = _leapt(gaps, gaps.index(gap))
-        return top(other) * x ** (steps + its)
-
-    gaps = _sorted(tuple(-count for count in counts))
-    most = max(counts)
-    shares = {gap: share(gaps, gap) for gap in set(gaps)}
-    return tuple(shares[most - count] for count in counts)
-
-
-def _leapt(gaps: Gaps, place: int) -> tuple[Gaps, int, int]:
-    """Return the gaps once a class has come to a gap of 0 or 1, its own, and its steps.
-
-    After k steps the top has fallen by the largest L at which the others have lost no more than k
-    on the way: sum of (L - gap)^+ <= k. What is left of the k lowers as many of them by one more.
-    """
-    others, gap = [*gaps[:place], *gaps[place + 1 :]], gaps[place]
-
-    def fallen(steps: int) -> int:
-        low, high = 0, steps
-        while low < high:
-            middle = (low + high + 1) // 2
-            fits = sum(max(0, middle - other) for other in others) <= steps
-            low, high = (middle, high) if fits else (low, middle - 1)
-        return low
-
-    low, high = 1, gap - 1
-    while low < high:
-        middle = (low + high) // 2
-        near = gap - middle - fallen(middle) <= 1
-        low, high = (low, middle) if near else (middle + 1, high)
-    fell = fallen(low)
-    left = low - sum(max(0, fell - other) for other in others)
-    moved = [max(0, other - fell) for other in others]
-    for at in range(left):
-        moved[at] += 1
-    its = gap - low - fell
-    return tuple(sorted([*moved, its])), its, low
-
-
 def reach_for(classes: int, epsilon: float) -> int:
     """Return a G that is enough in most cases: 2 log(10 C / min(epsilon, 1)^2) / epsilon."""
     return max(6, ceil(2 / epsilon * log(10 * classes / min(epsilon, 1.0) ** 2)))
@@ -372,11 +385,11 @@ def from_ratio(classes: int, ratio: Fraction) -> tuple[Unbounded, ...]:
         epsilon = log_near(low)
         reach = reach_for(classes, epsilon)
         if epsilon > 1:
-            last = unbounded(classes, low, reach, above=inf)
+            last = spent_by_any_number(classes, low, reach, above=inf)
             if last.private:
                 return (*proofs, last)
         high = Fraction(exp(epsilon + width)).limit_denominator(1_000_000)
-        found = unbounded(classes, low, reach, above=high)
+        found = spent_by_any_number(classes, low, reach, above=high)
         if found.private:
             proofs.append(found)
             low, width = high, 1.5 * width

@@ -59,7 +59,7 @@ def mode(
     letters = alphabet_of(alphabet)
     counted = tally_file(file, column, letters)
     made = mode_rule(int(counted.counts.sum()), len(letters), epsilon, rule=rule)
-    facts = {"rule": made.rule, "records": made.records, "proof": made.proof}
+    facts = {"rule": made.rule, "records": made.records, "proof": made.proof, "why": made.why}
     keeper = Keeper(**given)
     show_draw(
         lambda: [made.release(counted, alphabet=letters, ledger=keeper).letter],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, get_args
@@ -11,10 +11,21 @@ import numpy as np
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
+from dpopt._numbers import digits
 from dpopt._types import IntVector, Json, brief
-from dpopt.ballots import Coins, Words, exponential_draw, partition_count, permute_and_flip_draw
+from dpopt.ballots import (
+    Coins,
+    Words,
+    exponential_draw,
+    ladder_draw,
+    partition_count,
+    permute_and_flip_draw,
+    proved_for_any_number,
+)
+from dpopt.ballots.unbounded import QUICK_STATES
 from dpopt.data.tally import Tally, tally
-from dpopt.plurality.setting import PluralityDesign, design
+from dpopt.plurality.proof import prove_ladder
+from dpopt.plurality.setting import PluralityDesign, design, rational_step
 from dpopt.privacy import Guarantee
 from dpopt.privacy.ledger import Recorder
 from dpopt.privacy.release import random_words, seeded_words
@@ -25,12 +36,24 @@ RULES: tuple[str, ...] = get_args(Rule)
 _MOST_TABLED = 5_000
 """Sorted histograms of which "best" makes tables: a few seconds' work."""
 _MOST_STEPS = 2_000_000
+_LONGEST_LIST = 10_000
+"""Records of which histograms are ever listed."""
 _LARGEST_EPSILON = 50.0
 _MOST_RECORDS = 10**15
 _BY_THEOREM = {
     "permute-and-flip": "permute-and-flip at e^(epsilon / 2), private by theorem, drawn exactly",
     "exponential": "exponential mechanism at e^(epsilon / 2), private by theorem, drawn exactly",
 }
+_ASKED = "asked for"
+_LEAST = (
+    "best: proved private for every number of records, and below permute-and-flip in expected "
+    "regret and error for all counts that were compared"
+)
+_LAST = (
+    "best: too many histograms to list, and no quick proof of the ladder for every number of "
+    "records at so many letters and this epsilon"
+)
+_SMALLER = "best: less mean regret than {} over all counts, which are few enough to list"
 
 
 @dataclass(frozen=True)
@@ -43,6 +66,7 @@ class ModeRelease:
         guarantee: what it spends, where one record may be replaced by another.
         records: K, which is public.
         proof: why the guarantee holds.
+        why: why this rule was taken: "asked for", or what spoke for it under "best".
     """
 
     letter: Hashable
@@ -50,6 +74,7 @@ class ModeRelease:
     guarantee: Guarantee
     records: int
     proof: str
+    why: str
 
     def to_dict(self) -> Json:
         """Return the release as plain values."""
@@ -60,6 +85,7 @@ class ModeRelease:
             "delta": self.guarantee.delta,
             "records": self.records,
             "proof": self.proof,
+            "why": self.why,
         }
 
 
@@ -73,8 +99,10 @@ class ModeRule:
         classes: C.
         guarantee: of one release, where one record may be replaced by another. K is public then.
         proof: why it holds.
+        why: why this rule was taken: "asked for", or what spoke for it under "best".
         design: the table that was proved; None where the rule is private by theorem and drawn
             without one.
+        ratio: r of a ladder that is drawn without a table; None of others.
     """
 
     rule: str
@@ -82,7 +110,9 @@ class ModeRule:
     classes: int
     guarantee: Guarantee
     proof: str
+    why: str = _ASKED
     design: PluralityDesign | None = None
+    ratio: Fraction | None = None
 
     def __repr__(self) -> str:
         return brief(
@@ -120,11 +150,9 @@ class ModeRule:
             if ledger is not None:
                 told = f"mode of {self.records} records over {self.classes} letters, {self.rule}"
                 ledger.charge(self.guarantee, what=told, dataset=dataset)
-            coins = self._coins(lambda count: random_words(64, count)[0])
-            place = self._draw(counted.counts, coins)
-        return ModeRelease(
-            counted.letters[place], self.rule, self.guarantee, self.records, self.proof
-        )
+            place = self._drawn(lambda count: random_words(64, count)[0])(counted.counts)
+        letter = counted.letters[place]
+        return ModeRelease(letter, self.rule, self.guarantee, self.records, self.proof, self.why)
 
     def simulate(
         self, data: object, rng: np.random.Generator, draws: int = 1, *, alphabet: object = None
@@ -143,16 +171,18 @@ class ModeRule:
         if self.design is not None:
             found = [self.design.simulate(counts, rng) for _ in range(draws)]
         else:
-            coins = self._coins(lambda count: seeded_words(64, count, rng)[0])
-            found = [self._draw(counts, coins) for _ in range(draws)]
+            drawn = self._drawn(lambda count: seeded_words(64, count, rng)[0])
+            found = [drawn(counts) for _ in range(draws)]
         return np.array(found, dtype=np.int64)
 
-    def _coins(self, words: Words) -> Coins:
-        return Coins(Fraction(self.guarantee.epsilon) / 2, words)
-
-    def _draw(self, counts: IntVector, coins: Coins) -> int:
+    def _drawn(self, words: Words) -> Callable[[IntVector], int]:
+        """Return what draws a place from counts by a rule without a table."""
+        ratio = self.ratio
+        if ratio is not None:
+            return lambda counts: ladder_draw(counts.tolist(), ratio, lambda: int(words(1)[0]))
+        coins = Coins(Fraction(self.guarantee.epsilon) / 2, words)
         draw = exponential_draw if self.rule == "exponential" else permute_and_flip_draw
-        return draw(counts, coins)
+        return lambda counts: draw(counts, coins)
 
     def _fitting(self, data: object, alphabet: object) -> Tally:
         """Return data as a tally of this rule's sizes."""
@@ -200,7 +230,7 @@ def mode(
         >>> cities = ["Basel", "Bern", "Chur"]
         >>> city = plurality.mode({"Bern": 9000, "Chur": 10}, 1.0, alphabet=cities)
         >>> city.letter, city.rule
-        ('Bern', 'permute-and-flip')
+        ('Bern', 'ladder')
     """
     counted = _tallied(data, alphabet)
     made = mode_rule(int(counted.counts.sum()), len(counted.counts), epsilon, rule=rule)
@@ -212,10 +242,13 @@ def mode_rule(records: int, classes: int, epsilon: float, *, rule: Rule = "best"
 
     - "permute-and-flip" and "exponential" are private for every K and C by theorem, at
       e^(epsilon / 2). They are drawn exactly, for counts of any size.
-    - "ladder" is private where an enumeration of all sorted histograms found so: up to a million of
+    - "ladder" is private for every K where finitely many vectors of gaps prove it, which they do
+      for few letters and an epsilon that is not small (`dpopt.ballots.unbounded`): then it is drawn
+      exactly too. Elsewhere an enumeration of all sorted histograms decides, up to a million of
       them. "optimal" is the linear program's optimum, up to some thousands.
-    - "best" is the ladder or permute-and-flip, whichever has less mean regret for counts of which
-      all are equally likely, where both can be tabled in seconds. Else it is permute-and-flip.
+    - "best" is the ladder or permute-and-flip. Where both can be tabled in seconds, it is the one
+      with less mean regret for counts of which all are equally likely. Else it is the ladder where
+      it is proved private for every K within some seconds, and permute-and-flip where not.
 
     Args:
         records: K, at least 1.
@@ -232,13 +265,36 @@ def mode_rule(records: int, classes: int, epsilon: float, *, rule: Rule = "best"
         raise ParameterError("records is 0: there are no records; a mode needs at least one.")
     classes = _checks.integer("classes", classes, 2)
     epsilon = _checks.real("epsilon", epsilon, 0.0, _LARGEST_EPSILON, open_lower=True)
+    few = _few(records, classes)
+    if rule == "best" and few:
+        tables = [design(records, classes, epsilon, rule=r) for r in ("ladder", "permute-and-flip")]
+        better, other = sorted(tables, key=lambda table: table.mean_regret)
+        return _tabled(better, _SMALLER.format(other.setting.rule))
+    if rule in ("best", "ladder") and not few:
+        made = _any_number(records, classes, epsilon, rule)
+        if made is not None:
+            return made
+    if rule == "ladder" and records > _LONGEST_LIST:
+        raise ParameterError(
+            f"records is {records}; the ladder of {classes} letters is not proved private for all "
+            f"records at epsilon = {digits(epsilon)}, and is audited for at most "
+            f"{_LONGEST_LIST:,}; rule='permute-and-flip' needs neither."
+        )
     if rule in ("ladder", "optimal"):
-        return _tabled(design(records, classes, epsilon, rule=rule))
-    if rule == "best" and _few(records, classes):
-        tables = (design(records, classes, epsilon, rule=r) for r in ("ladder", "permute-and-flip"))
-        return _tabled(min(tables, key=lambda table: table.mean_regret))
-    named = "permute-and-flip" if rule == "best" else rule
-    return ModeRule(named, records, classes, Guarantee(epsilon), _BY_THEOREM[named])
+        return _tabled(design(records, classes, epsilon, rule=rule), _ASKED)
+    named, why = ("permute-and-flip", _LAST) if rule == "best" else (rule, _ASKED)
+    return ModeRule(named, records, classes, Guarantee(epsilon), _BY_THEOREM[named], why)
+
+
+def _any_number(records: int, classes: int, epsilon: float, rule: str) -> ModeRule | None:
+    """Return the ladder where it is proved private for every K; None where it is not."""
+    ratio = Fraction(*rational_step(epsilon, power=1))
+    limits = {"most": QUICK_STATES} if rule == "best" else {}
+    if proved_for_any_number(classes, ratio, **limits) is None:
+        return None
+    proof = prove_ladder(ratio, Guarantee(epsilon), records, classes)
+    why = _LEAST if rule == "best" else _ASKED
+    return ModeRule("ladder", records, classes, proof.guarantee, proof.claim, why, ratio=ratio)
 
 
 def _few(records: int, classes: int) -> bool:
@@ -249,12 +305,12 @@ def _few(records: int, classes: int) -> bool:
     return many <= _MOST_TABLED and many * classes**2 <= _MOST_STEPS
 
 
-def _tabled(made: PluralityDesign) -> ModeRule:
+def _tabled(made: PluralityDesign, why: str) -> ModeRule:
     setting, proof = made.setting, made.certificate
     if proof is None:
         raise ParameterError("a design without a certificate releases nothing.")
     return ModeRule(
-        setting.rule, setting.records, setting.classes, made.guarantee, proof.claim, made
+        setting.rule, setting.records, setting.classes, made.guarantee, proof.claim, why, made
     )
 
 

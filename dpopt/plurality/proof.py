@@ -1,17 +1,20 @@
 """The judge: exact proofs that a choice of one class is private, from integers and sizes alone.
 
-Two forms of units, two proofs:
+Two forms of units, three proofs:
 
 - a table, a row of integers for each sorted histogram: every inequality between neighbouring
   histograms is decided in integers (`prove_table`). Relabelling the classes maps neighbours to
   neighbours, so that one pair of each kind decides all;
 - a step s of permute-and-flip or of the exponential mechanism, whose privacy for every number of
-  records and classes is a theorem: s^2 <= e^epsilon is decided in rationals (`prove_step`).
+  records and classes is a theorem: s^2 <= e^epsilon is decided in rationals (`prove_step`);
+- r of the ladder, whose privacy for every number of records is a theorem where finitely many
+  vectors of gaps have it: they are decided in integers, and r <= e^epsilon (`prove_ladder`).
 
 A replaced record changes the difference of two counts by 2 at most. So a class of gap g, taken
 with chance s^-g in random order, has its probability multiplied by s^2 at most (McKenna, Sheldon
-2020), and so has one that is drawn in proportion to s^count (McSherry, Talwar 2007). No such
-theorem is known of the ladder: only tables of it are proved.
+2020), and so has one that is drawn in proportion to s^count (McSherry, Talwar 2007). The ladder's
+theorem is in `dpopt.ballots.unbounded`; for many classes or a small epsilon it tells nothing, and
+only tables of the ladder are proved.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from functools import cache
 
 from dpopt._errors import NotPrivateError
 from dpopt._numbers import roughly
-from dpopt.ballots import Partitions, scale
+from dpopt.ballots import Partitions, proved_for_any_number, scale
 from dpopt.ballots.table import Units
 from dpopt.privacy.dominating import DominatingPair, Point, likelihood_tests, upper_hull
 from dpopt.privacy.exact import Certificate, decisive_ratio
@@ -85,11 +88,11 @@ def prove_table(
             output="that class",
             excess=float(-slack) or math.ulp(0.0),
         )
-    unproved = "; no proof for all sizes is known" if rule == "ladder" else ""
+    alone = "; of these sizes alone" if rule == "ladder" else ""
     return Certificate(
         claim=f"{NAMES[rule]} is private between all neighbouring histograms of "
         f"{partitions.voters} records over {partitions.classes} classes, each pair "
-        f"decided{unproved}",
+        f"decided{alone}",
         guarantee=guarantee,
         ratio=ratio,
         constraints=len(taken),
@@ -132,6 +135,45 @@ def prove_step(
         slack=ratio - square,
         tightest="s^2 <= e^epsilon",
         arithmetic="exact rationals",
+        bits=0,
+    )
+
+
+def prove_ladder(ratio: Fraction, guarantee: Guarantee, records: int, classes: int) -> Certificate:
+    """Prove the ladder for every number of records, by finitely many vectors of gaps.
+
+    Args:
+        ratio: r of the ladder, above 1.
+        guarantee: epsilon; delta is 0.
+        records: K, for the claim; the proof is for each.
+        classes: C.
+
+    Raises:
+        NotPrivateError: if r is above e^epsilon, or no proof is found.
+    """
+    power = decisive_ratio(guarantee, None, lambda r: r - ratio)
+    if ratio > power:
+        raise NotPrivateError(
+            f"{NAMES['ladder']} is not {guarantee.epsilon:g}-DP: its r is above e^epsilon by "
+            f"{roughly(ratio - power)}.",
+            excess=float(ratio - power) or math.ulp(0.0),
+        )
+    found = proved_for_any_number(classes, ratio)
+    if found is None:
+        raise NotPrivateError(
+            f"{NAMES['ladder']} over {classes} classes is not proved {guarantee.epsilon:g}-DP for "
+            "every number of records."
+        )
+    return Certificate(
+        claim=f"{NAMES['ladder']} at r is private for every number of records, {records} of "
+        f"{classes} classes as any, by theorem (dpopt.ballots.unbounded): {found.states:,} "
+        f"vectors of gaps up to {found.reach} decided in integers, and r <= e^epsilon",
+        guarantee=guarantee,
+        ratio=power,
+        constraints=found.states + 1,
+        slack=power - ratio,
+        tightest="r <= e^epsilon",
+        arithmetic="exact rationals, and integers rounded outward",
         bits=0,
     )
 

@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
@@ -15,14 +15,20 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import InfeasibleError, ParameterError, SolverError
+from dpopt._numbers import digits
 from dpopt._types import IntVector, Json, Vector
 from dpopt.ballots import (
     Partitions,
     audit_rule,
+    auditable,
     checked,
     exponential,
+    ladder_bounds,
+    ladder_draw,
+    ladder_leaps,
     partition_count,
     permute_and_flip,
+    proved_for_any_number,
     table_bits,
     worst,
 )
@@ -44,6 +50,7 @@ from dpopt.plurality.proof import (
     THEOREMS,
     dominating_of_table,
     least_of_table,
+    prove_ladder,
     prove_step,
     prove_table,
 )
@@ -84,7 +91,12 @@ _STEP_BITS = 32
 _PART = 256
 # Of the integers of a law by theorem.
 _LONGEST_LAW = 10_000_000
-_OFFER = "rule='ladder' or rule='permute-and-flip' need no program"
+_LAWS: Mapping[str, Callable[[Sequence[int], Fraction], tuple[Fraction, ...]]] = {
+    "ladder": ladder_leaps,
+    "permute-and-flip": permute_and_flip,
+    "exponential": exponential,
+}
+_OFFER = "rule='ladder' and rule='permute-and-flip' need no program"
 
 
 @dataclass(frozen=True)
@@ -112,8 +124,10 @@ class PluralitySetting(Setting["PluralityDesign"]):
     A rule takes the place of the program:
 
     - "ladder": all rows of "ladder" are tight. Often the optimum of "bayes", never of "minimax".
-      Its privacy is verified, not proved: every pair of neighbours is decided for these K and C. It
-      can fail from 7 classes on, and e^epsilon is then lowered in it until it passes.
+      Where the histograms can be listed, every pair of neighbours is decided for these K and C. It
+      can fail from 7 classes on, and e^epsilon is then lowered in it until it passes. For few
+      classes and epsilon not small it is private for all K by theorem: finitely many vectors of
+      gaps decide (`dpopt.ballots.unbounded`). That is taken where the histograms are too many.
     - "permute-and-flip", "exponential": private for all K and C by theorem, at a step of
       e^(epsilon / 2). Where the histograms can be listed, the step is the largest one that passes
       for these K and C.
@@ -162,10 +176,11 @@ class PluralitySetting(Setting["PluralityDesign"]):
                 f"records is {records} and classes {classes}; a program is written out for at most "
                 f"{_MOST_SOLVED:,} sorted histograms, and {_OFFER}."
             )
-        if self.rule == "ladder" and _more_than(MOST_PARTITIONS, records, classes):
+        if self.rule == "ladder" and not self.by_theorem and not self._auditable:
             raise ParameterError(
-                f"records is {records} and classes {classes}; the ladder is audited over at most "
-                f"{MOST_PARTITIONS:,} sorted histograms, and rule='permute-and-flip' needs none."
+                f"records is {records} and classes {classes}; the ladder is not proved private for "
+                f"all records at epsilon = {digits(self.epsilon)}, and is audited over at most "
+                f"{MOST_PARTITIONS:,} sorted histograms; rule='permute-and-flip' needs neither."
             )
 
     @classmethod
@@ -185,13 +200,32 @@ class PluralitySetting(Setting["PluralityDesign"]):
 
     @cached_property
     def by_theorem(self) -> bool:
-        """Whether the histograms are too many to be listed, so that units are a step."""
-        if self.rule not in THEOREMS:
+        """Whether units are a step, private for all K by theorem: where the list is too long."""
+        if self.rule == "optimal" or self._listed:
             return False
-        if _more_than(_MOST_TABLED, self.records, self.classes):
+        if self.rule in THEOREMS:
             return True
+        return proved_for_any_number(self.classes, self._own_step) is not None
+
+    @property
+    def _auditable(self) -> bool:
+        """Whether the histograms can be listed with all bits of a rule's weights."""
+        if _more_than(MOST_PARTITIONS, self.records, self.classes):
+            return False
+        return auditable(self.rule, self.records, self.classes, self.epsilon)
+
+    @property
+    def _listed(self) -> bool:
+        """Whether they are so few that a rule is made a table."""
+        if _more_than(_MOST_TABLED, self.records, self.classes) or not self._auditable:
+            return False
         count = partition_count(self.records, self.classes)
-        return count * min(self.classes, 50) * self.bits > _LONGEST_TABLE
+        return count * min(self.classes, 50) * self.bits <= _LONGEST_TABLE
+
+    @property
+    def _own_step(self) -> Fraction:
+        """The step of a rule by theorem: r of the ladder, else s, up to 2^-32 of epsilon."""
+        return Fraction(*rational_step(self.epsilon, power=1 if self.rule == "ladder" else 2))
 
     @cached_property
     def partitions(self) -> Partitions:
@@ -275,7 +309,7 @@ class PluralitySetting(Setting["PluralityDesign"]):
             return None
         if not self.by_theorem:
             return audit_rule(self.rule, self.records, self.classes, self.epsilon).units
-        return _step(self.epsilon)
+        return self._own_step.as_integer_ratio()
 
     def point(self, solution: Solution) -> Vector:
         """Return k[lambda, c] by variable."""
@@ -336,7 +370,8 @@ class PluralitySetting(Setting["PluralityDesign"]):
         """
         if self.by_theorem:
             step = Fraction(*cast(Step, units))
-            return prove_step(self.rule, step, self.guarantee, self.records, self.classes)
+            proved = prove_ladder if self.rule == "ladder" else partial(prove_step, self.rule)
+            return proved(step, self.guarantee, self.records, self.classes)
         table = cast(Table, units)
         return prove_table(self.partitions, table, self.guarantee, self.bits, self.rule)
 
@@ -377,13 +412,14 @@ class PluralitySetting(Setting["PluralityDesign"]):
         if not self.by_theorem:
             return law_of_table(self.partitions, cast(Table, units), counts)
         step, gaps = Fraction(*cast(Step, units)), [max(counts) - count for count in counts]
-        if sum(gaps) * step.numerator.bit_length() * self.classes > _LONGEST_LAW:
+        # Histograms of which the ladder's fraction is made, or factors of the others'.
+        parts = 2 ** (len(set(gaps)) - 1) if self.rule == "ladder" else 1
+        if sum(gaps) * step.numerator.bit_length() * self.classes * parts > _LONGEST_LAW:
             raise ParameterError(
                 f"the law of {self.records} records over {self.classes} classes is too long to be "
                 "written out; release draws from it without."
             )
-        rule = exponential if self.rule == "exponential" else permute_and_flip
-        shares = rule(counts, step)
+        shares = _LAWS[self.rule](counts, step)
         common = math.lcm(*(share.denominator for share in shares))
         return [share.numerator * (common // share.denominator) for share in shares]
 
@@ -456,7 +492,7 @@ class PluralitySetting(Setting["PluralityDesign"]):
             return {
                 "lead": leads,
                 "probability": [
-                    _two_classes(self.rule, float(step), lead, self.records, self.classes)
+                    _two_classes(self.rule, step, lead, self.records, self.classes)
                     for lead in leads
                 ],
             }
@@ -524,7 +560,8 @@ class PluralityDesign(Design):
     Attributes:
         setting: K, C, epsilon and the objective.
         units: a row of integers for each sorted histogram, over `dpopt.ballots.scale(classes,
-            setting.bits)`; of a rule by theorem, numerator and denominator of its step.
+            setting.bits)`; of a rule by theorem, numerator and denominator of its step: s of
+            permute-and-flip and of the exponential mechanism, r of the ladder.
     """
 
     setting: PluralitySetting
@@ -566,10 +603,10 @@ class PluralityDesign(Design):
 
     @cached_property
     def spending(self) -> float:
-        """The least epsilon of the integers, rounded up; of a step, twice its logarithm."""
+        """The least epsilon of the integers, rounded up; of a step, that of its theorem."""
         if self.setting.by_theorem:
-            above, below = cast(Step, self.units)
-            return min(2 * math.log(above / below), self.setting.epsilon)
+            power = 1 if self.setting.rule == "ladder" else 2
+            return min(log_upper(Fraction(*cast(Step, self.units)) ** power), self.setting.epsilon)
         return log_upper(worst(self.setting.partitions, cast(Table, self.units)).ratio)
 
     @cached_property
@@ -580,6 +617,8 @@ class PluralityDesign(Design):
         """
         if self.setting.rule != "ladder":
             return None
+        if self.setting.by_theorem:
+            return log_near(Fraction(*cast(Step, self.units)))
         partitions = self.setting.partitions
         records, zeros = self.setting.records, (0,) * (self.setting.classes - 2)
         # All records in one class, and one of them moved: the rows of "ladder" are tight.
@@ -604,7 +643,7 @@ class PluralityDesign(Design):
         found: list[tuple[str, str, Table]] = []
         own = "optimum" if setting.rule == "optimal" else "audited"
         found.append((setting.rule, own, cast(Table, self.units)))
-        root = Fraction(*_step(setting.epsilon, setting.bits))
+        root = Fraction(*rational_step(setting.epsilon, setting.bits))
         for rule in RULES[1:]:
             if rule in THEOREMS:
                 table = table_at_step(rule, setting.partitions, root, setting.bits)
@@ -674,6 +713,8 @@ class PluralityDesign(Design):
     def _by_steps(self, counts: IntVector, below: Callable[[int], int]) -> int:
         """Return a class by the rule itself, where its law is too long to be written out."""
         above, under = cast(Step, self.units)
+        if self.setting.rule == "ladder":
+            return ladder_draw(counts.tolist(), Fraction(above, under), lambda: below(1 << 64))
         gaps = (int(counts.max()) - counts).tolist()
         while True:
             # Permute-and-flip asks the classes in random order, the exponential mechanism any of
@@ -748,11 +789,18 @@ def _kept(above: int, under: int, gap: int, below: Callable[[int], int]) -> bool
     return True
 
 
-def _step(epsilon: float, bits: int = _STEP_BITS) -> Step:
-    """Return s = 1 + n / 2^j, with s^2 <= e^epsilon and n of so many bits or a few more."""
+def rational_step(epsilon: float, bits: int = _STEP_BITS, *, power: int = 2) -> Step:
+    """Return s = 1 + n / 2^j, with s^power <= e^epsilon and n of so many bits or a few more.
+
+    Args:
+        epsilon: above 0.
+        bits: of n.
+        power: 1 or 2.
+    """
     ratio = exp_lower(epsilon, 2 * bits + 128)
-    bits += max(0, math.ceil(-math.log2(epsilon / 2)))
-    return math.isqrt((ratio.numerator << 2 * bits) // ratio.denominator), 1 << bits
+    bits += max(0, math.ceil(-math.log2(epsilon / power)))
+    scaled = (ratio.numerator << power * bits) // ratio.denominator
+    return scaled if power == 1 else math.isqrt(scaled), 1 << bits
 
 
 def _losses(partitions: Partitions, loss: str) -> list[int]:
@@ -784,10 +832,14 @@ def _leads(records: int) -> list[int]:
     return list(range(records % 2, records + 1, step))
 
 
-def _two_classes(rule: str, step: float, lead: int, records: int, classes: int) -> float:
+def _two_classes(rule: str, step: Fraction, lead: int, records: int, classes: int) -> float:
     """Return the probability of the larger of two classes, or of both if equal; in floats."""
     top = (records + lead) // 2
-    second, others = step**-lead, step**-top
+    if rule == "ladder":
+        counts = (top, records - top, *[0] * (classes - 2))
+        least, most = ladder_bounds(counts, step, 64)[0]
+        return (least + most) / 2**65 * (2 if lead == 0 else 1)
+    second, others = float(step) ** -lead, float(step) ** -top
     if rule == "exponential":
         rest = (classes - 2) * others
         return (1 + second if lead == 0 else 1.0) / (1 + second + rest)

@@ -10,8 +10,8 @@ from math import inf
 import pytest
 
 from dpopt import NotPrivateError, ParameterError
-from dpopt.ballots import Ladder, Partitions, ladder
-from dpopt.ballots.unbounded import BITS, Gaps, from_ratio, ladder_leaps, listed, unbounded
+from dpopt.ballots import Ladder, Partitions, ladder, ladder_leaps
+from dpopt.ballots.unbounded import BITS, Gaps, from_ratio, listed, spent_by_any_number
 
 Histogram = tuple[int, ...]
 
@@ -168,7 +168,7 @@ def test_bounds_in_integers_hold_shares_and_phi(root: Fraction) -> None:
 )
 def test_proved_for_any_number_of_ballots(classes: int, ratio: str, reach: int) -> None:
     r = Fraction(ratio)
-    found = unbounded(classes, r, reach)
+    found = spent_by_any_number(classes, r, reach)
     assert found.private
     assert found.first is found.second is None
     law = Ladder(r).law
@@ -188,13 +188,13 @@ def test_not_private_below_its_least_ratio(classes: int) -> None:
         difference = ladder(two, r)[0] - ladder(one, r)[0]
         assert (difference >= 0) == private
     # Where it fails, nothing is proved.
-    assert not unbounded(classes, Fraction(11, 10), 4).private
+    assert not spent_by_any_number(classes, Fraction(11, 10), 4).private
 
 
 def test_all_ratios_from_one_on(monkeypatch: pytest.MonkeyPatch) -> None:
     proofs = from_ratio(3, Fraction(3, 2))
     assert all(proof.private and proof.classes == 3 for proof in proofs)
-    assert unbounded(3, Fraction(5), 6, above=inf).private
+    assert spent_by_any_number(3, Fraction(5), 6, above=inf).private
     # Gaps that are too short prove nothing.
     monkeypatch.setattr("dpopt.ballots.unbounded.reach_for", lambda *_: 3)
     with pytest.raises(NotPrivateError, match="not proved private"):
@@ -203,10 +203,10 @@ def test_all_ratios_from_one_on(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_is_refused() -> None:
     with pytest.raises(ParameterError, match="ratio is"):
-        unbounded(3, Fraction(1), 6)
+        spent_by_any_number(3, Fraction(1), 6)
     with pytest.raises(ParameterError, match="ratio is"):
-        unbounded(3, Fraction(3), 6, above=Fraction(2))
+        spent_by_any_number(3, Fraction(3), 6, above=Fraction(2))
     with pytest.raises(ParameterError, match="gap vectors"):
-        unbounded(10, Fraction(3), 60)
+        spent_by_any_number(10, Fraction(3), 60)
     with pytest.raises(ParameterError, match="reach is"):
-        unbounded(3, Fraction(3), 2)
+        spent_by_any_number(3, Fraction(3), 2)

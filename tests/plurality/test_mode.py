@@ -14,7 +14,7 @@ import pytest
 from scipy.stats import chi2
 
 from dpopt import Ledger, ParameterError, plurality
-from dpopt.ballots import Coins, exponential, permute_and_flip
+from dpopt.ballots import Coins, exponential, ladder, permute_and_flip
 from dpopt.cli import main
 from dpopt.privacy import exp_lower, exp_upper
 
@@ -129,8 +129,50 @@ def test_large_counts_and_many_letters() -> None:
 
 
 def test_the_ladder_of_a_large_column_is_refused() -> None:
-    with pytest.raises(ParameterError, match="permute-and-flip"):
-        plurality.mode_rule(10**6, 10, 1.0, rule="ladder")
+    for records in (9_000, 10**6, 10**12):
+        with pytest.raises(ParameterError, match="permute-and-flip") as caught:
+            plurality.mode_rule(records, 10, 1.0, rule="ladder")
+        assert str(records) in str(caught.value)
+        best = plurality.mode_rule(records, 10, 1.0)
+        assert best.rule == "permute-and-flip"
+        assert "no quick proof" in best.why
+
+
+@pytest.mark.parametrize(("classes", "epsilon"), [(2, 0.3), (3, 0.5), (5, 1.0), (6, 2.0)])
+def test_best_is_the_ladder_where_it_is_proved_for_every_number(
+    classes: int, epsilon: float
+) -> None:
+    for rule in ("best", "ladder"):
+        made = plurality.mode_rule(10**9, classes, epsilon, rule=rule)  # pyright: ignore[reportArgumentType]
+        assert (made.rule, made.guarantee.epsilon) == ("ladder", epsilon)
+        assert "every number of records" in made.proof
+        assert (made.why == "asked for") == (rule == "ladder")
+        assert made.ratio is not None
+        assert exp_lower(epsilon * (1 - 1e-8)) < made.ratio <= exp_lower(epsilon)
+    # Pointwise below permute-and-flip, as is said: some counts of three kinds.
+    step = exp_lower(epsilon / 2)
+    for counts in ((9, 8, *[7] * (classes - 2)), (9, 7, *[0] * (classes - 2)), [3] * classes):
+        regret = [
+            sum(share * (max(counts) - count) for share, count in zip(law, counts, strict=True))
+            for law in (ladder(counts, step**2), permute_and_flip(counts, step))
+        ]
+        assert regret[0] <= regret[1]
+
+
+@pytest.mark.parametrize("counts", [(10**9, 10**9 - 1, 10**9 - 4, 3), (7, 10**9, 10**9, 10**9)])
+def test_frequencies_of_the_ladder_of_a_billion(counts: tuple[int, ...]) -> None:
+    made = plurality.mode_rule(sum(counts), 4, 1.0)
+    assert made.ratio is not None
+    # A count so far below has less than 2^-1000, and the others nearly the shares of three.
+    smallest = counts.index(min(counts))
+    three = [count - 10**9 + 9 for count in counts if count > 10]
+    law = [float(share) for share in ladder(three, made.ratio)]
+    law.insert(smallest, 0.0)
+    drawn = made.simulate(counts, np.random.default_rng(3), 6_000)
+    observed = np.bincount(drawn, minlength=4)
+    assert near(observed, law)
+    assert not near(observed, [*law[1:], law[0]])
+    assert made.release(counts, alphabet=None).letter != smallest
 
 
 @pytest.mark.parametrize(
@@ -191,7 +233,9 @@ def test_the_command_releases_the_mode(
     assert told["released"] == ["Bern"]
     assert told["guarantee_of_each"] == {"epsilon": 20.0, "delta": 0.0}
     assert told["records"] == many
-    assert told["rule"] == ("ladder" if many == 7 else "permute-and-flip")
+    assert told["rule"] == "ladder"
+    assert ("every number of records" in told["proof"]) == (many == 700)
+    assert told["why"].startswith("best: ")
     assert "private" in told["proof"]
     code, out, _ = run(["mode", str(file), *COMMAND[:-1], "20"], capsys)
     assert (code, out.splitlines()[0]) == (0, "Bern")

@@ -274,7 +274,7 @@ def test_the_ladder_tells_where_its_ratio_was_lowered() -> None:
     assert lowered.facts()["ladder_epsilon"] == lowered.ladder_epsilon
     assert lowered.spending == pytest.approx(0.1, rel=1e-6)
     assert lowered.certificate is not None
-    assert "no proof for all sizes" in lowered.certificate.claim
+    assert "of these sizes alone" in lowered.certificate.claim
     assert designed(20, 3, 0.5).ladder_epsilon is None
     for records in (1, 2):
         small = designed(records, 3, 0.5, rule="ladder")
@@ -378,6 +378,66 @@ def test_rules_need_no_list_of_histograms(rule: str) -> None:
         found.setting.read(["3", "4"])
     with pytest.raises(ParameterError, match="listed|at most"):
         found.compare()
+
+
+def test_the_ladder_needs_no_list_of_histograms() -> None:
+    found = plurality.design(1_000_000, 5, 1.0, rule="ladder")
+    assert found.certificate is not None
+    assert "every number of records" in found.certificate.claim
+    assert "1,001 vectors of gaps up to 7" in found.certificate.claim
+    assert found.certificate.constraints == 1_002
+    above, below = found.units
+    ratio = Fraction(above, below)
+    assert exp_lower(1 - 1e-8) < ratio <= exp_lower(1.0)
+    assert found.spending == pytest.approx(1.0, rel=1e-8)
+    assert found.spending <= 1.0
+    assert found.ladder_epsilon == pytest.approx(found.spending, rel=1e-15)
+    assert math.isnan(found.value)
+    # The law is the ladder's, in fractions.
+    counts = [200_004, 200_002, 200_001, 199_997, 199_996]
+    weights = found.setting.law(found.units, counts)
+    exact = ladder([count - 199_990 for count in counts], ratio)
+    assert tuple(Fraction(weight, sum(weights)) for weight in weights) == exact
+    table = found.setting.columns(found.units)
+    assert table["probability"][0] == pytest.approx(1.0, abs=1e-15)
+    with pytest.raises(NotPrivateError, match="above e"):
+        found.setting.prove((above + 1, below))
+    # Far below e^epsilon nothing is proved, though it spends less.
+    with pytest.raises(NotPrivateError, match="not proved"):
+        found.setting.prove((1001, 1000))
+    with pytest.raises(ParameterError):
+        found.setting.read(["3", "4"])
+    with pytest.raises(ParameterError, match="too long"):
+        found.setting.law(found.units, [600_000, 300_000, 100_000, 0, 0])
+
+
+def test_the_ladder_by_theorem_draws_its_law(tmp_path: Path) -> None:
+    setting = PluralitySetting(1_000_000, 4, 0.8, rule="ladder")
+    found = dpopt.design(setting)
+    counts = [333_335, 333_333, 333_330, 2]
+    weights = setting.law(found.units, [250_005, 250_003, 250_000, 249_992])
+    assert weights[3] > 0
+    law = np.array([float(share) for share in ladder([8, 6, 3], Fraction(*found.units))] + [0.0])
+    draws = found.simulate(np.tile(counts, (4000, 1)), rng=np.random.default_rng(7))
+    seen = np.bincount(draws, minlength=4) / 4000
+    assert np.all(np.abs(seen - law) <= 5 * np.sqrt(law * (1 - law) / 4000) + 1e-9)
+    assert found.release(np.tile(counts, (3, 1))).shape == (3,)
+    path = tmp_path / "ladder.json"
+    found.save(path)
+    assert dpopt.load(path).units == found.units
+
+
+@pytest.mark.parametrize("rule", ["permute-and-flip", "exponential"])
+def test_many_classes_of_few_records(rule: str) -> None:
+    """Histograms are few, but a table of permute-and-flip takes C^2 products for each weight."""
+    found = plurality.design(20, 1000, 1.0, rule="permute-and-flip")
+    assert found.setting.by_theorem
+    assert found.certificate is not None
+    assert "theorem" in found.certificate.claim
+    counts = np.zeros(1000, dtype=np.int64)
+    counts[[3, 7]] = 12, 8
+    assert 0 <= found.release(counts) < 1000
+    assert not PluralitySetting(20, 100, 1.0, rule=rule).by_theorem  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize("rule", ["permute-and-flip", "exponential"])
