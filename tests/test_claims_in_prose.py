@@ -41,7 +41,7 @@ from dpopt import (
     roo,
     smoothed,
 )
-from dpopt.ballots import Partitions, ladder
+from dpopt.ballots import Partitions, ladder, proved_for_any_number
 from dpopt.majority import check, voters
 from dpopt.multiclass.bound import vote_ratio_below
 from dpopt.multiclass.corners import priceable
@@ -49,6 +49,7 @@ from dpopt.multiclass.subsampling import sampled_plurality, spent
 from dpopt.privacy import Guarantee, concentrated_composition, general_composition
 from dpopt.style import STYLES
 from experiments.ensembles import images, plain, private
+from experiments.ensembles.laws import rules_of
 from experiments.majority import (
     claims,
     claims_corners,
@@ -940,6 +941,59 @@ def least_ratio(classes: int) -> Fraction:
     return least
 
 
+def ordered_top(classes: int, ratio: Fraction) -> Fraction:
+    """T(m) - T(l) of the ladder's second pair: not negative where it is private."""
+    rest = (1,) * (classes - 3)
+    return ladder((3, 2, 1, *rest), ratio)[0] - ladder((3, 3, *rest, 0), ratio)[0]
+
+
+@cache
+def second_root(classes: int) -> float:
+    """The least r from which that holds, by halving."""
+    low, high = Fraction(11, 10), Fraction(8)
+    for _ in range(20):
+        middle = (low + high) / 2
+        low, high = (low, middle) if ordered_top(classes, middle) >= 0 else (middle, high)
+    return float(high)
+
+
+def quartic(classes: int, r: Fraction) -> Fraction:
+    """The polynomial q of the page."""
+    c = classes
+    square = c * c - 7 * c
+    return 12 * r**4 + (25 - c) * r**3 - (square + 18) * r**2 - (square + 16) * r + c - 3
+
+
+def quartic_decides() -> bool:
+    """Whether q has the sign of the second pair."""
+    ratios = [Fraction(word) for word in ("3/2", "5/2", "14/5", "3", "7/2", "5", "7")]
+    return all(
+        (ordered_top(classes, r) >= 0) == (quartic(classes, r) >= 0)
+        for classes in (6, 12, 13, 16, 24)
+        for r in ratios
+    )
+
+
+def private_from(classes: int) -> bool:
+    """Whether the ladder of C to C + 5 ballots is private just above what the pairs ask for.
+
+    And, of one of these numbers of ballots, not just below. By all pairs, in double precision.
+    """
+    least = max((classes - 2) / 4, second_root(classes))
+    excess = {1.0001: 0.0, 0.999: 0.0}
+    for ballots, factor in product(range(classes, classes + 6), excess):
+        rules, ratio = rules_of(ballots, classes), least * factor
+        over = rules.spent(rules.ladder(ratio)) - math.log(ratio)
+        excess[factor] = max(excess[factor], over)
+    return excess[1.0001] < 1e-9 and excess[0.999] > 1e-5
+
+
+def proved_from(least: Mapping[int, str]) -> bool:
+    """Whether the ladder of these classes and r is private for every number of ballots."""
+    found = [proved_for_any_number(classes, Fraction(r)) for classes, r in least.items()]
+    return all(proof is not None and proof.private for proof in found)
+
+
 def coin(k: int, weights: npt.NDArray[np.float64]) -> float:
     """How often the best rule of DaRRM's form misses the majority, by its program's dual."""
     found = majority.design(k, 0.1, 1, weights=weights)
@@ -1132,6 +1186,9 @@ LINEAR = (
 )
 
 
+MANY_CLASSES = (
+    "tests/ballots/test_ladder_theorem.py::test_the_least_ratios_that_are_told_for_many_classes"
+)
 OTHER_EDGES = "tests/multiclass/test_theorems.py::test_edges_between_two_other_classes_are_needed"
 
 
@@ -2137,6 +2194,47 @@ CLAIMS: tuple[Claim, ...] = (
             [round(m, 9) for m in samples() if m != samples()[3]] == [1, 1, 2, 3, 4, 4, 5, 6, 6, 7]
         ),
     ),
+    Claim(VOTES, "All other ratios are equal to r, to 1, or reduce to these.", "1"),
+    Claim(
+        VOTES,
+        "**From 13 classes on that is not enough.** From $ to $ (B) says $ with q(r) = 12 r^4 + "
+        "(25 - C)\\, r^3 - (C^2 - 7 C + 18)\\, r^2 - (C^2 - 7 C + 16)\\, r + C - 3 . Its largest "
+        "root is 2.4936 for twelve classes, below 10/4; 2.8068 for 13, above 11/4; 6.3624 for 24; "
+        "and about $ for many.",
+        "12 4 25 3 2 7 18 16 13 24 10 11",
+        {
+            "2.4936": lambda: second_root(12),
+            "2.8068": lambda: second_root(13),
+            "6.3624": lambda: second_root(24),
+        },
+        holds=lambda: quartic_decides() and second_root(12) < 10 / 4 and second_root(13) > 11 / 4,
+    ),
+    Claim(
+        VOTES,
+        "twenty classes and r = 11/10 the top would get -0.006.",
+        "11 10",
+        {"0.006": lambda: -float(ladder((6, *[0] * 19), Fraction(11, 10))[0])},
+    ),
+    Claim(
+        VOTES,
+        "| classes | private for every K and every r from | |---|---| | 3 | 10/9 | | 4 | 1.35 | | "
+        "5 | 1.65 | | 6 | 2.25 | | 7 | 2.75 | | 8 | 3.4 | | 9 | 4.1 | | 10 | 5 |",
+        "3 4 5 6 7 10 9 1.35 2.25",
+        tested={
+            "1.65": (MANY_CLASSES, '(5, "1.65")'),
+            "2.75": (MANY_CLASSES, '(7, "2.75")'),
+            "8": (MANY_CLASSES, '(8, "3.4")'),
+            "3.4": (MANY_CLASSES, '(8, "3.4")'),
+            "4.1": (MANY_CLASSES, '(9, "4.1")'),
+        },
+        holds=lambda: proved_from({3: "10/9", 4: "1.35", 6: "2.25"}),
+    ),
+    Claim(
+        VOTES,
+        "for up to twelve classes, and the root of q for 13 to 24.",
+        "13 24",
+        holds=lambda: all(private_from(classes) for classes in (8, 12, 13, 16)),
+    ),
     Claim(
         VOTES,
         "Of 30 plain ballots over three classes, $ = 0.5, the least worst regret is 1.104 ballots. "
@@ -2165,7 +2263,9 @@ CLAIMS: tuple[Claim, ...] = (
         "in all 18 cases of three and of ten digits one voter that spends m $ is the most "
         "accurate. With three digits, $ = 0.5 and m = 3 it has 0.636, the program 0.555, the "
         "ladder 0.532, the plurality of three voters 0.471. At m = 1 one of the voters as they "
-        "are has 0.433, the program on all eleven 0.428:",
+        "are has 0.433, the program on all eleven 0.428: its prior is not that of these votes. "
+        "With ten digits the ladder, calibrated by the bound, is behind the plurality of m voters "
+        "in eight of nine cases: 0.164 against 0.191 at $ = 1, m = 3.",
         "0.5 3 1",
         {
             "18": one_voter_wins,
@@ -2175,19 +2275,10 @@ CLAIMS: tuple[Claim, ...] = (
             "0.471": lambda: private_voters("358", 0.5, 3)["sampled"],
             "0.433": lambda: private_voters("358", 0.5, 1)["one-voter"],
             "0.428": lambda: private_voters("358", 0.5, 1)["optimal"],
-        },
-        holds=lambda: one_voter_wins() == len(cases()),
-    ),
-    Claim(
-        VOTES,
-        "is behind the plurality of m voters in eight of nine cases: 0.164 against 0.191 at $ = 1, "
-        "m = 3.",
-        "1 3",
-        {
             "0.164": lambda: private_voters("0123456789", 1.0, 3)["ladder"],
             "0.191": lambda: private_voters("0123456789", 1.0, 3)["sampled"],
         },
-        holds=lambda: ladder_behind_a_sample() == 8,
+        holds=lambda: one_voter_wins() == len(cases()) and ladder_behind_a_sample() == 8,
     ),
     Claim(
         VOTES,

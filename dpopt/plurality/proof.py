@@ -165,9 +165,9 @@ def prove_ladder(ratio: Fraction, guarantee: Guarantee, records: int, classes: i
             "every number of records."
         )
     return Certificate(
-        claim=f"{NAMES['ladder']} at r is private for every number of records, {records} of "
-        f"{classes} classes as any, by theorem (dpopt.ballots.unbounded): {found.states:,} "
-        f"vectors of gaps up to {found.reach} decided in integers, and r <= e^epsilon",
+        claim=f"{NAMES['ladder']} is private by theorem (dpopt.ballots.unbounded) for every number "
+        f"of records over {classes} classes, so for {records}, since r <= e^epsilon and "
+        f"{found.states:,} vectors of gaps up to {found.reach} are decided in integers",
         guarantee=guarantee,
         ratio=power,
         constraints=found.states + 1,

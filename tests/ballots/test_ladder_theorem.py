@@ -11,7 +11,14 @@ import pytest
 
 from dpopt import NotPrivateError, ParameterError
 from dpopt.ballots import Ladder, Partitions, ladder, ladder_leaps
-from dpopt.ballots.unbounded import BITS, Gaps, from_ratio, listed, spent_by_any_number
+from dpopt.ballots.unbounded import (
+    BITS,
+    Gaps,
+    from_ratio,
+    listed,
+    proved_for_any_number,
+    spent_by_any_number,
+)
 
 Histogram = tuple[int, ...]
 
@@ -199,6 +206,16 @@ def test_all_ratios_from_one_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dpopt.ballots.unbounded.reach_for", lambda *_: 3)
     with pytest.raises(NotPrivateError, match="not proved private"):
         from_ratio(3, Fraction(11, 10))
+
+
+@pytest.mark.parametrize(
+    ("classes", "ratio"), [(5, "1.65"), (7, "2.75"), (8, "3.4"), (9, "4.1"), (10, "5")]
+)
+def test_the_least_ratios_that_are_told_for_many_classes(classes: int, ratio: str) -> None:
+    """Of 3, 4 and 6 classes with the prose; `from_ratio` goes on from there."""
+    found = proved_for_any_number(classes, Fraction(ratio))
+    assert found is not None
+    assert found.private
 
 
 def test_what_is_refused() -> None:

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import product
+from itertools import combinations_with_replacement, product
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +14,7 @@ import pytest
 from scipy.stats import chi2
 
 from dpopt import Ledger, ParameterError, plurality
-from dpopt.ballots import Coins, exponential, ladder, permute_and_flip
+from dpopt.ballots import Coins, Ladder, exponential, ladder, permute_and_flip
 from dpopt.cli import main
 from dpopt.privacy import exp_lower, exp_upper
 
@@ -149,14 +149,29 @@ def test_best_is_the_ladder_where_it_is_proved_for_every_number(
         assert (made.why == "asked for") == (rule == "ladder")
         assert made.ratio is not None
         assert exp_lower(epsilon * (1 - 1e-8)) < made.ratio <= exp_lower(epsilon)
-    # Pointwise below permute-and-flip, as is said: some counts of three kinds.
-    step = exp_lower(epsilon / 2)
-    for counts in ((9, 8, *[7] * (classes - 2)), (9, 7, *[0] * (classes - 2)), [3] * classes):
-        regret = [
-            sum(share * (max(counts) - count) for share, count in zip(law, counts, strict=True))
-            for law in (ladder(counts, step**2), permute_and_flip(counts, step))
-        ]
-        assert regret[0] <= regret[1]
+
+
+@pytest.mark.parametrize(
+    ("classes", "epsilon", "reach"),
+    [(2, 0.5, 20), (3, 0.2, 12), (4, 0.5, 7), (5, 1.0, 5), (7, 1.1, 3), (10, 2.0, 2)],
+)
+def test_the_ladder_loses_less_than_permute_and_flip(
+    classes: int, epsilon: float, reach: int
+) -> None:
+    """What "best" says of them: for all gaps up to some reach, in regret and in error."""
+    step = exp_lower(epsilon / 2, 24)
+    assert plurality.mode_rule(10**9, classes, epsilon).rule == "ladder"
+    rungs = Ladder(step**2)
+    for rest in combinations_with_replacement(range(reach + 1), classes - 1):
+        gaps = (0, *rest)
+        counts = [reach - gap for gap in gaps]
+        own, other = rungs.law(counts), permute_and_flip(counts, step)
+        for losses in (gaps, [int(gap > 0) for gap in gaps]):
+            lost, more = (
+                sum((share * loss for share, loss in zip(law, losses, strict=True)), Fraction(0))
+                for law in (own, other)
+            )
+            assert lost <= more
 
 
 @pytest.mark.parametrize("counts", [(10**9, 10**9 - 1, 10**9 - 4, 3), (7, 10**9, 10**9, 10**9)])
