@@ -49,6 +49,10 @@ def mode(
     records is public too. With --ledger the release is written down before it is drawn; what is
     spent is told on standard error.
 
+    Told beside the letter: by which rule it was drawn, why that is private, and why it was taken.
+    By default it is the ladder where that is proved private for any number of records, as for few
+    letters, and permute-and-flip elsewhere; or the better of their tables, where these are small.
+
     Example: dpopt mode visits.csv --column city --alphabet Bern,Basel,Chur --epsilon 1
     """
     from dpopt import _checks

@@ -179,8 +179,8 @@ class PluralitySetting(Setting["PluralityDesign"]):
         if self.rule == "ladder" and not self.by_theorem and not self._auditable:
             raise ParameterError(
                 f"records is {records} and classes {classes}; the ladder is not proved private for "
-                f"all records at epsilon = {digits(self.epsilon)}, and is audited over at most "
-                f"{MOST_PARTITIONS:,} sorted histograms; rule='permute-and-flip' needs neither."
+                f"all records at epsilon = {digits(self.epsilon)}, and its table is too large for "
+                "an audit; rule='permute-and-flip' needs neither."
             )
 
     @classmethod
