@@ -41,7 +41,8 @@ from dpopt import (
     roo,
     smoothed,
 )
-from dpopt.ballots import Partitions, ladder, proved_for_any_number
+from dpopt.ballots import Partitions, ladder
+from dpopt.ballots.unbounded import spent_by_any_number
 from dpopt.majority import check, voters
 from dpopt.multiclass.bound import vote_ratio_below
 from dpopt.multiclass.corners import priceable
@@ -988,10 +989,12 @@ def private_from(classes: int) -> bool:
     return excess[1.0001] < 1e-9 and excess[0.999] > 1e-5
 
 
-def proved_from(least: Mapping[int, str]) -> bool:
-    """Whether the ladder of these classes and r is private for every number of ballots."""
-    found = [proved_for_any_number(classes, Fraction(r)) for classes, r in least.items()]
-    return all(proof is not None and proof.private for proof in found)
+def proved_from(least: Mapping[int, tuple[str, int]]) -> bool:
+    """Whether the ladder of these classes, r and reaches is private for every number of ballots."""
+    return all(
+        spent_by_any_number(classes, Fraction(r), reach).private
+        for classes, (r, reach) in least.items()
+    )
 
 
 def coin(k: int, weights: npt.NDArray[np.float64]) -> float:
@@ -2221,13 +2224,13 @@ CLAIMS: tuple[Claim, ...] = (
         "5 | 1.65 | | 6 | 2.25 | | 7 | 2.75 | | 8 | 3.4 | | 9 | 4.1 | | 10 | 5 |",
         "3 4 5 6 7 10 9 1.35 2.25",
         tested={
-            "1.65": (MANY_CLASSES, '(5, "1.65")'),
-            "2.75": (MANY_CLASSES, '(7, "2.75")'),
-            "8": (MANY_CLASSES, '(8, "3.4")'),
-            "3.4": (MANY_CLASSES, '(8, "3.4")'),
-            "4.1": (MANY_CLASSES, '(9, "4.1")'),
+            "1.65": (MANY_CLASSES, '(5, "1.65"'),
+            "2.75": (MANY_CLASSES, '(7, "2.75"'),
+            "8": (MANY_CLASSES, '(8, "3.4"'),
+            "3.4": (MANY_CLASSES, '(8, "3.4"'),
+            "4.1": (MANY_CLASSES, '(9, "4.1"'),
         },
-        holds=lambda: proved_from({3: "10/9", 4: "1.35", 6: "2.25"}),
+        holds=lambda: proved_from({3: ("10/9", 120), 4: ("1.35", 33), 6: ("2.25", 10)}),
     ),
     Claim(
         VOTES,

@@ -11,14 +11,7 @@ import pytest
 
 from dpopt import NotPrivateError, ParameterError
 from dpopt.ballots import Ladder, Partitions, ladder, ladder_leaps
-from dpopt.ballots.unbounded import (
-    BITS,
-    Gaps,
-    from_ratio,
-    listed,
-    proved_for_any_number,
-    spent_by_any_number,
-)
+from dpopt.ballots.unbounded import BITS, Gaps, from_ratio, listed, spent_by_any_number
 
 Histogram = tuple[int, ...]
 
@@ -209,13 +202,14 @@ def test_all_ratios_from_one_on(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("classes", "ratio"), [(5, "1.65"), (7, "2.75"), (8, "3.4"), (9, "4.1"), (10, "5")]
+    ("classes", "ratio", "reach"),
+    [(5, "1.65", 19), (7, "2.75", 8), (8, "3.4", 7), (9, "4.1", 7), (10, "5", 6)],
 )
-def test_the_least_ratios_that_are_told_for_many_classes(classes: int, ratio: str) -> None:
+def test_the_least_ratios_that_are_told_for_many_classes(
+    classes: int, ratio: str, reach: int
+) -> None:
     """Of 3, 4 and 6 classes with the prose; `from_ratio` goes on from there."""
-    found = proved_for_any_number(classes, Fraction(ratio))
-    assert found is not None
-    assert found.private
+    assert spent_by_any_number(classes, Fraction(ratio), reach).private
 
 
 def test_what_is_refused() -> None:
