@@ -327,14 +327,17 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
         return dominating(self.target, units)
 
     def draw(self, axes: Axes, units: Units, label: str | None = None) -> None:
-        """Draw the probability of a plurality class against its lead, a point a histogram."""
+        """Draw the probability of a plurality class against its lead, a point a histogram.
+
+        The line is the mean over the prior.
+        """
         lead = np.array([state[0] - state[1] for state in self.partitions.states])
         right = 1.0 - self.missed(units)
-        drawn = axes.plot(lead, right, "o", markersize=3, alpha=0.5, clip_on=False, label=label)
+        drawn = axes.plot(lead, right, "o", markersize=3, alpha=0.5, clip_on=False)
         leads = np.unique(lead)
         mass = self.occurring + 1e-300
         means = [np.average(right[lead == at], weights=mass[lead == at]) for at in leads]
-        axes.plot(leads, means, color=drawn[0].get_color())
+        axes.plot(leads, means, color=drawn[0].get_color(), label=label)
         axes.locator_params(axis="x", integer=True)
         axes.set_xlabel("lead of the plurality, in votes")
         axes.set_ylabel("probability of a plurality class")
@@ -477,20 +480,17 @@ def design(
     epsilon: float,
     allowance: float,
     *,
+    mechanism_delta: float = 0.0,
+    delta: float = 0.0,
+    prior: str = "dirichlet:1",
+    rule: str = "optimal",
     backend: str | Backend | None = None,
     time_limit: float | None = None,
-    **others: Any,  # noqa: ANN401
 ) -> MulticlassDesign:
     """Return the best plurality of K private voters, solved, repaired and proved.
 
-    Args:
-        mechanisms: K.
-        classes: C.
-        epsilon: of each voter.
-        allowance: m.
-        backend: see `dpopt.design`.
-        time_limit: see `dpopt.design`.
-        others: further fields of `MulticlassSetting`.
+    The parameters are the fields of the setting, see `MulticlassSetting`. For backend and
+    time_limit see `dpopt.design`.
 
     Raises:
         ParameterError: for a parameter out of range, or more configurations than can be priced.
@@ -502,11 +502,6 @@ def design(
         >>> best.verdict, round(best.error, 4)
         ('private', 0.0601)
     """
-    known = MulticlassSetting.__dataclass_fields__
-    for name in others:
-        if name not in known:
-            raise ParameterError(
-                f"design was given {name!r}; fields of a MulticlassSetting are {', '.join(known)}."
-            )
-    setting = MulticlassSetting(mechanisms, classes, epsilon, allowance, **others)
+    named: Any = (mechanism_delta, delta, prior, rule)
+    setting = MulticlassSetting(mechanisms, classes, epsilon, allowance, *named)
     return designed(setting, backend=backend, time_limit=time_limit)
