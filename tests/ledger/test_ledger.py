@@ -20,8 +20,9 @@ import pytest
 
 import dpopt
 from dpopt import Guarantee, Ledger, ParameterError
-from dpopt.ledger import Entry, _line
+from dpopt.ledger import Entry
 from dpopt.privacy.dominating import DominatingPair
+from dpopt.privacy.journal import chained
 
 TENTH = Guarantee(0.1)
 
@@ -371,7 +372,7 @@ def test_many_entries_are_read_in_one_pass(path: Path) -> None:
     chain, lines = path.read_bytes().splitlines()[-1][10:74].decode(), []
     for place in range(20_000):
         record = {**line, "dataset": f"d{place % 5000}"}
-        lines.append(_line(chain, record))
+        lines.append(chained(chain, record))
         chain = lines[-1][10:74].decode()
     with path.open("ab") as file:
         file.write(b"".join(lines))
