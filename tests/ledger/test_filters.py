@@ -86,3 +86,65 @@ def test_no_adversary_leaves_a_budget(
 ) -> None:
     rule = filtered(budget)
     assert adversary(rule, choices, budget.epsilon, most) <= budget.delta * (1 + 1e-9)
+
+
+def test_optimal_composition_is_no_filter() -> None:
+    """Four releases of at most 1, each chosen by what was seen: 0.114 where 0.1 was allowed."""
+    budget = Guarantee(1.0, 0.1)
+    choices = [Guarantee(0.25), Guarantee(0.5), Guarantee(1.0)]
+    assert adversary(composed(budget, optimal), choices, 1.0, 4) > 0.114
+    # Where the choice is between one guarantee and stopping, the number is what was fixed.
+    for choice in choices:
+        assert adversary(composed(budget, optimal), [choice], 1.0, 4) <= 0.1
+    assert adversary(filtered(budget), choices, 1.0, 4) <= 0.1
+
+
+def test_a_slack_that_depends_on_outputs_is_no_filter() -> None:
+    """Who is near the limit goes on; who is not takes the whole delta instead."""
+    budget, choices = Guarantee(3.0, 0.05), [Guarantee(0.3), Guarantee(0.0, 0.05)]
+    assert adversary(composed(budget, concentrated), choices, 3.0, 12) > 0.0503
+    assert adversary(filtered(budget), choices, 3.0, 12) <= 0.05
+
+
+def test_what_is_left_is_allowed_and_no_more() -> None:
+    for spent in ([], [Guarantee(0.3)] * 4, [Guarantee(0.1)] * 40, [Guarantee(0.3, 0.004)]):
+        for budget in (Guarantee(1.5), Guarantee(2.0, 1e-6), Guarantee(3.0, 0.01)):
+            account = Account()
+            for guarantee in spent:
+                account.add(entry(guarantee))
+            rule, before = filtered(budget), tuple(spent)
+            left = account.room(budget)
+            assert rule((*before, Guarantee(left))) or left == 0.0
+            assert not rule((*before, Guarantee(left * (1 + 1e-9) + 1e-12)))
+
+
+def test_a_first_entry_may_take_the_whole_delta() -> None:
+    """Nothing was seen before it; then simple composition alone is left."""
+    rule = filtered(Guarantee(1.0, 0.1))
+    whole, half = Guarantee(1.0, 0.1), Guarantee(0.5, 0.06)
+    assert rule((whole,))
+    assert rule((half, Guarantee(0.25, 0.04), Guarantee(0.25)))
+    assert not rule((half, Guarantee(0.25), Guarantee(0.25, 0.05)))
+    # After another first entry, half of it is kept for concentrated composition.
+    assert not rule((Guarantee(0.1), half))
+    assert rule((Guarantee(0.1), Guarantee(0.5, 0.05)))
+    many = (Guarantee(0.01),) * 200
+    assert rule(many)
+    assert not rule((Guarantee(0.01, 0.06), *many))
+
+
+def test_voters_are_counted_whole_from_the_first_vote_where_it_matters() -> None:
+    """A group that was asked once spends one vote; but with a delta, another may be asked later."""
+    voter, label = Guarantee(0.1, 1e-3), Guarantee(0.1, 1e-3)
+    account = Account()
+    account.add(Entry("", "votes", "d", label, 1, "g", voter, 5, False))
+    assert account.ways()[0] == {(label, None): 1}
+    assert account.sums().epsilon == pytest.approx(0.5)
+    assert float(account.sums().delta) == pytest.approx(5e-3)
+    assert not account.allowed(Guarantee(0.2, 1e-3))
+    pure = Account()
+    pure.add(Entry("", "votes", "d", Guarantee(0.1), 1, "g", Guarantee(0.1), 5, False))
+    assert pure.allowed(Guarantee(0.2))
+    pure.add(Entry("", "votes", "d", Guarantee(0.1), 1, "g", Guarantee(0.1), 5, False))
+    assert not pure.allowed(Guarantee(0.2))
+    assert pure.allowed(Guarantee(0.6))
