@@ -399,6 +399,7 @@ class MulticlassDesign(Design):
         ledger: Recorder | None = None,
         dataset: str | None = None,
         trained_once: bool | None = None,
+        group: str | None = None,
     ) -> npt.NDArray[np.int64] | int:
         """Return the private plurality of votes, with the operating system's randomness.
 
@@ -411,6 +412,9 @@ class MulticlassDesign(Design):
             dataset: see there.
             trained_once: whether the votes on all queries are of voters that were trained once, or
                 drawn afresh. If None, what is written down covers both, the larger of the two.
+            group: your name of the voters in the ledger, the same for all that is ever asked of
+                them; needed where they were trained once. Without one, each call is charged as if
+                it may be of the same voters as others, and as if not.
 
         Returns:
             A class for one query; an array of them, shape (queries,), for several.
@@ -424,7 +428,13 @@ class MulticlassDesign(Design):
         self.require_private()
         counts, single = self.setting.counted(data)
         if len(counts):
-            self.write_down(len(counts), ledger=ledger, dataset=dataset, trained_once=trained_once)
+            self.write_down(
+                len(counts),
+                ledger=ledger,
+                dataset=dataset,
+                trained_once=trained_once,
+                group=group,
+            )
         return self._labels(counts, single, secrets.randbelow)
 
     def simulate(

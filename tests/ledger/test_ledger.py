@@ -22,8 +22,9 @@ import pytest
 
 import dpopt
 from dpopt import Guarantee, Ledger, ParameterError
-from dpopt.ledger import Entry, _line
+from dpopt.ledger import Entry
 from dpopt.privacy.dominating import DominatingPair
+from dpopt.privacy.journal import chained
 
 TENTH = Guarantee(0.1)
 
@@ -74,7 +75,7 @@ def test_a_budget_refuses_before_anything_is_written(path: Path) -> None:
 
 def test_a_budget_is_composed_as_tightly_as_is_known(path: Path) -> None:
     """100 releases of 0.1 spend 10 by simple composition, and 4.7746 by the best."""
-    ledger = Ledger(path, Guarantee(4.8, 1e-6))
+    ledger = Ledger(path, Guarantee(4.8, 1e-6), adaptive=False)
     charge(ledger, count=100)
     name, spent = ledger.total("unnamed")
     assert name == "optimal"
@@ -83,13 +84,21 @@ def test_a_budget_is_composed_as_tightly_as_is_known(path: Path) -> None:
         charge(ledger, count=10)
 
 
-def test_an_adaptive_ledger_uses_what_allows_it(path: Path) -> None:
-    ledger = Ledger(path, Guarantee(20.0, 1e-6), adaptive=True)
+def test_a_ledger_is_adaptive_unless_told_otherwise(path: Path) -> None:
+    """100 releases of 0.1: rho is 0.5, and half of the delta is kept for what is random."""
+    by_hand = 0.5 + 2 * math.sqrt(0.5 * math.log(2e6))
+    tight = Ledger(path.with_name("tight"), Guarantee(by_hand * (1 - 1e-9), 1e-6))
+    with pytest.raises(ParameterError, match="of the budget"):
+        charge(tight, count=100)
+    ledger = Ledger(path, Guarantee(by_hand * (1 + 1e-9), 1e-6))
     charge(ledger, count=100)
-    assert set(ledger.compositions("unnamed")) == {"simple", "concentrated"}
-    rho = 100 * 0.1**2 / 2
-    by_hand = rho + 2 * math.sqrt(rho * math.log(1e6))
-    assert math.isclose(ledger.total("unnamed")[1].epsilon, by_hand, rel_tol=1e-9)
+    assert ledger.total("unnamed") == ("budget", ledger.budget)
+    assert ledger.total()[0] == "simple"
+    assert ledger.compositions("unnamed")["optimal"].epsilon < 4.8
+    assert "by the budget, and (4.77" in ledger.statement("unnamed")
+    assert "by optimal composition, if their number and what each" in ledger.statement("unnamed")
+    with pytest.raises(ParameterError, match="of the budget"):
+        charge(ledger)
     assert Ledger(path).adaptive
     with pytest.raises(ParameterError, match="adaptive is False"):
         Ledger(path, adaptive=False)
@@ -150,7 +159,7 @@ def test_pairs_of_different_mechanisms_against_all_outcomes(path: Path) -> None:
     pytest.importorskip("dp_accounting")
     one = DominatingPair((5, 3, 2), (2, 3, 5), 10)
     other = DominatingPair((4, 3, 1), (1, 3, 4), 8)
-    ledger = Ledger(path)
+    ledger = Ledger(path, adaptive=False)
     charge(ledger, Guarantee(math.log(2.5) + 1e-9), pair=one, count=3)
     charge(ledger, Guarantee(math.log(4) + 1e-9), pair=other, count=2)
     charge(ledger, Guarantee(0.5))
@@ -379,7 +388,7 @@ def test_many_entries_are_read_in_one_pass(path: Path) -> None:
     chain, lines = path.read_bytes().splitlines()[-1][10:74].decode(), []
     for place in range(20_000):
         record = {**line, "dataset": f"d{place % 5000}"}
-        lines.append(_line(chain, record))
+        lines.append(chained(chain, record))
         chain = lines[-1][10:74].decode()
     with path.open("ab") as file:
         file.write(b"".join(lines))

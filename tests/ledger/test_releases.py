@@ -13,7 +13,16 @@ from typing import Any
 import pytest
 
 import dpopt
-from dpopt import Guarantee, Ledger, ParameterError, majority, public_prior, roo
+from dpopt import (
+    Guarantee,
+    Ledger,
+    ParameterError,
+    majority,
+    multiclass,
+    plurality,
+    public_prior,
+    roo,
+)
 from dpopt.kernel import optimal_kernel
 from tests.cli.running import run
 
@@ -67,30 +76,86 @@ def test_a_design_says_what_it_released() -> None:
         design.release([0, 0, 1, 1, 1], ledger="a.ledger")  # pyright: ignore[reportArgumentType]
 
 
+VOTES = [[1, 1, 1, 0, 0]]
+
+
 @pytest.mark.parametrize(
-    ("trained_once", "epsilon"), [(None, [0.1, 0.5, 0.6]), (True, [0.1, 0.5, 0.5])]
+    ("trained_once", "group", "epsilon"),
+    [
+        (None, None, [0.1, 1.0, 1.5, 2.2]),
+        (None, "five", [0.1, 0.5, 0.6, 1.3]),
+        (True, "five", [0.1, 0.5, 0.5, 0.5]),
+        (False, None, [0.1, 0.2, 0.6, 1.3]),
+    ],
 )
 def test_releases_on_the_same_votes(
-    trained_once: bool | None, epsilon: list[float], tmp_path: Path
+    trained_once: bool | None, group: str | None, epsilon: list[float], tmp_path: Path
 ) -> None:
     """Five voters of 0.1: one query spends 0.1, several as much as the voters, or more."""
     design, ledger = majority.design(5, 0.1, 1), Ledger(tmp_path / "a.ledger")
     spent = []
-    for queries in (1, 1, 4):
-        votes = [[1, 1, 1, 0, 0]] * queries
-        design.release(votes, ledger=ledger, trained_once=trained_once)
+    for queries in (1, 1, 4, 7):
+        given: dict[str, Any] = {"trained_once": trained_once, "group": group}
+        design.release(VOTES * queries, ledger=ledger, **given)
         spent.append(ledger.total("unnamed")[1].epsilon)
     assert spent == pytest.approx(epsilon)
+    # The object does not know whose votes they were.
     assert design.together is not None
-    assert math.isclose(design.together.epsilon, 0.6)
+    assert math.isclose(design.together.epsilon, 2.2)
 
 
-def test_fresh_votes_compose(tmp_path: Path) -> None:
+@pytest.mark.parametrize("trained_once", [None, True])
+def test_two_ensembles_of_one_design_spend_both(trained_once: bool | None, tmp_path: Path) -> None:
+    """Each of five voters of 0.1 that were trained once: asked twice, together they spend 1."""
     design, ledger = majority.design(5, 0.1, 1), Ledger(tmp_path / "a.ledger")
-    design.release([[1, 1, 1, 0, 0]] * 3, ledger=ledger, trained_once=False)
-    assert ledger.total("unnamed")[1].epsilon == pytest.approx(0.3)
-    with pytest.raises(ParameterError, match="trained_once is given"):
-        roo.min_count(5, 2, 1.0).write_down(trained_once=True)
+    for group in ("old", "new"):
+        design.release(VOTES * 2, ledger=ledger, trained_once=trained_once, group=group)
+    assert ledger.total("unnamed")[1].epsilon == pytest.approx(1.0)
+    # Without names they may be two ensembles as well.
+    other = Ledger(tmp_path / "b.ledger")
+    for _ in range(2):
+        design.release(VOTES * 2, ledger=other)
+    assert other.total("unnamed")[1].epsilon == pytest.approx(1.0)
+
+
+def test_a_vote_beside_named_voters_may_be_theirs(tmp_path: Path) -> None:
+    """One vote with a name and one without may be of the same voters: 0.5, not 0.1 + 0.1."""
+    design, ledger = majority.design(5, 0.1, 1), Ledger(tmp_path / "a.ledger")
+    design.release(VOTES, ledger=ledger, group="five")
+    design.release(VOTES, ledger=ledger)
+    assert ledger.total("unnamed")[1].epsilon >= 0.5
+
+
+def test_voters_trained_once_need_a_name(tmp_path: Path) -> None:
+    design, ledger = majority.design(5, 0.1, 1), Ledger(tmp_path / "a.ledger")
+    with pytest.raises(ParameterError, match="group is None; voters trained once need a name"):
+        design.release(VOTES, ledger=ledger, trained_once=True)
+    with pytest.raises(ParameterError, match="must be None where votes are drawn afresh"):
+        design.release(VOTES, ledger=ledger, trained_once=False, group="five")
+    with pytest.raises(ParameterError, match="there is no ledger"):
+        design.release(VOTES, group="five")
+    wrong: tuple[dict[str, Any], ...] = {"trained_once": True}, {"group": "five"}
+    for given in wrong:
+        with pytest.raises(ParameterError, match="is given; it belongs to a vote"):
+            roo.min_count(5, 2, 1.0).write_down(**given)
+    assert (ledger.releases(), design.releases) == (0, 0)
+    several = multiclass.design(5, 3, 0.1, 1)
+    several.release([[1, 1, 2, 0, 0]] * 3, ledger=ledger, trained_once=True, group="five")
+    design.release(VOTES, ledger=ledger, trained_once=True, group="five")
+    # The same voters, asked by two designs.
+    assert ledger.total("unnamed")[1].epsilon == pytest.approx(0.5)
+
+
+def test_a_line_says_what_a_neighbour_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = Ledger(tmp_path / "a.ledger")
+    for reach in (1, 2):
+        plurality.vote([[0, 1, 1]], epsilon=0.5, classes=2, voters_per_record=reach, ledger=ledger)
+    said = [entry.what.split("; ")[1] for entry in ledger.entries()]
+    assert said == ["one ballot replaced", "2 ballots replaced"]
+    made = roo.min_count(5, 2, EPSILON)
+    monkeypatch.setattr(type(made.setting), "neighbours", "one letter replaced")
+    made.release([0, 0, 1, 1, 1], ledger=ledger)
+    assert list(ledger.entries())[-1].what.endswith("; one letter replaced")
 
 
 def test_a_ledger_beside_a_file(tmp_path: Path) -> None:
@@ -154,6 +219,33 @@ def test_the_command_keeps_a_ledger_beside_the_file(
     assert command("ledger", "none.ledger")[:2] == (2, "")
     (tmp_path / "rule.json.ledger").write_text("{}")
     assert command(*words)[:2] == (2, "")
+
+
+def test_votes_of_a_command_are_told_how_they_are_charged(
+    tmp_path: Path, command: Callable[..., tuple[int, str, str]]
+) -> None:
+    """Eight releases without a word on the voters: the total, and why it is what it is."""
+    majority.design(5, 0.1, 1).save(tmp_path / "gamma.json")
+    words = ["release", "gamma.json", "--input", "1,1,1,0,0"]
+    first = command(*words)[2]
+    assert first == "1 release of data set 'unnamed' so far spends (0.1, 0)-DP.\n"
+    (tmp_path / "eight.csv").write_text("1,1,1,0,0\n" * 8)
+    eight = ["release", "gamma.json", "--input", "eight.csv", "--dataset", "May"]
+    told = command(*eight)[2]
+    start = "8 releases of data set 'May' so far spend (0.8, 0)-DP together. Votes of the same"
+    assert told.startswith(start)
+    assert told.endswith("name the voters by --group, and say --trained-once, or say --fresh.\n")
+    assert told.count("\n") == 1
+    unnamed = command(*eight, "--trained-once")
+    assert unnamed[:2] == (2, "")
+    assert "voters trained once need a name" in unnamed[2]
+    once = ["--trained-once", "--group", "five", "--dataset", "June"]
+    said = command(*eight[:-2], *once)[2]
+    assert said == "8 releases of data set 'June' so far spend (0.5, 0)-DP together.\n"
+    fresh = command(*eight[:-1], "July", "--fresh")[2]
+    assert fresh == "8 releases of data set 'July' so far spend (0.8, 0)-DP together.\n"
+    half = command(*eight[:-1], "August", "--group", "five")[2]
+    assert half.endswith("whichever is more: say --trained-once or --fresh.\n")
 
 
 def test_sample_says_what_it_spends(
