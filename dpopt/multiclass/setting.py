@@ -49,7 +49,6 @@ from dpopt.privacy.release import seeded_below
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_LARGEST_EXPONENT = 600.0
 # Rows are divided by e^(m epsilon) - 1: below this, rounding their coefficients shows.
 _LEAST_EXPONENT = 1e-7
 # Configurations a second, in all rounds of pricing and the proof together.
@@ -109,34 +108,28 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
     rule: Literal["optimal", "ladder", "permute-and-flip", "exponential", "subsampling"] = "optimal"
 
     def __post_init__(self) -> None:
-        voters = _checks.integer("mechanisms", self.mechanisms, 1, 10_000)
-        classes = _checks.integer("classes", self.classes, 2, 100)
-        epsilon = _checks.real("epsilon", self.epsilon, 0.0, open_lower=True)
-        allowance = _checks.real("allowance", self.allowance, 0.0, voters, open_lower=True)
-        if max(allowance, 1.0) * epsilon > _LARGEST_EXPONENT:
+        # Not the property: what it keeps must be of the fields as they are kept below.
+        target = self._made()
+        classes, product = target.classes, target.allowance * target.epsilon
+        if product < _LEAST_EXPONENT:
             raise ParameterError(
-                f"epsilon is {digits(epsilon)} and allowance {digits(allowance)}; epsilon and "
-                f"their product must be at most {_LARGEST_EXPONENT:g}."
-            )
-        if allowance * epsilon < _LEAST_EXPONENT:
-            raise ParameterError(
-                f"allowance * epsilon is {digits(allowance * epsilon)}; a program in double "
+                f"allowance * epsilon is {digits(product)}; a program in double "
                 f"precision needs at least {_LEAST_EXPONENT:g}."
             )
         rule = _checks.choice("rule", self.rule, RULES)
-        shift = _checks.real("mechanism_delta", self.mechanism_delta, 0.0, 1.0, open_upper=True)
+        shift = target.mechanism_delta
         if shift > 0.0 and rule == "optimal":
             raise ParameterError(
                 f"mechanism_delta is {digits(shift)}; it must be 0 with rule 'optimal', and a rule "
                 "such as 'ladder' has a proved bound with it."
             )
         self.keep(
-            mechanisms=voters,
+            mechanisms=target.mechanisms,
             classes=classes,
-            epsilon=epsilon,
-            allowance=allowance,
+            epsilon=target.epsilon,
+            allowance=target.allowance,
             mechanism_delta=shift,
-            delta=_checks.real("delta", self.delta, 0.0, 1.0, open_upper=True),
+            delta=target.delta,
             prior=checked_prior(self.prior, classes),
             rule=rule,
         )
@@ -164,6 +157,9 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
     @cached_property
     def target(self) -> Target:
         """What the proof is about."""
+        return self._made()
+
+    def _made(self) -> Target:
         return Target(
             self.mechanisms,
             self.classes,
@@ -190,7 +186,7 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
         Raises:
             ParameterError: if there are too many configurations.
         """
-        return Pricing(self.mechanisms, self.classes, self.epsilon, self.allowance, self.delta)
+        return Pricing(self.target)
 
     def problem(self) -> Problem:
         """Return the program: variable "k", rows "sums", family "corners"; of a rule, rows "rule".
