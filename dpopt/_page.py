@@ -41,7 +41,8 @@ def result_page(
     """
     rows = "".join(
         f"<tr><th scope='row' style='text-align: left'>{escape(key)}</th>"
-        f"<td style='text-align: left'>{escape(told(value))}</td></tr>"
+        f"<td style='text-align: left'>{escape(value if isinstance(value, str) else told(value))}"
+        "</td></tr>"
         for key, value in facts.items()
     )
     edge = "#7A7A7A" if good is None else ROLES["optimum" if good else "paper"].colour

@@ -62,7 +62,11 @@ def told(value: object) -> str:
     if isinstance(value, np.ndarray) or sp.issparse(value):
         return f"<array {'x'.join(map(str, cast(Any, value).shape))}>"
     text = " ".join(str(value).split())
-    return text if len(text) <= LONGEST_SHOWN else f"<{type(value).__name__}>"
+    if len(text) <= LONGEST_SHOWN:
+        return text
+    # Words still say something when they are cut; what else is that long is a table of numbers.
+    cut = text[: LONGEST_SHOWN - 3] + "..."
+    return cut if isinstance(value, str) else f"<{type(value).__name__}>"
 
 
 def frozen(array: npt.ArrayLike) -> Vector:

@@ -265,7 +265,13 @@ class Setting(Question[A]):
     What a mechanism must say, beside `Question.example`, `Question.problem`, `Question.point` and
     `Question.value`: its `guarantee`, its integers (`Question.units`), how they are proved
     (`prove`), and the law of the output for one input (`law`).
+
+    Attributes:
+        neighbours: in a few words what differs between neighbours, for the lines of a ledger, where
+            a user could take it for something else; such as "one ballot replaced".
     """
+
+    neighbours: ClassVar[str] = ""
 
     @property
     @abstractmethod
@@ -641,8 +647,11 @@ class Design(Answer, Releasing, Vouched):
     ) -> Any:  # noqa: ANN401
         """Return one private output for ``data``, with the operating system's randomness.
 
-        Spends the whole guarantee, and is written down before it is drawn. No seed; Python is not
-        constant-time, and timing is outside the guarantee.
+        Spends the whole guarantee, and is written down before it is drawn: for data that change as
+        the setting's neighbours do. A person who can change them in t such steps spends t times the
+        epsilon, which a ledger is told by `Ledger.charge`, or by ``voters_per_record`` in a batch
+        of votes, not here. No seed; Python is not constant-time, and timing is outside the
+        guarantee.
 
         Args:
             data: one input of the mechanism.
@@ -688,6 +697,9 @@ class Design(Answer, Releasing, Vouched):
 
     def _kind(self) -> str:
         return self.setting.kind
+
+    def _assumed(self) -> str:
+        return f"; {self.setting.neighbours}" if self.setting.neighbours else ""
 
     def _behind(self) -> tuple[Guarantee, int] | None:
         return self.setting.behind

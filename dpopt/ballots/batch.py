@@ -208,8 +208,11 @@ class _Told:
     ) -> Entry:
         """Write down releases; of the group they are in, the spending knows more."""
         del guarantee, others
+        plain, reach = isinstance(self._spending, BallotSpending), self._spending.reach
         # The pair is that of one replaced ballot.
-        alone = isinstance(self._spending, BallotSpending) and self._spending.reach == 1
+        alone = plain and reach == 1
+        if plain:
+            what = f"{what.split(';')[0]}; {'one ballot' if alone else f'{reach} ballots'} replaced"
         return self._ledger.charge(
             self._spending.per_query,
             what=what,

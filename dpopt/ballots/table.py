@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import shown
 from dpopt._types import Vector, frozen
@@ -45,16 +46,22 @@ def quantised(
     is, and its rows are meant to add up to 1; they are divided by their sums.
 
     Raises:
-        ParameterError: for another number of values, negative ones, or a row of zeros.
+        ParameterError: for another number of values, others than finite ones of at least 0, or a
+            row of zeros.
     """
-    if len(point) != partitions.size:
+    given: Any = point
+    if not (isinstance(given, list) and all(isinstance(value, Fraction) for value in given)):
+        given = _checks.floats("point", given)
+        if not np.all(np.isfinite(given)):
+            raise ParameterError("point holds a number that is not finite; it must hold none.")
+    if np.shape(given) != (partitions.size,):
         raise ParameterError(
-            f"point has {len(point)} values; {partitions.voters} ballots over "
-            f"{partitions.classes} classes have {partitions.size}."
+            f"point has shape {np.shape(given)}; {partitions.voters} ballots over "
+            f"{partitions.classes} classes have {partitions.size} values."
         )
     values: Values = np.empty(partitions.size, dtype=object)
     for start, end in pairwise(partitions.starts.tolist()):
-        row = [Fraction(value) for value in point[start:end]]
+        row = [Fraction(value) for value in given[start:end]]
         common = math.lcm(*(value.denominator for value in row))
         values[start:end] = [int(value * common) for value in row]
     return shared(partitions, values, bits)

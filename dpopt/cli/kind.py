@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import time
 from pathlib import Path
@@ -150,10 +151,13 @@ def _text(found: Answer, seconds: float) -> str:
     facts = {**found.headline(), "value": found.value, "bound": found.bound, "gap": found.gap}
     if isinstance(found, Design):
         proof = found.certificate
-        told = proof and f"{proof.constraints:,} constraints; {proof.arithmetic}"
-        facts["certificate"] = told or "none"
+        if proof is None:
+            facts["certificate"] = "none"
+        else:
+            plural = "" if proof.constraints == 1 else "s"
+            facts["certificate"] = f"{proof.constraints:,} constraint{plural}; {proof.arithmetic}"
     facts |= {**found.details(), "seconds": f"{seconds:.3f}"}
-    lines = [f"{name:18s} {_told(value)}" for name, value in facts.items() if value is not None]
+    lines = [f"{name:18s} {_told(value)}" for name, value in facts.items() if _is_known(value)]
     return "\n".join([*lines, "", *_table(found)])
 
 
@@ -172,6 +176,11 @@ def _table(found: Answer) -> list[str]:
     ]
     whole = max(map(len, table.values()), default=0)
     return lines if whole <= _ROWS else [*lines, f"... {whole - _ROWS} more"]
+
+
+def _is_known(value: object) -> bool:
+    """Return whether there is such a number: some means are of tables that cannot be listed."""
+    return value is not None and not (isinstance(value, float) and math.isnan(value))
 
 
 def _told(value: Any) -> str:  # noqa: ANN401

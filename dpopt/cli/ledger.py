@@ -133,6 +133,8 @@ class Keeper:
         ledger = Ledger(self._path, self._budget, design=self._digest)
         entry = ledger.charge(guarantee, **given)
         self._said = ledger.statement(self._dataset)
+        if ledger.releases(self._dataset) > 1:
+            self._said += _why_voters(entry)
         return entry
 
     def tell(self) -> None:
@@ -140,6 +142,25 @@ class Keeper:
         if self._said:
             with suppress(OSError, ValueError):
                 click.echo(f"{self._said}.", err=True)
+
+
+def _why_voters(entry: Entry) -> str:
+    """Return why votes are charged as they are, where the command line does not say more of them.
+
+    A sentence after the total, without its full stop; nothing where the votes are known.
+    """
+    if entry.at_most is None or entry.composes is not None:
+        return ""
+    if entry.group is not None:
+        return (
+            ". Votes of the same voters may share randomness, so these are charged as all labels "
+            "or as all voters, whichever is more: say --trained-once or --fresh"
+        )
+    return (
+        ". Votes of the same voters may share randomness, and no name says which voters these are, "
+        "so each release is charged as its labels or as all its voters, whichever is more: name "
+        "the voters by --group, and say --trained-once, or say --fresh"
+    )
 
 
 @click.command()

@@ -172,6 +172,11 @@ def _show_proof(proof: Certificate, costs: dict[str, Any], start: float, as_json
     help="Of a vote: whether voters were trained once, or every vote was drawn afresh.  [what "
     "covers both is written down]",
 )
+@click.option(
+    "--group",
+    help="Of a vote: your name of the voters, the same for all that is asked of them; needed with "
+    "--trained-once.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print what is released as JSON.")
 def release(
     file: Path,
@@ -179,6 +184,7 @@ def release(
     distribution: Path | None,
     as_json: bool,
     trained_once: bool | None,
+    group: str | None,
     **given: Any,  # noqa: ANN401
 ) -> None:
     """Release from a saved mechanism, once for each query, with the system's randomness.
@@ -193,11 +199,12 @@ def release(
     rows = [] if text is None else read_integer_rows(text)
     p = None if distribution is None else _rationals(distribution)
     mechanism = _mechanism(file)
-    keeper = _keeper(file, mechanism, trained_once, given)
+    voters = {"trained_once": trained_once, "group": group}
+    told = {name: value for name, value in voters.items() if value is not None}
+    keeper = _keeper(file, mechanism, told, given)
     if text is None and p is None:
         draw, names = _of_nothing(mechanism, keeper)
     else:
-        told = {} if trained_once is None else {"trained_once": trained_once}
         of_law = p is not None
         draw, names = (
             _of_p(mechanism, p, keeper) if of_law else _of_rows(mechanism, rows, keeper, told)
@@ -207,7 +214,7 @@ def release(
 
 
 def _keeper(
-    file: Path, mechanism: Mechanism, trained_once: bool | None, given: dict[str, Any]
+    file: Path, mechanism: Mechanism, told: dict[str, Any], given: dict[str, Any]
 ) -> Keeper:
     """Return the ledger beside the file, or as the options name it."""
     from dpopt.privacy.ledger import beside
@@ -215,12 +222,9 @@ def _keeper(
     proof = mechanism.certificate
     if proof is None:
         raise NotPrivateError(f"file {str(file)!r} holds a mechanism without a certificate.")
-    if (
-        trained_once is not None
-        and getattr(getattr(mechanism, "setting", None), "behind", None) is None
-    ):
+    if told and getattr(getattr(mechanism, "setting", None), "behind", None) is None:
         raise ParameterError(
-            "trained_once is given; it belongs to a vote of private voters, and only there."
+            f"{next(iter(told))} is given; it belongs to a vote of private voters, and only there."
         )
     return Keeper(**given, beside=beside(file), digest=proof.digest)
 

@@ -17,8 +17,8 @@ import numpy as np
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import digits, float_up
+from dpopt.design import Design
 from dpopt.interop.pairs import Mechanism, dominating_pair
-from dpopt.majority import MajorityDesign
 from dpopt.privacy import Guarantee, exp_lower, exp_upper
 from dpopt.privacy.dominating import DominatingPair
 from dpopt.privacy.exponential import log_near
@@ -111,9 +111,10 @@ def composed_epsilon(
         mechanism: see `dominating_pair`; each release draws afresh.
         releases: at least 1.
         delta: of all releases; 0, or in [5e-14 releases, 1).
-        trained_once: for a majority, and there without a default: False if each vote of each query
-            is (epsilon, Delta)-DP by randomness of its own. If True, as for voters trained once,
-            queries do not compose: see `dpopt.majority.Spending`.
+        trained_once: for a vote of private voters, a majority or a plurality of classes, and there
+            without a default: False if each vote of each query is (epsilon, Delta)-DP by randomness
+            of its own. If True, as for voters trained once, queries do not compose: see
+            `dpopt.majority.Spending`.
         interval: see `privacy_loss`.
 
     Returns:
@@ -211,9 +212,11 @@ def _epsilon_of(composed: PrivacyLossDistribution, delta: float) -> float:
 
 
 def _require_fresh(mechanism: object, count: int, trained_once: bool | None) -> None:
-    if not isinstance(mechanism, MajorityDesign):
+    if not isinstance(mechanism, Design) or mechanism.setting.behind is None:
         if trained_once is not None:
-            raise ParameterError("trained_once is given; it belongs to a majority, and only there.")
+            raise ParameterError(
+                "trained_once is given; it belongs to a vote of private voters, and only there."
+            )
     elif not isinstance(trained_once, bool | np.bool_):
         raise ParameterError(
             f"trained_once is {_checks.shown(trained_once)}; it must be True or False."

@@ -685,6 +685,7 @@ class MajorityDesign(Design):
         ledger: Recorder | None = None,
         dataset: str | None = None,
         trained_once: bool | None = None,
+        group: str | None = None,
     ) -> npt.NDArray[np.int64] | int:
         """Return the private majority of votes, with the operating system's randomness.
 
@@ -699,6 +700,9 @@ class MajorityDesign(Design):
             trained_once: see `dpopt.majority.Spending`: whether the votes on all queries are of
                 voters that were trained once, or drawn afresh. If None, what is written down covers
                 both, the larger of the two.
+            group: your name of the voters in the ledger, the same for all that is ever asked of
+                them; needed where they were trained once. Without one, each call is charged as if
+                it may be of the same voters as others, and as if not.
 
         Returns:
             0 or 1 for one query; an array of them, shape (queries,), for several.
@@ -712,7 +716,13 @@ class MajorityDesign(Design):
         self.require_private()
         ones, single = _count(self.setting, data)
         if ones.size:
-            self.write_down(ones.size, ledger=ledger, dataset=dataset, trained_once=trained_once)
+            self.write_down(
+                ones.size,
+                ledger=ledger,
+                dataset=dataset,
+                trained_once=trained_once,
+                group=group,
+            )
         drawn = draw(self._cumulative, ones, random_words(BITS + 1, ones.size))
         return int(drawn[0]) if single else drawn
 

@@ -13,7 +13,6 @@ import numpy.typing as npt
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector, Vector
-from dpopt.ballots import Partitions
 from dpopt.lp import Rows, Separation, make_rows
 from dpopt.multiclass.corners import (
     Configurations,
@@ -22,6 +21,7 @@ from dpopt.multiclass.corners import (
     histograms,
     variables,
 )
+from dpopt.multiclass.proof import Target
 
 CUTS = 150
 
@@ -47,35 +47,31 @@ class Pricing:
     """f at all corner configurations of K voters, at a kernel k[lambda, c].
 
     Args:
-        voters: K.
-        classes: C.
-        epsilon: of each voter, above 0.
-        allowance: m; the plurality may spend m epsilon.
-        delta: of the plurality; above 0, sets S of more than one output are priced, too.
+        target: the voters without a Delta, and what the plurality may spend; with a delta above
+            0, sets S of more than one output are priced, too.
         cuts: most rows to return at once.
 
     Raises:
-        ParameterError: if there are too many configurations.
+        ParameterError: if there are too many configurations, or the voters have a Delta.
     """
 
-    def __init__(
-        self,
-        voters: int,
-        classes: int,
-        epsilon: float,
-        allowance: float,
-        delta: float = 0.0,
-        cuts: int = CUTS,
-    ) -> None:
-        self.partitions = Partitions(voters, classes)
+    def __init__(self, target: Target, cuts: int = CUTS) -> None:
+        _checks.instance("target", target, Target)
+        if target.mechanism_delta > 0.0:
+            raise ParameterError(
+                f"mechanism_delta is {target.mechanism_delta:g}; it must be 0 where "
+                "configurations are priced."
+            )
+        voters, classes, epsilon = target.mechanisms, target.classes, target.epsilon
+        product, delta = target.allowance * epsilon, target.delta
         self.delta, self.cuts = delta, _checks.integer("cuts", cuts, 1)
-        self.ratio = math.exp(allowance * epsilon)
+        self.partitions = target.partitions
+        self.ratio = math.exp(product)
         self.b = 1.0 / (1.0 + math.exp(-epsilon))
         self.c = math.exp(-epsilon) / (1.0 + math.exp(-epsilon))
         # By mixing a kernel with the uniform one, f falls towards this for a single output.
-        self._room = math.expm1(allowance * epsilon) / classes + delta
-        sizes = range(1, classes if delta > 0.0 else 2)
-        self._sets = [configurations(voters, classes, outputs) for outputs in sizes]
+        self._room = math.expm1(product) / classes + delta
+        self._sets = [configurations(voters, classes, outputs) for outputs in target.sets]
 
     @cached_property
     def checked(self) -> int:

@@ -21,8 +21,9 @@ from typing import Any
 
 import numpy as np
 
+from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError
-from dpopt._numbers import float_up, roughly
+from dpopt._numbers import digits, float_up, roughly
 from dpopt._progress import track
 from dpopt._types import Vector
 from dpopt.ballots.audit import worst
@@ -46,6 +47,7 @@ from dpopt.privacy.least import Least, least_of_ratio
 
 CORNER, FIXED = 128, 128
 _MOST_POINTS, _MOST_BITS = 2_000_000, 1 << 16
+_LARGEST_EXPONENT = 600.0
 
 
 @dataclass(frozen=True)
@@ -53,12 +55,15 @@ class Target:
     """K private voters, and what their plurality may spend.
 
     Attributes:
-        mechanisms: K.
-        classes: C.
+        mechanisms: K, at most 10,000.
+        classes: C, in 2..100.
         epsilon: of each voter, above 0.
-        allowance: m; the plurality may spend m epsilon.
-        delta: of the plurality.
-        mechanism_delta: of each voter.
+        allowance: m in (0, K]; the plurality may spend m epsilon.
+        delta: of the plurality, in [0, 1).
+        mechanism_delta: of each voter, in [0, 1).
+
+    Raises:
+        ParameterError: for a parameter out of range.
     """
 
     mechanisms: int
@@ -67,6 +72,28 @@ class Target:
     allowance: float
     delta: float = 0.0
     mechanism_delta: float = 0.0
+
+    def __post_init__(self) -> None:
+        voters = _checks.integer("mechanisms", self.mechanisms, 1, 10_000)
+        classes = _checks.integer("classes", self.classes, 2, 100)
+        epsilon = _checks.real("epsilon", self.epsilon, 0.0, open_lower=True)
+        allowance = _checks.real("allowance", self.allowance, 0.0, voters, open_lower=True)
+        if max(allowance, 1.0) * epsilon > _LARGEST_EXPONENT:
+            raise ParameterError(
+                f"epsilon is {digits(epsilon)} and allowance {digits(allowance)}; epsilon and "
+                f"their product must be at most {_LARGEST_EXPONENT:g}."
+            )
+        for name, value in (
+            ("mechanisms", voters),
+            ("classes", classes),
+            ("epsilon", epsilon),
+            ("allowance", allowance),
+            *(
+                (name, _checks.real(name, getattr(self, name), 0.0, 1.0, open_upper=True))
+                for name in ("delta", "mechanism_delta")
+            ),
+        ):
+            object.__setattr__(self, name, value)
 
     @property
     def exponent(self) -> Fraction:
@@ -200,6 +227,7 @@ def certify(target: Target, units: Units) -> Certificate:
         NotPrivateError: naming the voters on both sides, if a constraint fails.
         ParameterError: for integers that are no units, or too many configurations.
     """
+    _checks.instance("target", target, Target)
     if not target.exact:
         return _bounded(target, units)
     found = judged(target, units)
@@ -274,6 +302,7 @@ def repaired(target: Target, point: Vector | list[Fraction]) -> Units:
         NotPrivateError: if e^(m epsilon) is so close to 1 that rounding alone breaks it.
         ParameterError: if there are too many configurations.
     """
+    _checks.instance("target", target, Target)
     partitions = target.partitions
     units = quantised(partitions, point)
     found = judged(target, units)
@@ -305,6 +334,7 @@ def spent_ratio(target: Target, units: Units) -> tuple[Fraction | None, tuple[st
     Raises:
         ParameterError: for integers that are no units, or too many configurations.
     """
+    _checks.instance("target", target, Target)
     _, upper, where = _enclosed(target, units)
     return upper, where
 

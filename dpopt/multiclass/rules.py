@@ -81,9 +81,7 @@ def sample_units(target: Target) -> Units:
             f"mechanism_delta is {target.mechanism_delta:g}; it must be 0 with rule 'subsampling'."
         )
     require_priceable(target.mechanisms, target.classes)
-    pricing = Pricing(
-        target.mechanisms, target.classes, target.epsilon, target.allowance, target.delta
-    )
+    pricing = Pricing(target)
     for sample in range(target.mechanisms, 0, -1):
         kernel = sampled_plurality(target.partitions, sample)
         # What is spent is often m epsilon exactly: the repair makes up for rounding.
@@ -98,9 +96,7 @@ def sample_units(target: Target) -> Units:
 def strongest(rule: str, target: Target) -> Vector:
     """Return the kernel of the largest epsilon of one vote that keeps f <= delta, in floats."""
     table = rule_table(rule, target.partitions)
-    pricing = Pricing(
-        target.mechanisms, target.classes, target.epsilon, target.allowance, target.delta
-    )
+    pricing = Pricing(target)
 
     def fits(epsilon: float) -> bool:
         found = table(epsilon)

@@ -49,7 +49,6 @@ from dpopt.privacy.release import seeded_below
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_LARGEST_EXPONENT = 600.0
 # Rows are divided by e^(m epsilon) - 1: below this, rounding their coefficients shows.
 _LEAST_EXPONENT = 1e-7
 # Configurations a second, in all rounds of pricing and the proof together.
@@ -109,34 +108,28 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
     rule: Literal["optimal", "ladder", "permute-and-flip", "exponential", "subsampling"] = "optimal"
 
     def __post_init__(self) -> None:
-        voters = _checks.integer("mechanisms", self.mechanisms, 1, 10_000)
-        classes = _checks.integer("classes", self.classes, 2, 100)
-        epsilon = _checks.real("epsilon", self.epsilon, 0.0, open_lower=True)
-        allowance = _checks.real("allowance", self.allowance, 0.0, voters, open_lower=True)
-        if max(allowance, 1.0) * epsilon > _LARGEST_EXPONENT:
+        # Not the property: what it keeps must be of the fields as they are kept below.
+        target = self._made()
+        classes, product = target.classes, target.allowance * target.epsilon
+        if product < _LEAST_EXPONENT:
             raise ParameterError(
-                f"epsilon is {digits(epsilon)} and allowance {digits(allowance)}; epsilon and "
-                f"their product must be at most {_LARGEST_EXPONENT:g}."
-            )
-        if allowance * epsilon < _LEAST_EXPONENT:
-            raise ParameterError(
-                f"allowance * epsilon is {digits(allowance * epsilon)}; a program in double "
+                f"allowance * epsilon is {digits(product)}; a program in double "
                 f"precision needs at least {_LEAST_EXPONENT:g}."
             )
         rule = _checks.choice("rule", self.rule, RULES)
-        shift = _checks.real("mechanism_delta", self.mechanism_delta, 0.0, 1.0, open_upper=True)
+        shift = target.mechanism_delta
         if shift > 0.0 and rule == "optimal":
             raise ParameterError(
                 f"mechanism_delta is {digits(shift)}; it must be 0 with rule 'optimal', and a rule "
                 "such as 'ladder' has a proved bound with it."
             )
         self.keep(
-            mechanisms=voters,
+            mechanisms=target.mechanisms,
             classes=classes,
-            epsilon=epsilon,
-            allowance=allowance,
+            epsilon=target.epsilon,
+            allowance=target.allowance,
             mechanism_delta=shift,
-            delta=_checks.real("delta", self.delta, 0.0, 1.0, open_upper=True),
+            delta=target.delta,
             prior=checked_prior(self.prior, classes),
             rule=rule,
         )
@@ -164,6 +157,9 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
     @cached_property
     def target(self) -> Target:
         """What the proof is about."""
+        return self._made()
+
+    def _made(self) -> Target:
         return Target(
             self.mechanisms,
             self.classes,
@@ -190,7 +186,7 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
         Raises:
             ParameterError: if there are too many configurations.
         """
-        return Pricing(self.mechanisms, self.classes, self.epsilon, self.allowance, self.delta)
+        return Pricing(self.target)
 
     def problem(self) -> Problem:
         """Return the program: variable "k", rows "sums", family "corners"; of a rule, rows "rule".
@@ -327,14 +323,17 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
         return dominating(self.target, units)
 
     def draw(self, axes: Axes, units: Units, label: str | None = None) -> None:
-        """Draw the probability of a plurality class against its lead, a point a histogram."""
+        """Draw the probability of a plurality class against its lead, a point a histogram.
+
+        The line is the mean over the prior.
+        """
         lead = np.array([state[0] - state[1] for state in self.partitions.states])
         right = 1.0 - self.missed(units)
-        drawn = axes.plot(lead, right, "o", markersize=3, alpha=0.5, clip_on=False, label=label)
+        drawn = axes.plot(lead, right, "o", markersize=3, alpha=0.5, clip_on=False)
         leads = np.unique(lead)
         mass = self.occurring + 1e-300
         means = [np.average(right[lead == at], weights=mass[lead == at]) for at in leads]
-        axes.plot(leads, means, color=drawn[0].get_color())
+        axes.plot(leads, means, color=drawn[0].get_color(), label=label)
         axes.locator_params(axis="x", integer=True)
         axes.set_xlabel("lead of the plurality, in votes")
         axes.set_ylabel("probability of a plurality class")
@@ -396,6 +395,7 @@ class MulticlassDesign(Design):
         ledger: Recorder | None = None,
         dataset: str | None = None,
         trained_once: bool | None = None,
+        group: str | None = None,
     ) -> npt.NDArray[np.int64] | int:
         """Return the private plurality of votes, with the operating system's randomness.
 
@@ -408,6 +408,9 @@ class MulticlassDesign(Design):
             dataset: see there.
             trained_once: whether the votes on all queries are of voters that were trained once, or
                 drawn afresh. If None, what is written down covers both, the larger of the two.
+            group: your name of the voters in the ledger, the same for all that is ever asked of
+                them; needed where they were trained once. Without one, each call is charged as if
+                it may be of the same voters as others, and as if not.
 
         Returns:
             A class for one query; an array of them, shape (queries,), for several.
@@ -421,7 +424,13 @@ class MulticlassDesign(Design):
         self.require_private()
         counts, single = self.setting.counted(data)
         if len(counts):
-            self.write_down(len(counts), ledger=ledger, dataset=dataset, trained_once=trained_once)
+            self.write_down(
+                len(counts),
+                ledger=ledger,
+                dataset=dataset,
+                trained_once=trained_once,
+                group=group,
+            )
         return self._labels(counts, single, secrets.randbelow)
 
     def simulate(
@@ -477,20 +486,17 @@ def design(
     epsilon: float,
     allowance: float,
     *,
+    mechanism_delta: float = 0.0,
+    delta: float = 0.0,
+    prior: str = "dirichlet:1",
+    rule: str = "optimal",
     backend: str | Backend | None = None,
     time_limit: float | None = None,
-    **others: Any,  # noqa: ANN401
 ) -> MulticlassDesign:
     """Return the best plurality of K private voters, solved, repaired and proved.
 
-    Args:
-        mechanisms: K.
-        classes: C.
-        epsilon: of each voter.
-        allowance: m.
-        backend: see `dpopt.design`.
-        time_limit: see `dpopt.design`.
-        others: further fields of `MulticlassSetting`.
+    The parameters are the fields of the setting, see `MulticlassSetting`. For backend and
+    time_limit see `dpopt.design`.
 
     Raises:
         ParameterError: for a parameter out of range, or more configurations than can be priced.
@@ -502,11 +508,7 @@ def design(
         >>> best.verdict, round(best.error, 4)
         ('private', 0.0601)
     """
-    known = MulticlassSetting.__dataclass_fields__
-    for name in others:
-        if name not in known:
-            raise ParameterError(
-                f"design was given {name!r}; fields of a MulticlassSetting are {', '.join(known)}."
-            )
-    setting = MulticlassSetting(mechanisms, classes, epsilon, allowance, **others)
+    named: Any = _checks.choice("rule", rule, RULES)
+    given = mechanisms, classes, epsilon, allowance, mechanism_delta, delta, prior
+    setting = MulticlassSetting(*given, named)
     return designed(setting, backend=backend, time_limit=time_limit)

@@ -4,9 +4,12 @@ A *part* is a guarantee (epsilon_j, delta_j) and how many of the mechanisms have
 mechanism's randomness is independent of the others', given data and earlier outputs; which of them
 is asked next, and of which data, may depend on earlier outputs.
 
-How much each may spend is fixed before the first output is seen, but for `simple` and
-`concentrated`: these two also hold where it depends on earlier outputs, as long as their bounds on
-the sums do not (Whitehouse, Ramdas, Rogers, Wu 2023).
+How many there are, and how much each may spend, is fixed before the first output is seen. Where
+both may depend on earlier outputs, a bound on what they spend together is a *filter*: whoever
+stops before it is crossed is as private as it says (Rogers, Roth, Ullman, Vadhan 2016). The sums of
+`simple` and of `concentrated` are filters, with a slack that was fixed (Whitehouse, Ramdas, Rogers,
+Wu 2023, theorem 1); those of `general` and `optimal` are not known to be, and of `optimal` it is
+wrong: `tests/ledger/test_filters.py` has an adversary.
 """
 
 from __future__ import annotations
@@ -104,9 +107,18 @@ def concentrated(parts: Parts, delta: float) -> Guarantee | None:
     slack = Fraction(delta) - sum((n * Fraction(g.delta) for g, n in parts), Fraction(0))
     if slack <= _SMALLEST:
         return None
-    rho = _sum(parts, 2) / 2
-    spread = 2 * sqrt_upper(rho * Fraction(log_upper(1 / slack)))
-    return _guarantee(float_up(rho + spread), delta)
+    return _guarantee(concentrated_bound(_sum(parts, 2), slack), delta)
+
+
+def concentrated_bound(squares: Fraction, slack: Fraction) -> float:
+    """Return rho + 2 sqrt(rho log(1 / slack)), rounded up, with rho half a sum of epsilon^2.
+
+    Args:
+        squares: sum of epsilon_j^2.
+        slack: in (0, 1).
+    """
+    rho = squares / 2
+    return float_up(rho + 2 * sqrt_upper(rho * Fraction(log_upper(1 / slack))))
 
 
 def optimal(parts: Parts, delta: float) -> Guarantee | None:

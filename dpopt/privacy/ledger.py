@@ -37,7 +37,10 @@ class Entry:
     """Releases that were asked for at once, as a ledger holds them.
 
     Without a group, its releases compose with all others. If ``at_most`` is given, each of them is
-    also computed from ``folds`` mechanisms of that guarantee, drawn for it alone.
+    also computed from ``folds`` mechanisms of that guarantee, drawn for it alone. But if
+    ``composes`` is None too, it is not known of these mechanisms whether they are the same for all
+    releases, of this entry and of others: then each such entry spends what its releases do or what
+    its mechanisms do, whichever is larger. That covers all cases.
 
     A group is all that is computed from the same ``folds`` mechanisms, run once, each with the
     guarantee ``at_most``: such as the votes of voters that were trained once. Together its releases
@@ -54,7 +57,8 @@ class Entry:
         group: name of the mechanisms that the releases share; None if they share none.
         at_most: guarantee of each of these mechanisms, or of those behind one release.
         folds: number of these mechanisms.
-        composes: of a group, whether its releases compose; None if that is not known.
+        composes: of a group, whether its releases compose; None if that is not known, nor, without
+            a group, with what they share their mechanisms.
         pair: the dominating pair of one release, for accountants; None if it is not known.
     """
 
@@ -103,7 +107,9 @@ class Entry:
             "count": self.count,
         }
         if self.group is not None:
-            line |= {"group": self.group, "composes": self.composes}
+            line["group"] = self.group
+        if self.group is not None or self.composes is None:
+            line["composes"] = self.composes
         if self.at_most is not None:
             shared = {"epsilon": self.at_most.epsilon, "delta": self.at_most.delta}
             line |= {"at_most": shared, "folds": self.folds}
@@ -161,20 +167,26 @@ class Recorder(Protocol):
 
 
 class Tally:
-    """How many releases one object made; several threads may count."""
+    """How many releases one object made, and in which calls; several threads may count."""
 
     def __init__(self) -> None:
-        self._lock, self._count = threading.Lock(), 0
+        self._lock, self._calls = threading.Lock(), dict[int, int]()
+
+    @property
+    def calls(self) -> dict[int, int]:
+        """Number of the calls that released so many at once."""
+        with self._lock:
+            return dict(self._calls)
 
     @property
     def count(self) -> int:
-        """Their number."""
-        return self._count
+        """Number of releases."""
+        return sum(size * times for size, times in self.calls.items())
 
     def add(self, count: int) -> None:
-        """Count further ones."""
+        """Count the releases of a call."""
         with self._lock:
-            self._count += count
+            self._calls[count] = self._calls.get(count, 0) + 1
 
 
 class Releasing:
@@ -202,14 +214,17 @@ class Releasing:
     def together(self) -> Guarantee | None:
         """What the releases of this object spend together, if all were of the same data.
 
-        By simple composition. Of voters, whose votes may be the same in all releases, that of the
-        voters if it is larger. None if there were none, or if so many promise nothing.
+        By simple composition. Of votes, each call spends what its votes or what all their voters
+        do, whichever is larger: the object knows neither whether votes were drawn afresh, nor
+        whether calls asked the same voters. None if there were none, or if so many promise nothing.
         """
-        count, behind = self.releases, self._behind()
-        parts = [(self.guarantee, count)]
-        if count > 1 and behind is not None:
-            return larger(parts, [behind])
-        return simple(parts) if count else None
+        calls, behind = self._tally.calls, self._behind()
+        count = self.releases
+        if count <= 1 or behind is None:
+            return simple([(self.guarantee, count)]) if count else None
+        spent = [(larger([(self.guarantee, n)], [behind]), times) for n, times in calls.items()]
+        kept = [(each, times) for each, times in spent if each is not None]
+        return simple(kept) if len(kept) == len(spent) else None
 
     @property
     def ledger(self) -> Recorder | None:
@@ -246,6 +261,7 @@ class Releasing:
         ledger: Recorder | None = None,
         dataset: str | None = None,
         trained_once: bool | None = None,
+        group: str | None = None,
     ) -> Entry | None:
         """Write releases down before they are drawn, and count them; `release` does so itself.
 
@@ -253,8 +269,12 @@ class Releasing:
             count: number of releases, at least 1; each spends the whole guarantee.
             ledger: a `dpopt.Ledger`; if None the one beside the file, if there is one.
             dataset: your name of the data; "unnamed" if None.
-            trained_once: of a majority, whether all its votes are of voters that were trained once;
-                see `dpopt.majority.Spending`. If None, what is written down covers both.
+            trained_once: of votes, whether all are of voters that were trained once, or every vote
+                was drawn afresh; see `dpopt.majority.Spending`. If None, what is written down
+                covers both.
+            group: your name of the voters in the ledger, the same for all that is ever asked of
+                them, and another for others; needed where they were trained once. If None, each
+                call is charged as if it may be of the same voters as others, and as if not.
 
         Returns:
             The entry; None without a ledger.
@@ -262,13 +282,8 @@ class Releasing:
         Raises:
             ParameterError: if the ledger refuses; then nothing may be drawn.
         """
-        recorder, behind, entry = ledger, self._behind(), None
-        if trained_once is not None:
-            trained_once = _checks.flag("trained_once", trained_once)
-            if behind is None:
-                raise ParameterError(
-                    "trained_once is given; it belongs to a vote of private voters, and only there."
-                )
+        recorder, entry = ledger, None
+        voters = self._voters(trained_once, group)
         if recorder is None:
             recorder = self.ledger
         elif not callable(getattr(recorder, "charge", None)):
@@ -277,38 +292,54 @@ class Releasing:
             digest = self.certificate.digest
             if getattr(recorder, "design", None) not in (None, digest):
                 raise ParameterError("ledger is for another design, or other numbers of this one.")
-            entry = self._charged(recorder, count, dataset, trained_once, behind)
-        elif dataset is not None:
-            raise ParameterError(
-                f"dataset is {shown(dataset)} and there is no ledger; give a dpopt.Ledger."
-            )
+            if trained_once and group is None:
+                raise ParameterError(
+                    "group is None; voters trained once need a name in the ledger, the same for "
+                    "all that is ever asked of them."
+                )
+            what = f"{self._kind()}, certificate {digest[:16]}{self._assumed()}"
+            given: Any = {"what": what, "dataset": dataset, "count": count, **voters}
+            entry = recorder.charge(self.guarantee, **given)
+        for name, value in (("dataset", dataset), ("group", group)):
+            if recorder is None and value is not None:
+                raise ParameterError(
+                    f"{name} is {shown(value)} and there is no ledger; give a dpopt.Ledger."
+                )
         self._tally.add(count)
         return entry
 
-    def _charged(
-        self,
-        recorder: Recorder,
-        count: int,
-        dataset: str | None,
-        trained_once: bool | None,
-        behind: tuple[Guarantee, int] | None,
-    ) -> Entry:
-        digest = self.certificate.digest[:16]
-        what = f"{self._kind()}, certificate {digest}"
-        given: Any = {"what": what, "dataset": dataset, "count": count}
-        if behind is not None:
-            given |= {"at_most": behind[0], "folds": behind[1]}
-        if behind is not None and trained_once is not False:
-            once = " trained once" if trained_once else ""
-            composes = False if trained_once else None
-            given |= {"group": f"voters{once} {digest}", "composes": composes}
-        else:
-            given["pair"] = self._few_atoms
-        return recorder.charge(self.guarantee, **given)
+    def _voters(self, trained_once: bool | None, group: str | None) -> Json:
+        """Return what a ledger is told of the voters behind a vote; of others, the pair.
+
+        Raises:
+            ParameterError: if something is said of voters that are none, or that is not so.
+        """
+        behind = self._behind()
+        if trained_once is not None:
+            trained_once = _checks.flag("trained_once", trained_once)
+        if behind is None:
+            for name, value in (("trained_once", trained_once), ("group", group)):
+                if value is not None:
+                    raise ParameterError(
+                        f"{name} is given; it belongs to a vote of private voters, and only there."
+                    )
+            return {"pair": self._few_atoms}
+        shared: Json = {"at_most": behind[0], "folds": behind[1]}
+        if trained_once is False:
+            if group is not None:
+                raise ParameterError(
+                    f"group is {shown(group)}; it must be None where votes are drawn afresh."
+                )
+            return {**shared, "pair": self._few_atoms}
+        return {**shared, "group": group, "composes": False if trained_once else None}
 
     def _kind(self) -> str:
         """Return what the mechanism is, in a word."""
         return type(self).__name__
+
+    def _assumed(self) -> str:
+        """Return what a line of a ledger says of neighbours, after a semicolon; or nothing."""
+        return ""
 
     def _behind(self) -> tuple[Guarantee, int] | None:
         """Return guarantee and number of mechanisms whose outputs are the data; None of records."""

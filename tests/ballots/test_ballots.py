@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import permutations, product
 from math import comb, factorial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -123,3 +124,27 @@ def test_units_keep_ties_and_sums(voters: int, classes: int) -> None:
 def test_too_many_histograms_are_refused_with_their_number() -> None:
     with pytest.raises(ParameterError, match=r"200 ballots over 10 classes have [\d,]+ sorted"):
         Partitions(200, 10)
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        None,
+        0.5,
+        [0.5, 0.5],
+        ["0.5", "0.5", "0.5"],
+        [0.5, 0.5, float("nan")],
+        [0.5, 0.5, float("inf")],
+        [-0.5, 1.5, 0.5],
+        [0.0, 0.0, 0.5],
+        np.full((3, 1), 0.5),
+        [Fraction(1, 2), Fraction(1, 2)],
+    ],
+    ids=str,
+)
+def test_a_point_that_is_no_kernel_is_refused(point: Any) -> None:
+    """Two ballots over two classes have the three variables (2, 0), (0, 2) and (1, 1)."""
+    assert quantised(Partitions(2, 2), [0.5, 0.5, 0.5])
+    with pytest.raises(ParameterError, match="point ") as caught:
+        quantised(Partitions(2, 2), point)
+    assert str(caught.value).count(". ") == 0

@@ -201,6 +201,17 @@ def test_all_ratios_from_one_on(monkeypatch: pytest.MonkeyPatch) -> None:
         from_ratio(3, Fraction(11, 10))
 
 
+@pytest.mark.parametrize(
+    ("classes", "ratio", "reach"),
+    [(5, "1.65", 19), (7, "2.75", 8), (8, "3.4", 7), (9, "4.1", 7), (10, "5", 6)],
+)
+def test_the_least_ratios_that_are_told_for_many_classes(
+    classes: int, ratio: str, reach: int
+) -> None:
+    """Of 3, 4 and 6 classes with the prose; `from_ratio` goes on from there."""
+    assert spent_by_any_number(classes, Fraction(ratio), reach).private
+
+
 def test_what_is_refused() -> None:
     with pytest.raises(ParameterError, match="ratio is"):
         spent_by_any_number(3, Fraction(1), 6)

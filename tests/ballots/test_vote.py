@@ -69,10 +69,19 @@ def test_plain_ballots_compose(reach: int) -> None:
     spending = BallotSpending(PluralitySetting(9, 3, 0.125), voters_per_record=reach)
     each = Guarantee(0.125 * reach)
     assert spending.per_query == each
-    assert spending.compositions(40) == {
-        "simple": simple_composition(each, 40),
-        "general": general_composition(each, 40, 1e-6),
-    }
+    found = spending.compositions(40)
+    assert (found["simple"], found["general"]) == (
+        simple_composition(each, 40),
+        general_composition(each, 40, 1e-6),
+    )
+    # Of 40 randomised responses, by binomials: the loss is (40 - 2 i) epsilon.
+    exact, chance = found["optimal"], math.exp(each.epsilon) / (1 + math.exp(each.epsilon))
+    law = [math.comb(40, i) * chance ** (40 - i) * (1 - chance) ** i for i in range(41)]
+    losses = [(40 - 2 * i) * each.epsilon - exact.epsilon for i in range(41)]
+    spent = sum(p * -math.expm1(-loss) for p, loss in zip(law, losses, strict=True) if loss > 0)
+    assert spent == pytest.approx(1e-6, rel=1e-6)
+    assert exact.delta == 1e-6
+    assert exact.epsilon < found["general"].epsilon
     assert spending.affordable(Guarantee(1.5)) == 12 // reach
 
 

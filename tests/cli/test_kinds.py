@@ -221,3 +221,12 @@ def test_the_help_lists_every_kind_with_its_first_sentence() -> None:
     for name in KINDS:
         first = kind(name).__doc__.strip().replace("`", "").split("\n")[0]
         assert f"{name} {first[:20]}" in out
+
+
+def test_a_value_that_is_not_known_is_not_told() -> None:
+    words = "plurality --records 300 --classes 10 --epsilon 0.5 --rule permute-and-flip"
+    ended = run(*words.split())
+    assert (ended.code, ended.err) == (0, "")
+    assert "nan" not in ended.out
+    assert "value" not in ended.out
+    assert "1 constraint; " in ended.out

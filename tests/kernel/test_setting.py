@@ -223,7 +223,8 @@ def test_own_rows_of_a_file_hold_cost_and_are_saved(tmp_path: Path) -> None:
     assert again.residuals["rare"] == found["residuals"]["rare"] == float(over)
     assert max(again.residuals.values()) <= 1e-9
     released = run("release", str(saved), "--input", "2", "--json")
-    assert (released.code, released.err) == (0, "")
+    spent = "1 release of data set 'unnamed' so far spends (1, 0)-DP.\n"
+    assert (released.code, released.err) == (0, spent)
     assert json.loads(released.out)["released"][0] in range(4)
     same = optimal_kernel("absolute", epsilon=1.0, graph="path", inputs=4, rows=read_own_rows(ROWS))
     assert same.exact.weights == weights

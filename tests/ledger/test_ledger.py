@@ -12,7 +12,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import suppress
+from multiprocessing.pool import Pool
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +22,9 @@ import pytest
 
 import dpopt
 from dpopt import Guarantee, Ledger, ParameterError
-from dpopt.ledger import Entry, _line
+from dpopt.ledger import Entry
 from dpopt.privacy.dominating import DominatingPair
+from dpopt.privacy.journal import chained
 
 TENTH = Guarantee(0.1)
 
@@ -72,7 +75,7 @@ def test_a_budget_refuses_before_anything_is_written(path: Path) -> None:
 
 def test_a_budget_is_composed_as_tightly_as_is_known(path: Path) -> None:
     """100 releases of 0.1 spend 10 by simple composition, and 4.7746 by the best."""
-    ledger = Ledger(path, Guarantee(4.8, 1e-6))
+    ledger = Ledger(path, Guarantee(4.8, 1e-6), adaptive=False)
     charge(ledger, count=100)
     name, spent = ledger.total("unnamed")
     assert name == "optimal"
@@ -81,13 +84,21 @@ def test_a_budget_is_composed_as_tightly_as_is_known(path: Path) -> None:
         charge(ledger, count=10)
 
 
-def test_an_adaptive_ledger_uses_what_allows_it(path: Path) -> None:
-    ledger = Ledger(path, Guarantee(20.0, 1e-6), adaptive=True)
+def test_a_ledger_is_adaptive_unless_told_otherwise(path: Path) -> None:
+    """100 releases of 0.1: rho is 0.5, and half of the delta is kept for what is random."""
+    by_hand = 0.5 + 2 * math.sqrt(0.5 * math.log(2e6))
+    tight = Ledger(path.with_name("tight"), Guarantee(by_hand * (1 - 1e-9), 1e-6))
+    with pytest.raises(ParameterError, match="of the budget"):
+        charge(tight, count=100)
+    ledger = Ledger(path, Guarantee(by_hand * (1 + 1e-9), 1e-6))
     charge(ledger, count=100)
-    assert set(ledger.compositions("unnamed")) == {"simple", "concentrated"}
-    rho = 100 * 0.1**2 / 2
-    by_hand = rho + 2 * math.sqrt(rho * math.log(1e6))
-    assert math.isclose(ledger.total("unnamed")[1].epsilon, by_hand, rel_tol=1e-9)
+    assert ledger.total("unnamed") == ("budget", ledger.budget)
+    assert ledger.total()[0] == "simple"
+    assert ledger.compositions("unnamed")["optimal"].epsilon < 4.8
+    assert "by the budget, and (4.77" in ledger.statement("unnamed")
+    assert "by optimal composition, if their number and what each" in ledger.statement("unnamed")
+    with pytest.raises(ParameterError, match="of the budget"):
+        charge(ledger)
     assert Ledger(path).adaptive
     with pytest.raises(ParameterError, match="adaptive is False"):
         Ledger(path, adaptive=False)
@@ -148,7 +159,7 @@ def test_pairs_of_different_mechanisms_against_all_outcomes(path: Path) -> None:
     pytest.importorskip("dp_accounting")
     one = DominatingPair((5, 3, 2), (2, 3, 5), 10)
     other = DominatingPair((4, 3, 1), (1, 3, 4), 8)
-    ledger = Ledger(path)
+    ledger = Ledger(path, adaptive=False)
     charge(ledger, Guarantee(math.log(2.5) + 1e-9), pair=one, count=3)
     charge(ledger, Guarantee(math.log(4) + 1e-9), pair=other, count=2)
     charge(ledger, Guarantee(0.5))
@@ -209,7 +220,9 @@ def test_every_changed_byte_is_refused_or_changes_nothing(path: Path) -> None:
     sound = path.read_bytes()
     shuffled = random.Random(1)
     for place in range(len(sound)):
-        for byte in {sound[place] ^ 1, 0, 10, 32, shuffled.randrange(256)} - {sound[place]}:
+        # All of them at the end, which is read by a rule of its own; else two of them.
+        others = (0, 10, 32) if place == len(sound) - 1 else [shuffled.choice((0, 10, 32))]
+        for byte in {sound[place] ^ 1, *others} - {sound[place]}:
             path.write_bytes(sound[:place] + bytes([byte]) + sound[place + 1 :])
             with suppress(ParameterError):
                 found = Ledger(path)
@@ -286,11 +299,16 @@ def charge_often(path: str, times: int) -> int:
     return times
 
 
-def test_eight_processes_at_once(path: Path) -> None:
-    with multiprocessing.get_context("spawn").Pool(8) as pool:
-        assert sum(pool.starmap(charge_often, [(str(path), 50)] * 8)) == 400
-    assert sum(1 for _ in Ledger(path).entries()) == 400
-    assert Ledger(path).total("a") == ("simple", Guarantee(200.0))
+@pytest.fixture(scope="module")
+def processes() -> Iterator[Pool]:
+    with multiprocessing.get_context("spawn").Pool(4) as pool:
+        yield pool
+
+
+def test_four_processes_at_once(path: Path, processes: Pool) -> None:
+    assert sum(processes.starmap(charge_often, [(str(path), 50)] * 4)) == 200
+    assert sum(1 for _ in Ledger(path).entries()) == 200
+    assert Ledger(path).total("a") == ("simple", Guarantee(100.0))
 
 
 def charge_until_refused(path: str) -> int:
@@ -303,9 +321,8 @@ def charge_until_refused(path: str) -> int:
         count += 1
 
 
-def test_processes_together_never_leave_the_budget(path: Path) -> None:
-    with multiprocessing.get_context("spawn").Pool(4) as pool:
-        assert sum(pool.map(charge_until_refused, [str(path)] * 4)) == 20
+def test_processes_together_never_leave_the_budget(path: Path, processes: Pool) -> None:
+    assert sum(processes.map(charge_until_refused, [str(path)] * 4)) == 20
     assert Ledger(path).total("a") == ("simple", Guarantee(10.0))
 
 
@@ -323,7 +340,7 @@ while True:
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_who_is_killed_has_written_what_it_drew(path: Path) -> None:
     drawn, shuffled = 0, random.Random(3)
-    for _ in range(6):
+    for _ in range(3):
         process = subprocess.Popen([sys.executable, "-c", KILLED, str(path)], stdout=-1)
         assert process.stdout is not None
         drawn += len(process.stdout.read(1))
@@ -334,7 +351,7 @@ def test_who_is_killed_has_written_what_it_drew(path: Path) -> None:
         process.wait()
         # At most the one that was being drawn is written without a draw.
         known = Ledger(path).releases("a")
-        assert drawn <= known <= drawn + 6
+        assert drawn <= known <= drawn + 3
     charge(Ledger(path), dataset="a")
 
 
@@ -371,7 +388,7 @@ def test_many_entries_are_read_in_one_pass(path: Path) -> None:
     chain, lines = path.read_bytes().splitlines()[-1][10:74].decode(), []
     for place in range(20_000):
         record = {**line, "dataset": f"d{place % 5000}"}
-        lines.append(_line(chain, record))
+        lines.append(chained(chain, record))
         chain = lines[-1][10:74].decode()
     with path.open("ab") as file:
         file.write(b"".join(lines))

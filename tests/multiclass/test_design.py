@@ -197,7 +197,7 @@ def test_a_kernel_that_answers_the_minority_can_be_better() -> None:
 def test_a_gamma_as_a_kernel_is_priced_alike() -> None:
     """f of the plurality is half of f - (e^(m epsilon) - 1) of DaRRM."""
     setting = majority.MajoritySetting(9, 0.2, 2.0)
-    oracle, pricing = majority.CornerOracle(setting), Pricing(9, 2, 0.2, 2.0)
+    oracle, pricing = majority.CornerOracle(setting), Pricing(Target(9, 2, 0.2, 2.0))
     rng = np.random.default_rng(3)
     for _ in range(10):
         gamma = rng.random(5)
@@ -258,7 +258,7 @@ def test_rows_are_the_prices() -> None:
     """Row @ kernel is f, for the configuration that pricing finds; also of sets of outputs."""
     rng = np.random.default_rng(8)
     for sizes in [(6, 3, 0.3, 2.0, 0.0), (4, 4, 0.5, 1.0, 0.01)]:
-        pricing = Pricing(*sizes)
+        pricing = Pricing(Target(*sizes))
         for _ in range(5):
             kernel = rng.random(pricing.partitions.size) ** 8
             worst = pricing.price(kernel)
@@ -427,6 +427,30 @@ def test_bad_parameters_are_one_sentence(fields: dict[str, Any]) -> None:
     with pytest.raises(ParameterError) as caught:
         multiclass.design(**given)
     assert str(caught.value).count(". ") == 0
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        *(("mechanisms", value) for value in (0, 2.5, 10_001, "3")),
+        *(("classes", value) for value in (1, 101, None)),
+        *(("epsilon", value) for value in (0.0, -0.1, math.inf, math.nan, 601.0)),
+        *(("allowance", value) for value in (0.0, 3.5, True)),
+        *(("delta", value) for value in (-0.1, 1.0)),
+        *(("mechanism_delta", value) for value in (-0.1, 1.0)),
+    ],
+)
+def test_voters_out_of_range_are_refused_without_a_setting(field: str, value: Any) -> None:
+    with pytest.raises(ParameterError, match=f"^{field} is ") as caught:
+        replace(Target(3, 3, 0.1, 1.0), **{field: value})
+    assert str(caught.value).count(". ") == 0
+
+
+def test_prices_are_of_voters_without_a_delta() -> None:
+    with pytest.raises(ParameterError, match=r"^mechanism_delta is 0\.01; it must be 0"):
+        Pricing(Target(3, 3, 0.1, 1.0, mechanism_delta=0.01))
+    with pytest.raises(TypeError):
+        multiclass.design(3, 3, 0.1, 1.0, objective="bayes")  # pyright: ignore[reportCallIssue]
 
 
 def test_votes_are_checked_and_not_shown() -> None:

@@ -123,6 +123,8 @@ def files(folder: Path) -> dict[str, str]:
         (folder / "loop").symlink_to(folder / "loop")
     majority.design(3, 0.1, 1).save(folder / "majority.json")
     found["majority.json"] = str(folder / "majority.json")
+    # A ledger is never written over by itself; a hostile place to save may be its own.
+    (folder / "study.ledger").unlink(missing_ok=True)
     dpopt.Ledger(folder / "study.ledger")
     found["study.ledger"] = str(folder / "study.ledger")
     for kind in _kinds.homes():

@@ -30,6 +30,7 @@ from dpopt import (
     kernel,
     lp,
     majority,
+    multiclass,
     plurality,
     privacy,
     public_prior,
@@ -43,7 +44,7 @@ Arguments = dict[str, Any]
 Makers = dict[str, Callable[[], Any]]
 
 ROOMS = (
-    *("majority", "roo", "public_prior", "kernel", "gnmax", "smoothed"),
+    *("majority", "multiclass", "plurality", "roo", "public_prior", "kernel", "gnmax", "smoothed"),
     *("privacy", "lp", "prob"),
 )
 MODULES: tuple[ModuleType, ...] = tuple(import_module(f"dpopt.{room}") for room in ROOMS)
@@ -67,6 +68,11 @@ def kernel_program() -> tuple[kernel.KernelSetting, Problem, lp.Solution]:
 
 
 @cache
+def three_voters() -> multiclass.MulticlassDesign:
+    return multiclass.design(3, 3, 0.1, 1.0)
+
+
+@cache
 def instance() -> smoothed.SmoothedInstance:
     return smoothed.smoothed_instance(sampling(), 0.5, [[0.5, 0.5], [0.25, 0.75]])
 
@@ -86,6 +92,9 @@ def small_problem() -> Problem:
 BY_TYPE: Makers = {
     "MajoritySetting": lambda: majority.MajoritySetting(3, 0.1, 1.0),
     "Voters": lambda: majority.MajoritySetting(3, 0.1, 1.0),
+    "MulticlassDesign | None": three_voters,
+    "PluralityDesign | None": lambda: plurality.design(5, 3, 1.0),
+    "Target": lambda: multiclass.Target(3, 3, 0.1, 1.0),
     "PrivateVoters": lambda: majority.MajoritySetting(3, 0.1, 1.0),
     "PlainVoters": lambda: plurality.PluralitySetting(5, 3, 1.0),
     "RooSetting": lambda: roo.RooSetting(5, 2, 1.0),
@@ -172,6 +181,19 @@ BY_NAME: Makers = {
 BY_ROOM: dict[str, Makers] = {
     "public_prior": {"letters": lambda: ["a", "b", "c"], "laws": lambda: [[1.0, 0.0, 0.0]]},
     "smoothed": {"records": lambda: 4, "epsilon": lambda: 0.5},
+    # Three classes for both; budgets that three voters can spend.
+    **{
+        room: {
+            "classes": lambda: 3,
+            "epsilon": lambda: 0.1,
+            "prior": lambda prior=prior: prior,
+            "rule": lambda: "best",
+            "objective": lambda: "bayes",
+            "loss": lambda: "regret",
+            "units": lambda: three_voters().units,
+        }
+        for room, prior in (("multiclass", "dirichlet:1"), ("plurality", "uniform"))
+    },
 }
 
 ONE_WAY_AND_BACK = [[0, 1], [1, 0]]
@@ -195,6 +217,22 @@ BY_FUNCTION: dict[str, Makers] = {
         "trained_once": lambda: False,
         "delta": lambda: 0.0,
         "budget": lambda: Guarantee(5.0, 0.1),
+    },
+    "multiclass.repaired": {"point": lambda: [0.8, 0.1, 0.6, 0.3, 0.1, 1 / 3]},
+    "multiclass.design": {"rule": lambda: "optimal"},
+    "multiclass.vote": {
+        "votes": lambda: [[2, 0, 2], [1, 1, 0]],
+        "trained_once": lambda: False,
+        "budget": lambda: Guarantee(5.0, 0.1),
+        "design": lambda: None,
+        "allowance": lambda: 1.0,
+    },
+    "plurality.design": {"rule": lambda: "optimal"},
+    "plurality.vote": {
+        "votes": lambda: [[2, 0, 2], [1, 1, 0]],
+        "counts": lambda: None,
+        "budget": lambda: Guarantee(5.0, 0.1),
+        "design": lambda: None,
     },
     "roo.from_weights": {"weights": lambda: min_count().weights},
     "roo.optimal_sampler": {"records": lambda: 3, "distribution": lambda: None},

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 import click
 
@@ -23,7 +24,7 @@ LARGEST_GAP = 1e-8
 # What adding up the objective in doubles may take the value above the bound.
 ROUNDING = 1e-12
 
-OBJECTIVES = ("expected-error", "surrogate", "worst-case")
+OBJECTIVES = ("expected-error", "surrogate", "worst-case", "least-regret")
 PRIORS = (
     "uniform:0,1",
     "uniform:0.5,1",
@@ -38,18 +39,24 @@ PRIORS = (
 
 @dataclass(frozen=True)
 class Case:
-    """One design to try."""
+    """One design to try; a least regret is over several priors, with ; between their names."""
 
     setting: MajoritySetting
     objective: str
     prior: str
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """The objective and the prior, or the priors, as arguments of a design."""
+        several = self.objective == "least-regret"
+        return {"objective": self.objective, "priors" if several else "prior": self.prior}
 
     def __str__(self) -> str:
         s = self.setting
         return (
             f"majority.design({s.mechanisms}, {s.epsilon!r}, {s.allowance!r}, "
             f"mechanism_delta={s.mechanism_delta!r}, delta={s.delta!r}, "
-            f"objective={self.objective!r}, prior={self.prior!r})"
+            f"{', '.join(f'{name}={value!r}' for name, value in self.told.items())})"
         )
 
 
@@ -69,13 +76,15 @@ def cases(seed: int, largest: int = 51) -> Iterator[Case]:
         shift = rng.choice([0.0, log_uniform(rng, 1e-6, 1e-3)])
         delta = shift + rng.choice([0.0, log_uniform(rng, 1e-6, 1e-1)])
         setting = MajoritySetting(k, epsilon, min(max(allowance, 0.01), float(k)), shift, delta)
-        yield Case(setting, rng.choice(OBJECTIVES), rng.choice(PRIORS))
+        objective = rng.choice(OBJECTIVES)
+        many = rng.randint(2, 4) if objective == "least-regret" else 1
+        yield Case(setting, objective, ";".join(rng.sample(PRIORS, many)))
 
 
 def fault_of(case: Case) -> tuple[str, float]:
     """Return what is wrong with the design, or an empty text; and its gap."""
     try:
-        found = design_for(case.setting, objective=case.objective, prior=case.prior)
+        found = design_for(case.setting, **case.told)
     except DpoptError as error:
         return f"{type(error).__name__}: {error}", math.inf
     if found.gap is None or found.certificate is None:

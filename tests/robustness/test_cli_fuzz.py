@@ -44,7 +44,7 @@ def test_good_arguments_answer(name: str, folder: Path) -> None:
     ended = run(name, *baselines(folder)[name])
     assert ended.code == 0
     # What is spent is said there.
-    assert (" release" in ended.err) == (name in ("release", "sample"))
+    assert (" release" in ended.err) == (name in ("mode", "release", "sample"))
     assert ended.err == "" or ended.err.count("\n") == 1
     assert ended.out
 

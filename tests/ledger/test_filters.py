@@ -1,0 +1,150 @@
+"""A budget holds against whoever looks at every output before asking the next: all of them tried.
+
+The adversary asks the worst mechanism of a guarantee (Kairouz, Oh, Viswanath 2015), looks at its
+output, and chooses again, as long as the rule allows it. The least delta for which what it sees is
+(E, delta)-DP is found backwards over the tree of outputs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cache
+
+import pytest
+
+from dpopt import Guarantee
+from dpopt.privacy.account import Account
+from dpopt.privacy.composed import concentrated, optimal, simple
+from dpopt.privacy.ledger import Entry
+
+Path = tuple[Guarantee, ...]
+Rule = Callable[[Path], bool]
+
+
+def entry(guarantee: Guarantee) -> Entry:
+    return Entry("", "a count", "d", guarantee)
+
+
+def adversary(rule: Rule, choices: Sequence[Guarantee], epsilon: float, most: int) -> float:
+    """max over all strategies of sum (P - e^epsilon Q)_+ over the outputs of all that was asked."""
+    allowed = cache(rule)
+
+    @cache
+    def gained(path: Path, p: float, q: float) -> float:
+        best = max(0.0, p - math.exp(epsilon) * q)
+        for choice in choices if len(path) < most else ():
+            if not allowed((*path, choice)):
+                continue
+            right = (1 - choice.delta) / (1 + math.exp(-choice.epsilon))
+            wrong = (1 - choice.delta) - right
+            # The truth under P is told with probability delta; under Q it never is.
+            told = p * choice.delta
+            later = (*path, choice)
+            found = told + gained(later, p * right, q * wrong) + gained(later, p * wrong, q * right)
+            best = max(best, found)
+        return best
+
+    return gained((), 1.0, 1.0)
+
+
+def filtered(budget: Guarantee) -> Rule:
+    def allowed(path: Path) -> bool:
+        account = Account()
+        for guarantee in path:
+            account.add(entry(guarantee))
+        return account.allowed(budget)
+
+    return allowed
+
+
+def composed(budget: Guarantee, by: Callable[..., Guarantee | None]) -> Rule:
+    """The rule of a ledger that takes a composition of fixed releases for a filter."""
+
+    def allowed(path: Path) -> bool:
+        parts = [(guarantee, 1) for guarantee in path]
+        sums, found = simple(parts), by(parts, budget.delta)
+        within = [g for g in (sums, found) if g is not None and g.delta <= budget.delta]
+        return any(g.epsilon <= budget.epsilon for g in within)
+
+    return allowed
+
+
+BUDGETS = [
+    (Guarantee(epsilon, delta), most)
+    for epsilon in (0.5, 1.0, 2.0)
+    for delta, most in ((0.02, 5), (0.2, 5), (0.5, 5))
+]
+CHOICES = [Guarantee(0.05), Guarantee(0.25), Guarantee(0.7), Guarantee(1.5)]
+LEAKING = [Guarantee(0.25), Guarantee(0.7), Guarantee(0.0, 0.1), Guarantee(0.5, 0.02)]
+
+
+@pytest.mark.parametrize(("budget", "most"), BUDGETS)
+@pytest.mark.parametrize("choices", [CHOICES, LEAKING], ids=["pure", "with deltas"])
+def test_no_adversary_leaves_a_budget(
+    choices: list[Guarantee], budget: Guarantee, most: int
+) -> None:
+    rule = filtered(budget)
+    assert adversary(rule, choices, budget.epsilon, most) <= budget.delta * (1 + 1e-9)
+
+
+def test_optimal_composition_is_no_filter() -> None:
+    """Four releases of at most 1, each chosen by what was seen: 0.114 where 0.1 was allowed."""
+    budget = Guarantee(1.0, 0.1)
+    choices = [Guarantee(0.25), Guarantee(0.5), Guarantee(1.0)]
+    assert adversary(composed(budget, optimal), choices, 1.0, 4) > 0.114
+    # Where the choice is between one guarantee and stopping, the number is what was fixed.
+    for choice in choices:
+        assert adversary(composed(budget, optimal), [choice], 1.0, 4) <= 0.1
+    assert adversary(filtered(budget), choices, 1.0, 4) <= 0.1
+
+
+def test_a_slack_that_depends_on_outputs_is_no_filter() -> None:
+    """Who is near the limit goes on; who is not takes the whole delta instead."""
+    budget, choices = Guarantee(3.0, 0.05), [Guarantee(0.3), Guarantee(0.0, 0.05)]
+    assert adversary(composed(budget, concentrated), choices, 3.0, 12) > 0.0503
+    assert adversary(filtered(budget), choices, 3.0, 12) <= 0.05
+
+
+def test_what_is_left_is_allowed_and_no_more() -> None:
+    for spent in ([], [Guarantee(0.3)] * 4, [Guarantee(0.1)] * 40, [Guarantee(0.3, 0.004)]):
+        for budget in (Guarantee(1.5), Guarantee(2.0, 1e-6), Guarantee(3.0, 0.01)):
+            account = Account()
+            for guarantee in spent:
+                account.add(entry(guarantee))
+            rule, before = filtered(budget), tuple(spent)
+            left = account.room(budget)
+            assert rule((*before, Guarantee(left))) or left == 0.0
+            assert not rule((*before, Guarantee(left * (1 + 1e-9) + 1e-12)))
+
+
+def test_a_first_entry_may_take_the_whole_delta() -> None:
+    """Nothing was seen before it; then simple composition alone is left."""
+    rule = filtered(Guarantee(1.0, 0.1))
+    whole, half = Guarantee(1.0, 0.1), Guarantee(0.5, 0.06)
+    assert rule((whole,))
+    assert rule((half, Guarantee(0.25, 0.04), Guarantee(0.25)))
+    assert not rule((half, Guarantee(0.25), Guarantee(0.25, 0.05)))
+    # After another first entry, half of it is kept for concentrated composition.
+    assert not rule((Guarantee(0.1), half))
+    assert rule((Guarantee(0.1), Guarantee(0.5, 0.05)))
+    many = (Guarantee(0.01),) * 200
+    assert rule(many)
+    assert not rule((Guarantee(0.01, 0.06), *many))
+
+
+def test_voters_are_counted_whole_from_the_first_vote_where_it_matters() -> None:
+    """A group that was asked once spends one vote; but with a delta, another may be asked later."""
+    voter, label = Guarantee(0.1, 1e-3), Guarantee(0.1, 1e-3)
+    account = Account()
+    account.add(Entry("", "votes", "d", label, 1, "g", voter, 5, False))
+    assert account.ways()[0] == {(label, None): 1}
+    assert account.sums().epsilon == pytest.approx(0.5)
+    assert float(account.sums().delta) == pytest.approx(5e-3)
+    assert not account.allowed(Guarantee(0.2, 1e-3))
+    pure = Account()
+    pure.add(Entry("", "votes", "d", Guarantee(0.1), 1, "g", Guarantee(0.1), 5, False))
+    assert pure.allowed(Guarantee(0.2))
+    pure.add(Entry("", "votes", "d", Guarantee(0.1), 1, "g", Guarantee(0.1), 5, False))
+    assert not pure.allowed(Guarantee(0.2))
+    assert pure.allowed(Guarantee(0.6))
