@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import cache
 from itertools import permutations, product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,8 +25,21 @@ from tests.cli.running import Capture, run
 Histogram = tuple[int, ...]
 
 
+def rows_of(found: PluralityDesign) -> tuple[tuple[int, ...], ...]:
+    """The rows of a mechanism that has a table."""
+    return tuple(row for row in found.units if isinstance(row, tuple))
+
+
+def step_of(found: PluralityDesign) -> tuple[int, int]:
+    """Numerator and denominator of a mechanism by theorem."""
+    above, below = found.units
+    assert isinstance(above, int)
+    assert isinstance(below, int)
+    return above, below
+
+
 @cache
-def designed(records: int, classes: int, epsilon: float, **fields: str) -> PluralityDesign:
+def designed(records: int, classes: int, epsilon: float, **fields: Any) -> PluralityDesign:
     return plurality.design(records, classes, epsilon, **fields)
 
 
@@ -138,7 +152,7 @@ def test_no_kernel_over_all_histograms_is_better(
     inputs = histograms(records, classes)
     pairs = np.array(edges(inputs))
     general = dpopt.design(
-        KernelSetting(regrets(inputs), epsilon, graph=pairs, objective=objective)
+        KernelSetting(regrets(inputs), epsilon, graph=pairs, objective=objective)  # pyright: ignore[reportArgumentType]
     )
     found = designed(records, classes, epsilon, objective=objective)
     assert found.value == pytest.approx(general.value, abs=1e-9)
@@ -191,7 +205,7 @@ def test_the_ladder_is_the_bayes_optimum(records: int, classes: int, epsilon: fl
     assert rule.value == pytest.approx(best.value, abs=1e-11)
     # It is the optimum itself, class by class.
     bits, partitions = best.setting.bits, best.setting.partitions
-    laws = [flat(partitions, found.units, bits) for found in (rule, best)]
+    laws = [flat(partitions, rows_of(found), bits) for found in (rule, best)]
     assert np.allclose(laws[0], laws[1], rtol=0, atol=1e-9)
 
 
@@ -317,7 +331,7 @@ def test_every_pair_of_ordered_neighbours(
 
 def test_one_unit_more_is_refused() -> None:
     setting = PluralitySetting(6, 3, 1.0, rule="ladder")
-    units = [list(row) for row in designed(6, 3, 1.0, rule="ladder").units]
+    units = [list(row) for row in rows_of(designed(6, 3, 1.0, rule="ladder"))]
     proof = setting.prove(tuple(map(tuple, units)))
     # The slack is far below a unit's part of the weight that it stands for: raise that one.
     room = int(proof.slack * scale(3, setting.bits)) + 2
@@ -365,10 +379,10 @@ def test_rules_need_no_list_of_histograms(rule: str) -> None:
     assert found.certificate is not None
     assert "theorem" in found.certificate.claim
     assert found.certificate.constraints == 1
-    above, below = found.units
-    step = Fraction(above, below)
-    assert step**2 <= exp_lower(0.5)
-    assert step**2 > exp_lower(0.5 * (1 - 1e-8))
+    above, below = step_of(found)
+    exact = Fraction(above, below)
+    assert exact**2 <= exp_lower(0.5)
+    assert exact**2 > exp_lower(0.5 * (1 - 1e-8))
     assert found.spending == pytest.approx(0.5, rel=1e-8)
     assert math.isnan(found.value)
     assert found.to_dict()["value"] is None
@@ -386,7 +400,7 @@ def test_the_ladder_needs_no_list_of_histograms() -> None:
     assert "every number of records" in found.certificate.claim
     assert "1,001 vectors of gaps up to 7" in found.certificate.claim
     assert found.certificate.constraints == 1_002
-    above, below = found.units
+    above, below = step_of(found)
     ratio = Fraction(above, below)
     assert exp_lower(1 - 1e-8) < ratio <= exp_lower(1.0)
     assert found.spending == pytest.approx(1.0, rel=1e-8)
@@ -417,11 +431,11 @@ def test_the_ladder_by_theorem_draws_its_law(tmp_path: Path) -> None:
     counts = [333_335, 333_333, 333_330, 2]
     weights = setting.law(found.units, [250_005, 250_003, 250_000, 249_992])
     assert weights[3] > 0
-    law = np.array([float(share) for share in ladder([8, 6, 3], Fraction(*found.units))] + [0.0])
+    law = np.array([float(share) for share in ladder([8, 6, 3], Fraction(*step_of(found)))] + [0.0])
     draws = found.simulate(np.tile(counts, (4000, 1)), rng=np.random.default_rng(7))
     seen = np.bincount(draws, minlength=4) / 4000
     assert np.all(np.abs(seen - law) <= 5 * np.sqrt(law * (1 - law) / 4000) + 1e-9)
-    assert found.release(np.tile(counts, (3, 1))).shape == (3,)
+    assert np.shape(found.release(np.tile(counts, (3, 1)))) == (3,)
     path = tmp_path / "ladder.json"
     found.save(path)
     assert dpopt.load(path).units == found.units
@@ -442,7 +456,7 @@ def test_many_classes_of_few_records(rule: str) -> None:
 
 @pytest.mark.parametrize("rule", ["permute-and-flip", "exponential"])
 def test_draws_by_steps_follow_the_law(rule: str) -> None:
-    setting = PluralitySetting(120, 12, 2.0, rule=rule)
+    setting = PluralitySetting(120, 12, 2.0, rule=rule)  # pyright: ignore[reportArgumentType]
     found = dpopt.design(setting)
     counts = [15, 14, 13, 13, 12, 12, 11, 10, 8, 6, 4, 2]
     weights = setting.law(found.units, counts)
@@ -466,7 +480,7 @@ def test_release_and_simulate_take_batches() -> None:
     found = designed(6, 3, 1.0)
     assert found.release([3, 2, 1]) in range(3)
     many = found.release(np.array([[3, 2, 1], [6, 0, 0]]))
-    assert many.shape == (2,)
+    assert np.shape(many) == (2,)
     rng = np.random.default_rng(1)
     again = found.simulate(np.tile([3, 2, 1], (500, 1)), rng=rng)
     weights = np.array(found.setting.law(found.units, [3, 2, 1]), dtype=float)

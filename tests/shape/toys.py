@@ -338,8 +338,8 @@ class OtherLaw(Coin):
 class Biased(Design):
     """Draws that are not from the law."""
 
-    def release(self, data: object = None) -> Any:
-        super().release(data)
+    def release(self, data: object = None, **named: Any) -> Any:
+        super().release(data, **named)
         return 0
 
 
