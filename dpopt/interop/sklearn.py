@@ -29,6 +29,7 @@ try:
         clone,
     )
     from sklearn.dummy import DummyClassifier  # pyright: ignore[reportMissingImports]
+    from sklearn.frozen import FrozenEstimator  # pyright: ignore[reportMissingImports]
     from sklearn.utils import (  # pyright: ignore[reportMissingImports]
         _safe_indexing,
         check_random_state,
@@ -80,8 +81,8 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
       `sklearn.frozen.FrozenEstimator` to keep them as they are.
 
     Args:
-        estimators: K fitted classifiers. Their training randomness, and that of their predictions,
-            is independent between estimators.
+        estimators: K fitted classifiers, no object twice. Their training randomness, and that of
+            their predictions, is independent between estimators.
         teachers: "private" or "plain".
         epsilon: of each estimator ("private"), or of one prediction ("plain"); above 0, in nats.
         estimator: one unfitted classifier, instead of ``estimators``; for "plain" only. Private
@@ -457,6 +458,16 @@ def _voters(estimators: object) -> tuple[Any, ...]:
         if not hasattr(estimator, "classes_") or not hasattr(estimator, "predict"):
             raise ParameterError(
                 f"estimators[{place}] has no classes_; it must be a fitted classifier."
+            )
+    first: dict[int, int] = {}
+    for place, estimator in enumerate(estimators):
+        # Frozen ones are what they hold.
+        while isinstance(estimator, FrozenEstimator):
+            estimator = cast(Any, estimator).estimator
+        if first.setdefault(id(estimator), place) < place:
+            raise ParameterError(
+                f"estimators[{place}] is the same object as estimators[{first[id(estimator)]}]; "
+                "each must be one of its own, for a record would move the votes of both."
             )
     return tuple(estimators)
 

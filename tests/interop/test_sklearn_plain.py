@@ -24,6 +24,7 @@ pytest.importorskip("sklearn", reason="scikit-learn is not installed")
 
 from sklearn.base import BaseEstimator, ClassifierMixin, clone  # pyright: ignore[reportMissingImports]
 from sklearn.datasets import load_digits  # pyright: ignore[reportMissingImports]
+from sklearn.frozen import FrozenEstimator  # pyright: ignore[reportMissingImports]
 from sklearn.linear_model import LogisticRegression  # pyright: ignore[reportMissingImports]
 from sklearn.model_selection import GridSearchCV  # pyright: ignore[reportMissingImports]
 from sklearn.naive_bayes import GaussianNB  # pyright: ignore[reportMissingImports]
@@ -99,11 +100,16 @@ def test_private_voters_over_three_classes_follow_their_kernel() -> None:
 @pytest.mark.parametrize(
     ("voters", "rule", "kind", "chosen"),
     [
-        ([Constant(0, (0, 1))] * 5, "best", MajorityDesign, None),
-        ([Constant(0, (0, 1))] * 4, "best", MulticlassDesign, "optimal"),
-        ([Constant(0, (0, 1))] * 5, "ladder", MulticlassDesign, "ladder"),
-        ([Constant(0, range(3))] * 4, "best", MulticlassDesign, "optimal"),
-        ([Constant(0, range(9))] * 11, "permute-and-flip", MulticlassDesign, "permute-and-flip"),
+        ([Constant(0, (0, 1)) for _ in range(5)], "best", MajorityDesign, None),
+        ([Constant(0, (0, 1)) for _ in range(4)], "best", MulticlassDesign, "optimal"),
+        ([Constant(0, (0, 1)) for _ in range(5)], "ladder", MulticlassDesign, "ladder"),
+        ([Constant(0, range(3)) for _ in range(4)], "best", MulticlassDesign, "optimal"),
+        (
+            [Constant(0, range(9)) for _ in range(11)],
+            "permute-and-flip",
+            MulticlassDesign,
+            "permute-and-flip",
+        ),
     ],
 )
 def test_which_mechanism_private_teachers_get(
@@ -144,13 +150,17 @@ def test_a_part_of_one_class_votes_for_it() -> None:
 
 
 def test_teachers_that_lack_a_class() -> None:
-    voters = [Constant("plum", ("apple", "plum"))] * 3 + [Constant("pear", ("pear", "plum"))] * 2
+    voters = [Constant("plum", ("apple", "plum")) for _ in range(3)] + [
+        Constant("pear", ("pear", "plum")) for _ in range(2)
+    ]
     with pytest.raises(ParameterError, match=r"\[3\] has other classes_ .* give all classes"):
         plain(voters).fit()
     fitted = plain(voters, classes=FRUIT, epsilon=30.0).fit()
     assert fitted.predict(np.zeros((2, 1))).tolist() == ["plum"] * 2
     # A label outside of the classes is a vote for the first one.
-    strange = plain([Constant("fig", ("fig",))] * 3, classes=FRUIT, epsilon=30.0).fit()
+    strange = plain(
+        [Constant("fig", ("fig",)) for _ in range(3)], classes=FRUIT, epsilon=30.0
+    ).fit()
     assert strange.predict(np.zeros((2, 1))).tolist() == ["apple"] * 2
 
 
@@ -286,3 +296,13 @@ def test_teachers_and_epsilon_have_no_default() -> None:
     for given in ({"teachers": "plain"}, {"epsilon": 1.0}):
         with pytest.raises(TypeError, match="missing 1 required keyword-only argument"):
             PrivateVotingClassifier([], **given)  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+
+@pytest.mark.parametrize("teachers", ["plain", "private"])
+@pytest.mark.parametrize("wrap", [lambda one: one, FrozenEstimator], ids=["bare", "frozen"])
+def test_no_estimator_votes_twice(teachers: str, wrap: Any) -> None:
+    """One record would move all its ballots."""
+    one = Constant()
+    others = {"allowance": 1, "trained_once": True} if teachers == "private" else {}
+    with pytest.raises(ParameterError, match=r"estimators\[2\] is the same object as estim.*\[0\]"):
+        plain([wrap(one), Constant(), wrap(one)], teachers=teachers, **others).fit()
