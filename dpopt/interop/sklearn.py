@@ -5,8 +5,12 @@ Needs scikit-learn: ``pip install 'dpopt[interop]'``.
 
 from __future__ import annotations
 
+import copy
+import numbers
+import secrets
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Self, cast
 
@@ -65,7 +69,9 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
       and one prediction may spend epsilon (`dpopt.plurality`). The data model stands in
       `dpopt.plurality.BallotSpending`. Given one ``estimator``, `fit` itself trains K clones on
       disjoint parts, so that the model holds: rows are dealt out at random by their place alone,
-      and a replaced row changes one clone.
+      and a replaced row changes one clone. Each clone has a copy of its rows, and of what is
+      predicted for, and a seed of its own wherever ``random_state`` is no integer. An estimator
+      that keeps other state in common with its clones, such as a cache, is outside of the model.
 
     The guarantee is about the data that the estimators were trained on; what is predicted for, X,
     is public, and so are ``classes_``.
@@ -105,7 +111,8 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
         slack: the delta' of theorem 2.3, in (0, 1).
         budget_epsilon: what all predictions may spend together; no limit if None.
         budget_delta: likewise; at 0, only compositions without a delta are allowed.
-        random_state: which row goes to which clone; it need not be secret.
+        random_state: of an ``estimator``: which row goes to which clone, and the seed of each
+            clone; it need not be secret. None, an integer of at least 0, or a RandomState.
         ledger: a `dpopt.Ledger`, charged before each draw.
         dataset: name of the data in the ledger.
         group: name of estimators trained once in the ledger, the same for all that is ever
@@ -256,14 +263,19 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
         count: int,
     ) -> tuple[Any, ...]:
         """Return clones, each trained on a part of its own, which is chosen by n and chance."""
-        order = check_random_state(self.random_state).permutation(y.size)
+        sequence = np.random.SeedSequence(_entropy(self.random_state))
+        # All before any is trained: what a clone copies may depend on no data.
+        seeds = sequence.generate_state(count).tolist()
+        clones = [_seeded(clone(self.estimator), seed) for seed in seeds]
+        order = np.random.default_rng(sequence).permutation(y.size)
         trained = []
-        for part in np.array_split(order, count):
+        for part, seed, each in zip(np.array_split(order, count), seeds, clones, strict=True):
             own = np.sort(part)
             # Many classifiers refuse a single class.
-            constant = np.unique(y[own]).size == 1
-            each = DummyClassifier(strategy="most_frequent") if constant else clone(self.estimator)
-            trained.append(each.fit(_safe_indexing(X, own), y[own]))
+            if np.unique(y[own]).size == 1:
+                each = DummyClassifier(strategy="most_frequent")
+            with _own_stream(seed):
+                trained.append(each.fit(_copied(_safe_indexing(X, own)), y[own].copy()))
         return tuple(trained)
 
     def _certified(
@@ -375,7 +387,11 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "design_")
         rows, X = self._rows(X)  # noqa: N806
         places = {label: place for place, label in enumerate(self.classes_.tolist())}
-        votes = np.column_stack([_votes(each, places, X, rows) for each in self.estimators_])
+        # A step that changes its input would hand one estimator's data on to the others.
+        own = (_copied(X) for _ in self.estimators_)
+        votes = np.column_stack(
+            [_votes(each, places, x, rows) for each, x in zip(self.estimators_, own, strict=True)]
+        )
         with self._asked.lock:
             batch = self._answered(votes)
             self._asked.queries += batch.queries
@@ -537,6 +553,63 @@ def _shape(X: Any, features: int | None) -> int:  # noqa: ANN401, N803
     if features is not None and len(shape) == 2 and shape[1] != features:
         raise ParameterError(f"X has {shape[1]} features; the estimators know {features}.")
     return int(shape[0])
+
+
+def _copied(X: Any) -> Any:  # noqa: ANN401, N803
+    """Return a copy that shares nothing with X.
+
+    Raises:
+        ParameterError: for what cannot be copied.
+    """
+    try:
+        return copy.deepcopy(X)
+    except Exception:  # noqa: BLE001 - whatever it is, it cannot be had twice
+        raise ParameterError(
+            f"X is a {type(X).__name__} that cannot be copied; each estimator must have its own."
+        ) from None
+
+
+def _entropy(state: object) -> int:
+    """Return what all seeds follow from.
+
+    Raises:
+        ParameterError: for what is no ``random_state``.
+    """
+    if state is None:
+        return secrets.randbits(128)
+    if isinstance(state, numbers.Integral) and not isinstance(state, bool) and state >= 0:
+        return int(state)
+    if state is np.random or isinstance(state, np.random.RandomState):
+        words = check_random_state(state).randint(0, 1 << 32, size=4, dtype=np.uint64)
+        return int.from_bytes(words.astype("<u4").tobytes(), "little")
+    raise ParameterError(
+        f"random_state is {_checks.shown(state)}; it must be None, an integer of at least 0, or a "
+        "numpy RandomState."
+    )
+
+
+def _seeded(estimator: Any, seed: int) -> Any:  # noqa: ANN401
+    """Return an estimator whose random states follow from a seed; integers stay as they are.
+
+    A random state that clones share, such as numpy's global one, is where a clone that draws
+    another number of times would change all later ones.
+    """
+    states = np.random.SeedSequence(seed)
+    for name, value in sorted(estimator.get_params(deep=True).items()):
+        if name.split("__")[-1] == "random_state" and not isinstance(value, numbers.Integral):
+            estimator.set_params(**{name: int(states.spawn(1)[0].generate_state(1)[0] >> 1)})
+    return estimator
+
+
+@contextmanager
+def _own_stream(seed: int) -> Iterator[None]:
+    """Let what draws from numpy's global state all the same draw from a seed, and put it back."""
+    before = np.random.get_state()  # noqa: NPY002
+    np.random.seed(seed)  # noqa: NPY002
+    try:
+        yield
+    finally:
+        np.random.set_state(before)  # noqa: NPY002
 
 
 def _votes(
