@@ -198,7 +198,17 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
             ParameterError: for estimators that do not fit together, a parameter out of range, or
                 a classifier that has predicted already in a way that does not compose with this.
             SolverError: if the solver found no mechanism.
+
+        After an error the classifier is as it was before.
         """
+        fitted = copy.copy(self)
+        fitted._fit(X, y)
+        self.__dict__ = vars(fitted)
+        return self
+
+    def _fit(self, X: Any, y: Any) -> None:  # noqa: ANN401, N803
+        for name in ("n_features_in_", "feature_names_in_"):
+            vars(self).pop(name, None)
         kind = _checks.choice("teachers", self.teachers, TEACHERS)
         if (self.estimator is None) == (self.estimators is None):
             both = "neither is" if self.estimator is None else "both are"
@@ -229,7 +239,6 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
         self.design_, self.spending_, self.budget_, self._asked = found
         self._charged = self.ledger, self.dataset, self.group
         self.estimators_, self.classes_ = voters, classes
-        return self
 
     def _clones(self, kind: str) -> int:
         """Return the number of clones to be trained; they must be plain."""
@@ -577,7 +586,7 @@ def _entropy(state: object) -> int:
     """
     if state is None:
         return secrets.randbits(128)
-    if isinstance(state, numbers.Integral) and not isinstance(state, bool) and state >= 0:
+    if isinstance(state, int | np.integer) and not isinstance(state, bool) and state >= 0:
         return int(state)
     if state is np.random or isinstance(state, np.random.RandomState):
         words = check_random_state(state).randint(0, 1 << 32, size=4, dtype=np.uint64)

@@ -352,7 +352,7 @@ def test_an_estimator_changes_the_input_of_no_other(kind: str) -> None:
     assert np.all(X == 2)
     if kind == "frame":
         rows: Any = pytest.importorskip("pandas").DataFrame({"a": [2.0] * 20, "b": [2.0] * 20})
-        fitted = plain(fitted.estimators_, epsilon=30.0).fit()
+        fitted = plain(list(fitted.estimators_), epsilon=30.0).fit()
     else:
         rows = csr_array(X[:20]) if kind == "sparse" else X[:20]
     assert fitted.predict(rows).tolist() == [2] * 20
@@ -416,3 +416,23 @@ def test_what_cannot_be_copied_is_refused() -> None:
     with pytest.raises(ParameterError, match="X is a Held that cannot be copied"):
         fitted.predict(Held([[1.0]]))
     assert fitted.queries_ == 0
+
+
+def test_a_refused_fit_changes_nothing() -> None:
+    X, y = np.arange(60.0).reshape(30, 2), np.arange(30) % 2
+    fitted = plain(estimator=GaussianNB(), n_estimators=3, classes=(0, 1), epsilon=30.0).fit(X, y)
+    before = dict(vars(fitted))
+    for rows, labels in (
+        (np.ones((30, 3)), y + 5),
+        (np.ones((30, 3)), y * np.nan),
+        (np.ones((2, 3)), y[:2]),
+    ):
+        with pytest.raises((ParameterError, ValueError)):
+            fitted.fit(rows, labels)
+        assert vars(fitted) == before
+    with pytest.raises(ValueError, match="3 features"):
+        fitted.predict(np.ones((2, 3)))
+    assert fitted.queries_ == 0
+    # What another kind of fit knows no more is not kept.
+    fitted.set_params(estimator=None, estimators=fruit(3, 0, 0), classes=None).fit()
+    assert not hasattr(fitted, "n_features_in_")
