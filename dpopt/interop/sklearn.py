@@ -179,7 +179,7 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
         """Return the tags of scikit-learn: labels are random, input is what the estimator takes."""
         tags = super().__sklearn_tags__()
         tags.non_deterministic = True
-        if self.estimator is not None:
+        if _is_estimator(self.estimator):
             tags.input_tags = get_tags(self.estimator).input_tags
         return tags
 
@@ -203,12 +203,12 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
         """
         fitted = copy.copy(self)
         fitted._fit(X, y)
-        self.__dict__ = vars(fitted)
+        self.__dict__ = fitted.__dict__
         return self
 
     def _fit(self, X: Any, y: Any) -> None:  # noqa: ANN401, N803
         for name in ("n_features_in_", "feature_names_in_"):
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
         kind = _checks.choice("teachers", self.teachers, TEACHERS)
         if (self.estimator is None) == (self.estimators is None):
             both = "neither is" if self.estimator is None else "both are"
@@ -251,6 +251,21 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
             raise ParameterError(
                 f"classes is None; it must hold all classes, or be {IN_Y!r}, which takes those "
                 "that occur in y as public."
+            )
+        if not _is_estimator(self.estimator):
+            raise ParameterError(
+                f"estimator is {_checks.shown(self.estimator)}; it must be one unfitted classifier "
+                "of scikit-learn, an object and not a class."
+            )
+        if clone(self.estimator) is self.estimator:
+            raise ParameterError(
+                "estimator is frozen; it cannot be trained on disjoint parts, so give fitted ones "
+                "as estimators."
+            )
+        if not _is_random_state(self.random_state):
+            raise ParameterError(
+                f"random_state is {_checks.shown(self.random_state)}; it must be None, an integer "
+                "of at least 0, or a RandomState of numpy."
             )
         return _checks.integer("n_estimators", self.n_estimators, 1)
 
@@ -578,23 +593,25 @@ def _copied(X: Any) -> Any:  # noqa: ANN401, N803
         ) from None
 
 
-def _entropy(state: object) -> int:
-    """Return what all seeds follow from.
+def _is_estimator(value: object) -> bool:
+    needed = ("fit", "predict", "get_params", "__sklearn_tags__")
+    return not isinstance(value, type) and all(hasattr(value, name) for name in needed)
 
-    Raises:
-        ParameterError: for what is no ``random_state``.
-    """
+
+def _is_random_state(state: object) -> bool:
+    if isinstance(state, int | np.integer) and not isinstance(state, bool):
+        return bool(state >= 0)
+    return state is None or state is np.random or isinstance(state, np.random.RandomState)
+
+
+def _entropy(state: Any) -> int:  # noqa: ANN401
+    """Return what all seeds follow from: the system's generator where there is no state."""
     if state is None:
         return secrets.randbits(128)
-    if isinstance(state, int | np.integer) and not isinstance(state, bool) and state >= 0:
+    if isinstance(state, int | np.integer):
         return int(state)
-    if state is np.random or isinstance(state, np.random.RandomState):
-        words = check_random_state(state).randint(0, 1 << 32, size=4, dtype=np.uint64)
-        return int.from_bytes(words.astype("<u4").tobytes(), "little")
-    raise ParameterError(
-        f"random_state is {_checks.shown(state)}; it must be None, an integer of at least 0, or a "
-        "numpy RandomState."
-    )
+    words = check_random_state(state).randint(0, 1 << 32, size=4, dtype=np.uint64)
+    return int.from_bytes(words.astype("<u4").tobytes(), "little")
 
 
 def _seeded(estimator: Any, seed: int) -> Any:  # noqa: ANN401
@@ -638,6 +655,9 @@ def _votes(
         listed = answers.tolist() if hasattr(answers, "tolist") else list(answers)
         found = [places.get(answer, 0) for answer in listed[:rows]]
         votes[: len(found)] = found
-    except Exception:  # noqa: BLE001 - an error is an answer, not to be told from the others
+    except KeyboardInterrupt:
+        # Of the person at the keyboard, not of the estimator.
+        raise
+    except BaseException:  # noqa: BLE001 - an error is an answer, not to be told from the others
         votes[:] = 0
     return votes

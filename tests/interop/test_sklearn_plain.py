@@ -436,3 +436,49 @@ def test_a_refused_fit_changes_nothing() -> None:
     # What another kind of fit knows no more is not kept.
     fitted.set_params(estimator=None, estimators=fruit(3, 0, 0), classes=None).fit()
     assert not hasattr(fitted, "n_features_in_")
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"estimator": 3}, "estimator is 3; it must be one unfitted classifier"),
+        ({"estimator": "x"}, "estimator is 'x'"),
+        ({"estimator": object()}, "estimator is <object"),
+        ({"estimator": GaussianNB}, "not a class"),
+        ({"estimator": StandardScaler()}, "estimator is StandardScaler"),
+        ({"estimator": FrozenEstimator(Constant())}, "estimator is frozen"),
+        ({"random_state": "x"}, "random_state is 'x'; it must be None, an integer"),
+        ({"random_state": -1}, "random_state is -1"),
+        ({"random_state": 1.5}, r"random_state is 1\.5"),
+        ({"random_state": True}, "random_state is True"),
+    ],
+)
+def test_what_is_no_estimator_or_seed(changed: dict[str, Any], message: str) -> None:
+    given = {"estimator": GaussianNB(), "n_estimators": 2, "classes": (0, 1), **changed}
+    with pytest.raises(ParameterError, match=message):
+        plain(**given).fit(np.ones((4, 1)), np.array([0, 1, 0, 1]))
+
+
+class Raising(Constant):
+    """Raises what it is told."""
+
+    def __init__(self, error: Any = None) -> None:
+        super().__init__("plum")
+        self.error = error
+
+    def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
+        del X
+        raise self.error
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), GeneratorExit(), MemoryError(), ValueError("x")])
+def test_whatever_ends_a_prediction_is_a_vote_for_the_first_class(error: BaseException) -> None:
+    fitted = plain([Raising(error) for _ in range(3)], epsilon=30.0).fit()
+    assert fitted.predict(np.ones((2, 1))).tolist() == ["apple", "apple"]
+
+
+def test_an_interrupt_ends_a_prediction() -> None:
+    fitted = plain([Raising(KeyboardInterrupt()), *fruit(2, 0, 0)], epsilon=30.0).fit()
+    with pytest.raises(KeyboardInterrupt):
+        fitted.predict(np.ones((2, 1)))
+    assert fitted.queries_ == 0
