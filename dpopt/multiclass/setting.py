@@ -24,6 +24,7 @@ from dpopt._progress import expect
 from dpopt._types import Json, Vector
 from dpopt.ballots.partitions import Partitions
 from dpopt.ballots.table import Units, flat, law, scale
+from dpopt.ballots.votes import count_votes, read_queries
 from dpopt.design import Design, Setting
 from dpopt.design import design as designed
 from dpopt.lp import Backend, Solution
@@ -303,15 +304,8 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
         Raises:
             ParameterError: for votes of another shape or other values; none is shown.
         """
-        array, k = _checks.array("votes", votes), self.mechanisms
-        if array.ndim not in (1, 2) or array.shape[-1] != k:
-            raise ParameterError(
-                f"votes has shape {array.shape}; it must be ({k},) or (queries, {k})."
-            )
-        same = np.atleast_2d(array)[..., None] == np.arange(self.classes)
-        if not np.all(np.any(same, axis=-1)):
-            raise ParameterError(f"votes holds a value other than 0..{self.classes - 1}.")
-        return same.sum(axis=1), array.ndim == 1
+        table, single = read_queries(votes, self.mechanisms, self.classes)
+        return count_votes(table, self.classes), single
 
     def spent(self, units: Units, epsilon: float | None, delta: float | None) -> Least:
         """Return the least epsilon of one query for delta = 0.
