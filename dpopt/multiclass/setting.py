@@ -7,11 +7,9 @@ proof of what comes out in the proof module.
 from __future__ import annotations
 
 import math
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import accumulate
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -22,6 +20,7 @@ from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import digits
 from dpopt._progress import expect
 from dpopt._types import Json, Vector
+from dpopt.ballots.draws import drawn_labels
 from dpopt.ballots.partitions import Partitions
 from dpopt.ballots.table import Units, flat, law, scale
 from dpopt.ballots.votes import count_votes, read_queries
@@ -45,7 +44,7 @@ from dpopt.privacy.dominating import DominatingPair
 from dpopt.privacy.exact import Certificate
 from dpopt.privacy.least import Least, require_pure
 from dpopt.privacy.ledger import Recorder
-from dpopt.privacy.release import seeded_below
+from dpopt.privacy.release import Words, random_words, seeded_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -416,7 +415,7 @@ class MulticlassDesign(Design):
         counts, single = self.setting.counted(data)
         if len(counts):
             self.write_down(len(counts), ledger=ledger, dataset=dataset, trained_once=trained_once)
-        return self._labels(counts, single, secrets.randbelow)
+        return self._labels(counts, single, random_words)
 
     def simulate(
         self,
@@ -426,16 +425,15 @@ class MulticlassDesign(Design):
         """Return what `release` would, from a seeded generator: for experiments, NOT private."""
         _checks.instance("rng", rng, np.random.Generator)
         counts, single = self.setting.counted(data)
-        return self._labels(counts, single, lambda limit: seeded_below(rng, limit))
+        return self._labels(counts, single, partial(seeded_words, rng=rng))
 
     def _labels(
-        self, counts: npt.NDArray[np.int64], single: bool, below: Callable[[int], int]
+        self, counts: npt.NDArray[np.int64], single: bool, words: Callable[[int, int], Words]
     ) -> npt.NDArray[np.int64] | int:
         partitions = self.setting.partitions
-        # Every sum is compared: no draw stops early.
-        laws = [list(accumulate(law(partitions, self.units, row))) for row in counts.tolist()]
-        drawn = [sum(map(below(sums[-1]).__ge__, sums)) for sums in laws]
-        return drawn[0] if single else np.array(drawn, dtype=np.int64)
+        bits = bits_of(partitions, self.units)
+        drawn = drawn_labels(partitions, self.units, counts, bits, words)
+        return int(drawn[0]) if single else drawn
 
     def headline(self) -> Json:
         """Return what the one-line repr tells."""
