@@ -277,7 +277,7 @@ def test_the_best_private_rule_by_size() -> None:
 
 def strange_votes() -> dict[str, Any]:
     """Five votes of which none is to be read as one."""
-    masks = np.ma.array([0, 1, 0, 1, 1], mask=[0, 0, 1, 0, 0])
+    masks = np.ma.array([0, 1, 0, 1, 1], mask=np.arange(5) == 2)
     return {
         "masked": masks[None, :],
         "a list of masked arrays": [masks],
