@@ -78,8 +78,9 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
     right.
 
     A rule in place of "optimal" has its strongest parameter that is private for all voters; the
-    program then fixes its table in rows "rule". Sizes with more than 4e7 corner configurations, and
-    voters with a mechanism_delta, are for rules only, which a bound proves.
+    program then fixes its table in rows "rule". Sizes with more than 4e7 corner configurations,
+    more than 300 voters over two classes, and voters with a mechanism_delta are for rules only,
+    which a bound proves.
 
     Attributes:
         mechanisms: K, at least 1; even numbers are fine.
