@@ -13,6 +13,10 @@ import numpy.typing as npt
 from dpopt._errors import ParameterError
 from dpopt._numbers import digits, shown
 
+# Arrays have no more axes.
+_DEEPEST = 64
+_MAY_BE_MASKED = (list, tuple, np.ma.MaskedArray)
+
 
 def _number(name: str, value: object, allowed: str) -> float:
     wrong = isinstance(value, bool | np.bool_ | complex | np.complexfloating)
@@ -38,15 +42,23 @@ def array(name: str, value: object) -> npt.NDArray[Any]:
         ParameterError: if it is ragged, has masked entries, or cannot become an array.
     """
     _refuse_unordered(name, value)
+    if masked(value):
+        raise ParameterError(f"{name} has masked entries; it must have none.")
     try:
-        found = np.asarray(value)
+        return np.asarray(value)
     except (TypeError, ValueError):
         raise ParameterError(
             f"{name} has no shape: it is ragged, or no array; it must be one."
         ) from None
-    if np.ma.is_masked(value):
-        raise ParameterError(f"{name} has masked entries; it must have none.")
-    return found
+
+
+def masked(value: object, depth: int = 0) -> bool:
+    """Return whether an array has masked entries, or one in a list, where numpy forgets them."""
+    if not isinstance(value, list | tuple):
+        return bool(np.ma.is_masked(value))
+    # By type first: most lists hold numbers alone.
+    kinds = {kind for kind in set(map(type, value)) if issubclass(kind, _MAY_BE_MASKED)}
+    return bool(kinds) and depth < _DEEPEST and any(masked(entry, depth + 1) for entry in value)
 
 
 def _refuse_unordered(name: str, value: object) -> None:

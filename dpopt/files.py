@@ -412,13 +412,19 @@ def read_integer_rows(text: str) -> list[list[int]]:
     """Read rows of integers, separated by commas or blanks: from ``text``, or from a file it names.
 
     Raises:
-        ParameterError: if it is neither, or holds something else.
+        ParameterError: if it is neither, or holds something else; neither text nor contents are
+            shown.
     """
     if not set(text) <= set("0123456789, \t-"):
         path = Path(text)
         try:
             text = contents(path)
         except (OSError, ValueError) as error:
+            if not _exists(path):
+                # The text may be data with a slip in it: it is not shown.
+                raise ParameterError(
+                    "input is no list of integers, and there is no such file."
+                ) from None
             raise ParameterError(f"input is {str(path)!r}; {why_unread(error)}.") from error
     rows = [line.replace(",", " ").split() for line in text.splitlines() if line.strip()]
     if not rows or not all(rows):
@@ -427,6 +433,13 @@ def read_integer_rows(text: str) -> list[list[int]]:
         return [[int(word) for word in row] for row in rows]
     except ValueError:
         raise ParameterError("input holds something other than integers.") from None
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
 
 
 def _reason(error: OSError) -> str:

@@ -1350,8 +1350,9 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         LIMITS,
-        "priced up to 58 voters for three classes, 17 for four, 10 for five and 7 for six.",
+        "priced up to 300 voters for two classes, 58 for three, 17 for four, 10 for five and 7 for six.",
         computed={
+            "300": lambda: priced(2),
             "58": lambda: priced(3),
             "17": lambda: priced(4),
             "10": lambda: priced(5),

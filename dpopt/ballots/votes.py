@@ -26,13 +26,36 @@ def read_votes(votes: npt.ArrayLike, classes: int) -> IntTable:
         ParameterError: for another shape, or a value outside the classes; none is shown. Which it
             is depends on the data: such a refusal is for the curator alone.
     """
-    if np.ma.is_masked(votes):
+    if _checks.masked(votes):
         raise ParameterError(f"votes has masked entries; every voter must vote {_range(classes)}.")
     array = _table("votes", votes, "every query has K votes")
     if array.ndim != 2 or array.shape[0] < 1:
         raise ParameterError(
             f"votes has shape {array.shape}; it must be (queries, K) with at least one query."
         )
+    return _in_classes(array, classes)
+
+
+def read_queries(votes: npt.ArrayLike, voters: int, classes: int) -> tuple[IntTable, bool]:
+    """Return votes as `read_votes`, and whether they were those of one query, shape (K,).
+
+    Args:
+        votes: shape (K,) or (queries, K); there may be no query.
+        voters: K.
+        classes: C.
+
+    Raises:
+        ParameterError: see `read_votes`.
+    """
+    array = _checks.array("votes", votes)
+    if array.ndim not in (1, 2) or array.shape[-1] != voters:
+        raise ParameterError(
+            f"votes has shape {array.shape}; it must be ({voters},) or (queries, {voters})."
+        )
+    return _in_classes(np.atleast_2d(array), classes), array.ndim == 1
+
+
+def _in_classes(array: npt.NDArray[np.generic], classes: int) -> IntTable:
     whole = _whole(array, classes - 1)
     if whole is None:
         raise ParameterError(f"votes holds a value other than {_range(classes)}.")
@@ -50,7 +73,7 @@ def read_counts(counts: npt.ArrayLike) -> IntTable:
         ParameterError: for another shape, other values, or rows with different sums; see
             `read_votes`.
     """
-    if np.ma.is_masked(counts):
+    if _checks.masked(counts):
         raise ParameterError("counts has masked entries; every class must have a count.")
     array = _table("counts", counts, "every query has C counts")
     if array.ndim != 2 or array.shape[0] < 1 or array.shape[1] < 2:
@@ -89,7 +112,7 @@ def read_classes(classes: object) -> int:
 def _table(name: str, values: npt.ArrayLike, expected: str) -> npt.NDArray[np.generic]:
     try:
         return np.asarray(values)
-    except ValueError:
+    except (TypeError, ValueError):
         raise ParameterError(f"{name} has rows of different lengths; {expected}.") from None
 
 

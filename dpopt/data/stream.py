@@ -6,6 +6,7 @@ Needs polars: ``pip install 'dpopt[data]'``.
 from __future__ import annotations
 
 import importlib
+import stat
 from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import Any
@@ -81,11 +82,13 @@ def _file(path: str | Path) -> Path:
     if target.suffix.lower() not in _ENDINGS:
         raise ParameterError(f"path is {str(path)!r}; it must end in {' or '.join(_ENDINGS)}.")
     try:
-        exists = target.is_file()
-    except OSError:
-        exists = False
-    if not exists:
-        raise ParameterError(f"path is {str(path)!r}; there is no such file.")
+        mode = target.stat().st_mode
+    except (OSError, ValueError):
+        raise ParameterError(f"path is {str(path)!r}; there is no such file.") from None
+    if stat.S_ISDIR(mode):
+        raise ParameterError(f"path is {str(path)!r}, a directory; it must be a file.")
+    if not stat.S_ISREG(mode):
+        raise ParameterError(f"path is {str(path)!r}, a device or a pipe; it must be a file.")
     return target
 
 

@@ -5,8 +5,12 @@ Needs scikit-learn: ``pip install 'dpopt[interop]'``.
 
 from __future__ import annotations
 
+import copy
+import numbers
+import secrets
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Self, cast
 
@@ -29,6 +33,7 @@ try:
         clone,
     )
     from sklearn.dummy import DummyClassifier  # pyright: ignore[reportMissingImports]
+    from sklearn.frozen import FrozenEstimator  # pyright: ignore[reportMissingImports]
     from sklearn.utils import (  # pyright: ignore[reportMissingImports]
         _safe_indexing,
         check_random_state,
@@ -64,7 +69,9 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
       and one prediction may spend epsilon (`dpopt.plurality`). The data model stands in
       `dpopt.plurality.BallotSpending`. Given one ``estimator``, `fit` itself trains K clones on
       disjoint parts, so that the model holds: rows are dealt out at random by their place alone,
-      and a replaced row changes one clone.
+      and a replaced row changes one clone. Each clone has a copy of its rows, and of what is
+      predicted for, and a seed of its own wherever ``random_state`` is no integer. An estimator
+      that keeps other state in common with its clones, such as a cache, is outside of the model.
 
     The guarantee is about the data that the estimators were trained on; what is predicted for, X,
     is public, and so are ``classes_``.
@@ -80,8 +87,8 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
       `sklearn.frozen.FrozenEstimator` to keep them as they are.
 
     Args:
-        estimators: K fitted classifiers. Their training randomness, and that of their predictions,
-            is independent between estimators.
+        estimators: K fitted classifiers, no object twice. Their training randomness, and that of
+            their predictions, is independent between estimators.
         teachers: "private" or "plain".
         epsilon: of each estimator ("private"), or of one prediction ("plain"); above 0, in nats.
         estimator: one unfitted classifier, instead of ``estimators``; for "plain" only. Private
@@ -104,7 +111,8 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
         slack: the delta' of theorem 2.3, in (0, 1).
         budget_epsilon: what all predictions may spend together; no limit if None.
         budget_delta: likewise; at 0, only compositions without a delta are allowed.
-        random_state: which row goes to which clone; it need not be secret.
+        random_state: of an ``estimator``: which row goes to which clone, and the seed of each
+            clone; it need not be secret. None, an integer of at least 0, or a RandomState.
         ledger: a `dpopt.Ledger`, charged before each draw.
         dataset: name of the data in the ledger.
         group: name of estimators trained once in the ledger, the same for all that is ever
@@ -171,7 +179,7 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
         """Return the tags of scikit-learn: labels are random, input is what the estimator takes."""
         tags = super().__sklearn_tags__()
         tags.non_deterministic = True
-        if self.estimator is not None:
+        if _is_estimator(self.estimator):
             tags.input_tags = get_tags(self.estimator).input_tags
         return tags
 
@@ -190,7 +198,17 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
             ParameterError: for estimators that do not fit together, a parameter out of range, or
                 a classifier that has predicted already in a way that does not compose with this.
             SolverError: if the solver found no mechanism.
+
+        After an error the classifier is as it was before.
         """
+        fitted = copy.copy(self)
+        fitted._fit(X, y)
+        self.__dict__ = fitted.__dict__
+        return self
+
+    def _fit(self, X: Any, y: Any) -> None:  # noqa: ANN401, N803
+        for name in ("n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
         kind = _checks.choice("teachers", self.teachers, TEACHERS)
         if (self.estimator is None) == (self.estimators is None):
             both = "neither is" if self.estimator is None else "both are"
@@ -221,7 +239,6 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
         self.design_, self.spending_, self.budget_, self._asked = found
         self._charged = self.ledger, self.dataset, self.group
         self.estimators_, self.classes_ = voters, classes
-        return self
 
     def _clones(self, kind: str) -> int:
         """Return the number of clones to be trained; they must be plain."""
@@ -234,6 +251,21 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
             raise ParameterError(
                 f"classes is None; it must hold all classes, or be {IN_Y!r}, which takes those "
                 "that occur in y as public."
+            )
+        if not _is_estimator(self.estimator):
+            raise ParameterError(
+                f"estimator is {_checks.shown(self.estimator)}; it must be one unfitted classifier "
+                "of scikit-learn, an object and not a class."
+            )
+        if clone(self.estimator) is self.estimator:
+            raise ParameterError(
+                "estimator is frozen; it cannot be trained on disjoint parts, so give fitted ones "
+                "as estimators."
+            )
+        if not _is_random_state(self.random_state):
+            raise ParameterError(
+                f"random_state is {_checks.shown(self.random_state)}; it must be None, an integer "
+                "of at least 0, or a RandomState of numpy."
             )
         return _checks.integer("n_estimators", self.n_estimators, 1)
 
@@ -255,14 +287,19 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
         count: int,
     ) -> tuple[Any, ...]:
         """Return clones, each trained on a part of its own, which is chosen by n and chance."""
-        order = check_random_state(self.random_state).permutation(y.size)
+        sequence = np.random.SeedSequence(_entropy(self.random_state))
+        # All before any is trained: what a clone copies may depend on no data.
+        seeds = sequence.generate_state(count).tolist()
+        clones = [_seeded(clone(self.estimator), seed) for seed in seeds]
+        order = np.random.default_rng(sequence).permutation(y.size)
         trained = []
-        for part in np.array_split(order, count):
+        for part, seed, each in zip(np.array_split(order, count), seeds, clones, strict=True):
             own = np.sort(part)
             # Many classifiers refuse a single class.
-            constant = np.unique(y[own]).size == 1
-            each = DummyClassifier(strategy="most_frequent") if constant else clone(self.estimator)
-            trained.append(each.fit(_safe_indexing(X, own), y[own]))
+            if np.unique(y[own]).size == 1:
+                each = DummyClassifier(strategy="most_frequent")
+            with _own_stream(seed):
+                trained.append(each.fit(_copied(_safe_indexing(X, own)), y[own].copy()))
         return tuple(trained)
 
     def _certified(
@@ -374,7 +411,11 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "design_")
         rows, X = self._rows(X)  # noqa: N806
         places = {label: place for place, label in enumerate(self.classes_.tolist())}
-        votes = np.column_stack([_votes(each, places, X, rows) for each in self.estimators_])
+        # A step that changes its input would hand one estimator's data on to the others.
+        own = (_copied(X) for _ in self.estimators_)
+        votes = np.column_stack(
+            [_votes(each, places, x, rows) for each, x in zip(self.estimators_, own, strict=True)]
+        )
         with self._asked.lock:
             batch = self._answered(votes)
             self._asked.queries += batch.queries
@@ -458,6 +499,16 @@ def _voters(estimators: object) -> tuple[Any, ...]:
             raise ParameterError(
                 f"estimators[{place}] has no classes_; it must be a fitted classifier."
             )
+    first: dict[int, int] = {}
+    for place, estimator in enumerate(estimators):
+        # Frozen ones are what they hold.
+        while isinstance(estimator, FrozenEstimator):
+            estimator = cast(Any, estimator).estimator
+        if first.setdefault(id(estimator), place) < place:
+            raise ParameterError(
+                f"estimators[{place}] is the same object as estimators[{first[id(estimator)]}]; "
+                "each must be one of its own, for a record would move the votes of both."
+            )
     return tuple(estimators)
 
 
@@ -528,6 +579,65 @@ def _shape(X: Any, features: int | None) -> int:  # noqa: ANN401, N803
     return int(shape[0])
 
 
+def _copied(X: Any) -> Any:  # noqa: ANN401, N803
+    """Return a copy that shares nothing with X.
+
+    Raises:
+        ParameterError: for what cannot be copied.
+    """
+    try:
+        return copy.deepcopy(X)
+    except Exception:  # noqa: BLE001 - whatever it is, it cannot be had twice
+        raise ParameterError(
+            f"X is a {type(X).__name__} that cannot be copied; each estimator must have its own."
+        ) from None
+
+
+def _is_estimator(value: object) -> bool:
+    needed = ("fit", "predict", "get_params", "__sklearn_tags__")
+    return not isinstance(value, type) and all(hasattr(value, name) for name in needed)
+
+
+def _is_random_state(state: object) -> bool:
+    if isinstance(state, int | np.integer) and not isinstance(state, bool):
+        return bool(state >= 0)
+    return state is None or state is np.random or isinstance(state, np.random.RandomState)
+
+
+def _entropy(state: Any) -> int:  # noqa: ANN401
+    """Return what all seeds follow from: the system's generator where there is no state."""
+    if state is None:
+        return secrets.randbits(128)
+    if isinstance(state, int | np.integer):
+        return int(state)
+    words = check_random_state(state).randint(0, 1 << 32, size=4, dtype=np.uint64)
+    return int.from_bytes(words.astype("<u4").tobytes(), "little")
+
+
+def _seeded(estimator: Any, seed: int) -> Any:  # noqa: ANN401
+    """Return an estimator whose random states follow from a seed; integers stay as they are.
+
+    A random state that clones share, such as numpy's global one, is where a clone that draws
+    another number of times would change all later ones.
+    """
+    states = np.random.SeedSequence(seed)
+    for name, value in sorted(estimator.get_params(deep=True).items()):
+        if name.split("__")[-1] == "random_state" and not isinstance(value, numbers.Integral):
+            estimator.set_params(**{name: int(states.spawn(1)[0].generate_state(1)[0] >> 1)})
+    return estimator
+
+
+@contextmanager
+def _own_stream(seed: int) -> Iterator[None]:
+    """Let what draws from numpy's global state all the same draw from a seed, and put it back."""
+    before = np.random.get_state()  # noqa: NPY002
+    np.random.seed(seed)  # noqa: NPY002
+    try:
+        yield
+    finally:
+        np.random.set_state(before)  # noqa: NPY002
+
+
 def _votes(
     estimator: Any,  # noqa: ANN401
     places: dict[Any, int],
@@ -545,6 +655,9 @@ def _votes(
         listed = answers.tolist() if hasattr(answers, "tolist") else list(answers)
         found = [places.get(answer, 0) for answer in listed[:rows]]
         votes[: len(found)] = found
-    except Exception:  # noqa: BLE001 - an error is an answer, not to be told from the others
+    except KeyboardInterrupt:
+        # Of the person at the keyboard, not of the estimator.
+        raise
+    except BaseException:  # noqa: BLE001 - an error is an answer, not to be told from the others
         votes[:] = 0
     return votes

@@ -22,6 +22,7 @@ from dpopt._errors import NotPrivateError, ParameterError, SolverError
 from dpopt._numbers import MOST_BITS, digits, exact_rational, shown
 from dpopt._progress import expect
 from dpopt._types import Json, Numbers, Vector, frozen
+from dpopt.ballots.votes import read_queries
 from dpopt.design import Design, Setting, made
 from dpopt.design import design as designed
 from dpopt.lp import Backend, Solution, Status, solve
@@ -1019,12 +1020,8 @@ def _rows(units: Units) -> list[tuple[int, int]]:
 
 def _count(setting: MajoritySetting, votes: npt.ArrayLike) -> tuple[npt.NDArray[np.int64], bool]:
     """Return the number of ones of each query, and whether the votes were those of one."""
-    array, k = _checks.array("votes", votes), setting.mechanisms
-    if array.ndim not in (1, 2) or array.shape[-1] != k:
-        raise ParameterError(f"votes has shape {array.shape}; it must be ({k},) or (queries, {k}).")
-    if not np.all((array == 0) | (array == 1)):
-        raise ParameterError("votes holds a value other than 0 and 1.")
-    return np.atleast_2d(array).astype(np.int64).sum(axis=1), array.ndim == 1
+    table, single = read_queries(votes, setting.mechanisms, 2)
+    return table.sum(axis=1), single
 
 
 def _known(value: float) -> float | None:

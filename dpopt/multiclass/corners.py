@@ -51,6 +51,9 @@ from dpopt.multiclass.pairs import reduced_count
 MOST_CONFIGURATIONS = 40_000_000
 """Of the configurations, renamed ones counted, that are walked over."""
 
+MOST_OF_TWO = 300
+"""Voters over two classes: the integers of the proof grow with them, and take minutes at 1,000."""
+
 DIRECTIONS = {
     2: (1, 2),
     3: (1, 6, 12, 6),
@@ -89,6 +92,8 @@ def configuration_count(voters: int, classes: int) -> int:
 
 def priceable(voters: int, classes: int) -> bool:
     """Whether all configurations can be walked over."""
+    if classes == 2 and voters > MOST_OF_TWO:
+        return False
     return _coded(voters, classes) and configuration_count(voters, classes) <= MOST_CONFIGURATIONS
 
 
@@ -106,7 +111,9 @@ def require_priceable(voters: int, classes: int) -> None:
     if not priceable(voters, classes):
         known = f"{configuration_count(voters, classes):.3g} corner configurations"
         limit = f"at most {MOST_CONFIGURATIONS:.0e}"
-        if not _coded(voters, classes):
+        if classes == 2 and voters > MOST_OF_TWO:
+            known, limit = f"{voters:,} levels", f"at most {MOST_OF_TWO}"
+        elif not _coded(voters, classes):
             known, limit = f"{classes * (classes - 1) // 2} pairs of classes", "fewer"
         raise ParameterError(
             f"mechanisms is {voters} and classes {classes}; they have {known}, and {limit} are "

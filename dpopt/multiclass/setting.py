@@ -7,11 +7,9 @@ proof of what comes out in the proof module.
 from __future__ import annotations
 
 import math
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import accumulate
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -22,8 +20,10 @@ from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import digits
 from dpopt._progress import expect
 from dpopt._types import Json, Vector
+from dpopt.ballots.draws import drawn_labels
 from dpopt.ballots.partitions import Partitions
 from dpopt.ballots.table import Units, flat, law, scale
+from dpopt.ballots.votes import count_votes, read_queries
 from dpopt.design import Design, Setting
 from dpopt.design import design as designed
 from dpopt.lp import Backend, Solution
@@ -44,7 +44,7 @@ from dpopt.privacy.dominating import DominatingPair
 from dpopt.privacy.exact import Certificate
 from dpopt.privacy.least import Least, require_pure
 from dpopt.privacy.ledger import Recorder
-from dpopt.privacy.release import seeded_below
+from dpopt.privacy.release import Words, random_words, seeded_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -77,8 +77,9 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
     right.
 
     A rule in place of "optimal" has its strongest parameter that is private for all voters; the
-    program then fixes its table in rows "rule". Sizes with more than 4e7 corner configurations, and
-    voters with a mechanism_delta, are for rules only, which a bound proves.
+    program then fixes its table in rows "rule". Sizes with more than 4e7 corner configurations,
+    more than 300 voters over two classes, and voters with a mechanism_delta are for rules only,
+    which a bound proves.
 
     Attributes:
         mechanisms: K, at least 1; even numbers are fine.
@@ -299,15 +300,8 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
         Raises:
             ParameterError: for votes of another shape or other values; none is shown.
         """
-        array, k = _checks.array("votes", votes), self.mechanisms
-        if array.ndim not in (1, 2) or array.shape[-1] != k:
-            raise ParameterError(
-                f"votes has shape {array.shape}; it must be ({k},) or (queries, {k})."
-            )
-        same = np.atleast_2d(array)[..., None] == np.arange(self.classes)
-        if not np.all(np.any(same, axis=-1)):
-            raise ParameterError(f"votes holds a value other than 0..{self.classes - 1}.")
-        return same.sum(axis=1), array.ndim == 1
+        table, single = read_queries(votes, self.mechanisms, self.classes)
+        return count_votes(table, self.classes), single
 
     def spent(self, units: Units, epsilon: float | None, delta: float | None) -> Least:
         """Return the least epsilon of one query for delta = 0.
@@ -431,7 +425,7 @@ class MulticlassDesign(Design):
                 trained_once=trained_once,
                 group=group,
             )
-        return self._labels(counts, single, secrets.randbelow)
+        return self._labels(counts, single, random_words)
 
     def simulate(
         self,
@@ -441,16 +435,15 @@ class MulticlassDesign(Design):
         """Return what `release` would, from a seeded generator: for experiments, NOT private."""
         _checks.instance("rng", rng, np.random.Generator)
         counts, single = self.setting.counted(data)
-        return self._labels(counts, single, lambda limit: seeded_below(rng, limit))
+        return self._labels(counts, single, partial(seeded_words, rng=rng))
 
     def _labels(
-        self, counts: npt.NDArray[np.int64], single: bool, below: Callable[[int], int]
+        self, counts: npt.NDArray[np.int64], single: bool, words: Callable[[int, int], Words]
     ) -> npt.NDArray[np.int64] | int:
         partitions = self.setting.partitions
-        # Every sum is compared: no draw stops early.
-        laws = [list(accumulate(law(partitions, self.units, row))) for row in counts.tolist()]
-        drawn = [sum(map(below(sums[-1]).__ge__, sums)) for sums in laws]
-        return drawn[0] if single else np.array(drawn, dtype=np.int64)
+        bits = bits_of(partitions, self.units)
+        drawn = drawn_labels(partitions, self.units, counts, bits, words)
+        return int(drawn[0]) if single else drawn
 
     def headline(self) -> Json:
         """Return what the one-line repr tells."""

@@ -304,3 +304,60 @@ def test_the_best_private_rule_by_size() -> None:
     assert far.value == min(both)
     with_delta = multiclass.best_design(5, 3, 0.5, 2, mechanism_delta=1e-6, delta=1e-5)
     assert with_delta.setting.rule != "optimal"
+
+
+def strange_votes() -> dict[str, Any]:
+    """Five votes of which none is to be read as one."""
+    masks = np.ma.array([0, 1, 0, 1, 1], mask=np.arange(5) == 2)
+    return {
+        "masked": masks[None, :],
+        "a list of masked arrays": [masks],
+        "a list of lists of masked ones": [[0, 1, 0, 1, np.ma.masked]],
+        "complex": np.array([[0, 1, 0, 1, 1j]]),
+        "complex whole": np.array([[0, 1, 0, 1, 1]], dtype=complex),
+        "times": np.array([[0, 1, 0, 1, 1]], dtype="timedelta64[s]"),
+        "void": np.zeros((1, 5), dtype="V4"),
+        "text": np.array([["0", "1", "0", "1", "1"]]),
+        "missing": np.array([[0, 1, None, 1, 0]]),
+        "not a number": np.array([[0, 1, np.nan, 1, 0]]),
+    }
+
+
+@pytest.mark.parametrize("name", strange_votes())
+@pytest.mark.parametrize("place", ["multiclass", "majority"])
+def test_one_reading_of_votes(name: str, place: str) -> None:
+    """A release and a vote refuse alike, in one sentence that shows none."""
+    votes = strange_votes()[name]
+    if place == "majority":
+        design: Any = majority.design(5, 0.5, 2)
+        vote: Any = majority.vote
+    else:
+        design, vote = multiclass.best_design(5, 3, 0.5, 2, rule="ladder"), multiclass.vote
+    for call in (
+        lambda: design.release(votes),
+        lambda: design.simulate(votes, np.random.default_rng(0)),
+        lambda: vote(votes, design=design, trained_once=False),
+    ):
+        with pytest.raises(ParameterError, match="votes (has masked|holds a value other)"):
+            call()
+
+
+def test_missing_values_of_a_frame_are_refused() -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame([[0, 1, None, 1, 0]]).astype("Int64")
+    design = multiclass.best_design(5, 3, 0.5, 2, rule="ladder")
+    with pytest.raises(ParameterError, match="votes holds a value other than"):
+        design.release(frame)
+    assert np.shape(design.release(frame.fillna(2))) == (1,)
+
+
+def test_masked_counts_in_a_list_are_refused() -> None:
+    row = np.ma.array([3, 1, 1], mask=[False, True, False])
+    with pytest.raises(ParameterError, match="masked entries"):
+        plurality.vote(counts=[row], epsilon=0.5)
+    with pytest.raises(ParameterError, match="masked entries"):
+        plurality.best_design(5, 3, 0.5).release([row])
+    looped: Any = []
+    looped.append(looped)
+    with pytest.raises(ParameterError):
+        plurality.vote(looped, classes=3, epsilon=0.5)

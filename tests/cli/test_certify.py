@@ -219,13 +219,17 @@ def test_releases_differ(kernel: Path, capsys: Capture) -> None:
         (",", "empty"),
         ("a,b,c", "no such file"),
         ("1,1,0,1,x", "no such file"),
+        ("1,1,0,1," + "a" * 5000, "no such file"),
         ("1.0,1,1,1,1", "no such file"),
         ("missing.txt", "no such file"),
         (".", "directory"),
     ],
 )
 def test_bad_votes_exit_2(text: str, words: str, design: Path, capsys: Capture) -> None:
-    assert words in refused(["release", str(design), "--input", text], 2, capsys)
+    message = refused(["release", str(design), "--input", text], 2, capsys)
+    assert words in message
+    # They may be votes with a slip in them.
+    assert text not in message or text in ("", ",", ".")
 
 
 @pytest.mark.parametrize(

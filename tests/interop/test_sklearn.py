@@ -188,7 +188,7 @@ def test_a_budget_refuses_before_a_draw(
         with pytest.raises(ParameterError, match="queries is 5, .* affords 4"):
             fitted.predict(np.zeros((2, 64)))
         with pytest.raises(ParameterError, match="at least one query"):
-            classifier([Constant()] * 3).fit().predict(np.zeros((0, 2)))
+            classifier([Constant() for _ in range(3)]).fit().predict(np.zeros((0, 2)))
     assert fitted.queries_ == 3
     fitted.predict(np.zeros((1, 64)))
     assert fitted.spent_ == Guarantee(1.0)
@@ -263,10 +263,10 @@ def test_prediction_needs_a_fit(voters: list[RandomisedVoter]) -> None:
 
 
 def test_fitting_again_does_not_forget() -> None:
-    fitted = classifier([Constant()] * 3, epsilon=0.5).fit().fit()
+    fitted = classifier([Constant() for _ in range(3)], epsilon=0.5).fit().fit()
     fitted.predict(np.zeros((7, 2)))
     # Votes drawn afresh compose, whose estimators they may be.
-    fitted.set_params(estimators=[Constant(0)] * 3, rule="ladder", prior=None).fit()
+    fitted.set_params(estimators=[Constant(0) for _ in range(3)], rule="ladder", prior=None).fit()
     assert fitted.queries_ == 7
     with pytest.raises(ParameterError, match="queries_ is 7"):
         fitted.set_params(epsilon=0.1).fit()
@@ -280,7 +280,7 @@ def test_fitting_again_does_not_forget() -> None:
 
 
 def test_parameters_changed_after_the_fit_do_not_touch_the_ledger() -> None:
-    fitted = classifier([Constant()] * 3, epsilon=0.5, budget_epsilon=2.0).fit()
+    fitted = classifier([Constant() for _ in range(3)], epsilon=0.5, budget_epsilon=2.0).fit()
     fitted.set_params(epsilon=1e-3, budget_epsilon=1e6, trained_once=True, estimators=[])
     fitted.predict(np.zeros((2, 2)))
     assert fitted.spent_ == Guarantee(2.0)
@@ -289,7 +289,7 @@ def test_parameters_changed_after_the_fit_do_not_touch_the_ledger() -> None:
 
 
 def test_classes_may_be_words() -> None:
-    voters = [Constant("yes", ("no", "yes"), None)] * 3
+    voters = [Constant("yes", ("no", "yes"), None) for _ in range(3)]
     fitted = classifier(voters, epsilon=20.0, allowance=3).fit()
     assert not hasattr(fitted, "n_features_in_")
     # One label differs with probability below e^-20.
@@ -298,7 +298,7 @@ def test_classes_may_be_words() -> None:
 
 def test_the_prior_reaches_the_design() -> None:
     prior = majority.UniformPrior(((0.5, 1.0),))
-    voters = [Constant()] * VOTERS
+    voters = [Constant() for _ in range(VOTERS)]
     fitted = classifier(voters, epsilon=0.1, allowance=3, prior=prior).fit()
     plain = classifier(voters, epsilon=0.1, allowance=3).fit()
     assert fitted.design_.prior == prior
@@ -337,7 +337,7 @@ def test_estimators_that_do_not_fit_together(voters: Any, said: str) -> None:
 )
 def test_bad_parameters(changed: dict[str, Any], said: str) -> None:
     with pytest.raises(ParameterError, match=said):
-        classifier([Constant()] * 3, **changed).fit()
+        classifier([Constant() for _ in range(3)], **changed).fit()
 
 
 class Short(Constant):
@@ -383,7 +383,7 @@ def test_whatever_an_estimator_predicts_is_a_vote(odd: Any, labels: list[int]) -
 
 @pytest.mark.parametrize(("X", "said"), [(3, "X is no array"), (np.zeros((2, 5)), "X has 5 feat")])
 def test_what_is_public_of_the_queries_is_checked(X: Any, said: str) -> None:
-    fitted = classifier([Constant()] * 3).fit()
+    fitted = classifier([Constant() for _ in range(3)]).fit()
     with pytest.raises(ParameterError, match=said):
         fitted.predict(X)
     assert fitted.queries_ == 0

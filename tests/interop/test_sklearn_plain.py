@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from scipy.sparse import csr_array
 from scipy.stats import chisquare
 
 from dpopt import Guarantee, Ledger, ParameterError
@@ -24,11 +25,14 @@ pytest.importorskip("sklearn", reason="scikit-learn is not installed")
 
 from sklearn.base import BaseEstimator, ClassifierMixin, clone  # pyright: ignore[reportMissingImports]
 from sklearn.datasets import load_digits  # pyright: ignore[reportMissingImports]
+from sklearn.dummy import DummyClassifier  # pyright: ignore[reportMissingImports]
+from sklearn.frozen import FrozenEstimator  # pyright: ignore[reportMissingImports]
 from sklearn.linear_model import LogisticRegression  # pyright: ignore[reportMissingImports]
 from sklearn.model_selection import GridSearchCV  # pyright: ignore[reportMissingImports]
 from sklearn.naive_bayes import GaussianNB  # pyright: ignore[reportMissingImports]
 from sklearn.pipeline import make_pipeline  # pyright: ignore[reportMissingImports]
 from sklearn.preprocessing import StandardScaler  # pyright: ignore[reportMissingImports]
+from sklearn.utils import check_random_state  # pyright: ignore[reportMissingImports]
 
 from dpopt.interop.sklearn import PrivateVotingClassifier
 
@@ -99,11 +103,16 @@ def test_private_voters_over_three_classes_follow_their_kernel() -> None:
 @pytest.mark.parametrize(
     ("voters", "rule", "kind", "chosen"),
     [
-        ([Constant(0, (0, 1))] * 5, "best", MajorityDesign, None),
-        ([Constant(0, (0, 1))] * 4, "best", MulticlassDesign, "optimal"),
-        ([Constant(0, (0, 1))] * 5, "ladder", MulticlassDesign, "ladder"),
-        ([Constant(0, range(3))] * 4, "best", MulticlassDesign, "optimal"),
-        ([Constant(0, range(9))] * 11, "permute-and-flip", MulticlassDesign, "permute-and-flip"),
+        ([Constant(0, (0, 1)) for _ in range(5)], "best", MajorityDesign, None),
+        ([Constant(0, (0, 1)) for _ in range(4)], "best", MulticlassDesign, "optimal"),
+        ([Constant(0, (0, 1)) for _ in range(5)], "ladder", MulticlassDesign, "ladder"),
+        ([Constant(0, range(3)) for _ in range(4)], "best", MulticlassDesign, "optimal"),
+        (
+            [Constant(0, range(9)) for _ in range(11)],
+            "permute-and-flip",
+            MulticlassDesign,
+            "permute-and-flip",
+        ),
     ],
 )
 def test_which_mechanism_private_teachers_get(
@@ -144,13 +153,17 @@ def test_a_part_of_one_class_votes_for_it() -> None:
 
 
 def test_teachers_that_lack_a_class() -> None:
-    voters = [Constant("plum", ("apple", "plum"))] * 3 + [Constant("pear", ("pear", "plum"))] * 2
+    voters = [Constant("plum", ("apple", "plum")) for _ in range(3)] + [
+        Constant("pear", ("pear", "plum")) for _ in range(2)
+    ]
     with pytest.raises(ParameterError, match=r"\[3\] has other classes_ .* give all classes"):
         plain(voters).fit()
     fitted = plain(voters, classes=FRUIT, epsilon=30.0).fit()
     assert fitted.predict(np.zeros((2, 1))).tolist() == ["plum"] * 2
     # A label outside of the classes is a vote for the first one.
-    strange = plain([Constant("fig", ("fig",))] * 3, classes=FRUIT, epsilon=30.0).fit()
+    strange = plain(
+        [Constant("fig", ("fig",)) for _ in range(3)], classes=FRUIT, epsilon=30.0
+    ).fit()
     assert strange.predict(np.zeros((2, 1))).tolist() == ["apple"] * 2
 
 
@@ -286,3 +299,186 @@ def test_teachers_and_epsilon_have_no_default() -> None:
     for given in ({"teachers": "plain"}, {"epsilon": 1.0}):
         with pytest.raises(TypeError, match="missing 1 required keyword-only argument"):
             PrivateVotingClassifier([], **given)  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+
+@pytest.mark.parametrize("teachers", ["plain", "private"])
+@pytest.mark.parametrize("wrap", [lambda one: one, FrozenEstimator], ids=["bare", "frozen"])
+def test_no_estimator_votes_twice(teachers: str, wrap: Any) -> None:
+    """One record would move all its ballots."""
+    one = Constant()
+    others = {"allowance": 1, "trained_once": True} if teachers == "private" else {}
+    with pytest.raises(ParameterError, match=r"estimators\[2\] is the same object as estim.*\[0\]"):
+        plain([wrap(one), Constant(), wrap(one)], teachers=teachers, **others).fit()
+
+
+class Spoiler(ClassifierMixin, BaseEstimator):
+    """Writes the first label of its training part into all that it is handed; votes what it finds.
+
+    Draws a number of its own, and from numpy's global state as often as it has rows of class 1.
+    """
+
+    def __init__(self, random_state: Any = None) -> None:
+        self.random_state = random_state
+
+    def fit(self, X: npt.NDArray[Any], y: npt.NDArray[Any]) -> Spoiler:
+        self.classes_, self.first_ = np.unique(y), y[0]
+        self.drawn_ = check_random_state(self.random_state).randint(1 << 30)
+        self.global_ = np.random.random(1 + np.count_nonzero(y == 1))[0]  # noqa: NPY002
+        self.seen_ = np.array(X)
+        X[:] = self.first_
+        return self
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        if hasattr(X, "toarray"):
+            found = X.toarray()[:, 0].astype(int)
+            X.data[:] = self.first_
+        else:
+            found = np.array(X)[:, 0].astype(int)
+            X[:] = self.first_
+        return found
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+@pytest.mark.parametrize("kind", ["array", "frame", "sparse"])
+def test_an_estimator_changes_the_input_of_no_other(kind: str) -> None:
+    """All rows to predict for hold 2, so that all votes are 2, and stay so."""
+    X, y = np.full((30, 2), 2.0), np.arange(30) % 3
+    given = {"estimator": Spoiler(), "n_estimators": 3, "classes": (0, 1, 2), "random_state": 1}
+    fitted = plain(**given, epsilon=30.0).fit(X, y)
+    assert np.all(X == 2)
+    if kind == "frame":
+        rows: Any = pytest.importorskip("pandas").DataFrame({"a": [2.0] * 20, "b": [2.0] * 20})
+        fitted = plain(list(fitted.estimators_), epsilon=30.0).fit()
+    else:
+        rows = csr_array(X[:20]) if kind == "sparse" else X[:20]
+    assert fitted.predict(rows).tolist() == [2] * 20
+    assert np.all((rows.toarray() if kind == "sparse" else np.asarray(rows)) == 2)
+
+
+def test_scaling_in_place_stays_with_the_estimator() -> None:
+    X, y = np.arange(60.0).reshape(30, 2), np.arange(30) % 2
+    base = make_pipeline(StandardScaler(copy=False), GaussianNB())
+    fitted = plain(estimator=base, n_estimators=3, classes=(0, 1), epsilon=30.0).fit(X, y)
+    asked = X.copy()
+    fitted.predict(asked)
+    assert np.array_equal(asked, X)
+
+
+@pytest.mark.parametrize("inner", [None, np.random.RandomState(3)])
+def test_seeds_follow_from_the_place_alone(inner: Any) -> None:
+    """A part that becomes of one class, and one that draws oftener, leaves all others' draws."""
+    X, y = np.arange(40.0)[:, None], np.arange(40) % 3
+    base: Any = make_pipeline(StandardScaler(), Spoiler(inner))
+    given = {"estimator": base, "n_estimators": 4, "classes": (0, 1, 2), "random_state": 7}
+    first = plain(**given).fit(X, y)
+    draws = [each[-1].drawn_ for each in first.estimators_]
+    shared = [each[-1].global_ for each in first.estimators_]
+    assert len(set(draws)) == len(set(shared)) == 4
+    own = _global()
+    own_parts = [np.flatnonzero(np.isin(X[:, 0], part)) for part in _parts(given, X, y)]
+    for label in (None, 1):
+        changed = y.copy()
+        changed[own_parts[0]] = 0 if label is None else np.where(np.arange(10) % 2, 1, 0)
+        again = plain(**given).fit(X, changed)
+        assert isinstance(again.estimators_[0], DummyClassifier) == (label is None)
+        assert [each[-1].drawn_ for each in again.estimators_[1:]] == draws[1:]
+        assert [each[-1].global_ for each in again.estimators_[1:]] == shared[1:]
+    assert _global() == own
+    # Without a random_state each fit has seeds of its own, whatever numpy's global state is.
+    free = []
+    for _ in range(2):
+        np.random.seed(0)  # noqa: NPY002
+        fitted = plain(**{**given, "random_state": None}).fit(X, y)
+        free.append([each[-1].drawn_ for each in fitted.estimators_])
+    assert free[0] != free[1]
+
+
+def _global() -> list[int]:
+    state: Any = np.random.get_state()  # noqa: NPY002
+    return state[1].tolist()
+
+
+def _parts(given: dict[str, Any], X: npt.NDArray[Any], y: npt.NDArray[Any]) -> list[Any]:
+    fitted = plain(**{**given, "estimator": Seen()}).fit(X, y)
+    return [each.rows_[:, 0] for each in fitted.estimators_]
+
+
+def test_what_cannot_be_copied_is_refused() -> None:
+    class Held(list[list[float]]):
+        def __deepcopy__(self, memo: object) -> Held:
+            raise TypeError
+
+    fitted = plain(fruit(3, 0, 0)).fit()
+    with pytest.raises(ParameterError, match="X is a Held that cannot be copied"):
+        fitted.predict(Held([[1.0]]))
+    assert fitted.queries_ == 0
+
+
+def test_a_refused_fit_changes_nothing() -> None:
+    X, y = np.arange(60.0).reshape(30, 2), np.arange(30) % 2
+    fitted = plain(estimator=GaussianNB(), n_estimators=3, classes=(0, 1), epsilon=30.0).fit(X, y)
+    before = dict(vars(fitted))
+    for rows, labels in (
+        (np.ones((30, 3)), y + 5),
+        (np.ones((30, 3)), y * np.nan),
+        (np.ones((2, 3)), y[:2]),
+    ):
+        with pytest.raises((ParameterError, ValueError)):
+            fitted.fit(rows, labels)
+        assert vars(fitted) == before
+    with pytest.raises(ValueError, match="3 features"):
+        fitted.predict(np.ones((2, 3)))
+    assert fitted.queries_ == 0
+    # What another kind of fit knows no more is not kept.
+    fitted.set_params(estimator=None, estimators=fruit(3, 0, 0), classes=None).fit()
+    assert not hasattr(fitted, "n_features_in_")
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"estimator": 3}, "estimator is 3; it must be one unfitted classifier"),
+        ({"estimator": "x"}, "estimator is 'x'"),
+        ({"estimator": object()}, "estimator is <object"),
+        ({"estimator": GaussianNB}, "not a class"),
+        ({"estimator": StandardScaler()}, "estimator is StandardScaler"),
+        ({"estimator": FrozenEstimator(Constant())}, "estimator is frozen"),
+        ({"random_state": "x"}, "random_state is 'x'; it must be None, an integer"),
+        ({"random_state": -1}, "random_state is -1"),
+        ({"random_state": 1.5}, r"random_state is 1\.5"),
+        ({"random_state": True}, "random_state is True"),
+    ],
+)
+def test_what_is_no_estimator_or_seed(changed: dict[str, Any], message: str) -> None:
+    given = {"estimator": GaussianNB(), "n_estimators": 2, "classes": (0, 1), **changed}
+    with pytest.raises(ParameterError, match=message):
+        plain(**given).fit(np.ones((4, 1)), np.array([0, 1, 0, 1]))
+
+
+class Raising(Constant):
+    """Raises what it is told."""
+
+    def __init__(self, error: Any = None) -> None:
+        super().__init__("plum")
+        self.error = error
+
+    def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
+        del X
+        raise self.error
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), GeneratorExit(), MemoryError(), ValueError("x")])
+def test_whatever_ends_a_prediction_is_a_vote_for_the_first_class(error: BaseException) -> None:
+    fitted = plain([Raising(error) for _ in range(3)], epsilon=30.0).fit()
+    assert fitted.predict(np.ones((2, 1))).tolist() == ["apple", "apple"]
+
+
+def test_an_interrupt_ends_a_prediction() -> None:
+    fitted = plain([Raising(KeyboardInterrupt()), *fruit(2, 0, 0)], epsilon=30.0).fit()
+    with pytest.raises(KeyboardInterrupt):
+        fitted.predict(np.ones((2, 1)))
+    assert fitted.queries_ == 0

@@ -256,3 +256,14 @@ def test_without_polars_a_sentence_names_the_extra(
 def test_polars_is_not_imported_before_it_is_needed() -> None:
     script = "import sys, dpopt.data.stream; print('polars' in sys.modules)"
     assert run(script).strip() == "False"
+
+
+def test_what_is_no_file_is_said(tmp_path: Path) -> None:
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(ParameterError, match="a directory; it must be a file"):
+        tally_file(tmp_path / "folder.csv", "a", ["x", "y"])
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(ParameterError, match="a device or a pipe; it must be a file"):
+        tally_file(tmp_path / "pipe.csv", "a", ["x", "y"])
+    with pytest.raises(ParameterError, match="no such file"):
+        tally_file(tmp_path / "none.csv", "a", ["x", "y"])
