@@ -101,7 +101,7 @@ def exact_chances(
     fitted: PrivateVotingClassifier, voters: list[Any], X: npt.NDArray[Any]
 ) -> npt.NDArray[np.float64]:
     """Pr[second class] for each row: the law of L by convolution, then the certified gamma."""
-    weights = [weight / (1 << 62) for weight in fitted.design_.weights]
+    weights = [weight / (1 << 62) for weight in fitted.design_.units]
     shift = np.array([-w for w in reversed(weights)] + weights)
     ones = np.array([voter.model_.predict(X) == voter.classes_[1] for voter in voters])
     chances = []
@@ -247,7 +247,7 @@ def test_conventions_of_scikit_learn(voters: list[RandomisedVoter]) -> None:
     assert repr(first).startswith("PrivateVotingClassifier(")
     copy = pickle.loads(pickle.dumps(first))
     assert copy.queries_ == 2
-    assert copy.design_.weights == first.design_.weights
+    assert copy.design_.units == first.design_.units
 
 
 def test_a_clone_of_bare_estimators_is_not_fitted(voters: list[RandomisedVoter]) -> None:
@@ -301,8 +301,8 @@ def test_the_prior_reaches_the_design() -> None:
     voters = [Constant() for _ in range(VOTERS)]
     fitted = classifier(voters, epsilon=0.1, allowance=3, prior=prior).fit()
     plain = classifier(voters, epsilon=0.1, allowance=3).fit()
-    assert fitted.design_.prior == prior
-    assert plain.design_.gamma[-1] < fitted.design_.gamma[-1]
+    assert fitted.design_.setting.prior == prior
+    assert plain.design_.units[-1] < fitted.design_.units[-1]
 
 
 @pytest.mark.parametrize(
