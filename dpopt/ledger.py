@@ -105,10 +105,8 @@ class Ledger:
             raise ParameterError(f"path is {shown(path)}; it must be the path of a file.")
         self.path = Path(path).absolute()
         self._alone = threading.RLock()
-        self._journal = Journal(self.path, self._take)
-        self._accounts: dict[str, Account] = {}
-        self._known: dict[bytes, Entry | None] = {}
-        self._headed = False
+        self._journal = Journal(self.path, self._take, self._forget)
+        self._forget()
         if not os.path.lexists(self.path):
             self._journal.begin(_head(budget, design, given is not False))
         self._catch_up()
@@ -183,12 +181,17 @@ class Ledger:
         Raises:
             ParameterError: if the file cannot be read, or was changed.
         """
-        records = self._journal.records()
+        with self._alone:
+            self._catch_up()
+            records = self._journal.records()
+        known: dict[bytes, Entry | None] = {}
         next(records)
         for body in records:
-            known = self._entry(body)
-            if known is not None:
-                yield replace(known, time=timed(body)[0])
+            entry = _entry(body, known)
+            if entry is not None:
+                yield replace(entry, time=timed(body)[0])
+            if len(known) > _KNOWN_LINES:
+                known.clear()
 
     def compositions(
         self, dataset: str | None = None, delta: float | None = None
@@ -405,6 +408,12 @@ class Ledger:
         with self._alone:
             self._journal.catch_up()
 
+    def _forget(self) -> None:
+        """Know nothing of the file, as before it was read."""
+        self._accounts: dict[str, Account] = {}
+        self._known: dict[bytes, Entry | None] = {}
+        self._headed = False
+
     def _take(self, bodies: Iterator[bytes]) -> None:
         """Count every record that is new, equal ones together."""
         seen: dict[bytes, int] = {}
@@ -414,8 +423,7 @@ class Ledger:
                 continue
             key = timed(body)[1]
             seen[key] = seen.get(key, 0) + 1
-            if key not in self._known:
-                self._entry(body)
+            _entry(body, self._known)
             if len(self._known) > _KNOWN_LINES:
                 self._count(seen)
         self._count(seen)
@@ -450,24 +458,25 @@ class Ledger:
         self.design: str | None = design
         self._headed = True
 
-    def _entry(self, body: bytes) -> Entry | None:
-        """Return the entry of a record, None of another record; its time may be another one's.
-
-        Of records that differ in their time alone, one is parsed.
-        """
-        key = timed(body)[1]
-        if key not in self._known:
-            line = parsed(body)
-            try:
-                self._known[key] = None if "what" not in line else _entry_of(line)
-            except (KeyError, TypeError, ValueError):
-                raise Broken(MALFORMED) from None
-        return self._known[key]
-
     def _unended(self) -> list[Entry]:
         """Return the entry of a last line that lacks its end alone: it counts, if there is one."""
-        found = [self._entry(body) for body in self._journal.unended()]
+        found = [_entry(body, self._known) for body in self._journal.unended()]
         return [entry for entry in found if entry is not None]
+
+
+def _entry(body: bytes, known: dict[bytes, Entry | None]) -> Entry | None:
+    """Return the entry of a record, None of another record; its time may be another one's.
+
+    Of records that differ in their time alone, one is parsed.
+    """
+    key = timed(body)[1]
+    if key not in known:
+        line = parsed(body)
+        try:
+            known[key] = None if "what" not in line else _entry_of(line)
+        except (KeyError, TypeError, ValueError):
+            raise Broken(MALFORMED) from None
+    return known[key]
 
 
 def _head(budget: Guarantee | None, design: str | None, adaptive: bool) -> Json:
