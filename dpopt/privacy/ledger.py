@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol, Self
 
 from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError
@@ -192,14 +192,13 @@ class Tally:
 class Releasing:
     """A proved mechanism that counts its releases, and has each written down before it is drawn.
 
-    Count and ledger belong to the object: neither is compared, copied or pickled.
+    The count belongs to the object: it is neither compared, copied nor pickled. Which file the
+    object is kept in goes along with its copies and pickles, and with its certificate: whatever is
+    made of it releases what was proved there, and writes to the same ledger.
     """
 
     guarantee: Any
     certificate: Any
-
-    _file: ClassVar[Path | None] = None
-    _expected: ClassVar[bool] = False
 
     @cached_property
     def _tally(self) -> Tally:
@@ -235,10 +234,11 @@ class Releasing:
         """
         if "_opened" in vars(self):
             return vars(self)["_opened"]
-        if self._file is None:
+        kept = self._kept_at()
+        if kept is None:
             return None
-        path = beside(self._file)
-        if os.path.lexists(path) or self._expected:
+        path, expected = beside(kept[0]), kept[1]
+        if expected or os.path.lexists(path):
             vars(self)["_opened"] = opened(path, None, self.certificate.digest, new=False)
         return vars(self).get("_opened")
 
@@ -249,10 +249,30 @@ class Releasing:
             file: that the mechanism was read from, or saved to.
             recorder: the ledger, if it is open.
         """
-        vars(self)["_file"] = file.absolute()
-        vars(self)["_expected"] = os.path.lexists(beside(file))
+        self._take_along({"_kept": (file.absolute(), os.path.lexists(beside(file)))})
+        vars(self).pop("_opened", None)
         if recorder is not None:
             vars(self)["_opened"] = recorder
+
+    def _kept_at(self) -> tuple[Path, bool] | None:
+        """Return the file of the object, and whether a ledger was beside it; None without one."""
+        for holder in (self, self.certificate):
+            if "_kept" in getattr(holder, "__dict__", {}):
+                return vars(holder)["_kept"]
+        return None
+
+    def _take_along(self, attributes: dict[str, Any]) -> Self:
+        # `dataclasses.replace` hands on fields alone, and the certificate is one.
+        for holder in (self, self.certificate):
+            if holder is not None:
+                vars(holder).update(attributes)
+        return self
+
+    def _along(self) -> dict[str, Any]:
+        kept = self._kept_at()
+        if kept is None:
+            return {}
+        return {"_kept": (kept[0], kept[1] or os.path.lexists(beside(kept[0])))}
 
     def write_down(
         self,
