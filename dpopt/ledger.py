@@ -21,6 +21,7 @@ from functools import lru_cache
 from math import isfinite
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
@@ -43,6 +44,8 @@ _LONGEST_PAIR = 1 << 15
 _KNOWN_LINES = 4096
 # A composition that needs a condition is told beside the total if it saves a hundredth.
 _WORTH = 0.99
+# All ledgers of this process.
+_OPEN: WeakSet[Ledger] = WeakSet()
 _FIXED = "if their number and what each spends were fixed before the first"
 
 
@@ -107,6 +110,7 @@ class Ledger:
         self._alone = threading.RLock()
         self._journal = Journal(self.path, self._take, self._forget)
         self._forget()
+        _OPEN.add(self)
         if not os.path.lexists(self.path):
             self._journal.begin(_head(budget, design, given is not False))
         self._catch_up()
@@ -414,6 +418,11 @@ class Ledger:
         self._known: dict[bytes, Entry | None] = {}
         self._headed = False
 
+    def _forked(self) -> None:
+        """Begin anew in a new process: the thread that held the lock may not exist there."""
+        self._alone = threading.RLock()
+        self._journal.forked()
+
     def _take(self, bodies: Iterator[bytes]) -> None:
         """Count every record that is new, equal ones together."""
         seen: dict[bytes, int] = {}
@@ -462,6 +471,15 @@ class Ledger:
         """Return the entry of a last line that lacks its end alone: it counts, if there is one."""
         found = [_entry(body, self._known) for body in self._journal.unended()]
         return [entry for entry in found if entry is not None]
+
+
+def _after_fork() -> None:
+    for ledger in list(_OPEN):
+        ledger._forked()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def _entry(body: bytes, known: dict[bytes, Entry | None]) -> Entry | None:

@@ -62,6 +62,7 @@ class Journal:
         # Whether all that the reader passed was taken. Whatever ends a read or a write early, even
         # a second interrupt, leaves it False, and the next one begins at the start.
         self._sound = True
+        self._files = set[int]()
 
     def begin(self, head: Json) -> None:
         """Make the file with its first record: whole, or not at all, by one process alone.
@@ -97,8 +98,13 @@ class Journal:
         with self._opened(os.O_RDONLY) as file, locked(file, shared=True):
             self._read(file)
 
-    def distrust(self) -> None:
-        """Read from the start the next time."""
+    def forked(self) -> None:
+        """Let go, in a new process, of what other threads of the old one were doing."""
+        # The lock belongs to the open file: kept open here, it outlived a writer that is killed.
+        for file in self._files:
+            with suppress(OSError):
+                os.close(file)
+        self._files = set[int]()
         self._sound = False
 
     @contextmanager
@@ -150,9 +156,11 @@ class Journal:
             check_target(self.path)
             extra = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
             file = os.open(self.path, flags | extra | getattr(os, "O_CLOEXEC", 0))
+            self._files.add(file)
             try:
                 yield file
             finally:
+                self._files.discard(file)
                 os.close(file)
         except OSError as error:
             raise self._refusal(why_unread(error)) from error

@@ -9,6 +9,7 @@ from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, Self
+from weakref import WeakSet
 
 from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError
@@ -171,6 +172,7 @@ class Tally:
 
     def __init__(self) -> None:
         self._lock, self._calls = threading.Lock(), dict[int, int]()
+        _TALLIES.add(self)
 
     @property
     def calls(self) -> dict[int, int]:
@@ -187,6 +189,19 @@ class Tally:
         """Count the releases of a call."""
         with self._lock:
             self._calls[count] = self._calls.get(count, 0) + 1
+
+
+_TALLIES: WeakSet[Tally] = WeakSet()
+
+
+def _after_fork() -> None:
+    """Renew the locks in a new process: threads that held them may not exist there."""
+    for tally in list(_TALLIES):
+        tally._lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 class Releasing:
@@ -249,7 +264,7 @@ class Releasing:
             file: that the mechanism was read from, or saved to.
             recorder: the ledger, if it is open.
         """
-        self._take_along({"_kept": (file.absolute(), os.path.lexists(beside(file)))})
+        self._take_along({"_kept": (file.resolve(), os.path.lexists(beside(file)))})
         vars(self).pop("_opened", None)
         if recorder is not None:
             vars(self)["_opened"] = recorder
@@ -383,7 +398,11 @@ class Releasing:
 
 
 def beside(file: Path) -> Path:
-    """Return the path of the ledger beside a file: its name, and ".ledger"."""
+    """Return the path of the ledger beside a file: its name, and ".ledger".
+
+    Links lead to the file itself: there is one ledger, by whichever name the file is opened.
+    """
+    file = file.resolve()
     return file.with_name(file.name + ENDING)
 
 

@@ -302,6 +302,20 @@ def test_a_design_of_the_same_numbers_that_no_file_holds_has_no_ledger(tmp_path:
     assert Ledger(tmp_path / "p.json.ledger").releases() == 0
 
 
+def test_a_link_to_a_file_has_the_ledger_of_the_file(tmp_path: Path, capsys: Any) -> None:
+    make, data, _ = MAKERS["min-count"]
+    (tmp_path / "there").mkdir()
+    path, link = tmp_path / "there" / "p.json", tmp_path / "link.json"
+    make().save(path, ledger=Guarantee(2 * EPSILON))
+    link.symlink_to(path)
+    dpopt.load(link).release(data)
+    assert run(["release", str(link), "--input", "2,3"], capsys)[0] == 0
+    assert Ledger(tmp_path / "there" / "p.json.ledger").releases() == 2
+    with pytest.raises(ParameterError, match="of the budget"):
+        dpopt.load(link).release(data)
+    assert sorted(found.name for found in tmp_path.iterdir()) == ["link.json", "there"]
+
+
 def test_other_processes_write_to_the_ledger_of_the_file(tmp_path: Path) -> None:
     make, data, _ = MAKERS["min-count"]
     make().save(tmp_path / "p.json", ledger=True)
