@@ -78,6 +78,8 @@ _LONGEST_LIST = 10_000
 _LARGEST_RECORDS, _LARGEST_CLASSES, _LARGEST_EPSILON = 1_000_000, 1_000, 50.0
 # Sorted histograms of a program that is written out, and of a rule that is made a table.
 _MOST_SOLVED, _MOST_TABLED = 5_000, 100_000
+# Of a ladder that is proved for every number of records: a table takes seconds.
+_MOST_LADDERS = 20_000
 # Rooms that the least mean leaves to the least worst loss, tried in turn, and the gap that does for
 # a program which only chooses among optima.
 _TIES, _TIE_GAP = (1e-10, 1e-9, 1e-8), 1e-5
@@ -171,7 +173,7 @@ class PluralitySetting(Setting["PluralityDesign"]):
             rule=_checks.choice("rule", self.rule, RULES),
             prior=parse_prior(self.prior)[0],
         )
-        if self.rule == "optimal" and _more_than(_MOST_SOLVED, records, classes):
+        if self.rule == "optimal" and more_than(_MOST_SOLVED, records, classes):
             raise ParameterError(
                 f"records is {records} and classes {classes}; a program is written out for at most "
                 f"{_MOST_SOLVED:,} sorted histograms, and {_OFFER}."
@@ -210,14 +212,15 @@ class PluralitySetting(Setting["PluralityDesign"]):
     @property
     def _auditable(self) -> bool:
         """Whether the histograms can be listed with all bits of a rule's weights."""
-        if _more_than(MOST_PARTITIONS, self.records, self.classes):
+        if more_than(MOST_PARTITIONS, self.records, self.classes):
             return False
         return auditable(self.rule, self.records, self.classes, self.epsilon)
 
     @property
     def _listed(self) -> bool:
         """Whether they are so few that a rule is made a table."""
-        if _more_than(_MOST_TABLED, self.records, self.classes) or not self._auditable:
+        most = _MOST_LADDERS if self.rule == "ladder" else _MOST_TABLED
+        if more_than(most, self.records, self.classes) or not self._auditable:
             return False
         count = partition_count(self.records, self.classes)
         return count * min(self.classes, 50) * self.bits <= _LONGEST_TABLE
@@ -815,7 +818,7 @@ def _losses(partitions: Partitions, loss: str) -> list[int]:
     return gaps if loss == "regret" else [int(gap > 0) for gap in gaps]
 
 
-def _more_than(most: int, records: int, classes: int) -> bool:
+def more_than(most: int, records: int, classes: int) -> bool:
     """Return whether there are more sorted histograms than some number."""
     # Each is the sorted form of C! histograms at most; small ones are counted.
     logs = math.lgamma(records + classes) - math.lgamma(records + 1)

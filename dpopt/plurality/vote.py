@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any, cast
 
 import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
+from dpopt.ballots import proved_for_any_number
 from dpopt.ballots.batch import VoteBatch, drawn
-from dpopt.ballots.partitions import partition_count
 from dpopt.ballots.spending import SLACK, BallotSpending
+from dpopt.ballots.unbounded import QUICK_STATES
 from dpopt.ballots.votes import IntTable, count_votes, read_classes, read_counts, read_votes
 from dpopt.design import design as designed
-from dpopt.plurality.setting import RULES, PluralityDesign, PluralitySetting
+from dpopt.plurality.setting import (
+    RULES,
+    PluralityDesign,
+    PluralitySetting,
+    more_than,
+    rational_step,
+)
 from dpopt.privacy import Guarantee
 from dpopt.privacy.ledger import Recorder
 
@@ -129,8 +136,9 @@ def best_design(
     """Return the mechanism of a rule, or of the best one that takes seconds.
 
     "best" is the optimum of the program where there are at most 600 sorted histograms; of more, the
-    ladder or permute-and-flip, whichever has the smaller value; beyond 4,000 permute-and-flip,
-    which there is for any K and C. The choice looks at no data.
+    ladder or permute-and-flip, whichever has the smaller value; beyond 4,000 the ladder where it is
+    quickly proved private for every K, and permute-and-flip elsewhere, which there is for any K and
+    C. The choice looks at no data.
 
     Args:
         records: K.
@@ -156,12 +164,21 @@ def best_design(
     quick = PluralitySetting(records, classes, epsilon, rule="permute-and-flip", **named)
     rules: tuple[Any, ...] = (rule,)
     if rule == "best":
-        many = math.inf if quick.by_theorem else partition_count(quick.records, quick.classes)
-        rules = (quick.rule,) if many > _QUICK_TABLE else ("ladder", quick.rule)
-        if many <= _QUICK_PROGRAM:
-            rules = ("optimal",)
+        rules = _quick_rules(quick)
     found = [designed(replace(quick, rule=name)) for name in rules]
     return min(found, key=lambda made: made.value)
+
+
+def _quick_rules(quick: PluralitySetting) -> tuple[Any, ...]:
+    """Return the rules of which the one with the least value is the best."""
+    records, classes = quick.records, quick.classes
+    if not more_than(_QUICK_PROGRAM, records, classes):
+        return ("optimal",)
+    if not more_than(_QUICK_TABLE, records, classes) and not quick.by_theorem:
+        return ("ladder", quick.rule)
+    ratio = Fraction(*rational_step(quick.epsilon, power=1))
+    proved = proved_for_any_number(classes, ratio, QUICK_STATES) is not None
+    return ("ladder",) if proved else (quick.rule,)
 
 
 def _classes_of(design: object, classes: object) -> int:

@@ -275,6 +275,28 @@ def test_the_best_plain_rule_by_size(records: int, classes: int, chosen: str) ->
         assert best.value <= plurality.design(records, classes, 0.5, rule=rule).value + 1e-12
 
 
+@pytest.mark.parametrize(
+    ("records", "classes", "epsilon", "chosen"),
+    [
+        (1_000_000, 5, 1.0, "ladder"),
+        (2_000, 6, 2.0, "ladder"),
+        (1_000_000, 10, 0.5, "permute-and-flip"),
+        (20, 1_000, 1.0, "permute-and-flip"),
+    ],
+)
+def test_the_best_plain_rule_of_too_many_histograms(
+    records: int, classes: int, epsilon: float, chosen: str
+) -> None:
+    best = plurality.best_design(records, classes, epsilon)
+    assert best.setting.rule == chosen
+    assert best.setting.by_theorem
+    counts = [[records, *[0] * (classes - 1)]] * 3
+    batch = plurality.vote(counts=counts, design=best)
+    assert len(batch.labels) == 3
+    assert batch.total.epsilon <= 3 * epsilon * (1 + 1e-9)
+    assert batch.per_query.epsilon == pytest.approx(epsilon, rel=1e-8)
+
+
 def test_the_best_private_rule_by_size() -> None:
     assert multiclass.best_design(5, 3, 0.5, 2).setting.rule == "optimal"
     far = multiclass.best_design(12, 8, 0.5, 3)
