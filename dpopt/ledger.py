@@ -16,6 +16,7 @@ import os
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from decimal import ROUND_DOWN, Context
 from fractions import Fraction
 from functools import lru_cache
 from math import isfinite
@@ -25,14 +26,14 @@ from weakref import WeakSet
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._numbers import digits, float_down, shown, whole
+from dpopt._numbers import float_down, shown, whole
 from dpopt._page import result_page
 from dpopt._types import Json
 from dpopt.privacy import Guarantee
 from dpopt.privacy.account import Account, Part
 from dpopt.privacy.dominating import DominatingPair
 from dpopt.privacy.journal import FOREIGN, MALFORMED, Broken, Journal, now, parsed, timed
-from dpopt.privacy.ledger import MOST_ATOMS, UNNAMED, Entry
+from dpopt.privacy.ledger import MOST_ATOMS, UNNAMED, Entry, name_of
 
 __all__ = ["Entry", "Ledger"]
 
@@ -42,7 +43,8 @@ FORMAT, SCHEMA = "dpopt ledger", 1
 _LONGEST_PAIR = 1 << 15
 # Of the entries that differ in their time only, one is read.
 _KNOWN_LINES = 4096
-# A composition that needs a condition is told beside the total if it saves a hundredth.
+# A composition is told instead of the simple one, or beside the total if it needs a condition,
+# where it saves more than a hundredth.
 _WORTH = 0.99
 # All ledgers of this process.
 _OPEN: WeakSet[Ledger] = WeakSet()
@@ -142,7 +144,8 @@ class Ledger:
         Args:
             guarantee: of one release.
             what: of what the releases are, in a few words.
-            dataset: your name of the data; "unnamed" if None.
+            dataset: your name of the data; "unnamed" if None. Spaces around it do not count, nor
+                how Unicode writes its letters: names are kept in its composed form (NFC).
             count: number of releases.
             group: see `Entry`, as for the rest; None for releases that compose.
             at_most: guarantee of each mechanism that the group shares, or that is behind a release.
@@ -230,7 +233,9 @@ class Ledger:
     ) -> tuple[str, Guarantee]:
         """Return the composition with the smallest epsilon, then delta, and its name.
 
-        Of an adaptive ledger, only of those that hold however the releases were chosen.
+        Simple composition, unless another one saves more than a hundredth of its epsilon, or a
+        budget holds that is smaller. Of an adaptive ledger, only of those that hold however the
+        releases were chosen.
 
         Args:
             dataset: see `compositions`.
@@ -267,7 +272,7 @@ class Ledger:
             dataset: its name; if None all data sets together.
         """
         count, of = self.releases(dataset), _named(dataset)
-        number = f"{count:,} release{'' if count == 1 else 's'} of {of} so far"
+        number = f"{_number(count, 'release')} of {of} so far"
         spend = "spends" if count == 1 else "spend"
         known = self.compositions(dataset)
         if not known:
@@ -278,7 +283,7 @@ class Ledger:
             told += " together" if name == "simple" else f" together, {_by(name)}"
             told += self._condition(known, name, spent)
         left = self.left(dataset)
-        return told if left is None else f"{told}; an epsilon of {left:.6g} is left"
+        return told if left is None else f"{told}; an epsilon of {_cut(left)} is left"
 
     def _condition(self, known: dict[str, Guarantee], name: str, spent: Guarantee) -> str:
         """Return under which condition a total holds, or a smaller one would."""
@@ -314,7 +319,8 @@ class Ledger:
         """Return what each data set has spent, for notebooks."""
         facts = {name: self.statement(name) for name in self.datasets}
         limit = "no budget" if self.budget is None else f"a budget of {_told(self.budget)}"
-        statement = f"{self.releases():,} releases from {len(facts)} data sets, with {limit} each."
+        releases = _number(self.releases(), "release")
+        statement = f"{releases} from {_number(len(facts), 'data set')}, with {limit} each."
         return result_page(type(self).__name__, statement, None, facts)
 
     # What was spent.
@@ -343,10 +349,10 @@ class Ledger:
         if self.budget is None or self._fits(account, self.budget):
             return
         before = self._accounts.get(entry.dataset, Account())
-        number = f"{entry.count:,} release{'' if entry.count == 1 else 's'}"
+        number = _number(entry.count, "release")
         raise ParameterError(
             f"guarantee is {_told(entry.guarantee)}, for {number}; data set "
-            f"{shown(entry.dataset)} has an epsilon of {digits(self._left(before))} left of the "
+            f"{shown(entry.dataset)} has an epsilon of {_cut(self._left(before))} left of the "
             f"budget {_told(self.budget)} of ledger {str(self.path)!r}."
         )
 
@@ -376,7 +382,7 @@ class Ledger:
                 accounts[entry.dataset] = accounts.get(entry.dataset, Account()).copy()
                 accounts[entry.dataset].add(entry)
             if dataset is not None:
-                return accounts.get(dataset, Account()).copy()
+                return accounts.get(name_of(dataset), Account()).copy()
             together = Account()
             for name, account in accounts.items():
                 together.join(account, name)
@@ -404,6 +410,9 @@ class Ledger:
                 "larger delta."
             )
         name = min(held, key=lambda name: _order(held[name]))
+        simple = held.get("simple")
+        if simple and name != "budget" and held[name].epsilon >= _WORTH * simple.epsilon:
+            name = "simple"
         return name, held[name]
 
     # What the file holds.
@@ -549,12 +558,22 @@ def _few(pair: object) -> bool:
     return len(found.upper) <= MOST_ATOMS and digits_ <= _LONGEST_PAIR
 
 
+def _number(count: int, of: str) -> str:
+    return f"{count:,} {of}{'' if count == 1 else 's'}"
+
+
 def _named(dataset: str | None) -> str:
     return "all data sets together" if dataset is None else f"data set {shown(dataset)}"
 
 
 def _told(guarantee: Guarantee) -> str:
     return f"({guarantee.epsilon:.6g}, {guarantee.delta:.6g})-DP"
+
+
+def _cut(value: float) -> str:
+    """Return six digits of a float, rounded down: as much may be spent."""
+    cut = Context(prec=6, rounding=ROUND_DOWN).create_decimal(str(value))
+    return f"{float(cut):.6g}"
 
 
 def _by(name: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import unicodedata
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -52,7 +53,7 @@ class Entry:
     Attributes:
         time: in UTC, such as "2026-01-31T23:59:59Z".
         what: of what the releases are, for a reader.
-        dataset: the user's name of the data.
+        dataset: the user's name of the data, as `name_of` returns it.
         guarantee: of one release.
         count: number of releases.
         group: name of the mechanisms that the releases share; None if they share none.
@@ -84,6 +85,7 @@ class Entry:
         _checks.instance("guarantee", self.guarantee, Guarantee)
         _require_text("what", self.what, _LONGEST_TEXT)
         _require_text("dataset", self.dataset, _LONGEST_NAME)
+        object.__setattr__(self, "dataset", name_of(self.dataset))
         for name, most in (("count", _MOST_COUNT), ("folds", _MOST_COUNT)):
             object.__setattr__(self, name, _checks.integer(name, getattr(self, name), 1, most))
         if self.at_most is not None:
@@ -131,6 +133,14 @@ class Entry:
             guarantee=self.guarantee,
             count=self.count,
         )
+
+
+def name_of(dataset: str) -> str:
+    """Return the name of a data set without spaces around it, in Unicode's composed form (NFC).
+
+    What looks the same and was typed elsewhere is the same data set.
+    """
+    return unicodedata.normalize("NFC", dataset).strip()
 
 
 def _require_text(name: str, value: object, most: int) -> None:
@@ -303,7 +313,8 @@ class Releasing:
         Args:
             count: number of releases, at least 1; each spends the whole guarantee.
             ledger: a `dpopt.Ledger`; if None the one beside the file, if there is one.
-            dataset: your name of the data; "unnamed" if None.
+            dataset: your name of the data; "unnamed" if None. Spaces around it do not count, nor
+                how Unicode writes its letters.
             trained_once: of votes, whether all are of voters that were trained once, or every vote
                 was drawn afresh; see `dpopt.majority.Spending`. If None, what is written down
                 covers both.
