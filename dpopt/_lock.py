@@ -13,11 +13,13 @@ _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPN
 
 
 @contextmanager
-def locked(file: int) -> Iterator[bool]:
+def locked(file: int, shared: bool = False) -> Iterator[bool]:
     """Hold the lock of a file, alone among all that ask for it; wait for it as long as it takes.
 
     Args:
         file: descriptor of a file open for writing. Each process opens it anew.
+        shared: whether others that ask so may hold it too, as readers do; the file may then be
+            open for reading alone.
 
     Yields:
         True; False, and no lock, where the file system has none.
@@ -26,7 +28,7 @@ def locked(file: int) -> Iterator[bool]:
         OSError: if the lock is refused for another reason.
     """
     try:
-        _lock(file)
+        (_lock_shared if shared else _lock)(file)
     except OSError as error:
         if error.errno not in _NO_LOCKS:
             raise
@@ -56,6 +58,8 @@ if sys.platform == "win32":
             else:
                 return
 
+    _lock_shared = _lock
+
     def _unlock(file: int) -> None:
         os.lseek(file, _BYTE, os.SEEK_SET)
         msvcrt.locking(file, msvcrt.LK_UNLCK, 1)
@@ -66,6 +70,9 @@ else:
     # That of `flock` belongs to the open file: closing another of this process keeps it.
     def _lock(file: int) -> None:
         fcntl.flock(file, fcntl.LOCK_EX)
+
+    def _lock_shared(file: int) -> None:
+        fcntl.flock(file, fcntl.LOCK_SH)
 
     def _unlock(file: int) -> None:
         fcntl.flock(file, fcntl.LOCK_UN)

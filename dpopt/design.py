@@ -657,7 +657,8 @@ class Design(Answer, Releasing, Vouched):
             data: one input of the mechanism.
             ledger: where it is written down, a `dpopt.Ledger`; if None, the ledger beside the
                 design's file, if it has one.
-            dataset: your name of the data, by which the ledger adds up; "unnamed" if None.
+            dataset: your name of the data, by which the ledger adds up; "unnamed" if None. Spaces
+                around it do not count, nor how Unicode writes its letters.
 
         Raises:
             ParameterError: for data that are no input; the refusal is for the curator alone. Or if

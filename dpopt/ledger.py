@@ -16,22 +16,24 @@ import os
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from decimal import ROUND_DOWN, Context
 from fractions import Fraction
 from functools import lru_cache
 from math import isfinite
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._numbers import digits, float_down, shown, whole
+from dpopt._numbers import float_down, shown, whole
 from dpopt._page import result_page
 from dpopt._types import Json
 from dpopt.privacy import Guarantee
 from dpopt.privacy.account import Account, Part
 from dpopt.privacy.dominating import DominatingPair
 from dpopt.privacy.journal import FOREIGN, MALFORMED, Broken, Journal, now, parsed, timed
-from dpopt.privacy.ledger import MOST_ATOMS, UNNAMED, Entry
+from dpopt.privacy.ledger import MOST_ATOMS, UNNAMED, Entry, name_of
 
 __all__ = ["Entry", "Ledger"]
 
@@ -41,8 +43,11 @@ FORMAT, SCHEMA = "dpopt ledger", 1
 _LONGEST_PAIR = 1 << 15
 # Of the entries that differ in their time only, one is read.
 _KNOWN_LINES = 4096
-# A composition that needs a condition is told beside the total if it saves a hundredth.
+# A composition is told instead of the simple one, or beside the total if it needs a condition,
+# where it saves more than a hundredth.
 _WORTH = 0.99
+# All ledgers of this process.
+_OPEN: WeakSet[Ledger] = WeakSet()
 _FIXED = "if their number and what each spends were fixed before the first"
 
 
@@ -105,10 +110,9 @@ class Ledger:
             raise ParameterError(f"path is {shown(path)}; it must be the path of a file.")
         self.path = Path(path).absolute()
         self._alone = threading.RLock()
-        self._journal = Journal(self.path, self._take)
-        self._accounts: dict[str, Account] = {}
-        self._known: dict[bytes, Entry | None] = {}
-        self._headed = False
+        self._journal = Journal(self.path, self._take, self._forget)
+        self._forget()
+        _OPEN.add(self)
         if not os.path.lexists(self.path):
             self._journal.begin(_head(budget, design, given is not False))
         self._catch_up()
@@ -140,7 +144,8 @@ class Ledger:
         Args:
             guarantee: of one release.
             what: of what the releases are, in a few words.
-            dataset: your name of the data; "unnamed" if None.
+            dataset: your name of the data; "unnamed" if None. Spaces around it do not count, nor
+                how Unicode writes its letters: names are kept in its composed form (NFC).
             count: number of releases.
             group: see `Entry`, as for the rest; None for releases that compose.
             at_most: guarantee of each mechanism that the group shares, or that is behind a release.
@@ -183,12 +188,17 @@ class Ledger:
         Raises:
             ParameterError: if the file cannot be read, or was changed.
         """
-        records = self._journal.records()
+        with self._alone:
+            self._catch_up()
+            records = self._journal.records()
+        known: dict[bytes, Entry | None] = {}
         next(records)
         for body in records:
-            known = self._entry(body)
-            if known is not None:
-                yield replace(known, time=timed(body)[0])
+            entry = _entry(body, known)
+            if entry is not None:
+                yield replace(entry, time=timed(body)[0])
+            if len(known) > _KNOWN_LINES:
+                known.clear()
 
     def compositions(
         self, dataset: str | None = None, delta: float | None = None
@@ -223,7 +233,9 @@ class Ledger:
     ) -> tuple[str, Guarantee]:
         """Return the composition with the smallest epsilon, then delta, and its name.
 
-        Of an adaptive ledger, only of those that hold however the releases were chosen.
+        Simple composition, unless another one saves more than a hundredth of its epsilon, or a
+        budget holds that is smaller. Of an adaptive ledger, only of those that hold however the
+        releases were chosen.
 
         Args:
             dataset: see `compositions`.
@@ -260,7 +272,7 @@ class Ledger:
             dataset: its name; if None all data sets together.
         """
         count, of = self.releases(dataset), _named(dataset)
-        number = f"{count:,} release{'' if count == 1 else 's'} of {of} so far"
+        number = f"{_number(count, 'release')} of {of} so far"
         spend = "spends" if count == 1 else "spend"
         known = self.compositions(dataset)
         if not known:
@@ -271,7 +283,7 @@ class Ledger:
             told += " together" if name == "simple" else f" together, {_by(name)}"
             told += self._condition(known, name, spent)
         left = self.left(dataset)
-        return told if left is None else f"{told}; an epsilon of {left:.6g} is left"
+        return told if left is None else f"{told}; an epsilon of {_cut(left)} is left"
 
     def _condition(self, known: dict[str, Guarantee], name: str, spent: Guarantee) -> str:
         """Return under which condition a total holds, or a smaller one would."""
@@ -307,7 +319,8 @@ class Ledger:
         """Return what each data set has spent, for notebooks."""
         facts = {name: self.statement(name) for name in self.datasets}
         limit = "no budget" if self.budget is None else f"a budget of {_told(self.budget)}"
-        statement = f"{self.releases():,} releases from {len(facts)} data sets, with {limit} each."
+        releases = _number(self.releases(), "release")
+        statement = f"{releases} from {_number(len(facts), 'data set')}, with {limit} each."
         return result_page(type(self).__name__, statement, None, facts)
 
     # What was spent.
@@ -336,10 +349,10 @@ class Ledger:
         if self.budget is None or self._fits(account, self.budget):
             return
         before = self._accounts.get(entry.dataset, Account())
-        number = f"{entry.count:,} release{'' if entry.count == 1 else 's'}"
+        number = _number(entry.count, "release")
         raise ParameterError(
             f"guarantee is {_told(entry.guarantee)}, for {number}; data set "
-            f"{shown(entry.dataset)} has an epsilon of {digits(self._left(before))} left of the "
+            f"{shown(entry.dataset)} has an epsilon of {_cut(self._left(before))} left of the "
             f"budget {_told(self.budget)} of ledger {str(self.path)!r}."
         )
 
@@ -369,7 +382,7 @@ class Ledger:
                 accounts[entry.dataset] = accounts.get(entry.dataset, Account()).copy()
                 accounts[entry.dataset].add(entry)
             if dataset is not None:
-                return accounts.get(dataset, Account()).copy()
+                return accounts.get(name_of(dataset), Account()).copy()
             together = Account()
             for name, account in accounts.items():
                 together.join(account, name)
@@ -397,6 +410,9 @@ class Ledger:
                 "larger delta."
             )
         name = min(held, key=lambda name: _order(held[name]))
+        simple = held.get("simple")
+        if simple and name != "budget" and held[name].epsilon >= _WORTH * simple.epsilon:
+            name = "simple"
         return name, held[name]
 
     # What the file holds.
@@ -404,6 +420,17 @@ class Ledger:
     def _catch_up(self) -> None:
         with self._alone:
             self._journal.catch_up()
+
+    def _forget(self) -> None:
+        """Know nothing of the file, as before it was read."""
+        self._accounts: dict[str, Account] = {}
+        self._known: dict[bytes, Entry | None] = {}
+        self._headed = False
+
+    def _forked(self) -> None:
+        """Begin anew in a new process: the thread that held the lock may not exist there."""
+        self._alone = threading.RLock()
+        self._journal.forked()
 
     def _take(self, bodies: Iterator[bytes]) -> None:
         """Count every record that is new, equal ones together."""
@@ -414,8 +441,7 @@ class Ledger:
                 continue
             key = timed(body)[1]
             seen[key] = seen.get(key, 0) + 1
-            if key not in self._known:
-                self._entry(body)
+            _entry(body, self._known)
             if len(self._known) > _KNOWN_LINES:
                 self._count(seen)
         self._count(seen)
@@ -450,24 +476,34 @@ class Ledger:
         self.design: str | None = design
         self._headed = True
 
-    def _entry(self, body: bytes) -> Entry | None:
-        """Return the entry of a record, None of another record; its time may be another one's.
-
-        Of records that differ in their time alone, one is parsed.
-        """
-        key = timed(body)[1]
-        if key not in self._known:
-            line = parsed(body)
-            try:
-                self._known[key] = None if "what" not in line else _entry_of(line)
-            except (KeyError, TypeError, ValueError):
-                raise Broken(MALFORMED) from None
-        return self._known[key]
-
     def _unended(self) -> list[Entry]:
         """Return the entry of a last line that lacks its end alone: it counts, if there is one."""
-        found = [self._entry(body) for body in self._journal.unended()]
+        found = [_entry(body, self._known) for body in self._journal.unended()]
         return [entry for entry in found if entry is not None]
+
+
+def _after_fork() -> None:
+    for ledger in list(_OPEN):
+        ledger._forked()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def _entry(body: bytes, known: dict[bytes, Entry | None]) -> Entry | None:
+    """Return the entry of a record, None of another record; its time may be another one's.
+
+    Of records that differ in their time alone, one is parsed.
+    """
+    key = timed(body)[1]
+    if key not in known:
+        line = parsed(body)
+        try:
+            known[key] = None if "what" not in line else _entry_of(line)
+        except (KeyError, TypeError, ValueError):
+            raise Broken(MALFORMED) from None
+    return known[key]
 
 
 def _head(budget: Guarantee | None, design: str | None, adaptive: bool) -> Json:
@@ -522,12 +558,22 @@ def _few(pair: object) -> bool:
     return len(found.upper) <= MOST_ATOMS and digits_ <= _LONGEST_PAIR
 
 
+def _number(count: int, of: str) -> str:
+    return f"{count:,} {of}{'' if count == 1 else 's'}"
+
+
 def _named(dataset: str | None) -> str:
     return "all data sets together" if dataset is None else f"data set {shown(dataset)}"
 
 
 def _told(guarantee: Guarantee) -> str:
     return f"({guarantee.epsilon:.6g}, {guarantee.delta:.6g})-DP"
+
+
+def _cut(value: float) -> str:
+    """Return six digits of a float, rounded down: as much may be spent."""
+    cut = Context(prec=6, rounding=ROUND_DOWN).create_decimal(str(value))
+    return f"{float(cut):.6g}"
 
 
 def _by(name: str) -> str:

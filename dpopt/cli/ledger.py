@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -82,6 +83,7 @@ class Keeper:
         Raises:
             ParameterError: for options that do not go together.
         """
+        from dpopt import _checks
         from dpopt.privacy import Guarantee
         from dpopt.privacy.ledger import UNNAMED
 
@@ -95,7 +97,9 @@ class Keeper:
         self._dataset = UNNAMED if dataset is None else dataset
         self._budget = None
         if budget_epsilon is not None:
-            self._budget = Guarantee(budget_epsilon, budget_delta or 0.0)
+            epsilon = _checks.real("budget_epsilon", budget_epsilon, 0.0)
+            delta = _checks.real("budget_delta", budget_delta or 0.0, 0.0, 1.0, open_upper=True)
+            self._budget = Guarantee(epsilon, delta)
         if self._path is None and self._budget is not None:
             raise ParameterError("budget_epsilon is given; without a ledger nothing keeps it.")
         self._said = ""
@@ -117,9 +121,9 @@ class Keeper:
         return self._entry
 
     def _written(self, guarantee: Guarantee, given: dict[str, Any]) -> Entry:
-        if self._path is None:
-            from dpopt.privacy.ledger import Entry
+        from dpopt.privacy.ledger import Entry
 
+        if self._path is None:
             entry = Entry("", guarantee=guarantee, **given)
             each = " each" if entry.count > 1 else ""
             number = f"{entry.count:,} release{'s' if entry.count > 1 else ''}"
@@ -130,12 +134,32 @@ class Keeper:
             return entry
         from dpopt.ledger import Ledger
 
+        if self._budget is not None and not os.path.lexists(self._path):
+            self._require_room(self._budget, Entry("", guarantee=guarantee, **given))
         ledger = Ledger(self._path, self._budget, design=self._digest)
         entry = ledger.charge(guarantee, **given)
         self._said = ledger.statement(self._dataset)
         if ledger.releases(self._dataset) > 1:
             self._said += _why_voters(entry)
         return entry
+
+    def _require_room(self, budget: Guarantee, entry: Entry) -> None:
+        """Refuse what a new ledger would refuse, before it is made: its budget would stay."""
+        from dpopt._numbers import shown
+        from dpopt.privacy.account import Account
+
+        account = Account()
+        account.add(entry)
+        if account.allowed(budget):
+            return
+        spends, releases = entry.guarantee, "a release that is"
+        if entry.count > 1:
+            releases = f"{entry.count:,} releases, each of them"
+        raise ParameterError(
+            f"budget_epsilon is {shown(budget.epsilon)}, with a delta of {shown(budget.delta)}; "
+            f"it must be enough for {releases} ({spends.epsilon:.6g}, {spends.delta:.6g})-DP; no "
+            "ledger was made, and nothing was drawn."
+        )
 
     def tell(self) -> None:
         """Say on standard error what was spent, if anything takes it."""
@@ -175,11 +199,15 @@ def ledger(path: Path, dataset: str | None, as_json: bool) -> None:
 
     Example: dpopt ledger gamma.json.ledger
     """
+    from dpopt._numbers import shown
     from dpopt.ledger import Ledger
+    from dpopt.privacy.ledger import name_of
 
-    if not path.exists():
-        raise ParameterError(f"path is {str(path)!r}; there is no such ledger.")
+    if not os.path.exists(path):  # noqa: PTH110 - a name that is too long is no file either
+        raise ParameterError(f"path is {shown(str(path))}; there is no such ledger.")
     found = Ledger(path)
+    if dataset is not None:
+        dataset = name_of(dataset)
     entries = [entry for entry in found.entries() if dataset in (None, entry.dataset)]
     names = [name for name in found.datasets if dataset in (None, name)]
     if dataset is not None and not names:

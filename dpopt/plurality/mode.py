@@ -25,7 +25,7 @@ from dpopt.ballots import (
 from dpopt.ballots.unbounded import QUICK_STATES
 from dpopt.data.tally import Tally, tally
 from dpopt.plurality.proof import prove_ladder
-from dpopt.plurality.setting import PluralityDesign, design, rational_step
+from dpopt.plurality.setting import PluralityDesign, PluralitySetting, design, rational_step
 from dpopt.privacy import Guarantee
 from dpopt.privacy.ledger import Recorder
 from dpopt.privacy.release import random_words, seeded_words
@@ -148,7 +148,10 @@ class ModeRule:
             place = int(self.design.release(counted.counts, ledger=ledger, dataset=dataset))
         else:
             if ledger is not None:
-                told = f"mode of {self.records} records over {self.classes} letters, {self.rule}"
+                told = (
+                    f"mode of {self.records} records over {self.classes} letters, {self.rule}; "
+                    f"{PluralitySetting.neighbours}"
+                )
                 ledger.charge(self.guarantee, what=told, dataset=dataset)
             place = self._drawn(lambda count: random_words(64, count)[0])(counted.counts)
         letter = counted.letters[place]

@@ -152,6 +152,7 @@ class PluralitySetting(Setting["PluralityDesign"]):
 
     kind: ClassVar[str] = "plurality"
     papers: ClassVar[tuple[str, ...]] = ("permute-and-flip", "exponential")
+    neighbours: ClassVar[str] = "one ballot replaced"
 
     records: int
     classes: int
@@ -677,7 +678,8 @@ class PluralityDesign(Design):
         """Return a private plurality for counts, with the operating system's randomness.
 
         Each row of counts is one query and spends the whole guarantee; all are written down before
-        one is drawn.
+        one is drawn. A record that reaches t ballots spends t epsilon; see
+        `plurality.vote(voters_per_record=)`.
 
         Args:
             data: counts of the classes, sum K, shape (C,) for one query or (queries, C).

@@ -45,17 +45,24 @@ class Broken(Exception):  # noqa: N818 - a `Journal` makes an error of the param
 class Journal:
     """A file of records; the first one says what the file is, all others begin with their time."""
 
-    def __init__(self, path: Path, take: Callable[[Iterator[bytes]], None]) -> None:
+    def __init__(
+        self, path: Path, take: Callable[[Iterator[bytes]], None], forget: Callable[[], None]
+    ) -> None:
         """Take a path; nothing is read yet.
 
         Args:
             path: absolute.
             take: is given the records that are new, in JSON, whenever the file was read; it goes
                 through all of them, and raises `Broken` for one that it does not understand.
+            forget: drops all that was taken; what was read is then given to ``take`` again.
         """
         self.path = path
-        self._take = take
+        self._take, self._forget = take, forget
         self._reader = _Reader()
+        # Whether all that the reader passed was taken. Whatever ends a read or a write early, even
+        # a second interrupt, leaves it False, and the next one begins at the start.
+        self._sound = True
+        self._files = set[int]()
 
     def begin(self, head: Json) -> None:
         """Make the file with its first record: whole, or not at all, by one process alone.
@@ -87,15 +94,25 @@ class Journal:
         Raises:
             ParameterError: if the file cannot be read, was changed, or is not the one from before.
         """
-        with self._opened(os.O_RDONLY) as file:
+        # Under the lock: who mends the part of a line cuts it off while others would read it.
+        with self._opened(os.O_RDONLY) as file, locked(file, shared=True):
             self._read(file)
+
+    def forked(self) -> None:
+        """Let go, in a new process, of what other threads of the old one were doing."""
+        # The lock belongs to the open file: kept open here, it outlived a writer that is killed.
+        for file in self._files:
+            with suppress(OSError):
+                os.close(file)
+        self._files = set[int]()
+        self._sound = False
 
     @contextmanager
     def writing(self) -> Iterator[Callable[[Json], None]]:
         """Hold the lock of the file, read to its end; yield what adds a record to it.
 
         A record is on disk when that returns; what a failure leaves of it is mended by the next one
-        who writes.
+        who writes. Who adds one takes it himself, before the end.
 
         Raises:
             ParameterError: if the file cannot be written, or has no lock.
@@ -106,17 +123,22 @@ class Journal:
             self._read(file)
             self._mend(file)
             yield lambda record: self._append(file, record)
+            self._sound = True
 
     def records(self) -> Iterator[bytes]:
-        """Yield all records from the first on, in JSON, read one after the other.
+        """Return all records that are known, from the first on, in JSON, read one after the other.
+
+        Whole lines are never touched again, so that no lock is held meanwhile.
 
         Raises:
             ParameterError: if the file cannot be read, or was changed.
         """
-        reader = _Reader()
+        return self._records(self._reader.offset, self.unended())
+
+    def _records(self, end: int, unended: list[bytes]) -> Iterator[bytes]:
         with self._opened(os.O_RDONLY) as file:
-            yield from reader.bodies(file)
-            yield from reader.unended()
+            yield from _Reader().bodies(file, end)
+        yield from unended
 
     def unended(self) -> list[bytes]:
         """Return the last record, if its line was read and lacks its end alone."""
@@ -134,9 +156,11 @@ class Journal:
             check_target(self.path)
             extra = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
             file = os.open(self.path, flags | extra | getattr(os, "O_CLOEXEC", 0))
+            self._files.add(file)
             try:
                 yield file
             finally:
+                self._files.discard(file)
                 os.close(file)
         except OSError as error:
             raise self._refusal(why_unread(error)) from error
@@ -144,29 +168,40 @@ class Journal:
             raise self._refusal(str(error)) from None
 
     def _read(self, file: int) -> None:
+        if not self._sound:
+            self._reader = self._reader.anew()
+            self._forget()
+        self._sound = False
         self._reader.require_same(file)
         self._take(self._reader.bodies(file))
+        self._reader.remember()
+        self._sound = True
 
     def _mend(self, file: int) -> None:
         """Take away the part of a line, under the lock; or end a line that lacks its end alone."""
         tail = self._reader.tail
         if not tail:
             return
+        self._sound = False
         whole = tail.rstrip(b"\0")
         if self._reader.complete(whole):
             os.ftruncate(file, self._reader.offset + len(whole))
             _write(file, b"\n")
+            self._sound = True
             self._read(file)
             return
         os.ftruncate(file, self._reader.offset)
         self._append(file, {"time": now(), "unfinished": len(tail)})
+        self._sound = True
 
     def _append(self, file: int, record: Json) -> None:
         line = chained(self._reader.chain, record)
         if len(line) > _MOST_LINE:
             raise ParameterError("what is too long an entry for a ledger; name fewer words.")
+        self._sound = False
         _write(file, line)
         self._reader.passed(line)
+        self._reader.remember()
 
 
 class _Reader:
@@ -183,26 +218,43 @@ class _Reader:
         self.offset, self.count, self.chain, self.tail = 0, 0, "", b""
         self._last = b""
         self._identity: tuple[int, int] | None = None
+        self._seen = 0, b""
+
+    def anew(self) -> _Reader:
+        """Return a reader of the same file that read nothing, and expects what this one knew."""
+        found = _Reader()
+        found._identity, found._seen = self._identity, self._seen
+        return found
+
+    def remember(self) -> None:
+        """Expect the last line at its place from now on."""
+        self._seen = self.offset, self._last
 
     def require_same(self, file: int) -> None:
         """Refuse another file than the one that was read before, or one that lost lines."""
         found = os.fstat(file)
         if self._identity is None:
             self._identity = found.st_dev, found.st_ino
-        os.lseek(file, self.offset - len(self._last), os.SEEK_SET)
+        ends, last = self._seen
+        os.lseek(file, ends - len(last), os.SEEK_SET)
         same = self._identity == (found.st_dev, found.st_ino)
-        if not same or _taken(file, len(self._last)) != self._last:
+        if not same or _taken(file, len(last)) != last:
             raise Broken("it was replaced or changed since it was opened")
 
-    def bodies(self, file: int) -> Iterator[bytes]:
+    def bodies(self, file: int, end: int | None = None) -> Iterator[bytes]:
         """Yield what each new line says, its chain compared.
+
+        Args:
+            file: its descriptor.
+            end: of the lines to read, in bytes; None for all.
 
         Raises:
             Broken: at a line that nobody wrote here, or was changed.
         """
         os.lseek(file, self.offset, os.SEEK_SET)
-        rest = b""
-        while block := os.read(file, _BLOCK):
+        rest, at = b"", self.offset
+        while block := os.read(file, _BLOCK if end is None else min(_BLOCK, end - at)):
+            at += len(block)
             *lines, rest = (rest + block).split(b"\n")
             for line in lines:
                 body = self._body(line)

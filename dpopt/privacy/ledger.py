@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
+import unicodedata
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol, Self
+from weakref import WeakSet
 
 from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError
@@ -51,7 +53,7 @@ class Entry:
     Attributes:
         time: in UTC, such as "2026-01-31T23:59:59Z".
         what: of what the releases are, for a reader.
-        dataset: the user's name of the data.
+        dataset: the user's name of the data, as `name_of` returns it.
         guarantee: of one release.
         count: number of releases.
         group: name of the mechanisms that the releases share; None if they share none.
@@ -83,6 +85,7 @@ class Entry:
         _checks.instance("guarantee", self.guarantee, Guarantee)
         _require_text("what", self.what, _LONGEST_TEXT)
         _require_text("dataset", self.dataset, _LONGEST_NAME)
+        object.__setattr__(self, "dataset", name_of(self.dataset))
         for name, most in (("count", _MOST_COUNT), ("folds", _MOST_COUNT)):
             object.__setattr__(self, name, _checks.integer(name, getattr(self, name), 1, most))
         if self.at_most is not None:
@@ -132,6 +135,14 @@ class Entry:
         )
 
 
+def name_of(dataset: str) -> str:
+    """Return the name of a data set without spaces around it, in Unicode's composed form (NFC).
+
+    What looks the same and was typed elsewhere is the same data set.
+    """
+    return unicodedata.normalize("NFC", dataset).strip()
+
+
 def _require_text(name: str, value: object, most: int) -> None:
     if not isinstance(value, str) or not value.strip() or len(value) > most:
         raise ParameterError(
@@ -171,6 +182,7 @@ class Tally:
 
     def __init__(self) -> None:
         self._lock, self._calls = threading.Lock(), dict[int, int]()
+        _TALLIES.add(self)
 
     @property
     def calls(self) -> dict[int, int]:
@@ -189,17 +201,29 @@ class Tally:
             self._calls[count] = self._calls.get(count, 0) + 1
 
 
+_TALLIES: WeakSet[Tally] = WeakSet()
+
+
+def _after_fork() -> None:
+    """Renew the locks in a new process: threads that held them may not exist there."""
+    for tally in list(_TALLIES):
+        tally._lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
 class Releasing:
     """A proved mechanism that counts its releases, and has each written down before it is drawn.
 
-    Count and ledger belong to the object: neither is compared, copied or pickled.
+    The count belongs to the object: it is neither compared, copied nor pickled. Which file the
+    object is kept in goes along with its copies and pickles, and with its certificate: whatever is
+    made of it releases what was proved there, and writes to the same ledger.
     """
 
     guarantee: Any
     certificate: Any
-
-    _file: ClassVar[Path | None] = None
-    _expected: ClassVar[bool] = False
 
     @cached_property
     def _tally(self) -> Tally:
@@ -235,10 +259,11 @@ class Releasing:
         """
         if "_opened" in vars(self):
             return vars(self)["_opened"]
-        if self._file is None:
+        kept = self._kept_at()
+        if kept is None:
             return None
-        path = beside(self._file)
-        if os.path.lexists(path) or self._expected:
+        path, expected = beside(kept[0]), kept[1]
+        if expected or os.path.lexists(path):
             vars(self)["_opened"] = opened(path, None, self.certificate.digest, new=False)
         return vars(self).get("_opened")
 
@@ -249,10 +274,30 @@ class Releasing:
             file: that the mechanism was read from, or saved to.
             recorder: the ledger, if it is open.
         """
-        vars(self)["_file"] = file.absolute()
-        vars(self)["_expected"] = os.path.lexists(beside(file))
+        self._take_along({"_kept": (file.resolve(), os.path.lexists(beside(file)))})
+        vars(self).pop("_opened", None)
         if recorder is not None:
             vars(self)["_opened"] = recorder
+
+    def _kept_at(self) -> tuple[Path, bool] | None:
+        """Return the file of the object, and whether a ledger was beside it; None without one."""
+        for holder in (self, self.certificate):
+            if "_kept" in getattr(holder, "__dict__", {}):
+                return vars(holder)["_kept"]
+        return None
+
+    def _take_along(self, attributes: dict[str, Any]) -> Self:
+        # `dataclasses.replace` hands on fields alone, and the certificate is one.
+        for holder in (self, self.certificate):
+            if holder is not None:
+                vars(holder).update(attributes)
+        return self
+
+    def _along(self) -> dict[str, Any]:
+        kept = self._kept_at()
+        if kept is None:
+            return {}
+        return {"_kept": (kept[0], kept[1] or os.path.lexists(beside(kept[0])))}
 
     def write_down(
         self,
@@ -268,7 +313,8 @@ class Releasing:
         Args:
             count: number of releases, at least 1; each spends the whole guarantee.
             ledger: a `dpopt.Ledger`; if None the one beside the file, if there is one.
-            dataset: your name of the data; "unnamed" if None.
+            dataset: your name of the data; "unnamed" if None. Spaces around it do not count, nor
+                how Unicode writes its letters.
             trained_once: of votes, whether all are of voters that were trained once, or every vote
                 was drawn afresh; see `dpopt.majority.Spending`. If None, what is written down
                 covers both.
@@ -363,7 +409,11 @@ class Releasing:
 
 
 def beside(file: Path) -> Path:
-    """Return the path of the ledger beside a file: its name, and ".ledger"."""
+    """Return the path of the ledger beside a file: its name, and ".ledger".
+
+    Links lead to the file itself: there is one ledger, by whichever name the file is opened.
+    """
+    file = file.resolve()
     return file.with_name(file.name + ENDING)
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
 import math
+import multiprocessing
 import pickle
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -259,3 +262,64 @@ def test_sample_says_what_it_spends(
     said = command(*words, "--ledger", "a.ledger")[2]
     assert said == "1 release of data set 'unnamed' so far spends (1, 0)-DP.\n"
     assert command(*words, "--budget-epsilon", "1")[0] == 2
+
+
+COPIES: dict[str, Callable[[Any], Any]] = {
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+    "pickle": lambda design: pickle.loads(pickle.dumps(design)),
+    "replace": dataclasses.replace,
+    "replace of a pickle": lambda d: dataclasses.replace(pickle.loads(pickle.dumps(d))),
+    "copy of a replace": lambda d: copy.copy(dataclasses.replace(d)),
+}
+
+
+@pytest.mark.parametrize("saved", [True, False])
+@pytest.mark.parametrize("name", COPIES)
+@pytest.mark.parametrize("made", ["min-count", "kernel"])
+def test_copies_write_to_the_ledger_of_the_file(
+    made: str, name: str, saved: bool, tmp_path: Path
+) -> None:
+    make, data, _ = MAKERS[made]
+    design, path = make(), tmp_path / "p.json"
+    design.save(path, ledger=Guarantee(EPSILON))
+    copied = COPIES[name](design if saved else dpopt.load(path))
+    copied.release(data)
+    assert [entry.count for entry in Ledger(tmp_path / "p.json.ledger").entries()] == [1]
+    with pytest.raises(ParameterError, match="of the budget"):
+        copied.release(data)
+    (tmp_path / "p.json.ledger").unlink()
+    with pytest.raises(ParameterError, match="is missing"):
+        COPIES[name](design).release(data)
+
+
+def test_a_design_of_the_same_numbers_that_no_file_holds_has_no_ledger(tmp_path: Path) -> None:
+    make, data, _ = MAKERS["min-count"]
+    make().save(tmp_path / "p.json", ledger=True)
+    other = make()
+    other.release(data)
+    assert other.ledger is None
+    assert Ledger(tmp_path / "p.json.ledger").releases() == 0
+
+
+def test_a_link_to_a_file_has_the_ledger_of_the_file(tmp_path: Path, capsys: Any) -> None:
+    make, data, _ = MAKERS["min-count"]
+    (tmp_path / "there").mkdir()
+    path, link = tmp_path / "there" / "p.json", tmp_path / "link.json"
+    make().save(path, ledger=Guarantee(2 * EPSILON))
+    link.symlink_to(path)
+    dpopt.load(link).release(data)
+    assert run(["release", str(link), "--input", "2,3"], capsys)[0] == 0
+    assert Ledger(tmp_path / "there" / "p.json.ledger").releases() == 2
+    with pytest.raises(ParameterError, match="of the budget"):
+        dpopt.load(link).release(data)
+    assert sorted(found.name for found in tmp_path.iterdir()) == ["link.json", "there"]
+
+
+def test_other_processes_write_to_the_ledger_of_the_file(tmp_path: Path) -> None:
+    make, data, _ = MAKERS["min-count"]
+    make().save(tmp_path / "p.json", ledger=True)
+    found = dpopt.load(tmp_path / "p.json")
+    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
+        list(pool.map(found.release, [data] * 3))
+    assert Ledger(tmp_path / "p.json.ledger").releases() == 3

@@ -127,8 +127,8 @@ class Swapping(pickle.Pickler):
 
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, Coherent) and self.field in obj._fields():
-            build, (kind, values) = obj.__reduce__()
-            return build, (kind, {**values, self.field: self.value})
+            build, (kind, values, along) = obj.__reduce__()
+            return build, (kind, {**values, self.field: self.value}, along)
         return NotImplemented
 
 
