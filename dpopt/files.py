@@ -27,9 +27,9 @@ _TOO_LARGE = f"it has more than {LARGEST_FILE >> 20} MiB"
 _LONGEST_INTEGER = 4_000
 # Endings by which a reader, or a program, expects something other than JSON.
 _OTHER_FORMATS = {
-    *(".bz2", ".csv", ".docx", ".feather", ".gz", ".h5", ".html", ".jpg", ".mat", ".npy", ".npz"),
-    *(".parquet", ".pdf", ".pickle", ".pkl", ".png", ".pt", ".py", ".svg", ".tar", ".toml"),
-    *(".tsv", ".xls", ".xlsx", ".xml", ".xz", ".yaml", ".yml", ".zip"),
+    *(".bz2", ".csv", ".docx", ".feather", ".gz", ".h5", ".html", ".jpg", ".ledger", ".mat"),
+    *(".npy", ".npz", ".parquet", ".pdf", ".pickle", ".pkl", ".png", ".pt", ".py", ".svg"),
+    *(".tar", ".toml", ".tsv", ".xls", ".xlsx", ".xml", ".xz", ".yaml", ".yml", ".zip"),
 }
 
 

@@ -323,3 +323,11 @@ def test_other_processes_write_to_the_ledger_of_the_file(tmp_path: Path) -> None
     with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
         list(pool.map(found.release, [data] * 3))
     assert Ledger(tmp_path / "p.json.ledger").releases() == 3
+
+
+def test_no_mechanism_takes_the_place_of_a_ledger(tmp_path: Path) -> None:
+    design, ledger = roo.min_count(5, 2, EPSILON), Ledger(tmp_path / "study.ledger")
+    design.release(counts=[2, 3], ledger=ledger, dataset="May")
+    with pytest.raises(ParameterError, match=r"must be \.json, not \.ledger"):
+        design.save(tmp_path / "study.ledger")
+    assert ledger.total("May")[1].epsilon == EPSILON
