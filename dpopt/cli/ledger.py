@@ -145,7 +145,7 @@ class Keeper:
 
     def _require_room(self, budget: Guarantee, entry: Entry) -> None:
         """Refuse what a new ledger would refuse, before it is made: its budget would stay."""
-        from dpopt._numbers import shown
+        from dpopt._numbers import digits, shown
         from dpopt.privacy.account import Account
 
         account = Account()
@@ -157,8 +157,8 @@ class Keeper:
             releases = f"{entry.count:,} releases, each of them"
         raise ParameterError(
             f"budget_epsilon is {shown(budget.epsilon)}, with a delta of {shown(budget.delta)}; "
-            f"it must be enough for {releases} ({spends.epsilon:.6g}, {spends.delta:.6g})-DP; no "
-            "ledger was made, and nothing was drawn."
+            f"it must be enough for {releases} ({digits(spends.epsilon)}, {digits(spends.delta)})"
+            "-DP; no ledger was made, and nothing was drawn."
         )
 
     def tell(self) -> None:

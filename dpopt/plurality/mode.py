@@ -76,6 +76,15 @@ class ModeRelease:
     proof: str
     why: str
 
+    def __repr__(self) -> str:
+        return brief(
+            self,
+            letter=self.letter,
+            rule=self.rule,
+            guarantee=self.guarantee,
+            records=self.records,
+        )
+
     def to_dict(self) -> Json:
         """Return the release as plain values."""
         return {
