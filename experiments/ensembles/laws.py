@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cached_property, lru_cache
+from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,7 @@ from scipy.special import log_ndtr
 from scipy.stats import binom
 
 from dpopt.ballots import Partitions
+from dpopt.ballots.tabulate import Rungs, exponential_table, permute_and_flip_table
 from dpopt.privacy import ConcentratedGuarantee, Guarantee, gaussian_sigma
 
 Floats = npt.NDArray[np.float64]
@@ -38,75 +40,26 @@ class Rules:
 
     def __init__(self, partitions: Partitions) -> None:
         self.partitions = partitions
-        self._gaps = np.array([[h[0] - c for c in h] for h in partitions.states])
-        self._own = np.repeat(self._gaps[:, 0], np.diff(partitions.starts))
-        tops = np.array([h[0] for h in partitions.states])
-        self._own = tops[partitions.state_of] - partitions.counts
+        self._rungs = Rungs(partitions)
 
     def exponential(self, step: float) -> Floats:
         """Return the exponential mechanism, in proportion to s^count."""
-        weights = step ** -self._own.astype(float)
-        totals = (step ** -self._gaps.astype(float)).sum(axis=1)
-        return weights / totals[self.partitions.state_of]
+        return exponential_table(self.partitions, Fraction(step))
 
     def permute_and_flip(self, step: float) -> Floats:
-        """Return permute-and-flip: q_y int_0^1 prod_(z != y) (1 - t q_z) dt, q = s^-gap.
-
-        Classes are asked at uniform times; one asked at t < 1 was not taken with chance 1 - q.
-        """
-        nodes, weights = _gauss(math.ceil(self.partitions.classes / 2))
-        refused = 1.0 - nodes[:, None, None] * step ** -self._gaps.astype(float)
-        # Nodes lie inside (0, 1), so that no factor is 0.
-        whole = np.prod(refused, axis=2)[:, self.partitions.state_of]
-        chances = step ** -self._own.astype(float)
-        return chances * (weights @ (whole / (1.0 - nodes[:, None] * chances)))
+        """Return permute-and-flip, of the chances s^-gap."""
+        return permute_and_flip_table(self.partitions, Fraction(step))
 
     def ladder(self, ratio: float) -> Floats:
-        """Return the ladder: u_y(l) = u_y(l - e_top + e_y) / r below the top, the rest normalised.
-
-        A replaced ballot of the top makes the histogram flatter: flatter ones come first.
-        """
-        share = np.zeros(self.partitions.size)
-        many = self.partitions.multiplicities.astype(float)
-        for states, below, sources in self._flatter:
-            share[below] = share[sources] / ratio
-            mass = np.zeros(len(self.partitions.states))
-            np.add.at(mass, self.partitions.state_of[below], share[below] * many[below])
-            top = self.partitions.starts[states]
-            last = len(self._own) - 1
-            beside = np.minimum(top + 1, last)
-            close = (self.partitions.state_of[beside] == states) & (self._own[beside] == 1)
-            parts = many[top] + np.where(close, many[beside] / ratio, 0.0)
-            share[top] = (1.0 - mass[states]) / parts
-            share[beside[close]] = share[top[close]] / ratio
-        return share
-
-    @cached_property
-    def _flatter(self) -> list[tuple[Ints, Ints, Ints]]:
-        """Groups of states, of variables a gap of 2 or more below the top, and their sources."""
-        table = self.partitions
-        sizes = np.array([sum(c * c for c in h) for h in table.states])
-        groups = []
-        for size in np.unique(sizes):
-            states = np.flatnonzero(sizes == size)
-            below, sources = [], []
-            for state in states:
-                histogram = table.states[state]
-                for count, _ in table.levels[state]:
-                    if histogram[0] - count >= 2:
-                        changed = list(histogram)
-                        changed[changed.index(count)] += 1
-                        changed[0] -= 1
-                        moved = table.place[tuple(sorted(changed, reverse=True))]
-                        below.append(table.variable(int(state), count))
-                        sources.append(table.variable(moved, count + 1))
-            groups.append((states, np.array(below, dtype=int), np.array(sources, dtype=int)))
-        return groups
+        """Return the ladder at r = ``ratio``."""
+        return self._rungs.ladder(Fraction(ratio))
 
     def plurality(self) -> Floats:
         """Return the plurality without noise, ties shared evenly."""
-        top = self._own == 0
-        return np.where(top, 1.0 / self.partitions.multiplicities, 0.0)
+        share = np.zeros(self.partitions.size)
+        tops = self.partitions.starts[:-1]
+        share[tops] = 1.0 / self.partitions.multiplicities[tops]
+        return share
 
     def spent(self, share: Floats) -> float:
         """Return the largest |log ratio| between histograms that differ by one replaced ballot."""
