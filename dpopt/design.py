@@ -60,6 +60,7 @@ from dpopt.privacy.saved import (
     seal_judged,
 )
 from dpopt.privacy.vouched import Coherent, Vouched
+from dpopt.proofs import Bound, Optimality, optimality, small, write_proof
 from dpopt.provenance import versions
 from dpopt.style import new_axes
 
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
 
     from dpopt.privacy.dominating import DominatingPair
     from dpopt.privacy.least import Least
+    from dpopt.verify import Name
 
 __all__ = [
     "Answer",
@@ -189,6 +191,13 @@ class Question(ABC, Generic[A]):
         nothing is known.
         """
         return self.value(units) if solution is None else solution.bound
+
+    def proof_rows(self, units: Any) -> Sequence[Name] | None:  # noqa: ANN401
+        """Return rows of the program in `dpopt.verify` whose multipliers may prove the bound.
+
+        None looks at all of them; a kind with many says here which are tight at the units.
+        """
+        del units
 
     def draw(self, axes: Axes, units: Any, label: str | None = None) -> None:  # noqa: ANN401
         """Draw the answer on axes that its ``plot`` opened.
@@ -438,7 +447,8 @@ class Answer(Coherent):
     Attributes:
         setting: the question.
         units: the point, as the setting keeps it.
-        bound: no point is better than this, in the units of `value`; None if nothing is known.
+        float_bound: no point is better than this, as the solver's duals say in floats, in the
+            units of `value`; None if nothing is known. `bound` is what can be relied on.
         solution: the solve behind it; None for a closed form, a given point, or a file.
         provenance: versions that made it.
         stated: names, as in `to_dict`, of what a file stated and nothing here could check.
@@ -446,7 +456,7 @@ class Answer(Coherent):
 
     setting: Any
     units: Any
-    bound: float | None = None
+    float_bound: float | None = None
     solution: Solution | None = None
     provenance: dict[str, str] = field(default_factory=versions)
     stated: tuple[str, ...] = ()
@@ -464,6 +474,40 @@ class Answer(Coherent):
     def value(self) -> float:
         """The objective, computed from the units."""
         return self.setting.value(self.units)
+
+    @cached_property
+    def optimality(self) -> Optimality | None:
+        """The exact bound and the multipliers that prove it, for the true e^epsilon.
+
+        They are of the program that `dpopt.verify` displays for the plain values of a file. None
+        where nothing is claimed of other points, or where that module does not know the kind.
+
+        Raises:
+            SolverError: if no multipliers were found.
+        """
+        if self.float_bound is None:
+            return None
+        setting, units = self.setting.to_dict(), self.setting.plain(self.units)
+        return optimality(self.setting.kind, setting, units, self.setting.proof_rows(self.units))
+
+    @property
+    def bound(self) -> Bound | None:
+        """No point is better than this, in the units of `value`; None if nothing is known.
+
+        A float that says how it is known, `Bound.how`. "proved" is rounded outward from the
+        rational of `optimality`: of small answers at once, of others when that was asked for, or a
+        proof was saved. "float" is the bound that the solver's duals give in double precision;
+        "stated", what a file says.
+        """
+        if self.float_bound is None:
+            return None
+        if "bound" in self.stated:
+            return Bound(self.float_bound, "stated")
+        if "optimality" in vars(self) or small(self.setting.kind, self.units):
+            found = self.optimality
+            if found is not None:
+                return found.as_float()
+        return Bound(self.float_bound, "float")
 
     @property
     def gap(self) -> float | None:
@@ -548,6 +592,7 @@ class Answer(Coherent):
             "units": self.setting.plain(self.units),
             "value": self.value,
             "bound": self.bound,
+            "bound_is": None if self.bound is None else self.bound.how,
             "gap": self.gap,
             **self.facts(),
             "status": None if solved is None else str(solved.status),
@@ -556,13 +601,32 @@ class Answer(Coherent):
             **({STATED: list(self.stated)} if self.stated else {}),
         }
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | Path, *, proof: bool = False) -> None:
         """Write the answer to a JSON file; `dpopt.load` finds it again from its parameters.
 
+        Args:
+            path: of the file.
+            proof: write also X.proof.json beside X.json, for ``python verify.py X.json
+                X.proof.json``; see `dpopt.verify`.
+
         Raises:
-            ParameterError: if the file cannot be written.
+            ParameterError: if a file cannot be written, or there is no proof of this kind.
+            SolverError: if no multipliers were found.
         """
+        found = self._proof(path) if _checks.flag("proof", proof) else None
         seal(self.setting.kind, self.to_dict(), Path(path))
+        if found is not None:
+            write_proof(Path(path), self.setting.kind, found)
+
+    def _proof(self, path: str | Path) -> Optimality:
+        """Return what a proof file holds, before anything is written."""
+        check_json_target(Path(path))
+        found = self.optimality
+        if found is None:
+            raise ParameterError(
+                f"proof is True; there is no proof that a {self.setting.kind!r} like this is best."
+            )
+        return found
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -574,7 +638,7 @@ class Design(Answer, Releasing, Vouched):
         units: the integers that were proved, and that `release` draws from.
         certificate: the exact proof; None if they are not private, which only a published rule or a
             given point can be.
-        bound: see `Answer`, as for solution, provenance and stated.
+        float_bound: see `Answer`, as for solution, provenance and stated.
     """
 
     certificate: Certificate | None = None
@@ -740,6 +804,7 @@ class Design(Answer, Releasing, Vouched):
         *,
         even_if_not_private: bool = False,
         ledger: bool | Guarantee = False,
+        proof: bool = False,
     ) -> None:
         """Write the design to a JSON file that `dpopt.load` proves again.
 
@@ -750,11 +815,20 @@ class Design(Answer, Releasing, Vouched):
             ledger: True lays a `dpopt.Ledger` beside the file, PATH.ledger, for this design alone;
                 a guarantee also sets its budget. From then on every release of this object, and of
                 one that is loaded from the file, is written down there. One that is there stays.
+            proof: write also X.proof.json beside X.json, the multipliers that prove its bound, for
+                ``python verify.py X.json X.proof.json``; see `dpopt.verify`.
 
         Raises:
-            ParameterError: if the file cannot be written, or the ledger is another design's.
+            ParameterError: if a file cannot be written, the ledger is another design's, or there is
+                no proof of this kind.
             NotPrivateError: if it is not proved private and its audit was not asked for.
+            SolverError: if no multipliers were found.
         """
+        if _checks.flag("proof", proof):
+            found = self._proof(path)
+            self.save(path, even_if_not_private=even_if_not_private, ledger=ledger)
+            write_proof(Path(path), self.setting.kind, found)
+            return
         if not isinstance(ledger, Guarantee) and not _checks.flag("ledger", ledger):
             seal_judged(self.setting.kind, self, path, even_if_not_private)
             return
@@ -827,7 +901,7 @@ def made(
         solution: the solve behind them.
         strict: raise for units that are not private, instead of leaving out the certificate; unless
             the setting `may_fail`, if None.
-        others: further fields of the answer; ``bound`` is that of the setting unless it is given.
+        others: further fields of the answer; ``float_bound`` is `Question.bound` unless given.
 
     Raises:
         ParameterError: if the units are none of this setting.
@@ -840,8 +914,8 @@ def made(
         except NotPrivateError:
             if strict or (strict is None and not setting.may_fail):
                 raise
-    if "bound" not in others:
-        others["bound"] = setting.bound(units, solution)
+    if "float_bound" not in others:
+        others["float_bound"] = setting.bound(units, solution)
     found = setting.answer(setting=setting, units=units, solution=solution, **others)
     return cast(A, found)
 
@@ -914,7 +988,7 @@ def _loaded(kind: type[Question[Any]], sealed: Sealed) -> Any:  # noqa: ANN401
         return design(setting)
     with _refusing(sealed):
         # Strict also for a published rule: a file without a proof is not a mechanism's.
-        others = {"bound": bound, "provenance": sealed.provenance, "stated": ("bound",)}
+        others = {"float_bound": bound, "provenance": sealed.provenance, "stated": ("bound",)}
         found = made(setting, units, strict=True, **others)
     sealed.require_hash()
     return found

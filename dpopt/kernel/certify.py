@@ -293,7 +293,7 @@ def _of_kind(point: object, setting: object, asked: tuple[object, ...]) -> Desig
         with np.errstate(all="ignore"):
             units = setting.units(setting.as_point(values))
         # Nothing says how good a point is that was not optimised here.
-        return made(setting, units, bound=None)
+        return made(setting, units, float_bound=None)
     except ParameterError:
         raise
     except _MALFORMED:

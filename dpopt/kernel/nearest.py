@@ -364,7 +364,7 @@ def nearest(setting: NearestKernel) -> NearestDesign:
         return design(setting)
     mixed: NearestDesign | None = None
     with suppress(NotPrivateError):
-        mixed = made(setting, setting.units(setting.given), bound=0.0)
+        mixed = made(setting, setting.units(setting.given), float_bound=0.0)
     if mixed is None:
         return design(setting)
     if mixed.value <= _NEGLIGIBLE or setting.given.size > _FEW:
@@ -373,7 +373,7 @@ def nearest(setting: NearestKernel) -> NearestDesign:
         solved = design(setting, time_limit=_SECONDS)
     except (NotPrivateError, ParameterError, SolverError):
         return mixed
-    return solved if solved.value < mixed.value else replace(mixed, bound=solved.bound)
+    return solved if solved.value < mixed.value else replace(mixed, float_bound=solved.float_bound)
 
 
 def law_table(table: object, tolerance: float) -> Matrix:

@@ -53,6 +53,8 @@ Counts = tuple[tuple[str, int], ...]
 
 # Relative violation above which a slice without D and M voters is cut before all are priced.
 _PLAIN = 1e-7
+# Slack, as a share of the budget, within which a row is tight; and rows for each level of gamma.
+_TIGHT, _MOST_TIGHT = 1e-9, 8
 
 
 def gamma_problem(setting: Voters, weights: npt.ArrayLike) -> Problem:
@@ -139,6 +141,31 @@ def _law(setting: Voters, counts: Counts, side: int) -> Vector:
     full = np.zeros(setting.mechanisms + 1)
     full[ones : ones + law.size] = law
     return full
+
+
+def tight_corners(setting: Voters, gamma: Vector) -> list[tuple[object, ...]]:
+    """Return the rows that are tight at gamma, named as `dpopt.verify` names them.
+
+    Those where h is the same for every number of ones that can occur say no more than gamma <= 1,
+    and are left out.
+
+    Args:
+        setting: the voters and the target.
+        gamma: its upper half, shape ((K + 1) / 2,).
+
+    Returns:
+        ("corner", ones, ((group, corner, voters), ...)), the tightest first.
+    """
+    oracle, h, found = CornerOracle(setting, partial=True), signed(full_gamma(gamma)), []
+    changes = np.concatenate([[0], np.cumsum(np.diff(h) != 0.0)])
+    for counts, values in oracle._slices(h):
+        at = np.argwhere(values >= -_TIGHT)
+        # The last two are the voters on the last axis, and those at 11.
+        width = sum(counts) + at[:, -2]
+        at = at[changes[at[:, -1]] != changes[at[:, -1] + width]]
+        found += [(float(values[tuple(place)]), (*counts, *place.tolist())) for place in at]
+    found.sort(reverse=True)
+    return [oracle.named(place) for _, place in found[: _MOST_TIGHT * setting.middle]]
 
 
 @dataclass(frozen=True)
@@ -281,6 +308,14 @@ class CornerOracle:
             if values[place] > best.violation:
                 best = Priced(float(values[place]), self._counts(np.array([*counts, *place])))
         return best
+
+    def named(self, place: tuple[int, ...]) -> tuple[object, ...]:
+        """Return the row at a place of (outer counts, family, s, o) as `dpopt.verify` names it."""
+        axes = len(self._outer)
+        counts = (*place[:axes], place[-2])
+        corners = zip(self.setting.axes, place[axes:-2], counts, strict=True)
+        placed = [(axis.group, axis.names[i].partition("@")[0], n) for axis, i, n in corners if n]
+        return "corner", place[-1], tuple(placed)
 
     def _counts(self, flat: npt.NDArray[np.int64]) -> Counts:
         """Name the multiset of (outer counts, family, s, o)."""

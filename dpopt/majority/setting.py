@@ -44,7 +44,12 @@ from dpopt.majority.priors import (
     as_prior,
     recorded_prior,
 )
-from dpopt.majority.program import CornerOracle, problem_over, worst_case_problem
+from dpopt.majority.program import (
+    CornerOracle,
+    problem_over,
+    tight_corners,
+    worst_case_problem,
+)
 from dpopt.majority.proof import GammaProver, dominating, gamma_rounding
 from dpopt.majority.regret import (
     HEDGED,
@@ -452,6 +457,10 @@ class MajoritySetting(Voters, Setting["MajorityDesign"]):
             return weights
         prover = GammaProver(self)
         return prover.fill(prover.shrink(weights)[0])
+
+    def proof_rows(self, units: Units) -> list[tuple[object, ...]]:
+        """Return the corners that are tight; see `dpopt.majority.program.tight_corners`."""
+        return tight_corners(self, _floats(units)[self.middle :])
 
     def value(self, units: Units) -> float:
         """Return sum_l c_l gamma(l), or minus the largest error or regret.
@@ -940,7 +949,7 @@ def assess(
         if repair:
             raise
         excess = error.excess
-    assessed = made(setting, units, bound=None, certificate=proof, factor=float(factor))
+    assessed = made(setting, units, float_bound=None, certificate=proof, factor=float(factor))
     # What the failed proof tells need not be proved again.
     vars(assessed)["excess"] = excess
     return assessed

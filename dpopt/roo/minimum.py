@@ -363,7 +363,7 @@ def from_weights(setting: RooSetting, rule: str, weights: Sequence[int]) -> MinC
         ParameterError: for weights that are not 1 to M + 1 integers in 0..2^62, one for "roo".
     """
     named = _setting(setting, rule)
-    return made(named, named.checked(weights), strict=False, bound=None)
+    return made(named, named.checked(weights), strict=False, float_bound=None)
 
 
 def _setting(sizes: RooSetting, rule: str) -> MinCount:

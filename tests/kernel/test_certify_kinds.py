@@ -92,7 +92,7 @@ def gammas(setting: MajoritySetting) -> Iterator[tuple[int, ...]]:
 @pytest.mark.parametrize("setting", SETTINGS, ids=str)
 def test_the_least_epsilon_of_a_gamma(setting: MajoritySetting) -> None:
     for units in gammas(setting):
-        design = made(setting, units, strict=False, bound=None)
+        design = made(setting, units, strict=False, float_bound=None)
         for delta in {0.0, setting.delta, 0.02}:
             least = dpopt.certify(design, delta=delta)
             assert encloses(least, worst_ratio(setting, units, delta)), (units, delta, least)
@@ -115,7 +115,7 @@ def chance_of_one(setting: MajoritySetting, units: Sequence[int], voters: str) -
 def test_the_neighbours_that_need_the_least_epsilon(delta: float, shift: float) -> None:
     setting = MajoritySetting(5, 0.5, 2.0, mechanism_delta=shift, delta=max(shift, delta))
     for units in gammas(setting):
-        design = made(setting, units, strict=False, bound=None)
+        design = made(setting, units, strict=False, float_bound=None)
         least = dpopt.certify(design, delta=delta)
         if least.lower > 0 and math.isfinite(least.upper):
             p, q = (chance_of_one(setting, units, str(voters)) for voters in least.inputs)
@@ -130,7 +130,7 @@ def test_the_neighbours_that_need_the_least_epsilon(delta: float, shift: float) 
 @pytest.mark.parametrize("setting", SETTINGS, ids=str)
 def test_the_least_delta_of_a_gamma(setting: MajoritySetting) -> None:
     for units in gammas(setting):
-        design = made(setting, units, strict=False, bound=None)
+        design = made(setting, units, strict=False, float_bound=None)
         for epsilon in (0.0, 0.1, 1.0, setting.guarantee.epsilon):
             least = dpopt.certify(design, epsilon, None)
             r = brute.exponential(Fraction(epsilon))
@@ -146,7 +146,7 @@ def test_the_least_epsilon_of_a_gamma_is_where_its_proof_fails() -> None:
     for spent, private in ((least.lower * (1 - 1e-12), False), (least.upper * (1 + 1e-12), True)):
         # The voters stay as they are: the allowance is what the target changes by.
         tried = MajoritySetting(101, 0.1, spent / 0.1)
-        assert made(tried, units, strict=False, bound=None).private == private
+        assert made(tried, units, strict=False, float_bound=None).private == private
     assert least.upper == pytest.approx(0.5, rel=1e-9)
 
 
@@ -154,7 +154,7 @@ def test_the_least_epsilon_of_a_gamma_is_where_its_proof_fails() -> None:
 def test_the_majority_itself_spends_that_of_half_of_its_voters(voters: int, epsilon: float) -> None:
     """With (K + 1) / 2 voters at b or c and the others at 0, output 1 has b^n or c^n, b / c = r."""
     setting = MajoritySetting(voters, epsilon, 1.0)
-    design = made(setting, (ONE,) * setting.middle, strict=False, bound=None)
+    design = made(setting, (ONE,) * setting.middle, strict=False, float_bound=None)
     least = dpopt.certify(design)
     assert least.lower <= setting.middle * epsilon <= least.upper
     assert least.upper - least.lower <= 4 * math.ulp(least.upper)
@@ -231,7 +231,7 @@ def test_a_published_rule_that_is_not_private_spends_more() -> None:
 
 
 def test_a_rule_that_never_obscures_has_no_epsilon() -> None:
-    design = made(MinCount(4, 2, 1.0), (0,), strict=False, bound=None)
+    design = made(MinCount(4, 2, 1.0), (0,), strict=False, float_bound=None)
     assert math.isinf(dpopt.certify(design).lower)
 
 

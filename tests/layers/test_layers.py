@@ -18,8 +18,8 @@ BASE = {
     "files",
     "style",
 }
-BASE |= {"provenance", "_earlier", "_figure", "_lock"}
-LOWER = {"base", "lp", "prob", "privacy", "data"}
+BASE |= {"provenance", "_earlier", "_figure", "_lock", "verify"}
+LOWER = {"base", "lp", "prob", "privacy", "data", "proofs"}
 ABOVE = {"interop", "explore", "cli", "sweeps"}
 ALLOWED = {
     "base": {"base"},
@@ -27,6 +27,7 @@ ALLOWED = {
     "prob": {"base", "prob"},
     "privacy": {"base", "lp", "prob", "privacy"},
     "data": {"base", "data"},
+    "proofs": {"base", "lp", "proofs"},
     "design": {*LOWER, "design"},
     "kernel": {*LOWER, "design", "kernel"},
     "ballots": {*LOWER, "design", "ballots"},

@@ -1,0 +1,302 @@
+"""Multipliers that prove how good any point of a program can be: exact, from a float solve.
+
+What goes in is the program that `dpopt.verify` displays for a saved design, in exact arithmetic;
+what comes out are multipliers of some of its rows, multiples of 2^-`BITS`, and the bound that
+`dpopt.verify.bound` makes of them. Nothing here is believed: any multipliers give a bound that is
+true, good ones give one that is tight.
+
+A program of many rows is solved over those alone that are tight at the design: multipliers of the
+others are 0 at an optimum. A solver's multipliers have 1e-9 of noise. Those of its basis are a
+system of equations, M^T y = c; a factorisation in double precision and residuals in integers give y
+to as many bits as are asked for (iterative refinement).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.linalg import splu
+
+from dpopt import verify
+from dpopt._errors import SolverError
+from dpopt._numbers import float_down, float_up
+from dpopt._types import Vector
+from dpopt.lp import Problem, Solution, solve
+from dpopt.lp.basis import BASIC
+
+BITS = 160
+"""Multipliers are multiples of 2^-BITS."""
+
+# Bits of coefficients in residuals, steps of refinement, and entries of a basis worth a factor.
+_FIXED, _STEPS, _MOST_ENTRIES = 256, 12, 1_000_000
+# Rows whose slack is within these shares of their largest coefficient are tight, tried in turn;
+# and the gap, as a share of the value, from which the next is tried.
+_TIGHT, _ENOUGH = (1e-9, 1e-6, 1e-3), Fraction(1, 10**11)
+_ALL_ROWS = 20_000
+
+
+class Bound(float):
+    """A bound on the value of every point, and how it is known.
+
+    Attributes:
+        how: "proved", in exact arithmetic for the true e^epsilon; "float", from the solver's duals
+            in double precision; "stated", by a file.
+    """
+
+    how: str
+
+    def __new__(cls, value: float, how: str) -> Self:
+        """Return a float that says how it is known."""
+        made = super().__new__(cls, value)
+        made.how = how
+        return made
+
+    def __getnewargs__(self) -> tuple[float, str]:  # type: ignore[override]
+        return float(self), self.how
+
+
+@dataclass(frozen=True)
+class Optimality:
+    """A bound on the value of every point of a program, exact, and what proves it.
+
+    Attributes:
+        value: of the design, exact.
+        bound: no point is better, exact.
+        multipliers: by row of the program that `dpopt.verify` displays.
+        maximises: whether a larger value is better.
+    """
+
+    value: Fraction
+    bound: Fraction
+    multipliers: tuple[tuple[verify.Name, Fraction], ...]
+    maximises: bool = False
+
+    def as_float(self) -> Bound:
+        """Return the bound as a float, rounded outward."""
+        outward = float_up if self.maximises else float_down
+        return Bound(outward(self.bound), "proved")
+
+    @property
+    def gap(self) -> Fraction:
+        """How far the value is from the bound, at least 0."""
+        return self.bound - self.value if self.maximises else self.value - self.bound
+
+
+@dataclass(frozen=True)
+class Written:
+    """A program in floats: that of `dpopt.verify`, over some of its rows.
+
+    Attributes:
+        program: the exact one.
+        names: of its rows.
+    """
+
+    program: verify.Program
+    names: tuple[verify.Name, ...]
+
+    @cached_property
+    def rows(self) -> list[verify.Row]:
+        """The exact rows."""
+        return [self.program.row(name) for name in self.names]
+
+    @cached_property
+    def variables(self) -> dict[verify.Variable, int]:
+        """Places of the variables: those of the laws, then those of the boxes."""
+        laws = (variable for variables, _ in self.program.laws for variable in variables)
+        return {v: place for place, v in enumerate([*laws, *self.program.boxes])}
+
+    @cached_property
+    def entries(self) -> list[tuple[int, int, Fraction]]:
+        """(row, column, coefficient) of the laws, then of the rows; the middle of an enclosure."""
+        place, count = self.variables, len(self.program.laws)
+        found = [
+            (i, place[v], Fraction(1))
+            for i, (variables, _) in enumerate(self.program.laws)
+            for v in variables
+        ]
+        for i, row in enumerate(self.rows):
+            for v, coefficient in row.terms.items():
+                found.append((count + i, place[v], middle(coefficient)))
+        return found
+
+    @cached_property
+    def scales(self) -> Vector:
+        """The largest coefficient of each row in size: rows are divided by it for the solver."""
+        largest = np.zeros(len(self.program.laws) + len(self.names))
+        for i, _, a in self.entries:
+            largest[i] = max(largest[i], abs(float(a)))
+        return np.where(largest > 0, largest, 1.0)
+
+    @cached_property
+    def costs(self) -> list[Fraction]:
+        """The cost of each variable in a program that minimises."""
+        sign = -1 if self.program.maximise else 1
+        return [sign * Fraction(self.program.cost.get(v, 0)) for v in self.variables]
+
+    def solved(self) -> Solution:
+        """Solve the program in floats: variables "v", rows "laws" and "rows".
+
+        Raises:
+            SolverError: if the solver found no answer.
+        """
+        laws, boxes = self.program.laws, self.program.boxes
+        size = len(self.variables)
+        masses = [float(mass) for variables, mass in laws for _ in variables]
+        problem = Problem("the program of a proof")
+        problem.add_variables(
+            "v",
+            size,
+            lower=[0.0] * len(masses) + [float(low) for low, _ in boxes.values()],
+            upper=masses + [float(high) for _, high in boxes.values()],
+        )
+        if self.entries:
+            at, column, values = zip(*self.entries, strict=True)
+            shape = (self.scales.size, size)
+            matrix = sp.csr_array((np.array(list(map(float, values))), (at, column)), shape=shape)
+            matrix = sp.csr_array(sp.diags_array(1 / self.scales) @ matrix)
+            if laws:
+                totals = np.array([float(mass) for _, mass in laws])
+                problem.add_rows("laws", matrix[: len(laws)], lower=totals, upper=totals)
+            if self.rows:
+                limits = np.array([float(middle(row.limit)) for row in self.rows])
+                limits = limits / self.scales[len(laws) :]
+                equal = np.array([row.equality for row in self.rows])
+                lower = np.where(equal, limits, -np.inf)
+                problem.add_rows("rows", matrix[len(laws) :], lower=lower, upper=limits)
+        problem.minimise({"v": np.array(list(map(float, self.costs)))})
+        return solve(problem)
+
+    def multipliers(self, solution: Solution) -> list[tuple[verify.Name, Fraction]]:
+        """Return a solution's multipliers, those of its basis to 2^-`BITS`; zeros are left out."""
+        laws = len(self.program.laws)
+        y = np.concatenate([solution.duals.get(name, np.zeros(0)) for name in ("laws", "rows")])
+        y = y / self.scales
+        exact = self._refined(solution, y) or [Fraction(float(value)) for value in y]
+        unit, found = 1 << BITS, []
+        for name, row, value in zip(self.names, self.rows, exact[laws:], strict=True):
+            # The solver's multiplier is the change of the optimum with the limit.
+            rounded = Fraction(round(-value * unit), unit)
+            if rounded > 0 or (rounded < 0 and row.equality):
+                found.append((name, rounded))
+        return found
+
+    def _refined(self, solution: Solution, y: Vector) -> list[Fraction] | None:
+        """Return the multipliers of a basis; None if they do not converge."""
+        if solution.basis is None:
+            return None
+        columns, tight = self.basis(solution)
+        if len(columns) != len(tight) or not columns:
+            return None
+        row_of = {row: place for place, row in enumerate(tight)}
+        column_of = {column: place for place, column in enumerate(columns)}
+        inside = [
+            (row_of[i], column_of[j], a)
+            for i, j, a in self.entries
+            if i in row_of and j in column_of
+        ]
+        if len(inside) > _MOST_ENTRIES:
+            return None
+        at, to, values = zip(*inside, strict=True) if inside else ((), (), ())
+        shape = (len(tight), len(columns))
+        square = sp.csc_array((np.array(list(map(float, values))), (at, to)), shape=shape)
+        try:
+            factor = splu(square)
+        except RuntimeError:
+            return None
+        unit = 1 << _FIXED
+        fixed = [(i, j, round(a * unit)) for i, j, a in inside]
+        costs = [round(self.costs[j] * unit) << _FIXED for j in columns]
+        found = [round(Fraction(float(y[i])) * unit) for i in tight]
+        last = None
+        for _ in range(_STEPS):
+            left = list(costs)
+            for i, j, a in fixed:
+                left[j] -= a * found[i]
+            size = max(map(abs, left), default=0)
+            if size >> (2 * _FIXED - BITS - 20) == 0:
+                break
+            if last is not None and size > last:
+                return None
+            last = size
+            # The residual in floats, scaled so that nothing underflows.
+            shift = max(0, size.bit_length() - 53)
+            step = factor.solve(np.array([float(value >> shift) for value in left]), trans="T")
+            if not np.all(np.isfinite(step)):
+                return None
+            for i, change in enumerate(step.tolist()):
+                found[i] += int(Fraction(change) * (1 << shift) / unit)
+        exact = [Fraction(0)] * self.scales.size
+        for i, value in zip(tight, found, strict=True):
+            exact[i] = Fraction(value, unit)
+        return exact
+
+    def basis(self, solution: Solution) -> tuple[list[int], list[int]]:
+        """Return the basic columns, and the rows at a limit: laws first, then the others."""
+        statuses = solution.basis
+        if statuses is None:
+            raise SolverError("the solver left no basis.", solution.status)
+        columns = np.flatnonzero(statuses.variables["v"] == BASIC).tolist()
+        rows = [statuses.rows[name] for name in ("laws", "rows") if name in statuses.rows]
+        return columns, np.flatnonzero(np.concatenate(rows) != BASIC).tolist() if rows else []
+
+
+def middle(number: verify.Number | verify.Between) -> Fraction:
+    """Return a number, or the middle of what encloses it."""
+    low, high = verify.ends(number)
+    return Fraction(low + high) / 2
+
+
+def tight_rows(
+    program: verify.Program, share: float, names: Iterable[verify.Name] | None = None
+) -> list[verify.Name]:
+    """Return the rows whose slack at the point is within a share of their largest coefficient.
+
+    Args:
+        program: with a point.
+        share: at least 0.
+        names: of the rows to look at; all of them if None.
+    """
+    found = []
+    point = {v: float(value) for v, value in program.point.items()}
+    for name in program.names() if names is None else names:
+        row = program.row(name)
+        terms = [(v, float(verify.ends(a)[0])) for v, a in row.terms.items()]
+        largest = max((abs(a) for _, a in terms), default=0.0)
+        slack = float(verify.ends(row.limit)[0]) - sum(a * point.get(v, 0.0) for v, a in terms)
+        if row.equality or slack <= share * largest:
+            found.append(name)
+    return found
+
+
+def proved(program: verify.Program, names: Sequence[verify.Name] | None = None) -> Optimality:
+    """Return a bound on all points of a program, tight at its own point if that is optimal.
+
+    Args:
+        program: with a point.
+        names: of rows that are enough; those that are tight at the point if None.
+
+    Raises:
+        SolverError: if no program over some rows could be solved.
+    """
+    value = Fraction(program.value)
+    sign = -1 if program.maximise else 1
+    best: Optimality | None = None
+    shares = [None] if names is not None else list(_TIGHT)
+    for share in shares:
+        chosen = list(names or []) if share is None else tight_rows(program, share)
+        written = Written(program, tuple(chosen))
+        found = written.multipliers(written.solved())
+        limit = Fraction(verify.bound(program, found))
+        if best is None or sign * limit > sign * best.bound:
+            best = Optimality(value, limit, tuple(found), program.maximise)
+        if best.gap <= _ENOUGH * max(1, abs(value)):
+            break
+    if best is None:
+        raise SolverError("no row of the program was given.", "numerical")
+    return best
