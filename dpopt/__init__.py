@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from dpopt.lp import Solution, Status, solve
     from dpopt.privacy import Guarantee, Problem
     from dpopt.privacy.constraints import private
+    from dpopt.proofs.closed import ClosedForm, closed_form
     from dpopt.proofs.exact import ExactOptimum, exact_optimum
     from dpopt.sweeps import SweepResult, sweep
 
@@ -54,6 +55,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Answer",
+    "ClosedForm",
     "Design",
     "DpoptError",
     "ExactOptimum",
@@ -74,6 +76,7 @@ __all__ = [
     "__version__",
     "certify",
     "cite",
+    "closed_form",
     "design",
     "exact_optimum",
     "gnmax",
@@ -101,6 +104,7 @@ __all__ = [
 # Loaded when first used: a script that needs one mechanism does not wait for the libraries of all.
 _HOMES = {
     "Answer": "dpopt.design",
+    "ClosedForm": "dpopt.proofs.closed",
     "Design": "dpopt.design",
     "ExactOptimum": "dpopt.proofs.exact",
     "Guarantee": "dpopt.privacy",
@@ -115,6 +119,7 @@ _HOMES = {
     "SweepResult": "dpopt.sweeps",
     "certify": "dpopt.kernel.certify",
     "cite": "dpopt._cite",
+    "closed_form": "dpopt.proofs.closed",
     "design": "dpopt.design",
     "exact_optimum": "dpopt.proofs.exact",
     "kinds": "dpopt.design",

@@ -179,13 +179,13 @@ class Vertex:
 
     @cached_property
     def slacks(self) -> dict[int, fmpq]:
-        """b - a . v of each row that is not tight."""
+        """By row that is not tight, b - a . v."""
         tight = set(self.basis.tight)
         return {i: self.slack(i) for i in range(len(self.exact.rows)) if i not in tight}
 
     @cached_property
     def reduced(self) -> dict[int, fmpq]:
-        """c + l . a of each column that is not basic."""
+        """By column that is not basic, c + l . a."""
         basic = set(self.basis.columns)
         found = {j: cost for j, cost in enumerate(self.exact.costs) if j not in basic}
         for row, multiplier in self.multipliers.items():
@@ -228,8 +228,8 @@ class Vertex:
             entering = next(wrong, None)
         if entering is None:
             return None
+        sign = -1 if entering in basis.top else 1
         if entering < count:
-            sign = -1 if entering in basis.top else 1
             change = [-sign * exact.rows[i][0].get(entering, fmpq(0)) for i in basis.tight]
         else:
             change = [fmpq(-(i == entering - count)) for i in basis.tight]

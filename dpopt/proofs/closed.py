@@ -1,0 +1,696 @@
+"""The optimum of a small program as a function of r = e^epsilon: rational on each of some pieces.
+
+For a fixed basis the optimum of a linear program is a rational function of its coefficients, and so
+are its point and its multipliers. They are computed here exactly: the coefficients of the rows are
+polynomials in r, Cramer's rule bounds the degrees of numerators and of the determinant, and as many
+solves at whole r as that degree asks for determine them. The basis is optimal at every r where
+none of its slacks, of its multipliers and of its reduced costs is negative. All of these are
+rational functions, whose changes of sign are isolated by Sturm sequences (`dpopt.proofs.sturm`):
+between two of them what is optimal at one r is optimal at all. So each piece is proved, and ends at
+algebraic numbers. Between pieces the search goes on until no r is left.
+
+At a single r where the determinant is 0 but no function has a pole, the point is still feasible and
+the multipliers still prove its value, for both are limits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from numbers import Rational
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from flint import fmpq, fmpq_mat, fmpq_poly, fmpz_poly
+
+from dpopt import _checks, verify
+from dpopt._errors import DpoptError, ParameterError, SolverError
+from dpopt._numbers import exact_text, shown
+from dpopt._page import result_page
+from dpopt._types import Json, brief
+from dpopt.files import check_json_target, write_json
+from dpopt.proofs.dual import Written
+from dpopt.proofs.exact import (
+    Asked,
+    checked_ratio,
+    displayed,
+    exact_optimum,
+    plain_setting,
+    written,
+)
+from dpopt.proofs.simplex import Basis, Exact, Vertex
+from dpopt.proofs.sturm import Root, product_text, roots_above_one
+from dpopt.provenance import versions
+from dpopt.style import new_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FORMAT = "dpopt closed form"
+
+_MOST_COLUMNS, _MOST_ROWS, _MOST_PIECES, _TRIES = 400, 2_000, 400, 8
+_SPARE = 3  # values of r beyond those that determine a coefficient
+
+# Where in a gap the next basis is looked for, as a share of it: breaks tend to be simple numbers.
+_SHARES = [Fraction(a, 1009) for a in (433, 613, 211, 797, 101, 907, 31, 983)]
+
+Form = Callable[[Json, verify.Name], tuple[int, int]]
+"""What (1 + r)^n a row is multiplied by, and the degree of its coefficients in r then."""
+
+
+def _affine(_: Json, __: verify.Name) -> tuple[int, int]:
+    return 0, 1
+
+
+def _corner(setting: Json, name: verify.Name) -> tuple[int, int]:
+    """A corner's laws are over (1 + r)^n, n voters at b or c, of degree n; the target is r^m."""
+    if setting["groups"]:
+        raise ParameterError(
+            f"groups is {shown(setting['groups'])}; it must be None for a closed form."
+        )
+    placed = sum(count for _, kind, count in name[2] if kind in verify.AXES[0])
+    return placed, placed + int(setting["allowance"])
+
+
+FORMS: dict[str, Form] = {"kernel": _affine, "majority": _corner}
+"""Kinds whose rows are known to be polynomials of these degrees; others are tried as affine."""
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A rational function of r in lowest terms.
+
+    Attributes:
+        over: whole coefficients of the numerator, the constant first.
+        under: of the denominator, likewise; its leading one is positive.
+    """
+
+    over: tuple[int, ...]
+    under: tuple[int, ...] = (1,)
+
+    @classmethod
+    def of(cls, over: fmpq_poly, under: fmpq_poly) -> Ratio:
+        """Return a quotient in lowest terms."""
+        common = over.gcd(under)
+        over, under = over // common, under // common
+        # over.p / over.q divided by under.p / under.q, in whole numbers without a common factor.
+        top = over.numer() * under.denom()
+        bottom = under.numer() * over.denom()
+        shared = math.gcd(int(top.content()), int(bottom.content()))
+        sign = -1 if bottom.leading_coefficient() < 0 else 1
+        return cls(
+            tuple(int(a) // shared * sign for a in top.coeffs()),
+            tuple(int(a) // shared * sign for a in bottom.coeffs()),
+        )
+
+    def __call__(self, r: Fraction) -> Fraction:
+        """Return the value at a rational r."""
+        over, under = (_horner(side, r) for side in (self.over, self.under))
+        return over / under
+
+    @property
+    def numerator(self) -> str:
+        """The numerator in factors."""
+        return product_text(fmpz_poly(list(self.over)))
+
+    @property
+    def denominator(self) -> str:
+        """The denominator in factors."""
+        return product_text(fmpz_poly(list(self.under)))
+
+    def __str__(self) -> str:
+        over, under = self.numerator, self.denominator
+        if self.under == (1,):
+            return over
+        # Products bind as a quotient does; sums do not.
+        return f"{_enclosed(over, '+-')}/{_enclosed(under, '+- ')}"
+
+    def latex(self) -> str:
+        """Return the function in LaTeX."""
+        over, under = (
+            product_text(fmpz_poly(list(side)), True) for side in (self.over, self.under)
+        )
+        return over if self.under == (1,) else rf"\frac{{{over}}}{{{under}}}"
+
+
+def _enclosed(text: str, signs: str) -> str:
+    """Return a text in brackets if one of some signs stands outside all brackets."""
+    depth = 0
+    for at, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
+        if depth == 0 and at and letter in signs:
+            return f"({text})"
+    return text
+
+
+@dataclass(frozen=True, repr=False)
+class Piece:
+    """The optimum on an interval of r = e^epsilon.
+
+    Attributes:
+        value: as a function of r.
+        low: where the interval begins.
+        high: where it ends; None if it does not.
+        status: "proved"; "fitted" if the coefficients of the rows were found to be polynomials in r
+            at some values of r only.
+        parts: where the optimal basis changes within, so that the optimal point has one formula
+            from each to the next: (end, point by variable); the last end is ``high``.
+    """
+
+    value: Ratio
+    low: Root
+    high: Root | None
+    status: str
+    parts: tuple[tuple[Root | None, Mapping[verify.Variable, Ratio]], ...]
+
+    @property
+    def numerator(self) -> str:
+        """The numerator of the value, in factors."""
+        return self.value.numerator
+
+    @property
+    def denominator(self) -> str:
+        """The denominator of the value, in factors."""
+        return self.value.denominator
+
+    @property
+    def interval(self) -> str:
+        """The interval as text."""
+        return f"{self.low} <= r" + ("" if self.high is None else f" <= {self.high}")
+
+    def __repr__(self) -> str:
+        return f"Piece({self.value} for {self.interval}, {self.status})"
+
+
+@dataclass(frozen=True, repr=False)
+class ClosedForm:
+    """The optimum of a program as a function of r = e^epsilon.
+
+    Call it with r: a fraction or integer gives a fraction, a float a float.
+
+    Attributes:
+        kind: of the setting.
+        setting: its parameters as plain values; its epsilon is not looked at.
+        pieces: in order of r; neighbours have different formulas.
+        ends: the optimum at the rational ends of pieces, each solved on its own.
+        provenance: versions of what computed it.
+    """
+
+    kind: str
+    setting: Json
+    pieces: tuple[Piece, ...]
+    ends: Mapping[Fraction, Fraction]
+    provenance: Mapping[str, str] = field(default_factory=versions)
+
+    @property
+    def breaks(self) -> tuple[Root, ...]:
+        """The values of r at which the formula changes."""
+        return tuple(piece.low for piece in self.pieces[1:])
+
+    @property
+    def epsilons(self) -> tuple[float, ...]:
+        """The values of epsilon at which the formula changes, in nats."""
+        return tuple(math.log(float(root)) for root in self.breaks)
+
+    @property
+    def low(self) -> Fraction:
+        """Where it begins."""
+        return self.pieces[0].low.low
+
+    @property
+    def high(self) -> Fraction | None:
+        """Where it ends; None if it does not."""
+        last = self.pieces[-1].high
+        return None if last is None else last.low
+
+    def piece(self, r: Rational | float) -> Piece:
+        """Return the piece that r is in.
+
+        Raises:
+            ParameterError: if r is outside all of them.
+        """
+        exact = self._exact(r)
+        at = Root.of(exact)
+        return next(p for p in reversed(self.pieces) if not at < p.low)
+
+    def _exact(self, r: object) -> Fraction:
+        exact = None
+        if isinstance(r, float):
+            exact = Fraction(r) if math.isfinite(r) else None
+        elif isinstance(r, Rational) and not isinstance(r, bool):
+            exact = Fraction(r)
+        if exact is None or exact < self.low or (self.high is not None and exact > self.high):
+            top = "" if self.high is None else f" and at most {self.high}"
+            raise ParameterError(f"r is {shown(r)}; it must be at least {self.low}{top}.")
+        return exact
+
+    def __call__(self, r: Rational | float) -> Fraction | float:
+        """Return the optimum at r = e^epsilon.
+
+        Raises:
+            ParameterError: if r is outside the pieces.
+        """
+        exact = self._exact(r)
+        known = self.ends.get(exact)
+        value = self.piece(exact).value(exact) if known is None else known
+        return float(value) if isinstance(r, float) else value
+
+    def point(self, r: Rational | int) -> dict[verify.Variable, Fraction]:
+        """Return an optimal point at a rational r, without zeros.
+
+        Raises:
+            ParameterError: if r is outside the pieces.
+        """
+        exact = self._exact(r)
+        at = Root.of(exact)
+        parts = self.piece(exact).parts
+        formulas = next(found for end, found in parts if end is None or not end < at)
+        point = {variable: formula(exact) for variable, formula in formulas.items()}
+        return {variable: value for variable, value in point.items() if value}
+
+    def __str__(self) -> str:
+        return "\n".join(f"{p.value}    for {p.interval} ({p.status})" for p in self.pieces)
+
+    def __repr__(self) -> str:
+        shortest = "; ".join(f"{piece.value} for {piece.interval}" for piece in self.pieces)
+        return brief(self, kind=self.kind, pieces=len(self.pieces), value=shortest)
+
+    def _repr_latex_(self) -> str:
+        """Return the formulas by cases, for notebooks."""
+        lines = (
+            f"{piece.value.latex()} & {piece.interval.replace('<=', chr(92) + 'le')}"
+            for piece in self.pieces
+        )
+        newline = r" \\ "
+        return rf"$\displaystyle \begin{{cases}} {newline.join(lines)} \end{{cases}}$"
+
+    def _repr_html_(self) -> str:
+        """Return picture, statement and formulas, for notebooks."""
+        facts = {piece.interval: f"{piece.value} ({piece.status})" for piece in self.pieces}
+        statement = f"The optimum of this {self.kind} as a function of r = e^epsilon."
+        return result_page(type(self).__name__, statement, True, facts, self.plot)
+
+    def columns(self, count: int = 101) -> dict[str, Sequence[Any]]:
+        """Return the function as one tidy table, columns by name, over a grid of epsilon.
+
+        Args:
+            count: of rows, at least 2; the grid ends beyond the last break by half its distance if
+                the pieces do not.
+
+        Raises:
+            ParameterError: if the count is none.
+        """
+        count = _checks.integer("count", count, 2, 1_000_000)
+        low = math.log(self.low)
+        last = max([*self.epsilons, low + 1.0])
+        high = 1.5 * last - 0.5 * low if self.high is None else math.log(self.high)
+        grid = np.linspace(low, high, count).tolist()
+        ends = (float(self.low), math.inf if self.high is None else float(self.high))
+        ratios = [min(max(math.exp(epsilon), ends[0]), ends[1]) for epsilon in grid]
+        held = [_held(r, self.low, self.high) for r in ratios]
+        return {
+            "epsilon": grid,
+            "ratio": ratios,
+            "value": [float(self(r)) for r in held],
+            "piece": [self.pieces.index(self.piece(r)) for r in held],
+        }
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the optimum over epsilon, with a mark where the formula changes.
+
+        Args:
+            ax: a new figure if None.
+        """
+        axes, table = new_axes(ax), self.columns()
+        axes.plot(table["epsilon"], table["value"])
+        for epsilon in self.epsilons:
+            axes.axvline(epsilon, linestyle=":", color="0.6", linewidth=0.8)
+        axes.set_xlabel("epsilon")
+        axes.set_ylabel("optimum")
+        return axes
+
+    def to_dict(self) -> Json:
+        """Return the function as plain values, ready for JSON; whole coefficients as text."""
+        return {
+            "format": FORMAT,
+            "kind": self.kind,
+            "setting": self.setting,
+            "pieces": [
+                {
+                    "value": str(piece.value),
+                    "numerator": list(map(exact_text, piece.value.over)),
+                    "denominator": list(map(exact_text, piece.value.under)),
+                    "low": _end(piece.low),
+                    "high": None if piece.high is None else _end(piece.high),
+                    "status": piece.status,
+                }
+                for piece in self.pieces
+            ],
+            "ends": [[exact_text(r), exact_text(value)] for r, value in self.ends.items()],
+            "provenance": dict(self.provenance),
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write the formulas to a file of JSON.
+
+        Raises:
+            ParameterError: if the file cannot be written.
+        """
+        path = Path(path)
+        check_json_target(path)
+        write_json(path, self.to_dict())
+
+
+def _held(r: float, low: Fraction, high: Fraction | None) -> Fraction:
+    """Return a float as a fraction within limits that need not be floats."""
+    return max(low, Fraction(r)) if high is None else min(max(low, Fraction(r)), high)
+
+
+def _end(root: Root) -> Json:
+    """Return an algebraic number as plain values: its polynomial, and an interval around it."""
+    low, high = root.within(Fraction(1, 1 << 40))
+    return {
+        "polynomial": list(map(exact_text, root.coefficients)),
+        "between": [exact_text(low), exact_text(high)],
+    }
+
+
+def _horner(coefficients: Sequence[int], r: Fraction) -> Fraction:
+    total = Fraction(0)
+    for a in reversed(coefficients):
+        total = total * r + a
+    return total
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A basis over an interval of r: the value, the point, and where it stops to be optimal.
+
+    Attributes:
+        value: of the program.
+        point: by variable.
+        low: the last change of sign below; None if there is none above 1.
+        high: the first one above; None if there is none.
+    """
+
+    value: Ratio
+    point: dict[verify.Variable, Ratio]
+    low: Root | None
+    high: Root | None
+
+
+class Family:
+    """The programs of a setting at all r: their rows are polynomials in r."""
+
+    def __init__(self, kind: str, plain: Json, low: Fraction) -> None:
+        self.kind, self.plain = kind, plain
+        start = low + Fraction(433, 1009)
+        first = written(displayed(kind, plain, start))
+        if len(first.variables) > _MOST_COLUMNS or len(first.names) > _MOST_ROWS:
+            raise ParameterError(
+                f"setting is too large; a closed form is of at most {_MOST_COLUMNS} variables and "
+                f"{_MOST_ROWS:,} rows, and this program has {len(first.variables):,} and "
+                f"{len(first.names):,}."
+            )
+        self.names, self.laws = first.names, len(first.program.laws)
+        self.variables = list(first.variables)
+        form = FORMS.get(kind, _affine)
+        self.status = "proved" if kind in FORMS else "fitted"
+        forms = [(0, 0)] * self.laws + [form(plain, name) for name in self.names]
+        self.powers, self.degrees = [n for n, _ in forms], [d for _, d in forms]
+        self.rows = self._polynomials(Exact.of(first))
+
+    def at(self, r: Fraction) -> Exact:
+        """Return the program at a rational r, whose rows are those of the display."""
+        return Exact.of(Written(displayed(self.kind, self.plain, r), self.names))
+
+    def _polynomials(self, first: Exact) -> list[tuple[dict[int, fmpq_poly], fmpq_poly, bool]]:
+        """Return the rows as polynomials in r; all but a few solves of them determine these.
+
+        Raises:
+            ParameterError: if the coefficients are no such polynomials.
+        """
+        most = max(self.degrees, default=0)
+        samples = [2 + Fraction(i) for i in range(most + 1)]
+        spare = [Fraction(5 * i + 7, 3) + most for i in range(_SPARE)]
+        shown_at = [self.at(r) for r in (*samples, *spare)]
+        if any(e.costs != first.costs or e.limits != first.limits for e in shown_at):
+            raise ParameterError(
+                f"setting is {shown(self.plain)}; only its rows may depend on e^epsilon."
+            )
+        lagrange = _lagrange(samples)
+        found = []
+        for i, (_terms, _limit, equality) in enumerate(first.rows):
+            scales = [_fmpq(1 + r) ** self.powers[i] for r in (*samples, *spare)]
+            keys: list[int | None] = [*{j: 0 for e in shown_at for j in e.rows[i][0]}, None]
+            polynomials = {}
+            for j in keys:
+                values = [
+                    (e.rows[i][1] if j is None else e.rows[i][0].get(j, fmpq(0))) * scale
+                    for e, scale in zip(shown_at, scales, strict=True)
+                ]
+                p = _through(lagrange, values[: len(samples)])
+                checked = zip(spare, values[len(samples) :], strict=True)
+                if p.degree() > self.degrees[i] or any(p(_fmpq(r)) != v for r, v in checked):
+                    raise ParameterError(
+                        f"setting is {shown(self.plain)}; its rows must be polynomials in "
+                        "e^epsilon of a known degree."
+                    )
+                polynomials[j] = p
+            limit = polynomials.pop(None)
+            found.append(({j: p for j, p in polynomials.items() if j is not None}, limit, equality))
+        return found
+
+    def curve(self, vertex: Vertex, r0: Fraction) -> Curve | None:
+        """Return what a basis that is optimal at r0 gives around it; None if r0 is an end."""
+        basis, exact = vertex.basis, vertex.exact
+        determinant, basic, multipliers = self._cramer(basis, exact)
+        zero = fmpq_poly([0])
+        point = [determinant * x for x in exact.outside(basis)]
+        for j, p in zip(basis.columns, basic, strict=True):
+            point[j] = p
+        # What may not be negative, each times the determinant.
+        held: list[fmpq_poly] = []
+        for j in basis.columns:
+            low, high = exact.limits[j]
+            held += [point[j] - low * determinant, high * determinant - point[j]]
+        reduced = [determinant * cost for cost in exact.costs]
+        tight = dict(zip(basis.tight, multipliers, strict=True))
+        for i, (terms, limit, equality) in enumerate(self.rows):
+            if i not in tight:
+                slack = determinant * limit - sum((a * point[j] for j, a in terms.items()), zero)
+                held.append(slack)
+                if equality:
+                    held.append(-slack)
+                continue
+            if not equality:
+                held.append(tight[i])
+            for j, a in terms.items():
+                reduced[j] = reduced[j] + tight[i] * a
+        basic_ = set(basis.columns)
+        for j, d in enumerate(reduced):
+            low, high = exact.limits[j]
+            if j not in basic_ and low < high:
+                held.append(-d if j in basis.top else d)
+        ends, at = _Ends(r0), _fmpq(r0)
+        sign = 1 if determinant(at) > 0 else -1
+        for p in {str(p): p for p in held}.values():
+            if p == 0:
+                continue
+            if p(at) * sign <= 0 or not ends.add(p, determinant):
+                return None
+        value = sum((cost * p for cost, p in zip(exact.costs, point, strict=True)), zero)
+        if vertex.exact.written.program.maximise:
+            value = -value
+        formulas = {
+            v: Ratio.of(p, determinant)
+            for v, p in zip(self.variables, point, strict=True)
+            if p != 0
+        }
+        return Curve(Ratio.of(value, determinant), formulas, ends.low, ends.high)
+
+    def _cramer(
+        self, basis: Basis, exact: Exact
+    ) -> tuple[fmpq_poly, list[fmpq_poly], list[fmpq_poly]]:
+        """Return the determinant, and what it times basic variables and multipliers is.
+
+        All are polynomials whose degree is at most that of the tight rows together.
+        """
+        degree, size = sum(self.degrees[i] for i in basis.tight), len(basis.columns)
+        samples: list[Fraction] = []
+        values: list[list[fmpq]] = []
+        r = 1
+        while len(samples) <= degree:
+            r += 1
+            at = Fraction(r)
+            here = Exact(exact.written, self._rows_at(at, basis.tight))
+            matrix = here.square(basis)
+            vertex = here.vertex(basis, matrix)
+            if vertex is None:
+                continue
+            scale = matrix.det()
+            solved = [vertex.point[j] for j in basis.columns]
+            solved += [vertex.multipliers[i] for i in basis.tight]
+            samples.append(at)
+            values.append([scale, *(scale * x for x in solved)])
+        found = _lagrange(samples) * fmpq_mat(values)
+        columns = [fmpq_poly(column) for column in found.transpose().tolist()]
+        return columns[0], columns[1 : size + 1], columns[size + 1 :]
+
+    def _rows_at(
+        self, r: Fraction, wanted: Sequence[int]
+    ) -> list[tuple[dict[int, fmpq], fmpq, bool]]:
+        """Return some rows, multiplied as they are for the polynomials; the others are empty."""
+        at, chosen = _fmpq(r), set(wanted)
+        return [
+            ({j: p(at) for j, p in terms.items()}, limit(at), equality)
+            if i in chosen
+            else ({}, fmpq(0), equality)
+            for i, (terms, limit, equality) in enumerate(self.rows)
+        ]
+
+
+class _Ends:
+    """The nearest changes of sign on both sides of r0."""
+
+    def __init__(self, r0: Fraction) -> None:
+        self.at = Root.of(r0)
+        self.low: Root | None = None
+        self.high: Root | None = None
+        self.seen: set[str] = set()
+
+    def add(self, over: fmpq_poly, under: fmpq_poly) -> bool:
+        """Take a quotient's roots of odd order and its poles; whether r0 is none of them."""
+        common = over.gcd(under)
+        over, under = over // common, under // common
+        for side, pole in ((over, False), (under, True)):
+            for factor, power in side.numer().factor()[1]:
+                key = str(factor)
+                if key in self.seen or (power % 2 == 0 and not pole):
+                    continue
+                self.seen.add(key)
+                for root in roots_above_one(factor):
+                    if root.rational == self.at.low:
+                        return False
+                    if root < self.at:
+                        self.low = root if self.low is None or self.low < root else self.low
+                    else:
+                        self.high = root if self.high is None or root < self.high else self.high
+        return True
+
+
+def closed_form(
+    setting: Asked, low: Rational | int = 1, high: Rational | int | None = None
+) -> ClosedForm:
+    """Return the optimum of a setting's program as a function of r = e^epsilon.
+
+    The program is the one that `dpopt.verify` displays, for all r of the interval at once; the
+    epsilon of the setting is not looked at. In a majority of voters r is e^epsilon of one voter,
+    and the target is r^allowance, so the allowance has to be whole.
+
+    Args:
+        setting: of a kind that `dpopt.verify` displays, with at most 400 variables and 2,000 rows,
+            which are polynomials in r.
+        low: where the interval begins, rational, at least 1.
+        high: where it ends, rational and larger; None for all r.
+
+    Returns:
+        The function, proved on each of its pieces: in their interior, and at rational ends.
+
+    Raises:
+        ParameterError: if the setting or the interval is none of these.
+        SolverError: if an optimal basis was not found somewhere, or there are more than 400.
+    """
+    kind, plain = plain_setting(setting)
+    first = checked_ratio("low", low)
+    last = None if high is None else checked_ratio("high", high)
+    if last is not None and last <= first:
+        raise ParameterError(f"high is {shown(high)}; it must be larger than low, {first}.")
+    family = Family(kind, plain, first)
+    found = _curves(family, Root.of(first), None if last is None else Root.of(last))
+    pieces = _merged(found, family.status)
+    rational = [piece.low.rational for piece in pieces] + [last]
+    ends = {r: exact_optimum(setting, r).value for r in rational if r is not None}
+    return ClosedForm(kind, plain, tuple(pieces), ends)
+
+
+def _curves(family: Family, low: Root, high: Root | None) -> list[tuple[Root, Root | None, Curve]]:
+    """Return intervals that fill the one from low to high, in order, each with its basis."""
+    gaps: list[tuple[Root, Root | None]] = [(low, high)]
+    found: list[tuple[Root, Root | None, Curve]] = []
+    while gaps:
+        left, right = gaps.pop()
+        if len(found) >= _MOST_PIECES:
+            raise SolverError(f"there are more than {_MOST_PIECES} pieces.", "iteration_limit")
+        curve = _found(family, left, right)
+        start = curve.low if curve.low is not None and left < curve.low else left
+        end = curve.high if right is None or (curve.high and curve.high < right) else right
+        found.append((start, end, curve))
+        if start != left:
+            gaps.append((left, start))
+        if end is not None and end != right:
+            gaps.append((end, right))
+    return sorted(found, key=lambda interval: interval[0])
+
+
+def _found(family: Family, left: Root, right: Root | None) -> Curve:
+    """Return the curve of a basis that is optimal somewhere between two ends.
+
+    Raises:
+        SolverError: if none was found.
+    """
+    reason: DpoptError | None = None
+    for share in _SHARES[:_TRIES]:
+        r0 = _between(left, right, share)
+        try:
+            curve = family.curve(family.at(r0).optimum(), r0)
+        except SolverError as error:
+            reason = error
+            continue
+        if curve is not None:
+            return curve
+    where = f"{left}" if right is None else f"{left} and {right}"
+    raise SolverError(f"no optimal basis was found beyond or between {where}.", "numerical") from (
+        reason
+    )
+
+
+def _between(left: Root, right: Root | None, share: Fraction) -> Fraction:
+    """Return a rational of few digits strictly between two numbers."""
+    if right is None:
+        return math.ceil(left.within(Fraction(1, 4))[1]) + 1 + share
+    width = Fraction(1, 2)
+    while (a := left.within(width)[1]) >= (b := right.within(width)[0]):
+        width /= 16
+    aim = a + share * (b - a)
+    return aim.limit_denominator(math.ceil(4096 / min(b - a, Fraction(1))))
+
+
+def _merged(found: list[tuple[Root, Root | None, Curve]], status: str) -> list[Piece]:
+    """Return pieces: neighbours of one formula are joined."""
+    pieces: list[Piece] = []
+    for low, high, curve in found:
+        part = ((high, curve.point),)
+        if pieces and pieces[-1].value == curve.value:
+            last = pieces.pop()
+            low, part = last.low, (*last.parts, *part)
+        pieces.append(Piece(curve.value, low, high, status, part))
+    return pieces
+
+
+def _fmpq(value: Fraction) -> fmpq:
+    return fmpq(value.numerator, value.denominator)
+
+
+def _lagrange(samples: Sequence[Fraction]) -> fmpq_mat:
+    """Return what makes coefficients of a polynomial of its values at so many places."""
+    powers = [[_fmpq(r) ** j for j in range(len(samples))] for r in samples]
+    return fmpq_mat(powers).inv()
+
+
+def _through(lagrange: fmpq_mat, values: Sequence[fmpq]) -> fmpq_poly:
+    """Return the polynomial that takes these values."""
+    return fmpq_poly((lagrange * fmpq_mat(len(values), 1, list(values))).entries())

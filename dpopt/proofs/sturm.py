@@ -1,0 +1,162 @@
+"""Real roots of polynomials over the rationals, counted and told apart by Sturm's theorem.
+
+With p_0 = p, p_1 = p' and p_(i+1) = -(p_(i-1) mod p_i), and V(x) the number of changes of sign in
+p_0(x), p_1(x), ...: a polynomial p without multiple roots has V(a) - V(b) roots in (a, b], for
+a < b that are none of its roots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from itertools import pairwise
+
+from flint import fmpq, fmpq_poly, fmpz_poly
+
+_HALVINGS = 4_000
+
+
+@dataclass(frozen=True)
+class Root:
+    """A real algebraic number: the one root of an irreducible polynomial in an interval.
+
+    Attributes:
+        coefficients: of the polynomial, whole, the constant first.
+        low: a rational below the root; the root itself if the polynomial is linear.
+        high: a rational above it; the root itself if the polynomial is linear.
+    """
+
+    coefficients: tuple[int, ...]
+    low: Fraction
+    high: Fraction
+
+    @classmethod
+    def of(cls, value: Fraction) -> Root:
+        """Return a rational number."""
+        return cls((-value.numerator, value.denominator), value, value)
+
+    @property
+    def rational(self) -> Fraction | None:
+        """The number, if it is rational."""
+        return self.low if len(self.coefficients) == 2 else None
+
+    def within(self, width: Fraction) -> tuple[Fraction, Fraction]:
+        """Return rationals around the number, at most so far apart."""
+        low, high = self.low, self.high
+        if low == high:
+            return low, high
+        below = self.sign(low)
+        while high - low > width:
+            half = (low + high) / 2
+            low, high = (half, high) if self.sign(half) == below else (low, half)
+        return low, high
+
+    def sign(self, x: Fraction) -> int:
+        """Return the sign of the polynomial at x."""
+        total = Fraction(0)
+        for a in reversed(self.coefficients):
+            total = total * x + a
+        return (total > 0) - (total < 0)
+
+    def __float__(self) -> float:
+        return float(self.within(Fraction(1, 1 << 80))[0])
+
+    def __lt__(self, other: Root) -> bool:
+        if self == other:
+            return False
+        # Different irreducible polynomials share no root, and one polynomial's intervals are
+        # apart: so this ends.
+        width = Fraction(1)
+        for _ in range(_HALVINGS):
+            (a, b), (c, d) = self.within(width), other.within(width)
+            if b < c or (b == c and (a < b or c < d)):
+                return True
+            if d < a or (d == a and (a < b or c < d)):
+                return False
+            width /= 4
+        raise ArithmeticError("two different roots were not told apart")  # pragma: no cover
+
+    @property
+    def polynomial(self) -> str:
+        """The polynomial in r, as text."""
+        return sum_text(self.coefficients)
+
+    def __str__(self) -> str:
+        exact = self.rational
+        return f"{float(self):.6g}" if exact is None else str(exact)
+
+
+def chain(polynomial: fmpq_poly) -> list[fmpq_poly]:
+    """Return the Sturm sequence of a polynomial without multiple roots."""
+    found = [polynomial, polynomial.derivative()]
+    while found[-1].degree() > 0:
+        _, rest = divmod(found[-2], found[-1])
+        found.append(-rest)
+    return found
+
+
+def changes(sequence: list[fmpq_poly], x: fmpq) -> int:
+    """Return V(x), how often the sign changes along a Sturm sequence; zeros do not count."""
+    signs = [value > 0 for value in (p(x) for p in sequence) if value != 0]
+    return sum(a != b for a, b in pairwise(signs))
+
+
+def roots_above_one(polynomial: fmpz_poly) -> tuple[Root, ...]:
+    """Return the roots above 1 of an irreducible polynomial, in order, in intervals apart."""
+    return _roots(tuple(int(a) for a in polynomial.coeffs()))
+
+
+@cache
+def _roots(coefficients: tuple[int, ...]) -> tuple[Root, ...]:
+    if len(coefficients) < 2:
+        return ()
+    if len(coefficients) == 2:
+        root = Fraction(-coefficients[0], coefficients[1])
+        return (Root(coefficients, root, root),) if root > 1 else ()
+    if len({a > 0 for a in coefficients if a}) == 1:
+        return ()  # All signs are equal: no root is positive.
+    sequence = chain(fmpq_poly(list(coefficients)))
+    # Cauchy: no root is larger. An irreducible polynomial that is not linear has no rational root.
+    largest = 2 + max(map(abs, coefficients[:-1])) // abs(coefficients[-1])
+    found: list[Root] = []
+    open_ = [(Fraction(1), Fraction(largest))]
+    while open_:
+        low, high = open_.pop()
+        ends = [fmpq(end.numerator, end.denominator) for end in (low, high)]
+        count = changes(sequence, ends[0]) - changes(sequence, ends[1])
+        if count == 1:
+            found.append(Root(coefficients, low, high))
+        elif count > 1:
+            half = (low + high) / 2
+            open_ += [(low, half), (half, high)]
+    return tuple(sorted(found, key=lambda root: root.low))
+
+
+def sum_text(coefficients: Sequence[int], latex: bool = False) -> str:
+    """Return a polynomial in r as text: 2 r^2 - 1, or 8 - r where the highest power is negative."""
+    words: list[str] = []
+    order = list(enumerate(coefficients))
+    for power, a in order if coefficients and coefficients[-1] < 0 else reversed(order):
+        if a:
+            raised = f"{{{power}}}" if latex else str(power)
+            letter = "" if power == 0 else "r" if power == 1 else f"r^{raised}"
+            size = "" if abs(a) == 1 and letter else str(abs(a))
+            sign = ("-" if a < 0 else "") if not words else (" - " if a < 0 else " + ")
+            words.append(sign + " ".join(part for part in (size, letter) if part))
+    return "".join(words) or "0"
+
+
+def product_text(polynomial: fmpz_poly, latex: bool = False) -> str:
+    """Return a polynomial in r as a product of irreducible ones; a sum if it is one."""
+    constant, factors = polynomial.factor() if polynomial.degree() > 0 else (polynomial[0], [])
+    whole = [int(a) for a in polynomial.coeffs()]
+    if not factors or (abs(constant) == 1 and len(factors) == 1 and factors[0][1] == 1):
+        return sum_text(whole, latex)
+    words = [] if abs(constant) == 1 else [str(abs(int(constant)))]
+    for factor, power in sorted(factors, key=lambda pair: (pair[0].degree(), str(pair[0]))):
+        text = sum_text([int(a) for a in factor.coeffs()], latex)
+        text = text if text == "r" else f"({text})"
+        words.append(text + ("" if power == 1 else f"^{{{power}}}" if latex else f"^{power}"))
+    return ("-" if constant < 0 else "") + " ".join(words)
