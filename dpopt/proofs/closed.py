@@ -593,7 +593,8 @@ def closed_form(
 
     Args:
         setting: of a kind that `dpopt.verify` displays, with at most 400 variables and 2,000 rows,
-            which are polynomials in r.
+            which are polynomials in r. Its numbers are taken as they are stored: floats, and a
+            prior scaled to sum 1, which is exact where the weights sum to a power of two.
         low: where the interval begins, rational, at least 1.
         high: where it ends, rational and larger; None for all r.
 

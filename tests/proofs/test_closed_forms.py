@@ -1,0 +1,306 @@
+"""Optima as functions of e^epsilon: against formulas known otherwise, and against solves at one."""
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+import random
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from flint import fmpq, fmpq_poly, fmpz_poly
+
+import dpopt
+from dpopt import verify
+from dpopt.kernel import KernelSetting
+from dpopt.majority import MajoritySetting
+from dpopt.proofs import closed
+from dpopt.proofs.closed import Ratio
+from dpopt.proofs.exact import displayed
+from dpopt.proofs.sturm import Root, chain, changes, product_text, roots_above_one, sum_text
+
+SAMPLES = [Fraction(101, 100), Fraction(9, 7), Fraction(16, 9), Fraction(5, 2), Fraction(31, 9), 40]
+
+
+def path(loss: str, inputs: int, objective: str = "minimax", **other: Any) -> KernelSetting:
+    return KernelSetting(
+        loss, 1.0, inputs=inputs, graph="path", **{"objective": objective, **other}
+    )  # type: ignore[arg-type]
+
+
+KNOWN = {
+    2: lambda r: 1 / (r + 1),
+    3: lambda r: 2 * r / (r**2 + 2 * r - 1),
+    4: lambda r: 2 * r * (r**2 + r + 1) / (r**4 + 2 * r**3 + 2 * r**2 - 1),
+    5: lambda r: 2 * r * (r + 1) ** 2 / (r**4 + 2 * r**3 + 4 * r**2 - 2 * r - 1),
+}
+
+
+@pytest.mark.parametrize("inputs", KNOWN)
+def test_minimax_errors_of_paths_have_one_formula(inputs: int) -> None:
+    form = dpopt.closed_form(path("absolute", inputs))
+    assert (len(form.pieces), form.breaks, form.pieces[0].status) == (1, (), "proved")
+    assert [form(r) for r in SAMPLES] == [KNOWN[inputs](Fraction(r)) for r in SAMPLES]
+
+
+def test_formulas_are_written_in_factors() -> None:
+    form = dpopt.closed_form(path("absolute", 5))
+    assert str(form) == "2 r (r + 1)^2/(r^4 + 2 r^3 + 4 r^2 - 2 r - 1)    for 1 <= r (proved)"
+    assert (form.pieces[0].numerator, form.pieces[0].interval) == ("2 r (r + 1)^2", "1 <= r")
+    assert r"\frac{2 r (r + 1)^{2}}{r^{4} + 2 r^{3}" in form._repr_latex_()
+
+
+def test_minimax_squared_error_of_three_inputs_has_three_pieces() -> None:
+    form = dpopt.closed_form(path("squared", 3))
+    assert [str(piece.value) for piece in form.pieces] == [
+        "1",
+        "(r + 3)/(r (r + 1))",
+        "2 r/((r - 1) (r + 3))",
+    ]
+    assert [root.polynomial for root in form.breaks] == ["r^2 - 3", "r - 3"]
+    assert form.epsilons == pytest.approx([math.log(3) / 2, math.log(3)])
+    assert form(3) == Fraction(1, 2)
+
+
+def test_minimax_squared_error_of_four_inputs_is_the_known_one_in_its_last_piece() -> None:
+    form = dpopt.closed_form(path("squared", 4))
+    assert len(form.pieces) == 3
+    assert form.breaks[-1].polynomial == "r^2 - 5"
+    for r in (Fraction(5, 2), Fraction(17, 4), Fraction(100)):
+        assert form(r) == (2 * r**2 + 2 * r + 4) / (r**3 + r**2 + 3 * r - 5)
+
+
+@pytest.mark.parametrize("inputs", [3, 5])
+@pytest.mark.parametrize("objective", ["bayes", "minimax"])
+def test_randomised_response_is_rediscovered(inputs: int, objective: Any) -> None:
+    form = dpopt.closed_form(KernelSetting("zero-one", 1.0, inputs=inputs, objective=objective))
+    assert str(form.pieces[0].value) == f"{inputs - 1}/(r + {inputs - 1})"
+    kernel = form.point(Fraction(7, 2))
+    assert kernel["K", 1, 1] == Fraction(7, 2) / (Fraction(7, 2) + inputs - 1)
+
+
+def geometric_value(prior: list[int], r: Fraction, power: int) -> Fraction:
+    """The Bayes loss of the truncated geometric mechanism, each output read as is best for it."""
+    last, a = len(prior) - 1, 1 / r
+    total = Fraction(0)
+    for y in range(last + 1):
+        law = [
+            a ** abs(x - y) * (1 if y in (0, last) else 1 - a) / (1 + a) * weight / sum(prior)
+            for x, weight in enumerate(prior)
+        ]
+        total += min(
+            sum(mass * abs(x - read) ** power for x, mass in enumerate(law))
+            for read in range(last + 1)
+        )
+    return total
+
+
+@pytest.mark.parametrize(
+    ("prior", "loss", "power"),
+    [([1, 1, 1], "absolute", 1), ([5, 4, 4, 3], "absolute", 1), ([1, 2, 2, 1], "squared", 2)],
+)
+def test_the_geometric_mechanism_is_rediscovered(prior: list[int], loss: str, power: int) -> None:
+    # Ghosh, Roughgarden and Sundararajan: it is best for every prior, once its outputs are read.
+    form = dpopt.closed_form(path(loss, len(prior), "bayes", prior=prior))
+    points = [Fraction(random.Random(i).randint(1001, 9000), 1000) for i in range(60)]
+    assert [form(r) for r in points] == [geometric_value(prior, r, power) for r in points]
+    assert len(form.pieces) > 1
+
+
+SETTINGS: list[Any] = [
+    path("squared", 4),
+    path("absolute", 4, "bayes"),
+    path("absolute", 3, "bayes", delta=0.125),
+    KernelSetting([[0.0, 3.0, 1.0], [1.0, 0.0, 2.5], [2.0, 1.0, 0.0]], 1.0),
+    KernelSetting([[0.0, 3.0], [1.0, 0.0], [2.0, 7.0]], 1.0, sense="maximise"),
+    KernelSetting("squared", 1.0, graph="cycle", inputs=4, objective="minimax"),
+    MajoritySetting(3, 0.1, 1.0, objective="surrogate"),
+    MajoritySetting(5, 0.1, 2.0, objective="surrogate"),
+    MajoritySetting(3, 0.1, 2.0, 0.0625, 0.125, objective="surrogate"),
+]
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=str)
+def test_a_formula_is_the_exact_optimum_wherever_it_is_asked(setting: Any) -> None:
+    form = dpopt.closed_form(setting)
+    near = Fraction(1, 10**6)
+    points = [Fraction(r) for r in SAMPLES]
+    for root in form.breaks:
+        low, high = root.within(near)
+        points += [low - near, high + near]
+    plain = json.loads(json.dumps(setting.to_dict()))
+    for r in points:
+        assert form(r) == dpopt.exact_optimum(setting, r).value
+        # The formula of the point is feasible, and as good as is claimed.
+        program = displayed(setting.kind, plain, r)
+        program.point = dict(form.point(r))
+        assert verify.decide(program)[1] == 0
+        assert program.value == form(r)
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=str)
+def test_neighbouring_formulas_agree_where_they_meet(setting: Any) -> None:
+    form = dpopt.closed_form(setting)
+    for before, after in zip(form.pieces, form.pieces[1:], strict=False):
+        root = fmpq_poly(list(after.low.coefficients))
+        a, b, c, d = (
+            fmpq_poly(list(side))
+            for side in (before.value.over, before.value.under, after.value.over, after.value.under)
+        )
+        assert before.high == after.low
+        assert divmod(a * d - b * c, root)[1] == 0
+        assert a * d != b * c
+
+
+def test_a_closed_form_may_be_of_an_interval() -> None:
+    form = dpopt.closed_form(path("squared", 3), low=2, high=Fraction(7, 2))
+    assert [str(piece.value) for piece in form.pieces] == [
+        "(r + 3)/(r (r + 1))",
+        "2 r/((r - 1) (r + 3))",
+    ]
+    assert (form.low, form.high) == (2, Fraction(7, 2))
+    for r in (1.5, 4, Fraction(3, 2), math.nan, "2", True):
+        with pytest.raises(dpopt.ParameterError, match="r is"):
+            form(r)  # type: ignore[arg-type]
+
+
+def test_floats_give_floats_and_fractions_fractions() -> None:
+    form = dpopt.closed_form(path("absolute", 3))
+    assert form(2) == Fraction(4, 7)
+    assert isinstance(form(2), Fraction)
+    assert isinstance(form(2.0), float)
+    assert form(math.e) == pytest.approx(dpopt.design(path("absolute", 3)).value, abs=1e-9)
+
+
+def test_it_is_told_drawn_tabled_and_saved(tmp_path: Path) -> None:
+    form = dpopt.closed_form(path("squared", 3))
+    assert "\n" not in repr(form)
+    assert "pieces=3" in repr(form)
+    assert "<svg" in form._repr_html_()
+    table = form.columns(11)
+    assert table["epsilon"][0] == 0.0
+    assert set(table["piece"]) == {0, 1, 2}
+    assert table["value"] == [float(form(Fraction(r))) for r in table["ratio"]]
+    assert len(form.plot().lines) == 3
+    file = tmp_path / "form.json"
+    form.save(file)
+    saved = json.loads(file.read_text(encoding="utf-8"))
+    assert saved["pieces"][1]["numerator"] == ["3", "1"]
+    assert saved["pieces"][1]["low"]["polynomial"] == ["-3", "0", "1"]
+    assert pickle.loads(pickle.dumps(form)) == form
+    with pytest.raises(dpopt.ParameterError, match="path is"):
+        form.save(tmp_path)
+
+
+def test_rows_that_are_no_polynomials_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(closed.FORMS, "kernel", lambda *_: (0, 0))
+    with pytest.raises(dpopt.ParameterError, match="polynomials"):
+        dpopt.closed_form(path("absolute", 3))
+
+
+def test_what_is_not_known_to_be_polynomial_is_fitted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(closed.FORMS, "kernel")
+    assert dpopt.closed_form(path("absolute", 3)).pieces[0].status == "fitted"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"low": 0}, "low is 0"),
+        ({"low": 1.5}, "low is 1.5"),
+        ({"high": 1}, "high is 1"),
+        ({"low": 3, "high": 2}, "high is 2"),
+    ],
+)
+def test_intervals_are_rational(arguments: dict[str, Any], words: str) -> None:
+    with pytest.raises(dpopt.ParameterError, match=words):
+        dpopt.closed_form(path("absolute", 3), **arguments)
+
+
+def test_what_is_too_large_or_has_no_formula_is_refused() -> None:
+    with pytest.raises(dpopt.ParameterError, match="too large"):
+        dpopt.closed_form(path("absolute", 30))
+    with pytest.raises(dpopt.ParameterError, match="setting is"):
+        dpopt.closed_form("kernel")  # type: ignore[arg-type]
+
+
+# --- roots and text ---
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_sturm_counts_the_roots_that_flint_finds(seed: int) -> None:
+    rng = random.Random(seed)
+    polynomial = fmpz_poly([rng.randint(-9, 9) for _ in range(rng.randint(3, 9))] + [1])
+    for factor, _ in polynomial.factor()[1]:
+        found = [float(root) for root in roots_above_one(factor)]
+        numeric = [root for root, _ in factor.complex_roots()]
+        real = sorted(float(z.real) for z in numeric if z.imag == 0 and float(z.real) > 1)
+        assert found == pytest.approx(real)
+        # And numpy, which knows neither.
+        companion = np.roots([int(a) for a in reversed(factor.coeffs())])
+        near = [z.real for z in companion if abs(z.imag) < 1e-7 and z.real > 1 + 1e-7]
+        assert len(found) == len(near)
+
+
+def test_changes_of_sign_are_those_of_the_theorem() -> None:
+    # (r - 2)(r - 3)(r + 1), whose roots are known.
+    sequence = chain(fmpq_poly([6, 1, -4, 1]))
+    counts = [changes(sequence, x) for x in map(fmpq, (-2, 0, 1, 4))]
+    assert [counts[0] - count for count in counts] == [0, 1, 1, 3]
+
+
+def test_roots_are_ordered_and_enclosed() -> None:
+    root_two = roots_above_one(fmpz_poly([-2, 0, 1]))[0]
+    near = Root.of(Fraction(665857, 470832))  # a convergent of the square root of 2, above it
+    assert root_two < near
+    assert not near < root_two
+    assert not root_two < root_two
+    low, high = root_two.within(Fraction(1, 10**20))
+    assert low**2 < 2 < high**2
+    assert high - low <= Fraction(1, 10**20)
+    assert float(root_two) == math.sqrt(2)
+    assert str(root_two) == "1.41421"
+
+
+def test_close_roots_of_one_polynomial_are_apart() -> None:
+    # (r^2 - 2)^2 = 1 / 10^12 has two roots near the square root of 2, told by their squares.
+    size = 10**6
+    polynomial = fmpz_poly([4 * size**2 - 1, 0, -4 * size**2, 0, size**2])
+    roots = [root for factor, _ in polynomial.factor()[1] for root in roots_above_one(factor)]
+    squares = sorted(float(root) ** 2 for root in roots)
+    assert squares == pytest.approx([2 - 1e-6, 2 + 1e-6], abs=1e-12)
+    assert sorted(roots)[0] < sorted(roots)[1]
+
+
+@pytest.mark.parametrize(
+    ("over", "under", "text"),
+    [
+        ([0], [3], "0"),
+        ([2], [4], "1/2"),
+        ([1, 1], [2], "(r + 1)/2"),
+        ([8, -1], [12], "(8 - r)/12"),
+        ([0, -2], [1, 1], "-2 r/(r + 1)"),
+        ([0, 0, 3], [1, 2, 1], "3 r^2/(r + 1)^2"),
+        ([1], [0, 2], "1/(2 r)"),
+        ([-1, 0, 1], [-1, 1], "r + 1"),
+    ],
+)
+def test_ratios_in_lowest_terms_are_told_in_factors(
+    over: list[int], under: list[int], text: str
+) -> None:
+    ratio = Ratio.of(fmpq_poly(over), fmpq_poly(under))
+    assert str(ratio) == text
+    r = Fraction(7, 3)
+    sides = [sum(a * r**i for i, a in enumerate(side)) for side in (over, under)]
+    assert ratio(r) == sides[0] / sides[1]
+
+
+def test_polynomials_are_told() -> None:
+    assert sum_text((-1, 0, 2)) == "2 r^2 - 1"
+    assert sum_text((0, 1)) == "r"
+    assert sum_text(()) == "0"
+    assert product_text(fmpz_poly([0, -6, -12, -6])) == "-6 r (r + 1)^2"

@@ -1,0 +1,208 @@
+"""Optima as fractions: against values known otherwise, and against files that were spoilt."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import dpopt
+from dpopt import verify
+from dpopt.kernel import KernelSetting
+from dpopt.majority import MajoritySetting
+from dpopt.proofs.dual import Written
+from dpopt.proofs.exact import displayed
+from dpopt.proofs.simplex import Basis, Exact
+
+
+def path(inputs: int, **other: Any) -> KernelSetting:
+    given = {"objective": "minimax", "graph": "path", **other}
+    return KernelSetting("absolute", 1.0, inputs=inputs, **given)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "values"),
+    [
+        (2, ["1/3", "4/7", "28/39", "36/43", "212/231"]),
+        (3, ["1/4", "3/7", "39/76", "24/41", "267/428"]),
+    ],
+)
+def test_minimax_errors_of_paths_are_the_known_fractions(ratio: int, values: list[str]) -> None:
+    found = [dpopt.exact_optimum(path(n), ratio).value for n in range(2, 7)]
+    assert found == list(map(Fraction, values))
+
+
+def scipy_optimum(program: verify.Program) -> float:
+    """The program as it is displayed, by another way into another solver's model."""
+    place = {v: i for i, v in enumerate([v for law, _ in program.laws for v in law])}
+    place |= {v: len(place) + i for i, v in enumerate(program.boxes)}
+    sign = -1 if program.maximise else 1
+    cost = np.zeros(len(place))
+    for v, a in program.cost.items():
+        cost[place[v]] = sign * float(a)
+    above, limits, equal, sums = [], [], [], []
+    for law, mass in program.laws:
+        line = np.zeros(len(place))
+        line[[place[v] for v in law]] = 1.0
+        equal.append(line)
+        sums.append(float(mass))
+    for row in map(program.row, program.names()):
+        line = np.zeros(len(place))
+        for v, a in row.terms.items():
+            line[place[v]] = float(verify.ends(a)[0])
+        above.append(line)
+        limits.append(float(verify.ends(row.limit)[0]))
+    box = [(0, None)] * (len(place) - len(program.boxes))
+    box += [(float(a), float(b)) for a, b in program.boxes.values()]
+    solved = linprog(cost, above, limits, equal or None, sums or None, box, method="highs-ipm")
+    assert solved.status == 0
+    return sign * solved.fun
+
+
+SETTINGS: list[Any] = [
+    path(4),
+    path(5, objective="bayes", prior=[5, 4, 3, 2, 1]),
+    path(3, delta=0.125),
+    KernelSetting("zero-one", 1.0, inputs=5),
+    KernelSetting([[0.0, 3.0, 1.0], [1.0, 0.0, 2.5], [2.0, 1.0, 0.0]], 1.0, objective="minimax"),
+    KernelSetting([[0.0, 3.0], [1.0, 0.0], [2.0, 7.0]], 1.0, sense="maximise"),
+    KernelSetting("squared", 1.0, graph="cycle", inputs=5),
+    MajoritySetting(5, 0.1, 2.0, objective="surrogate"),
+    MajoritySetting(5, 0.1, 1.0, 0.0625, 0.125, objective="surrogate"),
+]
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=str)
+@pytest.mark.parametrize("ratio", [Fraction(8, 7), Fraction(22, 9), Fraction(19, 3)])
+def test_it_is_the_optimum_of_another_solver(setting: Any, ratio: Fraction) -> None:
+    found = dpopt.exact_optimum(setting, ratio)
+    plain = json.loads(json.dumps(setting.to_dict()))
+    assert float(found.value) == pytest.approx(
+        scipy_optimum(displayed(setting.kind, plain, ratio)), abs=1e-7
+    )
+
+
+@pytest.mark.parametrize("inputs", [3, 4, 6])
+def test_randomised_response_is_best_for_the_zero_one_loss(inputs: int) -> None:
+    ratio = Fraction(17, 5)
+    found = dpopt.exact_optimum(KernelSetting("zero-one", 1.0, inputs=inputs), ratio)
+    assert found.value == (inputs - 1) / (ratio + inputs - 1)
+
+
+def test_the_optimum_is_near_the_design_at_its_own_epsilon() -> None:
+    setting = path(4)
+    ratio = Fraction(np.exp(setting.epsilon).item()).limit_denominator(10**12)
+    value = dpopt.design(setting).value
+    assert float(dpopt.exact_optimum(setting, ratio).value) == pytest.approx(value, abs=1e-9)
+
+
+def checked(file: Path) -> subprocess.CompletedProcess[str]:
+    alone = shutil.copy(verify.__file__, file.with_name("alone.py"))
+    command = [sys.executable, "-I", str(alone), str(file)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+
+
+@pytest.mark.parametrize("setting", [path(4), SETTINGS[-1]], ids=["kernel", "majority"])
+def test_the_file_is_checked_alone(setting: Any, tmp_path: Path) -> None:
+    file = tmp_path / "x.json"
+    dpopt.exact_optimum(setting, Fraction(7, 3)).save(file)
+    ended = checked(file)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.startswith("optimal: ")
+
+
+def spoilt(body: dict[str, Any], part: str) -> None:
+    if part == "value":
+        body["value"] = str(Fraction(body["value"]) - Fraction(1, 10**30))
+    elif part == "ratio":
+        body["ratio"] = "9/4"
+    elif part == "setting":
+        body["setting"]["inputs"] = body["setting"]["outputs"] = 3
+    elif part == "negative":
+        body["multipliers"][0][-1] = "-" + body["multipliers"][0][-1]
+    else:
+        line = body[part][0]
+        line[-1] = str(Fraction(line[-1]) * Fraction(10**30 + 1, 10**30))
+
+
+@pytest.mark.parametrize(
+    ("part", "code"),
+    [
+        *[(part, 4) for part in ("value", "ratio", "negative", "multipliers", "point")],
+        ("setting", 2),
+    ],
+)
+def test_a_spoilt_file_is_refused(
+    part: str, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    body = dpopt.exact_optimum(path(4), Fraction(7, 3)).to_dict()
+    spoilt(body, part)
+    file = tmp_path / "x.json"
+    file.write_text(json.dumps(body), encoding="utf-8")
+    assert verify.main([str(file)]) == code
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"ratio": "1/2"},
+        {"ratio": str(1 << 300)},
+        {"kind": "unknown"},
+        {"kind": ["kernel"]},
+        {"point": [[["t"], ["t"], "1"]]},
+        {"point": None},
+        {"multipliers": [["nothing", "1"]]},
+        {"setting": None},
+        {"value": "x"},
+    ],
+    ids=str,
+)
+def test_a_malformed_file_ends_with_exit_2(change: dict[str, Any], tmp_path: Path) -> None:
+    body = dpopt.exact_optimum(path(3), 2).to_dict()
+    file = tmp_path / "x.json"
+    file.write_text(json.dumps(body | change), encoding="utf-8")
+    assert verify.main([str(file)]) == 2
+
+
+def test_pivots_lead_from_any_feasible_basis_to_the_optimum() -> None:
+    plain = json.loads(json.dumps(path(3).to_dict()))
+    program = displayed("kernel", plain, Fraction(2))
+    exact = Exact.of(Written(program, tuple(program.names())))
+    # All mass on the first output: private, and not good. Its law rows and the worst loss hold.
+    place = exact.written.variables
+    worst = exact.written.names.index(("worst", 2)) + len(program.laws)
+    columns = tuple(sorted([*(place["K", x, 0] for x in range(3)), place["t",]]))
+    vertex = exact.vertex(Basis(columns, (0, 1, 2, worst), frozenset()))
+    assert vertex is not None
+    assert vertex.feasible
+    steps = 0
+    while (basis := vertex.pivot()) is not None:
+        vertex, steps = exact.vertex(basis), steps + 1
+        assert vertex is not None
+        assert vertex.feasible
+    assert steps > 2
+    assert Fraction(str(vertex.point[place["t",]])) == Fraction(4, 7)
+
+
+@pytest.mark.parametrize("ratio", [0, Fraction(1, 2), True, 2.5, "2", None, 1 << 300])
+def test_a_ratio_is_a_fraction_of_at_least_one(ratio: Any) -> None:
+    with pytest.raises(dpopt.ParameterError, match="ratio is"):
+        dpopt.exact_optimum(path(3), ratio)
+
+
+def test_only_what_can_be_checked_has_an_exact_optimum() -> None:
+    with pytest.raises(dpopt.ParameterError, match="setting is"):
+        dpopt.exact_optimum(3)  # type: ignore[arg-type]
+    with pytest.raises(dpopt.ParameterError, match="too large"):
+        dpopt.exact_optimum(path(60), 2)
+    with pytest.raises(dpopt.ParameterError, match="rational where"):
+        dpopt.exact_optimum(MajoritySetting(5, 0.1, 1.5, objective="surrogate"), 2)
