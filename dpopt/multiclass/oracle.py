@@ -26,7 +26,7 @@ from dpopt.multiclass.proof import Target
 CUTS = 150
 # What rows of a proof may have left of the room that the uniform kernel has, and how many of them
 # there are for each variable.
-_TIGHT, _MOST_TIGHT = 1e-9, 20
+_TIGHT, _MOST_TIGHT = 1e-9, 100
 
 
 @dataclass(frozen=True)
@@ -165,15 +165,16 @@ class Pricing:
         Returns:
             ("corner", k, signed, loops), see `Priced`; the tightest first.
         """
-        rows: list[tuple[float, tuple[object, ...]]] = []
+        rows: dict[object, tuple[float, tuple[object, ...]]] = {}
         for found, level, values in self.excesses(kernel):
             loops = histograms(found.voters - level.edges, found.classes)
             for place, at in np.argwhere(values >= self.delta - _TIGHT * self._room).tolist():
-                signed, own = level.signed[place].tolist(), loops[at].tolist()
-                named = ("corner", found.outputs, tuple(signed), tuple(own))
-                rows.append((float(values[place, at]), named))
-        rows.sort(key=lambda row: -row[0])
-        return [named for _, named in rows[: _MOST_TIGHT * self.partitions.size]]
+                signed, own = tuple(level.signed[place].tolist()), tuple(loops[at].tolist())
+                named = ("corner", found.outputs, signed, own)
+                # Of rows that renaming classes makes the same, one.
+                rows[found.outputs, found.alike(signed, own)] = float(values[place, at]), named
+        chosen = sorted(rows.values(), key=lambda row: -row[0])
+        return [named for _, named in chosen[: _MOST_TIGHT * self.partitions.size]]
 
     def rows(self, configurations: list[Priced]) -> Rows:
         """Return the rows f <= delta of some configurations."""
