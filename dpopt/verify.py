@@ -31,8 +31,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
-from itertools import accumulate, pairwise, product
-from math import comb, prod
+from itertools import accumulate, combinations, islice, pairwise, product
+from math import comb, factorial, lcm, prod
+from operator import mul
 from pathlib import Path
 from typing import Any, cast
 
@@ -683,9 +684,307 @@ def majority(setting: Setting, units: Any, ratio: Between | None, proof: Any) ->
     return program
 
 
+# --- pluralities: q_lc = Pr[output is one of the classes of count c | sorted counts l] -----------
+
+
+@cache
+def counts(total: int, classes: int) -> list[tuple[int, ...]]:
+    """Return all counts of the classes with a total."""
+    require_size(comb(total + classes - 1, total), classes)
+    bars = combinations(range(total + classes - 1), classes - 1)
+    ends = ((-1, *bar, total + classes - 1) for bar in bars)
+    return [tuple(b - a - 1 for a, b in pairwise(end)) for end in ends]
+
+
+class Ballots:
+    """Sorted counts of K ballots over C classes; classes of the same count are output alike."""
+
+    def __init__(self, voters: object, classes: object, units: Any) -> None:
+        self.voters, self.classes = integer(voters, 1, 10**6), integer(classes, 2, 1000)
+        # Of more than two classes without a ballot it is enough to know how many there are.
+        shown, self.states = min(self.classes, self.voters + 2), [tuple[int, ...]()]
+        for parts in range(shown, 0, -1):
+            begun = ((state, self.voters - sum(state)) for state in self.states)
+            longer = (
+                (*state, count)
+                for state, left in begun
+                for count in range(min([left, *state[-1:]]), -(-left // parts) - 1, -1)
+            )
+            self.states = list(islice(longer, MOST // shown + 1))
+            require_size(len(self.states), shown)
+        self.place = {state: at for at, state in enumerate(self.states)}
+        hidden = self.classes - shown
+        self.many = [{c: s.count(c) + hidden * (c == 0) for c in s} for s in self.states]
+        rows = [[1] * len(many) for many in self.many] if units is None else units
+        if len(rows) != len(self.states) or not all(isinstance(row, list) for row in rows):
+            raise Refused("these integers are no table, and nothing else is decided here")
+        known = zip(self.many, rows, strict=True)
+        whole = [(many, map(int, vector(row, len(many)))) for many, row in known]
+        self.weights = [dict(zip(many, row, strict=True)) for many, row in whole]
+        self.whole = sum(w * self.many[0][c] for c, w in self.weights[0].items())
+
+    def chances(self, prior: str) -> list[Fraction]:
+        """Return how often sorted counts occur: votes of one p, which is Dirichlet or given."""
+        (name, _, text), masses = prior.partition(":"), [Fraction(0) for _ in self.states]
+        if not re.fullmatch(r"uniform|(dirichlet|point):([\d.,/]|e[+-]?\d\d?\b)+", prior):
+            raise Malformed(f"prior is {prior[:40]!r}")
+        law = [Fraction(p) for p in (text or "1").split(",")]
+        if name == "point":
+            for drawn in counts(self.voters, self.classes):
+                orders = factorial(self.voters) // prod(map(factorial, drawn))
+                chance = orders * prod(p**n for p, n in zip(law, drawn, strict=True))
+                masses[self.place[tuple(sorted(drawn, reverse=True))]] += chance
+        else:
+            steps = ((law[0] + n) / (n + 1) for n in range(self.voters))
+            rising = list(accumulate(steps, mul, initial=Fraction(1)))
+            for at, (state, many) in enumerate(zip(self.states, self.many, strict=True)):
+                orders = factorial(self.classes) // prod(map(factorial, many.values()))
+                masses[at] = orders * prod((rising[n] for n in state), start=Fraction(1))
+        total = sum(masses)
+        return [mass / total for mass in masses]
+
+    def program(self, prior: str, loss: str, minimax: bool = False) -> Program:
+        """Display laws, point and objective; "worst", l: the loss of l is at most t."""
+        laws: list[Law] = [([("q", at, c) for c in many], 1) for at, many in enumerate(self.many)]
+        program, lost = Program(laws, {}, {}, list, no_row), list[dict[Variable, Any]]()
+        for at, (state, row) in enumerate(zip(self.states, self.weights, strict=True)):
+            lost.append({("q", at, c): state[0] - c for c in row})
+            if loss == "error":
+                lost[-1] = {v: int(gap > 0) for v, gap in lost[-1].items()}
+            masses = ((c, w * self.many[at][c]) for c, w in row.items())
+            program.point |= {("q", at, c): Fraction(mass, self.whole) for c, mass in masses}
+        if minimax:
+            rows = {("worst", at): Row({**each, ("t",): -1}) for at, each in enumerate(lost)}
+            program.names, program.row = lambda: rows, lambda name: rows.get(name) or no_row(name)
+            program.cost, program.boxes["t",] = {("t",): 1}, (0, self.voters)
+            sums = (sum(a * program.point[v] for v, a in each.items()) for each in lost)
+            program.point["t",] = max(sums)
+        else:
+            known = zip(self.chances(prior), lost, strict=True)
+            program.cost = {v: p * a for p, each in known for v, a in each.items()}
+        return program
+
+    def near(self, at: int) -> Iterator[tuple[int, int, int]]:
+        """Yield (c, t, d): one ballot replaced, a class of count c has d of the counts t."""
+        state = self.states[at]
+        firsts = {c: i for i, c in reversed(list(enumerate(state)))}
+        for (a, i), (b, j) in product(firsts.items(), repeat=2):
+            j += a == b
+            if a > 0 and j < len(state) and state[j] == b:
+                moved = [c - (y == i) + (y == j) for y, c in enumerate(state)]
+                to = self.place[tuple(sorted(moved, reverse=True))]
+                found = set(zip(state, moved, strict=True))
+                yield from ((c, to, d) for c, d in found if (at, c) != (to, d))
+
+    def steepest(self) -> tuple[int, int, int]:
+        """Return two weights of neighbours of the largest ratio, and how many were looked at."""
+        over, under, count = 0, 1, 0
+        for at, weights in enumerate(self.weights):
+            for c, to, d in self.near(at):
+                a, b, count = weights[c], self.weights[to][d], count + 1
+                if a * under > over * b:
+                    over, under = a, b
+        return over, under, count
+
+
+def plurality(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
+    """Display a plurality of plain ballots.
+
+    "privacy", l, c, t, d: k_lc <= e^epsilon k_td for a class of count c in l and d in t, where k is
+    q over the number of such classes, and one ballot replaced makes t of l.
+    """
+    ballots = Ballots(setting["records"], setting["classes"], units)
+    low, high = ratio or exp(number(setting["epsilon"]))
+    program = ballots.program(setting["prior"], setting["loss"], setting["objective"] == "minimax")
+    names, rows = program.names, program.row
+
+    @cache
+    def near(at: int) -> set[tuple[int, int, int]]:
+        return set(ballots.near(at))
+
+    def every() -> Iterator[Name]:
+        yield from names()
+        yield from (("privacy", at, *far) for at in range(len(ballots.states)) for far in near(at))
+
+    def row(name: Name) -> Row:
+        if name[0] != "privacy":
+            return rows(name)
+        _, at, c, to, d = name
+        if (c, to, d) not in near(integer(at, 0, len(ballots.states) - 1)):
+            no_row(name)
+        n, m = ballots.many[at][c], ballots.many[to][d]
+        return Row({("q", at, c): Fraction(1, n), ("q", to, d): (-high / m, -low / m)})
+
+    def private() -> int:
+        over, under, count = ballots.steepest()
+        if over > low * under:
+            raise Refused("not private: a ballot replaced changes a probability by more")
+        return count
+
+    program.names, program.row, program.private = every, row, private
+    return program
+
+
+class Labels:
+    """K voters, each epsilon-private with a label, and the target (m epsilon, delta)."""
+
+    def __init__(self, setting: Setting, ballots: Ballots, ratio: Between | None) -> None:
+        self.ballots, self.voters, self.classes = ballots, ballots.voters, ballots.classes
+        self.epsilon, self.allowance, self.delta, self.shift = (
+            number(setting[name]) for name in ("epsilon", "allowance", "delta", "mechanism_delta")
+        )
+        self.ratio, self.pairs = ratio, list(combinations(range(self.classes), 2))
+        self.steps, self.growth = 0, self.grown(self.allowance)
+        self.places: dict[int, list[list[int]]] = {}
+
+    def grown(self, power: Number) -> Between:
+        """Return e^(power epsilon)."""
+        known = self.ratio and Fraction(self.ratio[0]) ** integer(power, 0, 9999)
+        return (known, known) if known else exp(power * self.epsilon)
+
+    def edges(self) -> Iterator[tuple[int, ...]]:
+        """Yield how many voters are on y -> z, or if negative on z -> y, for each pair y < z.
+
+        No three are on a circle. Each choice but the first follows one with its last edge less.
+        """
+        place = {pair: at for at, pair in enumerate(self.pairs)}
+        threes = list(combinations(range(self.classes), 3))
+        circles = [(place[x, y], place[y, z], place[x, z]) for x, y, z in threes]
+        waiting = [((0,) * len(self.pairs), 0)]
+        while waiting:
+            signed, last = waiting.pop()
+            yield signed
+            room = range(last, len(signed) if sum(map(abs, signed)) < self.voters else 0)
+            for at, way in product(room, (1, -1)):
+                grown = (*signed[:at], signed[at] + way, *signed[at + 1 :])
+                round_ = (grown[i] * grown[j] > 0 > grown[i] * grown[k] for i, j, k in circles)
+                if signed[at] * way >= 0 and not any(round_):
+                    waiting.append((grown, at))
+
+    def names(self) -> Iterator[Name]:
+        """Yield all corners: sets of outputs by their size, edges, and voters at loops."""
+        for size, signed in product(range(1, self.classes if self.delta else 2), self.edges()):
+            for loops in counts(self.voters - sum(map(abs, signed)), self.classes):
+                yield "corner", size, signed, loops
+
+    def row(self, name: Name) -> Row:
+        """Return ("corner", k, edges, loops): E A - e^(m epsilon) E' A <= delta.
+
+        A is the probability of the first k classes; a voter at a loop y votes y, one on y -> z
+        votes y and z in proportion e^epsilon : 1, under E' in proportion 1 : e^epsilon.
+        """
+        _, size, signed, loops = name
+        signed = [integer(m, -self.voters, self.voters) for m in signed]
+        law = {(tuple(integer(n, 0, self.voters) for n in loops), 0): 1}
+        edges, pairs = sum(map(abs, signed)), zip(self.pairs, signed, strict=True)
+        if len(loops) != self.classes or sum(loops) + edges != self.voters:
+            no_row(name)
+        for (y, z), m in pairs:
+            (y, z), wider = (y, z) if m > 0 else (z, y), defaultdict[Any, int](int)
+            for ((votes, j), a), i in product(law.items(), range(abs(m) + 1)):
+                more = [n + i * (x == y) + (abs(m) - i) * (x == z) for x, n in enumerate(votes)]
+                wider[tuple(more), j + i] += a * comb(abs(m), i)
+            law, self.steps = wider if m else law, self.steps + len(wider)
+            require_size(self.steps // 10)
+        found: dict[Variable, list[int]] = defaultdict(lambda: [0] * (edges + 1))
+        share = lcm(*range(1, self.classes + 1))
+        for (votes, j), a in law.items():
+            at = self.ballots.place[tuple(sorted(votes, reverse=True))]
+            for c in votes[: integer(size, 1, self.classes - 1)]:
+                found["q", at, c][j] += a * share // self.ballots.many[at][c]
+        # e^(j epsilon), all times one number.
+        unit = Fraction(self.ratio[0]).denominator ** edges if self.ratio else 1 << BITS
+        powers = [self.grown(j) for j in range(edges + 1)]
+        down, up = [low * unit // 1 for low, _ in powers], [-(-b * unit // 1) for _, b in powers]
+        least, most = (sum(comb(edges, j) * a for j, a in enumerate(p)) for p in (down, up))
+        terms: dict[Variable, Any] = {}
+        for v, parts in found.items():
+            (a, b), (c, d) = [
+                [sum(map(mul, line, side)) for side in (down, up)] for line in (parts, parts[::-1])
+            ]
+            ends_ = a - self.growth[1] * d, b - self.growth[0] * c
+            terms[v] = ends_[0] / (share * most), ends_[1] / (share * most)
+        return Row(terms, (self.delta * least / most, self.delta))
+
+    def private(self) -> int:
+        """Decide all corners, or where they are too many that the plurality is stable in each vote.
+
+        A vote less at a loop and one more on y -> z makes b T(n + e_y) + c T(n + e_z) of T(n), n
+        the votes at loops: in integers, rounded up by less than one for each edge.
+        """
+        weights, ballots, unit = self.ballots.weights, self.ballots, 1 << FIXED
+        many, low, high = len(self.pairs), self.growth[0], self.grown(1)[1]
+        sizes = range(1, self.classes if self.delta else 2)
+        kinds = [
+            comb(self.voters + self.classes - 1, self.classes - 1 + j) << j for j in range(many + 1)
+        ]
+        size = len(sizes) * sum(comb(many, j) * n for j, n in enumerate(kinds))
+        if self.shift or size > 2 * MOST:
+            over, under, count = ballots.steepest()
+            # A vote multiplies by v at most, hence a voter by g(r, v), or 1 + Delta (v - 1).
+            v, r = Fraction(over, under), (high + self.shift) / (1 - self.shift)
+            if max((r * v + 1) / (r + v), 1 + self.shift * (v - 1)) ** self.voters > low:
+                raise Refused("not shown to be private for so many voters or classes")
+            return count
+        b, growth = -(-high * unit // (1 + high)), low * unit // 1
+        c, count, room = unit - b, 0, self.delta * ballots.whole * unit * unit
+        last = dict[int, tuple[list[int], list[int]]]()  # by the number of edges, and turned around
+        for size, signed in product(sizes, self.edges()):
+            edges = sum(map(abs, signed))
+            here = counts(self.voters - edges, self.classes)
+            if edges == 0:
+                rows = [
+                    weights[ballots.place[tuple(sorted(votes, reverse=True))]] for votes in here
+                ]
+                both = [
+                    sum(row[n] for n in votes[:size]) << FIXED
+                    for votes, row in zip(here, rows, strict=True)
+                ]
+                last[0] = both, both
+            else:
+                at = max(i for i, m in enumerate(signed) if m)
+                y, z = self.pairs[at][:: 1 if signed[at] > 0 else -1]
+                more = self.more(self.voters - edges)
+                ends_ = more[y], more[z]
+                sides = zip(last[edges - 1], ((b, c), (c, b)), strict=True)
+                one, other = (
+                    [-(-(p * t[i] + q * t[j]) >> FIXED) for i, j in zip(*ends_, strict=True)]
+                    for t, (p, q) in sides
+                )
+                last[edges] = one, other
+            one, other = last[edges]
+            count += len(one)
+            if any(
+                a * unit - growth * max(d - edges, 0) > room
+                for a, d in zip(*last[edges], strict=True)
+            ):
+                raise Refused(f"not private: {size} outputs, voters on edges {signed}")
+        return count
+
+    def more(self, total: int) -> list[list[int]]:
+        """Return for each class where counts of a total are, with one vote for it more."""
+        if total not in self.places:
+            place = {votes: at for at, votes in enumerate(counts(total + 1, self.classes))}
+            self.places[total] = [
+                [place[(*n[:y], n[y] + 1, *n[y + 1 :])] for n in counts(total, self.classes)]
+                for y in range(self.classes)
+            ]
+        return self.places[total]
+
+
+def multiclass(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
+    """Display a plurality of private voters; how often it is missed is the objective."""
+    ballots = Ballots(setting["mechanisms"], setting["classes"], units)
+    program, labels = ballots.program(setting["prior"], "error"), Labels(setting, ballots, ratio)
+    program.names, program.row, program.private = labels.names, cache(labels.row), labels.private
+    return program
+
+
 KINDS: dict[str, Callable[[Setting, Any, Between | None, Any], Program]] = {
     "kernel": kernel,
     "majority": majority,
+    "multiclass": multiclass,
+    "plurality": plurality,
 }
 
 

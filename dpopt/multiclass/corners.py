@@ -35,7 +35,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -338,6 +338,26 @@ class Configurations:
             places = self.renamed_places(self.voters - level.edges, renaming)
             other[rows] = table[level.opposite[rows]][:, places]
         return other
+
+    def alike(self, signed: Sequence[int], loops: Sequence[int]) -> object:
+        """Return what a configuration has in common with those that renaming classes makes of it.
+
+        Args:
+            signed: number of voters on each pair of classes.
+            loops: number of voters at a loop of each class.
+        """
+        edges = [
+            (y, z, many) if many > 0 else (z, y, -many)
+            for (y, z), many in zip(self.pairs, signed, strict=True)
+            if many
+        ]
+        return min(
+            (
+                tuple(many for _, many in sorted(zip(names, loops, strict=True))),
+                tuple(sorted((names[y], names[z], many) for y, z, many in edges)),
+            )
+            for names in self.renamings
+        )
 
     def describe(self, level: Level, place: int, loops: int) -> tuple[str, str]:
         """Return the voters in words, on both sides; classes count from 0, S being the first."""

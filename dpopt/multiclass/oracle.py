@@ -24,6 +24,9 @@ from dpopt.multiclass.corners import (
 from dpopt.multiclass.proof import Target
 
 CUTS = 150
+# What rows of a proof may have left of the room that the uniform kernel has, and how many of them
+# there are for each variable.
+_TIGHT, _MOST_TIGHT = 1e-9, 100
 
 
 @dataclass(frozen=True)
@@ -155,6 +158,23 @@ class Pricing:
         """Return f's coefficients on k[lambda, c] at a configuration."""
         found = configurations(self.partitions.voters, self.partitions.classes, at.outputs)
         return self._laws(found, np.array([at.signed]), np.array([at.loops]))[0]
+
+    def tight(self, kernel: npt.ArrayLike) -> list[tuple[object, ...]]:
+        """Return the rows that are tight at a kernel, named as `dpopt.verify` names them.
+
+        Returns:
+            ("corner", k, signed, loops), see `Priced`; the tightest first.
+        """
+        rows: dict[object, tuple[float, tuple[object, ...]]] = {}
+        for found, level, values in self.excesses(kernel):
+            loops = histograms(found.voters - level.edges, found.classes)
+            for place, at in np.argwhere(values >= self.delta - _TIGHT * self._room).tolist():
+                signed, own = tuple(level.signed[place].tolist()), tuple(loops[at].tolist())
+                named = ("corner", found.outputs, signed, own)
+                # Of rows that renaming classes makes the same, one.
+                rows[found.outputs, found.alike(signed, own)] = float(values[place, at]), named
+        chosen = sorted(rows.values(), key=lambda row: -row[0])
+        return [named for _, named in chosen[: _MOST_TIGHT * self.partitions.size]]
 
     def rows(self, configurations: list[Priced]) -> Rows:
         """Return the rows f <= delta of some configurations."""

@@ -258,6 +258,11 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
         """Return the bound of the dual vector; None for a rule, which bounds nothing."""
         return None if self.rule != "optimal" else super().bound(units, solution)
 
+    def proof_rows(self, units: Units) -> list[tuple[object, ...]]:
+        """Return the corners that are tight; see `dpopt.multiclass.oracle.Pricing.tight`."""
+        partitions = self.partitions
+        return self.pricing.tight(flat(partitions, units, bits_of(partitions, units)))
+
     def value(self, units: Units) -> float:
         """Return the probability that the plurality is missed, under the prior."""
         return math.fsum(self.occurring * self.missed(units))

@@ -34,6 +34,9 @@ _VIOLATED = 1e-10
 _LARGEST_FACTOR = 1e3
 # Fractional bits, beyond those of the smallest probability, in which a point is repaired.
 _SPARE = 64
+# Slack of a row of a proof, as a share of its largest coefficient, and how many there are for each
+# variable.
+_TIGHT, _MOST_TIGHT = 1e-6, 4
 _LEAST_MIX = Fraction(1, 1 << 60)
 _LARGEST_SHAPE = 10_000
 
@@ -256,6 +259,38 @@ def _holds(partitions: Partitions, units: Units, ratio: Fraction) -> bool:
     weights = [weight for row in units for weight in row]
     first, second = (side.tolist() for side in partitions.neighbours)
     return all(bottom * weights[v] <= top * weights[w] for v, w in _both(first, second))
+
+
+def tight_rows(
+    partitions: Partitions, kernel: Vector, epsilon: float, *, worst: bool
+) -> list[tuple[object, ...]]:
+    """Return the rows that are tight at a kernel, named as `dpopt.verify` does, tightest first.
+
+    Args:
+        partitions: K and C.
+        kernel: k[lambda, c], shape (size,).
+        epsilon: in nats.
+        worst: whether there are also those of the losses, all of which are returned.
+
+    Returns:
+        ("worst", state), and ("privacy", state, count, state, count), the places of two sorted
+        histograms and a count in each.
+    """
+    first, second = partitions.neighbours
+    larger, smaller = np.concatenate([first, second]), np.concatenate([second, first])
+    many = partitions.multiplicities
+    # As large as the larger coefficient of the classes of a count together.
+    scale = np.maximum(1 / many[larger], math.exp(epsilon) / many[smaller])
+    slack = (math.exp(epsilon) * kernel[smaller] - kernel[larger]) / scale
+    tight = np.argsort(slack, kind="stable")[: _MOST_TIGHT * partitions.size]
+    tight = tight[slack[tight] <= _TIGHT]
+    names = [("worst", state) for state in range(len(partitions.states))] if worst else []
+    parts = [
+        part[side[tight]].tolist()
+        for side in (larger, smaller)
+        for part in (partitions.state_of, partitions.counts)
+    ]
+    return [*names, *(("privacy", *pair) for pair in zip(*parts, strict=True))]
 
 
 def _both(first: list[int], second: list[int]) -> Iterable[tuple[int, int]]:

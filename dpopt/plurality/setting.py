@@ -34,6 +34,7 @@ from dpopt.ballots import (
 )
 from dpopt.ballots import law as law_of_table
 from dpopt.ballots.partitions import MOST_PARTITIONS
+from dpopt.ballots.table import flat
 from dpopt.design import Design, Setting
 from dpopt.design import design as designed
 from dpopt.lp import Backend, Solution, Status, solve
@@ -45,6 +46,7 @@ from dpopt.plurality.program import (
     prior_of,
     repaired,
     table_at_step,
+    tight_rows,
 )
 from dpopt.plurality.proof import (
     THEOREMS,
@@ -82,7 +84,7 @@ _MOST_SOLVED, _MOST_TABLED = 5_000, 100_000
 _MOST_LADDERS = 20_000
 # Rooms that the least mean leaves to the least worst loss, tried in turn, and the gap that does for
 # a program which only chooses among optima.
-_TIES, _TIE_GAP = (1e-10, 1e-9, 1e-8), 1e-5
+_TIES, _TIE_GAP = (0.0, 1e-12, 1e-10, 1e-8), 1e-5
 # Variables of a program from which on an interior point is faster, and no second one is solved.
 _MANY = 4_000
 # Bits of all weights of a table: 256 megabytes.
@@ -118,8 +120,8 @@ class PluralitySetting(Setting["PluralityDesign"]):
 
     over all neighbours l, l' and classes y. The rows of "ladder" are those with a a class of the
     largest count of l and b = y below it; all others are a family, of which violated rows are
-    written. Among the optima of "minimax" the one of the least mean loss is taken, up to 1e-10 of
-    the loss and 4,000 variables: it can have half the mean of another.
+    written. Among the optima of "minimax" the one of the least mean loss is taken, up to 4,000
+    variables: it can have half the mean of another.
 
     Classes of the same count have exactly the same probability.
 
@@ -340,6 +342,12 @@ class PluralitySetting(Setting["PluralityDesign"]):
         solver, 1e-14 of the value.
         """
         return repaired(self.partitions, point, exp_lower(self.epsilon), self.bits)
+
+    def proof_rows(self, units: Units) -> list[tuple[object, ...]]:
+        """Return the rows that are tight; see `dpopt.plurality.program.tight_rows`."""
+        kernel = flat(self.partitions, cast(Table, units), self.bits)
+        worst = self.objective == "minimax"
+        return tight_rows(self.partitions, kernel, self.epsilon, worst=worst)
 
     def value(self, units: Units) -> float:
         """Return the mean or the worst loss; nan where the histograms cannot be listed."""
