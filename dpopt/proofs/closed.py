@@ -65,17 +65,27 @@ def _affine(_: Json, __: verify.Name) -> tuple[int, int]:
     return 0, 1
 
 
-def _corner(setting: Json, name: verify.Name) -> tuple[int, int]:
-    """A corner's laws are over (1 + r)^n, n voters at b or c, of degree n; the target is r^m."""
-    if setting["groups"]:
+def _voters(setting: Json, name: verify.Name) -> tuple[int, int]:
+    """A law of n voters at corners is over (1 + r)^n, of degree n; the target is r^allowance."""
+    if setting.get("groups"):
         raise ParameterError(
             f"groups is {shown(setting['groups'])}; it must be None for a closed form."
         )
-    placed = sum(count for _, kind, count in name[2] if kind in verify.AXES[0])
+    if name[0] != "corner":
+        return 0, 1
+    if setting.get("classes") is None:
+        placed = sum(count for _, kind, count in name[2] if kind in verify.AXES[0])
+    else:
+        placed = sum(map(abs, name[2]))
     return placed, placed + int(setting["allowance"])
 
 
-FORMS: dict[str, Form] = {"kernel": _affine, "majority": _corner}
+FORMS: dict[str, Form] = {
+    "kernel": _affine,
+    "majority": _voters,
+    "multiclass": _voters,
+    "plurality": _affine,
+}
 """Kinds whose rows are known to be polynomials of these degrees; others are tried as affine."""
 
 
@@ -593,8 +603,8 @@ def closed_form(
 
     Args:
         setting: of a kind that `dpopt.verify` displays, with at most 400 variables and 2,000 rows,
-            which are polynomials in r. Its numbers are taken as they are stored: floats, and a
-            prior scaled to sum 1, which is exact where the weights sum to a power of two.
+            which are polynomials in r. Its numbers are taken as they are stored: floats as
+            the binary fractions that they are, and a prior as it was scaled to sum 1.
         low: where the interval begins, rational, at least 1.
         high: where it ends, rational and larger; None for all r.
 

@@ -8,7 +8,7 @@ import pickle
 import random
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -18,6 +18,8 @@ import dpopt
 from dpopt import verify
 from dpopt.kernel import KernelSetting
 from dpopt.majority import MajoritySetting
+from dpopt.multiclass import MulticlassSetting
+from dpopt.plurality import PluralitySetting
 from dpopt.proofs import closed
 from dpopt.proofs.closed import Ratio
 from dpopt.proofs.exact import displayed
@@ -83,7 +85,7 @@ def test_randomised_response_is_rediscovered(inputs: int, objective: Any) -> Non
     assert kernel["K", 1, 1] == Fraction(7, 2) / (Fraction(7, 2) + inputs - 1)
 
 
-def geometric_value(prior: list[int], r: Fraction, power: int) -> Fraction:
+def geometric_value(prior: list[Fraction], r: Fraction, power: int) -> Fraction:
     """The Bayes loss of the truncated geometric mechanism, each output read as is best for it."""
     last, a = len(prior) - 1, 1 / r
     total = Fraction(0)
@@ -106,8 +108,10 @@ def geometric_value(prior: list[int], r: Fraction, power: int) -> Fraction:
 def test_the_geometric_mechanism_is_rediscovered(prior: list[int], loss: str, power: int) -> None:
     # Ghosh, Roughgarden and Sundararajan: it is best for every prior, once its outputs are read.
     form = dpopt.closed_form(path(loss, len(prior), "bayes", prior=prior))
+    # The setting scales them to sum 1, in floats.
+    weights = list(map(Fraction, form.setting["prior"] or prior))
     points = [Fraction(random.Random(i).randint(1001, 9000), 1000) for i in range(60)]
-    assert [form(r) for r in points] == [geometric_value(prior, r, power) for r in points]
+    assert [form(r) for r in points] == [geometric_value(weights, r, power) for r in points]
     assert len(form.pieces) > 1
 
 
@@ -121,6 +125,9 @@ SETTINGS: list[Any] = [
     MajoritySetting(3, 0.1, 1.0, objective="surrogate"),
     MajoritySetting(5, 0.1, 2.0, objective="surrogate"),
     MajoritySetting(3, 0.1, 2.0, 0.0625, 0.125, objective="surrogate"),
+    PluralitySetting(4, 3, 1.0),
+    MulticlassSetting(3, 3, 0.1, 1.0),
+    MulticlassSetting(3, 3, 0.1, 1.0, delta=0.125),
 ]
 
 
@@ -154,6 +161,33 @@ def test_neighbouring_formulas_agree_where_they_meet(setting: Any) -> None:
         assert before.high == after.low
         assert divmod(a * d - b * c, root)[1] == 0
         assert a * d != b * c
+
+
+PLURALITIES = {
+    (3, 3): {
+        Fraction(5, 2): lambda r: 12 / (2 * r**2 + r + 6),
+        4: lambda r: (5 * r + 1) / (3 * (r**2 + r)),
+    },
+    (4, 3): {3: lambda r: (r + 4) / (r**2 + 2 * r), 5: lambda r: 2 / (r + 2)},
+    (6, 3): {
+        Fraction(9, 4): lambda r: 8 / (r**2 + 3 * r),
+        7: lambda r: (5 * r + 1) / (3 * (r**2 + r)),
+    },
+}
+
+
+@pytest.mark.parametrize("size", PLURALITIES, ids=str)
+def test_pluralities_of_least_worst_regret_have_the_known_formulas(size: tuple[int, int]) -> None:
+    setting = PluralitySetting(*size, 1.0, objective="minimax", loss="regret")
+    form = dpopt.closed_form(setting)
+    known = PLURALITIES[size]
+    for r, formula in known.items():
+        piece = form.piece(Fraction(r))
+        assert piece.status == "proved"
+        for near in (Fraction(r), Fraction(r) + Fraction(1, 7)):
+            assert piece.value(near) == formula(near)
+    # The last formula of these begins at 3, or at 4 for four ballots.
+    assert form.breaks[-1].rational == (4 if size == (4, 3) else 3)
 
 
 def test_a_closed_form_may_be_of_an_interval() -> None:
@@ -237,7 +271,7 @@ def test_sturm_counts_the_roots_that_flint_finds(seed: int) -> None:
     polynomial = fmpz_poly([rng.randint(-9, 9) for _ in range(rng.randint(3, 9))] + [1])
     for factor, _ in polynomial.factor()[1]:
         found = [float(root) for root in roots_above_one(factor)]
-        numeric = [root for root, _ in factor.complex_roots()]
+        numeric: list[Any] = [cast(Any, pair)[0] for pair in factor.complex_roots()]
         real = sorted(float(z.real) for z in numeric if z.imag == 0 and float(z.real) > 1)
         assert found == pytest.approx(real)
         # And numpy, which knows neither.
