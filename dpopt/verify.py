@@ -33,6 +33,7 @@ from fractions import Fraction
 from functools import cache
 from itertools import combinations, islice, pairwise, product
 from math import comb, factorial, lcm, perm, prod
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -595,97 +596,100 @@ def majority(setting: Setting, units: Any, ratio: Between | None, proof: Any) ->
 
 # --- one letter of n records over k letters ------------------------------------------------------
 
-Move = tuple[int, int, int, int]  # m, c, m~, c~: smallest count and a letter's, before and after
+
+def sizes(setting: Setting, ratio: Between | None, most: int) -> tuple[int, int, Between]:
+    """Return n, k and e^epsilon."""
+    n, k = integer(setting["records"], 1, most), integer(setting["letters"], 2, most)
+    return n, k, ratio or exp(number(setting["epsilon"]))
 
 
-def moves(n: int, k: int, m: int, rule: str = "exact") -> list[Move]:
-    """Return rows f(m~, c~) <= e^epsilon f(m, c), f(m, c) = q_m / k + (1 - q_m) c / n, max(m, m~).
+def moves(n: int, k: int, m: int, rule: str) -> list[Name]:
+    """Return rows "move", m, c, m~, c~: f(m~, c~) <= e^epsilon f(m, c); m is the larger of m, m~.
 
-    "exact": those that imply all others. f rises in c, a row is affine in c, and c is from m to
-    t = n - (k - 1) m. Where m stays, c + 1 after c is hardest at c = m; two letters can only change
-    places. From m to m - 1, a letter gains one, keeps c or goes from m to m - 1, and of two letters
-    one gains and one loses: the hardest c~ at both ends, there and back. Published rules have c + 1
-    after c for all m~ at c = m and c = n, or few of these; they are not what privacy is.
+    f(m, c) = q_m / k + (1 - q_m) c / n is the chance of a letter with count c, m the least count.
+    For "exact" and "roo" they imply all: f rises in c, a row is affine in c, and c is from m to
+    t = n - (k - 1) m, so that both ends decide, with the largest c~ and the least c. Where m stays,
+    c + 1 after c is hardest at c = m. From m to m - 1, a letter goes from c to c + 1 or c, or from
+    m to m - 1. Two letters can only gain what the other loses. Published rules ask for c + 1 after
+    c at c = m and c = n, or for some of that; it does not always make them private.
     """
-    t, third = n - (k - 1) * m, int(k > 2)
+    t, more = n - (k - 1) * m, int(k > 2)
     if rule in ("exact", "roo"):
-        stays = [(m, m, m, m + 1)] if n > k * m and (third or n == 2 * m + 1) else []
-        falls = [(m, m, m - 1, m - 1 + 2 * third), (m, t, m - 1, t + 1)]
-        return stays + [*falls, (m - 1, m - 1, m, m), (m - 1, t + 1 - third, m, t)] * (m > 0)
-    if rule == "conference":
-        return [(m, m, max(m - 1, 0), m + 1)] if m == 0 or n > k * m else []
-    rows = [(m, n, m, n + 1)] + [(m, m, m, m + 1)] * (rule != "journal" or m < max(n // k, 1))
-    both = [(m, c, m - 1, c + 1) for c in (m, n)] + [(m - 1, c, m, c + 1) for c in (m - 1, n)]
-    return rows + both * (m > 0)
+        found = [(m, m, m, m + 1)] if n > k * m and (more or n == 2 * m + 1) else []
+        if m:
+            found += [(m, m, m - 1, m - 1 + 2 * more), (m, t, m - 1, t + 1)]
+            found += [(m - 1, m - 1, m, m), (m - 1, t + 1 - more, m, t)]
+    elif rule == "conference":
+        found = [(m, m, max(m - 1, 0), m + 1)] if m == 0 or n > k * m else []
+    else:
+        found = [(m, n, m, n + 1)]
+        if rule != "journal" or m < max(n // k, 1):
+            found.append((m, m, m, m + 1))
+        if m:
+            found += [(m, c, m - 1, c + 1) for c in (m, n)]
+            found += [(m - 1, c, m, c + 1) for c in (m - 1, n)]
+    return [("move", *move) for move in found]
 
 
 def roo(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
-    """Display the rule of least sum of q_m, the chance of a uniform letter at the smallest count m.
+    """Display the rule of least sum of q_m, the chance of a uniform letter at the least count m.
 
-    From two q_m = 0 in a row on, rows say (c + 1) <= e^epsilon c for larger and larger c: no more
-    than one of them is looked at, and what q_m may cost there is at least 0.
+    From two q_m = 0 in a row on, rows say c + 1 <= e^epsilon c for larger and larger c: the first
+    is enough, and the sum over the first q_m is below that over all. For "roo" all q_m are one.
     """
-    n, k = (integer(setting[name], low, 10**15) for name, low in (("records", 1), ("letters", 2)))
-    (low, high), rule = ratio or exp(number(setting["epsilon"])), setting["rule"]
+    n, k, (low, high) = sizes(setting, ratio, 10**15)
+    most, rule, same = n // k, setting["rule"], setting["rule"] == "roo"
     if rule not in ("exact", "roo", "journal", "journal-repaired", "conference"):
         raise Malformed(f"rule is {str(rule)[:40]!r}")
-    most, same, unit = n // k, rule == "roo", 1 << 62
-    q = [integer(w, 0, unit) for w in vector(units, len(units))] if units is not None else []
-    if units is not None and not 1 <= len(q) <= (1 if same else most + 1):
-        raise Malformed("there are not as many q_m as smallest counts")
-    last = min(most, 1 if same else most if units is None else len(q) + 1)
-    require_size(last + 1, 5)
-    cost: dict[Variable, Number] = {("q", m): 1 for m in range(1 if same else last + 1)}
-    if same or (rule == "conference" and last == most > 0):
-        cost["q", 0 if same else most] = most + 1 if same else Fraction(1, k)
+    q = [] if units is None else [integer(w, 0, 1 << 62) for w in vector(units, len(units))]
+    if len(q) > (1 if same else most + 1) or (units is not None and not q):
+        raise Malformed(f"there are {len(q)} q_m for {most + 1} least counts")
+    last = min(most, 1 if same else len(q) + 1 if q else most)
+    require_size(last + 1, 20)
+    costs: dict[Variable, Number] = {("q", m): 1 for m in range(last + 1)}
+    if same:
+        costs = {("q", 0): most + 1}
+    if rule == "conference" and last == most > 0:
+        costs["q", most] = Fraction(1, k)
 
     def row(name: Name) -> Row:
         _, m, c, j, d = name
-        if max(m, j) > last or (m, c, j, d) not in moves(n, k, max(m, j), rule):
-            no_row(name)
         before, after = ("q", 0 if same else m), ("q", 0 if same else j)
-        terms: dict[Variable, Any] = {before: sorted((k * c - n) * e for e in (low, high))}
-        shift = n - k * d if before == after else 0
-        terms = {after: n - k * d, before: tuple(end + shift for end in terms[before])}
-        return Row(terms, (low * k * c - k * d, high * k * c - k * d))
+        ends_ = sorted(end * (k * c - n) + (n - k * d) * (before == after) for end in (low, high))
+        terms: dict[Variable, Any] = {after: n - k * d}
+        return Row(terms | {before: tuple(ends_)}, (low * k * c - k * d, high * k * c - k * d))
 
-    def private() -> int:
-        count, padded = 0, q * (last + 1) if same else [*q, 0, 0]
-        for move in (move for m in range(last + 1) for move in moves(n, k, m)):
-            (m, c), (j, d) = move[:2], move[2:]
-            one, other = (w * n + (unit - w) * x * k for w, x in ((padded[m], c), (padded[j], d)))
-            if low.numerator * one < low.denominator * other:
-                raise Refused(
-                    f"not private: a letter with {c} where the least is {m}, then {d}, {j}"
-                )
-            count += 1
-        return count
+    def names(rule: str = rule) -> Iterator[Name]:
+        return (name for m in range(last + 1) for name in moves(n, k, m, rule))
 
-    def names() -> Iterator[Name]:
-        return (("move", *move) for m in range(last + 1) for move in moves(n, k, m, rule))
+    def known(name: Name) -> Row:
+        m = max(name[1], name[3])
+        return row(name) if m <= last and name in moves(n, k, m, rule) else no_row(name)
 
-    point: dict[Variable, Number] = {("q", m): Fraction(w, unit) for m, w in enumerate(q)}
-    return Program([], dict.fromkeys(cost, (0, 1)), cost, names, row, point=point, private=private)
+    program = Program([], dict.fromkeys(costs, (0, 1)), costs, names, known)
+    program.point = {("q", m): Fraction(w, 1 << 62) for m, w in enumerate(q)}
+    every = Program([], {}, {}, lambda: names("exact"), row, point=program.point)
+    program.private = lambda: decide(every)[0]
+    return program
 
 
 def smooth_floor(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
-    """Display the table W of least sum that grows as slowly, W(c) = c from its end c* on.
+    """Display the table W of least sum that grows no faster, with W(c) = c from its end c* on.
 
-    A letter has W(c) / Z, Z the sum. If one gains, at c, and one loses, at d, Z moves by the step
-    D(c) less D(d - 1), D(c) = W(c + 1) - W(c) >= 0: the first one's ratio is the largest. It falls
-    in Z where D(d - 1) >= D(c), and else rises. W must be convex: Z is least where the others are
-    even, at d = v it is least of all, and greatest where one has all. Below both v and c* + 1 a
-    larger d is worse; of those above c*, with equal steps, v or the first one is worst.
+    A letter has W(c) / Z, Z the sum. Where one gains, at c, and one loses, at d, Z changes by
+    D(c) - D(d - 1), D(c) = W(c + 1) - W(c) >= 0, and the first one's ratio is the largest. It falls
+    in Z if D(d - 1) >= D(c), and else rises. For convex W, Z is least where the others are even,
+    of all d at d = v, and largest where one has all. Below v and c* + 1 a larger d is worse; above
+    c*, where steps are equal, the worst is v or the first.
     """
-    n, k = (integer(setting[name], low, 10**15) for name, low in (("records", 1), ("letters", 2)))
-    low, unit = (ratio or exp(number(setting["epsilon"])))[0], 1 << integer(units[0], 1, 4096)
+    n, k, (low, _) = sizes(setting, ratio, 10**15)
+    unit = 1 << integer(units[0], 1, 4096)
     table = [integer(w, 1, 1 << 9999) for w in vector(units[1], len(units[1]))]
     last = len(table)
     table += [last * unit, (last + 1) * unit]
     steps = [after - before for before, after in pairwise(table)]
     if steps[0] < 0 or any(before > after for before, after in pairwise(steps)):
         raise Refused("not shown to be private: the weights are not convex")
-    growth = max(Fraction(after, before) for before, after in pairwise(table[:-1]))
 
     def weight(count: int) -> int:
         return table[count] if count <= last else count * unit
@@ -697,32 +701,32 @@ def smooth_floor(setting: Setting, units: Any, ratio: Between | None, _: Any) ->
                 break
             v, gain = (n - c) // (k - 1), steps[min(c, last)]
             for d in range(max(1, min(v, last + 1)), min(n - c, last + 1) + 1):
-                d, change, total = max(d, v) if d > last else d, gain - steps[d - 1], weight(c)
-                each, more = divmod(n - c - d, k - 2 or 1)
-                total += weight(d)
-                if change <= 0:
-                    total += (k - 2 - more) * weight(each) + more * weight(each + 1)
-                elif k > 2:
-                    total += weight(n - c - d) + (k - 3) * weight(0)
-                one, other = weight(c) * (total + change), weight(c + 1) * total
-                if low.numerator * one < low.denominator * other:
-                    raise Refused(
-                        f"not private: a letter gains at {c}, one of another loses at {d}"
-                    )
+                change, d = gain - steps[d - 1], max(d, v) if d > last else d
+                each, more = divmod(n - c - d, max(k - 2, 1))
+                others = [(each, k - 2 - more), (each + 1, more)]
+                if change > 0 and k > 2:
+                    others = [(n - c - d, 1), (0, k - 3)]
+                total = sum(weight(at) * letters for at, letters in [(c, 1), (d, 1), *others])
+                after, before = weight(c + 1) * total, weight(c) * (total + change)
+                if after * low.denominator > before * low.numerator:
+                    raise Refused(f"not private: a letter gains at {c} and one loses at {d}")
                 count += 1
             require_size(count)
         return count
 
+    growth = max(Fraction(after, before) for before, after in pairwise(table[:-1]))
+
     def row(name: Name) -> Row:
         at = integer(name[1], 0, last - 1)
-        above: dict[Variable, Any] = {("lift", at + 1): 1} if at + 1 < last else {}
-        return Row({("lift", at): -growth} | above, growth * at - at - 1)
+        terms: dict[Variable, Any] = {("lift", at): -growth, ("lift", at + 1): 1}
+        return Row(dict(list(terms.items())[: last - at]), growth * at - at - 1)
 
-    lifts: list[Variable] = [("lift", c) for c in range(last)]
-    program = Program([], dict.fromkeys(lifts, (0, last)), dict.fromkeys(lifts, 1), list, row)
+    point: dict[Variable, Number] = {
+        ("lift", c): Fraction(w, unit) - c for c, w in enumerate(table[:last])
+    }
+    program = Program([], dict.fromkeys(point, (0, last)), dict.fromkeys(point, 1), list, row)
     program.names, program.private = lambda: (("growth", c) for c in range(last)), private
-    program.point = {("lift", c): Fraction(w, unit) - c for c, w in enumerate(table[:last])}
-    program.note = f" for growth {float(growth - 1)!r}"
+    program.point, program.note = point, f" for growth {float(growth - 1)!r}"
     return program
 
 
@@ -742,93 +746,91 @@ def passages(x: tuple[int, ...]) -> Iterator[Name]:
             rest.remove(loss)
             rest.remove(gain)
             z = tuple(sorted([*rest, loss - 1, gain + 1], reverse=True))
-            pairs = [(loss, loss - 1), (gain, gain + 1), *((c, c) for c in rest)]
+            pairs = [(loss, loss - 1), (gain, gain + 1), *((c, c) for c in dict.fromkeys(rest))]
             yield from (("privacy", x, c, z, d) for c, d in pairs if (x, c) != (z, d))
+
+
+def chances(setting: Setting, n: int, k: int, found: list[Any]) -> dict[Any, Fraction]:
+    """Return the law of the histogram x, and of (x, c, y) where letter y has c of the records."""
+    weight: dict[Any, int] = defaultdict(int)
+    bayes, fixed = (setting["objective"] == known for known in ("bayes", "fixed"))
+    law = [number(setting["prior"])] if bayes else vector(setting["distribution"], k)
+    scale = lcm(*(p.denominator for p in law))
+    require_size(n, n, k, scale.bit_length())
+    # Of p, p^c n! / c!; of the Dirichlet law, a (a + 1) ... (a + c - 1) n! / c!, Polya's urn. All
+    # over scale^c, whose product over the letters is scale^n.
+    steps = [[int(p * scale) + bayes * i * scale for i in range(n)] for p in law]
+    ways = [[prod(step[:c]) * perm(n, n - c) for c in range(n + 1)] for step in steps]
+    if bayes:
+        for x in found:
+            orders = factorial(k) // prod(factorial(x.count(c)) for c in set(x))
+            weight[x] = orders * prod(ways[0][c] for c in x)
+    else:
+        require_size(comb(n + k - 1, n))
+        for bars in combinations(range(n + k - 1), k - 1):
+            counts = [b - a - 1 for a, b in pairwise((-1, *bars, n + k - 1))]
+            x, each = tuple(sorted(counts, reverse=True)), prod(map(getitem, ways, counts))
+            weight[x] += each
+            for y, c in enumerate(counts) if fixed else ():
+                weight[x, c, y] += each
+    total = sum(weight[x] for x in found)
+    return {at: Fraction(w, total) for at, w in weight.items()}
 
 
 def optimal_sampler(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
     """Display the best law of a letter: K_xc, that of all letters with count c in histogram x.
 
     "short", x, c: S_xc >= letters c / n - K_xc, whose sum over c is the distance of x; "distance",
-    x: it is at most t; "output", y: below_y >= P_y - Pr[y], over all n records of P.
+    x: it is at most t; "output", y: P_y - sum of Pr[x, y has c] K_xc / letters is at most B_y.
     """
-    n, k = integer(setting["records"], 1, 4001), integer(setting["letters"], 2, 100)
-    found = list(islice(sorted_counts(n, k, n), 2001))
-    require_size(2000 if len(found) <= 2000 else MOST + 1)
-    (low, high), objective = ratio or exp(number(setting["epsilon"])), setting["objective"]
+    n, k, (low, high) = sizes(setting, ratio, 4001)
+    require_size(n, k, 10)
+    found, objective = list(islice(sorted_counts(n, k, n), 2001)), setting["objective"]
+    if len(found) > 2000 or objective not in ("worst-case", "bayes", "mean", "fixed"):
+        raise Malformed(f"these are too many histograms, or objective is {str(objective)[:40]!r}")
     places = [(x, c) for x in found for c in dict.fromkeys(x)]
     laws: list[Law] = [([("K", x, c) for c in dict.fromkeys(x)], 1) for x in found]
-    full = {("S", x, c): Fraction(x.count(c) * c, n) for x, c in places if c}
-    rows = dict.fromkeys(name for x in found for name in passages(x))
-    rows |= dict.fromkeys(("short", x, c) for _, x, c in full)
-    program = Program(laws, {v: (0, most) for v, most in full.items()}, {}, lambda: rows, no_row)
-    point = program.point
+    rows: dict[Name, Any] = {name: None for x in found for name in passages(x)}
+    program = Program(laws, {}, {}, lambda: rows, lambda name: rows[name] or passage(*name))
+    point, boxes, costs = program.point, program.boxes, {}
     if units is not None:
         weights = [integer(w, 0, 1 << 62) for w in vector(units, len(places))]
-        masses = {("K", x, c): x.count(c) * w for (x, c), w in zip(places, weights, strict=True)}
+        point |= {("K", *at): at[0].count(at[1]) * w for at, w in zip(places, weights, strict=True)}
         for variables, _ in laws:
-            total = sum(masses[v] for v in variables)
-            point |= {v: Fraction(masses[v], total) for v in variables}
-        point |= {v: max(0, most - point["K", *v[1:]]) for v, most in full.items()}
-    chance: dict[Any, Number] = defaultdict(int)  # of x, and of x with c records of y
-    if objective == "bayes":
-        alpha = number(setting["prior"])
-        ways = [prod((alpha + i) / (i + 1) for i in range(c)) for c in range(n + 1)]
+            total = Fraction(sum(point[v] for v in variables))
+            point |= {v: point[v] / total for v in variables}
+
+    def passage(_: str, x: Any, c: int, z: Any, d: int) -> Row:
+        """K_zd / letters <= e^epsilon K_xc / letters."""
+        over, under = x.count(c), z.count(d)
+        return Row({("K", z, d): over, ("K", x, c): (-high * under, -low * under)})
+
+    def least(v: Variable, name: Name, most: Number, terms: dict[Variable, Any]) -> None:
+        """Let v be at least most + terms, and no more than it is at the point."""
+        boxes[v], rows[name] = (0, 1), Row(terms | {v: -1}, -most)
+        if point:
+            known = most + sum(a * point[at] for at, a in terms.items())
+            point[v] = max(0, known, point.get(v, 0))
+
+    for x, c in places:
+        if c:
+            whole = Fraction(x.count(c) * c, n)
+            least(("S", x, c), ("short", x, c), whole, {("K", x, c): -1})
+    distance = {x: {("S", x, c): 1 for c in set(x) if c} for x in found}
+    law = {} if objective == "worst-case" else chances(setting, n, k, found)
+    if objective == "worst-case":
         for x in found:
-            orders = factorial(k) // prod(factorial(x.count(c)) for c in dict.fromkeys(x))
-            chance[x] = orders * prod(ways[c] for c in x)
-    elif objective != "worst-case":
-        require_size(comb(n + k - 1, n))
-        law = vector(setting["distribution"], k)
-        scale = lcm(*(p.denominator for p in law))
-        ways = [[int(p * scale) ** c * perm(n, n - c) for c in range(n + 1)] for p in law]
-        for bars in combinations(range(n + k - 1), k - 1):
-            counts = [b - a - 1 for a, b in pairwise((-1, *bars, n + k - 1))]
-            x = tuple(sorted(counts, reverse=True))
-            each = prod(way[c] for way, c in zip(ways, counts, strict=True))
-            chance[x] += each
-            for y, c in enumerate(counts) if objective == "fixed" else ():
-                chance[y, x, c] += each
-    everything = sum(chance[x] for x in found)
-    if objective in ("bayes", "mean"):
-        program.cost = {v: chance[v[1]] / Fraction(everything) for v in full}
-    elif objective == "worst-case":
-        rows |= dict.fromkeys(("distance", x) for x in found)
-        program.cost, program.boxes["t",] = {("t",): 1}, (0, 1)
-        far = (sum(point.get(("S", x, c), 0) for c in set(x)) for x in found)
-        point |= {("t",): max(far)} if point else {}
+            least(("t",), ("distance", x), 0, distance[x])
+        costs = {("t",): 1}
     elif objective == "fixed":
-        rows |= dict.fromkeys(("output", y) for y in range(k))
-        program.cost = {("below", y): 1 for y in range(k)}
-        program.boxes |= {("below", y): (0, p / sum(law)) for y, p in enumerate(law)}
-        seen: list[dict[Variable, Number]] = [
-            {("K", x, c): chance[y, x, c] / Fraction(everything * x.count(c)) for x, c in places}
-            for y in range(k)
-        ]
-        for y, p in enumerate(law) if point else ():
-            known = sum(a * point[v] for v, a in seen[y].items())
-            point["below", y] = max(0, p / sum(law) - known)
+        asked = vector(setting["distribution"], k)
+        for y, p in enumerate(asked):
+            at = {("K", x, c): law[x, c, y] / -x.count(c) for x, c in places if (x, c, y) in law}
+            least(("B", y), ("output", y), p / sum(asked), at)
+        costs = {("B", y): 1 for y in range(k)}
     else:
-        raise Malformed(f"objective is {str(objective)[:40]!r}")
-
-    def row(name: Name) -> Row:
-        if name not in rows:
-            no_row(name)
-        if name[0] == "short":
-            v = ("S", *name[1:])
-            return Row({v: -1, ("K", *name[1:]): -1}, -full[v])
-        if name[0] == "distance":
-            return Row({("S", name[1], c): 1 for c in set(name[1]) if c} | {("t",): -1})
-        if name[0] == "output":
-            below: dict[Variable, Any] = {("below", name[1]): -1}
-            return Row(
-                below | {v: -a for v, a in seen[name[1]].items() if a}, -law[name[1]] / sum(law)
-            )
-        _, x, c, z, d = name
-        before, after = z.count(d), x.count(c)
-        return Row({("K", z, d): after, ("K", x, c): (-high * before, -low * before)})
-
-    program.row = row
+        costs = {v: law[x] for x in found for v in distance[x]}
+    program.cost = costs
     return program
 
 
