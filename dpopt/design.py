@@ -36,8 +36,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast
 
 import numpy as np
 
-from dpopt import _checks, _kinds
-from dpopt._errors import NotPrivateError, ParameterError
+from dpopt import _checks, _kinds, verify
+from dpopt._errors import NotPrivateError, ParameterError, SolverError
 from dpopt._numbers import shown
 from dpopt._page import result_page
 from dpopt._types import Json, Vector, brief
@@ -60,7 +60,7 @@ from dpopt.privacy.saved import (
     seal_judged,
 )
 from dpopt.privacy.vouched import Coherent, Vouched
-from dpopt.proofs import Bound, Optimality, optimality, small, write_proof
+from dpopt.proofs import Bound, Optimality, counted, optimality, small, write_proof
 from dpopt.provenance import versions
 from dpopt.style import new_axes
 
@@ -198,6 +198,15 @@ class Question(ABC, Generic[A]):
         None looks at all of them; a kind with many says here which are tight at the units.
         """
         del units
+
+    def proof_size(self, units: Any) -> int:  # noqa: ANN401
+        """Return about how many entries of rows a proof looks at: where few, it is made unasked."""
+        return counted(units)
+
+    def proof_data(self, units: Any) -> Json:  # noqa: ANN401
+        """Return numbers that a proof file carries where the setting cannot state them exactly."""
+        del units
+        return {}
 
     def draw(self, axes: Axes, units: Any, label: str | None = None) -> None:  # noqa: ANN401
         """Draw the answer on axes that its ``plot`` opened.
@@ -483,12 +492,14 @@ class Answer(Coherent):
         where nothing is claimed of other points, or where that module does not know the kind.
 
         Raises:
+            ParameterError: if that module does not display such a setting, or it is too large.
             SolverError: if no multipliers were found.
         """
-        if self.float_bound is None:
+        asked, units = self.setting, self.units
+        if self.float_bound is None or asked.kind not in verify.KINDS:
             return None
-        setting, units = self.setting.to_dict(), self.setting.plain(self.units)
-        return optimality(self.setting.kind, setting, units, self.setting.proof_rows(self.units))
+        rows, data = asked.proof_rows(units), asked.proof_data(units)
+        return optimality(asked.kind, asked.to_dict(), asked.plain(units), rows, data)
 
     @property
     def bound(self) -> Bound | None:
@@ -503,11 +514,20 @@ class Answer(Coherent):
             return None
         if "bound" in self.stated:
             return Bound(self.float_bound, "stated")
-        if "optimality" in vars(self) or small(self.setting.kind, self.units):
+        if "optimality" in vars(self) or self._quickly_proved:
             found = self.optimality
             if found is not None:
                 return found.as_float()
         return Bound(self.float_bound, "float")
+
+    @cached_property
+    def _quickly_proved(self) -> bool:
+        """Whether there is a proof that takes no time worth asking for."""
+        try:
+            small_one = small(self.setting.kind, self.setting.proof_size(self.units))
+            return small_one and self.optimality is not None
+        except (ParameterError, SolverError):
+            return False
 
     @property
     def gap(self) -> float | None:
@@ -616,7 +636,10 @@ class Answer(Coherent):
         found = self._proof(path) if _checks.flag("proof", proof) else None
         seal(self.setting.kind, self.to_dict(), Path(path))
         if found is not None:
-            write_proof(Path(path), self.setting.kind, found)
+            self._write_proof(path, found)
+
+    def _write_proof(self, path: str | Path, found: Optimality) -> None:
+        write_proof(Path(path), self.setting.kind, found, self.setting.proof_data(self.units))
 
     def _proof(self, path: str | Path) -> Optimality:
         """Return what a proof file holds, before anything is written."""
@@ -827,7 +850,7 @@ class Design(Answer, Releasing, Vouched):
         if _checks.flag("proof", proof):
             found = self._proof(path)
             self.save(path, even_if_not_private=even_if_not_private, ledger=ledger)
-            write_proof(Path(path), self.setting.kind, found)
+            self._write_proof(path, found)
             return
         if not isinstance(ledger, Guarantee) and not _checks.flag("ledger", ledger):
             seal_judged(self.setting.kind, self, path, even_if_not_private)

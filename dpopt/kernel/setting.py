@@ -316,6 +316,16 @@ class KernelSetting(Setting["KernelDesign"]):
             return solution.bound
         return None if self.geometric is None else self.geometric.bound
 
+    def proof_size(self, units: ExactKernel | OrbitKernel) -> int:
+        """Return about how many entries of rows a proof looks at."""
+        del units
+        neighbours = 1 if self.pairs is None and self.delta == 0 else self.inputs
+        neighbours = neighbours if self.pairs is None else len(self.pairs) / self.inputs
+        entries = self.inputs * self.outputs
+        fixed = 0 if self.invariances is None else len(self.invariances[0])
+        asked = sum(block.places.size for block in self.blocks) + fixed * entries
+        return int(2 * entries * max(1, neighbours)) + asked
+
     def solved(self, backend: str | Backend, time_limit: float | None) -> Solution:
         """Solve the program; along a graph without cycles, as `solve_kernel` does."""
         if self.orbits is not None:

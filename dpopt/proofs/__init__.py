@@ -7,13 +7,14 @@ is proved here is what that module, alone, checks again.
 from __future__ import annotations
 
 from dpopt.proofs.dual import BITS, Bound, Optimality, Written, proved
-from dpopt.proofs.saved import optimality, proof_path, small, write_proof
+from dpopt.proofs.saved import counted, optimality, proof_path, small, write_proof
 
 __all__ = [
     "BITS",
     "Bound",
     "Optimality",
     "Written",
+    "counted",
     "optimality",
     "proof_path",
     "proved",
