@@ -806,7 +806,8 @@ def smooth_floor(setting: Setting, units: Any, ratio: Between | None, _: Any) ->
     growth = max(Fraction(after, before) for before, after in pairwise(table[:-1]))
 
     def row(name: Name) -> Row:
-        at = integer(name[1], 0, last - 1)
+        if ("lift", at := name[1]) not in point or name[0] != "growth":
+            no_row(name)
         terms: dict[Variable, Any] = {("lift", at): -growth, ("lift", at + 1): 1}
         return Row(dict(list(terms.items())[: last - at]), growth * at - at - 1)
 
@@ -855,7 +856,7 @@ def chances(setting: Setting, n: int, k: int, found: list[Any]) -> dict[Any, Fra
             orders = factorial(k) // prod(factorial(x.count(c)) for c in set(x))
             weight[x] = orders * prod(ways[0][c] for c in x)
     else:
-        require_size(comb(n + k - 1, n))
+        require_size(comb(n + k - 1, n), k)
         for bars in combinations(range(n + k - 1), k - 1):
             counts = [b - a - 1 for a, b in pairwise((-1, *bars, n + k - 1))]
             x, each = tuple(sorted(counts, reverse=True)), prod(map(getitem, ways, counts))

@@ -210,6 +210,13 @@ class OptimalLetter(RooSetting, Setting["OptimalSampler"]):
         chances = self.chances
         return solution.bound - float(np.sum(visible(chances) - chances))
 
+    def proof_size(self, units: tuple[int, ...]) -> int:
+        """Return the entries of the privacy rows, and of the law of counts where P is given."""
+        del units
+        n, k = self.records, self.letters
+        counts = k * comb(n + k - 1, n) if self.objective in _OF_ONE_LAW else 0
+        return 2 * len(self.histograms.edges) + counts
+
     def prove(self, units: tuple[int, ...]) -> Certificate:
         """Return the exact proof over all edges between histograms.
 
