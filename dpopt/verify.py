@@ -32,8 +32,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
 from itertools import accumulate, combinations, islice, pairwise, product
-from math import comb, factorial, lcm, prod
-from operator import mul
+from math import comb, factorial, lcm, perm, prod
+from operator import getitem, mul
 from pathlib import Path
 from typing import Any, cast
 
@@ -980,11 +980,255 @@ def multiclass(setting: Setting, units: Any, ratio: Between | None, _: Any) -> P
     return program
 
 
+# --- one letter of n records over k letters ------------------------------------------------------
+
+
+def sizes(setting: Setting, ratio: Between | None, most: int) -> tuple[int, int, Between]:
+    """Return n, k and e^epsilon."""
+    n, k = integer(setting["records"], 1, most), integer(setting["letters"], 2, most)
+    return n, k, ratio or exp(number(setting["epsilon"]))
+
+
+def moves(n: int, k: int, m: int, rule: str) -> list[Name]:
+    """Return rows "move", m, c, m~, c~: f(m~, c~) <= e^epsilon f(m, c); m is the larger of m, m~.
+
+    f(m, c) = q_m / k + (1 - q_m) c / n is the chance of a letter with count c, m the least count.
+    For "exact" and "roo" they imply all: f rises in c, a row is affine in c, and c is from m to
+    t = n - (k - 1) m, so that both ends decide, with the largest c~ and the least c. Where m stays,
+    c + 1 after c is hardest at c = m. From m to m - 1, a letter goes from c to c + 1 or c, or from
+    m to m - 1. Two letters can only gain what the other loses. Published rules ask for c + 1 after
+    c at c = m and c = n, or for some of that; it does not always make them private.
+    """
+    t, more = n - (k - 1) * m, int(k > 2)
+    if rule in ("exact", "roo"):
+        found = [(m, m, m, m + 1)] if n > k * m and (more or n == 2 * m + 1) else []
+        if m:
+            found += [(m, m, m - 1, m - 1 + 2 * more), (m, t, m - 1, t + 1)]
+            found += [(m - 1, m - 1, m, m), (m - 1, t + 1 - more, m, t)]
+    elif rule == "conference":
+        found = [(m, m, max(m - 1, 0), m + 1)] if m == 0 or n > k * m else []
+    else:
+        found = [(m, n, m, n + 1)]
+        if rule != "journal" or m < max(n // k, 1):
+            found.append((m, m, m, m + 1))
+        if m:
+            found += [(m, c, m - 1, c + 1) for c in (m, n)]
+            found += [(m - 1, c, m, c + 1) for c in (m - 1, n)]
+    return [("move", *move) for move in found]
+
+
+def roo(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
+    """Display the rule of least sum of q_m, the chance of a uniform letter at the least count m.
+
+    From two q_m = 0 in a row on, rows say c + 1 <= e^epsilon c for larger and larger c: the first
+    is enough, and the sum over the first q_m is below that over all. For "roo" all q_m are one.
+    """
+    n, k, (low, high) = sizes(setting, ratio, 10**15)
+    most, rule, same = n // k, setting["rule"], setting["rule"] == "roo"
+    if rule not in ("exact", "roo", "journal", "journal-repaired", "conference"):
+        raise Malformed(f"rule is {str(rule)[:40]!r}")
+    q = [] if units is None else [integer(w, 0, 1 << 62) for w in vector(units, len(units))]
+    if len(q) > (1 if same else most + 1) or (units is not None and not q):
+        raise Malformed(f"there are {len(q)} q_m for {most + 1} least counts")
+    last = min(most, 1 if same else len(q) + 1 if q else most)
+    require_size(last + 1, 20)
+    costs: dict[Variable, Number] = {("q", m): 1 for m in range(last + 1)}
+    if same:
+        costs = {("q", 0): most + 1}
+    if rule == "conference" and last == most > 0:
+        costs["q", most] = Fraction(1, k)
+
+    def row(name: Name) -> Row:
+        _, m, c, j, d = name
+        before, after = ("q", 0 if same else m), ("q", 0 if same else j)
+        ends_ = sorted(end * (k * c - n) + (n - k * d) * (before == after) for end in (low, high))
+        terms: dict[Variable, Any] = {after: n - k * d}
+        return Row(terms | {before: tuple(ends_)}, (low * k * c - k * d, high * k * c - k * d))
+
+    def names(rule: str = rule) -> Iterator[Name]:
+        return (name for m in range(last + 1) for name in moves(n, k, m, rule))
+
+    def known(name: Name) -> Row:
+        m = max(name[1], name[3])
+        return row(name) if m <= last and name in moves(n, k, m, rule) else no_row(name)
+
+    program = Program([], dict.fromkeys(costs, (0, 1)), costs, names, known)
+    program.point = {("q", m): Fraction(w, 1 << 62) for m, w in enumerate(q)}
+    every = Program([], {}, {}, lambda: names("exact"), row, point=program.point)
+    program.private = lambda: decide(every)[0]
+    return program
+
+
+def smooth_floor(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
+    """Display the table W of least sum that grows no faster, with W(c) = c from its end c* on.
+
+    A letter has W(c) / Z, Z the sum. Where one gains, at c, and one loses, at d, Z changes by
+    D(c) - D(d - 1), D(c) = W(c + 1) - W(c) >= 0, and the first one's ratio is the largest. It falls
+    in Z if D(d - 1) >= D(c), and else rises. For convex W, Z is least where the others are even,
+    of all d at d = v, and largest where one has all. Below v and c* + 1 a larger d is worse; above
+    c*, where steps are equal, the worst is v or the first.
+    """
+    n, k, (low, _) = sizes(setting, ratio, 10**15)
+    unit = 1 << integer(units[0], 1, 4096)
+    table = [integer(w, 1, 1 << 9999) for w in vector(units[1], len(units[1]))]
+    last = len(table)
+    table += [last * unit, (last + 1) * unit]
+    steps = [after - before for before, after in pairwise(table)]
+    if steps[0] < 0 or any(before > after for before, after in pairwise(steps)):
+        raise Refused("not shown to be private: the weights are not convex")
+
+    def weight(count: int) -> int:
+        return table[count] if count <= last else count * unit
+
+    def private() -> int:
+        count = 0
+        for c in range(n):
+            if c > last and (c + 1) * low.denominator <= c * low.numerator:
+                break
+            v, gain = (n - c) // (k - 1), steps[min(c, last)]
+            for d in range(max(1, min(v, last + 1)), min(n - c, last + 1) + 1):
+                change, d = gain - steps[d - 1], max(d, v) if d > last else d
+                each, more = divmod(n - c - d, max(k - 2, 1))
+                others = [(each, k - 2 - more), (each + 1, more)]
+                if change > 0 and k > 2:
+                    others = [(n - c - d, 1), (0, k - 3)]
+                total = sum(weight(at) * letters for at, letters in [(c, 1), (d, 1), *others])
+                after, before = weight(c + 1) * total, weight(c) * (total + change)
+                if after * low.denominator > before * low.numerator:
+                    raise Refused(f"not private: a letter gains at {c} and one loses at {d}")
+                count += 1
+            require_size(count)
+        return count
+
+    growth = max(Fraction(after, before) for before, after in pairwise(table[:-1]))
+
+    def row(name: Name) -> Row:
+        if ("lift", at := name[1]) not in point or name[0] != "growth":
+            no_row(name)
+        terms: dict[Variable, Any] = {("lift", at): -growth, ("lift", at + 1): 1}
+        return Row(dict(list(terms.items())[: last - at]), growth * at - at - 1)
+
+    point: dict[Variable, Number] = {
+        ("lift", c): Fraction(w, unit) - c for c, w in enumerate(table[:last])
+    }
+    program = Program([], dict.fromkeys(point, (0, last)), dict.fromkeys(point, 1), list, row)
+    program.names, program.private = lambda: (("growth", c) for c in range(last)), private
+    program.point, program.note = point, f" for growth {float(growth - 1)!r}"
+    return program
+
+
+def sorted_counts(n: int, k: int, most: int) -> Iterator[tuple[int, ...]]:
+    """Yield the histograms: k counts with sum n, the largest first and none above most."""
+    if k == 1:
+        yield (n,)
+    for c in range(min(n, most), -(-n // k) - 1, -1) if k > 1 else ():
+        yield from ((c, *rest) for rest in sorted_counts(n - c, k - 1, c))
+
+
+def passages(x: tuple[int, ...]) -> Iterator[Name]:
+    """Yield what one changed record does to a letter: from histogram x, count c to z, d."""
+    for loss, gain in product(dict.fromkeys(x), repeat=2):
+        if loss and (loss != gain or x.count(loss) > 1):
+            rest = list(x)
+            rest.remove(loss)
+            rest.remove(gain)
+            z = tuple(sorted([*rest, loss - 1, gain + 1], reverse=True))
+            pairs = [(loss, loss - 1), (gain, gain + 1), *((c, c) for c in dict.fromkeys(rest))]
+            yield from (("privacy", x, c, z, d) for c, d in pairs if (x, c) != (z, d))
+
+
+def chances(setting: Setting, n: int, k: int, found: list[Any]) -> dict[Any, Fraction]:
+    """Return the law of the histogram x, and of (x, c, y) where letter y has c of the records."""
+    weight: dict[Any, int] = defaultdict(int)
+    bayes, fixed = (setting["objective"] == known for known in ("bayes", "fixed"))
+    law = [number(setting["prior"])] if bayes else vector(setting["distribution"], k)
+    scale = lcm(*(p.denominator for p in law))
+    require_size(n, n, k, scale.bit_length())
+    # Of p, p^c n! / c!; of the Dirichlet law, a (a + 1) ... (a + c - 1) n! / c!, Polya's urn. All
+    # over scale^c, whose product over the letters is scale^n.
+    steps = [[int(p * scale) + bayes * i * scale for i in range(n)] for p in law]
+    ways = [[prod(step[:c]) * perm(n, n - c) for c in range(n + 1)] for step in steps]
+    if bayes:
+        for x in found:
+            orders = factorial(k) // prod(factorial(x.count(c)) for c in set(x))
+            weight[x] = orders * prod(ways[0][c] for c in x)
+    else:
+        require_size(comb(n + k - 1, n), k)
+        for bars in combinations(range(n + k - 1), k - 1):
+            counts = [b - a - 1 for a, b in pairwise((-1, *bars, n + k - 1))]
+            x, each = tuple(sorted(counts, reverse=True)), prod(map(getitem, ways, counts))
+            weight[x] += each
+            for y, c in enumerate(counts) if fixed else ():
+                weight[x, c, y] += each
+    total = sum(weight[x] for x in found)
+    return {at: Fraction(w, total) for at, w in weight.items()}
+
+
+def optimal_sampler(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
+    """Display the best law of a letter: K_xc, that of all letters with count c in histogram x.
+
+    "short", x, c: S_xc >= letters c / n - K_xc, whose sum over c is the distance of x; "distance",
+    x: it is at most t; "output", y: P_y - sum of Pr[x, y has c] K_xc / letters is at most B_y.
+    """
+    n, k, (low, high) = sizes(setting, ratio, 4001)
+    require_size(n, k, 10)
+    found, objective = list(islice(sorted_counts(n, k, n), 2001)), setting["objective"]
+    if len(found) > 2000 or objective not in ("worst-case", "bayes", "mean", "fixed"):
+        raise Malformed(f"these are too many histograms, or objective is {str(objective)[:40]!r}")
+    places = [(x, c) for x in found for c in dict.fromkeys(x)]
+    laws: list[Law] = [([("K", x, c) for c in dict.fromkeys(x)], 1) for x in found]
+    rows: dict[Name, Any] = {name: None for x in found for name in passages(x)}
+    program = Program(laws, {}, {}, lambda: rows, lambda name: rows[name] or passage(*name))
+    point, boxes, costs = program.point, program.boxes, {}
+    if units is not None:
+        weights = [integer(w, 0, 1 << 62) for w in vector(units, len(places))]
+        point |= {("K", *at): at[0].count(at[1]) * w for at, w in zip(places, weights, strict=True)}
+        for variables, _ in laws:
+            total = Fraction(sum(point[v] for v in variables))
+            point |= {v: point[v] / total for v in variables}
+
+    def passage(_: str, x: Any, c: int, z: Any, d: int) -> Row:
+        """K_zd / letters <= e^epsilon K_xc / letters."""
+        over, under = x.count(c), z.count(d)
+        return Row({("K", z, d): over, ("K", x, c): (-high * under, -low * under)})
+
+    def least(v: Variable, name: Name, most: Number, terms: dict[Variable, Any]) -> None:
+        """Let v be at least most + terms, and no more than it is at the point."""
+        boxes[v], rows[name] = (0, 1), Row(terms | {v: -1}, -most)
+        if point:
+            known = most + sum(a * point[at] for at, a in terms.items())
+            point[v] = max(0, known, point.get(v, 0))
+
+    for x, c in places:
+        if c:
+            whole = Fraction(x.count(c) * c, n)
+            least(("S", x, c), ("short", x, c), whole, {("K", x, c): -1})
+    distance = {x: {("S", x, c): 1 for c in set(x) if c} for x in found}
+    law = {} if objective == "worst-case" else chances(setting, n, k, found)
+    if objective == "worst-case":
+        for x in found:
+            least(("t",), ("distance", x), 0, distance[x])
+        costs = {("t",): 1}
+    elif objective == "fixed":
+        asked = vector(setting["distribution"], k)
+        for y, p in enumerate(asked):
+            at = {("K", x, c): law[x, c, y] / -x.count(c) for x, c in places if (x, c, y) in law}
+            least(("B", y), ("output", y), p / sum(asked), at)
+        costs = {("B", y): 1 for y in range(k)}
+    else:
+        costs = {v: law[x] for x in found for v in distance[x]}
+    program.cost = costs
+    return program
+
+
 KINDS: dict[str, Callable[[Setting, Any, Between | None, Any], Program]] = {
     "kernel": kernel,
     "majority": majority,
     "multiclass": multiclass,
     "plurality": plurality,
+    "optimal-sampler": optimal_sampler,
+    "roo": roo,
+    "smooth-floor": smooth_floor,
 }
 
 

@@ -84,7 +84,9 @@ FORMS: dict[str, Form] = {
     "kernel": _affine,
     "majority": _voters,
     "multiclass": _voters,
+    "optimal-sampler": _affine,
     "plurality": _affine,
+    "roo": _affine,
 }
 """Kinds whose rows are known to be polynomials of these degrees; others are tried as affine."""
 

@@ -182,6 +182,10 @@ class MinCount(RooSetting, Setting["MinCountSampler"]):
             total -= (1 - Fraction(1, self.letters)) * Fraction(units[-1], UNIT)
         return float(total)
 
+    def proof_size(self, units: tuple[int, ...]) -> int:
+        """Return the entries of the rows: at most five for each q_m, of two variables."""
+        return 10 * len(units)
+
     def audit(self, units: tuple[int, ...]) -> RooAudit:
         """Return what a rule spends, exactly."""
         return _audited(self, units)

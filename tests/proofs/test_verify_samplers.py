@@ -1,0 +1,557 @@
+"""The referee of samplers of one letter, beside brute force over all data sets and their orders."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from contextlib import redirect_stderr, redirect_stdout
+from fractions import Fraction
+from itertools import pairwise, product
+from math import exp
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import dpopt
+from dpopt import ParameterError, roo, verify
+from dpopt.design import Setting, made
+from dpopt.roo.proof import least_slack
+from tests.roo import brute
+
+P = (0.5, 0.3, 0.2)
+R = Fraction(3)
+UNIT = 1 << 62
+
+EXAMPLES: tuple[Setting[Any], ...] = (
+    roo.MinCount.example(),
+    roo.MinCount(24, 3, 0.05),
+    roo.MinCount(31, 2, 0.3),
+    roo.MinCount(4, 7, 0.5),
+    roo.MinCount(12, 3, 0.3, "roo"),
+    roo.MinCount(1000, 10, 0.1, "journal"),
+    roo.MinCount(13, 3, 0.3, "journal-repaired"),
+    roo.MinCount(21, 3, 0.1, "conference"),
+    roo.SmoothFloor.example(),
+    roo.SmoothFloor(50, 2, 0.1),
+    roo.SmoothFloor(30, 10, 0.2),
+    roo.OptimalLetter.example(),
+    roo.OptimalLetter(5, 4, 0.5),
+    roo.OptimalLetter(6, 3, 1.0, "bayes", prior=0.3),
+    roo.OptimalLetter(6, 3, 1.0, "mean", P),
+    roo.OptimalLetter(4, 3, 0.2, "fixed", P),
+)
+
+
+def plain(setting: Setting[Any], units: Any) -> tuple[Any, Any]:
+    """What a file holds of a setting and its units."""
+    return tuple(json.loads(json.dumps([setting.to_dict(), setting.plain(units)])))
+
+
+def displayed(
+    setting: Setting[Any], units: Any = None, ratio: Fraction | None = None
+) -> verify.Program:
+    kept, integers = plain(setting, units) if units is not None else (setting.to_dict(), None)
+    kept = json.loads(json.dumps(kept))
+    between = None if ratio is None else (ratio, ratio)
+    return verify.KINDS[setting.kind](kept, integers, between, {})
+
+
+def accepts(setting: Setting[Any], units: Any, ratio: Fraction) -> bool:
+    try:
+        verify.decide(displayed(setting, units, ratio))
+    except verify.Refused:
+        return False
+    return True
+
+
+def optimum(program: verify.Program) -> float:
+    """The least value of a displayed program, by another solver's interface."""
+    variables = {
+        v: i for i, v in enumerate(dict.fromkeys(v for law in program.laws for v in law[0]))
+    }
+    for v in program.boxes:
+        variables[v] = len(variables)
+    limits = [(0.0, 1.0)] * (len(variables) - len(program.boxes))
+    limits += [(float(low), float(high)) for low, high in program.boxes.values()]
+    rows = [program.row(name) for name in program.names()]
+    above = np.zeros((len(rows), len(variables)))
+    for i, row in enumerate(rows):
+        for v, a in row.terms.items():
+            above[i, variables[v]] += float(verify.ends(a)[0])
+    sums = np.zeros((len(program.laws), len(variables)))
+    for i, (members, _) in enumerate(program.laws):
+        sums[i, [variables[v] for v in members]] = 1.0
+    cost = np.zeros(len(variables))
+    for v, c in program.cost.items():
+        cost[variables[v]] = float(c)
+    found = linprog(
+        cost,
+        above,
+        [float(verify.ends(row.limit)[0]) for row in rows],
+        sums if len(sums) else None,
+        [float(mass) for _, mass in program.laws] if len(sums) else None,
+        limits,
+    )
+    return float(found.fun)
+
+
+def refused(folder: Path, *names: str) -> tuple[int, str, str]:
+    """The referee's exit code and words for files in a folder, in this process."""
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = verify.main([str(folder / name) for name in names])
+    return code, out.getvalue(), err.getvalue()
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a copy of the referee where nothing else is."""
+    shutil.copy(verify.__file__, folder / "verify.py")
+    command = [sys.executable, "-I", "verify.py", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("setting", EXAMPLES, ids=repr)
+def test_a_design_and_its_proof_are_accepted_alone(setting: Setting[Any], tmp_path: Path) -> None:
+    design = dpopt.design(setting)
+    design.save(tmp_path / "x.json", proof=True)
+    ran = run(tmp_path, "x.json", "x.proof.json")
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert [line.split(":")[0] for line in ran.stdout.splitlines()] == [
+        "private",
+        "value",
+        "optimal",
+    ]
+    assert design.bound is not None
+    assert design.bound.how == "proved"
+    assert design.optimality is not None
+    assert 0 <= design.optimality.gap <= Fraction(1, 10**12)
+
+
+@pytest.mark.parametrize("setting", EXAMPLES, ids=repr)
+def test_a_wrong_multiplier_never_shows_more(setting: Setting[Any]) -> None:
+    design = dpopt.design(setting)
+    program, proof = displayed(setting, design.units), design.optimality
+    assert proof is not None
+    rng = np.random.default_rng(1)
+    shares = [Fraction(float(share)) for share in rng.uniform(0, 2, len(proof.multipliers))]
+    for share in (Fraction(0), Fraction(1, 3), Fraction(10**9)):
+        mutated = [(name, y * share) for name, y in proof.multipliers]
+        assert verify.bound(program, mutated) <= proof.value
+    mixed = [(name, y * s) for (name, y), s in zip(proof.multipliers, shares, strict=True)]
+    assert verify.bound(program, mixed) <= proof.value
+    every = [(name, Fraction(1, 7)) for name in program.names()]
+    assert verify.bound(program, every) <= proof.value
+
+
+@pytest.mark.parametrize(
+    "setting", [EXAMPLES[0], EXAMPLES[5], EXAMPLES[8], EXAMPLES[11], EXAMPLES[15]], ids=repr
+)
+def test_a_row_that_the_program_does_not_have_is_no_proof(
+    setting: Setting[Any], tmp_path: Path
+) -> None:
+    design = dpopt.design(setting)
+    design.save(tmp_path / "x.json", proof=True)
+    proof = json.loads((tmp_path / "x.proof.json").read_text())
+    for name in (["move", 3, 3, 9, 9], ["growth", 99], ["distance", [9, 9]], ["privacy", 0]):
+        changed = proof | {"multipliers": [*proof["multipliers"], [*name, "1"]]}
+        (tmp_path / "y.proof.json").write_text(json.dumps(changed))
+        code, said, _ = refused(tmp_path, "x.json", "y.proof.json")
+        assert (code, said.count("optimal:")) == (2, 0)
+
+
+# --- the rule of the smallest count ----------------------------------------------------------
+
+
+def rule_units(draws: np.random.Generator, size: int) -> tuple[int, ...]:
+    """Random q_m, most of them falling in m, some exactly 0 or 1."""
+    values = np.sort(draws.uniform(0, 1, size) ** draws.integers(1, 6))[::-1]
+    if draws.integers(2):
+        values = values * draws.integers(0, 2, size)
+    return tuple(int(value * UNIT) for value in values.tolist())
+
+
+@pytest.mark.parametrize(
+    ("n", "k"), [(n, k) for k in (2, 3, 4, 5) for n in range(1, 13)] + [(3, 8), (1, 9)]
+)
+def test_rows_of_the_smallest_count_imply_all_neighbours(n: int, k: int) -> None:
+    setting = roo.MinCount(n, k, 1.0)
+    draws, most = np.random.default_rng(100 * n + k), n // k
+    for _ in range(12):
+        units = rule_units(draws, int(draws.integers(1, most + 2)))
+        q = [Fraction(w, UNIT) for w in units] + [Fraction(0)] * (most + 1)
+        worst = brute.Rule(n, k, q).worst_ratio()
+        if worst is None:
+            assert not accepts(setting, units, Fraction(10**9))
+            continue
+        # At the worst ratio itself; not at one that is less by a share of 1e-15.
+        assert accepts(setting, units, worst)
+        if worst > 1:
+            assert not accepts(setting, units, 1 + (worst - 1) * (1 - Fraction(1, 10**15)))
+
+
+@pytest.mark.parametrize(("n", "k"), [(5, 2), (6, 2), (7, 3), (9, 3), (9, 4), (3, 5)])
+@pytest.mark.parametrize("ratio", [Fraction(9, 8), Fraction(2), Fraction(3)])
+def test_the_displayed_optimum_is_that_over_all_data_sets(n: int, k: int, ratio: Fraction) -> None:
+    most, r = n // k, float(ratio)
+    rows, limits = [], []
+    for m, c, low, d in brute.transitions(n, k):
+        # q / k + (1 - q) c / n after, less r times that before.
+        row = np.zeros(most + 1)
+        row[low] += 1 / k - d / n
+        row[m] -= r * (1 / k - c / n)
+        rows.append(row)
+        limits.append(r * c / n - d / n)
+    found = linprog(np.ones(most + 1), np.array(rows), limits, bounds=(0, 1))
+    program = displayed(roo.MinCount(n, k, 1.0), ratio=ratio)
+    assert optimum(program) == pytest.approx(found.fun, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "value"),
+    [
+        (1, 2, Fraction(1, 2)),  # q_0 = 2 / (1 + r), one record
+        (2, 2, Fraction(1, 3)),  # q_0 = 1 / r and q_1 = 0, by r p_0 = p_1 = 1/2
+        (1, 5, Fraction(5, 7)),  # k / (k + r - 1)
+    ],
+)
+def test_optima_by_hand(n: int, k: int, value: Fraction) -> None:
+    assert optimum(displayed(roo.MinCount(n, k, 1.0), ratio=R)) == pytest.approx(float(value))
+
+
+def test_one_record_of_two_letters_by_hand() -> None:
+    # q / 2 + 1 - q <= 3 q / 2, so that q >= 1/2; a multiplier of 1/2 per k n shows it.
+    program = displayed(roo.MinCount(1, 2, 1.0), (UNIT // 2,), R)
+    assert verify.decide(program)[0] == 1
+    assert program.value == Fraction(1, 2)
+    assert verify.bound(program, [(("move", 0, 0, 0, 1), Fraction(1, 4))]) == Fraction(1, 2)
+
+
+@pytest.mark.parametrize("setting", EXAMPLES[:4], ids=repr)
+def test_every_unit_of_the_exact_rule_is_needed(setting: roo.MinCount, tmp_path: Path) -> None:
+    design = dpopt.design(setting)
+    design.save(tmp_path / "x.json")
+    file = json.loads((tmp_path / "x.json").read_text())
+    for m, w in enumerate(design.units):
+        if w:
+            units = [str(other - (place == m)) for place, other in enumerate(design.units)]
+            file["body"]["units"] = units
+            (tmp_path / "y.json").write_text(json.dumps(file))
+            assert refused(tmp_path, "y.json")[:2] == (4, "")
+
+
+def test_values_of_the_rules_are_those_of_the_papers_recursions() -> None:
+    """k = 3, n = 24, epsilon = 0.05: the journal's rule is not the best, and both are proved."""
+    for rule, q_6, q_8 in (
+        ("journal", 0.649819693138, 0.609182098136),
+        ("exact", 0.648185819618, 0.0),
+    ):
+        named: Any = rule
+        program = displayed(setting := roo.MinCount(24, 3, 0.05, named))
+        design = dpopt.design(setting)
+        point = displayed(setting, design.units).point
+        assert float(point["q", 6]) == pytest.approx(q_6, abs=1e-11)
+        assert float(point.get(("q", 8), 0)) == pytest.approx(q_8, abs=1e-11)
+        assert optimum(program) == pytest.approx(design.value, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [roo.MinCount(3, 2, 0.5, "journal"), roo.MinCount(20, 3, 0.1, "conference")],
+    ids=repr,
+)
+def test_published_rules_that_fail_are_refused(setting: roo.MinCount, tmp_path: Path) -> None:
+    units = dpopt.design(setting).units
+    with pytest.raises(verify.Refused, match="not private"):
+        verify.decide(displayed(setting, units))
+    # The same integers in a file that calls them a design.
+    honest = dpopt.design(roo.MinCount(setting.records, setting.letters, setting.epsilon))
+    honest.save(tmp_path / "x.json")
+    file = json.loads((tmp_path / "x.json").read_text())
+    file["body"]["units"] = [str(w) for w in units]
+    (tmp_path / "x.json").write_text(json.dumps(file))
+    assert run(tmp_path, "x.json").returncode == 4
+
+
+def test_many_records_are_decided_from_the_few_that_matter() -> None:
+    design = dpopt.design(roo.MinCount(10**9, 10, 1.0))
+    assert verify.decide(displayed(design.setting, design.units))[0] == 11
+    with pytest.raises(verify.Malformed, match="beyond"):
+        displayed(roo.MinCount(10**9, 2, 1.0))
+
+
+# --- the smooth floor ------------------------------------------------------------------------
+
+
+def floor_ratio(n: int, k: int, table: list[int], unit: int) -> Fraction:
+    """The largest ratio of a letter's chances under neighbours, over all data sets."""
+    worst = Fraction(1)
+    for counts in brute.histograms(n, k):
+        laws = []
+        for data in (counts, *brute.neighbours(counts)):
+            weights = [table[c] if c < len(table) else c * unit for c in data]
+            laws.append([Fraction(w, sum(weights)) for w in weights])
+        for after in laws[1:]:
+            for one, other in zip(laws[0], after, strict=True):
+                worst = max(worst, one / other, other / one)
+    return worst
+
+
+@pytest.mark.parametrize(("n", "k"), [(4, 2), (9, 2), (5, 3), (10, 3), (7, 4), (9, 5), (3, 6)])
+def test_inequalities_of_a_floor_imply_all_neighbours(n: int, k: int) -> None:
+    draws, setting = np.random.default_rng(10 * n + k), roo.SmoothFloor(n, k, 3.0)
+    for last in (1, 2, 3, 5, 8, 12):
+        # Convex up to c* 2^30 by steps that rise to 2^30.
+        steps = np.sort(draws.integers(0, 1 << 30, last) // draws.integers(1, 4)).tolist()
+        top = last << 30
+        table = [top - sum(steps[c:]) for c in range(last)]
+        worst = floor_ratio(n, k, table, 1 << 30)
+        assert accepts(setting, (30, tuple(table)), worst)
+        less = 1 + (worst - 1) * (1 - Fraction(1, 10**15))
+        assert not accepts(setting, (30, tuple(table)), less)
+
+
+def test_the_floor_of_a_growth_is_the_largest_of_its_lines() -> None:
+    """w(c) = max over j of j (1 + s)^(c - j), s the growth that the integers have."""
+    design = dpopt.design(roo.SmoothFloor(12, 3, 0.3))
+    program = displayed(design.setting, design.units)
+    bits, weights = design.units
+    last = len(weights)
+    table = [Fraction(w, 1 << bits) for w in (*weights, last << bits)]
+    grown = max(after / before for before, after in pairwise(table))
+    least = [max(j * grown ** (c - j) for j in range(c, last + 1)) - c for c in range(last)]
+    assert optimum(program) == pytest.approx(float(sum(least)), abs=1e-9)
+    assert 0 <= program.value - sum(least) <= Fraction(1, 10**15)
+
+
+def test_a_floor_of_the_next_growth_is_refused() -> None:
+    """The growth is the largest of 40 bits: the next one's table is not private."""
+    best = dpopt.design(roo.SmoothFloor(12, 3, 0.3))
+    faster = best.growth * (1 + 2.0**-38)
+    setting = roo.SmoothFloor(12, 3, 0.3, float(np.log1p(faster)))
+    units = dpopt.design(setting).units
+    assert floor_ratio(12, 3, list(units[1]), 1 << units[0]) > Fraction(exp(0.3))
+    with pytest.raises(verify.Refused, match="not private"):
+        verify.decide(displayed(setting, units))
+
+
+def test_a_floor_that_is_not_convex_is_not_shown() -> None:
+    with pytest.raises(verify.Refused, match="not convex"):
+        displayed(roo.SmoothFloor(12, 3, 0.3), (4, (8, 15, 20)))
+
+
+# --- the best sampler of one letter ----------------------------------------------------------
+
+
+def labelled(n: int, k: int, r: float) -> tuple[list[Any], dict[Any, int], list[Any], list[Any]]:
+    """Data sets as counts, places of K(y | counts), and rows of privacy for neighbours."""
+    data = list(brute.compositions(n, k))
+    place = {(x, y): i for i, (x, y) in enumerate(product(data, range(k)))}
+    rows = []
+    for x in data:
+        for z in brute.neighbours(x):
+            for y in range(k):
+                row = np.zeros(len(place))
+                row[place[z, y]], row[place[x, y]] = 1.0, -r
+                rows.append(row)
+    sums = np.kron(np.eye(len(data)), np.ones(k))
+    return data, place, rows, [sums, np.ones(len(data))]
+
+
+def best_distance(n: int, k: int, r: float, law: dict[Any, float] | None) -> float:
+    """The least mean distance for a law of the counts, or the least largest one, by brute force.
+
+    One variable for each data set and letter, whatever the order of the letters is.
+    """
+    data, place, rows, (sums, ones) = labelled(n, k, r)
+    size = len(place)
+    # Variables: K, its shortfalls, and the largest distance.
+    above = [np.concatenate([row, np.zeros(size + 1)]) for row in rows]
+    limits = [0.0] * len(rows)
+    for (x, y), i in place.items():
+        row = np.zeros(2 * size + 1)
+        row[i], row[size + i] = -1.0, -1.0
+        above.append(row)
+        limits.append(-x[y] / n)
+    cost = np.zeros(2 * size + 1)
+    for x in data:
+        shortfalls = [size + place[x, y] for y in range(k)]
+        if law is None:
+            row = np.zeros(2 * size + 1)
+            row[shortfalls], row[-1] = 1.0, -1.0
+            above.append(row)
+            limits.append(0.0)
+        else:
+            cost[shortfalls] = law[x]
+    cost[-1] = float(law is None)
+    equal = np.hstack([sums, np.zeros((len(data), size + 1))])
+    return float(linprog(cost, np.array(above), limits, equal, ones, (0, 1)).fun)
+
+
+@pytest.mark.parametrize(("n", "k"), [(1, 2), (4, 2), (5, 2), (1, 4), (3, 3), (4, 3), (2, 4)])
+@pytest.mark.parametrize("ratio", [Fraction(5, 4), R])
+def test_the_best_sampler_is_that_over_all_data_sets(n: int, k: int, ratio: Fraction) -> None:
+    found = optimum(displayed(roo.OptimalLetter(n, k, 1.0), ratio=ratio))
+    assert found == pytest.approx(best_distance(n, k, float(ratio), None), abs=1e-9)
+
+
+def test_randomised_response_by_hand() -> None:
+    """One record: the other letters have (k - 1) / (r + k - 1)."""
+    for k in (2, 3, 6):
+        value = Fraction(k - 1) / (R + k - 1)
+        found = optimum(displayed(roo.OptimalLetter(1, k, 1.0), ratio=R))
+        assert found == pytest.approx(float(value), abs=1e-12)
+    weights = tuple(int(UNIT * share) for share in (Fraction(3, 4), Fraction(1, 4)))
+    program = displayed(roo.OptimalLetter(1, 2, 1.0), weights, R)
+    verify.decide(program)
+    assert program.value == Fraction(1, 4)
+
+
+def law_of_counts(n: int, law: list[Fraction]) -> dict[Any, Fraction]:
+    """The law of the counts of n records, over all sequences of records."""
+    found: dict[Any, Fraction] = defaultdict(Fraction)
+    for records in product(range(len(law)), repeat=n):
+        count = Counter(records)
+        chance = Fraction(1)
+        for letter in records:
+            chance *= law[letter]
+        found[tuple(count[y] for y in range(len(law)))] += chance
+    return found
+
+
+def test_a_mean_counts_each_histogram_as_all_its_data_do() -> None:
+    """The chance of a histogram, over all 3^4 sequences of records."""
+    given = [Fraction(p) for p in P]
+    law = law_of_counts(4, [p / sum(given) for p in given])
+    program = displayed(roo.OptimalLetter(4, 3, 1.0, "mean", P))
+    for x in {tuple(sorted(counts, reverse=True)) for counts in law}:
+        chance = sum(p for counts, p in law.items() if sorted(counts) == sorted(x))
+        assert {program.cost["S", x, c] for c in x if c} == {chance}
+    # Over all orders of P's letters, the best sampler is one that treats letters alike.
+    equal = dict.fromkeys(law, 0.0)
+    for x, p in law.items():
+        alike = [z for z in law if sorted(z) == sorted(x)]
+        for z in alike:
+            equal[z] += float(p) / len(alike)
+    found = optimum(displayed(roo.OptimalLetter(4, 3, 1.0, "mean", P), ratio=R))
+    assert found == pytest.approx(best_distance(4, 3, 3.0, equal), abs=1e-9)
+
+
+def test_a_dirichlet_prior_is_polyas_urn() -> None:
+    """Each letter is drawn in proportion to alpha plus what came before."""
+    n, k, alpha = 4, 3, Fraction(1, 2)
+    law: dict[Any, Fraction] = defaultdict(Fraction)
+    for records in product(range(k), repeat=n):
+        chance = Fraction(1)
+        for i, letter in enumerate(records):
+            chance *= (alpha + records[:i].count(letter)) / (k * alpha + i)
+        law[tuple(sorted((records.count(y) for y in range(k)), reverse=True))] += chance
+    program = displayed(roo.OptimalLetter(n, k, 1.0, "bayes", prior=0.5))
+    for x, chance in law.items():
+        assert {program.cost["S", x, c] for c in x if c} == {chance}
+
+
+def test_the_released_law_is_that_over_all_data() -> None:
+    """TV(Q, P) of a design, over all sequences of records."""
+    design = dpopt.design(roo.OptimalLetter(4, 3, 0.2, "fixed", P))
+    given = [Fraction(p) for p in P]
+    shares = [p / sum(given) for p in given]
+    released = [Fraction(0)] * 3
+    for counts, p in law_of_counts(4, shares).items():
+        weights = design.setting.law(design.units, [y for y in range(3) for _ in range(counts[y])])
+        for y in range(3):
+            released[y] += p * Fraction(weights[y], sum(weights))
+    far = sum(max(Fraction(0), p - q) for p, q in zip(shares, released, strict=True))
+    assert displayed(design.setting, design.units).value == far
+
+
+def sampler_ratio(setting: roo.OptimalLetter, units: tuple[int, ...]) -> Fraction:
+    """The largest ratio of a letter's chances under neighbours, over all data sets."""
+    worst, n, k = Fraction(1), setting.records, setting.letters
+    laws = {}
+    for x in brute.compositions(n, k):
+        weights = setting.law(units, [y for y in range(k) for _ in range(x[y])])
+        laws[x] = [Fraction(w, sum(weights)) for w in weights]
+    for x, law in laws.items():
+        for z in brute.neighbours(x):
+            worst = max(worst, *(a / b for a, b in zip(law, laws[z], strict=True)))
+    return worst
+
+
+@pytest.mark.parametrize(("n", "k"), [(1, 2), (5, 2), (4, 3), (6, 3), (3, 4), (2, 5)])
+def test_edges_of_histograms_imply_all_neighbours(n: int, k: int) -> None:
+    setting, draws = roo.OptimalLetter(n, k, 1.0), np.random.default_rng(10 * n + k)
+    for _ in range(5):
+        units = tuple(int(w) for w in draws.integers(1, UNIT, setting.histograms.places))
+        worst = sampler_ratio(setting, units)
+        assert accepts(setting, units, worst)
+        assert not accepts(setting, units, worst * (1 - Fraction(1, 10**15)))
+
+
+@pytest.mark.parametrize("setting", EXAMPLES[11:], ids=repr)
+def test_a_unit_that_is_too_large_is_refused(setting: roo.OptimalLetter, tmp_path: Path) -> None:
+    design = dpopt.design(setting)
+    design.save(tmp_path / "x.json")
+    file = json.loads((tmp_path / "x.json").read_text())
+    _, before, after = least_slack(setting, setting.histograms, design.units)
+    assert before != after
+    # 1e-12 of it is beyond any slack of the tightest row.
+    units = list(design.units)
+    units[after] += units[after] // 10**12
+    assert sampler_ratio(setting, tuple(units)) > Fraction(exp(setting.epsilon))
+    file["body"]["units"] = [str(w) for w in units]
+    (tmp_path / "y.json").write_text(json.dumps(file))
+    assert refused(tmp_path, "y.json")[:2] == (4, "")
+
+
+@pytest.mark.parametrize(
+    ("setting", "changes"),
+    [
+        (EXAMPLES[0], {"rule": "best"}),
+        (EXAMPLES[0], {"records": 0}),
+        (EXAMPLES[0], {"letters": 1}),
+        (EXAMPLES[0], {"epsilon": 5000}),
+        (EXAMPLES[8], {"records": "many"}),
+        (EXAMPLES[11], {"objective": "least"}),
+        (EXAMPLES[11], {"records": 4000, "letters": 100}),
+        (EXAMPLES[11], {"records": 400, "letters": 50}),
+        (EXAMPLES[13], {"records": 3000, "letters": 2}),
+        (EXAMPLES[14], {"distribution": [0.0, 0.0, 0.0]}),
+        (EXAMPLES[15], {"distribution": None}),
+    ],
+)
+def test_malformed_settings_are_no_files(
+    setting: Setting[Any], changes: dict[str, Any], tmp_path: Path
+) -> None:
+    dpopt.design(setting).save(tmp_path / "x.json")
+    file = json.loads((tmp_path / "x.json").read_text())
+    file["body"]["setting"] |= changes
+    (tmp_path / "x.json").write_text(json.dumps(file))
+    assert refused(tmp_path, "x.json")[:2] == (2, "")
+
+
+@pytest.mark.parametrize("setting", [EXAMPLES[0], EXAMPLES[8], EXAMPLES[11]], ids=repr)
+@pytest.mark.parametrize("units", [None, [], {}, ["1"] * 99, [1.5], "7", [["1"]], [[], []]])
+def test_malformed_units_are_no_files(setting: Setting[Any], units: Any, tmp_path: Path) -> None:
+    dpopt.design(setting).save(tmp_path / "x.json")
+    file = json.loads((tmp_path / "x.json").read_text())
+    file["body"]["units"] = units
+    (tmp_path / "x.json").write_text(json.dumps(file))
+    code, said, _ = refused(tmp_path, "x.json")
+    assert (code in ((2, 4) if units is None else (2,)), said) == (True, "")
+
+
+def test_what_is_too_large_for_the_referee_has_a_bound_in_floats() -> None:
+    setting = roo.OptimalLetter(400, 2, 1.0, "mean", (0.5 + 2.0**-52, 0.5 - 2.0**-52))
+    units = (1,) * setting.histograms.places
+    design = made(setting, units, float_bound=0.0)
+    assert design.bound is not None
+    assert design.bound.how == "float"
+    with pytest.raises(ParameterError, match="beyond"):
+        _ = design.optimality
