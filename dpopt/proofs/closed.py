@@ -524,6 +524,21 @@ class Family:
         }
         return Curve(Ratio.of(value, determinant), formulas, ends.low, ends.high)
 
+    def slacks(self, point: Sequence[Ratio]) -> list[tuple[fmpq_poly, fmpq_poly]]:
+        """Return what may not be negative at a point: of limits, laws and rows; no zeros."""
+        sides = [(fmpq_poly(list(p.over)), fmpq_poly(list(p.under))) for p in point]
+        limits = self.at(Fraction(2)).limits
+        held: list[tuple[fmpq_poly, fmpq_poly]] = []
+        for (over, under), (low, high) in zip(sides, limits, strict=True):
+            held += [(over - low * under, under), (high * under - over, under)]
+        for terms, limit, equality in self.rows:
+            over, under = limit, fmpq_poly([1])
+            for j, a in terms.items():
+                p, q = sides[j]
+                over, under = over * q - a * p * under, under * q
+            held += [(over, under), (-over, under)] if equality else [(over, under)]
+        return [(over, under) for over, under in held if over != 0]
+
     def _cramer(
         self, basis: Basis, exact: Exact
     ) -> tuple[fmpq_poly, list[fmpq_poly], list[fmpq_poly]]:
@@ -628,6 +643,51 @@ def closed_form(
     rational = [piece.low.rational for piece in pieces] + [last]
     ends = {r: exact_optimum(setting, r).value for r in rational if r is not None}
     return ClosedForm(kind, plain, tuple(pieces), ends)
+
+
+def private_where(
+    setting: Asked, point: Mapping[verify.Variable, Ratio], low: Rational | int = 1
+) -> tuple[tuple[Root, Root | None], ...]:
+    """Return all r = e^epsilon at which a rule, given by formulas, keeps the rows of a program.
+
+    For published rules whose probabilities are rational functions of r, such as randomised response
+    or a recursion for q_m: each row's slack is one too, and its changes of sign are isolated by
+    Sturm sequences.
+
+    Args:
+        setting: of a kind that `dpopt.verify` displays, as for `closed_form`.
+        point: formulas by variable of its program, such as ``{("q", 0): Ratio((2,), (-5, 7))}`` for
+            q_0 = 2 / (7 r - 5); variables that it lacks are 0.
+        low: where to begin, rational, at least 1.
+
+    Returns:
+        Intervals in order, (low, high), high None if there is no end. Single r between two
+        intervals, and ends that are poles, are not told apart.
+
+    Raises:
+        ParameterError: if the setting is none of these, or a variable is unknown.
+    """
+    kind, plain = plain_setting(setting)
+    first = checked_ratio("low", low)
+    family = Family(kind, plain, first)
+    unknown = [variable for variable in point if variable not in family.variables]
+    if unknown:
+        raise ParameterError(
+            f"point is {shown(unknown)}; its variables must be among those of the program."
+        )
+    slacks = family.slacks([point.get(v, Ratio((0,))) for v in family.variables])
+    ends: set[Root] = set()
+    for over, under in slacks:
+        for factor, _ in (*over.numer().factor()[1], *under.numer().factor()[1]):
+            ends |= {root for root in roots_above_one(factor) if Root.of(first) < root}
+    starts = [Root.of(first), *sorted(ends)]
+    found: list[tuple[Root, Root | None]] = []
+    for left, right in zip(starts, [*starts[1:], None], strict=True):
+        at = _fmpq(_between(left, right, _SHARES[0]))
+        if all(over(at) * under(at) >= 0 for over, under in slacks):
+            joined = found.pop()[0] if found and found[-1][1] == left else left
+            found.append((joined, right))
+    return tuple(found)
 
 
 def _curves(family: Family, low: Root, high: Root | None) -> list[tuple[Root, Root | None, Curve]]:

@@ -155,8 +155,12 @@ def product_text(polynomial: fmpz_poly, latex: bool = False) -> str:
     if not factors or (abs(constant) == 1 and len(factors) == 1 and factors[0][1] == 1):
         return sum_text(whole, latex)
     words = [] if abs(constant) == 1 else [str(abs(int(constant)))]
+    negative = constant < 0
     for factor, power in sorted(factors, key=lambda pair: (pair[0].degree(), str(pair[0]))):
-        text = sum_text([int(a) for a in factor.coeffs()], latex)
+        terms = [int(a) for a in factor.coeffs()]
+        if negative and power % 2 and len(terms) > 2 - (terms[0] != 0):
+            terms, negative = [-a for a in terms], False
+        text = sum_text(terms, latex)
         text = text if text == "r" else f"({text})"
         words.append(text + ("" if power == 1 else f"^{{{power}}}" if latex else f"^{power}"))
-    return ("-" if constant < 0 else "") + " ".join(words)
+    return ("-" if negative else "") + " ".join(words)

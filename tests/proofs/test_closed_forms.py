@@ -21,9 +21,10 @@ from dpopt.majority import MajoritySetting
 from dpopt.multiclass import MulticlassSetting
 from dpopt.plurality import PluralitySetting
 from dpopt.proofs import closed
-from dpopt.proofs.closed import Ratio
+from dpopt.proofs.closed import Ratio, private_where
 from dpopt.proofs.exact import displayed
 from dpopt.proofs.sturm import Root, chain, changes, product_text, roots_above_one, sum_text
+from dpopt.roo.minimum import MinCount
 
 SAMPLES = [Fraction(101, 100), Fraction(9, 7), Fraction(16, 9), Fraction(5, 2), Fraction(31, 9), 40]
 
@@ -338,3 +339,55 @@ def test_polynomials_are_told() -> None:
     assert sum_text((0, 1)) == "r"
     assert sum_text(()) == "0"
     assert product_text(fmpz_poly([0, -6, -12, -6])) == "-6 r (r + 1)^2"
+
+
+# --- where published rules are private ---
+
+
+def test_randomised_response_of_fixed_chances_is_private_from_its_own_ratio_on() -> None:
+    truth = {("K", x, y): Ratio((3,) if x == y else (1,), (5,)) for x in range(3) for y in range(3)}
+    floors = {("u", y): Ratio((1,), (5,)) for y in range(3)}
+    setting = KernelSetting("zero-one", 1.0, inputs=3)
+    assert private_where(setting, {**truth, **floors}) == ((Root.of(Fraction(3)), None),)
+
+
+@pytest.mark.parametrize(("records", "letters"), [(5, 2), (7, 2), (6, 3)])
+def test_one_chance_for_all_counts_has_the_paper_s_formula(records: int, letters: int) -> None:
+    # q = 1 / (1 + (n / k)(r - 1)), once for each smallest count 0..n // k.
+    form = dpopt.closed_form(MinCount(records, letters, 1.0, rule="roo"))
+    assert len(form.pieces) == 1
+    for r in (Fraction(3, 2), Fraction(7, 2)):
+        assert form(r) == (records // letters + 1) / (1 + Fraction(records, letters) * (r - 1))
+
+
+@pytest.mark.parametrize("rule", ["exact", "journal"])
+def test_the_formulas_are_those_of_the_recursions(rule: Any) -> None:
+    form = dpopt.closed_form(MinCount(7, 2, 1.0, rule=rule))
+    for epsilon in (0.1, 0.25, 0.35, 0.6, 1.5):
+        found = dpopt.design(MinCount(7, 2, epsilon, rule=rule))
+        assert float(form(math.exp(epsilon))) == pytest.approx(sum(found.q), abs=1e-9)
+
+
+def test_the_journal_s_rule_of_seven_records_is_not_private_between_two_ratios() -> None:
+    form = dpopt.closed_form(MinCount(7, 2, 1.0, rule="journal"))
+    gaps: list[tuple[Root, Root]] = []
+    for piece in form.pieces:
+        low = piece.low
+        for high, point in piece.parts:
+            for a, b in private_where(MinCount(7, 2, 1.0, rule="exact"), point):
+                start, end = max(a, low), b if high is None or (b and b < high) else high
+                if low < start:
+                    gaps.append((low, start))
+                if end is not None and end != high:
+                    gaps.append((end, piece.high))  # type: ignore[arg-type]
+            if high is not None:
+                low = high
+    assert [tuple(map(str, gap)) for gap in gaps] == [("1.24208", "1.32708"), ("1.32708", "4/3")]
+    # The audit, which knows none of this, says the same just inside and just outside.
+    for ratio, private in ((1.242, True), (1.2422, False), (1.33, False), (1.334, True)):
+        assert dpopt.design(MinCount(7, 2, math.log(ratio), rule="journal")).private is private
+
+
+def test_a_rule_s_variables_are_the_program_s() -> None:
+    with pytest.raises(dpopt.ParameterError, match="point is"):
+        private_where(MinCount(7, 2, 1.0), {("p", 0): Ratio((1,))})
