@@ -611,6 +611,8 @@ class Ballots:
 
     def __init__(self, voters: object, classes: object, units: Any) -> None:
         self.voters, self.classes = integer(voters, 1, 10**6), integer(classes, 2, 1000)
+        if units and not isinstance(units[0], list):
+            raise Refused("a step is private by a theorem that is not decided here")
         # Of more than two classes without a ballot it is enough to know how many there are.
         shown, self.states = min(self.classes, self.voters + 2), [tuple[int, ...]()]
         for parts in range(shown, 0, -1):
@@ -625,13 +627,15 @@ class Ballots:
         self.place = {state: at for at, state in enumerate(self.states)}
         hidden = self.classes - shown
         self.many = [{c: s.count(c) + hidden * (c == 0) for c in s} for s in self.states]
-        rows = [[1] * len(many) for many in self.many] if units is None else units
-        if len(rows) != len(self.states) or not all(isinstance(row, list) for row in rows):
-            raise Refused("these integers are no table, and nothing else is decided here")
-        known = zip(self.many, rows, strict=True)
-        whole = [(many, map(int, vector(row, len(many)))) for many, row in known]
-        self.weights = [dict(zip(many, row, strict=True)) for many, row in whole]
-        self.whole = sum(w * self.many[0][c] for c, w in self.weights[0].items())
+        rows = units or []
+        self.weights = [
+            {
+                c: integer(w, 0, 1 << 99_999)
+                for c, w in zip(many, vector(row, len(many)), strict=True)
+            }
+            for many, row in zip(self.many, rows, strict=bool(rows))
+        ]
+        self.whole = sum(w * self.many[0][c] for row in self.weights[:1] for c, w in row.items())
 
     def chances(self, prior: str) -> list[Fraction]:
         """Return how often sorted counts occur: votes of one p, which is Dirichlet or given."""
@@ -645,6 +649,7 @@ class Ballots:
                 chance = orders * prod(p**n for p, n in zip(law, drawn, strict=True))
                 masses[self.place[tuple(sorted(drawn, reverse=True))]] += chance
         else:
+            require_size(*[self.voters] * (1 if law[0] == 1 else 2))
             steps = ((law[0] + n) / (n + 1) for n in range(self.voters))
             rising = list(accumulate(steps, mul, initial=Fraction(1)))
             for at, (state, many) in enumerate(zip(self.states, self.many, strict=True)):
@@ -657,18 +662,18 @@ class Ballots:
         """Display laws, point and objective; "worst", l: the loss of l is at most t."""
         laws: list[Law] = [([("q", at, c) for c in many], 1) for at, many in enumerate(self.many)]
         program, lost = Program(laws, {}, {}, list, no_row), list[dict[Variable, Any]]()
-        for at, (state, row) in enumerate(zip(self.states, self.weights, strict=True)):
-            lost.append({("q", at, c): state[0] - c for c in row})
-            if loss == "error":
-                lost[-1] = {v: int(gap > 0) for v, gap in lost[-1].items()}
-            masses = ((c, w * self.many[at][c]) for c, w in row.items())
-            program.point |= {("q", at, c): Fraction(mass, self.whole) for c, mass in masses}
+        for at, (state, many) in enumerate(zip(self.states, self.many, strict=True)):
+            gaps = ((c, state[0] - c) for c in many)
+            lost.append({("q", at, c): min(gap, 1) if loss == "error" else gap for c, gap in gaps})
+            for c, w in self.weights[at].items() if self.weights else ():
+                program.point["q", at, c] = Fraction(w * many[c], self.whole)
         if minimax:
             rows = {("worst", at): Row({**each, ("t",): -1}) for at, each in enumerate(lost)}
             program.names, program.row = lambda: rows, lambda name: rows.get(name) or no_row(name)
             program.cost, program.boxes["t",] = {("t",): 1}, (0, self.voters)
-            sums = (sum(a * program.point[v] for v, a in each.items()) for each in lost)
-            program.point["t",] = max(sums)
+            if self.weights:
+                sums = (sum(a * program.point[v] for v, a in each.items()) for each in lost)
+                program.point["t",] = max(sums)
         else:
             known = zip(self.chances(prior), lost, strict=True)
             program.cost = {v: p * a for p, each in known for v, a in each.items()}
@@ -744,6 +749,8 @@ class Labels:
             number(setting[name]) for name in ("epsilon", "allowance", "delta", "mechanism_delta")
         )
         self.ratio, self.pairs = ratio, list(combinations(range(self.classes), 2))
+        if not self.epsilon > 0 or not 0 <= self.shift < 1:
+            raise Malformed("there are no such voters")
         self.steps, self.growth = 0, self.grown(self.allowance)
         self.places: dict[int, list[list[int]]] = {}
 
@@ -789,13 +796,15 @@ class Labels:
         edges, pairs = sum(map(abs, signed)), zip(self.pairs, signed, strict=True)
         if len(loops) != self.classes or sum(loops) + edges != self.voters:
             no_row(name)
+        require_size(edges, edges)
         for (y, z), m in pairs:
             (y, z), wider = (y, z) if m > 0 else (z, y), defaultdict[Any, int](int)
+            self.steps += len(law) * abs(m)
+            require_size(self.steps // 10)
             for ((votes, j), a), i in product(law.items(), range(abs(m) + 1)):
                 more = [n + i * (x == y) + (abs(m) - i) * (x == z) for x, n in enumerate(votes)]
                 wider[tuple(more), j + i] += a * comb(abs(m), i)
-            law, self.steps = wider if m else law, self.steps + len(wider)
-            require_size(self.steps // 10)
+            law = wider if m else law
         found: dict[Variable, list[int]] = defaultdict(lambda: [0] * (edges + 1))
         share = lcm(*range(1, self.classes + 1))
         for (votes, j), a in law.items():
@@ -823,18 +832,24 @@ class Labels:
         the votes at loops: in integers, rounded up by less than one for each edge.
         """
         weights, ballots, unit = self.ballots.weights, self.ballots, 1 << FIXED
-        many, low, high = len(self.pairs), self.growth[0], self.grown(1)[1]
-        sizes = range(1, self.classes if self.delta else 2)
-        kinds = [
-            comb(self.voters + self.classes - 1, self.classes - 1 + j) << j for j in range(many + 1)
-        ]
-        size = len(sizes) * sum(comb(many, j) * n for j, n in enumerate(kinds))
-        if self.shift or size > 2 * MOST:
+        low, high, sizes = (
+            self.growth[0],
+            self.grown(1)[1],
+            range(1, self.classes if self.delta else 2),
+        )
+        most, places, pairs = self.voters + self.classes - 1, self.classes - 1, len(self.pairs)
+        kinds = (
+            comb(pairs, j) * comb(most, places + j) << j for j in range(min(self.voters, pairs) + 1)
+        )
+        if self.shift or len(sizes) * sum(kinds) > 2 * MOST:
             over, under, count = ballots.steepest()
-            # A vote multiplies by v at most, hence a voter by g(r, v), or 1 + Delta (v - 1).
-            v, r = Fraction(over, under), (high + self.shift) / (1 - self.shift)
-            if max((r * v + 1) / (r + v), 1 + self.shift * (v - 1)) ** self.voters > low:
-                raise Refused("not shown to be private for so many voters or classes")
+            # A vote multiplies by v at most; a voter by g(r, v), or by 1 + Delta (v - 1).
+            v, r, power = Fraction(over, under or 1), (high + self.shift) / (1 - self.shift), unit
+            each = -(-max((r * v + 1) / (r + v), 1 + self.shift * (v - 1)) * unit // 1)
+            for _ in range(self.voters):
+                power = -(-power * each >> FIXED)
+                if not under or power > low * unit:
+                    raise Refused("not shown to be private for so many voters or classes")
             return count
         b, growth = -(-high * unit // (1 + high)), low * unit // 1
         c, count, room = unit - b, 0, self.delta * ballots.whole * unit * unit
