@@ -606,6 +606,14 @@ def counts(total: int, classes: int) -> list[tuple[int, ...]]:
     return [tuple(b - a - 1 for a, b in pairwise(end)) for end in ends]
 
 
+@cache
+def raised(total: int, classes: int) -> list[list[int]]:
+    """Return for each class where counts of a total are in `counts`, with one for it more."""
+    place = {n: at for at, n in enumerate(counts(total + 1, classes))}
+    every = counts(total, classes)
+    return [[place[*n[:y], n[y] + 1, *n[y + 1 :]] for n in every] for y in range(classes)]
+
+
 class Ballots:
     """Sorted counts of K ballots over C classes; classes of the same count are output alike."""
 
@@ -627,15 +635,15 @@ class Ballots:
         self.place = {state: at for at, state in enumerate(self.states)}
         hidden = self.classes - shown
         self.many = [{c: s.count(c) + hidden * (c == 0) for c in s} for s in self.states]
-        rows = units or []
-        self.weights = [
-            {
-                c: integer(w, 0, 1 << 99_999)
-                for c, w in zip(many, vector(row, len(many)), strict=True)
-            }
-            for many, row in zip(self.many, rows, strict=bool(rows))
-        ]
+        self.weights = list[dict[int, int]]()
+        for many, row in zip(self.many, units or [], strict=bool(units)):
+            whole = [integer(w, 0, 1 << 99_999) for w in vector(row, len(many))]
+            self.weights.append(dict(zip(many, whole, strict=True)))
         self.whole = sum(w * self.many[0][c] for row in self.weights[:1] for c, w in row.items())
+
+    def at(self, votes: Iterable[int]) -> int:
+        """Return the place of counts, sorted."""
+        return self.place[tuple(sorted(votes, reverse=True))]
 
     def chances(self, prior: str) -> list[Fraction]:
         """Return how often sorted counts occur: votes of one p, which is Dirichlet or given."""
@@ -647,7 +655,7 @@ class Ballots:
             for drawn in counts(self.voters, self.classes):
                 orders = factorial(self.voters) // prod(map(factorial, drawn))
                 chance = orders * prod(p**n for p, n in zip(law, drawn, strict=True))
-                masses[self.place[tuple(sorted(drawn, reverse=True))]] += chance
+                masses[self.at(drawn)] += chance
         else:
             require_size(*[self.voters] * (1 if law[0] == 1 else 2))
             steps = ((law[0] + n) / (n + 1) for n in range(self.voters))
@@ -687,8 +695,7 @@ class Ballots:
             j += a == b
             if a > 0 and j < len(state) and state[j] == b:
                 moved = [c - (y == i) + (y == j) for y, c in enumerate(state)]
-                to = self.place[tuple(sorted(moved, reverse=True))]
-                found = set(zip(state, moved, strict=True))
+                to, found = self.at(moved), set(zip(state, moved, strict=True))
                 yield from ((c, to, d) for c, d in found if (at, c) != (to, d))
 
     def steepest(self) -> tuple[int, int, int]:
@@ -711,11 +718,7 @@ def plurality(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Pr
     ballots = Ballots(setting["records"], setting["classes"], units)
     low, high = ratio or exp(number(setting["epsilon"]))
     program = ballots.program(setting["prior"], setting["loss"], setting["objective"] == "minimax")
-    names, rows = program.names, program.row
-
-    @cache
-    def near(at: int) -> set[tuple[int, int, int]]:
-        return set(ballots.near(at))
+    names, rows, near = program.names, program.row, cache(lambda at: set(ballots.near(at)))
 
     def every() -> Iterator[Name]:
         yield from names()
@@ -752,7 +755,7 @@ class Labels:
         if not self.epsilon > 0 or not 0 <= self.shift < 1:
             raise Malformed("there are no such voters")
         self.steps, self.growth = 0, self.grown(self.allowance)
-        self.places: dict[int, list[list[int]]] = {}
+        self.sizes = range(1, self.classes if self.delta else 2)  # of sets of outputs that decide
 
     def grown(self, power: Number) -> Between:
         """Return e^(power epsilon)."""
@@ -780,7 +783,7 @@ class Labels:
 
     def names(self) -> Iterator[Name]:
         """Yield all corners: sets of outputs by their size, edges, and voters at loops."""
-        for size, signed in product(range(1, self.classes if self.delta else 2), self.edges()):
+        for size, signed in product(self.sizes, self.edges()):
             for loops in counts(self.voters - sum(map(abs, signed)), self.classes):
                 yield "corner", size, signed, loops
 
@@ -808,7 +811,7 @@ class Labels:
         found: dict[Variable, list[int]] = defaultdict(lambda: [0] * (edges + 1))
         share = lcm(*range(1, self.classes + 1))
         for (votes, j), a in law.items():
-            at = self.ballots.place[tuple(sorted(votes, reverse=True))]
+            at = self.ballots.at(votes)
             for c in votes[: integer(size, 1, self.classes - 1)]:
                 found["q", at, c][j] += a * share // self.ballots.many[at][c]
         # e^(j epsilon), all times one number.
@@ -832,16 +835,13 @@ class Labels:
         the votes at loops: in integers, rounded up by less than one for each edge.
         """
         weights, ballots, unit = self.ballots.weights, self.ballots, 1 << FIXED
-        low, high, sizes = (
-            self.growth[0],
-            self.grown(1)[1],
-            range(1, self.classes if self.delta else 2),
-        )
-        most, places, pairs = self.voters + self.classes - 1, self.classes - 1, len(self.pairs)
+        low, high, pairs = self.growth[0], self.grown(1)[1], len(self.pairs)
+        used = range(min(self.voters, pairs) + 1)
         kinds = (
-            comb(pairs, j) * comb(most, places + j) << j for j in range(min(self.voters, pairs) + 1)
+            comb(pairs, j) * comb(self.voters + self.classes - 1, self.voters - j) << j
+            for j in used
         )
-        if self.shift or len(sizes) * sum(kinds) > 2 * MOST:
+        if self.shift or len(self.sizes) * sum(kinds) > 2 * MOST:
             over, under, count = ballots.steepest()
             # A vote multiplies by v at most; a voter by g(r, v), or by 1 + Delta (v - 1).
             v, r, power = Fraction(over, under or 1), (high + self.shift) / (1 - self.shift), unit
@@ -852,49 +852,30 @@ class Labels:
                     raise Refused("not shown to be private for so many voters or classes")
             return count
         b, growth = -(-high * unit // (1 + high)), low * unit // 1
-        c, count, room = unit - b, 0, self.delta * ballots.whole * unit * unit
+        c, count, room = unit - b, 0, int(self.delta * ballots.whole * unit * unit)
         last = dict[int, tuple[list[int], list[int]]]()  # by the number of edges, and turned around
-        for size, signed in product(sizes, self.edges()):
+        for size, signed in product(self.sizes, self.edges()):
             edges = sum(map(abs, signed))
             here = counts(self.voters - edges, self.classes)
             if edges == 0:
-                rows = [
-                    weights[ballots.place[tuple(sorted(votes, reverse=True))]] for votes in here
-                ]
-                both = [
-                    sum(row[n] for n in votes[:size]) << FIXED
-                    for votes, row in zip(here, rows, strict=True)
-                ]
-                last[0] = both, both
+                first = [sum(weights[ballots.at(n)][c] for c in n[:size]) << FIXED for n in here]
+                last[0] = first, first
             else:
-                at = max(i for i, m in enumerate(signed) if m)
-                y, z = self.pairs[at][:: 1 if signed[at] > 0 else -1]
-                more = self.more(self.voters - edges)
-                ends_ = more[y], more[z]
-                sides = zip(last[edges - 1], ((b, c), (c, b)), strict=True)
-                one, other = (
-                    [-(-(p * t[i] + q * t[j]) >> FIXED) for i, j in zip(*ends_, strict=True)]
-                    for t, (p, q) in sides
+                at, m = max((at, m) for at, m in enumerate(signed) if m)
+                more, (y, z) = (
+                    raised(self.voters - edges, self.classes),
+                    self.pairs[at][:: 1 if m > 0 else -1],
                 )
-                last[edges] = one, other
-            one, other = last[edges]
-            count += len(one)
-            if any(
-                a * unit - growth * max(d - edges, 0) > room
-                for a, d in zip(*last[edges], strict=True)
-            ):
+                both = list(zip(more[y], more[z], strict=True))
+                ahead, back = last[edges - 1]
+                ahead = [-(-(b * ahead[i] + c * ahead[j]) >> FIXED) for i, j in both]
+                back = [-(-(c * back[i] + b * back[j]) >> FIXED) for i, j in both]
+                last[edges] = ahead, back
+            count += len(here)
+            sides = zip(*last[edges], strict=True)
+            if any(a * unit - growth * max(d - edges, 0) > room for a, d in sides):
                 raise Refused(f"not private: {size} outputs, voters on edges {signed}")
         return count
-
-    def more(self, total: int) -> list[list[int]]:
-        """Return for each class where counts of a total are, with one vote for it more."""
-        if total not in self.places:
-            place = {votes: at for at, votes in enumerate(counts(total + 1, self.classes))}
-            self.places[total] = [
-                [place[(*n[:y], n[y] + 1, *n[y + 1 :])] for n in counts(total, self.classes)]
-                for y in range(self.classes)
-            ]
-        return self.places[total]
 
 
 def multiclass(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
