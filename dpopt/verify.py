@@ -670,9 +670,9 @@ class Ballots:
         """Display laws, point and objective; "worst", l: the loss of l is at most t."""
         laws: list[Law] = [([("q", at, c) for c in many], 1) for at, many in enumerate(self.many)]
         program, lost = Program(laws, {}, {}, list, no_row), list[dict[Variable, Any]]()
+        most = {"regret": self.voters, "error": 1}[loss]
         for at, (state, many) in enumerate(zip(self.states, self.many, strict=True)):
-            gaps = ((c, state[0] - c) for c in many)
-            lost.append({("q", at, c): min(gap, 1) if loss == "error" else gap for c, gap in gaps})
+            lost.append({("q", at, c): min(state[0] - c, most) for c in many})
             for c, w in self.weights[at].items() if self.weights else ():
                 program.point["q", at, c] = Fraction(w * many[c], self.whole)
         if minimax:
@@ -710,14 +710,15 @@ class Ballots:
 
 
 def plurality(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
-    """Display a plurality of plain ballots.
+    """Display a plurality of plain ballots, given as `KINDS` says; see `Ballots`.
 
     "privacy", l, c, t, d: k_lc <= e^epsilon k_td for a class of count c in l and d in t, where k is
     q over the number of such classes, and one ballot replaced makes t of l.
     """
     ballots = Ballots(setting["records"], setting["classes"], units)
     low, high = ratio or exp(number(setting["epsilon"]))
-    program = ballots.program(setting["prior"], setting["loss"], setting["objective"] == "minimax")
+    minimax = {"bayes": False, "minimax": True}[setting["objective"]]
+    program = ballots.program(setting["prior"], setting["loss"], minimax)
     names, rows, near = program.names, program.row, cache(lambda at: set(ballots.near(at)))
 
     def every() -> Iterator[Name]:
@@ -793,11 +794,11 @@ class Labels:
         A is the probability of the first k classes; a voter at a loop y votes y, one on y -> z
         votes y and z in proportion e^epsilon : 1, under E' in proportion 1 : e^epsilon.
         """
-        _, size, signed, loops = name
+        kind, size, signed, loops = name
         signed = [integer(m, -self.voters, self.voters) for m in signed]
         law = {(tuple(integer(n, 0, self.voters) for n in loops), 0): 1}
         edges, pairs = sum(map(abs, signed)), zip(self.pairs, signed, strict=True)
-        if len(loops) != self.classes or sum(loops) + edges != self.voters:
+        if kind != "corner" or len(loops) != self.classes or sum(loops) + edges != self.voters:
             no_row(name)
         require_size(edges, edges)
         for (y, z), m in pairs:
@@ -879,7 +880,7 @@ class Labels:
 
 
 def multiclass(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
-    """Display a plurality of private voters; how often it is missed is the objective."""
+    """Display a plurality of private voters, see `Labels`; how often it is missed counts."""
     ballots = Ballots(setting["mechanisms"], setting["classes"], units)
     program, labels = ballots.program(setting["prior"], "error"), Labels(setting, ballots, ratio)
     program.names, program.row, program.private = labels.names, cache(labels.row), labels.private

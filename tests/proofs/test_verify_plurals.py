@@ -362,6 +362,7 @@ def test_a_corrupted_multiplier_never_raises_the_bound_above_the_value(found: De
         ("multiclass", ("corner", 3, (1, 0, 0), (4, 0, 0))),
         ("multiclass", ("corner", 0, (1, 0, 0), (4, 0, 0))),
         ("multiclass", ("corner", 1, (1, 0, 0), (4, 0))),
+        ("multiclass", ("privacy", 1, (1, 0, 0), (4, 0, 0))),
     ],
 )
 def test_a_row_that_is_none_is_refused(kind: str, name: verify.Name) -> None:
@@ -380,18 +381,20 @@ def test_a_row_that_is_none_is_refused(kind: str, name: verify.Name) -> None:
         ("plurality", {"records": 10**6 + 1}),
         ("plurality", {"prior": "dirichlet:1e999"}),
         ("plurality", {"prior": "beta:1"}),
+        ("plurality", {"objective": "least"}),
+        ("plurality", {"loss": "squared"}),
         ("multiclass", {"mechanism_delta": -0.5}),
         ("multiclass", {"epsilon": 0}),
         ("multiclass", {"mechanisms": 5000, "classes": 60}),
     ],
 )
-def test_settings_beyond_all_limits_are_refused_at_once(kind: str, changed: dict[str, Any]) -> None:
+def test_settings_that_are_none_are_refused_at_once(kind: str, changed: dict[str, Any]) -> None:
     found = {
         "plurality": plurality.design(6, 3, 1.0),
         "multiclass": multiclass.design(5, 3, 0.5, 2),
     }
     setting, units = plain(found[kind])
-    with pytest.raises((verify.Malformed, verify.Refused)):
+    with pytest.raises((verify.Malformed, *verify.MISSING)):
         verify.KINDS[kind]({**setting, **changed}, units, None, {})
 
 
