@@ -696,11 +696,21 @@ def counts(total: int, classes: int) -> list[tuple[int, ...]]:
     return [tuple(b - a - 1 for a, b in pairwise(end)) for end in ends]
 
 
+@cache
+def raised(total: int, classes: int) -> list[list[int]]:
+    """Return for each class where counts of a total are in `counts`, with one for it more."""
+    place = {n: at for at, n in enumerate(counts(total + 1, classes))}
+    every = counts(total, classes)
+    return [[place[*n[:y], n[y] + 1, *n[y + 1 :]] for n in every] for y in range(classes)]
+
+
 class Ballots:
     """Sorted counts of K ballots over C classes; classes of the same count are output alike."""
 
     def __init__(self, voters: object, classes: object, units: Any) -> None:
         self.voters, self.classes = integer(voters, 1, 10**6), integer(classes, 2, 1000)
+        if units and not isinstance(units[0], list):
+            raise Refused("a step is private by a theorem that is not decided here")
         # Of more than two classes without a ballot it is enough to know how many there are.
         shown, self.states = min(self.classes, self.voters + 2), [tuple[int, ...]()]
         for parts in range(shown, 0, -1):
@@ -715,13 +725,15 @@ class Ballots:
         self.place = {state: at for at, state in enumerate(self.states)}
         hidden = self.classes - shown
         self.many = [{c: s.count(c) + hidden * (c == 0) for c in s} for s in self.states]
-        rows = [[1] * len(many) for many in self.many] if units is None else units
-        if len(rows) != len(self.states) or not all(isinstance(row, list) for row in rows):
-            raise Refused("these integers are no table, and nothing else is decided here")
-        known = zip(self.many, rows, strict=True)
-        whole = [(many, map(int, vector(row, len(many)))) for many, row in known]
-        self.weights = [dict(zip(many, row, strict=True)) for many, row in whole]
-        self.whole = sum(w * self.many[0][c] for c, w in self.weights[0].items())
+        self.weights = list[dict[int, int]]()
+        for many, row in zip(self.many, units or [], strict=bool(units)):
+            whole = [integer(w, 0, 1 << 99_999) for w in vector(row, len(many))]
+            self.weights.append(dict(zip(many, whole, strict=True)))
+        self.whole = sum(w * self.many[0][c] for row in self.weights[:1] for c, w in row.items())
+
+    def at(self, votes: Iterable[int]) -> int:
+        """Return the place of counts, sorted."""
+        return self.place[tuple(sorted(votes, reverse=True))]
 
     def chances(self, prior: str) -> list[Fraction]:
         """Return how often sorted counts occur: votes of one p, which is Dirichlet or given."""
@@ -733,8 +745,9 @@ class Ballots:
             for drawn in counts(self.voters, self.classes):
                 orders = factorial(self.voters) // prod(map(factorial, drawn))
                 chance = orders * prod(p**n for p, n in zip(law, drawn, strict=True))
-                masses[self.place[tuple(sorted(drawn, reverse=True))]] += chance
+                masses[self.at(drawn)] += chance
         else:
+            require_size(*[self.voters] * (1 if law[0] == 1 else 2))
             steps = ((law[0] + n) / (n + 1) for n in range(self.voters))
             rising = list(accumulate(steps, mul, initial=Fraction(1)))
             for at, (state, many) in enumerate(zip(self.states, self.many, strict=True)):
@@ -747,18 +760,18 @@ class Ballots:
         """Display laws, point and objective; "worst", l: the loss of l is at most t."""
         laws: list[Law] = [([("q", at, c) for c in many], 1) for at, many in enumerate(self.many)]
         program, lost = Program(laws, {}, {}, list, no_row), list[dict[Variable, Any]]()
-        for at, (state, row) in enumerate(zip(self.states, self.weights, strict=True)):
-            lost.append({("q", at, c): state[0] - c for c in row})
-            if loss == "error":
-                lost[-1] = {v: int(gap > 0) for v, gap in lost[-1].items()}
-            masses = ((c, w * self.many[at][c]) for c, w in row.items())
-            program.point |= {("q", at, c): Fraction(mass, self.whole) for c, mass in masses}
+        most = {"regret": self.voters, "error": 1}[loss]
+        for at, (state, many) in enumerate(zip(self.states, self.many, strict=True)):
+            lost.append({("q", at, c): min(state[0] - c, most) for c in many})
+            for c, w in self.weights[at].items() if self.weights else ():
+                program.point["q", at, c] = Fraction(w * many[c], self.whole)
         if minimax:
             rows = {("worst", at): Row({**each, ("t",): -1}) for at, each in enumerate(lost)}
             program.names, program.row = lambda: rows, lambda name: rows.get(name) or no_row(name)
             program.cost, program.boxes["t",] = {("t",): 1}, (0, self.voters)
-            sums = (sum(a * program.point[v] for v, a in each.items()) for each in lost)
-            program.point["t",] = max(sums)
+            if self.weights:
+                sums = (sum(a * program.point[v] for v, a in each.items()) for each in lost)
+                program.point["t",] = max(sums)
         else:
             known = zip(self.chances(prior), lost, strict=True)
             program.cost = {v: p * a for p, each in known for v, a in each.items()}
@@ -772,8 +785,7 @@ class Ballots:
             j += a == b
             if a > 0 and j < len(state) and state[j] == b:
                 moved = [c - (y == i) + (y == j) for y, c in enumerate(state)]
-                to = self.place[tuple(sorted(moved, reverse=True))]
-                found = set(zip(state, moved, strict=True))
+                to, found = self.at(moved), set(zip(state, moved, strict=True))
                 yield from ((c, to, d) for c, d in found if (at, c) != (to, d))
 
     def steepest(self) -> tuple[int, int, int]:
@@ -788,19 +800,16 @@ class Ballots:
 
 
 def plurality(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
-    """Display a plurality of plain ballots.
+    """Display a plurality of plain ballots, given as `KINDS` says; see `Ballots`.
 
     "privacy", l, c, t, d: k_lc <= e^epsilon k_td for a class of count c in l and d in t, where k is
     q over the number of such classes, and one ballot replaced makes t of l.
     """
     ballots = Ballots(setting["records"], setting["classes"], units)
     low, high = ratio or exp(number(setting["epsilon"]))
-    program = ballots.program(setting["prior"], setting["loss"], setting["objective"] == "minimax")
-    names, rows = program.names, program.row
-
-    @cache
-    def near(at: int) -> set[tuple[int, int, int]]:
-        return set(ballots.near(at))
+    minimax = {"bayes": False, "minimax": True}[setting["objective"]]
+    program = ballots.program(setting["prior"], setting["loss"], minimax)
+    names, rows, near = program.names, program.row, cache(lambda at: set(ballots.near(at)))
 
     def every() -> Iterator[Name]:
         yield from names()
@@ -834,8 +843,10 @@ class Labels:
             number(setting[name]) for name in ("epsilon", "allowance", "delta", "mechanism_delta")
         )
         self.ratio, self.pairs = ratio, list(combinations(range(self.classes), 2))
+        if not self.epsilon > 0 or not 0 <= self.shift < 1:
+            raise Malformed("there are no such voters")
         self.steps, self.growth = 0, self.grown(self.allowance)
-        self.places: dict[int, list[list[int]]] = {}
+        self.sizes = range(1, self.classes if self.delta else 2)  # of sets of outputs that decide
 
     def grown(self, power: Number) -> Between:
         """Return e^(power epsilon)."""
@@ -863,7 +874,7 @@ class Labels:
 
     def names(self) -> Iterator[Name]:
         """Yield all corners: sets of outputs by their size, edges, and voters at loops."""
-        for size, signed in product(range(1, self.classes if self.delta else 2), self.edges()):
+        for size, signed in product(self.sizes, self.edges()):
             for loops in counts(self.voters - sum(map(abs, signed)), self.classes):
                 yield "corner", size, signed, loops
 
@@ -873,23 +884,25 @@ class Labels:
         A is the probability of the first k classes; a voter at a loop y votes y, one on y -> z
         votes y and z in proportion e^epsilon : 1, under E' in proportion 1 : e^epsilon.
         """
-        _, size, signed, loops = name
+        kind, size, signed, loops = name
         signed = [integer(m, -self.voters, self.voters) for m in signed]
         law = {(tuple(integer(n, 0, self.voters) for n in loops), 0): 1}
         edges, pairs = sum(map(abs, signed)), zip(self.pairs, signed, strict=True)
-        if len(loops) != self.classes or sum(loops) + edges != self.voters:
+        if kind != "corner" or len(loops) != self.classes or sum(loops) + edges != self.voters:
             no_row(name)
+        require_size(edges, edges)
         for (y, z), m in pairs:
             (y, z), wider = (y, z) if m > 0 else (z, y), defaultdict[Any, int](int)
+            self.steps += len(law) * abs(m)
+            require_size(self.steps // 10)
             for ((votes, j), a), i in product(law.items(), range(abs(m) + 1)):
                 more = [n + i * (x == y) + (abs(m) - i) * (x == z) for x, n in enumerate(votes)]
                 wider[tuple(more), j + i] += a * comb(abs(m), i)
-            law, self.steps = wider if m else law, self.steps + len(wider)
-            require_size(self.steps // 10)
+            law = wider if m else law
         found: dict[Variable, list[int]] = defaultdict(lambda: [0] * (edges + 1))
         share = lcm(*range(1, self.classes + 1))
         for (votes, j), a in law.items():
-            at = self.ballots.place[tuple(sorted(votes, reverse=True))]
+            at = self.ballots.at(votes)
             for c in votes[: integer(size, 1, self.classes - 1)]:
                 found["q", at, c][j] += a * share // self.ballots.many[at][c]
         # e^(j epsilon), all times one number.
@@ -913,67 +926,51 @@ class Labels:
         the votes at loops: in integers, rounded up by less than one for each edge.
         """
         weights, ballots, unit = self.ballots.weights, self.ballots, 1 << FIXED
-        many, low, high = len(self.pairs), self.growth[0], self.grown(1)[1]
-        sizes = range(1, self.classes if self.delta else 2)
-        kinds = [
-            comb(self.voters + self.classes - 1, self.classes - 1 + j) << j for j in range(many + 1)
-        ]
-        size = len(sizes) * sum(comb(many, j) * n for j, n in enumerate(kinds))
-        if self.shift or size > 2 * MOST:
+        low, high, pairs = self.growth[0], self.grown(1)[1], len(self.pairs)
+        used = range(min(self.voters, pairs) + 1)
+        kinds = (
+            comb(pairs, j) * comb(self.voters + self.classes - 1, self.voters - j) << j
+            for j in used
+        )
+        if self.shift or len(self.sizes) * sum(kinds) > 2 * MOST:
             over, under, count = ballots.steepest()
-            # A vote multiplies by v at most, hence a voter by g(r, v), or 1 + Delta (v - 1).
-            v, r = Fraction(over, under), (high + self.shift) / (1 - self.shift)
-            if max((r * v + 1) / (r + v), 1 + self.shift * (v - 1)) ** self.voters > low:
-                raise Refused("not shown to be private for so many voters or classes")
+            # A vote multiplies by v at most; a voter by g(r, v), or by 1 + Delta (v - 1).
+            v, r, power = Fraction(over, under or 1), (high + self.shift) / (1 - self.shift), unit
+            each = -(-max((r * v + 1) / (r + v), 1 + self.shift * (v - 1)) * unit // 1)
+            for _ in range(self.voters):
+                power = -(-power * each >> FIXED)
+                if not under or power > low * unit:
+                    raise Refused("not shown to be private for so many voters or classes")
             return count
         b, growth = -(-high * unit // (1 + high)), low * unit // 1
-        c, count, room = unit - b, 0, self.delta * ballots.whole * unit * unit
+        c, count, room = unit - b, 0, int(self.delta * ballots.whole * unit * unit)
         last = dict[int, tuple[list[int], list[int]]]()  # by the number of edges, and turned around
-        for size, signed in product(sizes, self.edges()):
+        for size, signed in product(self.sizes, self.edges()):
             edges = sum(map(abs, signed))
             here = counts(self.voters - edges, self.classes)
             if edges == 0:
-                rows = [
-                    weights[ballots.place[tuple(sorted(votes, reverse=True))]] for votes in here
-                ]
-                both = [
-                    sum(row[n] for n in votes[:size]) << FIXED
-                    for votes, row in zip(here, rows, strict=True)
-                ]
-                last[0] = both, both
+                first = [sum(weights[ballots.at(n)][c] for c in n[:size]) << FIXED for n in here]
+                last[0] = first, first
             else:
-                at = max(i for i, m in enumerate(signed) if m)
-                y, z = self.pairs[at][:: 1 if signed[at] > 0 else -1]
-                more = self.more(self.voters - edges)
-                ends_ = more[y], more[z]
-                sides = zip(last[edges - 1], ((b, c), (c, b)), strict=True)
-                one, other = (
-                    [-(-(p * t[i] + q * t[j]) >> FIXED) for i, j in zip(*ends_, strict=True)]
-                    for t, (p, q) in sides
+                at, m = max((at, m) for at, m in enumerate(signed) if m)
+                more, (y, z) = (
+                    raised(self.voters - edges, self.classes),
+                    self.pairs[at][:: 1 if m > 0 else -1],
                 )
-                last[edges] = one, other
-            one, other = last[edges]
-            count += len(one)
-            if any(
-                a * unit - growth * max(d - edges, 0) > room
-                for a, d in zip(*last[edges], strict=True)
-            ):
+                both = list(zip(more[y], more[z], strict=True))
+                ahead, back = last[edges - 1]
+                ahead = [-(-(b * ahead[i] + c * ahead[j]) >> FIXED) for i, j in both]
+                back = [-(-(c * back[i] + b * back[j]) >> FIXED) for i, j in both]
+                last[edges] = ahead, back
+            count += len(here)
+            sides = zip(*last[edges], strict=True)
+            if any(a * unit - growth * max(d - edges, 0) > room for a, d in sides):
                 raise Refused(f"not private: {size} outputs, voters on edges {signed}")
         return count
 
-    def more(self, total: int) -> list[list[int]]:
-        """Return for each class where counts of a total are, with one vote for it more."""
-        if total not in self.places:
-            place = {votes: at for at, votes in enumerate(counts(total + 1, self.classes))}
-            self.places[total] = [
-                [place[(*n[:y], n[y] + 1, *n[y + 1 :])] for n in counts(total, self.classes)]
-                for y in range(self.classes)
-            ]
-        return self.places[total]
-
 
 def multiclass(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
-    """Display a plurality of private voters; how often it is missed is the objective."""
+    """Display a plurality of private voters, see `Labels`; how often it is missed counts."""
     ballots = Ballots(setting["mechanisms"], setting["classes"], units)
     program, labels = ballots.program(setting["prior"], "error"), Labels(setting, ballots, ratio)
     program.names, program.row, program.private = labels.names, cache(labels.row), labels.private

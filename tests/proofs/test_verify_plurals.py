@@ -1,0 +1,411 @@
+"""Pluralities in the file that checks designs alone: against fractions, brute force and mutations.
+
+What is refused is decided here from all histograms in the order of their classes, and from all
+choices of corners of all voters: nothing sorted, nothing reduced.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import subprocess
+import sys
+from fractions import Fraction
+from itertools import permutations, product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import dpopt
+from dpopt import multiclass, plurality, verify
+from dpopt.ballots import Partitions
+from dpopt.design import Design, made
+from dpopt.privacy import exp_lower
+from tests.multiclass.brute import largest_excess
+
+Units = tuple[tuple[int, ...], ...]
+
+PLAIN: list[tuple[Any, ...]] = [
+    (3, 3, 1.0, "bayes", "regret"),
+    (6, 3, 1.0, "bayes", "regret"),
+    (6, 3, 1.0, "minimax", "regret"),
+    (7, 2, 0.5, "minimax", "error"),
+    (5, 4, 0.5, "bayes", "error", "optimal", "dirichlet:1/2"),
+    (8, 8, 3.0, "minimax", "regret"),
+    (1, 2, 0.1),
+    (2, 9, 1.0),
+]
+PRIVATE: list[tuple[Any, ...]] = [
+    (5, 3, 0.5, 2.0),
+    (4, 2, 0.3, 1.5),
+    (4, 4, 0.5, 2.0),
+    (4, 3, 0.5, 1.5, 0.0, 0.01),
+    (5, 3, 0.2, 2.0, 0.0, 0.0, "point:0.5,0.3,0.2"),
+    (5, 3, 0.2, 2.0, 0.0, 0.0, "dirichlet:0.3"),
+    (1, 3, 0.5, 1.0),
+]
+
+
+def plain(found: Design) -> tuple[Any, Any]:
+    """Setting and units as a file has them."""
+    return tuple(
+        json.loads(json.dumps([found.setting.to_dict(), found.setting.plain(found.units)]))
+    )
+
+
+def displayed(found: Design) -> verify.Program:
+    setting, units = plain(found)
+    return verify.KINDS[found.setting.kind](setting, units, None, {})
+
+
+def least(kind: str, setting: dict[str, Any], ratio: Fraction) -> tuple[float, Fraction]:
+    """The optimum of all rows at a rational e^epsilon by SciPy, and what its multipliers prove."""
+    program = verify.KINDS[kind](setting, None, (ratio, ratio), {})
+    assert not program.point
+    variables = [v for law, _ in program.laws for v in law] + list(program.boxes)
+    place = {v: at for at, v in enumerate(variables)}
+    names = list(program.names())
+    above, equal = np.zeros((len(names), len(place))), np.zeros((len(program.laws), len(place)))
+    for at, name in enumerate(names):
+        for v, a in program.row(name).terms.items():
+            low, high = verify.ends(a)
+            assert low == high
+            above[at, place[v]] = float(low)
+    limits = [float(verify.ends(program.row(name).limit)[0]) for name in names]
+    for at, (law, _) in enumerate(program.laws):
+        equal[at, [place[v] for v in law]] = 1.0
+    cost = [float(program.cost.get(v, 0)) for v in variables]
+    ones = [float(mass) for _, mass in program.laws]
+    solved = linprog(cost, above, limits, equal, ones, bounds=(0, None))
+    multipliers = [Fraction(max(0.0, -y)) for y in solved.ineqlin.marginals]
+    return solved.fun, Fraction(verify.bound(program, zip(names, multipliers, strict=True)))
+
+
+def accepted(found: Design) -> bool:
+    try:
+        verify.decide(displayed(found))
+    except verify.Refused:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("given", PLAIN)
+def test_a_plurality_of_records_is_private_and_proved_best(given: tuple[Any, ...]) -> None:
+    found = dpopt.design(plurality.PluralitySetting(*given))
+    assert accepted(found)
+    assert found.bound is not None
+    assert found.bound.how == "proved"
+    assert found.gap is not None
+    assert found.gap <= 1e-12
+
+
+@pytest.mark.parametrize("given", PRIVATE)
+def test_a_plurality_of_voters_is_private_and_proved_best(given: tuple[Any, ...]) -> None:
+    found = dpopt.design(multiclass.MulticlassSetting(*given))
+    assert accepted(found)
+    assert found.bound is not None
+    assert found.bound.how == "proved"
+    assert found.gap is not None
+    assert found.gap <= 1e-12
+
+
+@pytest.mark.parametrize("rule", ["ladder", "permute-and-flip", "exponential"])
+def test_a_rule_is_private_and_says_nothing_of_others(rule: str) -> None:
+    for found in (
+        plurality.design(6, 3, 1.0, rule=rule),
+        multiclass.design(5, 3, 0.5, 2, rule=rule),
+        # Too many corners, and voters with a Delta: stable in each vote.
+        multiclass.design(20, 5, 0.1, 3, rule=rule),
+        multiclass.design(6, 3, 0.5, 2, rule=rule, mechanism_delta=1e-3),
+    ):
+        assert accepted(found)
+        assert displayed(found).value == pytest.approx(found.value, rel=1e-12)
+        assert found.optimality is None
+
+
+def test_a_step_is_not_decided() -> None:
+    found = plurality.design(10_000, 4, 1.0, rule="exponential")
+    with pytest.raises(verify.Refused, match="by a theorem"):
+        displayed(found)
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (plurality.design(6, 3, 1.0), "private: plurality, 60 inequalities decided exactly"),
+        (multiclass.design(5, 3, 0.5, 2), "private: multiclass, 777 inequalities decided exactly"),
+    ],
+)
+def test_the_file_alone_accepts_a_saved_design(found: Design, said: str, tmp_path: Path) -> None:
+    found.save(tmp_path / "x.json", proof=True)
+    shutil.copy(verify.__file__, tmp_path / "verify.py")
+    command = [sys.executable, "-I", "verify.py", "x.json", "x.proof.json"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    lines = ran.stdout.splitlines()
+    assert lines[0] == said
+    assert lines[2].startswith("optimal: no other is below")
+    body = json.loads((tmp_path / "x.json").read_text())
+    first, *others = body["body"]["units"][1]
+    # More for the first count of (K - 1, 1, ..., 0): the law breaks, and so does privacy.
+    body["body"]["units"][1] = [str(int(first) + 2**60), *others]
+    (tmp_path / "x.json").write_text(json.dumps(body))
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode == 4
+    assert ran.stderr.startswith("REFUSED")
+
+
+# Regret of the worst counts, as a function of r = e^epsilon, worked out by hand and by fractions.
+CLOSED = [
+    (3, 3, Fraction(5, 2), lambda r: 12 / (2 * r**2 + r + 6)),
+    (3, 3, Fraction(14, 5), lambda r: 12 / (2 * r**2 + r + 6)),
+    (3, 3, Fraction(3), lambda r: (5 * r + 1) / (3 * (r**2 + r))),
+    (3, 3, Fraction(7), lambda r: (5 * r + 1) / (3 * (r**2 + r))),
+    (6, 3, Fraction(2), lambda r: 8 / (r**2 + 3 * r)),
+    (6, 3, Fraction(4), lambda r: (5 * r + 1) / (3 * (r**2 + r))),
+    (4, 3, Fraction(3), lambda r: (r + 4) / (r**2 + 2 * r)),
+    (4, 3, Fraction(5), lambda r: 2 / (r + 2)),
+]
+
+
+@pytest.mark.parametrize(("records", "classes", "ratio", "closed"), CLOSED)
+def test_the_minimax_regret_is_a_known_fraction(
+    records: int, classes: int, ratio: Fraction, closed: Any
+) -> None:
+    setting = plurality.PluralitySetting(records, classes, 1.0, "minimax").to_dict()
+    value, bound = least("plurality", setting, ratio)
+    assert value == pytest.approx(float(closed(ratio)), abs=1e-12)
+    assert bound <= closed(ratio)
+    assert float(closed(ratio) - bound) < 1e-12
+
+
+@pytest.mark.parametrize("loss", ["regret", "error"])
+@pytest.mark.parametrize("objective", ["bayes", "minimax"])
+def test_records_as_a_program_over_all_histograms(objective: str, loss: str) -> None:
+    """The same optimum over kernels that need not treat classes alike."""
+    records, classes, ratio = 4, 3, 2
+    inputs = [h for h in product(range(records + 1), repeat=classes) if sum(h) == records]
+    place = {h: at for at, h in enumerate(inputs)}
+    size = len(inputs) * classes
+    above: list[Any] = []
+    for h in inputs:
+        for a, b in permutations(range(classes), 2):
+            moved_to = tuple(n - (y == a) + (y == b) for y, n in enumerate(h))
+            to = place.get(moved_to, -1)
+            for y in range(classes if to >= 0 else 0):
+                row = np.zeros(size + 1)
+                row[classes * place[h] + y], row[classes * to + y] = 1.0, -ratio
+                above.append(row)
+    losses = [max(h) - n if loss == "regret" else int(n < max(h)) for h in inputs for n in h]
+    cost = np.append(np.array(losses) / len(inputs), 0.0)
+    if objective == "minimax":
+        cost = np.append(np.zeros(size), 1.0)
+        for at in range(len(inputs)):
+            row = np.append(np.zeros(size), -1.0)
+            row[classes * at : classes * (at + 1)] = losses[classes * at : classes * (at + 1)]
+            above.append(row)
+    equal = np.hstack([np.kron(np.eye(len(inputs)), np.ones(classes)), np.zeros((len(inputs), 1))])
+    solved = linprog(cost, np.array(above), np.zeros(len(above)), equal, np.ones(len(inputs)))
+    setting = plurality.PluralitySetting(records, classes, 1.0, objective, loss).to_dict()  # type: ignore[arg-type]
+    value, bound = least("plurality", setting, Fraction(ratio))
+    assert value == pytest.approx(solved.fun, abs=1e-11)
+    assert float(bound) == pytest.approx(solved.fun, abs=1e-11)
+
+
+# Error of the best plurality of K private voters over three classes: K, epsilon, m.
+ERRORS = [
+    ((5, 0.1, 1), 0.257142857143),
+    ((7, 0.1, 3), 0.026147348370),
+    ((11, 0.1, 1), 0.309325150854),
+    ((11, 0.1, 3), 0.060088649761),
+    ((11, 0.5, 3), 0.051154700960),
+    ((9, 0.3, 2), 0.125918660794),
+]
+
+
+@pytest.mark.parametrize(("given", "error"), ERRORS)
+def test_the_bound_is_a_known_error(given: tuple[int, float, float], error: float) -> None:
+    voters, epsilon, allowance = given
+    found = multiclass.design(voters, 3, epsilon, allowance)
+    assert found.optimality is not None
+    assert float(found.optimality.bound) == pytest.approx(error, abs=1e-12)
+    assert found.optimality.gap < Fraction(1, 10**12)
+
+
+def test_voters_as_a_program_over_all_votes() -> None:
+    """Rows of all choices of corners in order, over rules that need not treat classes alike."""
+    voters, classes, ratio, growth = 3, 3, 2, 4
+    counts = [h for h in product(range(voters + 1), repeat=classes) if sum(h) == voters]
+    place = {h: at for at, h in enumerate(counts)}
+    above = set()
+    for edges in product(product(range(classes), repeat=2), repeat=voters):
+        law: dict[Any, list[int]] = {}
+        for votes in product(range(2), repeat=voters):
+            h = [0] * classes
+            for edge, vote in zip(edges, votes, strict=True):
+                h[edge[vote]] += 1
+            sides = law.setdefault(tuple(h), [0, 0])
+            sides[0] += ratio ** votes.count(0)
+            sides[1] += ratio ** votes.count(1)
+        for y in range(classes):
+            row = [0] * (len(counts) * classes)
+            for h, (one, other) in law.items():
+                row[classes * place[h] + y] = one - growth * other
+            above.add(tuple(row))
+    missed = [int(n < max(h)) / len(counts) for h in counts for n in h]
+    rows, equal = np.array(sorted(above)), np.kron(np.eye(len(counts)), np.ones(classes))
+    solved = linprog(missed, rows, np.zeros(len(rows)), equal, np.ones(len(counts)))
+    setting = multiclass.MulticlassSetting(voters, classes, 1.0, 2.0).to_dict()
+    value, bound = least("multiclass", setting, Fraction(ratio))
+    assert value == pytest.approx(solved.fun, abs=1e-11)
+    assert float(bound) == pytest.approx(solved.fun, abs=1e-11)
+
+
+def moved(partitions: Partitions, units: Units, step: int) -> list[Units]:
+    """All tables with so many units more for each class of a count, taken from another count."""
+    found = []
+    for state, levels in enumerate(partitions.levels):
+        for (one, (_, n)), (other, (_, m)) in permutations(enumerate(levels), 2):
+            row = list(units[state])
+            row[one] += step * m
+            row[other] -= step * n
+            if row[other] >= 0:
+                found.append((*units[:state], tuple(row), *units[state + 1 :]))
+    return found
+
+
+def broken(partitions: Partitions, units: Units, ratio: Fraction) -> bool:
+    """Whether a record replaced changes a probability by more, over all histograms in order."""
+    known = {
+        state: {c: w for (c, _), w in zip(levels, row, strict=True)}
+        for state, levels, row in zip(partitions.states, partitions.levels, units, strict=True)
+    }
+
+    def weight(h: tuple[int, ...], y: int) -> int:
+        return known[tuple(sorted(h, reverse=True))][h[y]]
+
+    inputs = product(range(partitions.voters + 1), repeat=partitions.classes)
+    for h in (h for h in inputs if sum(h) == partitions.voters):
+        for a, b in permutations(range(partitions.classes), 2):
+            to = tuple(n - (y == a) + (y == b) for y, n in enumerate(h))
+            if min(to) >= 0 and any(weight(h, y) > ratio * weight(to, y) for y in range(len(h))):
+                return True
+    return False
+
+
+@pytest.mark.parametrize(("records", "classes"), [(4, 3), (3, 4)])
+def test_records_a_unit_beyond_are_refused(records: int, classes: int) -> None:
+    found = plurality.design(records, classes, 1.0)
+    partitions, ratio, verdicts = found.setting.partitions, exp_lower(1.0, 400), set()
+    units: Any = found.units
+    for exponent in range(0, 60, 4):
+        for changed in moved(partitions, units, 1 << exponent):
+            private = accepted(made(found.setting, changed, certificate=None, float_bound=None))
+            assert private != broken(partitions, changed, ratio)
+            verdicts.add((exponent, private))
+    # Some of what is a few units away is private, all of what is far away is not.
+    assert (0, True) in verdicts
+    assert {private for _, private in verdicts} == {True, False}
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.01])
+def test_voters_a_unit_beyond_are_refused(delta: float) -> None:
+    found = multiclass.design(3, 3, 0.5, 1.5, delta=delta)
+    setting, partitions = found.setting, found.setting.partitions
+    verdicts = set()
+    for exponent in (0, 20, 56):
+        for changed in moved(partitions, found.units, 1 << exponent):
+            private = accepted(made(setting, changed, certificate=None, float_bound=None))
+            excess = largest_excess(
+                partitions, changed, 0.5, Fraction(3, 4), sets=delta > 0
+            ) - Fraction(delta)
+            assert private == (excess <= 0)
+            verdicts.add(private)
+    assert verdicts == {True, False}
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        plurality.design(6, 3, 1.0),
+        plurality.design(6, 3, 1.0, objective="minimax"),
+        multiclass.design(5, 3, 0.5, 2),
+        multiclass.design(4, 3, 0.5, 1.5, delta=0.01),
+    ],
+)
+def test_a_corrupted_multiplier_never_raises_the_bound_above_the_value(found: Design) -> None:
+    proof, program = found.optimality, displayed(found)
+    assert proof is not None
+    assert verify.bound(program, proof.multipliers) == proof.bound
+    for at, (name, y) in enumerate(proof.multipliers):
+        for changed in (0, y * 2, y + Fraction(1, 100), y - y / 1000, y + Fraction(1, 1 << 30)):
+            corrupted = [*proof.multipliers]
+            corrupted[at] = (name, Fraction(changed))
+            assert verify.bound(program, corrupted) <= proof.value
+    with pytest.raises(verify.Refused):
+        verify.bound(program, [(proof.multipliers[0][0], Fraction(-1))])
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("plurality", ("privacy", 0, 6, 2, 2)),
+        ("plurality", ("privacy", 99, 6, 1, 5)),
+        ("plurality", ("privacy", -1, 6, 1, 5)),
+        ("plurality", ("worst", 0)),
+        ("multiclass", ("corner", 1, (1, 0, 0), (5, 0, 0))),
+        ("multiclass", ("corner", 1, (1, 0, 0), (5, -1, 0))),
+        ("multiclass", ("corner", 3, (1, 0, 0), (4, 0, 0))),
+        ("multiclass", ("corner", 0, (1, 0, 0), (4, 0, 0))),
+        ("multiclass", ("corner", 1, (1, 0, 0), (4, 0))),
+        ("multiclass", ("privacy", 1, (1, 0, 0), (4, 0, 0))),
+    ],
+)
+def test_a_row_that_is_none_is_refused(kind: str, name: verify.Name) -> None:
+    found = {
+        "plurality": plurality.design(6, 3, 1.0),
+        "multiclass": multiclass.design(5, 3, 0.5, 2),
+    }
+    with pytest.raises(verify.Malformed):
+        displayed(found[kind]).row(name)
+
+
+@pytest.mark.parametrize(
+    ("kind", "changed"),
+    [
+        ("plurality", {"records": 10**6, "classes": 9}),
+        ("plurality", {"records": 10**6 + 1}),
+        ("plurality", {"prior": "dirichlet:1e999"}),
+        ("plurality", {"prior": "beta:1"}),
+        ("plurality", {"objective": "least"}),
+        ("plurality", {"loss": "squared"}),
+        ("multiclass", {"mechanism_delta": -0.5}),
+        ("multiclass", {"epsilon": 0}),
+        ("multiclass", {"mechanisms": 5000, "classes": 60}),
+    ],
+)
+def test_settings_that_are_none_are_refused_at_once(kind: str, changed: dict[str, Any]) -> None:
+    found = {
+        "plurality": plurality.design(6, 3, 1.0),
+        "multiclass": multiclass.design(5, 3, 0.5, 2),
+    }
+    setting, units = plain(found[kind])
+    with pytest.raises((verify.Malformed, *verify.MISSING)):
+        verify.KINDS[kind]({**setting, **changed}, units, None, {})
+
+
+def test_neighbours_are_those_of_the_package() -> None:
+    for records, classes in ((6, 3), (1, 2), (2, 9), (5, 5), (12, 4)):
+        partitions = Partitions(records, classes)
+        setting = plurality.PluralitySetting(records, classes, 1.0).to_dict()
+        program = verify.KINDS["plurality"](setting, None, None, {})
+        names = list(program.names())
+        assert len(set(names)) == len(names) == 2 * len(partitions.neighbours[0])
+        chances = [program.cost[v] for law, _ in program.laws for v in law[1:]]
+        total = sum(Fraction(n) for n in partitions.orders)
+        assert total == math.comb(records + classes - 1, records)
+        assert all(chance > 0 for chance in chances)
