@@ -1028,7 +1028,7 @@ def roo(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
     if len(q) > (1 if same else most + 1) or (units is not None and not q):
         raise Malformed(f"there are {len(q)} q_m for {most + 1} least counts")
     last = min(most, 1 if same else len(q) + 1 if q else most)
-    require_size(last + 1, 20)
+    require_size(last + 1, 15)
     costs: dict[Variable, Number] = {("q", m): 1 for m in range(last + 1)}
     if same:
         costs = {("q", 0): most + 1}
@@ -1049,10 +1049,20 @@ def roo(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
         m = max(name[1], name[3])
         return row(name) if m <= last and name in moves(n, k, m, rule) else no_row(name)
 
+    def private() -> int:
+        count, padded, unit = 0, q * (last + 1) if same else [*q, 0, 0], 1 << 62
+        for _, m, c, j, d in names("exact"):
+            # Chances over k n 2^62.
+            before = padded[m] * n + (unit - padded[m]) * c * k
+            after = padded[j] * n + (unit - padded[j]) * d * k
+            if after * low.denominator > before * low.numerator:
+                raise Refused(f"not private: a letter with {c}, then {d}, of least counts {m}, {j}")
+            count += 1
+        return count
+
     program = Program([], dict.fromkeys(costs, (0, 1)), costs, names, known)
     program.point = {("q", m): Fraction(w, 1 << 62) for m, w in enumerate(q)}
-    every = Program([], {}, {}, lambda: names("exact"), row, point=program.point)
-    program.private = lambda: decide(every)[0]
+    program.private = private if q else None
     return program
 
 

@@ -59,8 +59,9 @@ class SmoothFloor(RooSetting, Setting["SmoothFloorSampler"]):
 
     Whether a floor is private is not linear in (s, w), but it is decided exactly for each s
     (`dpopt.roo.proof.audit_floor`), and s is the largest of 40 significant bits that is private:
-    found by bisection, whoever solves the program. The value is the objective; the program is
-    written out for c* up to 20,000 and s up to 1e6.
+    found by bisection, whoever solves the program. The value is the objective, and its bound is for
+    the growth that the table has: it says that no table of this growth lifts less, not that no
+    private sampler is better. The program is written out for c* up to 20,000 and s up to 1e6.
 
     Attributes:
         records: n, at least 1; the same for all data sets, and public.

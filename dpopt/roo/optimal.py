@@ -41,8 +41,8 @@ _OF_ONE_LAW = ("mean", "fixed")
 _MOST_COUNTS = 1_000_000
 # Coefficients below this part of the largest would leave K undefined where they stand.
 _VISIBLE = 1e-9
-# What an optimum gives way, so that the solver can tell its ties from its tolerance; and the gap
-# that does for the program which only chooses among them.
+# What an optimum gives way, so that the solver can tell its ties from its tolerance (it is taken
+# back at the basis that was found); and the gap that does for the program which only chooses.
 _TIE, _TIE_GAP = 1e-9, 1e-5
 # More than the rounding of a ratio row in doubles, and of a chance to 2^-62.
 _NOISE = 2.0**-50
@@ -76,10 +76,9 @@ class OptimalLetter(RooSetting, Setting["OptimalSampler"]):
     letters; a sampler that knows P with its labels could do better, and for "fixed" needs no data.
 
     Where "worst-case" or "fixed" leave a choice, a second program takes the least mean of "bayes"
-    among the optima, up to 1e-9 of the distance: backends agree to that much, not to 1e-9 of the
-    value. A simplex method, which ends at a basis, then takes these 1e-9 back. Takes seconds for
-    k = 3 and minutes for the largest n at k = 6; rows grow with k, not only with the number of
-    histograms.
+    among the optima, up to 1e-9 of the distance. A backend that ends at a basis takes these 1e-9
+    back; the others keep them, and agree to 1e-7 of a value above 0.01. Takes seconds for k = 3 and
+    minutes for the largest n at k = 6; rows grow with k, not only with the number of histograms.
 
     Attributes:
         records: n, at least 1; the same for all data sets, and public.
