@@ -138,7 +138,11 @@ def exp(x: Number, bits: int = BITS) -> Between:
 class Row:
     """a . v <= b, or a . v = b; a coefficient is a number, or the two ends of an enclosure.
 
-    A row that was asked for and not promised may be missed by a design, which says by how much.
+    Attributes:
+        terms: a, by variable.
+        limit: b.
+        equality: whether it is one.
+        promised: if not, a design may miss the row, and says by how much.
     """
 
     terms: dict[Variable, Number | Between]
@@ -151,8 +155,17 @@ class Row:
 class Program:
     """The linear program that a design answers, and the design's point in it.
 
-    What is in no law and no box is 0. Where the rows are too many to be looked at one by one,
-    ``private`` decides them all and returns their number.
+    Attributes:
+        laws: lists of variables >= 0, and their sum; what is in no law and no box is 0.
+        boxes: both limits of other variables.
+        cost: by variable.
+        names: of the rows.
+        row: of a name.
+        maximise: whether a larger value is better.
+        point: of the design, by variable; empty if there is none.
+        private: decides all rows where they are too many to be looked at one by one, and returns
+            their number.
+        note: what is said beside the value.
     """
 
     laws: list[Law]
@@ -272,6 +285,13 @@ def add_privacy(
 
     "privacy", x, z, y: K_xy - e^epsilon K_zy <= s_xzy, and "delta", x, z: sum_y s_xzy <= delta;
     for all pairs and delta = 0 "above", x, y: K_xy <= e^epsilon u_y, "below", x, y: u_y <= K_xy.
+
+    Args:
+        program: with variables ("K", x, y).
+        pairs: directed neighbours (x, z); None for all.
+        shape: numbers of inputs and outputs.
+        ratio: e^epsilon, enclosed.
+        delta: exact.
     """
     (inputs, outputs), (low, high), point = shape, ratio, program.point
     require_size(inputs if pairs is None else len(pairs), outputs)
@@ -624,6 +644,12 @@ class Voters:
         """Refuse R P' + 2 delta - P < 0, where it is so close that only the formula can tell.
 
         It is a sum of a e^x with different rational x: 0 only if every a is (Lindemann).
+
+        Args:
+            chances: of the output 1, by votes, times ``unit``.
+            unit: see there.
+            ones: voters at 1.
+            placed: the others.
         """
         total: Powers = defaultdict(Fraction)
         both = [self.law(ones, placed, side) for side in (0, 1)]
@@ -1228,6 +1254,8 @@ def optimal_sampler(setting: Setting, units: Any, ratio: Between | None, _: Any)
     return program
 
 
+# Each takes the setting, the units (or None), e^epsilon enclosed (or None for that of the setting),
+# and the proof file, which some settings need for numbers that they cannot state exactly.
 KINDS: dict[str, Callable[[Setting, Any, Between | None, Any], Program]] = {
     "kernel": kernel,
     "majority": majority,

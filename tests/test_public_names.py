@@ -2,6 +2,7 @@
 
 A function has an "Args:" section that names each of its parameters, in order; without one it has at
 most three, which its sentence explains, or refers to the function that has the same ("see `x`").
+The functions of `dpopt.verify.KINDS` have the same parameters, which are explained there.
 A dataclass names its fields under "Attributes:", itself or in the base class that it has them from.
 """
 
@@ -24,6 +25,7 @@ from docs.building.names import (
     public_modules,
     public_names,
 )
+from dpopt import verify
 
 MODULES = public_modules()
 FEW = 3
@@ -76,7 +78,11 @@ def public_functions() -> dict[str, Callable[..., Any]]:
     return found
 
 
-FUNCTIONS = public_functions()
+FUNCTIONS = {
+    name: function
+    for name, function in public_functions().items()
+    if function not in verify.KINDS.values()
+}
 
 
 def section(text: str, title: str) -> list[str] | None:
