@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from fractions import Fraction
+from itertools import islice
+from pathlib import Path
 
 import pytest
 
@@ -83,9 +86,22 @@ def test_a_negative_multiplier_of_an_inequality_is_refused() -> None:
         verify.bound(program, [(("row",), Fraction(-1, 2**99))])
 
 
-def example(kind: str) -> verify.Program:
-    """The program that is displayed for the example of a kind."""
-    setting = dpopt.kinds()[kind].example()
-    made = dpopt.design(setting)
-    saved = made.to_dict()["body"]
-    return verify.KINDS[kind](saved["setting"], saved["units"], None, {})
+@pytest.mark.parametrize("kind", verify.KINDS)
+def test_each_kind_displays_a_program_as_the_theorem_asks(kind: str, tmp_path: Path) -> None:
+    """Each variable in one law or one box; what is enclosed only is never negative."""
+    setting = next(known for known in dpopt.kinds() if known.kind == kind)
+    dpopt.design(setting.example()).save(tmp_path / "x.json")
+    body = verify.read(str(tmp_path / "x.json"))["body"]
+    program = verify.KINDS[kind](body["setting"], body["units"], None, {})
+    inside = Counter(v for variables, _ in program.laws for v in variables)
+    inside.update(list(program.boxes))
+    assert inside
+    assert set(inside.values()) == {1}
+    assert all(mass >= 0 for _, mass in program.laws)
+    assert all(low <= high for low, high in program.boxes.values())
+    assert set(program.point) <= set(inside)
+    for name in islice(program.names(), 500):
+        for variable, coefficient in program.row(name).terms.items():
+            low, high = verify.ends(coefficient)
+            assert low <= high
+            assert low == high or program.boxes.get(variable, (0, 1))[0] >= 0
