@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
+from collections import defaultdict
 from fractions import Fraction
 from functools import cache
 from itertools import combinations_with_replacement, permutations, product
@@ -30,7 +30,7 @@ def laws(edge: Edge, b: Fraction, classes: int) -> tuple[Law, Law]:
 @cache
 def counts(voters: tuple[Law, ...]) -> dict[tuple[int, ...], Fraction]:
     """The law of the counts, over all outcomes."""
-    found: dict[tuple[int, ...], Fraction] = Counter()
+    found: dict[tuple[int, ...], Fraction] = defaultdict(Fraction)
     for votes in product(range(len(voters[0])), repeat=len(voters)):
         mass = Fraction(1)
         for law, vote in zip(voters, votes, strict=True):
@@ -55,7 +55,7 @@ def test_three_voters_on_a_circle_are_a_mixture(b: Fraction) -> None:
         parts[(y, y), (y, y), (z, w)] = b * c
     assert sum(parts.values()) == 1
     for side in (0, 1):
-        mixed: dict[tuple[int, ...], Fraction] = Counter()
+        mixed: dict[tuple[int, ...], Fraction] = defaultdict(Fraction)
         for edges, share in parts.items():
             for n, mass in both(edges, b, 3)[side].items():
                 mixed[n] += share * mass
@@ -77,7 +77,7 @@ def kept(edges: tuple[Edge, ...], *, circles: bool) -> bool:
 @pytest.mark.parametrize(("voters", "classes"), [(3, 3), (4, 3), (3, 4)])
 def test_configurations_without_circles_have_the_largest_excess(voters: int, classes: int) -> None:
     draw = random.Random(10 * voters + classes)
-    edges = list(product(range(classes), repeat=2))
+    edges = [(y, z) for y in range(classes) for z in range(classes)]
     everything = list(combinations_with_replacement(edges, voters))
     for _ in range(3):
         r = 1 + Fraction(draw.randrange(1, 30), 10)

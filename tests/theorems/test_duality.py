@@ -53,7 +53,7 @@ def test_no_point_passes_the_bound_of_any_multipliers(maximise: bool) -> None:
             terms = {v: enclosure(draw) for v in draw.sample(VARIABLES, 5)}
             # The last box has a negative end: its coefficients are exact.
             if ("w", 2) in terms:
-                terms["w", 2] = (terms["w", 2][0],) * 2
+                terms["w", 2] = (terms["w", 2][0], terms["w", 2][0])
             true = sum((within(draw, ends) * point[v] for v, ends in terms.items()), Fraction(0))
             # The point satisfies the row with coefficients and a limit inside of the enclosures.
             equality = draw.random() < 0.4

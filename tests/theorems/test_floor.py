@@ -138,3 +138,21 @@ def test_blocks_imply_their_rows() -> None:
                     ratio = ratio_of_row(w, n, k, c, d)
                     assert ratio is not None
                     assert ratio <= limit
+
+
+def test_the_ratio_rises_with_the_growth_wherever_it_was_tried() -> None:
+    """Not proved: the page says so."""
+    for n, k in ((1, 2), (4, 2), (6, 3), (5, 4)):
+        before = Fraction(1)
+        for tenths in range(2, 40, 3):
+            growth, unit = Fraction(tenths, 10), 2**60
+            last = ceil(1 / growth)
+            values = [last * unit]
+            while len(values) <= last:
+                values.append(ceil(values[-1] / (1 + growth)))
+            steps = [b - a for a, b in pairwise(values[::-1])]
+            w = table_of(steps, values[-1], unit)
+            assert w is not None
+            worst = worst_by_definition(w, n, k)
+            assert worst > before * (1 - Fraction(1, 2**40))
+            before = worst

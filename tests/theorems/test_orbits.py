@@ -64,7 +64,10 @@ def private_kernel(draw: random.Random, n: int, m: int, r: Fraction) -> Kernel:
 def largest_excess(kernel: Kernel, edges: list[tuple[int, int]], r: Fraction) -> Fraction:
     """The least delta: the largest sum over outputs of (K(x, y) - r K(z, y))^+."""
     return max(
-        sum((max(Fraction(0), a - r * b) for a, b in zip(kernel[x], kernel[z], strict=True)))
+        sum(
+            (max(Fraction(0), a - r * b) for a, b in zip(kernel[x], kernel[z], strict=True)),
+            Fraction(0),
+        )
         for one, other in edges
         for x, z in ((one, other), (other, one))
     )
@@ -81,7 +84,10 @@ def test_the_mean_over_the_group_is_as_private_and_as_good(name: str) -> None:
         r = Fraction(draw.randrange(11, 40), 10)
         kernel = private_kernel(draw, n, m, r)
         mean = [
-            [sum(kernel[s[x]][t[y]] for s, t in group) / len(group) for y in range(m)]
+            [
+                sum((kernel[s[x]][t[y]] for s, t in group), Fraction(0)) / len(group)
+                for y in range(m)
+            ]
             for x in range(n)
         ]
         assert all(sum(row) == 1 for row in mean)

@@ -52,6 +52,7 @@ def closed_form(q: list[Fraction], r: Fraction) -> Kernel:
 def leximin(q: list[Fraction], r: Fraction) -> tuple[list[Fraction], Kernel]:
     """The diagonal and the kernel of the page, M from the ascending b one after the other."""
     n, b = len(q), [r * mass / (1 + (r - 1) * mass) for mass in q]
+    level = ONE
     for first in range(n + 1):
         # The first letters are at their b, the others at M.
         level = (r - sum(b[:first])) / (r - 1 + n - first)
