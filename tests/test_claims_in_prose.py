@@ -1370,12 +1370,7 @@ CLAIMS: tuple[Claim, ...] = (
         "is the probability that voter i says 1, and L",
         "1",
     ),
-    Claim(
-        MAJORITY,
-        "Both lie on the segment from 00 to 11. Given all others, f is affine along that segment, "
-        "hence largest at one of its ends, 00 or 11.",
-        "00 11",
-    ),
+    Claim(MAJORITY, "whose best place is at 00 or at 11.", "00 11"),
     Claim(
         MAJORITY,
         "at K = 15, m = 1, $ = 0.7755 they let through a noise function that spends 1.040. The "

@@ -16,44 +16,19 @@ nondecreasing in |x - y| the statement is that of Ghosh, Roughgarden and Sundara
 with largest losses that of Gupte and Sundararajan (2010). The condition is sufficient, and not
 idle: for loss[., y] = (0, 1, 0), (1, 0, 1) no answer to the geometric mechanism is optimal.
 
-**Proof.** Write c_y(x) = prior_x loss[x, y], g_i(x) = a^|x - i|, V(i) = min_y <c_y, g_i>, and z(i)
-for the first output that attains it. Let l solve <l, g_i> = V(i) for all i. The rows of G sum to 1,
-which says that sum_i u_i g_i = 1: the kernel of the theorem has loss sum_i u_i V(i) = sum_x l(x).
-Any kernel K has the loss sum_x l(x) + sum_y <d_y, K[., y]> with d_y = c_y - l. What is left is to
-show that <d_y, k> >= 0 for every private column k.
-
-Let H_y(i) = <d_y, g_i>: at least 0, and 0 if y = z(i). The surplus up to i, L(i) = sum_{x <= i}
-a^(i-x) d_y(x), and from i on, R(i) = sum_{x >= i} a^(x-i) d_y(x), satisfy H_y(i) = L(i) + a R(i+1)
-and H_y(i+1) = a L(i) + R(i+1).
-
-(1) *z is nondecreasing.* For z before y the difference c_y - c_z is >= 0 for x < j and <= 0 from
-some j on, and g_i'(x) / g_i(x) does not fall in x for i < i'. So if <c_y - c_z, g_i> < 0, then
-<c_y - c_z, g_i'> <= (g_i'(j) / g_i(j)) <c_y - c_z, g_i> < 0: z is not the answer further on.
-
-(2) *If z = z(i+1) is y or before, L(i) >= 0.* (1 - a^2) L(i) = H_y(i) - a H_y(i+1) is, as H_z(i) >=
-0 = H_z(i+1), at least (H_y - H_z)(i) - a (H_y - H_z)(i+1) = (1 - a^2) S with S = sum_{x <= i}
-a^(i-x) (c_y - c_z)(x). Either no term of S is below 0, or none of the terms x > i is above 0; then
-0 <= (H_y - H_z)(i+1) = a S + (those terms) again says S >= 0. Likewise R(i+1) >= 0 if z(i) is y or
-after.
-
-(3) Let i be the last place with z(i) at y or before. Private k have k_{x+1} >= a k_x: the surpluses
-L(0) >= 0, ..., L(i-1) >= 0 of (2) may be handed on from one place to the next, times a, and those
-from the right as well. What arrives is at least L(i) k_i + R(i+1) k_{i+1}. One of the two is >= 0,
-since H_y(i) and H_y(i+1) are; handed on to the other's place it leaves H_y(i) k_i or H_y(i+1)
-k_{i+1}, at least 0. (At an end of the path there is one of them only.) This proves the theorem for
-a prior. For the largest loss: random answers are a convex compact set, so that the least largest
-loss over them is the largest, over priors, of the least loss over them (von Neumann); by the first
-part, that is the largest over priors of the least loss over all kernels, which no kernel beats.
+The proof is on the page docs/findings/kernels.md. With c_y(x) = prior_x loss[x, y], z(i) the first
+output of least <c_y, g_i>, g_i(x) = a^|x - i|, and l the function with <l, g_i> = <c_z(i), g_i>, it
+shows <c_y - l, k> >= 0 for every private column k. The surpluses of d_y = c_y - l up to a place
+and from it on, L(i) = sum_{x <= i} a^(i-x) d_y(x) and R(i) = sum_{x >= i} a^(x-i) d_y(x), are at
+least 0 up to the last place with z(i) at y or before, and after it, and may be handed on to it.
 
 **Grids.** Let inputs and outputs be words of one shape, neighbours words that differ by 1 in one
 letter, loss[x, y] = sum_j loss_j[x_j, y_j] with each loss_j as above, and the prior a product of
 priors of the letters, as the uniform one is. Then the optimum tells each letter on its own, by its
-own optimal kernel with the whole epsilon, and its loss is the sum of theirs. For fix all letters
-but the j-th: of any private kernel, the law of y_j given x_j is private along the path of the j-th
-letter, and has at least the least loss_j of that path. For the largest loss take the product of the
-worst priors.
+own optimal kernel with the whole epsilon, and its loss is the sum of theirs. That is
+proved on the same page.
 
-The surpluses of (3) are multipliers of the rows of privacy: with them, `Optimum.bound` is computed
+These surpluses are multipliers of the rows of privacy: with them, `Optimum.bound` is computed
 from the loss and the prior alone, by weak duality, and does not rest on the theorem.
 """
 

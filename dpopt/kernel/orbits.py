@@ -19,9 +19,8 @@ s >= K[x, y] - e^epsilon K[x', y], and "delta" a row for each orbit of edges: th
 of s is at most delta.
 
 A dual vector of this program is one of the program over all entries: each multiplier is divided by
-the size of its orbit, and shared by all rows of it. The two have the same bound, since a row over
-orbits is the sum of those rows for a kernel that is constant on orbits, and the reduced cost of
-k[o] is the sum of those of its entries. So the bound holds for every kernel.
+the size of its orbit, and shared by all rows of it. The two have the same bound, as the page
+docs/theorems/orbits.md proves. So the bound holds for every kernel.
 """
 
 from __future__ import annotations

@@ -4,10 +4,7 @@ Theorem. Let every symmetry (sigma, tau) map inputs to inputs and outputs to out
 loss[sigma x, tau y] = loss[x, y], neighbours stay neighbours, and prior, invariances and the user's
 own rows stay the same. Then some optimal kernel has K[sigma x, tau y] = K[x, y] for all of them.
 
-Proof. With K, K'[x, y] = K[sigma x, tau y] satisfies every row, since the rows are only permuted,
-and has the same losses, also permuted. So does the mean over the group: rows and losses are linear
-in K, and the excess over delta and the worst input's loss are convex in it. The mean of an optimal
-kernel is as good, and is constant on orbits of pairs (x, y).
+It is the mean of an optimal one over the group; the proof is on the page docs/theorems/orbits.md.
 """
 
 from __future__ import annotations

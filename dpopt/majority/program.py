@@ -8,10 +8,8 @@ C(K+3, 3) if Delta = 0.
 Theorem (reduction). It is enough to check the multisets in which bc and cb do not both occur,
 nor D0 and 0D, nor 1m and m1.
 
-Proof. G depends on the multiset {p_i} only, so exchanging the p' of two voters leaves f as it
-is; a voter at bc and one at cb become (b, b) and (c, c), both on the segment from 00 to 11.
-Given the others, f is affine along that segment, hence largest at 00 or 11. The pairs (D0, 0D)
-and (1m, m1) become (0, 0), (Delta, Delta) and (1, 1), (1 - Delta, 1 - Delta): the same.
+The proof is on the page docs/theorems/corners.md: exchanging the p' of two voters leaves f as it
+is, and makes two voters of the segment from 00 to 11, along which f is affine.
 
 What remains are O(K^2) multisets for Delta = 0, and O(K^4) in eight families otherwise. With
 groups of voters of different privacy, the exchange stays within a group: each has its own three

@@ -8,16 +8,8 @@ way round on the other; and no two voters are on y -> z and on z -> y.
 
 Theorem (triangles). No three voters need be on y -> z, z -> w and w -> y either.
 
-Proof. Multiplied out, the counts of their votes have the law
-
-    (b y + c z)(b z + c w)(b w + c y)
-        = (b^3 + c^3) yzw + b c (yy (b z + c w) + zz (b w + c y) + ww (b y + c z)),
-
-where a product stands for the votes in it; and with b and c exchanged on the other side, where the
-three edges are turned around. As b^3 + c^3 + 3 b c = 1, this is a mixture of four configurations,
-the same one on both sides: three loops; two voters at y and one on z -> w; two at z and one on
-w -> y; two at w and one on y -> z. f is linear in the two laws, so that it is no larger than at one
-of these, which has at most one edge in place of three.
+The proof is on the page docs/theorems/classes.md: multiplied out, the law of the three is a mixture
+of four configurations with at most one edge each, the same mixture on both sides.
 
 So a configuration is a signed number of voters on each of the C (C - 1) / 2 pairs of classes, no
 three of them in a circle, and the rest of the voters at loops. Over three classes all circles are

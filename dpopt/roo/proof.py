@@ -356,23 +356,14 @@ def audit_floor(setting: RooSetting, weights: Sequence[int], bits: int) -> Floor
 
         (2) W(c + 1) Z <= r W(c) (Z + D(c) - D(d - 1))
 
-    for all c >= 0 and d >= 1 with c + d <= n, where Z is W(c) + W(d) plus the sum over the
-    other k - 2 letters, L(k - 2, n - c - d) where D(d - 1) >= D(c), else the largest they can
-    have.
+    for all c >= 0 and d >= 1 with c + d <= n (= n for k = 2), where Z is W(c) + W(d) plus the sum
+    over the other k - 2 letters, L(k - 2, n - c - d) where D(d - 1) >= D(c), else the largest they
+    can have.
 
-    Proof. Going from x to x', one letter g gains a record, from count c, and one letter loses
-    one, from count d. The sum of all weights moves from Z to Z + D(c) - D(d - 1), and the ratio
-    of K(y) is W(c'_y) / W(c_y) times Z / (Z + D(c) - D(d - 1)). W does not decrease, so the
-    first factor is at most 1 for every letter but g: the ratio of g is the largest. It does not
-    increase in Z where D(d - 1) >= D(c), and does not decrease otherwise; that is (2), and all
-    of it occurs. Neighbours are symmetric, so this covers both directions.
-
-    Few d need a look. W is convex by (1), so L spreads records evenly, and Z falls in d up to
-    v = floor((n - c) / (k - 1)), where all letters but g are even, and rises from there on;
-    D(d - 1) rises up to d = c* + 1, and not after. So no d below both is worse than the lesser
-    of the two, and of the d above c* one is worst: v if it is among them, else c* + 1. (For
-    k = 2, d is n - c = v.) Where D(d - 1) < D(c) for all d, n - c is worst. From c* on, (2) is
-    at most c + 1 <= r c.
+    The proof is on the page docs/theorems/floor.md, as is that of what follows. With
+    v = floor((n - c) / (k - 1)), only the d from min(v, c* + 1) to c* + 1 need a look, d = c* + 1
+    standing for the larger of v and c* + 1; for k = 2, d is n - c = v. From c* on, (2) is at most
+    c + 1 <= r c.
 
     Blocks of the others, c1 <= c <= c2 and d1 <= d <= d2, are decided at once where they can be:
 
@@ -524,7 +515,7 @@ class _Table:
         c1, c2, d1, d2 = block
         if d2 < min(self.even(c2), self.last + 1):
             return False
-        return c1 + d1 <= self.records if self.letters > 2 else d1 <= self.records - c1
+        return c1 + d1 <= self.records
 
     def bound(self, block: Block) -> tuple[int, int]:
         """Return both sides of (3) without r, the second not above 0 if they bound nothing."""

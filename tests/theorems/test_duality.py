@@ -1,0 +1,107 @@
+"""Weak duality: the bound of any multipliers against every point of small programs, exactly."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from fractions import Fraction
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+import dpopt
+from dpopt import verify
+
+Point = dict[tuple[str, int], Fraction]
+
+
+def within(draw: random.Random, ends: tuple[Fraction, Fraction]) -> Fraction:
+    """A number of an enclosure, often an end."""
+    return ends[0] + Fraction(draw.choice([0, 1, 2, 3]), 3) * (ends[1] - ends[0])
+
+
+def enclosure(draw: random.Random) -> tuple[Fraction, Fraction]:
+    low = Fraction(draw.randrange(-12, 13), 4)
+    return low, low + Fraction(draw.choice([0, 0, 1, 3]), 8)
+
+
+def random_point(draw: random.Random) -> Point:
+    """Two laws of three and two variables, of masses 1 and 2, and three boxes."""
+    found: Point = {}
+    for start, size, mass in ((0, 3, 1), (3, 2, 2)):
+        parts = [draw.choice([0, 0, 1, 4]) for _ in range(size)]
+        parts[draw.randrange(size)] += 1
+        found |= {("v", start + i): Fraction(mass * p, sum(parts)) for i, p in enumerate(parts)}
+    for i, (low, high) in enumerate(BOXES):
+        found["w", i] = within(draw, (low, high))
+    return found
+
+
+BOXES = [(Fraction(0), Fraction(1)), (Fraction(1, 2), Fraction(3)), (Fraction(-2), Fraction(1))]
+VARIABLES = [*(("v", i) for i in range(5)), *(("w", i) for i in range(3))]
+
+
+@pytest.mark.parametrize("maximise", [False, True])
+def test_no_point_passes_the_bound_of_any_multipliers(maximise: bool) -> None:
+    draw = random.Random(7)
+    for _ in range(400):
+        point = random_point(draw)
+        cost = {v: Fraction(draw.randrange(-9, 10), 2) for v in VARIABLES}
+        rows = {}
+        for i in range(4):
+            terms = {v: enclosure(draw) for v in draw.sample(VARIABLES, 5)}
+            # The last box has a negative end: its coefficients are exact.
+            if ("w", 2) in terms:
+                terms["w", 2] = (terms["w", 2][0], terms["w", 2][0])
+            true = sum((within(draw, ends) * point[v] for v, ends in terms.items()), Fraction(0))
+            # The point satisfies the row with coefficients and a limit inside of the enclosures.
+            equality = draw.random() < 0.4
+            at = true if equality else true + draw.choice([0, 0, 1, 5])
+            limit = (at - Fraction(draw.choice([0, 1]), 9), at + Fraction(draw.choice([0, 1]), 9))
+            rows["row", i] = verify.Row(dict(terms), limit, equality)
+        program = verify.Program(
+            [([("v", 0), ("v", 1), ("v", 2)], 1), ([("v", 3), ("v", 4)], 2)],
+            {("w", i): box for i, box in enumerate(BOXES)},
+            cost,
+            lambda rows=rows: rows,
+            lambda name, rows=rows: rows[name],
+            maximise=maximise,
+            point=dict(point),
+        )
+        for _ in range(10):
+            multipliers = []
+            for name, row in rows.items():
+                y = Fraction(draw.choice([0, 0, 1, 3, 17]), 8)
+                sign = draw.choice([1, -1]) if row.equality else 1
+                multipliers += [(name, sign * y)] * draw.choice([1, 1, 2])
+            found = verify.bound(program, multipliers)
+            assert program.value <= found if maximise else program.value >= found
+
+
+def test_a_negative_multiplier_of_an_inequality_is_refused() -> None:
+    row = verify.Row({("v", 0): Fraction(1)}, Fraction(1))
+    program = verify.Program([([("v", 0)], 1)], {}, {}, list, lambda _: row)
+    with pytest.raises(verify.Refused, match="negative"):
+        verify.bound(program, [(("row",), Fraction(-1, 2**99))])
+
+
+@pytest.mark.parametrize("kind", verify.KINDS)
+def test_each_kind_displays_a_program_as_the_theorem_asks(kind: str, tmp_path: Path) -> None:
+    """Each variable in one law or one box; what is enclosed only is never negative."""
+    setting = next(known for known in dpopt.kinds() if known.kind == kind)
+    dpopt.design(setting.example()).save(tmp_path / "x.json")
+    body = verify.read(str(tmp_path / "x.json"))["body"]
+    program = verify.KINDS[kind](body["setting"], body["units"], None, {})
+    inside = Counter(v for variables, _ in program.laws for v in variables)
+    inside.update(list(program.boxes))
+    assert inside
+    assert set(inside.values()) == {1}
+    assert all(mass >= 0 for _, mass in program.laws)
+    assert all(low <= high for low, high in program.boxes.values())
+    assert set(program.point) <= set(inside)
+    for name in islice(program.names(), 500):
+        for variable, coefficient in program.row(name).terms.items():
+            low, high = verify.ends(coefficient)
+            assert low <= high
+            assert low == high or program.boxes.get(variable, (0, 1))[0] >= 0

@@ -1,0 +1,207 @@
+"""Kernels that keep a public prior: Algorithm 1 and the leximin kernel, in fractions."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+from itertools import product
+from math import log
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from dpopt import public_prior
+
+Kernel = list[list[Fraction]]
+ONE = Fraction(1)
+
+
+def priors(draw: random.Random, count: int) -> list[list[Fraction]]:
+    """Ascending priors of 1 to 6 letters, many with ties."""
+    found = []
+    for _ in range(count):
+        parts = sorted(draw.choice([1, 2, 2, 5, 9, 40]) for _ in range(draw.randrange(1, 7)))
+        found.append([Fraction(part, sum(parts)) for part in parts])
+    return found
+
+
+def recursion(q: list[Fraction], r: Fraction) -> Kernel:
+    """Algorithm 1 as the paper prints it, block by block."""
+    if len(q) == 1:
+        return [[ONE]]
+    d, rest = r * q[0] + 1 - q[0], sum(q[1:])
+    inner = recursion([mass / rest for mass in q[1:]], r)
+    scale = 1 - q[0] / d
+    top = [r * q[0] / d, *(mass / d for mass in q[1:])]
+    return [top, *([q[0] / d, *(scale * entry for entry in row)] for row in inner)]
+
+
+def closed_form(q: list[Fraction], r: Fraction) -> Kernel:
+    """The page's formula."""
+    scale, left = [], ONE
+    for i, mass in enumerate(q):
+        scale.append(left / (r * mass + sum(q[i + 1 :])))
+        left -= scale[-1] * mass
+    return [
+        [r * scale[i] * q[i] if i == j else scale[min(i, j)] * q[j] for j in range(len(q))]
+        for i in range(len(q))
+    ]
+
+
+def leximin(q: list[Fraction], r: Fraction) -> tuple[list[Fraction], Kernel]:
+    """The diagonal and the kernel of the page, M from the ascending b one after the other."""
+    n, b = len(q), [r * mass / (1 + (r - 1) * mass) for mass in q]
+    level = ONE
+    for first in range(n + 1):
+        # The first letters are at their b, the others at M.
+        level = (r - sum(b[:first])) / (r - 1 + n - first)
+        if first == n or b[first] >= level:
+            break
+    d = [min(value, level) for value in b]
+    u, rho = [value / r for value in d], [(r - 1) * (level - value) / r for value in d]
+    kappa = [mass - low * (1 + (r - 1) * mass) for mass, low in zip(q, u, strict=True)]
+    total = sum(kappa)
+    kernel = [
+        [
+            u[j] * (r if i == j else 1) + (rho[i] * kappa[j] / total if total else 0)
+            for j in range(n)
+        ]
+        for i in range(n)
+    ]
+    return d, kernel
+
+
+def check_kernel(kernel: Kernel, q: list[Fraction], r: Fraction) -> None:
+    """Rows are laws, columns are private, and q is kept: exactly."""
+    assert all(sum(row) == 1 and min(row) > 0 for row in kernel)
+    for j, column in enumerate(zip(*kernel, strict=True)):
+        assert max(column) <= r * min(column)
+        assert sum(mass * entry for mass, entry in zip(q, column, strict=True)) == q[j]
+
+
+def largest_diagonal(q: list[Fraction], r: Fraction) -> Fraction:
+    return r * q[0] / (1 + (r - 1) * q[0])
+
+
+RATIOS = (Fraction(101, 100), Fraction(3, 2), Fraction(3), Fraction(50))
+
+
+@pytest.mark.parametrize("r", RATIOS)
+def test_algorithm_1_is_its_closed_form_and_reaches_the_bound(r: Fraction) -> None:
+    for q in priors(random.Random(1), 60):
+        kernel = recursion(q, r)
+        assert closed_form(q, r) == kernel
+        check_kernel(kernel, q, r)
+        diagonal = [kernel[i][i] for i in range(len(q))]
+        assert diagonal == sorted(diagonal)
+        assert diagonal[0] == largest_diagonal(q, r)
+
+
+def random_kernel(draw: random.Random, q: list[Fraction], r: Fraction) -> Kernel:
+    """A private kernel that keeps q: 1 q^T moved by random permutations, until it is private."""
+    n = len(q)
+    flow = [[a * b for b in q] for a in q]
+    change = [[Fraction(0)] * n for _ in q]
+    for _ in range(8):
+        places, amount = draw.sample(range(n), draw.randrange(2, n + 1)), draw.randrange(-9, 10)
+        goal = draw.sample(places, len(places))
+        for i, j in zip(places, goal, strict=True):
+            change[i][i] += amount
+            change[i][j] -= amount
+
+    def at(step: Fraction) -> Kernel:
+        return [[(flow[i][j] + step * change[i][j]) / q[i] for j in range(n)] for i in range(n)]
+
+    step = ONE
+    while True:
+        kernel = at(step)
+        columns = list(zip(*kernel, strict=True))
+        if min(map(min, columns)) > 0 and all(max(c) <= r * min(c) for c in columns):
+            return kernel
+        step *= Fraction(3, 4)
+
+
+@pytest.mark.parametrize("r", RATIOS)
+def test_no_random_kernel_is_above_the_bound_or_better_in_leximin_order(r: Fraction) -> None:
+    draw = random.Random(int(r) + 5)
+    for q in priors(draw, 15):
+        d, kernel = leximin(q, r)
+        check_kernel(kernel, q, r)
+        assert [kernel[i][i] for i in range(len(q))] == d
+        assert min(d) == largest_diagonal(q, r)
+        theirs = closed_form(q, r)
+        assert sorted(d) >= sorted(theirs[i][i] for i in range(len(q)))
+        for _ in range(8 if len(q) > 1 else 0):
+            other = random_kernel(draw, q, r)
+            check_kernel(other, q, r)
+            diagonal = [other[i][i] for i in range(len(q))]
+            assert min(diagonal) <= largest_diagonal(q, r)
+            assert sorted(diagonal) <= sorted(d)
+
+
+def test_the_certificate_sums_to_the_bound() -> None:
+    """t <= b_1 follows from the rows and multipliers of the page, coefficient by coefficient."""
+    draw = random.Random(4)
+    for q in priors(draw, 40):
+        r, n = Fraction(draw.randrange(11, 90), 10), len(q)
+        d = r * q[0] + 1 - q[0]
+        total: dict[object, Fraction] = {"t": ONE, (0, 0): -ONE}
+        for x in range(1, n):
+            total[0, 0] += q[x] / d
+            total[x, 0] = -r * q[x] / d
+        for x in range(n):
+            total[x, 0] = total.get((x, 0), Fraction(0)) + r / d * q[x]
+        assert {name: value for name, value in total.items() if value} == {"t": ONE}
+        assert r / d * q[0] == largest_diagonal(q, r)
+
+
+@pytest.mark.parametrize("r", [Fraction(6, 5), Fraction(3)])
+def test_the_program_has_this_optimum(r: Fraction) -> None:
+    """Total variation, in the variables K and t, by scipy; and the package's own kernel."""
+    for q in priors(random.Random(9), 8):
+        n = len(q)
+        size = n * n + 1
+        rows, equal, right = [], [], []
+        for i, other, j in product(range(n), repeat=3):
+            row = np.zeros(size)
+            row[i * n + j] += 1.0
+            row[other * n + j] -= float(r)
+            rows.append(row)
+        for i in range(n):
+            row = np.zeros(size)
+            row[-1], row[i * n + i] = 1.0, -1.0
+            rows.append(row)
+            row = np.zeros(size)
+            row[i * n : (i + 1) * n] = 1.0
+            equal.append(row)
+            right.append(1.0)
+            row = np.zeros(size)
+            row[i : n * n : n] = [float(mass) for mass in q]
+            equal.append(row)
+            right.append(float(q[i]))
+        cost = np.zeros(size)
+        cost[-1] = -1.0
+        found = linprog(cost, np.array(rows), np.zeros(len(rows)), np.array(equal), right)
+        assert found.status == 0
+        best = float(largest_diagonal(q, r))
+        assert -found.fun == pytest.approx(best, abs=1e-9)
+        kernel = public_prior.minimax_kernel([float(mass) for mass in q], log(r))
+        assert kernel.diagonal.min() == pytest.approx(best, rel=1e-12)
+
+
+def test_every_divergence_falls_in_the_least_diagonal_entry() -> None:
+    """phi(t) = (1 - t) f(0) + t f(1 / t), for f that are convex and piecewise linear."""
+    draw = random.Random(6)
+    for _ in range(100):
+        kinks = [(Fraction(draw.randrange(1, 40), 10), draw.randrange(4)) for _ in range(4)]
+
+        def f(x: Fraction, kinks: list[tuple[Fraction, int]] = kinks) -> Fraction:
+            raw = sum((slope * abs(x - at) for at, slope in kinks), Fraction(0))
+            return raw - sum((slope * abs(1 - at) for at, slope in kinks), Fraction(0))
+
+        values = [
+            (1 - t) * f(Fraction(0)) + t * f(1 / t) for t in (Fraction(i, 20) for i in range(1, 21))
+        ]
+        assert values[-1] == 0
+        assert values == sorted(values, reverse=True)
