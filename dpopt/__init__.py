@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from dpopt.lp import Solution, Status, solve
     from dpopt.privacy import Guarantee, Problem
     from dpopt.privacy.constraints import private
+    from dpopt.proofs.exact import ExactOptimum, exact_optimum
     from dpopt.sweeps import SweepResult, sweep
 
 __version__ = "0.1.0"
@@ -55,6 +56,7 @@ __all__ = [
     "Answer",
     "Design",
     "DpoptError",
+    "ExactOptimum",
     "Guarantee",
     "InfeasibleError",
     "Ledger",
@@ -73,6 +75,7 @@ __all__ = [
     "certify",
     "cite",
     "design",
+    "exact_optimum",
     "gnmax",
     "interop",
     "kernel",
@@ -99,6 +102,7 @@ __all__ = [
 _HOMES = {
     "Answer": "dpopt.design",
     "Design": "dpopt.design",
+    "ExactOptimum": "dpopt.proofs.exact",
     "Guarantee": "dpopt.privacy",
     "Ledger": "dpopt.ledger",
     "Problem": "dpopt.privacy",
@@ -112,6 +116,7 @@ _HOMES = {
     "certify": "dpopt.kernel.certify",
     "cite": "dpopt._cite",
     "design": "dpopt.design",
+    "exact_optimum": "dpopt.proofs.exact",
     "kinds": "dpopt.design",
     "load": "dpopt.design",
     "private": "dpopt.privacy.constraints",

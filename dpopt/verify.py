@@ -46,6 +46,7 @@ Setting = dict[str, Any]
 LARGEST_FILE = 256 << 20
 MOST = 4_000_000  # of variables, rows, steps: more would take more than minutes
 BITS = 320  # of e^x
+RATIO_BITS = 256  # of numerator and denominator of a rational e^epsilon
 
 
 # What parts of a file raise where others were expected.
@@ -702,7 +703,11 @@ def check(path: str, proof_path: str | None = None) -> Iterator[str]:
         Malformed: for what is no design, or no proof.
         Refused: for what is not so, or not shown.
     """
-    body, proof = read(path)["body"], read(proof_path) if proof_path else {}
+    whole = read(path)
+    if whole.get("format") == "dpopt exact optimum":
+        yield optimum(whole)
+        return
+    body, proof = whole["body"], read(proof_path) if proof_path else {}
     kind, setting = body["kind"], body["setting"]
     if kind not in KINDS:
         raise Malformed(f"its kind is {str(kind)[:40]!r}")
@@ -726,6 +731,23 @@ def check(path: str, proof_path: str | None = None) -> Iterator[str]:
         gap = abs(value - claimed)
         side = "above" if program.maximise else "below"
         yield f"optimal: no other is {side} {float(claimed)!r}, gap {float(gap):.3g}"
+
+
+def optimum(body: dict[str, Any]) -> str:
+    """Decide an exact optimum: a point at a rational e^epsilon whose value is the bound."""
+    ratio, display = number(body["ratio"]), KINDS.get(body["kind"])
+    if display is None or ratio < 1 or ratio.numerator.bit_length() > RATIO_BITS:
+        raise Malformed("its kind or its ratio is unknown")
+    program = display(body["setting"], None, (ratio, ratio), {})
+    known = {v for variables, _ in program.laws for v in variables} | set(program.boxes)
+    program.point, program.private = {frozen(v): number(x) for *v, x in body["point"]}, None
+    if not known >= set(program.point):
+        raise Malformed("its point has a variable that the program has not")
+    names = ((tuple(map(frozen, name)), number(y)) for *name, y in body["multipliers"])
+    (count, missed), value, claimed = decide(program), program.value, number(body["value"])
+    if missed > 0 or not value == claimed == bound(program, names):
+        raise Refused("its value, its point and its multipliers do not agree")
+    return f"optimal: {value} for e^epsilon = {ratio} ({body['kind']}, {count} rows), exactly"
 
 
 def frozen(value: Any) -> Any:

@@ -1,0 +1,202 @@
+"""The optimum of a small program as a fraction, where e^epsilon is rational."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import islice
+from numbers import Rational
+from pathlib import Path
+from typing import ClassVar, Protocol
+
+from dpopt import verify
+from dpopt._errors import ParameterError, SolverError
+from dpopt._numbers import exact_text, shown
+from dpopt._types import Json, brief
+from dpopt.files import check_json_target, write_json
+from dpopt.proofs.dual import Written
+from dpopt.proofs.simplex import Exact, Vertex, fraction
+from dpopt.provenance import versions
+
+FORMAT = "dpopt exact optimum"
+
+_MOST_ROWS, _MOST_COLUMNS = 20_000, 2_000
+
+
+class Asked(Protocol):
+    """A setting: what `dpopt.design` takes."""
+
+    kind: ClassVar[str]
+
+    def to_dict(self) -> Json:
+        """Return the parameters as plain values."""
+        ...
+
+
+@dataclass(frozen=True, repr=False)
+class ExactOptimum:
+    """The optimum of a program at a rational e^epsilon, and what proves it.
+
+    Attributes:
+        kind: of the setting.
+        setting: its parameters as plain values; ``ratio`` takes the place of e^epsilon.
+        ratio: e^epsilon.
+        value: the optimum.
+        point: an optimal point, by variable of the program that `dpopt.verify` displays; variables
+            that are 0 are left out.
+        multipliers: by row; the bound that they prove is ``value``.
+        basis: names of the rows that hold with equality, laws left out.
+        provenance: versions of what computed it.
+    """
+
+    kind: str
+    setting: Json
+    ratio: Fraction
+    value: Fraction
+    point: Mapping[verify.Variable, Fraction]
+    multipliers: Mapping[verify.Name, Fraction]
+    basis: tuple[verify.Name, ...]
+    provenance: Mapping[str, str] = field(default_factory=versions)
+
+    def __repr__(self) -> str:
+        return brief(self, kind=self.kind, ratio=self.ratio, value=self.value)
+
+    def to_dict(self) -> Json:
+        """Return the optimum as plain values, ready for JSON; fractions as text."""
+        return {
+            "format": FORMAT,
+            "kind": self.kind,
+            "setting": self.setting,
+            "ratio": exact_text(self.ratio),
+            "value": exact_text(self.value),
+            "point": [[*v, exact_text(x)] for v, x in self.point.items()],
+            "multipliers": [[*name, exact_text(y)] for name, y in self.multipliers.items()],
+            "provenance": dict(self.provenance),
+        }
+
+    def save(self, path: str | Path) -> Path:
+        """Write the optimum to a file of JSON, which `dpopt.verify` checks alone.
+
+        Raises:
+            ParameterError: if the file cannot be written.
+        """
+        path = Path(path)
+        check_json_target(path)
+        write_json(path, self.to_dict())
+        return path
+
+
+def exact_optimum(setting: Asked, ratio: Rational | int = Fraction(5, 2)) -> ExactOptimum:
+    """Return the optimum of a setting's program as a fraction, with its proof.
+
+    The program is the one that `dpopt.verify` displays, with ``ratio`` in the place of e^epsilon:
+    the epsilon of the setting is not looked at. In a majority of voters ``ratio`` is e^epsilon of
+    one voter, and the target is ratio^allowance, so the allowance has to be whole. A float solver's
+    basis is solved again in fractions; the point is decided to be feasible, and the multipliers to
+    prove its value, both exactly.
+
+    Args:
+        setting: of a kind that `dpopt.verify` displays, with at most 2,000 variables and 20,000
+            rows.
+        ratio: e^epsilon, rational, at least 1; numerator and denominator of at most 256 bits.
+
+    Raises:
+        ParameterError: if the setting or the ratio is none of these.
+        SolverError: if no basis was optimal in exact arithmetic.
+    """
+    kind, plain = plain_setting(setting)
+    ratio = checked_ratio("ratio", ratio)
+    program = displayed(kind, plain, ratio)
+    vertex = Exact.of(written(program)).optimum()
+    point, multipliers = answer(vertex)
+    program.point = dict(point)
+    try:
+        program.private = None
+        verify.decide(program)
+        bound = verify.bound(program, multipliers.items())
+    except verify.Refused as error:
+        raise SolverError(f"the optimum found is refused: {error}.", "numerical") from error
+    value = Fraction(program.value)
+    if bound != value:
+        raise SolverError("the multipliers found do not prove the optimum.", "numerical")
+    laws = len(program.laws)
+    names = vertex.exact.written.names
+    tight = tuple(names[i - laws] for i in vertex.basis.tight if i >= laws)
+    return ExactOptimum(kind, plain, ratio, value, point, multipliers, tight)
+
+
+def plain_setting(setting: Asked) -> tuple[str, Json]:
+    """Return a setting's kind and its parameters as a file has them.
+
+    Raises:
+        ParameterError: if it is no setting of a kind that `dpopt.verify` displays.
+    """
+    kind = getattr(setting, "kind", None)
+    if kind not in verify.KINDS:
+        raise ParameterError(
+            f"setting is {shown(setting)}; it must be of a kind whose program can be checked: "
+            f"{', '.join(verify.KINDS)}."
+        )
+    return kind, json.loads(json.dumps(setting.to_dict()))
+
+
+def checked_ratio(name: str, value: object) -> Fraction:
+    """Return a rational e^epsilon.
+
+    Raises:
+        ParameterError: if it is none, below 1 or too long.
+    """
+    if isinstance(value, Rational) and not isinstance(value, bool):
+        found = Fraction(value)
+        if found >= 1 and max(found.numerator, found.denominator).bit_length() <= verify.RATIO_BITS:
+            return found
+    raise ParameterError(
+        f"{name} is {shown(value)}; it must be an integer or fraction of at least 1, numerator and "
+        f"denominator of at most {verify.RATIO_BITS} bits."
+    )
+
+
+def displayed(kind: str, plain: Json, ratio: Fraction) -> verify.Program:
+    """Return the program of a setting at a rational e^epsilon.
+
+    Raises:
+        ParameterError: if it has none.
+    """
+    try:
+        return verify.KINDS[kind](plain, None, (ratio, ratio), {})
+    except (verify.Malformed, *verify.MISSING) as error:
+        raise ParameterError(
+            f"setting is {shown(plain)}; it must have a program whose numbers are rational where "
+            f"e^epsilon is ({error})."
+        ) from error
+
+
+def written(program: verify.Program) -> Written:
+    """Return a program with all its rows.
+
+    Raises:
+        ParameterError: if they are too many.
+    """
+    names = tuple(islice(program.names(), _MOST_ROWS + 1))
+    found = Written(program, names)
+    if len(names) > _MOST_ROWS or len(found.variables) > _MOST_COLUMNS:
+        raise ParameterError(
+            f"setting is too large; its program must have at most {_MOST_COLUMNS:,} variables and "
+            f"{_MOST_ROWS:,} rows."
+        )
+    return found
+
+
+def answer(
+    vertex: Vertex,
+) -> tuple[dict[verify.Variable, Fraction], dict[verify.Name, Fraction]]:
+    """Return the point of a vertex by variable, and its multipliers by row, both without zeros."""
+    found = vertex.exact.written
+    point = {v: fraction(x) for v, x in zip(found.variables, vertex.point, strict=True) if x}
+    laws = len(found.program.laws)
+    multipliers = {
+        found.names[i - laws]: fraction(y) for i, y in vertex.multipliers.items() if i >= laws and y
+    }
+    return point, multipliers
