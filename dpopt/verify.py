@@ -32,7 +32,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise, product
-from math import comb, prod
+from math import comb, floor, log2, prod
 from pathlib import Path
 from typing import Any
 
@@ -666,9 +666,219 @@ def majority(setting: Setting, units: Any, ratio: Between | None, proof: Any) ->
     return program
 
 
+# --- public priors: kernels K over n letters with q K = q --------------------------------------
+
+
+def extend(program: Program, rows: dict[Name, Row]) -> Program:
+    """Return a program with further rows."""
+    names, row = program.names, program.row
+    program.names = lambda: [*rows, *names()]
+    program.row = lambda name: rows.get(name) or row(name)
+    return program
+
+
+def truthful(setting: Setting, units: Any, ratio: Between | None, mean: Any = None) -> Program:
+    """Display the kernel that keeps the prior and loses least: the mean or the most of 1 - K_xx."""
+    n = len(setting["prior"])
+    require_size(n, n)
+    loss = [[int(x != y) for y in range(n)] for x in range(n)]
+    asks = {"inputs": n, "outputs": n, "loss": loss, "sense": "minimise", "graph": "complete"}
+    asks |= {"objective": "bayes" if mean else "minimax", "prior": mean, "delta": 0, "rows": None}
+    asks |= {"epsilon": setting["epsilon"], "invariant": setting["prior"]}
+    return kernel(asks, units, ratio, None)
+
+
+def most_kept(setting: Setting, ratio: Between | None) -> Between:
+    """Return lemma 3's bound R q / (R q + 1 - q) of K_ii, R = e^epsilon, i of the least mass q.
+
+    K_ii is at most R times each other entry of its column, so at most R times their mean by the
+    prior; and that mean times 1 - q is q - q K_ii, since the prior is kept.
+    """
+    masses = vector(setting["prior"], len(setting["prior"]))
+    q = min(masses) / sum(masses)
+    low, high = [r * q / (r * q + 1 - q) for r in ratio or exp(number(setting["epsilon"]))]
+    return low, high
+
+
+def layers(setting: Setting, q: list[int], bits: int) -> tuple[list[int], list[int], list[int]]:
+    """Return w, e, k of a closed form, integers over T = 2^bits; Q ascending with the sum S.
+
+    Row i gives w_j to each j < i (of leximin to all j), e_i to i on top, and what is left of T to
+    the j > i (to all j) in proportion to k_j. With r a little below e^epsilon, Algorithm 1 has
+    w_i = R_i Q_i / (r Q_i + Q_(i+1) + ...), R_i = T - w_1 - ... - w_(i-1), e_i = r w_i, k = Q;
+    leximin w_i = min(T Q_i / ((r - 1) Q_i + S), one level for all), e_i = (r - 1) w_i.
+    """
+    epsilon, size, total, n = number(setting["epsilon"]), 1 << bits, sum(q), len(q)
+    fine = max(128, 64 + epsilon.denominator.bit_length() - epsilon.numerator.bit_length())
+    down = 1 << 104 + max(0, -floor(log2(epsilon)))
+    r = Fraction((exp(epsilon, 512 + 2 * int(epsilon))[0] * (1 << fine)) // 1, 1 << fine)
+    up = (r - (r - 1) / (1 << 40)) * down // 1
+    w, left, after = list[int](), size, total
+    if setting["objective"] == "minimax":
+        for mass in q[:-1]:
+            after -= mass
+            w.append(left * mass * down // (up * mass + down * after))
+            left -= w[-1]
+        return [*w, 0], [*(up * a // down for a in w), left], q
+    for place, mass in enumerate(q):
+        most = size * mass * down // ((up - down) * mass + down * total)
+        if place == n - 1 or ((n - place) * most - left) * down + (up - down) * most >= 0:
+            break
+        left -= most
+        w.append(most)
+    high, first = left * down // (up - down + (n - len(w)) * down), len(w)
+    k = [max(0, a * size * down - high * (down * total + (up - down) * a)) for a in q[first:]]
+    shift = max(0, sum(k).bit_length() - bits)
+    k = [a >> shift for a in k]
+    w += [high] * (n - first)
+    return w, [(up - down) * a // down for a in w], [0] * first + (k if any(k) else q[first:])
+
+
+def least_kept(setting: Setting, bits: int, low: Number) -> tuple[Fraction, Fraction]:
+    """Decide the columns of a closed form; return its least K_ii, and how far a letter drifts.
+
+    What is split is rounded down or up, so that its least and largest share of k_j bound a column.
+    """
+    q = sorted(mass * (1 << bits) // 1 for mass in vector(setting["prior"], len(setting["prior"])))
+    (w, e, k), flat = layers(setting, q, bits), setting["objective"] != "minimax"
+    base, after, total, rests = sum(w) if flat else 0, sum(k), sum(q), list[tuple[int, int]]()
+    for own, extra, share in zip(w, e, k, strict=True):
+        after -= 0 if flat else share
+        rests.append(((1 << bits) - base - extra, after or 1))
+        base += 0 if flat else own
+        if min(own, extra, share, rests[-1][0]) < 0 or (rests[-1][0] and not after):
+            raise Refused("a row of the kernel is no law")
+    least, most = (min(rests), max(rests)) if flat else ((1, 0), (0, 1))
+    came = sum(mass * rest << 64 for mass, (rest, _) in zip(q, rests, strict=True)) // rests[0][1]
+    kept, drift, came, below = 1 << bits, 0, came if flat else 0, total
+    for j, (mass, own, extra, share) in enumerate(zip(q, w, e, k, strict=True)):
+        (rest, of), everywhere = rests[j], own if flat else 0
+        diagonal = everywhere + extra + (rest * share // of if flat else 0)
+        column = [diagonal, diagonal + flat] + [own] * (not flat and j + 1 < len(q))
+        if flat or j:
+            column += [everywhere + least[0] * share // least[1]]
+            column += [everywhere - (-most[0] * share // most[1])]
+        if low.numerator * min(column) < low.denominator * max(column):
+            raise Refused(f"not private: letter {j} by ascending mass")
+        below -= 0 if flat else mass
+        kept, mean = min(kept, diagonal), own * below + extra * mass + (came * share >> 64)
+        drift = max(drift, abs(mean - (mass << bits)))
+        if not flat:
+            came += (mass * rest << 64) // of
+            least = (rest, of) if rest * least[1] < least[0] * of else least
+            most = (rest, of) if rest * most[1] > most[0] * of else most
+    return Fraction(kept, 1 << bits), Fraction(drift + 2 * total, total << bits)
+
+
+def prior(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
+    """Display the kernel of a public prior; of a closed form, for any n, the letter of least mass.
+
+    "worst": 1 - kept <= t; "lemma 3": kept <= R q / (R q + 1 - q).
+    """
+    if units is None or "weights" in units:
+        return truthful(setting, units, ratio)
+    require_size(len(setting["prior"]))
+    bits, low = integer(units["bits"], 1, 4096), (ratio or exp(number(setting["epsilon"])))[0]
+    kept, drift = least_kept(setting, bits, low)
+    rows: dict[Name, Row] = {("lemma 3",): Row({("kept",): 1}, most_kept(setting, ratio))}
+    rows["worst",] = Row({("t",): -1, ("kept",): -1}, -1)
+    program = Program([], {("t",): (0, 1), ("kept",): (0, 2)}, {("t",): 1}, list, no_row)
+    program.point, count = {("t",): 1 - kept, ("kept",): kept}, len(setting["prior"])
+    program.private = lambda: count * count * (count - 1)
+    program.note = f", each letter of the prior kept up to {float(drift):.3g}"
+    return extend(program, rows)
+
+
+def population(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
+    """Display the kernel that keeps a prior and is nearest to users' laws p_u, weighed by w_u.
+
+    "shortfall", u, j: p_uj - (p_u K)_j <= s_uj; "worst case", i: K_ii >= lemma 3's bound - slack.
+    """
+    n, count = len(setting["prior"]), len(setting["users"])
+    require_size(count, n, n)
+    users, weights = matrix(setting["users"], count, n), vector(setting["weights"], count)
+    whole, slack = sum(weights), number(setting["slack"])
+    mean = [sum(w * p[i] for w, p in zip(weights, users, strict=True)) / whole for i in range(n)]
+    program = truthful(setting, units, ratio, mean)
+    low, high = [min(0, slack - kept) for kept in most_kept(setting, ratio)]
+    rows: dict[Name, Row] = {
+        ("worst case", i): Row({("K", i, i): -1}, (high, low), promised=False) for i in range(n)
+    }
+    if setting["objective"] == "diagonal":
+        return extend(program, rows)
+    program.cost, point = {}, program.point
+    for (u, p), j in product(enumerate(users), range(n)):
+        if p[j]:
+            terms: dict[Variable, Any] = {("K", i, j): -a for i, a in enumerate(p) if a}
+            rows["shortfall", u, j] = Row(terms | {("s", u, j): -1}, -p[j])
+            program.cost["s", u, j], program.boxes["s", u, j] = weights[u] / whole, (0, 1)
+            if point:
+                gone = p[j] + sum(a * point[v] for v, a in terms.items())
+                point["s", u, j] = max(0, gone)
+    return extend(program, rows)
+
+
+def nearest(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
+    """Display the private kernel nearest to a given table g, with rows of the user's own.
+
+    "moved", x, y: K_xy - g_xy <= P_xy; "distance", x: sum_y P_xy <= t - max(0, sum_y g_xy - 1).
+    """
+    inputs, outputs = len(setting["kernel"]), len(setting["kernel"][0])
+    require_size(inputs, outputs)
+    given = matrix(setting["kernel"], inputs, outputs)
+    zero = {"loss": [[0] * outputs] * inputs, "prior": None, "objective": "bayes"}
+    zero |= {"inputs": inputs, "outputs": outputs, "sense": "minimise", "invariant": None}
+    program, rows, moved = kernel(setting | zero, units, ratio, None), dict[Name, Row](), [0]
+    program.cost, program.boxes["t",], point = {("t",): 1}, (0, 2), program.point
+    for x, line in enumerate(given):
+        over = max(0, sum(line) - 1)
+        terms: dict[Variable, Any] = {("P", x, y): 1 for y in range(outputs)}
+        rows["distance", x] = Row(terms | {("t",): -1}, -over)
+        for y, a in enumerate(line):
+            program.boxes["P", x, y] = (0, 2)
+            rows["moved", x, y] = Row({("K", x, y): 1, ("P", x, y): -1}, a)
+            if point:
+                point["P", x, y] = max(0, point["K", x, y] - a)
+        moved.append(over + sum(point.get(v, 0) for v in terms))
+    if point:
+        point["t",] = max(moved)
+    return extend(program, rows)
+
+
+def mollifier(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
+    """Display the law r nearest to p with q / h <= r <= q h, h^2 = e^epsilon, which holds h^2-DP.
+
+    "distance", j: p_j - r_j <= z_j; "above", j: r_j <= q_j h; "below", j: q_j / h <= r_j.
+    """
+    n = len(setting["prior"])
+    require_size(3, n)
+    q, p = [vector(setting[name], n) for name in ("prior", "own")]
+    q, p = [[a / total for a in law] for law, total in ((q, sum(q)), (p, sum(p)))]
+    if ratio:
+        raise Malformed("its coefficients are in e^(epsilon / 2)")
+    low, high = exp(number(setting["epsilon"]) / 2)
+    rows = dict[Name, Row]()
+    for j, a in enumerate(q):
+        rows["distance", j] = Row({("r", j): -1, ("z", j): -1}, -p[j])
+        rows["above", j] = Row({("r", j): 1}, (a * low, a * high))
+        rows["below", j] = Row({("r", j): -1}, (-a / low, -a / high))
+    boxes: dict[Variable, Between] = {("z", j): (0, 1) for j in range(n)}
+    cost = {("z", j): 1 for j in range(n)}
+    program = Program([([("r", j) for j in range(n)], 1)], boxes, cost, list, no_row)
+    weights = vector(units, n) if units else []
+    law = [weight / total for total in [sum(weights)] for weight in weights]
+    program.point = {("r", j): a for j, a in enumerate(law)}
+    program.point |= {("z", j): max(0, p[j] - a) for j, a in enumerate(law)}
+    return extend(program, rows)
+
+
 KINDS: dict[str, Callable[[Setting, Any, Between | None, Any], Program]] = {
     "kernel": kernel,
     "majority": majority,
+    "mollifier": mollifier,
+    "nearest": nearest,
+    "population": population,
+    "prior": prior,
 }
 
 
