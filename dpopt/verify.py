@@ -710,8 +710,8 @@ def layers(setting: Setting, q: list[int], bits: int) -> tuple[list[int], list[i
     """
     epsilon, size, total, n = number(setting["epsilon"]), 1 << bits, sum(q), len(q)
     fine = max(128, 64 + epsilon.denominator.bit_length() - epsilon.numerator.bit_length())
+    r = Fraction(exp(epsilon, 512 + 2 * int(epsilon))[0] * (1 << fine) // 1, 1 << fine)
     down = 1 << 104 + max(0, -floor(log2(epsilon)))
-    r = Fraction((exp(epsilon, 512 + 2 * int(epsilon))[0] * (1 << fine)) // 1, 1 << fine)
     up = (r - (r - 1) / (1 << 40)) * down // 1
     w, left, after = list[int](), size, total
     if setting["objective"] == "minimax":
@@ -720,9 +720,9 @@ def layers(setting: Setting, q: list[int], bits: int) -> tuple[list[int], list[i
             w.append(left * mass * down // (up * mass + down * after))
             left -= w[-1]
         return [*w, 0], [*(up * a // down for a in w), left], q
-    for place, mass in enumerate(q):
+    for place, mass in enumerate(q[:-1]):
         most = size * mass * down // ((up - down) * mass + down * total)
-        if place == n - 1 or ((n - place) * most - left) * down + (up - down) * most >= 0:
+        if ((n - place) * most - left) * down + (up - down) * most >= 0:
             break
         left -= most
         w.append(most)
@@ -734,56 +734,57 @@ def layers(setting: Setting, q: list[int], bits: int) -> tuple[list[int], list[i
     return w, [(up - down) * a // down for a in w], [0] * first + (k if any(k) else q[first:])
 
 
-def least_kept(setting: Setting, bits: int, low: Number) -> tuple[Fraction, Fraction]:
+def least_kept(setting: Setting, bits: int, ratio: Number) -> tuple[Fraction, Fraction]:
     """Decide the columns of a closed form; return its least K_ii, and how far a letter drifts.
 
-    What is split is rounded down or up, so that its least and largest share of k_j bound a column.
+    What is split is rounded down or up: its least and its largest share of k_j bound a column.
     """
     q = sorted(mass * (1 << bits) // 1 for mass in vector(setting["prior"], len(setting["prior"])))
-    (w, e, k), flat = layers(setting, q, bits), setting["objective"] != "minimax"
-    base, after, total, rests = sum(w) if flat else 0, sum(k), sum(q), list[tuple[int, int]]()
-    for own, extra, share in zip(w, e, k, strict=True):
+    (w, e, k), flat, total = layers(setting, q, bits), setting["objective"] != "minimax", sum(q)
+    base, after, rests = sum(w) if flat else 0, sum(k), list[tuple[int, int]]()
+    before = [((1, 0), (0, 1), 0)]  # of the rows so far: least and largest share, mass split
+    for mass, own, extra, share in zip(q, w, e, k, strict=True):
         after -= 0 if flat else share
-        rests.append(((1 << bits) - base - extra, after or 1))
+        rest, of = (1 << bits) - base - extra, after or 1
+        rests.append((rest, of))
         base += 0 if flat else own
-        if min(own, extra, share, rests[-1][0]) < 0 or (rests[-1][0] and not after):
+        if min(own, extra, share, rest) < 0 or (rest and not after):
             raise Refused("a row of the kernel is no law")
-    least, most = (min(rests), max(rests)) if flat else ((1, 0), (0, 1))
-    came = sum(mass * rest << 64 for mass, (rest, _) in zip(q, rests, strict=True)) // rests[0][1]
-    kept, drift, came, below = 1 << bits, 0, came if flat else 0, total
+        low, high, came = before[-1]
+        low = (rest, of) if rest * low[1] < low[0] * of else low
+        high = (rest, of) if rest * high[1] > high[0] * of else high
+        before.append((low, high, came + (mass * rest << 64) // of))
+    kept, drift, below = 1 << bits, 0, total
     for j, (mass, own, extra, share) in enumerate(zip(q, w, e, k, strict=True)):
-        (rest, of), everywhere = rests[j], own if flat else 0
+        (rest, of), (low, high, came) = rests[j], before[-1 if flat else j]
+        everywhere = own if flat else 0
         diagonal = everywhere + extra + (rest * share // of if flat else 0)
         column = [diagonal, diagonal + flat] + [own] * (not flat and j + 1 < len(q))
         if flat or j:
-            column += [everywhere + least[0] * share // least[1]]
-            column += [everywhere - (-most[0] * share // most[1])]
-        if low.numerator * min(column) < low.denominator * max(column):
+            column += [everywhere + low[0] * share // low[1]]
+            column += [everywhere - (-high[0] * share // high[1])]
+        if ratio.numerator * min(column) < ratio.denominator * max(column):
             raise Refused(f"not private: letter {j} by ascending mass")
         below -= 0 if flat else mass
-        kept, mean = min(kept, diagonal), own * below + extra * mass + (came * share >> 64)
-        drift = max(drift, abs(mean - (mass << bits)))
-        if not flat:
-            came += (mass * rest << 64) // of
-            least = (rest, of) if rest * least[1] < least[0] * of else least
-            most = (rest, of) if rest * most[1] > most[0] * of else most
+        mean = own * below + extra * mass + (came * share >> 64)
+        kept, drift = min(kept, diagonal), max(drift, abs(mean - (mass << bits)))
     return Fraction(kept, 1 << bits), Fraction(drift + 2 * total, total << bits)
 
 
 def prior(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
-    """Display the kernel of a public prior; of a closed form, for any n, the letter of least mass.
+    """Display the kernel of a public prior; of a closed form, for any n, its rarest letter alone.
 
     "worst": 1 - kept <= t; "lemma 3": kept <= R q / (R q + 1 - q).
     """
     if units is None or "weights" in units:
         return truthful(setting, units, ratio)
-    require_size(len(setting["prior"]))
-    bits, low = integer(units["bits"], 1, 4096), (ratio or exp(number(setting["epsilon"])))[0]
-    kept, drift = least_kept(setting, bits, low)
+    count, low = len(setting["prior"]), (ratio or exp(number(setting["epsilon"])))[0]
+    require_size(count)
+    kept, drift = least_kept(setting, integer(units["bits"], 1, 4096), low)
     rows: dict[Name, Row] = {("lemma 3",): Row({("kept",): 1}, most_kept(setting, ratio))}
     rows["worst",] = Row({("t",): -1, ("kept",): -1}, -1)
     program = Program([], {("t",): (0, 1), ("kept",): (0, 2)}, {("t",): 1}, list, no_row)
-    program.point, count = {("t",): 1 - kept, ("kept",): kept}, len(setting["prior"])
+    program.point = {("t",): 1 - kept, ("kept",): kept}
     program.private = lambda: count * count * (count - 1)
     program.note = f", each letter of the prior kept up to {float(drift):.3g}"
     return extend(program, rows)
@@ -828,7 +829,8 @@ def nearest(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Prog
     given = matrix(setting["kernel"], inputs, outputs)
     zero = {"loss": [[0] * outputs] * inputs, "prior": None, "objective": "bayes"}
     zero |= {"inputs": inputs, "outputs": outputs, "sense": "minimise", "invariant": None}
-    program, rows, moved = kernel(setting | zero, units, ratio, None), dict[Name, Row](), [0]
+    program, rows = kernel(setting | zero, units, ratio, None), dict[Name, Row]()
+    moved: list[Number] = []
     program.cost, program.boxes["t",], point = {("t",): 1}, (0, 2), program.point
     for x, line in enumerate(given):
         over = max(0, sum(line) - 1)
@@ -846,14 +848,14 @@ def nearest(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Prog
 
 
 def mollifier(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
-    """Display the law r nearest to p with q / h <= r <= q h, h^2 = e^epsilon, which holds h^2-DP.
+    """Display the law r nearest to p with q / h <= r <= q h, h^2 = e^epsilon: any two are private.
 
     "distance", j: p_j - r_j <= z_j; "above", j: r_j <= q_j h; "below", j: q_j / h <= r_j.
     """
     n = len(setting["prior"])
     require_size(3, n)
-    q, p = [vector(setting[name], n) for name in ("prior", "own")]
-    q, p = [[a / total for a in law] for law, total in ((q, sum(q)), (p, sum(p)))]
+    q, p, law = [vector(a, n) for a in (setting["prior"], setting["own"], units or [1] * n)]
+    q, p, law = [[a / total for a in masses] for masses in (q, p, law) for total in [sum(masses)]]
     if ratio:
         raise Malformed("its coefficients are in e^(epsilon / 2)")
     low, high = exp(number(setting["epsilon"]) / 2)
@@ -862,13 +864,12 @@ def mollifier(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Pr
         rows["distance", j] = Row({("r", j): -1, ("z", j): -1}, -p[j])
         rows["above", j] = Row({("r", j): 1}, (a * low, a * high))
         rows["below", j] = Row({("r", j): -1}, (-a / low, -a / high))
-    boxes: dict[Variable, Between] = {("z", j): (0, 1) for j in range(n)}
-    cost = {("z", j): 1 for j in range(n)}
+    cost: dict[Variable, Number] = {("z", j): 1 for j in range(n)}
+    boxes: dict[Variable, Between] = dict.fromkeys(cost, (0, 1))
     program = Program([([("r", j) for j in range(n)], 1)], boxes, cost, list, no_row)
-    weights = vector(units, n) if units else []
-    law = [weight / total for total in [sum(weights)] for weight in weights]
-    program.point = {("r", j): a for j, a in enumerate(law)}
-    program.point |= {("z", j): max(0, p[j] - a) for j, a in enumerate(law)}
+    if units:
+        program.point = {("z", j): max(0, p[j] - a) for j, a in enumerate(law)}
+        program.point |= {("r", j): a for j, a in enumerate(law)}
     return extend(program, rows)
 
 
