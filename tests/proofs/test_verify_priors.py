@@ -300,6 +300,19 @@ def test_too_few_bits_are_refused(bits: int, tmp_path: Path) -> None:
     assert verify.main([str(path)]) == 4
 
 
+def test_a_file_that_states_no_residuals_is_told_what_it_misses(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    prior = rng.dirichlet(np.ones(12))
+    setting = PopulationSetting(prior, 2.0, rng.dirichlet(np.ones(12), size=10))
+    found = dpopt.design(setting)
+    found.save(tmp_path / "x.json", proof=True)
+    done = alone(tmp_path / "empty", tmp_path / "x.json", tmp_path / "x.proof.json")
+    assert (done.returncode, done.stderr) == (0, "")
+    program, told = displayed(found), done.stdout.partition("missed by at most ")[2]
+    assert float(told.split()[0]) == pytest.approx(float(verify.decide(program)[1]), rel=1e-2)
+    assert verify.decide(program)[1] < 1e-13
+
+
 @pytest.mark.parametrize("objective", ["minimax", "leximin"])
 def test_many_letters_have_a_proof_of_two_multipliers(objective: Any, tmp_path: Path) -> None:
     masses = np.random.default_rng(3).uniform(size=20_000)
