@@ -529,6 +529,11 @@ class Answer(Coherent):
         except (ParameterError, SolverError):
             return False
 
+    def known(self) -> Json:
+        """Return value, bound, how the bound is known, and the gap: what pages tell first."""
+        how = None if self.bound is None else self.bound.how
+        return {"value": self.value, "bound": self.bound, "bound_is": how, "gap": self.gap}
+
     @property
     def gap(self) -> float | None:
         """How far value and bound are apart; below 0 by rounding only."""

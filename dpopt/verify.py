@@ -31,10 +31,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
-from itertools import pairwise, product
+from itertools import accumulate, pairwise, product
 from math import comb, floor, log2, prod
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 Number = int | Fraction
 Between = tuple[Number, Number]  # lower and upper end of a number that is not known exactly
@@ -435,7 +435,7 @@ def asked(setting: Setting, inputs: int, outputs: int) -> dict[Name, Row]:
 
 Powers = dict[Fraction, Fraction]  # coefficients a of e^x by x: the number sum a e^x
 AXES = (("bc", "cb"), ("D0", "0D"), ("1m", "m1"))  # pairs of opposite corners (p, p') of a voter
-Placed = list[tuple[int, str, int]]  # how many voters of which group are at which corner
+Placed = tuple[tuple[int, str, int], ...]  # how many voters of which group are at which corner
 FIXED = 256  # fractional bits of the recursion over voters
 
 
@@ -467,6 +467,9 @@ class Voters:
         self.rational = None if rational is None else number(rational)
         self.growth = self.at({self.target: Fraction(1)})
         self.axes = [(g, pair) for g, d in enumerate(self.shifts) for pair in AXES[: 3 if d else 1]]
+        # A binomial coefficient has at most as many bits as there are voters.
+        self.bits = 0 if self.rational is not None else 2 * BITS + self.count
+        self.mixtures: dict[tuple[Any, int], list[Between]] = {}
 
     def at(self, powers: Powers, bits: int = BITS) -> Between:
         """Return sum a e^x, enclosed; exactly if e^epsilon is rational."""
@@ -480,12 +483,43 @@ class Voters:
             low, high = low + a * found[a < 0], high + a * found[a >= 0]
         return low, high
 
-    def rounded(self, low: Number, high: Number) -> Between:
-        """Return an enclosure in fewer digits; a rational e^epsilon stays exact."""
-        if self.rational is not None:
-            return low, high
-        unit = 1 << 2 * BITS
-        return Fraction(low * unit // 1, unit), Fraction(-(-high * unit // 1), unit)
+    def times(self, one: Between, other: Between) -> Between:
+        """Return the product of numbers >= 0: of multiples of 2^-bits, or of exact ones."""
+        low, high = (cast(int, a) * cast(int, b) for a, b in zip(one, other, strict=True))
+        return (low >> self.bits, -(-high >> self.bits)) if self.bits else (low, high)
+
+    def chance(self, group: int, corner: str) -> Between:
+        """Return the chance that a voter at a corner says 1, enclosed."""
+        low, high = self.at({self.epsilons[group]: Fraction(1)})
+        d, zero = self.shifts[group], Fraction(0)
+        known = {"b": ((low + d) / (low + 1), (high + d) / (high + 1)), "0": (zero, zero)}
+        known |= {"c": ((1 - d) / (high + 1), (1 - d) / (low + 1)), "D": (d, d)}
+        return (known | {"m": (1 - d, 1 - d), "1": (zero + 1, zero + 1)})[corner]
+
+    def enclosed(self, low: Number, high: Number) -> Between:
+        """Return an enclosure in multiples of 2^-bits; exact numbers stay."""
+        unit = 1 << self.bits
+        return (low * unit // 1, -(-high * unit // 1)) if self.bits else (low, high)
+
+    def mixed(self, placed: Placed, side: int) -> list[Between]:
+        """Return the law of the number of ones among voters at corners, enclosed."""
+        if (placed, side) in self.mixtures:
+            return self.mixtures[placed, side]
+        one = self.enclosed(Fraction(1), Fraction(1))
+        law = [one]
+        for group, kind, count in placed:
+            low, high = self.chance(group, kind[side])
+            says = self.enclosed(low, high), self.enclosed(1 - high, 1 - low)
+            powers = [list(accumulate([p] * count, self.times, initial=one)) for p in says]
+            wider: list[Between] = [(0, 0)] * (len(law) + count)
+            for j in range(count + 1):
+                (a, b), ways = self.times(powers[0][j], powers[1][count - j]), comb(count, j)
+                for votes, before in enumerate(law):
+                    c, d = self.times(before, (ways * a, ways * b))
+                    wider[votes + j] = wider[votes + j][0] + c, wider[votes + j][1] + d
+            law = wider
+        self.mixtures[placed, side] = law
+        return law
 
     def law(self, ones: int, placed: Placed, side: int) -> dict[int, Powers]:
         """Return the law of the number of ones, times e^epsilon + 1 for each voter at b or c."""
@@ -509,42 +543,40 @@ class Voters:
     def row(self, name: Name) -> Row:
         """Return ("corner", ones, placed): E h(L) - R E' h(L) <= R - 1 + 2 delta, the rest at 0."""
         _, ones, placed = name
-        placed = [
+        placed = tuple(
             (integer(g, 0, len(self.sizes) - 1), kind, integer(n, 0, 4001)) for g, kind, n in placed
-        ]
+        )
         known = all(any(kind in pair for pair in AXES) for _, kind, _ in placed)
-        if not known or integer(ones, 0, 4001) + sum(n for *_, n in placed) > self.count:
+        used = sum(n for *_, n in placed)
+        if not known or integer(ones, 0, 4001) + used > self.count:
             raise Malformed(f"{str(name)[:80]} is no corner")
-        laws, under = [], (Fraction(1), Fraction(1))
-        for group in (g for g, kind, n in placed for _ in range(n) if kind in AXES[0]):
-            over = self.at({Fraction(0): Fraction(1), self.epsilons[group]: Fraction(1)})
-            under = self.rounded(under[0] * over[0], under[1] * over[1])
-        for side in (0, 1):
-            law = {n: self.at(powers) for n, powers in self.law(ones, placed, side).items()}
-            laws.append({n: self.rounded(a / under[1], b / under[0]) for n, (a, b) in law.items()})
-        terms: dict[Variable, Any] = {}
-        nothing, (small, large) = (0, 0), self.growth
+        require_size(*(n + 1 for *_, n in placed), 4)
+        laws, nothing, unit = [self.mixed(placed, side) for side in (0, 1)], (0, 0), 1 << self.bits
+        small, large = self.growth
+        growth, terms = self.enclosed(small, large), dict[Variable, Any]()
         for at in range((self.count + 1) // 2, self.count + 1):
             (a, b), (c, d) = [
-                [law.get(place, nothing) for place in (at, self.count - at)] for law in laws
+                [law[n - ones] if 0 <= n - ones <= used else nothing for n in (at, self.count - at)]
+                for law in laws
             ]
             # a - b - R (c - d), each end from the ends that fit.
-            low = a[0] - b[1] - large * c[1] + small * d[0]
-            terms["gamma", at] = (low, a[1] - b[0] - small * c[0] + large * d[1])
+            c, d = self.times(growth, c), self.times(growth, d)
+            low, high = a[0] - b[1] - c[1] + d[0], a[1] - b[0] - c[0] + d[1]
+            if low or high:
+                terms["gamma", at] = Fraction(low, unit), Fraction(high, unit)
         return Row(terms, (small - 1 + 2 * self.delta, large - 1 + 2 * self.delta))
 
-    def names(self, at: int = 0, placed: Placed | None = None) -> Iterator[Name]:
+    def names(self, at: int = 0, placed: Placed = ()) -> Iterator[Name]:
         """Yield the rows that the corner theorem leaves: on each axis one of its two corners."""
-        placed = placed or []
         if at == len(self.axes):
             used = sum(n for *_, n in placed)
-            yield from (("corner", ones, tuple(placed)) for ones in range(self.count - used + 1))
+            yield from (("corner", ones, placed) for ones in range(self.count - used + 1))
             return
         group, pair = self.axes[at]
         room = self.sizes[group] - sum(n for g, _, n in placed if g == group)
         yield from self.names(at + 1, placed)
         for kind, n in product(pair, range(1, room + 1)):
-            yield from self.names(at + 1, [*placed, (group, kind, n)])
+            yield from self.names(at + 1, (*placed, (group, kind, n)))
 
     def private(self, weights: list[int], bits: int) -> int:
         """Decide P <= R P' + 2 delta, P = E (1 + h(L)), at all these corners; return how many.
@@ -571,36 +603,21 @@ class Voters:
             walk(at + 1, placed, up, down)
             most = self.sizes[group] - sum(n for g, _, n in placed if g == group)
             for kind in pair:
-                (low, high), d = self.ratios(group), self.shifts[group]
-                tops = {
-                    "b": (high + d) / (high + 1),
-                    "c": (1 - d) / (low + 1),
-                    "D": d,
-                    "m": 1 - d,
-                    "0": 0,
-                    "1": 1,
-                }
-                lows = {**tops, "b": (low + d) / (low + 1), "c": (1 - d) / (high + 1)}
-                p, q = (
-                    -(-tops[kind[0]] * (1 << FIXED) // 1),
-                    -((lows[kind[0]] - 1) * (1 << FIXED) // 1),
-                )
-                s, t = lows[kind[1]] * (1 << FIXED) // 1, (1 - tops[kind[1]]) * (1 << FIXED) // 1
+                # Of p and of p': in multiples of 2^-FIXED, up for the one and down for the other.
+                (low, high), (below, above) = [self.chance(group, corner) for corner in kind]
+                p, q = -(-high * (1 << FIXED) // 1), -((low - 1) * (1 << FIXED) // 1)
+                s, t = below * (1 << FIXED) // 1, (1 - above) * (1 << FIXED) // 1
                 high_p, low_p = up, down
                 for n in range(1, most + 1):
                     high_p = [-(-(p * b + q * a) >> FIXED) for a, b in pairwise(high_p)]
                     low_p = [s * b + t * a >> FIXED for a, b in pairwise(low_p)]
                     steps += len(high_p)
                     require_size(steps)
-                    walk(at + 1, [*placed, (group, kind, n)], high_p, low_p)
+                    walk(at + 1, (*placed, (group, kind, n)), high_p, low_p)
 
         start = [a << FIXED for a in chances]
-        walk(0, [], start, start)
+        walk(0, (), start, start)
         return count
-
-    def ratios(self, group: int) -> Between:
-        """Return e^epsilon of a group, enclosed."""
-        return self.at({self.epsilons[group]: Fraction(1)})
 
     def settle(self, chances: list[int], unit: int, ones: int, placed: Placed) -> None:
         """Refuse R P' + 2 delta - P < 0, where it is so close that only the formula can tell.

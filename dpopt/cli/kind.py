@@ -148,7 +148,7 @@ def _text(found: Answer, seconds: float) -> str:
     """Return the facts a line each, and the first rows of the table."""
     from dpopt.design import Design
 
-    facts = {**found.headline(), "value": found.value, "bound": found.bound, "gap": found.gap}
+    facts = {**found.headline(), **found.known()}
     if isinstance(found, Design):
         proof = found.certificate
         if proof is None:

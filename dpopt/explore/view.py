@@ -76,7 +76,7 @@ def view_of(setting: Question[Any]) -> View:
 def _facts(answer: Answer) -> dict[str, str]:
     """Return value, bound and gap, what the repr tells beyond them, and what the proof leaves."""
     shared = {"value", "guarantee", "verdict", *answer.setting.to_dict()}
-    facts = {"value": answer.value, "bound": answer.bound, "gap": answer.gap}
+    facts = answer.known()
     facts |= {name: told for name, told in answer.headline().items() if name not in shared}
     if isinstance(answer, Design) and answer.certificate is not None:
         facts["slack of the proof"] = float(answer.certificate.slack)

@@ -30,7 +30,7 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._progress import advance, track
 from dpopt._types import Vector
-from dpopt.lp import Rows, Separation, make_rows
+from dpopt.lp import Rows, Separation, make_rows, solve
 from dpopt.majority.objectives import WorstCase
 from dpopt.majority.priors import Prior
 from dpopt.majority.voters import (
@@ -55,6 +55,8 @@ Counts = tuple[tuple[str, int], ...]
 _PLAIN = 1e-7
 # Slack, as a share of the budget, within which a row is tight; and rows for each level of gamma.
 _TIGHT, _MOST_TIGHT = 1e-9, 8
+# Times that the rows of a proof are priced, and the slack at their optimum of those that may count.
+_MOST_PRICED, _NEAR = 12, 1e-8
 
 
 def gamma_problem(setting: Voters, weights: npt.ArrayLike) -> Problem:
@@ -143,20 +145,57 @@ def _law(setting: Voters, counts: Counts, side: int) -> Vector:
     return full
 
 
-def tight_corners(setting: Voters, gamma: Vector) -> list[tuple[object, ...]]:
-    """Return the rows that are tight at gamma, named as `dpopt.verify` names them.
+def proving_corners(setting: Voters, gamma: Vector, weights: Vector) -> list[tuple[object, ...]]:
+    """Return rows whose multipliers prove how good gamma is for a linear objective.
 
-    Those where h is the same for every number of ones that can occur say no more than gamma <= 1,
-    and are left out.
+    The program is solved over the rows that are tight at gamma, and over those that its optimum
+    breaks, until it breaks none; those that are tight there are enough.
 
     Args:
         setting: the voters and the target.
         gamma: its upper half, shape ((K + 1) / 2,).
+        weights: of the objective that gamma maximises, likewise.
 
     Returns:
-        ("corner", ones, ((group, corner, voters), ...)), the tightest first.
+        ("corner", ones, ((group, corner, voters), ...)), as `dpopt.verify` names them, the tightest
+        first.
+
+    Raises:
+        SolverError: if the solver found no answer.
     """
-    oracle, h, found = CornerOracle(setting, partial=True), signed(full_gamma(gamma)), []
+    oracle = CornerOracle(setting, partial=True)
+    chosen = dict.fromkeys(oracle.counted(place) for place in _tight_places(oracle, gamma))
+    if not chosen:
+        return []
+    for _ in range(_MOST_PRICED):
+        slack, best = _slacks(setting, list(chosen), weights)
+        broken = [counts for counts in oracle.broken(best)[0] if counts not in chosen]
+        if not broken:
+            break
+        chosen |= dict.fromkeys(broken)
+    slack, _ = _slacks(setting, multisets := list(chosen), weights)
+    order = [place for place in np.argsort(slack).tolist() if slack[place] <= _NEAR]
+    return [oracle.row_of(multisets[place]) for place in order[: 2 * setting.middle]]
+
+
+def _slacks(setting: Voters, multisets: list[Counts], weights: Vector) -> tuple[Vector, Vector]:
+    """Return the slacks of the rows at the optimum over them alone, and this gamma."""
+    rows = corner_rows(setting, multisets)
+    problem = Problem("the rows of a proof")
+    problem.add_variables("gamma", setting.middle, lower=0.0, upper=1.0)
+    problem.maximise({"gamma": weights})
+    problem.add_rows("corners", {"gamma": rows.matrix}, upper=rows.upper)
+    best = solve(problem)["gamma"]
+    return rows.upper - rows.matrix @ best, best
+
+
+def _tight_places(oracle: CornerOracle, gamma: Vector) -> list[tuple[int, ...]]:
+    """Return the places of rows that are tight at gamma, the tightest first.
+
+    Those where h is the same for every number of ones that can occur say no more than gamma <= 1,
+    and are left out.
+    """
+    h, found = signed(full_gamma(gamma)), []
     changes = np.concatenate([[0], np.cumsum(np.diff(h) != 0.0)])
     for counts, values in oracle._slices(h):
         at = np.argwhere(values >= -_TIGHT)
@@ -165,7 +204,7 @@ def tight_corners(setting: Voters, gamma: Vector) -> list[tuple[object, ...]]:
         at = at[changes[at[:, -1]] != changes[at[:, -1] + width]]
         found += [(float(values[tuple(place)]), (*counts, *place.tolist())) for place in at]
     found.sort(reverse=True)
-    return [oracle.named(place) for _, place in found[: _MOST_TIGHT * setting.middle]]
+    return [place for _, place in found[: _MOST_TIGHT * oracle.setting.middle]]
 
 
 @dataclass(frozen=True)
@@ -222,6 +261,18 @@ class CornerOracle:
 
     def __call__(self, gamma: Vector) -> Separation:
         """Separate gamma's upper half, shape ((K + 1) / 2,), from the set of private ones."""
+        multisets, worst = self.broken(gamma)
+        if not multisets:
+            empty = make_rows(np.empty((0, self.setting.middle)), upper=1.0)
+            return Separation(empty, worst, self.checked)
+        return Separation(corner_rows(self.setting, multisets), worst, self.checked)
+
+    def broken(self, gamma: Vector) -> tuple[list[Counts], float]:
+        """Return the multisets whose rows gamma's upper half breaks most, and by how much at most.
+
+        Args:
+            gamma: shape ((K + 1) / 2,).
+        """
         worst, plain, peaks = 0.0, 0.0, []
         for counts, values in track(
             self._slices(signed(full_gamma(gamma))), "pricing corner multisets", self._total
@@ -238,11 +289,7 @@ class CornerOracle:
             plain = plain if shifted else worst
             if top > 0.0:
                 peaks.append(_peaks(counts, values, best))
-        if not peaks:
-            empty = make_rows(np.empty((0, self.setting.middle)), upper=1.0)
-            return Separation(empty, worst, self.checked)
-        rows = corner_rows(self.setting, self._chosen(np.concatenate(peaks)))
-        return Separation(rows, worst, self.checked)
+        return (self._chosen(np.concatenate(peaks)) if peaks else []), worst
 
     def _chosen(self, peaks: npt.NDArray[np.float64]) -> list[Counts]:
         """Return the worst multisets, one of each kind first.
@@ -309,13 +356,18 @@ class CornerOracle:
                 best = Priced(float(values[place]), self._counts(np.array([*counts, *place])))
         return best
 
-    def named(self, place: tuple[int, ...]) -> tuple[object, ...]:
-        """Return the row at a place of (outer counts, family, s, o) as `dpopt.verify` names it."""
-        axes = len(self._outer)
-        counts = (*place[:axes], place[-2])
-        corners = zip(self.setting.axes, place[axes:-2], counts, strict=True)
-        placed = [(axis.group, axis.names[i].partition("@")[0], n) for axis, i, n in corners if n]
-        return "corner", place[-1], tuple(placed)
+    def counted(self, place: tuple[int, ...]) -> Counts:
+        """Return the multiset at a place of (outer counts, family, s, o)."""
+        return self._counts(np.array(place))
+
+    def row_of(self, counts: Counts) -> tuple[object, ...]:
+        """Return the row of a multiset as `dpopt.verify` names it."""
+        voters, group_of = dict(counts), dict[str, int]()
+        for axis in self.setting.axes:
+            group_of |= dict.fromkeys(axis.names, axis.group)
+        group_of = {name: group for name, group in group_of.items() if name in voters}
+        placed = [(g, name.partition("@")[0], voters[name]) for name, g in group_of.items()]
+        return "corner", voters.get("11", 0), tuple(placed)
 
     def _counts(self, flat: npt.NDArray[np.int64]) -> Counts:
         """Name the multiset of (outer counts, family, s, o)."""

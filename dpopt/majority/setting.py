@@ -47,7 +47,7 @@ from dpopt.majority.priors import (
 from dpopt.majority.program import (
     CornerOracle,
     problem_over,
-    tight_corners,
+    proving_corners,
     worst_case_problem,
 )
 from dpopt.majority.proof import GammaProver, dominating, gamma_rounding
@@ -459,8 +459,21 @@ class MajoritySetting(Voters, Setting["MajorityDesign"]):
         return prover.fill(prover.shrink(weights)[0])
 
     def proof_rows(self, units: Units) -> list[tuple[object, ...]]:
-        """Return the corners that are tight; see `dpopt.majority.program.tight_corners`."""
-        return tight_corners(self, _floats(units)[self.middle :])
+        """Return the corners that count; see `dpopt.majority.program.proving_corners`."""
+        return proving_corners(self, _floats(units)[self.middle :], self.linear)
+
+    def proof_size(self, units: Units) -> int:
+        """Return about how many entries of rows a proof looks at, and those that are priced."""
+        del units
+        return 4 * self.middle**2 + reduced_size(self) // 8
+
+    def proof_data(self, units: Units) -> Json:
+        """Return the coefficients of an expected error where they are no rationals."""
+        del units
+        told = self.objective == "expected-error" and self.coefficients is None
+        if not told or str(self.prior).startswith("common-uniform:"):
+            return {}
+        return {} if isinstance(self.prior, RecordedPrior) else {"coefficients": [*self.linear]}
 
     def value(self, units: Units) -> float:
         """Return sum_l c_l gamma(l), or minus the largest error or regret.

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, assert_type
 
 import dpopt
 from dpopt.privacy import Certificate, certify_kernel, exp_lower
+from dpopt.proofs import Bound
 
 BITS = 30
 
@@ -125,7 +126,7 @@ def main() -> None:
     design = dpopt.design(Coin.example(), backend="highs")
     assert_type(design, CoinDesign)
     assert_type(design.truth, float)
-    assert_type(design.bound, float | None)
+    assert_type(design.bound, Bound | None)
     assert_type(dpopt.design(Odds(3)), dpopt.Design)
     assert_type(dpopt.design(Chance(1.0)), dpopt.Answer)
     assert_type(dpopt.kinds(), tuple[type[dpopt.Question[Any]], ...])

@@ -1,0 +1,104 @@
+"""Exact multipliers: programs whose numbers are far apart, rows left out, solvers that fail."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpopt
+from dpopt import kernel, majority, verify
+from dpopt.proofs import Written, dual, proved
+
+Kernel = kernel.KernelSetting
+STEPS = np.abs(np.subtract.outer(np.arange(5.0), np.arange(5.0)))
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        Kernel("absolute", 20.0, inputs=6, graph="path"),
+        Kernel("absolute", 600.0, inputs=6, graph="path"),
+        Kernel("absolute", 1e-6, inputs=6, graph="path"),
+        Kernel("absolute", 2.0, inputs=25, graph="path", objective="minimax"),
+        Kernel(1e9 * STEPS, 1.0, graph="path"),
+        Kernel(1e-9 * STEPS, 1.0, objective="minimax"),
+        Kernel("absolute", 1.0, inputs=5, graph="path", prior=[0, 0, 1, 0, 1]),
+        Kernel(10.0 ** np.arange(-8, 8).reshape(4, 4), 1.0, graph="path"),
+    ],
+)
+def test_numbers_far_apart(setting: Any) -> None:
+    found = dpopt.design(setting).optimality
+    assert 0 <= found.gap <= 1e-12 * max(1, found.value)
+
+
+def displayed(design: Any) -> verify.Program:
+    asked, units = design.setting.to_dict(), design.setting.plain(design.units)
+    setting, units = json.loads(json.dumps([asked, units]))
+    return verify.KINDS[design.setting.kind](setting, units, None, {})
+
+
+def test_the_optimum_of_two_inputs() -> None:
+    # Warner: the best answer to a bit errs with 1 / (e^epsilon + 1), here 1 / 3.
+    found = dpopt.design(Kernel("zero-one", 1.0, inputs=2))
+    design = json.loads(json.dumps(found.setting.to_dict()))
+    program = verify.kernel(design, None, (Fraction(2), Fraction(2)), {})
+    third = Fraction(1, 3)
+    program.point = {("K", x, y): 1 - third if x == y else third for x in (0, 1) for y in (0, 1)}
+    program.point |= {("u", y): third for y in (0, 1)}
+    best = proved(program)
+    assert best.value == third
+    assert 0 <= best.gap < Fraction(1, 2**150)
+
+
+def test_rows_left_out_make_a_bound_worse_and_not_wrong() -> None:
+    found = dpopt.design(Kernel.example())
+    program = displayed(found)
+    names = [name for name, _ in found.optimality.multipliers]
+    for kept in (names[:-1], names[::2], names[:1]):
+        assert proved(program, kept).bound <= found.optimality.bound
+
+
+def test_a_solver_that_fails_leaves_the_float(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def failing(_: Written) -> None:
+        raise dpopt.SolverError("it stopped.", "numerical")
+
+    monkeypatch.setattr(dual.Written, "solved", failing)
+    found = dpopt.design(Kernel.example())
+    assert found.bound is not None
+    assert found.bound.how == "float"
+    with pytest.raises(dpopt.SolverError):
+        found.save(tmp_path / "x.json", proof=True)
+    assert not (tmp_path / "x.json").exists()
+
+
+def test_a_singular_basis_leaves_the_solvers_multipliers(monkeypatch: pytest.MonkeyPatch) -> None:
+    def singular(_: object) -> None:
+        raise RuntimeError("Factor is exactly singular")
+
+    found = dpopt.design(Kernel.example())
+    program, known = displayed(found), found.optimality.bound
+    monkeypatch.setattr(dual, "splu", singular)
+    best = proved(program)
+    assert known - Fraction(1, 10**9) <= best.bound <= known + Fraction(1, 10**15)
+
+
+def test_a_large_one_is_proved_when_asked_for() -> None:
+    found = dpopt.design(Kernel("zero-one", 1.0, inputs=80))
+    assert found.bound.how == "float"
+    assert found.optimality.gap <= 1e-12
+    assert found.bound.how == "proved"
+
+
+@pytest.mark.parametrize("mechanisms", [11, 51, 101])
+def test_rows_of_a_majority_are_enough(mechanisms: int) -> None:
+    found = dpopt.design(majority.MajoritySetting(mechanisms, 0.1, mechanisms // 10 + 1))
+    # What is left is the design's own: no solver's point is nearer.
+    assert abs(float(found.optimality.bound) - found.float_bound) <= 2e-10
+    assert found.optimality.gap <= 5e-10

@@ -1,0 +1,218 @@
+"""Kernels and majorities in the checker: accepted, refused, and bounds against other sources."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy.optimize import linprog
+
+import dpopt
+from dpopt import kernel, majority, verify
+
+Kernel = kernel.KernelSetting
+PATH = [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
+PRIOR = [0.2, 0.3, 0.5]
+OWN = [
+    ("near", np.eye(1, 16), [0.5], None),
+    ("both", np.eye(2, 16, 5), [0.1, 0.2], [0.1, 0.3]),
+]
+SETTINGS: dict[str, Any] = {
+    "kernel": Kernel.example(),
+    "majority": majority.MajoritySetting.example(),
+    "reflection": Kernel(PATH, 0.5, graph="path", objective="minimax", symmetry="reflection"),
+    "words": Kernel("hamming", 1.0, graph="hamming", shape=(3, 2), symmetry="hamming"),
+    "letters": Kernel("zero-one", 1.0, inputs=6, symmetry="letters"),
+    "dihedral": Kernel("zero-one", 1.0, 0.05, inputs=6, graph="cycle", symmetry="dihedral"),
+    "generators": Kernel(PATH, 0.5, graph="path", symmetry=[([2, 1, 0], [2, 1, 0])]),
+    "q K = q": Kernel(PATH, 0.5, prior=PRIOR, invariant=PRIOR),
+    "A K = B": Kernel(PATH, 0.5, invariant=([[0.5, 0.0, 0.5]], [[0.25, 0.5, 0.25]])),
+    "own rows": Kernel("absolute", 1.0, inputs=4, graph="path", rows=OWN),
+    "epsilon = 0": Kernel("absolute", 0.0, inputs=4, graph="path"),
+    "utility": Kernel(PATH, 0.7, sense="maximise", objective="minimax"),
+    "Delta": majority.MajoritySetting(5, 0.3, 1.5, mechanism_delta=1e-3, delta=0.01),
+    "groups": majority.MajoritySetting.of_groups([(2, 0.3, 0.01), (3, 0.5)], 1.5, 0.02),
+    "ratio": majority.MajoritySetting(5, math.log(2), 2, voter_ratio=Fraction(2)),
+    "independent": majority.MajoritySetting(5, 0.5, 1.5, prior="uniform:0,1"),
+    "coefficients": majority.MajoritySetting(3, 0.5, 1.5, coefficients=[1.0, 0.25]),
+}
+
+
+def saved(setting: Any, folder: Path) -> tuple[Path, Path]:
+    dpopt.design(setting).save(folder / "x.json", proof=True)
+    return folder / "x.json", folder / "x.proof.json"
+
+
+def gap_of(lines: list[str]) -> float:
+    return float(lines[-1].rpartition(" ")[2])
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_a_design_and_its_bound_are_accepted(name: str, tmp_path: Path) -> None:
+    lines = list(verify.check(*map(str, saved(SETTINGS[name], tmp_path))))
+    assert lines[0].startswith("private: ")
+    assert gap_of(lines) <= 1e-12
+
+
+def test_without_the_package(tmp_path: Path) -> None:
+    design, proof = saved(Kernel.example(), tmp_path)
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    script = shutil.copy(verify.__file__, alone)
+    told = [sys.executable, "-I", str(script), str(design), str(proof)]
+    done = subprocess.run(told, cwd=alone, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 3
+
+
+@pytest.mark.parametrize("name", ["kernel", "reflection", "dihedral", "own rows"])
+def test_a_changed_kernel_is_refused(name: str, tmp_path: Path) -> None:
+    path, _ = saved(SETTINGS[name], tmp_path)
+    file = json.loads(path.read_text())
+    units = file["body"]["units"]
+    rows = units["weights"] if isinstance(units["weights"][0], list) else [units["weights"]]
+    rows[0][0] = str(int(rows[0][0], 0) + (1 << 40))
+    path.write_text(json.dumps(file))
+    assert verify.main([str(path)]) == 4
+
+
+def test_a_ratio_one_unit_too_far_is_refused(tmp_path: Path) -> None:
+    path, _ = saved(Kernel("zero-one", math.log(2), inputs=2), tmp_path)
+    file = json.loads(path.read_text())
+    units = file["body"]["units"]
+    total = 1 << units["bits"]
+    low = math.floor(total / (1 + Fraction(verify.exp(Fraction(math.log(2)))[1])))
+    for least, code in ((low - 1, 4), (low + 1, 0)):
+        units["weights"] = [[str(total - least), str(least)], [str(least), str(total - least)]]
+        path.write_text(json.dumps(file))
+        assert verify.main([str(path)]) == code
+
+
+@pytest.mark.parametrize("name", ["majority", "Delta", "groups"])
+def test_a_majority_with_less_noise_is_refused(name: str, tmp_path: Path) -> None:
+    path, _ = saved(SETTINGS[name], tmp_path)
+    file = json.loads(path.read_text())
+    upper = [int(weight, 0) for weight in file["body"]["units"]]
+    file["body"]["units"] = [str(min(weight + (1 << 40), 1 << 62)) for weight in upper]
+    path.write_text(json.dumps(file))
+    assert verify.main([str(path)]) == 4
+
+
+@pytest.mark.parametrize("name", ["kernel", "q K = q", "own rows", "majority", "words"])
+def test_a_wrong_multiplier_never_proves_more(name: str) -> None:
+    design = dpopt.design(SETTINGS[name])
+    setting, units = json.loads(
+        json.dumps([design.setting.to_dict(), design.setting.plain(design.units)])
+    )
+    program = verify.KINDS[design.setting.kind](setting, units, None, {})
+    known = list(design.optimality.multipliers)
+    sign = -1 if program.maximise else 1
+    for place, (row, y) in enumerate(known):
+        for wrong in (0, y / 3, 2 * y, abs(y) + 1):
+            bound = verify.bound(program, [*known[:place], (row, wrong), *known[place + 1 :]])
+            assert sign * (bound - design.optimality.bound) <= design.optimality.gap
+
+
+def test_a_missed_row_is_compared_with_what_the_file_states(tmp_path: Path) -> None:
+    path, _ = saved(SETTINGS["q K = q"], tmp_path)
+    file = json.loads(path.read_text())
+    weights = file["body"]["units"]["weights"]
+    # Both rows move alike, and privacy does not change by more than its slack.
+    for row in weights:
+        row[0], row[1] = str(int(row[0], 0) + (1 << 30)), str(int(row[1], 0) - (1 << 30))
+    file["body"]["setting"]["epsilon"] += 1e-6
+    path.write_text(json.dumps(file))
+    with pytest.raises(verify.Refused, match="states"):
+        list(verify.check(str(path)))
+
+
+def test_a_kernel_of_the_user_has_no_bound(tmp_path: Path) -> None:
+    given = dpopt.certify(np.full((3, 3), 1 / 3), setting=Kernel(PATH, 0.5))
+    assert given.bound is None
+    given.save(tmp_path / "x.json")
+    assert len(list(verify.check(str(tmp_path / "x.json")))) == 2
+    with pytest.raises(dpopt.ParameterError, match="no proof"):
+        given.save(tmp_path / "y.json", proof=True)
+    assert not (tmp_path / "y.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        (Kernel("absolute", 1.0, inputs=9, graph="path", objective="minimax"), 0.774292353792917),
+        # k - 1 wrong letters of k, each e^-epsilon as likely as the right one.
+        (Kernel("zero-one", 1.0, inputs=6), 5 / (5 + math.e)),
+        (majority.MajoritySetting(11, 0.1, 3, objective="surrogate"), 0.424366469682203),
+    ],
+)
+def test_known_optima(setting: Any, value: float) -> None:
+    found = dpopt.design(setting)
+    assert found.bound.how == "proved"
+    assert float(found.optimality.bound) == pytest.approx(value, abs=1e-14)
+    assert found.optimality.gap <= 1e-12
+
+
+@pytest.mark.parametrize("objective", ["worst-case", "least-regret"])
+def test_what_is_no_rational_program_has_no_proof(objective: Any, tmp_path: Path) -> None:
+    found = dpopt.design(majority.MajoritySetting(3, 0.5, 1.5, objective=objective))
+    assert found.bound.how == "float"
+    with pytest.raises(dpopt.ParameterError, match="there is no proof"):
+        found.save(tmp_path / "x.json", proof=True)
+
+
+def program_of(
+    loss: npt.NDArray[Any], epsilon: float, delta: float, edges: list[tuple[int, int]]
+) -> float:
+    """Return the least mean loss: K and, for each directed edge, the excess s."""
+    inputs, outputs = loss.shape
+    size = inputs * outputs
+    directed = edges + [(z, x) for x, z in edges]
+    count = size + len(directed) * outputs
+    upper, limits = [], []
+    for e, (x, z) in enumerate(directed):
+        for y in range(outputs):
+            row = np.zeros(count)
+            row[x * outputs + y], row[z * outputs + y] = 1.0, -math.exp(epsilon)
+            row[size + e * outputs + y] = -1.0
+            upper.append(row)
+            limits.append(0.0)
+        row = np.zeros(count)
+        row[size + e * outputs : size + (e + 1) * outputs] = 1.0
+        upper.append(row)
+        limits.append(delta)
+    sums = np.hstack([np.kron(np.eye(inputs), np.ones(outputs)), np.zeros((inputs, count - size))])
+    cost = np.concatenate([loss.ravel() / inputs, np.zeros(count - size)])
+    found = linprog(cost, upper, limits, sums, np.ones(inputs), bounds=(0, None))
+    assert found.success
+    return float(found.fun)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_bound_is_that_of_a_program_written_out(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    inputs, outputs = (int(n) for n in rng.integers(2, 6, 2))
+    loss, epsilon = rng.random((inputs, outputs)), float(rng.choice([0.0, 0.1, 1.0, 3.0]))
+    delta = float(rng.choice([0.0, 0.05]))
+    edges = [(x, int(rng.integers(x + 1, inputs))) for x in range(inputs - 1)]
+    found = dpopt.design(Kernel(loss, epsilon, delta, graph=edges))
+    assert found.bound.how == "proved"
+    assert found.optimality.gap <= 1e-12
+    expected = program_of(loss, epsilon, delta, edges)
+    assert float(found.bound) == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_kernel_too_large_is_refused_by_its_size(tmp_path: Path) -> None:
+    path, _ = saved(SETTINGS["words"], tmp_path)
+    file = json.loads(path.read_text())
+    file["body"]["setting"] |= {"shape": [2] * 15, "inputs": 2**15, "outputs": 2**15}
+    path.write_text(json.dumps(file))
+    assert verify.main([str(path)]) == 2
