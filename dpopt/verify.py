@@ -32,7 +32,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
 from itertools import accumulate, combinations, islice, pairwise, product
-from math import comb, factorial, lcm, perm, prod
+from math import comb, factorial, floor, lcm, log2, perm, prod
 from operator import getitem, mul
 from pathlib import Path
 from typing import Any, cast
@@ -1254,14 +1254,225 @@ def optimal_sampler(setting: Setting, units: Any, ratio: Between | None, _: Any)
     return program
 
 
+# --- public priors: kernels K over n letters with q K = q --------------------------------------
+
+
+def extend(program: Program, rows: dict[Name, Row]) -> Program:
+    """Return a program with further rows."""
+    names, row = program.names, program.row
+    program.names = lambda: [*rows, *names()]
+    program.row = lambda name: rows.get(name) or row(name)
+    return program
+
+
+def truthful(setting: Setting, units: Any, ratio: Between | None, mean: Any = None) -> Program:
+    """Display the kernel that keeps the prior and loses least: the mean or the most of 1 - K_xx."""
+    n = len(setting["prior"])
+    require_size(n, n)
+    loss = [[int(x != y) for y in range(n)] for x in range(n)]
+    asks = {"inputs": n, "outputs": n, "loss": loss, "sense": "minimise", "graph": "complete"}
+    asks |= {"objective": "bayes" if mean else "minimax", "prior": mean, "delta": 0, "rows": None}
+    asks |= {"epsilon": setting["epsilon"], "invariant": setting["prior"]}
+    return kernel(asks, units, ratio, None)
+
+
+def most_kept(setting: Setting, ratio: Between | None) -> Between:
+    """Return lemma 3's bound R q / (R q + 1 - q) of K_ii, R = e^epsilon, i of the least mass q.
+
+    K_ii is at most R times each other entry of its column, so at most R times their mean by the
+    prior; and that mean times 1 - q is q - q K_ii, since the prior is kept.
+    """
+    masses = vector(setting["prior"], len(setting["prior"]))
+    q = min(masses) / sum(masses)
+    low, high = [r * q / (r * q + 1 - q) for r in ratio or exp(number(setting["epsilon"]))]
+    return low, high
+
+
+def layers(setting: Setting, q: list[int], bits: int) -> tuple[list[int], list[int], list[int]]:
+    """Return w, e, k of a closed form, integers over T = 2^bits; Q ascending with the sum S.
+
+    Row i gives w_j to each j < i (of leximin to all j), e_i to i on top, and what is left of T to
+    the j > i (to all j) in proportion to k_j. With r a little below e^epsilon, Algorithm 1 has
+    w_i = R_i Q_i / (r Q_i + Q_(i+1) + ...), R_i = T - w_1 - ... - w_(i-1), e_i = r w_i, k = Q;
+    leximin w_i = min(T Q_i / ((r - 1) Q_i + S), one level for all), e_i = (r - 1) w_i.
+    """
+    epsilon, size, total, n = number(setting["epsilon"]), 1 << bits, sum(q), len(q)
+    fine = max(128, 64 + epsilon.denominator.bit_length() - epsilon.numerator.bit_length())
+    r = Fraction(exp(epsilon, 512 + 2 * int(epsilon))[0] * (1 << fine) // 1, 1 << fine)
+    down = 1 << 104 + max(0, -floor(log2(epsilon)))
+    up = (r - (r - 1) / (1 << 40)) * down // 1
+    w, left, after = list[int](), size, total
+    if setting["objective"] == "minimax":
+        for mass in q[:-1]:
+            after -= mass
+            w.append(left * mass * down // (up * mass + down * after))
+            left -= w[-1]
+        return [*w, 0], [*(up * a // down for a in w), left], q
+    for place, mass in enumerate(q[:-1]):
+        most = size * mass * down // ((up - down) * mass + down * total)
+        if ((n - place) * most - left) * down + (up - down) * most >= 0:
+            break
+        left -= most
+        w.append(most)
+    high, first = left * down // (up - down + (n - len(w)) * down), len(w)
+    k = [max(0, a * size * down - high * (down * total + (up - down) * a)) for a in q[first:]]
+    shift = max(0, sum(k).bit_length() - bits)
+    k = [a >> shift for a in k]
+    w += [high] * (n - first)
+    return w, [(up - down) * a // down for a in w], [0] * first + (k if any(k) else q[first:])
+
+
+def least_kept(setting: Setting, bits: int, ratio: Number) -> tuple[Fraction, Fraction]:
+    """Decide the columns of a closed form; return its least K_ii, and how far a letter drifts.
+
+    What is split is rounded down or up: its least and its largest share of k_j bound a column.
+    """
+    q = sorted(mass * (1 << bits) // 1 for mass in vector(setting["prior"], len(setting["prior"])))
+    (w, e, k), flat, total = layers(setting, q, bits), setting["objective"] != "minimax", sum(q)
+    base, after, rests = sum(w) if flat else 0, sum(k), list[tuple[int, int]]()
+    before = [((1, 0), (0, 1), 0)]  # of the rows so far: least and largest share, mass split
+    for mass, own, extra, share in zip(q, w, e, k, strict=True):
+        after -= 0 if flat else share
+        rest, of = (1 << bits) - base - extra, after or 1
+        rests.append((rest, of))
+        base += 0 if flat else own
+        if min(own, extra, share, rest) < 0 or (rest and not after):
+            raise Refused("a row of the kernel is no law")
+        low, high, came = before[-1]
+        low = (rest, of) if rest * low[1] < low[0] * of else low
+        high = (rest, of) if rest * high[1] > high[0] * of else high
+        before.append((low, high, came + (mass * rest << 64) // of))
+    kept, drift, below = 1 << bits, 0, total
+    for j, (mass, own, extra, share) in enumerate(zip(q, w, e, k, strict=True)):
+        (rest, of), (low, high, came) = rests[j], before[-1 if flat else j]
+        everywhere = own if flat else 0
+        diagonal = everywhere + extra + (rest * share // of if flat else 0)
+        column = [diagonal, diagonal + flat] + [own] * (not flat and j + 1 < len(q))
+        if flat or j:
+            column += [everywhere + low[0] * share // low[1]]
+            column += [everywhere - (-high[0] * share // high[1])]
+        if ratio.numerator * min(column) < ratio.denominator * max(column):
+            raise Refused(f"not private: letter {j} by ascending mass")
+        below -= 0 if flat else mass
+        mean = own * below + extra * mass + (came * share >> 64)
+        kept, drift = min(kept, diagonal), max(drift, abs(mean - (mass << bits)))
+    return Fraction(kept, 1 << bits), Fraction(drift + 2 * total, total << bits)
+
+
+def prior(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
+    """Display the kernel of a public prior; of a closed form, for any n, its rarest letter alone.
+
+    "worst": 1 - kept <= t; "lemma 3": kept <= R q / (R q + 1 - q).
+    """
+    if units is None or "weights" in units:
+        return truthful(setting, units, ratio)
+    count, low = len(setting["prior"]), (ratio or exp(number(setting["epsilon"])))[0]
+    require_size(count)
+    kept, drift = least_kept(setting, integer(units["bits"], 1, 4096), low)
+    rows: dict[Name, Row] = {("lemma 3",): Row({("kept",): 1}, most_kept(setting, ratio))}
+    rows["worst",] = Row({("t",): -1, ("kept",): -1}, -1)
+    program = Program([], {("t",): (0, 1), ("kept",): (0, 2)}, {("t",): 1}, list, no_row)
+    program.point = {("t",): 1 - kept, ("kept",): kept}
+    program.private = lambda: count * count * (count - 1)
+    program.note = f", each letter of the prior kept up to {float(drift):.3g}"
+    return extend(program, rows)
+
+
+def population(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
+    """Display the kernel that keeps a prior and is nearest to users' laws p_u, weighed by w_u.
+
+    "shortfall", u, j: p_uj - (p_u K)_j <= s_uj; "worst case", i: K_ii >= lemma 3's bound - slack.
+    """
+    n, count = len(setting["prior"]), len(setting["users"])
+    require_size(count, n, n)
+    users, weights = matrix(setting["users"], count, n), vector(setting["weights"], count)
+    whole, slack = sum(weights), number(setting["slack"])
+    mean = [sum(w * p[i] for w, p in zip(weights, users, strict=True)) / whole for i in range(n)]
+    program = truthful(setting, units, ratio, mean)
+    low, high = [min(0, slack - kept) for kept in most_kept(setting, ratio)]
+    rows: dict[Name, Row] = {
+        ("worst case", i): Row({("K", i, i): -1}, (high, low), promised=False) for i in range(n)
+    }
+    if setting["objective"] == "diagonal":
+        return extend(program, rows)
+    program.cost, point = {}, program.point
+    for (u, p), j in product(enumerate(users), range(n)):
+        if p[j]:
+            terms: dict[Variable, Any] = {("K", i, j): -a for i, a in enumerate(p) if a}
+            rows["shortfall", u, j] = Row(terms | {("s", u, j): -1}, -p[j])
+            program.cost["s", u, j], program.boxes["s", u, j] = weights[u] / whole, (0, 1)
+            if point:
+                gone = p[j] + sum(a * point[v] for v, a in terms.items())
+                point["s", u, j] = max(0, gone)
+    return extend(program, rows)
+
+
+def nearest(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
+    """Display the private kernel nearest to a given table g, with rows of the user's own.
+
+    "moved", x, y: K_xy - g_xy <= P_xy; "distance", x: sum_y P_xy <= t - max(0, sum_y g_xy - 1).
+    """
+    inputs, outputs = len(setting["kernel"]), len(setting["kernel"][0])
+    require_size(inputs, outputs)
+    given = matrix(setting["kernel"], inputs, outputs)
+    zero = {"loss": [[0] * outputs] * inputs, "prior": None, "objective": "bayes"}
+    zero |= {"inputs": inputs, "outputs": outputs, "sense": "minimise", "invariant": None}
+    program, rows = kernel(setting | zero, units, ratio, None), dict[Name, Row]()
+    moved: list[Number] = []
+    program.cost, program.boxes["t",], point = {("t",): 1}, (0, 2), program.point
+    for x, line in enumerate(given):
+        over = max(0, sum(line) - 1)
+        terms: dict[Variable, Any] = {("P", x, y): 1 for y in range(outputs)}
+        rows["distance", x] = Row(terms | {("t",): -1}, -over)
+        for y, a in enumerate(line):
+            program.boxes["P", x, y] = (0, 2)
+            rows["moved", x, y] = Row({("K", x, y): 1, ("P", x, y): -1}, a)
+            if point:
+                point["P", x, y] = max(0, point["K", x, y] - a)
+        moved.append(over + sum(point.get(v, 0) for v in terms))
+    if point:
+        point["t",] = max(moved)
+    return extend(program, rows)
+
+
+def mollifier(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
+    """Display the law r nearest to p with q / h <= r <= q h, h^2 = e^epsilon: any two are private.
+
+    "distance", j: p_j - r_j <= z_j; "above", j: r_j <= q_j h; "below", j: q_j / h <= r_j.
+    """
+    n = len(setting["prior"])
+    require_size(3, n)
+    q, p, law = [vector(a, n) for a in (setting["prior"], setting["own"], units or [1] * n)]
+    q, p, law = [[a / total for a in masses] for masses in (q, p, law) for total in [sum(masses)]]
+    if ratio:
+        raise Malformed("its coefficients are in e^(epsilon / 2)")
+    low, high = exp(number(setting["epsilon"]) / 2)
+    rows = dict[Name, Row]()
+    for j, a in enumerate(q):
+        rows["distance", j] = Row({("r", j): -1, ("z", j): -1}, -p[j])
+        rows["above", j] = Row({("r", j): 1}, (a * low, a * high))
+        rows["below", j] = Row({("r", j): -1}, (-a / low, -a / high))
+    cost: dict[Variable, Number] = {("z", j): 1 for j in range(n)}
+    boxes: dict[Variable, Between] = dict.fromkeys(cost, (0, 1))
+    program = Program([([("r", j) for j in range(n)], 1)], boxes, cost, list, no_row)
+    if units:
+        program.point = {("z", j): max(0, p[j] - a) for j, a in enumerate(law)}
+        program.point |= {("r", j): a for j, a in enumerate(law)}
+    return extend(program, rows)
+
+
 # Each takes the setting, the units (or None), e^epsilon enclosed (or None for that of the setting),
 # and the proof file, which some settings need for numbers that they cannot state exactly.
 KINDS: dict[str, Callable[[Setting, Any, Between | None, Any], Program]] = {
     "kernel": kernel,
     "majority": majority,
+    "mollifier": mollifier,
     "multiclass": multiclass,
-    "plurality": plurality,
+    "nearest": nearest,
     "optimal-sampler": optimal_sampler,
+    "plurality": plurality,
+    "population": population,
+    "prior": prior,
     "roo": roo,
     "smooth-floor": smooth_floor,
 }
@@ -1310,7 +1521,7 @@ def check(path: str, proof_path: str | None = None) -> Iterator[str]:
     count, missed = decide(program)
     yield f"private: {kind}, {count} inequalities decided exactly"
     if missed:
-        stated = max(map(number, (body.get("residuals") or {0: 0}).values()))
+        stated = max(map(number, body.get("residuals", {0: missed}).values()), default=Fraction(0))
         if missed > stated + stated / 10**9 + Fraction(1, 10**15):
             raise Refused(f"rows are missed by {float(missed):.3g}; it states {float(stated):.3g}")
         yield f"rows that were asked for are missed by at most {float(missed):.3g}"

@@ -283,6 +283,10 @@ class NearestKernel(Setting["NearestDesign"]):
             )
         return proof
 
+    def proof_size(self, units: ExactKernel) -> int:
+        """Return about how many entries of rows a proof looks at."""
+        return self.general.proof_size(units) + 3 * self.given.size
+
     def spent(self, units: ExactKernel, epsilon: float | None, delta: float | None) -> Least:
         """Return the least epsilon along the graph for a delta, or the other way round."""
         return least_of_kernel(units, epsilon, delta)

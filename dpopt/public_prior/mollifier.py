@@ -147,6 +147,27 @@ class MollifierSetting(PriorSetting[Design]):
         certify_mollified(other, self.public.masses, self.epsilon)
         return other
 
+    def proof_size(self, units: tuple[int, ...]) -> int:
+        """Return about how many entries of rows a proof looks at."""
+        return 4 * len(units)
+
+    def proof_rows(self, units: tuple[int, ...]) -> list[tuple[str, int]]:
+        """Return the rows that add up to the larger of the two sums of `mollifier_tv`.
+
+        sum_j z[j] >= sum (p - r) over the letters where p is above the box, so at least what p has
+        above it there; and over those where p is not below it, so what r has to have more than p
+        where it is.
+        """
+        del units
+        p, (low, high) = cast(Vector, self.own), _limits(self.public.masses, self.epsilon)
+        over, under = np.maximum(0.0, p - high), np.maximum(0.0, low - p)
+        if over.sum() >= under.sum():
+            places, limited, side = np.flatnonzero(over), np.flatnonzero(over), "above"
+        else:
+            places, limited, side = np.flatnonzero(under == 0.0), np.flatnonzero(under), "below"
+        rows = [("distance", place) for place in places.tolist()]
+        return rows + [(side, place) for place in limited.tolist()]
+
     def value(self, units: tuple[int, ...]) -> float:
         """Return the total variation between p and r."""
         return float(total_variation(cast(Vector, self.own), _floats(units)))

@@ -108,6 +108,13 @@ class PopulationSetting(KeptPriorSetting["PopulationKernel"]):
             _add_distances(problem, users, weights)
         return problem
 
+    def proof_size(self, units: ExactKernel) -> int:
+        """Return about how many entries of rows a proof looks at."""
+        del units
+        shortfalls = self.users if self.objective == "tv" else ()
+        entries = sum(int(np.count_nonzero(row)) ** 2 for row in cast(Matrix, shortfalls))
+        return 5 * self.public.size**2 + entries
+
     def value(self, units: ExactKernel) -> float:
         """Return the objective of the certified kernel."""
         users, weights = self._laws

@@ -251,6 +251,7 @@ class SamplingKernel(Design):
         *,
         even_if_not_private: bool = False,
         ledger: bool | Guarantee = False,
+        proof: bool = False,
     ) -> None:
         """Write the kernel to a JSON file that `dpopt.load` proves again; see `Design.save`.
 
@@ -258,6 +259,7 @@ class SamplingKernel(Design):
             path: see there, as for the rest.
             even_if_not_private: see there.
             ledger: see there.
+            proof: see there.
 
         Raises:
             ParameterError: also if letters are neither text nor integers.
@@ -265,7 +267,7 @@ class SamplingKernel(Design):
         names = self.prior.letters
         if not isinstance(names, range) and not all(type(name) in (str, int) for name in names):
             raise ParameterError("letters must be texts or integers for a kernel to be saved.")
-        super().save(path, even_if_not_private=even_if_not_private, ledger=ledger)
+        super().save(path, even_if_not_private=even_if_not_private, ledger=ledger, proof=proof)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -256,6 +256,11 @@ class PublicPriorSetting(KeptPriorSetting[SamplingKernel]):
         _, last = leximin_solution(self.public.masses, self.epsilon, backend, time_limit)
         return replace(last, objective=first.objective, bound=first.bound, gap=first.gap)
 
+    def proof_size(self, units: Units) -> int:
+        """Return n, as much as there is to prove of a closed form; of a table, its entries."""
+        n = self.public.size
+        return n if isinstance(units, ClosedForm) else 5 * n * n
+
     def value(self, units: Units) -> float:
         """Return the largest total variation between p and pK over all p: 1 - min K_ii."""
         return float(1 - units.diagonal.min())
