@@ -699,7 +699,7 @@ class Formulas:
     """Named formulas over integers, which are walked here as trees and never run.
 
     They hold + - * / // % **, comparisons, "a if b else c", lists and their parts, each other, such
-    as q(m - 1), and exp, comb, range, len, sum, min, max, all. A number is exact, or enclosed where
+    as q(m - 1), and exp, comb, range, len, sum, min, max. A number is exact, or enclosed where
     it comes from exp; what an enclosure leaves open is refused.
     """
 
@@ -710,9 +710,8 @@ class Formulas:
         for line in lines:
             head, _, body = line.partition(" = ")
             found: Any = self.parsed(head)
-            names = [name.id for name in found.args] if isinstance(found, ast.Call) else []
-            found = found.func if isinstance(found, ast.Call) else found
-            self.parts[found.id] = names, self.parsed(body)
+            names = [name.id for name in getattr(found, "args", [])]
+            self.parts[getattr(found, "func", found).id] = names, self.parsed(body)
 
     def parsed(self, text: str) -> ast.expr:
         """Return a formula as a tree."""
@@ -750,7 +749,8 @@ class Formulas:
             return self.kept[key]
         if name == "exp":
             self.steps += 1000
-            return self.applied(lambda low: low, exp(number(given[0])))
+            low, high = ends(given[0])
+            return self.applied(lambda end: end, (exp(number(low))[0], exp(number(high))[1]))
         if name == "comb":
             return comb(*(integer(n, 0, 5000) for n in given))
         if name == "range":
@@ -760,7 +760,7 @@ class Formulas:
             operation = {"sum": operator.add, "min": min, "max": max}[name]
             start = [0] if name == "sum" else []
             return reduce(partial(self.applied, operation), [*start, *values])
-        return {"all": all, "len": len}[name](values)
+        return {"len": len}[name](values)
 
     def sides(self, node: ast.expr, names: dict[str, Value]) -> tuple[bool, Value, Value]:
         """Return whether a comparison holds, and its sides; refuse what is too close."""
