@@ -2,6 +2,7 @@
 
     python verify.py x.json                  privacy alone
     python verify.py x.json x.proof.json     privacy, and that nothing is better
+    python verify.py x.finding.json          that a published statement is false
 
 A design is integers; a proof is a list of multipliers. The kind of the design says which linear
 program it answers,
@@ -23,14 +24,16 @@ is no such file, 4 for what is not private, not optimal or not shown.
 
 from __future__ import annotations
 
+import ast
 import json
+import operator
 import re
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial, reduce
 from itertools import accumulate, combinations, islice, pairwise, product
 from math import comb, factorial, floor, lcm, log2, perm, prod
 from operator import getitem, mul
@@ -1461,6 +1464,171 @@ def mollifier(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Pr
     return extend(program, rows)
 
 
+
+
+# --- findings: published statements that are false ---------------------------------------------
+
+Value = Any  # of a formula: a number, an enclosure of one, a list of such, or whether it is so
+LONGEST = 1 << 16  # bits of a number in a formula
+OPERATIONS: dict[type, Callable[..., Number]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: lambda a, b: Fraction(a) / b,
+    ast.Mod: operator.mod,
+    ast.FloorDiv: operator.floordiv,
+}
+RELATIONS: dict[type, Callable[[Number, Number], bool]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+}
+
+
+class Formulas:
+    """Named formulas over integers, which are walked here as trees and never run.
+
+    They hold + - * / // % **, comparisons, "a if b else c", lists and their parts, each other, such
+    as q(m - 1), and exp, comb, range, len, sum, min, max. A number is exact, or enclosed where
+    it comes from exp; what an enclosure leaves open is refused.
+    """
+
+    def __init__(self, lines: list[str], known: dict[str, Value]) -> None:
+        self.parts: dict[str, tuple[list[str], ast.expr]] = {}
+        self.kept: dict[Any, Value] = {(name, ()): value for name, value in known.items()}
+        self.steps = 0
+        for line in lines:
+            head, _, body = line.partition(" = ")
+            found: Any = self.parsed(head)
+            names = [name.id for name in getattr(found, "args", [])]
+            self.parts[getattr(found, "func", found).id] = names, self.parsed(body)
+
+    def parsed(self, text: str) -> ast.expr:
+        """Return a formula as a tree."""
+        require_size(len(text), MOST // 1000)
+        try:
+            return ast.parse(text.strip(), mode="eval").body
+        except SyntaxError:
+            raise Malformed(f"{text[:60]!r} is no formula") from None
+
+    def applied(self, operation: Callable[..., Number], *operands: Value) -> Value:
+        """Return a result, which is least and largest where the operands are at their ends."""
+        parts = [
+            part for a in operands for end in ends(a) for part in number(end).as_integer_ratio()
+        ]
+        size = max(map(int.bit_length, parts))
+        self.steps += 1 + size // 16
+        require_size(self.steps)
+        require_size(size, MOST // LONGEST)
+        found = [operation(*corner) for corner in product(*map(ends, operands))]
+        if not any(isinstance(a, tuple) for a in operands):
+            return found[0]
+        if operation in (operator.mod, operator.floordiv):
+            raise Refused("a remainder of a number that is not known exactly")
+        if operation is OPERATIONS[ast.Div] and min(ends(operands[1])) < 0 < max(ends(operands[1])):
+            raise ZeroDivisionError
+        return min(found), max(found)
+
+    def call(self, name: str, given: list[Value]) -> Value:
+        """Return a formula's value for its arguments, or that of a function."""
+        key = name, tuple(str(part) for part in given)
+        if key not in self.kept and name in self.parts:
+            names, body = self.parts[name]
+            self.kept[key] = self.value(body, dict(zip(names, given, strict=True)))
+        if key in self.kept:
+            return self.kept[key]
+        if name == "exp":
+            self.steps += 1000
+            low, high = ends(given[0])
+            return self.applied(lambda end: end, (exp(number(low))[0], exp(number(high))[1]))
+        if name == "comb":
+            return comb(*(integer(n, 0, 5000) for n in given))
+        if name == "range":
+            return [*range(*(integer(end, -MOST, MOST) for end in given))]
+        values = given[0] if len(given) == 1 else given
+        if name in ("sum", "min", "max"):
+            operation = {"sum": operator.add, "min": min, "max": max}[name]
+            start = [0] if name == "sum" else []
+            return reduce(partial(self.applied, operation), [*start, *values])
+        return {"len": len}[name](values)
+
+    def sides(self, node: ast.expr, names: dict[str, Value]) -> tuple[bool, Value, Value]:
+        """Return whether a comparison holds, and its sides; refuse what is too close."""
+        if not isinstance(node, ast.Compare) or len(node.ops) != 1:
+            raise Malformed("a comparison of two sides is missing")
+        left, right = self.value(node.left, names), self.value(node.comparators[0], names)
+        relation = RELATIONS[type(node.ops[0])]
+        found = {relation(number(a), number(b)) for a, b in product(ends(left), ends(right))}
+        if len(found) > 1:
+            raise Refused("two numbers are too close to be told apart")
+        return found.pop(), left, right
+
+    def value(self, node: ast.expr, names: dict[str, Value]) -> Value:
+        """Return what a part of a formula is, for the names that are bound around it."""
+        self.steps += 1
+        require_size(self.steps)
+        match node:
+            case ast.Constant(value=int(found)):
+                return found
+            case ast.Name(id=name):
+                return names[name] if name in names else self.call(name, [])
+            case ast.List(elts=parts):
+                return [self.value(part, names) for part in parts]
+            case ast.UnaryOp(op=ast.USub(), operand=part):
+                return self.applied(operator.sub, 0, self.value(part, names))
+            case ast.BinOp(left=left, op=ast.Pow(), right=right):
+                n = integer(self.value(right, names), -LONGEST, LONGEST)
+                times = partial(self.applied, operator.mul)
+                found = reduce(times, [self.value(left, names)] * abs(n), 1)
+                return found if n >= 0 else self.applied(OPERATIONS[ast.Div], 1, found)
+            case ast.BinOp(left=left, op=op, right=right):
+                sides = [self.value(part, names) for part in (left, right)]
+                return self.applied(OPERATIONS[type(op)], *sides)
+            case ast.Compare():
+                return self.sides(node, names)[0]
+            case ast.IfExp(test=test, body=left, orelse=right):
+                return self.value(left if self.value(test, names) else right, names)
+            case ast.Subscript(value=part, slice=at):
+                return self.value(part, names)[integer(self.value(at, names), 0, MOST)]
+            case ast.GeneratorExp(elt=part, generators=[each]) | ast.ListComp(part, [each]):
+                name, values = each.target, self.value(each.iter, names)
+                if not isinstance(name, ast.Name) or each.ifs:
+                    raise Malformed("a formula runs over more than one name")
+                return [self.value(part, {**names, name.id: one}) for one in values]
+            case ast.Call(func=ast.Name(id=name), args=given, keywords=[]):
+                return self.call(name, [self.value(part, names) for part in given])
+        raise Malformed(f"a formula holds {type(node).__name__}")
+
+
+def finding(file: dict[str, Any]) -> Iterator[str]:
+    """Show that a published statement is false where a witness satisfies what it asks for.
+
+    A design, if there is one, is private; its integers are ``units`` in the formulas, its objective
+    ``value``. What is ``given`` holds, and the ``claim`` does not. Whether these formulas are the
+    paper's is for the reader.
+    """
+    known: dict[str, Value] = {}
+    if file.get("design"):
+        design = file["design"]
+        program = KINDS[design["kind"]](design["setting"], design["units"], None, {})
+        yield f"private: {design['kind']}, {decide(program)[0]} inequalities decided exactly"
+        known = {"units": [*map(number, design["units"])], "value": program.value}
+    formulas = Formulas(file["formulas"], known)
+    for text in file["given"]:
+        if not formulas.sides(formulas.parsed(text), {})[0]:
+            raise Refused(f"{text} does not hold")
+        yield f"given: {text}"
+    claim = str(file["claim"])
+    holds, left, right = formulas.sides(formulas.parsed(claim), {})
+    shown = f"{claim}, with {float(ends(left)[0])!r} and {float(ends(right)[0])!r}"
+    if holds:
+        raise Refused(f"the statement holds here: {shown}")
+    yield f"refuted: {file['statement']}"
+    yield f"false: {shown}"
+
+
 # Each takes the setting, the units (or None), e^epsilon enclosed (or None for that of the setting),
 # and the proof file, which some settings need for numbers that they cannot state exactly.
 KINDS: dict[str, Callable[[Setting, Any, Between | None, Any], Program]] = {
@@ -1509,11 +1677,14 @@ def check(path: str, proof_path: str | None = None) -> Iterator[str]:
         Malformed: for what is no design, or no proof.
         Refused: for what is not so, or not shown.
     """
-    whole = read(path)
+    whole, proof = read(path), read(proof_path) if proof_path else {}
     if whole.get("format") == "dpopt exact optimum":
         yield optimum(whole)
         return
-    body, proof = whole["body"], read(proof_path) if proof_path else {}
+    if whole.get("format") == "dpopt finding":
+        yield from finding(whole)
+        return
+    body = whole["body"]
     kind, setting = body["kind"], body["setting"]
     if kind not in KINDS:
         raise Malformed(f"its kind is {str(kind)[:40]!r}")

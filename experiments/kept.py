@@ -22,6 +22,7 @@ from dpopt.files import replacing, write_json
 from dpopt.provenance import versions
 from experiments.digest import commit
 from experiments.options import changed, plain, text_of
+from experiments.refuted.record import CHECKER, Refutation, checker, refutations_of
 from experiments.registry import Cell, Comparison, Experiment, Outcome, Table
 
 if TYPE_CHECKING:
@@ -93,6 +94,13 @@ class Entry:
     def comparisons(self) -> tuple[Comparison, ...]:
         """What the paper says beside what was found; none if it failed."""
         return () if self.outcome is None else self.outcome.comparisons
+
+    @property
+    def refutations(self) -> tuple[Refutation, ...]:
+        """The statements of its paper that it refutes, each with a file; none if it failed."""
+        if self.outcome is None:
+            return ()
+        return refutations_of(self.experiment.paper, self.experiment.name, self.comparisons)
 
     @property
     def command(self) -> str:
@@ -170,6 +178,8 @@ def _sound(record: Mapping[str, Any]) -> bool:
 def write_outcome(entry: Entry, folder: Path, pictures: Mapping[str, bytes] | None = None) -> None:
     """Write one CSV for each table, a JSON with everything, and the figure twice.
 
+    What is refuted has a file of its own, and the checker of such files lies beside it.
+
     Args:
         entry: of a run that did not fail; `keep_run` writes when it was.
         folder: holds no other tables of the experiment afterwards.
@@ -183,6 +193,8 @@ def write_outcome(entry: Entry, folder: Path, pictures: Mapping[str, bytes] | No
     texts["json"] = json.dumps(record_of(entry), indent=2, allow_nan=False) + "\n"
     files = {f"{experiment.name}.{name}": text.encode() for name, text in texts.items()}
     files |= {f"{experiment.name}.{name}": content for name, content in pictures.items()}
+    files |= {refuted.file: refuted.content for refuted in entry.refutations}
+    files |= {CHECKER: checker()} if entry.refutations else {}
     for path in folder.glob(f"{experiment.name}.*.csv"):
         if path.name not in files:
             path.unlink(missing_ok=True)

@@ -1,0 +1,202 @@
+"""Each refuted statement's file: accepted alone, refused where its witness refutes nothing."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpopt import majority, roo, verify
+from experiments.catalogue import all_experiments
+from experiments.refuted.record import Refutation, checker, refutations
+
+ALL = {each.name: each for each in refutations()}
+# A change of one formula after which the statement is true of the witness.
+TRUE: dict[str, tuple[str, str]] = {
+    "darrm-lemma-3-2": ("p = [1, 1, 0]", "p = [1, 1, 1]"),
+    "darrm-subsampling-at-one": ("1/3, 1))", "1, 1/3))"),
+    "darrm-best-of-all": ("1/3, 1))", "1, 1))"),
+    "darrm-three-corners": ("[1/6, 15/16, 0]", "[1/6, 9/10, 0]"),
+    "darrm-lemma-a-1": ("m = 16", "m = 18"),
+    "darrm-composition-of-queries": ("queries = 12", "queries = 11"),
+    "darrm-algorithm-5": ("tau = 50", "tau = 60"),
+    "roo-theorem-2-conference": ("z = [7, 6, 7]", "z = [6, 7, 7]"),
+    "roo-theorem-2-journal": ("e = exp(1/2)", "e = 2"),
+    "roo-lemma-2": ("n = 3", "n = 4"),
+    "roo-lemma-5": ("n = 4", "n = 5"),
+    "roo-equation-31": ("e = 2", "e = 3/2"),
+    "roo-conference-lemma-3": ("n = 8", "n = 15"),
+    "roo-conference-lemma-4": ("n = 4", "n = 5"),
+    "roo-row-68": ("n = 3", "n = 4"),
+    "smoothed-remark-8": ("f = 1/2", "f = 1/3"),
+    "smoothed-theorem-5": ("T = 3", "T = 2"),
+    "smoothed-lemma-2": ("e = 2", "e = 11/10"),
+    "smoothed-corollary-3": ("k = 13", "k = 12"),
+    "smoothed-table-1-noise": ("r = 1/3", "r = 1/2"),
+}
+
+
+def decided(content: dict[str, Any], folder: Path) -> int:
+    path = folder / "x.finding.json"
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return verify.main([str(path)])
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_fresh_interpreter_accepts_each_file_without_the_package(
+    name: str, tmp_path: Path
+) -> None:
+    (tmp_path / "verify.py").write_bytes(checker())
+    (tmp_path / ALL[name].file).write_bytes(ALL[name].content)
+    run = subprocess.run(
+        [sys.executable, "-I", "verify.py", ALL[name].file],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+    assert f"refuted: {ALL[name].statement}" in run.stdout.splitlines()
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_witness_that_refutes_nothing_is_refused(name: str, tmp_path: Path) -> None:
+    content = ALL[name].to_dict()
+    old, new = TRUE[name]
+    changed = [line.replace(old, new) for line in content["formulas"]]
+    assert changed != content["formulas"]
+    assert decided(content | {"formulas": changed}, tmp_path) == 4
+
+
+def test_every_refuted_statement_of_the_lemmas_has_a_file() -> None:
+    known = {(each.paper, each.judges) for each in ALL.values()}
+    ours = {"roo-lemmas", "smoothed-claims", "majority-claims"}
+    for name in ours:
+        item = all_experiments()[name]
+        outcome = item.run(item.quick, lambda: None)
+        refuted = [said for said in outcome.comparisons if said.verdict == "refuted"]
+        assert refuted
+        assert {(item.paper, said.identifier) for said in refuted} <= known
+
+
+def test_a_given_that_does_not_hold_is_refused(tmp_path: Path) -> None:
+    content = ALL["darrm-composition-of-queries"].to_dict()
+    # One more in the last digit, and the voters are not private.
+    changed = [line.replace("16487212707/", "16487212708/") for line in content["formulas"]]
+    assert decided(content | {"formulas": changed}, tmp_path) == 4
+
+
+def test_a_design_that_is_not_private_is_refused(tmp_path: Path) -> None:
+    content = ALL["darrm-lemma-3-2"].to_dict()
+    content["design"]["units"][1] = str(2**62)
+    assert decided(content, tmp_path) == 4
+
+
+@pytest.mark.parametrize(
+    ("formulas", "claim"),
+    [
+        (["a = b", "b = a"], "a < 1"),
+        (["a = 2**100000"], "a < 1"),
+        (["a = range(10**9)"], "len(a) < 1"),
+        (["a(i) = 1 + sum(a(i - 1) for j in range(9))"], "a(99) < 1"),
+        (["a = __import__('os')"], "a < 1"),
+        (["a = (1).__class__"], "a < 1"),
+        (["a = 1/0"], "a < 1"),
+        (["a = 0.5"], "a < 1"),
+        (["a = lambda: 1"], "a < 1"),
+        (["a = " + "(" * 900], "a < 1"),
+        (["a = 2*range(9)"], "len(a) < 1"),
+        ([], "1"),
+        ([], "1 < 2 < 3"),
+        ([], "x < 1"),
+        ([7], "1 < 0"),
+    ],
+)
+def test_what_is_no_formula_is_malformed(formulas: list[Any], claim: str, tmp_path: Path) -> None:
+    content = ALL["roo-lemma-2"].to_dict() | {"formulas": formulas, "given": [], "claim": claim}
+    assert decided(content, tmp_path) == 2
+
+
+def test_what_an_enclosure_leaves_open_is_refused(tmp_path: Path) -> None:
+    content = ALL["roo-lemma-2"].to_dict() | {"formulas": [], "given": []}
+    assert decided(content | {"claim": "exp(1)*exp(-1) < 1"}, tmp_path) == 4
+    assert decided(content | {"claim": "exp(1/2)*exp(1/2) < exp(1)"}, tmp_path) == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("exp(1/2)", math.exp(0.5)),
+        ("(1 - exp(1))**3", (1 - math.e) ** 3),
+        ("1/(2 - exp(-3))", 1 / (2 - math.exp(-3))),
+        ("max(-exp(1), min([1/3, 2]))", 1 / 3),
+        ("sum(comb(5, i)*2**i*(1/2)**(5 - i) for i in range(6))", 2.5**5),
+        ("7 // 2 + 7 % 2 - [1, 2, 3][2]", 1.0),
+        ("2**-3 if 1 < 2 else 0", 0.125),
+    ],
+)
+def test_formulas_have_the_values_of_floats(text: str, wanted: float) -> None:
+    formulas = verify.Formulas([], {})
+    low, high = verify.ends(formulas.value(formulas.parsed(text), {}))
+    assert float(low) == pytest.approx(wanted, rel=1e-14)
+    assert 0 <= high - low < Fraction(1, 2**250)
+
+
+def sides(refutation: Refutation) -> tuple[Any, Any]:
+    formulas = verify.Formulas(list(refutation.formulas), {})
+    _, left, right = formulas.sides(formulas.parsed(refutation.claim), {})
+    return left, right
+
+
+def test_numbers_by_hand() -> None:
+    # Margins that the grid of the lemmas found in fractions of its own: -3/20 and -7/15.
+    assert sides(ALL["roo-lemma-2"]) == (Fraction(1, 10), Fraction(1, 4))
+    assert sides(ALL["roo-conference-lemma-3"]) == (0, Fraction(7, 15))
+    assert sides(ALL["smoothed-lemma-2"]) == (Fraction(1, 3), 0)
+    # The ratio is 2, and its square is compared with 3.
+    left, right = sides(ALL["smoothed-table-1-noise"])
+    assert left / right == Fraction(4, 3)
+    delta, claimed = sides(ALL["smoothed-theorem-5"])
+    assert delta == 1 - Fraction(199, 200) ** 3
+    assert claimed == Fraction(3, 201)
+
+
+def test_the_recursions_are_those_of_the_package() -> None:
+    for name, data in (("conference", (20, 3, 0.1)), ("journal", (3, 2, 0.5))):
+        after, allowed = sides(ALL[f"roo-theorem-2-{name}"])
+        audit = roo.min_count(*data, name).audit
+        assert float(after[0] / allowed[1]) == pytest.approx(audit.excess_factor, rel=1e-12)
+
+
+def test_three_corners_by_every_outcome() -> None:
+    low, high = Fraction(4, 13), Fraction(9, 13)
+    gamma = [0, Fraction(15, 16), Fraction(1, 6), Fraction(1, 6), Fraction(15, 16), 0]
+
+    def one(p: list[Fraction]) -> Fraction:
+        total = Fraction(0)
+        for votes in product((0, 1), repeat=5):
+            weight = math.prod(q if v else 1 - q for q, v in zip(p, votes, strict=True))
+            ones = sum(votes)
+            total += weight * (1 + (1 if ones > 2 else -1) * gamma[ones]) / 2
+        return total
+
+    zeros = [Fraction(0)] * 4
+    left, right = sides(ALL["darrm-three-corners"])
+    assert (left, right) == (one([*zeros, low]), 2 * one([*zeros, high]))
+
+
+def test_the_audit_of_a_design_is_refused_as_not_private(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    setting = majority.MajoritySetting(3, 0.1, 1)
+    path = tmp_path / "audit.json"
+    majority.assess(setting, [1, 1, 1, 1]).save(path, even_if_not_private=True)
+    assert verify.main([str(path)]) == 4
+    assert "not private" in capsys.readouterr().err
