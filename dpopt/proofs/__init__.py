@@ -7,16 +7,17 @@ is proved here is what that module, alone, checks again.
 from __future__ import annotations
 
 from dpopt.proofs.dual import BITS, Bound, Optimality, Written, proved
-from dpopt.proofs.saved import optimality, proof_path, small, write_proof
+from dpopt.proofs.saved import laid_beside, optimality, proof_path, small, write_verifier
 
 __all__ = [
     "BITS",
     "Bound",
     "Optimality",
     "Written",
+    "laid_beside",
     "optimality",
     "proof_path",
     "proved",
     "small",
-    "write_proof",
+    "write_verifier",
 ]
