@@ -32,7 +32,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise, product
-from math import comb, prod
+from math import comb, factorial, lcm, prod
 from pathlib import Path
 from typing import Any
 
@@ -599,6 +599,152 @@ KINDS: dict[str, Callable[[Setting, Any, Between | None, Any], Program]] = {
 }
 
 
+# --- questions: delta(x) of a database x is its largest hockey-stick from or to a neighbour ------
+
+UNIT = 1 << 1100  # what deltas are integers over, each rounded up
+Histogram = tuple[int, ...]
+Found = tuple[Number, Number, str]  # the value at the units, that of the best point, what it is
+Counted = dict[Any, Any]  # weights of outputs; all laws of a mechanism have the same sum
+
+
+@cache
+def histograms(size: int, categories: int) -> list[Histogram]:
+    """Return all counts of so many records, the last place changing first."""
+    require_size(size + 1, categories, categories)
+    require_size(comb(size + categories - 1, size), categories)
+    if categories == 1:
+        return [(size,)]
+    return [(a, *h) for a in range(size + 1) for h in histograms(size - a, categories - 1)]
+
+
+def counted(setting: Setting, categories: int) -> tuple[int, Callable[[Histogram], Counted]]:
+    """Return n, and the law of a mechanism's output by the histogram of n records."""
+    own = setting["mechanism"] or {**setting, "mechanism": "sampling-histogram"}
+    n, again, word = integer(own["records"], 1, MOST), own.get("replacement"), own["mechanism"]
+    inputs = histograms(n, categories)
+    if "kernel" in own:
+        lines = matrix(own["kernel"], len(inputs), len(own["kernel"][0]))
+        if any(min(row) < 0 or abs(sum(row) - 1) > Fraction(1, 10**8) for row in lines):
+            raise Malformed("the mechanism has a row that is no law")
+        rows = dict(zip(inputs, lines, strict=True))
+        return n, cache(lambda x: {y: p / sum(rows[x]) for y, p in enumerate(rows[x])})
+    if own.get("lost_rate") or word not in ("sampling-histogram", "sampling-average"):
+        raise Malformed(f"a mechanism {str(word)[:40]!r} is not checked here")
+    drawn = integer(own["drawn"], 1, MOST if again else n)
+    outputs = histograms(drawn, categories)
+    require_size(len(inputs), len(outputs), max(4, drawn if again else 0))
+    # An average tells the sum of the drawn values alone.
+    worth = vector(own["values"], categories) if word == "sampling-average" else []
+
+    def law(x: Histogram) -> Counted:
+        ways: dict[Any, int] = defaultdict(int)
+        for y in outputs:
+            told = sum(a * b for a, b in zip(y, worth, strict=True)) if worth else y
+            orders = factorial(drawn) // prod(map(factorial, y)) if again else 1
+            ways[told] += orders * prod(map(pow, x, y) if again else map(comb, x, y))
+        return {y: count for y, count in ways.items() if count}
+
+    return n, cache(law)
+
+
+def stick(p: Counted, q: Counted, epsilon: Fraction) -> int:
+    """Return sum_y max(0, p_y - e^epsilon q_y)."""
+    over, under = Fraction(exp(epsilon)[0]).as_integer_ratio()
+    above = sum(max(0, under * a - over * q.get(y, 0)) for y, a in p.items())
+    return -(-UNIT * above // (under * sum(p.values())))
+
+
+def deltas(setting: Setting, categories: int, asked: Any = None) -> dict[Histogram, int]:
+    """Return delta(x) of the database that is asked for, or of each."""
+    (n, law), epsilon = counted(setting, categories), number(setting["epsilon"])
+    found = dict.fromkeys([asked] if asked else histograms(n, categories), 0)
+    if any(sum(x) != n for x in found):
+        raise Malformed("counts are of another number of records")
+    for x, a, b in product(found, range(categories), range(categories)):
+        if x[a] and a != b:
+            z = tuple(count - (c == a) + (c == b) for c, count in enumerate(x))
+            both = stick(law(x), law(z), epsilon), stick(law(z), law(x), epsilon)
+            found[x] = max(found[x], *both)
+    return found
+
+
+def one_drawn(values: dict[Histogram, int], law: list[int]) -> dict[Histogram, int]:
+    """Return the mean of V(h with one record more), which is drawn from a law, by h."""
+    size, total, found = sum(next(iter(values))) - 1, sum(law), {}
+    for h in histograms(size, len(law)):
+        more = ((*h[:c], h[c] + 1, *h[c + 1 :]) for c in range(len(law)))
+        found[h] = -(-sum(w * values[x] for w, x in zip(law, more, strict=True)) // total)
+    return found
+
+
+def largest(values: dict[Histogram, int], laws: list[list[int]]) -> int:
+    """Return the largest expectation over all ways to draw each record from one of the laws."""
+    best = 0
+    while len(values) > 1:
+        best = max(best, largest(values, laws[1:])) if laws[1:] else best
+        values = one_drawn(values, laws[0])
+    return max(best, *values.values(), 0)
+
+
+def as_stated(stated: object, found: Number, logarithm: bool = False) -> None:
+    """Refuse a number of a file, or a logarithm in it, that is not what was found."""
+    given = number(stated or 0) if stated is None or not logarithm else exp(number(stated))[1]
+    if abs(given - found) > found / Fraction(10**8) + Fraction(1, 10**300):
+        raise Refused(f"it states {str(stated)[:40]}, and {float(found)!r} was found")
+
+
+def smoothed(setting: Setting, units: Any, one: bool = False) -> Found:
+    """Return E delta(x) of a composition of the records, and the largest unless one is asked for.
+
+    The expectation is linear in the law of each record: of two categories, the laws with the least
+    and the largest share are enough.
+    """
+    shares = setting["distributions"]
+    laws = [vector(law, len(shares[0])) for law in shares]
+    if any(min(law) < 0 or abs(sum(law) - 1) > Fraction(1, 10**8) for law in laws):
+        raise Malformed("a distribution is no law")
+    whole = [[int(p * lcm(*(q.denominator for q in law))) for p in law] for law in laws]
+    n, m = integer(setting["records"], 1, MOST), len(laws[0])
+    asked = vector(setting["composition"] if one else units["argmax"], len(laws))
+    counts = [integer(c, 0, n) for c in asked]
+    require_size(len(histograms(n, m)), n)
+    values = start = deltas(setting, m)
+    if sum(counts) != n:
+        raise Malformed(f"a composition is not one of {n} records")
+    for law, times in zip(whole, counts, strict=True):
+        for _ in range(times):
+            values = one_drawn(values, law)
+    (found,) = values.values()
+    as_stated(units["log_delta"], Fraction(found, UNIT), True)
+    if one:
+        return Fraction(found, UNIT), Fraction(found, UNIT), "the composition that was asked for"
+    order = sorted(range(len(laws)), key=lambda at: laws[at][0] / sum(laws[at]))
+    used = [whole[at] for at in ([order[0], order[-1]] if m == 2 else order)]
+    require_size(comb(n + len(used) + m - 1, n), 8)
+    size = comb(n + len(used) - 1, n)
+    best = max(found, largest(start, used))
+    as_stated(units["log_bound"], Fraction(best, UNIT), True)
+    return Fraction(found, UNIT), Fraction(best, UNIT), f"the largest of {size} compositions"
+
+
+def profile(setting: Setting, units: Any) -> Found:
+    """Return the mean of delta(x) over the databases that were asked for."""
+    m, counts = integer(setting["categories"], 2, 64), setting.get("counts")
+    asked = None if counts is None else tuple(integer(c, 0, MOST) for c in vector(counts, m))
+    found = deltas(setting, m, asked)
+    for stated, delta in zip(units, found.values(), strict=True):
+        as_stated(stated, Fraction(delta, UNIT), True)
+    mean = Fraction(sum(found.values()), UNIT * len(found))
+    return mean, mean, f"the mean of {len(found)} databases"
+
+
+QUESTIONS: dict[str, Callable[[Setting, Any], Found]] = {
+    "smoothed": smoothed,
+    "expected": lambda setting, units: smoothed(setting, units, one=True),
+    "profile": profile,
+}
+
+
 # --- files -------------------------------------------------------------------------------------
 
 
@@ -632,8 +778,19 @@ def check(path: str, proof_path: str | None = None) -> Iterator[str]:
     """
     body, proof = read(path)["body"], read(proof_path) if proof_path else {}
     kind, setting = body["kind"], body["setting"]
+    if kind in QUESTIONS:
+        if proof_path:
+            raise Malformed("the answer to a question is found again, and has no proof")
+        value, best, what = QUESTIONS[kind](setting, body["units"])
+        as_stated(body["value"], value)
+        as_stated(body["bound"], best)
+        if best > value * (1 + Fraction(1, 10**8)):
+            raise Refused(f"it states {float(value)!r}; the best point has {float(best)!r}")
+        yield f"answered: {kind}, {what}"
+        yield f"value: {float(value)!r}"
+        return
     if kind not in KINDS:
-        raise Malformed(f"its kind is {str(kind)[:40]!r}")
+        raise Malformed(f"its kind is {str(kind)[:40]!r}, which is not checked here")
     program = KINDS[kind](setting, body["units"], None, proof)
     count, missed = decide(program)
     yield f"private: {kind}, {count} inequalities decided exactly"

@@ -21,7 +21,7 @@ Json = dict[str, Any]
 
 
 @pytest.fixture
-def kernel() -> dpopt.design.Design:
+def kernel() -> Any:
     return dpopt.design(KernelSetting.example())
 
 
