@@ -44,6 +44,9 @@ Name = tuple[Any, ...]  # of a row, such as ("privacy", 0, 1, 3)
 Setting = dict[str, Any]
 
 LARGEST_FILE = 256 << 20
+LONGEST = 5000  # characters of a number
+# ASCII alone: Python's own int takes the digits of every script, spaces and underscores.
+WRITTEN = "-?(0x[0-9a-fA-F]+|[0-9]+)(/(0x[0-9a-fA-F]+|[0-9]+))?"
 MOST = 4_000_000  # of variables, rows, steps: more would take more than minutes
 BITS = 320  # of e^x
 
@@ -66,17 +69,26 @@ class Refused(Exception):
 
 def number(value: object) -> Fraction:
     """Return a number of a file: a float is its exact binary value, a text an integer or p/q."""
-    if isinstance(value, int | float | Fraction) and not isinstance(value, bool):
-        return Fraction(value)
-    match = re.fullmatch(r"(-?)(0x)?(\w+)(?:/(0x)?(\w+))?", value if isinstance(value, str) else "")
     try:
-        sign, hexadecimal, over, below, under = match.groups()  # type: ignore[union-attr]
-        found = Fraction(
-            int(over, 16 if hexadecimal else 10), int(under or "1", 16 if below else 10)
-        )
-    except (AttributeError, ValueError, ZeroDivisionError):
-        raise Malformed(f"{str(value)[:40]!r} is no number") from None
-    return -found if sign else found
+        if isinstance(value, int | float | Fraction) and not isinstance(value, bool):
+            return Fraction(value)
+        if isinstance(value, str) and len(value) <= LONGEST and re.fullmatch(WRITTEN, value):
+            sign, (over, under) = value[0], (*value.lstrip("-").split("/"), "1")[:2]
+            return (-1 if sign == "-" else 1) * Fraction(int(over, 0), int(under, 0))
+    except (ArithmeticError, ValueError):
+        pass
+    raise Malformed(f"{str(value)[:40]!r} is no number")
+
+
+def alike(values: list[Fraction]) -> list[Fraction]:
+    """Refuse numbers without a common denominator of a length that sums can be computed with."""
+    common = 1
+    for value in values:
+        if common % value.denominator:
+            common = lcm(common, value.denominator)
+            if common.bit_length() > 16 * LONGEST:
+                raise Malformed("numbers have too many different denominators")
+    return values
 
 
 def integer(value: object, low: int, high: int) -> int:
@@ -91,20 +103,25 @@ def vector(values: object, size: int) -> list[Fraction]:
     """Return a list of so many numbers."""
     if not isinstance(values, list) or len(values) != size:
         raise Malformed(f"a list of {size} numbers is missing")
-    return [number(value) for value in values]
+    return alike([number(value) for value in values])
 
 
 def matrix(values: object, rows: int, columns: int) -> list[list[Fraction]]:
     """Return a table of numbers."""
     if not isinstance(values, list) or len(values) != rows:
         raise Malformed(f"a table of {rows} rows is missing")
-    return [vector(row, columns) for row in values]
+    found = [vector(row, columns) for row in values]
+    alike([value for row in found for value in row])
+    return found
 
 
 def require_size(*sizes: int) -> None:
     """Refuse what would take longer than anybody waits."""
-    if prod(sizes) > MOST:
-        raise Malformed(f"a size of {' x '.join(map(str, sizes))} is beyond {MOST}")
+    total = 1
+    for size in sizes:
+        total *= max(size, 1)
+        if total > MOST:
+            raise Malformed(f"a size is beyond {MOST}")
 
 
 @cache
@@ -801,7 +818,9 @@ def check(path: str, proof_path: str | None = None) -> Iterator[str]:
         raise Refused(f"it states the value {body['value']}, which is {float(value)!r}")
     yield f"value: {float(value)!r}{program.note}"
     if proof_path:
-        names = ((tuple(map(frozen, line[:-1])), number(line[-1])) for line in proof["multipliers"])
+        lines = proof["multipliers"]
+        ys = alike([number(line[-1]) for line in lines])
+        names = zip((tuple(map(frozen, line[:-1])) for line in lines), ys, strict=True)
         found, claimed = bound(program, names), number(proof["bound"])
         if claimed > found if not program.maximise else claimed < found:
             raise Refused(f"the proof claims {float(claimed)!r} and shows {float(found)!r} only")
