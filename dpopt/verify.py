@@ -340,6 +340,7 @@ def kernel(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Progr
     """Display the kernel of least loss: sum_x prior_x loss_x . K_x, or the largest loss_x . K_x."""
     inputs, outputs = integer(setting["inputs"], 2, MOST), integer(setting["outputs"], 1, MOST)
     require_size(inputs, outputs)
+    point = table(units, inputs, outputs) if units else {}  # before anything is made of a size
     named = setting["loss"]
     if isinstance(named, str):
         if named not in LOSSES:
@@ -351,7 +352,7 @@ def kernel(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Progr
     places = list(product(range(inputs), range(outputs)))
     laws: list[Law] = [([("K", x, y) for y in range(outputs)], 1) for x in range(inputs)]
     program = Program(laws, {}, {}, list, no_row, setting["sense"] == "maximise")
-    program.point = table(units, inputs, outputs) if units else {}
+    program.point = point
     if setting["objective"] == "minimax":
         # "worst", x: loss_x . K_x <= t, or t <= loss_x . K_x of a utility.
         sign, cells = (-1 if program.maximise else 1), [loss[x][y] for x, y in places]
@@ -372,8 +373,16 @@ def kernel(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Progr
     else:
         prior = vector(setting["prior"] or [1] * inputs, inputs)
         program.cost = {("K", x, y): prior[x] / sum(prior) * loss[x][y] for x, y in places}
-    ratio, delta = ratio or exp(number(setting["epsilon"])), number(setting["delta"])
-    add_privacy(program, neighbours(setting, inputs), (inputs, outputs), ratio, delta)
+    promised = [number(setting[name]) for name in ("epsilon", "delta")]
+    pairs = neighbours(setting, inputs)
+    if units and ratio is None:
+        stated = units["pairs"] and sorted(map(tuple, units["pairs"]))
+        if [number(units["guarantee"][name]) for name in ("epsilon", "delta")] != promised:
+            raise Refused("the units state another guarantee than the setting")
+        if stated != pairs:
+            raise Refused("the units state other neighbours than the setting")
+    ratio, delta = ratio or exp(promised[0]), promised[1]
+    add_privacy(program, pairs, (inputs, outputs), ratio, delta)
     return program
 
 
@@ -575,6 +584,7 @@ def vote_weights(setting: Setting, proof: dict[str, Any]) -> tuple[list[Fraction
         law = [Fraction(comb(k, at) * 3**at, 4**k) for at in range(k + 1)]
     elif setting["objective"] == "expected-error" and prior.startswith("common-uniform:"):
         points = [number(float(end)) for end in prior.partition(":")[2].split(",")]
+        require_size(len(points), k, k)
         pieces = list(zip(points[::2], points[1::2], strict=True))
         for (a, b), (end, sign) in product(pieces, ((0, -1), (1, 1))):
             low, high = (a, min(b, Fraction(1, 2))) if end == 0 else (max(a, Fraction(1, 2)), b)
@@ -724,7 +734,7 @@ def smoothed(setting: Setting, units: Any, one: bool = False) -> Found:
     n, m = integer(setting["records"], 1, MOST), len(laws[0])
     asked = vector(setting["composition"] if one else units["argmax"], len(laws))
     counts = [integer(c, 0, n) for c in asked]
-    require_size(len(histograms(n, m)), n)
+    require_size(len(histograms(n, m)), n, 16)
     values = start = deltas(setting, m)
     if sum(counts) != n:
         raise Malformed(f"a composition is not one of {n} records")
@@ -748,6 +758,7 @@ def profile(setting: Setting, units: Any) -> Found:
     """Return the mean of delta(x) over the databases that were asked for."""
     m, counts = integer(setting["categories"], 2, 64), setting.get("counts")
     asked = None if counts is None else tuple(integer(c, 0, MOST) for c in vector(counts, m))
+    require_size(1 if asked else integer(setting["records"], 1, MOST) ** 2, 16)
     found = deltas(setting, m, asked)
     for stated, delta in zip(units, found.values(), strict=True):
         as_stated(stated, Fraction(delta, UNIT), True)
@@ -819,6 +830,7 @@ def check(path: str, proof_path: str | None = None) -> Iterator[str]:
     yield f"value: {float(value)!r}{program.note}"
     if proof_path:
         lines = proof["multipliers"]
+        require_size(len(lines), 40)
         ys = alike([number(line[-1]) for line in lines])
         names = zip((tuple(map(frozen, line[:-1])) for line in lines), ys, strict=True)
         found, claimed = bound(program, names), number(proof["bound"])

@@ -56,9 +56,10 @@ def mutate(record: Any, rng: random.Random) -> None:
         other = rng.randrange(len(container))
         container[key], container[other] = container[other], container[key]
     elif how == 3:
-        container[key] = [old] if rng.random() < 0.8 else deep(400)
+        container[key] = [old] if rng.random() < 0.8 else deep(100)
     elif how in (4, 5) and isinstance(old, int | float) and not isinstance(old, bool):
-        container[key] = rng.choice([old + 1, old - 1, old * 2, -old, old / 2, old * (1 + 1e-6)])
+        half = old // 2 if isinstance(old, int) else old * (1 + 1e-6)
+        container[key] = rng.choice([old + 1, old - 1, old * 2, -old, half])
     elif how in (4, 5) and isinstance(old, str) and old.lstrip("-").isdigit():
         container[key] = str(int(old) + rng.choice([1, -1, 10**15, -(10**15), int(old)]))
     elif how == 6:
@@ -150,6 +151,26 @@ def test_mutations(kind: str, tmp_path: Path) -> None:
     save(next(found for found in dpopt.kinds() if found.kind == kind), tmp_path)
     codes = [attack(tmp_path, kind, seed) for seed in range(60)]
     assert {2, 4} <= set(codes)
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("guarantee", {"epsilon": 0.5, "delta": 0.0}),
+        ("guarantee", {"epsilon": 1.0, "delta": 1e-9}),
+        ("pairs", None),
+        ("pairs", [[0, 1], [1, 0], [1, 2], [2, 1], [2, 3], [3, 2], [0, 3], [3, 0]]),
+    ],
+)
+def test_units_that_state_another_promise(name: str, other: Any, tmp_path: Path) -> None:
+    """What the units state of the promise is what the package proves: the setting's, or nothing."""
+    dpopt.design(dpopt.kernel.KernelSetting.example()).save(tmp_path / "k.json")
+    record = json.loads((tmp_path / "k.json").read_text())
+    record["body"]["units"][name] = other
+    (tmp_path / "k.json").write_text(json.dumps(record))
+    code, lines, err = run(tmp_path / "k.json", None)
+    assert (code, lines) == (4, [])
+    assert "the units state" in err
 
 
 @pytest.mark.parametrize("text", ["٣", "1_0", " 1", "1 ", "1\n", "+1", "--1", "0b1", "1/-2", "1e5"])
