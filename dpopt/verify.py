@@ -253,7 +253,7 @@ LOSSES: dict[str, Callable[[Any, Any], int]] = {
 def words(shape: object, size: int) -> list[tuple[int, ...]]:
     """Return what the numbers 0, 1, ... stand for: words, the last place changing first."""
     sizes = [integer(letters, 1, MOST) for letters in shape] if isinstance(shape, list) else [size]
-    require_size(*sizes)
+    require_size(*sizes, len(sizes), len(sizes))
     return list(product(*map(range, sizes)))
 
 
@@ -269,6 +269,7 @@ def neighbours(setting: Setting, inputs: int) -> list[tuple[int, int]] | None:
             w: x for x, w in enumerate(words(None if graph in ("path", "cycle") else shape, inputs))
         }
         letters = range(1 + max(max(word) for word in place))
+        require_size(len(place), len(letters) if graph == "hamming" else 1)
         found = [(inputs - 1, 0)] if graph == "cycle" else []
         for word, x in place.items():
             for i, letter in enumerate(word):

@@ -88,9 +88,9 @@ def judged(path: Path, code: int, lines: list[str]) -> None:
     """Fail if what was accepted is not so."""
     told = {line.partition(":")[0]: line.partition(": ")[2] for line in lines}
     body = json.loads(path.read_text())["body"]
-    kind = next(kind for kind in dpopt.kinds() if kind.kind == body["kind"])
+    kind: Any = next(kind for kind in dpopt.kinds() if kind.kind == body["kind"])
     try:
-        setting = kind.from_dict(body["setting"])
+        setting: Any = kind.from_dict(body["setting"])
         if isinstance(setting, dpopt.design.Setting):
             setting.proved(setting.read(body["units"]))
             value = setting.value(setting.read(body["units"]))
