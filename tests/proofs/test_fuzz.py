@@ -19,6 +19,7 @@ import pytest
 
 import dpopt
 from dpopt import verify
+from dpopt.design import Setting
 
 CHECKED = {**verify.KINDS, **verify.QUESTIONS}
 HOSTILE: list[Any] = [
@@ -91,7 +92,7 @@ def judged(path: Path, code: int, lines: list[str]) -> None:
     kind: Any = next(kind for kind in dpopt.kinds() if kind.kind == body["kind"])
     try:
         setting: Any = kind.from_dict(body["setting"])
-        if isinstance(setting, dpopt.design.Setting):
+        if isinstance(setting, Setting):
             setting.proved(setting.read(body["units"]))
             value = setting.value(setting.read(body["units"]))
         else:
