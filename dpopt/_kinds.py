@@ -19,6 +19,7 @@ from dpopt._errors import ParameterError
 from dpopt._numbers import digits
 
 VERBS = {
+    "verify": "verify",
     "certify": "release",
     "release": "release",
     "mode": "mode",

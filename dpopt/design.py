@@ -24,7 +24,7 @@ import secrets
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import cached_property
 from importlib import import_module
@@ -60,7 +60,7 @@ from dpopt.privacy.saved import (
     seal_judged,
 )
 from dpopt.privacy.vouched import Coherent, Vouched
-from dpopt.proofs import Bound, Optimality, counted, optimality, small, write_proof
+from dpopt.proofs import Bound, Optimality, counted, laid_beside, optimality, small
 from dpopt.provenance import versions
 from dpopt.style import new_axes
 
@@ -626,35 +626,39 @@ class Answer(Coherent):
             **({STATED: list(self.stated)} if self.stated else {}),
         }
 
-    def save(self, path: str | Path, *, proof: bool = False) -> None:
+    def save(self, path: str | Path, *, proof: bool = False, verifier: bool = False) -> None:
         """Write the answer to a JSON file; `dpopt.load` finds it again from its parameters.
 
         Args:
             path: of the file.
             proof: write also X.proof.json beside X.json, for ``python verify.py X.json
-                X.proof.json``; see `dpopt.verify`.
+                X.proof.json``; see `dpopt.verify`. Both are written, or neither.
+            verifier: lay verify.py there too, which needs nothing but Python.
 
         Raises:
-            ParameterError: if a file cannot be written, or there is no proof of this kind.
+            ParameterError: if a file cannot be written, another verify.py is there, or there is no
+                proof of this kind.
             SolverError: if no multipliers were found.
         """
-        found = self._proof(path) if _checks.flag("proof", proof) else None
-        seal(self.setting.kind, self.to_dict(), Path(path))
-        if found is not None:
-            self._write_proof(path, found)
+        with self._laid_beside(path, proof, verifier):
+            seal(self.setting.kind, self.to_dict(), Path(path))
 
-    def _write_proof(self, path: str | Path, found: Optimality) -> None:
-        write_proof(Path(path), self.setting.kind, found, self.setting.proof_data(self.units))
-
-    def _proof(self, path: str | Path) -> Optimality:
-        """Return what a proof file holds, before anything is written."""
+    def _laid_beside(
+        self, path: str | Path, proof: bool, verifier: bool
+    ) -> AbstractContextManager[None]:
+        """Return what lays proof and verifier beside the file that is written inside it."""
+        found = None
         check_json_target(Path(path))
-        found = self.optimality
-        if found is None:
-            raise ParameterError(
-                f"proof is True; there is no proof that a {self.setting.kind!r} like this is best."
-            )
-        return found
+        if _checks.flag("proof", proof):
+            found = self.optimality
+            if found is None:
+                kind = self.setting.kind
+                raise ParameterError(
+                    f"proof is True; there is no proof that a {kind!r} like this is best."
+                )
+        data = None if found is None else self.setting.proof_data(self.units)
+        verifier = _checks.flag("verifier", verifier)
+        return laid_beside(Path(path), self.setting.kind, found, verifier, data)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -833,6 +837,7 @@ class Design(Answer, Releasing, Vouched):
         even_if_not_private: bool = False,
         ledger: bool | Guarantee = False,
         proof: bool = False,
+        verifier: bool = False,
     ) -> None:
         """Write the design to a JSON file that `dpopt.load` proves again.
 
@@ -844,19 +849,21 @@ class Design(Answer, Releasing, Vouched):
                 a guarantee also sets its budget. From then on every release of this object, and of
                 one that is loaded from the file, is written down there. One that is there stays.
             proof: write also X.proof.json beside X.json, the multipliers that prove its bound, for
-                ``python verify.py X.json X.proof.json``; see `dpopt.verify`.
+                ``python verify.py X.json X.proof.json``; see `dpopt.verify`. Both are written, or
+                neither.
+            verifier: lay verify.py there too, which needs nothing but Python.
 
         Raises:
-            ParameterError: if a file cannot be written, the ledger is another design's, or there is
-                no proof of this kind.
+            ParameterError: if a file cannot be written, the ledger is another design's, another
+                verify.py is there, or there is no proof of this kind.
             NotPrivateError: if it is not proved private and its audit was not asked for.
             SolverError: if no multipliers were found.
         """
-        if _checks.flag("proof", proof):
-            found = self._proof(path)
-            self.save(path, even_if_not_private=even_if_not_private, ledger=ledger)
-            self._write_proof(path, found)
-            return
+        with self._laid_beside(path, proof, verifier):
+            self._save(path, even_if_not_private, ledger)
+
+    def _save(self, path: str | Path, even_if_not_private: bool, ledger: bool | Guarantee) -> None:
+        """Write the design alone, and open its ledger first."""
         if not isinstance(ledger, Guarantee) and not _checks.flag("ledger", ledger):
             seal_judged(self.setting.kind, self, path, even_if_not_private)
             return

@@ -48,6 +48,9 @@ Name = tuple[Any, ...]  # of a row, such as ("privacy", 0, 1, 3)
 Setting = dict[str, Any]
 
 LARGEST_FILE = 256 << 20
+LONGEST = 5000  # characters of a number
+# ASCII alone: Python's own int takes the digits of every script, spaces and underscores.
+WRITTEN = "-?(0x[0-9a-fA-F]+|[0-9]+)(/(0x[0-9a-fA-F]+|[0-9]+))?"
 MOST = 4_000_000  # of variables, rows, steps: more would take more than minutes
 BITS = 320  # of e^x
 RATIO_BITS = 256  # of numerator and denominator of a rational e^epsilon
@@ -71,17 +74,26 @@ class Refused(Exception):
 
 def number(value: object) -> Fraction:
     """Return a number of a file: a float is its exact binary value, a text an integer or p/q."""
-    if isinstance(value, int | float | Fraction) and not isinstance(value, bool):
-        return Fraction(value)
-    match = re.fullmatch(r"(-?)(0x)?(\w+)(?:/(0x)?(\w+))?", value if isinstance(value, str) else "")
     try:
-        sign, hexadecimal, over, below, under = match.groups()  # type: ignore[union-attr]
-        found = Fraction(
-            int(over, 16 if hexadecimal else 10), int(under or "1", 16 if below else 10)
-        )
-    except (AttributeError, ValueError, ZeroDivisionError):
-        raise Malformed(f"{str(value)[:40]!r} is no number") from None
-    return -found if sign else found
+        if isinstance(value, int | float | Fraction) and not isinstance(value, bool):
+            return Fraction(value)
+        if isinstance(value, str) and len(value) <= LONGEST and re.fullmatch(WRITTEN, value):
+            sign, (over, under) = value[0], (*value.lstrip("-").split("/"), "1")[:2]
+            return (-1 if sign == "-" else 1) * Fraction(int(over, 0), int(under, 0))
+    except (ArithmeticError, ValueError):
+        pass
+    raise Malformed(f"{str(value)[:40]!r} is no number")
+
+
+def alike(values: list[Fraction]) -> list[Fraction]:
+    """Refuse numbers without a common denominator of a length that sums can be computed with."""
+    common = 1
+    for value in values:
+        if common % value.denominator:
+            common = lcm(common, value.denominator)
+            if common.bit_length() > 16 * LONGEST:
+                raise Malformed("numbers have too many different denominators")
+    return values
 
 
 def integer(value: object, low: int, high: int) -> int:
@@ -96,20 +108,25 @@ def vector(values: object, size: int) -> list[Fraction]:
     """Return a list of so many numbers."""
     if not isinstance(values, list) or len(values) != size:
         raise Malformed(f"a list of {size} numbers is missing")
-    return [number(value) for value in values]
+    return alike([number(value) for value in values])
 
 
 def matrix(values: object, rows: int, columns: int) -> list[list[Fraction]]:
     """Return a table of numbers."""
     if not isinstance(values, list) or len(values) != rows:
         raise Malformed(f"a table of {rows} rows is missing")
-    return [vector(row, columns) for row in values]
+    found = [vector(row, columns) for row in values]
+    alike([value for row in found for value in row])
+    return found
 
 
 def require_size(*sizes: int) -> None:
     """Refuse what would take longer than anybody waits."""
-    if prod(sizes) > MOST:
-        raise Malformed(f"a size of {' x '.join(map(str, sizes))} is beyond {MOST}")
+    total = 1
+    for size in sizes:
+        total *= max(size, 1)
+        if total > MOST:
+            raise Malformed(f"a size is beyond {MOST}")
 
 
 @cache
@@ -254,7 +271,7 @@ LOSSES: dict[str, Callable[[Any, Any], int]] = {
 def words(shape: object, size: int) -> list[tuple[int, ...]]:
     """Return what the numbers 0, 1, ... stand for: words, the last place changing first."""
     sizes = [integer(letters, 1, MOST) for letters in shape] if isinstance(shape, list) else [size]
-    require_size(*sizes)
+    require_size(*sizes, len(sizes), len(sizes))
     return list(product(*map(range, sizes)))
 
 
@@ -270,6 +287,7 @@ def neighbours(setting: Setting, inputs: int) -> list[tuple[int, int]] | None:
             w: x for x, w in enumerate(words(None if graph in ("path", "cycle") else shape, inputs))
         }
         letters = range(1 + max(max(word) for word in place))
+        require_size(len(place), len(letters) if graph == "hamming" else 1)
         found = [(inputs - 1, 0)] if graph == "cycle" else []
         for word, x in place.items():
             for i, letter in enumerate(word):
@@ -348,6 +366,9 @@ def kernel(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Progr
     """Display the kernel of least loss: sum_x prior_x loss_x . K_x, or the largest loss_x . K_x."""
     inputs, outputs = integer(setting["inputs"], 2, MOST), integer(setting["outputs"], 1, MOST)
     require_size(inputs, outputs)
+    # The units first, before anything is made of a size.
+    whole = bool(units) and "bits" in units
+    point = table(units, inputs, outputs) if whole else {}
     named = setting["loss"]
     if isinstance(named, str):
         if named not in LOSSES:
@@ -359,9 +380,8 @@ def kernel(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Progr
     places = list(product(range(inputs), range(outputs)))
     laws: list[Law] = [([("K", x, y) for y in range(outputs)], 1) for x in range(inputs)]
     program = Program(laws, {}, {}, list, no_row, setting["sense"] == "maximise")
-    if units and "bits" in units:
-        program.point = table(units, inputs, outputs)
-    elif units:
+    program.point = point
+    if units and not whole:
         orbit, total = orbits(setting, inputs, outputs), integer(units["total"], 1, 1 << 4096)
         weights = vector(units["weights"], max(orbit.values()) + 1)
         program.point = {("K", x, y): weights[place] / total for (x, y), place in orbit.items()}
@@ -384,8 +404,16 @@ def kernel(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Progr
         total = sum(prior)
         program.cost = {("K", x, y): prior[x] / total * loss[x][y] for x, y in places}
     program.names, program.row = lambda: rows, lambda name: rows.get(name) or no_row(name)
-    ratio, delta = ratio or exp(number(setting["epsilon"])), number(setting["delta"])
-    add_privacy(program, neighbours(setting, inputs), (inputs, outputs), ratio, delta)
+    promised = [number(setting[name]) for name in ("epsilon", "delta")]
+    pairs = neighbours(setting, inputs)
+    if units and ratio is None and "pairs" in units:
+        stated = units["pairs"] and sorted(map(tuple, units["pairs"]))
+        if [number(units["guarantee"][name]) for name in ("epsilon", "delta")] != promised:
+            raise Refused("the units state another guarantee than the setting")
+        if stated != pairs:
+            raise Refused("the units state other neighbours than the setting")
+    ratio, delta = ratio or exp(promised[0]), promised[1]
+    add_privacy(program, pairs, (inputs, outputs), ratio, delta)
     return program
 
 
@@ -678,6 +706,7 @@ def vote_weights(setting: Setting, proof: dict[str, Any]) -> tuple[list[Fraction
         law = [Fraction(comb(k, at) * 3**at, 4**k) for at in range(k + 1)]
     elif setting["objective"] == "expected-error" and prior.startswith("common-uniform:"):
         points = [number(float(end)) for end in prior.partition(":")[2].split(",")]
+        require_size(len(points), k, k)
         pieces = list(zip(points[::2], points[1::2], strict=True))
         for (a, b), (end, sign) in product(pieces, ((0, -1), (1, 1))):
             low, high = (a, min(b, Fraction(1, 2))) if end == 0 else (max(a, Fraction(1, 2)), b)
@@ -1464,8 +1493,6 @@ def mollifier(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Pr
     return extend(program, rows)
 
 
-
-
 # --- findings: published statements that are false ---------------------------------------------
 
 Value = Any  # of a formula: a number, an enclosure of one, a list of such, or whether it is so
@@ -1629,6 +1656,155 @@ def finding(file: dict[str, Any]) -> Iterator[str]:
     yield f"false: {shown}"
 
 
+
+
+# --- questions: delta(x) of a database x is its largest hockey-stick from or to a neighbour ------
+
+UNIT = 1 << 1100  # what deltas are integers over, each rounded up
+Histogram = tuple[int, ...]
+Found = tuple[Number, Number, str]  # the value at the units, that of the best point, what it is
+Counted = dict[Any, Any]  # weights of outputs; all laws of a mechanism have the same sum
+
+
+@cache
+def histograms(size: int, categories: int) -> list[Histogram]:
+    """Return all counts of so many records, the last place changing first."""
+    require_size(size + 1, categories, categories)
+    require_size(comb(size + categories - 1, size), categories)
+    if categories == 1:
+        return [(size,)]
+    return [(a, *h) for a in range(size + 1) for h in histograms(size - a, categories - 1)]
+
+
+def counted(setting: Setting, categories: int) -> tuple[int, Callable[[Histogram], Counted]]:
+    """Return n, and the law of a mechanism's output by the histogram of n records."""
+    own = setting["mechanism"] or {**setting, "mechanism": "sampling-histogram"}
+    n, again, word = integer(own["records"], 1, MOST), own.get("replacement"), own["mechanism"]
+    inputs = histograms(n, categories)
+    if "kernel" in own:
+        lines = matrix(own["kernel"], len(inputs), len(own["kernel"][0]))
+        if any(min(row) < 0 or abs(sum(row) - 1) > Fraction(1, 10**8) for row in lines):
+            raise Malformed("the mechanism has a row that is no law")
+        rows = dict(zip(inputs, lines, strict=True))
+        return n, cache(lambda x: {y: p / sum(rows[x]) for y, p in enumerate(rows[x])})
+    if own.get("lost_rate") or word not in ("sampling-histogram", "sampling-average"):
+        raise Malformed(f"a mechanism {str(word)[:40]!r} is not checked here")
+    drawn = integer(own["drawn"], 1, MOST if again else n)
+    outputs = histograms(drawn, categories)
+    require_size(len(inputs), len(outputs), max(4, drawn if again else 0))
+    # An average tells the sum of the drawn values alone.
+    worth = vector(own["values"], categories) if word == "sampling-average" else []
+
+    def law(x: Histogram) -> Counted:
+        ways: dict[Any, int] = defaultdict(int)
+        for y in outputs:
+            told = sum(a * b for a, b in zip(y, worth, strict=True)) if worth else y
+            orders = factorial(drawn) // prod(map(factorial, y)) if again else 1
+            ways[told] += orders * prod(map(pow, x, y) if again else map(comb, x, y))
+        return {y: count for y, count in ways.items() if count}
+
+    return n, cache(law)
+
+
+def stick(p: Counted, q: Counted, epsilon: Fraction) -> int:
+    """Return sum_y max(0, p_y - e^epsilon q_y)."""
+    over, under = Fraction(exp(epsilon)[0]).as_integer_ratio()
+    above = sum(max(0, under * a - over * q.get(y, 0)) for y, a in p.items())
+    return -(-UNIT * above // (under * sum(p.values())))
+
+
+def deltas(setting: Setting, categories: int, asked: Any = None) -> dict[Histogram, int]:
+    """Return delta(x) of the database that is asked for, or of each."""
+    (n, law), epsilon = counted(setting, categories), number(setting["epsilon"])
+    found = dict.fromkeys([asked] if asked else histograms(n, categories), 0)
+    if any(sum(x) != n for x in found):
+        raise Malformed("counts are of another number of records")
+    for x, a, b in product(found, range(categories), range(categories)):
+        if x[a] and a != b:
+            z = tuple(count - (c == a) + (c == b) for c, count in enumerate(x))
+            both = stick(law(x), law(z), epsilon), stick(law(z), law(x), epsilon)
+            found[x] = max(found[x], *both)
+    return found
+
+
+def one_drawn(values: dict[Histogram, int], law: list[int]) -> dict[Histogram, int]:
+    """Return the mean of V(h with one record more), which is drawn from a law, by h."""
+    size, total, found = sum(next(iter(values))) - 1, sum(law), {}
+    for h in histograms(size, len(law)):
+        more = ((*h[:c], h[c] + 1, *h[c + 1 :]) for c in range(len(law)))
+        found[h] = -(-sum(w * values[x] for w, x in zip(law, more, strict=True)) // total)
+    return found
+
+
+def largest(values: dict[Histogram, int], laws: list[list[int]]) -> int:
+    """Return the largest expectation over all ways to draw each record from one of the laws."""
+    best = 0
+    while len(values) > 1:
+        best = max(best, largest(values, laws[1:])) if laws[1:] else best
+        values = one_drawn(values, laws[0])
+    return max(best, *values.values(), 0)
+
+
+def as_stated(stated: object, found: Number, logarithm: bool = False) -> None:
+    """Refuse a number of a file, or a logarithm in it, that is not what was found."""
+    given = number(stated or 0) if stated is None or not logarithm else exp(number(stated))[1]
+    if abs(given - found) > found / Fraction(10**8) + Fraction(1, 10**300):
+        raise Refused(f"it states {str(stated)[:40]}, and {float(found)!r} was found")
+
+
+def smoothed(setting: Setting, units: Any, one: bool = False) -> Found:
+    """Return E delta(x) of a composition of the records, and the largest unless one is asked for.
+
+    The expectation is linear in the law of each record: of two categories, the laws with the least
+    and the largest share are enough.
+    """
+    shares = setting["distributions"]
+    laws = [vector(law, len(shares[0])) for law in shares]
+    if any(min(law) < 0 or abs(sum(law) - 1) > Fraction(1, 10**8) for law in laws):
+        raise Malformed("a distribution is no law")
+    whole = [[int(p * lcm(*(q.denominator for q in law))) for p in law] for law in laws]
+    n, m = integer(setting["records"], 1, MOST), len(laws[0])
+    asked = vector(setting["composition"] if one else units["argmax"], len(laws))
+    counts = [integer(c, 0, n) for c in asked]
+    require_size(len(histograms(n, m)), n, 16)
+    values = start = deltas(setting, m)
+    if sum(counts) != n:
+        raise Malformed(f"a composition is not one of {n} records")
+    for law, times in zip(whole, counts, strict=True):
+        for _ in range(times):
+            values = one_drawn(values, law)
+    (found,) = values.values()
+    as_stated(units["log_delta"], Fraction(found, UNIT), True)
+    if one:
+        return Fraction(found, UNIT), Fraction(found, UNIT), "the composition that was asked for"
+    order = sorted(range(len(laws)), key=lambda at: laws[at][0] / sum(laws[at]))
+    used = [whole[at] for at in ([order[0], order[-1]] if m == 2 else order)]
+    require_size(comb(n + len(used) + m - 1, n), 8)
+    size = comb(n + len(used) - 1, n)
+    best = max(found, largest(start, used))
+    as_stated(units["log_bound"], Fraction(best, UNIT), True)
+    return Fraction(found, UNIT), Fraction(best, UNIT), f"the largest of {size} compositions"
+
+
+def profile(setting: Setting, units: Any) -> Found:
+    """Return the mean of delta(x) over the databases that were asked for."""
+    m, counts = integer(setting["categories"], 2, 64), setting.get("counts")
+    asked = None if counts is None else tuple(integer(c, 0, MOST) for c in vector(counts, m))
+    require_size(1 if asked else integer(setting["records"], 1, MOST) ** 2, 16)
+    found = deltas(setting, m, asked)
+    for stated, delta in zip(units, found.values(), strict=True):
+        as_stated(stated, Fraction(delta, UNIT), True)
+    mean = Fraction(sum(found.values()), UNIT * len(found))
+    return mean, mean, f"the mean of {len(found)} databases"
+
+
+QUESTIONS: dict[str, Callable[[Setting, Any], Found]] = {
+    "smoothed": smoothed,
+    "expected": lambda setting, units: smoothed(setting, units, one=True),
+    "profile": profile,
+}
+
+
 # Each takes the setting, the units (or None), e^epsilon enclosed (or None for that of the setting),
 # and the proof file, which some settings need for numbers that they cannot state exactly.
 KINDS: dict[str, Callable[[Setting, Any, Between | None, Any], Program]] = {
@@ -1686,8 +1862,19 @@ def check(path: str, proof_path: str | None = None) -> Iterator[str]:
         return
     body = whole["body"]
     kind, setting = body["kind"], body["setting"]
+    if kind in QUESTIONS:
+        if proof_path:
+            raise Malformed("the answer to a question is found again, and has no proof")
+        value, best, what = QUESTIONS[kind](setting, body["units"])
+        as_stated(body["value"], value)
+        as_stated(body["bound"], best)
+        if best > value * (1 + Fraction(1, 10**8)):
+            raise Refused(f"it states {float(value)!r}; the best point has {float(best)!r}")
+        yield f"answered: {kind}, {what}"
+        yield f"value: {float(value)!r}"
+        return
     if kind not in KINDS:
-        raise Malformed(f"its kind is {str(kind)[:40]!r}")
+        raise Malformed(f"its kind is {str(kind)[:40]!r}, which is not checked here")
     program = KINDS[kind](setting, body["units"], None, proof)
     count, missed = decide(program)
     yield f"private: {kind}, {count} inequalities decided exactly"
@@ -1701,7 +1888,10 @@ def check(path: str, proof_path: str | None = None) -> Iterator[str]:
         raise Refused(f"it states the value {body['value']}, which is {float(value)!r}")
     yield f"value: {float(value)!r}{program.note}"
     if proof_path:
-        names = ((tuple(map(frozen, line[:-1])), number(line[-1])) for line in proof["multipliers"])
+        lines = proof["multipliers"]
+        require_size(len(lines), 40)
+        ys = alike([number(line[-1]) for line in lines])
+        names = zip((tuple(map(frozen, line[:-1])) for line in lines), ys, strict=True)
         found, claimed = bound(program, names), number(proof["bound"])
         if claimed > found if not program.maximise else claimed < found:
             raise Refused(f"the proof claims {float(claimed)!r} and shows {float(found)!r} only")

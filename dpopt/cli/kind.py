@@ -73,6 +73,12 @@ def _shared() -> list[click.Option]:
         ),
         click.Option(["--save"], type=path, help="Write the result as JSON."),
         click.Option(
+            ["--proof"],
+            is_flag=True,
+            help="With --save X.json: write also X.proof.json, the proof of its bound, for dpopt "
+            "verify.",
+        ),
+        click.Option(
             ["--even-if-not-private"],
             is_flag=True,
             help="With --save: where the result is not private, write the record of its audit, "
@@ -95,7 +101,10 @@ def _run(about: Described, given: dict[str, Any]) -> None:
     backend, time_limit = given.pop("backend"), given.pop("time_limit")
     as_json, audit_too = given.pop("as_json"), given.pop("even_if_not_private")
     plot, save, style = given.pop("plot"), given.pop("save"), given.pop("style")
+    proof = given.pop("proof")
     _check_targets(plot, save, style)
+    if proof and save is None:
+        raise ParameterError("proof is given without save; the proof lies beside the saved file.")
     from dpopt.design import Design, design, kind_of
 
     kind: Any = kind_of(about.kind)
@@ -107,9 +116,9 @@ def _run(about: Described, given: dict[str, Any]) -> None:
         with context(style), replacing(plot) as temporary:
             save_figure(found.plot(), temporary)
     if save is not None and not isinstance(found, Design):
-        found.save(save)
+        found.save(save, proof=proof)
     elif save is not None and (found.private or audit_too):
-        found.save(save, even_if_not_private=audit_too)
+        found.save(save, even_if_not_private=audit_too, proof=proof)
     show(to_json({**found.to_dict(), "seconds": seconds}) if as_json else _text(found, seconds))
     if isinstance(found, Design):
         _require_private(found, save is not None and not audit_too)

@@ -7,7 +7,14 @@ is proved here is what that module, alone, checks again.
 from __future__ import annotations
 
 from dpopt.proofs.dual import BITS, Bound, Optimality, Written, proved
-from dpopt.proofs.saved import counted, optimality, proof_path, small, write_proof
+from dpopt.proofs.saved import (
+    counted,
+    laid_beside,
+    optimality,
+    proof_path,
+    small,
+    write_verifier,
+)
 
 __all__ = [
     "BITS",
@@ -15,9 +22,10 @@ __all__ = [
     "Optimality",
     "Written",
     "counted",
+    "laid_beside",
     "optimality",
     "proof_path",
     "proved",
     "small",
-    "write_proof",
+    "write_verifier",
 ]

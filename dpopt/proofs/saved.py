@@ -1,9 +1,10 @@
-"""The proof of a design's bound, from the plain values of its file, and the file that holds it."""
+"""The proof of a design's bound, from the plain values of its file, and what lies beside that."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from dpopt import verify
 from dpopt._errors import ParameterError
 from dpopt._numbers import exact_text
 from dpopt._types import Json
-from dpopt.files import write_json
+from dpopt.files import check_json_target, read_text, replacing, write_json, write_text
 from dpopt.proofs.dual import Optimality, proved
 
 FORMAT, SCHEMA = "dpopt proof", 1
@@ -78,18 +79,64 @@ def proof_path(path: Path) -> Path:
     return path.with_name(path.name.removesuffix(".json") + ".proof.json")
 
 
-def write_proof(path: Path, kind: str, proof: Optimality, data: Json | None = None) -> None:
-    """Write the proof of a design beside its file.
+def write_verifier(path: Path) -> Path:
+    """Lay `dpopt.verify` as verify.py into the folder of a design's file; return where.
+
+    Args:
+        path: of the design.
+
+    Raises:
+        ParameterError: if it cannot be written, or another file has that name.
+    """
+    target, text = path.with_name("verify.py"), Path(verify.__file__).read_text(encoding="utf-8")
+    if not target.exists():
+        write_text(target, text)
+    elif read_text(target) != text:
+        raise ParameterError(f"path is {str(target)!r}; another file of that name is there.")
+    return target
+
+
+@contextmanager
+def laid_beside(
+    path: Path,
+    kind: str,
+    proof: Optimality | None,
+    verifier: bool,
+    data: Json | None = None,
+) -> Iterator[None]:
+    """Lay proof and verifier beside a design that is written inside: all of them, or none.
 
     Args:
         path: of the design.
         kind: of the design.
-        proof: of its bound.
+        proof: of its bound; None for none.
+        verifier: whether verify.py is laid there too.
         data: as for `optimality`.
 
     Raises:
-        ParameterError: if the file cannot be written.
+        ParameterError: if a file cannot be written, or another verify.py is there.
     """
+    check_json_target(path)
+    targets = [proof_path(path)] if proof is not None else []
+    targets += [path.with_name("verify.py")] if verifier else []
+    before = {target: target.read_bytes() if target.is_file() else None for target in targets}
+    try:
+        if verifier:
+            write_verifier(path)
+        if proof is not None:
+            _write_proof(path, kind, proof, data)
+        yield
+    except BaseException:
+        for target, content in before.items():
+            if content is None:
+                target.unlink(missing_ok=True)
+            elif target.read_bytes() != content:
+                with replacing(target) as temporary:
+                    temporary.write_bytes(content)
+        raise
+
+
+def _write_proof(path: Path, kind: str, proof: Optimality, data: Json | None) -> None:
     written = {
         "format": FORMAT,
         "schema": SCHEMA,

@@ -252,6 +252,7 @@ class SamplingKernel(Design):
         even_if_not_private: bool = False,
         ledger: bool | Guarantee = False,
         proof: bool = False,
+        verifier: bool = False,
     ) -> None:
         """Write the kernel to a JSON file that `dpopt.load` proves again; see `Design.save`.
 
@@ -260,6 +261,7 @@ class SamplingKernel(Design):
             even_if_not_private: see there.
             ledger: see there.
             proof: see there.
+            verifier: see there.
 
         Raises:
             ParameterError: also if letters are neither text nor integers.
@@ -267,7 +269,13 @@ class SamplingKernel(Design):
         names = self.prior.letters
         if not isinstance(names, range) and not all(type(name) in (str, int) for name in names):
             raise ParameterError("letters must be texts or integers for a kernel to be saved.")
-        super().save(path, even_if_not_private=even_if_not_private, ledger=ledger, proof=proof)
+        super().save(
+            path,
+            even_if_not_private=even_if_not_private,
+            ledger=ledger,
+            proof=proof,
+            verifier=verifier,
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

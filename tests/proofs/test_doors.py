@@ -1,0 +1,154 @@
+"""The doors to a proof: save(proof=, verifier=), --proof, and ``dpopt verify``."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dpopt
+from dpopt import verify
+from dpopt.kernel import KernelSetting
+from dpopt.majority import MajoritySetting
+from dpopt.proofs import saved
+from tests.cli.running import Capture, run
+
+Json = dict[str, Any]
+
+
+@pytest.fixture
+def kernel() -> Any:
+    return dpopt.design(KernelSetting.example())
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def edited(path: Path, change: Any) -> None:
+    record = json.loads(path.read_text())
+    change(record)
+    path.write_text(json.dumps(record))
+
+
+def test_the_folder_is_checked_by_python_alone(kernel: Any, tmp_path: Path) -> None:
+    kernel.save(tmp_path / "k.json", proof=True, verifier=True)
+    assert names(tmp_path) == {"k.json", "k.proof.json", "verify.py"}
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "verify.py", "k.json", "k.proof.json"],
+        cwd=tmp_path,
+        capture_output=True,
+        check=False,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [line.partition(":")[0] for line in done.stdout.splitlines()] == [
+        *("private", "value", "optimal"),
+    ]
+    kernel.save(tmp_path / "other.json", verifier=True)
+    assert names(tmp_path) == {"k.json", "k.proof.json", "verify.py", "other.json"}
+
+
+def test_another_verifier_is_left_alone(kernel: Any, tmp_path: Path) -> None:
+    (tmp_path / "verify.py").write_text("print('mine')\n")
+    with pytest.raises(dpopt.ParameterError, match="another file of that name is there"):
+        kernel.save(tmp_path / "k.json", proof=True, verifier=True)
+    assert names(tmp_path) == {"verify.py"}
+    assert (tmp_path / "verify.py").read_text() == "print('mine')\n"
+
+
+def test_all_files_or_none(kernel: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The design's own file fails last: what was laid beside it goes, and what was there stays."""
+
+    def full(*_: object) -> None:
+        raise dpopt.ParameterError("the disk is full.")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(dpopt.design, "seal_judged", full)
+        with pytest.raises(dpopt.ParameterError, match="full"):
+            kernel.save(tmp_path / "k.json", proof=True, verifier=True)
+        assert names(tmp_path) == set()
+        (tmp_path / "k.proof.json").write_text("an earlier one")
+        with pytest.raises(dpopt.ParameterError, match="full"):
+            kernel.save(tmp_path / "k.json", proof=True)
+    assert (tmp_path / "k.proof.json").read_text() == "an earlier one"
+    with monkeypatch.context() as patched:
+        patched.setattr(saved, "write_json", full)
+        with pytest.raises(dpopt.ParameterError, match="full"):
+            kernel.save(tmp_path / "k.json", proof=True, verifier=True)
+    assert names(tmp_path) == {"k.proof.json"}
+
+
+@pytest.mark.parametrize("name", ["proof", "verifier"])
+def test_what_is_no_flag(kernel: Any, name: str, tmp_path: Path) -> None:
+    with pytest.raises(dpopt.ParameterError, match=f"{name} is"):
+        kernel.save(tmp_path / "k.json", **{name: "yes"})
+    assert names(tmp_path) == set()
+
+
+def test_the_command_finds_the_proof(kernel: Any, tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "k.json"
+    kernel.save(path)
+    code, out, err = run(["verify", str(path)], capsys)
+    assert (code, err) == (0, "")
+    assert "optimal" not in out
+    kernel.save(path, proof=True)
+    code, out, err = run(["verify", str(path)], capsys)
+    assert (code, err) == (0, "")
+    assert out.splitlines() == list(verify.check(str(path), str(tmp_path / "k.proof.json")))
+    moved = (tmp_path / "k.proof.json").rename(tmp_path / "moved.json")
+    code, out, _ = run(["verify", str(path), str(moved), "--json", "--copy"], capsys)
+    told = json.loads(out)
+    assert (code, told["verified"], told["proof"]) == (0, True, str(moved))
+    assert told["shown"][-1].startswith("optimal: ")
+    assert (tmp_path / "verify.py").read_bytes() == Path(verify.__file__).read_bytes()
+
+
+def test_the_command_passes_on_what_is_refused(
+    kernel: Any, tmp_path: Path, capsys: Capture
+) -> None:
+    path, proof = tmp_path / "k.json", tmp_path / "k.proof.json"
+    kernel.save(path, proof=True)
+    edited(proof, lambda record: record.update(bound="1000"))
+    code, out, err = run(["verify", str(path)], capsys)
+    assert (code, err.count("\n")) == (4, 1)
+    assert out.startswith("private: ")
+    assert "REFUSED: the proof claims 1000.0" in err
+    code, out, err = run(["verify", str(path), "--json"], capsys)
+    assert (code, json.loads(out)["verified"]) == (4, False)
+    path.write_text("{")
+    code, out, err = run(["verify", str(path)], capsys)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "cannot be read" in err
+    for missing in ([str(tmp_path / "none.json")], [str(path), str(tmp_path)], [""]):
+        code, out, err = run(["verify", *missing], capsys)
+        assert (code, out) == (2, "")
+        assert "there is no such file" in err
+
+
+def test_a_kind_saves_its_proof(tmp_path: Path, capsys: Capture) -> None:
+    words = ["majority", "--mechanisms", "5", "--epsilon", "0.2", "--allowance", "2", "--proof"]
+    code, out, err = run(words, capsys)
+    assert (code, out) == (2, "")
+    assert "without save" in err
+    code, _, err = run([*words, "--save", str(tmp_path / "g.json")], capsys)
+    assert (code, err) == (0, "")
+    assert names(tmp_path) == {"g.json", "g.proof.json"}
+    code, out, _ = run(["verify", str(tmp_path / "g.json")], capsys)
+    assert (code, out.splitlines()[-1].partition(":")[0]) == (0, "optimal")
+
+
+def test_what_is_saved_again_is_checked_again(tmp_path: Path, capsys: Capture) -> None:
+    """An earlier proof beside a new design of another setting shows nothing about it."""
+    dpopt.design(MajoritySetting(mechanisms=5, epsilon=0.2, allowance=2)).save(
+        tmp_path / "g.json", proof=True
+    )
+    dpopt.design(KernelSetting.example()).save(tmp_path / "g.json")
+    code, out, err = run(["verify", str(tmp_path / "g.json")], capsys)
+    assert code == 2
+    assert "optimal" not in out
+    assert "there is no row" in err
