@@ -84,8 +84,10 @@ FORMS: dict[str, Form] = {
     "kernel": _affine,
     "majority": _voters,
     "multiclass": _voters,
+    "nearest": _affine,
     "optimal-sampler": _affine,
     "plurality": _affine,
+    "prior": _affine,
     "roo": _affine,
 }
 """Kinds whose rows are known to be polynomials of these degrees; others are tried as affine."""
@@ -621,7 +623,8 @@ def closed_form(
     Args:
         setting: of a kind that `dpopt.verify` displays, with at most 400 variables and 2,000 rows,
             which are polynomials in r. Its numbers are taken as they are stored: floats as
-            the binary fractions that they are, and a prior as it was scaled to sum 1.
+            the binary fractions that they are, and a prior as it was scaled to sum 1. So 0.3 is not
+            3/10, and its formula has numbers of many digits; 0.25 is 1/4.
         low: where the interval begins, rational, at least 1.
         high: where it ends, rational and larger; None for all r.
 

@@ -3,8 +3,10 @@
 A basis says which rows hold with equality (the tight ones) and which variables are between their
 limits (the basic ones). Both are equally many, so the rows are a square system: its solution x,
 and the multipliers l of its transpose, are rationals where the program is rational. They are an
-optimum if x keeps all other limits and rows and l has the right signs; that is decided here exactly
-and never believed.
+optimum if x keeps all other limits and rows and l has the right signs; that is decided here
+exactly and never believed. A float solver keeps both up to a tolerance, so its basis may be a few
+pivots short of an optimum. Those are made here: of the dual simplex method until x keeps
+everything, then of the primal one until l does.
 """
 
 from __future__ import annotations
@@ -143,11 +145,19 @@ class Exact:
         Raises:
             SolverError: if none of them is optimal.
         """
-        vertex = self.vertex(self.float_basis())
+        return self.optimum_from(self.float_basis())
+
+    def optimum_from(self, basis: Basis) -> Vertex:
+        """Return an optimal vertex a few exact pivots from a basis.
+
+        Raises:
+            SolverError: if none of them is optimal.
+        """
+        vertex = self.vertex(basis)
         for _ in range(_PIVOTS):
-            if vertex is None or not vertex.feasible:
+            if vertex is None:
                 break
-            pivoted = vertex.pivot()
+            pivoted = vertex.pivot() if vertex.feasible else vertex.repaired()
             if pivoted is None:
                 return vertex
             vertex = self.vertex(pivoted)
@@ -198,13 +208,80 @@ class Vertex:
     @cached_property
     def feasible(self) -> bool:
         """Whether the point keeps all limits and rows."""
-        inside = all(
-            low <= x <= high for x, (low, high) in zip(self.point, self.exact.limits, strict=True)
-        )
-        return inside and all(
-            slack >= 0 and (slack == 0 or not self.exact.rows[i][2])
-            for i, slack in self.slacks.items()
-        )
+        return self.broken is None
+
+    @cached_property
+    def broken(self) -> tuple[int, bool] | None:
+        """The first that breaks a limit, and whether that is its upper one; None if none does.
+
+        Columns come first, then slacks: that of row i is count + i, and 0 of an equality.
+        """
+        for j in self.basis.columns:
+            low, high = self.exact.limits[j]
+            if not low <= self.point[j] <= high:
+                return j, self.point[j] > high
+        count = len(self.exact.costs)
+        for i, slack in self.slacks.items():
+            if slack < 0 or (slack > 0 and self.exact.rows[i][2]):
+                return count + i, slack > 0
+        return None
+
+    def repaired(self) -> Basis:
+        """Return the next basis of the dual simplex method by Bland's rule.
+
+        The point breaks a limit. Multipliers of the wrong sign count as 0, and are left to `pivot`.
+
+        Raises:
+            SolverError: if no point keeps all limits and rows.
+        """
+        exact, basis, count = self.exact, self.basis, len(self.exact.costs)
+        if self.broken is None:
+            raise ValueError("the point keeps all limits")
+        leaving, above = self.broken
+        # How the leaving one moves with each of the others: a row of the tableau.
+        own = exact.rows[leaving - count][0] if leaving >= count else {}
+        unit = [
+            fmpq(j == leaving) if leaving < count else -own.get(j, fmpq(0)) for j in basis.columns
+        ]
+        transposed = exact.square(basis).transpose()
+        shares = transposed.solve(fmpq_mat(len(unit), 1, unit)).entries()
+        moves = {j: -own.get(j, fmpq(0)) for j in self.reduced}
+        for i, share in zip(basis.tight, shares, strict=True):
+            if share:
+                for j, a in exact.rows[i][0].items():
+                    if j in moves:
+                        moves[j] -= share * a
+        # (how soon its multiplier is 0, who enters)
+        ends: list[tuple[fmpq, int]] = []
+        way = -1 if above else 1
+        for j, move in moves.items():
+            low, high = exact.limits[j]
+            side = -1 if j in basis.top else 1
+            if low < high and move * way * side > 0:
+                ends.append((max(self.reduced[j] * side, fmpq(0)) / abs(move), j))
+        for i, share in zip(basis.tight, shares, strict=True):
+            if not exact.rows[i][2] and -share * way > 0:
+                ends.append((max(self.multipliers[i], fmpq(0)) / abs(share), count + i))
+        if not ends:
+            raise SolverError("no point keeps all rows.", "infeasible")
+        return self.exchanged(min(ends)[1], leaving, above and leaving < count)
+
+    def exchanged(self, entering: int, leaving: int, at_top: bool) -> Basis:
+        """Return the basis after an exchange of columns or slacks; ``at_top`` is of the leaving."""
+        count, basis = len(self.exact.costs), self.basis
+        columns, tight, top = set(basis.columns), set(basis.tight), set(basis.top)
+        if entering < count:
+            columns.add(entering)
+            top.discard(entering)
+        else:
+            tight.discard(entering - count)
+        if leaving < count:
+            columns.discard(leaving)
+            if at_top:
+                top.add(leaving)
+        else:
+            tight.add(leaving - count)
+        return Basis(tuple(sorted(columns)), tuple(sorted(tight)), frozenset(top))
 
     def pivot(self) -> Basis | None:
         """Return the next basis of the simplex method by Bland's rule; None if this is optimal.
@@ -252,19 +329,7 @@ class Vertex:
         if not ends:
             raise SolverError("the program is unbounded.", "unbounded")
         _, leaving, at_top = min(ends)
-        columns, tight, top = set(basis.columns), set(basis.tight), set(basis.top)
-        if entering < count:
-            columns.add(entering)
-            top.discard(entering)
-        else:
-            tight.discard(entering - count)
-        if leaving < count:
-            columns.discard(leaving)
-            if at_top:
-                top.add(leaving)
-        else:
-            tight.add(leaving - count)
-        return Basis(tuple(sorted(columns)), tuple(sorted(tight)), frozenset(top))
+        return self.exchanged(entering, leaving, at_top)
 
 
 def rational(value: verify.Number | verify.Between) -> fmpq:

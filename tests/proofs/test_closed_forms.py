@@ -13,10 +13,11 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from flint import fmpq, fmpq_poly, fmpz_poly
+from scipy.optimize import linprog
 
 import dpopt
-from dpopt import verify
-from dpopt.kernel import KernelSetting
+from dpopt import public_prior, verify
+from dpopt.kernel import KernelSetting, NearestKernel
 from dpopt.majority import MajoritySetting
 from dpopt.multiclass import MulticlassSetting
 from dpopt.plurality import PluralitySetting
@@ -24,6 +25,7 @@ from dpopt.proofs import closed
 from dpopt.proofs.closed import Ratio, private_where
 from dpopt.proofs.exact import displayed
 from dpopt.proofs.sturm import Root, chain, changes, product_text, roots_above_one, sum_text
+from dpopt.public_prior.setting import PublicPriorSetting
 from dpopt.roo.minimum import MinCount
 
 SAMPLES = [Fraction(101, 100), Fraction(9, 7), Fraction(16, 9), Fraction(5, 2), Fraction(31, 9), 40]
@@ -86,6 +88,52 @@ def test_randomised_response_is_rediscovered(inputs: int, objective: Any) -> Non
     assert kernel["K", 1, 1] == Fraction(7, 2) / (Fraction(7, 2) + inputs - 1)
 
 
+PRIORS = [[0.25, 0.25, 0.5], [0.125, 0.25, 0.625], [0.0625, 0.0625, 0.375, 0.5]]
+
+
+@pytest.mark.parametrize("prior", PRIORS, ids=str)
+def test_the_kernel_of_a_public_prior_is_rediscovered(prior: list[float]) -> None:
+    # Lemma 3 of the paper: K_xx <= r q / (r q + 1 - q) at the rarest letter. Algorithm 1 attains it.
+    q = Fraction(min(prior))
+    form = dpopt.closed_form(PublicPriorSetting(prior, 1.0))
+    # The same program as a kernel of one's own, with the prior as an invariance.
+    other = dpopt.closed_form(
+        KernelSetting("zero-one", 1.0, inputs=len(prior), invariant=prior, objective="minimax")
+    )
+    assert [piece.status for piece in form.pieces] == ["proved"]
+    assert form.pieces[0].value == other.pieces[0].value
+    for r in map(Fraction, SAMPLES):
+        assert form(r) == 1 - r * q / (r * q + 1 - q)
+        found = public_prior.minimax_kernel(prior, math.log(r))
+        assert 1 - float(min(np.diag(found.matrix()))) == pytest.approx(float(form(r)), abs=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["bayes", "minimax"])
+def test_a_kernel_that_keeps_a_prior_is_the_optimum_of_another_solver(loss: Any) -> None:
+    prior = PRIORS[1]
+    form = dpopt.closed_form(
+        KernelSetting("absolute", 1.0, inputs=3, invariant=prior, prior=None, objective=loss)
+    )
+    for seed in range(4):
+        r = random.Random(seed).uniform(1.1, 9.0)
+        cells = [(x, y) for x in range(3) for y in range(3)]
+        worst = loss == "minimax"
+        cost = [0.0 if worst else abs(x - y) / 3 for x, y in cells] + [float(worst)]
+        sums = [[float(a == x) for a, _ in cells] + [0.0] for x in range(3)]
+        kept = [[prior[a] * (b == y) for a, b in cells] + [0.0] for y in range(3)]
+        above = [
+            [float((a, b) == (x, y)) - r * ((a, b) == (z, y)) for a, b in cells] + [0.0]
+            for x, y in cells
+            for z in range(3)
+            if z != x
+        ]
+        above += [[abs(a - b) * float(a == x) for a, b in cells] + [-1.0] for x in range(3)]
+        if not worst:
+            above = above[:-3]
+        solved = linprog(cost, above, [0.0] * len(above), sums + kept, [1.0] * 3 + prior)
+        assert form(r) == pytest.approx(solved.fun, abs=1e-8)
+
+
 def geometric_value(prior: list[Fraction], r: Fraction, power: int) -> Fraction:
     """The Bayes loss of the truncated geometric mechanism, each output read as is best for it."""
     last, a = len(prior) - 1, 1 / r
@@ -126,6 +174,11 @@ SETTINGS: list[Any] = [
     MajoritySetting(3, 0.1, 1.0, objective="surrogate"),
     MajoritySetting(5, 0.1, 2.0, objective="surrogate"),
     MajoritySetting(3, 0.1, 2.0, 0.0625, 0.125, objective="surrogate"),
+    path("squared", 3, delta=0.0625),
+    KernelSetting("zero-one", 1.0, inputs=3, delta=0.25, objective="minimax"),
+    KernelSetting("zero-one", 1.0, inputs=3, invariant=[0.25, 0.25, 0.5], objective="minimax"),
+    NearestKernel([[0.875, 0.125, 0.0], [0.25, 0.5, 0.25], [0.0, 0.25, 0.75]], 1.0, tolerance=1.0),
+    NearestKernel.example(),
     PluralitySetting(4, 3, 1.0),
     MulticlassSetting(3, 3, 0.1, 1.0),
     MulticlassSetting(3, 3, 0.1, 1.0, delta=0.125),
@@ -145,6 +198,7 @@ def test_a_formula_is_the_exact_optimum_wherever_it_is_asked(setting: Any) -> No
         assert form(r) == dpopt.exact_optimum(setting, r).value
         # The formula of the point is feasible, and as good as is claimed.
         program = displayed(setting.kind, plain, r)
+        program.private = None  # without units, the rows themselves are looked at
         program.point = dict(form.point(r))
         assert verify.decide(program)[1] == 0
         assert program.value == form(r)
