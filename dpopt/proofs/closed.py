@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Rational
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from flint import fmpq, fmpq_mat, fmpq_poly, fmpz_poly
@@ -260,6 +260,15 @@ class ClosedForm:
             top = "" if self.high is None else f" and at most {self.high}"
             raise ParameterError(f"r is {shown(r)}; it must be at least {self.low}{top}.")
         return exact
+
+    @overload
+    def __call__(self, r: int) -> Fraction: ...  # pyright: ignore[reportOverlappingOverload]
+
+    @overload
+    def __call__(self, r: float) -> float: ...
+
+    @overload
+    def __call__(self, r: Rational) -> Fraction: ...
 
     def __call__(self, r: Rational | float) -> Fraction | float:
         """Return the optimum at r = e^epsilon.
@@ -668,10 +677,15 @@ def private_where(
         intervals, and ends that are poles, are not told apart.
 
     Raises:
-        ParameterError: if the setting is none of these, or a variable is unknown.
+        ParameterError: if the setting is none of these, a variable is unknown, or it has no
+            formula.
     """
     kind, plain = plain_setting(setting)
     first = checked_ratio("low", low)
+    if not isinstance(point, Mapping) or not all(
+        isinstance(formula, Ratio) and any(formula.under) for formula in point.values()
+    ):
+        raise ParameterError(f"point is {shown(point)}; it must have a Ratio for each variable.")
     family = Family(kind, plain, first)
     unknown = [variable for variable in point if variable not in family.variables]
     if unknown:

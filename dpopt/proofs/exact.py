@@ -134,7 +134,7 @@ def plain_setting(setting: Asked) -> tuple[str, Json]:
         ParameterError: if it is no setting of a kind that `dpopt.verify` displays.
     """
     kind = getattr(setting, "kind", None)
-    if kind not in verify.KINDS:
+    if isinstance(setting, type) or kind not in verify.KINDS:
         raise ParameterError(
             f"setting is {shown(setting)}; it must be of a kind whose program can be checked: "
             f"{', '.join(verify.KINDS)}."
@@ -167,9 +167,10 @@ def displayed(kind: str, plain: Json, ratio: Fraction) -> verify.Program:
     try:
         return verify.KINDS[kind](plain, None, (ratio, ratio), {})
     except (verify.Malformed, *verify.MISSING) as error:
+        why = f" ({error})" if isinstance(error, verify.Malformed) else ""
         raise ParameterError(
             f"setting is {shown(plain)}; it must have a program whose numbers are rational where "
-            f"e^epsilon is ({error})."
+            f"e^epsilon is{why}."
         ) from error
 
 

@@ -93,7 +93,7 @@ PRIORS = [[0.25, 0.25, 0.5], [0.125, 0.25, 0.625], [0.0625, 0.0625, 0.375, 0.5]]
 
 @pytest.mark.parametrize("prior", PRIORS, ids=str)
 def test_the_kernel_of_a_public_prior_is_rediscovered(prior: list[float]) -> None:
-    # Lemma 3 of the paper: K_xx <= r q / (r q + 1 - q) at the rarest letter. Algorithm 1 attains it.
+    # Lemma 3 of the paper: K_xx <= r q / (r q + 1 - q) at the rarest letter. Algorithm 1 has it.
     q = Fraction(min(prior))
     form = dpopt.closed_form(PublicPriorSetting(prior, 1.0))
     # The same program as a kernel of one's own, with the prior as an invariance.

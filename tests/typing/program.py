@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 import dpopt
 from dpopt import kernel, lp, majority, privacy, public_prior, roo, smoothed
+from dpopt.proofs import Bound
 
 
 def own_program() -> float:
@@ -80,6 +81,28 @@ def mechanisms(folder: Path) -> list[privacy.Guarantee]:
     return [design.guarantee, rule.guarantee, prior.guarantee, best.guarantee]
 
 
+def proofs(folder: Path) -> Fraction:
+    """What proves that nothing is better: a bound, a saved proof, a fraction, and a formula."""
+    setting = kernel.KernelSetting("absolute", 1.0, graph="path", inputs=3, objective="minimax")
+    design = dpopt.design(setting)
+    assert_type(design.bound, Bound | None)
+    if design.bound is None or design.bound.how != "proved":
+        raise ValueError(design)
+    design.save(folder / "kernel.json", proof=True, verifier=True)
+    exact = dpopt.exact_optimum(setting, Fraction(5, 2))
+    assert_type(exact, dpopt.ExactOptimum)
+    assert_type(exact.value, Fraction)
+    assert_type(exact.save(folder / "exact.json"), Path)
+    form = dpopt.closed_form(setting, low=1, high=4)
+    assert_type(form, dpopt.ClosedForm)
+    assert_type(form.epsilons, tuple[float, ...])
+    value = form(Fraction(5, 2))
+    assert_type(value, Fraction)
+    assert_type(form(2), Fraction)
+    assert_type(form(2.5), float)
+    return exact.value - value
+
+
 def own_cube(side: float) -> dict[str, float]:
     """A function to sweep."""
     return {"cube": side**3}
@@ -97,4 +120,6 @@ def refused() -> str:
 if __name__ == "__main__":
     own_program()
     mechanisms(Path.cwd())
+    if proofs(Path.cwd()):
+        raise ValueError("two optima of one program")
     refused()
