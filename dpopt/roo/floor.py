@@ -331,8 +331,8 @@ def smooth_floor(
 
     s = e^a - 1 is taken from the floats of 40 significant bits: it is private, and the next such
     float is not, each decided by a theorem that is necessary as well as sufficient. That the ratio
-    rises in s, so that no larger rate is private, is computed and not proved. Where n / (k - 1) is above 1 / a, e^epsilon is
-    e^a (n + w(0)) / (n + w(0) e^a - 1), w = W / 2^bits.
+    rises in s, so that no larger rate is private, is computed and not proved. Where n / (k - 1) is
+    above 1 / a, e^epsilon is e^a (n + w(0)) / (n + w(0) e^a - 1), w = W / 2^bits.
 
     The time grows with 1 / a: seconds for 1e5, minutes for the most, 2e6.
 
