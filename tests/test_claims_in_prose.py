@@ -12,6 +12,7 @@ proved where they stand.
 from __future__ import annotations
 
 import ast
+import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
-from itertools import combinations, combinations_with_replacement, product
+from itertools import combinations, combinations_with_replacement, pairwise, product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -40,6 +41,7 @@ from dpopt import (
     public_prior,
     roo,
     smoothed,
+    verify,
 )
 from dpopt.ballots import Partitions, ladder
 from dpopt.ballots.unbounded import spent_by_any_number
@@ -48,6 +50,7 @@ from dpopt.multiclass.bound import vote_ratio_below
 from dpopt.multiclass.corners import priceable
 from dpopt.multiclass.subsampling import sampled_plurality, spent
 from dpopt.privacy import Guarantee, concentrated_composition, general_composition
+from dpopt.proofs.closed import ClosedForm, private_where
 from dpopt.style import STYLES
 from experiments.ensembles import images, plain, private
 from experiments.ensembles.laws import rules_of
@@ -85,8 +88,9 @@ LIMITS, TOOLS, LAYOUT = "docs/limits.md", "docs/tools.md", "docs/layout.md"
 MAJORITY, OBSCURE = "docs/findings/majority.md", "docs/findings/reveal_or_obscure.md"
 PRIOR, SMOOTHED = "docs/findings/public_prior.md", "docs/findings/smoothed.md"
 KERNELS, VOTES = "docs/findings/kernels.md", "docs/findings/votes.md"
+REFEREE, CLOSED = "docs/referee.md", "docs/closed_forms.md"
 FINDINGS = sorted(f"docs/findings/{path.name}" for path in (ROOT / "docs/findings").glob("*.md"))
-DOCUMENTS = (README, PAPERS, SECURITY, LIMITS, TOOLS, LAYOUT, *FINDINGS)
+DOCUMENTS = (README, PAPERS, SECURITY, LIMITS, TOOLS, LAYOUT, REFEREE, CLOSED, *FINDINGS)
 
 NUMBER = re.compile(r"(?<![\w.])\.?\d+(?:,\d{3})*(?:\.\d+)?(?:e-?\d+)?(?!\w)")
 _LABEL = r"\(?[A-Z]?\.?\d+(?:\.\d+)*\)?(?!,?\d)"
@@ -1076,6 +1080,95 @@ def solved() -> int:
     return len(Partitions(most, 3).states)
 
 
+# Proofs and closed forms.
+
+
+@cache
+def form(name: str) -> ClosedForm:
+    """The optimum as a function of r = e^epsilon."""
+    if name in ("journal", "exact"):
+        return dpopt.closed_form(roo.MinCount(7, 2, 1.0, rule=name))
+    if name == "ballots":
+        return dpopt.closed_form(plurality.PluralitySetting(3, 3, 1.0, objective="minimax"))
+    if name == "votes":
+        return dpopt.closed_form(majority.MajoritySetting(5, 1.0, 2, objective="surrogate"))
+    return dpopt.closed_form(path_of(3, name))
+
+
+def path_of(inputs: int, loss: str = "absolute") -> kernel.KernelSetting:
+    """The largest expected loss along a path."""
+    return kernel.KernelSetting(loss, 1.0, graph="path", inputs=inputs, objective="minimax")
+
+
+@cache
+def journal_gap() -> tuple[float, float, float]:
+    """Where the journal's first formula breaks, where it ends, from where its second is private."""
+    best = roo.MinCount(7, 2, 1.0, rule="exact")
+    parts = [part for piece in form("journal").pieces for part in piece.parts]
+    (end, first), (_, second) = parts[:2]
+    ((_, low),) = private_where(best, first)
+    ((high, _),) = private_where(best, second)
+    assert low is not None
+    assert end is not None
+    assert low.polynomial == "175 r^2 - 223 r + 7"
+    # What comes later is private wherever it is used.
+    for (start, _), (stop, later) in pairwise(parts[1:]):
+        ((since, until),) = private_where(best, later)
+        assert start is not None
+        assert not start < since
+        assert until is None or (stop is not None and not until < stop)
+    return float(low), float(end), float(high)
+
+
+def gap_of_the_journal() -> bool:
+    """Whether it is from 1.24208 to 4/3, and formulas meet at 1.32708 within it."""
+    low, meet, high = journal_gap()
+    return round(low, 5) == 1.24208 and round(meet, 5) == 1.32708 and high == pytest.approx(4 / 3)
+
+
+def four_counts() -> bool:
+    """Whether the README's formula and fraction are those that are found."""
+    asked = path_of(4)
+    told = "2 r (r^2 + r + 1)/((r + 1) (r^3 + r^2 + r - 1))"
+    return str(dpopt.closed_form(asked).pieces[0].value) == told and dpopt.exact_optimum(
+        asked, 2
+    ).value == Fraction(28, 39)
+
+
+def breaks(name: str) -> list[str]:
+    """The polynomials whose roots part the formulas."""
+    return [root.polynomial for root in form(name).breaks]
+
+
+def sizes_refused(function: Callable[[], object]) -> list[int]:
+    """The numbers of variables and rows that a refusal names first."""
+    with pytest.raises(ParameterError) as caught:
+        function()
+    return [int(n.replace(",", "")) for n in NUMBER.findall(str(caught.value).partition("most")[2])]
+
+
+def exact_sizes() -> list[int]:
+    return sizes_refused(lambda: dpopt.exact_optimum(path_of(80), 2))[:2]
+
+
+def formula_sizes() -> list[int]:
+    return sizes_refused(lambda: dpopt.closed_form(path_of(30)))[:2]
+
+
+@cache
+def exit_codes() -> tuple[int, int, int]:
+    """What verify.py ends with: for what holds, for no file, for one unit too many."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "x.json"
+        design = dpopt.design(path_of(3))
+        design.save(path, proof=True)
+        proof = Path(folder) / "x.proof.json"
+        holds, none = verify.main([str(path), str(proof)]), verify.main([f"{path}.not"])
+        claimed = json.loads(proof.read_text())
+        proof.write_text(json.dumps(claimed | {"bound": "1"}))
+        return holds, none, verify.main([str(path), str(proof)])
+
+
 # Votes on real data.
 
 
@@ -1364,6 +1457,93 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(LIMITS, "For voters with a Delta above 0 only these rules", "0", holds=rules_only),
     Claim(LIMITS, "takes up to 5,000 sorted histograms.", computed={"5,000": solved}),
+    # Proofs that are checked alone, closed forms.
+    Claim(
+        README,
+        "2 r (r^2 + r + 1)/((r + 1) (r^3 + r^2 + r - 1)) for 1 <= r (proved) 28/39",
+        "2 1 3 28 39",
+        holds=four_counts,
+    ),
+    Claim(
+        README,
+        "of 7 records and 2 letters, where e^epsilon is between 1.24208 and 4/3.",
+        "7 2 4 3",
+        {"1.24208": lambda: journal_gap()[0]},
+        holds=gap_of_the_journal,
+    ),
+    Claim(
+        PAPERS,
+        "The journal's algorithm 2 at n = 7, k = 2 is not private exactly where e^epsilon is in "
+        "(1.24208, 4/3), 1.24208 a root of 175 r^2 - 223 r + 7.",
+        "2 7 4 3 175 223",
+        {"1.24208": lambda: journal_gap()[0]},
+        holds=gap_of_the_journal,
+    ),
+    Claim(PAPERS, "(INFORMS J. Comput. 28)", "28"),
+    Claim(
+        OBSCURE,
+        "At n = 7, k = 2 the journal's recursion is private for every $ but those with $ strictly "
+        "between 1.24208, a root of 175 r^2 - 223 r + 7, and 4/3:",
+        "7 2 175 223 4 3",
+        {"1.24208": lambda: journal_gap()[0]},
+        holds=gap_of_the_journal,
+    ),
+    Claim(CLOSED, "the largest mean error, r = 2:", "2"),
+    Claim(
+        CLOSED,
+        "where e^epsilon is the square root of 3, and 3:",
+        "3",
+        holds=lambda: breaks("squared") == ["r^2 - 3", "r - 3"],
+    ),
+    Claim(
+        CLOSED,
+        "the breaks are the square root of 2, then 2 and 3.",
+        "2 3",
+        holds=lambda: breaks("ballots") == ["r^2 - 2", "r - 2", "r - 3"],
+    ),
+    Claim(
+        CLOSED,
+        "that may spend 2 epsilon has five intervals and four formulas;",
+        "2",
+        holds=lambda: (
+            len(form("votes").pieces) == 5
+            and len({str(piece.value) for piece in form("votes").pieces}) == 4
+        ),
+    ),
+    Claim(
+        CLOSED,
+        "The first formula is used up to r = 1.32708 and is private up to 1.24208 only; the second "
+        "begins at 1.32708 and is private from 4/3 on. So for r between 1.24208 and 4/3 the rule",
+        "4 3",
+        {"1.32708": lambda: journal_gap()[1], "1.24208": lambda: journal_gap()[0]},
+        holds=gap_of_the_journal,
+    ),
+    Claim(
+        REFEREE,
+        "exit code | meaning | |---|---| | 0 | all",
+        "0",
+        holds=lambda: exit_codes()[0] == 0,
+    ),
+    Claim(REFEREE, "| 2 | this is no such file", "2", holds=lambda: exit_codes()[1] == 2),
+    Claim(REFEREE, "| 4 | it is not so", "4", holds=lambda: exit_codes()[2] == 4),
+    Claim(REFEREE, "breaks, and exits with 4,", "4", holds=lambda: exit_codes()[2] == 4),
+    Claim(REFEREE, "error at m = 1 |", "1"),
+    Claim(REFEREE, "optimal at m = 1 |", "1"),
+    Claim(
+        LIMITS,
+        "refuses what would need more than 4,000,000 variables, rows or steps, files above 256 MiB",
+        computed={"4,000,000": lambda: verify.MOST, "256": lambda: verify.LARGEST_FILE / 2**20},
+    ),
+    Claim(
+        LIMITS,
+        "takes programs of up to 2,000 variables and 20,000 rows whose coefficients",
+        computed={"2,000": lambda: exact_sizes()[0], "20,000": lambda: exact_sizes()[1]},
+    ),
+    Claim(
+        LIMITS,
+        "takes 400 variables and 2,000 rows.",
+        computed={"400": lambda: formula_sizes()[0], "2,000": lambda: formula_sizes()[1]},
+    ),
     # Findings: DaRRM.
     Claim(
         MAJORITY,

@@ -5,6 +5,8 @@ The README's two first commands are what CI calls; its patterns name experiments
 
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -44,6 +46,27 @@ def test_numbers_in_the_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert f"{scope['design'].expected_error:.4f}" == "0.0256"
     assert scope["design"].check.constraints_checked == 364
     assert scope["label"] in (0, 1)
+
+
+def test_what_the_referee_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The README's files, checked by their own verify.py, say what is printed there."""
+    monkeypatch.chdir(tmp_path)
+    (saved,) = (example for example in PYTHON if "verifier=True" in example)
+    exec(compile(saved, "README.md", "exec"), {})
+    (session,) = re.findall(r"```console\n\$ python (.*?)```", README, flags=re.DOTALL)
+    command, *printed = session.splitlines()
+    ran = [sys.executable, "-I", *command.split()]
+    told = subprocess.run(ran, capture_output=True, text=True, check=True).stdout.splitlines()
+    number = r"\d+(?:\.\d+)?(?:e-\d+)?"
+    assert [re.sub(number, "N", line) for line in told] == [
+        re.sub(number, "N", line) for line in printed
+    ]
+    # The gap is what rounding leaves, and another solver's basis leaves another.
+    (*found, gap), (*shown, _) = (
+        [float(n) for n in re.findall(number, " ".join(lines))] for lines in (told, printed)
+    )
+    assert found == pytest.approx(shown, abs=1e-12)
+    assert gap < 1e-12
 
 
 def test_command_line_examples_run(

@@ -87,7 +87,7 @@ def _entry(part: ast.stmt, kind: str) -> str:
 
 
 def _reached(parts: list[ast.stmt], kind: str) -> set[ast.stmt]:
-    """Return the statements that the check of a kind runs: those without a name, and what they use."""
+    """Return the statements that checking a kind runs: those without a name, and what they use."""
     named: dict[str, list[ast.stmt]] = {}
     for part in parts:
         if (name := _name_of(part)) is not None:

@@ -58,8 +58,9 @@ class SmoothFloor(RooSetting, Setting["SmoothFloorSampler"]):
     weight, and where every count is at least c* the law is the empirical one.
 
     Whether a floor is private is not linear in (s, w), but it is decided exactly for each s
-    (`dpopt.roo.proof.audit_floor`), and s is the largest of 40 significant bits that is private:
-    found by bisection, whoever solves the program. The value is the objective, and its bound is for
+    (`dpopt.roo.proof.audit_floor`), and s, found by bisection, is a number of 40 significant bits
+    that is private while the next such number is not, whoever solves the program. That no much
+    larger one is private is computed, not proved. The value is the objective, and its bound is for
     the growth that the table has: it says that no table of this growth lifts less, not that no
     private sampler is better. The program is written out for c* up to 20,000 and s up to 1e6.
 
@@ -68,7 +69,7 @@ class SmoothFloor(RooSetting, Setting["SmoothFloorSampler"]):
         letters: k, at least 2.
         epsilon: in nats, above log(1 + 1/n) and at most 600.
         rate: a = log(1 + s) in (0, 700], to look at another: it may not be private; None for the
-            largest one that is.
+            largest private one that the search finds.
     """
 
     kind: ClassVar[str] = "smooth-floor"
@@ -108,7 +109,7 @@ class SmoothFloor(RooSetting, Setting["SmoothFloorSampler"]):
 
     @property
     def growth(self) -> float:
-        """S = e^a - 1, a double taken exactly: that of the rate, or the largest private one."""
+        """S = e^a - 1, a double taken exactly: that of the rate, or the private one found."""
         if self.rate is not None:
             return math.expm1(self.rate)
         return _largest_growth(RooSetting(self.records, self.letters, self.epsilon))
@@ -326,12 +327,12 @@ SmoothFloor.answer = SmoothFloorSampler
 def smooth_floor(
     records: int, letters: int, epsilon: float, *, rate: float | None = None
 ) -> SmoothFloorSampler:
-    """Return the smooth-floor sampler with the largest rate a that is epsilon-DP.
+    """Return the smooth-floor sampler with the largest rate a found to be epsilon-DP.
 
     s = e^a - 1 is taken from the floats of 40 significant bits: it is private, and the next such
-    float is not. The theorem of the proof is necessary too, so that no larger rate was missed for
-    want of a better proof. Where n / (k - 1) is above 1 / a, e^epsilon is
-    e^a (n + w(0)) / (n + w(0) e^a - 1), w = W / 2^bits.
+    float is not, each decided by a theorem that is necessary as well as sufficient. That the ratio
+    rises in s, so that no larger rate is private, is computed and not proved. Where n / (k - 1) is
+    above 1 / a, e^epsilon is e^a (n + w(0)) / (n + w(0) e^a - 1), w = W / 2^bits.
 
     The time grows with 1 / a: seconds for 1e5, minutes for the most, 2e6.
 
