@@ -751,9 +751,9 @@ class LargestError:
         self.count, prior = integer(setting["mechanisms"], 1, 4001), str(setting["prior"])
         name, _, text = prior.partition(":")
         points = [number(float(end)) for end in text.split(",")]
-        if (
-            name.removeprefix("common-") not in ("uniform", "beta", "point")
-            or name[-5:] == "-point"
+        if name not in (
+            "point",
+            *(of + law for of in ("", "common-") for law in ("uniform", "beta")),
         ):
             raise Malformed(f"{prior[:40]} does not say which p it allows")
         points = [Fraction(0), Fraction(1)] if name.endswith("beta") else points
@@ -863,18 +863,17 @@ def add_regrets(program: Program, setting: Setting, proof: Any) -> None:
         least = number(known["best"])
         if least > coin - bound(alone, names):
             raise Refused(f"the best error under {str(prior)[:40]} is not shown to be the best")
-        terms = {v: -c for v, c in cost.items()}
+        terms: dict[Variable, Any] = {v: -c for v, c in cost.items()}
         rows["prior", j] = Row(terms | {("t",): -coin}, least - coin)
     program.row = lambda name: rows[name] if name[0] == "prior" else others(name)
     every = program.names
     program.names = lambda: [*rows, *every()]
     if point := program.point:
-        over = [
-            (sum(ends(a)[0] * point.get(v, 0) for v, a in row.terms.items()), ends(row.limit)[0])
-            for row in rows.values()
-        ]
-        coins = [-ends(row.terms["t",])[0] for row in rows.values()]
-        program.point["t",] = max((a - b) / c for (a, b), c in zip(over, coins, strict=True))
+        regrets = list[Number]()
+        for row in rows.values():
+            over = sum(Fraction(ends(a)[0]) * point.get(v, 0) for v, a in row.terms.items())
+            regrets.append((over - ends(row.limit)[0]) / -Fraction(ends(row.terms["t",])[0]))
+        program.point["t",] = max(regrets)
     program.cost, program.boxes["t",] = {("t",): -1}, (0, 1)
     program.note = f", minus the largest regret against errors that no other is below{told}"
 
