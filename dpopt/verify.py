@@ -750,12 +750,12 @@ class LargestError:
     def __init__(self, setting: Setting) -> None:
         self.count, prior = integer(setting["mechanisms"], 1, 4001), str(setting["prior"])
         name, _, text = prior.partition(":")
-        points = [number(float(end)) for end in text.split(",")]
         if name not in (
             "point",
             *(of + law for of in ("", "common-") for law in ("uniform", "beta")),
         ):
             raise Malformed(f"{prior[:40]} does not say which p it allows")
+        points = [number(float(end)) for end in text.split(",")]
         points = [Fraction(0), Fraction(1)] if name.endswith("beta") else points
         self.common, self.points = name.startswith("common-"), points if name == "point" else []
         self.points *= self.count if len(points) == 1 else 1
@@ -833,12 +833,13 @@ class LargestError:
 def add_largest(program: Program, setting: Setting, weights: list[int] | None) -> None:
     """Add a worst case: minimise t, as large as every |error|; its value is -t."""
     errors, others = LargestError(setting), program.row
+    row = cache(errors.row)
     if weights is None:
         raise Malformed("a worst case is checked with its units alone")
     program.point["t",] = errors.largest(weights, 62)
     program.cost, program.boxes["t",] = {("t",): -1}, (0, 1)
-    program.row = lambda name: (errors.row if name[0] == "error" else others)(name)
-    program.note = f", minus the largest error for {str(setting['prior'])[:40]}"
+    program.row = lambda name: (row if name[0] == "error" else others)(name)
+    program.note = f" (minus the largest error for {str(setting['prior'])[:40]})"
 
 
 def add_regrets(program: Program, setting: Setting, proof: Any) -> None:
@@ -875,7 +876,7 @@ def add_regrets(program: Program, setting: Setting, proof: Any) -> None:
             regrets.append((over - ends(row.limit)[0]) / -Fraction(ends(row.terms["t",])[0]))
         program.point["t",] = max(regrets)
     program.cost, program.boxes["t",] = {("t",): -1}, (0, 1)
-    program.note = f", minus the largest regret against errors that no other is below{told}"
+    program.note = f" (minus the largest regret against errors that no other is below{told})"
 
 
 def majority(setting: Setting, units: Any, ratio: Between | None, proof: Any) -> Program:

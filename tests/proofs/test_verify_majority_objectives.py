@@ -125,7 +125,7 @@ def test_a_design_and_its_bound_are_accepted(name: str, tmp_path: Path) -> None:
     assert float(lines[-1].rpartition(" ")[2]) <= 2e-9
     what = "the largest error for" if "worst" in name else "the largest regret against errors"
     assert f"minus {what}" in lines[1]
-    assert lines[1].endswith("the proof's coefficients") == (name == "regret")
+    assert lines[1].endswith("the proof's coefficients)") == (name == "regret")
 
 
 @pytest.mark.parametrize("name", ["worst common-beta", "regret"])
@@ -269,7 +269,7 @@ def test_a_given_rule_has_no_bound_to_prove(tmp_path: Path) -> None:
     given.save(path)
     lines = list(verify.check(str(path)))
     assert len(lines) == 2
-    assert lines[1].endswith("minus the largest error for uniform:0,1")
+    assert lines[1].endswith("(minus the largest error for uniform:0,1)")
 
 
 def test_a_rule_that_is_not_private_is_refused_by_both(tmp_path: Path) -> None:
@@ -278,3 +278,11 @@ def test_a_rule_that_is_not_private_is_refused_by_both(tmp_path: Path) -> None:
         given.save(path)
     given.save(path, even_if_not_private=True)
     assert verify.main([str(path)]) == 4
+
+
+def test_a_worst_case_over_samples_has_no_proof(tmp_path: Path) -> None:
+    samples = majority.priors.SamplePrior(np.array([[0.6] * 5, [0.7] * 5]))
+    found = dpopt.design(Setting(5, 0.3, 1.0, objective="worst-case", prior=samples))
+    assert found.bound.how == "float"
+    with pytest.raises(dpopt.ParameterError, match="does not say which p it allows"):
+        found.save(tmp_path / "x.json", proof=True)
