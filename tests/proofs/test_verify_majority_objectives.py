@@ -19,6 +19,7 @@ from scipy.optimize import linprog
 
 import dpopt
 from dpopt import majority, verify
+from dpopt.majority.priors import SamplePrior
 
 Array = npt.NDArray[np.float64]
 Setting: Any = majority.MajoritySetting
@@ -281,7 +282,7 @@ def test_a_rule_that_is_not_private_is_refused_by_both(tmp_path: Path) -> None:
 
 
 def test_a_worst_case_over_samples_has_no_proof(tmp_path: Path) -> None:
-    samples = majority.priors.SamplePrior(np.array([[0.6] * 5, [0.7] * 5]))
+    samples = SamplePrior(np.array([[0.6] * 5, [0.7] * 5]))
     found = dpopt.design(Setting(5, 0.3, 1.0, objective="worst-case", prior=samples))
     assert found.bound.how == "float"
     with pytest.raises(dpopt.ParameterError, match="does not say which p it allows"):
