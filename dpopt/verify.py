@@ -31,7 +31,7 @@ import re
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache, partial, reduce
 from itertools import accumulate, combinations, islice, pairwise, product
@@ -694,6 +694,12 @@ class Voters:
             raise Refused(f"not private: {ones} voters at 1 and {placed}, the others at 0")
 
 
+def rational_weights(setting: Setting) -> bool:
+    """Whether an objective's coefficients are rationals that follow from its setting."""
+    known = setting["objective"] == "surrogate", str(setting["prior"]).startswith("common-uniform:")
+    return any(known)
+
+
 def vote_weights(setting: Setting, proof: dict[str, Any]) -> tuple[list[Fraction], str]:
     """Return c_l = 1/2 E[sign(p - 1/2) (a_l - a_(K-l))], a the law of L, l = (K + 1) / 2..K."""
     k, prior = integer(setting["mechanisms"], 1, 4001), str(setting.get("prior"))
@@ -704,7 +710,7 @@ def vote_weights(setting: Setting, proof: dict[str, Any]) -> tuple[list[Fraction
         return vector(proof["coefficients"], half), f" for the proof's coefficients ({prior[:40]})"
     if setting["objective"] == "surrogate":
         law = [Fraction(comb(k, at) * 3**at, 4**k) for at in range(k + 1)]
-    elif setting["objective"] == "expected-error" and prior.startswith("common-uniform:"):
+    elif setting["objective"] == "expected-error" and rational_weights(setting):
         points = [number(float(end)) for end in prior.partition(":")[2].split(",")]
         require_size(len(points), k, k)
         pieces = list(zip(points[::2], points[1::2], strict=True))
@@ -724,21 +730,179 @@ def vote_weights(setting: Setting, proof: dict[str, Any]) -> tuple[list[Fraction
     return [(law[at] - law[k - at]) / 2 for at in range(half, k + 1)], ""
 
 
+def split(part: list[int], at: Fraction) -> tuple[list[int], list[int]]:
+    """Return Bernstein coefficients on [0, at] and on [at, 1], floored (de Casteljau)."""
+    left, right, n, d = [part[0]], [part[-1]], at.numerator, at.denominator
+    while len(part) > 1:
+        part = [((d - n) * a + n * b) // d for a, b in pairwise(part)]
+        left, right = [*left, part[0]], [*right, part[-1]]
+    return left, right[::-1]
+
+
+class LargestError:
+    """|error(p)| <= t for every p that a prior allows; error(p) = E f(L), f(l) = -f(K - l).
+
+    f(l) = (1 - gamma(l)) / 2 above the middle. The error is affine in each p_i: of independent
+    p_i, voters at the ends of the interval are enough. Rows are ("error", j, sign), j voters at the
+    largest p and the others at the smallest, or ("error", p, sign) for one p of all.
+    """
+
+    def __init__(self, setting: Setting) -> None:
+        self.count, prior = integer(setting["mechanisms"], 1, 4001), str(setting["prior"])
+        name, _, text = prior.partition(":")
+        if name not in (
+            "point",
+            *(of + law for of in ("", "common-") for law in ("uniform", "beta")),
+        ):
+            raise Malformed(f"{prior[:40]} does not say which p it allows")
+        points = [number(float(end)) for end in text.split(",")]
+        points = [Fraction(0), Fraction(1)] if name.endswith("beta") else points
+        self.common, self.points = name.startswith("common-"), points if name == "point" else []
+        self.points *= self.count if len(points) == 1 else 1
+        self.pieces = [] if self.points else list(zip(points[::2], points[1::2], strict=True))
+        wrong = bool(self.points) and len(self.points) != self.count
+        if wrong or min(points) < 0 or max(points) > 1:
+            raise Malformed(f"{prior[:40]} is no prior of {self.count} voters")
+        if any(a >= b for a, b in self.pieces):
+            raise Malformed(f"{prior[:40]} has an empty interval")
+
+    def voters(self, at: Any) -> list[Fraction]:
+        """Return each voter's p in a row."""
+        if self.points:
+            return self.points
+        if not self.common:
+            least, most = min(self.pieces)[0], max(b for _, b in self.pieces)
+            return [most] * (j := integer(at, 0, self.count)) + [least] * (self.count - j)
+        p = number(at)
+        if not any(a <= p <= b for a, b in self.pieces):
+            raise Malformed(f"{str(at)[:40]} is no p of the prior")
+        return [p] * self.count
+
+    def law(self, at: Any) -> tuple[list[int], int]:
+        """Return the law of L in units of 2^-FIXED, and by how many each may be too low."""
+        law, short = [1 << FIXED], 0
+        for p in self.voters(at):
+            n, d = p.numerator, p.denominator
+            both = zip([0, *law], [*law, 0], strict=True)
+            law, short = [(n * a + (d - n) * b) // d for a, b in both], short + (d > 1)
+        return law, short
+
+    def row(self, name: Name) -> Row:
+        """Return sign E f(L) <= t."""
+        _, at, sign = name
+        require_size(self.count, self.count)
+        if sign not in (1, -1):
+            raise Malformed(f"there is no row {str(name)[:80]}")
+        (law, short), unit = self.law(at), 2 << FIXED
+        terms, limits = dict[Variable, Any](), [Fraction(0), Fraction(0)]
+        for n in range((self.count + 1) // 2, self.count + 1):
+            margin = -sign * (law[n] - law[self.count - n])
+            terms["gamma", n] = Fraction(margin - short, unit), Fraction(margin + short, unit)
+            limits = [limits[0] + terms["gamma", n][0], limits[1] + terms["gamma", n][1]]
+        return Row(terms | {("t",): -1}, (limits[0], limits[1]))
+
+    def largest(self, weights: list[int], bits: int) -> Fraction:
+        """Return what no |error| is above: of a common p less than 2^-49 too large.
+
+        The coefficients of its polynomial, which bound it, are f(0), .., f(K).
+        """
+        unit = 1 << bits
+        f, best = [w - unit for w in weights[::-1]] + [unit - w for w in weights], 0
+        if not self.common:
+            require_size(self.count, self.count, 1 if self.points else self.count // 10)
+            for at in range(1 if self.points else self.count + 1):
+                law, short = self.law(at)
+                best = max(best, abs(sum(map(mul, law, f))) + short * sum(map(abs, f)))
+            return Fraction(best, unit << FIXED + 1)
+        start, parts = [a << FIXED for a in f], []
+        for low, high in self.pieces:
+            parts.append(split(split(start, high)[0], low / high)[1])
+        room, steps, top = (unit << FIXED + 1) >> 50, 2 * len(parts), 0
+        while parts:
+            best = max(best, *(abs(part[end]) for part in parts for end in (0, -1)))
+            tops = [max(map(abs, part)) for part in parts]
+            top = max(top, *(a for a in tops if a <= best + room), 0)
+            parts = [part for part, a in zip(parts, tops, strict=True) if a > best + room]
+            steps += len(parts)
+            require_size(steps, self.count, 1 + self.count // 100)
+            parts = [half for part in parts for half in split(part, Fraction(1, 2))]
+        # Each number is an average of others, and floored once for every voter in each step.
+        return Fraction(top + steps * self.count * any(f), unit << FIXED + 1)
+
+
+def add_largest(program: Program, setting: Setting, weights: list[int] | None) -> None:
+    """Add a worst case: minimise t, as large as every |error|; its value is -t."""
+    errors, others = LargestError(setting), program.row
+    row = cache(errors.row)
+    if weights is None:
+        raise Malformed("a worst case is checked with its units alone")
+    program.point["t",] = errors.largest(weights, 62)
+    program.cost, program.boxes["t",] = {("t",): -1}, (0, 1)
+    program.row = lambda name: (row if name[0] == "error" else others)(name)
+    program.note = f" (minus the largest error for {str(setting['prior'])[:40]})"
+
+
+def add_regrets(program: Program, setting: Setting, proof: Any) -> None:
+    """Add a least regret: minimise t, error_j <= b_j + t coin_j for each prior j; its value is -t.
+
+    error_j = sum_l c_jl (1 - gamma(l)), coin_j = sum_l c_jl; the proof states b_j, and its
+    multipliers show that no error_j is below.
+    """
+    others, rows, told = program.row, dict[Name, Row](), ""
+    if len(proof["priors"]) != len(setting["priors"]):
+        raise Malformed("the proof has other priors")
+    for j, (prior, known) in enumerate(zip(setting["priors"], proof["priors"], strict=True)):
+        one = {**setting, "objective": "expected-error", "prior": prior}
+        weights, note = vote_weights(one, known)
+        told = told or (note and " for the proof's coefficients")
+        cost = dict(zip([*program.boxes], weights, strict=True))
+        names = [(tuple(map(frozen, line[:-1])), number(line[-1])) for line in known["multipliers"]]
+        require_size(len(names), 40)
+        alone, coin = replace(program, cost=cost, boxes={**program.boxes}), sum(weights)
+        if coin <= 0:
+            raise Malformed(f"a fair coin has no error under {str(prior)[:40]}")
+        least = number(known["best"])
+        if least > coin - bound(alone, names):
+            raise Refused(f"the best error under {str(prior)[:40]} is not shown to be the best")
+        terms: dict[Variable, Any] = {v: -c for v, c in cost.items()}
+        rows["prior", j] = Row(terms | {("t",): -coin}, least - coin)
+    program.row = lambda name: rows[name] if name[0] == "prior" else others(name)
+    every = program.names
+    program.names = lambda: [*rows, *every()]
+    if point := program.point:
+        regrets = list[Number]()
+        for row in rows.values():
+            over = sum(Fraction(ends(a)[0]) * point.get(v, 0) for v, a in row.terms.items())
+            regrets.append((over - ends(row.limit)[0]) / -Fraction(ends(row.terms["t",])[0]))
+        program.point["t",] = max(regrets)
+    program.cost, program.boxes["t",] = {("t",): -1}, (0, 1)
+    program.note = f" (minus the largest regret against errors that no other is below{told})"
+
+
 def majority(setting: Setting, units: Any, ratio: Between | None, proof: Any) -> Program:
     """Display the noise function gamma(l) = gamma(K - l) of a majority of private voters."""
     voters, places = (
         Voters(setting, ratio),
         range((setting["mechanisms"] + 1) // 2, setting["mechanisms"] + 1),
     )
-    weights, note = vote_weights(setting, proof)
     variables: list[Variable] = [("gamma", at) for at in places]
     boxes: dict[Variable, Between] = dict.fromkeys(variables, (0, 1))
-    cost = dict(zip(variables, weights, strict=True))
-    program = Program([], boxes, cost, voters.names, voters.row, maximise=True, note=note)
+    program = Program([], boxes, {}, voters.names, voters.row, maximise=True)
+    gamma = None
     if units is not None:
         gamma = [integer(w, 0, 1 << 62) for w in vector(units, len(places))]
         program.point = {v: Fraction(w, 1 << 62) for v, w in zip(variables, gamma, strict=True)}
         program.private = lambda: voters.private(gamma, 62)
+    asked = setting["objective"] if setting.get("coefficients") is None else ""
+    if asked == "worst-case":
+        add_largest(program, setting, gamma)
+    elif asked == "least-regret" and proof:
+        add_regrets(program, setting, proof)
+    elif asked == "least-regret" or (asked and not proof and not rational_weights(setting)):
+        program.note = ": to be looked at with the proof, which has its coefficients"
+    else:
+        weights, program.note = vote_weights(setting, proof)
+        program.cost = dict(zip(variables, weights, strict=True))
     return program
 
 
@@ -1656,8 +1820,6 @@ def finding(file: dict[str, Any]) -> Iterator[str]:
     yield f"false: {shown}"
 
 
-
-
 # --- questions: delta(x) of a database x is its largest hockey-stick from or to a neighbour ------
 
 UNIT = 1 << 1100  # what deltas are integers over, each rounded up
@@ -1883,6 +2045,9 @@ def check(path: str, proof_path: str | None = None) -> Iterator[str]:
         if missed > stated + stated / 10**9 + Fraction(1, 10**15):
             raise Refused(f"rows are missed by {float(missed):.3g}; it states {float(stated):.3g}")
         yield f"rows that were asked for are missed by at most {float(missed):.3g}"
+    if not (program.cost or proof_path):
+        yield "value" + program.note
+        return
     value = program.value
     if abs(value - number(body["value"])) > abs(value) / 10**9 + Fraction(1, 10**12):
         raise Refused(f"it states the value {body['value']}, which is {float(value)!r}")

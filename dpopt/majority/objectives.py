@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from scipy.special import gammaln
@@ -35,6 +36,10 @@ _MOST_DRAWS = 10**8
 # Expectations that no formula gives are averages over this many draws of a fixed seed.
 _DRAWS, _SEED = 100_000, 5
 _MOST_CUTS = 40
+# Errors that are less than the largest by up to this share may count in a proof.
+_NEAR = 1e-2
+# Peaks of each piece that are refined.
+_MOST_PEAKS = 5
 
 
 @dataclass(frozen=True)
@@ -277,10 +282,10 @@ class WorstCase:
     def __init__(self, mechanisms: int, prior: Prior) -> None:
         mechanisms, prior = odd(mechanisms), as_prior(prior)
         self._k = mechanisms
-        self._grid: Vector = np.empty(0)
+        self._pieces: list[Vector] = []
         if isinstance(prior, CommonPrior):
-            self._grid = _nodes(mechanisms, prior)
-            self._margins = _common(mechanisms, self._grid)
+            self._pieces = _nodes(mechanisms, prior)
+            self._margins = _common(mechanisms, np.concatenate(self._pieces))
         else:
             self._margins = _extremes(mechanisms, prior)
 
@@ -300,18 +305,49 @@ class WorstCase:
         """Return the largest error of a gamma's upper half."""
         return float(np.max(np.abs(self._worst(gamma)[1])))
 
+    def tight(self, gamma: Vector) -> list[tuple[str, int | str, int]]:
+        """Return the rows that may count at a gamma's upper half, as `dpopt.verify` names them."""
+        errors = self._margins @ (1.0 - gamma)
+        named: list[tuple[int | str, float]] = list(enumerate(errors.tolist()))
+        least = (1.0 - _NEAR) * float(np.abs(errors).max())
+        if self._pieces:
+            points = sorted(set(self._fine(gamma, errors, least)))
+            errors = _common(self._k, np.array(points)) @ (1.0 - gamma)
+            exact = [str(Fraction(p)) for p in points]
+            named = list(zip(exact, errors.tolist(), strict=True))
+        found = [(at, error) for at, error in named if abs(error) >= least]
+        return [("error", at, 1 if error > 0 else -1) for at, error in found]
+
     def _worst(self, gamma: Vector) -> tuple[Matrix, Vector]:
         """Return margins, those of a common p with refined peaks, and the errors there."""
         margins = self._margins
         errors = margins @ (1.0 - gamma)
-        if self._grid.size:
-            fine = [self._refined(gamma, place) for place in _peaks(np.abs(errors))]
+        if self._pieces:
+            fine = self._fine(gamma, errors)
             margins = np.vstack([margins, _common(self._k, np.array(fine))])
             errors = margins @ (1.0 - gamma)
         return margins, errors
 
-    def _refined(self, gamma: Vector, place: int) -> float:
-        low, high = self._grid[max(place - 1, 0)], self._grid[min(place + 1, self._grid.size - 1)]
+    def _fine(self, gamma: Vector, errors: Vector, least: float | None = None) -> list[float]:
+        """Return refined peaks of |error|: the largest of each piece, or all of at least so much.
+
+        Each is sought within its piece: between the pieces there is no p.
+        """
+        found, start = [], 0
+        for nodes in self._pieces:
+            sizes = np.abs(errors[start : start + nodes.size])
+            start += nodes.size
+            places = _peaks(sizes)
+            places = places[:_MOST_PEAKS] if least is None else places
+            found += [
+                self._refined(gamma, nodes, place)
+                for place in places
+                if least is None or sizes[place] >= least
+            ]
+        return found
+
+    def _refined(self, gamma: Vector, nodes: Vector, place: int) -> float:
+        low, high = nodes[max(place - 1, 0)], nodes[min(place + 1, nodes.size - 1)]
 
         from scipy.optimize import minimize_scalar
 
@@ -320,7 +356,7 @@ class WorstCase:
 
         peak = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 1e-9})
         best = float(peak.x)
-        return best if loss(best) < loss(self._grid[place]) else float(self._grid[place])
+        return best if loss(best) < loss(nodes[place]) else float(nodes[place])
 
 
 def _common(k: int, p: Vector) -> Matrix:
@@ -328,18 +364,19 @@ def _common(k: int, p: Vector) -> Matrix:
     return 0.5 * fold(np.array([binomial_pmf(k, float(value)) for value in p]))
 
 
-def _nodes(k: int, prior: CommonPrior) -> Vector:
+def _nodes(k: int, prior: CommonPrior) -> list[Vector]:
+    """Return nodes of each interval of a prior."""
     pieces = getattr(prior.base, "intervals", ((0.0, 1.0),))
     count = 8 * k + 33
     # Denser towards the ends, where a polynomial turns faster.
     nodes = 0.5 - 0.5 * np.cos(np.linspace(0.0, np.pi, count))
-    return np.concatenate([low + (high - low) * nodes for low, high in pieces])
+    return [np.clip(low + (high - low) * nodes, low, high) for low, high in pieces]
 
 
 def _peaks(values: Vector) -> list[int]:
     inner = np.concatenate([[-np.inf], values, [-np.inf]])
     peak = np.flatnonzero((values >= inner[:-2]) & (values >= inner[2:]))
-    return peak[np.argsort(-values[peak], kind="stable")][:5].tolist()
+    return peak[np.argsort(-values[peak], kind="stable")].tolist()
 
 
 def _extremes(k: int, prior: Prior) -> Matrix:

@@ -18,7 +18,7 @@ pairs of corners, of which one each need occur, while 00 and 11 are common to al
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -96,10 +96,15 @@ def worst_case_problem(setting: Voters, prior: Prior) -> Problem:
     """
     require_voters(setting)
     problem = gamma_problem(setting, np.zeros(setting.middle))
+    add_worst_case(problem, WorstCase(setting.mechanisms, prior))
+    return problem
+
+
+def add_worst_case(problem: Problem, family: WorstCase) -> None:
+    """Add the variable "worst", its family "worst case" and the objective to a program of gamma."""
     problem.add_variables("worst", 1, lower=0.0, upper=0.5)
     problem.minimise({"worst": 1.0})
-    problem.add_family("worst case", WorstCase(setting.mechanisms, prior))
-    return problem
+    problem.add_family("worst case", family)
 
 
 def corner_rows(setting: Voters, multisets: list[Counts]) -> Rows:
@@ -143,8 +148,10 @@ def _law(setting: Voters, counts: Counts, side: int) -> Vector:
     return full
 
 
-def proving_corners(setting: Voters, gamma: Vector, weights: Vector) -> list[tuple[object, ...]]:
-    """Return rows whose multipliers prove how good gamma is for a linear objective.
+def proving_corners(
+    setting: Voters, gamma: Vector, ask: Callable[[Problem], None]
+) -> tuple[list[tuple[object, ...]], Vector]:
+    """Return rows whose multipliers prove how good gamma is, and an optimum over them.
 
     The program is solved over the rows that are tight at gamma, and over those that its optimum
     breaks, until it breaks none; those that are tight there are enough.
@@ -152,36 +159,38 @@ def proving_corners(setting: Voters, gamma: Vector, weights: Vector) -> list[tup
     Args:
         setting: the voters and the target.
         gamma: its upper half, shape ((K + 1) / 2,).
-        weights: of the objective that gamma maximises, likewise.
+        ask: adds the objective, and what else it needs, to a program of "gamma".
 
     Returns:
         ("corner", ones, ((group, corner, voters), ...)), as `dpopt.verify` names them, the tightest
-        first.
+        first; and the optimum's upper half.
 
     Raises:
         SolverError: if the solver found no answer.
     """
     oracle = CornerOracle(setting, partial=True)
     chosen = dict.fromkeys(oracle.counted(place) for place in _tight_places(oracle, gamma))
-    if not chosen:
-        return []
     for _ in range(_MOST_PRICED):
-        slack, best = _slacks(setting, list(chosen), weights)
+        _, best = _slacks(setting, list(chosen), ask)
         broken = [counts for counts in oracle.broken(best)[0] if counts not in chosen]
         if not broken:
             break
         chosen |= dict.fromkeys(broken)
-    slack, _ = _slacks(setting, multisets := list(chosen), weights)
+    slack, best = _slacks(setting, multisets := list(chosen), ask)
     order = [place for place in np.argsort(slack).tolist() if slack[place] <= _NEAR]
-    return [oracle.row_of(multisets[place]) for place in order[: 2 * setting.middle]]
+    return [oracle.row_of(multisets[place]) for place in order[: 2 * setting.middle]], best
 
 
-def _slacks(setting: Voters, multisets: list[Counts], weights: Vector) -> tuple[Vector, Vector]:
+def _slacks(
+    setting: Voters, multisets: list[Counts], ask: Callable[[Problem], None]
+) -> tuple[Vector, Vector]:
     """Return the slacks of the rows at the optimum over them alone, and this gamma."""
-    rows = corner_rows(setting, multisets)
     problem = Problem("the rows of a proof")
     problem.add_variables("gamma", setting.middle, lower=0.0, upper=1.0)
-    problem.maximise({"gamma": weights})
+    ask(problem)
+    if not multisets:
+        return np.empty(0), solve(problem)["gamma"]
+    rows = corner_rows(setting, multisets)
     problem.add_rows("corners", {"gamma": rows.matrix}, upper=rows.upper)
     best = solve(problem)["gamma"]
     return rows.upper - rows.matrix @ best, best

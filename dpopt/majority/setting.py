@@ -19,7 +19,14 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError, SolverError
-from dpopt._numbers import MOST_BITS, digits, exact_rational, shown
+from dpopt._numbers import (
+    MOST_BITS,
+    digits,
+    exact_rational,
+    exact_text,
+    float_down,
+    shown,
+)
 from dpopt._progress import expect
 from dpopt._types import Json, Numbers, Vector, frozen
 from dpopt.ballots.votes import read_queries
@@ -46,6 +53,7 @@ from dpopt.majority.priors import (
 )
 from dpopt.majority.program import (
     CornerOracle,
+    add_worst_case,
     problem_over,
     proving_corners,
     worst_case_problem,
@@ -459,21 +467,66 @@ class MajoritySetting(Voters, Setting["MajorityDesign"]):
         return prover.fill(prover.shrink(weights)[0])
 
     def proof_rows(self, units: Units) -> list[tuple[object, ...]]:
-        """Return the corners that count; see `dpopt.majority.program.proving_corners`."""
-        return proving_corners(self, _floats(units)[self.middle :], self.linear)
+        """Return the rows that count; see `dpopt.majority.program.proving_corners`."""
+        gamma = _floats(units)[self.middle :]
+        found, best = proving_corners(self, gamma, self._ask)
+        if self._over_worst_case:
+            errors = WorstCase(self.mechanisms, self.prior)
+            found += dict.fromkeys(errors.tight(best) + errors.tight(gamma))
+        return found + [("prior", place) for place, _ in enumerate(self._alone)]
+
+    def _ask(self, problem: Problem) -> None:
+        """Add the objective, and the rows that it has, to a program of gamma alone."""
+        if self._over_worst_case:
+            add_worst_case(problem, WorstCase(self.mechanisms, self.prior))
+        elif self.hedges:
+            with_regrets(problem, self.yardsticks, tuple(known.linear for known in self.yardsticks))
+        else:
+            problem.maximise({"gamma": self.linear})
+
+    @property
+    def _alone(self) -> tuple[MajoritySetting, ...]:
+        """The settings whose best errors a least regret is measured against."""
+        told: Any = {"objective": "expected-error", "priors": None}
+        priors = self.priors or () if self.hedges else ()
+        return tuple(replace(self, prior=prior, **told) for prior in priors)
 
     def proof_size(self, units: Units) -> int:
         """Return about how many entries of rows a proof looks at, and those that are priced."""
         del units
-        return 4 * self.middle**2 + reduced_size(self) // 8
+        programs = 1 + len(self._alone)
+        return programs * (4 * self.middle**2 + reduced_size(self) // 8)
 
     def proof_data(self, units: Units) -> Json:
-        """Return the coefficients of an expected error where they are no rationals."""
+        """Return the coefficients of an expected error where they are no rationals.
+
+        Of a least regret, those of each prior, and what proves its best error.
+        """
         del units
+        if self.hedges:
+            return {"priors": self._proofs_alone}
         told = self.objective == "expected-error" and self.coefficients is None
         if not told or str(self.prior).startswith("common-uniform:"):
             return {}
         return {} if isinstance(self.prior, RecordedPrior) else {"coefficients": [*self.linear]}
+
+    @cached_property
+    def _proofs_alone(self) -> list[Json]:
+        """Of each prior of a least regret: its best error, and what proves that none is below."""
+        found = []
+        for setting, known in zip(self._alone, self.yardsticks, strict=True):
+            alone = designed(setting)
+            proof, data = alone.optimality, setting.proof_data(alone.units)
+            if proof is None:
+                raise ParameterError(
+                    f"prior is {known.prior}; there is no proof of its best error."
+                )
+            weights = [Fraction(c) for c in known.linear.tolist()]
+            shown_best = sum(weights, Fraction(0)) - proof.bound
+            lines = [[*name, exact_text(y)] for name, y in proof.multipliers]
+            best = min(known.best, float_down(shown_best))
+            found.append(data | {"best": best, "multipliers": lines})
+        return found
 
     def value(self, units: Units) -> float:
         """Return sum_l c_l gamma(l), or minus the largest error or regret.

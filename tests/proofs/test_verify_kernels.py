@@ -161,14 +161,6 @@ def test_known_optima(setting: Any, value: float) -> None:
     assert found.optimality.gap <= 1e-12
 
 
-@pytest.mark.parametrize("objective", ["worst-case", "least-regret"])
-def test_what_is_no_rational_program_has_no_proof(objective: Any, tmp_path: Path) -> None:
-    found = dpopt.design(majority.MajoritySetting(3, 0.5, 1.5, objective=objective))
-    assert found.bound.how == "float"
-    with pytest.raises(dpopt.ParameterError, match="there is no proof"):
-        found.save(tmp_path / "x.json", proof=True)
-
-
 def program_of(
     loss: npt.NDArray[Any], epsilon: float, delta: float, edges: list[tuple[int, int]]
 ) -> float:

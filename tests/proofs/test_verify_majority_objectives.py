@@ -1,0 +1,289 @@
+"""Worst cases and least regrets of majorities in the checker, against programs written out here."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import subprocess
+import sys
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy.optimize import linprog
+
+import dpopt
+from dpopt import majority, verify
+from dpopt.majority.priors import SamplePrior
+
+Array = npt.NDArray[np.float64]
+Setting: Any = majority.MajoritySetting
+
+WORST = ["uniform:0,1", "uniform:0.6,0.9", "common-uniform:0.6,1", "point:0.8,0.7,0.9,0.4,0.6"]
+PAIR: Any = ("common-uniform:0,1", "common-uniform:0.8,1")
+SETTINGS: dict[str, Any] = {
+    **{f"worst {name}": Setting(5, 0.3, 1.0, objective="worst-case", prior=name) for name in WORST},
+    "worst common-beta": Setting(5, 0.3, 1.0, objective="worst-case", prior="common-beta:2,2"),
+    "worst pieces": Setting(
+        11, 0.3, 3.0, objective="worst-case", prior="common-uniform:0,0.1,0.9,1"
+    ),
+    "worst Delta": Setting(5, 0.3, 1.0, 1e-3, 0.01, objective="worst-case"),
+    "regret pair": Setting(11, 0.3, 3.0, objective="least-regret", priors=PAIR),
+    "regret": Setting(11, 0.3, 3.0, objective="least-regret"),
+}
+
+
+def law_of(chances: Any) -> Array:
+    """Return the law of a number of ones, one voter after the other."""
+    law = np.ones(1)
+    for p in chances:
+        law = np.convolve(law, [1.0 - p, p])
+    return law
+
+
+def folded(law: Array) -> Array:
+    """Return a_l - a_(K-l) for l above the middle."""
+    return (law - law[::-1])[len(law) // 2 :]
+
+
+def corner_rows(voters: int, epsilon: float, allowance: float) -> tuple[Array, float]:
+    """Return a and b of a . gamma <= b for every way to put voters at corners, Delta = 0."""
+    b, growth = math.exp(epsilon) / (1 + math.exp(epsilon)), math.exp(allowance * epsilon)
+    corners, rows = [(b, 1 - b), (1 - b, b), (1.0, 1.0), (0.0, 0.0)], []
+    for counts in product(range(voters + 1), repeat=4):
+        if sum(counts) == voters:
+            p, q = (
+                law_of([c[side] for c, n in zip(corners, counts, strict=True) for _ in range(n)])
+                for side in (0, 1)
+            )
+            rows.append(folded(p) - growth * folded(q))
+    return np.array(rows), growth - 1
+
+
+def margins_of(name: str, voters: int) -> Array:
+    """Return (a_l - a_(K-l)) / 2 at many p, for independent p_i at all corners of their box."""
+    kind, _, text = name.partition(":")
+    numbers = [float(part) for part in text.split(",")]
+    if kind == "uniform":
+        points = product(numbers, repeat=voters)
+    elif kind == "point":
+        points = iter([tuple(numbers)])
+    else:
+        pairs = list(zip(numbers[::2], numbers[1::2], strict=True))
+        points = ((p,) * voters for low, high in pairs for p in np.linspace(low, high, 2001))
+    return np.array([folded(law_of(p)) / 2 for p in points])
+
+
+def weights_of(name: str, voters: int) -> Array:
+    """Return E sign(p - 1/2) (a_l - a_(K-l)) / 2 of a common p, by Gauss and Legendre."""
+    low, high = (float(part) for part in name.partition(":")[2].split(","))
+    nodes, shares = np.polynomial.legendre.leggauss(voters + 1)
+    total = np.zeros((voters + 1) // 2)
+    for a, b, sign in ((low, min(high, 0.5), -1), (max(low, 0.5), high, 1)):
+        for node, share in zip(nodes, shares, strict=True) if a < b else ():
+            p = (a + b) / 2 + (b - a) / 2 * node
+            total += sign * share * (b - a) / 2 * folded(law_of([p] * voters)) / 2
+    return total / (high - low)
+
+
+def least_worst(name: str, voters: int, epsilon: float, allowance: float) -> float:
+    """Return the least t of the program over (gamma, t)."""
+    (rows, limit), margins = corner_rows(voters, epsilon, allowance), margins_of(name, voters)
+    signed = np.vstack([margins, -margins])
+    upper = np.vstack(
+        [
+            np.column_stack([rows, np.zeros(len(rows))]),
+            np.column_stack([-signed, -np.ones(len(signed))]),
+        ]
+    )
+    limits = np.concatenate([np.full(len(rows), limit), -signed.sum(axis=1)])
+    cost = np.append(np.zeros(rows.shape[1]), 1.0)
+    found = linprog(cost, upper, limits, bounds=(0, 1))
+    assert found.success
+    return float(found.fun)
+
+
+def saved(setting: Any, folder: Path) -> tuple[Path, Path]:
+    dpopt.design(setting).save(folder / "x.json", proof=True)
+    return folder / "x.json", folder / "x.proof.json"
+
+
+def change(path: Path, **parts: Any) -> None:
+    path.write_text(json.dumps(json.loads(path.read_text()) | parts))
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_a_design_and_its_bound_are_accepted(name: str, tmp_path: Path) -> None:
+    files = saved(SETTINGS[name], tmp_path)
+    lines = list(verify.check(*map(str, files)))
+    assert len(lines) == 3
+    # A worst case leaves 1e-9 to choose among optima.
+    assert float(lines[-1].rpartition(" ")[2]) <= 2e-9
+    what = "the largest error for" if "worst" in name else "the largest regret against errors"
+    assert f"minus {what}" in lines[1]
+    assert lines[1].endswith("the proof's coefficients)") == (name == "regret")
+
+
+@pytest.mark.parametrize("name", ["worst common-beta", "regret"])
+def test_the_checker_alone_accepts_them(name: str, tmp_path: Path) -> None:
+    files = saved(SETTINGS[name], tmp_path)
+    shutil.copy(verify.__file__, tmp_path / "verify.py")
+    words = [sys.executable, "-I", "verify.py", *(file.name for file in files)]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("name", WORST)
+def test_a_worst_case_is_that_of_the_program_written_out(name: str) -> None:
+    found = dpopt.design(SETTINGS[f"worst {name}"])
+    assert found.bound is not None
+    assert found.bound.how == "proved"
+    least = least_worst(name, 5, 0.3, 1.0)
+    assert least > 0.01
+    # A grid of 2,001 p has the peak within 1e-4 of its place.
+    assert -float(found.bound) == pytest.approx(least, abs=1e-7 if "common" in name else 1e-9)
+
+
+def test_a_regret_is_that_of_the_programs_written_out() -> None:
+    found: Any = dpopt.design(Setting(5, 0.3, 1.0, objective="least-regret", priors=PAIR))
+    rows, limit = corner_rows(5, 0.3, 1.0)
+    upper, limits = [[*row, 0.0] for row in rows], [limit] * len(rows)
+    for c in (weights_of(name, 5) for name in PAIR):
+        # error = coin - c . gamma <= best + t coin, and best = coin - the largest c . gamma.
+        alone = linprog(-c, rows, np.full(len(rows), limit), bounds=(0, 1))
+        upper.append([*(-c), -c.sum()])
+        limits.append(alone.fun)
+    least = linprog([0.0] * 3 + [1.0], upper, limits, bounds=(0, 1)).fun
+    assert -float(found.optimality.bound) == pytest.approx(least, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", [*WORST[:3], "common-uniform:0,0.1,0.9,1", "common-beta:2,3"])
+def test_a_largest_error_is_enclosed(name: str) -> None:
+    rng = np.random.default_rng(len(name))
+    rule = verify.LargestError({"mechanisms": 5, "prior": name})
+    margins = margins_of("common-uniform:0,1" if "beta" in name else name, 5)
+    for _ in range(20):
+        gamma = rng.integers(0, 1 << 20, 3) * rng.integers(0, 2, 3)
+        most = float(np.abs(margins @ (1 - gamma / (1 << 20))).max())
+        found = float(rule.largest(gamma.tolist(), 20))
+        assert most - 1e-15 <= found <= most + (1e-6 if "common" in name else 1e-15)
+
+
+def test_a_common_p_is_enclosed_below_1e_14() -> None:
+    # gamma = 1 - e_3 of five voters: the error is 5 p^2 (1 - p)^2 (2 p - 1), largest where
+    # 5 (p^2 - p) = -1.
+    rule = verify.LargestError({"mechanisms": 5, "prior": "common-uniform:0,1"})
+    most = 5 * 0.2**2 * math.sqrt(1 - 4 * 0.2)
+    found = float(rule.largest([0, 1, 1], 0))
+    assert abs(found - most) <= 1e-14
+    piece = verify.LargestError({"mechanisms": 5, "prior": "common-uniform:0,0.125,0.875,1"})
+    exact = 5 * Fraction(7, 64) ** 2 * Fraction(3, 4)
+    assert 0 <= piece.largest([0, 1, 1], 0) - exact <= Fraction(1, 10**14)
+
+
+def test_no_p_is_sought_between_the_intervals_of_a_common_prior() -> None:
+    found = dpopt.design(SETTINGS["worst pieces"])
+    margins = margins_of("common-uniform:0,0.1,0.9,1", 11)
+    most = float(np.abs(margins @ (1 - found.gamma[6:])).max())
+    assert -found.value == pytest.approx(most, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["worst common-uniform:0.6,1", "worst uniform:0,1", "regret"])
+def test_a_wrong_multiplier_never_proves_more(name: str) -> None:
+    design = dpopt.design(SETTINGS[name])
+    setting, units, data = json.loads(
+        json.dumps(
+            [
+                design.setting.to_dict(),
+                design.setting.plain(design.units),
+                design.setting.proof_data(design.units),
+            ]
+        )
+    )
+    program = verify.majority(setting, units, None, data)
+    known = list(design.optimality.multipliers)
+    for place, (row, y) in enumerate(known):
+        for wrong in (0, y / 3, 2 * y, y + 1):
+            bound = verify.bound(program, [*known[:place], (row, wrong), *known[place + 1 :]])
+            assert bound >= program.value
+
+
+@pytest.mark.parametrize("name", ["worst uniform:0,1", "regret pair"])
+def test_less_noise_is_refused(name: str, tmp_path: Path) -> None:
+    path, _ = saved(SETTINGS[name], tmp_path)
+    file = json.loads(path.read_text())
+    upper = [int(weight, 0) for weight in file["body"]["units"]]
+    file["body"]["units"] = [str(min(weight + (1 << 40), 1 << 62)) for weight in upper]
+    path.write_text(json.dumps(file))
+    assert verify.main([str(path)]) == 4
+
+
+def test_a_best_error_that_is_not_shown_is_refused(tmp_path: Path) -> None:
+    path, proof = saved(SETTINGS["regret pair"], tmp_path)
+    priors = json.loads(proof.read_text())["priors"]
+    change(proof, priors=[priors[0] | {"best": priors[0]["best"] + 1e-6}, priors[1]])
+    assert verify.main([str(path), str(proof)]) == 4
+    change(proof, priors=priors[:1])
+    assert verify.main([str(path), str(proof)]) == 2
+    change(proof, priors=[priors[0] | {"multipliers": []}, priors[1]])
+    assert verify.main([str(path), str(proof)]) == 4
+
+
+@pytest.mark.parametrize("at", ["1/2", "0.7", 2, None, "-1"])
+def test_a_p_that_the_prior_does_not_allow_is_no_row(at: Any, tmp_path: Path) -> None:
+    path, proof = saved(SETTINGS["worst common-uniform:0.6,1"], tmp_path)
+    lines = json.loads(proof.read_text())["multipliers"]
+    change(proof, multipliers=[*lines, ["error", at, 1, "1"]])
+    assert verify.main([str(path), str(proof)]) == 2
+
+
+@pytest.mark.parametrize(
+    "prior", ["samples:3x5:0", "point:0.5,0.5", "common-point:1", "uniform:1,0", "uniform:0,2", ""]
+)
+def test_a_prior_that_allows_no_known_p_is_malformed(prior: str, tmp_path: Path) -> None:
+    path, _ = saved(SETTINGS["worst uniform:0,1"], tmp_path)
+    file = json.loads(path.read_text())
+    file["body"]["setting"]["prior"] = prior
+    path.write_text(json.dumps(file))
+    assert verify.main([str(path)]) == 2
+
+
+@pytest.mark.parametrize("told", [{"objective": "least-regret"}, {"prior": "uniform:0,1"}])
+def test_privacy_is_decided_without_the_coefficients(told: Any, tmp_path: Path) -> None:
+    dpopt.design(Setting(5, 0.3, 1.0, **told)).save(tmp_path / "x.json")
+    lines = list(verify.check(str(tmp_path / "x.json")))
+    assert lines[0].startswith("private: majority")
+    assert lines[1] == "value: to be looked at with the proof, which has its coefficients"
+
+
+def test_a_given_rule_has_no_bound_to_prove(tmp_path: Path) -> None:
+    setting, path = Setting(5, 0.3, 1.0, objective="worst-case"), tmp_path / "x.json"
+    given = majority.assess(setting, majority.constant(setting))
+    with pytest.raises(dpopt.ParameterError, match="no proof that a 'majority' like this is best"):
+        given.save(path, proof=True)
+    assert not list(tmp_path.iterdir())
+    given.save(path)
+    lines = list(verify.check(str(path)))
+    assert len(lines) == 2
+    assert lines[1].endswith("(minus the largest error for uniform:0,1)")
+
+
+def test_a_rule_that_is_not_private_is_refused_by_both(tmp_path: Path) -> None:
+    given, path = majority.assess(Setting(5, 0.3, 1.0), np.ones(6)), tmp_path / "x.json"
+    with pytest.raises(dpopt.NotPrivateError, match="breaks"):
+        given.save(path)
+    given.save(path, even_if_not_private=True)
+    assert verify.main([str(path)]) == 4
+
+
+def test_a_worst_case_over_samples_has_no_proof(tmp_path: Path) -> None:
+    samples = SamplePrior(np.array([[0.6] * 5, [0.7] * 5]))
+    found = dpopt.design(Setting(5, 0.3, 1.0, objective="worst-case", prior=samples))
+    assert found.bound.how == "float"
+    with pytest.raises(dpopt.ParameterError, match="does not say which p it allows"):
+        found.save(tmp_path / "x.json", proof=True)
