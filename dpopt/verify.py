@@ -19,8 +19,8 @@ value of every point. Nothing has to be feasible: a wrong multiplier makes the b
 untrue.
 
 What a file says of itself beside its setting, units, value and bound (a guarantee in words, gamma,
-q) is not judged. One line is printed for each thing that was shown. The command exits with 0 if all was, 2 for what
-is no such file, 4 for what is not private, not optimal or not shown.
+q) is not judged. One line is printed for each thing that was shown. The command exits with 0 if all
+was, 2 for what is no such file, 4 for what is not private, not optimal or not shown.
 """
 
 from __future__ import annotations
