@@ -18,8 +18,9 @@ laws and boxes of the least value that (cost + y a) . v can have there, minus y 
 value of every point. Nothing has to be feasible: a wrong multiplier makes the bound worse, never
 untrue.
 
-One line is printed for each thing that was shown. The command exits with 0 if all was, 2 for what
-is no such file, 4 for what is not private, not optimal or not shown.
+What a file says of itself beside its setting, units, value and bound (a guarantee in words, gamma,
+q) is not judged. One line is printed for each thing that was shown. The command exits with 0 if all
+was, 2 for what is no such file, 4 for what is not private, not optimal or not shown.
 """
 
 from __future__ import annotations
@@ -1793,7 +1794,7 @@ class Formulas:
         raise Malformed(f"a formula holds {type(node).__name__}")
 
 
-def finding(file: dict[str, Any]) -> Iterator[str]:
+def finding(file: dict[str, Any], _: Any) -> Iterator[str]:
     """Show that a published statement is false where a witness satisfies what it asks for.
 
     A design, if there is one, is private; its integers are ``units`` in the formulas, its objective
@@ -1802,10 +1803,12 @@ def finding(file: dict[str, Any]) -> Iterator[str]:
     """
     known: dict[str, Value] = {}
     if file.get("design"):
-        design = file["design"]
-        program = KINDS[design["kind"]](design["setting"], design["units"], None, {})
-        yield f"private: {design['kind']}, {decide(program)[0]} inequalities decided exactly"
-        known = {"units": [*map(number, design["units"])], "value": program.value}
+        own = file["design"]
+        if own["kind"] not in KINDS:
+            raise Malformed(f"its kind is {str(own['kind'])[:40]!r}, which is not checked here")
+        program = KINDS[own["kind"]](own["setting"], own["units"], None, {})
+        yield f"private: {own['kind']}, {decide(program)[0]} inequalities decided exactly"
+        known = {"units": [*map(number, own["units"])], "value": program.value}
     formulas = Formulas(file["formulas"], known)
     for text in file["given"]:
         if not formulas.sides(formulas.parsed(text), {})[0]:
@@ -2015,29 +2018,39 @@ def check(path: str, proof_path: str | None = None) -> Iterator[str]:
         Malformed: for what is no design, or no proof.
         Refused: for what is not so, or not shown.
     """
-    whole, proof = read(path), read(proof_path) if proof_path else {}
-    if whole.get("format") == "dpopt exact optimum":
-        yield optimum(whole)
-        return
-    if whole.get("format") == "dpopt finding":
-        yield from finding(whole)
-        return
+    whole, proof = read(path), read(proof_path) if proof_path else None
+    what = str(whole.get("format"))
+    if what not in SEPARATE:
+        what = "design" if whole["body"]["kind"] not in ASKED else "question"
+    if what not in FORMATS:
+        raise Malformed(f"its sort, {what}, is not checked here")
+    yield from FORMATS[what](whole, proof)
+
+
+def question(whole: dict[str, Any], proof: Any) -> Iterator[str]:
+    """Find the answer to a question again."""
+    body = whole["body"]
+    kind = body["kind"]
+    if proof is not None:
+        raise Malformed("the answer to a question is found again, and has no proof")
+    if kind not in QUESTIONS:
+        raise Malformed(f"its kind is {str(kind)[:40]!r}, which is not checked here")
+    value, best, what = QUESTIONS[kind](body["setting"], body["units"])
+    as_stated(body["value"], value)
+    as_stated(body["bound"], best)
+    if best > value * (1 + Fraction(1, 10**8)):
+        raise Refused(f"it states {float(value)!r}; the best point has {float(best)!r}")
+    yield f"answered: {kind}, {what}"
+    yield f"value: {float(value)!r}"
+
+
+def design(whole: dict[str, Any], proof: Any) -> Iterator[str]:
+    """Decide the privacy of a design, find its value, and its bound if there is a proof."""
     body = whole["body"]
     kind, setting = body["kind"], body["setting"]
-    if kind in QUESTIONS:
-        if proof_path:
-            raise Malformed("the answer to a question is found again, and has no proof")
-        value, best, what = QUESTIONS[kind](setting, body["units"])
-        as_stated(body["value"], value)
-        as_stated(body["bound"], best)
-        if best > value * (1 + Fraction(1, 10**8)):
-            raise Refused(f"it states {float(value)!r}; the best point has {float(best)!r}")
-        yield f"answered: {kind}, {what}"
-        yield f"value: {float(value)!r}"
-        return
     if kind not in KINDS:
         raise Malformed(f"its kind is {str(kind)[:40]!r}, which is not checked here")
-    program = KINDS[kind](setting, body["units"], None, proof)
+    program = KINDS[kind](setting, body["units"], None, {} if proof is None else proof)
     count, missed = decide(program)
     yield f"private: {kind}, {count} inequalities decided exactly"
     if missed:
@@ -2052,7 +2065,7 @@ def check(path: str, proof_path: str | None = None) -> Iterator[str]:
     if abs(value - number(body["value"])) > abs(value) / 10**9 + Fraction(1, 10**12):
         raise Refused(f"it states the value {body['value']}, which is {float(value)!r}")
     yield f"value: {float(value)!r}{program.note}"
-    if proof_path:
+    if proof is not None:
         lines = proof["multipliers"]
         require_size(len(lines), 40)
         ys = alike([number(line[-1]) for line in lines])
@@ -2065,7 +2078,7 @@ def check(path: str, proof_path: str | None = None) -> Iterator[str]:
         yield f"optimal: no other is {side} {float(claimed)!r}, gap {float(gap):.3g}"
 
 
-def optimum(body: dict[str, Any]) -> str:
+def optimum(body: dict[str, Any], _: Any) -> Iterator[str]:
     """Decide an exact optimum: a point at a rational e^epsilon whose value is the bound."""
     ratio, display = number(body["ratio"]), KINDS.get(body["kind"])
     if display is None or ratio < 1 or ratio.numerator.bit_length() > RATIO_BITS:
@@ -2079,12 +2092,23 @@ def optimum(body: dict[str, Any]) -> str:
     (count, missed), value, claimed = decide(program), program.value, number(body["value"])
     if missed > 0 or not value == claimed == bound(program, names):
         raise Refused("its value, its point and its multipliers do not agree")
-    return f"optimal: {value} for e^epsilon = {ratio} ({body['kind']}, {count} rows), exactly"
+    yield f"optimal: {value} for e^epsilon = {ratio} ({body['kind']}, {count} rows), exactly"
 
 
 def frozen(value: Any) -> Any:
     """Return part of a row's name: lists of a file as tuples."""
     return tuple(map(frozen, value)) if isinstance(value, list) else value
+
+
+# What a file is, by its format; all other formats are a design, or the answer to a question.
+FORMATS: dict[str, Callable[[dict[str, Any], Any], Iterator[str]]] = {
+    "design": design,
+    "question": question,
+    "dpopt exact optimum": optimum,
+    "dpopt finding": finding,
+}
+SEPARATE = ("dpopt exact optimum", "dpopt finding")
+ASKED = ("smoothed", "expected", "profile")
 
 
 def main(arguments: list[str]) -> int:

@@ -18,8 +18,9 @@ from dpopt.cli.output import show, to_json
 @click.argument("file", type=click.Path(path_type=Path))
 @click.argument("proof", type=click.Path(path_type=Path), required=False)
 @click.option("--copy", is_flag=True, help="Lay verify.py beside FILE, for others to run.")
+@click.option("--excerpt", is_flag=True, help="Lay the part that FILE needs as X.verify.py.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was shown as JSON.")
-def verify(file: Path, proof: Path | None, copy: bool, as_json: bool) -> None:
+def verify(file: Path, proof: Path | None, copy: bool, excerpt: bool, as_json: bool) -> None:
     """Check a saved answer and the proof that nothing is better, without this package.
 
     FILE is what --save wrote, X.json; PROOF is what --proof wrote, X.proof.json, found by itself if
@@ -28,7 +29,7 @@ def verify(file: Path, proof: Path | None, copy: bool, as_json: bool) -> None:
 
     Example: dpopt verify gamma.json
     """
-    from dpopt.proofs.saved import proof_path, write_verifier
+    from dpopt.proofs.saved import proof_path, write_excerpt, write_verifier
 
     for path in (file, proof):
         if path is not None and not _is_file(path):
@@ -38,6 +39,8 @@ def verify(file: Path, proof: Path | None, copy: bool, as_json: bool) -> None:
         proof = beside
     if copy:
         write_verifier(file)
+    if excerpt:
+        write_excerpt(file)
     start = time.perf_counter()
     files = [str(path.absolute()) for path in (file, proof) if path is not None]
     done = subprocess.run(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import symtable
 from functools import cache
 from pathlib import Path
 
@@ -10,28 +11,64 @@ from dpopt import verify
 from dpopt._errors import ParameterError
 
 _SOURCE = Path(verify.__file__)
-# The tables from which an entry is taken by its name in a file; all else is reached by names.
-_TABLES = ("KINDS",)
+# Tables from which entries are taken by their names; all else is reached by the names it uses.
+_TABLES = ("KINDS", "QUESTIONS", "FORMATS")
+_FORMATS = {"finding": "dpopt finding", "exact-optimum": "dpopt exact optimum"}
+# What an excerpt can be of.
+WORDS = (*verify.KINDS, *verify.QUESTIONS, *_FORMATS)
 
 
 @cache
-def excerpt(kind: str) -> str:
-    """Return the source of `dpopt.verify` without what other kinds need: one file that runs alone.
+def excerpt(*words: str) -> str:
+    """Return the source of `dpopt.verify` without what other files need: one file that runs alone.
 
     Its functions stand word for word as they do there, in the same order.
 
     Args:
-        kind: of a design, in `dpopt.verify.KINDS`.
+        words: a kind of design or question; or ``"finding"`` or ``"exact-optimum"``, with the kind
+            that such a file refers to, if any.
 
     Raises:
-        ParameterError: if that module does not know the kind.
+        ParameterError: if that module does not know a word, or there is none.
     """
-    if kind not in verify.KINDS:
-        raise ParameterError(f"kind is {kind!r}; dpopt.verify knows {', '.join(verify.KINDS)}.")
+    for word in words or ("",):
+        if word not in WORDS:
+            raise ParameterError(f"kind is {word!r}; it must be one of {', '.join(WORDS)}.")
+    kept_entries = {_FORMATS.get(word, word) for word in words}
+    if not kept_entries & set(_FORMATS.values()):
+        kept_entries |= {"question" if word in verify.QUESTIONS else "design" for word in words}
+    return _source_of(frozenset(kept_entries))
+
+
+def words_of(path: Path) -> tuple[str, ...]:
+    """Return the words for the excerpt that a file needs.
+
+    Raises:
+        ParameterError: if it is no file that `dpopt.verify` reads.
+    """
+    try:
+        whole = verify.read(str(path))
+        for word, form in _FORMATS.items():
+            if whole.get("format") == form:
+                own = whole if word == "exact-optimum" else whole.get("design")
+                return (word, str(own["kind"])) if own else (word,)
+        return (str(whole["body"]["kind"]),)
+    except (verify.Malformed, *verify.MISSING):
+        raise ParameterError(f"file is {str(path)!r}; it must be one that is checked.") from None
+
+
+def _source_of(entries: frozenset[str]) -> str:
+    """Return the source that is left if the tables hold these entries alone."""
     text = _SOURCE.read_text(encoding="utf-8")
     lines, parts = text.splitlines(), ast.parse(text).body
-    needed = _reached(parts, kind)
-    names = {n.id for part in needed for n in ast.walk(part) if isinstance(n, ast.Name)}
+    needed = _reached(parts, entries)
+    tables = [part for part in needed if _name_of(part) in _TABLES]
+    code = [p for p in needed if p not in tables and not isinstance(p, ast.Import | ast.ImportFrom)]
+    names = set[str]().union(*map(_globals, code))
+    names |= {n for part in tables for _, v in _entries(part, entries) for n in _globals(v)}
+    names |= {
+        n for part in tables if isinstance(part, ast.AnnAssign) for n in _globals(part.annotation)
+    }
     kept: list[str] = []
     end = 0
     for part in parts:
@@ -40,11 +77,14 @@ def excerpt(kind: str) -> str:
         source = lines[first - 1 : part.end_lineno]
         end = part.end_lineno or first
         if part in needed:
-            if isinstance(part, ast.ImportFrom) and part.module != "__future__":
+            if isinstance(part, ast.Import):
+                source = source if part.names[0].name in names else []
+            elif isinstance(part, ast.ImportFrom) and part.module != "__future__":
                 used = [alias.name for alias in part.names if alias.name in names]
                 source = [f"from {part.module} import {', '.join(used)}"] if used else []
             elif _name_of(part) in _TABLES:
-                source = [source[0].rstrip(), f'    "{kind}": {_entry(part, kind)},', "}"]
+                rows = [f'    "{word}": {ast.unparse(v)},' for word, v in _entries(part, entries)]
+                source = [source[0].rstrip(), *rows, "}"]
             kept += comments + source
         else:
             # A section's title stays if anything of the section does.
@@ -76,18 +116,19 @@ def _name_of(part: ast.stmt) -> str | None:
     return None
 
 
-def _entry(part: ast.stmt, kind: str) -> str:
-    """Return what stands for a kind in a table."""
+def _entries(part: ast.stmt, entries: frozenset[str]) -> list[tuple[str, ast.expr]]:
+    """Return the entries of a table that are kept."""
     table = getattr(part, "value", None)
     pairs = zip(table.keys, table.values, strict=True) if isinstance(table, ast.Dict) else ()
-    for key, value in pairs:
-        if isinstance(key, ast.Constant) and key.value == kind:
-            return ast.unparse(value)
-    raise ParameterError(f"kind is {kind!r}; it is in no table of dpopt.verify.")
+    return [
+        (str(key.value), value)
+        for key, value in pairs
+        if isinstance(key, ast.Constant) and key.value in entries
+    ]
 
 
-def _reached(parts: list[ast.stmt], kind: str) -> set[ast.stmt]:
-    """Return the statements that checking a kind runs: those without a name, and what they use."""
+def _reached(parts: list[ast.stmt], entries: frozenset[str]) -> set[ast.stmt]:
+    """Return the statements that a check runs: those without a name, and what they use."""
     named: dict[str, list[ast.stmt]] = {}
     for part in parts:
         if (name := _name_of(part)) is not None:
@@ -96,11 +137,23 @@ def _reached(parts: list[ast.stmt], kind: str) -> set[ast.stmt]:
     waiting = list(reached)
     while waiting:
         part = waiting.pop()
-        table = _name_of(part) in _TABLES
-        source = ast.parse(_entry(part, kind)) if table else part
-        for node in ast.walk(source):
-            for other in named.get(node.id, []) if isinstance(node, ast.Name) else []:
+        used: list[ast.AST] = [part]
+        if isinstance(part, ast.AnnAssign) and _name_of(part) in _TABLES:
+            used = [part.annotation, *(value for _, value in _entries(part, entries))]
+        for name in set[str]().union(*map(_globals, used)):
+            for other in named.get(name, []):
                 if other not in reached:
                     reached.add(other)
                     waiting.append(other)
     return reached
+
+
+def _globals(part: ast.AST) -> set[str]:
+    """Return the names of the module that a part of it uses; its own variables are others."""
+    waiting, found = [symtable.symtable(ast.unparse(part), "verify.py", "exec")], set[str]()
+    while waiting:
+        table = waiting.pop()
+        waiting += table.get_children()
+        outer = table.get_type() == "module"
+        found |= {s.get_name() for s in table.get_symbols() if outer or s.is_global()}
+    return found

@@ -16,6 +16,7 @@ from dpopt._numbers import exact_text
 from dpopt._types import Json
 from dpopt.files import check_json_target, read_text, replacing, write_json, write_text
 from dpopt.proofs.dual import Optimality, proved
+from dpopt.proofs.excerpt import excerpt, words_of
 
 FORMAT, SCHEMA = "dpopt proof", 1
 
@@ -89,6 +90,24 @@ def write_verifier(path: Path) -> Path:
         ParameterError: if it cannot be written, or another file has that name.
     """
     target, text = path.with_name("verify.py"), Path(verify.__file__).read_text(encoding="utf-8")
+    if not target.exists():
+        write_text(target, text)
+    elif read_text(target) != text:
+        raise ParameterError(f"path is {str(target)!r}; another file of that name is there.")
+    return target
+
+
+def write_excerpt(path: Path) -> Path:
+    """Lay the part of `dpopt.verify` that X.json needs as X.verify.py beside it; return where.
+
+    Args:
+        path: of a design, an answer to a question, a finding or an exact optimum.
+
+    Raises:
+        ParameterError: if it is no such file, X.verify.py cannot be written, or another is there.
+    """
+    target = path.with_name(path.name.removesuffix(".json") + ".verify.py")
+    text = excerpt(*words_of(path))
     if not target.exists():
         write_text(target, text)
     elif read_text(target) != text:
