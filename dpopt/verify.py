@@ -297,7 +297,8 @@ def neighbours(setting: Setting, inputs: int) -> list[tuple[int, int]] | None:
                 found += [(x, z) for z in changed if z is not None]
     else:
         raise Malformed(f"graph is {str(graph)[:40]!r}")
-    return sorted({pair for x, z in found for pair in ((x, z), (z, x)) if x != z})
+    known = sorted({pair for x, z in found for pair in ((x, z), (z, x)) if x != z})
+    return known if len(known) < inputs * (inputs - 1) else None
 
 
 def add_privacy(
@@ -1571,7 +1572,7 @@ def prior(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Progra
     program = Program([], {("t",): (0, 1), ("kept",): (0, 2)}, {("t",): 1}, list, no_row)
     program.point = {("t",): 1 - kept, ("kept",): kept}
     program.private = lambda: count * count * (count - 1)
-    program.note = f", each letter of the prior kept up to {float(drift):.3g}"
+    program.note = f" (each letter of the prior kept up to {float(drift):.3g})"
     return extend(program, rows)
 
 
@@ -1661,7 +1662,7 @@ def mollifier(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Pr
 # --- findings: published statements that are false ---------------------------------------------
 
 Value = Any  # of a formula: a number, an enclosure of one, a list of such, or whether it is so
-LONGEST = 1 << 16  # bits of a number in a formula
+WIDEST = 1 << 16  # bits of a number in a formula
 OPERATIONS: dict[type, Callable[..., Number]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -1713,7 +1714,7 @@ class Formulas:
         size = max(map(int.bit_length, parts))
         self.steps += 1 + size // 16
         require_size(self.steps)
-        require_size(size, MOST // LONGEST)
+        require_size(size, MOST // WIDEST)
         found = [operation(*corner) for corner in product(*map(ends, operands))]
         if not any(isinstance(a, tuple) for a in operands):
             return found[0]
@@ -1771,7 +1772,7 @@ class Formulas:
             case ast.UnaryOp(op=ast.USub(), operand=part):
                 return self.applied(operator.sub, 0, self.value(part, names))
             case ast.BinOp(left=left, op=ast.Pow(), right=right):
-                n = integer(self.value(right, names), -LONGEST, LONGEST)
+                n = integer(self.value(right, names), -WIDEST, WIDEST)
                 times = partial(self.applied, operator.mul)
                 found = reduce(times, [self.value(left, names)] * abs(n), 1)
                 return found if n >= 0 else self.applied(OPERATIONS[ast.Div], 1, found)
@@ -2052,13 +2053,22 @@ def design(whole: dict[str, Any], proof: Any) -> Iterator[str]:
         raise Malformed(f"its kind is {str(kind)[:40]!r}, which is not checked here")
     program = KINDS[kind](setting, body["units"], None, {} if proof is None else proof)
     count, missed = decide(program)
-    yield f"private: {kind}, {count} inequalities decided exactly"
+    # What the setting promises is what was decided; the file may state no less.
+    epsilon = number(setting["epsilon"]) * number(setting.get("allowance", 1))
+    delta, stated = number(setting.get("delta", 0)), body["guarantee"]
+    if (
+        number(stated["epsilon"]) < epsilon * (1 - Fraction(1, 10**12))
+        or number(stated["delta"]) < delta
+    ):
+        raise Refused("it states a smaller guarantee than its setting")
+    promise = f"({float(epsilon):.6g}, {float(delta):.6g})-DP"
+    yield f"private: {kind}, {promise}, {count} inequalities decided exactly"
     if missed:
-        stated = max(map(number, body.get("residuals", {0: missed}).values()), default=Fraction(0))
-        if missed > stated + stated / 10**9 + Fraction(1, 10**15):
-            raise Refused(f"rows are missed by {float(missed):.3g}; it states {float(stated):.3g}")
+        told = max(map(number, body.get("residuals", {0: missed}).values()), default=Fraction(0))
+        if missed > told + told / 10**9 + Fraction(1, 10**15):
+            raise Refused(f"rows are missed by {float(missed):.3g}; it states {float(told):.3g}")
         yield f"rows that were asked for are missed by at most {float(missed):.3g}"
-    if not (program.cost or proof_path):
+    if proof is None and not program.cost:
         yield "value" + program.note
         return
     value = program.value

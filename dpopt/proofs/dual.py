@@ -20,6 +20,7 @@ the gap, and so are these costs, less the least of each law. A tolerance of 1e-1
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -41,6 +42,9 @@ Multipliers = list[tuple[verify.Name, Fraction]]
 
 BITS = 160
 """Multipliers are multiples of 2^-BITS."""
+
+# Bounds are multiples of 2^-_SHORT.
+_SHORT = 200
 
 # Bits of coefficients in residuals, steps of refinement, and entries of a basis worth a factor.
 _FIXED, _STEPS, _MOST_ENTRIES = 256, 12, 1_000_000
@@ -369,13 +373,19 @@ def proved(program: verify.Program, names: Sequence[verify.Name] | None = None) 
     return best
 
 
+def _outward(bound: Fraction, maximises: bool) -> Fraction:
+    """Return a bound rounded to a multiple of 2^-200: short, and true for other enclosures too."""
+    unit = 1 << _SHORT
+    return Fraction(math.ceil(bound * unit) if maximises else math.floor(bound * unit), unit)
+
+
 def _better(written: Written, best: Optimality | None) -> Iterator[Optimality]:
     """Yield bounds over some rows, each nearer than the one before, until none is."""
     program, solution = written.program, written.solved()
     value = Fraction(program.value)
     for _ in range(_AGAIN):
         found = written.multipliers(solution)
-        limit = Fraction(verify.bound(program, found))
+        limit = _outward(Fraction(verify.bound(program, found)), program.maximise)
         made = Optimality(value, limit, tuple(found), program.maximise)
         known = None if best is None else best.gap
         if known is None or made.gap < known:

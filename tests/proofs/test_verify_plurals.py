@@ -136,8 +136,14 @@ def test_a_step_is_not_decided() -> None:
 @pytest.mark.parametrize(
     ("found", "said"),
     [
-        (plurality.design(6, 3, 1.0), "private: plurality, 60 inequalities decided exactly"),
-        (multiclass.design(5, 3, 0.5, 2), "private: multiclass, 777 inequalities decided exactly"),
+        (
+            plurality.design(6, 3, 1.0),
+            "private: plurality, (1, 0)-DP, 60 inequalities decided exactly",
+        ),
+        (
+            multiclass.design(5, 3, 0.5, 2),
+            "private: multiclass, (1, 0)-DP, 777 inequalities decided exactly",
+        ),
     ],
 )
 def test_the_file_alone_accepts_a_saved_design(found: Design, said: str, tmp_path: Path) -> None:
