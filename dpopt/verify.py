@@ -519,6 +519,19 @@ class Voters:
         self.delta, self.count = number(setting["delta"]), sum(self.sizes)
         rational = ratio[0] if ratio else setting.get("voter_ratio")
         self.rational = None if rational is None else number(rational)
+        epsilon, most = (
+            number(setting["epsilon"]),
+            [self.count, max(self.epsilons), max(self.shifts)],
+        )
+        if most != [number(a) for a in own] or min(self.epsilons) <= 0 or self.target <= 0:
+            raise Malformed("the groups are not the voters that the setting states")
+        if not 0 <= min(self.shifts) <= max(self.shifts) <= self.delta < 1:
+            raise Malformed("a Delta is below 0, or above delta")
+        if self.rational is not None and not ratio:
+            # epsilon is its logarithm, as a float.
+            ends_ = (exp(epsilon * (1 + Fraction(side, 1 << 48)))[side > 0] for side in (-1, 1))
+            if not next(ends_) <= self.rational <= next(ends_):
+                raise Malformed("voter_ratio is not e^epsilon")
         self.growth = self.at({self.target: Fraction(1)})
         self.axes = [(g, pair) for g, d in enumerate(self.shifts) for pair in AXES[: 3 if d else 1]]
         # A binomial coefficient has at most as many bits as there are voters.
@@ -2051,15 +2064,15 @@ def design(whole: dict[str, Any], proof: Any) -> Iterator[str]:
     kind, setting = body["kind"], body["setting"]
     if kind not in KINDS:
         raise Malformed(f"its kind is {str(kind)[:40]!r}, which is not checked here")
+    epsilon = number(setting["epsilon"]) * number(setting.get("allowance", 1))
+    delta, stated = number(setting.get("delta", 0)), body["guarantee"]
+    if epsilon < 0 or number(setting["epsilon"]) < 0 or not 0 <= delta < 1:
+        raise Malformed("epsilon is below 0, or delta outside [0, 1)")
     program = KINDS[kind](setting, body["units"], None, {} if proof is None else proof)
     count, missed = decide(program)
     # What the setting promises is what was decided; the file may state no less.
-    epsilon = number(setting["epsilon"]) * number(setting.get("allowance", 1))
-    delta, stated = number(setting.get("delta", 0)), body["guarantee"]
-    if (
-        number(stated["epsilon"]) < epsilon * (1 - Fraction(1, 10**12))
-        or number(stated["delta"]) < delta
-    ):
+    least = epsilon * (1 - Fraction(1, 10**12))
+    if number(stated["epsilon"]) < least or number(stated["delta"]) < delta:
         raise Refused("it states a smaller guarantee than its setting")
     promise = f"({float(epsilon):.6g}, {float(delta):.6g})-DP"
     yield f"private: {kind}, {promise}, {count} inequalities decided exactly"

@@ -129,7 +129,9 @@ def test_a_missed_row_is_compared_with_what_the_file_states(tmp_path: Path) -> N
     # Both rows move alike, and privacy does not change by more than its slack.
     for row in weights:
         row[0], row[1] = str(int(row[0], 0) + (1 << 30)), str(int(row[1], 0) - (1 << 30))
-    file["body"]["setting"]["epsilon"] += 1e-6
+    for part in (file["body"]["setting"], file["body"]["guarantee"]):
+        part["epsilon"] += 1e-6
+    file["body"]["units"]["guarantee"]["epsilon"] += 1e-6
     path.write_text(json.dumps(file))
     with pytest.raises(verify.Refused, match="states"):
         list(verify.check(str(path)))

@@ -346,7 +346,8 @@ def test_voters_a_unit_beyond_are_refused(delta: float) -> None:
 def test_a_corrupted_multiplier_never_raises_the_bound_above_the_value(found: Design) -> None:
     proof, program = found.optimality, displayed(found)
     assert proof is not None
-    assert verify.bound(program, proof.multipliers) == proof.bound
+    # What is stated is rounded to a multiple of 2^-200.
+    assert 0 <= verify.bound(program, proof.multipliers) - proof.bound < Fraction(1, 1 << 200)
     for at, (name, y) in enumerate(proof.multipliers):
         for changed in (0, y * 2, y + Fraction(1, 100), y - y / 1000, y + Fraction(1, 1 << 30)):
             corrupted = [*proof.multipliers]
