@@ -2139,19 +2139,20 @@ def main(arguments: list[str]) -> int:
     if not 1 <= len(arguments) <= 2 or arguments[0].startswith("-"):
         sys.stderr.write("usage: python verify.py x.json [x.proof.json]\n")
         return 2
+    shown, code, why = list[str](), 0, ""
     try:
-        for line in check(*arguments):
-            sys.stdout.write(line + "\n")
+        shown.extend(check(*arguments))
     except Refused as error:
-        sys.stderr.write(f"REFUSED: {error}\n")
-        return 4
+        code, why = 4, f"REFUSED: {error}"
     except Malformed as error:
-        sys.stderr.write(f"not a file of this kind: {error}\n")
-        return 2
+        code, why = 2, f"not a file of this kind: {error}"
     except MISSING as error:
-        sys.stderr.write(f"not a file of this kind: a part is malformed ({error!r:.60})\n")
-        return 2
-    return 0
+        code, why = 2, f"not a file of this kind: a part is malformed ({error!r:.60})"
+    # Of what is no such file nothing was shown.
+    sys.stdout.writelines(line + "\n" for line in shown if code != 2)
+    if code:
+        sys.stderr.write(why + "\n")
+    return code
 
 
 if __name__ == "__main__":

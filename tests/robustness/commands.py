@@ -93,6 +93,7 @@ def baselines(folder: Path) -> dict[str, list[str]]:
             *("--epsilon", "1"),
         ],
         "certify": [spoiled["majority.json"]],
+        "verify": [spoiled["majority.json"]],
         "release": [spoiled["majority.json"], "--input", "1,1,0"],
         "ledger": [spoiled["study.ledger"]],
         "cite": ["majority"],
