@@ -108,6 +108,11 @@ def test_a_run_writes_tables_figures_and_a_report_the_same_bytes_twice(tmp_path:
         "majority-figure-2.pdf",
         "majority-figure-2.html",
         "index.html",
+        # It judges statements that are refuted.
+        "darrm-best-of-all.finding.json",
+        "darrm-lemma-3-2.finding.json",
+        "darrm-subsampling-at-one.finding.json",
+        "verify.py",
     }
     # When it was run stands in these three alone.
     timed = {"index.html", "majority-figure-2.html", "majority-figure-2.run.json"}
