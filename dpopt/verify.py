@@ -54,6 +54,7 @@ LONGEST = 5000  # characters of a number
 WRITTEN = "-?(0x[0-9a-fA-F]+|[0-9]+)(/(0x[0-9a-fA-F]+|[0-9]+))?"
 MOST = 4_000_000  # of variables, rows, steps: more would take more than minutes
 BITS = 320  # of e^x
+SMALL = Fraction(1, 10**6)  # by how much a prior may be missed where a file does not say
 RATIO_BITS = 256  # of numerator and denominator of a rational e^epsilon
 
 
@@ -110,6 +111,14 @@ def vector(values: object, size: int) -> list[Fraction]:
     if not isinstance(values, list) or len(values) != size:
         raise Malformed(f"a list of {size} numbers is missing")
     return alike([number(value) for value in values])
+
+
+def weights_of(values: object, size: int) -> list[Fraction]:
+    """Return a list of so many weights: at least 0, and not all of them 0."""
+    found = vector(values, size)
+    if min(found) < 0 or sum(found) <= 0:
+        raise Malformed("a prior or a law has a weight below 0, or no other")
+    return found
 
 
 def matrix(values: object, rows: int, columns: int) -> list[list[Fraction]]:
@@ -287,6 +296,8 @@ def neighbours(setting: Setting, inputs: int) -> list[tuple[int, int]] | None:
         place = {
             w: x for x, w in enumerate(words(None if graph in ("path", "cycle") else shape, inputs))
         }
+        if len(place) != inputs:
+            raise Malformed("the shape is of another number of inputs")
         letters = range(1 + max(max(word) for word in place))
         require_size(len(place), len(letters) if graph == "hamming" else 1)
         found = [(inputs - 1, 0)] if graph == "cycle" else []
@@ -326,7 +337,11 @@ def add_privacy(
             }
         names = list(product(("above", "below"), range(inputs), range(outputs)))
     else:
-        pairs = pairs or [(x, z) for x in range(inputs) for z in range(inputs) if x != z]
+        pairs = (
+            [(x, z) for x in range(inputs) for z in range(inputs) if x != z]
+            if pairs is None
+            else pairs
+        )
         names = [("privacy", *pair, y) for pair in pairs for y in range(outputs)]
         for x, z in pairs if delta else ():
             names.append(("delta", x, z))
@@ -367,7 +382,7 @@ def table(units: Any, inputs: int, outputs: int) -> dict[Variable, Number]:
 def kernel(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
     """Display the kernel of least loss: sum_x prior_x loss_x . K_x, or the largest loss_x . K_x."""
     inputs, outputs = integer(setting["inputs"], 2, MOST), integer(setting["outputs"], 1, MOST)
-    require_size(inputs, outputs)
+    require_size(inputs, outputs, 4)
     # The units first, before anything is made of a size.
     whole = bool(units) and "bits" in units
     point = table(units, inputs, outputs) if whole else {}
@@ -388,6 +403,10 @@ def kernel(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Progr
         weights = vector(units["weights"], max(orbit.values()) + 1)
         program.point = {("K", x, y): weights[place] / total for (x, y), place in orbit.items()}
     rows = asked(setting, inputs, outputs)
+    if setting["sense"] not in ("minimise", "maximise"):
+        raise Malformed("sense is neither minimise nor maximise")
+    if setting["objective"] not in ("bayes", "minimax"):
+        raise Malformed("objective is neither bayes nor minimax")
     if setting["objective"] == "minimax":
         # "worst", x: loss_x . K_x <= t, or t <= loss_x . K_x of a utility.
         sign, cells = (-1 if program.maximise else 1), [loss[x][y] for x, y in places]
@@ -402,17 +421,16 @@ def kernel(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Progr
             ]
             program.point["t",] = min(losses) if program.maximise else max(losses)
     else:
-        prior = vector(setting["prior"] or [1] * inputs, inputs)
+        prior = weights_of(setting["prior"] or [1] * inputs, inputs)
         total = sum(prior)
         program.cost = {("K", x, y): prior[x] / total * loss[x][y] for x, y in places}
     program.names, program.row = lambda: rows, lambda name: rows.get(name) or no_row(name)
     promised = [number(setting[name]) for name in ("epsilon", "delta")]
     pairs = neighbours(setting, inputs)
-    if units and ratio is None and "pairs" in units:
-        stated = units["pairs"] and sorted(map(tuple, units["pairs"]))
+    if units and ratio is None and "guarantee" in units:
         if [number(units["guarantee"][name]) for name in ("epsilon", "delta")] != promised:
             raise Refused("the units state another guarantee than the setting")
-        if stated != pairs:
+        if "pairs" in units and (units["pairs"] and sorted(map(tuple, units["pairs"]))) != pairs:
             raise Refused("the units state other neighbours than the setting")
     ratio, delta = ratio or exp(promised[0]), promised[1]
     add_privacy(program, pairs, (inputs, outputs), ratio, delta)
@@ -473,6 +491,8 @@ def asked(setting: Setting, inputs: int, outputs: int) -> dict[Name, Row]:
     for (i, line), y in product(enumerate(left), range(outputs)):
         terms: dict[Variable, Any] = {("K", x, y): a for x, a in enumerate(line) if a}
         rows["invariance", i, y] = Row(terms, right[i][y], equality=True, promised=False)
+    if len({own[0] for own in setting["rows"] or []}) < len(setting["rows"] or []):
+        raise Malformed("two blocks of rows have the same name")
     for name, places, coefficients, *limits in setting["rows"] or []:
         sums: list[dict[Variable, Any]] = [defaultdict(Fraction) for _ in limits[0]]
         for (i, x, y), a in zip(places, vector(coefficients, len(places)), strict=True):
@@ -510,7 +530,8 @@ class Voters:
     def __init__(self, setting: Setting, ratio: Between | None) -> None:
         own = [setting["mechanisms"], setting["epsilon"], setting["mechanism_delta"]]
         groups = [
-            list(g.values()) if isinstance(g, dict) else g for g in setting["groups"] or [own]
+            [g["size"], g["epsilon"], g["mechanism_delta"]] if isinstance(g, dict) else g
+            for g in setting["groups"] or [own]
         ]
         sizes, epsilons, shifts = zip(*groups, strict=True)
         self.sizes = [integer(size, 1, 4001) for size in sizes]
@@ -615,7 +636,11 @@ class Voters:
         )
         known = all(any(kind in pair for pair in AXES) for _, kind, _ in placed)
         used = sum(n for *_, n in placed)
-        if not known or integer(ones, 0, 4001) + used > self.count:
+        inside = (
+            (sum(n for g, _, n in placed if g == at), most) for at, most in enumerate(self.sizes)
+        )
+        fits = all(n <= most for n, most in inside)
+        if not (known and fits) or integer(ones, 0, 4001) + used > self.count:
             raise Malformed(f"{str(name)[:80]} is no corner")
         require_size(*(n + 1 for *_, n in placed), 4)
         laws, nothing, unit = [self.mixed(placed, side) for side in (0, 1)], (0, 0), 1 << self.bits
@@ -729,6 +754,8 @@ def vote_weights(setting: Setting, proof: dict[str, Any]) -> tuple[list[Fraction
         points = [number(float(end)) for end in prior.partition(":")[2].split(",")]
         require_size(len(points), k, k)
         pieces = list(zip(points[::2], points[1::2], strict=True))
+        if not all(0 <= a < b <= 1 for a, b in pieces):
+            raise Malformed(f"prior is {prior[:40]!r}, which is no part of [0, 1]")
         for (a, b), (end, sign) in product(pieces, ((0, -1), (1, 1))):
             low, high = (a, min(b, Fraction(1, 2))) if end == 0 else (max(a, Fraction(1, 2)), b)
             tails = [
@@ -975,7 +1002,9 @@ class Ballots:
     def chances(self, prior: str) -> list[Fraction]:
         """Return how often sorted counts occur: votes of one p, which is Dirichlet or given."""
         (name, _, text), masses = prior.partition(":"), [Fraction(0) for _ in self.states]
-        if not re.fullmatch(r"uniform|(dirichlet|point):([\d.,/]|e[+-]?\d\d?\b)+", prior):
+        several = name == "dirichlet" and "," in text
+        written = r"uniform|(dirichlet|point):([0-9.,/]|e[+-]?[0-9]{1,2}\b)+"
+        if several or len(prior) > 40 * self.classes or not re.fullmatch(written, prior):
             raise Malformed(f"prior is {prior[:40]!r}")
         law = [Fraction(p) for p in (text or "1").split(",")]
         if name == "point":
@@ -1385,7 +1414,7 @@ def chances(setting: Setting, n: int, k: int, found: list[Any]) -> dict[Any, Fra
     """Return the law of the histogram x, and of (x, c, y) where letter y has c of the records."""
     weight: dict[Any, int] = defaultdict(int)
     bayes, fixed = (setting["objective"] == known for known in ("bayes", "fixed"))
-    law = [number(setting["prior"])] if bayes else vector(setting["distribution"], k)
+    law = weights_of([setting["prior"]], 1) if bayes else weights_of(setting["distribution"], k)
     scale = lcm(*(p.denominator for p in law))
     require_size(n, n, k, scale.bit_length())
     # Of p, p^c n! / c!; of the Dirichlet law, a (a + 1) ... (a + c - 1) n! / c!, Polya's urn. All
@@ -1454,7 +1483,7 @@ def optimal_sampler(setting: Setting, units: Any, ratio: Between | None, _: Any)
             least(("t",), ("distance", x), 0, distance[x])
         costs = {("t",): 1}
     elif objective == "fixed":
-        asked = vector(setting["distribution"], k)
+        asked = weights_of(setting["distribution"], k)
         for y, p in enumerate(asked):
             at = {("K", x, c): law[x, c, y] / -x.count(c) for x, c in places if (x, c, y) in law}
             least(("B", y), ("output", y), p / sum(asked), at)
@@ -1493,7 +1522,7 @@ def most_kept(setting: Setting, ratio: Between | None) -> Between:
     K_ii is at most R times each other entry of its column, so at most R times their mean by the
     prior; and that mean times 1 - q is q - q K_ii, since the prior is kept.
     """
-    masses = vector(setting["prior"], len(setting["prior"]))
+    masses = weights_of(setting["prior"], len(setting["prior"]))
     q = min(masses) / sum(masses)
     low, high = [r * q / (r * q + 1 - q) for r in ratio or exp(number(setting["epsilon"]))]
     return low, high
@@ -1538,7 +1567,9 @@ def least_kept(setting: Setting, bits: int, ratio: Number) -> tuple[Fraction, Fr
 
     What is split is rounded down or up: its least and its largest share of k_j bound a column.
     """
-    q = sorted(mass * (1 << bits) // 1 for mass in vector(setting["prior"], len(setting["prior"])))
+    q = sorted(
+        mass * (1 << bits) // 1 for mass in weights_of(setting["prior"], len(setting["prior"]))
+    )
     (w, e, k), flat, total = layers(setting, q, bits), setting["objective"] != "minimax", sum(q)
     base, after, rests = sum(w) if flat else 0, sum(k), list[tuple[int, int]]()
     before = [((1, 0), (0, 1), 0)]  # of the rows so far: least and largest share, mass split
@@ -1579,12 +1610,15 @@ def prior(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Progra
         return truthful(setting, units, ratio)
     count, low = len(setting["prior"]), (ratio or exp(number(setting["epsilon"])))[0]
     require_size(count)
+    require_size(len(setting["prior"]), 1 + integer(units["bits"], 1, 4096) // 64)
     kept, drift = least_kept(setting, integer(units["bits"], 1, 4096), low)
     rows: dict[Name, Row] = {("lemma 3",): Row({("kept",): 1}, most_kept(setting, ratio))}
     rows["worst",] = Row({("t",): -1, ("kept",): -1}, -1)
     program = Program([], {("t",): (0, 1), ("kept",): (0, 2)}, {("t",): 1}, list, no_row)
     program.point = {("t",): 1 - kept, ("kept",): kept}
     program.private = lambda: count * count * (count - 1)
+    if drift > SMALL:
+        raise Refused(f"the prior is kept up to {float(drift):.3g} only")
     program.note = f" (each letter of the prior kept up to {float(drift):.3g})"
     return extend(program, rows)
 
@@ -1596,7 +1630,9 @@ def population(setting: Setting, units: Any, ratio: Between | None, _: Any) -> P
     """
     n, count = len(setting["prior"]), len(setting["users"])
     require_size(count, n, n)
-    users, weights = matrix(setting["users"], count, n), vector(setting["weights"], count)
+    users, weights = matrix(setting["users"], count, n), weights_of(setting["weights"], count)
+    if min(map(min, users)) < 0:
+        raise Malformed("a user's law has a probability below 0")
     whole, slack = sum(weights), number(setting["slack"])
     mean = [sum(w * p[i] for w, p in zip(weights, users, strict=True)) / whole for i in range(n)]
     program = truthful(setting, units, ratio, mean)
@@ -1693,6 +1729,9 @@ RELATIONS: dict[type, Callable[[Number, Number], bool]] = {
 }
 
 
+FUNCTIONS = ("exp", "comb", "range", "len", "sum", "min", "max")
+
+
 class Formulas:
     """Named formulas over integers, which are walked here as trees and never run.
 
@@ -1709,6 +1748,8 @@ class Formulas:
             head, _, body = line.partition(" = ")
             found: Any = self.parsed(head)
             names = [name.id for name in getattr(found, "args", [])]
+            if getattr(found, "func", found).id in (*FUNCTIONS, *known, *self.parts):
+                raise Malformed(f"{head[:40]!r} is defined already")
             self.parts[getattr(found, "func", found).id] = names, self.parsed(body)
 
     def parsed(self, text: str) -> ast.expr:
@@ -1752,8 +1793,12 @@ class Formulas:
         if name == "comb":
             return comb(*(integer(n, 0, 5000) for n in given))
         if name == "range":
-            return [*range(*(integer(end, -MOST, MOST) for end in given))]
-        values = given[0] if len(given) == 1 else given
+            places = range(*(integer(end, -MOST, MOST) for end in given))
+            self.steps += len(places)
+            require_size(self.steps)
+            return [*places]
+        # An enclosure is no list.
+        values = given[0] if len(given) == 1 and isinstance(given[0], list) else given
         if name in ("sum", "min", "max"):
             operation = {"sum": operator.add, "min": min, "max": max}[name]
             start = [0] if name == "sum" else []
@@ -1767,7 +1812,12 @@ class Formulas:
         left, right = self.value(node.left, names), self.value(node.comparators[0], names)
         relation = RELATIONS[type(node.ops[0])]
         found = {relation(number(a), number(b)) for a, b in product(ends(left), ends(right))}
-        if len(found) > 1:
+        meet = ends(left)[0] <= ends(right)[1] and ends(right)[0] <= ends(left)[1]
+        # Of two enclosures that meet nobody knows whether the numbers are equal.
+        open_ = (
+            relation is operator.eq and meet and isinstance(left, tuple) | isinstance(right, tuple)
+        )
+        if len(found) > 1 or open_:
             raise Refused("two numbers are too close to be told apart")
         return found.pop(), left, right
 
@@ -1794,10 +1844,13 @@ class Formulas:
                 return self.applied(OPERATIONS[type(op)], *sides)
             case ast.Compare():
                 return self.sides(node, names)[0]
-            case ast.IfExp(test=test, body=left, orelse=right):
+            case ast.IfExp(test=ast.Compare() as test, body=left, orelse=right):
                 return self.value(left if self.value(test, names) else right, names)
             case ast.Subscript(value=part, slice=at):
-                return self.value(part, names)[integer(self.value(at, names), 0, MOST)]
+                listed = self.value(part, names)
+                if not isinstance(listed, list):
+                    raise Malformed("a formula takes a part of what is no list")
+                return listed[integer(self.value(at, names), 0, MOST)]
             case ast.GeneratorExp(elt=part, generators=[each]) | ast.ListComp(part, [each]):
                 name, values = each.target, self.value(each.iter, names)
                 if not isinstance(name, ast.Name) or each.ifs:
@@ -2064,10 +2117,14 @@ def design(whole: dict[str, Any], proof: Any) -> Iterator[str]:
     kind, setting = body["kind"], body["setting"]
     if kind not in KINDS:
         raise Malformed(f"its kind is {str(kind)[:40]!r}, which is not checked here")
-    epsilon = number(setting["epsilon"]) * number(setting.get("allowance", 1))
+    # Voters may spend (m epsilon, delta); most other kinds have no delta.
+    votes, epsilon = kind in ("majority", "multiclass"), number(setting["epsilon"])
+    if body["units"] is None or epsilon < 0 or ("allowance" in setting and not votes):
+        raise Malformed("epsilon is below 0, or a parameter is another kind's")
+    epsilon *= number(setting["allowance"]) if votes else 1
     delta, stated = number(setting.get("delta", 0)), body["guarantee"]
-    if epsilon < 0 or number(setting["epsilon"]) < 0 or not 0 <= delta < 1:
-        raise Malformed("epsilon is below 0, or delta outside [0, 1)")
+    if epsilon < 0 or not 0 <= delta < 1:
+        raise Malformed("the guarantee's epsilon is below 0, or its delta outside [0, 1)")
     program = KINDS[kind](setting, body["units"], None, {} if proof is None else proof)
     count, missed = decide(program)
     # What the setting promises is what was decided; the file may state no less.
@@ -2077,7 +2134,7 @@ def design(whole: dict[str, Any], proof: Any) -> Iterator[str]:
     promise = f"({float(epsilon):.6g}, {float(delta):.6g})-DP"
     yield f"private: {kind}, {promise}, {count} inequalities decided exactly"
     if missed:
-        told = max(map(number, body.get("residuals", {0: missed}).values()), default=Fraction(0))
+        told = max(map(number, body.get("residuals", {0: SMALL}).values()), default=Fraction(0))
         if missed > told + told / 10**9 + Fraction(1, 10**15):
             raise Refused(f"rows are missed by {float(missed):.3g}; it states {float(told):.3g}")
         yield f"rows that were asked for are missed by at most {float(missed):.3g}"
@@ -2096,9 +2153,15 @@ def design(whole: dict[str, Any], proof: Any) -> Iterator[str]:
         found, claimed = bound(program, names), number(proof["bound"])
         if claimed > found if not program.maximise else claimed < found:
             raise Refused(f"the proof claims {float(claimed)!r} and shows {float(found)!r} only")
-        gap = abs(value - claimed)
+        gap, sign = abs(value - claimed), -1 if program.maximise else 1
+        room, stated = max(1, abs(value)) / Fraction(10**9), body["bound"]
+        if stated is None or sign * (number(stated) - claimed) > room:
+            raise Refused(f"it states the bound {stated}; the proof shows {float(claimed)!r}")
         side = "above" if program.maximise else "below"
-        yield f"optimal: no other is {side} {float(claimed)!r}, gap {float(gap):.3g}"
+        what = "optimal" if gap <= 1000 * room else "bounded"
+        yield f"{what}: no other is {side} {float(claimed)!r}, gap {float(gap):.3g}"
+    elif body["bound"] is not None:
+        yield f"bound: {float(number(body['bound']))!r} is stated, and was not checked"
 
 
 def optimum(body: dict[str, Any], _: Any) -> Iterator[str]:
@@ -2108,6 +2171,8 @@ def optimum(body: dict[str, Any], _: Any) -> Iterator[str]:
         raise Malformed("its kind or its ratio is unknown")
     program = display(body["setting"], None, (ratio, ratio), {})
     known = {v for variables, _ in program.laws for v in variables} | set(program.boxes)
+    if not program.cost:
+        raise Malformed("the objective of this program is no exact one")
     program.point, program.private = {frozen(v): number(x) for *v, x in body["point"]}, None
     if not known >= set(program.point):
         raise Malformed("its point has a variable that the program has not")
@@ -2149,9 +2214,17 @@ def main(arguments: list[str]) -> int:
     except MISSING as error:
         code, why = 2, f"not a file of this kind: a part is malformed ({error!r:.60})"
     # Of what is no such file nothing was shown.
-    sys.stdout.writelines(line + "\n" for line in shown if code != 2)
-    if code:
-        sys.stderr.write(why + "\n")
+    for stream, lines in (
+        (sys.stdout, shown if code != 2 else []),
+        (sys.stderr, [why] * (code > 0)),
+    ):
+        # Words of a file stay on their line.
+        told = ("".join(c if " " <= c <= "~" else ascii(c)[1:-1] for c in line) for line in lines)
+        try:
+            stream.writelines(line + "\n" for line in told)
+            stream.flush()
+        except OSError:
+            return 2
     return code
 
 

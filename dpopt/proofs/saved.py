@@ -14,7 +14,14 @@ from dpopt import verify
 from dpopt._errors import ParameterError
 from dpopt._numbers import exact_text
 from dpopt._types import Json
-from dpopt.files import check_json_target, read_text, replacing, write_json, write_text
+from dpopt.files import (
+    check_json_target,
+    check_target,
+    read_text,
+    replacing,
+    write_json,
+    write_text,
+)
 from dpopt.proofs.dual import Optimality, proved
 from dpopt.proofs.excerpt import excerpt, words_of
 
@@ -138,6 +145,8 @@ def laid_beside(
     check_json_target(path)
     targets = [proof_path(path)] if proof is not None else []
     targets += [path.with_name("verify.py")] if verifier else []
+    for target in targets:
+        check_target(target)
     before = {target: target.read_bytes() if target.is_file() else None for target in targets}
     try:
         if verifier:

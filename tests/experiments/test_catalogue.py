@@ -738,7 +738,9 @@ def test_a_run_repeats_is_judged_by_rules_and_is_written_whole(name: str, tmp_pa
     write_outcome(entry, tmp_path)
     files = {f"{name}.{table}.csv" for table in first.tables}
     files |= {f"{name}.{kind}" for kind in ("json", "png", "pdf")}
-    files |= {each.file for each in entry.refutations} | ({"verify.py"} if entry.refutations else set())
+    files |= {each.file for each in entry.refutations} | (
+        {"verify.py"} if entry.refutations else set()
+    )
     assert {path.name for path in tmp_path.iterdir()} == files
     assert min(path.stat().st_size for path in tmp_path.iterdir()) > 0
     record = json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8"))
