@@ -1844,8 +1844,11 @@ class Formulas:
                 return self.applied(OPERATIONS[type(op)], *sides)
             case ast.Compare():
                 return self.sides(node, names)[0]
-            case ast.IfExp(test=ast.Compare() as test, body=left, orelse=right):
-                return self.value(left if self.value(test, names) else right, names)
+            case ast.IfExp(test=test, body=left, orelse=right):
+                told = self.value(test, names)
+                if isinstance(told, list | tuple):
+                    raise Malformed("a list or an enclosure is neither true nor false")
+                return self.value(left if told else right, names)
             case ast.Subscript(value=part, slice=at):
                 listed = self.value(part, names)
                 if not isinstance(listed, list):
