@@ -68,8 +68,9 @@ class NoisyHistogram(AnonymousMechanism):
 
     @property
     def outputs(self) -> int:
-        """(T + 1)^m: each coordinate is 0, ..., T - 1, or T and more."""
-        return (self.drawn + 1) ** self.categories
+        """(T + 1)^m: each coordinate is 0, ..., T - 1, or T and more; of m > 64, that of 64."""
+        # More than anybody lists; a power of 10^12 categories would take for ever to be written.
+        return (self.drawn + 1) ** min(self.categories, 64)
 
     @property
     def sampling(self) -> SamplingHistogram:
