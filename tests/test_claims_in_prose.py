@@ -51,6 +51,7 @@ from dpopt.multiclass.corners import priceable
 from dpopt.multiclass.subsampling import sampled_plurality, spent
 from dpopt.privacy import Guarantee, concentrated_composition, general_composition
 from dpopt.proofs.closed import ClosedForm, private_where
+from dpopt.proofs.excerpt import WORDS, excerpt
 from dpopt.style import STYLES
 from experiments.ensembles import images, plain, private
 from experiments.ensembles.laws import rules_of
@@ -1090,6 +1091,8 @@ def form(name: str) -> ClosedForm:
         return dpopt.closed_form(roo.MinCount(7, 2, 1.0, rule=name))
     if name == "ballots":
         return dpopt.closed_form(plurality.PluralitySetting(3, 3, 1.0, objective="minimax"))
+    if name == "prior":
+        return dpopt.closed_form(public_prior.PublicPriorSetting([0.125, 0.25, 0.625], 1.0))
     if name == "votes":
         return dpopt.closed_form(majority.MajoritySetting(5, 1.0, 2, objective="surrogate"))
     return dpopt.closed_form(path_of(3, name))
@@ -1133,6 +1136,11 @@ def four_counts() -> bool:
     return str(dpopt.closed_form(asked).pieces[0].value) == told and dpopt.exact_optimum(
         asked, 2
     ).value == Fraction(28, 39)
+
+
+def excerpts() -> list[int]:
+    """The lines of each kind's part of verify.py, the fewest first."""
+    return sorted(len(excerpt(word).splitlines()) for word in WORDS)
 
 
 def breaks(name: str) -> list[str]:
@@ -1517,6 +1525,28 @@ CLAIMS: tuple[Claim, ...] = (
         "4 3",
         {"1.32708": lambda: journal_gap()[1], "1.24208": lambda: journal_gap()[0]},
         holds=gap_of_the_journal,
+    ),
+    Claim(
+        CLOSED,
+        "A float of 0.25 is 1/4, but one of 0.3 is no 3/10:",
+        "0.25 1 4 0.3 3 10",
+        holds=lambda: Fraction(0.25) == Fraction(1, 4) and Fraction(0.3) != Fraction(3, 10),
+    ),
+    Claim(
+        CLOSED,
+        "for the prior 1/8, 1/4, 5/8 comes out as lemma 3 of its paper has it, "
+        "1 - r q / (r q + 1 - q) with q = 1/8:",
+        "1 8 4 5",
+        holds=lambda: all(
+            form("prior")(r) == 1 - r * q / (r * q + 1 - q)
+            for r, q in ((Fraction(r), Fraction(1, 8)) for r in (2, 3, 9))
+        ),
+    ),
+    Claim(
+        REFEREE,
+        "It has 290 to 850 lines by kind,",
+        "290 850",
+        holds=lambda: 290 <= excerpts()[0] < 300 and 800 < excerpts()[-1] <= 850,
     ),
     Claim(
         REFEREE,
