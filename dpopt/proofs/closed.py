@@ -31,7 +31,7 @@ from dpopt._errors import DpoptError, ParameterError, SolverError
 from dpopt._numbers import exact_text, shown
 from dpopt._page import result_page
 from dpopt._types import Json, brief
-from dpopt.files import check_json_target, write_json
+from dpopt.files import write_json
 from dpopt.proofs.dual import Written
 from dpopt.proofs.exact import (
     Asked,
@@ -382,9 +382,7 @@ class ClosedForm:
         Raises:
             ParameterError: if the file cannot be written.
         """
-        path = Path(path)
-        check_json_target(path)
-        write_json(path, self.to_dict())
+        write_json(Path(path), self.to_dict())
 
 
 def _held(r: float, low: Fraction, high: Fraction | None) -> Fraction:

@@ -15,7 +15,7 @@ from dpopt import verify
 from dpopt._errors import ParameterError, SolverError
 from dpopt._numbers import exact_text, shown
 from dpopt._types import Json, brief
-from dpopt.files import check_json_target, write_json
+from dpopt.files import write_json
 from dpopt.proofs.dual import Written
 from dpopt.proofs.simplex import Exact, Vertex, fraction
 from dpopt.provenance import versions
@@ -76,16 +76,13 @@ class ExactOptimum:
             "provenance": dict(self.provenance),
         }
 
-    def save(self, path: str | Path) -> Path:
+    def save(self, path: str | Path) -> None:
         """Write the optimum to a file of JSON, which `dpopt.verify` checks alone.
 
         Raises:
             ParameterError: if the file cannot be written.
         """
-        path = Path(path)
-        check_json_target(path)
-        write_json(path, self.to_dict())
-        return path
+        write_json(Path(path), self.to_dict())
 
 
 def exact_optimum(setting: Asked, ratio: Rational | int = Fraction(5, 2)) -> ExactOptimum:

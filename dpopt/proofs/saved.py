@@ -96,12 +96,8 @@ def write_verifier(path: Path) -> Path:
     Raises:
         ParameterError: if it cannot be written, or another file has that name.
     """
-    target, text = path.with_name("verify.py"), Path(verify.__file__).read_text(encoding="utf-8")
-    if not target.exists():
-        write_text(target, text)
-    elif read_text(target) != text:
-        raise ParameterError(f"path is {str(target)!r}; another file of that name is there.")
-    return target
+    source = Path(verify.__file__).read_text(encoding="utf-8")
+    return _laid(path.with_name("verify.py"), source)
 
 
 def write_excerpt(path: Path) -> Path:
@@ -114,7 +110,11 @@ def write_excerpt(path: Path) -> Path:
         ParameterError: if it is no such file, X.verify.py cannot be written, or another is there.
     """
     target = path.with_name(path.name.removesuffix(".json") + ".verify.py")
-    text = excerpt(*words_of(path))
+    return _laid(target, excerpt(*words_of(path)))
+
+
+def _laid(target: Path, text: str) -> Path:
+    """Write a text where nothing else is, and return where."""
     if not target.exists():
         write_text(target, text)
     elif read_text(target) != text:

@@ -88,9 +88,9 @@ REFUTATIONS = (
         experiment="majority-claims",
         judges="equation 3",
         source="DaRRM paper, section 1.1 and equation 3",
-        statement="With a small m and epsilon the optimised gamma has the best utility of all; at "
-        "K = 3, m = 1, epsilon = 0.1 it is (1/3, 1), subsampling's, and the utility is the error "
-        "for independent p_i, uniform on [0, 1].",
+        statement="With a small m and epsilon the optimised gamma has the best utility of all. "
+        "This file takes from `dpopt` that at K = 3, m = 1, epsilon = 0.1 it is (1/3, 1), "
+        "subsampling's; the utility is the error for independent p_i, uniform on [0, 1].",
         formulas=_ON_AVERAGE,
         claim="subsampling_at_least <= other_at_most",
         design=partial(_harmonic, 3),
@@ -126,35 +126,41 @@ REFUTATIONS = (
         experiment="majority-claims",
         judges="lemma A.1, any tau",
         source="DaRRM paper, lemma A.1, with tau and lambda by general composition (theorem 2.3)",
-        statement="With a constant gamma up to (4), DaRRM is (m epsilon, 0)-DP for every tau in "
-        "[1, K]; here gamma = 1, for which DaRRM is the majority itself.",
+        statement="With a constant gamma up to (4), DaRRM of (epsilon, Delta)-private voters is "
+        "(m epsilon, m Delta)-DP for every tau in [1, K]; here gamma = 1, for which DaRRM is the "
+        "majority itself.",
         formulas=(
             "K = 35",
             "m = 16",
             "epsilon = 1/10",
+            "Delta = 1/10**9",
+            "delta = m*Delta",
             "e = exp(epsilon)",
             "target = exp(m*epsilon)",
             "tau = 14034/1000",
-            "loss = 1/10",
+            # What general composition is given, and the lambda that it returns.
+            "part = 1/10",
+            "loss = 1 - (1 - Delta)**K*(1 - part)",
             "general = K*(e - 1)/(e + 1)",
             "root = 59161/10000",
-            "printed = (target - 1)/(2*(exp(tau*epsilon) - target + (1 + target)*loss)"
+            "printed = (target - 1 + 2*delta)/(2*(exp(tau*epsilon) - target + (1 + target)*loss)"
             "/(exp(tau*epsilon) + 1) + target - 1)",
             "gamma = 1",
             "q = 11051709/10**7",
-            "b = q/(q + 1)",
-            "c = 1/(q + 1)",
+            "b = (q + Delta)/(q + 1)",
+            "c = (1 - Delta)/(q + 1)",
             "one(p) = sum(comb(20, l)*p**l*(1 - p)**(20 - l) for l in range(18, 21))",
         ),
         given=(
             "tau >= general",
-            # tau >= general + sqrt(2 K ln(exp(1) + sqrt(K) epsilon / lambda)).
+            # tau >= general + sqrt(2 K ln(exp(1) + sqrt(K) epsilon / part)).
             "root**2 >= K",
-            "exp((tau - general)**2/(2*K)) >= exp(1) + root*epsilon/loss",
+            "exp((tau - general)**2/(2*K)) >= exp(1) + root*epsilon/part",
             "gamma <= printed",
-            "b <= e*c",
+            "b <= e*c + Delta",
+            "1 - c <= e*(1 - b) + Delta",
         ),
-        claim="one(b) <= target*one(c)",
+        claim="one(b) <= target*one(c) + delta",
     ),
     Refutation(
         paper="DaRRM",
@@ -188,8 +194,8 @@ REFUTATIONS = (
         experiment="majority-objective",
         judges="algorithm 5, scale",
         source="DaRRM paper, algorithm 5 of appendix C.2",
-        statement="The weights that algorithm 5 prints for its points add up to one, as those of "
-        "a mean; for K = 5 and 50 points they are above 6/5.",
+        statement="The weights of algorithm 5 add up to one, as those of a mean; read as one for "
+        "each multiset of K of its tau points, they are above 6/5 for K = 5 and 50 points.",
         formulas=(
             "K = 5",
             "tau = 50",

@@ -92,7 +92,7 @@ def proofs(folder: Path) -> Fraction:
     exact = dpopt.exact_optimum(setting, Fraction(5, 2))
     assert_type(exact, dpopt.ExactOptimum)
     assert_type(exact.value, Fraction)
-    assert_type(exact.save(folder / "exact.json"), Path)
+    exact.save(folder / "exact.json")
     form = dpopt.closed_form(setting, low=1, high=4)
     assert_type(form, dpopt.ClosedForm)
     assert_type(form.epsilons, tuple[float, ...])
