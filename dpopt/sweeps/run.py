@@ -13,7 +13,7 @@ from typing import Any
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._progress import ProgressCallback, advance, reporting
-from dpopt.sweeps.call import Outcome, compute, packed
+from dpopt.sweeps.call import SECONDS, Outcome, compute, packed
 from dpopt.sweeps.deal import Deal
 from dpopt.sweeps.grid import FAILURE, Grid, Point, fingerprint, name_of, points_of
 from dpopt.sweeps.pools import check_installed, pool_of
@@ -40,7 +40,7 @@ def sweep(
     >>> sweep(lambda a, b: a * b, {"a": [2, 3], "b": [10, 20]}).records[1]
     {'a': 2, 'b': 20, 'value': 40}
 
-    With a table, what a worker brings back is on disk at once: a point, or as many quick ones as
+    With a table, what a worker brings back is written at once: a point, or as many quick ones as
     took it half a second. A sweep that was interrupted (Ctrl-C, an exception, a killed process, a
     lost scheduler) is continued by the same call: points in the table are not computed again,
     those that failed are. Several processes may fill one table at the same time,
@@ -130,11 +130,11 @@ def _collect(
     on_error: str,
 ) -> tuple[int, int]:
     """Keep the outcomes as they come; return how many there were, in how many batches."""
-    computed, batches, seen = 0, 0, 0
+    computed, batches, seen, written = 0, 0, 0, time.monotonic()
     waiting = {points[index].key for index in todo}
-    for outcomes in dealt:
-        batches += 1
-        try:
+    try:
+        for outcomes in dealt:
+            batches += 1
             for outcome in outcomes:
                 computed += 1
                 point = points[outcome.index]
@@ -143,8 +143,12 @@ def _collect(
                 if kept.foreign != seen:
                     seen, waiting = kept.foreign, {key for key in waiting if not kept.done(key)}
                 advance("sweep", len(points) - len(waiting), len(points), _in_words(point))
-        finally:
-            kept.flush()
+            # The disk takes longer to be sure than a quick point to be computed.
+            if time.monotonic() - written > SECONDS:
+                kept.flush()
+                written = time.monotonic()
+    finally:
+        kept.flush()
     return computed, batches
 
 
