@@ -6,7 +6,7 @@ import csv
 import importlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +41,38 @@ class Failure:
 
 
 @dataclass(frozen=True)
+class Effort:
+    """What a sweep took.
+
+    Attributes:
+        computed: points.
+        elapsed: seconds by the clock.
+        batches: in which the points came back; as many as points where one process did all.
+        deaths: workers that died with points of the sweep; the processes of one machine end
+            together and count once.
+        repeated: points that were handed out again for that reason, each time they were.
+    """
+
+    computed: int
+    elapsed: float
+    batches: int
+    deaths: int = 0
+    repeated: int = 0
+
+    @property
+    def throughput(self) -> float:
+        """Points per second."""
+        return self.computed / self.elapsed if self.computed else 0.0
+
+    def __str__(self) -> str:
+        return (
+            f"{self.computed:,} points in {self.elapsed:.1f} s "
+            f"({self.throughput:,.1f} per second), {self.batches:,} batches, "
+            f"{self.deaths:,} deaths of workers, {self.repeated:,} points handed out again"
+        )
+
+
+@dataclass(frozen=True)
 class SweepResult:
     """The points of a grid with what the function returned, in the order of the grid.
 
@@ -52,6 +84,7 @@ class SweepResult:
         failures: the points that failed; empty unless ``on_error="record"``.
         seconds: computation of each point, in the order of the records.
         reused: points that were read from the table and not computed.
+        effort: how many points this call computed, in what time, and what went wrong meanwhile.
     """
 
     function: str
@@ -60,6 +93,7 @@ class SweepResult:
     failures: tuple[Failure, ...]
     seconds: tuple[float, ...]
     reused: int
+    effort: Effort
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return the records with the same names in each, None where a point has no value."""
@@ -104,6 +138,7 @@ class SweepResult:
             "failures": len(self.failures),
             "seconds": list(self.seconds),
             "reused": self.reused,
+            "effort": asdict(self.effort),
         }
 
     def save(self, path: str | Path) -> None:

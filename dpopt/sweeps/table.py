@@ -83,6 +83,9 @@ class Lines:
         if not self.done(key):
             self.lines[key] = line
 
+    def flush(self) -> None:
+        """Have the disk write what was appended; nothing to do in memory."""
+
 
 class Table(Lines):
     """An open table on disk; lines go to its end.
@@ -135,6 +138,8 @@ class Table(Lines):
     def append(self, line: Done) -> None:
         """Write a line, unless another process has finished its point already.
 
+        A line written outlives this process; after `flush`, the machine too.
+
         Raises:
             ParameterError: if the disk does not take it, or the file is no longer at its place.
         """
@@ -143,6 +148,17 @@ class Table(Lines):
             if not self.done(key_of(line.parameters)):
                 self._write(json.dumps(line.to_dict()))
                 super().append(line)
+
+    def flush(self) -> None:
+        """Have the disk write what was appended.
+
+        Raises:
+            ParameterError: if it does not.
+        """
+        try:
+            os.fsync(self._file)
+        except OSError as error:
+            raise self._disk(error) from error
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -169,6 +185,7 @@ class Table(Lines):
             self._cut(bool(data))
             self._write(head)
             self._rows = 1
+            os.fsync(self._file)
         else:
             self._catch_up()
 
@@ -217,7 +234,6 @@ class Table(Lines):
         if written != len(data):
             self._cut(True)
             raise ParameterError(f"table is {str(self.path)!r}; the disk is full.")
-        os.fsync(self._file)
         self._end += len(data)
         self._rows += 1
 

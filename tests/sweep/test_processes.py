@@ -9,13 +9,14 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dpopt import ParameterError, _lock
-from dpopt.sweeps import sweep
+from dpopt.sweeps import pools, run, sweep
 
 POINTS = 60
 
@@ -204,15 +205,14 @@ def test_a_lock_refused_for_another_reason_is_an_error(
 def test_no_more_workers_than_points(
     points: int, started: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    joblib = pytest.importorskip("joblib", reason="joblib is not installed")
+    pytest.importorskip("joblib", reason="joblib is not installed")
     asked: list[int] = []
-    original = joblib.Parallel
 
-    def parallel(**options: Any) -> Any:
-        asked.append(options["n_jobs"])
-        return original(**options)
+    def pool_of(backend: str, function: Callable[..., Any], workers: int) -> pools.Pool:
+        asked.append(workers)
+        return pools.pool_of(backend, function, workers)
 
-    monkeypatch.setattr(joblib, "Parallel", parallel)
+    monkeypatch.setattr(run, "pool_of", pool_of)
     for backend in ("threads", "processes"):
         sweep(double, {"a": range(points)}, workers=40, backend=backend)
     assert asked == [started] * 2

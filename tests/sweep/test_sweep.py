@@ -5,7 +5,6 @@ import math
 import os
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import pytest
 
 from dpopt import ParameterError
 from dpopt._progress import ProgressEvent, reporting
-from dpopt.sweeps import Failure, SweepResult, sweep
+from dpopt.sweeps import Failure, SweepResult, WorkerError, sweep
 
 WAYS = [
     pytest.param({"workers": 1}, id="here"),
@@ -206,22 +205,47 @@ def test_a_function_that_cannot_travel_is_refused() -> None:
     assert sweep(lambda a: (lock, a)[1], {"a": [1]}, workers=2, backend="threads").reused == 0
 
 
-def test_a_worker_that_dies_ends_the_sweep(tmp_path: Path) -> None:
-    pytest.importorskip("joblib", reason="joblib is not installed")
-    from joblib.externals.loky import get_reusable_executor
+def fatal(a: int) -> int:
+    if a == 5:
+        os._exit(3)
+    return a
 
-    def fatal(a: int) -> int:
-        if a == 5:
+
+def test_a_point_that_ends_its_process_is_given_up(tmp_path: Path) -> None:
+    """All else is computed, and only that point again when the sweep is called again."""
+    pytest.importorskip("joblib", reason="joblib is not installed")
+    table, grid = tmp_path / "sweep.jsonl", {"a": range(30)}
+    options: dict[str, Any] = {"workers": 2, "table": table, "on_error": "record"}
+    result = sweep(fatal, grid, **options)
+    message = "the worker died 2 times while it computed nothing but this point"
+    (failure,) = result.failures
+    assert (failure.parameters, failure.type) == ({"a": 5}, "WorkerError")
+    assert failure.message.startswith(message)
+    assert [record.get("value") for record in result.records] == [
+        a if a != 5 else None for a in range(30)
+    ]
+    # Once in a batch or beside the other process, once more singly, then alone.
+    assert 2 <= result.effort.deaths <= 4
+    again = sweep(fatal, grid, tries=1, **options)
+    assert (again.reused, again.effort.deaths) == (29, 1)
+    with pytest.raises(WorkerError, match="died once while it computed nothing but this") as raised:
+        sweep(fatal, grid, workers=2, table=table, tries=1)
+    assert 'at the point {"a": 5}' in raised.value.__notes__[-1]
+
+
+def test_a_point_that_ended_its_process_by_chance_is_computed_again(tmp_path: Path) -> None:
+    pytest.importorskip("joblib", reason="joblib is not installed")
+    marker = tmp_path / "was here"
+
+    def once(a: int) -> int:
+        if a == 5 and not marker.exists():
+            marker.touch()
             os._exit(3)
-        # The other worker must not be done before the death is noticed.
-        time.sleep(0.1 if a > 5 else 0.0)
         return a
 
-    table = tmp_path / "sweep.jsonl"
-    with pytest.raises(RuntimeError, match="terminated"):
-        sweep(fatal, {"a": range(30)}, workers=2, table=table)
-    assert sweep(fatal, {"a": [a for a in range(30) if a != 5]}, workers=2, table=table).reused < 29
-    get_reusable_executor().shutdown(wait=True)
+    result = sweep(once, {"a": range(30)}, workers=2)
+    assert [record["value"] for record in result.records] == list(range(30))
+    assert result.effort.deaths == 1
 
 
 @pytest.mark.parametrize(
@@ -231,6 +255,7 @@ def test_a_worker_that_dies_ends_the_sweep(tmp_path: Path) -> None:
         ({"workers": 1.5}, "workers is 1.5"),
         ({"backend": "ray"}, "backend is 'ray'; it must be one of processes, threads, dask"),
         ({"on_error": "ignore"}, "on_error is 'ignore'; it must be one of raise, record"),
+        ({"tries": 0}, "tries is 0; it must be an integer of at least 1"),
         ({"progress": 3}, "callback is 3; it must be callable"),
         ({"table": "missing/sweep.jsonl"}, "its folder 'missing' is missing"),
         ({"table": "."}, "a directory"),
