@@ -24,14 +24,15 @@ from dpopt import _checks
 from dpopt._errors import DpoptError, NotPrivateError, ParameterError
 from dpopt._numbers import roughly
 from dpopt._progress import advance, track
-from dpopt._types import Json, brief
+from dpopt._types import IntVector, Json, Vector, brief
 from dpopt.privacy import Certificate, Least
 from dpopt.privacy.least import least_of_ratio
 from dpopt.roo.histograms import Histograms
 from dpopt.roo.setting import BITS, UNIT, RooSetting
 
-_CLOSE = 1e-9
 _MOST_LISTED = 1000
+# Smallest counts whose rows are looked at together, and how far doubles are off, as a share.
+_PART, _ERROR = 1 << 15, 2.0**-50
 _STAGE = "proof of the smooth floor"
 
 Runs = tuple[tuple[int, int], ...]
@@ -39,6 +40,9 @@ Runs = tuple[tuple[int, int], ...]
 
 Block = tuple[int, int, int, int]
 """c1, c2, d1, d2."""
+
+States = tuple[IntVector, IntVector]
+"""q over 2^62 and a letter's count, of some data sets."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +66,16 @@ def moves(setting: RooSetting, minimum: int) -> Iterator[Move]:
     """Yield the moves from a smallest count m whose rows imply those of all moves from m.
 
     The law of a letter with count c in a data set whose smallest count is m is
-    f(m, c) = q_m / k + (1 - q_m) c / n, affine in c. A pair of neighbours takes (m, c) to (m~, c~)
-    with c~ - c in {-1, 0, 1}, so f(m~, c~) <= e^epsilon f(m, c) holds for a whole range of c if it
-    holds at both of its ends: O(1) rows for each m, and no histogram is listed.
+    f(m, c) = q_m / k + (1 - q_m) c / n, affine in c and rising in it. A pair of neighbours takes
+    (m, c) to (m~, c~) with c~ - c in {-1, 0, 1}; for a given m~, the largest c~ is the worst. For
+    k >= 3 letters, with t(m) = n - (k - 1) m the largest count that a letter can have, they are
+
+    - m~ = m: from c to c + 1, for c = m .. t(m) - 1; (c + 1) / c falls in c, so c = m is the worst;
+    - m~ = m - 1: from c to c + 1, for c = m .. t(m), both sides affine in c: one of the ends;
+    - m~ = m + 1: from m to m + 1, or from c to c, for c = m + 1 .. t(m + 1), one of the ends, of
+      which the lower one is no worse than from m to m + 1.
+
+    Two letters have the counts m and n - m: what one of them gains, the other one loses.
 
     Args:
         setting: n and k.
@@ -72,44 +83,27 @@ def moves(setting: RooSetting, minimum: int) -> Iterator[Move]:
     """
     _checks.instance("setting", setting, RooSetting)
     minimum = _checks.integer("minimum", minimum, 0, setting.largest_minimum)
-    ranges = _two_letters if setting.letters == 2 else _more_letters
-    seen = set()
-    for new_minimum, step, low, high in ranges(setting, minimum):
-        for count in (low, high):
-            if low <= high and (new_minimum, step, count) not in seen:
-                seen.add((new_minimum, step, count))
-                yield Move(minimum, count, new_minimum, count + step)
+    for row in _moves(setting, np.array([minimum])).T.tolist():
+        yield Move(*row)
 
 
-def _two_letters(setting: RooSetting, m: int) -> Iterator[tuple[int, int, int, int]]:
-    """Yield (m~, c~ - c, lowest c, highest c) for k = 2, where c is m or n - m."""
-    n = setting.records
-    if m >= 1:
-        yield m - 1, -1, m, m
-        yield m - 1, 1, n - m, n - m
-    if n == 2 * m + 1:
-        yield m, 1, m, m
-        yield m, -1, m + 1, m + 1
-    elif n > 2 * m + 1:
-        yield m + 1, 1, m, m
-        yield m + 1, -1, n - m, n - m
-
-
-def _more_letters(setting: RooSetting, m: int) -> Iterator[tuple[int, int, int, int]]:
-    """Yield (m~, c~ - c, lowest c, highest c) for k >= 3."""
-    top, after = setting.largest_count(m), setting.largest_count(m + 1)
-    if setting.records >= setting.letters * m + 1:
-        yield m, 1, m, top - 1
-        yield m, 0, m, top - 1
-        yield m, -1, m + 1, top
-    if m >= 1:
-        yield m - 1, 1, m, top
-        yield m - 1, 0, m, top
-        yield m - 1, -1, m, m
-    if m < setting.largest_minimum:
-        yield m + 1, 1, m, m
-        yield m + 1, 0, m + 1, after
-        yield m + 1, -1, m + 2, after + 1
+def _moves(setting: RooSetting, minima: IntVector) -> IntVector:
+    """Return the moves from some smallest counts; axis 0 is m, c, m~ and c~, axis 1 the moves."""
+    n, k, m = setting.records, setting.letters, minima
+    two = k == 2
+    stays = n == 2 * m + 1 if two else n >= k * m + 1
+    falls = m >= 1
+    rises = (m < setting.largest_minimum) & ~stays if two else m < setting.largest_minimum
+    most = n - (k - 1) * m
+    after = most - (k - 1)
+    parts = [
+        (stays, (m, m, m, m + 1)),
+        (falls, (m, m, m - 1, m - 1 if two else m + 1)),
+        (falls, (m, most, m - 1, most + 1)),
+        (rises, (m, m, m + 1, m + 1)),
+        (rises, (m, after + 1 if two else after, m + 1, after)),
+    ]
+    return np.concatenate([np.array(move)[:, here] for here, move in parts], axis=1)
 
 
 @dataclass(frozen=True)
@@ -218,66 +212,93 @@ def audit_weights(setting: RooSetting, weights: Sequence[int], *, constant: bool
     so those of the first such m are the worst and imply all that follow: the work is that of the
     weights given, whatever n is.
 
+    Doubles leave out the rows that are neither the worst nor near it: a chance is a sum of two
+    positive terms of at most three roundings each, so that they know it to 2^-50 of its size. What
+    they leave is compared in integers.
+
     Args:
         setting: n, k and epsilon.
         weights: q_0, q_1, ... over 2^62, 0 afterwards.
         constant: instead, the one weight is that of every m.
     """
-    rows = list(_rows(setting, weights, constant=constant))
-    # A letter's chance on both sides of each row, all over the same k n 2^62.
-    befores = _chances(setting, weights, [(row.minimum, row.count) for row in rows], constant)
-    afters = _chances(
-        setting, weights, [(row.new_minimum, row.new_count) for row in rows], constant
-    )
-    r, scale = setting.ratio, setting.letters * setting.records * UNIT
-    slacks = [r.numerator * a - r.denominator * b for a, b in zip(befores, afters, strict=True)]
-    worst = _largest_ratio(befores, afters)
-    ratio = Fraction(afters[worst], befores[worst]) if befores[worst] else None
+    worst, rows = _Worst(setting), 0
+    for part in _rows(setting, weights, constant=constant):
+        minimum, count, new_minimum, new_count = part
+        q, new_q = (_at(weights, m, constant=constant) for m in (minimum, new_minimum))
+        worst.look(part, (q, count), (new_q, new_count))
+        rows += part.shape[1]
+    r, (after, before) = setting.ratio, worst.ratio
+    ratio = Fraction(after, before) if before else None
+    scale = setting.letters * setting.records * UNIT
     return RooAudit(
         worst_ratio=ratio,
         excess_factor=float("inf") if ratio is None else float(ratio / r),
-        private=min(slacks) >= 0,
-        slack=Fraction(min(slacks), scale * r.denominator),
-        rows=len(rows),
-        witness=witness_of(setting, rows[worst]),
+        private=worst.slack >= 0,
+        slack=Fraction(worst.slack, scale * r.denominator),
+        rows=rows,
+        witness=witness_of(setting, worst.move),
     )
 
 
-def _rows(setting: RooSetting, weights: Sequence[int], *, constant: bool) -> Iterator[Move]:
+def _rows(setting: RooSetting, weights: Sequence[int], *, constant: bool) -> Iterator[IntVector]:
+    """Yield the moves in parts, each as `_moves` returns them."""
     last = setting.largest_minimum
     # With one q for all, the ratio is largest where a count is smallest.
-    end = 1 if constant else len(weights) + 2
-    for m in track(range(min(end, last) + 1), "audit of neighbours"):
-        yield from moves(setting, m)
-    if min(end, last) < last:
+    end = min(1 if constant else len(weights) + 2, last) + 1
+    for start in track(range(0, end, _PART), "audit of neighbours"):
+        yield _moves(setting, np.arange(start, min(start + _PART, end)))
+    if end <= last:
         # A pair with the largest possible smallest counts, in case rows there were forgotten.
-        yield from moves(setting, last)
+        yield _moves(setting, np.array([last]))
 
 
-def _chances(
-    setting: RooSetting,
-    weights: Sequence[int],
-    states: Sequence[tuple[int, int]],
-    constant: bool,
-) -> list[int]:
-    """Return K(letter) over k n 2^62 for each pair of a smallest count and the letter's count."""
-    n, k = setting.records, setting.letters
-    chances = []
-    for minimum, count in states:
-        q = weights[0] if constant else weights[minimum] if minimum < len(weights) else 0
-        chances.append(q * n + (UNIT - q) * count * k)
-    return chances
+def _at(weights: Sequence[int], minima: IntVector, *, constant: bool) -> IntVector:
+    """Return q_m over 2^62 for each m."""
+    if constant:
+        return np.full(minima.size, weights[0])
+    low = int(minima.min(initial=0))
+    near = np.array([*weights[low : int(minima.max(initial=0)) + 1], 0], dtype=np.int64)
+    return near[np.minimum(minima - low, near.size - 1)]
 
 
-def _largest_ratio(before: list[int], after: list[int]) -> int:
-    """Return the row of the largest after / before; floats choose, fractions decide."""
-    if 0 in before:
-        zero = [i for i, value in enumerate(before) if value == 0 and after[i] > 0]
-        if zero:
-            return zero[0]
-    quotients = np.array([a / b if b else 0.0 for a, b in zip(after, before, strict=True)])
-    close = np.flatnonzero(quotients >= quotients.max() * (1 - _CLOSE))
-    return max(close.tolist(), key=lambda i: Fraction(after[i], before[i] or 1))
+class _Worst:
+    """The least slack and the largest ratio of the rows that were looked at, in integers."""
+
+    def __init__(self, setting: RooSetting) -> None:
+        self.setting, self.near = setting, float(setting.ratio)
+        self.largest, self.least = 0.0, math.inf
+        # Of chances over k n 2^62, times the denominator of r: at first above that of any row.
+        self.slack = setting.ratio.numerator * setting.letters * setting.records * UNIT
+        # The largest chance after over chance before, and its move.
+        self.ratio, self.move = (0, 1), Move(0, 0, 0, 0)
+
+    def look(self, moves_: IntVector, before: States, after: States) -> None:
+        """Take some rows: their moves, and q and count of a letter on both sides."""
+        low, high = (self._chances(*side) for side in (before, after))
+        error = _ERROR * (self.near * low + high)
+        slack = self.near * low - high
+        self.least = min(self.least, float(np.min(slack + error)))
+        quotient = np.divide(high, low, out=np.full_like(low, np.inf), where=low > 0)
+        self.largest = max(self.largest, float(np.max(quotient)))
+        close = (slack - error <= self.least) | (quotient >= self.largest * (1 - 4 * _ERROR))
+        rows = np.flatnonzero(close)
+        sides = [[part[rows].tolist() for part in side] for side in (before, after)]
+        n, k = self.setting.records, self.setting.letters
+        over, under = self.setting.ratio.numerator, self.setting.ratio.denominator
+        top, bottom = self.ratio
+        for row, q, c, new_q, new_c in zip(rows.tolist(), *sides[0], *sides[1], strict=True):
+            a = q * n + (UNIT - q) * c * k
+            b = new_q * n + (UNIT - new_q) * new_c * k
+            self.slack = min(self.slack, over * a - under * b)
+            if b * bottom > top * a:
+                top, bottom, worst = b, a, row
+                self.move = Move(*moves_[:, worst].tolist())
+        self.ratio = top, bottom
+
+    def _chances(self, q: IntVector, count: IntVector) -> Vector:
+        """Return the chance of a letter up to `_ERROR`: a zero is one."""
+        n, k = self.setting.records, self.setting.letters
+        return q / UNIT / k + (UNIT - q) / UNIT * (count / n)
 
 
 def prove_rule(setting: RooSetting, audit: RooAudit, name: str) -> Certificate:

@@ -13,23 +13,25 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import digits
 from dpopt._progress import advance, expect, track
-from dpopt.roo.setting import BITS, UNIT, RooSetting
+from dpopt.roo.setting import BITS, RooSetting
 
 RULES = ("exact", "roo", "journal", "journal-repaired", "conference")
 """The rules that `rule_weights` and `min_count` take."""
 
-_LONGEST = 200_000
-# Steps a second, with the audit that follows; two letters need no comparison of three terms.
-_SPEED, _SPEED_OF_TWO = 3e3, 2e4
+_LONGEST = 1_000_000
+_STAGE = "rule of the smallest count"
+# Steps a second, with the audit that follows.
+_SPEED = 1e5
 
-Next = Callable[[int, Fraction], Fraction]
+Next = Callable[[int, int], int]
+"""From m and q_{m-1} over 2^62 to what q_m is at least, rounded up; it may be below 0."""
 
 
 def rule_weights(setting: RooSetting, rule: str) -> tuple[int, ...]:
     """Return q_0, q_1, ... over 2^62, trimmed: all that follow are 0 (for "roo", all are q_0).
 
-    In rationals with r <= e^epsilon in the
-    place of e^epsilon, and rounded up to integers as they go.
+    In integers, with the rational r <= e^epsilon in the place of e^epsilon, and rounded up as they
+    go.
 
     - "exact": the least q_m of any rule in the smallest count that is epsilon-DP; it is least for
       every m at once.
@@ -45,7 +47,7 @@ def rule_weights(setting: RooSetting, rule: str) -> tuple[int, ...]:
         rule: one of the above; all are rounded up, the private direction.
 
     Raises:
-        ParameterError: for another rule, or if more than 200,000 of the q_m are not 0.
+        ParameterError: for another rule, or if more than 1,000,000 of the q_m are not 0.
     """
     _checks.instance("setting", setting, RooSetting)
     _checks.choice("rule", rule, RULES)
@@ -124,7 +126,7 @@ def journal_is_private(setting: RooSetting) -> bool:
         setting: n, k and epsilon; e is its `ratio`.
 
     Raises:
-        ParameterError: if more than 200,000 of the q_m are not 0.
+        ParameterError: if more than 1,000,000 of the q_m are not 0.
     """
     _checks.instance("setting", setting, RooSetting)
     last = setting.largest_minimum
@@ -134,7 +136,7 @@ def journal_is_private(setting: RooSetting) -> bool:
     if needed == 0:
         return True
     weights = rule_weights(setting, "journal")
-    return Fraction(weights[last] if last < len(weights) else 0, UNIT) >= needed
+    return (weights[last] if last < len(weights) else 0) >= needed
 
 
 def first_free(setting: RooSetting) -> int:
@@ -142,7 +144,7 @@ def first_free(setting: RooSetting) -> int:
     return math.ceil(1 / (setting.ratio - 1)) if setting.ratio > 1 else setting.records + 1
 
 
-def _foresee(setting: RooSetting, speed: float) -> None:
+def _foresee(setting: RooSetting) -> None:
     """Refuse a recursion that is too long, and announce one that is long.
 
     Every rule obscures where counts m and m + 1 are not within r: known before any work.
@@ -150,7 +152,7 @@ def _foresee(setting: RooSetting, speed: float) -> None:
     steps = min(first_free(setting), setting.largest_minimum) + 1
     if steps > _LONGEST:
         raise _too_long(setting)
-    expect("rule of the smallest count", steps, speed)
+    expect(_STAGE, steps, _SPEED)
 
 
 def _too_long(setting: RooSetting) -> ParameterError:
@@ -163,48 +165,66 @@ def _too_long(setting: RooSetting) -> ParameterError:
 
 def _run(setting: RooSetting, following: Next, first: Fraction) -> tuple[int, ...]:
     """Follow a recursion until it stays at 0."""
-    weights, free = [round_up(first)], first_free(setting)
-    _foresee(setting, _SPEED)
-    for m in track(range(1, setting.largest_minimum + 1), "rule of the smallest count"):
-        weight = round_up(max(Fraction(0), following(m, Fraction(weights[-1], UNIT))))
-        if weight == 0 and m >= free:
-            advance("rule of the smallest count", m, m)
-            break
+    weight, free = round_up(first), first_free(setting)
+    weights = [weight]
+    _foresee(setting)
+    for m in track(range(1, setting.largest_minimum + 1), _STAGE):
+        weight = following(m, weight)
+        if weight <= 0:
+            weight = 0
+            if m >= free:
+                advance(_STAGE, m, m)
+                break
         weights.append(weight)
         if len(weights) > _LONGEST:
             raise _too_long(setting)
     return trimmed(weights)
 
 
-def _coefficients(setting: RooSetting, m: int) -> tuple[Fraction, Fraction, Fraction]:
-    """Return (u_m, v_m, w_m), all times k n."""
-    n, k, r = setting.records, setting.letters, setting.ratio
-    return Fraction(n - (m + 1) * k), r * (n - m * k), k * (m * r - m - 1)
+def _first_term(setting: RooSetting) -> Next:
+    """Return what takes m, q_{m-1} to (u_m q_{m-1} - w_m) / v_m where m < n / k, else to 0.
+
+    Times k n, u_m = n - (m + 1) k, v_m = r (n - m k) and w_m = k (m (r - 1) - 1).
+    """
+    n, k, over, under = _sizes(setting)
+    gain = over - under
+
+    def following(m: int, before: int) -> int:
+        free = n - m * k
+        if free <= 0:
+            return 0
+        w = k * (m * gain - under) << BITS
+        return -((w - (free - k) * under * before) // (over * free))
+
+    return following
 
 
-def _first_term(setting: RooSetting, m: int, before: Fraction) -> Fraction:
-    """Return (u_m q_{m-1} - w_m) / v_m where m < n / k, else 0."""
-    u, v, w = _coefficients(setting, m)
-    return (u * before - w) / v if v > 0 else Fraction(0)
+def _last_term(setting: RooSetting) -> Next:
+    """Return what takes m, q_{m-1} to (v' q_{m-1} + w') / u', of a letter with all n records.
+
+    Times -k n, u' = n k + k - n, v' = r n (k - 1) and w' = k - n k (r - 1).
+    """
+    n, k, over, under = _sizes(setting)
+    u, v = (n * k + k - n) * under, over * n * (k - 1)
+    w = (k * under - n * k * (over - under)) << BITS
+    return lambda _, before: -((-v * before - w) // u)
 
 
 def _conference(setting: RooSetting) -> Next:
-    return lambda m, before: _first_term(setting, m, before)
+    return _first_term(setting)
 
 
 def _journal(setting: RooSetting) -> Next:
-    n, k, r = setting.records, setting.letters, setting.ratio
-    u, v = Fraction(n - k - n * k, n * k), r * Fraction(1 - k, k)
-    w = r - 1 - Fraction(1, n)
-    return lambda m, before: max(_first_term(setting, m, before), (v * before + w) / u)
+    first, last = _first_term(setting), _last_term(setting)
+    return lambda m, before: max(first(m, before), last(m, before))
 
 
-def _least_alone(setting: RooSetting, m: int) -> Fraction:
-    """Return r / (1 + r) with r = (k / n) (1 / (e^epsilon - 1) - m), or 0: rows from m to m."""
-    if setting.ratio == 1:
-        return Fraction(1)
-    share = Fraction(setting.letters, setting.records) * (1 / (setting.ratio - 1) - m)
-    return share / (1 + share) if share > 0 else Fraction(0)
+def _least_alone(setting: RooSetting, m: int) -> int:
+    """Return t / (1 + t) with t = (k / n) (1 / (r - 1) - m), rounded up, or 0: rows m to m."""
+    n, k, over, under = _sizes(setting)
+    gain = over - under
+    share = k * (under - m * gain)
+    return -((-share << BITS) // (n * gain + share)) if share > 0 else 0
 
 
 def _repaired(setting: RooSetting) -> Next:
@@ -212,22 +232,27 @@ def _repaired(setting: RooSetting) -> Next:
     published, last = _journal(setting), setting.largest_minimum
     if setting.records % setting.letters == 0:
         return published
-    return lambda m, before: max(
-        published(m, before), _least_alone(setting, m) if m == last else Fraction(0)
-    )
+    return lambda m, before: max(published(m, before), _least_alone(setting, m) if m == last else 0)
 
 
 def _exact(setting: RooSetting) -> Next:
-    n, k, r = setting.records, setting.letters, setting.ratio
+    n, k, over, under = _sizes(setting)
+    gain, least_first = over - under, _first_term(setting)
 
-    def following(m: int, before: Fraction) -> Fraction:
-        terms = [_first_term(setting, m, before)]
-        if n > k * m:
-            terms.append(_least_alone(setting, m))
+    def following(m: int, before: int) -> int:
+        found = least_first(m, before)
+        # Rows m to m, _least_alone, written out: it is 0 for most m.
+        share = k * (under - m * gain)
+        if share > 0 and n > k * m:
+            found = max(found, -((-share << BITS) // (n * gain + share)))
+        # A letter that has all it can, n - (k - 1) m, keeps it while the smallest count rises.
         top = k * setting.largest_count(m)
         if top > n:
-            terms.append(r * before - (r - 1) * Fraction(top, top - n))
-        return max(terms)
+            spread = top - n
+            found = max(
+                found, -(((gain * top << BITS) - over * before * spread) // (under * spread))
+            )
+        return found
 
     return following
 
@@ -238,25 +263,31 @@ def _exact_two(setting: RooSetting) -> tuple[int, ...]:
     p_m, the probability of the rarer letter, is max(m / n, p_{m+1} / e^epsilon), and
     q_m = (p_m - m / n) / (1/2 - m / n).
     """
-    n, r, last = setting.records, setting.ratio, setting.largest_minimum
-    _foresee(setting, _SPEED_OF_TWO)
+    n, _, over, under = _sizes(setting)
+    last = setting.largest_minimum
+    _foresee(setting)
     start = min(first_free(setting), last)
-    p = Fraction(start, n)
     weights = []
     if start == last and 2 * last < n:
-        p = max(p, 1 / (1 + r))
-    for m in range(start, -1, -1):
-        if m < start:
-            p = max(Fraction(m, n), p / r)
-        if 2 * m == n:
-            weights.append(0)
-            continue
-        half = Fraction(1, 2) - Fraction(m, n)
-        weights.append(round_up((p - Fraction(m, n)) / half))
-        # What is rounded up here, the next one has to follow.
-        p = Fraction(m, n) + Fraction(weights[-1], UNIT) * half
+        # p_M is 1 / (1 + r), or M / n if that is more.
+        lifted = (n * under - last * (over + under)) << BITS + 1
+        weights.append(max(0, -(-lifted // ((over + under) * (n - 2 * last)))))
+    else:
+        weights.append(0)
+    # p_{m+1} times 2 n 2^62, with what was rounded up, which the next one has to follow.
+    p = (2 * start << BITS) + weights[0] * (n - 2 * start)
+    for m in track(range(start - 1, -1, -1), _STAGE, start):
+        floor, rest = 2 * m << BITS, n - 2 * m
+        weight = max(0, -((floor * over - p * under) // (over * rest)))
+        weights.append(weight)
+        p = floor + weight * rest
     weights.reverse()
     return trimmed(weights)
+
+
+def _sizes(setting: RooSetting) -> tuple[int, int, int, int]:
+    """Return n, k, and numerator and denominator of r."""
+    return setting.records, setting.letters, setting.ratio.numerator, setting.ratio.denominator
 
 
 def trimmed(weights: list[int]) -> tuple[int, ...]:

@@ -259,7 +259,7 @@ def test_unknown_rules_and_programs_too_large_are_refused() -> None:
 @pytest.mark.parametrize("letters", [2, 3])
 def test_rules_of_enormous_length_are_refused_before_any_work(rule: str, letters: int) -> None:
     for records, epsilon in ((10**15, 5e-324), (10**15, 1e-9), (10**7, 1e-8)):
-        with pytest.raises(ParameterError, match="200,000 of the q_m"):
+        with pytest.raises(ParameterError, match="1,000,000 of the q_m"):
             roo.rule_weights(roo.RooSetting(records, letters, epsilon), rule)
 
 
