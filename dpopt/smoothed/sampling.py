@@ -32,7 +32,7 @@ import numpy as np
 
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector, Matrix, Vector
-from dpopt.prob import logarithms, tails
+from dpopt.prob import draws, logarithms, tails
 from dpopt.prob.histograms import histograms
 from dpopt.prob.tails import Share
 from dpopt.smoothed.mechanisms import SamplingHistogram
@@ -90,11 +90,34 @@ def log_delta_at(mechanism: SamplingHistogram, epsilon: float, counts: IntVector
     for first, second in permutations(counts.tolist(), 2):
         if first > 0:
             pools[first + second] |= {first - 1, second}
+    by_pool = pooled_log_divergence if mechanism.replacement else _drawn_one_by_one
     largest = [
-        pooled_log_divergence(mechanism, epsilon, pool, np.array(sorted(ones))).max()
+        float(by_pool(mechanism, epsilon, pool, np.array(sorted(ones))).max())
         for pool, ones in pools.items()
     ]
     return np.array([max(largest)])
+
+
+def _drawn_one_by_one(
+    mechanism: SamplingHistogram, epsilon: float, pool: int, ones: IntVector
+) -> Vector:
+    """Return what `pooled_log_divergence` does, for few ``ones`` and without replacement.
+
+    `draws.average` takes time of the order of the standard deviation of T', and of the terms of one
+    tail sum, at most about sqrt(n).
+    """
+    factor = logarithms.exponential(min(epsilon, _LARGEST_EPSILON))
+    if pool == mechanism.records:
+        return log_divergence(mechanism, epsilon, ones)
+
+    def of_one(held: int) -> float:
+        def stick(drawn: int) -> float:
+            return float(_log_tails(pool, pool - drawn, np.array([held]), 1.0, factor)[0])
+
+        given = draws.Pool(mechanism.records, mechanism.drawn, pool, held, factor)
+        return min(draws.average(given, stick), 0.0)
+
+    return np.array([of_one(one + 1) for one in ones.tolist()])
 
 
 def log_divergence(mechanism: SamplingHistogram, epsilon: float, ones: IntVector) -> Vector:

@@ -230,4 +230,4 @@ def test_bad_arguments_are_refused() -> None:
         with pytest.raises(ParameterError, match="Give one histogram"):
             log_profile(n, drawn, 3, 1.0)
     with pytest.raises(ParameterError, match="too many to sum"):
-        log_profile(10**9, 5 * 10**8, 3, 1.0, [3 * 10**8, 3 * 10**8, 4 * 10**8])
+        log_profile(10**9, 5 * 10**8, 3, 1.0, [3 * 10**8, 3 * 10**8, 4 * 10**8], again=True)
