@@ -81,6 +81,9 @@ def binomial_tails(
     Returns:
         One sum for each law.
     """
+    if len(start) <= _FEW:
+        numbers = zip(*(v.tolist() for v in (start, odds, gap, slope)), strict=True)
+        return np.array([_binomial_sum(drawn, h, o, g, s) for h, o, g, s in numbers])
     h, weight = start.astype(np.float64), -np.expm1(-gap)
     rise, keep = -np.expm1(-slope), np.exp(-slope)
     relative, total = np.ones(len(h)), np.zeros(len(h))
@@ -96,6 +99,24 @@ def binomial_tails(
         step += 1
         if step % _STEPS == 0 and _finished(relative * weight, ratio, total):
             return total
+
+
+def _binomial_sum(drawn: int, start: int, odds: float, gap: float, slope: float) -> float:
+    """Return one sum of `binomial_tails`, in stretches of terms."""
+    total, last, first, length = 0.0, 1.0, 0, _FIRST_STRETCH
+    while True:
+        # terms: P(h* + i)/P(h*) for i = first, first + 1, ...; ratios[.] leads to the next one.
+        i = np.arange(first, first + length, dtype=np.float64)
+        ratios = odds * np.maximum(drawn - start - i, 0.0) / (start + i + 1.0)
+        following = last * np.cumprod(ratios)
+        terms = np.concatenate(([last], following[:-1])) * -np.expm1(-gap - slope * i)
+        total += float(terms.sum())
+        last, first = float(following[-1]), first + length
+        # As `_finished` has it; the weights are at most 1.
+        small = 1.0 - float(ratios[-1])
+        if small > 0.0 and last <= _REST * total * small * small:
+            return total
+        length = min(2 * length, _LONGEST_STRETCH)
 
 
 def _hypergeometric_block(
@@ -212,6 +233,40 @@ def last_above(
     small = np.flatnonzero(above <= _CANCELLED * a)
     above[small] = excess(ones[small], zeros[small], lost[small], last[small], alpha, beta)
     return last, above
+
+
+def first_above(
+    drawn: Vector,
+    epsilon: float,
+    up: logarithms.Pair,
+    down: logarithms.Pair,
+    slope: logarithms.Pair,
+) -> tuple[IntVector, Vector]:
+    """Return the least h <= T with lambda(h) = h up - (T - h) down > epsilon, and the gap.
+
+    Args:
+        drawn: T, one or more.
+        epsilon: at least 0.
+        up: above 0, in double-double like the two that follow.
+        down: above 0.
+        slope: up + down.
+
+    Returns:
+        The vectors of h and of lambda(h) - epsilon, a gap of 0 where there is no such h.
+    """
+    root = (epsilon + drawn * down[0]) / slope[0]
+    guess = np.floor(np.minimum(root, drawn)) - 1.0
+    start, gap = np.zeros(len(guess), dtype=np.int64), np.zeros(len(guess))
+    for shift in (3.0, 2.0, 1.0, 0.0):
+        h = np.clip(guess + shift, 0.0, drawn)
+        ratio = logarithms.add(
+            logarithms.scale(h, up), logarithms.negative(logarithms.scale(drawn - h, down))
+        )
+        high, rest = logarithms.two_sum(ratio[0], np.full_like(h, -epsilon))
+        value = high + (rest + ratio[1])
+        better = value > 0
+        start[better], gap[better] = h[better].astype(np.int64), value[better]
+    return start, gap
 
 
 def excess(

@@ -160,10 +160,77 @@ def test_what_is_left_out_does_not_count(monkeypatch: pytest.MonkeyPatch) -> Non
             assert found == pytest.approx(stick_of(pool, epsilon), rel=0, abs=1e-13)
 
 
+def binomial(size: int, held: int, drawn: int, k: int) -> Fraction:
+    share = Fraction(held, size)
+    return math.comb(drawn, k) * share**k * (1 - share) ** (drawn - k)
+
+
+def stick_of_independent(size: int, held: int, drawn: int, ratio: Fraction) -> Fraction:
+    return sum(
+        (
+            max(
+                Fraction(0),
+                binomial(size, held, drawn, k) - ratio * binomial(size, held - 1, drawn, k),
+            )
+            for k in range(drawn + 1)
+        ),
+        Fraction(0),
+    )
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 1.0, 4.0])
+def test_gains_of_independent_draws_are_the_steps_of_the_definition(epsilon: float) -> None:
+    with mp.workdps(50):
+        ratio = Fraction(str(mp.exp(mpf(epsilon))))
+    for size in range(2, 8):
+        for held in range(2, size + 1):
+            pool = draws.PutBack(20, 20, size, held, epsilon)
+            found = pool.log_gain(np.arange(12))
+            covers = pool.log_cover(np.arange(1, 13))
+            sums = [stick_of_independent(size, held, t, ratio) for t in range(13)]
+            for t in range(12):
+                exact = float(sums[t + 1] - sums[t])
+                assert math.exp(found[t]) == pytest.approx(exact, rel=1e-12, abs=2e-16)
+                assert log_of(sums[t + 1]) <= covers[t] + 1e-12
+
+
+@pytest.mark.parametrize("whole", [0, 512])
+def test_averages_of_independent_draws(monkeypatch: pytest.MonkeyPatch, whole: int) -> None:
+    """Against sums over every T', exact and by the tail sums of each."""
+    monkeypatch.setattr(draws, "_WHOLE", whole)
+    for n, drawn, size, held, epsilon in [
+        (9, 12, 7, 3, 0.0), (9, 12, 7, 7, 0.5), (12, 9, 2, 2, 0.5), (30, 25, 20, 9, 0.2),
+        (30, 30, 29, 2, 2.0), (8, 20, 5, 4, 3.0),
+    ]:  # fmt: skip
+        with mp.workdps(50):
+            ratio = Fraction(str(mp.exp(mpf(epsilon))))
+        exact = sum(
+            (
+                binomial(n, size, drawn, count) * stick_of_independent(size, held, count, ratio)
+                for count in range(drawn + 1)
+            ),
+            Fraction(0),
+        )
+        mechanism = SamplingHistogram(n, drawn, 3, True)
+        found = sampling.few_log_divergences(mechanism, epsilon, size, np.array([held - 1]))
+        assert abs(found[0] - log_of(exact)) < 1e-12
+    for n, drawn, size, held, epsilon in [
+        (3000, 2000, 1700, 800, 0.0), (3000, 2000, 1700, 800, 0.2), (2000, 4000, 30, 30, 0.1),
+    ]:  # fmt: skip
+        mechanism, ones = SamplingHistogram(n, drawn, 3, True), np.array([held - 1])
+        wanted = sampling.pooled_log_divergence(mechanism, epsilon, size, ones)
+        found = sampling.few_log_divergences(mechanism, epsilon, size, ones)
+        assert abs(found[0] - wanted[0]) < 2e-12
+
+
 def test_single_tail_sums_are_those_of_many() -> None:
     ones = np.array([0, 10, 700, 4999, 5000, 9000, 9999])
-    for drawn, epsilon in [(1, 0.0), (9990, 0.0), (5000, 0.0), (5000, 0.01), (9000, 1.0)]:
-        mechanism = SamplingHistogram(10_000, drawn)
+    for drawn, epsilon, again in [
+        (1, 0.0, False), (9990, 0.0, False), (5000, 0.0, False), (5000, 0.01, False),
+        (9000, 1.0, False), (1, 0.0, True), (9000, 0.0, True), (50_000, 0.02, True),
+        (300, 0.3, True),
+    ]:  # fmt: skip
+        mechanism = SamplingHistogram(10_000, drawn, 2, again)
         many = sampling.log_divergence(mechanism, epsilon, ones)
         few = [
             float(sampling.log_divergence(mechanism, epsilon, ones[i : i + 1])[0]) for i in range(7)
