@@ -13,7 +13,7 @@ from mpmath import mp, mpf
 
 from dpopt import ParameterError
 from dpopt.prob.histograms import histograms, index_of
-from dpopt.smoothed import sampling
+from dpopt.smoothed import sampling, smoothed_delta
 from dpopt.smoothed.mechanisms import SamplingHistogram
 from dpopt.smoothed.profile import general_log_profile
 from tests.smoothed import laws
@@ -254,3 +254,11 @@ def test_bad_arguments_are_refused() -> None:
     for n, drawn in ((2001, 2000), (2000, 1000)):
         with pytest.raises(ParameterError, match="Give one histogram"):
             log_profile(n, drawn, 3, 1.0)
+
+
+def test_too_many_compositions_are_refused_before_the_profile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sampling, "log_profile", lambda *_: pytest.fail("was computed"))
+    with pytest.raises(ParameterError, match="too many compositions"):
+        smoothed_delta(SamplingHistogram(1000, 990, 3), 1.0, [[0.4, 0.4, 0.2], [0.2, 0.4, 0.4]])
