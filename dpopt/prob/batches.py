@@ -29,6 +29,8 @@ LARGEST_SUBSETS_BITS = 1000
 LARGEST_VALUE = 1 << 40
 """Sums of values up to here stay exact in 64 bits."""
 _LARGEST_TABLE = 50_000_000
+_LARGEST_WORK = 2 * 10**11
+_LARGEST_MOVES = 50_000_000
 
 FROM_DATABASE = "d(x, x')"
 FROM_NEIGHBOUR = "d(x', x)"
@@ -71,7 +73,7 @@ def batch_law(values: npt.ArrayLike, drawn: int, *, rounded: bool = False) -> Ba
 
     Raises:
         ParameterError: if a value is no integer, T is out of range, there are 2^1000 batches or
-            more, or the table of partial sums would exceed 5e7 entries.
+            more, or the table of partial sums would exceed 5e7 entries or take 2e11 additions.
     """
     array, rounded = as_values(values), _checks.flag("rounded", rounded)
     drawn = check_batch(array, drawn)
@@ -189,7 +191,7 @@ def check_batch(values: IntVector, drawn: int) -> int:
 
     Raises:
         ParameterError: if T is out of range, there are 2^1000 batches or more, or the table of
-            partial sums would exceed 5e7 entries.
+            partial sums would exceed 5e7 entries or take 2e11 additions.
     """
     drawn = _checks.integer("drawn", drawn, 1, values.size)
     # C(N, T) >= (N / T)^T settles the large ones without computing them.
@@ -205,6 +207,12 @@ def check_batch(values: IntVector, drawn: int) -> int:
         raise ParameterError(
             f"drawn is {drawn} and the values span {int(values.max() - values.min())}; the table "
             f"of {entries} partial sums must have at most {_LARGEST_TABLE} entries."
+        )
+    if entries * values.size > _LARGEST_WORK:
+        raise ParameterError(
+            f"drawn is {drawn} of {values.size} values that span "
+            f"{int(values.max() - values.min())}: {entries * values.size:.1e} additions, more than "
+            f"{_LARGEST_WORK:.0e}."
         )
     return drawn
 
@@ -234,10 +242,20 @@ class Outputs:
 
     @classmethod
     def of(cls, drawn: int, span: int, low: int, high: int, rounded: bool) -> Outputs:
-        """Return the outputs of T of N values in 0..span and one replacement in low..high."""
+        """Return the outputs of T of N values in 0..span and one replacement in low..high.
+
+        Raises:
+            ParameterError: if there are more than 5e7 pairs of a replacement and an output.
+        """
         width, half = (drawn, drawn // 2) if rounded else (1, 0)
         first = (low + half) // width
         last = ((drawn - 1) * span + high + half) // width
+        moves = (high - low + 1) * (last - first + 1)
+        if moves > _LARGEST_MOVES:
+            raise ParameterError(
+                f"highest is {high - low:,} above lowest, with {last - first + 1:,} outputs: a "
+                f"table of {moves:,} entries; it may have at most {_LARGEST_MOVES:,}."
+            )
         return cls(width, half, first, last - first + 1, low, high)
 
     @property

@@ -464,7 +464,8 @@ def largest_expectation(
     n = _checks.integer("records", records, 1)
     m = _checks.integer("categories", categories, 2)
     laws = checked_distributions(vertices, m)
-    _require_feasible(n, m, laws.shape[0])
+    require_compositions(n, m, laws.shape[0])
+    expect("compositions of distributions", math.comb(n + laws.shape[0] + m - 1, n), _SPEED)
     values = _checked_values(log_values, n, m)
     top, evaluated = float(values.max()), math.comb(n + laws.shape[0] - 1, n)
     if top == -math.inf:
@@ -600,7 +601,12 @@ def _rounding(values: Vector, n: int, laws: Matrix, log_value: float, *, linear:
     return 2.0**-52 * (n * m * (reach + 1) + reach + size + 8)
 
 
-def _require_feasible(n: int, m: int, vertices: int) -> None:
+def require_compositions(n: int, m: int, vertices: int) -> None:
+    """Refuse what `largest_expectation` does, from the sizes alone.
+
+    Raises:
+        ParameterError: if there are too many pairs of a composition and a histogram.
+    """
     if max(n, m, vertices) < 10**6:
         work = math.comb(n + vertices + m - 1, n)
         level = max(
@@ -608,7 +614,6 @@ def _require_feasible(n: int, m: int, vertices: int) -> None:
             for s in range(0, n + 1, max(1, n // 64))
         )
         if work <= _LARGEST_WORK and level <= _LARGEST_LEVEL:
-            expect("compositions of distributions", work, _SPEED)
             return
     raise ParameterError(
         f"records is {n} with {m} categories and {vertices} vertices: too many compositions and "

@@ -19,6 +19,8 @@ Share = Literal["all", "a", "b"]
 _REST = 1e-16
 _BLOCK = 8192
 _CANCELLED = 1e-2  # below this share of its terms a difference is computed in double-double
+_FEW = 4  # sums of fewer laws take many terms at a time of one law, not a term of each
+_FIRST_STRETCH, _LONGEST_STRETCH = 64, 1 << 16
 _STEPS = 4  # the bound on the rest is looked at only every so many terms
 
 
@@ -51,13 +53,12 @@ def hypergeometric_tails(
         block = slice(start, start + _BLOCK)
         ones = held[block].astype(np.float64)
         zeros = records + 1.0 - ones
-        anchor, excess = _last(ones, zeros, lost, alpha, beta)
+        anchor, above = last_above(ones, zeros, np.full(len(ones), float(lost)), alpha, beta)
         inside = np.flatnonzero(anchor >= lost + ones - records)
         ones, zeros = ones[inside], zeros[inside]
         slope = alpha * ones + beta[0] * zeros
-        totals = _hypergeometric_block(
-            lost, ones, zeros, anchor[inside], excess[inside], slope, share
-        )
+        summed = _hypergeometric_block if len(inside) > _FEW else _hypergeometric_few
+        totals = summed(lost, ones, zeros, anchor[inside], above[inside], slope, share)
         last[block] = anchor
         sums[start + inside] = totals
     return last, sums
@@ -80,6 +81,9 @@ def binomial_tails(
     Returns:
         One sum for each law.
     """
+    if len(start) <= _FEW:
+        numbers = zip(*(v.tolist() for v in (start, odds, gap, slope)), strict=True)
+        return np.array([_binomial_sum(drawn, h, o, g, s) for h, o, g, s in numbers])
     h, weight = start.astype(np.float64), -np.expm1(-gap)
     rise, keep = -np.expm1(-slope), np.exp(-slope)
     relative, total = np.ones(len(h)), np.zeros(len(h))
@@ -95,6 +99,24 @@ def binomial_tails(
         step += 1
         if step % _STEPS == 0 and _finished(relative * weight, ratio, total):
             return total
+
+
+def _binomial_sum(drawn: int, start: int, odds: float, gap: float, slope: float) -> float:
+    """Return one sum of `binomial_tails`, in stretches of terms."""
+    total, last, first, length = 0.0, 1.0, 0, _FIRST_STRETCH
+    while True:
+        # terms: P(h* + i)/P(h*) for i = first, first + 1, ...; ratios[.] leads to the next one.
+        i = np.arange(first, first + length, dtype=np.float64)
+        ratios = odds * np.maximum(drawn - start - i, 0.0) / (start + i + 1.0)
+        following = last * np.cumprod(ratios)
+        terms = np.concatenate(([last], following[:-1])) * -np.expm1(-gap - slope * i)
+        total += float(terms.sum())
+        last, first = float(following[-1]), first + length
+        # As `_finished` has it; the weights are at most 1.
+        small = 1.0 - float(ratios[-1])
+        if small > 0.0 and last <= _REST * total * small * small:
+            return total
+        length = min(2 * length, _LONGEST_STRETCH)
 
 
 def _hypergeometric_block(
@@ -135,6 +157,49 @@ def _hypergeometric_block(
             return total
 
 
+def _hypergeometric_few(
+    lost: int,
+    ones: Vector,
+    zeros: Vector,
+    k: Vector,
+    excess: Vector,
+    slope: Vector,
+    share: Share,
+) -> Vector:
+    """Return what `_hypergeometric_block` does, each sum by itself in stretches of terms."""
+    numbers = zip(*(v.tolist() for v in (ones, zeros, k, excess, slope)), strict=True)
+    return np.array(
+        [_hypergeometric_sum(lost, g, z, at, e, rise, share) for g, z, at, e, rise in numbers]
+    )
+
+
+def _hypergeometric_sum(
+    lost: int, ones: float, zeros: float, k: float, above: float, slope: float, share: Share
+) -> float:
+    """Return one sum of `hypergeometric_tails` from k = k* down."""
+    total, last, length = 0.0, 1.0, _FIRST_STRETCH
+    while True:
+        # terms: h(k - i)/h(k*) for i = 0, 1, ...; ratios[i] leads from i to i + 1.
+        i = np.arange(length, dtype=np.float64)
+        at = k - i
+        ratios = at * (zeros - (lost + 1.0) + at) / ((ones + 1.0 - at) * (lost + 2.0 - at))
+        # Beyond the support, where a ratio was 0, its terms are to stay 0.
+        np.maximum(ratios, 0.0, out=ratios)
+        following = last * np.cumprod(ratios)
+        terms = np.concatenate(([last], following[:-1])) * (above + slope * i)
+        if share != "all":
+            inside = np.maximum(at, 0.0)
+            a, b = ones * (lost + 1.0 - inside), zeros * inside
+            terms *= (a if share == "a" else b) / (a + b)
+        total += float(terms.sum())
+        last, k, above = float(following[-1]), k - length, above + slope * length
+        # As `_finished` has it.
+        rest, gap = last * above, 1.0 - float(ratios[-1])
+        if rest <= _REST * total * gap * min(gap, 1.0) and gap > 0.0:
+            return total
+        length = min(2 * length, _LONGEST_STRETCH)
+
+
 def _finished(term: Vector, ratio: Vector, total: Vector) -> bool:
     """Say whether the terms from ``term`` on are negligible in every sum.
 
@@ -148,10 +213,10 @@ def _finished(term: Vector, ratio: Vector, total: Vector) -> bool:
     return bool(np.all((gap > 0.0) & (term <= small * gap * gap)))
 
 
-def _last(
-    ones: Vector, zeros: Vector, lost: int, alpha: float, beta: tuple[float, float]
+def last_above(
+    ones: Vector, zeros: Vector, lost: Vector, alpha: float, beta: tuple[float, float]
 ) -> tuple[Vector, Vector]:
-    """Return the largest k with alpha a > beta b, and alpha a - beta b there.
+    """Return the largest k <= L with alpha a > beta b, and alpha a - beta b there.
 
     The root of the difference is computed in floats; where it lies within its rounding of an
     integer, the sign of the difference in double-double decides. k = 0 always qualifies.
@@ -161,17 +226,51 @@ def _last(
     nearest = np.rint(root)
     near = np.flatnonzero(np.abs(root - nearest) <= 1e-14 * (root + 1.0))
     if near.size:
-        sign = _excess(ones[near], zeros[near], lost, nearest[near], alpha, beta)
-        last[near] = np.minimum(nearest[near] - (sign <= 0.0), lost)
+        sign = excess(ones[near], zeros[near], lost[near], nearest[near], alpha, beta)
+        last[near] = np.minimum(nearest[near] - (sign <= 0.0), lost[near])
     a = alpha * ones * (lost + 1.0 - last)
-    excess = a - beta[0] * zeros * last
-    small = np.flatnonzero(excess <= _CANCELLED * a)
-    excess[small] = _excess(ones[small], zeros[small], lost, last[small], alpha, beta)
-    return last, excess
+    above = a - beta[0] * zeros * last
+    small = np.flatnonzero(above <= _CANCELLED * a)
+    above[small] = excess(ones[small], zeros[small], lost[small], last[small], alpha, beta)
+    return last, above
 
 
-def _excess(
-    ones: Vector, zeros: Vector, lost: int, k: Vector, alpha: float, beta: tuple[float, float]
+def first_above(
+    drawn: Vector,
+    epsilon: float,
+    up: logarithms.Pair,
+    down: logarithms.Pair,
+    slope: logarithms.Pair,
+) -> tuple[IntVector, Vector]:
+    """Return the least h <= T with lambda(h) = h up - (T - h) down > epsilon, and the gap.
+
+    Args:
+        drawn: T, one or more.
+        epsilon: at least 0.
+        up: above 0, in double-double like the two that follow.
+        down: above 0.
+        slope: up + down.
+
+    Returns:
+        The vectors of h and of lambda(h) - epsilon, a gap of 0 where there is no such h.
+    """
+    root = (epsilon + drawn * down[0]) / slope[0]
+    guess = np.floor(np.minimum(root, drawn)) - 1.0
+    start, gap = np.zeros(len(guess), dtype=np.int64), np.zeros(len(guess))
+    for shift in (3.0, 2.0, 1.0, 0.0):
+        h = np.clip(guess + shift, 0.0, drawn)
+        ratio = logarithms.add(
+            logarithms.scale(h, up), logarithms.negative(logarithms.scale(drawn - h, down))
+        )
+        high, rest = logarithms.two_sum(ratio[0], np.full_like(h, -epsilon))
+        value = high + (rest + ratio[1])
+        better = value > 0
+        start[better], gap[better] = h[better].astype(np.int64), value[better]
+    return start, gap
+
+
+def excess(
+    ones: Vector, zeros: Vector, lost: Vector, k: Vector, alpha: float, beta: tuple[float, float]
 ) -> Vector:
     """Return alpha ones (L + 1 - k) - beta zeros k from double-double products."""
     a, a_low = logarithms.two_product(ones, lost + 1.0 - k)

@@ -30,6 +30,7 @@ from dpopt.prob.histograms import (
     hull_vertices,
     largest_expectation,
     log_composed,
+    require_compositions,
 )
 from dpopt.prob.sum_law import allowance
 from dpopt.smoothed.mechanisms import Mechanism, SamplingHistogram, read_mechanism, settle
@@ -232,8 +233,11 @@ class Smoothed(OverLaws, Question["SmoothedDelta"]):
 
     def closed_form(self) -> MaximumCertificate:
         """Return the maximum over all compositions by exact sums."""
-        laws, values, n = self.laws, self.log_profile, self.whole.records
+        laws, n = self.laws, self.whole.records
         vertices, counts = _vertices(self.distributions), [0] * len(laws)
+        if self.categories > 2:
+            require_compositions(n, self.categories, vertices.size)
+        values = self.log_profile
         if self.categories == 2:
             low, high = vertices[list(extremes(laws[vertices]))].tolist()
             best = maximise(values, binary_share(laws[low]), binary_share(laws[high]))

@@ -15,7 +15,8 @@ numerator a - e^epsilon b is linear in K: nothing cancels. `_put_back` is the la
 many of the drawn records fall into this pool of n' = H_a + H_b, and what is drawn outside it, has
 the same law in both; given that T' of the drawn are from the pool, the rest is the binary
 mechanism that draws T' of n'. `pooled_log_divergence` averages over T': one table over n' and H_a
-serves any number of categories.
+serves any number of categories. For one database `few_log_divergences` does, with one operation for
+each T', and the two rarest categories decide.
 
 The logarithms are rounded once: the relative error of a delta is below 1e-12 plus half a unit in
 the last place of its logarithm, 7e-12 for a delta of e^(-100000).
@@ -24,7 +25,6 @@ the last place of its logarithm, 7e-12 for a delta of e^(-100000).
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Callable
 from itertools import permutations
 
@@ -32,7 +32,7 @@ import numpy as np
 
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector, Matrix, Vector
-from dpopt.prob import logarithms, tails
+from dpopt.prob import draws, logarithms, tails
 from dpopt.prob.histograms import histograms
 from dpopt.prob.tails import Share
 from dpopt.smoothed.mechanisms import SamplingHistogram
@@ -41,7 +41,6 @@ from dpopt.smoothed.mechanisms import SamplingHistogram
 _LARGEST_EPSILON = 50.0
 _BLOCK = 4096
 _TABLE_SHARE = 0.1
-_LARGEST_RANGE = 10**7
 _LARGEST_TABLE = 2000
 _LARGEST_SUMS = 500_000
 _LARGEST_TERMS = 3 * 10**10
@@ -81,20 +80,53 @@ def log_profile(mechanism: SamplingHistogram, epsilon: float) -> Vector:
 def log_delta_at(mechanism: SamplingHistogram, epsilon: float, counts: IntVector) -> Vector:
     """Return ln delta of the database with these counts of the categories, shape (1,).
 
-    It is the largest D(H || H') and D(H' || H) over H' = H - e_a + e_b.
+    It is the largest D(H || H') and D(H' || H) over H' = H - e_a + e_b. Only the rarest categories
+    are looked at: D(H || H') falls in H_a and in H_b, for the mechanism that merges a category into
+    a, or into b, publishes less and has that category's records more of a, or of b. D(H' || H) is
+    D of the counts H_b + 1 and H_a - 1, and falls as well. So no pair exceeds both orders of the
+    two smallest counts, or, where a category is empty, the smallest of the others and an empty one.
 
     Raises:
         ParameterError: if there is too much to sum.
     """
-    pools = defaultdict(set)
-    for first, second in permutations(counts.tolist(), 2):
-        if first > 0:
-            pools[first + second] |= {first - 1, second}
-    largest = [
-        pooled_log_divergence(mechanism, epsilon, pool, np.array(sorted(ones))).max()
-        for pool, ones in pools.items()
-    ]
-    return np.array([max(largest)])
+    rising = np.sort(counts).tolist()
+    some = min(count for count in rising if count > 0)
+    first, second = (some, 0) if rising[0] == 0 else rising[:2]
+    ones = {first - 1, second} | ({second - 1, first} if second > 0 else set())
+    found = few_log_divergences(mechanism, epsilon, first + second, np.array(sorted(ones)))
+    return np.array([float(found.max())])
+
+
+def few_log_divergences(
+    mechanism: SamplingHistogram, epsilon: float, pool: int, ones: IntVector
+) -> Vector:
+    """Return what `pooled_log_divergence` does, for few ``ones``.
+
+    `draws.average` takes time of the order of the standard deviation of T', and of the terms of one
+    tail sum, at most about sqrt(n) or sqrt(T).
+    """
+    n, drawn, again = mechanism.records, mechanism.drawn, mechanism.replacement
+    if pool == n:
+        return log_divergence(mechanism, epsilon, ones)
+    factor = logarithms.exponential(min(epsilon, _LARGEST_EPSILON))
+
+    def of_one(held: int) -> float:
+        if again and held == 1:
+            # The other database never shows this record.
+            return _log_certain(n, drawn, 0.0)
+
+        def stick(count: int) -> float:
+            inside = SamplingHistogram(pool, count, 2, again)
+            return float(log_divergence(inside, epsilon, np.array([held - 1]))[0])
+
+        given = (
+            draws.PutBack(n, drawn, pool, held, epsilon)
+            if again
+            else draws.Pool(n, drawn, pool, held, factor)
+        )
+        return min(draws.average(given, stick), 0.0)
+
+    return np.array([of_one(one + 1) for one in ones.tolist()])
 
 
 def log_divergence(mechanism: SamplingHistogram, epsilon: float, ones: IntVector) -> Vector:
@@ -231,7 +263,7 @@ def _binomial_logs(records: int, drawn: int, epsilon: float, ones: IntVector) ->
     up = logarithms.add(more, logarithms.negative(one))
     down = logarithms.add(zero, logarithms.negative(fewer))
     slope = logarithms.add(up, down)
-    start, gap = _first(drawn, epsilon, up, down, slope)
+    start, gap = tails.first_above(np.full(len(ones), float(drawn)), epsilon, up, down, slope)
     positive = np.flatnonzero(gap > 0)
     h = start[positive]
     odds = (ones[positive] + 1.0) / (records - ones[positive] - 1.0)
@@ -250,25 +282,6 @@ def _binomial_logs(records: int, drawn: int, epsilon: float, ones: IntVector) ->
         ]
     )
     return result
-
-
-def _first(
-    drawn: int, epsilon: float, up: logarithms.Pair, down: logarithms.Pair, slope: logarithms.Pair
-) -> tuple[IntVector, Vector]:
-    """Return the least h with lambda(h) > epsilon and the gap; a gap of 0 where there is none."""
-    root = (epsilon + drawn * down[0]) / slope[0]
-    guess = np.floor(np.minimum(root, drawn)) - 1.0
-    start, gap = np.zeros(len(guess), dtype=np.int64), np.zeros(len(guess))
-    for shift in (3.0, 2.0, 1.0, 0.0):
-        h = np.clip(guess + shift, 0.0, drawn)
-        ratio = logarithms.add(
-            logarithms.scale(h, up), logarithms.negative(logarithms.scale(drawn - h, down))
-        )
-        high, rest = logarithms.two_sum(ratio[0], np.full_like(h, -epsilon))
-        value = high + (rest + ratio[1])
-        better = value > 0
-        start[better], gap[better] = h[better].astype(np.int64), value[better]
-    return start, gap
 
 
 def _require_feasible(mechanism: SamplingHistogram, epsilon: float) -> None:
@@ -322,9 +335,6 @@ def pooled_log_divergence(
 
     Returns:
         Natural logarithms, shape (k,).
-
-    Raises:
-        ParameterError: if T' can take more than 1e7 values.
     """
     drawn, logs = _pool_law(mechanism, pool)
     drawn, logs = drawn[drawn > 0], logs[drawn > 0]
@@ -372,11 +382,6 @@ def _pool_law(mechanism: SamplingHistogram, pool: int) -> tuple[IntVector, Vecto
     others, possible = n - pool, _range(mechanism, pool)
     if others == 0:
         return np.array([drawn]), np.zeros(1)
-    if len(possible) > _LARGEST_RANGE:
-        raise ParameterError(
-            f"drawn is {drawn} with {pool} of {n} records in two categories: more than "
-            f"{_LARGEST_RANGE:,} numbers may be drawn from them, too many to sum over."
-        )
     k = np.arange(possible.start, possible.stop, dtype=np.int64)
     if mechanism.replacement:
         plus = [_log_factorial(drawn), _log_power(k, pool), _log_power(drawn - k, others)]

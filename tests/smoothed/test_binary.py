@@ -9,8 +9,11 @@ from itertools import pairwise
 import mpmath
 import numpy as np
 import pytest
+from scipy.stats import hypergeom
 
+from dpopt.prob import draws
 from dpopt.smoothed.sampling import log_utility_at
+from experiments.benchmarks import suite_smoothed
 from tests.smoothed import laws
 from tests.smoothed.laws import assert_logs, exact_exp, log_delta_at, log_divergence, log_profile
 
@@ -336,3 +339,40 @@ def test_a_single_category_is_given_away_by_the_record_s_own_draws(records, draw
     delta = math.exp(log_delta_at(records, drawn, epsilon, np.array([0]), again=True)[0])
     chance = 1.0 if records == 1 else -math.expm1(drawn * math.log1p(-1 / records))
     assert delta == pytest.approx(chance, rel=1e-13)
+
+
+@pytest.mark.parametrize("records", [1000, 10**6, 10**9, 10**10])
+def test_the_tail_of_intervals_in_the_benchmark_holds_our_value(records):
+    """The interval that arb proves, and mpmath's sum of the definition, of one tail."""
+    instance = suite_smoothed.mechanism(records)
+    found = suite_smoothed.enclosed(instance).value
+    ours = suite_smoothed.one_database(instance).value
+    assert ours == pytest.approx(found, rel=4e-16, abs=4e-15)
+    with mpmath.workdps(DIGITS):
+        exact = delta_by_definition(records, instance.drawn, 1.0, records // 2)
+        assert found == pytest.approx(float(mpmath.log10(exact)), rel=2e-16)
+
+
+def test_log_probabilities_of_scipy_are_rounded_by_more_than_the_excesses_of_a_tail():
+    """Why the benchmark's contender differs at 1e9: a tail sums 1 - e^(epsilon - ln(P/Q))."""
+    records, lost = 10**9, 2 * 10**6
+    ones, gone = records // 2, int(lost / (1 + math.e))
+    kept = ones - gone + np.arange(12)
+    scipy_s = hypergeom.logpmf(kept, records, ones, records - lost)
+    ours = draws.log_hypergeometric(records, ones, records - lost, kept)
+    with mpmath.workdps(DIGITS):
+        ways = log_choose(records, lost)
+        exact = [
+            log_choose(ones, int(k)) + log_choose(records - ones, records - lost - int(k)) - ways
+            for k in kept
+        ]
+        errors = [abs(float(value - x)) for value, x in zip(scipy_s, exact, strict=True)]
+        assert_logs_are(ours, exact)
+    # ln(P/Q) grows by about 1/K + 1/(L - K) from one number K of lost ones to the next.
+    step = 1 / gone + 1 / (lost - gone)
+    assert max(errors) > step > 2e-6
+
+
+def assert_logs_are(found, exact):
+    for value, x in zip(found.tolist(), exact, strict=True):
+        assert abs(float(value - x)) <= np.spacing(abs(value))

@@ -13,7 +13,7 @@ from mpmath import mp, mpf
 
 from dpopt import ParameterError
 from dpopt.prob.histograms import histograms, index_of
-from dpopt.smoothed import sampling
+from dpopt.smoothed import sampling, smoothed_delta
 from dpopt.smoothed.mechanisms import SamplingHistogram
 from dpopt.smoothed.profile import general_log_profile
 from tests.smoothed import laws
@@ -155,6 +155,31 @@ def test_one_database_is_an_entry_of_all() -> None:
             assert one[0] == pytest.approx(value, abs=1e-13)
 
 
+@pytest.mark.parametrize("again", [False, True])
+def test_the_rarest_categories_tell_most(again: bool) -> None:
+    """D(H || H - e_a + e_b) by its definition falls in H_a and in H_b."""
+    n, drawn, ratio = 9, 6, laws.exact_exp(0.4)
+    law = laws.multinomial if again else laws.hypergeometric
+
+    def directed_stick(a: int, b: int) -> Fraction:
+        rest = n - a - b
+        return laws.stick(law((a, b, rest), drawn), law((a - 1, b + 1, rest), drawn), ratio)
+
+    found = {(a, b): directed_stick(a, b) for a in range(1, n + 1) for b in range(n - a + 1)}
+    for (a, b), value in found.items():
+        assert found.get((a + 1, b), Fraction(0)) <= value
+        assert found.get((a, b + 1), Fraction(0)) <= value
+
+
+def test_one_database_of_many_categories_is_that_of_its_pairs() -> None:
+    for row in [(3, 2, 2, 1), (4, 0, 3, 0, 1), (2, 5, 3, 4), (0, 9, 0), (1, 1, 6)]:
+        n = sum(row)
+        for again in (False, True):
+            exact = exact_with_replacement if again else exact_delta
+            found = log_profile(n, n - 2, len(row), 0.3, row, again)
+            assert agrees(float(found[0]), exact(row, n - 2, laws.exact_exp(0.3)))
+
+
 def test_an_empty_category_can_still_be_filled() -> None:
     n, drawn, epsilon = 30, 25, 0.8
     empty = log_profile(n, drawn, 3, epsilon, [12, 18, 0])[0]
@@ -229,5 +254,11 @@ def test_bad_arguments_are_refused() -> None:
     for n, drawn in ((2001, 2000), (2000, 1000)):
         with pytest.raises(ParameterError, match="Give one histogram"):
             log_profile(n, drawn, 3, 1.0)
-    with pytest.raises(ParameterError, match="too many to sum"):
-        log_profile(10**9, 5 * 10**8, 3, 1.0, [3 * 10**8, 3 * 10**8, 4 * 10**8])
+
+
+def test_too_many_compositions_are_refused_before_the_profile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sampling, "log_profile", lambda *_: pytest.fail("was computed"))
+    with pytest.raises(ParameterError, match="too many compositions"):
+        smoothed_delta(SamplingHistogram(1000, 990, 3), 1.0, [[0.4, 0.4, 0.2], [0.2, 0.4, 0.4]])

@@ -304,6 +304,11 @@ def test_laws_that_do_not_fit_are_refused() -> None:
         batch_law(np.zeros(1010, dtype=int), 505)
     with pytest.raises(ParameterError, match="partial sums"):
         batch_law([0, 1 << 30, 5], 2)
+    with pytest.raises(ParameterError, match="additions"):
+        batch_law(np.arange(400_000) % 200, 60)
+    for rounded in (False, True):
+        with pytest.raises(ParameterError, match="table of"):
+            sgd_profile([1, 2, 3], 1, 1.0, lowest=-30_000, highest=30_000, rounded=rounded)
     whole = batch_law(np.arange(1000) % 2, 500)
     expected = scipy.stats.hypergeom(1000, 500, 500).logpmf(250)
     assert math.log(whole.probabilities[250]) == pytest.approx(expected, abs=1e-9)
