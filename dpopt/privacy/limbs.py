@@ -83,6 +83,9 @@ class Limbs:
         combine(total[: len(b)], b, out=total[: len(b)])
         return _carried(total)
 
+    def __rsub__(self, other: int) -> Limbs:
+        return Limbs.one(other) - self
+
     def __mul__(self, other: Limbs | int) -> Limbs:
         a, b = self.digits, _of(other).digits
         if len(a) > len(b):
@@ -158,7 +161,7 @@ class Limbs:
 
     def absolute(self) -> Limbs:
         """Return the numbers without their signs."""
-        return where(self.negative, Limbs.one(0) - self, self)
+        return where(self.negative, 0 - self, self)
 
     def sums(self, before: int = 0) -> Limbs:
         """Return the sums of the first, the first two, ... numbers, and of ``before``."""
@@ -170,7 +173,7 @@ class Limbs:
         return sum(part << (_BITS * k) for k, part in enumerate(parts))
 
     def running_largest(self, before: Limbs) -> Limbs:
-        """Return the largest of the first, the first two, ... numbers, and of ``before``.
+        """Return ``before``, and the largest of it and of the first, the first two, ... numbers.
 
         From the highest digit down: a number that falls behind in one digit is out, until the
         largest grows; the numbers between two such places are compared among themselves.
@@ -190,10 +193,10 @@ class Limbs:
             found[k] = best & _MASK
             ahead &= keys == best
             np.cumsum(best[1:] != best[:-1], out=stretches[1:])
-        return Limbs(found[:, 1:])
+        return Limbs(found)
 
     def running_least(self, before: Limbs) -> Limbs:
-        """Return the least of the first, the first two, ... numbers, and of ``before``."""
+        """Return ``before``, and the least of it and of the first, the first two, ... numbers."""
         count = max(len(self.digits), len(before.digits))
         mine, first = (
             Limbs(_MASK - _padded(part.digits, count - len(part.digits))) for part in (self, before)
@@ -221,7 +224,7 @@ class Limbs:
 
     def ints(self) -> list[int]:
         """Return the numbers as Python's."""
-        return list(Integers.of_limbs([self]))
+        return _listed(self.words(-(-self.bits // _WORD)))
 
     def words(self, count: int) -> npt.NDArray[np.uint64]:
         """Return two's complements of so many words, the lowest first, shape (count, numbers)."""
@@ -281,9 +284,11 @@ class Integers(Sequence[int]):
         """Return Python's integers as a vector.
 
         Args:
-            values: any integers.
+            values: any integers; a vector of them is returned as it is.
             size: bytes that hold each of them with its sign, a multiple of 8; found if None.
         """
+        if isinstance(values, Integers):
+            return values
         if size is None:
             values = list(values)
             longest = max((value.bit_length() for value in values), default=0)
@@ -323,17 +328,15 @@ class Integers(Sequence[int]):
     def __getitem__(self, place: int | slice | IntVector) -> int | Integers:
         if isinstance(place, slice | np.ndarray):
             return Integers(self.words[:, place])
-        *low, high = self.words[:, place].tolist()
-        signed = high - (1 << _WORD) if high >> (_WORD - 1) else high
-        return sum(word << (_WORD * k) for k, word in enumerate([*low, signed]))
+        return _listed(self.words[:, place][:, None].copy())[0]
 
     def __iter__(self) -> Iterator[int]:
-        size = 8 * len(self.words)
         for start in range(0, len(self), CHUNK):
-            part = self.words[:, start : start + CHUNK]
-            data = np.ascontiguousarray(part.T).astype("<u8", copy=False).tobytes()
-            for at in range(0, len(data), size):
-                yield int.from_bytes(data[at : at + size], "little", signed=True)
+            yield from _listed(self.words[:, start : start + CHUNK])
+
+    def put(self, place: int, value: int) -> None:
+        """Set one of the numbers; the words of this vector hold it."""
+        self.words[:, place] = Integers.of([value], 8 * len(self.words)).words[:, 0]
 
     def limbs(self, start: int, stop: int) -> Limbs:
         """Return a part of the vector to calculate with."""
@@ -372,6 +375,14 @@ class Integers(Sequence[int]):
                 yield sums
 
         return Integers.of_limbs(summed(), bits)
+
+
+def _listed(words: npt.NDArray[np.uint64]) -> list[int]:
+    """Return two's complements as Python's integers."""
+    found = words[-1].view(np.int64).tolist()
+    for word in words[-2::-1]:
+        found = [high << _WORD | low for high, low in zip(found, word.tolist(), strict=True)]
+    return found
 
 
 def _of(value: Limbs | int) -> Limbs:
