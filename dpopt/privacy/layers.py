@@ -83,16 +83,12 @@ class LayeredRows:
     @cached_property
     def base_sums(self) -> Integers:
         """Cumulative base weights from 0, n + 1 integers."""
-        return self._sums(self.base)
+        return Integers.of(self.base).sums()
 
     @cached_property
     def share_sums(self) -> Integers:
         """Cumulative shares from 0, n + 1 integers."""
-        return self._sums(self.shares)
-
-    def _sums(self, values: Sequence[int]) -> Integers:
-        kept = Integers.of(values)
-        return kept.sums(_WORD * len(kept.words) + len(kept).bit_length())
+        return Integers.of(self.shares).sums()
 
     def parts(self) -> Iterator[Part]:
         """Yield the rows and columns of the kernel, chunk by chunk."""

@@ -18,7 +18,7 @@ from dpopt._types import IntVector, Vector
 Bools = npt.NDArray[np.bool_]
 Digits = npt.NDArray[np.int64]
 
-CHUNK = 1 << 15
+CHUNK = 1 << 13
 """Numbers calculated with at once: what stays in a core's cache."""
 
 _BITS = 28
@@ -359,12 +359,17 @@ class Integers(Sequence[int]):
         for start in range(0, len(self), CHUNK):
             yield self.limbs(start, start + CHUNK)
 
-    def sums(self, bits: int) -> Integers:
-        """Return 0 and the sums of the first, the first two, ... numbers.
+    @property
+    def negative(self) -> bool:
+        """Whether one of the numbers is below 0."""
+        return bool(np.any(self.words[-1] >> np.uint64(_WORD - 1)))
 
-        Args:
-            bits: that hold each sum with its sign.
-        """
+    def _highest(self) -> int:
+        """Return more than the highest words, and what the others carry into them, add up to."""
+        return int(self.words[-1].sum(dtype=np.float64) * 1.001) + len(self)
+
+    def sums(self) -> Integers:
+        """Return 0 and the sums of the first, the first two, ... numbers."""
 
         def summed() -> Iterator[Limbs]:
             before = 0
@@ -374,6 +379,10 @@ class Integers(Sequence[int]):
                 before = sums.value(-1)
                 yield sums
 
+        # The highest words bound a sum that only grows; else its terms may come in any order.
+        highest = _WORD if self.negative else self._highest().bit_length()
+        bits = _WORD * (len(self.words) - 1) + highest + 1
+        bits += len(self).bit_length() if self.negative else 0
         return Integers.of_limbs(summed(), bits)
 
 

@@ -313,7 +313,7 @@ class Flat(ClosedForm):
             (((part << (bits + shift)) // (part * more + floor)) for part in masses.parts()),
             bits + 2,
         )
-        spent = bounds.sums(bits + 2 + n.bit_length())
+        spent = bounds.sums()
 
         def enough(first: int) -> bool:
             """Whether letters from the first on at its bound need more than is left."""

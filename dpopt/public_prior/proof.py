@@ -34,7 +34,10 @@ def extremes(rows: LayeredRows) -> Iterator[tuple[Limbs, Limbs]]:
     outward.
 
     Args:
-        rows: the kernel; no weight and no rest of it is negative.
+        rows: the kernel, none of whose weights is negative.
+
+    Raises:
+        NotPrivateError: if the rest of a row is negative, or has nowhere to go.
     """
     return _staircase_extremes(rows) if rows.staircase else _flat_extremes(rows)
 
@@ -42,7 +45,7 @@ def extremes(rows: LayeredRows) -> Iterator[tuple[Limbs, Limbs]]:
 def _staircase_extremes(rows: LayeredRows) -> Iterator[tuple[Limbs, Limbs]]:
     fine, last = rows.bits + _FINE, rows.size - 1
     least, largest = Limbs.one(1 << (fine + rows.bits)), _ZERO
-    for part in rows.parts():
+    for part in _lawful(rows):
         split = ~part.total.zero
         ratio, over = (part.rest << fine).floor_divided(where(split, part.total, _ONE))
         lows = where(split, ratio, least).running_least(least)
@@ -62,10 +65,7 @@ def _staircase_extremes(rows: LayeredRows) -> Iterator[tuple[Limbs, Limbs]]:
 
 def _flat_extremes(rows: LayeredRows) -> Iterator[tuple[Limbs, Limbs]]:
     total = rows.share_sums[rows.size] or 1
-    ends = (
-        _two_least(part.rest for part in rows.parts()),
-        _two_least(0 - part.rest for part in rows.parts()),
-    )
+    ends = [_two_least(part.rest * sign for part in _lawful(rows)) for sign in (1, -1)]
     for part in rows.parts():
         place = np.arange(part.start, part.start + part.extra.size)
         # Of the other rows; the letter's own has its extra weight on top.
@@ -109,7 +109,8 @@ def certify_rows(rows: LayeredRows, epsilon: float) -> Certificate:
         NotPrivateError: if a layer is negative, the rest of a row has nowhere to go, or a column
             fails.
     """
-    _require_laws(rows)
+    if any(Integers.of(values).negative for values in (rows.base, rows.extra, rows.shares)):
+        raise NotPrivateError("the kernel holds a negative weight.")
     r, start, found = exp_lower(epsilon), 0, list[tuple[int, int]]()
     for low, high in extremes(rows):
         room, place = (low * r.numerator - high * r.denominator).least()
@@ -139,20 +140,18 @@ def certify_rows(rows: LayeredRows, epsilon: float) -> Certificate:
     )
 
 
-def _require_laws(rows: LayeredRows) -> None:
-    """Refuse rows that do not sum to 2^bits, or have a negative weight.
+def _lawful(rows: LayeredRows) -> Iterator[Part]:
+    """Yield the parts of a kernel, of which each row sums to 2^bits.
 
     Raises:
-        NotPrivateError: for the first such row.
+        NotPrivateError: for the first row that does not.
     """
-    for values in (rows.base, rows.extra, rows.shares):
-        if any(np.any(part.negative) for part in Integers.of(values).parts()):
-            raise NotPrivateError("the kernel holds a negative weight.")
     for part in rows.parts():
         wrong = part.rest.negative | (~part.rest.zero & part.total.zero)
         if np.any(wrong):
             row = part.start + int(np.argmax(wrong))
             raise NotPrivateError(f"row {row} of the kernel does not sum to 2^{rows.bits}.")
+        yield part
 
 
 def least_of_rows(rows: LayeredRows) -> Least:
