@@ -10,7 +10,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from dpopt._errors import ParameterError
 
@@ -144,10 +144,33 @@ def write_json(path: Path, value: Json) -> None:
         ParameterError: if the ending promises another format, or the file cannot be written.
     """
     check_json_target(path)
-    text = json.dumps(value, indent=2, allow_nan=False) + "\n"
+    text = _indented(value, "\n") + "\n"
     if len(text) > LARGEST_FILE:
         raise ParameterError(f"path is {str(path)!r}; the file would be too large: {_TOO_LARGE}.")
     write_text(path, text)
+
+
+def _indented(value: object, line: str) -> str:
+    """Return what `json.dumps` does with an indent of 2, in a fraction of its time.
+
+    It leaves an indent to Python, number by number; lists of numbers are left to its C code here.
+
+    Args:
+        value: plain values.
+        line: what begins a line of what encloses the value.
+    """
+    inner = line + "  "
+    if type(value) is dict and value and set(map(type, value)) == {str}:
+        items = cast("Json", value).items()
+        parts = [f"{json.dumps(name)}: {_indented(part, inner)}" for name, part in items]
+        return f"{{{inner}{f',{inner}'.join(parts)}{line}}}"
+    if type(value) not in (list, tuple) or not value:
+        return json.dumps(value, indent=2, allow_nan=False).replace("\n", line)
+    values = cast("list[object]", value)
+    if set(map(type, values)) <= {int, float, str}:
+        text = json.dumps(values, allow_nan=False, separators=(f",{inner}", ": "))
+        return f"[{inner}{text[1:-1]}{line}]"
+    return f"[{inner}{f',{inner}'.join([_indented(part, inner) for part in values])}{line}]"
 
 
 def read_text(path: Path) -> str:
@@ -196,13 +219,11 @@ def parse_json(text: str) -> Any:  # noqa: ANN401
         ValueError: saying what is wrong with it.
     """
     try:
-        return json.loads(
-            text,
-            object_pairs_hook=_named_once,
-            parse_constant=_finite,
-            parse_float=_finite,
-            parse_int=_short,
+        found = json.loads(
+            text, object_pairs_hook=_named_once, parse_constant=_finite, parse_int=_short
         )
+        _require_finite([found])
+        return found
     except (json.JSONDecodeError, RecursionError):
         raise ValueError("it is not JSON, or it was cut off") from None
 
@@ -211,13 +232,23 @@ def _named_once(pairs: list[tuple[str, Any]]) -> Json:
     found = dict(pairs)
     if len(found) < len(pairs):
         raise ValueError("a name stands twice in one of its objects")
+    _require_finite(list(found.values()))
     return found
 
 
 def _finite(text: str) -> float:
-    if not math.isfinite(number := float(text)):
+    """Refuse what JSON does not have: Infinity, -Infinity, NaN."""
+    del text
+    raise ValueError("it holds a number that is not finite")
+
+
+def _require_finite(values: list[object]) -> None:
+    """Refuse numbers beyond all floats, in lists and in lists of lists; objects were looked at."""
+    if math.inf in values or -math.inf in values:
         raise ValueError("it holds a number that is not finite")
-    return number
+    for part in values:
+        if type(part) is list:
+            _require_finite(cast("list[object]", part))
 
 
 def _short(text: str) -> int:

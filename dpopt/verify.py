@@ -121,6 +121,20 @@ def weights_of(values: object, size: int) -> list[Fraction]:
     return found
 
 
+def whole(values: object, size: int) -> tuple[list[int], int]:
+    """Return a list of so many weights as integers over a common denominator, and that."""
+    if isinstance(values, list) and set(map(type, values)) == {float}:
+        # Of the many numbers of a long prior no fractions are made.
+        ratios = [value.as_integer_ratio() for value in values]
+    else:
+        ratios = [value.as_integer_ratio() for value in weights_of(values, size)]
+    unit = lcm(*{under for _, under in ratios})
+    found = [over * (unit // under) for over, under in ratios]
+    if len(found) != size or min(found) < 0 or sum(found) <= 0:
+        raise Malformed("a prior or a law has a weight below 0, or no other")
+    return found, unit
+
+
 def matrix(values: object, rows: int, columns: int) -> list[list[Fraction]]:
     """Return a table of numbers."""
     if not isinstance(values, list) or len(values) != rows:
@@ -1522,8 +1536,8 @@ def most_kept(setting: Setting, ratio: Between | None) -> Between:
     K_ii is at most R times each other entry of its column, so at most R times their mean by the
     prior; and that mean times 1 - q is q - q K_ii, since the prior is kept.
     """
-    masses = weights_of(setting["prior"], len(setting["prior"]))
-    q = min(masses) / sum(masses)
+    masses, _ = whole(setting["prior"], len(setting["prior"]))
+    q = Fraction(min(masses), sum(masses))
     low, high = [r * q / (r * q + 1 - q) for r in ratio or exp(number(setting["epsilon"]))]
     return low, high
 
@@ -1567,38 +1581,42 @@ def least_kept(setting: Setting, bits: int, ratio: Number) -> tuple[Fraction, Fr
 
     What is split is rounded down or up: its least and its largest share of k_j bound a column.
     """
-    q = sorted(
-        mass * (1 << bits) // 1 for mass in weights_of(setting["prior"], len(setting["prior"]))
-    )
-    (w, e, k), flat, total = layers(setting, q, bits), setting["objective"] != "minimax", sum(q)
-    base, after, rests = sum(w) if flat else 0, sum(k), list[tuple[int, int]]()
-    before = [((1, 0), (0, 1), 0)]  # of the rows so far: least and largest share, mass split
-    for mass, own, extra, share in zip(q, w, e, k, strict=True):
-        after -= 0 if flat else share
-        rest, of = (1 << bits) - base - extra, after or 1
-        rests.append((rest, of))
-        base += 0 if flat else own
-        if min(own, extra, share, rest) < 0 or (rest and not after):
+    masses, unit = whole(setting["prior"], len(setting["prior"]))
+    q, flat = sorted([(mass << bits) // unit for mass in masses]), setting["objective"] != "minimax"
+    (w, e, k), total, size = layers(setting, q, bits), sum(q), 1 << bits
+    left, of, rests = size - (sum(w) if flat else 0), sum(k), list[tuple[int, int]]()
+    for own, extra, share in zip(w, e, k, strict=True):
+        of -= 0 if flat else share
+        rests.append((left - extra, of or 1))
+        if own < 0 or extra < 0 or share < 0 or left < extra or (left > extra and not of):
             raise Refused("a row of the kernel is no law")
-        low, high, came = before[-1]
-        low = (rest, of) if rest * low[1] < low[0] * of else low
-        high = (rest, of) if rest * high[1] > high[0] * of else high
-        before.append((low, high, came + (mass * rest << 64) // of))
-    kept, drift, below = 1 << bits, 0, total
-    for j, (mass, own, extra, share) in enumerate(zip(q, w, e, k, strict=True)):
-        (rest, of), (low, high, came) = rests[j], before[-1 if flat else j]
+        left -= 0 if flat else own
+    # Of the rows that split: the least and the largest share, and the mass that is split.
+    low, high, came = (1, 0), (0, 1), 0
+    if flat:
+        low, high = min(rests), max(rests)
+        came = sum([(a * rest << 64) // of for a, (rest, of) in zip(q, rests, strict=True)])
+    kept, drift, below = size, 0, total
+    top, bottom, last = ratio.numerator, ratio.denominator, len(q) - 1
+    for j, (mass, own, extra, share, (rest, of)) in enumerate(zip(q, w, e, k, rests, strict=True)):
         everywhere = own if flat else 0
         diagonal = everywhere + extra + (rest * share // of if flat else 0)
-        column = [diagonal, diagonal + flat] + [own] * (not flat and j + 1 < len(q))
+        least, most = diagonal, diagonal + flat
+        if not flat and j < last:
+            least, most = min(least, own), max(most, own)
         if flat or j:
-            column += [everywhere + low[0] * share // low[1]]
-            column += [everywhere - (-high[0] * share // high[1])]
-        if ratio.numerator * min(column) < ratio.denominator * max(column):
+            least = min(least, everywhere + low[0] * share // low[1])
+            most = max(most, everywhere - (-high[0] * share // high[1]))
+        if top * least < bottom * most:
             raise Refused(f"not private: letter {j} by ascending mass")
         below -= 0 if flat else mass
         mean = own * below + extra * mass + (came * share >> 64)
         kept, drift = min(kept, diagonal), max(drift, abs(mean - (mass << bits)))
-    return Fraction(kept, 1 << bits), Fraction(drift + 2 * total, total << bits)
+        if not flat:
+            low = (rest, of) if rest * low[1] < low[0] * of else low
+            high = (rest, of) if rest * high[1] > high[0] * of else high
+            came += (mass * rest << 64) // of
+    return Fraction(kept, size), Fraction(drift + 2 * total, total << bits)
 
 
 def prior(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:

@@ -6,13 +6,16 @@ import json
 import math
 import os
 import stat
+import tempfile
 from pathlib import Path
 from typing import IO
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dpopt import ParameterError
-from dpopt.files import read_rows, replacing, write_json, write_text
+from dpopt.files import parse_json, read_rows, replacing, write_json, write_text
 
 
 def test_new_file(tmp_path: Path) -> None:
@@ -172,6 +175,41 @@ def test_json_reads_back(tmp_path: Path) -> None:
     text = (tmp_path / "file.json").read_text(encoding="utf-8")
     assert json.loads(text) == value
     assert text.endswith("}\n")
+
+
+@given(
+    st.recursive(
+        st.one_of(
+            st.none(), st.booleans(), st.integers(), st.text(max_size=3), st.floats(allow_nan=False)
+        ),
+        lambda inner: st.one_of(
+            st.lists(inner, max_size=4),
+            st.lists(st.floats(0, 1), max_size=4),
+            st.tuples(inner, inner),
+            st.dictionaries(st.one_of(st.text(max_size=3), st.integers(0, 9)), inner, max_size=3),
+        ),
+    )
+)
+def test_json_is_indented_as_by_the_library(value: object) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path, written = Path(folder) / "file.json", {"value": value}
+        try:
+            expected = json.dumps(written, indent=2, allow_nan=False) + "\n"
+        except ValueError:
+            with pytest.raises(ValueError, match="JSON"):
+                write_json(path, written)
+            return
+        write_json(path, written)
+        assert path.read_text(encoding="utf-8") == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1e999", "[1, -1e999]", '{"a": [[0.5], [[1e400]]]}', "[[NaN]]", "Infinity", "[{}, 9e999]"],
+)
+def test_numbers_beyond_all_floats_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="not finite"):
+        parse_json(text)
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, object()])

@@ -13,23 +13,41 @@ So each row sums to T exactly, without any rounding left over.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from dpopt._types import IntVector
+from dpopt.privacy.limbs import CHUNK, Integers, Limbs, where
 from dpopt.privacy.release import Words, at_most, to_words
-
-Layer = tuple[int, int, int]
-"""Base total of a row, its rest, and the sum of the shares that the rest is split over."""
 
 _WORD = 64
 # Draws made at once: bounds the memory that their integers take.
 _CHUNK = 1 << 16
+
+
+class Part(NamedTuple):
+    """Some rows of a kernel, and the columns of the same letters.
+
+    Attributes:
+        start: the first letter.
+        base: w.
+        extra: e.
+        shares: k.
+        rest: what a row splits over its shares.
+        total: the sum of these shares.
+    """
+
+    start: int
+    base: Limbs
+    extra: Limbs
+    shares: Limbs
+    rest: Limbs
+    total: Limbs
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,10 +63,17 @@ class LayeredRows:
     """
 
     bits: int
-    base: tuple[int, ...]
-    extra: tuple[int, ...]
-    shares: tuple[int, ...]
+    base: Sequence[int]
+    extra: Sequence[int]
+    shares: Sequence[int]
     staircase: bool
+
+    def __post_init__(self) -> None:
+        """Keep the integers as vectors."""
+        for name in ("base", "extra", "shares"):
+            values = getattr(self, name)
+            kept = values if isinstance(values, Integers) else Integers.of(values)
+            object.__setattr__(self, name, kept)
 
     @property
     def size(self) -> int:
@@ -56,64 +81,69 @@ class LayeredRows:
         return len(self.base)
 
     @cached_property
-    def base_sums(self) -> list[int]:
+    def base_sums(self) -> Integers:
         """Cumulative base weights from 0, n + 1 integers."""
-        return list(accumulate(self.base, initial=0))
+        return Integers.of(self.base).sums()
 
     @cached_property
-    def share_sums(self) -> list[int]:
+    def share_sums(self) -> Integers:
         """Cumulative shares from 0, n + 1 integers."""
-        return list(accumulate(self.shares, initial=0))
+        return Integers.of(self.shares).sums()
 
-    def layers(self) -> Iterator[Layer]:
-        """Yield the layers' totals, row by row."""
-        return map(self._layer, range(self.size))
-
-    def _first(self, row: int) -> int:
-        return row + 1 if self.staircase else 0
+    def parts(self) -> Iterator[Part]:
+        """Yield the rows and columns of the kernel, chunk by chunk."""
+        spent, split, n = self.base_sums, self.share_sums, self.size
+        whole, shares = (1 << self.bits), split[n]
+        for start in range(0, n, CHUNK):
+            end = min(start + CHUNK, n)
+            columns = (
+                Integers.of(values).limbs(start, end)
+                for values in (self.base, self.extra, self.shares)
+            )
+            base, extra, own = columns
+            if self.staircase:
+                before, total = spent.limbs(start, end), shares - split.limbs(start + 1, end + 1)
+            else:
+                before, total = spent[n], Limbs.one(shares)
+            yield Part(start, base, extra, own, whole - extra - before, total)
 
     def weights(self) -> list[list[int]]:
         """Return all n^2 weights, rows summing to 2^bits: for small n and for tests."""
         return [self.row(i) for i in range(self.size)]
 
-    def _layer(self, i: int) -> Layer:
-        base = self.base_sums[i if self.staircase else self.size]
-        rest = (1 << self.bits) - base - self.extra[i]
-        return base, rest, self.share_sums[-1] - self.share_sums[self._first(i)]
-
     def row(self, i: int) -> list[int]:
         """Return the n weights of row i, summing to 2^bits."""
-        _, rest, total = self._layer(i)
-        end = i if self.staircase else self.size
-        row = [w if j < end else 0 for j, w in enumerate(self.base)]
-        row[i] += self.extra[i]
-        first = self._first(i)
+        first, end = (i + 1, i) if self.staircase else (0, self.size)
+        sums, extra = self.share_sums, self.extra[i]
+        start, rest = sums[first], (1 << self.bits) - self.base_sums[end] - extra
+        total = sums[self.size] - start
+        row = [*self.base[:end], *[0] * (self.size - end)]
+        row[i] += extra
         if total:
-            start = self.share_sums[first]
-            marks = [rest * (c - start) // total for c in self.share_sums[first:]]
+            marks = [rest * (c - start) // total for c in sums[first:]]
             for j in range(first, self.size):
                 row[j] += marks[j - first + 1] - marks[j - first]
         return row
 
-    def entry(self, i: int, j: int) -> int:
-        """Return the weight of row i at letter j, as `row` has it."""
-        _, rest, total = self._layer(i)
-        weight = self.extra[i] if i == j else 0
-        weight += self.base[j] if j < (i if self.staircase else self.size) else 0
-        first = self._first(i)
-        if total and j >= first:
-            below, above = (c - self.share_sums[first] for c in self.share_sums[j : j + 2])
-            weight += rest * above // total - rest * below // total
-        return weight
+    def column(self, j: int) -> Iterator[Limbs]:
+        """Yield the weights of all rows at letter j, as `row` has them, chunk by chunk."""
+        base, extra = Limbs.one(self.base[j]), Limbs.one(self.extra[j])
+        below, above = self.share_sums[j], self.share_sums[j + 1]
+        for part in self.parts():
+            rows = np.arange(part.start, part.start + part.extra.size)
+            split = ~part.total.zero & (rows < j if self.staircase else True)
+            first = self.share_sums[self.size] - part.total
+            # Rows without a split are given one that is not used.
+            total, rest = where(split, part.total, Limbs.one(1)), where(split, part.rest, _ZERO)
+            upto = (where(split, end - first, _ZERO) for end in (above, below))
+            to_j, before = (rest * mark // total for mark in upto)
+            in_base = rows > j if self.staircase else np.ones(rows.size, dtype=bool)
+            yield where(in_base, base, _ZERO) + where(rows == j, extra, _ZERO) + (to_j - before)
 
     @cached_property
     def _words(self) -> tuple[Words, Words]:
-        return to_words(self.base_sums[1:], self.bits), to_words(self.share_sums[1:], self.bits)
-
-    @cached_property
-    def _table(self) -> tuple[npt.NDArray[np.object_], ...]:
-        columns = (self.base_sums, self.share_sums, self.extra)
-        return tuple(np.array(column, dtype=object) for column in columns)
+        count = -(-(self.bits + 1) // _WORD)
+        return _highest_first(self.base_sums, count), _highest_first(self.share_sums, count)
 
     def draw(self, rows: IntVector, drawn: Words) -> IntVector:
         """Return one letter for each entry of ``rows``, from uniform integers already drawn.
@@ -135,10 +165,10 @@ class LayeredRows:
 
     def _draw(self, rows: IntVector, drawn: Words) -> IntVector:
         bases, shares = self._words
-        base_sums, share_sums, extras = self._table
-        base = base_sums[rows if self.staircase else np.full_like(rows, self.size)]
-        start = share_sums[rows + 1 if self.staircase else np.zeros_like(rows)]
-        past, extra = from_words(drawn) - base, extras[rows]
+        base = _objects(self.base_sums, rows if self.staircase else np.full_like(rows, self.size))
+        start = _objects(self.share_sums, rows + 1 if self.staircase else np.zeros_like(rows))
+        extra = _objects(self.extra, rows)
+        past, shared = from_words(drawn) - base, self.share_sums[self.size]
         left = past - extra
         in_base = (past < 0).astype(bool)
         in_rest = (left >= 0).astype(bool)
@@ -146,10 +176,25 @@ class LayeredRows:
         # layers, the same is computed with x = 0 and not used.
         left[~in_rest] = 0
         rest = np.maximum((1 << self.bits) - base - extra, 1)
-        mark = start + ((left + 1) * np.maximum(share_sums[-1] - start, 1) - 1) // rest
+        mark = start + ((left + 1) * np.maximum(shared - start, 1) - 1) // rest
         below = count_at_most(bases, drawn)
         above = count_at_most(shares, to_words(mark, self.bits))
         return np.where(in_base, below, np.where(in_rest, above, rows))
+
+
+_ZERO = Limbs.one(0)
+
+
+def _highest_first(sums: Integers, count: int) -> Words:
+    """Return cumulative sums, without the first, as so many words."""
+    words = sums.words[:count, 1:][::-1]
+    missing = count - len(words)
+    return np.concatenate([np.zeros((missing, words.shape[1]), dtype=np.uint64), words])
+
+
+def _objects(values: Sequence[int], places: IntVector) -> npt.NDArray[np.object_]:
+    """Return the integers at some places, for numpy to calculate with one by one."""
+    return np.array([*Integers.of(values)[places]], dtype=object)
 
 
 def from_words(words: Words) -> npt.NDArray[np.object_]:

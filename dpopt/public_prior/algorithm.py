@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from bisect import bisect_left
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from dpopt._errors import NotPrivateError
 from dpopt._types import IntVector, Matrix, Vector, frozen
 from dpopt.privacy import Certificate, exp_lower
 from dpopt.privacy.layers import LayeredRows
+from dpopt.privacy.limbs import CHUNK, Integers, Limbs, where
 from dpopt.privacy.release import Words
 from dpopt.public_prior.prior import PublicPrior
 from dpopt.public_prior.proof import certify_rows, drift, worst_ratio
@@ -140,7 +142,7 @@ class ClosedForm(ABC):
 
     @staticmethod
     @abstractmethod
-    def _layered(masses: list[int], ratio: Fraction, bits: int) -> LayeredRows:
+    def _layered(masses: Integers, ratio: Fraction, bits: int) -> LayeredRows:
         """Return the kernel in integers: from Q in ascending order, r above 1, and T = 2^bits."""
 
 
@@ -198,22 +200,31 @@ class Staircase(ClosedForm):
         return entries
 
     @staticmethod
-    def _layered(masses: list[int], ratio: Fraction, bits: int) -> LayeredRows:
+    def _layered(masses: Integers, ratio: Fraction, bits: int) -> LayeredRows:
         """Return Algorithm 1 in integers: what is left of T, letter by letter.
 
         With R_0 = T: w_i = floor(R_i Q_i / (r Q_i + S_{i+1})), diagonal floor(r w_i), R_{i+1} =
         R_i - w_i; the last letter keeps all that is left. A row's rest goes to the later letters
         by Q.
         """
-        up, down = ratio.numerator, ratio.denominator
-        total = sum(masses)
-        left, base, extra = 1 << bits, [], []
-        for mass, through in zip(masses[:-1], accumulate(masses), strict=False):
-            weight = left * mass * down // (up * mass + down * (total - through))
-            base.append(weight)
-            extra.append(up * weight // down)
-            left -= weight
-        return LayeredRows(bits, (*base, 0), (*extra, left), tuple(masses), staircase=True)
+        up, shift = ratio.numerator, ratio.denominator.bit_length() - 1
+        left, after = 1 << bits, sum(part.total() for part in masses.parts())
+        base, extra, lefts = list[Limbs](), list[Limbs](), list[int]()
+        size = 8 * (bits // _WORD + 1)
+        for part in masses.parts():
+            lefts = [left]
+            for mass in part.ints():
+                after -= mass
+                left -= (left * mass << shift) // (up * mass + (after << shift))
+                lefts.append(left)
+            marks = Integers.of(lefts, size).limbs(0, len(lefts))
+            base.append(marks[:-1] - marks[1:])
+            extra.append(base[-1] * up >> shift)
+        weights, extras = (Integers.of_limbs(parts, bits + 2) for parts in (base, extra))
+        # There are no rows after the last letter's, which keeps all that is left.
+        weights.put(-1, 0)
+        extras.put(-1, lefts[-2])
+        return LayeredRows(bits, weights, extras, masses, staircase=True)
 
 
 class Flat(ClosedForm):
@@ -287,46 +298,77 @@ class Flat(ClosedForm):
         return floor + kept + (p @ self.rest)[..., None] * self.shares
 
     @staticmethod
-    def _layered(masses: list[int], ratio: Fraction, bits: int) -> LayeredRows:
+    def _layered(masses: Integers, ratio: Fraction, bits: int) -> LayeredRows:
         """Return the leximin kernel in integers.
 
         Letters below the level have u_i = floor(T Q_i / (r Q_i + S - Q_i)); those above share one
         u, the largest for which sum(u) + (r - 1) u <= T. Extra floor((r - 1) u_i) on the diagonal;
         what is left of each row is split by kappa.
         """
-        up, down = ratio.numerator, ratio.denominator
-        total, unit, n = sum(masses), 1 << bits, len(masses)
-        bounds = [unit * q * down // ((up - down) * q + down * total) for q in masses]
-        spent, first = 0, 0
-        for first, u in enumerate(bounds):
-            if first == n - 1 or (spent + (n - first) * u) * down + (up - down) * u >= unit * down:
-                break
-            spent += u
-        level = (unit - spent) * down // (up - down + (n - first) * down)
-        base = bounds[:first] + [level] * (n - first)
-        extra = [(up - down) * u // down for u in base]
-        # kappa in proportion: Q_j T r_d - u_j (r_d S + (r_n - r_d) Q_j), brought back to ``bits``.
-        left = [
-            max(0, q * unit * down - u * (down * total + (up - down) * q))
-            for q, u in zip(masses[first:], base[first:], strict=True)
-        ]
-        shift = max(0, sum(left).bit_length() - bits)
-        shares = [share >> shift for share in left]
-        if not any(shares):
-            shares = masses[first:]
-        return LayeredRows(
-            bits, tuple(base), tuple(extra), (*([0] * first), *shares), staircase=False
+        up, shift = ratio.numerator, ratio.denominator.bit_length() - 1
+        n, unit, more = len(masses), 1 << (bits + shift), up - (1 << shift)
+        total = sum(part.total() for part in masses.parts())
+        floor = total << shift
+        bounds = Integers.of_limbs(
+            (((part << (bits + shift)) // (part * more + floor)) for part in masses.parts()),
+            bits + 2,
         )
+        spent = bounds.sums()
+
+        def enough(first: int) -> bool:
+            """Whether letters from the first on at its bound need more than is left."""
+            u = bounds[first]
+            return ((spent[first] + (n - first) * u) << shift) + more * u >= unit
+
+        # What they need grows from letter to letter.
+        first = bisect_left(range(n - 1), True, key=enough)
+        level = (unit - (spent[first] << shift)) // (more + ((n - first) << shift))
+        below = [np.arange(start, min(start + CHUNK, n)) < first for start in range(0, n, CHUNK)]
+        bounded = zip(below, bounds.parts(), strict=True)
+        base = Integers.of_limbs(
+            (where(own, part, Limbs.one(level)) for own, part in bounded), bits + 2
+        )
+        extra = Integers.of_limbs((part * more >> shift for part in base.parts()), bits + 2)
+        # kappa in proportion: Q_j T r_d - u_j (r_d S + (r_n - r_d) Q_j), brought back to ``bits``.
+        slope, least = unit - level * more, level * floor
+
+        def left() -> Iterator[Limbs]:
+            """Yield what letters at the level lack of their own share; below it nothing."""
+            for own, part in zip(below, masses.parts(), strict=True):
+                lack = part * slope - least
+                yield where(own | lack.negative, Limbs.one(0), lack)
+
+        drop = max(0, sum(part.total() for part in left()).bit_length() - bits)
+        shares = Integers.of_limbs((part >> drop for part in left()), bits + 2)
+        if not np.any(shares.words):
+            pairs = zip(below, masses.parts(), strict=True)
+            shares = Integers.of_limbs(
+                (where(own, Limbs.one(0), part) for own, part in pairs), bits + 2
+            )
+        return LayeredRows(bits, base, extra, shares, staircase=False)
 
 
-def integer_masses(masses: Vector, bits: int) -> list[int]:
-    """Return floats as integers over 2^bits, rounded down; their order is kept."""
-    found = []
-    for mass in masses.tolist():
-        fraction, exponent = math.frexp(mass)
-        mantissa, shift = int(math.ldexp(fraction, 53)), bits + exponent - 53
-        found.append(mantissa << shift if shift >= 0 else mantissa >> -shift)
-    return found
+def integer_masses(masses: Vector, bits: int) -> Integers:
+    """Return floats above 0, at most 1, as integers over 2^bits, rounded down; order is kept."""
+    return Integers.of_limbs(
+        (_over(masses[start : start + CHUNK], bits) for start in range(0, masses.size, CHUNK)),
+        bits + 2,
+    )
+
+
+def _over(masses: Vector, bits: int) -> Limbs:
+    """Return floats as integers over 2^bits: 53 bits each, at their places."""
+    fractions, exponents = np.frexp(masses)
+    mantissas = np.ldexp(fractions, 53).astype(np.uint64)
+    shifts = bits - 53 + exponents.astype(np.int64)
+    mantissas >>= np.minimum(np.maximum(-shifts, 0), 63).astype(np.uint64)
+    words = np.zeros((bits // _WORD + 2, masses.size), dtype=np.uint64)
+    word, within = np.divmod(np.maximum(shifts, 0), _WORD)
+    column, shift = np.arange(masses.size), within.astype(np.uint64)
+    words[word, column] = mantissas << shift
+    # In two steps: a shift by 64 is none.
+    words[word + 1, column] = (mantissas >> np.uint64(1)) >> (np.uint64(63) - shift)
+    return Integers(words).limbs(0, masses.size)
 
 
 def _reduced_ratio(epsilon: float) -> Fraction:

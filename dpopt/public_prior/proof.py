@@ -3,58 +3,101 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
-from itertools import accumulate
+
+import numpy as np
 
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import roughly
 from dpopt._types import Vector
 from dpopt.privacy import Certificate, Guarantee, exp_lower
-from dpopt.privacy.layers import Layer, LayeredRows
+from dpopt.privacy.layers import LayeredRows, Part
 from dpopt.privacy.least import Least, least_of_ratio
+from dpopt.privacy.limbs import CHUNK, Integers, Limbs, larger, smaller, where
 
 _WORD = 64
+# Bits beyond the weights' own of the ratios that splits are bounded by.
+_FINE = 28
+# Bits beyond the weights' own of the splits that a drift sums.
+_GUARD = 64
+_ZERO, _ONE = Limbs.one(0), Limbs.one(1)
 # Bits of the room that the rarest letter has in the box of the mollifier.
 _ROOM = 40
 
 
-def extremes(rows: LayeredRows, layers: Sequence[Layer]) -> Iterator[tuple[int, int]]:
-    """Yield a lower and an upper bound of each column's entries, off by one unit at most.
+def extremes(rows: LayeredRows) -> Iterator[tuple[Limbs, Limbs]]:
+    """Yield lower and upper bounds of the columns' entries, off by two units at most.
 
     A split gives letter j either the floor or the ceiling of rest_i k_j / S_i, so the largest
-    and smallest rest_i / S_i decide; rationals are compared in integers.
+    and smallest rest_i / S_i decide. In a staircase these are integers over 2^(bits + 28), rounded
+    outward.
 
     Args:
-        rows: the kernel.
-        layers: its layers, as `LayeredRows.layers` yields them.
+        rows: the kernel, none of whose weights is negative.
+
+    Raises:
+        NotPrivateError: if the rest of a row is negative, or has nowhere to go.
     """
-    if not rows.staircase:
-        total = rows.share_sums[-1] or 1
-        order = sorted(range(rows.size), key=lambda i: layers[i][1])
-        for j, (w, share) in enumerate(zip(rows.base, rows.shares, strict=True)):
-            # Of the other rows; the letter's own has its extra weight on top.
-            ends = [next((i for i in way if i != j), j) for way in (order[:2], order[:-3:-1])]
-            least, largest = (layers[i][1] * share for i in ends)
-            own = w + rows.extra[j], layers[j][1] * share
-            yield (
-                min(w + least // total, own[0] + own[1] // total),
-                max(w - (-largest // total), own[0] - (-own[1] // total)),
-            )
-        return
-    high, low = (0, 1), (1, 0)
-    last = rows.size - 1
-    for j, (_, rest, total) in enumerate(layers):
-        share, entries = rows.shares[j], [rows.extra[j]]
-        if j < last:
-            entries.append(rows.base[j])
-        if j:
-            entries += [low[0] * share // low[1], -(-high[0] * share // high[1])]
-        yield min(entries), max(entries)
-        if rest * high[1] > high[0] * total:
-            high = (rest, total)
-        if rest * low[1] < low[0] * total:
-            low = (rest, total)
+    return _staircase_extremes(rows) if rows.staircase else _flat_extremes(rows)
+
+
+def _staircase_extremes(rows: LayeredRows) -> Iterator[tuple[Limbs, Limbs]]:
+    fine, last = rows.bits + _FINE, rows.size - 1
+    least, largest = Limbs.one(1 << (fine + rows.bits)), _ZERO
+    for part in _lawful(rows):
+        split = ~part.total.zero
+        ratio, over = (part.rest << fine).floor_divided(where(split, part.total, _ONE))
+        lows = where(split, ratio, least).running_least(least)
+        highs = where(split, ratio + _up(over), largest).running_largest(largest)
+        # A column has the splits of the rows before it; the first column has none.
+        place = np.arange(part.start, part.start + part.extra.size)
+        low = (lows[:-1] * part.shares) >> fine
+        high = (highs[:-1] * part.shares + ((1 << fine) - 1)) >> fine
+        low = where(place > 0, smaller(low, part.extra), part.extra)
+        high = where(place > 0, larger(high, part.extra), part.extra)
+        yield (
+            where(place < last, smaller(low, part.base), low),
+            where(place < last, larger(high, part.base), high),
+        )
+        least, largest = lows[-1:], highs[-1:]
+
+
+def _flat_extremes(rows: LayeredRows) -> Iterator[tuple[Limbs, Limbs]]:
+    total = rows.share_sums[rows.size] or 1
+    ends = [_two_least(part.rest * sign for part in _lawful(rows)) for sign in (1, -1)]
+    for part in rows.parts():
+        place = np.arange(part.start, part.start + part.extra.size)
+        # Of the other rows; the letter's own has its extra weight on top.
+        least, largest = (
+            where(place == row, Limbs.one(abs(second)), Limbs.one(abs(first)))
+            for (first, row), (second, _) in ends
+        )
+        own, own_over = (part.rest * part.shares).floor_divided(total)
+        high, over = (largest * part.shares).floor_divided(total)
+        own += part.extra
+        yield (
+            part.base + smaller((least * part.shares) // total, own),
+            part.base + larger(high + _up(over), own + _up(own_over)),
+        )
+
+
+def _up(rest: Limbs) -> Limbs:
+    """Return 1 where a division left something, else 0."""
+    return where(rest.zero, _ZERO, _ONE)
+
+
+def _two_least(parts: Iterable[Limbs]) -> list[tuple[int, int]]:
+    """Return the two least numbers of a vector with their places; a single one twice."""
+    found, start = list[tuple[int, int]](), 0
+    for part in parts:
+        value, place = part.least()
+        found.append((value, start + place))
+        if part.size > 1:
+            value, other = Limbs(np.delete(part.digits, place, axis=1)).least()
+            found.append((value, start + other + (other >= place)))
+        start += part.size
+    return (sorted(found) * 2)[:2]
 
 
 def certify_rows(rows: LayeredRows, epsilon: float) -> Certificate:
@@ -66,17 +109,15 @@ def certify_rows(rows: LayeredRows, epsilon: float) -> Certificate:
         NotPrivateError: if a layer is negative, the rest of a row has nowhere to go, or a column
             fails.
     """
-    total = 1 << rows.bits
-    if min(rows.base) < 0 or min(rows.extra) < 0 or min(rows.shares) < 0:
+    if any(Integers.of(values).negative for values in (rows.base, rows.extra, rows.shares)):
         raise NotPrivateError("the kernel holds a negative weight.")
-    layers = list(rows.layers())
-    for i, (_, rest, share) in enumerate(layers):
-        if rest < 0 or (rest and not share):
-            raise NotPrivateError(f"row {i} of the kernel does not sum to 2^{rows.bits}.")
-    r = exp_lower(epsilon)
-    bounds = enumerate(extremes(rows, layers))
-    worst, place = min((r.numerator * low - r.denominator * high, j) for j, (low, high) in bounds)
-    slack = Fraction(worst, r.denominator * total)
+    r, start, found = exp_lower(epsilon), 0, list[tuple[int, int]]()
+    for low, high in extremes(rows):
+        room, place = (low * r.numerator - high * r.denominator).least()
+        found.append((room, start + place))
+        start += low.size
+    worst, place = min(found)
+    slack = Fraction(worst, r.denominator << rows.bits)
     if worst < 0:
         raise NotPrivateError(
             f"column {place} of the kernel breaks {epsilon:g}-LDP by {roughly(-slack)}.",
@@ -94,9 +135,23 @@ def certify_rows(rows: LayeredRows, epsilon: float) -> Certificate:
         constraints=n * n * (n - 1),
         slack=slack,
         tightest=f"output {place}, in the order of the kernel's rows",
-        arithmetic="exact integers; the extremes of each column bounded within one unit",
+        arithmetic="exact integers; the extremes of each column bounded within two units",
         bits=rows.bits,
     )
+
+
+def _lawful(rows: LayeredRows) -> Iterator[Part]:
+    """Yield the parts of a kernel, of which each row sums to 2^bits.
+
+    Raises:
+        NotPrivateError: for the first row that does not.
+    """
+    for part in rows.parts():
+        wrong = part.rest.negative | (~part.rest.zero & part.total.zero)
+        if np.any(wrong):
+            row = part.start + int(np.argmax(wrong))
+            raise NotPrivateError(f"row {row} of the kernel does not sum to 2^{rows.bits}.")
+        yield part
 
 
 def least_of_rows(rows: LayeredRows) -> Least:
@@ -110,23 +165,42 @@ def least_of_rows(rows: LayeredRows) -> Least:
     """
     if rows.size == 1:
         return least_of_ratio(Fraction(1), (0, 0), ())
-    bounds = list(extremes(rows, list(rows.layers())))
-    best = 0
-    for j, (low, high) in enumerate(bounds):
-        if high * bounds[best][0] > bounds[best][1] * low:
-            best = j
-    column = [rows.entry(i, best) for i in range(rows.size)]
-    x, other = column.index(max(column)), column.index(min(column))
-    low, high = bounds[best]
-    attained = Fraction(column[x], column[other])
+    (high, low), best = _largest_ratio(rows)
+    ends, start = list[tuple[int, int, int, int]](), 0
+    for part in rows.column(best):
+        least, most = part.least(), (0 - part).least()
+        ends.append((most[0], start + most[1], least[0], start + least[1]))
+        start += part.size
+    (top, x), (bottom, other) = min(end[:2] for end in ends), min(end[2:] for end in ends)
+    attained = Fraction(-top, bottom)
     return least_of_ratio(Fraction(high, low), (x, other), (best,), lower=attained)
+
+
+def _largest_ratio(rows: LayeredRows) -> tuple[tuple[int, int], int]:
+    """Return the bounds of the column whose ratio is the largest, and the column: the first such.
+
+    Ratios are compared as integers over 2^(2 bits), and those that are the same there exactly.
+    """
+    best, at, start = (0, 1), 0, 0
+    for low, high in extremes(rows):
+        ratio = (high << (2 * rows.bits + 2)) // low
+        # All that are above the best so far, or as much as it there.
+        _, place = (0 - ratio).least()
+        alike = np.flatnonzero((ratio - ratio[place : place + 1]).zero)
+        for j in alike.tolist():
+            top, bottom = high.value(j), low.value(j)
+            if top * best[1] > best[0] * bottom:
+                best, at = (top, bottom), start + j
+        start += low.size
+    return best, at
 
 
 def worst_ratio(rows: LayeredRows) -> float:
     """Return an upper bound of the largest ratio of two entries of a column, as a float."""
     if rows.size == 1:
         return 1.0
-    return max(high / low for low, high in extremes(rows, list(rows.layers())))
+    (high, low), _ = _largest_ratio(rows)
+    return high / low
 
 
 def drift(rows: LayeredRows, prior: Sequence[int]) -> Fraction:
@@ -139,20 +213,34 @@ def drift(rows: LayeredRows, prior: Sequence[int]) -> Fraction:
         rows: K.
         prior: q as n integers, in proportion.
     """
-    guard, mass = 64, sum(prior)
-    layers = list(rows.layers())
-    pairs = zip(prior, layers, strict=True)
-    spread = [(q * rest << guard) // (total or 1) for q, (_, rest, total) in pairs]
-    before = list(accumulate(spread, initial=0))
-    above = list(accumulate(prior, initial=0))
-    moved = 0
-    for j, q in enumerate(prior):
-        base = mass - above[j + 1] if rows.staircase else mass
-        came = before[j] if rows.staircase else before[-1]
-        kept = rows.base[j] * base + rows.extra[j] * q
-        moved += abs(((kept - (q << rows.bits)) << guard) + came * rows.shares[j])
-    rounding = rows.size * mass + (sum(rows.shares) * rows.size >> guard) + 1
-    return Fraction((moved >> guard) + 1 + rounding, (2 * mass) << rows.bits)
+    kept = Integers.of(prior)
+    mass = sum(part.total() for part in kept.parts())
+    moved = above = came = 0
+    if not rows.staircase:
+        came = sum(
+            _spread(part, kept.limbs(part.start, part.start + CHUNK)).total()
+            for part in rows.parts()
+        )
+    for part in rows.parts():
+        q = kept.limbs(part.start, part.start + CHUNK)
+        base, before = Limbs.one(mass), Limbs.one(came)
+        if rows.staircase:
+            spread = _spread(part, q)
+            sums = spread.sums(came)
+            before, through = sums - spread, q.sums(above)
+            base = mass - through
+            came, above = sums.value(-1), through.value(-1)
+        stayed = part.base * base + part.extra * q - (q << rows.bits)
+        moved += ((stayed << _GUARD) + before * part.shares).absolute().total()
+    shares = rows.share_sums[rows.size]
+    rounding = rows.size * mass + (shares * rows.size >> _GUARD) + 1
+    return Fraction((moved >> _GUARD) + 1 + rounding, (2 * mass) << rows.bits)
+
+
+def _spread(part: Part, prior: Limbs) -> Limbs:
+    """Return q_i rest_i / S_i over 2^64."""
+    total = where(part.total.zero, _ONE, part.total)
+    return ((prior * part.rest) << _GUARD) // total
 
 
 def box_bits(masses: Vector, epsilon: float) -> int:

@@ -30,6 +30,9 @@ from dpopt.public_prior.prior import (
 )
 from dpopt.public_prior.utility import minimax_utility
 
+# Letters up to which a file, and `to_dict`, tell the diagonal.
+_MOST_TOLD = 100_000
+
 Released = Hashable | list[Hashable] | IntVector
 Units = ClosedForm | ExactKernel
 """The integers of a kernel that keeps a public prior, letters in the caller's order."""
@@ -233,9 +236,13 @@ class SamplingKernel(Design):
         return drawn if isinstance(letters, range) else [letters[place] for place in drawn]
 
     def facts(self) -> Json:
-        """Return what `to_dict` tells beyond the fields that all answers share."""
+        """Return what `to_dict` tells beyond the fields that all answers share.
+
+        The diagonal of more than 100,000 letters is left to `diagonal`.
+        """
+        few = self.letters <= _MOST_TOLD
         return {
-            "diagonal": self.diagonal.tolist(),
+            **({"diagonal": self.diagonal.tolist()} if few else {}),
             "gamma_tv": self.gamma_tv,
             "worst_tv": self.worst_tv,
             "drift": self.drift,

@@ -156,9 +156,9 @@ def test_the_checker_makes_the_integers_that_are_drawn_from(
     q = sorted(Fraction(mass) * unit // 1 for mass in setting["prior"])
     rows = found.units.rows
     assert tuple(map(tuple, verify.layers(setting, q, bits))) == (
-        rows.base,
-        rows.extra,
-        rows.shares,
+        tuple(rows.base),
+        tuple(rows.extra),
+        tuple(rows.shares),
     )
     low = verify.exp(Fraction(epsilon))[0]
     kept, drift = verify.least_kept(setting, bits, low)

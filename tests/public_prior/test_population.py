@@ -9,7 +9,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from dpopt import ParameterError, SolverError, solve
+from dpopt import ParameterError, SolverError, design, solve
 from dpopt._types import Matrix, Vector
 from dpopt.privacy import exp_lower
 from dpopt.prob import total_variation
@@ -224,3 +224,19 @@ def test_bad_input_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         population_kernel(PRIOR, 1.0, laws)
     problem = PopulationSetting(PRIOR, 1.0, laws, objective="diagonal").problem()
     assert set(problem.variables) == {"ceiling", "excess"}
+
+
+@pytest.mark.parametrize(("epsilon", "slack"), [(0.3, 0.0), (1.0, 0.05), (3.0, 0.0)])
+def test_many_users_have_the_optimum_of_the_simplex_method(epsilon: float, slack: float) -> None:
+    laws = users(61, 8, 500)
+    weights = np.random.default_rng(62).uniform(0.5, 1.0, size=500)
+    q = np.random.default_rng(63).dirichlet(np.full(8, 3.0))
+    setting = PopulationSetting(q, epsilon, laws, weights, slack)
+    found = design(setting)
+    assert found.solution is not None
+    assert found.solution.backend == "interior point by columns"
+    known = solve(setting.problem())
+    assert found.value == pytest.approx(known.objective, abs=1e-8)
+    assert found.bound == pytest.approx(known.objective, abs=1e-8)
+    assert found.worst_tv <= found.gamma_tv + slack + 1e-8
+    assert found.drift < 1e-7
