@@ -24,6 +24,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,28 +43,29 @@ from dpopt.privacy.graph import links
 if TYPE_CHECKING:
     from dpopt.kernel.setting import KernelSetting
 
-# What the missing rays could still save, relative to the objective, that ends the rounds: at once,
-# and after some rounds without progress, when it is the solver's own noise.
-_NEGLIGIBLE, _SMALL, _PATIENCE = 1e-12, 1e-8, 2
-_MOST_IDLE, _MOST_ROUNDS = 10, 100
-# Factors of all rows, one after the other until the gap is good, relative to the objective: solvers
-# measure absolutely, and not below 1e-10, what a row is missed by; the larger may make them stall.
-_FACTORS, _GOOD = (16.0, 1.0, 4.0, 2.0), 1e-9
-# Factor by which weights of rays may be corrected.
-_LARGEST_CHANGE = 1e-3
+# What the missing rays could still save, relative to the objective, that ends the rounds; and how
+# many rounds without progress do.
+_NEGLIGIBLE, _MOST_IDLE, _MOST_ROUNDS = 1e-13, 12, 400
 # Gap, relative to the objective, above which the rows are solved as they stand.
 _POOR = 1e-6
 # Rows from which on interior points are tried first, and the gap at which no other way of these is.
 _MANY_ROWS, _CLOSE = 20_000, 1e-7
-# Inputs from which on the weights of rays for a largest loss are found by interior points.
-_LONG = 150
-# Loss that the first rays miss, relative to the objective, above which the rows are tried first as
-# they stand: losses without structure need many rays, and many rounds to find them.
-_ASTRAY = 1e-3
-# Of the rays that one round may add.
-_MOST_ENTRIES = 10_000_000
-# Each output starts with rays around at least as many inputs; with more while entries are few.
-_FEWEST, _ENTRIES = 3, 30_000
+# Of the rays that one round may add, and of the columns' local best ones the share of the best.
+_MOST_ENTRIES, _SHARE = 10_000_000, 0.3
+# Rays around each output's best inputs, and for each input the outputs that are best around it.
+_NEAREST = 3
+# Price of a row that does not sum to 1, in units of what multipliers of sums may reach at an even
+# prior; what it is raised by where it is paid, and how often.
+_PRICE, _DEARER, _RAISES = 4.0, 16.0, 4
+# Of a weight that is not 0 by the solver's tolerance only.
+_UNPAID = 1e-9
+# Iterations of one round, for each of its rows, that tell of a stall; and the gap at which rows as
+# they stand are then an answer.
+_STALLED, _SMALL = 20, 1e-8
+# Factor by which weights of rays may be corrected.
+_LARGEST_CHANGE = 1e-3
+# Shifts of the multipliers of sums that are tried for the best bound.
+_SHIFTS = 24
 
 Signs = npt.NDArray[np.bool_]
 
@@ -81,35 +83,25 @@ def solve_along_forest(
         SolverError: if the solver found no answer.
     """
     start = time.perf_counter()
-    forest, best = _applies(setting, problem), None
+    forest = _applies(setting, problem)
     if forest is None:
         many = setting.delta == 0 and setting.pairs is not None and backend == "highs"
         found = _by_interior_points(problem, time_limit) if many else None
         left = _left(time_limit, start)
         return solve(problem, backend, time_limit=left) if found is None else found
-    size = 0.0
-    for factor in _FACTORS:
-        search = _Search(setting, problem, forest, backend, _left(time_limit, start), factor)
-        try:
-            found = search.run(_ASTRAY if factor == _FACTORS[0] else math.inf)
-            if search.astray:
-                plain = search.as_it_stands()
-                if plain is not None:
-                    return replace(plain, seconds=time.perf_counter() - start)
-                found = search.run()
-        except InfeasibleError:
-            break
-        except SolverError as error:
-            if error.status == Status.TIME_LIMIT:
-                raise
-            continue
-        if found is not None:
-            best = found if best is None else _joined(search, best, found)
-            size = search.size
-        if best is not None and best.gap <= _GOOD * size:
-            break
-    if best is not None and best.gap <= _POOR * size:
-        return replace(best, seconds=time.perf_counter() - start)
+    search = _Search(setting, problem, forest, backend, time_limit)
+    try:
+        found = search.run()
+        if search.stalled:
+            found = search.as_it_stands()
+    except InfeasibleError:
+        found = None
+    except SolverError as error:
+        if error.status == Status.TIME_LIMIT:
+            raise
+        found = None
+    if found is not None and found.gap <= _POOR * search.size:
+        return found
     return solve(problem, backend, time_limit=_left(time_limit, start))
 
 
@@ -132,16 +124,6 @@ def _by_interior_points(problem: Problem, time_limit: float | None) -> Solution 
     return found if found.gap <= _POOR * _size(model.cost, found.x) else None
 
 
-def _joined(search: _Search, one: Solution, two: Solution) -> Solution:
-    """Return the better point of two solutions with the better dual vector of the two."""
-    sign = -1.0 if search.problem.maximising else 1.0
-    unit = float(np.max(np.abs(search.model.cost)))
-    point = min((one, two), key=lambda found: sign * found.objective + unit * found.residual)
-    dual = max((one, two), key=lambda found: sign * found.bound)
-    gap = sign * (point.objective - dual.bound)
-    return replace(point, bound=dual.bound, duals=dual.duals, gap=gap)
-
-
 def _left(time_limit: float | None, start: float) -> float | None:
     return None if time_limit is None else max(0.0, time_limit - (time.perf_counter() - start))
 
@@ -162,7 +144,13 @@ def _size(cost: Vector, x: Vector) -> float:
 
 
 class _Search:
-    """Rounds of a program over the weights of some rays, until no ray is missing."""
+    """Rounds of a program over the weights of some rays, until no ray is missing.
+
+    The multipliers of sums are the prices that rays compete by. With few rays they are wild, and
+    lead to rays that nobody needs: so a row may miss its sum of 1 at a price, which bounds them.
+    An optimum's are bounded: where 0 < h <= 1 - e^-epsilon, the sum of one row may be 1 - h or 1 +
+    h, so that its multiplier is at most (greatest loss - least loss) / (1 - e^-epsilon) in size.
+    """
 
     def __init__(
         self,
@@ -171,44 +159,58 @@ class _Search:
         forest: Forest,
         backend: str | Backend,
         time_limit: float | None,
-        factor: float,
     ) -> None:
-        self.start, self.factor = time.perf_counter(), factor
+        self.start = time.perf_counter()
         self.setting, self.problem, self.forest = setting, problem, forest
-        # Along a long path largest losses are nearly equal: the simplex method stalls on the ties.
-        long = setting.inputs >= _LONG and "worst" in problem.variables
-        self.backend = Highs(interior=True) if long and backend == "highs" else backend
-        self.time_limit = time_limit
+        self.backend, self.time_limit = backend, time_limit
         self.model = problem.assemble()
         self.kernel = problem.variables["kernel"]
-        self.rays = first_rays(setting)
-        self.known = set(keys_of(self.rays))
+        # Largest losses are nearly equal at an optimum: the simplex method may stall on such ties.
+        self.level = "worst" in problem.variables
+        first = first_rays(setting)
+        self.known = set(keys_of(first))
+        self.groups = [first]
+        self.lifts = [first.over_kernel(setting.outputs)]
+        reach = float(np.ptp(setting.losses)) / max(-math.expm1(-setting.epsilon), 1e-3)
+        self.price = _PRICE * reach / setting.inputs or 1.0
+        self.raises = 0
         self.iterations = 0
         self.size = 0.0
-        self.astray = False
+        self.stalled = False
 
-    def run(self, far: float = math.inf) -> Solution | None:
-        """Return the best solution of the rounds; None if it is not good enough to be shown.
-
-        None, and ``astray`` is set, if the first rays miss more than ``far`` of the objective.
-        """
-        best, least, idle = None, math.inf, 0
-        for number in range(1, _MOST_ROUNDS + 1):
-            x, y, inner = self._round()
-            prices = price(self.forest, self._reduced(y), self.setting.epsilon)
-            self.size = _size(self.model.cost, x)
-            missing = -float(np.minimum(prices.worst, 0.0).sum())
-            self.astray |= number == 1 and missing > far * self.size
-            if self.astray and far < math.inf:
+    def run(self) -> Solution | None:
+        """Return the best solution of the rounds; None if rows could not be made to sum to 1."""
+        inner, best, least, idle, rounds = None, None, math.inf, 0, 0
+        while rounds < _MOST_ROUNDS:
+            rounds += 1
+            inner = self._round(inner)
+            if self.level and inner.iterations > _STALLED * inner.rows_used:
+                self.stalled = True
                 return None
+            y = self._multipliers(inner)
+            prices = price(self.forest, self._reduced(y), self.setting.epsilon)
+            paid = max(float(np.max(inner[name])) for name in ("short", "over"))
+            self.size = max(abs(inner.objective), 1e-6 * float(np.max(np.abs(self.model.cost))))
+            missing = -float(np.minimum(prices.least.min(axis=0), 0.0).sum())
             idle = 0 if missing <= 0.5 * least else idle + 1
-            if missing < least:
-                best, least = (x, y, prices, inner, number), missing
-            patience = _PATIENCE if least <= _SMALL * self.size else _MOST_IDLE
-            done = least <= _NEGLIGIBLE * self.size or idle >= patience
-            if done or not self._extend(prices, _NEGLIGIBLE * self.size):
+            if missing < least and paid <= _UNPAID:
+                best = (inner, y, len(self.groups))
+            least = min(least, missing)
+            done = missing <= _NEGLIGIBLE * self.size or idle >= _MOST_IDLE
+            if not done and self._extend(prices, _NEGLIGIBLE * self.size):
+                continue
+            if paid <= _UNPAID:
+                best = best or (inner, y, len(self.groups))
                 break
-        return None if best is None else self._solution(*best)
+            if self.raises == _RAISES:
+                return None
+            self.price, self.raises, least, idle = (
+                _DEARER * self.price,
+                self.raises + 1,
+                math.inf,
+                0,
+            )
+        return None if best is None else self._solution(*best, rounds)
 
     def as_it_stands(self) -> Solution | None:
         """Return the solution over the rows themselves, with the better of two bounds.
@@ -224,12 +226,8 @@ class _Search:
                 raise
             return None
         y = sign * np.concatenate([plain.duals[name] for name in model.blocks])
-        other = y.copy()
-        other[model.blocks["privacy"]] = 0.0
-        prices = price(self.forest, self._reduced(other), self.setting.epsilon)
-        other[model.blocks["privacy"]] = -prices.multipliers.ravel()
-        choices = [z for z in (y, other) if np.all(np.isfinite(z))]
-        bound, y = max(((tight_bound(model, z), z) for z in choices), key=lambda pair: pair[0])
+        choices = [(y, tight_bound(model, y)), self._bounded(y)]
+        y, bound = max(choices, key=lambda choice: choice[1])
         gap = sign * plain.objective - bound
         # What repair of the residual may cost, taken in proportion to the largest loss.
         repair = plain.residual * float(np.max(np.abs(model.cost))) * self.setting.inputs
@@ -238,44 +236,57 @@ class _Search:
         duals = {name: frozen(sign * y[place]) for name, place in model.blocks.items()}
         return replace(plain, bound=sign * bound, gap=gap, duals=duals)
 
-    def _round(self) -> tuple[Vector, Vector, Solution]:
-        """Solve over the present rays; return point and multipliers of the problem's own rows."""
+    def _round(self, before: Solution | None) -> Solution:
+        """Solve over the present rays, from where the last round ended."""
         left = _left(self.time_limit, self.start)
-        lift = self.rays.over_kernel(self.setting.outputs)
-        inner = solve(self._program(lift), self.backend, time_limit=left)
+        inner = solve(self._program(), self.backend, start=before, time_limit=left)
         self.iterations += inner.iterations
+        return inner
+
+    def _multipliers(self, inner: Solution) -> Vector:
         y = np.zeros(self.model.rows.count)
         for name, place in self.model.blocks.items():
             if name != "privacy":
-                y[place] = self.factor * inner.duals[name]
-        return self._point(lift, inner), y, inner
+                y[place] = inner.duals[name]
+        return y
 
-    def _program(self, lift: SparseMatrix) -> Problem:
+    def _program(self) -> Problem:
         """Return the program over weights of rays; a ray's largest entry is 1, so weights <= 1."""
         model, program = self.model, Problem("optimal kernel, over rays")
-        program.add_variables("weights", lift.shape[1], lower=0.0, upper=1.0)
-        cost = {"weights": lift.T @ model.cost[self.kernel]}
+        cost = {}
+        for place, lift in enumerate(self.lifts):
+            program.add_variables(f"weights {place}", lift.shape[1], lower=0.0, upper=1.0)
+            cost[f"weights {place}"] = lift.T @ model.cost[self.kernel]
         parts = {name: part for name, part in model.variables.items() if name != "kernel"}
         for name, part in parts.items():
             lower, upper = model.lower[part], model.upper[part]
             program.add_variables(name, lower.size, lower=lower, upper=upper)
             cost[name] = model.cost[part]
+        inputs = self.setting.inputs
+        for name in ("short", "over"):
+            program.add_variables(name, inputs, lower=0.0, upper=1.0)
+            cost[name] = np.full(inputs, self.price)
         for name, place in model.blocks.items():
             if name != "privacy":
-                rows = self.factor * model.rows.matrix[place]
-                sides = {"weights": rows[:, self.kernel] @ lift}
+                rows = model.rows.matrix[place]
+                kernel = rows[:, self.kernel]
+                sides = {f"weights {i}": kernel @ lift for i, lift in enumerate(self.lifts)}
                 sides |= {other: rows[:, part] for other, part in parts.items()}
-                lower = self.factor * model.rows.lower[place]
-                upper = self.factor * model.rows.upper[place]
+                if name == "sums":
+                    one = sp.eye_array(inputs, format="csr")
+                    sides |= {"short": one, "over": -one}
+                lower, upper = model.rows.lower[place], model.rows.upper[place]
                 program.add_rows(name, sides, lower=lower, upper=upper)
         program.minimise(cost)
         return program
 
-    def _point(self, lift: SparseMatrix, inner: Solution) -> Vector:
+    def _point(self, inner: Solution, groups: int) -> Vector:
         x = np.empty(self.model.cost.size)
+        lift = sp.hstack(self.lifts[:groups], format="csr")
+        weights = np.concatenate([inner[f"weights {place}"] for place in range(groups)])
         for name, part in self.model.variables.items():
             if name == "kernel":
-                x[part] = lift @ self._evened(lift, inner["weights"])
+                x[part] = lift @ self._evened(lift, weights)
             else:
                 x[part] = inner[name]
         if "worst" in self.model.variables:
@@ -308,25 +319,56 @@ class _Search:
 
     def _extend(self, prices: Prices, negligible: float) -> bool:
         """Add the rays that would save something; whether any of them is new."""
-        part, column = np.nonzero(prices.worst < -negligible / prices.worst.size)
-        found = Rays(prices.rays[part, :, column], column.astype(np.int64))
-        keys = keys_of(found)
-        new = np.array([key not in self.known for key in keys], dtype=bool)
-        self.known.update(keys)
-        self.rays = Rays(
-            np.concatenate([self.rays.shapes, found.shapes[new]]),
-            np.concatenate([self.rays.outputs, found.outputs[new]]),
-        )
-        return bool(np.any(new))
+        least = prices.least
+        wanted = least < np.minimum(-negligible / least.shape[1], _SHARE * least.min(axis=0))
+        # Neighbours of a root mostly have its ray, too.
+        lowest = np.full(least.shape, np.inf)
+        first, second = self.forest.pairs.T
+        np.minimum.at(lowest, first, least[second])
+        root, column = np.nonzero(wanted & (least <= lowest))
+        found = Rays(prices.rays(root, column), column.astype(np.int64))
+        new = []
+        for place, key in enumerate(keys_of(found)):
+            if key not in self.known:
+                self.known.add(key)
+                new.append(place)
+        if not new:
+            return False
+        added = Rays(found.shapes[new], found.outputs[new])
+        self.groups.append(added)
+        self.lifts.append(added.over_kernel(self.setting.outputs))
+        return True
 
-    def _solution(
-        self, x: Vector, y: Vector, prices: Prices, inner: Solution, rounds: int
-    ) -> Solution | None:
+    def _bounded(self, y: Vector) -> tuple[Vector, float]:
+        """Return multipliers of all rows with the best bound among shifts of those of the sums.
+
+        Rays that would still save something, if only the solver's tolerance, have <c, k> >= -s for
+        some s, and as their largest entry is 1, c + s leaves none.
+        """
+        block, best, y = self.model.blocks["sums"], None, np.array(y)
+        y[self.model.blocks["privacy"]] = 0.0
+        reduced = self._reduced(y)
+        prices = price(self.forest, reduced, self.setting.epsilon)
+        unit = max(-float(prices.least.min()), 1e-17 * self.size)
+        for shift in [0.0, *(unit * 2.0**k for k in range(_SHIFTS))]:
+            prices = price(self.forest, reduced + shift, self.setting.epsilon)
+            missed = float(np.minimum(prices.worst, 0.0).sum())
+            value = missed - shift * self.setting.inputs
+            if math.isfinite(value) and (best is None or value > best[0]):
+                best = (value, shift, prices)
+            if missed == 0.0:
+                break
+        if best is None:
+            return y, -math.inf
+        y[block] -= best[1]
+        y[self.model.blocks["privacy"]] = -best[2].multipliers.ravel()
+        return y, tight_bound(self.model, y) if np.all(np.isfinite(y)) else -math.inf
+
+    def _solution(self, inner: Solution, y: Vector, groups: int, rounds: int) -> Solution | None:
         model, sign = self.model, -1.0 if self.problem.maximising else 1.0
-        y[model.blocks["privacy"]] = -prices.multipliers.ravel()
-        if not np.all(np.isfinite(y)):
-            return None
-        value, bound = float(model.cost @ x), tight_bound(model, y)
+        x = self._point(inner, groups)
+        y, bound = self._bounded(y)
+        value = float(model.cost @ x)
         return Solution(
             status=Status.OPTIMAL,
             values={name: frozen(x[part]) for name, part in model.variables.items()},
@@ -363,25 +405,63 @@ class Forest:
     inside: Signs
     pairs: IntVector
 
+    @cached_property
+    def children(self) -> list[list[int]]:
+        """The nodes that hang from each node."""
+        found: list[list[int]] = [[] for _ in self.order]
+        for x in self.order[::-1].tolist():
+            if self.parent[x] >= 0:
+                found[self.parent[x]].append(x)
+        return found
+
 
 @dataclass(frozen=True, eq=False)
 class Prices:
     """What the two passes find for each column c.
 
     Attributes:
-        worst: least <c, k> over private k with k_r = 1 at the root r of a component, where r is
-            the node for which this is largest; shape (components, columns). Non-negative in all
-            components if and only if <c, k> >= 0 for every private k.
-        rays: the private k behind each of them, largest entry 1, zero outside the component;
-            shape (components, inputs, columns).
+        forest: the neighbours.
+        epsilon: in nats.
+        up: what x tells its parent of <c, k>, shape (inputs, columns).
+        down: what the parent tells x, of the same shape.
+        total: least <c, k> over private k with k_r = 1, for each root r, of the same shape.
+        worst: the largest total of each component, shape (components, columns). Non-negative in all
+            of them if and only if <c, k> >= 0 for every private k.
         multipliers: of e^-epsilon k_x <= k_x' for each directed pair (x, x'), shape
-            (pairs, columns), at least 0; with them the reduced cost is ``worst`` at the roots and
-            0 elsewhere, up to rounding.
+            (pairs, columns), at least 0; with them the reduced cost is ``worst`` at the roots that
+            it is of and 0 elsewhere, up to rounding.
     """
 
+    forest: Forest
+    epsilon: float
+    up: Matrix
+    down: Matrix
+    total: Matrix
     worst: Matrix
-    rays: npt.NDArray[np.float64]
     multipliers: Matrix
+
+    @cached_property
+    def least(self) -> Matrix:
+        """<c, k> of the k behind each total, its largest entry 1, shape (inputs, columns)."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            heights = _heights(self.forest, self.up, self.down)
+            return self.total * np.exp(-self.epsilon * heights)
+
+    def rays(self, roots: IntVector, columns: IntVector) -> Matrix:
+        """Return the k behind totals, largest entry 1, 0 outside the root's component.
+
+        Args:
+            roots: shape (rays,).
+            columns: shape (rays,), the column of each.
+
+        Returns:
+            Shape (rays, inputs).
+        """
+        forest = self.forest
+        by_node = np.broadcast_to(roots, (forest.part.size, roots.size))
+        steps = _steps(forest, by_node, self.up[:, columns], self.down[:, columns])
+        steps[forest.part[:, None] != forest.part[roots]] = -np.inf
+        return np.exp(self.epsilon * (steps - steps.max(axis=0))).T if roots.size else steps.T
 
 
 def forest_of(pairs: IntVector, inputs: int) -> Forest | None:
@@ -422,14 +502,9 @@ def price(forest: Forest, cost: Matrix, epsilon: float) -> Prices:
         parts = range(int(forest.part.max()) + 1)
         places = [np.flatnonzero(forest.part == label) for label in parts]
         roots = np.stack([nodes[np.argmax(total[nodes], axis=0)] for nodes in places])
-        steps = _steps(forest, roots, up, down)
-        rays = np.zeros((len(places), *cost.shape))
-        for label, nodes in enumerate(places):
-            local = steps[nodes]
-            rays[label, nodes] = np.exp(epsilon * (local - local.max(axis=0)))
         multipliers = _multipliers(forest, roots, up, down, epsilon)
     worst = np.stack([total[root, np.arange(cost.shape[1])] for root in roots])
-    return Prices(worst, rays, multipliers)
+    return Prices(forest, epsilon, up, down, total, worst, multipliers)
 
 
 def _messages(forest: Forest, cost: Matrix, epsilon: float) -> tuple[Matrix, Matrix, Matrix]:
@@ -438,19 +513,17 @@ def _messages(forest: Forest, cost: Matrix, epsilon: float) -> tuple[Matrix, Mat
     Sums of the others' messages, never differences: a difference would lose the small ones.
     """
     up, down, total = cost.copy(), np.zeros_like(cost), cost.copy()
-    children: list[list[int]] = [[] for _ in forest.order]
     for x in forest.order[::-1].tolist():
         above = int(forest.parent[x])
         if above >= 0:
-            children[above].append(x)
             up[above] += _passed(up[x], epsilon)
     for x in forest.order.tolist():
-        heard = [_passed(up[child], epsilon) for child in children[x]]
+        heard = [_passed(up[child], epsilon) for child in forest.children[x]]
         first = cost[x] + _passed(down[x], epsilon) if forest.parent[x] >= 0 else cost[x].copy()
         after = [np.zeros_like(first)]
         for message in heard[:0:-1]:
             after.append(after[-1] + message)
-        for child, message, rest in zip(children[x], heard, after[::-1], strict=False):
+        for child, message, rest in zip(forest.children[x], heard, after[::-1], strict=False):
             down[child] = first + rest
             first = first + message
         total[x] = first
@@ -461,9 +534,40 @@ def _passed(value: Matrix, epsilon: float) -> Matrix:
     return value * np.where(value >= 0, math.exp(-epsilon), math.exp(epsilon))
 
 
+def _heights(forest: Forest, up: Matrix, down: Matrix) -> Matrix:
+    """Return the largest log k / epsilon of the k of least value with k_r = 1, for each root r."""
+    below = np.zeros(up.shape)
+    for x in forest.order[::-1].tolist():
+        above = int(forest.parent[x])
+        if above >= 0:
+            np.maximum(below[above], below[x] + _towards(up[x]), out=below[above])
+    beyond = np.zeros(up.shape)
+    for x in forest.order.tolist():
+        heard = [below[child] + _towards(up[child]) for child in forest.children[x]]
+        first, after = beyond[x].copy(), [np.zeros(up.shape[1])]
+        for height in heard[:0:-1]:
+            after.append(np.maximum(after[-1], height))
+        for child, height, rest in zip(forest.children[x], heard, after[::-1], strict=False):
+            beyond[child] = np.maximum(np.maximum(first, rest) + _towards(down[child]), 0.0)
+            first = np.maximum(first, height)
+    return np.maximum(below, beyond)
+
+
+def _towards(value: Vector) -> Vector:
+    """Return the step to a part of the tree with this least value: down where it is dear."""
+    return np.where(value >= 0, -1.0, 1.0)
+
+
 def _steps(forest: Forest, roots: IntVector, up: Matrix, down: Matrix) -> Matrix:
-    """Return log k / epsilon for the k of least value, up to a constant in each component."""
-    below = np.take_along_axis(forest.inside, roots[forest.part], axis=1)
+    """Return log k / epsilon for the k of least value, up to a constant in each component.
+
+    Args:
+        forest: the neighbours.
+        roots: of the component of each node in each column, shape (inputs, columns).
+        up: as in `Prices`.
+        down: likewise.
+    """
+    below = np.take_along_axis(forest.inside, roots, axis=1)
     fall = np.where(below, np.where(down >= 0, 1.0, -1.0), np.where(up >= 0, -1.0, 1.0))
     steps = np.zeros_like(up)
     for x in forest.order.tolist():
@@ -508,15 +612,22 @@ class Rays:
 def first_rays(setting: KernelSetting) -> Rays:
     """Return e^(-epsilon d(x, i)) for each output and the inputs i of least loss at it.
 
-    Among inputs of equal loss those near the one of least loss come first.
+    Among inputs of equal loss those near the one of least loss come first. Then, for each i, for
+    the outputs of least expected loss of this ray.
     """
     distance = _distances(setting)
-    loss = (setting.losses if setting.sense == "minimise" else -setting.losses).T
-    nearness = distance[np.argmin(loss, axis=1)]
-    taken = max(_FEWEST, _ENTRIES // (setting.inputs * setting.outputs))
-    centres = np.lexsort((nearness, loss))[:, :taken]
-    shapes = _decay(setting.epsilon, distance)[centres.ravel()]
-    return Rays(shapes, np.repeat(np.arange(setting.outputs), centres.shape[1]))
+    loss = setting.losses if setting.sense == "minimise" else -setting.losses
+    prior = setting.weights
+    weighed = loss / setting.inputs if prior is None else prior[:, None] * loss
+    nearness = distance[np.argmin(loss, axis=0)]
+    centres = np.lexsort((nearness, loss.T))[:, :_NEAREST]
+    decay = _decay(setting.epsilon, distance)
+    told = np.argsort(decay @ weighed, axis=1, kind="stable")[:, :_NEAREST]
+    shapes = [decay[centres.ravel()], np.repeat(decay, told.shape[1], axis=0)]
+    outputs = [np.repeat(np.arange(setting.outputs), centres.shape[1]), told.ravel()]
+    found = Rays(np.concatenate(shapes), np.concatenate(outputs))
+    _, places = np.unique(np.array(keys_of(found)), return_index=True)
+    return Rays(found.shapes[np.sort(places)], found.outputs[np.sort(places)])
 
 
 def _distances(setting: KernelSetting) -> Matrix:

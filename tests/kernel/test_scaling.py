@@ -167,10 +167,14 @@ def test_the_least_value_over_private_columns_by_enumeration() -> None:
         axis=1
     )
     np.testing.assert_allclose(found.worst[0], least.max(axis=0), rtol=1e-12, atol=1e-12)
-    value = np.einsum("xc,xc->c", found.rays[0], cost)
+    roots, columns = (a.ravel() for a in np.indices((6, 20)))
+    shapes = found.rays(roots, columns)
+    np.testing.assert_array_equal(shapes.max(axis=1), 1.0)
+    value = np.einsum("rx,xr->r", shapes, cost[:, columns])
+    np.testing.assert_allclose(value, found.least.ravel(), rtol=1e-9, atol=1e-12)
+    at_root = shapes[np.arange(120), roots]
+    np.testing.assert_allclose(value, least.ravel() * at_root, rtol=1e-9, atol=1e-12)
     root = np.argmax(least, axis=0)
-    at_root = found.rays[0][root, np.arange(20)]
-    np.testing.assert_allclose(value, found.worst[0] * at_root, rtol=1e-9, atol=1e-12)
     reduced = cost.copy()
     for (x, other), multiplier in zip(pairs, found.multipliers, strict=True):
         assert np.all(multiplier >= 0)
