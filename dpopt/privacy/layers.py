@@ -13,6 +13,8 @@ So each row sums to T exactly, without any rounding left over.
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,15 +23,16 @@ from itertools import accumulate
 import numpy as np
 import numpy.typing as npt
 
-from dpopt._types import IntVector
-from dpopt.privacy.release import Words, at_most, to_words
+from dpopt._types import IntVector, Vector, frozen
+from dpopt.privacy.release import Source, count_at_most, random_words
 
 Layer = tuple[int, int, int]
 """Base total of a row, its rest, and the sum of the shares that the rest is split over."""
 
-_WORD = 64
-# Draws made at once: bounds the memory that their integers take.
-_CHUNK = 1 << 16
+_WORD, _MANTISSA = 64, 53
+_LEAST_REST = 2.0**-500
+# Draws made at once: bounds the memory that they take, and many are sorted together.
+_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,82 +110,85 @@ class LayeredRows:
         return weight
 
     @cached_property
-    def _words(self) -> tuple[Words, Words]:
-        return to_words(self.base_sums[1:], self.bits), to_words(self.share_sums[1:], self.bits)
+    def _floats(self) -> tuple[Vector, Vector]:
+        """For draws: where layers end and shares begin, and the letters' sums, in floats.
 
-    @cached_property
-    def _table(self) -> tuple[npt.NDArray[np.object_], ...]:
-        columns = (self.base_sums, self.share_sums, self.extra)
-        return tuple(np.array(column, dtype=object) for column in columns)
+        Returns:
+            For each row base / T, (base + extra) / T, (S_i / S) / (rest / T) and start / S, shape
+            (n, 4), S the sum of all shares; and the cumulative base weights over T, then 1 more
+            than the cumulative shares over S, shape (2 n,). Each is next to the rational number.
+        """
+        unit, whole = 1 << self.bits, self.share_sums[-1] or 1
+        table = np.empty((self.size, 4))
+        for i, (base, rest, share) in enumerate(self.layers()):
+            begin = self.share_sums[self._first(i)] / whole
+            left = rest / unit
+            # What is never drawn in practice is left to integers, before floats underflow.
+            slope = share / whole / left if left > _LEAST_REST else math.inf
+            table[i] = base / unit, (unit - rest) / unit, slope, begin
+        bases = [total / unit for total in self.base_sums[1:]]
+        shares = [1 + total / whole for total in self.share_sums[1:]]
+        return frozen(table), frozen([*bases, *shares])
 
-    def draw(self, rows: IntVector, drawn: Words) -> IntVector:
-        """Return one letter for each entry of ``rows``, from uniform integers already drawn.
+    def draw(self, rows: IntVector, source: Source) -> IntVector:
+        """Return one letter for each entry of ``rows``, by exactly the row's weights.
+
+        The first 53 bits of a uniform u decide in floats, with a margin for their rounding; the few
+        draws that are within it of a border are decided in integers, by as many bits as T has.
 
         Args:
             rows: shape (draws,), in 0..n-1.
-            drawn: integers below 2^bits as words, highest first, shape (words, draws).
+            source: of random bytes.
 
         Returns:
             Letters, shape (draws,).
         """
         found = np.empty(rows.size, dtype=np.int64)
-        # By row, so that a large table is read in its own order.
-        by_row = np.argsort(rows, kind="stable")
         for start in range(0, rows.size, _CHUNK):
-            part = by_row[start : start + _CHUNK]
-            found[part] = self._draw(rows[part], drawn[:, part])
+            part = rows[start : start + _CHUNK]
+            words = random_words(part.size, source)
+            letters, sure = self._by_floats(part, words)
+            for place in np.flatnonzero(~sure):
+                first = int(words[place])
+                bits = _WORD
+                while bits < self.bits:
+                    first = first << _WORD | int.from_bytes(source(_WORD // 8), "little")
+                    bits += _WORD
+                letters[place] = self.letter(int(part[place]), first >> (bits - self.bits))
+            found[start : start + _CHUNK] = letters
         return found
 
-    def _draw(self, rows: IntVector, drawn: Words) -> IntVector:
-        bases, shares = self._words
-        base_sums, share_sums, extras = self._table
-        base = base_sums[rows if self.staircase else np.full_like(rows, self.size)]
-        start = share_sums[rows + 1 if self.staircase else np.zeros_like(rows)]
-        past, extra = from_words(drawn) - base, extras[rows]
-        left = past - extra
-        in_base = (past < 0).astype(bool)
-        in_rest = (left >= 0).astype(bool)
-        # floor(rest C / S) <= x exactly where C <= ((x + 1) S - 1) // rest; drawn into the other
-        # layers, the same is computed with x = 0 and not used.
-        left[~in_rest] = 0
-        rest = np.maximum((1 << self.bits) - base - extra, 1)
-        mark = start + ((left + 1) * np.maximum(share_sums[-1] - start, 1) - 1) // rest
-        below = count_at_most(bases, drawn)
-        above = count_at_most(shares, to_words(mark, self.bits))
-        return np.where(in_base, below, np.where(in_rest, above, rows))
+    def _by_floats(
+        self, rows: IntVector, words: npt.NDArray[np.uint64]
+    ) -> tuple[IntVector, npt.NDArray[np.bool_]]:
+        """Return letters by the first 53 bits of u / T, and of which of them these are enough."""
+        table, sums = self._floats
+        base, own, slope, begin = table[rows].T
+        u = (words >> np.uint64(_WORD - _MANTISSA)) * 2.0**-_MANTISSA
+        # u / T is at most 2^-53 more, a weight is one of T, and each number is rounded once.
+        margin = 2.0**-50 + 2.0**-self.bits
+        in_base, in_rest = u < base, u >= own
+        sure = (np.abs(u - base) > margin) & (np.abs(u - own) > margin)
+        # All three layers are computed. A share and 1 more, which ends before 2, lie within
+        # margin (slope + 1) of what they are; an infinite slope is never sure.
+        with np.errstate(invalid="ignore", over="ignore"):
+            mark = begin + (u - own) * slope
+            spread = np.where(in_base, margin, margin * (slope + 1))
+            value = np.where(in_base, u, 1 + np.clip(np.nan_to_num(mark), 0, 1))
+            after = count_at_most(sums, value)
+            near = sums[np.maximum(after - 1, 0)], sums[np.minimum(after, sums.size - 1)]
+            far = (np.abs(value - near[0]) > spread) & (np.abs(value - near[1]) > spread)
+        by_sums = in_base | in_rest
+        letters = np.where(in_base, after, np.where(in_rest, after - self.size, rows))
+        return letters, sure & (far | ~by_sums)
 
-
-def from_words(words: Words) -> npt.NDArray[np.object_]:
-    """Return words, highest first, as Python integers, shape (values,)."""
-    whole = words[0].astype(object)
-    for word in words[1:]:
-        whole = (whole << _WORD) | word.astype(object)
-    return whole
-
-
-def count_at_most(sums: Words, values: Words) -> IntVector:
-    """Return how many of the ascending ``sums`` are at most each value, in exact arithmetic.
-
-    Highest words first; where they tie, by bisection over all words.
-
-    Args:
-        sums: shape (words, n).
-        values: shape (words, draws).
-    """
-    first = np.searchsorted(sums[0], values[0], side="left")
-    last = np.searchsorted(sums[0], values[0], side="right")
-    tied = np.flatnonzero(first < last)
-    if tied.size:
-        last[tied] = _bisect(sums, values[:, tied])
-    return last.astype(np.int64)
-
-
-def _bisect(sums: Words, values: Words) -> IntVector:
-    n = sums.shape[1]
-    low = np.zeros(values.shape[1], dtype=np.int64)
-    step = 1 << n.bit_length()
-    while step := step >> 1:
-        reach = low + step
-        probe = sums[:, np.minimum(reach, n) - 1]
-        low = np.where(at_most(probe, values) & (reach <= n), reach, low)
-    return low
+    def letter(self, i: int, u: int) -> int:
+        """Return the letter of row i for an integer u below T, in integers."""
+        base, rest, share = self._layer(i)
+        if u < base:
+            return bisect_right(self.base_sums, u) - 1
+        if u < base + self.extra[i]:
+            return i
+        # floor(rest C / S) <= x exactly where C <= ((x + 1) S - 1) // rest.
+        mark = ((u - base - self.extra[i] + 1) * share - 1) // rest
+        return bisect_right(self.share_sums, self.share_sums[self._first(i)] + mark) - 1
