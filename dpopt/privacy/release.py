@@ -179,6 +179,22 @@ class Laws:
         return found
 
 
+def below_each(limits: IntVector, source: Source) -> IntVector:
+    """Return an integer that is uniform below each limit, in 1..2^63 - 1.
+
+    A word of 64 bits is drawn again if it is among the last 2^64 modulo the limit, which are fewer
+    than half of all.
+    """
+    found, waiting = np.zeros(limits.size, dtype=np.int64), np.arange(limits.size)
+    while waiting.size:
+        words, own = random_words(waiting.size, source), limits[waiting].astype(np.uint64)
+        # 2^64 - 1 - (2^64 modulo the limit), below which all remainders are as frequent.
+        last = ~((np.uint64(0) - own) % own)
+        found[waiting] = words % own
+        waiting = waiting[words > last]
+    return found
+
+
 def count_at_most(ascending: npt.NDArray[Any], values: npt.NDArray[Any]) -> IntVector:
     """Return how many entries are at most each value; a large array is read in its own order."""
     if ascending.size <= _IN_CACHE or values.size <= 1:

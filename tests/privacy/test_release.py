@@ -19,7 +19,7 @@ from scipy.stats import chisquare
 
 from dpopt import Guarantee, ParameterError, Problem, solve
 from dpopt.privacy import ExactKernel, quantise_kernel, ratio_rows, release, stochastic_rows
-from dpopt.privacy.release import Laws, random_words, seeded, settled, system
+from dpopt.privacy.release import Laws, below_each, random_words, seeded, settled, system
 from tests.privacy.known import distance, path, response
 
 WAYS = ["every", "searched", "looked up"]
@@ -218,6 +218,35 @@ def test_tables_are_made_for_the_number_of_draws_alone() -> None:
     assert asked[0] == asked[1]
     # Of the last draws, two bytes each and not much more.
     assert sum(asked[0][-4:]) < 2.2 * 100_000
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 6, 257, 2**32 + 1, 2**62, 2**63 - 1])
+def test_words_that_a_limit_has_no_room_for_are_drawn_again(limit: int) -> None:
+    """The largest multiple of the limit is refused first, and what is just below it is not."""
+    room = 2**64 // limit * limit
+    words = [room - 1, min(room, 2**64 - 1), 0, room - limit, min(room + 5, 2**64 - 1), limit]
+    kept = [w for w in words if w < room]
+    found = below_each(np.full(len(kept), limit), Words(words)).tolist()
+    # Those that are refused take the next words behind the first round.
+    first, again = words[: len(kept)], deque(words[len(kept) :])
+    waiting = list(range(len(kept)))
+    values = dict(zip(waiting, first, strict=True))
+    while refused := [at for at in waiting if values[at] >= room]:
+        values |= {at: again.popleft() if again else 0 for at in refused}
+        waiting = refused
+    expected = [values[at] % limit for at in range(len(kept))]
+    assert found == expected
+
+
+def test_remainders_are_as_frequent() -> None:
+    limits = np.tile([3, 5, 3 << 61], 30_000)
+    found = below_each(limits, system)
+    for at, limit in enumerate((3, 5, 3 << 61)):
+        own = found[at::3]
+        assert own.min() >= 0
+        assert own.max() < limit
+        thirds = own if limit <= 5 else own // (1 << 61)
+        assert chisquare(np.bincount(thirds)).pvalue > 1e-9
 
 
 def test_each_bit_is_a_fair_coin() -> None:
