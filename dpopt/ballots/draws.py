@@ -49,14 +49,18 @@ class Labels:
         self._served += len(counts)
         for start in range(0, len(counts), _ROWS):
             rows = counts[start : start + _ROWS]
-            group, order = self._listed(rows) if self._few_codes else self._sorted(rows)
+            if self._few_codes:
+                kind = self._code(rows)
+                group, order = self._codes[0][kind], self._codes[1]
+            else:
+                kind, (group, order) = np.arange(len(rows)), self._sorted(rows)
             if self._few_laws:
                 laws = self._laws
             else:
                 kinds, group = np.unique(group, return_inverse=True)
                 laws = self._written(kinds.tolist())
             place = laws.draw(group, source)
-            labels[start : start + _ROWS] = order[np.arange(len(rows)), place]
+            labels[start : start + _ROWS] = order.ravel()[kind * order.shape[1] + place]
         return labels
 
     def _written(self, states: list[int]) -> Laws:
@@ -93,15 +97,15 @@ class Labels:
         # Digits that add up to more than K are no counts, and are never asked for.
         counts = np.hstack([firsts, lasts])[lasts[:, 0] >= 0]
         group, order = np.zeros(len(firsts), np.int64), np.zeros((len(firsts), len(counts.T)), int)
-        places = counts[:, :-1] @ self._digits
+        places = self._code(counts)
         group[places], order[places] = self._sorted(counts)
         return group, order
 
-    def _listed(self, rows: IntTable) -> tuple[IntVector, IntTable]:
-        """Return what `_sorted` does, looked up."""
-        group, order = self._codes
-        codes = rows[:, :-1] @ self._digits
-        return group[codes], order[codes]
+    def _code(self, rows: IntTable) -> IntVector:
+        code = rows[:, 0].copy()
+        for digit, column in zip(self._digits[1:], rows.T[1:-1], strict=True):
+            code += digit * column
+        return code
 
     def _sorted(self, rows: IntTable) -> tuple[IntVector, IntTable]:
         """Return the place of each row's sorted histogram, and its classes in falling order."""

@@ -15,6 +15,8 @@ IntTable = npt.NDArray[np.int64]
 _LARGEST = 1 << 53
 # Votes that are read at once: what stays in a core's cache.
 _READ = 1 << 16
+# Classes of which each is counted apart.
+_FEW_CLASSES = 6
 
 
 def read_votes(votes: npt.ArrayLike, classes: int) -> IntTable:
@@ -69,10 +71,10 @@ def count_queries(votes: npt.ArrayLike, voters: int, classes: int) -> tuple[IntT
 
 
 def _in_classes(array: npt.NDArray[np.generic], classes: int) -> IntTable:
-    whole = _whole(array, classes - 1)
-    if whole is None:
+    found = whole(array, classes - 1)
+    if found is None:
         raise ParameterError(f"votes holds a value other than {_range(classes)}.")
-    return whole
+    return found
 
 
 def read_counts(counts: npt.ArrayLike) -> IntTable:
@@ -94,24 +96,26 @@ def read_counts(counts: npt.ArrayLike) -> IntTable:
             f"counts has shape {array.shape}; it must be (queries, C) with at least one query and "
             "two classes."
         )
-    whole = _whole(array, _LARGEST)
-    if whole is None:
+    found = whole(array, _LARGEST)
+    if found is None:
         raise ParameterError("counts holds a value that is no integer of at least 0.")
-    sums = whole.sum(axis=1)
+    sums = found.sum(axis=1)
     if sums[0] < 1 or np.any(sums != sums[0]):
         raise ParameterError(
             "counts has rows of different sums, or of sum 0; every query must have the same K "
             "ballots."
         )
-    return whole
+    return found
 
 
 def count_votes(votes: IntTable, classes: int) -> IntTable:
     """Return how many votes each class has on each query, shape (queries, C)."""
-    queries = votes.shape[0]
-    if classes == 2:
-        ones = np.einsum("qk->q", votes)
-        return np.stack([votes.shape[1] - ones, ones], axis=1)
+    queries, voters = votes.shape
+    if classes <= _FEW_CLASSES:
+        # Sums along rows; of two classes, the votes are what is summed.
+        own = [votes] if classes == 2 else [(votes == c).view(np.uint8) for c in range(1, classes)]
+        others = [np.einsum("qk->q", one, dtype=np.int64) for one in own]
+        return np.stack([voters - sum(others), *others], axis=1)
     places = votes + classes * np.arange(queries)[:, None]
     return np.bincount(places.ravel(), minlength=queries * classes).reshape(queries, classes)
 
@@ -132,7 +136,7 @@ def _table(name: str, values: npt.ArrayLike, expected: str) -> npt.NDArray[np.ge
         raise ParameterError(f"{name} has rows of different lengths; {expected}.") from None
 
 
-def _whole(array: npt.NDArray[np.generic], largest: int) -> IntTable | None:
+def whole(array: npt.NDArray[np.generic], largest: int) -> IntTable | None:
     """Return the integers of an array, if it holds nothing but integers in 0..largest.
 
     Integers of 64 bits are the array itself.
@@ -147,8 +151,8 @@ def _whole(array: npt.NDArray[np.generic], largest: int) -> IntTable | None:
     )
     if not numeric or not np.all((array >= 0) & (array <= largest)):  # pyright: ignore[reportOperatorIssue]
         return None
-    whole = array.astype(np.int64)
-    return whole if np.all(whole == array) else None
+    found = array.astype(np.int64)
+    return found if np.all(found == array) else None
 
 
 def _range(classes: int) -> str:

@@ -36,6 +36,7 @@ from dpopt.ballots import law as law_of_table
 from dpopt.ballots.draws import Labels
 from dpopt.ballots.partitions import MOST_PARTITIONS
 from dpopt.ballots.table import flat
+from dpopt.ballots.votes import whole
 from dpopt.design import Design, Setting
 from dpopt.design import design as designed
 from dpopt.lp import Backend, Solution, Status, solve
@@ -449,14 +450,14 @@ class PluralitySetting(Setting["PluralityDesign"]):
                 f"(queries, {self.classes})."
             )
         rows = np.atleast_2d(array)
-        if array.dtype.kind not in "iu" or np.any((rows < 0) | (rows > self.records)):
+        table = whole(rows, self.records) if array.dtype.kind in "iu" else None
+        if table is None:
             raise ParameterError(
                 f"counts holds a value that is none; counts are integers in 0..{self.records}."
             )
-        rows = rows.astype(np.int64)
-        if np.any(rows.sum(axis=1) != self.records):
+        if np.any(np.einsum("qc->q", table) != self.records):
             raise ParameterError(f"counts of a query must add up to {self.records} records.")
-        return rows, array.ndim == 1
+        return table, array.ndim == 1
 
     def spent(self, units: Units, epsilon: float | None, delta: float | None) -> Least:
         """Return the least epsilon for a delta, or the other way round, over all neighbours.

@@ -32,7 +32,7 @@ Layer = tuple[int, int, int]
 _WORD, _MANTISSA = 64, 53
 _LEAST_REST = 2.0**-500
 # Draws made at once: bounds the memory that they take, and many are sorted together.
-_CHUNK = 1 << 20
+_CHUNK = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)

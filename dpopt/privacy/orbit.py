@@ -44,6 +44,8 @@ _MOST_ENTRIES = 20_000_000
 _MOST_SEARCHED, _MOST_STEPS = 2**26, 20_000_000
 # Draws at once: bounds memory.
 _DRAWN = 1 << 18
+# Entries of a kernel whose rows are written out for as many draws.
+_WRITTEN = 1 << 16
 
 
 class Steps(NamedTuple):
@@ -798,7 +800,8 @@ class OrbitKernel(Releasing, Vouched):
         """Return one output for each input, drawn with the operating system's randomness.
 
         First it is drawn in which orbit the output is with the input, then which of its outputs it
-        is. The law is exactly the weights. No seed; timing is outside the guarantee.
+        is; for many draws from a small kernel both together. The law is exactly the weights. No
+        seed; timing is outside the guarantee.
 
         Args:
             inputs: an index in 0..inputs-1, or an array of them.
@@ -821,6 +824,11 @@ class OrbitKernel(Releasing, Vouched):
         """Return what `release` would, from a seeded generator: for experiments, NOT private."""
         source = seeded(rng)
         return self._drawn(*self.places(inputs), source)
+
+    @cached_property
+    def _rows(self) -> Laws:
+        """The law of each input, written out: for many draws from few inputs."""
+        return Laws([self.row(x) for x in range(self.inputs)])
 
     @cached_property
     def _laws(self) -> tuple[Laws, IntVector]:
@@ -848,6 +856,9 @@ class OrbitKernel(Releasing, Vouched):
     def _drawn(
         self, listed: npt.NDArray[np.int64], single: bool, source: Source
     ) -> npt.NDArray[np.int64] | int:
+        if self.inputs * self.outputs <= min(_WRITTEN, listed.size):
+            outputs = self._rows.draw(listed, source)
+            return int(outputs[0]) if single else outputs
         laws, orbits = self._laws
         outputs = np.empty_like(listed)
         for start in range(0, listed.size, _DRAWN):
