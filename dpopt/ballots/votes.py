@@ -13,6 +13,10 @@ from dpopt._errors import ParameterError
 IntTable = npt.NDArray[np.int64]
 
 _LARGEST = 1 << 53
+# Votes that are read at once: what stays in a core's cache.
+_READ = 1 << 16
+# Classes of which each is counted apart.
+_FEW_CLASSES = 6
 
 
 def read_votes(votes: npt.ArrayLike, classes: int) -> IntTable:
@@ -36,13 +40,18 @@ def read_votes(votes: npt.ArrayLike, classes: int) -> IntTable:
     return _in_classes(array, classes)
 
 
-def read_queries(votes: npt.ArrayLike, voters: int, classes: int) -> tuple[IntTable, bool]:
-    """Return votes as `read_votes`, and whether they were those of one query, shape (K,).
+def count_queries(votes: npt.ArrayLike, voters: int, classes: int) -> tuple[IntTable, bool]:
+    """Return how many votes each class has on each query, and whether votes were those of one.
+
+    They are read some queries at a time, so that no second copy of them is in memory.
 
     Args:
         votes: shape (K,) or (queries, K); there may be no query.
         voters: K.
         classes: C.
+
+    Returns:
+        Counts, shape (queries, C), and whether the shape was (K,).
 
     Raises:
         ParameterError: see `read_votes`.
@@ -52,14 +61,20 @@ def read_queries(votes: npt.ArrayLike, voters: int, classes: int) -> tuple[IntTa
         raise ParameterError(
             f"votes has shape {array.shape}; it must be ({voters},) or (queries, {voters})."
         )
-    return _in_classes(np.atleast_2d(array), classes), array.ndim == 1
+    table = np.atleast_2d(array)
+    counts = np.empty((len(table), classes), dtype=np.int64)
+    step = max(1, _READ // voters)
+    for start in range(0, max(1, len(table)), step):
+        part = _in_classes(table[start : start + step], classes)
+        counts[start : start + step] = count_votes(part, classes)
+    return counts, array.ndim == 1
 
 
 def _in_classes(array: npt.NDArray[np.generic], classes: int) -> IntTable:
-    whole = _whole(array, classes - 1)
-    if whole is None:
+    found = whole(array, classes - 1)
+    if found is None:
         raise ParameterError(f"votes holds a value other than {_range(classes)}.")
-    return whole
+    return found
 
 
 def read_counts(counts: npt.ArrayLike) -> IntTable:
@@ -81,21 +96,26 @@ def read_counts(counts: npt.ArrayLike) -> IntTable:
             f"counts has shape {array.shape}; it must be (queries, C) with at least one query and "
             "two classes."
         )
-    whole = _whole(array, _LARGEST)
-    if whole is None:
+    found = whole(array, _LARGEST)
+    if found is None:
         raise ParameterError("counts holds a value that is no integer of at least 0.")
-    sums = whole.sum(axis=1)
+    sums = found.sum(axis=1)
     if sums[0] < 1 or np.any(sums != sums[0]):
         raise ParameterError(
             "counts has rows of different sums, or of sum 0; every query must have the same K "
             "ballots."
         )
-    return whole
+    return found
 
 
 def count_votes(votes: IntTable, classes: int) -> IntTable:
     """Return how many votes each class has on each query, shape (queries, C)."""
-    queries = votes.shape[0]
+    queries, voters = votes.shape
+    if classes <= _FEW_CLASSES:
+        # Sums along rows; of two classes, the votes are what is summed.
+        own = [votes] if classes == 2 else [(votes == c).view(np.uint8) for c in range(1, classes)]
+        others = [np.einsum("qk->q", one, dtype=np.int64) for one in own]
+        return np.stack([voters - sum(others), *others], axis=1)
     places = votes + classes * np.arange(queries)[:, None]
     return np.bincount(places.ravel(), minlength=queries * classes).reshape(queries, classes)
 
@@ -116,15 +136,23 @@ def _table(name: str, values: npt.ArrayLike, expected: str) -> npt.NDArray[np.ge
         raise ParameterError(f"{name} has rows of different lengths; {expected}.") from None
 
 
-def _whole(array: npt.NDArray[np.generic], largest: int) -> IntTable | None:
-    """Return the integers of an array, if it holds nothing but integers in 0..largest."""
-    numeric = array.dtype.kind in "biuf" or (
+def whole(array: npt.NDArray[np.generic], largest: int) -> IntTable | None:
+    """Return the integers of an array, if it holds nothing but integers in 0..largest.
+
+    Integers of 64 bits are the array itself.
+    """
+    if array.dtype.kind in "iu":
+        # Read without a sign, negative numbers are the largest.
+        unsigned = array.view(array.dtype.str.replace("i", "u"))
+        fits = not array.size or int(unsigned.max()) <= largest
+        return array.astype(np.int64, copy=False) if fits else None
+    numeric = array.dtype.kind in "bf" or (
         array.dtype == object and all(isinstance(v, numbers.Real | np.bool_) for v in array.flat)
     )
     if not numeric or not np.all((array >= 0) & (array <= largest)):  # pyright: ignore[reportOperatorIssue]
         return None
-    whole = array.astype(np.int64)
-    return whole if np.all(whole == array) else None
+    found = array.astype(np.int64)
+    return found if np.all(found == array) else None
 
 
 def _range(classes: int) -> str:

@@ -29,7 +29,7 @@ from dpopt._numbers import (
 )
 from dpopt._progress import expect
 from dpopt._types import Json, Numbers, Vector, frozen
-from dpopt.ballots.votes import read_queries
+from dpopt.ballots.votes import count_queries
 from dpopt.design import Design, Setting, made
 from dpopt.design import design as designed
 from dpopt.lp import Backend, Solution, Status, solve
@@ -89,7 +89,7 @@ from dpopt.privacy.exponential import exp_lower, exp_upper, log_upper, rational
 from dpopt.privacy.guarantee import Guarantee
 from dpopt.privacy.least import Least
 from dpopt.privacy.ledger import Recorder
-from dpopt.privacy.release import Words, cumulative_words, draw, random_words
+from dpopt.privacy.release import Laws, system
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -799,7 +799,7 @@ class MajorityDesign(Design):
                 trained_once=trained_once,
                 group=group,
             )
-        drawn = draw(self._cumulative, ones, random_words(BITS + 1, ones.size))
+        drawn = self._laws.draw(ones, system)
         return int(drawn[0]) if single else drawn
 
     def simulate(
@@ -815,8 +815,8 @@ class MajorityDesign(Design):
         return int(drawn[0]) if single else drawn
 
     @cached_property
-    def _cumulative(self) -> Words:
-        return cumulative_words(_rows(self.units), BITS + 1)
+    def _laws(self) -> Laws:
+        return Laws(_rows(self.units))
 
     def headline(self) -> Json:
         """Return what the one-line repr tells."""
@@ -1095,8 +1095,8 @@ def _rows(units: Units) -> list[tuple[int, int]]:
 
 def _count(setting: MajoritySetting, votes: npt.ArrayLike) -> tuple[npt.NDArray[np.int64], bool]:
     """Return the number of ones of each query, and whether the votes were those of one."""
-    table, single = read_queries(votes, setting.mechanisms, 2)
-    return table.sum(axis=1), single
+    counts, single = count_queries(votes, setting.mechanisms, 2)
+    return counts[:, 1], single
 
 
 def _known(value: float) -> float | None:

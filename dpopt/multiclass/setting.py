@@ -7,9 +7,9 @@ proof of what comes out in the proof module.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -20,10 +20,10 @@ from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import digits
 from dpopt._progress import expect
 from dpopt._types import Json, Vector
-from dpopt.ballots.draws import drawn_labels
+from dpopt.ballots.draws import Labels
 from dpopt.ballots.partitions import Partitions
 from dpopt.ballots.table import Units, flat, law, scale
-from dpopt.ballots.votes import count_votes, read_queries
+from dpopt.ballots.votes import count_queries
 from dpopt.design import Design, Setting
 from dpopt.design import design as designed
 from dpopt.lp import Backend, Solution
@@ -44,7 +44,7 @@ from dpopt.privacy.dominating import DominatingPair
 from dpopt.privacy.exact import Certificate
 from dpopt.privacy.least import Least, require_pure
 from dpopt.privacy.ledger import Recorder
-from dpopt.privacy.release import Words, random_words, seeded_words
+from dpopt.privacy.release import Source, seeded, system
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -305,8 +305,7 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
         Raises:
             ParameterError: for votes of another shape or other values; none is shown.
         """
-        table, single = read_queries(votes, self.mechanisms, self.classes)
-        return count_votes(table, self.classes), single
+        return count_queries(votes, self.mechanisms, self.classes)
 
     def spent(self, units: Units, epsilon: float | None, delta: float | None) -> Least:
         """Return the least epsilon of one query for delta = 0.
@@ -430,7 +429,7 @@ class MulticlassDesign(Design):
                 trained_once=trained_once,
                 group=group,
             )
-        return self._labels(counts, single, random_words)
+        return self._drawn_labels(counts, single, system)
 
     def simulate(
         self,
@@ -438,16 +437,17 @@ class MulticlassDesign(Design):
         rng: np.random.Generator,
     ) -> npt.NDArray[np.int64] | int:
         """Return what `release` would, from a seeded generator: for experiments, NOT private."""
-        _checks.instance("rng", rng, np.random.Generator)
-        counts, single = self.setting.counted(data)
-        return self._labels(counts, single, partial(seeded_words, rng=rng))
+        source = seeded(rng)
+        return self._drawn_labels(*self.setting.counted(data), source)
 
-    def _labels(
-        self, counts: npt.NDArray[np.int64], single: bool, words: Callable[[int, int], Words]
+    @cached_property
+    def _labels(self) -> Labels:
+        return Labels(self.setting.partitions, self.units)
+
+    def _drawn_labels(
+        self, counts: npt.NDArray[np.int64], single: bool, source: Source
     ) -> npt.NDArray[np.int64] | int:
-        partitions = self.setting.partitions
-        bits = bits_of(partitions, self.units)
-        drawn = drawn_labels(partitions, self.units, counts, bits, words)
+        drawn = self._labels.draw(counts, source)
         return int(drawn[0]) if single else drawn
 
     def headline(self) -> Json:

@@ -28,7 +28,7 @@ from dpopt.plurality.proof import prove_ladder
 from dpopt.plurality.setting import PluralityDesign, PluralitySetting, design, rational_step
 from dpopt.privacy import Guarantee
 from dpopt.privacy.ledger import Recorder
-from dpopt.privacy.release import random_words, seeded_words
+from dpopt.privacy.release import random_words, seeded, system
 
 Rule = Literal["best", "ladder", "permute-and-flip", "exponential", "optimal"]
 RULES: tuple[str, ...] = get_args(Rule)
@@ -162,7 +162,7 @@ class ModeRule:
                     f"{PluralitySetting.neighbours}"
                 )
                 ledger.charge(self.guarantee, what=told, dataset=dataset)
-            place = self._drawn(lambda count: random_words(64, count)[0])(counted.counts)
+            place = self._drawn(lambda count: random_words(count, system))(counted.counts)
         letter = counted.letters[place]
         return ModeRelease(letter, self.rule, self.guarantee, self.records, self.proof, self.why)
 
@@ -177,14 +177,13 @@ class ModeRule:
             draws: how many letters, at least 1.
             alphabet: as of `mode`.
         """
-        _checks.instance("rng", rng, np.random.Generator)
+        source = seeded(rng)
         draws = _checks.integer("draws", draws, 1)
         counts = self._fitting(data, alphabet).counts
         if self.design is not None:
-            found = [self.design.simulate(counts, rng) for _ in range(draws)]
-        else:
-            drawn = self._drawn(lambda count: seeded_words(64, count, rng)[0])
-            found = [drawn(counts) for _ in range(draws)]
+            return np.asarray(self.design.simulate(np.tile(counts, (draws, 1)), rng))
+        drawn = self._drawn(lambda count: random_words(count, source))
+        found = [drawn(counts) for _ in range(draws)]
         return np.array(found, dtype=np.int64)
 
     def _drawn(self, words: Words) -> Callable[[IntVector], int]:

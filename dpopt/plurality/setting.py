@@ -33,8 +33,10 @@ from dpopt.ballots import (
     worst,
 )
 from dpopt.ballots import law as law_of_table
+from dpopt.ballots.draws import Labels
 from dpopt.ballots.partitions import MOST_PARTITIONS
 from dpopt.ballots.table import flat
+from dpopt.ballots.votes import whole
 from dpopt.design import Design, Setting
 from dpopt.design import design as designed
 from dpopt.lp import Backend, Solution, Status, solve
@@ -61,7 +63,7 @@ from dpopt.privacy.dominating import DominatingPair
 from dpopt.privacy.exponential import log_near, log_upper
 from dpopt.privacy.least import Least, least_delta, least_epsilon, require_pure
 from dpopt.privacy.ledger import Recorder
-from dpopt.privacy.release import seeded_below
+from dpopt.privacy.release import Source, seeded, seeded_below, system
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -448,14 +450,14 @@ class PluralitySetting(Setting["PluralityDesign"]):
                 f"(queries, {self.classes})."
             )
         rows = np.atleast_2d(array)
-        if array.dtype.kind not in "iu" or np.any((rows < 0) | (rows > self.records)):
+        table = whole(rows, self.records) if array.dtype.kind in "iu" else None
+        if table is None:
             raise ParameterError(
                 f"counts holds a value that is none; counts are integers in 0..{self.records}."
             )
-        rows = rows.astype(np.int64)
-        if np.any(rows.sum(axis=1) != self.records):
+        if np.any(np.einsum("qc->q", table) != self.records):
             raise ParameterError(f"counts of a query must add up to {self.records} records.")
-        return rows, array.ndim == 1
+        return table, array.ndim == 1
 
     def spent(self, units: Units, epsilon: float | None, delta: float | None) -> Least:
         """Return the least epsilon for a delta, or the other way round, over all neighbours.
@@ -706,22 +708,26 @@ class PluralityDesign(Design):
         rows, single = self.setting.counted(data)
         if len(rows):
             self.write_down(len(rows), ledger=ledger, dataset=dataset)
-        return self._classes(rows, single, secrets.randbelow)
+        return self._classes(rows, single, system, secrets.randbelow)
 
     def simulate(self, data: Any, rng: np.random.Generator) -> IntVector | int:  # noqa: ANN401
         """Return what `release` would, from a seeded generator: for experiments, NOT private."""
-        _checks.instance("rng", rng, np.random.Generator)
+        source = seeded(rng)
         rows, single = self.setting.counted(data)
-        return self._classes(rows, single, lambda limit: seeded_below(rng, limit))
+        return self._classes(rows, single, source, lambda limit: seeded_below(rng, limit))
+
+    @cached_property
+    def _labels(self) -> Labels:
+        return Labels(self.setting.partitions, cast(Table, self.units))
 
     def _classes(
-        self, rows: IntVector, single: bool, below: Callable[[int], int]
+        self, rows: IntVector, single: bool, source: Source, below: Callable[[int], int]
     ) -> IntVector | int:
         if self.setting.by_theorem:
-            found = [self._by_steps(row, below) for row in rows]
+            found = np.array([self._by_steps(row, below) for row in rows], dtype=np.int64)
         else:
-            found = [self._drawn(self._sums(row), below) for row in rows]
-        return found[0] if single else np.array(found, dtype=np.int64)
+            found = self._labels.draw(rows, source)
+        return int(found[0]) if single else found
 
     def _by_steps(self, counts: IntVector, below: Callable[[int], int]) -> int:
         """Return a class by the rule itself, where its law is too long to be written out."""

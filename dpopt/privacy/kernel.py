@@ -30,7 +30,7 @@ from dpopt.privacy.exact import (
 from dpopt.privacy.exponential import rational
 from dpopt.privacy.guarantee import Guarantee
 from dpopt.privacy.ledger import Recorder, Releasing
-from dpopt.privacy.release import Words, cumulative_words, draw, random_words, seeded_words
+from dpopt.privacy.release import Laws, Source, seeded, system
 from dpopt.privacy.saved import READERS, STATED, Sealed, seal
 from dpopt.privacy.vouched import Implied, Vouched
 
@@ -147,8 +147,8 @@ class ExactKernel(Releasing, Vouched):
         return len(self.weights[0])
 
     @cached_property
-    def _cumulative(self) -> Words:
-        return cumulative_words(self.weights, self.bits)
+    def _laws(self) -> Laws:
+        return Laws(self.weights)
 
     def row(self, x: object) -> tuple[int, ...]:
         """Return the law of the output for input x, integers over 2^bits.
@@ -260,20 +260,21 @@ class ExactKernel(Releasing, Vouched):
         rows, single = self.places(inputs)
         if rows.size:
             self.write_down(rows.size, ledger=ledger, dataset=dataset)
-        outputs = self.drawn(rows, random_words(self.bits, rows.size))
+        outputs = self.drawn(rows, system)
         return int(outputs[0]) if single else outputs
 
     def simulate(
         self, inputs: npt.ArrayLike, rng: np.random.Generator
     ) -> npt.NDArray[np.int64] | int:
         """Return what `release` would, from a seeded generator: for experiments, NOT private."""
+        source = seeded(rng)
         rows, single = self.places(inputs)
-        outputs = self.drawn(rows, seeded_words(self.bits, rows.size, rng))
+        outputs = self.drawn(rows, source)
         return int(outputs[0]) if single else outputs
 
-    def drawn(self, rows: npt.NDArray[np.int64], words: Words) -> npt.NDArray[np.int64]:
-        """Return the output of each input for uniform integers below 2^bits, as words."""
-        return draw(self._cumulative, rows, words)
+    def drawn(self, rows: npt.NDArray[np.int64], source: Source) -> npt.NDArray[np.int64]:
+        """Return an output of each input, which are not checked, from random bytes."""
+        return self._laws.draw(rows, source)
 
     def __repr__(self) -> str:
         return brief(

@@ -13,6 +13,8 @@ So each row sums to T exactly, without any rounding left over.
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,13 +23,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dpopt._types import IntVector
+from dpopt._types import IntVector, Matrix, Vector, frozen
 from dpopt.privacy.limbs import CHUNK, Integers, Limbs, where
-from dpopt.privacy.release import Words, at_most, to_words
+from dpopt.privacy.release import Source, count_at_most, random_words
 
-_WORD = 64
-# Draws made at once: bounds the memory that their integers take.
-_CHUNK = 1 << 16
+_WORD, _MANTISSA = 64, 53
+_LEAST_REST, _HELD = 2.0**-500, 900
+# Draws made at once: bounds the memory that they take, and many are sorted together.
+_CHUNK = 1 << 18
 
 
 class Part(NamedTuple):
@@ -141,93 +144,103 @@ class LayeredRows:
             yield where(in_base, base, _ZERO) + where(rows == j, extra, _ZERO) + (to_j - before)
 
     @cached_property
-    def _words(self) -> tuple[Words, Words]:
-        count = -(-(self.bits + 1) // _WORD)
-        return _highest_first(self.base_sums, count), _highest_first(self.share_sums, count)
+    def _floats(self) -> tuple[Vector, Vector]:
+        """For draws: where layers end and shares begin, and the letters' sums, in floats.
 
-    def draw(self, rows: IntVector, drawn: Words) -> IntVector:
-        """Return one letter for each entry of ``rows``, from uniform integers already drawn.
+        Returns:
+            For each row base / T, (base + extra) / T, (S_i / S) / (rest / T) and start / S, shape
+            (n, 4), S the sum of all shares; and the cumulative base weights over T, then 1 more
+            than the cumulative shares over S, shape (2 n,). Each is the rational number, up to a
+            few roundings.
+        """
+        unit, whole, tables = 1 << self.bits, self.share_sums[self.size] or 1, list[Matrix]()
+        for part in self.parts():
+            rest, start = part.rest, self.share_sums[self.size] - part.total
+            left = _shares_of(rest, unit)
+            slope = np.full(left.size, math.inf)
+            # What is never drawn in practice is left to integers, before floats underflow.
+            kept = left > _LEAST_REST
+            slope[kept] = (_shares_of(part.total, whole) + np.zeros(left.size))[kept] / left[kept]
+            base, own = _shares_of(unit - rest - part.extra, unit), _shares_of(unit - rest, unit)
+            begin = np.broadcast_to(_shares_of(start, whole), left.shape)
+            tables.append(np.column_stack([base, own, slope, begin]))
+        bases, shares = (
+            np.concatenate([_shares_of(part, of) for part in sums.parts()])[1:]
+            for sums, of in ((self.base_sums, unit), (self.share_sums, whole))
+        )
+        return frozen(np.concatenate(tables)), frozen(np.concatenate([bases, 1 + shares]))
+
+    def draw(self, rows: IntVector, source: Source) -> IntVector:
+        """Return one letter for each entry of ``rows``, by exactly the row's weights.
+
+        The first 53 bits of a uniform u decide in floats, with a margin for their rounding; the few
+        draws that are within it of a border are decided in integers, by as many bits as T has.
 
         Args:
             rows: shape (draws,), in 0..n-1.
-            drawn: integers below 2^bits as words, highest first, shape (words, draws).
+            source: of random bytes.
 
         Returns:
             Letters, shape (draws,).
         """
         found = np.empty(rows.size, dtype=np.int64)
-        # By row, so that a large table is read in its own order.
-        by_row = np.argsort(rows, kind="stable")
         for start in range(0, rows.size, _CHUNK):
-            part = by_row[start : start + _CHUNK]
-            found[part] = self._draw(rows[part], drawn[:, part])
+            part = rows[start : start + _CHUNK]
+            words = random_words(part.size, source)
+            letters, sure = self._by_floats(part, words)
+            for place in np.flatnonzero(~sure):
+                first = int(words[place])
+                bits = _WORD
+                while bits < self.bits:
+                    first = first << _WORD | int.from_bytes(source(_WORD // 8), "little")
+                    bits += _WORD
+                letters[place] = self.letter(int(part[place]), first >> (bits - self.bits))
+            found[start : start + _CHUNK] = letters
         return found
 
-    def _draw(self, rows: IntVector, drawn: Words) -> IntVector:
-        bases, shares = self._words
-        base = _objects(self.base_sums, rows if self.staircase else np.full_like(rows, self.size))
-        start = _objects(self.share_sums, rows + 1 if self.staircase else np.zeros_like(rows))
-        extra = _objects(self.extra, rows)
-        past, shared = from_words(drawn) - base, self.share_sums[self.size]
-        left = past - extra
-        in_base = (past < 0).astype(bool)
-        in_rest = (left >= 0).astype(bool)
-        # floor(rest C / S) <= x exactly where C <= ((x + 1) S - 1) // rest; drawn into the other
-        # layers, the same is computed with x = 0 and not used.
-        left[~in_rest] = 0
-        rest = np.maximum((1 << self.bits) - base - extra, 1)
-        mark = start + ((left + 1) * np.maximum(shared - start, 1) - 1) // rest
-        below = count_at_most(bases, drawn)
-        above = count_at_most(shares, to_words(mark, self.bits))
-        return np.where(in_base, below, np.where(in_rest, above, rows))
+    def _by_floats(
+        self, rows: IntVector, words: npt.NDArray[np.uint64]
+    ) -> tuple[IntVector, npt.NDArray[np.bool_]]:
+        """Return letters by the first 53 bits of u / T, and of which of them these are enough."""
+        table, sums = self._floats
+        base, own, slope, begin = table[rows].T
+        u = (words >> np.uint64(_WORD - _MANTISSA)) * 2.0**-_MANTISSA
+        # u / T is at most 2^-53 more, a weight is one of T, and each number is a few roundings off.
+        margin = 2.0**-48 + 2.0**-self.bits
+        in_base, in_rest = u < base, u >= own
+        sure = (np.abs(u - base) > margin) & (np.abs(u - own) > margin)
+        # All three layers are computed. A share and 1 more, which ends before 2, lie within
+        # margin (slope + 1) of what they are; an infinite slope is never sure.
+        with np.errstate(invalid="ignore", over="ignore"):
+            mark = begin + (u - own) * slope
+            spread = np.where(in_base, margin, margin * (slope + 1))
+            value = np.where(in_base, u, 1 + np.clip(np.nan_to_num(mark), 0, 1))
+            after = count_at_most(sums, value)
+            near = sums[np.maximum(after - 1, 0)], sums[np.minimum(after, sums.size - 1)]
+            far = (np.abs(value - near[0]) > spread) & (np.abs(value - near[1]) > spread)
+        by_sums = in_base | in_rest
+        letters = np.where(in_base, after, np.where(in_rest, after - self.size, rows))
+        return letters, sure & (far | ~by_sums)
+
+    def letter(self, i: int, u: int) -> int:
+        """Return the letter of row i for an integer u below T, in integers."""
+        first, end = (i + 1, i) if self.staircase else (0, self.size)
+        base, start = self.base_sums[end], self.share_sums[first]
+        if u < base:
+            return bisect_right(self.base_sums, u) - 1
+        past, rest = u - base - self.extra[i], (1 << self.bits) - base - self.extra[i]
+        if past < 0:
+            return i
+        # floor(rest C / S) <= x exactly where C <= ((x + 1) S - 1) // rest.
+        mark = ((past + 1) * (self.share_sums[self.size] - start) - 1) // rest
+        return bisect_right(self.share_sums, start + mark) - 1
 
 
 _ZERO = Limbs.one(0)
 
 
-def _highest_first(sums: Integers, count: int) -> Words:
-    """Return cumulative sums, without the first, as so many words."""
-    words = sums.words[:count, 1:][::-1]
-    missing = count - len(words)
-    return np.concatenate([np.zeros((missing, words.shape[1]), dtype=np.uint64), words])
-
-
-def _objects(values: Sequence[int], places: IntVector) -> npt.NDArray[np.object_]:
-    """Return the integers at some places, for numpy to calculate with one by one."""
-    return np.array([*Integers.of(values)[places]], dtype=object)
-
-
-def from_words(words: Words) -> npt.NDArray[np.object_]:
-    """Return words, highest first, as Python integers, shape (values,)."""
-    whole = words[0].astype(object)
-    for word in words[1:]:
-        whole = (whole << _WORD) | word.astype(object)
-    return whole
-
-
-def count_at_most(sums: Words, values: Words) -> IntVector:
-    """Return how many of the ascending ``sums`` are at most each value, in exact arithmetic.
-
-    Highest words first; where they tie, by bisection over all words.
-
-    Args:
-        sums: shape (words, n).
-        values: shape (words, draws).
-    """
-    first = np.searchsorted(sums[0], values[0], side="left")
-    last = np.searchsorted(sums[0], values[0], side="right")
-    tied = np.flatnonzero(first < last)
-    if tied.size:
-        last[tied] = _bisect(sums, values[:, tied])
-    return last.astype(np.int64)
-
-
-def _bisect(sums: Words, values: Words) -> IntVector:
-    n = sums.shape[1]
-    low = np.zeros(values.shape[1], dtype=np.int64)
-    step = 1 << n.bit_length()
-    while step := step >> 1:
-        reach = low + step
-        probe = sums[:, np.minimum(reach, n) - 1]
-        low = np.where(at_most(probe, values) & (reach <= n), reach, low)
-    return low
+def _shares_of(numbers: Limbs, whole: int) -> Vector:
+    """Return numbers over a whole as floats, up to a few units of their last place."""
+    # Far more bits than a float has are kept, and far fewer than it can hold.
+    shift = max(0, whole.bit_length() - _HELD)
+    return (numbers >> shift).floats() / float(whole >> shift)

@@ -9,13 +9,11 @@ decided once for each orbit of (edge, output): all other inequalities are the sa
 from __future__ import annotations
 
 import math
-import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,7 +31,7 @@ from dpopt.privacy.fingerprint import fingerprint
 from dpopt.privacy.guarantee import Guarantee
 from dpopt.privacy.kernel import long_table
 from dpopt.privacy.ledger import Recorder, Releasing
-from dpopt.privacy.release import seeded_below
+from dpopt.privacy.release import Laws, Source, below_each, seeded, system
 from dpopt.privacy.saved import STATED
 from dpopt.privacy.vouched import Coherent, Implied, Vouched
 
@@ -44,6 +42,10 @@ Generator = tuple[Permutation, Permutation]
 _MOST_ENTRIES = 20_000_000
 # Pairs whose orbits are found by a search, and entries of one representative edge each.
 _MOST_SEARCHED, _MOST_STEPS = 2**26, 20_000_000
+# Draws at once: bounds memory.
+_DRAWN = 1 << 18
+# Entries of a kernel whose rows are written out for as many draws.
+_WRITTEN = 1 << 16
 
 
 class Steps(NamedTuple):
@@ -98,8 +100,14 @@ class Orbits(Coherent, ABC):
         """Return the orbits of pairs, for arrays that are broadcast together."""
 
     @abstractmethod
-    def member(self, x: int, orbit: int, index: int) -> int:
-        """Return an output that is in an orbit with x: each one for one index in 0..count-1."""
+    def members(self, x: IntVector, orbits: IntVector, index: IntVector) -> IntVector:
+        """Return outputs that are in an orbit with x: each one for one index in 0..count-1.
+
+        Args:
+            x: inputs, shape (draws,).
+            orbits: of pairs with them, likewise.
+            index: in 0..count-1 of these orbits, likewise.
+        """
 
     @abstractmethod
     def claim(self) -> str:
@@ -323,9 +331,27 @@ class SearchedOrbits(Orbits):
         """Return the orbits of pairs, for arrays that are broadcast together."""
         return self._labels[np.asarray(x), np.asarray(y)]
 
-    def member(self, x: int, orbit: int, index: int) -> int:
-        """Return the output of an index among those that are in an orbit with x, in order."""
-        return int(np.flatnonzero(self._labels[x] == orbit)[index])
+    @cached_property
+    def _outputs_by_orbit(self) -> npt.NDArray[np.int32]:
+        """For each input its outputs, orbit by orbit."""
+        return np.argsort(self._labels, axis=1, kind="stable").astype(np.int32)
+
+    @cached_property
+    def _starts(self) -> IntVector:
+        """Where the outputs of each orbit start among those of an input."""
+        starts = np.zeros(self.count, dtype=np.int64)
+        for orbits in map(list, self.by_row):
+            starts[orbits[1:]] = np.cumsum(self.counts[orbits[:-1]])
+        return starts
+
+    def members(self, x: IntVector, orbits: IntVector, index: IntVector) -> IntVector:
+        """Return the outputs of an index among those that are in an orbit with x, in order."""
+        if len(x) < self.inputs:
+            # To sort all outputs of all inputs would take longer.
+            draws = zip(x.tolist(), orbits.tolist(), index.tolist(), strict=True)
+            found = [np.flatnonzero(self._labels[one] == orbit)[at] for one, orbit, at in draws]
+            return np.array(found, dtype=np.int64)
+        return self._outputs_by_orbit[x, self._starts[orbits] + index].astype(np.int64)
 
     def claim(self) -> str:
         """Say which neighbours are proved private."""
@@ -558,20 +584,26 @@ class WordOrbits(Orbits):
             found += (one != other) * weights[kind_of[letters]]
         return found
 
-    def member(self, x: int, orbit: int, index: int) -> int:
-        """Return the word of an index among those that differ from x in the orbit's numbers."""
-        word = [int(letter) for letter in np.unravel_index(x, self.shape)]
-        for places, letters, k in zip(
-            self._places, self.sizes, self._distances[orbit], strict=True
-        ):
-            index, rank = divmod(index, math.comb(len(places), k))
+    def members(self, x: IntVector, orbits: IntVector, index: IntVector) -> IntVector:
+        """Return the words of an index among those that differ from x in the orbit's numbers."""
+        units = np.append(np.cumprod(self.shape[:0:-1])[::-1], 1).astype(np.int64)
+        distances, words = np.array(self._distances)[orbits].T, x.copy()
+        for places, letters, k in zip(self._places, self.sizes, distances, strict=True):
+            # ways[m, k] is the number of sets of k among m places.
+            ways = np.array(
+                [[math.comb(m, j) for j in range(len(places) + 1)] for m in range(len(places) + 1)]
+            )
+            index, rank = np.divmod(index, ways[-1, k])
             for left, place in zip(range(len(places), 0, -1), places, strict=True):
-                without = math.comb(left - 1, k)
-                if rank >= without:
-                    rank, k = rank - without, k - 1
-                    index, shift = divmod(index, letters - 1)
-                    word[place] = (word[place] + 1 + shift) % letters
-        return int(np.ravel_multi_index(word, self.shape))
+                without = ways[left - 1, k]
+                changed = rank >= without
+                rank, k = np.where(changed, rank - without, rank), k - changed
+                fewer, shift = np.divmod(index, letters - 1)
+                index = np.where(changed, fewer, index)
+                letter = x // units[place] % letters
+                moved = (letter + 1 + shift) % letters - letter
+                words += np.where(changed, moved, 0) * units[place]
+        return words
 
     def claim(self) -> str:
         """Say which neighbours are proved private."""
@@ -767,9 +799,9 @@ class OrbitKernel(Releasing, Vouched):
     ) -> npt.NDArray[np.int64] | int:
         """Return one output for each input, drawn with the operating system's randomness.
 
-        An integer below ``total`` says first in which orbit the output is with the input, then
-        which of its outputs it is. The law is exactly the weights. No seed; timing is outside the
-        guarantee.
+        First it is drawn in which orbit the output is with the input, then which of its outputs it
+        is; for many draws from a small kernel both together. The law is exactly the weights. No
+        seed; timing is outside the guarantee.
 
         Args:
             inputs: an index in 0..inputs-1, or an array of them.
@@ -784,23 +816,28 @@ class OrbitKernel(Releasing, Vouched):
         places, single = self.places(inputs)
         if places.size:
             self.write_down(places.size, ledger=ledger, dataset=dataset)
-        return self._drawn(places, single, secrets.randbelow)
+        return self._drawn(places, single, system)
 
     def simulate(
         self, inputs: npt.ArrayLike, rng: np.random.Generator
     ) -> npt.NDArray[np.int64] | int:
         """Return what `release` would, from a seeded generator: for experiments, NOT private."""
-        _checks.instance("rng", rng, np.random.Generator)
-        return self._drawn(*self.places(inputs), lambda limit: seeded_below(rng, limit))
+        source = seeded(rng)
+        return self._drawn(*self.places(inputs), source)
 
     @cached_property
-    def _sums(self) -> tuple[tuple[int, ...], ...]:
-        """For each orbit of inputs, the cumulative weights of its orbits of pairs."""
-        counts = self.orbits.counts.tolist()
-        return tuple(
-            tuple(accumulate(counts[o] * self.weights[o] for o in row))
-            for row in self.orbits.by_row
-        )
+    def _rows(self) -> Laws:
+        """The law of each input, written out: for many draws from few inputs."""
+        return Laws([self.row(x) for x in range(self.inputs)])
+
+    @cached_property
+    def _laws(self) -> tuple[Laws, IntVector]:
+        """For each orbit of inputs, the law of its orbits of pairs, and what these are."""
+        counts, by_row = self.orbits.counts.tolist(), self.orbits.by_row
+        most = max(map(len, by_row))
+        rows = [[counts[o] * self.weights[o] for o in row] for row in by_row]
+        laws = Laws([row + [0] * (most - len(row)) for row in rows])
+        return laws, np.array([(*row, *[-1] * (most - len(row))) for row in by_row])
 
     def places(self, inputs: npt.ArrayLike) -> tuple[npt.NDArray[np.int64], bool]:
         """Return inputs as checked indices, and whether it was a single one.
@@ -817,22 +854,20 @@ class OrbitKernel(Releasing, Vouched):
         return listed, array.ndim == 0
 
     def _drawn(
-        self, listed: npt.NDArray[np.int64], single: bool, below: Callable[[int], int]
+        self, listed: npt.NDArray[np.int64], single: bool, source: Source
     ) -> npt.NDArray[np.int64] | int:
-        rows = self.orbits.rows[self.orbits.labels(listed, 0)].tolist()
-        outputs = [
-            self._output(x, row, below(self.total))
-            for x, row in zip(listed.tolist(), rows, strict=True)
-        ]
-        return outputs[0] if single else np.array(outputs, dtype=np.int64)
-
-    def _output(self, x: int, row: int, drawn: int) -> int:
-        """Return the output of x for an integer below the total."""
-        sums = self._sums[row]
-        # Every sum is compared: no draw stops early.
-        place = sum(map(drawn.__ge__, sums))
-        orbit, start = self.orbits.by_row[row][place], sums[place - 1] if place else 0
-        return self.orbits.member(x, orbit, (drawn - start) // self.weights[orbit])
+        if self.inputs * self.outputs <= min(_WRITTEN, listed.size):
+            outputs = self._rows.draw(listed, source)
+            return int(outputs[0]) if single else outputs
+        laws, orbits = self._laws
+        outputs = np.empty_like(listed)
+        for start in range(0, listed.size, _DRAWN):
+            x = listed[start : start + _DRAWN]
+            rows = self.orbits.rows[self.orbits.labels(x, 0)]
+            chosen = orbits[rows, laws.draw(rows, source)]
+            index = below_each(self.orbits.counts[chosen], source)
+            outputs[start : start + _DRAWN] = self.orbits.members(x, chosen, index)
+        return int(outputs[0]) if single else outputs
 
     def __repr__(self) -> str:
         return brief(

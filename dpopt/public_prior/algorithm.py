@@ -18,7 +18,7 @@ from dpopt._types import IntVector, Matrix, Vector, frozen
 from dpopt.privacy import Certificate, exp_lower
 from dpopt.privacy.layers import LayeredRows
 from dpopt.privacy.limbs import CHUNK, Integers, Limbs, where
-from dpopt.privacy.release import Words
+from dpopt.privacy.release import Source
 from dpopt.public_prior.prior import PublicPrior
 from dpopt.public_prior.proof import certify_rows, drift, worst_ratio
 from dpopt.public_prior.utility import diagonal_bounds
@@ -132,9 +132,9 @@ class ClosedForm(ABC):
         sorted_row = self.rows.row(int(self._rank[letter]))
         return [sorted_row[place] for place in self._rank]
 
-    def drawn(self, letters: IntVector, words: Words) -> IntVector:
-        """Return what the letters' rows give for uniform integers below 2^bits, as words."""
-        return self.prior.order[self.rows.draw(self._rank[letters], words)]
+    def drawn(self, letters: IntVector, source: Source) -> IntVector:
+        """Return a letter from the row of each letter, from random bytes."""
+        return self.prior.order[self.rows.draw(self._rank[letters], source)]
 
     @abstractmethod
     def _apply_sorted(self, p: Vector) -> Vector:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import secrets
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Rational
@@ -18,10 +17,13 @@ from dpopt._errors import ParameterError
 from dpopt._numbers import MOST_BITS, digits
 from dpopt._types import IntVector, Matrix, Vector, frozen
 from dpopt.privacy.exponential import rational
+from dpopt.privacy.release import Source, random_words, settled, system
 
 TOLERANCE = 1e-9
 _NAMED = 5
 _SMALL = 1 << 62
+# Counts summed at once: bounds the memory of draws from many users' own.
+_COMPARED = 1 << 20
 # A sum that is 1 up to its own rounding: dividing by it would change nothing but the last digits.
 _ROUNDING = 2.0**-52
 
@@ -311,16 +313,27 @@ def _whole(row: npt.NDArray[np.object_]) -> list[int]:
     return [int(value * common) for value in exact]
 
 
-def own_letters(counts: Counts, below: Callable[[int], int]) -> IntVector:
+def own_letters(counts: Counts, source: Source) -> IntVector:
     """Return one letter for each user, drawn from their counts.
 
     Args:
         counts: from `counts_of`.
-        below: returns a uniform integer below its argument.
+        source: of random bytes.
     """
-    sums: npt.NDArray[Any] = np.cumsum(counts, axis=1)
-    drawn: npt.NDArray[Any] = np.array([below(int(s)) for s in sums[:, -1]], dtype=counts.dtype)
-    return np.count_nonzero(sums <= drawn[:, None], axis=1).astype(np.int64)
+    found = np.empty(len(counts), dtype=np.int64)
+    step = max(1, _COMPARED // counts.shape[1])
+    for start in range(0, len(counts), step):
+        sums: npt.NDArray[Any] = np.cumsum(counts[start : start + step], axis=1)
+        words = random_words(len(sums), source)
+        # 53 bits in floats: they and the quotients are within 2^-51 of what they stand for.
+        shares = (sums / sums[:, -1:]).astype(np.float64)
+        drawn = (words >> np.uint64(11)) * 2.0**-53
+        letters = np.count_nonzero(shares <= drawn[:, None], axis=1)
+        near = np.any(np.abs(shares - drawn[:, None]) < 2.0**-50, axis=1)
+        for user in np.flatnonzero(near):
+            letters[user] = settled([int(c) for c in sums[user]], int(words[user]), 64, source)
+        found[start : start + step] = letters
+    return found
 
 
 def draw_own_letter(counts: object, size: int) -> int:
@@ -333,4 +346,4 @@ def draw_own_letter(counts: object, size: int) -> int:
     Raises:
         ParameterError: for another shape or other values.
     """
-    return int(own_letters(counts_of(counts, size)[0], secrets.randbelow)[0])
+    return int(own_letters(counts_of(counts, size)[0], system)[0])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Hashable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,13 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector, Json, Matrix, Vector, frozen
 from dpopt.design import Design
 from dpopt.privacy import Certificate, ExactKernel, Guarantee
 from dpopt.privacy.ledger import Recorder
-from dpopt.privacy.release import Words, random_words, seeded_words
+from dpopt.privacy.release import Source, seeded, system
 from dpopt.prob import total_variation
 from dpopt.public_prior.algorithm import ClosedForm, Flat, Staircase
 from dpopt.public_prior.prior import (
@@ -181,12 +179,12 @@ class SamplingKernel(Design):
         """
         places, single = places_of(self.prior, data)
         self.write_down(ledger=ledger, dataset=dataset)
-        return self._released(places, random_words(self._bits, places.size), single)
+        return self._released(places, single, system)
 
     def simulate(self, data: object, rng: np.random.Generator) -> Any:  # noqa: ANN401
         """Return what `release` would, from a seeded generator: for experiments, NOT private."""
-        places, single = places_of(self.prior, data)
-        return self._released(places, seeded_words(self._bits, places.size, rng), single)
+        source = seeded(rng)
+        return self._released(*places_of(self.prior, data), source)
 
     def release_from(
         self, counts: object, *, ledger: Recorder | None = None, dataset: str | None = None
@@ -211,26 +209,19 @@ class SamplingKernel(Design):
         """
         table, single = counts_of(in_order(counts, self.prior.letters), self.letters)
         self.write_down(ledger=ledger, dataset=dataset)
-        places = own_letters(table, secrets.randbelow)
-        return self._released(places, random_words(self._bits, places.size), single)
+        places = own_letters(table, system)
+        return self._released(places, single, system)
 
     def simulate_from(self, counts: object, rng: np.random.Generator) -> Released:
         """Return what `release_from` would, from a seeded generator: NOT private."""
         table, single = counts_of(in_order(counts, self.prior.letters), self.letters)
-        _checks.instance("rng", rng, np.random.Generator)
-        # At least 64 bits more than the counts have: the bias is below 2^-64.
-        longest = max((int(total).bit_length() for total in table.sum(axis=1)), default=0)
-        size = -(-longest // 8) + 8
-        places = own_letters(table, lambda limit: int.from_bytes(rng.bytes(size)) % limit)
-        return self._released(places, seeded_words(self._bits, places.size, rng), single)
+        source = seeded(rng)
+        return self._released(own_letters(table, source), single, source)
 
-    @property
-    def _bits(self) -> int:
+    def _released(self, places: IntVector, single: bool, source: Source) -> Released:
         # Nothing is drawn before it is proved.
-        return self.certificate.bits
-
-    def _released(self, places: IntVector, words: Words, single: bool) -> Released:
-        drawn, letters = self.units.drawn(places, words), self.prior.letters
+        self.require_private()
+        drawn, letters = self.units.drawn(places, source), self.prior.letters
         if single:
             return letters[int(drawn[0])]
         return drawn if isinstance(letters, range) else [letters[place] for place in drawn]

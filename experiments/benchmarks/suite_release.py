@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpopt import majority, public_prior, roo
+from dpopt import kernel, majority, multiclass, plurality, public_prior, roo
 from dpopt.privacy import ExactKernel, Guarantee, quantise_kernel
 from experiments.benchmarks.spec import LIBRARY, OURS, Answer, Benchmark, Contender, limited
 from experiments.benchmarks.suite_kernels import user
@@ -21,6 +22,8 @@ _VOTERS = 11
 # What is released and what it is released from must not share a stream.
 _SEED, _DRAWN = 3, 4
 _USERS, _TIMES = 1_000, 1_000
+_CLASSES, _BALLOTS, _BITS_LONG = 3, 20, 6
+_DRAWS = (1000, 10_000, 100_000, 1_000_000, 10_000_000)
 _OPENDP = ("opendp", "interop")
 
 Integers = npt.NDArray[np.int64]
@@ -145,6 +148,119 @@ def simulate_votes(instance: Votes) -> Answer:
 
 
 @dataclass(frozen=True)
+class Queries:
+    """A certified mechanism, what it releases from, a row a query, and the laws of all rows."""
+
+    design: Any
+    data: Integers
+    places: Integers
+    laws: npt.NDArray[np.float64]
+
+
+def private_voters(queries: int) -> Queries:
+    """Return a plurality of 11 private voters over three classes, and their votes."""
+    made = multiclass.design(_VOTERS, _CLASSES, 0.1, 3.0)
+    votes = np.random.default_rng(_SEED).integers(0, _CLASSES, (queries, _VOTERS))
+    counts = np.stack([(votes == c).sum(axis=1) for c in range(_CLASSES)], axis=1)
+    made.release(votes[:1])
+    return _with_laws(made, votes, counts, lambda row: np.repeat(np.arange(_CLASSES), row))
+
+
+def plain_ballots(queries: int) -> Queries:
+    """Return a plurality of 20 plain ballots over three classes, and their counts."""
+    made = plurality.design(_BALLOTS, _CLASSES, 0.5)
+    counts = np.random.default_rng(_SEED).multinomial(_BALLOTS, [0.5, 0.3, 0.2], queries)
+    made.release(counts[:1])
+    return _with_laws(made, counts, counts, lambda row: row)
+
+
+def _with_laws(
+    design: Any,  # noqa: ANN401
+    data: Integers,
+    counts: Integers,
+    read: Callable[[Integers], Integers],
+) -> Queries:
+    """Add the laws of all counts as floats, and where each row's law is among them."""
+    codes = counts @ (int(counts.max()) + 1) ** np.arange(_CLASSES)
+    _, firsts, places = np.unique(codes, return_index=True, return_inverse=True)
+    weights = [design.setting.law(design.units, read(row)) for row in counts[firsts]]
+    laws = np.array([[w / sum(row) for w in row] for row in weights])
+    return Queries(design, data, places, laws)
+
+
+def release_queries(instance: Queries) -> Answer:
+    """Release one class for each query."""
+    drawn = np.asarray(instance.design.release(instance.data))
+    return _share(float(np.sum(drawn == 0)), drawn.size)
+
+
+def choose_queries(instance: Queries) -> Answer:
+    """Compare a float with each query's cumulative law, which is given: not private."""
+    rng, sums = np.random.default_rng(_DRAWN), np.cumsum(instance.laws, axis=1)[:, :-1]
+    drawn = np.sum(sums[instance.places] <= rng.random(len(instance.places))[:, None], axis=1)
+    return _share(float(np.sum(drawn == 0)), drawn.size, "seeded floats, not private")
+
+
+@dataclass(frozen=True)
+class Words:
+    """A certified kernel over words of bits, known by its orbits, and the users' own words."""
+
+    kernel: kernel.KernelDesign
+    own: Integers
+
+
+def words(draws: int) -> Words:
+    """Return the best kernel for the Hamming distance of words of 6 bits, which are neighbours."""
+    size = (2,) * _BITS_LONG
+    made = kernel.optimal_kernel(
+        "hamming", epsilon=_EPSILON, graph="hamming", shape=size, symmetry="hamming"
+    )
+    made.release(0)
+    return Words(made, np.random.default_rng(_SEED).integers(0, 1 << _BITS_LONG, draws))
+
+
+def release_words(instance: Words) -> Answer:
+    """Release one word for each user."""
+    drawn = np.asarray(instance.kernel.release(instance.own))
+    return _share(float(np.sum(drawn == instance.own)), drawn.size)
+
+
+def choose_words(instance: Words) -> Answer:
+    """Search a float in all cumulative laws, one behind the other: not private."""
+    rng, table = np.random.default_rng(_DRAWN), instance.kernel.kernel
+    sums = (np.cumsum(table, axis=1) + np.arange(len(table))[:, None]).ravel()
+    found = np.searchsorted(sums, instance.own + rng.random(instance.own.size), side="right")
+    drawn = found - instance.own * len(table)
+    return _share(float(np.sum(drawn == instance.own)), drawn.size, "seeded floats, not private")
+
+
+def same(size: int) -> int:
+    """Return the size itself."""
+    return size
+
+
+def system_bytes(draws: int) -> Answer:
+    """Ask the system for two random bytes for each draw, which is what most draws take."""
+    return _ones(np.frombuffer(os.urandom(2 * draws), dtype=np.uint8))
+
+
+def system_words(draws: int) -> Answer:
+    """Ask the system for eight random bytes for each draw."""
+    return _ones(np.frombuffer(os.urandom(8 * draws), dtype=np.uint8))
+
+
+def generated_words(draws: int) -> Answer:
+    """Make a float of numpy's generator for each draw."""
+    drawn = np.random.default_rng(_DRAWN).random(draws)
+    return _share(float(np.sum(drawn[:1000] < 0.5)), min(draws, 1000))
+
+
+def _ones(drawn: npt.NDArray[np.uint8]) -> Answer:
+    few = drawn[:1000]
+    return _share(float(np.sum(few & 1)), few.size)
+
+
+@dataclass(frozen=True)
 class Users:
     """A certified kernel and the letters of its users."""
 
@@ -174,6 +290,27 @@ def release_users(instance: Users) -> Answer:
     """Release one letter for each user."""
     drawn = np.asarray(instance.kernel.release(instance.own))
     return _share(float(np.sum(drawn == instance.own)), instance.own.size)
+
+
+def layered_users(instance: Users) -> Answer:
+    """Search a float in sums of the prior, by the recursion of Algorithm 1: no proof holds.
+
+    With letters by ascending prior mass, row i has g_j q_j before its own letter, then
+    e^epsilon g_i q_i, then g_i q_j.
+    """
+    rng, made = np.random.default_rng(_DRAWN), instance.kernel
+    order = made.prior.order
+    q, g = made.prior.masses[order], made.units.scale
+    rank = np.empty_like(order)
+    rank[order] = np.arange(order.size)
+    own, u = rank[instance.own], rng.random(instance.own.size)
+    base, shares = np.cumsum(g * q), np.cumsum(q)
+    below = np.where(own > 0, base[own - 1], 0.0)
+    past = u - below - (math.exp(made.epsilon) * g * q)[own]
+    value = np.where(u < below, u, 2.0 + shares[own] + past / g[own])
+    found = np.searchsorted(np.append(base, 2.0 + shares), value, side="right")
+    drawn = np.where(u < below, found, np.where(past < 0, own, found - order.size))
+    return _share(float(np.sum(drawn == own)), own.size, "seeded floats, not private")
 
 
 def choose_users(instance: Users) -> Answer:
@@ -227,7 +364,7 @@ LETTERS = Benchmark(
     setting="64 letters, epsilon = 1; the kernel is given",
     axis="draws",
     value="share of letters kept",
-    sizes=(100, 1000, 10_000, 100_000, 1_000_000),
+    sizes=_DRAWS,
     contenders=(
         Contender("dpopt release", OURS, exact_letters, release_letters),
         Contender("numpy floats", LIBRARY, float_letters, simulate_letters),
@@ -246,7 +383,7 @@ VOTES = Benchmark(
     setting="K = 11, epsilon = 0.1, m = 3; the certified design is given",
     axis="queries",
     value="share of ones",
-    sizes=(100, 1000, 10_000, 100_000, 1_000_000),
+    sizes=_DRAWS,
     contenders=(
         Contender("dpopt release", OURS, votes, release_votes),
         Contender("numpy floats", LIBRARY, votes, simulate_votes),
@@ -295,7 +432,7 @@ GEOMETRIC = Benchmark(
     setting="64 letters on a line, epsilon = 1 a step; the kernel is given",
     axis="draws",
     value="share of letters kept",
-    sizes=(100, 1000, 10_000, 100_000, 1_000_000),
+    sizes=_DRAWS,
     contenders=(
         Contender("dpopt release", OURS, exact_geometric, release_letters),
         Contender("numpy choice", LIBRARY, float_letters, choose_letters),
@@ -314,6 +451,7 @@ EVERYONE = Benchmark(
     sizes=(10, 100, 1000, 10_000, 100_000, 1_000_000),
     contenders=(
         Contender("dpopt release", OURS, as_many_users, release_users),
+        Contender("numpy floats, layer by layer", LIBRARY, as_many_users, layered_users),
         Contender("numpy choice from the row", LIBRARY, as_many_users, choose_users, largest=1000),
     ),
     tolerance=0.0,
@@ -321,4 +459,71 @@ EVERYONE = Benchmark(
     limits=limited(60),
 )
 
-BENCHMARKS = (LETTERS, VOTES, USERS, RECORDS, GEOMETRIC, EVERYONE)
+VOTERS = Benchmark(
+    name="release-multiclass",
+    title="Release: the plurality of private voters",
+    measures="Releasing one class for each query, from 11 votes for three classes.",
+    setting="K = 11, C = 3, epsilon = 0.1, m = 3; the certified design is given, to numpy the laws",
+    axis="queries",
+    value="share of the first class",
+    sizes=(1000, 10_000, 100_000, 1_000_000, 5_000_000),
+    contenders=(
+        Contender("dpopt release", OURS, private_voters, release_queries),
+        Contender("numpy floats, laws given", LIBRARY, private_voters, choose_queries),
+    ),
+    tolerance=0.0,
+    warm_up=5,
+    limits=limited(60),
+)
+
+BALLOTS = Benchmark(
+    name="release-plurality",
+    title="Release: the plurality of plain ballots",
+    measures="Releasing one class for each query, from the counts of 20 ballots.",
+    setting="K = 20, C = 3, epsilon = 0.5; the certified design is given, to numpy the laws",
+    axis="queries",
+    value="share of the first class",
+    sizes=(1000, 10_000, 100_000, 1_000_000, 5_000_000),
+    contenders=(
+        Contender("dpopt release", OURS, plain_ballots, release_queries),
+        Contender("numpy floats, laws given", LIBRARY, plain_ballots, choose_queries),
+    ),
+    tolerance=0.0,
+    warm_up=5,
+    limits=limited(60),
+)
+
+WORDS = Benchmark(
+    name="release-orbits",
+    title="Release: a kernel known by its orbits",
+    measures="Releasing one word of 6 bits for each user; numpy is given all 64 rows.",
+    setting="Hamming distance, epsilon = 1 a bit; the certified kernel is given",
+    axis="draws",
+    value="share of words kept",
+    sizes=(1000, 10_000, 100_000, 1_000_000, 5_000_000),
+    contenders=(
+        Contender("dpopt release", OURS, words, release_words),
+        Contender("numpy floats, all rows", LIBRARY, words, choose_words),
+    ),
+    tolerance=0.0,
+    warm_up=5,
+)
+
+BITS = Benchmark(
+    name="release-bits",
+    title="Release: random bits alone",
+    measures="Getting the random bits of so many draws: no release can be faster.",
+    setting="no mechanism; the share is of the first 1,000",
+    axis="draws",
+    value="share of ones, or of floats below 1/2",
+    sizes=_DRAWS,
+    contenders=(
+        Contender("system's generator, two bytes", OURS, same, system_bytes),
+        Contender("system's generator, eight bytes", OURS, same, system_words),
+        Contender("numpy floats", LIBRARY, same, generated_words),
+    ),
+    tolerance=0.0,
+    warm_up=5,
+)
+
+BENCHMARKS = (LETTERS, VOTES, USERS, RECORDS, GEOMETRIC, EVERYONE, VOTERS, BALLOTS, WORDS, BITS)

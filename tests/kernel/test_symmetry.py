@@ -6,8 +6,10 @@ import json
 import math
 import pickle
 import re
+import secrets
 from collections import Counter
 from fractions import Fraction
+from io import BytesIO
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -399,7 +401,9 @@ def test_members_and_steps_by_counting(asked: dict[str, Any]) -> None:
         for o in range(orbits.count):
             there = np.flatnonzero(labels[x] == o).tolist()
             assert len(there) in (0, int(orbits.counts[o]))
-            assert sorted(orbits.member(x, o, i) for i in range(len(there))) == there
+            every = np.arange(len(there))
+            found = orbits.members(np.full_like(every, x), np.full_like(every, o), every)
+            assert sorted(found.tolist()) == there
     # Every edge makes the steps of its orbit, and every orbit of edges has some.
     known = steps_of(orbits)
     seen = []
@@ -442,14 +446,22 @@ def edges(x: int, other: int) -> Ints:
 
 
 @pytest.mark.parametrize("symmetry", ["dihedral", "hamming"])
-def test_every_integer_below_the_total_is_drawn_once(symmetry: str) -> None:
+def test_every_part_of_the_total_is_drawn_once(
+    symmetry: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The middles of nine equal parts of [0, 1) choose the orbit; then 0 and 1 one of its two."""
     setting = KernelSetting(ring(4), 1.0, symmetry="dihedral", graph="cycle")
     if symmetry == "hamming":
         setting = KernelSetting("hamming", 1.0, graph="hamming", shape=(2, 2), symmetry="hamming")
     small = OrbitKernel.make([4, 2, 1], 9, setting.guarantee, sure(setting.orbits))
     for x in range(4):
-        drawn = Counter(small._output(x, 0, number) for number in range(small.total))
-        assert [drawn[y] for y in range(4)] == list(small.row(x))
+        drawn: Counter[int] = Counter()
+        for number, index in product(range(small.total), range(2)):
+            words = (2 * number + 1 << 63) // small.total, index
+            given = BytesIO(b"".join(word.to_bytes(8, "little") for word in words))
+            monkeypatch.setattr(secrets, "token_bytes", given.read)
+            drawn[int(small.release(x))] += 1
+        assert [drawn[y] for y in range(4)] == [2 * weight for weight in small.row(x)]
         assert small.column(x) == small.row(x)
 
 

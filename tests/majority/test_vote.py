@@ -29,7 +29,7 @@ def no_draw(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise AssertionError("something was drawn")
 
-    monkeypatch.setattr(home, "random_words", refuse)
+    monkeypatch.setattr(home, "system", refuse)
 
 
 def ballots_with(ones: npt.ArrayLike, voters: int) -> npt.NDArray[np.int64]:

@@ -1,10 +1,13 @@
-"""Draws: every word against plain integers, laws against chi-square, bits against a coin."""
+"""Draws: bits that are enumerated give the integers themselves; laws against chi-square."""
 
 from __future__ import annotations
 
 import math
 import random
 from bisect import bisect_right
+from collections import deque
+from collections.abc import Sequence
+from fractions import Fraction
 from itertools import accumulate, pairwise
 
 import numpy as np
@@ -14,143 +17,255 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from dpopt import Guarantee, Problem, solve
-from dpopt.privacy import ExactKernel, quantise_kernel, ratio_rows, stochastic_rows
-from dpopt.privacy.release import (
-    Words,
-    cumulative_words,
-    draw,
-    random_words,
-    seeded_words,
-)
+from dpopt import Guarantee, ParameterError, Problem, solve
+from dpopt.privacy import ExactKernel, quantise_kernel, ratio_rows, release, stochastic_rows
+from dpopt.privacy.release import Laws, below_each, random_words, seeded, settled, system
 from tests.privacy.known import distance, path, response
 
-BITS = [1, 2, 5, 62, 63, 64, 65, 95, 127, 128, 129, 200]
+WAYS = ["every", "searched", "looked up"]
+TOTALS = [1, 3, 5, 2**20, 2**63, 2**64 - 1, 2**64, 2**64 + 1, 2**95, 2**200, 2**200 + 1]
 
 
-def words_of(values: list[int], bits: int) -> Words:
-    words = -(-bits // 64)
-    parts = [[(u >> (64 * (words - 1 - i))) % 2**64 for u in values] for i in range(words)]
-    return np.array(parts, dtype=np.uint64)
+class Words:
+    """A source of given words of 64 bits; then zeros or ones for ever."""
+
+    def __init__(self, words: Sequence[int], end: int = 0) -> None:
+        self._words, self._end = deque(words), (2**64 - 1) * end
+
+    def __call__(self, count: int) -> bytes:
+        given = [self._words.popleft() if self._words else self._end for _ in range(count // 8)]
+        return b"".join(word.to_bytes(8, "little") for word in given)
 
 
-def drawn(weights: list[list[int]], bits: int, row: int, values: list[int]) -> list[int]:
-    rows = np.full(len(values), row, dtype=np.int64)
-    return draw(cumulative_words(weights, bits), rows, words_of(values, bits)).tolist()
+class Number:
+    """A source of the bits of one number U in [0, 1), of which a draw uses so many at first."""
+
+    def __init__(self, number: Fraction, bits: int) -> None:
+        self._number, self._bits, self._at = number, bits, 0
+
+    def _digits(self, start: int, end: int) -> int:
+        return int(self._number * 2**end) % 2 ** (end - start)
+
+    def __call__(self, count: int) -> bytes:
+        if count == 2:
+            self._at = 16
+            return self._digits(0, 16).to_bytes(2, "little")
+        assert count == 8
+        if self._at in (0, 16):
+            word, self._at = self._digits(self._at, 64) << self._at, self._bits
+        else:
+            word, self._at = self._digits(self._at, self._at + 64), self._at + 64
+        return word.to_bytes(8, "little")
 
 
-def random_row(rng: random.Random, bits: int, outputs: int) -> list[int]:
-    cuts = sorted(rng.randint(0, 2**bits) for _ in range(outputs - 1))
-    ends = [0, *cuts, 2**bits]
-    return [b - a for a, b in pairwise(ends)]
+class Cells:
+    """A source of all values of 16 first bits for 2^16 draws; then the same word for each."""
+
+    def __init__(self, word: int, end: int) -> None:
+        self._word, self._end, self._calls = word, 255 * end, 0
+
+    def __call__(self, count: int) -> bytes:
+        self._calls += 1
+        if self._calls == 1:
+            assert count == 2 << 16
+            return np.arange(1 << 16).astype("<u2").tobytes()
+        if self._calls == 2:
+            return self._word.to_bytes(8, "little") * (count // 8)
+        return bytes([self._end]) * count
 
 
-@given(bits=st.integers(1, 8), outputs=st.integers(1, 6), seed=st.integers(0, 2**32))
-def test_every_word_of_few_bits_gives_each_output_its_weight(
-    bits: int, outputs: int, seed: int
+def taken(way: str, weights: Sequence[Sequence[int]], patch: pytest.MonkeyPatch) -> Laws:
+    """Return laws that are drawn from in one of the three ways, however many draws there are."""
+    laws = Laws(weights)
+    patch.setattr(release, "_FEW", 1 << 60 if way == "every" else -1)
+    if way == "looked up":
+        laws.draw(np.zeros(1 << 19, dtype=np.int64), system)
+    else:
+        patch.setattr(release, "_CELLS_PER_DRAW", 0)
+    return laws
+
+
+def random_row(rng: random.Random, total: int, outputs: int) -> list[int]:
+    cuts = sorted(rng.randint(0, total) for _ in range(outputs - 1))
+    return [b - a for a, b in pairwise([0, *cuts, total])]
+
+
+def shares(row: list[int], bits: int, end: int) -> list[int]:
+    """Return how many U of so many bits, zeros or ones behind, belong to each output."""
+    total = sum(row)
+    sums = [0, *accumulate(row)]
+    firsts = [(c << bits) // total if end else -((-c << bits) // total) for c in sums]
+    return [b - a for a, b in pairwise(firsts)]
+
+
+@pytest.mark.parametrize("end", [0, 1])
+@pytest.mark.parametrize("way", ["every", "searched"])
+@given(data=st.data())
+def test_all_numbers_of_few_bits_give_each_output_its_weight(
+    way: str, end: int, data: st.DataObject
 ) -> None:
-    rng = random.Random(seed)
-    weights = [random_row(rng, bits, outputs) for _ in range(3)]
-    for row in range(3):
-        found = drawn(weights, bits, row, list(range(2**bits)))
-        assert np.bincount(found, minlength=outputs).tolist() == weights[row]
+    bits, outputs = data.draw(st.integers(1, 8)), data.draw(st.integers(1, 6))
+    rng = random.Random(data.draw(st.integers(0, 2**32)))
+    weights = [random_row(rng, 2**bits, outputs) for _ in range(3)]
+    rest = (1 << (64 - bits)) - 1 if end else 0
+    words = [u << (64 - bits) | rest for u in range(1 << bits)]
+    with pytest.MonkeyPatch.context() as patch:
+        laws = taken(way, weights, patch)
+        for row in range(3):
+            found = laws.draw(np.full(len(words), row), Words(words, end))
+            assert np.bincount(found, minlength=outputs).tolist() == weights[row]
 
 
-def edges_of(row: list[int], bits: int) -> list[int]:
-    near = {end + step for end in accumulate(row) for step in (-1, 0, 1)}
-    halves = {2**power + step for power in range(0, bits, 8) for step in (-1, 0)}
-    return sorted(u for u in near | halves | {0, 2**bits - 1} if 0 <= u < 2**bits)
+@pytest.mark.parametrize("end", [0, 1])
+@pytest.mark.parametrize("total", TOTALS, ids=hex)
+def test_all_numbers_of_20_bits_give_each_output_its_weight_by_the_table(
+    total: int, end: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For a total of 2^20 these are the weights; for others how many U are below each c / T."""
+    rng = random.Random(total)
+    weights = [random_row(rng, total, 7), [0, total, 0, 0, 0, 0, 0], [0] * 6 + [total]]
+    laws = taken("looked up", weights, monkeypatch)
+    for row, own in enumerate(weights):
+        counts = np.zeros(7, dtype=np.int64)
+        for four in range(16):
+            word = four << 60 | (2**60 - 1) * end
+            found = laws.draw(np.full(1 << 16, row), Cells(word, end))
+            counts += np.bincount(found, minlength=7)
+        assert counts.tolist() == shares(own, 20, end)
+        assert total != 2**20 or counts.tolist() == own
 
 
-def check_bisect(weights: list[list[int]], bits: int, extra: list[int]) -> None:
-    for index, row in enumerate(weights):
-        values = edges_of(row, bits) + extra
-        ends = list(accumulate(row))
-        found = drawn(weights, bits, index, values)
-        assert found == [bisect_right(ends, u) for u in values]
-        assert all(row[output] > 0 for output in found)
+@pytest.mark.parametrize("outputs", [2, 3, 17])
+@pytest.mark.parametrize("total", TOTALS, ids=hex)
+@pytest.mark.parametrize("way", WAYS)
+def test_numbers_next_to_every_border(
+    way: str, total: int, outputs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Next to c / T, and equal to it where it has so few bits: by 5, 64, 100 or 400 bits."""
+    rng = random.Random(f"{total} {outputs}")
+    whole, none = [total], [0] * (outputs - 1)
+    weights = [random_row(rng, total, outputs) for _ in range(3)] + [whole + none, none + whole]
+    laws = taken(way, weights, monkeypatch)
+    # Five rows: three bits less for the number.
+    for row, own in enumerate(weights):
+        sums = list(accumulate(own))
+        near = {
+            Fraction(c * 2**bits // total + step, 2**bits)
+            for c in sums
+            for bits in (5, 64, 100, 400)
+            for step in (-1, 0, 1)
+        }
+        for number in (u for u in near if 0 <= u < 1):
+            found = int(laws.draw(np.array([row]), Number(number, 61))[0])
+            assert found == bisect_right(sums, number * total)
+            assert own[found] > 0
 
 
-@pytest.mark.parametrize("bits", BITS)
-@pytest.mark.parametrize("outputs", [1, 2, 3, 17])
-def test_boundary_words_against_bisection(bits: int, outputs: int) -> None:
-    rng = random.Random(1000 * bits + outputs)
-    weights = [random_row(rng, bits, outputs) for _ in range(5)]
-    check_bisect(weights, bits, [rng.getrandbits(bits) for _ in range(100)])
+def test_thirds_need_bits_without_end() -> None:
+    """0.0101...: every digit of 1/3 leaves it open, until one differs."""
+    sums = [1, 2, 3]
+    third = int("01" * 32, 2)
+    assert settled(sums, third, 64, Words([third, third + 1])) == 1
+    assert settled(sums, third, 64, Words([third, third - 1])) == 0
+    assert settled(sums, third + 1, 64, Words([])) == 1
+    assert settled(sums, 2 * third, 64, Words([2 * third] * 5, end=1)) == 2
+    assert settled(sums, 2 * third, 64, Words([2 * third] * 5, end=0)) == 1
 
 
-@pytest.mark.parametrize("bits", BITS)
-def test_outputs_of_weight_zero_are_never_drawn(bits: int) -> None:
-    half, whole = 2 ** (bits - 1), 2**bits
-    weights = [
-        [0, half, half, 0],
-        [0, 0, 0, whole],
-        [whole, 0, 0, 0],
-        [half, half, 0, 0],
-        [0, whole, 0, 0],
-        [half, 0, 0, half],
-    ]
-    check_bisect(weights, bits, [])
+@pytest.mark.parametrize("way", WAYS)
+def test_each_draw_is_of_its_own_row_in_every_chunk(
+    way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Row r gives r or r + 1 only; 70 rows fill no power of two."""
+    weights = [[3 * (y == r) + (y == r + 1) for y in range(71)] for r in range(70)]
+    laws = taken(way, weights, monkeypatch)
+    rows = np.random.default_rng(1).integers(0, 70, (1 << 17) + 5)
+    moved = laws.draw(rows, system) - rows
+    assert set(moved.tolist()) == {0, 1}
+    assert abs(moved.mean() - 1 / 4) < 7 * math.sqrt(3 / 16 / rows.size)
 
 
-@pytest.mark.parametrize("bits", [63, 64, 127, 128])
-def test_single_units_are_drawn_by_their_word_only(bits: int) -> None:
-    whole = 2**bits
-    weights = [[1, whole - 2, 1]]
-    assert drawn(weights, bits, 0, [0, 1, whole - 2, whole - 1]) == [0, 1, 1, 2]
+def test_many_outputs_of_one_row() -> None:
+    """More than the table's small integers hold, of chances 1 : 2 : ... : n."""
+    n = 70_000
+    laws = Laws([range(1, n + 1)])
+    found = laws.draw(np.zeros(300_000, dtype=np.int64), system)
+    parts = np.bincount(found * 10 // n, minlength=10)
+    expected = np.arange(1, 20, 2) / 100 * found.size
+    assert chisquare(parts, expected).pvalue > 1e-9
 
 
-def test_words_that_differ_in_one_place_only() -> None:
-    end = (5 << 64) | 7
-    weights = [[end, 2**127 - end]]
-    below = [(5 << 64) | 6, (4 << 64) | 8, (4 << 64) | 7, 6, 7, 8]
-    above = [(5 << 64) | 7, (5 << 64) | 8, (6 << 64) | 6, 6 << 64]
-    assert drawn(weights, 127, 0, below) == [0] * 6
-    assert drawn(weights, 127, 0, above) == [1] * 4
+def test_no_draws_and_one_output() -> None:
+    assert Laws([[1, 2]]).draw(np.zeros(0, dtype=np.int64), system).size == 0
+    assert Laws([[7]]).draw(np.zeros(3, dtype=np.int64), system).tolist() == [0, 0, 0]
 
 
-def test_many_draws_are_cut_into_parts_without_a_seam() -> None:
-    rng = random.Random(5)
-    weights = [random_row(rng, 20, 40) for _ in range(7)]
-    count = 10_007
-    rows = np.array([rng.randrange(7) for _ in range(count)])
-    values = [rng.getrandbits(20) for _ in range(count)]
-    found = draw(cumulative_words(weights, 20), rows, words_of(values, 20))
-    ends = [list(accumulate(row)) for row in weights]
-    pairs = zip(rows.tolist(), values, strict=True)
-    assert found.tolist() == [bisect_right(ends[row], u) for row, u in pairs]
+def test_tables_are_made_for_the_number_of_draws_alone() -> None:
+    """As many bytes are drawn whatever the rows are, but for those of ties, which are too rare."""
+    weights = [[2**95 - 5, 1, 1, 1, 1, 1], [2**90, 2**92, 2**92, 0, 2**95 - 2**93 - 2**90, 0]]
+    asked: list[list[int]] = []
+    for row in (0, 1):
+        sizes: list[int] = []
+
+        def source(count: int, sizes: list[int] = sizes) -> bytes:
+            sizes.append(count)
+            return system(count)
+
+        laws = Laws(weights)
+        for draws in (1, 100, 5_000, 100_000, 100_000):
+            laws.draw(np.full(draws, row), source)
+        asked.append(sizes)
+    assert asked[0] == asked[1]
+    # Of the last draws, two bytes each and not much more.
+    assert sum(asked[0][-4:]) < 2.2 * 100_000
 
 
-def integers(words: Words) -> list[int]:
-    return [sum(int(w) << (64 * i) for i, w in enumerate(reversed(column))) for column in words.T]
+@pytest.mark.parametrize("limit", [1, 2, 3, 6, 257, 2**32 + 1, 2**62, 2**63 - 1])
+def test_words_that_a_limit_has_no_room_for_are_drawn_again(limit: int) -> None:
+    """The largest multiple of the limit is refused first, and what is just below it is not."""
+    room = 2**64 // limit * limit
+    words = [room - 1, min(room, 2**64 - 1), 0, room - limit, min(room + 5, 2**64 - 1), limit]
+    kept = [w for w in words if w < room]
+    found = below_each(np.full(len(kept), limit), Words(words)).tolist()
+    # Those that are refused take the next words behind the first round.
+    first, again = words[: len(kept)], deque(words[len(kept) :])
+    waiting = list(range(len(kept)))
+    values = dict(zip(waiting, first, strict=True))
+    while refused := [at for at in waiting if values[at] >= room]:
+        values |= {at: again.popleft() if again else 0 for at in refused}
+        waiting = refused
+    expected = [values[at] % limit for at in range(len(kept))]
+    assert found == expected
 
 
-@pytest.mark.parametrize("bits", BITS)
-def test_words_stay_below_the_power(bits: int) -> None:
-    for words in (
-        random_words(bits, 300),
-        seeded_words(bits, 300, np.random.default_rng(bits)),
-    ):
-        assert words.shape == (-(-bits // 64), 300)
-        found = integers(words)
-        assert max(found) < 2**bits
-        if bits >= 62:
-            assert len(set(found)) == 300
-            assert max(found) >= 2 ** (bits - 1) > min(found)
+def test_remainders_are_as_frequent() -> None:
+    limits = np.tile([3, 5, 3 << 61], 30_000)
+    found = below_each(limits, system)
+    for at, limit in enumerate((3, 5, 3 << 61)):
+        own = found[at::3]
+        assert own.min() >= 0
+        assert own.max() < limit
+        thirds = own if limit <= 5 else own // (1 << 61)
+        assert chisquare(np.bincount(thirds)).pvalue > 1e-9
 
 
-def test_no_words() -> None:
-    assert random_words(95, 0).shape == (2, 0)
-
-
-@pytest.mark.parametrize("bits", [1, 63, 64, 95])
-def test_each_bit_is_a_fair_coin(bits: int) -> None:
+def test_each_bit_is_a_fair_coin() -> None:
     count = 100_000
-    words = random_words(bits, count)
-    for place in range(bits):
-        word = words[words.shape[0] - 1 - place // 64]
-        ones = int(np.count_nonzero((word >> np.uint64(place % 64)) & np.uint64(1)))
-        assert abs(ones - count / 2) <= 7 * math.sqrt(count / 4)
+    for words in (
+        random_words(count, system),
+        random_words(count, seeded(np.random.default_rng())),
+    ):
+        assert words.shape == (count,)
+        for place in range(64):
+            ones = int(np.count_nonzero((words >> np.uint64(place)) & np.uint64(1)))
+            assert abs(ones - count / 2) <= 7 * math.sqrt(count / 4)
+
+
+def test_a_seed_is_a_generator() -> None:
+    first, again = (seeded(np.random.default_rng(3)) for _ in range(2))
+    assert first(16) == again(16)
+    with pytest.raises(ParameterError, match="rng"):
+        seeded(3)  # type: ignore[arg-type]
 
 
 def linear_program_kernel() -> ExactKernel:

@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from io import BytesIO
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +20,8 @@ from scipy.stats import chisquare
 
 from dpopt import NotPrivateError, ParameterError
 from dpopt.privacy import Guarantee, certify_kernel, exp_lower, quantise_kernel
-from dpopt.privacy.layers import LayeredRows, count_at_most
-from dpopt.privacy.release import to_words
+from dpopt.privacy.layers import LayeredRows
+from dpopt.privacy.release import count_at_most
 from dpopt.public_prior import SamplingKernel, leximin_kernel, minimax_kernel
 from dpopt.public_prior.proof import certify_rows, drift
 
@@ -165,19 +167,69 @@ def test_drift_sees_a_kernel_that_moves_the_prior() -> None:
 def test_all_integers_together_give_the_weights(bits: int, staircase: bool) -> None:
     base, extra = (1, 0, 2, 0), (2, 1, 3, (1 << bits) - 3 if staircase else 1)
     rows = LayeredRows(bits, base, extra, (2, 0, 3, 1), staircase)
-    drawn = np.arange(1 << bits, dtype=np.uint64)[None, :]
+    drawn = np.arange(1 << bits, dtype="<u8") << np.uint64(64 - bits)
     for i, weights in enumerate(rows.weights()):
         assert sum(weights) == 1 << bits
-        found = Counter(rows.draw(np.full(1 << bits, i), drawn).tolist())
+        given = BytesIO(drawn.tobytes())
+        found = Counter(rows.draw(np.full(1 << bits, i), given.read).tolist())
         assert [found[j] for j in range(4)] == weights
 
 
-def test_counts_of_words_where_the_highest_tie() -> None:
+def by_hand(rows: LayeredRows, i: int, u: int) -> int:
+    """Return the letter of u: the base, the row's own, and the rest split by rounded shares."""
+    base, shares = list(accumulate(rows.base)), list(accumulate(rows.shares, initial=0))
+    total = base[i - 1] * (i > 0) if rows.staircase else base[-1]
+    if u < total:
+        return sum(c <= u for c in base)
+    if u < total + rows.extra[i]:
+        return i
+    first = i + 1 if rows.staircase else 0
+    rest, over = (1 << rows.bits) - total - rows.extra[i], shares[-1] - shares[first]
+    marks = [rest * (c - shares[first]) // over for c in shares[first:]]
+    return first + sum(mark <= u - total - rows.extra[i] for mark in marks) - 1
+
+
+def layers_of(rows: LayeredRows, i: int) -> tuple[int, int, int]:
+    """The base of a row in all, what it splits, and the sum of the shares that it is split over."""
+    base = sum(rows.base[:i] if rows.staircase else rows.base)
+    shares = sum(rows.shares[i + 1 :] if rows.staircase else rows.shares)
+    return base, (1 << rows.bits) - base - rows.extra[i], shares
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 1.0, 20.0, 500.0])
+@pytest.mark.parametrize("q", PRIORS, ids=str)
+@pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
+def test_integers_next_to_every_border(maker: Maker, q: list[float], epsilon: float) -> None:
+    """Floats decide as integers do, or leave it to them: at each border of each layer."""
+    rows = maker(q, epsilon).exact.rows
+    bits, n = rows.bits, rows.size
+    words = -(-bits // 64)
+    for i in range(n):
+        sums = list(accumulate(rows.row(i)))
+        base, rest, over = layers_of(rows, i)
+        own = (1 << bits) - rest
+        shares = [rest * c // (over or 1) for c in rows.share_sums]
+        borders = {*sums, *rows.base_sums, base, own, *(own + c for c in shares)}
+        near = {
+            b + step
+            for b in borders
+            for shift in (0, 1, 5, bits - 60, bits - 53, bits - 50, bits - 45)
+            for step in (-(1 << shift), 0, 1 << shift, -(1 << shift) - 1)
+        }
+        chosen = sorted(u for u in near if 0 <= u < 1 << bits)
+        for u in chosen:
+            digits = (u << (64 * words - bits)).to_bytes(8 * words)
+            given = b"".join(digits[8 * k : 8 * k + 8][::-1] for k in range(words))
+            found = rows.draw(np.array([i]), BytesIO(given).read)
+            assert found.tolist() == [by_hand(rows, i, u)]
+
+
+@pytest.mark.parametrize("size", [10, 10_000])
+def test_counts_of_what_is_at_most(size: int) -> None:
     rng = np.random.default_rng(1)
-    sums = sorted(int(x) + (int(h) << 64) for x, h in rng.integers(0, 50, size=(300, 2)))
-    values = [int(x) + (int(h) << 64) for x, h in rng.integers(0, 60, size=(500, 2))]
-    found = count_at_most(to_words(sums, 127), to_words(values, 127))
-    assert found.tolist() == [sum(s <= value for s in sums) for value in values]
+    sums, values = np.sort(rng.integers(0, size // 3, size)), rng.integers(-1, size // 3 + 1, 500)
+    found = count_at_most(sums, values)
+    assert found.tolist() == [np.count_nonzero(sums <= value) for value in values]
 
 
 def check_law(letters: object, law: np.ndarray) -> None:
@@ -272,7 +324,6 @@ def test_release_uses_the_system_and_takes_no_seed(monkeypatch: pytest.MonkeyPat
     # The lowest integer falls into the first layer of row 2 by mass: the letter of least mass.
     monkeypatch.setattr(secrets, "token_bytes", bytes)
     assert kernel.release(3) == 1
-    monkeypatch.setattr(secrets, "randbelow", lambda limit: limit - 1)
     assert kernel.release_from([1, 1, 1, 1, 1]) == 1
 
 
