@@ -34,7 +34,8 @@ from flint import fmpz_poly
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import roughly
 from dpopt._progress import track
-from dpopt.majority.ties import raises, sign
+from dpopt.majority.raising import Limits, Pair, paired, plus
+from dpopt.majority.ties import raising, sign
 from dpopt.majority.voters import (
     BITS,
     Axis,
@@ -57,7 +58,8 @@ MOST_LISTED, MOST_UNDECIDED = 1 << 20, 20_000
 _WORDS = {"0": "0", "1": "1", "D": "Delta", "m": "1 - Delta", "b": "b", "c": "c"}
 # By how many units of 2^-BITS a weight may be raised, round after round, to use up the slack left.
 _UNITS = tuple(1 << power for power in (24, 28, 32, 36))
-_MOST_ROWS = 4000
+_LAST_UNITS = tuple(1 << power for power in (8, 16, 24, 32))
+_MOST_NEAR, _MOST_COEFFICIENTS = 1 << 17, 30_000_000
 _FLOATS_FROM = 15
 _MOST_INTEGERS = 4_000_000
 _MOST_POINTS, _MOST_BITS = 4_000_000, 1 << 15
@@ -147,12 +149,45 @@ class Arithmetic:
             both.append(masses + [0] * (self.voters + 1 - len(masses)))
         return both
 
-    def coefficients(self, at: Multiset) -> list[int]:
-        """Return f's coefficients on the weights, over 2^(scale + BITS + RATIO)."""
-        law, other = self.laws(at)
-        f = [(p << RATIO) - self.ratio_scaled * q for p, q in zip(law, other, strict=True)]
-        half = len(f) // 2
-        return [f[half + i] - f[half - 1 - i] for i in range(half)]
+    def differences(self, near: list[Multiset]) -> Iterator[tuple[list[int], list[Multiset]]]:
+        """Yield f's coefficients on h and the multisets that share them, all of those given.
+
+        The coefficients are on h(ones), h(ones + 1), ..., over 2^(FIXED + RATIO), each off by less
+        than 3 (K + 2) (1 + e^(m epsilon)) 2^-FIXED: a law's entries are rounded down for each voter
+        and each axis.
+        """
+        alike: dict[tuple[tuple[int, ...], tuple[int, ...]], list[Multiset]] = {}
+        for at in near:
+            alike.setdefault((at.counts, at.family), []).append(at)
+        asked: dict[int, set[int]] = {}
+        for counts, family in alike:
+            for count, choice, pair in zip(counts, family, self.chances, strict=True):
+                for side in (0, 1):
+                    asked.setdefault(pair[choice ^ side], set()).add(count)
+        known = {p: self._binomials(p, counts) for p, counts in asked.items()}
+        for (counts, family), those in alike.items():
+            laws = []
+            for side in (0, 1):
+                law = fmpz_poly([1 << FIXED])
+                for count, choice, pair in zip(counts, family, self.chances, strict=True):
+                    if count:
+                        wide = law * known[pair[choice ^ side]][count]
+                        law = fmpz_poly([int(mass) >> FIXED for mass in wide.coeffs()])
+                masses = [int(mass) for mass in law.coeffs()]
+                laws.append(masses + [0] * (sum(counts) + 1 - len(masses)))
+            yield [(p << RATIO) - self.ratio_scaled * q for p, q in zip(*laws, strict=True)], those
+
+    def _binomials(self, p: int, counts: set[int]) -> dict[int, fmpz_poly]:
+        """Return the laws of the ones among voters at p, over 2^FIXED, entries rounded down."""
+        found, law, unit = {}, np.array([0, 1 << FIXED, 0], dtype=object), 1 << self.corner
+        for count in range(max(counts) + 1):
+            if count:
+                law = np.concatenate(
+                    [[0], (p * law[:-1] + (unit - p) * law[1:]) >> self.corner, [0]]
+                )
+            if count in counts:
+                found[count] = fmpz_poly(law[1:-1].tolist())
+        return found
 
     def tables(self, h: Any) -> Iterator[tuple[tuple[int, ...], Any]]:  # noqa: ANN401
         """Walk over all axes: yield the counts and E h(L) in integers, rounded down.
@@ -404,26 +439,45 @@ class GammaProver:
     def fill(self, weights: Units) -> Units:
         """Return private weights raised until no single one could be one unit larger.
 
-        Only where a constraint is within 2^36 units of its limit, which is where an optimal gamma
-        is once it has been shrunk, and where at most 4,000 are (K up to about 150); otherwise,
-        the weights are returned as they are.
+        That is up to what moves no constraint by more than 2^-120. Only where a constraint is
+        within 2^36 units of its limit, which is where an optimal gamma is once it has been shrunk.
+        Where 3e7 coefficients of such constraints are too few, rounds that need more are left out.
         """
         self._check(weights)
-        arithmetic = self._arithmetic
         if all(weight == 1 << BITS for weight in weights):
             return weights
-        walked = self._reachable(weights, _UNITS[0])
-        for units, wider in zip(_UNITS, (*_UNITS[1:], 0), strict=True):
-            signed = arithmetic.signed(weights)
-            # Where h is 1 or -1 throughout, no weight of the multiset can be raised.
-            near = [at for at in walked.near if not _is_full(arithmetic, signed, at)]
-            if not near or len(near) >= _MOST_ROWS or len(walked.near) >= MOST_LISTED:
+        for units in _UNITS:
+            found = self._raised(weights, units)
+            if found is None:
                 break
-            weights, stopped = _raise_weights(self._rows(weights, near), weights, units)
-            if stopped or not wider:
+            weights, stopped = found
+            if stopped:
                 break
-            walked = self._reachable(weights, wider)
+        # Of few units, and so to the last one.
+        for units in _LAST_UNITS:
+            found = self._raised(weights, units)
+            if found is None or found[1]:
+                return weights if found is None else found[0]
+            weights = found[0]
         return weights
+
+    def _raised(self, weights: Units, units: int) -> tuple[Units, bool] | None:
+        """Return weights raised by at most so many units each, and whether all were stopped.
+
+        None if no constraint is near, too many are, or one does not hold.
+        """
+        walked = self._reachable(weights, units)
+        if len(walked.near) >= _MOST_NEAR:
+            return None
+        signed = self._arithmetic.signed(weights)
+        # Where h is 1 or -1 throughout, no weight of the multiset can be raised.
+        near = [at for at in walked.near if not _is_full(self._arithmetic, signed, at)]
+        rooms = [(1 << BITS) - weight for weight in weights]
+        limits = self._limits(weights, near, rooms, units) if near else None
+        if limits is None:
+            return None
+        raised, stopped = limits.raised(rooms, units)
+        return tuple(w + more for w, more in zip(weights, raised, strict=True)), stopped
 
     def _reachable(self, weights: Units, units: int) -> Walked:
         """Walked, listing every constraint that raising all weights by ``units`` could break."""
@@ -498,27 +552,59 @@ class GammaProver:
         slack, _ = self._least(weights, walked)
         return slack is None or slack >= 0
 
-    def _rows(self, weights: Units, near: list[Multiset]) -> list[list[int]]:
-        """Return slacks of multisets, each with its coefficients on the weights, in one unit.
+    def _limits(
+        self, weights: Units, near: list[Multiset], rooms: list[int], units: int
+    ) -> Limits | None:
+        """Return the constraints at multisets that can stop weights; None if one does not hold.
 
         Where one is a tie, which only the corners themselves decide, all others keep the distance
         of rounding; of a tie: 0, and 1 for a weight that would break it.
         """
-        arithmetic, rounding = self._arithmetic, self._arithmetic.rounding
-        slacks = [arithmetic.exact_slack(weights, at) for at in near]
-        kept = rounding if min(slacks) < 0 else Fraction(0)
-        rows = []
-        for slack, at in zip(slacks, near, strict=True):
-            exponent, coefficients = arithmetic.scale(at) + RATIO, arithmetic.coefficients(at)
-            left = floor((slack - kept) * (1 << (exponent + BITS)))
-            if left < 0 and -rounding <= slack and not self._breaks(weights, at):
-                left, unclear = 0, floor(rounding * (1 << exponent)) + 1
-                coefficients = [
-                    int(c > unclear or (c >= -unclear and raises(self.setting, place, at)))
-                    for place, c in enumerate(coefficients)
-                ]
-            rows.append([left, *coefficients])
-        return rows
+        arithmetic, scale = self._arithmetic, float(1 + self._arithmetic.ratio)
+        unit, middle = -(FIXED + RATIO), self.setting.middle
+        movable = np.array([room > 0 for room in rooms])
+        limit = floor(arithmetic.budget * (1 << (FIXED + RATIO + BITS)))
+        rounding = ceil(arithmetic.rounding * (1 << (FIXED + RATIO + BITS)))
+        signed = fmpz_poly(arithmetic.signed(weights))
+        slacks: list[int] = []
+        blocks: list[tuple[Pair, list[Multiset]]] = []
+        kept, size = 0, 0
+        for difference, those in arithmetic.differences(near):
+            steps, sums = len(difference) - 1, signed * fmpz_poly(difference[::-1])
+            left = [limit - int(sums[at.ones + steps]) for at in those]
+            if min(left) < -rounding:
+                return None
+            kept = rounding if min(left) < 0 else kept
+            coefficients = _folded(paired(difference, unit), [at.ones for at in those], middle)
+            # Even all weights together would not get there.
+            reach = np.maximum(coefficients[0], 0.0)[:, movable].sum(axis=1) * units
+            close = np.array([float(value >> (FIXED + RATIO - 64)) for value in left]) * 2.0**-64
+            chosen = np.nonzero(close <= 2.0 * reach + units * scale * 2.0**-60 + 1.0)[0]
+            size += chosen.size * middle
+            if size > _MOST_COEFFICIENTS:
+                return None
+            if chosen.size:
+                blocks.append(((coefficients[0][chosen], coefficients[1][chosen]), []))
+                blocks[-1][1].extend(those[place] for place in chosen)
+                slacks.extend(left[place] for place in chosen)
+        if not slacks:
+            return None
+        high, low = (
+            np.ascontiguousarray(np.concatenate([block[0][part] for block in blocks]).T)
+            for part in (0, 1)
+        )
+        places = [at for _, those in blocks for at in those]
+        for row, (slack, at) in enumerate(zip(slacks, places, strict=True)):
+            if slack >= kept:
+                slacks[row] = slack - kept
+            elif self._breaks(weights, at):
+                return None
+            else:
+                slacks[row], unclear = 0, 2.0 * float(arithmetic.rounding)
+                doubtful = [j for j in np.nonzero(abs(high[:, row]) <= unclear)[0] if movable[j]]
+                high[:, row], low[:, row] = high[:, row] > unclear, 0.0
+                high[raising(self.setting, doubtful, at), row] = 1.0
+        return Limits(paired(slacks, unit), (high, low), scale)
 
     @property
     def _not_proved(self) -> str:
@@ -555,29 +641,18 @@ def _is_full(arithmetic: Arithmetic, signed: list[int], at: Multiset) -> bool:
     return all(abs(arithmetic.flat(signed, at, side) or 0) == 1 << BITS for side in (0, 1))
 
 
-def _raise_weights(rows: list[list[int]], weights: Units, units: int) -> tuple[Units, bool]:
-    """Raise each weight to where a constraint, 1, or ``units`` stops it; central counts first.
-
-    The flag tells whether it was never ``units`` that stopped one.
-    """
-    if min(row[0] for row in rows) < 0:
-        return weights, True
-    raised, left = list(weights), [units] * len(weights)
-    moved = True
-    while moved:
-        moved = False
-        for place in range(len(raised)):
-            room = min(left[place], (1 << BITS) - raised[place])
-            for row in rows:
-                if row[place + 1] > 0:
-                    room = min(room, row[0] // row[place + 1])
-            if room > 0:
-                moved = True
-                raised[place] += room
-                left[place] -= room
-                for row in rows:
-                    row[0] -= room * row[place + 1]
-    return tuple(raised), min(left) > 0
+def _folded(difference: Pair, ones: list[int], middle: int) -> Pair:
+    """Return coefficients on the weights of multisets that share those on h, a row for each."""
+    padding = np.zeros(2 * middle)
+    rows = []
+    for part in difference:
+        padded = np.concatenate([padding, part, padding])
+        # h(0) of a multiset is as many places before its first coefficient as it has ones.
+        windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * middle)
+        rows.append(windows[2 * middle - np.array(ones)])
+    high, low = rows
+    upper, lower = slice(middle, None), slice(middle - 1, None, -1)
+    return plus((high[:, upper], low[:, upper]), (-high[:, lower], -low[:, lower]))
 
 
 def dominating(setting: Voters, units: Units) -> DominatingPair:
