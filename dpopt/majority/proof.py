@@ -58,8 +58,9 @@ MOST_LISTED, MOST_UNDECIDED = 1 << 20, 20_000
 _WORDS = {"0": "0", "1": "1", "D": "Delta", "m": "1 - Delta", "b": "b", "c": "c"}
 # By how many units of 2^-BITS a weight may be raised, round after round, to use up the slack left.
 _UNITS = tuple(1 << power for power in (24, 28, 32, 36))
-_LAST_UNITS = tuple(1 << power for power in (8, 16, 24, 32))
-_MOST_NEAR, _MOST_COEFFICIENTS = 1 << 17, 30_000_000
+_LAST_UNITS = tuple(1 << power for power in (8, 16, 24, 32, 36))
+# Rounds of the last units are started again so often; what a round may hold at a time.
+_MOST_CLIMBS, _MOST_NEAR, _MOST_COEFFICIENTS = 4, 1 << 18, 5_000_000
 _FLOATS_FROM = 15
 _MOST_INTEGERS = 4_000_000
 _MOST_POINTS, _MOST_BITS = 4_000_000, 1 << 15
@@ -441,43 +442,55 @@ class GammaProver:
 
         That is up to what moves no constraint by more than 2^-120. Only where a constraint is
         within 2^36 units of its limit, which is where an optimal gamma is once it has been shrunk.
-        Where 3e7 coefficients of such constraints are too few, rounds that need more are left out.
         """
         self._check(weights)
         if all(weight == 1 << BITS for weight in weights):
             return weights
-        for units in _UNITS:
-            found = self._raised(weights, units)
-            if found is None:
+        weights, _ = self._climbed(weights, _UNITS)
+        for _ in range(_MOST_CLIMBS):
+            # The first of these rounds is of few units, and so decides each weight's last one.
+            weights, rounds = self._climbed(weights, _LAST_UNITS)
+            if rounds <= 1:
                 break
-            weights, stopped = found
-            if stopped:
-                break
-        # Of few units, and so to the last one.
-        for units in _LAST_UNITS:
-            found = self._raised(weights, units)
-            if found is None or found[1]:
-                return weights if found is None else found[0]
-            weights = found[0]
         return weights
 
-    def _raised(self, weights: Units, units: int) -> tuple[Units, bool] | None:
-        """Return weights raised by at most so many units each, and whether all were stopped.
+    def _climbed(self, weights: Units, rounds: tuple[int, ...]) -> tuple[Units, int]:
+        """Return weights raised in rounds of more and more units, and how many rounds there were.
 
-        None if no constraint is near, too many are, or one does not hold.
+        What a constraint stopped in one round stays in the next.
+        """
+        free = list(range(len(weights)))
+        for before, units in enumerate(rounds):
+            found = self._raised(weights, free, units) if free else None
+            if found is None:
+                return weights, before
+            weights, free = found
+        return weights, len(rounds)
+
+    def _raised(
+        self, weights: Units, free: list[int], units: int
+    ) -> tuple[Units, list[int]] | None:
+        """Return weights of which some were raised by at most so many units each.
+
+        And those of the free ones that nothing else stopped. None if no constraint is near, too
+        many are, or one does not hold.
         """
         walked = self._reachable(weights, units)
-        if len(walked.near) >= _MOST_NEAR:
+        if len(walked.near) >= min(_MOST_NEAR, MOST_LISTED):
             return None
         signed = self._arithmetic.signed(weights)
         # Where h is 1 or -1 throughout, no weight of the multiset can be raised.
         near = [at for at in walked.near if not _is_full(self._arithmetic, signed, at)]
-        rooms = [(1 << BITS) - weight for weight in weights]
-        limits = self._limits(weights, near, rooms, units) if near else None
-        if limits is None:
+        rooms = [0] * len(weights)
+        for place in free:
+            rooms[place] = (1 << BITS) - weights[place]
+        found = self._limits(weights, near, rooms, units)
+        if found is None:
             return None
-        raised, stopped = limits.raised(rooms, units)
-        return tuple(w + more for w, more in zip(weights, raised, strict=True)), stopped
+        limits, units = found
+        raised = limits.raised(rooms, units)
+        free = [place for place in free if raised[place] == units]
+        return tuple(w + more for w, more in zip(weights, raised, strict=True)), free
 
     def _reachable(self, weights: Units, units: int) -> Walked:
         """Walked, listing every constraint that raising all weights by ``units`` could break."""
@@ -554,57 +567,63 @@ class GammaProver:
 
     def _limits(
         self, weights: Units, near: list[Multiset], rooms: list[int], units: int
-    ) -> Limits | None:
-        """Return the constraints at multisets that can stop weights; None if one does not hold.
+    ) -> tuple[Limits, int] | None:
+        """Return the constraints at multisets that can stop weights, and for how many units.
+
+        Those are fewer than the given ones where more constraints than fit into memory could stop
+        weights. None if there are no constraints, or one does not hold.
 
         Where one is a tie, which only the corners themselves decide, all others keep the distance
         of rounding; of a tie: 0, and 1 for a weight that would break it.
         """
-        arithmetic, scale = self._arithmetic, float(1 + self._arithmetic.ratio)
-        unit, middle = -(FIXED + RATIO), self.setting.middle
+        arithmetic, middle = self._arithmetic, self.setting.middle
+        scale, unit = float(1 + arithmetic.ratio), 1 << (FIXED + RATIO)
         movable = np.array([room > 0 for room in rooms])
-        limit = floor(arithmetic.budget * (1 << (FIXED + RATIO + BITS)))
-        rounding = ceil(arithmetic.rounding * (1 << (FIXED + RATIO + BITS)))
+        limit = floor(arithmetic.budget * (unit << BITS))
+        rounding = ceil(arithmetic.rounding * (unit << BITS))
         signed = fmpz_poly(arithmetic.signed(weights))
-        slacks: list[int] = []
-        blocks: list[tuple[Pair, list[Multiset]]] = []
-        kept, size = 0, 0
+        slacks, reaches, blocks = list[int](), list[Floats](), list[tuple[Pair, list[Multiset]]]()
         for difference, those in arithmetic.differences(near):
-            steps, sums = len(difference) - 1, signed * fmpz_poly(difference[::-1])
-            left = [limit - int(sums[at.ones + steps]) for at in those]
-            if min(left) < -rounding:
-                return None
-            kept = rounding if min(left) < 0 else kept
-            coefficients = _folded(paired(difference, unit), [at.ones for at in those], middle)
-            # Even all weights together would not get there.
-            reach = np.maximum(coefficients[0], 0.0)[:, movable].sum(axis=1) * units
-            close = np.array([float(value >> (FIXED + RATIO - 64)) for value in left]) * 2.0**-64
-            chosen = np.nonzero(close <= 2.0 * reach + units * scale * 2.0**-60 + 1.0)[0]
-            size += chosen.size * middle
-            if size > _MOST_COEFFICIENTS:
-                return None
-            if chosen.size:
-                blocks.append(((coefficients[0][chosen], coefficients[1][chosen]), []))
-                blocks[-1][1].extend(those[place] for place in chosen)
-                slacks.extend(left[place] for place in chosen)
-        if not slacks:
+            sums = signed * fmpz_poly(difference[::-1])
+            slacks += [limit - int(sums[at.ones + len(difference) - 1]) for at in those]
+            blocks.append((paired(difference, -(FIXED + RATIO)), those))
+            folded = _folded(blocks[-1][0][:1], those, middle)[0]
+            # By how much one unit more of all weights together can lower a slack.
+            reaches.append(np.maximum(folded, 0.0)[:, movable].sum(axis=1))
+        if not slacks or min(slacks) < -rounding:
             return None
-        high, low = (
-            np.ascontiguousarray(np.concatenate([block[0][part] for block in blocks]).T)
-            for part in (0, 1)
-        )
-        places = [at for _, those in blocks for at in those]
-        for row, (slack, at) in enumerate(zip(slacks, places, strict=True)):
+        steps = paired(slacks, -(FIXED + RATIO))[0]
+        needed = (steps - 1.0) / (np.concatenate(reaches) + scale * 2.0**-60)
+        most = _MOST_COEFFICIENTS // middle
+        if needed.size > most:
+            units = min(units, int(max(np.partition(needed, most)[most], 0.0)))
+        chosen = needed <= units
+        if not units or np.count_nonzero(chosen) > most or not chosen.any():
+            return None
+        places = list[Multiset]()
+        parts: tuple[list[Floats], list[Floats]] = ([], [])
+        at = 0
+        for difference, those in blocks:
+            kept_ = [m for m, ours in zip(those, chosen[at : at + len(those)], strict=True) if ours]
+            at += len(those)
+            if kept_:
+                places += kept_
+                for part, rows in zip(parts, _folded(difference, kept_, middle), strict=True):
+                    part.append(rows)
+        high, low = (np.ascontiguousarray(np.concatenate(part).T) for part in parts)
+        left = [slack for slack, ours in zip(slacks, chosen, strict=True) if ours]
+        kept = rounding if min(left) < 0 else 0
+        for row, (slack, place) in enumerate(zip(left, places, strict=True)):
             if slack >= kept:
-                slacks[row] = slack - kept
-            elif self._breaks(weights, at):
+                left[row] = slack - kept
+            elif self._breaks(weights, place):
                 return None
             else:
-                slacks[row], unclear = 0, 2.0 * float(arithmetic.rounding)
-                doubtful = [j for j in np.nonzero(abs(high[:, row]) <= unclear)[0] if movable[j]]
+                left[row], unclear = 0, 2.0 * float(arithmetic.rounding)
+                doubtful = np.nonzero((abs(high[:, row]) <= unclear) & movable)[0].tolist()
                 high[:, row], low[:, row] = high[:, row] > unclear, 0.0
-                high[raising(self.setting, doubtful, at), row] = 1.0
-        return Limits(paired(slacks, unit), (high, low), scale)
+                high[raising(self.setting, doubtful, place), row] = 1.0
+        return Limits(paired(left, -(FIXED + RATIO)), (high, low), scale), units
 
     @property
     def _not_proved(self) -> str:
@@ -641,18 +660,30 @@ def _is_full(arithmetic: Arithmetic, signed: list[int], at: Multiset) -> bool:
     return all(abs(arithmetic.flat(signed, at, side) or 0) == 1 << BITS for side in (0, 1))
 
 
-def _folded(difference: Pair, ones: list[int], middle: int) -> Pair:
-    """Return coefficients on the weights of multisets that share those on h, a row for each."""
-    padding = np.zeros(2 * middle)
-    rows = []
+def _folded(
+    difference: tuple[Floats, ...], those: list[Multiset], middle: int
+) -> tuple[Floats, ...]:
+    """Return coefficients on the weights of multisets that share those on h, a row for each.
+
+    Args:
+        difference: the coefficients on h, as doubles or as a pair.
+        those: the multisets.
+        middle: number of weights.
+    """
+    padding, folded = np.zeros(2 * middle), list[Floats]()
+    upper, lower = slice(middle, None), slice(middle - 1, None, -1)
+    sides: tuple[list[Floats], list[Floats]] = ([], [])
     for part in difference:
         padded = np.concatenate([padding, part, padding])
         # h(0) of a multiset is as many places before its first coefficient as it has ones.
         windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * middle)
-        rows.append(windows[2 * middle - np.array(ones)])
-    high, low = rows
-    upper, lower = slice(middle, None), slice(middle - 1, None, -1)
-    return plus((high[:, upper], low[:, upper]), (-high[:, lower], -low[:, lower]))
+        rows = windows[2 * middle - np.array([at.ones for at in those])]
+        sides[0].append(rows[:, upper])
+        sides[1].append(-rows[:, lower])
+        folded.append(sides[0][-1] + sides[1][-1])
+    if len(difference) == 1:
+        return tuple(folded)
+    return plus((sides[0][0], sides[0][1]), (sides[1][0], sides[1][1]))
 
 
 def dominating(setting: Voters, units: Units) -> DominatingPair:

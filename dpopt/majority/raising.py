@@ -73,15 +73,12 @@ class Limits:
     coefficients: Pair
     scale: float
 
-    def raised(self, rooms: list[int], units: int) -> tuple[list[int], bool]:
+    def raised(self, rooms: list[int], units: int) -> list[int]:
         """Return by how much to raise each weight, one after the other until none moves.
 
         Args:
             rooms: by how much each can be raised at most.
-            units: more than that by which any is raised in this round.
-
-        Returns:
-            The units; and whether no weight was stopped by ``units`` alone.
+            units: the most by which any is raised in this round.
         """
         places, slacks = len(rooms), self.slacks
         kept = places**2 * units * self.scale * 2.0**-92
@@ -99,8 +96,7 @@ class Limits:
                 if step:
                     moved, slacks = True, left
                     total[place] += step
-        stopped = all(total[place] < min(units, rooms[place] + 1) for place in open_)
-        return total, stopped
+        return total
 
 
 def _largest_step(
