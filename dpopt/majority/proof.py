@@ -481,16 +481,16 @@ class GammaProver:
         signed = self._arithmetic.signed(weights)
         # Where h is 1 or -1 throughout, no weight of the multiset can be raised.
         near = [at for at in walked.near if not _is_full(self._arithmetic, signed, at)]
-        rooms = [0] * len(weights)
-        for place in free:
-            rooms[place] = (1 << BITS) - weights[place]
-        found = self._limits(weights, near, rooms, units)
+        free = [place for place in free if weights[place] < 1 << BITS]
+        found = self._limits(weights, near, free, units) if free else None
         if found is None:
             return None
         limits, units = found
-        raised = limits.raised(rooms, units)
-        free = [place for place in free if raised[place] == units]
-        return tuple(w + more for w, more in zip(weights, raised, strict=True)), free
+        steps = limits.raised([(1 << BITS) - weights[place] for place in free], units)
+        raised = list(weights)
+        for place, step in zip(free, steps, strict=True):
+            raised[place] += step
+        return tuple(raised), [p for p, step in zip(free, steps, strict=True) if step == units]
 
     def _reachable(self, weights: Units, units: int) -> Walked:
         """Walked, listing every constraint that raising all weights by ``units`` could break."""
@@ -566,9 +566,9 @@ class GammaProver:
         return slack is None or slack >= 0
 
     def _limits(
-        self, weights: Units, near: list[Multiset], rooms: list[int], units: int
+        self, weights: Units, near: list[Multiset], free: list[int], units: int
     ) -> tuple[Limits, int] | None:
-        """Return the constraints at multisets that can stop weights, and for how many units.
+        """Return the constraints at multisets that can stop free weights, and for how many units.
 
         Those are fewer than the given ones where more constraints than fit into memory could stop
         weights. None if there are no constraints, or one does not hold.
@@ -578,7 +578,7 @@ class GammaProver:
         """
         arithmetic, middle = self._arithmetic, self.setting.middle
         scale, unit = float(1 + arithmetic.ratio), 1 << (FIXED + RATIO)
-        movable = np.array([room > 0 for room in rooms])
+        columns = np.array(free)
         limit = floor(arithmetic.budget * (unit << BITS))
         rounding = ceil(arithmetic.rounding * (unit << BITS))
         signed = fmpz_poly(arithmetic.signed(weights))
@@ -587,14 +587,14 @@ class GammaProver:
             sums = signed * fmpz_poly(difference[::-1])
             slacks += [limit - int(sums[at.ones + len(difference) - 1]) for at in those]
             blocks.append((paired(difference, -(FIXED + RATIO)), those))
-            folded = _folded(blocks[-1][0][:1], those, middle)[0]
+            folded = _folded(blocks[-1][0][:1], those, middle, columns)[0]
             # By how much one unit more of all weights together can lower a slack.
-            reaches.append(np.maximum(folded, 0.0)[:, movable].sum(axis=1))
+            reaches.append(np.maximum(folded, 0.0).sum(axis=1))
         if not slacks or min(slacks) < -rounding:
             return None
         steps = paired(slacks, -(FIXED + RATIO))[0]
         needed = (steps - 1.0) / (np.concatenate(reaches) + scale * 2.0**-60)
-        most = _MOST_COEFFICIENTS // middle
+        most = _MOST_COEFFICIENTS // len(free)
         if needed.size > most:
             units = min(units, int(max(np.partition(needed, most)[most], 0.0)))
         chosen = needed <= units
@@ -608,8 +608,9 @@ class GammaProver:
             at += len(those)
             if kept_:
                 places += kept_
-                for part, rows in zip(parts, _folded(difference, kept_, middle), strict=True):
-                    part.append(rows)
+                rows = _folded(difference, kept_, middle, columns)
+                for part, own in zip(parts, rows, strict=True):
+                    part.append(own)
         high, low = (np.ascontiguousarray(np.concatenate(part).T) for part in parts)
         left = [slack for slack, ours in zip(slacks, chosen, strict=True) if ours]
         kept = rounding if min(left) < 0 else 0
@@ -620,9 +621,9 @@ class GammaProver:
                 return None
             else:
                 left[row], unclear = 0, 2.0 * float(arithmetic.rounding)
-                doubtful = np.nonzero((abs(high[:, row]) <= unclear) & movable)[0].tolist()
+                doubtful = columns[abs(high[:, row]) <= unclear].tolist()
                 high[:, row], low[:, row] = high[:, row] > unclear, 0.0
-                high[raising(self.setting, doubtful, place), row] = 1.0
+                high[np.isin(columns, raising(self.setting, doubtful, place)), row] = 1.0
         return Limits(paired(left, -(FIXED + RATIO)), (high, low), scale), units
 
     @property
@@ -661,29 +662,28 @@ def _is_full(arithmetic: Arithmetic, signed: list[int], at: Multiset) -> bool:
 
 
 def _folded(
-    difference: tuple[Floats, ...], those: list[Multiset], middle: int
+    difference: tuple[Floats, ...],
+    those: list[Multiset],
+    middle: int,
+    columns: npt.NDArray[np.int64],
 ) -> tuple[Floats, ...]:
-    """Return coefficients on the weights of multisets that share those on h, a row for each.
+    """Return coefficients on weights of multisets that share those on h, a row for each.
 
     Args:
         difference: the coefficients on h, as doubles or as a pair.
         those: the multisets.
-        middle: number of weights.
+        middle: number of all weights.
+        columns: places of the weights.
     """
-    padding, folded = np.zeros(2 * middle), list[Floats]()
-    upper, lower = slice(middle, None), slice(middle - 1, None, -1)
-    sides: tuple[list[Floats], list[Floats]] = ([], [])
-    for part in difference:
-        padded = np.concatenate([padding, part, padding])
-        # h(0) of a multiset is as many places before its first coefficient as it has ones.
-        windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * middle)
-        rows = windows[2 * middle - np.array([at.ones for at in those])]
-        sides[0].append(rows[:, upper])
-        sides[1].append(-rows[:, lower])
-        folded.append(sides[0][-1] + sides[1][-1])
+    padding = np.zeros(2 * middle)
+    # h(0) of a multiset is as many places before its first coefficient as it has ones.
+    starts = 2 * middle - np.array([at.ones for at in those])[:, None]
+    padded = [np.concatenate([padding, part, padding]) for part in difference]
+    upper = [part[starts + middle + columns] for part in padded]
+    lower = [-part[starts + middle - 1 - columns] for part in padded]
     if len(difference) == 1:
-        return tuple(folded)
-    return plus((sides[0][0], sides[0][1]), (sides[1][0], sides[1][1]))
+        return (upper[0] + lower[0],)
+    return plus((upper[0], upper[1]), (lower[0], lower[1]))
 
 
 def dominating(setting: Voters, units: Units) -> DominatingPair:
