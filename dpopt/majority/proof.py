@@ -34,7 +34,8 @@ from flint import fmpz_poly
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import roughly
 from dpopt._progress import track
-from dpopt.majority.ties import raises, sign
+from dpopt.majority.raising import Limits, Pair, paired, plus
+from dpopt.majority.ties import raising, sign
 from dpopt.majority.voters import (
     BITS,
     Axis,
@@ -57,7 +58,9 @@ MOST_LISTED, MOST_UNDECIDED = 1 << 20, 20_000
 _WORDS = {"0": "0", "1": "1", "D": "Delta", "m": "1 - Delta", "b": "b", "c": "c"}
 # By how many units of 2^-BITS a weight may be raised, round after round, to use up the slack left.
 _UNITS = tuple(1 << power for power in (24, 28, 32, 36))
-_MOST_ROWS = 4000
+_LAST_UNITS = tuple(1 << power for power in (8, 16, 24, 32, 36))
+# Rounds of the last units are started again so often; what a round may hold at a time.
+_MOST_CLIMBS, _MOST_NEAR, _MOST_COEFFICIENTS = 4, 1 << 18, 5_000_000
 _FLOATS_FROM = 15
 _MOST_INTEGERS = 4_000_000
 _MOST_POINTS, _MOST_BITS = 4_000_000, 1 << 15
@@ -147,12 +150,45 @@ class Arithmetic:
             both.append(masses + [0] * (self.voters + 1 - len(masses)))
         return both
 
-    def coefficients(self, at: Multiset) -> list[int]:
-        """Return f's coefficients on the weights, over 2^(scale + BITS + RATIO)."""
-        law, other = self.laws(at)
-        f = [(p << RATIO) - self.ratio_scaled * q for p, q in zip(law, other, strict=True)]
-        half = len(f) // 2
-        return [f[half + i] - f[half - 1 - i] for i in range(half)]
+    def differences(self, near: list[Multiset]) -> Iterator[tuple[list[int], list[Multiset]]]:
+        """Yield f's coefficients on h and the multisets that share them, all of those given.
+
+        The coefficients are on h(ones), h(ones + 1), ..., over 2^(FIXED + RATIO), each off by less
+        than 3 (K + 2) (1 + e^(m epsilon)) 2^-FIXED: a law's entries are rounded down for each voter
+        and each axis.
+        """
+        alike: dict[tuple[tuple[int, ...], tuple[int, ...]], list[Multiset]] = {}
+        for at in near:
+            alike.setdefault((at.counts, at.family), []).append(at)
+        asked: dict[int, set[int]] = {}
+        for counts, family in alike:
+            for count, choice, pair in zip(counts, family, self.chances, strict=True):
+                for side in (0, 1):
+                    asked.setdefault(pair[choice ^ side], set()).add(count)
+        known = {p: self._binomials(p, counts) for p, counts in asked.items()}
+        for (counts, family), those in alike.items():
+            laws = []
+            for side in (0, 1):
+                law = fmpz_poly([1 << FIXED])
+                for count, choice, pair in zip(counts, family, self.chances, strict=True):
+                    if count:
+                        wide = law * known[pair[choice ^ side]][count]
+                        law = fmpz_poly([int(mass) >> FIXED for mass in wide.coeffs()])
+                masses = [int(mass) for mass in law.coeffs()]
+                laws.append(masses + [0] * (sum(counts) + 1 - len(masses)))
+            yield [(p << RATIO) - self.ratio_scaled * q for p, q in zip(*laws, strict=True)], those
+
+    def _binomials(self, p: int, counts: set[int]) -> dict[int, fmpz_poly]:
+        """Return the laws of the ones among voters at p, over 2^FIXED, entries rounded down."""
+        found, law, unit = {}, np.array([0, 1 << FIXED, 0], dtype=object), 1 << self.corner
+        for count in range(max(counts) + 1):
+            if count:
+                law = np.concatenate(
+                    [[0], (p * law[:-1] + (unit - p) * law[1:]) >> self.corner, [0]]
+                )
+            if count in counts:
+                found[count] = fmpz_poly(law[1:-1].tolist())
+        return found
 
     def tables(self, h: Any) -> Iterator[tuple[tuple[int, ...], Any]]:  # noqa: ANN401
         """Walk over all axes: yield the counts and E h(L) in integers, rounded down.
@@ -404,26 +440,57 @@ class GammaProver:
     def fill(self, weights: Units) -> Units:
         """Return private weights raised until no single one could be one unit larger.
 
-        Only where a constraint is within 2^36 units of its limit, which is where an optimal gamma
-        is once it has been shrunk, and where at most 4,000 are (K up to about 150); otherwise,
-        the weights are returned as they are.
+        That is up to what moves no constraint by more than 2^-120. Only where a constraint is
+        within 2^36 units of its limit, which is where an optimal gamma is once it has been shrunk.
         """
         self._check(weights)
-        arithmetic = self._arithmetic
         if all(weight == 1 << BITS for weight in weights):
             return weights
-        walked = self._reachable(weights, _UNITS[0])
-        for units, wider in zip(_UNITS, (*_UNITS[1:], 0), strict=True):
-            signed = arithmetic.signed(weights)
-            # Where h is 1 or -1 throughout, no weight of the multiset can be raised.
-            near = [at for at in walked.near if not _is_full(arithmetic, signed, at)]
-            if not near or len(near) >= _MOST_ROWS or len(walked.near) >= MOST_LISTED:
+        weights, _ = self._climbed(weights, _UNITS)
+        for _ in range(_MOST_CLIMBS):
+            # The first of these rounds is of few units, and so decides each weight's last one.
+            weights, rounds = self._climbed(weights, _LAST_UNITS)
+            if rounds <= 1:
                 break
-            weights, stopped = _raise_weights(self._rows(weights, near), weights, units)
-            if stopped or not wider:
-                break
-            walked = self._reachable(weights, wider)
         return weights
+
+    def _climbed(self, weights: Units, rounds: tuple[int, ...]) -> tuple[Units, int]:
+        """Return weights raised in rounds of more and more units, and how many rounds there were.
+
+        What a constraint stopped in one round stays in the next.
+        """
+        free = list(range(len(weights)))
+        for before, units in enumerate(rounds):
+            found = self._raised(weights, free, units) if free else None
+            if found is None:
+                return weights, before
+            weights, free = found
+        return weights, len(rounds)
+
+    def _raised(
+        self, weights: Units, free: list[int], units: int
+    ) -> tuple[Units, list[int]] | None:
+        """Return weights of which some were raised by at most so many units each.
+
+        And those of the free ones that nothing else stopped. None if no constraint is near, too
+        many are, or one does not hold.
+        """
+        walked = self._reachable(weights, units)
+        if len(walked.near) >= min(_MOST_NEAR, MOST_LISTED):
+            return None
+        signed = self._arithmetic.signed(weights)
+        # Where h is 1 or -1 throughout, no weight of the multiset can be raised.
+        near = [at for at in walked.near if not _is_full(self._arithmetic, signed, at)]
+        free = [place for place in free if weights[place] < 1 << BITS]
+        found = self._limits(weights, near, free, units) if free else None
+        if found is None:
+            return None
+        limits, units = found
+        steps = limits.raised([(1 << BITS) - weights[place] for place in free], units)
+        raised = list(weights)
+        for place, step in zip(free, steps, strict=True):
+            raised[place] += step
+        return tuple(raised), [p for p, step in zip(free, steps, strict=True) if step == units]
 
     def _reachable(self, weights: Units, units: int) -> Walked:
         """Walked, listing every constraint that raising all weights by ``units`` could break."""
@@ -498,27 +565,66 @@ class GammaProver:
         slack, _ = self._least(weights, walked)
         return slack is None or slack >= 0
 
-    def _rows(self, weights: Units, near: list[Multiset]) -> list[list[int]]:
-        """Return slacks of multisets, each with its coefficients on the weights, in one unit.
+    def _limits(
+        self, weights: Units, near: list[Multiset], free: list[int], units: int
+    ) -> tuple[Limits, int] | None:
+        """Return the constraints at multisets that can stop free weights, and for how many units.
+
+        Those are fewer than the given ones where more constraints than fit into memory could stop
+        weights. None if there are no constraints, or one does not hold.
 
         Where one is a tie, which only the corners themselves decide, all others keep the distance
         of rounding; of a tie: 0, and 1 for a weight that would break it.
         """
-        arithmetic, rounding = self._arithmetic, self._arithmetic.rounding
-        slacks = [arithmetic.exact_slack(weights, at) for at in near]
-        kept = rounding if min(slacks) < 0 else Fraction(0)
-        rows = []
-        for slack, at in zip(slacks, near, strict=True):
-            exponent, coefficients = arithmetic.scale(at) + RATIO, arithmetic.coefficients(at)
-            left = floor((slack - kept) * (1 << (exponent + BITS)))
-            if left < 0 and -rounding <= slack and not self._breaks(weights, at):
-                left, unclear = 0, floor(rounding * (1 << exponent)) + 1
-                coefficients = [
-                    int(c > unclear or (c >= -unclear and raises(self.setting, place, at)))
-                    for place, c in enumerate(coefficients)
-                ]
-            rows.append([left, *coefficients])
-        return rows
+        arithmetic, middle = self._arithmetic, self.setting.middle
+        scale, unit = float(1 + arithmetic.ratio), 1 << (FIXED + RATIO)
+        columns = np.array(free)
+        limit = floor(arithmetic.budget * (unit << BITS))
+        rounding = ceil(arithmetic.rounding * (unit << BITS))
+        signed = fmpz_poly(arithmetic.signed(weights))
+        slacks, reaches, blocks = list[int](), list[Floats](), list[tuple[Pair, list[Multiset]]]()
+        for difference, those in arithmetic.differences(near):
+            sums = signed * fmpz_poly(difference[::-1])
+            slacks += [limit - int(sums[at.ones + len(difference) - 1]) for at in those]
+            blocks.append((paired(difference, -(FIXED + RATIO)), those))
+            folded = _folded(blocks[-1][0][:1], those, middle, columns)[0]
+            # By how much one unit more of all weights together can lower a slack.
+            reaches.append(np.maximum(folded, 0.0).sum(axis=1))
+        if not slacks or min(slacks) < -rounding:
+            return None
+        steps = paired(slacks, -(FIXED + RATIO))[0]
+        needed = (steps - 1.0) / (np.concatenate(reaches) + scale * 2.0**-60)
+        most = _MOST_COEFFICIENTS // len(free)
+        if needed.size > most:
+            units = min(units, int(max(np.partition(needed, most)[most], 0.0)))
+        chosen = needed <= units
+        if not units or np.count_nonzero(chosen) > most or not chosen.any():
+            return None
+        places = list[Multiset]()
+        parts: tuple[list[Floats], list[Floats]] = ([], [])
+        at = 0
+        for difference, those in blocks:
+            kept_ = [m for m, ours in zip(those, chosen[at : at + len(those)], strict=True) if ours]
+            at += len(those)
+            if kept_:
+                places += kept_
+                rows = _folded(difference, kept_, middle, columns)
+                for part, own in zip(parts, rows, strict=True):
+                    part.append(own)
+        high, low = (np.ascontiguousarray(np.concatenate(part).T) for part in parts)
+        left = [slack for slack, ours in zip(slacks, chosen, strict=True) if ours]
+        kept = rounding if min(left) < 0 else 0
+        for row, (slack, place) in enumerate(zip(left, places, strict=True)):
+            if slack >= kept:
+                left[row] = slack - kept
+            elif self._breaks(weights, place):
+                return None
+            else:
+                left[row], unclear = 0, 2.0 * float(arithmetic.rounding)
+                doubtful = columns[abs(high[:, row]) <= unclear].tolist()
+                high[:, row], low[:, row] = high[:, row] > unclear, 0.0
+                high[np.isin(columns, raising(self.setting, doubtful, place)), row] = 1.0
+        return Limits(paired(left, -(FIXED + RATIO)), (high, low), scale), units
 
     @property
     def _not_proved(self) -> str:
@@ -555,29 +661,29 @@ def _is_full(arithmetic: Arithmetic, signed: list[int], at: Multiset) -> bool:
     return all(abs(arithmetic.flat(signed, at, side) or 0) == 1 << BITS for side in (0, 1))
 
 
-def _raise_weights(rows: list[list[int]], weights: Units, units: int) -> tuple[Units, bool]:
-    """Raise each weight to where a constraint, 1, or ``units`` stops it; central counts first.
+def _folded(
+    difference: tuple[Floats, ...],
+    those: list[Multiset],
+    middle: int,
+    columns: npt.NDArray[np.int64],
+) -> tuple[Floats, ...]:
+    """Return coefficients on weights of multisets that share those on h, a row for each.
 
-    The flag tells whether it was never ``units`` that stopped one.
+    Args:
+        difference: the coefficients on h, as doubles or as a pair.
+        those: the multisets.
+        middle: number of all weights.
+        columns: places of the weights.
     """
-    if min(row[0] for row in rows) < 0:
-        return weights, True
-    raised, left = list(weights), [units] * len(weights)
-    moved = True
-    while moved:
-        moved = False
-        for place in range(len(raised)):
-            room = min(left[place], (1 << BITS) - raised[place])
-            for row in rows:
-                if row[place + 1] > 0:
-                    room = min(room, row[0] // row[place + 1])
-            if room > 0:
-                moved = True
-                raised[place] += room
-                left[place] -= room
-                for row in rows:
-                    row[0] -= room * row[place + 1]
-    return tuple(raised), min(left) > 0
+    padding = np.zeros(2 * middle)
+    # h(0) of a multiset is as many places before its first coefficient as it has ones.
+    starts = 2 * middle - np.array([at.ones for at in those])[:, None]
+    padded = [np.concatenate([padding, part, padding]) for part in difference]
+    upper = [part[starts + middle + columns] for part in padded]
+    lower = [-part[starts + middle - 1 - columns] for part in padded]
+    if len(difference) == 1:
+        return (upper[0] + lower[0],)
+    return plus((upper[0], upper[1]), (lower[0], lower[1]))
 
 
 def dominating(setting: Voters, units: Units) -> DominatingPair:

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpopt import _checks
-from dpopt._errors import NotPrivateError, ParameterError, SolverError
+from dpopt._errors import InfeasibleError, NotPrivateError, ParameterError, SolverError
 from dpopt._numbers import (
     MOST_BITS,
     digits,
@@ -437,6 +437,9 @@ class MajoritySetting(Voters, Setting["MajorityDesign"]):
             problem.add_rows("least worst case", {"worst": np.ones((1, 1))}, upper=limit)
             try:
                 return solve(problem, backend, relative_gap=_TIE_GAP, time_limit=time_limit)
+            except InfeasibleError:
+                # The first optimum is a point of it: the room was too small for the solver.
+                continue
             except SolverError as error:
                 if error.status not in (Status.NUMERICAL, Status.STALLED):
                     raise

@@ -9,7 +9,7 @@ e^epsilon, a tie, and holds. Else enough digits tell its sign.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from math import comb
 
@@ -39,21 +39,36 @@ def sign(setting: Voters, weights: Units, at: Multiset, delta: float | None = No
     return _sign_of(setting, total)
 
 
-def raises(setting: Voters, place: int, at: Multiset) -> bool:
-    """Return whether a larger weight at a place makes the slack of `sign` smaller."""
-    chances = [0] * (setting.mechanisms + 1)
-    chances[setting.middle + place], chances[setting.middle - 1 - place] = 1, -1
-    return _sign_of(setting, _slack(setting, chances, at)) < 0
+def raising(setting: Voters, places: Iterable[int], at: Multiset) -> list[int]:
+    """Return at which of the places a larger weight makes the slack of `sign` smaller."""
+    by_ones: defaultdict[int, Exponentials] = defaultdict(lambda: defaultdict(Fraction))
+    for ones, exponent, mass in _difference(setting, at):
+        by_ones[ones][exponent] += mass
+    found = []
+    for place in places:
+        total: defaultdict[Fraction, Fraction] = defaultdict(Fraction)
+        for ones, side in ((setting.middle + place, 1), (setting.middle - 1 - place, -1)):
+            for exponent, mass in by_ones.get(ones, {}).items():
+                total[exponent] += side * mass
+        if _sign_of(setting, total) < 0:
+            found.append(place)
+    return found
 
 
 def _slack(setting: Voters, chances: list[int], at: Multiset) -> defaultdict[Fraction, Fraction]:
     """Return e^(m epsilon) E'[chances of L] - E[chances of L], times the powers of r + 1."""
-    target = Fraction(setting.allowance) * Fraction(setting.epsilon)
     total: defaultdict[Fraction, Fraction] = defaultdict(Fraction)
+    for ones, exponent, mass in _difference(setting, at):
+        total[exponent] += mass * chances[ones]
+    return total
+
+
+def _difference(setting: Voters, at: Multiset) -> Iterator[tuple[int, Fraction, Fraction]]:
+    """Yield (ones, exponent, coefficient) of e^(m epsilon) times one law less the other one."""
+    target = Fraction(setting.allowance) * Fraction(setting.epsilon)
     for side, factor, shift in ((0, -1, Fraction(0)), (1, 1, target)):
         for (ones, exponent), mass in _law(setting, at, side).items():
-            total[exponent + shift] += factor * mass * chances[ones]
-    return total
+            yield ones, exponent + shift, factor * mass
 
 
 def _law(setting: Voters, at: Multiset, side: int) -> dict[tuple[int, Fraction], Fraction]:

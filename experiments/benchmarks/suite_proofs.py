@@ -17,11 +17,16 @@ from experiments.benchmarks.suite_kernels import user
 from experiments.benchmarks.suite_majority import pure, shifted
 
 _KERNEL_EPSILON = 4.0
+_DESIGNED_UP_TO = 501
 
 
 def pure_design(mechanisms: int) -> majority.MajorityDesign:
-    """Return a design for Delta = 0."""
-    return _designed(pure(mechanisms).setting)
+    """Return a design for Delta = 0; beyond K = 501 the subsampling majority, as private."""
+    setting = pure(mechanisms).setting
+    if mechanisms <= _DESIGNED_UP_TO:
+        return _designed(setting)
+    gamma = majority.subsampling(mechanisms, int(setting.allowance))
+    return majority.assess(setting, gamma, prior="uniform:0,1", repair=True)
 
 
 def shifted_design(mechanisms: int) -> majority.MajorityDesign:
@@ -152,10 +157,10 @@ PURE = Benchmark(
     name="proof-majority-pure",
     title="Proof of a noise function, Delta = 0",
     measures="Proving a designed gamma over all voters.",
-    setting="as majority-pure; the design is given",
+    setting="as majority-pure; the design is given, beyond K = 501 the subsampling majority",
     axis="voters K",
     value="private (1) or not (0)",
-    sizes=(11, 51, 101, 201, 501),
+    sizes=(11, 51, 101, 201, 501, 1001, 2001, 4001),
     contenders=(
         Contender("dpopt, integers", OURS, pure_design, proved),
         Contender("interval arithmetic", LIBRARY, pure_design, in_intervals, largest=51),
@@ -173,7 +178,7 @@ SHIFTED = Benchmark(
     setting="as majority-shifted; the design is given",
     axis="voters K",
     value="private (1) or not (0)",
-    sizes=(5, 11, 15, 21, 31, 41),
+    sizes=(5, 11, 15, 21, 31, 41, 71, 101),
     contenders=(
         Contender("dpopt, integers", OURS, shifted_design, proved),
         Contender("paper's set in doubles", PAPER, shifted_design, in_doubles, largest=21),

@@ -227,3 +227,12 @@ def test_no_prior_allows_all_p_and_a_named_one_is_kept() -> None:
     assert majority.design_for(setting, objective="worst-case").value == asked.value
     common = majority.design(11, 0.1, 3, objective="worst-case", prior="common-uniform:0,1")
     assert common.value > asked.value + 0.01
+
+
+def test_where_no_room_is_left_for_the_choice_any_optimum_is_taken() -> None:
+    """The second program was reported infeasible, although the first one's optimum is in it."""
+    design = majority.design(101, 0.1, 10, objective="worst-case", prior="common-uniform:0,1")
+    assert design.private
+    assert design.bound is not None
+    assert design.value is not None
+    assert abs(design.bound - design.value) < 1e-8
