@@ -28,12 +28,14 @@ from dpopt.lp.solution import dual_bound
 
 Matrix = npt.NDArray[np.float64]
 
-# Average of the products s y, x z and (u - x) w below which the normal equations are left.
-_ORTHOGONAL = 1e-9
+# Average of the products s y, x z and (u - x) w below which the normal equations are left; and the
+# share of their sum that one step may lose of the multipliers.
+_ORTHOGONAL, _LOST = 1e-9, 1e-2
 # Share of the way to the boundary that a step takes; refinements of the normal equations.
 _SHARE, _REFINED = 0.995, 2
 _RIDGE, _MOST_RIDGE = 1e-15, 1e-6
 _MOST_STEPS = 60
+_EDGE = 2.0**-50
 # Residual of the rows at which a point is one of its program, in their own units.
 _HOLDS, _NEARLY = 1e-9, 1e-7
 # How far from the end the point is that the next round begins at, in units of this round's aim:
@@ -71,7 +73,7 @@ class Interior:
         size = float(np.max(np.abs(cost), initial=0.0)) or 1.0
         level = np.full(cost.size, size)
         self.state = State(0.5 * width, np.empty(0), np.empty(0), level, level.copy())
-        self._warm = self.state.copy()
+        self._warm, self._precise = self.state.copy(), False
 
     def bound(self, y: Vector) -> float:
         """Return the lower bound on the optimum that multipliers give."""
@@ -93,6 +95,8 @@ class Interior:
             begun.w,
         )
         self._balance()
+        # More rows may come before the next step.
+        self._warm = self.state.copy()
 
     def solve(self, aim: Callable[[float], float], pause: Callable[[], object]) -> float:
         """Step until the objective is within an aim of its bound; return the best bound.
@@ -101,7 +105,7 @@ class Interior:
             aim: given the best bound so far, how near is near enough.
             pause: called before each step.
         """
-        best, near = -np.inf, None
+        best, near, self._precise = -np.inf, None, False
         for step in range(_MOST_STEPS + 1):
             state = self.state
             bound = self.bound(state.y)
@@ -119,12 +123,17 @@ class Interior:
         self._warm = self.state.copy() if near is None else near
         return best
 
-    def _balance(self) -> None:
-        """Make the multipliers of the limits fit those of the rows, by raising them."""
+    def _balance(self) -> float:
+        """Make the multipliers of the limits fit those of the rows, by raising them.
+
+        Returns:
+            What that can add to the gap.
+        """
         state = self.state
         excess = self.cost + self.matrix.T @ state.y - state.z + state.w
         state.z = state.z + np.maximum(excess, 0.0)
         state.w = state.w + np.maximum(-excess, 0.0)
+        return float(np.abs(excess) @ self.width)
 
     def _step(self) -> None:
         """Take one step of the predictor and the corrector."""
@@ -135,7 +144,8 @@ class Interior:
         mean = _mean(state, self.width)
         # The weights of the rows, and of the variables themselves.
         heavy, own = y / s, z / x + w / v
-        solved = _orthogonal(rows, heavy, own) if mean < _ORTHOGONAL else _normal(rows, heavy, own)
+        precise = self._precise or mean < _ORTHOGONAL
+        solved = (_orthogonal if precise else _normal)(rows, heavy, own)
 
         def direction(rs: Vector, rx: Vector, rv: Vector) -> tuple[Vector, ...]:
             # s dy + y ds = rs, x dz + z dx = rx, v dw - w dx = rv, A dx + ds = off and
@@ -165,10 +175,17 @@ class Interior:
         )
         along = min(1.0, _SHARE * min(_room(x, dx), _room(v, -dx), _room(s, ds)))
         across = min(1.0, _SHARE * min(_room(y, dy), _room(z, dz), _room(w, dw)))
+        # So near to its upper limit a difference from it would be rounded to 0.
+        edge = _EDGE * self.width
         self.state = State(
-            x + along * dx, s + along * ds, y + across * dy, z + across * dz, w + across * dw
+            np.clip(x + along * dx, edge, self.width - edge),
+            s + along * ds,
+            y + across * dy,
+            z + across * dz,
+            w + across * dw,
         )
-        self._balance()
+        gap = _mean(self.state, self.width) * (s.size + 2 * x.size)
+        self._precise = precise or self._balance() > _LOST * gap
 
 
 def _mean(state: State, width: Vector) -> float:
@@ -254,13 +271,15 @@ class Told:
         x: the point that the families were asked about.
         worst: worst violation that they found.
         bound: best lower bound so far.
-        value: cost of the best feasible point so far.
+        best: best feasible point so far.
+        value: its cost.
         rows: rows in the program of this round.
     """
 
     x: Vector
     worst: float
     bound: float
+    best: Vector
     value: float
     rows: int
 
@@ -343,6 +362,7 @@ class Rounds:
     def run(
         self,
         relative_gap: float,
+        enough: float,
         left: int,
         pause: Callable[[], object],
         tell: Callable[[Told], None],
@@ -351,6 +371,7 @@ class Rounds:
 
         Args:
             relative_gap: in units of sum |c x| or of the largest |c|, whichever is more.
+            enough: a wider one that will do where this one is not reached.
             left: rounds that may be taken.
             pause: called before each step; it may raise.
             tell: called once a round.
@@ -370,7 +391,7 @@ class Rounds:
             separations = self.separate(x)
             worst = max((answer.worst for answer in separations.values()), default=0.0)
             self._improve(x, separations, worst)
-            tell(Told(x, worst, self.bound, self.value, self.rows.count))
+            tell(Told(x, worst, self.bound, self.best, self.value, self.rows.count))
             if self.value - self.bound <= relative_gap * self._unit():
                 return self._found(close=True)
             idle = 0 if self.value - self.bound < gap else idle + 1
@@ -379,7 +400,7 @@ class Rounds:
             owners = [name for name, a in separations.items() for _ in range(a.rows.count)]
             if idle > _MOST_IDLE or not self._add(rows, owners, drop=count < _DROPPING):
                 break
-        return self._found(close=False)
+        return self._found(close=self.value - self.bound <= enough * self._unit())
 
     def _unit(self) -> float:
         return max(float(np.sum(np.abs(self.model.cost * self.best))), self.scale)

@@ -35,9 +35,11 @@ if TYPE_CHECKING:
 
 # Gaps above this share of what was asked for are worth a factorisation.
 _WELL_WITHIN = 0.1
-# Iterations of the simplex method, each times the number of variables, after which interior points
-# take over: 1,000 for 251 levels of gamma, which is half a second.
-_SIMPLEX_WORK = 250_000
+# Iterations of the simplex method after which interior points take over: these, and so many for
+# each variable, as a step of theirs costs about that many times one of the simplex method.
+_LEAST_SIMPLEX, _SIMPLEX_EACH = 2_000, 13
+# What interior points aim for, as a share of the gap asked for: a few rounds more.
+_INTERIOR_AIM = 1e-3
 # Ends that another way would meet too.
 _FINAL = (Status.TIME_LIMIT, Status.MEMORY_LIMIT, Status.INTERRUPTED)
 
@@ -107,7 +109,7 @@ class _Loop:
         # Lower bound, and the best feasible point that is known; of the minimisation.
         self.lower = -np.inf
         self.feasible: Vector | None = None
-        self.central = False
+        self.central, self.waits = False, True
         self.tried = getattr(backend, "rounds", "simplex") == "simplex"
         if start is not None and start.basis is not None:
             self.begin(start.basis, start.cuts)
@@ -118,7 +120,7 @@ class _Loop:
             self.append({name: Separation(rows, np.inf, 0)})
         if not basis.variables:
             # It ended at an interior point: its many rows would hold up the simplex method.
-            self.iterations = _SIMPLEX_WORK
+            self.waits = False
             return
         if not isinstance(self.session, WarmSession):
             return
@@ -351,9 +353,9 @@ class _Loop:
             self.feasible = x
 
     def stopped(self, raw: RawSolution) -> _Answer | None:
-        """Return the best feasible point, with the present multipliers, if the gap asked for is met.
+        """Return the best feasible point if its gap is as small as was asked for.
 
-        These are of an optimum over the present rows, whose bound is the best so far.
+        Its multipliers are those of the optimum over the present rows, whose bound is the best.
         """
         if self.feasible is None:
             return None
@@ -364,18 +366,19 @@ class _Loop:
         if self.gap > self.limits.stop_at_gap * (unit or 1.0):
             return None
         answer = self.examined(replace(raw, x=self.feasible))
-        usable = not isinstance(answer, SolverError) and answer.worst <= self.limits.tolerance
+        if isinstance(answer, SolverError) or answer.worst > self.limits.tolerance:
+            return None
         # The session's basis is that of another point.
-        self.central = usable
-        return answer if usable else None
+        self.central = True
+        return answer
 
     def interior(
         self, callbacks: Sequence[Callable[[Progress], None]], rounds: int
     ) -> _Answer | None:
         """Return the optimum by interior points; None if it is not their turn, or they gave up."""
-        backend_rounds = getattr(self.backend, "rounds", "simplex")
-        work = self.iterations * self.model.cost.size
-        if self.tried or (backend_rounds == "auto" and work <= _SIMPLEX_WORK):
+        waits = self.waits and getattr(self.backend, "rounds", "simplex") == "auto"
+        enough = max(_LEAST_SIMPLEX, _SIMPLEX_EACH * self.model.cost.size)
+        if self.tried or (waits and self.iterations <= enough):
             return None
         self.tried = True
         inside = self.problem.inside
@@ -385,23 +388,22 @@ class _Loop:
         def tell(told: Told) -> None:
             self.rounds += 1
             advance("linear program", self.rounds, message=self.problem.name)
-            sign, gap = self.sign, told.value - told.bound
-            progress = Progress(
-                self.rounds,
-                sign * float(self.model.cost @ told.x),
-                told.worst,
-                told.rows,
-                self.seconds(),
-                sign * told.bound,
-                gap,
-            )
+            self.lower = max(self.lower, told.bound)
+            if self.feasible is None or told.value < float(self.model.cost @ self.feasible):
+                self.feasible = told.best
+            value = self.sign * float(self.model.cost @ told.x)
+            bound, seconds = self.sign * self.lower, self.seconds()
             for callback in callbacks:
-                callback(progress)
+                callback(
+                    Progress(self.rounds, value, told.worst, told.rows, seconds, bound, self.gap)
+                )
 
         extra = stack(self.extra, self.model.cost.size)
         search = Rounds(self.model, inside, lambda x: _asked(self.problem, x), extra, self.owners)
-        aim = max(_WELL_WITHIN * self.limits.relative_gap, self.limits.stop_at_gap)
-        found = search.run(aim, rounds, self.left, tell)
+        limits = self.limits
+        enough = max(_WELL_WITHIN * limits.relative_gap, limits.stop_at_gap)
+        aim = max(_INTERIOR_AIM * limits.relative_gap, limits.stop_at_gap)
+        found = search.run(aim, enough, rounds, self.left, tell)
         return None if found is None else self.taken(found)
 
     def taken(self, found: Found) -> _Answer | None:
@@ -416,8 +418,11 @@ class _Loop:
             detail = "interior points"
             raw = RawSolution(Status.OPTIMAL, found.x, found.y, found.steps, detail)
             answer = self.examined(raw)
-            near = not isinstance(answer, SolverError) and not answer.poor
-            if near and answer.worst <= self.limits.tolerance:
+            if (
+                not isinstance(answer, SolverError)
+                and not answer.poor
+                and answer.worst <= self.limits.tolerance
+            ):
                 self.central = True
                 return answer
             self.extra, self.owners = before
@@ -532,6 +537,11 @@ def solve(
         (1.0, [0.0, 1.0], True)
     """
     if _is_cvxpy(problem):
+        if stop_at_gap != 0.0:
+            raise ParameterError(
+                f"stop_at_gap is {_checks.shown(stop_at_gap)}; it must be 0 for a cvxpy problem, "
+                "which tells of no point inside."
+            )
         from dpopt.lp.door import solve_cvxpy
 
         return solve_cvxpy(
@@ -542,7 +552,6 @@ def solve(
             tolerance=tolerance,
             relative_gap=relative_gap,
             time_limit=time_limit,
-            stop_at_gap=stop_at_gap,
             max_rounds=max_rounds,
             callback=callback,
             start=start,
