@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
 # Gaps above this share of what was asked for are worth a factorisation.
 _WELL_WITHIN = 0.1
-# Iterations of the simplex method after which interior points take over: these, and so many for
-# each variable, as a step of theirs costs about that many times one of the simplex method.
-_LEAST_SIMPLEX, _SIMPLEX_EACH = 2_000, 13
+# Iterations of the simplex method after which interior points take over: these, or the square of
+# the number of variables over the second, as a step of theirs grows with its cube.
+_LEAST_SIMPLEX, _SQUARES = 2_000, 38
 # What interior points aim for, as a share of the gap asked for: a few rounds more.
 _INTERIOR_AIM = 1e-3
 # Ends that another way would meet too.
@@ -377,7 +377,7 @@ class _Loop:
     ) -> _Answer | None:
         """Return the optimum by interior points; None if it is not their turn, or they gave up."""
         waits = self.waits and getattr(self.backend, "rounds", "simplex") == "auto"
-        enough = max(_LEAST_SIMPLEX, _SIMPLEX_EACH * self.model.cost.size)
+        enough = max(_LEAST_SIMPLEX, self.model.cost.size**2 // _SQUARES)
         if self.tried or (waits and self.iterations <= enough):
             return None
         self.tried = True
