@@ -23,6 +23,7 @@ from dpopt._types import Vector, frozen
 from dpopt.lp.backends import Backend, RawSolution, Session, WarmSession, get_backend
 from dpopt.lp.basis import BASIC, Basis, Statuses, vertex
 from dpopt.lp.claims import surely_infeasible, surely_unbounded
+from dpopt.lp.interior import Found, Rounds, Told, suits
 from dpopt.lp.model import Model, Oracle, Rows, Separation, stack
 from dpopt.lp.problem import Problem
 from dpopt.lp.solution import Limits, Solution, Status, advice, dual_bound
@@ -34,6 +35,11 @@ if TYPE_CHECKING:
 
 # Gaps above this share of what was asked for are worth a factorisation.
 _WELL_WITHIN = 0.1
+# Iterations of the simplex method after which interior points take over: these, or the square of
+# the number of variables over the second, as a step of theirs grows with its cube.
+_LEAST_SIMPLEX, _SQUARES = 2_000, 38
+# What interior points aim for, as a share of the gap asked for: a few rounds more.
+_INTERIOR_AIM = 1e-3
 # Ends that another way would meet too.
 _FINAL = (Status.TIME_LIMIT, Status.MEMORY_LIMIT, Status.INTERRUPTED)
 
@@ -48,6 +54,9 @@ class Progress:
         worst: worst violation found by the families.
         rows: rows in the relaxation.
         seconds: time since the start.
+        bound: best bound on the optimum so far; infinite while there is none.
+        gap: distance to it from the best point that is known to be feasible; infinite while none
+            is. Only `Problem.set_inside` makes one known before the last round.
     """
 
     round: int
@@ -55,6 +64,8 @@ class Progress:
     worst: float
     rows: int
     seconds: float
+    bound: float = np.nan
+    gap: float = np.inf
 
 
 @dataclass(frozen=True)
@@ -95,6 +106,11 @@ class _Loop:
         self.known: set[bytes] = set()
         self.iterations = 0
         self.rounds = 0
+        # Lower bound, and the best feasible point that is known; of the minimisation.
+        self.lower = -np.inf
+        self.feasible: Vector | None = None
+        self.central, self.waits = False, True
+        self.tried = getattr(backend, "rounds", "simplex") == "simplex"
         if start is not None and start.basis is not None:
             self.begin(start.basis, start.cuts)
 
@@ -102,6 +118,10 @@ class _Loop:
         """Begin at the basis of another solve and with the rows that its families gave."""
         for name, rows in _still_cuts(self.problem, basis, cuts).items():
             self.append({name: Separation(rows, np.inf, 0)})
+        if not basis.variables:
+            # It ended at an interior point: its many rows would hold up the simplex method.
+            self.waits = False
+            return
         if not isinstance(self.session, WarmSession):
             return
         # A new variable is nonbasic and a new row basic, as at a start from nothing.
@@ -118,7 +138,15 @@ class _Loop:
         self.session.begin(_joined(columns), _joined(rows))
 
     def basis(self) -> Basis | None:
-        """Return where the session ended, by name; None if the backend does not tell."""
+        """Return where the session ended, by name; None if the backend does not tell.
+
+        After interior points it names the families alone, whose rows are cuts for another solve.
+        """
+        oracles = {
+            name: (family.oracle, family.over) for name, family in self.problem.families.items()
+        }
+        if self.central:
+            return Basis({}, {}, oracles)
         ended = self.session.basis() if isinstance(self.session, WarmSession) else None
         if ended is None:
             return None
@@ -129,7 +157,7 @@ class _Loop:
             {name: columns[part] for name, part in self.model.variables.items()},
             {name: rows[part] for name, part in self.model.blocks.items()}
             | {name: appended[owners == name] for name in families},
-            {name: (family.oracle, family.over) for name, family in families.items()},
+            oracles,
         )
 
     def seconds(self) -> float:
@@ -174,10 +202,16 @@ class _Loop:
             if isinstance(answer, SolverError):
                 failure, endless = answer, endless or self.endless(raw)
                 continue
+            if callbacks or self.limits.stop_at_gap:
+                self.learn(answer)
             if callbacks and spare is None:
                 progress = self.progress(answer)
                 for callback in callbacks:
                     callback(progress)
+            if self.limits.stop_at_gap and answer.worst > self.limits.tolerance:
+                stopped = self.stopped(raw)
+                if stopped is not None:
+                    return stopped
             if answer.poor:
                 spare = spare or answer
                 failure = self.failure(Status.NUMERICAL, answer.poor)
@@ -289,7 +323,117 @@ class _Loop:
     def progress(self, answer: _Answer) -> Progress:
         value = _objective(self, answer.raw)
         rows = self.model.rows.count + len(self.owners)
-        return Progress(self.rounds, value, answer.worst, rows, self.seconds())
+        return Progress(
+            self.rounds, value, answer.worst, rows, self.seconds(), self.sign * self.lower, self.gap
+        )
+
+    @property
+    def sign(self) -> float:
+        return -1.0 if self.problem.maximising else 1.0
+
+    @property
+    def gap(self) -> float:
+        """Distance from the best feasible point to the bound; infinite where one is unknown."""
+        if self.feasible is None:
+            return np.inf
+        return float(self.model.cost @ self.feasible) - self.lower
+
+    def learn(self, answer: _Answer) -> None:
+        """Take the bound of an answer, and the feasible point that it gives."""
+        x, worst = _point(answer.raw), max(answer.worst, 0.0)
+        if answer.raw.y is not None:
+            self.lower = max(self.lower, dual_bound(self.model, self.all_rows(), answer.raw.y))
+        inside = self.problem.inside
+        if worst > self.limits.tolerance:
+            if inside is None or not np.isfinite(worst):
+                return
+            x = inside.x + inside.slack / (inside.slack + worst) * (x - inside.x)
+        value = float(self.model.cost @ x)
+        if self.feasible is None or value < float(self.model.cost @ self.feasible):
+            self.feasible = x
+
+    def stopped(self, raw: RawSolution) -> _Answer | None:
+        """Return the best feasible point if its gap is as small as was asked for.
+
+        Its multipliers are those of the optimum over the present rows, whose bound is the best.
+        """
+        if self.feasible is None:
+            return None
+        unit = max(
+            float(np.sum(np.abs(self.model.cost * self.feasible))),
+            float(np.max(np.abs(self.model.cost), initial=0.0)),
+        )
+        if self.gap > self.limits.stop_at_gap * (unit or 1.0):
+            return None
+        answer = self.examined(replace(raw, x=self.feasible))
+        if isinstance(answer, SolverError) or answer.worst > self.limits.tolerance:
+            return None
+        # The session's basis is that of another point.
+        self.central = True
+        return answer
+
+    def interior(
+        self, callbacks: Sequence[Callable[[Progress], None]], rounds: int
+    ) -> _Answer | None:
+        """Return the optimum by interior points; None if it is not their turn, or they gave up."""
+        waits = self.waits and getattr(self.backend, "rounds", "simplex") == "auto"
+        enough = max(_LEAST_SIMPLEX, self.model.cost.size**2 // _SQUARES)
+        if self.tried or (waits and self.iterations <= enough):
+            return None
+        self.tried = True
+        inside = self.problem.inside
+        if inside is None or not self.problem.families or not suits(self.model, inside):
+            return None
+
+        def tell(told: Told) -> None:
+            self.rounds += 1
+            advance("linear program", self.rounds, message=self.problem.name)
+            self.lower = max(self.lower, told.bound)
+            if self.feasible is None or told.value < float(self.model.cost @ self.feasible):
+                self.feasible = told.best
+            value = self.sign * float(self.model.cost @ told.x)
+            bound, seconds = self.sign * self.lower, self.seconds()
+            for callback in callbacks:
+                callback(
+                    Progress(self.rounds, value, told.worst, told.rows, seconds, bound, self.gap)
+                )
+
+        extra = stack(self.extra, self.model.cost.size)
+        search = Rounds(self.model, inside, lambda x: _asked(self.problem, x), extra, self.owners)
+        limits = self.limits
+        enough = max(_WELL_WITHIN * limits.relative_gap, limits.stop_at_gap)
+        aim = max(_INTERIOR_AIM * limits.relative_gap, limits.stop_at_gap)
+        found = search.run(aim, enough, rounds, self.left, tell)
+        return None if found is None else self.taken(found)
+
+    def taken(self, found: Found) -> _Answer | None:
+        """Return what interior points found if it stands up to the checks.
+
+        Else their rows stay for the simplex method.
+        """
+        self.iterations += found.steps
+        if found.close:
+            before = self.extra, self.owners
+            self.extra, self.owners = [found.rows], found.owners
+            detail = "interior points"
+            raw = RawSolution(Status.OPTIMAL, found.x, found.y, found.steps, detail)
+            answer = self.examined(raw)
+            if (
+                not isinstance(answer, SolverError)
+                and not answer.poor
+                and answer.worst <= self.limits.tolerance
+            ):
+                self.central = True
+                return answer
+            self.extra, self.owners = before
+        names = np.array(found.owners, dtype=object)
+        self.append(
+            {
+                name: Separation(found.rows.take(names == name), np.inf, 0)
+                for name in self.problem.families
+            }
+        )
+        return None
 
     def all_rows(self) -> Rows:
         return stack([self.model.rows, *self.extra], self.model.cost.size)
@@ -330,6 +474,7 @@ def solve(
     tolerance: float | None = None,
     relative_gap: float | None = None,
     time_limit: float | None = None,
+    stop_at_gap: float = 0.0,
     max_rounds: int = 1000,
     callback: Callable[[Progress], None] | None = None,
     start: Solution | None = None,
@@ -356,6 +501,9 @@ def solve(
             returned: the solution states its gap. A cvxpy problem that is not linear is taken
             within 1,000 times this at once, by default 1e-5, or where it has no finite bound.
         time_limit: seconds for the whole loop; None for no limit.
+        stop_at_gap: stop as soon as a feasible point is known that is within this of the bound, in
+            the units of relative_gap, and return it; 0 to go on to the optimum. Before the last
+            round one is known only where `Problem.set_inside` told of a point inside.
         max_rounds: most solves in the loop.
         callback: called once a round with a `Progress`.
         start: a solution of this problem before something of it was changed, or of one with some
@@ -389,6 +537,11 @@ def solve(
         (1.0, [0.0, 1.0], True)
     """
     if _is_cvxpy(problem):
+        if stop_at_gap != 0.0:
+            raise ParameterError(
+                f"stop_at_gap is {_checks.shown(stop_at_gap)}; it must be 0 for a cvxpy problem, "
+                "which tells of no point inside."
+            )
         from dpopt.lp.door import solve_cvxpy
 
         return solve_cvxpy(
@@ -411,16 +564,18 @@ def solve(
     if callback is not None and not callable(callback):
         raise ParameterError(f"callback is {_checks.shown(callback)}; it must be a function.")
     chosen = get_backend(backend)
-    limits = Limits.of(tolerance, relative_gap, time_limit, usual=chosen.tolerance)
+    limits = Limits.of(
+        tolerance, relative_gap, time_limit, usual=chosen.tolerance, stop_at_gap=stop_at_gap
+    )
     if start is not None:
         _require_related(problem, start)
     callbacks = [callback] if callback is not None else []
     if _checks.flag("verbose", verbose):
         callbacks.append(_write_line)
     loop = _Loop(problem, chosen, limits, start)
-    for _ in range(_checks.integer("max_rounds", max_rounds, 1)):
+    for taken in range(_checks.integer("max_rounds", max_rounds, 1)):
         advance("linear program", loop.rounds, message=problem.name)
-        answer = loop.round(callbacks)
+        answer = loop.interior(callbacks, max_rounds - taken) or loop.round(callbacks)
         if answer is not None:
             advance("linear program", loop.rounds, loop.rounds)
             return _finish(loop, answer.raw, answer.separations, answer.worst)
@@ -430,7 +585,8 @@ def solve(
 def _write_line(progress: Progress) -> None:
     sys.stdout.write(
         f"round {progress.round}: objective {progress.objective:.9g}, worst violation "
-        f"{progress.worst:.1e}, {progress.rows:,} rows, {progress.seconds:.2f} s\n"
+        f"{progress.worst:.1e}, bound {progress.bound:.9g}, gap {progress.gap:.1e}, "
+        f"{progress.rows:,} rows, {progress.seconds:.2f} s\n"
     )
 
 
@@ -488,7 +644,10 @@ def _joined(parts: Sequence[Statuses]) -> Statuses:
 
 
 def _separate(problem: Problem, raw: RawSolution) -> dict[str, Separation]:
-    x = _point(raw)
+    return _asked(problem, _point(raw))
+
+
+def _asked(problem: Problem, x: Vector) -> dict[str, Separation]:
     return {name: family.separate(x) for name, family in problem.families.items()}
 
 

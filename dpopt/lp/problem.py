@@ -72,6 +72,19 @@ class Family:
         return Separation(Rows(over_all, rows.lower, rows.upper), answer.worst, answer.checked)
 
 
+@dataclass(frozen=True)
+class Inside:
+    """A point at which every row holds with room.
+
+    Attributes:
+        x: all variables, shape (variables,), within their limits.
+        slack: by which each row of each family holds there at least, above 0.
+    """
+
+    x: Vector
+    slack: float
+
+
 class Problem:
     """A linear program over named variables, built step by step and left unchanged by solving.
 
@@ -93,6 +106,7 @@ class Problem:
         self.shapes: dict[str, Shape] = {}
         self.blocks: dict[str, Rows] = {}
         self.families: dict[str, Family] = {}
+        self.inside: Inside | None = None
         self._bounds: dict[str, tuple[Vector, Vector]] = {}
         self._cost: dict[str, Vector] = {}
 
@@ -173,6 +187,7 @@ class Problem:
         self.variables[name] = slice(start, start + math.prod(axes))
         self.shapes[name] = axes
         self._bounds[name] = bounds
+        self.inside = None
         return self.variables[name]
 
     def set_bounds(
@@ -279,6 +294,35 @@ class Problem:
         self._check_new(name)
         part = slice(0, self.size) if over is None else self._find(over)
         self.families[name] = Family(oracle, part)
+
+    def set_inside(self, point: Mapping[str, npt.ArrayLike], slack: float) -> None:
+        """Tell of a point at which every row holds with room, for large programs with families.
+
+        It makes a feasible point of one that breaks rows, and so a gap is known in each round of
+        `solve`; large programs are then solved by interior points. What is told is not believed: an
+        answer that it leads to is checked as any other. Variables that are added later undo it.
+
+        Args:
+            point: by name of all variables, a number or an array of their shape.
+            slack: by which every row of every family holds there at least, in its own units,
+                above 0; written rows hold with some room.
+
+        Raises:
+            ParameterError: if a variable is unknown or missing, or the point outside its limits.
+        """
+        x = np.zeros(self.size)
+        for name, value in point.items():
+            x[self._find(name)] = self._cost_of(name, value)
+        if set(point) != set(self.variables):
+            raise ParameterError(
+                f"point names {', '.join(point)}; it must name all variables: "
+                f"{', '.join(self.variables)}."
+            )
+        lower, upper = (np.concatenate(part) for part in zip(*self._bounds.values(), strict=True))
+        if not np.all((lower <= x) & (x <= upper)):
+            raise ParameterError("point leaves the limits of the variables; it must lie inside.")
+        slack = _checks.real("slack", slack, 0.0, open_lower=True)
+        self.inside = Inside(x, slack)
 
     def assemble(self) -> Model:
         """Return the program without its families as arrays."""

@@ -61,11 +61,13 @@ class Limits:
         tolerance: violation at which a row counts as satisfied.
         relative_gap: duality gap that is asked for.
         time_limit: seconds; None for no limit.
+        stop_at_gap: gap of a feasible point at which to stop before the optimum; 0 never.
     """
 
     tolerance: float
     relative_gap: float
     time_limit: float | None
+    stop_at_gap: float = 0.0
 
     @classmethod
     def of(
@@ -76,6 +78,7 @@ class Limits:
         *,
         usual: float,
         usual_gap: float | None = None,
+        stop_at_gap: float = 0.0,
     ) -> Self:
         """Check what a user gave, and take the usual tolerance and gap where nothing was.
 
@@ -85,6 +88,7 @@ class Limits:
             time_limit: at least 0, or None.
             usual: the backend's tolerance.
             usual_gap: the backend's gap.
+            stop_at_gap: in [0, 1]; no smaller one than this is asked for.
 
         Raises:
             ParameterError: if one is out of range.
@@ -96,7 +100,8 @@ class Limits:
             gap = _checks.real("relative_gap", relative_gap, 0.0, 1.0, open_lower=True)
         if time_limit is not None:
             time_limit = _checks.real("time_limit", time_limit, 0.0)
-        return cls(usual, gap, time_limit)
+        stop_at_gap = _checks.real("stop_at_gap", stop_at_gap, 0.0, 1.0)
+        return cls(usual, max(gap, stop_at_gap), time_limit, stop_at_gap)
 
     @property
     def widest_gap(self) -> float:

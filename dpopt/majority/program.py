@@ -79,6 +79,8 @@ def problem_over(oracle: CornerOracle, weights: npt.ArrayLike) -> Problem:
     problem.add_variables("gamma", oracle.setting.middle, lower=0.0, upper=1.0)
     problem.maximise({"gamma": weights})
     problem.add_family("corners", oracle, over="gamma")
+    # Without gamma the output is a fair coin; the rows are divided by their budget.
+    problem.set_inside({"gamma": 0.0}, slack=1.0)
     return problem
 
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 import dpopt
 from dpopt import majority
+from dpopt.lp.backends.highs import Highs
 from dpopt.prob import poisson_binomial_pmf
 from experiments.benchmarks.spec import (
     OURS,
@@ -113,6 +114,13 @@ def certified(instance: Instance) -> Answer:
     if design.certificate is None or design.solution is None or design.value is None:
         raise RuntimeError("the design came without a certificate.")
     return _answer(design.value, design.solution.rows_used, majority.reduced_size(setting))
+
+
+def by_simplex(instance: Instance) -> Answer:
+    """Solve by cutting planes at vertices alone: warm simplex rounds, whatever they take."""
+    problem = majority.gamma_problem(instance.setting, instance.weights)
+    solution = dpopt.solve(problem, Highs(rounds="simplex"))
+    return _answer(solution.objective, solution.rows_used, solution.constraints_checked)
 
 
 def by_highs(instance: Instance) -> Answer:
@@ -346,6 +354,24 @@ MANY = Benchmark(
 )
 
 
+LARGE = Benchmark(
+    name="majority-large",
+    title="DaRRM's noise function, many voters and a small allowance",
+    measures="Cutting planes at interior points, where those at vertices take long.",
+    setting="epsilon = 0.1, Delta = 0, m = 3; the paper's surrogate",
+    axis="voters K",
+    value="optimum",
+    sizes=(101, 201, 301, 401, 501, 701, 1001),
+    contenders=(
+        Contender("dpopt.solve", OURS, partial(surrogate, 0.0), solved),
+        Contender("simplex rounds", OURS, partial(surrogate, 0.0), by_simplex, largest=501),
+    ),
+    tolerance=1e-6,
+    warm_up=11,
+    limits=limited(60),
+)
+
+
 def _corner_sets(
     name: str, case: str, mechanism_delta: float, order: str, sizes: tuple[int, ...]
 ) -> Benchmark:
@@ -373,6 +399,7 @@ BENCHMARKS = (
     PURE,
     SHIFTED,
     MANY,
+    LARGE,
     _corner_sets("majority-corner-sets", "Delta = 0", 0.0, "O(K^3)", (11, 21, 35, 51, 71)),
     _corner_sets(
         "majority-corner-sets-shifted",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import highspy
 import numpy as np
@@ -36,16 +37,21 @@ class Highs:
         feasibility: HiGHS's primal and dual feasibility tolerance; its floor is 1e-10.
         interior: take interior points only, and no basis: for programs that the simplex method
             stalls on. Their gap is wider, and the solution states it.
+        rounds: of a program with families and a point inside (`Problem.set_inside`): "simplex" for
+            warm simplex rounds, "interior" for rounds of `dpopt.lp.interior`, "auto" for these
+            where the simplex method takes long. Other programs have simplex rounds.
     """
 
     feasibility: float = 1e-10
     interior: bool = False
+    rounds: Literal["auto", "simplex", "interior"] = "auto"
 
     def __post_init__(self) -> None:
         object.__setattr__(
             self, "feasibility", _checks.real("feasibility", self.feasibility, 1e-10, 1e-2)
         )
         _checks.flag("interior", self.interior)
+        _checks.choice("rounds", self.rounds, ("auto", "simplex", "interior"))
 
     @property
     def name(self) -> str:

@@ -1,0 +1,169 @@
+"""Interior rounds against the program written out in full, solved by scipy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from dpopt import ParameterError, Problem, SolverError, solve
+from dpopt.lp import Progress, Rows, Separation, make_rows
+from dpopt.lp.backends.highs import Highs
+from dpopt.lp.interior import Interior
+
+INTERIOR = Highs(rounds="interior")
+
+
+class Listed:
+    """The rows of a matrix, of which a few at a time are given: matrix @ x <= 1."""
+
+    def __init__(self, matrix: np.ndarray, most: int) -> None:
+        self.matrix, self.most = matrix, most
+
+    def __call__(self, x: np.ndarray) -> Separation:
+        over = self.matrix @ x - 1.0
+        chosen = np.argsort(-over)[: self.most]
+        chosen = chosen[over[chosen] > 0.0]
+        rows: Rows = make_rows(self.matrix[chosen], upper=1.0)
+        return Separation(rows, max(0.0, float(over.max())), over.size)
+
+
+def packing(seed: int, size: int = 12, rows: int = 300, most: int = 5) -> tuple[Problem, float]:
+    """Return a program with a family and a written row, and its optimum by scipy."""
+    rng = np.random.default_rng(seed)
+    matrix = rng.normal(0.3, 1.0, (rows, size))
+    cost = rng.uniform(0.1, 1.0, size)
+    lower = rng.uniform(-0.2, 0.0, size)
+    problem = Problem("packing")
+    problem.add_variables("x", size, lower=lower, upper=1.0)
+    problem.add_rows("budget", np.ones((1, size)), lower=-3.0, upper=0.4 * size)
+    problem.add_family("listed", Listed(matrix, most), over="x")
+    problem.maximise({"x": cost})
+    problem.set_inside({"x": 0.0}, slack=1.0)
+    ones = np.ones((1, size))
+    best = linprog(
+        -cost,
+        A_ub=np.vstack([matrix, ones, -ones]),
+        b_ub=np.concatenate([np.ones(rows), [0.4 * size, 3.0]]),
+        bounds=[(low, 1.0) for low in lower],
+    )
+    return problem, -float(best.fun)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_value_is_that_of_all_rows(seed: int) -> None:
+    problem, best = packing(seed)
+    solution = solve(problem, INTERIOR)
+    assert solution.objective == pytest.approx(best, rel=1e-9)
+    assert solution.bound >= best - 1e-9
+    assert solution.residual <= 1e-9
+    assert solution.gap <= 1e-9 * max(1.0, best)
+    assert solution.duals["listed"].size == solution.cuts["listed"].count
+    assert solve(problem).objective == pytest.approx(best, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_multipliers_price_the_objective(seed: int) -> None:
+    problem, _ = packing(seed)
+    solution = solve(problem, INTERIOR)
+    written = problem.materialised(solution).assemble()
+    y = np.concatenate([solution.duals["budget"], solution.duals["listed"]])
+    assert np.all(solution.duals["listed"] >= 0.0)
+    reduced = -written.cost - written.rows.matrix.T @ y
+    limit = np.where(y > 0, written.rows.upper, written.rows.lower)
+    box = np.where(reduced > 0, written.upper, written.lower)
+    total = float(np.sum(np.where(y == 0, 0.0, y * limit)) + reduced @ box)
+    assert total == pytest.approx(solution.bound, abs=1e-11)
+
+
+def test_every_round_has_a_gap_that_holds() -> None:
+    problem, best = packing(3)
+    told: list[Progress] = []
+    solve(problem, INTERIOR, callback=told.append)
+    assert len(told) > 5
+    for progress in told:
+        assert progress.bound >= best - 1e-9
+        assert progress.bound - progress.gap <= best + 1e-9
+    gaps = [progress.gap for progress in told]
+    assert gaps == sorted(gaps, reverse=True)
+    assert 0.0 < gaps[0] < np.inf
+
+
+def test_simplex_rounds_have_a_gap_too() -> None:
+    problem, best = packing(3)
+    told: list[Progress] = []
+    solve(problem, Highs(rounds="simplex"), callback=told.append)
+    for progress in told:
+        assert progress.bound >= best - 1e-9
+        assert progress.bound - progress.gap <= best + 1e-9
+
+
+@pytest.mark.parametrize("rounds", ["simplex", "interior"])
+@pytest.mark.parametrize("seed", range(3))
+def test_stopping_at_a_gap(rounds: str, seed: int) -> None:
+    problem, best = packing(seed)
+    backend = Highs(rounds=rounds)  # pyright: ignore[reportArgumentType]
+    solution = solve(problem, backend, stop_at_gap=0.05)
+    full = solve(problem, backend)
+    unit = max(1.0, float(np.abs(solution["x"]).sum()))
+    assert best - 0.05 * unit <= solution.objective <= best + 1e-9
+    assert best - 1e-9 <= solution.bound
+    assert solution.residual <= 1e-9
+    # In so small a program the last of the simplex rounds may be the first that is near enough.
+    assert solution.rounds <= full.rounds - (rounds == "interior")
+
+
+def test_rows_that_were_left_out_come_back() -> None:
+    # Rows far from the first points are tight at the optimum: of few a round, some are dropped.
+    problem, best = packing(5, size=30, rows=2000, most=3)
+    solution = solve(problem, INTERIOR)
+    assert solution.objective == pytest.approx(best, rel=1e-9)
+
+
+def test_cuts_are_a_start() -> None:
+    problem, best = packing(1)
+    first = solve(problem, INTERIOR)
+    again = solve(problem, INTERIOR, start=first)
+    assert again.objective == pytest.approx(best, rel=1e-9)
+    assert again.rounds < first.rounds
+
+
+def test_a_wrong_claim_of_room_is_not_believed() -> None:
+    problem, best = packing(2)
+    problem.set_inside({"x": 0.0}, slack=50.0)
+    solution = solve(problem, INTERIOR)
+    assert solution.objective == pytest.approx(best, rel=1e-8)
+    assert solution.residual <= 1e-9
+
+
+def test_programs_that_do_not_suit_have_simplex_rounds() -> None:
+    problem, _ = packing(2)
+    problem.add_rows("equal", np.eye(12)[:1], lower=0.1, upper=0.1)
+    assert solve(problem, INTERIOR).objective == pytest.approx(solve(problem).objective, rel=1e-9)
+
+
+def test_time_is_limited() -> None:
+    problem, _ = packing(2)
+    with pytest.raises(SolverError, match="time"):
+        solve(problem, INTERIOR, time_limit=0.0)
+
+
+def test_a_point_outside_is_refused() -> None:
+    problem, _ = packing(2)
+    with pytest.raises(ParameterError, match="inside"):
+        problem.set_inside({"x": 2.0}, slack=1.0)
+    with pytest.raises(ParameterError, match="name all variables"):
+        problem.set_inside({}, slack=1.0)
+    with pytest.raises(ParameterError, match="slack"):
+        problem.set_inside({"x": 0.0}, slack=0.0)
+    with pytest.raises(ParameterError, match="stop_at_gap"):
+        solve(problem, stop_at_gap=-1.0)
+
+
+def test_the_method_bounds_a_program_by_hand() -> None:
+    # minimise -x - y subject to x + y <= 1 and 0 <= x, y <= 2/3: the optimum is -1.
+    method = Interior(np.array([-1.0, -1.0]), np.full(2, 2.0 / 3.0))
+    method.add(np.array([[1.0, 1.0]]), np.array([1.0]), np.empty(0, dtype=bool))
+    bound = method.solve(lambda _: 1e-13, lambda: None)
+    assert bound == pytest.approx(-1.0, abs=1e-12)
+    assert method.state.x == pytest.approx([0.5, 0.5], abs=1e-6)
