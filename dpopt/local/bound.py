@@ -126,9 +126,7 @@ def semidefinite(b: Matrix, ratio: float, prior: Vector) -> Vector | None:
         total = cp.sum(lam) if isinstance(lam, cp.Expression) else lam.sum()
         linear = gain / 2 * (lam + total * prior) - gain * (square @ one)
         lam_column = (
-            cp.reshape(lam, (n, 1), order="C")
-            if isinstance(lam, cp.Expression)
-            else lam[:, None]
+            cp.reshape(lam, (n, 1), order="C") if isinstance(lam, cp.Expression) else lam[:, None]
         )
         product = lam_column @ prior[None, :]
         return total - square.sum(), linear, gain**2 * ((product + product.T) / 2 - square)

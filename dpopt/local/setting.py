@@ -12,11 +12,11 @@ import numpy as np
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._types import Matrix, Numbers, Table, Vector, frozen
+from dpopt._types import Json, Matrix, Numbers, Table, Vector, frozen
 from dpopt.design import Setting
 from dpopt.local.bound import LowerBound, lower_bound
 from dpopt.local.decoder import letter_variances, worst_prior
-from dpopt.local.optimum import Optimum, every_pattern, optimum, rows_of, slopes
+from dpopt.local.optimum import Optimum, every_pattern, information, optimum, rows_of, slopes
 from dpopt.local.queries import query_matrix
 from dpopt.lp import Separation, Solution, make_rows
 from dpopt.privacy import Certificate, ExactKernel, Guarantee, Problem, quantise_kernel
@@ -25,6 +25,7 @@ from dpopt.privacy.least import Least, least_of_kernel
 if TYPE_CHECKING:
     from dpopt.local.design import WorkloadDesign
     from dpopt.privacy.dominating import DominatingPair
+    from dpopt.verify import Name
 
 # Letters up to which the program is written out, a variable for each pattern.
 WRITTEN = 6
@@ -82,7 +83,9 @@ class WorkloadSetting(Setting["WorkloadDesign"]):
         matrix = query_matrix(self.queries, n or None)
         n = matrix.shape[1]
         if n > 64:
-            raise ParameterError(f"queries has {n} columns; at most 64 letters can be designed for.")
+            raise ParameterError(
+                f"queries has {n} columns; at most 64 letters can be designed for."
+            )
         _checks.choice("objective", self.objective, ("mean", "worst"))
         self.keep(
             queries=self.queries if isinstance(self.queries, str) else matrix,
@@ -201,6 +204,27 @@ class WorkloadSetting(Setting["WorkloadDesign"]):
         if self.lowest.how == "unproved":
             return None
         return self.lowest.value - self._known(self.found.prior)
+
+    def proof_rows(self, units: ExactKernel) -> Sequence[Name]:
+        """Return the one row that proves the bound."""
+        del units
+        return [("tangent",)]
+
+    def proof_size(self, units: ExactKernel) -> int:
+        """Return about how many numbers a proof looks at: all patterns, and the kernel."""
+        return (1 << self.letters) + 8 * units.inputs * units.outputs
+
+    def proof_data(self, units: ExactKernel) -> Json:
+        """Return X and lambda of the tangent that is the bound, and the worst law of letters."""
+        del units
+        best = self.found
+        rows = rows_of(best.patterns, math.exp(self.epsilon)) * best.theta[:, None]
+        worst = {"prior": best.prior.tolist()} if self.weights is None else {}
+        return {
+            "inverse": np.linalg.inv(information(rows, best.prior)).tolist(),
+            "multipliers_of_letters": self.lowest.multipliers.tolist(),
+            **worst,
+        }
 
     def _known(self, p: Vector) -> float:
         """Return sum_u p_u |W_u|^2."""
