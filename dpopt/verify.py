@@ -1898,7 +1898,7 @@ def finding(file: dict[str, Any], _: Any) -> Iterator[str]:
 
 def asked_of(setting: Setting, n: int) -> list[list[Fraction]]:
     """Return G = W'W: of all letters, of the first ones, of intervals, of tables of bits, or W."""
-    queries, apart = setting["queries"], lambda u, v: (u ^ v).bit_count()
+    queries, apart = setting["workload"], lambda u, v: (u ^ v).bit_count()
     named: dict[str, Callable[[int, int], int]] = {
         "histogram": lambda u, v: int(u == v),
         "prefix": lambda u, v: n - max(u, v),
@@ -1907,7 +1907,7 @@ def asked_of(setting: Setting, n: int) -> list[list[Fraction]]:
     }
     if isinstance(queries, str):
         if queries not in named or (queries == "marginals" and n & (n - 1)):
-            raise Malformed(f"queries is {queries[:40]!r}")
+            raise Malformed(f"workload is {queries[:40]!r}")
         return [[Fraction(named[queries](u, v)) for v in range(n)] for u in range(n)]
     require_size(len(queries), n, n)
     columns = list(zip(*matrix(queries, len(queries), n), strict=True))

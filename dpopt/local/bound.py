@@ -15,11 +15,12 @@ missed by v (s . p) at most, lambda + v / n is enough: an entry of s is at least
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
 from dpopt._types import Matrix, Vector
+from dpopt.local.baselines import best_subset_selection
 from dpopt.local.optimum import Optimum, Priced, Search, information, rows_of, slopes
 
 How = Literal["symmetry", "enumeration", "semidefinite", "unproved"]
@@ -59,6 +60,9 @@ def lower_bound(gram: Matrix, ratio: float, found: Optimum) -> LowerBound:
         found: the solution; of the worst prior, the bound is about this prior.
     """
     n, p = len(gram), found.prior
+    alike = exchangeable(gram, ratio, p)
+    if alike is not None:
+        return LowerBound(alike, "symmetry", np.full(n, alike / n))
     rows = rows_of(found.patterns, ratio) * found.theta[:, None]
     value, b = slopes(gram, information(rows, p))
     proved = semidefinite(b, ratio, p) if n > ENUMERATED else None
@@ -71,6 +75,22 @@ def lower_bound(gram: Matrix, ratio: float, found: Optimum) -> LowerBound:
         missed, how = float(Search(n, ratio).found(b, found)[1].max()), "unproved"
     multipliers = found.multipliers + max(0.0, missed) / n
     return LowerBound(2 * value - float(multipliers.sum()), how, multipliers)
+
+
+def exchangeable(gram: Matrix, ratio: float, prior: Vector) -> float | None:
+    """Return the least F where all letters are alike, G = a + b [u = v], p uniform; else None.
+
+    The mean of a mechanism over all orders of its letters is as good, for F is convex; so M may be
+    a multiple of the identity plus one of ones, as of subset selection (Ye, Barg 2018), where M is
+    largest for the best size: F is linear in the inverse of the multiple.
+    """
+    n = len(gram)
+    other = gram[0, 1]
+    if not np.array_equal(gram, np.where(np.eye(n) > 0, gram[0, 0], other)) or np.ptp(prior) > 0:
+        return None
+    # One part of F is the same for every mechanism, for M 1 = n 1.
+    least = best_subset_selection(n, ratio, gram) + float(np.trace(gram)) / n
+    return least * (1 - _ROUNDING)
 
 
 def enumerated(b: Matrix, ratio: float, at: Priced) -> float:
@@ -137,19 +157,20 @@ def semidefinite(b: Matrix, ratio: float, prior: Vector) -> Vector | None:
 
     lam, d, psd = cp.Variable(n), cp.Variable(n), cp.Variable((n + 1, n + 1), PSD=True)
     both, none = (cp.Variable((n, n), symmetric=True) for _ in range(2))
-    one_of = cp.Variable((n, n))
-    parts = zip(left(lam), right(d, both, one_of, none, cp.diag), strict=True)
-    constant, linear, quadratic = (a - c for a, c in parts)
+    parts = (both, cp.Variable((n, n)), none)
+    sides = zip(left(lam), right(d, *parts, cp.diag), strict=True)
+    constant, linear, quadratic = (a - c for a, c in sides)
     rows = [psd[0, 0] == constant, psd[0, 1:] == linear, psd[1:, 1:] == quadratic]
-    problem = cp.Problem(cp.Minimize(cp.sum(lam)), [*rows, both >= 0, none >= 0, one_of >= 0])
+    problem = cp.Problem(cp.Minimize(cp.sum(lam)), [*rows, *(part >= 0 for part in parts)])
     try:
         problem.solve(solver=cp.CLARABEL)
     except cp.SolverError:
         return None
     if lam.value is None:
         return None
-    at_least = [np.maximum(part.value, 0.0) for part in (both, one_of, none)]
-    sides = zip(left(lam.value), right(d.value, *at_least, np.diag), strict=True)
+    at_least: list[Matrix] = [np.maximum(cast(Matrix, part.value), 0.0) for part in parts]
+    a, c, none = at_least
+    sides = zip(left(lam.value), right(d.value, a, c, none, np.diag), strict=True)
     constant, linear, quadratic = (a - c for a, c in sides)
     whole = np.block([[constant, linear], [linear[:, None], quadratic]])
     lowest = np.linalg.eigvalsh((whole + whole.T) / 2)

@@ -56,7 +56,8 @@ def worst_prior(rows: Matrix, gram: Matrix) -> Vector:
     """
     rows, n = rows[rows[:, 0] > 0], len(gram)
     gram = gram / np.trace(gram)
-    p, barrier = np.full(n, 1 / n), 1.0
+    p: Vector = np.full(n, 1 / n)
+    barrier = 1.0
     slack = np.full(n, float(n))
     for _ in range(_STEPS):
         d = rows @ p

@@ -11,11 +11,13 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._types import IntVector, Json, Matrix, Vector, frozen
+from dpopt._types import Json, Matrix, Vector, frozen
 from dpopt.design import design
 from dpopt.kernel.design import TableDesign
+from dpopt.local.baselines import variances
 from dpopt.local.bound import How
 from dpopt.local.decoder import decoder, letter_variances
+from dpopt.local.optimum import information
 from dpopt.local.setting import WorkloadSetting
 
 if TYPE_CHECKING:
@@ -113,15 +115,25 @@ class WorkloadDesign(TableDesign):
         """Return the histogram x >= 0, sum x = N, of least (x - h)'M (x - h)."""
         import cvxpy as cp
 
-        from dpopt.local.optimum import information
-
         rows = self.rows[self.rows[:, 0] > 0]
         root = np.linalg.cholesky(information(rows, self.prior)).T
         x = cp.Variable(len(histogram), nonneg=True)
         distance = cp.sum_squares(root @ (x - histogram / people))
-        cp.Problem(cp.Minimize(distance), [cp.sum(x) == 1]).solve(solver=cp.CLARABEL)
+        cp.Problem(cp.Minimize(distance), [cast(cp.Constraint, cp.sum(x) == 1)]).solve(
+            solver=cp.CLARABEL
+        )
         found = np.maximum(cast(Vector, x.value), 0.0)
         return people * found / found.sum()
+
+    def compare(self) -> dict[str, float]:
+        """Return the variance for each person of this mechanism and of those of old, by name.
+
+        See `dpopt.local.baselines`; the bound is that of every mechanism.
+        """
+        asked = self.setting
+        others = variances(asked.letters, asked.epsilon, asked.gram, asked.weights)
+        bound = {} if self.float_bound is None else {"bound": float(self.float_bound)}
+        return {"this": self.variance, **others, **bound}
 
     def facts(self) -> Json:
         """Return what `to_dict` tells beyond the fields that all answers share."""
@@ -136,7 +148,7 @@ WorkloadSetting.answer = WorkloadDesign
 
 
 def workload_mechanism(
-    queries: npt.ArrayLike | str,
+    workload: npt.ArrayLike | str,
     n: int | None = None,
     *,
     epsilon: float,
@@ -146,7 +158,7 @@ def workload_mechanism(
     """Return the epsilon-LDP mechanism whose answers to linear queries vary least, with a bound.
 
     Args:
-        queries: "histogram", "prefix", "range", "marginals", or W, shape (queries, n).
+        workload: "histogram", "prefix", "range", "marginals", or W, shape (queries, n).
         n: number of letters; of a matrix it may be left out.
         epsilon: in [0.01, 12], in nats.
         prior: p, shape (n,), above 0; uniform if None.
@@ -162,5 +174,5 @@ def workload_mechanism(
         >>> round(found.variance, 9), found.proof, found.gap < 1e-9
         (5.993007825, 'enumeration', True)
     """
-    given: Any = queries
+    given: Any = workload
     return design(WorkloadSetting(given, n or 0, epsilon, prior, cast(Any, objective)))

@@ -21,6 +21,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg
+from threadpoolctl import threadpool_limits
 
 from dpopt._errors import SolverError
 from dpopt._progress import advance
@@ -121,7 +122,8 @@ class Priced(Protocol):
 class Master:
     """The program over its present patterns, by a primal-dual interior point.
 
-    Along the path theta_s z_s = barrier, with z_s = lambda . s - q_s the slack of a pattern. Of the worst prior it is the saddle of F - sum_u p_u G_uu, convex in theta and concave in p.
+    Along the path theta_s z_s = barrier, with z_s = lambda . s - q_s the slack of a pattern. For
+    the worst prior it is the saddle of F - sum_u p_u G_uu, convex in theta and concave in p.
     """
 
     def __init__(self, gram: Matrix, ratio: float, prior: Vector | None) -> None:
@@ -243,6 +245,7 @@ def _solved(kkt: Matrix, right: Vector) -> Vector:
     return found
 
 
+@threadpool_limits.wrap(limits=1, user_api="blas")
 def optimum(
     gram: Matrix,
     ratio: float,

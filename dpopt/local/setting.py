@@ -23,7 +23,9 @@ from dpopt.privacy import Certificate, ExactKernel, Guarantee, Problem, quantise
 from dpopt.privacy.least import Least, least_of_kernel
 
 if TYPE_CHECKING:
-    from dpopt.local.design import WorkloadDesign
+    from matplotlib.axes import Axes
+
+    from dpopt.local.design import WorkloadDesign  # noqa: F401
     from dpopt.privacy.dominating import DominatingPair
     from dpopt.verify import Name
 
@@ -60,9 +62,9 @@ class WorkloadSetting(Setting["WorkloadDesign"]):
     see `dpopt.local.bound`.
 
     Attributes:
-        queries: "histogram" (every letter), "prefix" (the first u letters, for all u), "range" (all
-            intervals), "marginals" (all tables of words of bits), or W, shape (queries, n); on the
-            command line rows 1:0:0,1:1:0 or a file.
+        workload: "histogram" (every letter), "prefix" (the first u letters, for all u), "range"
+            (all intervals), "marginals" (all tables of words of bits), or W, shape (queries, n); on
+            the command line rows 1:0:0,1:1:0 or a file.
         letters: n, in 2..64; of a matrix the number of its columns, 0 takes it from there.
         epsilon: of each person, in [0.01, 12], in nats.
         prior: p, shape (n,), above 0, divided by its sum; uniform if None.
@@ -72,7 +74,7 @@ class WorkloadSetting(Setting["WorkloadDesign"]):
     kind: ClassVar[str] = "workload"
     papers: ClassVar[tuple[str, ...]] = ()
 
-    queries: Table | Literal["histogram", "prefix", "range", "marginals"]
+    workload: Table | Literal["histogram", "prefix", "range", "marginals"]
     letters: int = 0
     epsilon: float = 1.0
     prior: Numbers | None = None
@@ -80,15 +82,15 @@ class WorkloadSetting(Setting["WorkloadDesign"]):
 
     def __post_init__(self) -> None:
         n = _checks.integer("letters", self.letters, 0, 64)
-        matrix = query_matrix(self.queries, n or None)
+        matrix = query_matrix(self.workload, n or None)
         n = matrix.shape[1]
         if n > 64:
             raise ParameterError(
-                f"queries has {n} columns; at most 64 letters can be designed for."
+                f"workload has {n} columns; at most 64 letters can be designed for."
             )
         _checks.choice("objective", self.objective, ("mean", "worst"))
         self.keep(
-            queries=self.queries if isinstance(self.queries, str) else matrix,
+            workload=self.workload if isinstance(self.workload, str) else matrix,
             letters=n,
             epsilon=_checks.real("epsilon", self.epsilon, 0.01, 12.0),
             prior=_prior(self.prior, n, self.objective),
@@ -107,7 +109,7 @@ class WorkloadSetting(Setting["WorkloadDesign"]):
     @cached_property
     def matrix(self) -> Matrix:
         """W, shape (queries, n), read-only."""
-        return query_matrix(self.queries, self.letters)
+        return query_matrix(self.workload, self.letters)
 
     @cached_property
     def gram(self) -> Matrix:
@@ -135,8 +137,8 @@ class WorkloadSetting(Setting["WorkloadDesign"]):
         p = self.weights
         if p is None or self.letters > WRITTEN:
             raise ParameterError(
-                f"letters is {self.letters} and objective {self.objective!r}; the program is written "
-                f"out for at most {WRITTEN} letters and 'mean'. Leave out backend."
+                f"letters is {self.letters} and objective {self.objective!r}; the program is "
+                f"written out for at most {WRITTEN} letters and 'mean'. Leave out backend."
             )
         rows = rows_of(every_pattern(self.letters), math.exp(self.epsilon))
         problem = Problem("workload")
@@ -199,6 +201,7 @@ class WorkloadSetting(Setting["WorkloadDesign"]):
 
     def bound(self, units: ExactKernel, solution: Solution | None) -> float | None:
         """Return what no mechanism can pass; None where that is not proved."""
+        del units
         if solution is not None:
             return solution.bound - self._known(cast(Vector, self.weights))
         if self.lowest.how == "unproved":
@@ -241,6 +244,16 @@ class WorkloadSetting(Setting["WorkloadDesign"]):
     def dominating(self, units: ExactKernel) -> DominatingPair:
         """Return the tight dominating pair over all pairs of letters."""
         return units.dominating()
+
+    def draw(self, axes: Axes, units: ExactKernel, label: str | None = None) -> None:
+        """Draw the mechanism as a heat map, letters down, the likeliest outputs first."""
+        rows = units.matrix()
+        axes.imshow(rows[:, np.argsort(-rows.sum(axis=0))], vmin=0.0, aspect="auto")
+        axes.grid(False)
+        axes.set_xlabel("output, by how often it occurs")
+        axes.set_ylabel("letter $u$")
+        if label is not None:
+            axes.set_title(label)
 
     def columns(self, units: ExactKernel) -> Any:  # noqa: ANN401
         """Return input, output and probability, a line for each entry."""
