@@ -60,20 +60,20 @@ def lower_bound(gram: Matrix, ratio: float, found: Optimum) -> LowerBound:
         found: the solution; of the worst prior, the bound is about this prior.
     """
     n, p = len(gram), found.prior
-    alike = exchangeable(gram, ratio, p)
-    if alike is not None:
-        return LowerBound(alike, "symmetry", np.full(n, alike / n))
     rows = rows_of(found.patterns, ratio) * found.theta[:, None]
     value, b = slopes(gram, information(rows, p))
-    proved = semidefinite(b, ratio, p) if n > ENUMERATED else None
-    if proved is not None:
-        return LowerBound(2 * value - float(proved.sum()), "semidefinite", proved)
-    how: How = "enumeration"
+    how: How = "enumeration" if n <= ENUMERATED else "unproved"
     if n <= ENUMERATED:
         missed = enumerated(b, ratio, found)
     else:
-        missed, how = float(Search(n, ratio).found(b, found)[1].max()), "unproved"
+        missed = float(Search(n, ratio).found(b, found)[1].max())
     multipliers = found.multipliers + max(0.0, missed) / n
+    alike = exchangeable(gram, ratio, p)
+    if alike is not None:
+        return LowerBound(alike, "symmetry", multipliers)
+    proved = semidefinite(b, ratio, p) if how == "unproved" else None
+    if proved is not None:
+        how, multipliers = "semidefinite", proved
     return LowerBound(2 * value - float(multipliers.sum()), how, multipliers)
 
 
