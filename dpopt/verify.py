@@ -1911,6 +1911,122 @@ def finding(file: dict[str, Any], _: Any) -> Iterator[str]:
     yield f"false: {shown}"
 
 
+# --- linear queries: an output tells of a letter, V y estimates W x ------------------------------
+
+
+def asked_of(setting: Setting, n: int) -> list[list[Fraction]]:
+    """Return G = W'W: of all letters, of the first ones, of intervals, of tables of bits, or W."""
+    queries, apart = setting["workload"], lambda u, v: (u ^ v).bit_count()
+    named: dict[str, Callable[[int, int], int]] = {
+        "histogram": lambda u, v: int(u == v),
+        "prefix": lambda u, v: n - max(u, v),
+        "range": lambda u, v: (min(u, v) + 1) * (n - max(u, v)),
+        "marginals": lambda u, v: 1 << (n.bit_length() - 1 - apart(u, v)),
+    }
+    if isinstance(queries, str):
+        if queries not in named or (queries == "marginals" and n & (n - 1)):
+            raise Malformed(f"workload is {queries[:40]!r}")
+        return [[Fraction(named[queries](u, v)) for v in range(n)] for u in range(n)]
+    require_size(len(queries), n, n)
+    columns = list(zip(*matrix(queries, len(queries), n), strict=True))
+    return [[sum(map(mul, a, b), Fraction(0)) for b in columns] for a in columns]
+
+
+def times(a: list[list[Fraction]], b: list[list[Fraction]]) -> list[list[Fraction]]:
+    """Return the product of two tables of numbers."""
+    columns = list(zip(*b, strict=True))
+    return [[sum(map(mul, line, column), Fraction(0)) for column in columns] for line in a]
+
+
+def inverse(a: list[list[Fraction]]) -> list[list[Fraction]]:
+    """Return the inverse of a positive definite table, by elimination."""
+    n = len(a)
+    lines = [[*line, *(Fraction(i == j) for j in range(n))] for i, line in enumerate(a)]
+    for i in range(n):
+        if lines[i][i] <= 0:
+            raise Refused("the outputs do not tell all letters apart")
+        lines[i] = [x / lines[i][i] for x in lines[i]]
+        for j in range(n):
+            if j != i and lines[j][i]:
+                lines[j] = [x - lines[j][i] * y for x, y in zip(lines[j], lines[i], strict=True)]
+    return [line[n:] for line in lines]
+
+
+def workload(setting: Setting, units: Any, ratio: Between | None, proof: Any) -> Program:
+    """Display the kernel Q of least variance F - sum p_u G_uu, F = tr(M^-1 G), of its decoder.
+
+    M = sum over outputs o of Q_o Q_o' / (Q_o . p). "tangent": F >= 2 tr(X G) - sum lambda for every
+    X, if (lambda . s)(p . s) >= s'X G X's for all s in {1, e^epsilon}^n: F is at least its tangent,
+    2 tr(X G) - tr(X G X'M), and the rows of Q are sums of multiples of such s.
+    """
+    n = integer(setting["letters"], 2, 64)
+    if not units:
+        raise Malformed("it is a convex program, not a linear one")
+    outputs = len(units["weights"][0])
+    require_size(n, n, outputs)
+    gram, worst = asked_of(setting, n), setting["objective"] == "worst"
+    given = proof["prior"] if worst and proof else setting["prior"]
+    weights = weights_of(given or [1] * n, n)
+    p = [weight / sum(weights) for weight in weights]
+    known = [gram[u][u] for u in range(n)]
+    point = table(units, n, outputs)
+    lines = [[Fraction(point["K", u, o]) for u in range(n)] for o in range(outputs)]
+    # 1 / (Q_o . p), rounded down: that of a decoder that is as unbiased, and hardly worse.
+    shares = [
+        Fraction(floor((1 << 200) / sum(map(mul, line, p))), 1 << 200) if any(line) else Fraction(0)
+        for line in lines
+    ]
+    scaled = [[share * q for q in line] for share, line in zip(shares, lines, strict=True)]
+    undone = inverse(times(list(map(list, zip(*scaled, strict=True))), lines))
+    spread = times(undone, times(gram, undone))
+    norms = [
+        share * sum(map(mul, a, b))
+        for share, a, b in zip(shares, times(scaled, spread), lines, strict=True)
+    ]
+    losses = [sum(map(mul, norms, column)) - g for *column, g in zip(*lines, known, strict=True)]
+    value = max(losses) if worst else sum(map(mul, losses, p))
+    laws: list[Law] = [([("K", u, o) for o in range(outputs)], 1) for u in range(n)]
+    program = Program(laws, {("t",): (0, 2 * value + 1)}, {("t",): 1}, list, no_row)
+    program.point = {**point, ("t",): value}
+    high = (ratio or exp(number(setting["epsilon"])))[1]
+    add_privacy(program, None, (n, outputs), ratio or exp(number(setting["epsilon"])), Fraction(0))
+    if not proof or "multipliers_of_letters" not in proof:
+        return program
+    x, lam = matrix(proof["inverse"], n, n), vector(proof["multipliers_of_letters"], n)
+    tilted = times(x, times(gram, list(map(list, zip(*x, strict=True)))))
+    at_most_at_all_patterns(tilted, lam, p, Fraction(-floor(-high * (1 << 64)), 1 << 64))
+    least = 2 * sum(times(x, gram)[u][u] for u in range(n)) - sum(lam)
+    tangent = Row({("t",): -1}, sum(map(mul, p, known)) - least)
+    return extend(program, {("tangent",): tangent})
+
+
+def at_most_at_all_patterns(
+    b: list[list[Fraction]], lam: list[Fraction], p: list[Fraction], ratio: Fraction
+) -> None:
+    """Refuse lambda if s'b s > (lambda . s)(p . s) for some s in {1, ratio}^n, one flip a time."""
+    n = len(lam)
+    require_size(1 << n, n)
+    common = lcm(*(value.denominator for line in b for value in line))
+    both = [lcm(*(value.denominator for value in line)) for line in (lam, p)]
+    # All of it in integers: s over the denominator of the ratio, b, lambda and p over theirs.
+    step, below = ratio.numerator - ratio.denominator, ratio.denominator
+    square = [[int(value * common) for value in line] for line in b]
+    paid, mass = ([int(v * d) for v in line] for line, d in zip((lam, p), both, strict=True))
+    left, right = both[0] * both[1], common
+    sides = [below * sum(line) for line in square]
+    total, pays, weighs = below * sum(sides), below * sum(paid), below * sum(mass)
+    sign = [1] * n
+    for place in range(1, 1 << n):
+        i = (place & -place).bit_length() - 1
+        change = sign[i] * step
+        sign[i] = -sign[i]
+        total += change * (2 * sides[i] + change * square[i][i])
+        sides = [side + change * value for side, value in zip(sides, square[i], strict=True)]
+        pays, weighs = pays + change * paid[i], weighs + change * mass[i]
+        if total * left > pays * weighs * right:
+            raise Refused("the multipliers of letters do not pay for a pattern")
+
+
 # --- questions: delta(x) of a database x is its largest hockey-stick from or to a neighbour ------
 
 UNIT = 1 << 1100  # what deltas are integers over, each rounded up
@@ -2072,6 +2188,7 @@ KINDS: dict[str, Callable[[Setting, Any, Between | None, Any], Program]] = {
     "prior": prior,
     "roo": roo,
     "smooth-floor": smooth_floor,
+    "workload": workload,
 }
 
 

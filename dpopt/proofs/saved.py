@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dpopt import verify
-from dpopt._errors import ParameterError
+from dpopt._errors import ParameterError, SolverError
 from dpopt._numbers import exact_text
 from dpopt._types import Json
 from dpopt.files import (
@@ -80,6 +80,8 @@ def optimality(
         return proved(display(setting, units, None, data), names)
     except verify.Malformed as error:
         raise ParameterError(f"there is no proof of this {kind!r}: {error}.") from None
+    except verify.Refused as error:
+        raise SolverError(f"no proof of this {kind!r} was found: {error}.", "numerical") from None
 
 
 def proof_path(path: Path) -> Path:

@@ -1,0 +1,313 @@
+"""The best locally private answers to linear queries: the program, the kernel and its proof."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
+
+import numpy as np
+
+from dpopt import _checks
+from dpopt._errors import ParameterError
+from dpopt._types import Json, Matrix, Numbers, Table, Vector, frozen
+from dpopt.design import Setting
+from dpopt.local.bound import LowerBound, lower_bound
+from dpopt.local.decoder import letter_variances, worst_prior
+from dpopt.local.optimum import Optimum, every_pattern, information, optimum, rows_of, slopes
+from dpopt.local.queries import query_matrix
+from dpopt.lp import Separation, Solution, make_rows
+from dpopt.privacy import Certificate, ExactKernel, Guarantee, Problem, quantise_kernel
+from dpopt.privacy.least import Least, least_of_kernel
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from dpopt.local.design import WorkloadDesign  # noqa: F401
+    from dpopt.privacy.dominating import DominatingPair
+    from dpopt.verify import Name
+
+# Letters up to which the program is written out, a variable for each pattern.
+WRITTEN = 6
+_TOLERANCE = 1e-6
+# Weights below this share of the largest are left out of the kernel.
+_WEIGHTLESS = 1e-9
+# Where tangents are taken, from the solver's point to the middle.
+_SHARES, _SINGULAR = (0.0, 1e-4, 1e-2, 0.1, 0.3), 1e10
+
+
+@dataclass(frozen=True, eq=False)
+class WorkloadSetting(Setting["WorkloadDesign"]):
+    """The locally private mechanism whose answers to linear queries vary least.
+
+    Each of N people holds one letter u of n, and answers once. From the outputs the queries W x of
+    the histogram x are estimated without bias by V y, where y counts outputs, Q[o, u] = Pr[o | u],
+    and V Q = W. For people who are drawn from a law p the variance of all answers together is, for
+    each person,
+
+        sum_u p_u (sum_o Q[o, u] |V_o|^2 - |W_u|^2),
+
+    least over V for V = W M^-1 Q' diag(Q p)^-1, M = Q' diag(Q p)^-1 Q, where it is F - sum_u p_u
+    |W_u|^2 with F = tr(M^-1 W'W). A row of Q may be taken as theta_s s, a pattern s in
+    {1, e^epsilon}^n and its weight, and then
+
+        minimise   F = tr(M^-1 W'W),  M = sum_s theta_s s s' / (s . p)
+        subject to sum_s theta_s s = 1                                       "sums"
+                   theta >= 0
+
+    is convex: F is at least each of its tangents, the rows "tangents" of the linear program. Beside
+    it stands a bound that holds for every epsilon-LDP mechanism with any linear unbiased estimate;
+    see `dpopt.local.bound`.
+
+    Attributes:
+        workload: "histogram" (every letter), "prefix" (the first u letters, for all u), "range"
+            (all intervals), "marginals" (all tables of words of bits), or W, shape (queries, n); on
+            the command line rows 1:0:0,1:1:0 or a file.
+        letters: n, in 2..64; of a matrix the number of its columns, 0 takes it from there.
+        epsilon: of each person, in [0.01, 12], in nats.
+        prior: p, shape (n,), above 0, divided by its sum; uniform if None.
+        objective: "mean" under the prior, or "worst": the variance for the worst data.
+    """
+
+    kind: ClassVar[str] = "workload"
+    papers: ClassVar[tuple[str, ...]] = ()
+
+    workload: Table | Literal["histogram", "prefix", "range", "marginals"]
+    letters: int = 0
+    epsilon: float = 1.0
+    prior: Numbers | None = None
+    objective: Literal["mean", "worst"] = "mean"
+
+    def __post_init__(self) -> None:
+        n = _checks.integer("letters", self.letters, 0, 64)
+        matrix = query_matrix(self.workload, n or None)
+        n = matrix.shape[1]
+        if n > 64:
+            raise ParameterError(
+                f"workload has {n} columns; at most 64 letters can be designed for."
+            )
+        _checks.choice("objective", self.objective, ("mean", "worst"))
+        self.keep(
+            workload=self.workload if isinstance(self.workload, str) else matrix,
+            letters=n,
+            epsilon=_checks.real("epsilon", self.epsilon, 0.01, 12.0),
+            prior=_prior(self.prior, n, self.objective),
+        )
+
+    @classmethod
+    def example(cls) -> Self:
+        """Return a distribution function over three letters."""
+        return cls("prefix", 3, 1.0)
+
+    @classmethod
+    def example_data(cls) -> int:
+        """Return a person's letter."""
+        return 1
+
+    @cached_property
+    def matrix(self) -> Matrix:
+        """W, shape (queries, n), read-only."""
+        return query_matrix(self.workload, self.letters)
+
+    @cached_property
+    def gram(self) -> Matrix:
+        """G = W'W, shape (n, n), read-only."""
+        return frozen(self.matrix.T @ self.matrix)
+
+    @cached_property
+    def weights(self) -> Vector | None:
+        """p, shape (n,), read-only; None where the worst data count."""
+        if self.objective == "worst":
+            return None
+        return frozen(np.full(self.letters, 1 / self.letters) if self.prior is None else self.prior)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """(epsilon, 0), between any two letters of a person."""
+        return Guarantee(self.epsilon)
+
+    def problem(self) -> Problem:
+        """Return the linear program of all patterns and all tangents of F, which an oracle finds.
+
+        Raises:
+            ParameterError: for more than 6 letters, or the worst data, which have no such program.
+        """
+        p = self.weights
+        if p is None or self.letters > WRITTEN:
+            raise ParameterError(
+                f"letters is {self.letters} and objective {self.objective!r}; the program is "
+                f"written out for at most {WRITTEN} letters and 'mean'. Leave out backend."
+            )
+        rows = rows_of(every_pattern(self.letters), math.exp(self.epsilon))
+        problem = Problem("workload")
+        problem.add_variables("theta", len(rows), lower=0.0, upper=1.0)
+        scale = float(np.trace(self.gram))
+        problem.add_variables("F", 1, lower=0.0, upper=1e6)
+        problem.add_rows("sums", {"theta": rows.T}, lower=1.0, upper=1.0)
+        problem.add_family("tangents", _Tangents(rows, self.gram / scale, p))
+        problem.minimise({"F": scale})
+        return problem
+
+    @cached_property
+    def found(self) -> Optimum:
+        """The weights of least F, by column generation."""
+        return optimum(self.gram, math.exp(self.epsilon), self.weights, relative_gap=_TOLERANCE)
+
+    @cached_property
+    def lowest(self) -> LowerBound:
+        """The bound of F that they prove."""
+        ratio = math.nextafter(math.exp(self.epsilon), math.inf)
+        return lower_bound(self.gram, ratio, self.found)
+
+    def closed_form(self) -> ExactKernel:
+        """Return the kernel of those weights: another solver of the same program."""
+        best = self.found
+        return self.units(_kernel(best.patterns, best.theta, self.epsilon))
+
+    def point(self, solution: Solution) -> Matrix:
+        """Return Pr[output | letter], shape (n, outputs)."""
+        return _kernel(every_pattern(self.letters), solution["theta"], self.epsilon)
+
+    def units(self, point: Matrix) -> ExactKernel:
+        """Return the kernel as integers, which are certified on the way."""
+        return quantise_kernel(point, self.guarantee)
+
+    def prove(self, units: ExactKernel) -> Certificate:
+        """Return the proof that the integers were made with, if it is of this guarantee.
+
+        Raises:
+            ParameterError: if it is a kernel of other letters or another guarantee.
+        """
+        _checks.instance("units", units, ExactKernel)
+        return units.proof_of(self.guarantee, (self.letters, units.outputs))
+
+    def law(self, units: ExactKernel, data: Any) -> Sequence[int]:  # noqa: ANN401
+        """Return the law of the output for a letter."""
+        return units.row(data)
+
+    def prior_of(self, units: ExactKernel) -> Vector:
+        """Return p, or the law of letters for which a kernel is worst."""
+        if self.weights is not None:
+            return self.weights
+        return worst_prior(units.matrix().T, self.gram)
+
+    def value(self, units: ExactKernel) -> float:
+        """Return the variance for each person, with the best decoder of the certified kernel."""
+        p = self.prior_of(units)
+        variances = letter_variances(units.matrix().T, self.gram, p)
+        return float(variances.max() if self.weights is None else p @ variances)
+
+    def bound(self, units: ExactKernel, solution: Solution | None) -> float | None:
+        """Return what no mechanism can pass; None where that is not proved."""
+        del units
+        if solution is not None:
+            return solution.bound - self._known(cast(Vector, self.weights))
+        if self.lowest.how == "unproved":
+            return None
+        return self.lowest.value - self._known(self.found.prior)
+
+    def proof_rows(self, units: ExactKernel) -> Sequence[Name]:
+        """Return the one row that proves the bound."""
+        del units
+        return [("tangent",)]
+
+    def proof_size(self, units: ExactKernel) -> int:
+        """Return about how many numbers a proof looks at: all patterns, and the kernel."""
+        return (1 << self.letters) + 8 * units.inputs * units.outputs
+
+    def proof_data(self, units: ExactKernel) -> Json:
+        """Return X and lambda of the tangent that is the bound, and the worst law of letters."""
+        del units
+        best = self.found
+        rows = rows_of(best.patterns, math.exp(self.epsilon)) * best.theta[:, None]
+        worst = {"prior": best.prior.tolist()} if self.weights is None else {}
+        return {
+            "inverse": np.linalg.inv(information(rows, best.prior)).tolist(),
+            "multipliers_of_letters": self.lowest.multipliers.tolist(),
+            **worst,
+        }
+
+    def _known(self, p: Vector) -> float:
+        """Return sum_u p_u |W_u|^2."""
+        return float(p @ np.diagonal(self.gram))
+
+    def spent(self, units: ExactKernel, epsilon: float | None, delta: float | None) -> Least:
+        """Return the least epsilon for a delta, or the other way round."""
+        return least_of_kernel(units, epsilon, delta)
+
+    def subject(self, units: ExactKernel) -> tuple[object, ...]:
+        """Return what the proof is about: the setting, and the integers without their cost."""
+        return self.kind, self, units.subject
+
+    def dominating(self, units: ExactKernel) -> DominatingPair:
+        """Return the tight dominating pair over all pairs of letters."""
+        return units.dominating()
+
+    def draw(self, axes: Axes, units: ExactKernel, label: str | None = None) -> None:
+        """Draw the mechanism as a heat map, letters down, the likeliest outputs first."""
+        rows = units.matrix()
+        axes.imshow(rows[:, np.argsort(-rows.sum(axis=0))], vmin=0.0, aspect="auto")
+        axes.grid(False)
+        axes.set_xlabel("output, by how often it occurs")
+        axes.set_ylabel("letter $u$")
+        if label is not None:
+            axes.set_title(label)
+
+    def columns(self, units: ExactKernel) -> Any:  # noqa: ANN401
+        """Return input, output and probability, a line for each entry."""
+        return units.columns()
+
+
+class _Tangents:
+    """Tangents of F: F >= 2 F(theta') - sum_s theta_s q_s(theta') for every theta'."""
+
+    def __init__(self, rows: Matrix, gram: Matrix, prior: Vector) -> None:
+        self.rows, self.gram, self.prior = rows, gram, prior
+
+    def __call__(self, values: Vector) -> Separation:
+        """Separate (theta, F) from what is above F, by tangents on the way to the middle.
+
+        At a vertex M is singular, or F far too large for its tangent to say much of others.
+        """
+        theta, claimed = np.maximum(values[:-1], 0.0), float(values[-1])
+        middle = np.full(theta.size, 1 / self.rows.sum(axis=0).mean())
+        lines, limits, worst = [], [], np.inf
+        for share in _SHARES:
+            mixed = (1 - share) * theta + share * middle
+            matrix = (self.rows * (mixed / (self.rows @ self.prior))[:, None]).T @ self.rows
+            if np.linalg.cond(matrix) > _SINGULAR:
+                continue
+            value, b = slopes(self.gram, matrix)
+            q = np.einsum("ij,ij->i", self.rows @ b, self.rows) / (self.rows @ self.prior)
+            short = 2 * value - float(theta @ q) - claimed
+            if share == 0.0:
+                worst = max(short, 0.0)
+            if short > 0:
+                lines.append(np.append(q, 1.0))
+                limits.append(2 * value)
+        rows = make_rows(np.array(lines).reshape(-1, values.size), lower=np.array(limits))
+        return Separation(rows, worst, theta.size)
+
+
+def _kernel(patterns: Any, theta: Vector, epsilon: float) -> Matrix:  # noqa: ANN401
+    kept = theta > _WEIGHTLESS * theta.max()
+    kernel = (rows_of(patterns[kept], math.exp(epsilon)) * theta[kept][:, None]).T
+    return kernel / kernel.sum(axis=1, keepdims=True)
+
+
+def _prior(prior: Numbers | None, letters: int, objective: str) -> Vector | None:
+    if prior is None:
+        return None
+    if objective == "worst":
+        raise ParameterError("prior must be None for the worst data; objective is 'worst'.")
+    p = _checks.floats("prior", prior)
+    if p.shape != (letters,):
+        raise ParameterError(f"prior has shape {p.shape}; it must be ({letters},).")
+    if not np.all(np.isfinite(p)) or p.min() <= 0 or p.max() > 1e6 * p.min():
+        raise ParameterError(
+            f"prior has {float(p.min()):g} as its least number; all must be above 0, and none more "
+            "than 1e6 times another."
+        )
+    return frozen(p / p.sum())

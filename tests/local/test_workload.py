@@ -1,0 +1,312 @@
+"""Linear queries under local privacy: reference values, other solvers, and what people release."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import dpopt
+from dpopt import verify
+from dpopt._types import Matrix, Vector
+from dpopt.local import WorkloadSetting, query_matrix, workload_mechanism
+from dpopt.local.bound import enumerated, exchangeable, semidefinite
+from dpopt.local.decoder import letter_variances, worst_prior
+from dpopt.local.optimum import Optimum, information, optimum, rows_of, slopes
+
+PRIOR = [u / 36 for u in range(1, 9)]
+
+
+@pytest.mark.parametrize(
+    ("workload", "letters", "epsilon", "prior", "variance"),
+    [
+        # Of a program of its own, duality gap 5e-14; 2 and 4 letters also by cvxpy below.
+        ("prefix", 2, 1.0, None, 0.920673594208),
+        ("prefix", 3, 1.0, None, 2.906725434339),
+        ("prefix", 4, 1.0, None, 5.993007824842),
+        ("prefix", 8, 1.0, None, 23.03136788111),
+        ("prefix", 8, 0.5, None, 101.882202800),
+        ("prefix", 10, 2.0, None, 6.334046477120),
+        ("histogram", 6, 1.0, None, 14.875275473463),
+        ("prefix", 8, 1.0, PRIOR, 22.830576022971),
+    ],
+)
+def test_reference_values(
+    workload: str, letters: int, epsilon: float, prior: list[float] | None, variance: float
+) -> None:
+    found = workload_mechanism(workload, letters, epsilon=epsilon, prior=prior)
+    assert found.variance == pytest.approx(variance, rel=1e-10)
+    assert found.bound is not None
+    assert found.bound <= variance * (1 + 1e-11)
+    assert found.bound == pytest.approx(variance, rel=1e-10)
+    assert found.proof == ("symmetry" if workload == "histogram" else "enumeration")
+    assert np.abs(found.decoder @ found.rows - found.setting.matrix).max() < 1e-12
+
+
+def by_cvxpy(gram: Matrix, epsilon: float, prior: Vector) -> float:
+    """F over all patterns, as tr G M^-1 by Schur complements: another program, another solver."""
+    n = len(gram)
+    patterns = np.array(list(product([1.0, math.exp(epsilon)], repeat=n)))
+    theta = cp.Variable(len(patterns), nonneg=True)
+    matrix = patterns.T @ cp.diag(cp.multiply(theta, 1 / (patterns @ prior))) @ patterns
+    root = np.linalg.cholesky(gram + 0.0)
+    cost = sum(cp.matrix_frac(root[:, i], matrix) for i in range(n))
+    problem = cp.Problem(cp.Minimize(cost), [patterns.T @ theta == 1])
+    problem.solve(solver=cp.CLARABEL)
+    return float(problem.value) - float(prior @ np.diagonal(gram))
+
+
+@pytest.mark.parametrize(("letters", "epsilon"), [(2, 1.0), (3, 0.5), (4, 1.0), (4, 3.0), (5, 1.0)])
+def test_the_same_by_cvxpy_over_all_patterns(letters: int, epsilon: float) -> None:
+    rng = np.random.default_rng(letters)
+    prior = rng.uniform(0.5, 1.5, letters)
+    prior /= prior.sum()
+    queries = rng.integers(-2, 3, (letters + 2, letters)) + np.eye(letters + 2, letters) * 5
+    expected = by_cvxpy(queries.T @ queries, epsilon, prior)
+    found = workload_mechanism(queries, epsilon=epsilon, prior=prior)
+    assert found.variance == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("letters", [2, 3, 5, 8, 16, 30])
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0])
+def test_of_a_histogram_subset_selection_is_best(letters: int, epsilon: float) -> None:
+    """The closed form, k best, and the column generation that knows nothing of it."""
+    n, e = letters, math.exp(epsilon)
+    expected = (
+        min((n - 1) ** 2 * (k * e + n - k) ** 2 / (k * (n - k) * (e - 1) ** 2) for k in range(1, n))
+        / n
+    )
+    least = exchangeable(np.eye(n), e, np.full(n, 1 / n))
+    assert least is not None
+    # F / n is 1 more than what is subtracted for each of n letters.
+    assert least - 1 == pytest.approx(expected + 1 / n - 1, rel=1e-9)
+    if n <= 8:
+        found = optimum(np.eye(n), e, np.full(n, 1 / n))
+        assert found.value == pytest.approx(least, rel=1e-9)
+
+
+def test_the_linear_program_of_tangents_agrees() -> None:
+    for letters in (2, 3):
+        setting = WorkloadSetting("prefix", letters, 1.0)
+        by_tangents = dpopt.design(setting, backend="highs")
+        assert by_tangents.variance == pytest.approx(dpopt.design(setting).variance, rel=1e-7)
+    with pytest.raises(dpopt.ParameterError, match="at most 6 letters"):
+        dpopt.design(WorkloadSetting("prefix", 7, 1.0), backend="highs")
+
+
+def mechanisms(rng: np.random.Generator, letters: int, ratio: float) -> Matrix:
+    """A random private mechanism: weights of random patterns and of single letters."""
+    patterns = rng.random((rng.integers(letters, 3 * letters), letters)) < rng.random()
+    patterns = np.concatenate([patterns, np.eye(letters) > 0])
+    rows = rows_of(patterns, ratio) * rng.exponential(size=(len(patterns), 1))
+    # What is missing from the largest sum goes to one more output, which is private if small.
+    rows /= rows.sum(axis=0).max() * 1.5
+    rest = 1 - rows.sum(axis=0)
+    return np.concatenate([rows, rest[None]]) if rest.max() <= ratio * rest.min() else rows[:0]
+
+
+def test_no_random_mechanism_passes_the_bound() -> None:
+    rng, tried = np.random.default_rng(3), 0
+    while tried < 200:
+        letters, epsilon = int(rng.integers(2, 7)), float(rng.uniform(0.3, 3))
+        queries = rng.standard_normal((letters + 1, letters))
+        prior = rng.uniform(0.1, 1, letters)
+        setting = WorkloadSetting(queries, letters, epsilon, prior)
+        rows = mechanisms(rng, letters, math.exp(epsilon))
+        if not len(rows):
+            continue
+        tried += 1
+        bound = dpopt.design(setting).bound
+        assert bound is not None
+        assert setting.weights is not None
+        variance = setting.weights @ letter_variances(rows, setting.gram, setting.weights)
+        assert variance >= bound
+
+
+def patterns_of(letters: int, ratio: float) -> Matrix:
+    return np.array(list(product([1.0, ratio], repeat=letters)))
+
+
+@pytest.mark.parametrize("letters", [2, 5, 11, 13])
+def test_enumeration_finds_the_worst_pattern(letters: int) -> None:
+    rng = np.random.default_rng(letters)
+    half = rng.standard_normal((letters, 3))
+    prior = rng.uniform(0.2, 1, letters)
+    prior /= prior.sum()
+    at = Optimum(
+        np.zeros((0, letters), bool), np.zeros(0), rng.standard_normal(letters), prior, 0.0
+    )
+    rows = patterns_of(letters, 2.5)
+    b = half @ half.T
+    worst = np.max(np.sum(rows @ b * rows, axis=1) / (rows @ prior) - rows @ at.multipliers)
+    found = enumerated(b, 2.5, at)
+    assert worst <= found <= worst + 1e-9 * abs(worst) + 1e-9
+
+
+@pytest.mark.parametrize("letters", [3, 8, 12])
+def test_the_semidefinite_multipliers_pay_for_every_pattern(letters: int) -> None:
+    w = query_matrix("prefix", letters)
+    gram, p = w.T @ w, np.full(letters, 1 / letters)
+    found = optimum(gram, math.e, p)
+    rows = rows_of(found.patterns, math.e) * found.theta[:, None]
+    value, b = slopes(gram, information(rows, p))
+    paid = semidefinite(b, math.e, p)
+    assert paid is not None
+    all_rows = patterns_of(letters, math.e)
+    assert np.all(np.sum(all_rows @ b * all_rows, axis=1) / (all_rows @ p) <= all_rows @ paid)
+    assert 0 < value - (2 * value - paid.sum()) < 0.03 * value
+
+
+def test_larger_alphabets_have_a_bound() -> None:
+    found = workload_mechanism("prefix", 22, epsilon=3.0)
+    assert found.proof == "semidefinite"
+    assert found.gap is not None
+    assert 0 < found.gap < 0.01 * found.variance
+
+
+def test_the_worst_data() -> None:
+    """Against a grid of priors: the least over mechanisms of the largest over letters."""
+    worst = workload_mechanism("prefix", 3, epsilon=1.0, objective="worst")
+    assert worst.letter_variances.max() == pytest.approx(worst.variance)
+    grid = [
+        workload_mechanism("prefix", 3, epsilon=1.0, prior=[a, b, a]).variance
+        for a, b in ((k / 40, 1 - k / 20) for k in range(1, 20))
+    ]
+    assert max(grid) <= worst.variance * (1 + 1e-9)
+    assert worst.variance == pytest.approx(max(grid), rel=3e-3)
+    assert worst.bound == pytest.approx(worst.variance, rel=1e-9)
+    mean = workload_mechanism("prefix", 3, epsilon=1.0)
+    assert mean.variance <= worst.variance
+    at_worst = worst_prior(mean.rows, mean.setting.gram)
+    assert letter_variances(mean.rows, mean.setting.gram, at_worst).max() >= worst.variance - 1e-12
+
+
+def test_estimates_are_unbiased_and_vary_as_predicted() -> None:
+    rng = np.random.default_rng(8)
+    found = workload_mechanism("prefix", 5, epsilon=1.0)
+    people = rng.permutation(np.repeat(np.arange(5), [100, 300, 50, 400, 150]))
+    truth = found.setting.matrix @ np.bincount(people, minlength=5)
+    runs = [found.estimate(found.simulate(people, rng)) for _ in range(400)]
+    errors = np.array([run.values - truth for run in runs])
+    predicted = float(found.letter_variances[people].sum())
+    squares = (errors**2).sum(axis=1)
+    assert abs(squares.mean() - predicted) < 3 * squares.std() / math.sqrt(len(runs))
+    spread = errors.std(axis=0) / math.sqrt(len(runs))
+    assert np.all(np.abs(errors.mean(axis=0))[:-1] < 4 * spread[:-1])
+    # The last prefix is everybody: N is known.
+    assert np.abs(errors[:, -1]).max() < 1e-9
+    stated = np.mean([run.standard_errors**2 for run in runs], axis=0)
+    assert stated[:-1] == pytest.approx(errors[:, :-1].var(axis=0), rel=0.3)
+    assert all(run.unbiased and run.people == 1000 for run in runs)
+
+
+def test_consistent_estimates_are_histograms() -> None:
+    rng = np.random.default_rng(9)
+    found = workload_mechanism("range", 5, epsilon=0.5)
+    outputs = found.simulate(np.zeros(300, int), rng)
+    plain, kept = found.estimate(outputs), found.estimate(outputs, consistent=True)
+    assert plain.histogram.min() < 0 <= kept.histogram.min()
+    assert kept.histogram.sum() == pytest.approx(300)
+    assert not kept.unbiased
+    assert np.allclose(kept.values, found.setting.matrix @ kept.histogram)
+
+
+def test_one_person_releases_an_output() -> None:
+    found = workload_mechanism("prefix", 3, epsilon=1.0)
+    told = found.release([0, 1, 2])
+    assert found.estimate(told).people == 3
+    for bad in (-1, found.units.outputs, 0.5, [], "a"):
+        with pytest.raises(dpopt.ParameterError, match="outputs must"):
+            found.estimate(bad)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"workload": "median", "letters": 4}, "workload is 'median'"),
+        ({"workload": "prefix"}, "letters is None"),
+        ({"workload": "prefix", "letters": 1}, "letters is 1"),
+        ({"workload": "prefix", "letters": 65}, "letters is 65"),
+        ({"workload": "marginals", "letters": 6}, "power of 2"),
+        ({"workload": [["a", "b"]]}, "workload"),
+        ({"workload": [1.0, 2.0]}, "shape"),
+        ({"workload": [[1.0], [2.0]]}, "shape"),
+        ({"workload": [[0.0, 0.0]]}, "largest entry"),
+        ({"workload": [[1.0, math.nan]]}, "workload"),
+        ({"workload": [[1.0, 2.0]], "letters": 3}, "letters is 3"),
+        ({"workload": "prefix", "letters": 4, "epsilon": 0.0}, "epsilon is 0"),
+        ({"workload": "prefix", "letters": 4, "epsilon": 13.0}, "epsilon is 13"),
+        ({"workload": "prefix", "letters": 4, "prior": [1, 0, 1, 1]}, "prior has 0"),
+        ({"workload": "prefix", "letters": 4, "prior": [1, 1, 1]}, "prior has shape"),
+        ({"workload": "prefix", "letters": 2, "prior": [1, 1], "objective": "worst"}, "prior"),
+        ({"workload": "prefix", "letters": 2, "objective": "best"}, "objective"),
+    ],
+)
+def test_bad_input(given: dict[str, object], message: str) -> None:
+    with pytest.raises(dpopt.ParameterError, match=message) as caught:
+        WorkloadSetting(**given)  # type: ignore[arg-type]
+    assert str(caught.value).endswith(".")
+
+
+@pytest.mark.parametrize("workload", ["histogram", "prefix", "range", "marginals"])
+def test_named_queries(workload: str) -> None:
+    counted = {"histogram": 8, "prefix": 8, "range": 36, "marginals": 27}
+    matrix = query_matrix(workload, 8)
+    assert matrix.shape == (counted[workload], 8)
+    assert len(np.unique(matrix, axis=0)) == len(matrix)
+    gram = verify.asked_of({"workload": workload}, 8)
+    assert np.array_equal(np.array(gram, float), matrix.T @ matrix)
+
+
+# The checker that stands alone.
+
+
+def saved(folder: Path, setting: WorkloadSetting) -> tuple[Path, Path]:
+    dpopt.design(setting).save(folder / "x.json", proof=True)
+    return folder / "x.json", folder / "x.proof.json"
+
+
+SETTINGS = [
+    WorkloadSetting("prefix", 4, 1.0),
+    WorkloadSetting("marginals", 4, 0.5),
+    WorkloadSetting([[1.0, 2.0, 0.0], [0.0, -1.0, 0.5]], 3, 2.0, [0.2, 0.3, 0.5]),
+    WorkloadSetting("range", 3, 1.0, objective="worst"),
+]
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=repr)
+def test_the_checker_accepts_value_and_bound(
+    setting: WorkloadSetting, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    x, proof = saved(tmp_path, setting)
+    assert verify.main([str(x), str(proof)]) == 0
+    assert "optimal: no other is below" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=repr)
+def test_a_changed_proof_shows_no_more_than_is_true(
+    setting: WorkloadSetting, tmp_path: Path
+) -> None:
+    x, proof = saved(tmp_path, setting)
+    design, written = dpopt.design(setting), json.loads(proof.read_text(encoding="utf-8"))
+    rng = np.random.default_rng(4)
+    for _ in range(60):
+        changed = json.loads(json.dumps(written))
+        row = changed["inverse"][rng.integers(setting.letters)]
+        if rng.random() < 0.5:
+            row[rng.integers(setting.letters)] *= 1 + rng.normal() / 10
+        else:
+            place = rng.integers(setting.letters)
+            changed["multipliers_of_letters"][place] *= 1 - abs(rng.normal()) / 10
+        whole = json.loads(x.read_text(encoding="utf-8"))["body"]
+        try:
+            program = verify.workload(whole["setting"], whole["units"], None, changed)
+        except verify.Refused:
+            continue
+        assert verify.bound(program, [(("tangent",), Fraction(1))]) <= design.variance + 1e-12
