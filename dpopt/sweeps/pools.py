@@ -27,7 +27,7 @@ from dpopt.sweeps.call import Batch, Outcome, compute_sent, compute_some, packed
 _T = TypeVar("_T")
 
 _POLL = 0.5
-_WITHOUT_WORKERS = 30.0
+_ASKED_IN_VAIN = 120
 
 
 class WorkerError(DpoptError):
@@ -177,12 +177,16 @@ class Cluster(Pool):
         self._stack = ExitStack()
         self._client = _client(self._stack)
         self._workers: dict[str, int] = {}
-        self._asked = self._seen = time.monotonic()
+        self._new: set[str] = set()
+        self._asked, self._without = time.monotonic(), 0
         self._ask()
 
     def places(self) -> Mapping[str, int]:
-        """Return how many threads each worker has."""
-        return self._workers
+        """Return how many threads each worker has, unless it has come just now.
+
+        The nanny of a worker that dies while it is started gives up, and no worker comes again.
+        """
+        return {place: size for place, size in self._workers.items() if place not in self._new}
 
     def submit(self, ticket: int, batch: Batch, place: str) -> None:
         """Hand a batch to a worker, and to no other."""
@@ -220,6 +224,7 @@ class Cluster(Pool):
         if time.monotonic() - self._asked > _POLL:
             before = set(self._workers)
             self._ask()
+            self._new = set(self._workers) - before
             news.gone.update(before - set(self._workers))
         return news
 
@@ -243,10 +248,9 @@ class Cluster(Pool):
         with _scheduler_there():
             self._workers = dict(self._client.nthreads())
         self._asked = time.monotonic()
-        if self._workers:
-            self._seen = self._asked
-        elif self._asked - self._seen > _WITHOUT_WORKERS:
-            self._seen = float("inf")
+        # Counted, not timed: some clocks jump when a machine is busy or wakes up.
+        self._without = 0 if self._workers else self._without + 1
+        if self._without == _ASKED_IN_VAIN:
             warnings.warn(
                 "the Dask cluster has no worker; the sweep waits for one.",
                 RuntimeWarning,

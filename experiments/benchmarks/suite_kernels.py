@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from dpopt import design, kernel, public_prior, solve
 from dpopt.prob import total_variation
+from experiments.benchmarks import rivals
 from experiments.benchmarks.spec import (
     LIBRARY,
     OURS,
@@ -20,7 +23,6 @@ from experiments.benchmarks.spec import (
     Answer,
     Benchmark,
     Contender,
-    Target,
     limited,
 )
 
@@ -28,6 +30,7 @@ _APPLY_EPSILON, _PROGRAM_EPSILON, _SEED = 4.0, 1.0, 8
 _SECONDS = 180
 
 Floats = npt.NDArray[np.float64]
+Solver = Callable[[rivals.Written], float]
 
 
 @dataclass(frozen=True)
@@ -247,11 +250,8 @@ def with_cvxpy(prior: npt.NDArray[np.float64], epsilon: float, solver: str) -> f
     return float(np.asarray(problem.value))
 
 
-def by_linprog(instance: Instance) -> Answer:
-    """Give every ratio as a sparse row to scipy's linprog."""
-    import scipy.sparse as sp
-    from scipy.optimize import linprog
-
+def written(instance: Instance) -> rivals.Written:
+    """Return the same rows as a sparse matrix, for K row by row and then the worst distance."""
     q, ratio = instance.prior, math.exp(instance.epsilon)
     n = q.size
     i, other, j = (a.ravel() for a in np.indices((n, n, n)))
@@ -263,27 +263,45 @@ def by_linprog(instance: Instance) -> Answer:
     ratios = sp.csr_array((data, (np.tile(place, 2), columns)), shape=(i.size, n * n + 1))
     diagonal = np.arange(n) * (n + 1)
     worst = sp.csr_array(
-        (
-            np.full(2 * n, -1.0),
-            (np.tile(np.arange(n), 2), np.append(diagonal, np.full(n, n * n))),
-        ),
+        (np.ones(2 * n), (np.tile(np.arange(n), 2), np.append(diagonal, np.full(n, n * n)))),
         shape=(n, n * n + 1),
     )
     sums = sp.kron(sp.eye_array(n), np.ones((1, n)))
     kept_prior = sp.kron(q[None, :], sp.eye_array(n))
-    equal = sp.hstack([sp.vstack([sums, kept_prior]), sp.csr_array((2 * n, 1))]).tocsr()
-    result = linprog(
+    equal = sp.hstack([sp.vstack([sums, kept_prior]), sp.csr_array((2 * n, 1))])
+    sides = np.concatenate([np.ones(n), q])
+    return rivals.Written(
         np.append(np.zeros(n * n), 1.0),
-        A_ub=sp.vstack([ratios, worst]).tocsr(),
-        b_ub=np.append(np.zeros(i.size), -np.ones(n)),
-        A_eq=equal,
-        b_eq=np.append(np.ones(n), q),
-        bounds=(0, None),
-        method="highs",
+        sp.vstack([ratios, worst, equal]).tocsr(),
+        np.concatenate([np.full(i.size, -np.inf), np.ones(n), sides]),
+        np.concatenate([np.zeros(i.size), np.full(n, np.inf), sides]),
     )
-    if not result.success:
-        raise RuntimeError(f"linprog ended with status {result.status}: {result.message}")
-    return Answer(float(result.fun), note=_rows(instance))
+
+
+def all_rows(solver: Solver, instance: Instance) -> Answer:
+    """Write every ratio as a sparse row and hand them to a solver."""
+    return Answer(solver(written(instance)), note=_rows(instance))
+
+
+def by_linopy(instance: Instance) -> Answer:
+    """Write a row for each ratio in linopy, as an array over three letters; solve with HiGHS."""
+    import linopy
+    import xarray as xr
+
+    linopy.options["semantics"] = "v1"
+    q, ratio = instance.prior, math.exp(instance.epsilon)
+    x = np.arange(q.size)
+    law, here = xr.DataArray(q, coords={"x": x}), xr.DataArray(np.eye(q.size), {"x": x, "y": x})
+    model = linopy.Model()
+    chance = model.add_variables(lower=0, coords=here.coords, name="K")
+    worst = model.add_variables(name="worst")
+    model.add_constraints(chance.sum("y") == 1, name="sums")
+    model.add_constraints((chance * law).sum("x") == law.rename(x="y"), name="prior")
+    model.add_constraints(chance - ratio * chance.rename(x="other") <= 0, name="privacy")
+    model.add_constraints((chance * here).sum("y") + worst >= 1, name="distance")
+    model.add_objective(1 * worst)
+    model.solve("highs", output_flag=False)
+    return Answer(float(cast(float, model.objective.value)), note=_rows(instance))
 
 
 def _rows(instance: Instance) -> str:
@@ -313,7 +331,8 @@ PROGRAM = Benchmark(
     name="kernel-program",
     title="The program of Gamma_TV",
     measures="Building and solving the linear program of the kernel with a public prior.",
-    setting="epsilon = 1; q random",
+    setting="epsilon = 1; q random; cvxpy and linopy as called by default (HiGHS 1e-7, CLARABEL "
+    "1e-8), linprog and interior point 1e-10, PDLP 1e-7",
     axis="letters n",
     value="optimum",
     sizes=(5, 10, 20, 40, 60),
@@ -321,11 +340,14 @@ PROGRAM = Benchmark(
         Contender("dpopt, shifted rows", OURS, program, shifted_form),
         Contender("cvxpy + HiGHS, all rows", SOLVER, program, by_highs, 40, seconds=_SECONDS),
         Contender("cvxpy + CLARABEL, all rows", SOLVER, program, by_clarabel, largest=40),
-        Contender("linprog, all rows", SOLVER, program, by_linprog, largest=40),
+        Contender("linopy + HiGHS, all rows", SOLVER, program, by_linopy, 40, needs=rivals.LINOPY),
+        *(
+            Contender(f"{name}, all rows", SOLVER, program, partial(all_rows, solver), largest=40)
+            for name, solver, _ in rivals.SOLVERS
+        ),
     ),
     tolerance=1e-6,
     warm_up=3,
-    targets=(Target(40, "cvxpy + HiGHS, all rows", 1735.0),),
 )
 
 FORMS = Benchmark(
@@ -462,6 +484,64 @@ def told_by_edges(question: Question) -> Answer:
     return Answer(solve(_setting(question).problem()).objective)
 
 
+def path_rows(question: Question) -> rivals.Written:
+    """Return the program with a row for each edge, direction and output, for K row by row."""
+    n, ratio = len(question.loss), math.exp(_PROGRAM_EPSILON)
+    steps = sp.eye_array(n - 1, n), sp.eye_array(n - 1, n, k=1)
+    letters = sp.eye_array(n)
+    ratios = [sp.kron(a - ratio * b, letters) for a, b in (steps, steps[::-1])]
+    count = 2 * n * (n - 1)
+    return rivals.Written(
+        question.loss.ravel() / n,
+        sp.vstack([*ratios, sp.kron(letters, np.ones((1, n)))]).tocsr(),
+        np.concatenate([np.full(count, -np.inf), np.ones(n)]),
+        np.concatenate([np.zeros(count), np.ones(n)]),
+    )
+
+
+def path_written(solver: Solver, question: Question) -> Answer:
+    """Write every row of the path as a sparse row and hand them to a solver."""
+    return Answer(solver(path_rows(question)), note="no bound")
+
+
+def path_in_cvxpy(solver: str, question: Question) -> Answer:
+    """Write the rows of the path in cvxpy, as arrays."""
+    import cvxpy as cp
+
+    n, ratio = len(question.loss), math.exp(_PROGRAM_EPSILON)
+    chance = cp.Variable((n, n), nonneg=True)
+    rules = [
+        cp.sum(chance, axis=1) == 1,
+        chance[:-1] <= ratio * chance[1:],
+        chance[1:] <= ratio * chance[:-1],
+    ]
+    problem = cp.Problem(cp.Minimize(cp.sum(cp.multiply(question.loss / n, chance))), rules)
+    problem.solve(solver=solver, **rivals.TIGHT[solver])
+    if problem.status != cp.OPTIMAL:
+        raise RuntimeError(f"cvxpy ended with status {problem.status}.")
+    return Answer(float(np.asarray(problem.value)), note="no bound")
+
+
+def path_in_linopy(question: Question) -> Answer:
+    """Write the rows of the path in linopy, as arrays; solve with HiGHS."""
+    import linopy
+    import xarray as xr
+
+    linopy.options["semantics"] = "v1"
+    ratio, x = math.exp(_PROGRAM_EPSILON), np.arange(len(question.loss))
+    loss = xr.DataArray(question.loss, coords={"x": x, "y": x})
+    model = linopy.Model()
+    chance = model.add_variables(lower=0, coords=loss.coords, name="K")
+    low = chance.isel(x=slice(None, -1))
+    high = chance.isel(x=slice(1, None)).assign_coords(x=x[:-1])
+    model.add_constraints(chance.sum("y") == 1, name="sums")
+    model.add_constraints(low - ratio * high <= 0, name="up")
+    model.add_constraints(high - ratio * low <= 0, name="down")
+    model.add_objective((chance * loss / x.size).sum())
+    model.solve("highs", output_flag=False, **rivals.TIGHT["HIGHS"]["highs_options"])
+    return Answer(float(cast(float, model.objective.value)), note="no bound")
+
+
 def _setting(question: Question) -> kernel.KernelSetting:
     asked: dict[str, Any] = {"objective": question.objective, "shape": question.shape}
     return kernel.KernelSetting(question.loss, _PROGRAM_EPSILON, graph=question.graph, **asked)
@@ -476,7 +556,7 @@ PATH = Benchmark(
     name="kernel-path",
     title="The optimal kernel on a path",
     measures="From the loss to a certified kernel: the geometric mechanism, or the program.",
-    setting="loss |x - y|, uniform prior, epsilon = 1",
+    setting="loss |x - y|, uniform prior, epsilon = 1; all solvers at 1e-10 but PDLP, at 1e-7",
     axis="inputs n",
     value="mean loss",
     sizes=(20, 50, 100, 200, 500),
@@ -484,6 +564,15 @@ PATH = Benchmark(
         Contender("closed form", OURS, path_mean, told_at_once),
         Contender("program by rays", SOLVER, path_mean, told_by_program),
         Contender("program by edges", SOLVER, path_mean, told_by_edges, largest=50),
+        Contender("cvxpy + HiGHS", SOLVER, path_mean, partial(path_in_cvxpy, "HIGHS"), 100),
+        Contender("cvxpy + CLARABEL", SOLVER, path_mean, partial(path_in_cvxpy, "CLARABEL"), 100),
+        Contender("linopy + HiGHS", SOLVER, path_mean, path_in_linopy, 100, needs=rivals.LINOPY),
+        *(
+            Contender(
+                name, SOLVER, path_mean, partial(path_written, solver), 100, "PDLP" not in name
+            )
+            for name, solver, _ in rivals.SOLVERS
+        ),
     ),
     tolerance=1e-8,
     warm_up=5,

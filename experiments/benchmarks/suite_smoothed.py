@@ -425,7 +425,6 @@ STEP = Benchmark(
     tolerance=1e-9,
     warm_up=16,
     limits=limited(60),
-    targets=(Target(225, "Monte Carlo, 1e7 draws", 1000.0),),
 )
 
 BENCHMARKS = (PROFILE, DATABASE, CATEGORIES, COMPOSITIONS, STEP)

