@@ -20,6 +20,7 @@ from dpopt._errors import ParameterError
 from dpopt._types import IntVector, brief
 
 Number = TypeVar("Number", int, Fraction)
+Words = npt.NDArray[np.uint64]
 
 MOST_HISTOGRAMS = 2000
 MOST_LETTERS = 100
@@ -100,21 +101,19 @@ def histograms(records: int, letters: int) -> Histograms:
             f"records is {n} for {k} letters; data sets may have at most {MOST_HISTOGRAMS} "
             "histograms, and these have more. Use min_count."
         )
-    rows = list(_partitions(n, k, n))
-    index = {row: i for i, row in enumerate(rows)}
-    place: dict[tuple[int, int], int] = {}
-    multiplicity = []
-    for i, row in enumerate(rows):
-        for value in dict.fromkeys(row):
-            place[i, value] = len(place)
-            multiplicity.append(row.count(value))
-    keys = np.array(list(place), dtype=np.int64)
-    edges = np.array(sorted(_edges(rows, index, place)), dtype=np.int64)
-    arrays = (np.array(rows, dtype=np.int64), keys[:, 0].copy(), keys[:, 1].copy())
-    arrays = (*arrays, np.array(multiplicity, dtype=np.int64), edges)
+    counts = np.array(list(_partitions(n, k, n)), dtype=np.int64)
+    # A place begins where a histogram's count differs from the one before it.
+    first = np.diff(counts, axis=1, prepend=-1) != 0
+    owner, column = np.nonzero(first)
+    count = counts[owner, column]
+    multiplicity = np.diff(np.append(np.flatnonzero(first), counts.size))
+    edges = _edges(counts, owner, count, multiplicity)
+    arrays = (counts, owner, count, multiplicity, edges)
     for array in arrays:
         array.setflags(write=False)
-    return Histograms(*arrays, index, place)
+    index = {tuple(row): i for i, row in enumerate(counts.tolist())}
+    pairs = zip(owner.tolist(), count.tolist(), strict=True)
+    return Histograms(*arrays, index, {pair: place for place, pair in enumerate(pairs)})
 
 
 def all_counts(records: int, letters: int) -> Iterator[npt.NDArray[np.int64]]:
@@ -156,23 +155,64 @@ def _partitions(n: int, k: int, most: int) -> Iterator[tuple[int, ...]]:
 
 
 def _edges(
-    rows: list[tuple[int, ...]],
-    index: dict[tuple[int, ...], int],
-    place: dict[tuple[int, int], int],
-) -> set[tuple[int, int]]:
-    """Return what a letter can go through: lose a record, gain one, or watch others do so."""
-    edges = set()
-    for i, row in enumerate(rows):
-        distinct = list(dict.fromkeys(row))
-        for loss in distinct:
-            for gain in distinct:
-                if loss == 0 or (loss == gain and row.count(loss) < 2):
-                    continue
-                after = list(row)
-                after.remove(loss)
-                after.remove(gain)
-                others = dict.fromkeys(after)
-                new = index[tuple(sorted([*after, loss - 1, gain + 1], reverse=True))]
-                pairs = [(loss, loss - 1), (gain, gain + 1), *((c, c) for c in others)]
-                edges.update((place[i, old], place[new, c]) for old, c in pairs)
-    return {(a, b) for a, b in edges if a != b}
+    counts: IntVector, owner: IntVector, count: IntVector, multiplicity: IntVector
+) -> IntVector:
+    """Return what a letter can go through: lose a record, gain one, or watch others do so.
+
+    A histogram's key is the sum over its counts of a number for each count. No two histograms have
+    the same key, so that the key after a step, which differs by four of these numbers, tells which
+    histogram it is.
+
+    Args:
+        counts: the histograms, shape (histograms, k).
+        owner: the histogram of each place, as the others in the order of `Histograms`.
+        count: of each place.
+        multiplicity: likewise.
+    """
+    size, n = len(counts), int(counts[0].sum())
+    number, keys = _keys(counts, n)
+    order = np.argsort(keys)
+    codes = owner * (n + 1) + (n - count)
+
+    def place(histogram: IntVector, value: IntVector) -> IntVector:
+        return np.searchsorted(codes, histogram * (n + 1) + (n - value))
+
+    each = np.bincount(owner, minlength=size)
+    start = np.cumsum(each) - each
+
+    def beside(places: IntVector) -> tuple[IntVector, IntVector]:
+        """Return every pair of one of some places, by its row, and a place of its histogram."""
+        rows = np.repeat(np.arange(places.size), each[owner[places]])
+        begin = np.cumsum(each[owner[places]]) - each[owner[places]]
+        return rows, np.arange(rows.size) - begin[rows] + start[owner[places[rows]]]
+
+    found = []
+    for low in range(0, owner.size, _PART):
+        loss = np.arange(low, min(low + _PART, owner.size))
+        rows, gain = beside(loss)
+        loss = loss[rows]
+        can = (count[loss] > 0) & ((loss != gain) | (multiplicity[loss] > 1))
+        loss, gain = loss[can], gain[can]
+        c, d = count[loss], count[gain]
+        after = keys[owner[loss]] - number[c] + number[c - 1] - number[d] + number[d + 1]
+        new = order[np.searchsorted(keys, after, sorter=order)]
+        # Others keep their count: letters that have it and neither lose nor gain.
+        rows, other = beside(loss)
+        left = multiplicity[other] - (other == loss[rows]) - (other == gain[rows])
+        rows, other = rows[left > 0], other[left > 0]
+        before = np.concatenate([loss, gain, other])
+        then = [place(new, c - 1), place(new, d + 1), place(new[rows], count[other])]
+        here, there = before, np.concatenate(then)
+        found.append(np.unique((here * owner.size + there)[here != there]))
+    return np.stack(np.divmod(np.unique(np.concatenate(found)), owner.size), axis=1)
+
+
+def _keys(counts: IntVector, n: int) -> tuple[Words, Words]:
+    """Return a number for each count, and the histograms' sums of them: no two are the same."""
+    seed = 0
+    while True:
+        number = np.random.default_rng(seed).integers(0, 1 << 63, n + 2, dtype=np.uint64)
+        keys = number[counts].sum(axis=1)
+        if np.unique(keys).size == keys.size:
+            return number, keys
+        seed += 1

@@ -39,7 +39,7 @@ _LARGEST_PROGRAM = 200_000
 # Beyond, solvers refuse coefficients of e^epsilon beside those of 1.
 _LARGEST_EXPONENT = 30.0
 _MOST_EVENTS = 4_000_000
-_MOST_ROWS = 100_000_000
+_MOST_ROWS = 1_000_000
 # What a published rule's program may lack by rounding; what it lacks beyond is the rule's fault.
 _NOISE = Fraction(1, 10**9)
 
@@ -238,7 +238,7 @@ class MinCount(RooSetting, Setting["MinCountSampler"]):
         """Return m and q; where each m has a q of its own, those beyond the last row are 0."""
         rows = self.largest_minimum + 1 if self.constant else len(units)
         if rows > _MOST_ROWS:
-            raise ParameterError(f"result has {rows:,} rows; a table is made for at most 1e8.")
+            raise ParameterError(f"result has {rows:,} rows; a table is made for at most 1e6.")
         q = [self.obscuring_unit(units, m) / UNIT for m in range(rows)]
         return {"m": list(range(rows)), "q": q}
 
@@ -322,6 +322,10 @@ class MinCountSampler(LetterSampler, Design):
         # Both are drawn, so that a clock does not tell which one was taken.
         letters = draw_record(counts, below), below(self.setting.letters)
         return letters[obscured]
+
+    def details(self) -> Json:
+        """Return the q of all m, where it is one."""
+        return {"q": self.obscuring(0)} if self.setting.constant else {}
 
     def facts(self) -> Json:
         """Return q and what the audit found."""

@@ -23,7 +23,8 @@ from dpopt import _checks
 from dpopt._errors import InfeasibleError, ParameterError, SolverError
 from dpopt._types import IntVector, Json, Matrix, Numbers, Vector, frozen
 from dpopt.design import Design, Setting, design
-from dpopt.lp import Backend, Solution, solve
+from dpopt.lp import Backend, Separation, Solution, make_rows, solve
+from dpopt.lp.backends import get_backend
 from dpopt.privacy import Certificate, Problem
 from dpopt.privacy.least import Least, require_pure
 from dpopt.prob import total_variation
@@ -44,6 +45,9 @@ _VISIBLE = 1e-9
 # What an optimum gives way, so that the solver can tell its ties from its tolerance (it is taken
 # back at the basis that was found); and the gap that does for the program which only chooses.
 _TIE, _TIE_GAP = 1e-9, 1e-5
+# A mean is a sum over all histograms, whose multipliers have the noise of as many; and the least
+# violation for which a row is added.
+_MEAN_GAP, _BROKEN = 1e-7, 1e-10
 # More than the rounding of a ratio row in doubles, and of a chance to 2^-62.
 _NOISE = 2.0**-50
 
@@ -145,7 +149,9 @@ class OptimalLetter(RooSetting, Setting["OptimalSampler"]):
 
     def problem(self) -> Problem:
         """Return the program of the objective; of two, the first one."""
-        program = SamplerProgram(self, self.histograms)
+        return self._written(SamplerProgram(self, self.histograms))
+
+    def _written(self, program: SamplerProgram) -> Problem:
         if self.objective == "worst-case":
             return program.worst_case()
         if self.objective == "fixed":
@@ -156,14 +162,19 @@ class OptimalLetter(RooSetting, Setting["OptimalSampler"]):
     def solved(self, backend: str | Backend, time_limit: float | None) -> Solution:
         """Solve the program, and where it leaves a choice the second one.
 
+        Few privacy rows matter but those of letters that gain a record, which are half of them or
+        less: the others are added where a point breaks them.
+
         Returns:
             The first solution, with the point of the second.
         """
-        problem = self.problem()
-        first = solve(problem, backend, time_limit=time_limit)
+        program = SamplerProgram(self, self.histograms, few=True)
+        problem = self._written(program)
         if self.objective in ("bayes", "mean"):
-            return first
-        program = SamplerProgram(self, self.histograms)
+            gap = max(_MEAN_GAP, 10 * get_backend(backend).tolerance)
+            found = solve(problem, backend, relative_gap=gap, time_limit=time_limit)
+            return program.priced(found)
+        first = solve(problem, backend, time_limit=time_limit)
         coefficients = visible(self.chances)
         program.among_optima(problem, first.objective + _TIE, coefficients)
         second = solve(problem, backend, relative_gap=_TIE_GAP, time_limit=time_limit)
@@ -174,7 +185,7 @@ class OptimalLetter(RooSetting, Setting["OptimalSampler"]):
                 second = solve(
                     problem, backend, relative_gap=_TIE_GAP, time_limit=time_limit, start=second
                 )
-        return replace(first, values=second.values)
+        return replace(program.priced(first), values=second.values)
 
     def point(self, solution: Solution) -> Vector:
         """Return K at each place."""
@@ -529,9 +540,32 @@ def incidence(table: Histograms, distribution: npt.ArrayLike) -> Matrix:
 class SamplerProgram:
     """What all objectives share: K is a law for each histogram, and private along all edges."""
 
-    def __init__(self, setting: RooSetting, table: Histograms) -> None:
+    def __init__(self, setting: RooSetting, table: Histograms, *, few: bool = False) -> None:
+        """Take all edges as rows; or those of letters that gain a record, the others as asked for.
+
+        Args:
+            setting: n, k and epsilon.
+            table: the histograms.
+            few: whether the others are a family, "others", of which rows are added where broken.
+        """
         self.setting, self.histograms = setting, table
         self.positive = np.flatnonzero(table.count > 0)
+        gains = np.diff(table.count[table.edges], axis=1)[:, 0] > 0
+        self.few, self.written = few, gains if few else np.ones_like(gains)
+
+    def priced(self, solution: Solution) -> Solution:
+        """Return a solution over few edges with a multiplier for every edge, as of all rows."""
+        table, edges = self.histograms, self.histograms.edges
+        duals = dict(solution.duals)
+        prices = np.zeros(len(edges))
+        prices[self.written] = duals["privacy"]
+        rows = solution.cuts["others"].matrix
+        # Of each row, the places with e^-epsilon and with -1: those of the edge's end and start.
+        places = [rows.indices[sign * rows.data > 0].astype(np.int64) for sign in (1, -1)]
+        codes = edges[:, 0] * table.places + edges[:, 1]
+        prices[np.searchsorted(codes, places[1] * table.places + places[0])] = duals.pop("others")
+        duals["privacy"] = frozen(prices)
+        return replace(solution, duals=duals, cuts={}, basis=None)
 
     def worst_case(self) -> Problem:
         """Minimise the largest TV(K(x), empirical(x)) over all data sets: variable "worst"."""
@@ -574,7 +608,10 @@ class SamplerProgram:
         problem.add_variables("kernel", table.places, lower=0.0, upper=1.0)
         problem.add_variables("shortfall", self.positive.size, lower=0.0, upper=1.0)
         problem.add_rows("sums", {"kernel": self._sums()}, lower=1.0, upper=1.0)
-        problem.add_rows("privacy", {"kernel": self._ratios()}, upper=0.0)
+        edges = table.edges
+        problem.add_rows("privacy", {"kernel": self._ratios(edges[self.written])}, upper=0.0)
+        if self.few:
+            problem.add_family("others", self._broken, over="kernel")
         chosen = sp.eye_array(table.places, format="csr")[self.positive]
         sides = {"kernel": chosen, "shortfall": sp.eye_array(self.positive.size)}
         problem.add_rows("shortfalls", sides, lower=table.count[self.positive] / n)
@@ -592,12 +629,18 @@ class SamplerProgram:
         """Return the matrix that takes the shortfalls to TV(K, empirical) of each histogram."""
         return sp.csr_array(self._sums()[:, self.positive])
 
-    def _ratios(self) -> sp.csr_array:
+    def _ratios(self, edges: npt.NDArray[np.int64]) -> sp.csr_array:
         """Return e^-epsilon K' - K for each edge; its size stays in range for large epsilon."""
-        edges = self.histograms.edges
         count = len(edges)
         # Row i, for the edge (a, b): e^-epsilon in column b, -1 in column a.
         data = np.repeat([math.exp(-self.setting.epsilon), -1.0], count)
         rows = np.tile(np.arange(count), 2)
         columns = np.concatenate([edges[:, 1], edges[:, 0]])
         return sp.csr_array((data, (rows, columns)), shape=(count, self.histograms.places))
+
+    def _broken(self, kernel: Vector) -> Separation:
+        """Return the edges that are not written and that a kernel breaks."""
+        edges = self.histograms.edges[~self.written]
+        above = math.exp(-self.setting.epsilon) * kernel[edges[:, 1]] - kernel[edges[:, 0]]
+        rows = make_rows(self._ratios(edges[above > _BROKEN]), upper=0.0)
+        return Separation(rows, float(np.max(above, initial=0.0)), len(edges))

@@ -1,4 +1,4 @@
-"""Benchmarks of the Reveal-or-Obscure rule in the smallest count."""
+"""Benchmarks of Reveal-or-Obscure: rules in the smallest count, and the best sampler."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from dpopt import roo, solve
+from dpopt import design, roo, solve
 from experiments.benchmarks.spec import OURS, PAPER, SOLVER, Answer, Benchmark, Contender
 
 LETTERS, EPSILON = 10, 0.1
@@ -137,6 +137,29 @@ def _every_move(instance: roo.RooSetting) -> tuple[Integers, Integers, Integers,
     return before, count, after, moved
 
 
+def long_setting(longest: int) -> roo.RooSetting:
+    """Return 20 records for each of 10 letters and each 1 / epsilon: no q_m is cut off by n."""
+    return roo.RooSetting(20 * longest, LETTERS, 1 / longest)
+
+
+def optimal_setting(records: int) -> roo.OptimalLetter:
+    """Return n records over 4 letters, epsilon = 0.2."""
+    return roo.OptimalLetter(records, 4, 0.2)
+
+
+def optimal(instance: roo.OptimalLetter) -> Answer:
+    """Design the best sampler there is, with the second program, the repair and the proof."""
+    found = design(instance)
+    found.require_private()
+    return Answer(found.value, note=f"{len(found.histograms.edges):,} edges decided")
+
+
+def optimal_by_all_rows(instance: roo.OptimalLetter) -> Answer:
+    """Solve the first program alone, a row for every edge."""
+    found = solve(instance.problem())
+    return Answer(found.objective, note=f"{found.rows_used:,} rows")
+
+
 BENCHMARKS = (
     Benchmark(
         name="roo-rule",
@@ -173,5 +196,37 @@ BENCHMARKS = (
         ),
         tolerance=1e-9,
         warm_up=20,
+    ),
+    Benchmark(
+        name="roo-long",
+        title="Reveal-or-Obscure: rules that obscure at many smallest counts",
+        measures="From n, k and epsilon to all q_m with the exact audit that proves them; or the "
+        "linear program alone.",
+        setting=f"k = {LETTERS}, n = 20 / epsilon",
+        axis="1 / epsilon",
+        value="sum of q_m",
+        sizes=(100, 1000, 10_000, 100_000, 500_000),
+        contenders=(
+            Contender("dpopt, certified", OURS, long_setting, certified),
+            Contender("dpopt.solve, exact program", OURS, long_setting, by_program, largest=10_000),
+        ),
+        tolerance=1e-6,
+        warm_up=20,
+    ),
+    Benchmark(
+        name="roo-optimal",
+        title="The best sampler of one letter",
+        measures="From n, k and epsilon to the certified sampler of the least worst-case distance; "
+        "or the first of its two programs alone, a row for every edge between histograms.",
+        setting="k = 4, epsilon = 0.2",
+        axis="records n",
+        value="worst-case total variation",
+        sizes=(12, 20, 30, 40, 50, 60),
+        contenders=(
+            Contender("dpopt, certified", OURS, optimal_setting, optimal),
+            Contender("dpopt.solve, all rows", SOLVER, optimal_setting, optimal_by_all_rows),
+        ),
+        tolerance=1e-8,
+        warm_up=8,
     ),
 )

@@ -17,6 +17,7 @@ from scipy.optimize import linprog
 from scipy.stats import multinomial
 
 from dpopt import NotPrivateError, ParameterError, roo, solve
+from dpopt.lp.solution import dual_bound
 from dpopt.privacy import exp_lower
 from dpopt.roo.histograms import histograms
 from dpopt.roo.optimal import (
@@ -528,3 +529,21 @@ def test_the_mean_under_one_law_is_the_least_over_all_orders(
 def test_the_mean_needs_a_law() -> None:
     with pytest.raises(ParameterError, match="belongs to objective 'mean' or 'fixed'"):
         optimal_sampler(3, 2, 1.0, objective="mean")
+
+
+@pytest.mark.parametrize("objective", ["worst-case", "bayes"])
+@pytest.mark.parametrize(("n", "k", "epsilon"), [(12, 3, 0.05), (15, 4, 0.3), (9, 5, 1.0)])
+def test_few_rows_find_the_optimum_over_all_rows(
+    n: int, k: int, epsilon: float, objective: Any
+) -> None:
+    setting = roo.OptimalLetter(n, k, epsilon, objective)
+    every, found = solve(setting.problem()), setting.solved("highs", None)
+    assert found.objective == pytest.approx(every.objective, abs=1e-9)
+    kernel, (before, after) = found["kernel"], setting.histograms.edges.T
+    assert np.all(kernel[after] <= math.exp(epsilon) * kernel[before] + 1e-9)
+    assert found.duals["privacy"].shape == every.duals["privacy"].shape
+    # The multipliers price every edge: they prove the objective on the program over all rows.
+    whole = setting.problem().assemble()
+    names = list(whole.blocks)
+    y = np.concatenate([found.duals[name] for name in names])
+    assert dual_bound(whole, whole.rows, y) == pytest.approx(every.objective, abs=1e-8)

@@ -339,3 +339,25 @@ def test_a_program_of_a_large_epsilon_is_refused_and_the_recursion_is_not(rule: 
     assert design(setting).q[0] == pytest.approx(1 / (1 + 4 * math.expm1(50.0)), rel=1e-3)
     within = roo.MinCount(12, 3, 30.0, rule)
     assert design(within, backend="highs").value == pytest.approx(design(within).value, abs=1e-9)
+
+
+@pytest.mark.parametrize("rule", ["exact", "journal"])
+def test_rules_of_many_steps(rule: str) -> None:
+    n, k, epsilon = 10**12, 10, 1e-4
+    sampler = roo.min_count(n, k, epsilon, rule)
+    assert sampler.private
+    # With many records a letter's chance at the smallest count, times n, is 1 / s at first, and
+    # e^epsilon times that at m is 2 more than that at m - 1, until m itself is as much.
+    gain, chance = math.expm1(epsilon), 1 / math.expm1(epsilon)
+    for m in range(1, len(sampler.q)):
+        chance = (chance + 2) / (1 + gain)
+        if m % 1000 == 0:
+            assert sampler.q[m] == pytest.approx((chance - m) * k / n, rel=1e-6), m
+    assert (chance + 2) / (1 + gain) == pytest.approx(len(sampler.q), abs=1)
+
+
+def test_a_table_of_enormously_many_rows_is_refused() -> None:
+    sampler = roo.min_count(10**15, 3, 1.0, "roo")
+    with pytest.raises(ParameterError, match="at most 1e6"):
+        sampler.setting.columns(sampler.units)
+    assert sampler.details()["q"] == pytest.approx(3e-15 / math.expm1(1.0), rel=1e-9)
