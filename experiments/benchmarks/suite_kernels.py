@@ -615,7 +615,44 @@ GRID = Benchmark(
     limits=limited(60),
 )
 
+
+def population(users: int) -> public_prior.PopulationSetting:
+    """Return users of 18 letters around a random prior, epsilon = 1."""
+    rng = np.random.default_rng(5)
+    masses = rng.dirichlet(np.full(18, 3.0)) + 0.002
+    masses /= masses.sum()
+    return public_prior.PopulationSetting(masses, 1.0, rng.dirichlet(18 * masses, users))
+
+
+def by_columns(setting: public_prior.PopulationSetting) -> Answer:
+    """Design and prove the kernel of least mean distance."""
+    return Answer(design(setting).value)
+
+
+def by_highs_alone(setting: public_prior.PopulationSetting) -> Answer:
+    """Write the same program and give it to HiGHS."""
+    return Answer(solve(setting.problem()).objective)
+
+
+POPULATION = Benchmark(
+    name="prior-population",
+    title="The kernel of least mean distance over users",
+    measures="From users' laws to the kernel, proved private; the program alone for the solver.",
+    setting="18 letters, epsilon = 1; q and the users' laws random",
+    axis="users",
+    value="mean TV(p, pK)",
+    sizes=(100, 300, 1000, 3000, 10_000),
+    contenders=(
+        Contender("dpopt, by columns", OURS, population, by_columns),
+        Contender("program, HiGHS", SOLVER, population, by_highs_alone, largest=1000),
+    ),
+    tolerance=1e-7,
+    warm_up=30,
+    limits=limited(60),
+)
+
 BENCHMARKS = (
+    POPULATION,
     APPLY,
     PROGRAM,
     FORMS,

@@ -194,7 +194,7 @@ KERNEL = Benchmark(
     setting="epsilon = 4; q random",
     axis="letters n",
     value="private (1) or not (0)",
-    sizes=(10, 30, 100, 1000, 10_000, 100_000, 1_000_000),
+    sizes=(10, 30, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000),
     contenders=(
         Contender("dpopt, layers", OURS, prior, proved_kernel),
         Contender("dpopt, matrix", OURS, prior, proved_matrix, largest=100),

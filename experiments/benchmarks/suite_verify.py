@@ -155,7 +155,7 @@ PRIOR = _checked(
     "Check of a saved kernel with a public prior",
     "Algorithm 1, epsilon = 4; q random",
     "letters n",
-    (10, 1000, 100_000),
+    (10, 1000, 10_000, 100_000, 1_000_000),
     saved_prior,
 )
 
