@@ -56,6 +56,8 @@ _TOLERANCE = 1e-5
 _NOISE = 1e-10
 # An output whose probability is nowhere above this is taken to be unused.
 _UNUSED = 1e-9
+# Share of an entry that rounding may have taken from it.
+_RELATIVE = 1e-12
 # A sum of masses that is 1 up to the rounding of its parts: dividing by it would change nothing.
 _ROUNDING = 2.0**-48
 
@@ -535,7 +537,28 @@ def _cleaned(setting: KernelSetting, kernel: Matrix) -> Matrix:
         _, part = connected_components(links(setting.pairs, setting.inputs), directed=False)
         means = [kernel[part == label].mean(axis=0) for label in range(int(part.max()) + 1)]
         kernel = np.stack(means)[part]
+    elif setting.delta == 0 and setting.invariances is None and not setting.blocks:
+        kernel = _lifted(setting, kernel)
     return _filled(setting, kernel)
+
+
+def _lifted(setting: KernelSetting, kernel: Matrix) -> Matrix:
+    """Return the least kernel above K whose neighbours differ by a factor of e^epsilon at most.
+
+    What is too small by the solver's tolerance would take much mixing where an output is rare: far
+    from the input, along a cycle. What is too small by rounding only is left. Rows sum to more.
+    """
+    shrink, pairs = math.exp(-setting.epsilon), setting.pairs
+    if pairs is None:
+        return np.maximum(kernel, shrink * kernel.max(axis=0))
+    kernel = kernel.copy()
+    for _ in range(setting.inputs):
+        asked = shrink * kernel[pairs[:, 0]]
+        edge, output = np.nonzero(asked > kernel[pairs[:, 1]] * (1.0 + _RELATIVE))
+        if not edge.size:
+            break
+        np.maximum.at(kernel, (pairs[edge, 1], output), asked[edge, output])
+    return kernel
 
 
 def _filled(setting: KernelSetting, kernel: Matrix) -> Matrix:

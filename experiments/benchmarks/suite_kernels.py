@@ -458,6 +458,12 @@ def path_largest(inputs: int) -> Question:
     return Question(absolute((inputs,)), "path", None, "minimax")
 
 
+def path_own(inputs: int) -> Question:
+    """Return the mean of a random loss along a path: one without a closed form."""
+    rng = np.random.default_rng([_SEED, inputs])
+    return Question(np.round(rng.random((inputs, inputs)), 3), "path", None, "bayes")
+
+
 def grid_mean(side: int) -> Question:
     """Return the mean of |x_1 - y_1| + |x_2 - y_2| on a square grid."""
     return Question(absolute((side, side)), "grid", (side, side), "bayes")
@@ -597,6 +603,24 @@ PATH_LARGEST = Benchmark(
     limits=limited(60),
 )
 
+PATH_OWN = Benchmark(
+    name="kernel-path-own",
+    title="A kernel on a path for any loss",
+    measures="From the loss to a certified kernel by a program over rays; and the program with a "
+    "row for each edge and output, solved and not certified.",
+    setting="loss random in 0, 0.001, ..., 1, uniform prior, epsilon = 1",
+    axis="inputs n",
+    value="mean loss",
+    sizes=(20, 50, 100, 200, 300),
+    contenders=(
+        Contender("program by rays", OURS, path_own, told_at_once),
+        Contender("program by edges", SOLVER, path_own, told_by_edges, 200, seconds=_SECONDS),
+    ),
+    tolerance=1e-6,
+    warm_up=5,
+    limits=limited(60),
+)
+
 GRID = Benchmark(
     name="kernel-grid",
     title="The optimal kernel on a grid",
@@ -662,5 +686,6 @@ BENCHMARKS = (
     LAW,
     PATH,
     PATH_LARGEST,
+    PATH_OWN,
     GRID,
 )

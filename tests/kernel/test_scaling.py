@@ -10,8 +10,9 @@ from typing import Any, cast
 import cvxpy as cp
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
-from dpopt import InfeasibleError, SolverError, solve
+from dpopt import InfeasibleError, SolverError, design, solve
 from dpopt.kernel import (
     KernelSetting,
     design_of,
@@ -250,3 +251,77 @@ def test_extreme_epsilons_on_a_path(epsilon: float) -> None:
     expected = brute.remapped(loss, epsilon, prior) if epsilon else loss.mean(axis=0).min()
     assert found.value == pytest.approx(expected, abs=1e-8)
     assert sure(found.certificate).slack >= 0
+
+
+GRAPHS = {
+    "path": [(x, x + 1) for x in range(11)],
+    "tree": [
+        (0, 1),
+        (1, 2),
+        (1, 3),
+        (3, 4),
+        (3, 5),
+        (5, 6),
+        (5, 7),
+        (0, 8),
+        (8, 9),
+        (9, 10),
+        (9, 11),
+    ],
+    "two parts": [
+        (0, 1),
+        (1, 2),
+        (2, 3),
+        (4, 5),
+        (5, 6),
+        (5, 7),
+        (7, 8),
+        (8, 9),
+        (9, 10),
+        (10, 11),
+    ],
+    "cycle": [(x, (x + 1) % 12) for x in range(12)],
+}
+
+
+@pytest.mark.parametrize("objective", ["bayes", "minimax"])
+@pytest.mark.parametrize("name", GRAPHS)
+def test_losses_without_structure_against_linprog(name: str, objective: str) -> None:
+    """The program written here row by row, solved by scipy; the gap is stated and small."""
+    n, epsilon, pairs = 12, 0.7, tied_pairs(12, GRAPHS[name])
+    loss = np.random.default_rng(len(name)).random((n, n))
+    rows = np.zeros((len(pairs) * n, n * n + 1))
+    for place, (x, other) in enumerate(pairs):
+        for y in range(n):
+            rows[place * n + y, x * n + y] = math.exp(-epsilon)
+            rows[place * n + y, other * n + y] = -1.0
+    cost, sums = np.append(loss.ravel() / n, 0.0), np.zeros((n, n * n + 1))
+    worst = np.zeros((n, n * n + 1))
+    for x in range(n):
+        sums[x, x * n : (x + 1) * n] = 1.0
+        worst[x, x * n : (x + 1) * n], worst[x, -1] = loss[x], -1.0
+    if objective == "minimax":
+        rows, cost = np.vstack([rows, worst]), np.append(np.zeros(n * n), 1.0)
+    expected = linprog(cost, rows, np.zeros(len(rows)), sums, np.ones(n), method="highs")
+    found = optimal_kernel(loss, epsilon=epsilon, graph=GRAPHS[name], objective=objective)
+    assert found.value == pytest.approx(expected.fun, rel=1e-7)
+    assert -1e-12 <= sure(found.gap) <= 1e-9 * found.value
+
+
+@pytest.mark.parametrize(("inputs", "epsilon"), [(40, 1.0), (150, 0.1), (150, 2.0)])
+def test_the_program_by_rays_is_as_good_as_the_geometric_mechanism(
+    inputs: int, epsilon: float
+) -> None:
+    setting = KernelSetting("absolute", epsilon, graph="path", inputs=inputs)
+    closed, solved = design(setting), design(setting, backend="highs")
+    assert solved.value == pytest.approx(closed.value, rel=1e-9)
+    assert sure(solved.gap) <= 1e-9 * solved.value
+    assert sure(solved.bound) <= closed.value
+    assert sure(closed.bound) <= solved.value
+
+
+def test_entries_below_the_solvers_tolerance_are_raised_to_what_their_neighbours_ask() -> None:
+    """On a cycle of 60, what is told far from the input is e^-30; repair costs next to nothing."""
+    found = optimal_kernel("absolute", epsilon=1.0, graph="cycle", inputs=60)
+    assert found.exact.cost <= 1e-12
+    assert sure(found.gap) <= 1e-7 * found.value
