@@ -146,7 +146,7 @@ def no_draw(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("something was drawn")
 
     monkeypatch.setattr("secrets.randbelow", refuse)
-    monkeypatch.setattr("dpopt.majority.setting.random_words", refuse)
+    monkeypatch.setattr("secrets.token_bytes", refuse)
 
 
 @pytest.mark.usefixtures("no_draw")
