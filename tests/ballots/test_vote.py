@@ -146,7 +146,7 @@ def no_draw(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("something was drawn")
 
     monkeypatch.setattr("secrets.randbelow", refuse)
-    monkeypatch.setattr("secrets.token_bytes", refuse)
+    monkeypatch.setattr("dpopt.privacy.release.Laws.draw", refuse)
 
 
 @pytest.mark.usefixtures("no_draw")
