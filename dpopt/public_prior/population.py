@@ -115,7 +115,8 @@ class PopulationSetting(KeptPriorSetting["PopulationKernel"]):
         """Solve the program; of many users, by an interior-point method that knows its columns."""
         few = np.count_nonzero(cast(Matrix, self.users)) <= _FEW_SHORTFALLS
         users, weights = self._laws
-        if backend != "highs" or self.objective != "tv" or few or not np.all(weights > 0):
+        ours = isinstance(backend, str) and backend == "highs"
+        if not ours or self.objective != "tv" or few or not np.all(weights > 0):
             return super().solved(backend, time_limit)
         start = leximin_kernel(self.public, self.epsilon).matrix()
         given = Population(
