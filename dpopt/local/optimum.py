@@ -219,7 +219,7 @@ class Master:
             right[at] = p * np.diagonal(self.gram) - q @ c - mu
             kkt[at, total] = kkt[total, at] = p
             right[total] = 1.0 - p.sum()
-        found = _solved(kkt, right)
+        found = _solved(kkt, right, m)
         prior_step = found[m : m + n] if self.worst else np.zeros(0)
         return found[:m], prior_step, found[sides]
 
@@ -237,10 +237,18 @@ def _inverse(matrix: Matrix) -> Matrix:
     return (inverse + inverse.T) / 2
 
 
-def _solved(kkt: Matrix, right: Vector) -> Vector:
-    # Near the end it is ill conditioned, as it must be: what matters is where the step leads.
-    *_, found, failed = scipy.linalg.lapack.dsysv(kkt, right, overwrite_a=True)
-    if failed or not np.all(np.isfinite(found)):
+def _solved(kkt: Matrix, right: Vector, size: int) -> Vector:
+    """Solve for a step: the first block, of so many rows, is positive definite."""
+    try:
+        factor = scipy.linalg.cho_factor(kkt[:size, :size], lower=True, check_finite=False)
+        sides = np.column_stack([kkt[:size, size:], right[:size]])
+        through = scipy.linalg.cho_solve(factor, sides, check_finite=False)
+        small = kkt[size:, size:] - kkt[size:, :size] @ through[:, :-1]
+        others = np.linalg.solve(small, right[size:] - kkt[size:, :size] @ through[:, -1])
+    except np.linalg.LinAlgError:
+        raise SolverError("a step of Newton's method failed.", Status.NUMERICAL) from None
+    found = np.append(through[:, -1] - through[:, :-1] @ others, others)
+    if not np.all(np.isfinite(found)):
         raise SolverError("a step of Newton's method failed.", Status.NUMERICAL)
     return found
 
