@@ -611,7 +611,7 @@ PATH_OWN = Benchmark(
     setting="loss random in 0, 0.001, ..., 1, uniform prior, epsilon = 1",
     axis="inputs n",
     value="mean loss",
-    sizes=(20, 50, 100, 200, 300),
+    sizes=(20, 50, 100, 150, 200),
     contenders=(
         Contender("program by rays", OURS, path_own, told_at_once),
         Contender("program by edges", SOLVER, path_own, told_by_edges, 200, seconds=_SECONDS),
