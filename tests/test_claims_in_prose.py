@@ -24,6 +24,7 @@ from itertools import combinations, combinations_with_replacement, pairwise, pro
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from unittest.mock import patch
 
 import mpmath
 import numpy as np
@@ -35,6 +36,7 @@ from dpopt import (
     ParameterError,
     gnmax,
     kernel,
+    local,
     majority,
     multiclass,
     plurality,
@@ -45,13 +47,17 @@ from dpopt import (
 )
 from dpopt.ballots import Partitions, ladder
 from dpopt.ballots.unbounded import spent_by_any_number
+from dpopt.files import LARGEST_FILE
+from dpopt.local.bound import ENUMERATED
 from dpopt.majority import check, voters
 from dpopt.multiclass.bound import vote_ratio_below
 from dpopt.multiclass.corners import priceable
 from dpopt.multiclass.subsampling import sampled_plurality, spent
-from dpopt.privacy import Guarantee, concentrated_composition, general_composition
+from dpopt.privacy import Guarantee, concentrated_composition, general_composition, layers
 from dpopt.proofs.closed import ClosedForm, private_where
 from dpopt.proofs.excerpt import WORDS, excerpt
+from dpopt.roo import rules
+from dpopt.roo.histograms import MOST_HISTOGRAMS, MOST_LETTERS
 from dpopt.style import STYLES
 from experiments.ensembles import images, plain, private
 from experiments.ensembles.laws import rules_of
@@ -1066,6 +1072,84 @@ def rules_only() -> bool:
     )
 
 
+@cache
+def prefixes() -> local.WorkloadDesign:
+    return local.workload_mechanism("prefix", 8, epsilon=1.0)
+
+
+@cache
+def steps(free: int, axes: int) -> int:
+    """The votes that verify.py adds: of as many voters, on so many axes of two pairs of corners."""
+    if axes == 0:
+        return 0
+    here = sum(free - n + 1 + steps(free - n, axes - 1) for n in range(1, free + 1))
+    return steps(free, axes - 1) + 2 * here
+
+
+def voters_checked(axes: int) -> int:
+    """The most voters of one group, an odd number, for which these are within the limit."""
+    return next(k for k in range(1, 4002, 2) if steps(k + 2, axes) > verify.MOST)
+
+
+def as_checked(axes: int) -> bool:
+    """Whether nine voters take so many steps and no fewer."""
+    shift = 0.0 if axes == 1 else 1e-5
+    setting = majority.MajoritySetting(9, 0.1, 3, shift, 10 * shift).to_dict()
+
+    def taken(most: int) -> bool:
+        with patch.object(verify, "MOST", most):
+            try:
+                verify.Voters(setting, None).private([0] * 5, 62)
+            except verify.Malformed:
+                return False
+        return True
+
+    return taken(steps(9, axes)) and not taken(steps(9, axes) - 1)
+
+
+def values_checked() -> int:
+    """To thousands, the most values of q that verify.py takes of a rule of the smallest count."""
+    setting = {**roo.MinCount(10**9, 2, 1e-6).to_dict(), "voter_ratio": None}
+
+    def taken(values: int) -> bool:
+        try:
+            verify.roo(setting, [0] * values, None, None)
+        except verify.Malformed:
+            return False
+        return True
+
+    assert not taken(267_000)
+    return 266_000 if taken(266_000) else 0
+
+
+def letters_checked() -> int:
+    """The most letters whose patterns verify.py goes through."""
+
+    def taken(letters: int) -> bool:
+        none, ones = [[Fraction(0)] * letters] * letters, [Fraction(1)] * letters
+        try:
+            verify.at_most_at_all_patterns(none, ones, ones, Fraction(2))
+        except verify.Malformed:
+            return False
+        return True
+
+    assert not taken(18)
+    return 17 if taken(17) else 0
+
+
+def letters_designed() -> int:
+    """The most letters of linear queries."""
+    with pytest.raises(ParameterError, match="letters is 65"):
+        local.WorkloadSetting("prefix", 65)
+    return local.WorkloadSetting("prefix", 64).letters
+
+
+def diagonals_told() -> int:
+    """The most letters of which a file tells the diagonal; one more is not told."""
+    found = {n: public_prior.minimax_kernel([1 / n] * n, 1.0).to_dict() for n in (100_000, 100_001)}
+    return max(letters for letters, told in found.items() if "diagonal" in told)
+
+
 def solved() -> int:
     """How many sorted histograms of three classes the largest program of the plurality has."""
 
@@ -1408,6 +1492,15 @@ CLAIMS: tuple[Claim, ...] = (
         "0.47807 with 18 records of each",
         computed={"0.47807": lambda: inside().delta, "18": lambda: inside().argmax[0]},
     ),
+    Claim(
+        README,
+        "23.0314 for each person, which none is below 32.6046",
+        computed={
+            "23.0314": lambda: prefixes().value,
+            "32.6046": lambda: prefixes().compare()["subset selection"],
+        },
+        holds=lambda: 0 <= prefixes().value - prefixes().compare()["bound"] < 1e-9,
+    ),
     Claim(TOOLS, "workers=2: extra sweeps", "2"),
     Claim(TOOLS, "6: nothing is computed twice", computed={"6": swept_again}),
     Claim(
@@ -1464,6 +1557,42 @@ CLAIMS: tuple[Claim, ...] = (
         },
     ),
     Claim(LIMITS, "For voters with a Delta above 0 only these rules", "0", holds=rules_only),
+    Claim(
+        LIMITS,
+        "up to 1,999 voters for Delta = 0 and 57 otherwise, rules of the smallest count with up to "
+        "266,000 values of q, and proofs of linear queries over up to 17 letters.",
+        "0",
+        {
+            "1,999": lambda: voters_checked(1),
+            "57": lambda: voters_checked(3),
+            "266,000": values_checked,
+            "17": letters_checked,
+        },
+        holds=lambda: all(as_checked(axes) for axes in (1, 3)),
+    ),
+    Claim(
+        LIMITS,
+        "A saved file has 256 MiB at most.",
+        computed={"256": lambda: LARGEST_FILE / 2**20},
+    ),
+    Claim(
+        LIMITS,
+        "have at most 1,000,000 values of q that are not 0. The program of the optimal sampler "
+        "takes data sets of up to 2,000 sorted histograms, over up to 100 letters. Files of a "
+        "public prior of more than 100,000 letters leave out",
+        "0",
+        {
+            "1,000,000": lambda: rules._LONGEST,
+            "2,000": lambda: MOST_HISTOGRAMS,
+            "100": lambda: MOST_LETTERS,
+            "100,000": diagonals_told,
+        },
+    ),
+    Claim(
+        LIMITS,
+        "designed for up to 64 letters. The bound is looked at for every pattern up to 20 letters,",
+        computed={"64": letters_designed, "20": lambda: ENUMERATED},
+    ),
     Claim(LIMITS, "takes up to 5,000 sorted histograms.", computed={"5,000": solved}),
     # Proofs that are checked alone, closed forms.
     Claim(
@@ -2556,6 +2685,11 @@ CLAIMS: tuple[Claim, ...] = (
                 "Origin=origin)[0] == 403",
             )
         },
+    ),
+    Claim(
+        SECURITY,
+        "draws that their first 53 bits or so leave open",
+        computed={"53": lambda: layers._MANTISSA},
     ),
     Claim(
         SECURITY,

@@ -175,4 +175,5 @@ def workload_mechanism(
         (5.993007825, 'enumeration', True)
     """
     given: Any = workload
-    return design(WorkloadSetting(given, n or 0, epsilon, prior, cast(Any, objective)))
+    letters = 0 if n is None else n
+    return design(WorkloadSetting(given, letters, epsilon, prior, cast(Any, objective)))

@@ -184,7 +184,8 @@ class Cluster(Pool):
     def places(self) -> Mapping[str, int]:
         """Return how many threads each worker has, unless it has come just now.
 
-        The nanny of a worker that dies while it is started gives up, and no worker comes again.
+        So one that comes and dies is given no points. A cluster of one worker may still stay empty
+        after repeated deaths; the cause is not known.
         """
         return {place: size for place, size in self._workers.items() if place not in self._new}
 
@@ -248,7 +249,7 @@ class Cluster(Pool):
         with _scheduler_there():
             self._workers = dict(self._client.nthreads())
         self._asked = time.monotonic()
-        # Counted, not timed: some clocks jump when a machine is busy or wakes up.
+        # Counted, not timed: a client that did not run for a while has not asked in vain.
         self._without = 0 if self._workers else self._without + 1
         if self._without == _ASKED_IN_VAIN:
             warnings.warn(

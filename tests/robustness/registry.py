@@ -28,6 +28,7 @@ from dpopt import (
     Problem,
     gnmax,
     kernel,
+    local,
     lp,
     majority,
     multiclass,
@@ -45,7 +46,7 @@ Makers = dict[str, Callable[[], Any]]
 
 ROOMS = (
     *("majority", "multiclass", "plurality", "roo", "public_prior", "kernel", "gnmax", "smoothed"),
-    *("privacy", "lp", "prob"),
+    *("local", "privacy", "lp", "prob"),
 )
 MODULES: tuple[ModuleType, ...] = tuple(import_module(f"dpopt.{room}") for room in ROOMS)
 # The registry of the process is changed by it; a wrong name is refused by `solve`.
@@ -181,6 +182,12 @@ BY_NAME: Makers = {
 BY_ROOM: dict[str, Makers] = {
     "public_prior": {"letters": lambda: ["a", "b", "c"], "laws": lambda: [[1.0, 0.0, 0.0]]},
     "smoothed": {"records": lambda: 4, "epsilon": lambda: 0.5},
+    "local": {
+        "workload": lambda: "prefix",
+        "n": lambda: 3,
+        "letters": lambda: 3,
+        "prior": lambda: PRIOR,
+    },
     # Three classes for both; budgets that three voters can spend.
     **{
         room: {
@@ -337,6 +344,10 @@ METHODS: dict[str, Callable[[], tuple[object, Arguments]]] = {
     "sampling_kernel.release_from": lambda: (
         public_prior.minimax_kernel(PRIOR, 1.0),
         {"counts": [1, 2, 3]},
+    ),
+    "workload_design.estimate": lambda: (
+        local.workload_mechanism("prefix", 3, epsilon=1.0),
+        {"outputs": [0, 1, 1], "consistent": True},
     ),
     "GNMax.output_distribution": lambda: (gnmax.GNMax(2.0), {"counts": [3, 1]}),
     "Tally.of_counts": lambda: (roo.Tally, {"counts": [3, 2], "alphabet": ["a", "b"]}),
