@@ -1964,9 +1964,11 @@ def workload(setting: Setting, units: Any, ratio: Between | None, proof: Any) ->
         raise Malformed("it is a convex program, not a linear one")
     outputs = len(units["weights"][0])
     require_size(n, n, outputs)
+    if setting["objective"] not in ("mean", "worst"):
+        raise Malformed(f"objective is {str(setting['objective'])[:40]!r}")
     gram, worst = asked_of(setting, n), setting["objective"] == "worst"
     given = proof["prior"] if worst and proof else setting["prior"]
-    weights = weights_of(given or [1] * n, n)
+    weights = weights_of([1] * n if given is None else given, n)
     p = [weight / sum(weights) for weight in weights]
     known = [gram[u][u] for u in range(n)]
     point = table(units, n, outputs)

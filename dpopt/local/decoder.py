@@ -6,10 +6,11 @@ import numpy as np
 
 from dpopt._errors import SolverError
 from dpopt._types import Matrix, Vector
-from dpopt.local.optimum import information, slopes
+from dpopt.local.optimum import information, inverted, slopes
 from dpopt.lp.solution import Status
 
-_STEPS, _LEAST = 200, 1e-13
+# Steps to the worst data; what the barrier leaves, and what it may leave, as a share of F.
+_STEPS, _LEAST, _ENOUGH = 200, 1e-13, 1e-9
 
 
 def decoder(rows: Matrix, queries: Matrix, prior: Vector) -> Matrix:
@@ -55,14 +56,16 @@ def worst_prior(rows: Matrix, gram: Matrix) -> Vector:
         SolverError: if it was not found.
     """
     rows, n = rows[rows[:, 0] > 0], len(gram)
-    gram = gram / np.trace(gram)
     p: Vector = np.full(n, 1 / n)
+    # F is far above tr G where epsilon is small; the barrier is a share of it.
+    gram = gram / slopes(gram, information(rows, p))[0]
     barrier = 1.0
     slack = np.full(n, float(n))
+    best: Vector | None = None
     for _ in range(_STEPS):
         d = rows @ p
-        inverse = np.linalg.inv(information(rows, p))
-        b = inverse @ gram @ inverse
+        matrix = information(rows, p)
+        inverse, b = inverted(matrix), slopes(gram, matrix)[1]
         c = rows * p / d[:, None]
         # Each row carries its own weight: as for theta s, with theta 1.
         crossed = (rows @ inverse @ rows.T) * (rows @ b @ rows.T) / np.outer(d, d)
@@ -77,7 +80,11 @@ def worst_prior(rows: Matrix, gram: Matrix) -> Vector:
         longest = 0.95 / max(0.95, float(np.max(-y)), float(np.max(-change / slack)))
         p, slack = p * (1 + longest * y), slack + longest * change
         if longest == 1.0 and np.max(np.abs(y)) < 0.05:
+            if n * barrier < _ENOUGH:
+                best = p / p.sum()
             if n * barrier < _LEAST:
-                return p / p.sum()
+                break
             barrier *= 0.1
+    if best is not None:
+        return best
     raise SolverError("the worst data were not found.", Status.ITERATION_LIMIT)

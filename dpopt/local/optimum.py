@@ -79,7 +79,7 @@ def slopes(gram: Matrix, matrix: Matrix) -> tuple[float, Matrix]:
     Raises:
         SolverError: if M is singular in floats.
     """
-    inverse = _inverse(matrix)
+    inverse = inverted(matrix)
     return float(np.sum(inverse * gram)), inverse @ gram @ inverse
 
 
@@ -191,7 +191,7 @@ class Master:
         s, theta, p, mu = self.rows, self.theta, self.prior, self.barrier
         d = s @ p
         matrix = s.T @ (s * (theta / d)[:, None])
-        inverse = _inverse(matrix)
+        inverse = inverted(matrix)
         b = inverse @ self.gram @ inverse
         # t_s s is the row's part of M's root: all of the derivatives are scaled by theta.
         t = s * (theta / d)[:, None]
@@ -229,7 +229,12 @@ def _longest(*changes: Vector) -> float:
     return min(1.0, *(0.95 / max(0.95, float(np.max(-change))) for change in changes))
 
 
-def _inverse(matrix: Matrix) -> Matrix:
+def inverted(matrix: Matrix) -> Matrix:
+    """Return M^-1, symmetric.
+
+    Raises:
+        SolverError: if M is singular in floats.
+    """
     try:
         inverse = np.linalg.inv(matrix)
     except np.linalg.LinAlgError:

@@ -144,7 +144,8 @@ def test_enumeration_finds_the_worst_pattern(letters: int) -> None:
     )
     rows = patterns_of(letters, 2.5)
     b = half @ half.T
-    worst = np.max(np.sum(rows @ b * rows, axis=1) / (rows @ prior) - rows @ at.multipliers)
+    excess = np.sum(rows @ b * rows, axis=1) / (rows @ prior) - rows @ at.multipliers
+    worst = np.max(excess / rows.sum(axis=1))
     found = enumerated(b, 2.5, at)
     assert worst <= found <= worst + 1e-9 * abs(worst) + 1e-9
 
@@ -185,6 +186,23 @@ def test_the_worst_data() -> None:
     assert mean.variance <= worst.variance
     at_worst = worst_prior(mean.rows, mean.setting.gram)
     assert letter_variances(mean.rows, mean.setting.gram, at_worst).max() >= worst.variance - 1e-12
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 8.0, 12.0])
+@pytest.mark.parametrize("objective", ["mean", "worst"])
+def test_value_and_bound_agree_at_the_ends_of_epsilon(epsilon: float, objective: str) -> None:
+    """Two letters and one of them asked for: q (1 - q) / (1 - 2 q)^2, q = 1 / (1 + e^epsilon)."""
+    found = workload_mechanism([[1.0, 0.0]], epsilon=epsilon, objective=objective)
+    q = 1 / (1 + math.exp(epsilon))
+    assert found.variance == pytest.approx(q * (1 - q) / (1 - 2 * q) ** 2, rel=1e-8)
+    assert found.bound == pytest.approx(found.variance, rel=1e-6)
+    wide = workload_mechanism("prefix", 4, epsilon=epsilon, objective=objective)
+    assert wide.bound == pytest.approx(wide.variance, rel=1e-6)
+
+
+def test_a_skewed_prior_has_a_bound_at_a_large_epsilon() -> None:
+    found = workload_mechanism("prefix", 5, epsilon=12.0, prior=np.geomspace(1, 9e5, 5))
+    assert found.bound == pytest.approx(found.variance, rel=1e-5)
 
 
 def test_estimates_are_unbiased_and_vary_as_predicted() -> None:
@@ -310,3 +328,15 @@ def test_a_changed_proof_shows_no_more_than_is_true(
         except verify.Refused:
             continue
         assert verify.bound(program, [(("tangent",), Fraction(1))]) <= design.variance + 1e-12
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("objective", "mena"), ("objective", None), ("prior", []), ("prior", 0)]
+)
+def test_the_checker_refuses_what_is_no_setting(name: str, value: object, tmp_path: Path) -> None:
+    x, proof = saved(tmp_path, SETTINGS[0])
+    whole = json.loads(x.read_text(encoding="utf-8"))
+    whole["body"]["setting"][name] = value
+    x.write_text(json.dumps(whole), encoding="utf-8")
+    assert verify.main([str(x)]) == 2
+    assert verify.main([str(x), str(proof)]) == 2
