@@ -205,6 +205,50 @@ def test_a_skewed_prior_has_a_bound_at_a_large_epsilon() -> None:
     assert found.bound == pytest.approx(found.variance, rel=1e-5)
 
 
+COARSE = [[1.0, 0.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 0.0, 1.0], [0.0, 0.0, 1.0, 0.0, 0.0]]
+
+
+@pytest.mark.parametrize("objective", ["mean", "worst"])
+def test_letters_that_no_query_tells_apart_are_one(objective: str, tmp_path: Path) -> None:
+    """Five letters of three sorts: the mechanism of three letters, at the sums of the prior."""
+    prior = [0.1, 0.2, 0.3, 0.25, 0.15] if objective == "mean" else None
+    sums = [0.35, 0.35, 0.3] if objective == "mean" else None
+    found = workload_mechanism(COARSE, epsilon=1.0, prior=prior, objective=objective)
+    three = workload_mechanism("histogram", 3, epsilon=1.0, prior=sums, objective=objective)
+    assert found.variance == pytest.approx(three.variance, rel=1e-8)
+    assert found.bound == pytest.approx(three.variance, rel=1e-8)
+    assert np.array_equal(found.rows[:, [0, 1]], found.rows[:, [3, 4]])
+    assert np.abs(found.decoder @ found.rows - COARSE).max() < 1e-12
+    assert found.compare()["randomised response"] > found.variance
+    people = np.repeat(np.arange(5), 200)
+    for consistent in (False, True):
+        told = found.estimate(found.release(people), consistent=consistent)
+        assert told.histogram.sum() == pytest.approx(1000)
+        assert np.allclose(np.array(COARSE) @ told.histogram, told.values)
+        assert told.histogram[3] / told.histogram[0] == pytest.approx(
+            found.prior[3] / found.prior[0]
+        )
+    x, proof = saved(tmp_path, found.setting)
+    assert verify.main([str(x)]) == 0
+    assert verify.main([str(x), str(proof)]) == 0
+    assert dpopt.load(x).value == pytest.approx(found.value, rel=1e-12)
+
+
+def test_the_program_of_tangents_takes_them_as_one() -> None:
+    setting = WorkloadSetting(COARSE, 5, 1.0)
+    by_tangents = dpopt.design(setting, backend="highs")
+    assert by_tangents.variance == pytest.approx(dpopt.design(setting).variance, rel=1e-7)
+
+
+def test_the_checker_refuses_outputs_that_tell_too_few_letters_apart(tmp_path: Path) -> None:
+    x, _ = saved(tmp_path, SETTINGS[0])
+    whole = json.loads(x.read_text(encoding="utf-8"))
+    rows = whole["body"]["units"]["weights"]
+    rows[3] = rows[2]
+    x.write_text(json.dumps(whole), encoding="utf-8")
+    assert verify.main([str(x)]) == 4
+
+
 def test_estimates_are_unbiased_and_vary_as_predicted() -> None:
     rng = np.random.default_rng(8)
     found = workload_mechanism("prefix", 5, epsilon=1.0)
@@ -257,6 +301,7 @@ def test_one_person_releases_an_output() -> None:
         ({"workload": [[1.0], [2.0]]}, "shape"),
         ({"workload": [[0.0, 0.0]]}, "largest entry"),
         ({"workload": [[1.0, math.nan]]}, "workload"),
+        ({"workload": [[2.0, 2.0], [0.0, 0.0]]}, "same column"),
         ({"workload": [[1.0, 2.0]], "letters": 3}, "letters is 3"),
         ({"workload": "prefix", "letters": 4, "epsilon": 0.0}, "epsilon is 0"),
         ({"workload": "prefix", "letters": 4, "epsilon": 13.0}, "epsilon is 13"),
