@@ -200,6 +200,14 @@ def test_value_and_bound_agree_at_the_ends_of_epsilon(epsilon: float, objective:
     assert wide.bound == pytest.approx(wide.variance, rel=1e-6)
 
 
+def test_few_queries_of_more_letters_have_a_bound_at_a_small_epsilon() -> None:
+    """The best mechanism of two directions alone makes M nearly singular."""
+    queries = [[-1, 0, -1, -2, 1], [-1, -1, 2, 2, -1], [0, -1, 2, 2, -1]]
+    found = workload_mechanism(queries, epsilon=0.01)
+    assert found.bound is not None
+    assert found.variance * (1 - 1e-5) <= found.bound <= found.variance
+
+
 def test_a_skewed_prior_has_a_bound_at_a_large_epsilon() -> None:
     found = workload_mechanism("prefix", 5, epsilon=12.0, prior=np.geomspace(1, 9e5, 5))
     assert found.bound == pytest.approx(found.variance, rel=1e-5)
