@@ -1939,12 +1939,16 @@ def times(a: list[list[Fraction]], b: list[list[Fraction]]) -> list[list[Fractio
 
 
 def inverse(a: list[list[Fraction]]) -> list[list[Fraction]]:
-    """Return the inverse of a positive definite table, by elimination."""
+    """Return the inverse of a positive semidefinite table, by elimination.
+
+    A line that depends on those before is 0 in it: the others' block is inverted.
+    """
     n = len(a)
     lines = [[*line, *(Fraction(i == j) for j in range(n))] for i, line in enumerate(a)]
     for i in range(n):
         if lines[i][i] <= 0:
-            raise Refused("the outputs do not tell all letters apart")
+            lines[i] = [Fraction(0)] * (2 * n)
+            continue
         lines[i] = [x / lines[i][i] for x in lines[i]]
         for j in range(n):
             if j != i and lines[j][i]:
@@ -1964,9 +1968,11 @@ def workload(setting: Setting, units: Any, ratio: Between | None, proof: Any) ->
         raise Malformed("it is a convex program, not a linear one")
     outputs = len(units["weights"][0])
     require_size(n, n, outputs)
+    if setting["objective"] not in ("mean", "worst"):
+        raise Malformed(f"objective is {str(setting['objective'])[:40]!r}")
     gram, worst = asked_of(setting, n), setting["objective"] == "worst"
     given = proof["prior"] if worst and proof else setting["prior"]
-    weights = weights_of(given or [1] * n, n)
+    weights = weights_of([1] * n if given is None else given, n)
     p = [weight / sum(weights) for weight in weights]
     known = [gram[u][u] for u in range(n)]
     point = table(units, n, outputs)
@@ -1977,7 +1983,11 @@ def workload(setting: Setting, units: Any, ratio: Between | None, proof: Any) ->
         for line in lines
     ]
     scaled = [[share * q for q in line] for share, line in zip(shares, lines, strict=True)]
-    undone = inverse(times(list(map(list, zip(*scaled, strict=True))), lines))
+    information = times(list(map(list, zip(*scaled, strict=True))), lines)
+    undone = inverse(information)
+    # Queries that tell no more letters apart than the outputs do still have their decoder.
+    if not all(map(any, undone)) and times(information, times(undone, gram)) != gram:
+        raise Refused("the outputs do not tell all letters apart")
     spread = times(undone, times(gram, undone))
     norms = [
         share * sum(map(mul, a, b))

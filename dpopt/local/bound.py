@@ -9,7 +9,7 @@ lambda with
 tr(Y'M Y) is at most the sum of lambda . r over all rows, which is that of lambda. So every
 epsilon-LDP mechanism with any linear unbiased decoder has F >= 2 tr(Y'W) - sum(lambda). At the
 optimum, Y = M^-1 W and the multipliers lambda, it is tight (Kiefer, Wolfowitz 1960). Where (*) is
-missed by v (s . p) at most, lambda + v / n is enough: an entry of s is at least 1.
+missed by v (1 . s)(s . p) at most, lambda + v is enough.
 """
 
 from __future__ import annotations
@@ -66,8 +66,9 @@ def lower_bound(gram: Matrix, ratio: float, found: Optimum) -> LowerBound:
     if n <= ENUMERATED:
         missed = enumerated(b, ratio, found)
     else:
-        missed = float(Search(n, ratio).found(b, found)[1].max())
-    multipliers = found.multipliers + max(0.0, missed) / n
+        patterns, excess = Search(n, ratio).found(b, found)
+        missed = float(np.max(excess / rows_of(patterns, ratio).sum(axis=1)))
+    multipliers = found.multipliers + max(0.0, missed)
     alike = exchangeable(gram, ratio, p)
     if alike is not None:
         return LowerBound(alike, "symmetry", multipliers)
@@ -94,7 +95,7 @@ def exchangeable(gram: Matrix, ratio: float, prior: Vector) -> float | None:
 
 
 def enumerated(b: Matrix, ratio: float, at: Priced) -> float:
-    """Return max over all patterns of s'B s / (s . p) - lambda . s, rounded up.
+    """Return max over all patterns of (s'B s / (s . p) - lambda . s) / (1 . s), rounded up.
 
     A pattern is a lower half of letters and an upper one: of 2^10 lower halves everything is
     tabulated, and one product of matrices adds what both halves have in common.
@@ -106,20 +107,27 @@ def enumerated(b: Matrix, ratio: float, at: Priced) -> float:
         for size in (split, n - split)
     )
     below, above = slice(split), slice(split, n)
-
-    def squares(half: Matrix, part: slice) -> Vector:
-        return np.einsum("ij,ij->i", half @ b[part, part], half)
-
-    crossed, worst = 2 * low @ b[below, above], -np.inf
+    # s'B s, and what rounding may have lost of it.
+    forms = [
+        (
+            2 * low @ form[below, above],
+            np.einsum("ij,ij->i", low @ form[below, below], low),
+            np.einsum("ij,ij->i", high @ form[above, above], high),
+        )
+        for form in (b, _ROUNDING * np.abs(b))
+    ]
+    worst = -np.inf
     for start in range(0, len(high), 64):
-        block = high[start : start + 64]
-        square = squares(low, below)[:, None] + squares(block, above) + crossed @ block.T
+        part = slice(start, start + 64)
+        block = high[part]
+        square = sum(
+            crossed @ block.T + lower[:, None] + upper[part] for crossed, lower, upper in forms
+        )
         mass = (low @ p[below])[:, None] + block @ p[above]
         paid = (low @ lam[below])[:, None] + block @ lam[above]
-        worst = max(worst, float(np.max(square / mass - paid)))
-    # Sizes of all that was added, over the least s . p: ones.
-    size = ratio**2 * float(np.abs(b).sum()) + ratio * float(np.abs(lam).sum())
-    return worst + _ROUNDING * size
+        entries = low.sum(axis=1)[:, None] + block.sum(axis=1)
+        worst = max(worst, float(np.max((square / mass - paid) / entries)))
+    return worst + _ROUNDING * float(np.abs(lam).max())
 
 
 def semidefinite(b: Matrix, ratio: float, prior: Vector) -> Vector | None:

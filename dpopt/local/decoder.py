@@ -2,28 +2,72 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
+import numpy.typing as npt
 
 from dpopt._errors import SolverError
 from dpopt._types import Matrix, Vector
-from dpopt.local.optimum import information, slopes
+from dpopt.local.optimum import information, inverted, slopes
 from dpopt.lp.solution import Status
 
-_STEPS, _LEAST = 200, 1e-13
+# Steps to the worst data; what the barrier leaves, and what it may leave, as a share of F.
+_STEPS, _LEAST, _ENOUGH = 200, 1e-13, 1e-9
+# Rounding of G, as a share of its trace.
+_EQUAL = 1e-12
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Letters that are alike, taken as one: averages over each group by the prior.
+
+    Attributes:
+        first: the first letter of each group, shape (groups,).
+        group: of each letter, shape (n,).
+    """
+
+    first: npt.NDArray[np.intp]
+    group: npt.NDArray[np.intp]
+
+    @property
+    def size(self) -> int:
+        """Number of groups."""
+        return len(self.first)
+
+    def sums(self, values: Vector) -> Vector:
+        """Return the sum over each group, shape (groups,)."""
+        return np.bincount(self.group, values, self.size)
+
+    def shares(self, prior: Vector) -> Matrix:
+        """Return p_u over the sum of its group, and 0 elsewhere, shape (n, groups)."""
+        found = np.zeros((len(prior), self.size))
+        found[np.arange(len(prior)), self.group] = prior / self.sums(prior)[self.group]
+        return found
+
+
+def groups_of(columns: Matrix) -> Groups:
+    """Return letters with equal columns, groups in the order of their first letters."""
+    _, first, group = np.unique(columns.T, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    return Groups(first[order], np.argsort(order)[group.ravel()])
 
 
 def decoder(rows: Matrix, queries: Matrix, prior: Vector) -> Matrix:
     """Return V = W M^-1 Q' diag(Q p)^-1, shape (queries, outputs): V Q = W, of least variance.
 
     Args:
-        rows: Q, Pr[output | letter], shape (outputs, n), of full rank.
-        queries: W, shape (queries, n).
+        rows: Q, Pr[output | letter], shape (outputs, n), of full rank but for equal columns.
+        queries: W, shape (queries, n); its mean by the prior over letters whose columns of Q are
+            equal is what can be estimated, and W itself if it does not tell these apart either.
         prior: p, shape (n,).
     """
     used = rows[:, 0] > 0
     found = np.zeros((len(queries), len(rows)))
-    scaled = (rows[used] / (rows[used] @ prior)[:, None]).T
-    found[:, used] = queries @ np.linalg.solve(information(rows[used], prior), scaled)
+    alike = groups_of(rows)
+    kept, p = rows[np.ix_(used, alike.first)], alike.sums(prior)
+    scaled = (kept / (kept @ p)[:, None]).T
+    found[:, used] = queries @ alike.shares(prior) @ np.linalg.solve(information(kept, p), scaled)
     return found
 
 
@@ -34,11 +78,25 @@ def letter_variances(rows: Matrix, gram: Matrix, prior: Vector) -> Vector:
         rows: Q, shape (outputs, n).
         gram: G = W'W.
         prior: p, for which V is best.
+
+    Raises:
+        SolverError: if the mechanism does not tell letters apart that the queries do.
     """
-    rows = rows[rows[:, 0] > 0]
-    _, b = slopes(gram, information(rows, prior))
-    norms = np.einsum("ij,ij->i", rows @ b, rows) / (rows @ prior) ** 2
-    return norms @ rows - np.diagonal(gram)
+    alike, rows, merged = _merged(rows, gram)
+    p = alike.sums(prior)
+    _, b = slopes(merged, information(rows, p))
+    norms = np.einsum("ij,ij->i", rows @ b, rows) / (rows @ p) ** 2
+    return (norms @ rows - np.diagonal(merged))[alike.group]
+
+
+def _merged(rows: Matrix, gram: Matrix) -> tuple[Groups, Matrix, Matrix]:
+    """Return letters with equal columns of Q, and Q and G with one of each."""
+    alike = groups_of(rows)
+    merged = gram[np.ix_(alike.first, alike.first)]
+    other = np.abs(gram - merged[np.ix_(alike.group, alike.group)]).max()
+    if other > _EQUAL * np.trace(gram):
+        raise SolverError("the mechanism tells nothing of some letter.", Status.NUMERICAL)
+    return alike, rows[np.ix_(rows[:, 0] > 0, alike.first)], merged
 
 
 def worst_prior(rows: Matrix, gram: Matrix) -> Vector:
@@ -54,15 +112,18 @@ def worst_prior(rows: Matrix, gram: Matrix) -> Vector:
     Raises:
         SolverError: if it was not found.
     """
-    rows, n = rows[rows[:, 0] > 0], len(gram)
-    gram = gram / np.trace(gram)
+    alike, rows, gram = _merged(rows, gram)
+    n = len(gram)
     p: Vector = np.full(n, 1 / n)
+    # F is far above tr G where epsilon is small; the barrier is a share of it.
+    gram = gram / slopes(gram, information(rows, p))[0]
     barrier = 1.0
     slack = np.full(n, float(n))
+    best: Vector | None = None
     for _ in range(_STEPS):
         d = rows @ p
-        inverse = np.linalg.inv(information(rows, p))
-        b = inverse @ gram @ inverse
+        matrix = information(rows, p)
+        inverse, b = inverted(matrix), slopes(gram, matrix)[1]
         c = rows * p / d[:, None]
         # Each row carries its own weight: as for theta s, with theta 1.
         crossed = (rows @ inverse @ rows.T) * (rows @ b @ rows.T) / np.outer(d, d)
@@ -77,7 +138,12 @@ def worst_prior(rows: Matrix, gram: Matrix) -> Vector:
         longest = 0.95 / max(0.95, float(np.max(-y)), float(np.max(-change / slack)))
         p, slack = p * (1 + longest * y), slack + longest * change
         if longest == 1.0 and np.max(np.abs(y)) < 0.05:
+            if n * barrier < _ENOUGH:
+                best = p / p.sum()
             if n * barrier < _LEAST:
-                return p / p.sum()
+                break
             barrier *= 0.1
+    if best is not None:
+        # Within a group it makes no difference.
+        return (best / np.bincount(alike.group))[alike.group]
     raise SolverError("the worst data were not found.", Status.ITERATION_LIMIT)

@@ -16,7 +16,7 @@ from dpopt.design import design
 from dpopt.kernel.design import TableDesign
 from dpopt.local.baselines import variances
 from dpopt.local.bound import How
-from dpopt.local.decoder import decoder, letter_variances
+from dpopt.local.decoder import decoder, groups_of, letter_variances
 from dpopt.local.optimum import information
 from dpopt.local.setting import WorkloadSetting
 
@@ -31,7 +31,8 @@ class Estimate:
     Attributes:
         values: of W x, shape (queries,), read-only.
         standard_errors: of each, shape (queries,), estimated from the same outputs, read-only.
-        histogram: of x, shape (n,), read-only; negative entries are no error.
+        histogram: of x, shape (n,), read-only; negative entries are no error. Letters that no query
+            tells apart share the estimate of them all by the prior.
         people: N.
         unbiased: whether the mean of the values is W x; not so of consistent ones.
     """
@@ -115,15 +116,16 @@ class WorkloadDesign(TableDesign):
         """Return the histogram x >= 0, sum x = N, of least (x - h)'M (x - h)."""
         import cvxpy as cp
 
-        rows = self.rows[self.rows[:, 0] > 0]
-        root = np.linalg.cholesky(information(rows, self.prior)).T
-        x = cp.Variable(len(histogram), nonneg=True)
-        distance = cp.sum_squares(root @ (x - histogram / people))
+        alike = groups_of(self.rows)
+        rows = self.rows[np.ix_(self.rows[:, 0] > 0, alike.first)]
+        root = np.linalg.cholesky(information(rows, alike.sums(self.prior))).T
+        x = cp.Variable(alike.size, nonneg=True)
+        distance = cp.sum_squares(root @ (x - alike.sums(histogram) / people))
         cp.Problem(cp.Minimize(distance), [cast(cp.Constraint, cp.sum(x) == 1)]).solve(
             solver=cp.CLARABEL
         )
         found = np.maximum(cast(Vector, x.value), 0.0)
-        return people * found / found.sum()
+        return people * (alike.shares(self.prior) @ found) / found.sum()
 
     def compare(self) -> dict[str, float]:
         """Return the variance for each person of this mechanism and of those of old, by name.

@@ -33,7 +33,7 @@ Patterns = npt.NDArray[np.bool_]
 
 # Up to so many letters all patterns are in the program from the start, and priced one by one.
 ALL, LISTED = 8, 16
-# What the barrier may leave as a share of F, and what it leaves where floats allow it.
+# What the barrier may leave as a share of the variance; and of F, what it leaves where floats allow.
 _RELATIVE, _LEAST = 1e-9, 1e-13
 _MOST_ROUNDS, _MOST_STEPS = 400, 100
 # How the barrier falls, and when a centre counts as found: largest change of a weight, as a share.
@@ -79,7 +79,7 @@ def slopes(gram: Matrix, matrix: Matrix) -> tuple[float, Matrix]:
     Raises:
         SolverError: if M is singular in floats.
     """
-    inverse = _inverse(matrix)
+    inverse = inverted(matrix)
     return float(np.sum(inverse * gram)), inverse @ gram @ inverse
 
 
@@ -191,7 +191,7 @@ class Master:
         s, theta, p, mu = self.rows, self.theta, self.prior, self.barrier
         d = s @ p
         matrix = s.T @ (s * (theta / d)[:, None])
-        inverse = _inverse(matrix)
+        inverse = inverted(matrix)
         b = inverse @ self.gram @ inverse
         # t_s s is the row's part of M's root: all of the derivatives are scaled by theta.
         t = s * (theta / d)[:, None]
@@ -229,7 +229,12 @@ def _longest(*changes: Vector) -> float:
     return min(1.0, *(0.95 / max(0.95, float(np.max(-change))) for change in changes))
 
 
-def _inverse(matrix: Matrix) -> Matrix:
+def inverted(matrix: Matrix) -> Matrix:
+    """Return M^-1, symmetric.
+
+    Raises:
+        SolverError: if M is singular in floats.
+    """
     try:
         inverse = np.linalg.inv(matrix)
     except np.linalg.LinAlgError:
@@ -268,7 +273,7 @@ def optimum(
         gram: G = W'W, shape (n, n).
         ratio: e^epsilon, above 1.
         prior: p, above 0, summing to 1; None for the worst, where F - sum_u p_u G_uu counts.
-        relative_gap: what the barrier may leave, as a share of F.
+        relative_gap: what the barrier may leave, as a share of F - sum_u p_u G_uu.
         time_limit: seconds; None for no limit.
 
     Raises:
@@ -278,7 +283,7 @@ def optimum(
     scale = float(np.trace(gram))
     master = Master(gram / scale, ratio, prior)
     search = Search(n, ratio)
-    best: Optimum | None = None
+    best, lowest = None, -np.inf
     for done in range(_MOST_ROUNDS):
         advance("patterns", done)
         if time_limit is not None and time.perf_counter() - start > time_limit:
@@ -291,23 +296,30 @@ def optimum(
                 raise
             return best
         room, value = len(master.theta) * master.barrier, master.value
+        # A share of the variance, which is far below F where epsilon is large.
+        variance = value - float(master.prior @ np.diagonal(master.gram))
+        enough = max(relative_gap * variance, _LEAST * value)
         if n > ALL:
             found = search.violated(master.slopes(), master, 2 * room)
             if len(found):
                 master.prune()
                 master.add(_fresh(found, master.patterns))
                 # A few that come late need no centre of their own, but for the last one.
-                if len(found) < n and room > relative_gap * value:
+                if len(found) < n and room > enough:
                     master.barrier *= _SHRINK
                 continue
-        if room <= relative_gap * value:
-            best = Optimum(
-                master.patterns,
-                master.theta,
-                scale * master.multipliers,
-                master.prior,
-                scale * value,
-            )
+        if room <= enough:
+            # Where the best M is nearly singular, the multipliers get worse again.
+            proved = search.bound(master) if n <= LISTED else value
+            if best is None or proved >= lowest:
+                lowest = proved
+                best = Optimum(
+                    master.patterns,
+                    master.theta,
+                    scale * master.multipliers,
+                    master.prior,
+                    scale * value,
+                )
             if n > LISTED or room <= _LEAST * value:
                 return best
         master.barrier *= _SHRINK
@@ -344,6 +356,12 @@ class Search:
         """Return patterns, all or where the best single flips lead, and the excess of each."""
         x = self._climbed(b, at) if self.all is None else self.all
         return x, excesses(rows_of(x, self.ratio), b, at)
+
+    def bound(self, at: Master) -> float:
+        """Return the bound of F that the multipliers prove once they pay for what is found."""
+        patterns, excess = self.found(at.slopes(), at)
+        missed = float(np.max(excess / rows_of(patterns, self.ratio).sum(axis=1)))
+        return 2 * at.value - float(at.multipliers.sum()) - len(at.prior) * max(0.0, missed)
 
     def _climbed(self, b: Matrix, at: Priced) -> Patterns:
         n = len(b)

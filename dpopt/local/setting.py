@@ -15,7 +15,7 @@ from dpopt._errors import ParameterError
 from dpopt._types import Json, Matrix, Numbers, Table, Vector, frozen
 from dpopt.design import Setting
 from dpopt.local.bound import LowerBound, lower_bound
-from dpopt.local.decoder import letter_variances, worst_prior
+from dpopt.local.decoder import Groups, groups_of, letter_variances, worst_prior
 from dpopt.local.optimum import Optimum, every_pattern, information, optimum, rows_of, slopes
 from dpopt.local.queries import query_matrix
 from dpopt.lp import Separation, Solution, make_rows
@@ -88,6 +88,10 @@ class WorkloadSetting(Setting["WorkloadDesign"]):
             raise ParameterError(
                 f"workload has {n} columns; at most 64 letters can be designed for."
             )
+        if np.all(matrix == matrix[:, :1]):
+            raise ParameterError(
+                "workload has the same column for every letter; it must tell letters apart."
+            )
         _checks.choice("objective", self.objective, ("mean", "worst"))
         self.keep(
             workload=self.workload if isinstance(self.workload, str) else matrix,
@@ -117,6 +121,20 @@ class WorkloadSetting(Setting["WorkloadDesign"]):
         return frozen(self.matrix.T @ self.matrix)
 
     @cached_property
+    def alike(self) -> Groups:
+        """Letters that no query tells apart: of these the best mechanism does not tell more.
+
+        Their mean law by p estimates the same answers without bias, and varies as much.
+        """
+        return groups_of(self.matrix)
+
+    @cached_property
+    def merged(self) -> tuple[Matrix, Vector | None]:
+        """G and p with one letter of each group."""
+        first, p = self.alike.first, self.weights
+        return self.gram[np.ix_(first, first)], None if p is None else self.alike.sums(p)
+
+    @cached_property
     def weights(self) -> Vector | None:
         """p, shape (n,), read-only; None where the worst data count."""
         if self.objective == "worst":
@@ -134,41 +152,43 @@ class WorkloadSetting(Setting["WorkloadDesign"]):
         Raises:
             ParameterError: for more than 6 letters, or the worst data, which have no such program.
         """
-        p = self.weights
-        if p is None or self.letters > WRITTEN:
+        gram, p = self.merged
+        if p is None or len(gram) > WRITTEN:
             raise ParameterError(
-                f"letters is {self.letters} and objective {self.objective!r}; the program is "
+                f"letters is {len(gram)} and objective {self.objective!r}; the program is "
                 f"written out for at most {WRITTEN} letters and 'mean'. Leave out backend."
             )
-        rows = rows_of(every_pattern(self.letters), math.exp(self.epsilon))
+        rows = rows_of(every_pattern(len(gram)), math.exp(self.epsilon))
         problem = Problem("workload")
         problem.add_variables("theta", len(rows), lower=0.0, upper=1.0)
-        scale = float(np.trace(self.gram))
+        scale = float(np.trace(gram))
         problem.add_variables("F", 1, lower=0.0, upper=1e6)
         problem.add_rows("sums", {"theta": rows.T}, lower=1.0, upper=1.0)
-        problem.add_family("tangents", _Tangents(rows, self.gram / scale, p))
+        problem.add_family("tangents", _Tangents(rows, gram / scale, p))
         problem.minimise({"F": scale})
         return problem
 
     @cached_property
     def found(self) -> Optimum:
-        """The weights of least F, by column generation."""
-        return optimum(self.gram, math.exp(self.epsilon), self.weights, relative_gap=_TOLERANCE)
+        """The weights of least F, by column generation, with one letter of each group."""
+        gram, p = self.merged
+        return optimum(gram, math.exp(self.epsilon), p, relative_gap=_TOLERANCE)
 
     @cached_property
     def lowest(self) -> LowerBound:
         """The bound of F that they prove."""
         ratio = math.nextafter(math.exp(self.epsilon), math.inf)
-        return lower_bound(self.gram, ratio, self.found)
+        return lower_bound(self.merged[0], ratio, self.found)
 
     def closed_form(self) -> ExactKernel:
         """Return the kernel of those weights: another solver of the same program."""
         best = self.found
-        return self.units(_kernel(best.patterns, best.theta, self.epsilon))
+        return self.units(_kernel(best.patterns[:, self.alike.group], best.theta, self.epsilon))
 
     def point(self, solution: Solution) -> Matrix:
         """Return Pr[output | letter], shape (n, outputs)."""
-        return _kernel(every_pattern(self.letters), solution["theta"], self.epsilon)
+        patterns = every_pattern(self.alike.size)[:, self.alike.group]
+        return _kernel(patterns, solution["theta"], self.epsilon)
 
     def units(self, point: Matrix) -> ExactKernel:
         """Return the kernel as integers, which are certified on the way."""
@@ -203,7 +223,7 @@ class WorkloadSetting(Setting["WorkloadDesign"]):
         """Return what no mechanism can pass; None where that is not proved."""
         del units
         if solution is not None:
-            return solution.bound - self._known(cast(Vector, self.weights))
+            return solution.bound - self._known(cast(Vector, self.merged[1]))
         if self.lowest.how == "unproved":
             return None
         return self.lowest.value - self._known(self.found.prior)
@@ -218,20 +238,26 @@ class WorkloadSetting(Setting["WorkloadDesign"]):
         return (1 << self.letters) + 8 * units.inputs * units.outputs
 
     def proof_data(self, units: ExactKernel) -> Json:
-        """Return X and lambda of the tangent that is the bound, and the worst law of letters."""
+        """Return X and lambda of the tangent that is the bound, and the worst law of letters.
+
+        Within a group lambda is shared as p is, and X is of the mean letter.
+        """
         del units
         best = self.found
         rows = rows_of(best.patterns, math.exp(self.epsilon)) * best.theta[:, None]
-        worst = {"prior": best.prior.tolist()} if self.weights is None else {}
+        group, weights = self.alike.group, self.weights
+        p = (best.prior / np.bincount(group))[group] if weights is None else weights
+        shares = self.alike.shares(p)
+        inverse = np.linalg.inv(information(rows, best.prior))
         return {
-            "inverse": np.linalg.inv(information(rows, best.prior)).tolist(),
-            "multipliers_of_letters": self.lowest.multipliers.tolist(),
-            **worst,
+            "inverse": (shares @ inverse @ shares.T).tolist(),
+            "multipliers_of_letters": (shares @ self.lowest.multipliers).tolist(),
+            **({"prior": p.tolist()} if weights is None else {}),
         }
 
     def _known(self, p: Vector) -> float:
-        """Return sum_u p_u |W_u|^2."""
-        return float(p @ np.diagonal(self.gram))
+        """Return sum_u p_u |W_u|^2 over groups of letters."""
+        return float(p @ np.diagonal(self.merged[0]))
 
     def spent(self, units: ExactKernel, epsilon: float | None, delta: float | None) -> Least:
         """Return the least epsilon for a delta, or the other way round."""

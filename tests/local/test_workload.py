@@ -144,7 +144,8 @@ def test_enumeration_finds_the_worst_pattern(letters: int) -> None:
     )
     rows = patterns_of(letters, 2.5)
     b = half @ half.T
-    worst = np.max(np.sum(rows @ b * rows, axis=1) / (rows @ prior) - rows @ at.multipliers)
+    excess = np.sum(rows @ b * rows, axis=1) / (rows @ prior) - rows @ at.multipliers
+    worst = np.max(excess / rows.sum(axis=1))
     found = enumerated(b, 2.5, at)
     assert worst <= found <= worst + 1e-9 * abs(worst) + 1e-9
 
@@ -185,6 +186,75 @@ def test_the_worst_data() -> None:
     assert mean.variance <= worst.variance
     at_worst = worst_prior(mean.rows, mean.setting.gram)
     assert letter_variances(mean.rows, mean.setting.gram, at_worst).max() >= worst.variance - 1e-12
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 8.0, 12.0])
+@pytest.mark.parametrize("objective", ["mean", "worst"])
+def test_value_and_bound_agree_at_the_ends_of_epsilon(epsilon: float, objective: str) -> None:
+    """Two letters and one of them asked for: q (1 - q) / (1 - 2 q)^2, q = 1 / (1 + e^epsilon)."""
+    found = workload_mechanism([[1.0, 0.0]], epsilon=epsilon, objective=objective)
+    q = 1 / (1 + math.exp(epsilon))
+    assert found.variance == pytest.approx(q * (1 - q) / (1 - 2 * q) ** 2, rel=1e-8)
+    assert found.bound == pytest.approx(found.variance, rel=1e-6)
+    wide = workload_mechanism("prefix", 4, epsilon=epsilon, objective=objective)
+    assert wide.bound == pytest.approx(wide.variance, rel=1e-6)
+
+
+def test_few_queries_of_more_letters_have_a_bound_at_a_small_epsilon() -> None:
+    """The best mechanism of two directions alone makes M nearly singular."""
+    queries = [[-1, 0, -1, -2, 1], [-1, -1, 2, 2, -1], [0, -1, 2, 2, -1]]
+    found = workload_mechanism(queries, epsilon=0.01)
+    assert found.bound is not None
+    assert found.variance * (1 - 1e-5) <= found.bound <= found.variance
+
+
+def test_a_skewed_prior_has_a_bound_at_a_large_epsilon() -> None:
+    found = workload_mechanism("prefix", 5, epsilon=12.0, prior=np.geomspace(1, 9e5, 5))
+    assert found.bound == pytest.approx(found.variance, rel=1e-5)
+
+
+COARSE = [[1.0, 0.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 0.0, 1.0], [0.0, 0.0, 1.0, 0.0, 0.0]]
+
+
+@pytest.mark.parametrize("objective", ["mean", "worst"])
+def test_letters_that_no_query_tells_apart_are_one(objective: str, tmp_path: Path) -> None:
+    """Five letters of three sorts: the mechanism of three letters, at the sums of the prior."""
+    prior = [0.1, 0.2, 0.3, 0.25, 0.15] if objective == "mean" else None
+    sums = [0.35, 0.35, 0.3] if objective == "mean" else None
+    found = workload_mechanism(COARSE, epsilon=1.0, prior=prior, objective=objective)
+    three = workload_mechanism("histogram", 3, epsilon=1.0, prior=sums, objective=objective)
+    assert found.variance == pytest.approx(three.variance, rel=1e-8)
+    assert found.bound == pytest.approx(three.variance, rel=1e-8)
+    assert np.array_equal(found.rows[:, [0, 1]], found.rows[:, [3, 4]])
+    assert np.abs(found.decoder @ found.rows - COARSE).max() < 1e-12
+    assert found.compare()["randomised response"] > found.variance
+    people = np.repeat(np.arange(5), 200)
+    for consistent in (False, True):
+        told = found.estimate(found.release(people), consistent=consistent)
+        assert told.histogram.sum() == pytest.approx(1000)
+        assert np.allclose(np.array(COARSE) @ told.histogram, told.values)
+        assert told.histogram[3] / told.histogram[0] == pytest.approx(
+            found.prior[3] / found.prior[0]
+        )
+    x, proof = saved(tmp_path, found.setting)
+    assert verify.main([str(x)]) == 0
+    assert verify.main([str(x), str(proof)]) == 0
+    assert dpopt.load(x).value == pytest.approx(found.value, rel=1e-12)
+
+
+def test_the_program_of_tangents_takes_them_as_one() -> None:
+    setting = WorkloadSetting(COARSE, 5, 1.0)
+    by_tangents = dpopt.design(setting, backend="highs")
+    assert by_tangents.variance == pytest.approx(dpopt.design(setting).variance, rel=1e-7)
+
+
+def test_the_checker_refuses_outputs_that_tell_too_few_letters_apart(tmp_path: Path) -> None:
+    x, _ = saved(tmp_path, SETTINGS[0])
+    whole = json.loads(x.read_text(encoding="utf-8"))
+    rows = whole["body"]["units"]["weights"]
+    rows[3] = rows[2]
+    x.write_text(json.dumps(whole), encoding="utf-8")
+    assert verify.main([str(x)]) == 4
 
 
 def test_estimates_are_unbiased_and_vary_as_predicted() -> None:
@@ -239,6 +309,7 @@ def test_one_person_releases_an_output() -> None:
         ({"workload": [[1.0], [2.0]]}, "shape"),
         ({"workload": [[0.0, 0.0]]}, "largest entry"),
         ({"workload": [[1.0, math.nan]]}, "workload"),
+        ({"workload": [[2.0, 2.0], [0.0, 0.0]]}, "same column"),
         ({"workload": [[1.0, 2.0]], "letters": 3}, "letters is 3"),
         ({"workload": "prefix", "letters": 4, "epsilon": 0.0}, "epsilon is 0"),
         ({"workload": "prefix", "letters": 4, "epsilon": 13.0}, "epsilon is 13"),
@@ -310,3 +381,15 @@ def test_a_changed_proof_shows_no_more_than_is_true(
         except verify.Refused:
             continue
         assert verify.bound(program, [(("tangent",), Fraction(1))]) <= design.variance + 1e-12
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("objective", "mena"), ("objective", None), ("prior", []), ("prior", 0)]
+)
+def test_the_checker_refuses_what_is_no_setting(name: str, value: object, tmp_path: Path) -> None:
+    x, proof = saved(tmp_path, SETTINGS[0])
+    whole = json.loads(x.read_text(encoding="utf-8"))
+    whole["body"]["setting"][name] = value
+    x.write_text(json.dumps(whole), encoding="utf-8")
+    assert verify.main([str(x)]) == 2
+    assert verify.main([str(x), str(proof)]) == 2
