@@ -41,7 +41,7 @@ class Config:
     """
 
     workload: Literal["prefix", "range"] = "prefix"
-    letters: tuple[int, ...] = (4, 8, 12, 16, 20, 24, 32, 48, 64)
+    letters: tuple[int, ...] = (4, 8, 12, 16, 20, 24, 32, 48)
     closed: tuple[int, ...] = (4, 8, 16, 32, 64, 128, 256)
     epsilon: float = 3.0
 
@@ -119,7 +119,9 @@ def plot(outcome: Outcome) -> Figure:
     """Draw variance, bound and the best in use against n, a panel for each workload."""
     table = outcome.tables["growth"]
     workloads = list(dict.fromkeys(table.column("workload")))
-    figure, panels = drawing.panels(len(workloads), 2, "letters $n$", "variance per person")
+    figure, panels = drawing.panels(
+        len(workloads), 2, "letters $n$", "variance per person", height=0.9
+    )
     for axes, workload in zip(panels, workloads, strict=True):
         part = table.select(workload=workload)
         sizes = part.column("letters")

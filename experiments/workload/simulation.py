@@ -57,7 +57,7 @@ class Config:
     letters: int = 16
     epsilon: float = 1.0
     people: tuple[int, ...] = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
-    runs: int = 400
+    runs: int = 4_000
     zipf: float = 1.0
     votes: str | None = None
     seed: int = 5
@@ -218,7 +218,7 @@ EXPERIMENT = Experiment(
     "million.",
     published=None,
     config=Config(),
-    quick=Config(letters=8, runs=200),
+    quick=Config(letters=8, runs=1_000),
     steps=lambda config: len(DATA) * len(config.people),
     run=run,
     plot=plot,

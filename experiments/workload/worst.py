@@ -88,10 +88,10 @@ def _findings(table: Table) -> list[str]:
     found = []
     for n in dict.fromkeys(table.column("letters")):
         mean, worst = (table.select(letters=n, objective=name).records[0] for name in OBJECTIVES)
+        added = worst["mean"] - mean["mean"]
         found.append(
             f"n = {n}: made for the mean, {mean['mean']:.6g} and {mean['worst']:.6g} for the worst "
-            f"data; made for the worst, {worst['worst']:.6g}, at {short(worst['mean'] - mean['mean'])} more "
-            "on the mean."
+            f"data; made for the worst, {worst['worst']:.6g}, and on the mean {short(added)} more."
         )
     return found
 
