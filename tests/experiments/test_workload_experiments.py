@@ -107,7 +107,9 @@ def test_growth_has_known_values_and_the_closed_form() -> None:
     assert program[1]["variance"] == pytest.approx(4.31905, abs=6e-6)
     assert [row["bound_proved_by"] for row in program] == ["enumeration"] * 2 + ["semidefinite"]
     assert all(0.99 < row["bound"] / row["variance"] <= 1 + 1e-12 for row in program)
-    assert all(row["variance"] < row["variance_in_use"] for row in program)
+    # Of four letters randomised response is as good as any.
+    assert all(row["variance"] <= row["variance_in_use"] * (1 + 1e-9) for row in program)
+    assert program[-1]["variance"] < 0.9 * program[-1]["variance_in_use"]
     e = math.exp(config.epsilon)
     for row in rows.select(workload="histogram").records:
         n = row["letters"]
