@@ -100,9 +100,7 @@ def plot(outcome: Outcome) -> Figure:
     """Draw what each letter adds, a panel for each alphabet."""
     table = outcome.tables["letters"]
     sizes = list(dict.fromkeys(table.column("letters")))
-    figure, panels = drawing.panels(
-        len(sizes), drawing.columns_for(len(sizes)), "letter", "variance of a person"
-    )
+    figure, panels = drawing.panels(len(sizes), 2, "letter", "variance by letter")
     for axes, n in zip(panels, sizes, strict=True):
         values: list[float] = []
         for objective, role in zip(OBJECTIVES, ("optimum", "variant"), strict=True):
@@ -114,7 +112,7 @@ def plot(outcome: Outcome) -> Figure:
                 label=f"made for the {objective}" + (" data" if objective == "worst" else ""),
             )
             values += part.column("variance")
-        room = 0.12 * max(max(values) - min(values), 1e-3 * max(values))
+        room = 0.15 * max(max(values) - min(values), 1e-3 * max(values))
         axes.set_ylim(min(values) - room, max(values) + room)
         axes.set_xlim(0.5 - 0.03 * n, n + 0.5 + 0.03 * n)
         axes.set_xticks(np.unique(np.linspace(1, n, min(n, 4)).round()))

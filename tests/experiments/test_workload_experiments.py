@@ -132,6 +132,8 @@ def test_the_worst_data_cost_little_on_average() -> None:
     assert hedged["worst"] < mean["worst"]
     assert hedged["bound_of_objective"] == pytest.approx(hedged["worst"], rel=1e-9)
     drawn(worst.EXPERIMENT, outcome)
+    for sizes in ((4,), (2, 3, 4)):
+        drawn(worst.EXPERIMENT, ran(worst.EXPERIMENT, worst.Config(letters=sizes)))
 
 
 def test_of_sixteen_letters_the_worst_data_are_slightly_worse() -> None:
