@@ -18,7 +18,7 @@ from experiments.workload.simulation import ELECTION, MADE
 from tests.experiments.comparing import ran
 from tests.experiments.pictures import drawn
 
-# Of another program by another author: six digits of the optimum, and what it found of the others.
+# Stated before this program was written: six digits of the optimum, about four of the others.
 KNOWN: Mapping[tuple[str, float], Mapping[str, float]] = {
     ("prefix", 1.0): {
         table.OURS: 74.8086,
@@ -126,7 +126,7 @@ def test_the_worst_data_cost_little_on_average() -> None:
     outcome = ran(worst.EXPERIMENT)
     rows = outcome.tables["variances"]
     mean, hedged = (rows.select(letters=8, objective=name).records[0] for name in worst.OBJECTIVES)
-    # Of another program, to its last digit.
+    # Of a program of its own, as in tests of the mechanism.
     assert mean["mean"] == pytest.approx(23.03136788111, rel=1e-10)
     assert mean["mean"] < hedged["mean"] < hedged["worst"] * (1 + 1e-9)
     assert hedged["worst"] < mean["worst"]
