@@ -64,6 +64,10 @@ from experiments.smoothed import (
     sgd_bias,
     sgd_estimates,
 )
+from experiments.workload import growth as workload_growth
+from experiments.workload import simulation as workload_simulation
+from experiments.workload import table as workload_table
+from experiments.workload import worst as workload_worst
 from tests.experiments.comparing import ran
 
 
@@ -670,6 +674,47 @@ TRIED: dict[str, Tried] = {
             "estimates": (1, 3, 4),
             "estimated": (("formula",), ("2 bits", "-127, 128"), ("4 bits",)),
             "seed": (0, 1, 2),
+        },
+    ),
+    "workload-growth": Tried(
+        workload_growth.Config(letters=(4, 5), closed=(4, 8)),
+        {
+            "workload": ("prefix", "range", "range"),
+            "letters": ((2,), (3, 9), (21,)),
+            "closed": ((2,), (3, 100), (16, 64, 256)),
+            "epsilon": (0.1, 1.0, 6.0),
+        },
+    ),
+    "workload-simulation": Tried(
+        workload_simulation.Config(letters=4, people=(100, 1000), runs=20),
+        {
+            "workload": ("histogram", "range", "marginals"),
+            "letters": (2, 3, 8),
+            "epsilon": (0.1, 3.0, 6.0),
+            "people": ((1,), (7, 10**7), (10, 100, 1000)),
+            "runs": (2, 5, 50),
+            "zipf": (0.0, 0.5, 4.0),
+            "seed": (0, 1, 6),
+        },
+        files=("votes",),
+    ),
+    "workload-table": Tried(
+        workload_table.Config(letters=4, tries=1, steps=20),
+        {
+            "workloads": (("prefix",), ("histogram", "marginals"), ("range", "prefix")),
+            "letters": (2, 3, 8),
+            "epsilons": ((3.0,), (0.5, 1.0, 2.0), (0.1, 6.0)),
+            "tries": (2, 3, 4),
+            "steps": (1, 5, 50),
+            "seed": (1, 2, 3),
+        },
+    ),
+    "workload-worst": Tried(
+        workload_worst.Config(letters=(2, 4)),
+        {
+            "workload": ("histogram", "range", "marginals"),
+            "letters": ((2,), (4, 8), (3, 5)),
+            "epsilon": (0.1, 3.0, 6.0),
         },
     ),
 }

@@ -1,0 +1,1 @@
+"""Experiments on linear queries under local privacy: there is no paper but our own program."""

@@ -1,0 +1,231 @@
+"""A simulation: the variance that the mechanism predicts, and what is seen over many runs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from dpopt import style
+from dpopt.local import WorkloadDesign, workload_mechanism
+from experiments import drawing
+from experiments.registry import Advance, Cell, Experiment, Outcome, Table
+from experiments.smoothed.votes import units
+from experiments.verdicts import short
+from experiments.workload.common import (
+    PAPER,
+    PROGRAM,
+    WORKLOADS,
+    require,
+    require_epsilons,
+    require_letters,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Counts = npt.NDArray[np.int64]
+
+ELECTION, MADE = "election", "Zipf law"
+DATA = (ELECTION, MADE)
+# Shares of the second candidate between which states are put into classes of equal width.
+_LOW, _HIGH = 0.3, 0.7
+_ERRORS = 3
+
+
+@dataclass(frozen=True)
+class Config:
+    """The queries, the people and the runs.
+
+    Attributes:
+        workload: histogram, prefix, range or marginals.
+        letters: n, from 2 to 20.
+        epsilon: in nats, from 0.01 to 12.
+        people: N, one or more.
+        runs: for each N, at least 2.
+        zipf: exponent a of the made law, p_u in proportion to u^-a, from 0 to 4; it stands for
+            ratings over categories, of which few have most.
+        votes: CSV file of one's own, with names in its first column and the votes of two candidates
+            in its last two.
+        seed: of the draws.
+    """
+
+    workload: str = "prefix"
+    letters: int = 16
+    epsilon: float = 1.0
+    people: tuple[int, ...] = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
+    runs: int = 4_000
+    zipf: float = 1.0
+    votes: str | None = None
+    seed: int = 5
+
+    def __post_init__(self) -> None:
+        words = f"one of {', '.join(WORKLOADS)}"
+        require("workload", self.workload, words, holds=self.workload in WORKLOADS)
+        require_letters("letters", (self.letters,), 20)
+        require_epsilons((self.epsilon,))
+        fine = len(set(self.people)) == len(self.people) > 0
+        fine = fine and all(1 <= n <= 10**9 for n in self.people)
+        require("people", self.people, "different integers from 1 to 1e9", holds=fine)
+        require("runs", self.runs, "an integer of at least 2", holds=self.runs >= 2)
+        require("zipf", self.zipf, "a number from 0 to 4", holds=0.0 <= self.zipf <= 4.0)
+
+    def laws(self) -> dict[str, np.ndarray]:
+        """Return the laws of letters by the name of the data, each of shape (letters,)."""
+        place = np.arange(1, self.letters + 1, dtype=np.float64)
+        made = place**-self.zipf
+        return {ELECTION: self._voters(), MADE: made / made.sum()}
+
+    def _voters(self) -> np.ndarray:
+        """Return the share of voters whose state lies in each class.
+
+        A voter's letter is the class of their state by the share of the second candidate. Districts
+        are left out, for the totals of their states have them.
+        """
+        found = np.zeros(self.letters)
+        for each in units(self.votes):
+            if "-" not in each.name:
+                place = math.floor((each.share - _LOW) / (_HIGH - _LOW) * self.letters)
+                found[min(max(place, 0), self.letters - 1)] += each.records
+        if not found.any():
+            found += 1.0
+        return found / found.sum()
+
+
+def run(config: Config, advance: Advance) -> Outcome:
+    """Design one mechanism, and let all people of either data answer many times."""
+    found = workload_mechanism(config.workload, config.letters, epsilon=config.epsilon)
+    rng = np.random.default_rng(config.seed)
+    records: list[dict[str, Cell]] = []
+    for data, law in config.laws().items():
+        for people in config.people:
+            histogram = _histogram(law, people)
+            squares = _squares(found, histogram, config.runs, rng)
+            predicted = float(histogram @ found.letter_variances)
+            error = float(squares.std(ddof=1)) / math.sqrt(config.runs)
+            seen = float(squares.mean())
+            records.append(
+                {
+                    "data": data,
+                    "people": people,
+                    "runs": config.runs,
+                    "predicted": predicted,
+                    "seen": seen,
+                    "standard_error": error,
+                    "errors_apart": (seen - predicted) / error,
+                }
+            )
+            advance()
+    table = Table.of(
+        "Total variance of all answers together: predicted for these people, and the mean squared "
+        "error over runs, whose standard error is beside it.",
+        records,
+    )
+    return Outcome(
+        {"variances": table},
+        tuple(_findings(table)),
+        data="US presidential election of 2020, certified counts by state; a made law"
+        if config.votes is None
+        else f"{config.votes}; a made law",
+    )
+
+
+def _histogram(law: np.ndarray, people: int) -> Counts:
+    """Return whole counts of so many people that are next to a law, by largest remainders."""
+    found = np.floor(people * law).astype(np.int64)
+    rest = people * law - found
+    found[np.argsort(-rest, kind="stable")[: people - int(found.sum())]] += 1
+    return found
+
+
+def _squares(
+    found: WorkloadDesign, histogram: Counts, runs: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Return the squared error of all answers in each run, shape (runs,).
+
+    How many people of a letter have each output is multinomial with the certified law, so that ten
+    million people cost what ten do. The generator is seeded: nothing here is private.
+    """
+    truth = found.setting.matrix @ histogram
+    laws = found.rows.T
+    outputs = np.zeros((runs, laws.shape[1]))
+    for law, people in zip(laws, histogram, strict=True):
+        outputs += rng.multinomial(people, law / law.sum(), size=runs)
+    return np.sum((outputs @ found.decoder.T - truth) ** 2, axis=1)
+
+
+def _findings(table: Table) -> list[str]:
+    found = []
+    for data in dict.fromkeys(table.column("data")):
+        part = table.select(data=data)
+        furthest = max(abs(apart) for apart in part.column("errors_apart"))
+        within = "within" if furthest <= _ERRORS else "not within"
+        found.append(
+            f"{data}: what is seen is {within} {_ERRORS} standard errors of what is predicted, "
+            f"{short(furthest)} at most, for N = {_all(part.column('people'))}."
+        )
+    return found
+
+
+def _all(values: list[int]) -> str:
+    return ", ".join(f"{value:,}" for value in values)
+
+
+def plot(outcome: Outcome) -> Figure:
+    """Draw what is seen over what is predicted, with three standard errors, for each data."""
+    table = outcome.tables["variances"]
+    names = list(dict.fromkeys(table.column("data")))
+    figure, panels = drawing.panels(
+        len(names), 2, "people $N$", "seen over predicted", sharex=True, sharey=True
+    )
+    ends: list[float] = []
+    for row in table.records:
+        ratio, room = row["seen"] / row["predicted"], _ERRORS * row["standard_error"]
+        ends += [ratio - room / row["predicted"], ratio + room / row["predicted"]]
+    room = 0.1 * (max(*ends, 1.0) - min(*ends, 1.0))
+    for axes, name in zip(panels, names, strict=True):
+        part = table.select(data=name)
+        predicted = np.array(part.column("predicted"))
+        axes.axhline(1.0, **drawing.beside("limit"), label="predicted")
+        axes.errorbar(
+            part.column("people"),
+            np.array(part.column("seen")) / predicted,
+            yerr=_ERRORS * np.array(part.column("standard_error")) / predicted,
+            color=style.role("optimum").colour,
+            marker=style.role("optimum").marker,
+            linestyle="none",
+            capsize=2,
+            label=f"seen, {_ERRORS} standard errors",
+        )
+        axes.set_xscale("log")
+        low, high = drawing.decades(min(part.column("people")), max(part.column("people")))
+        axes.set_xlim(low / 3, high * 3)
+        axes.set_ylim(min(*ends, 1.0) - room, max(*ends, 1.0) + room)
+        axes.set_title(name)
+    drawing.finish(figure, panels)
+    return figure
+
+
+EXPERIMENT = Experiment(
+    name="workload-simulation",
+    paper=PAPER,
+    item="Simulation",
+    summary="The total variance that the certified kernel predicts for people of an election and "
+    "for a made law, beside the squared error of repeated runs, from a thousand people to ten "
+    "million.",
+    published=None,
+    config=Config(),
+    quick=Config(letters=8, runs=1_000),
+    steps=lambda config: len(DATA) * len(config.people),
+    run=run,
+    plot=plot,
+    effort=("runs", "seed"),
+    mathematics=(
+        *PROGRAM,
+        r"\mathrm{E} \| V y - W x \|^2 = \sum_u x_u \Big( \sum_o Q_{ou} \|V_o\|^2"
+        r" - \|W_u\|^2 \Big), \quad y = \sum_u \mathrm{Multinomial}(x_u, Q_{\cdot u})",
+    ),
+)

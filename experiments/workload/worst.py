@@ -1,0 +1,141 @@
+"""The worst data against the mean: what it costs to hedge against every histogram."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from dpopt import style
+from dpopt.local import workload_mechanism
+from experiments import drawing
+from experiments.registry import Advance, Cell, Experiment, Outcome, Table
+from experiments.verdicts import short
+from experiments.workload.common import (
+    PAPER,
+    PROGRAM,
+    WORKLOADS,
+    require,
+    require_epsilons,
+    require_letters,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+OBJECTIVES = ("mean", "worst")
+
+
+@dataclass(frozen=True)
+class Config:
+    """Sizes of the alphabet, the queries and the privacy.
+
+    Attributes:
+        workload: histogram, prefix, range or marginals.
+        letters: n, from 2 to 20.
+        epsilon: in nats, from 0.01 to 12.
+    """
+
+    workload: Literal["histogram", "prefix", "range", "marginals"] = "prefix"
+    letters: tuple[int, ...] = (4, 8, 16)
+    epsilon: float = 1.0
+
+    def __post_init__(self) -> None:
+        words = f"one of {', '.join(WORKLOADS)}"
+        require("workload", self.workload, words, holds=self.workload in WORKLOADS)
+        require_letters("letters", self.letters, 20)
+        require_epsilons((self.epsilon,))
+
+
+def run(config: Config, advance: Advance) -> Outcome:
+    """Design for the mean and for the worst data, and judge either mechanism by both."""
+    records: list[dict[str, Cell]] = []
+    by_letter: list[dict[str, Cell]] = []
+    for n in config.letters:
+        for objective in OBJECTIVES:
+            found = workload_mechanism(
+                config.workload, n, epsilon=config.epsilon, objective=objective
+            )
+            each = found.letter_variances
+            records.append(
+                {
+                    "workload": config.workload,
+                    "letters": n,
+                    "epsilon": config.epsilon,
+                    "objective": objective,
+                    "mean": float(each.mean()),
+                    "worst": float(each.max()),
+                    "bound_of_objective": found.bound,
+                    "bound_proved_by": found.proof,
+                }
+            )
+            by_letter += [
+                {"letters": n, "objective": objective, "letter": u + 1, "variance": float(value)}
+                for u, value in enumerate(each)
+            ]
+            advance()
+    variances = Table.of(
+        "Variance of all answers together, for each person: of uniform letters, and of the worst "
+        "data; each mechanism with its own decoder.",
+        records,
+    )
+    letters = Table.of("What a person with each letter adds to the variance.", by_letter)
+    return Outcome({"variances": variances, "letters": letters}, tuple(_findings(variances)))
+
+
+def _findings(table: Table) -> list[str]:
+    found = []
+    for n in dict.fromkeys(table.column("letters")):
+        mean, worst = (table.select(letters=n, objective=name).records[0] for name in OBJECTIVES)
+        added = worst["mean"] - mean["mean"]
+        found.append(
+            f"n = {n}: made for the mean, {mean['mean']:.6g} and {mean['worst']:.6g} for the worst "
+            f"data; made for the worst, {worst['worst']:.6g}, and on the mean {short(added)} more."
+        )
+    return found
+
+
+def plot(outcome: Outcome) -> Figure:
+    """Draw what each letter adds, a panel for each alphabet."""
+    table = outcome.tables["letters"]
+    sizes = list(dict.fromkeys(table.column("letters")))
+    figure, panels = drawing.panels(len(sizes), 2, "letter", "variance by letter")
+    for axes, n in zip(panels, sizes, strict=True):
+        values: list[float] = []
+        for objective, role in zip(OBJECTIVES, ("optimum", "variant"), strict=True):
+            part = table.select(letters=n, objective=objective)
+            axes.plot(
+                part.column("letter"),
+                part.column("variance"),
+                **style.role(role).line,
+                label=f"made for the {objective}" + (" data" if objective == "worst" else ""),
+            )
+            values += part.column("variance")
+        room = 0.15 * max(max(values) - min(values), 1e-3 * max(values))
+        axes.set_ylim(min(values) - room, max(values) + room)
+        axes.set_xlim(0.5 - 0.03 * n, n + 0.5 + 0.03 * n)
+        axes.set_xticks(np.unique(np.linspace(1, n, min(n, 4)).round()))
+        axes.set_title(f"$n = {n}$")
+    drawing.finish(figure, panels)
+    return figure
+
+
+EXPERIMENT = Experiment(
+    name="workload-worst",
+    paper=PAPER,
+    item="Worst data",
+    summary="A mechanism that is best on average may be worse for some data; the one that is best "
+    "against the worst data gives nearly nothing away on average.",
+    published=None,
+    config=Config(),
+    quick=Config(letters=(4, 8)),
+    steps=lambda config: len(OBJECTIVES) * len(config.letters),
+    run=run,
+    plot=plot,
+    mathematics=(
+        *PROGRAM,
+        r"\text{worst data: } \min_\theta \max_p \; \mathrm{tr}(M^{-1} W^\top W)"
+        r" - \sum_u p_u \|W_u\|^2",
+    ),
+)

@@ -1,0 +1,207 @@
+"""Experiments on linear queries: known numbers, closed forms, and people one by one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpopt import ParameterError
+from dpopt.local import workload_mechanism
+from experiments.registry import Outcome
+from experiments.workload import growth, simulation, table, worst
+from experiments.workload.simulation import ELECTION, MADE
+from tests.experiments.comparing import ran
+from tests.experiments.pictures import drawn
+
+# Stated before this program was written: six digits of the optimum, about four of the others.
+KNOWN: Mapping[tuple[str, float], Mapping[str, float]] = {
+    ("prefix", 1.0): {
+        table.OURS: 74.8086,
+        "randomised response": 279.8,
+        "Hadamard response": 259.7,
+        "subset selection": 144.4,
+    },
+    ("range", 1.0): {
+        table.OURS: 875.636,
+        "randomised response": 2518,
+        "Hadamard response": 2431,
+        "subset selection": 1299.9,
+    },
+    ("histogram", 1.0): {
+        table.OURS: 50.9764,
+        "randomised response": 98.7,
+        "Hadamard response": 95.8,
+        "subset selection": 50.9764,
+    },
+    ("prefix", 3.0): {
+        table.OURS: 4.31905,
+        "randomised response": 6.320,
+        "Hadamard response": 10.41,
+        "subset selection": 6.320,
+    },
+    ("range", 3.0): {
+        table.OURS: 46.9730,
+        "randomised response": 56.88,
+        "Hadamard response": 93.7,
+        "subset selection": 56.88,
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def variances() -> Outcome:
+    return ran(table.EXPERIMENT, table.Config(tries=1, steps=50))
+
+
+def digits(value: float) -> float:
+    """Half a unit of the last digit of a number as printed."""
+    _, _, after = str(value).partition(".")
+    return 0.51 * 10.0 ** -len(after if after != "0" else "")
+
+
+def test_the_table_has_the_known_values(variances: Outcome) -> None:
+    rows = variances.tables["variances"]
+    for (workload, epsilon), each in KNOWN.items():
+        for mechanism, value in each.items():
+            part = rows.select(workload=workload, epsilon=epsilon, mechanism=mechanism)
+            (found,) = part.column("variance")
+            assert found == pytest.approx(value, abs=digits(value)), (workload, mechanism)
+
+
+def test_no_mechanism_of_the_table_is_below_the_bound(variances: Outcome) -> None:
+    rows = variances.tables["variances"].records
+    assert all(row["over_bound"] > 1 - 1e-9 for row in rows)
+    assert all(row["over_bound"] < 1 + 1e-7 for row in rows if row["mechanism"] == table.OURS)
+    proofs = {(row["workload"], row["bound_proved_by"]) for row in rows}
+    assert proofs == {
+        ("prefix", "enumeration"),
+        ("range", "enumeration"),
+        ("histogram", "symmetry"),
+    }
+    assert len(variances.findings) == 6
+
+
+def test_projected_gradient_gains_by_starts_and_steps() -> None:
+    config = table.Config(workloads=("prefix",), letters=5, epsilons=(1.0,), tries=1, steps=20)
+
+    def descended(config: table.Config) -> float:
+        rows = ran(table.EXPERIMENT, config).tables["variances"]
+        (found,) = rows.select(mechanism=table.GRADIENT).column("variance")
+        return found
+
+    first = descended(config)
+    assert descended(replace(config, steps=400)) < first
+    assert descended(replace(config, tries=4)) <= first
+
+
+def test_growth_has_known_values_and_the_closed_form() -> None:
+    config = growth.Config(letters=(4, 16, 24), closed=(2, 16, 256))
+    outcome = ran(growth.EXPERIMENT, config)
+    rows = outcome.tables["growth"]
+    program = rows.select(workload="prefix").records
+    assert program[1]["variance"] == pytest.approx(4.31905, abs=6e-6)
+    assert [row["bound_proved_by"] for row in program] == ["enumeration"] * 2 + ["semidefinite"]
+    assert all(0.99 < row["bound"] / row["variance"] <= 1 + 1e-12 for row in program)
+    # Of four letters randomised response is as good as any.
+    assert all(row["variance"] <= row["variance_in_use"] * (1 + 1e-9) for row in program)
+    assert program[-1]["variance"] < 0.9 * program[-1]["variance_in_use"]
+    e = math.exp(config.epsilon)
+    for row in rows.select(workload="histogram").records:
+        n = row["letters"]
+        least = min(
+            (n - 1) ** 2 * (k * e + n - k) ** 2 / (n * k * (n - k) * (e - 1) ** 2)
+            for k in range(1, n)
+        )
+        assert row["variance"] == pytest.approx(least + 1 / n - 1, rel=1e-9)
+        assert row["variance"] == pytest.approx(row["variance_in_use"], rel=1e-9)
+    drawn(growth.EXPERIMENT, outcome)
+
+
+def test_the_worst_data_cost_little_on_average() -> None:
+    outcome = ran(worst.EXPERIMENT)
+    rows = outcome.tables["variances"]
+    mean, hedged = (rows.select(letters=8, objective=name).records[0] for name in worst.OBJECTIVES)
+    # Of a program of its own, as in tests of the mechanism.
+    assert mean["mean"] == pytest.approx(23.03136788111, rel=1e-10)
+    assert mean["mean"] < hedged["mean"] < hedged["worst"] * (1 + 1e-9)
+    assert hedged["worst"] < mean["worst"]
+    assert hedged["bound_of_objective"] == pytest.approx(hedged["worst"], rel=1e-9)
+    drawn(worst.EXPERIMENT, outcome)
+    for sizes in ((4,), (2, 3, 4)):
+        drawn(worst.EXPERIMENT, ran(worst.EXPERIMENT, worst.Config(letters=sizes)))
+
+
+def test_of_sixteen_letters_the_worst_data_are_slightly_worse() -> None:
+    each = workload_mechanism("prefix", 16, epsilon=1.0).letter_variances
+    assert each.mean() == pytest.approx(74.8086, abs=6e-5)
+    assert each.max() == pytest.approx(75.31, abs=6e-3)
+
+
+def test_what_is_seen_is_what_was_predicted() -> None:
+    outcome = ran(simulation.EXPERIMENT)
+    rows = outcome.tables["variances"]
+    assert set(rows.column("people")) == {10**k for k in range(3, 8)}
+    assert max(map(abs, rows.column("errors_apart"))) < 3
+    assert max(row["standard_error"] / row["predicted"] for row in rows.records) < 0.1
+    assert all("is within 3" in words for words in outcome.findings)
+    drawn(simulation.EXPERIMENT, outcome)
+
+
+def test_laws_of_the_simulation(tmp_path: Path) -> None:
+    config = simulation.Config(letters=8)
+    laws = config.laws()
+    made = 1 / np.arange(1, 9)
+    assert laws[MADE] == pytest.approx(made / made.sum())
+    # 158 million votes were counted for the two; those of Maine and Nebraska once.
+    assert laws[ELECTION].sum() == pytest.approx(1)
+    # California: 0.351 for the second, in the class of 0.35 to 0.4.
+    assert laws[ELECTION][1] > 17_116_679 / 158e6
+    own = tmp_path / "votes.csv"
+    own.write_text("name,a,b\nA,70,30\nB,40,60\nC-1,0,999\n")
+    assert replace(config, letters=2, votes=str(own)).laws()[ELECTION] == pytest.approx([0.5, 0.5])
+    histogram = simulation._histogram(np.array([0.5, 0.3, 0.2]), 7)
+    assert histogram.tolist() == [4, 2, 1]
+
+
+def test_counts_of_outputs_are_those_of_people_one_by_one() -> None:
+    """The errors of drawn counts, against the estimates from each person's own release."""
+    found = workload_mechanism("prefix", 3, epsilon=1.0)
+    histogram, runs = np.array([40, 10, 30]), 4_000
+    by_counts = simulation._squares(found, histogram, runs, np.random.default_rng(1))
+    truth, laws = np.cumsum(histogram), found.rows.T.cumsum(axis=1)
+    rng = np.random.default_rng(2)
+    one_by_one = []
+    for _ in range(runs):
+        drawn_outputs = np.concatenate(
+            [np.searchsorted(laws[u], rng.random(people)) for u, people in enumerate(histogram)]
+        )
+        one_by_one.append(float(np.sum((found.estimate(drawn_outputs).values - truth) ** 2)))
+    first, second = np.array(by_counts), np.array(one_by_one)
+    spread = math.hypot(first.std(), second.std()) / math.sqrt(runs)
+    assert abs(first.mean() - second.mean()) < 4 * spread
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: table.Config(letters=21), "letters is"),
+        (lambda: table.Config(workloads=("cdf",)), "workloads is"),
+        (lambda: table.Config(epsilons=()), "epsilons is"),
+        (lambda: table.Config(tries=0), "tries is 0"),
+        (lambda: growth.Config(letters=(4, 4)), "letters is"),
+        (lambda: growth.Config(closed=(257,)), "closed is"),
+        (lambda: worst.Config(letters=()), "letters is"),
+        (lambda: simulation.Config(people=(0,)), "people is"),
+        (lambda: simulation.Config(runs=1), "runs is 1"),
+        (lambda: simulation.Config(zipf=-1.0), "zipf is"),
+    ],
+)
+def test_bad_parameters_are_refused(make: object, words: str) -> None:
+    assert callable(make)
+    with pytest.raises(ParameterError, match=words):
+        make()
