@@ -31,6 +31,7 @@ from dpopt._types import Vector
 from dpopt.lp import Rows, Separation, make_rows, solve
 from dpopt.majority.objectives import WorstCase
 from dpopt.majority.priors import Prior
+from dpopt.majority.shifted import Best, ShiftedPricing
 from dpopt.majority.voters import (
     Voters,
     float_tables,
@@ -263,6 +264,9 @@ class CornerOracle:
         self._outer = setting.axes[:-1]
         self._sizes = [group.size for group in setting.voters]
         self._total = None if partly else walk_size(self._outer, self._sizes)
+        # Voters who are all alike, and few enough that every multiset is priced.
+        quick = partly is None and not setting.groups and len(setting.axes) > 1
+        self._quick = ShiftedPricing(setting) if quick else None
         self._flipped = (slice(None, None, -1),) * len(setting.axes)
         self._shifted = sum(axis.shifted for axis in self._outer)
         steps = np.arange(setting.mechanisms + 1)
@@ -282,10 +286,12 @@ class CornerOracle:
         Args:
             gamma: shape ((K + 1) / 2,).
         """
+        h = signed(full_gamma(gamma))
+        best = None if self._quick is None else self._quick.best(h)
+        if best is not None:
+            return self._chosen(_best_peaks(best)), max(float(best.values.max()), 0.0)
         worst, plain, peaks = 0.0, 0.0, []
-        for counts, values in track(
-            self._slices(signed(full_gamma(gamma))), "pricing corner multisets", self._total
-        ):
+        for counts, values in track(self._slices(h), "pricing corner multisets", self._total):
             shifted = any(counts[: self._shifted])
             if shifted and plain > _PLAIN:
                 # Violated without any D or M voter: cut there before pricing the rest.
@@ -405,3 +411,22 @@ def _peaks(
     fixed = np.full((place[0].size, len(counts)), counts)
     last = values[place].argmax(axis=-1)
     return np.column_stack([best[place], fixed, *place, last]).astype(np.float64)
+
+
+def _best_peaks(best: Best) -> npt.NDArray[np.float64]:
+    """Return the violated local maxima over s, and those over the voters near 1.
+
+    Rows (violation, outer counts, family, s, o), as of `_peaks`.
+    """
+    values = best.values
+    peak = np.zeros(values.shape, dtype=bool)
+    for axis in (-2, -1):
+        along = np.moveaxis(values, axis, -1)
+        edge = np.full((*along.shape[:-1], 1), -np.inf)
+        around = np.concatenate([edge, along, edge], axis=-1)
+        most = (along >= around[..., :-2]) & (along >= around[..., 2:])
+        peak |= np.moveaxis(most, -1, axis)
+    place = np.nonzero(peak & (values > 0.0))
+    low, high = best.low[place], best.high[place]
+    *family, s, near = place
+    return np.column_stack([values[place], low, high, *family, s, near - high]).astype(np.float64)

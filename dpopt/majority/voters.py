@@ -446,7 +446,7 @@ def float_tables(
         nothing where s + o is more than the voters left.
     """
     *outer, last = axes
-    base = _last_axis_table(h, p[-1], q[-1], sizes[last.group])
+    base = last_axis_table(h, p[-1], q[-1], sizes[last.group])
     table = np.broadcast_to(base, (*(1 + whole,) * len(outer), *base.shape))
     ones, zeros = (
         [by_axis(place, table.ndim, values, float) for place, values in enumerate(side[:-1])]
@@ -462,7 +462,7 @@ def float_tables(
     return walk(outer, sizes, table, add, most_shifted)
 
 
-def _last_axis_table(h: Vector, p: Vector, q: Vector, size: int) -> npt.NDArray[np.float64]:
+def last_axis_table(h: Vector, p: Vector, q: Vector, size: int) -> npt.NDArray[np.float64]:
     """Return E h(o + Bin(s, p)), shape (2, size + 1, K + 1): corner, s, o; 0 for s + o > K."""
     p, q, last = p[:, None], q[:, None], h.size
     table = np.zeros((2, size + 1, last))

@@ -79,7 +79,8 @@ def test_the_oracle_s_rows_are_the_violated_ones_of_the_listed_set(shift: float)
 
 
 def test_the_oracle_stops_early_only_with_violated_rows_and_says_so() -> None:
-    setting = MajoritySetting(5, 0.6, 1.2, 0.02, 0.02)
+    groups = [(2, 0.6, 0.02), (3, 0.5, 0.02)]
+    setting = MajoritySetting.of_groups(groups, allowance=1.2, delta=0.02)
     upper = np.array([1.0, 0.9, 1.0])
     found = CornerOracle(setting)(upper)
     assert found.worst == np.inf

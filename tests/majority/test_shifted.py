@@ -1,0 +1,102 @@
+"""Prices of voters near 0 and 1, all at once, against the walk over every multiset."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpopt import majority, solve
+from dpopt.majority import CornerOracle, MajoritySetting, corner_rows, shifted
+from dpopt.majority.shifted import ShiftedPricing
+from dpopt.majority.voters import full_gamma, signed
+
+
+@st.composite
+def instances(draw: st.DrawFn) -> tuple[MajoritySetting, np.ndarray]:
+    k = draw(st.sampled_from([1, 3, 5, 7, 11, 15, 21]))
+    epsilon = draw(st.floats(0.01, 2))
+    allowance = draw(st.floats(0.05, 1.0)) * k
+    shift = draw(st.sampled_from([1e-6, 1e-5, 1e-3, 0.02, 0.3]))
+    delta = min(0.9, shift + draw(st.sampled_from([0.0, 1e-4, 0.1])))
+    values = st.one_of(st.floats(0, 1), st.sampled_from([0.0, 1.0]))
+    upper = np.array(draw(st.lists(values, min_size=(k + 1) // 2, max_size=(k + 1) // 2)))
+    return MajoritySetting(k, epsilon, allowance, shift, delta), upper * draw(st.floats(0, 1))
+
+
+@settings(deadline=None)
+@given(instances())
+def test_the_worst_row_is_that_of_the_walk(instance: tuple[MajoritySetting, np.ndarray]) -> None:
+    setting, upper = instance
+    oracle = CornerOracle(setting)
+    worst = max(oracle.price(upper).violation, 0.0)
+    # Divided by the budget, values are as large as its inverse.
+    rounding = 1e-13 * (1 + setting.ratio) / setting.budget
+    multisets, found = oracle.broken(upper)
+    if np.isinf(found):
+        # Too many were left to price one by one, and the walk stopped early.
+        found = corner_rows(setting, multisets).violation(upper).max()
+        assert 0 < found <= worst + rounding
+        return
+    assert found == pytest.approx(worst, abs=rounding)
+    if multisets:
+        own = corner_rows(setting, multisets).violation(upper)
+        assert own.max() == pytest.approx(worst, abs=rounding)
+        assert own.min() > -rounding
+    elif worst > rounding:
+        pytest.fail("a violated row was not found")
+
+
+@pytest.mark.parametrize("shift", [1e-4, 0.05, 0.4])
+def test_every_place_has_the_best_of_the_walk(
+    shift: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The largest value at each (corner of bc and cb, s, voters near 1), wherever one is broken."""
+    monkeypatch.setattr(shifted, "_MOST_PRICED", np.inf)
+    setting = MajoritySetting(7, 0.5, 2.0, shift, shift)
+    rng = np.random.default_rng(7)
+    for upper in (np.ones(4), rng.random(4), (rng.random(4) < 0.5) * 1.0):
+        oracle = CornerOracle(setting)
+        h = signed(full_gamma(upper))
+        expected = np.full((2, 8, 8), -np.inf)
+        for (_, high), values in oracle._slices(h):
+            best = values.max(axis=(0, 1))
+            # The walk counts the voters at 11, of whom there are fewer by those at 1m and m1.
+            part = expected[:, : best.shape[1], high : high + best.shape[2]]
+            np.maximum(part, best, out=part)
+        found = ShiftedPricing(setting).best(h)
+        assert found is not None
+        np.testing.assert_allclose(
+            np.maximum(found.values.max(axis=(0, 1)), 0.0), np.maximum(expected, 0.0), atol=1e-12
+        )
+
+
+def test_the_bound_of_the_lemma() -> None:
+    """For every T on 0..3, |E M| by enumeration of X and Y, and the lemma's right side."""
+    rng = np.random.default_rng(3)
+    for shift in (0.01, 0.2, 0.7):
+        for _ in range(50):
+            t = rng.choice([-1.0, 1.0, rng.random()], size=6)
+            for d, e in product(range(4), range(3)):
+                o, total, split = e, 0.0, 0.0
+                for bits in product((0, 1), repeat=d + e):
+                    x, y = sum(bits[:d]), sum(bits[d:])
+                    chance = np.prod([shift if bit else 1 - shift for bit in bits])
+                    total += chance * t[o + x - y]
+                    split += chance * (t[o + x] + t[o - y] - t[o])
+                hit = (1 - (1 - shift) ** d) * (1 - (1 - shift) ** e)
+                assert abs(total - split) <= 2 * (t.max() - t.min()) * hit + 1e-14
+
+
+@pytest.mark.parametrize(
+    ("k", "shift", "value"),
+    [(51, 1e-5, 0.436354828005), (101, 1e-5, 0.437243585838)],
+)
+def test_optima_are_those_of_the_walk(k: int, shift: float, value: float) -> None:
+    """Values of the surrogate as the walk over all multisets in every round gave them."""
+    setting = MajoritySetting(k, 0.1, 3, shift, 10 * shift)
+    weights = majority.surrogate_weights(k).values
+    assert solve(majority.gamma_problem(setting, weights)).objective == pytest.approx(
+        value, abs=1e-9
+    )
