@@ -24,6 +24,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import compress
 from math import ceil, floor
 from typing import Any
 
@@ -59,8 +60,13 @@ _WORDS = {"0": "0", "1": "1", "D": "Delta", "m": "1 - Delta", "b": "b", "c": "c"
 # By how many units of 2^-BITS a weight may be raised, round after round, to use up the slack left.
 _UNITS = tuple(1 << power for power in (24, 28, 32, 36))
 _LAST_UNITS = tuple(1 << power for power in (8, 16, 24, 32, 36))
+# What rounds leave of a slack, in units, to weights of coefficients below its share of them all:
+# else a constraint would stop these at its limit, though they hardly move it.
+_SPARE = 2.0**-44
 # Rounds of the last units are started again so often; what a round may hold at a time.
 _MOST_CLIMBS, _MOST_NEAR, _MOST_COEFFICIENTS = 4, 1 << 18, 5_000_000
+# Coefficients that rounds share; a round may be of so many times fewer units by what floats say.
+_MOST_SHARED, _CLEARLY = 1 << 21, 1 << 10
 _FLOATS_FROM = 15
 _MOST_INTEGERS = 4_000_000
 _MOST_POINTS, _MOST_BITS = 4_000_000, 1 << 15
@@ -150,45 +156,40 @@ class Arithmetic:
             both.append(masses + [0] * (self.voters + 1 - len(masses)))
         return both
 
-    def differences(self, near: list[Multiset]) -> Iterator[tuple[list[int], list[Multiset]]]:
-        """Yield f's coefficients on h and the multisets that share them, all of those given.
+    def difference(self, counts: tuple[int, ...], family: tuple[int, ...]) -> list[int]:
+        """Return f's coefficients on h(ones), h(ones + 1), ... of multisets that differ in ones.
 
-        The coefficients are on h(ones), h(ones + 1), ..., over 2^(FIXED + RATIO), each off by less
-        than 3 (K + 2) (1 + e^(m epsilon)) 2^-FIXED: a law's entries are rounded down for each voter
-        and each axis.
+        Over 2^(FIXED + RATIO), each off by less than 3 (K + 2) (1 + e^(m epsilon)) 2^-FIXED: a
+        law's entries are rounded down for each voter and each axis.
         """
-        alike: dict[tuple[tuple[int, ...], tuple[int, ...]], list[Multiset]] = {}
-        for at in near:
-            alike.setdefault((at.counts, at.family), []).append(at)
-        asked: dict[int, set[int]] = {}
-        for counts, family in alike:
+        laws = []
+        for side in (0, 1):
+            law: list[int] | None = None
             for count, choice, pair in zip(counts, family, self.chances, strict=True):
-                for side in (0, 1):
-                    asked.setdefault(pair[choice ^ side], set()).add(count)
-        known = {p: self._binomials(p, counts) for p, counts in asked.items()}
-        for (counts, family), those in alike.items():
-            laws = []
-            for side in (0, 1):
-                law = fmpz_poly([1 << FIXED])
-                for count, choice, pair in zip(counts, family, self.chances, strict=True):
-                    if count:
-                        wide = law * known[pair[choice ^ side]][count]
-                        law = fmpz_poly([int(mass) >> FIXED for mass in wide.coeffs()])
-                masses = [int(mass) for mass in law.coeffs()]
-                laws.append(masses + [0] * (sum(counts) + 1 - len(masses)))
-            yield [(p << RATIO) - self.ratio_scaled * q for p, q in zip(*laws, strict=True)], those
+                if count:
+                    own = self._binomial(pair, choice ^ side, count)
+                    law = own if law is None else _multiplied(law, own)
+            law = law or [1 << FIXED]
+            laws.append(law + [0] * (sum(counts) + 1 - len(law)))
+        ratio = self.ratio_scaled
+        return [(p << RATIO) - ratio * q for p, q in zip(*laws, strict=True)]
 
-    def _binomials(self, p: int, counts: set[int]) -> dict[int, fmpz_poly]:
-        """Return the laws of the ones among voters at p, over 2^FIXED, entries rounded down."""
-        found, law, unit = {}, np.array([0, 1 << FIXED, 0], dtype=object), 1 << self.corner
-        for count in range(max(counts) + 1):
-            if count:
-                law = np.concatenate(
-                    [[0], (p * law[:-1] + (unit - p) * law[1:]) >> self.corner, [0]]
-                )
-            if count in counts:
-                found[count] = fmpz_poly(law[1:-1].tolist())
-        return found
+    def _binomial(self, pair: tuple[int, int], choice: int, count: int) -> list[int]:
+        """Return the law of the ones among voters at a corner, over 2^FIXED, rounded down."""
+        unit = 1 << self.corner
+        if choice and sum(pair) == unit:
+            # The zeros at 1 - p are the ones at p.
+            return self._binomial(pair, 0, count)[::-1]
+        p = pair[choice]
+        known = self._binomials.setdefault(p, [np.array([1 << FIXED], dtype=object)])
+        while len(known) <= count:
+            law = np.concatenate([[0], known[-1], [0]])
+            known.append((p * law[:-1] + (unit - p) * law[1:]) >> self.corner)
+        return known[count].tolist()
+
+    @cached_property
+    def _binomials(self) -> dict[int, list[Any]]:
+        return {}
 
     def tables(self, h: Any) -> Iterator[tuple[tuple[int, ...], Any]]:  # noqa: ANN401
         """Walk over all axes: yield the counts and E h(L) in integers, rounded down.
@@ -223,6 +224,31 @@ class Walked:
     slack: int
     place: Multiset
     near: list[Multiset]
+
+
+@dataclass(frozen=True)
+class Reached:
+    """Multisets near their limit that differ in their voters at 11 only.
+
+    Attributes:
+        counts: voters on each axis.
+        family: corner on each axis.
+        ones: voters at 11 of each.
+        lowest: lower bounds of the slacks, in units of 2^-62; -inf if none is known.
+    """
+
+    counts: tuple[int, ...]
+    family: tuple[int, ...]
+    ones: npt.NDArray[np.int64]
+    lowest: Floats
+
+    def at(self, place: int) -> Multiset:
+        """Return one of them."""
+        return Multiset(self.counts, self.family, int(self.ones[place]))
+
+    def take(self, kept: npt.NDArray[np.bool_]) -> Reached:
+        """Return those of a mask."""
+        return Reached(self.counts, self.family, self.ones[kept], self.lowest[kept])
 
 
 class IntegerWalk:
@@ -299,6 +325,12 @@ def multiset_at(counts: tuple[int, ...], index: tuple[Any, ...]) -> Multiset:
     return Multiset((*counts, *inside[axes:]), tuple(inside[:axes]), ones)
 
 
+def _multiplied(law: list[int], other: list[int]) -> list[int]:
+    """Return the law of a sum, all over 2^FIXED, rounded down."""
+    wide = (fmpz_poly(law) * fmpz_poly(other)).coeffs()
+    return [int(mass) >> FIXED for mass in wide] + [0] * (len(law) + len(other) - 1 - len(wide))
+
+
 def _chances(setting: Voters, axis: Axis, bits: int) -> tuple[int, int]:
     """Return p of an axis's two corners over 2^bits, rounded outward."""
     group = setting.voters[axis.group]
@@ -345,6 +377,23 @@ class FloatWalk:
         settled = len(near) <= MOST_UNDECIDED
         return Walked(count, self.limit - worst, at, near) if settled else None
 
+    def reached(self, units: float) -> list[Reached]:
+        """Return what a walk over the last axis alone finds in reach, for Delta = 0.
+
+        Args:
+            units: 2^-62, or what else slacks are to be counted in.
+        """
+        ((_, values),) = self._walk()
+        places = np.nonzero(values >= self._low)
+        choices, counts, ones = places
+        lowest = (float(self.arithmetic.budget - self._error) - values[places]) / units
+        ends = np.flatnonzero(np.diff(counts) | np.diff(choices)) + 1
+        return [
+            Reached((int(counts[at[0]]),), (int(choices[at[0]]),), ones[at], lowest[at])
+            for at in np.split(np.arange(ones.size), ends)
+            if at.size
+        ]
+
     def _walk(self) -> Iterator[tuple[tuple[int, ...], Floats]]:
         """Yield f over (family of each axis, s, ones) for each choice of the outer counts.
 
@@ -379,6 +428,7 @@ class GammaProver:
     def __init__(self, setting: Voters) -> None:
         require_voters(setting)
         self.setting = setting
+        self._shared = 0
 
     @cached_property
     def _arithmetic(self) -> Arithmetic:
@@ -446,56 +496,90 @@ class GammaProver:
         self._check(weights)
         if all(weight == 1 << BITS for weight in weights):
             return weights
-        weights, _ = self._climbed(weights, _UNITS)
+        weights, _ = self._climbed(weights, _UNITS, _SPARE)
         for _ in range(_MOST_CLIMBS):
             # The first of these rounds is of few units, and so decides each weight's last one.
-            weights, rounds = self._climbed(weights, _LAST_UNITS)
-            if rounds <= 1:
+            before = weights
+            weights, rounds = self._climbed(weights, _LAST_UNITS, 0.0)
+            if rounds <= 1 or weights == before:
                 break
         return weights
 
-    def _climbed(self, weights: Units, rounds: tuple[int, ...]) -> tuple[Units, int]:
+    def _climbed(self, weights: Units, rounds: tuple[int, ...], spare: float) -> tuple[Units, int]:
         """Return weights raised in rounds of more and more units, and how many rounds there were.
 
         What a constraint stopped in one round stays in the next.
         """
         free = list(range(len(weights)))
         for before, units in enumerate(rounds):
-            found = self._raised(weights, free, units) if free else None
+            found = self._raised(weights, free, units, spare) if free else None
             if found is None:
                 return weights, before
             weights, free = found
         return weights, len(rounds)
 
     def _raised(
-        self, weights: Units, free: list[int], units: int
+        self, weights: Units, free: list[int], units: int, spare: float
     ) -> tuple[Units, list[int]] | None:
         """Return weights of which some were raised by at most so many units each.
 
         And those of the free ones that nothing else stopped. None if no constraint is near, too
         many are, or one does not hold.
         """
-        walked = self._reachable(weights, units)
-        if len(walked.near) >= min(_MOST_NEAR, MOST_LISTED):
+        near = self._reachable(weights, units)
+        if near is None:
             return None
-        signed = self._arithmetic.signed(weights)
-        # Where h is 1 or -1 throughout, no weight of the multiset can be raised.
-        near = [at for at in walked.near if not _is_full(self._arithmetic, signed, at)]
         free = [place for place in free if weights[place] < 1 << BITS]
         found = self._limits(weights, near, free, units) if free else None
         if found is None:
             return None
         limits, units = found
-        steps = limits.raised([(1 << BITS) - weights[place] for place in free], units)
+        steps = limits.raised([(1 << BITS) - weights[place] for place in free], units, spare)
         raised = list(weights)
         for place, step in zip(free, steps, strict=True):
             raised[place] += step
         return tuple(raised), [p for p, step in zip(free, steps, strict=True) if step == units]
 
-    def _reachable(self, weights: Units, units: int) -> Walked:
-        """Walked, listing every constraint that raising all weights by ``units`` could break."""
-        reach = Fraction(units, 1 << BITS) * (1 + self._arithmetic.ratio)
-        return self._walked(weights, reach)[1]
+    def _reachable(self, weights: Units, units: int) -> list[Reached] | None:
+        """Return every constraint that raising all weights by ``units`` could break.
+
+        For Delta = 0 those that are so by floats, within their rounding. Where h is 1 or -1
+        throughout, no weight of the multiset can be raised. None if there are too many.
+        """
+        arithmetic = self._arithmetic
+        h = np.array(arithmetic.signed(weights), dtype=np.int64)
+        ends = _run_ends(h)
+        ends[abs(h) < 1 << BITS] = -1
+        reach = Fraction(units, 1 << BITS) * (1 + arithmetic.ratio)
+        if arithmetic.pure:
+            walker = FloatWalk(arithmetic, weights, reach)
+            near = self._open(walker.reached(2.0**-BITS), ends)
+            if sum(group.ones.size for group in near) < _MOST_NEAR:
+                return near
+            surely = float((reach - walker.sure) * (1 << BITS))
+            if sum(np.count_nonzero(group.lowest <= surely) for group in near) >= _MOST_NEAR:
+                return None
+            walked = IntegerWalk(arithmetic, weights, reach).run()
+        else:
+            walked = self._walked(weights, reach)[1]
+        if len(walked.near) >= min(_MOST_NEAR, MOST_LISTED):
+            return None
+        return self._open(_alike(walked.near), ends)
+
+    def _open(self, near: list[Reached], ends: npt.NDArray[np.int64]) -> list[Reached]:
+        """Return all but the multisets where h is 1 or -1 throughout."""
+        left = [group.take(~self._full(group, ends)) for group in near]
+        return [group for group in left if group.ones.size]
+
+    def _full(self, group: Reached, ends: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """Return of which multisets h is 1 or -1 throughout, by the ends of such runs, or -1."""
+        full = np.ones(group.ones.size, dtype=bool)
+        for side in (0, 1):
+            chances = list(self._arithmetic.voters_at(group.at(0), side))
+            sure = sum(count for p, count in chances if p == 1 << self._arithmetic.corner)
+            wide = sum(count for p, count in chances if 0 < p < 1 << self._arithmetic.corner)
+            full &= ends[group.ones + sure] >= group.ones + sure + wide
+        return full
 
     def _walked(self, weights: Units, reach: Fraction) -> tuple[IntegerWalk | FloatWalk, Walked]:
         """Walk the set: large ones for Delta > 0 in floats, if that decides nearly all."""
@@ -566,7 +650,7 @@ class GammaProver:
         return slack is None or slack >= 0
 
     def _limits(
-        self, weights: Units, near: list[Multiset], free: list[int], units: int
+        self, weights: Units, near: list[Reached], free: list[int], units: int
     ) -> tuple[Limits, int] | None:
         """Return the constraints at multisets that can stop free weights, and for how many units.
 
@@ -576,44 +660,43 @@ class GammaProver:
         Where one is a tie, which only the corners themselves decide, all others keep the distance
         of rounding; of a tie: 0, and 1 for a weight that would break it.
         """
-        arithmetic, middle = self._arithmetic, self.setting.middle
-        scale, unit = float(1 + arithmetic.ratio), 1 << (FIXED + RATIO)
-        columns = np.array(free)
-        limit = floor(arithmetic.budget * (unit << BITS))
-        rounding = ceil(arithmetic.rounding * (unit << BITS))
-        signed = fmpz_poly(arithmetic.signed(weights))
-        slacks, reaches, blocks = list[int](), list[Floats](), list[tuple[Pair, list[Multiset]]]()
-        for difference, those in arithmetic.differences(near):
-            sums = signed * fmpz_poly(difference[::-1])
-            slacks += [limit - int(sums[at.ones + len(difference) - 1]) for at in those]
-            blocks.append((paired(difference, -(FIXED + RATIO)), those))
-            folded = _folded(blocks[-1][0][:1], those, middle, columns)[0]
-            # By how much one unit more of all weights together can lower a slack.
-            reaches.append(np.maximum(folded, 0.0).sum(axis=1))
-        if not slacks or min(slacks) < -rounding:
-            return None
-        steps = paired(slacks, -(FIXED + RATIO))[0]
-        needed = (steps - 1.0) / (np.concatenate(reaches) + scale * 2.0**-60)
+        arithmetic, columns = self._arithmetic, np.array(free)
         most = _MOST_COEFFICIENTS // len(free)
-        if needed.size > most:
-            units = min(units, int(max(np.partition(needed, most)[most], 0.0)))
-        chosen = needed <= units
-        if not units or np.count_nonzero(chosen) > most or not chosen.any():
+        least = float(1 + arithmetic.ratio) * 2.0**-60
+        # By how much one unit more of all weights together can lower a slack.
+        reaches = [self._reaches(group, columns) + least for group in near]
+        needed = [(group.lowest - 1.0) / reach for group, reach in zip(near, reaches, strict=True)]
+        fits = _fitting(needed, most)
+        if fits >= units / _CLEARLY:
+            units = min(units, int(min(fits, units)))
+        masks = [line <= units for line in needed]
+        near = [group.take(mask) for group, mask in zip(near, masks, strict=True)]
+        reaches = [reach[mask] for reach, mask in zip(reaches, masks, strict=True)]
+        # From here on by exact slacks.
+        slacks = self._slacks(weights, near)
+        rounding = ceil(arithmetic.rounding * (1 << (FIXED + BITS)))
+        if not any(slacks) or min(map(min, filter(None, slacks))) < -rounding:
             return None
-        places = list[Multiset]()
-        parts: tuple[list[Floats], list[Floats]] = ([], [])
-        at = 0
-        for difference, those in blocks:
-            kept_ = [m for m, ours in zip(those, chosen[at : at + len(those)], strict=True) if ours]
-            at += len(those)
-            if kept_:
-                places += kept_
-                rows = _folded(difference, kept_, middle, columns)
-                for part, own in zip(parts, rows, strict=True):
-                    part.append(own)
-        high, low = (np.ascontiguousarray(np.concatenate(part).T) for part in parts)
-        left = [slack for slack, ours in zip(slacks, chosen, strict=True) if ours]
+        needed = [
+            (paired(own, -FIXED)[0] - 1.0) / reach
+            for own, reach in zip(slacks, reaches, strict=True)
+        ]
+        units = min(units, int(max(min(_fitting(needed, most), units), 0.0)))
+        masks = [line <= units for line in needed]
+        chosen = sum(int(np.count_nonzero(mask)) for mask in masks)
+        if not units or not 0 < chosen <= most:
+            return None
+        near = [group.take(mask) for group, mask in zip(near, masks, strict=True)]
+        left = [s for own, mask in zip(slacks, masks, strict=True) for s in compress(own, mask)]
+        high, low = np.empty((len(free), chosen)), np.empty((len(free), chosen))
+        end = 0
+        for group in near:
+            start, end = end, end + group.ones.size
+            if start < end:
+                rows = self._folded(self._row(group).pair, group, columns)
+                high[:, start:end], low[:, start:end] = rows[0].T, rows[1].T
         kept = rounding if min(left) < 0 else 0
+        places = (group.at(place) for group in near for place in range(group.ones.size))
         for row, (slack, place) in enumerate(zip(left, places, strict=True)):
             if slack >= kept:
                 left[row] = slack - kept
@@ -624,7 +707,64 @@ class GammaProver:
                 doubtful = columns[abs(high[:, row]) <= unclear].tolist()
                 high[:, row], low[:, row] = high[:, row] > unclear, 0.0
                 high[np.isin(columns, raising(self.setting, doubtful, place)), row] = 1.0
-        return Limits(paired(left, -(FIXED + RATIO)), (high, low), scale), units
+        return Limits(paired(left, -FIXED), (high, low)), units
+
+    @cached_property
+    def _rows(self) -> dict[tuple[tuple[int, ...], tuple[int, ...]], _Row]:
+        """Coefficients that the rounds of `fill` share, as they depend on no weights."""
+        return {}
+
+    def _row(self, group: Reached) -> _Row:
+        """Return the coefficients that multisets share."""
+        key = group.counts, group.family
+        found = self._rows.get(key)
+        if found is None:
+            values = self._arithmetic.difference(*key)
+            found = _Row(
+                paired(values, -(FIXED + RATIO)),
+                fmpz_poly([value >> RATIO for value in reversed(values)]),
+            )
+            if self._shared + len(values) <= _MOST_SHARED:
+                self._rows[key], self._shared = found, self._shared + len(values)
+        return found
+
+    def _slacks(self, weights: Units, near: list[Reached]) -> list[list[int]]:
+        """Return the slacks of groups of multisets over 2^(FIXED + BITS)."""
+        limit = floor(self._arithmetic.budget * (1 << (FIXED + BITS)))
+        signed = fmpz_poly(self._arithmetic.signed(weights))
+        found = list[list[int]]()
+        for group in near:
+            if not group.ones.size:
+                found.append([])
+                continue
+            sums, first = signed * self._row(group).turned, sum(group.counts)
+            found.append([limit - int(sums[ones + first]) for ones in group.ones.tolist()])
+        return found
+
+    def _reaches(self, group: Reached, columns: npt.NDArray[np.int64]) -> Floats:
+        """Return the sums of the positive coefficients on weights, to about 2^-50."""
+        return np.maximum(self._folded(self._row(group).pair[:1], group, columns)[0], 0.0).sum(1)
+
+    def _folded(
+        self, parts: tuple[Floats, ...], group: Reached, columns: npt.NDArray[np.int64]
+    ) -> tuple[Floats, ...]:
+        """Return coefficients on weights, a line for each multiset.
+
+        Args:
+            parts: the coefficients on h, as doubles or as a pair.
+            group: the multisets.
+            columns: places of the weights.
+        """
+        middle = self.setting.middle
+        padding = np.zeros(2 * middle)
+        # h(0) of a multiset is as many places before its first coefficient as it has ones.
+        starts = 2 * middle - group.ones[:, None]
+        padded = [np.concatenate([padding, part, padding]) for part in parts]
+        upper = [part[starts + (middle + columns)] for part in padded]
+        lower = [-part[starts + (middle - 1 - columns)] for part in padded]
+        if len(parts) == 1:
+            return (upper[0] + lower[0],)
+        return plus((upper[0], upper[1]), (lower[0], lower[1]))
 
     @property
     def _not_proved(self) -> str:
@@ -657,33 +797,34 @@ def gamma_rounding(setting: Voters) -> float:
     return (1.0 + setting.ratio) * 2.0**-54
 
 
-def _is_full(arithmetic: Arithmetic, signed: list[int], at: Multiset) -> bool:
-    return all(abs(arithmetic.flat(signed, at, side) or 0) == 1 << BITS for side in (0, 1))
+@dataclass(frozen=True)
+class _Row:
+    """Coefficients on h(ones), h(ones + 1), ...: as a pair, and turned around over 2^FIXED."""
+
+    pair: Pair
+    turned: fmpz_poly
 
 
-def _folded(
-    difference: tuple[Floats, ...],
-    those: list[Multiset],
-    middle: int,
-    columns: npt.NDArray[np.int64],
-) -> tuple[Floats, ...]:
-    """Return coefficients on weights of multisets that share those on h, a row for each.
+def _alike(near: list[Multiset]) -> list[Reached]:
+    """Return multisets grouped by all but their voters at 11."""
+    alike: dict[tuple[tuple[int, ...], tuple[int, ...]], list[int]] = {}
+    for at in near:
+        alike.setdefault((at.counts, at.family), []).append(at.ones)
+    return [
+        Reached(*key, np.array(ones), np.full(len(ones), -np.inf)) for key, ones in alike.items()
+    ]
 
-    Args:
-        difference: the coefficients on h, as doubles or as a pair.
-        those: the multisets.
-        middle: number of all weights.
-        columns: places of the weights.
-    """
-    padding = np.zeros(2 * middle)
-    # h(0) of a multiset is as many places before its first coefficient as it has ones.
-    starts = 2 * middle - np.array([at.ones for at in those])[:, None]
-    padded = [np.concatenate([padding, part, padding]) for part in difference]
-    upper = [part[starts + middle + columns] for part in padded]
-    lower = [-part[starts + middle - 1 - columns] for part in padded]
-    if len(difference) == 1:
-        return (upper[0] + lower[0],)
-    return plus((upper[0], upper[1]), (lower[0], lower[1]))
+
+def _run_ends(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return for each place the last one of its run of equal values."""
+    ends = np.append(np.flatnonzero(np.diff(values)), values.size - 1)
+    return ends[np.searchsorted(ends, np.arange(values.size))]
+
+
+def _fitting(needed: list[Floats], most: int) -> float:
+    """Return up to how many units no more than ``most`` constraints are needed."""
+    joined = np.concatenate([np.empty(0), *needed])
+    return float(np.partition(joined, most)[most]) if joined.size > most else math.inf
 
 
 def dominating(setting: Voters, units: Units) -> DominatingPair:

@@ -3,8 +3,10 @@
 A pair hi + lo of doubles holds a number to 2^-100 of it. Slacks count in units of 2^-62, which is
 what a weight is raised by, coefficients are those of a constraint on the weights; both come from
 integers. In a round that raises each of J weights by at most n units, in fewer than 2^10 sweeps,
-no slack is off by more than J^2 n (1 + e^(m epsilon)) 2^-92: that much is kept of each. The last
-rounds raise by few units, so that what is kept is far below one.
+no slack is off by more than J 2^-92 times itself and n times the sum of the absolute values of its
+constraint's coefficients: that much is kept of each. The last rounds raise by few units, so that
+what is kept is far below one. Every positive coefficient stops its weight where a slack is used
+up, however small: such steps are long.
 """
 
 from __future__ import annotations
@@ -66,23 +68,24 @@ class Limits:
     Attributes:
         slacks: of the constraints, in units; shape (constraints,).
         coefficients: on the weights, shape (places, constraints).
-        scale: 1 + e^(m epsilon), which no coefficient is above.
     """
 
     slacks: Pair
     coefficients: Pair
-    scale: float
 
-    def raised(self, rooms: list[int], units: int) -> list[int]:
+    def raised(self, rooms: list[int], units: int, spare: float = 0.0) -> list[int]:
         """Return by how much to raise each weight, one after the other until none moves.
 
         Args:
             rooms: by how much each can be raised at most.
             units: the most by which any is raised in this round.
+            spare: what is left of a slack by weights of larger coefficients than those of which
+                steps of 2^36 units of all weights use up a quarter of it.
         """
         places, slacks = len(rooms), self.slacks
-        kept = places**2 * units * self.scale * 2.0**-92
-        nothing = self.scale * 2.0**-100
+        sizes = units * np.abs(self.coefficients[0]).sum(axis=0) + np.abs(slacks[0])
+        kept = places * sizes * 2.0**-92
+        small = spare / (places * 2.0**38)
         total, moved, sweeps = [0] * places, True, 0
         open_ = [place for place, room in enumerate(rooms) if room > 0]
         while moved and sweeps < _MOST_SWEEPS:
@@ -92,20 +95,19 @@ class Limits:
                 if most <= 0:
                     continue
                 own = self.coefficients[0][place], self.coefficients[1][place]
-                step, left = _largest_step(slacks, own, most, kept, nothing)
+                step, left = _largest_step(slacks, own, most, kept + spare * (own[0] > small))
                 if step:
                     moved, slacks = True, left
                     total[place] += step
         return total
 
 
-def _largest_step(
-    slacks: Pair, coefficients: Pair, most: int, kept: float, nothing: float
-) -> tuple[int, Pair]:
-    """Return the largest whole step that leaves every slack at least ``kept``, and the slacks."""
-    stops = coefficients[0] > nothing
+def _largest_step(slacks: Pair, coefficients: Pair, most: int, kept: Floats) -> tuple[int, Pair]:
+    """Return the largest whole step that leaves each slack what is kept of it, and the slacks."""
+    stops = coefficients[0] > 0.0
     if stops.any():
-        ratios = (slacks[0][stops] - kept) / coefficients[0][stops]
+        with np.errstate(over="ignore"):
+            ratios = (slacks[0][stops] - kept[stops]) / coefficients[0][stops]
         # Rounded up: the next lines try it in full precision.
         most = min(most, max(0, int(min(float(np.min(ratios)) * (1 + 2.0**-50), 2.0**62) + 0.01)))
     while most > 0:
