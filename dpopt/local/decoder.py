@@ -37,7 +37,7 @@ class Groups:
 
     def sums(self, values: Vector) -> Vector:
         """Return the sum over each group, shape (groups,)."""
-        return np.bincount(self.group, values, self.size)
+        return np.bincount(self.group, values, self.size).astype(np.float64)
 
     def shares(self, prior: Vector) -> Matrix:
         """Return p_u over the sum of its group, and 0 elsewhere, shape (n, groups)."""

@@ -33,7 +33,7 @@ Patterns = npt.NDArray[np.bool_]
 
 # Up to so many letters all patterns are in the program from the start, and priced one by one.
 ALL, LISTED = 8, 16
-# What the barrier may leave as a share of the variance; and of F, what it leaves where floats allow.
+# What the barrier may leave as a share of the variance; and of F, what it leaves where it can.
 _RELATIVE, _LEAST = 1e-9, 1e-13
 _MOST_ROUNDS, _MOST_STEPS = 400, 100
 # How the barrier falls, and when a centre counts as found: largest change of a weight, as a share.

@@ -348,6 +348,8 @@ SETTINGS = [
     WorkloadSetting("marginals", 4, 0.5),
     WorkloadSetting([[1.0, 2.0, 0.0], [0.0, -1.0, 0.5]], 3, 2.0, [0.2, 0.3, 0.5]),
     WorkloadSetting("range", 3, 1.0, objective="worst"),
+    WorkloadSetting(COARSE, 5, 1.0, [0.1, 0.2, 0.3, 0.25, 0.15]),
+    WorkloadSetting(COARSE, 5, 0.5, objective="worst"),
 ]
 
 
