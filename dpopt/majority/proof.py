@@ -181,11 +181,19 @@ class Arithmetic:
             # The zeros at 1 - p are the ones at p.
             return self._binomial(pair, 0, count)[::-1]
         p = pair[choice]
+
+        def longer(law: Any, times: int) -> Any:  # noqa: ANN401
+            for _ in range(times):
+                law = np.concatenate([[0], law, [0]])
+                law = (p * law[:-1] + (unit - p) * law[1:]) >> self.corner
+            return law
+
+        # Of many voters only every so many laws are kept.
+        stride = 1 + self.voters**2 // _MOST_SHARED
         known = self._binomials.setdefault(p, [np.array([1 << FIXED], dtype=object)])
-        while len(known) <= count:
-            law = np.concatenate([[0], known[-1], [0]])
-            known.append((p * law[:-1] + (unit - p) * law[1:]) >> self.corner)
-        return known[count].tolist()
+        while len(known) <= count // stride:
+            known.append(longer(known[-1], stride))
+        return longer(known[count // stride], count % stride).tolist()
 
     @cached_property
     def _binomials(self) -> dict[int, list[Any]]:
@@ -383,16 +391,19 @@ class FloatWalk:
         Args:
             units: 2^-62, or what else slacks are to be counted in.
         """
-        ((_, values),) = self._walk()
-        places = np.nonzero(values >= self._low)
-        choices, counts, ones = places
-        lowest = (float(self.arithmetic.budget - self._error) - values[places]) / units
-        ends = np.flatnonzero(np.diff(counts) | np.diff(choices)) + 1
-        return [
-            Reached((int(counts[at[0]]),), (int(choices[at[0]]),), ones[at], lowest[at])
-            for at in np.split(np.arange(ones.size), ends)
-            if at.size
-        ]
+        found, limit = list[Reached](), float(self.arithmetic.budget - self._error)
+        p, q = self._p[0][:, None], self._q[0][:, None]
+        table = np.broadcast_to(self._h, (2, self._h.size))
+        for count in range(self.arithmetic.voters + 1):
+            if count:
+                table = p * table[:, 1:] + q * table[:, :-1]
+            values = table - self._ratio * table[::-1]
+            for choice in range(1 + (count > 0)):
+                (ones,) = np.nonzero(values[choice] >= self._low)
+                if ones.size:
+                    lowest = (limit - values[choice, ones]) / units
+                    found.append(Reached((count,), (choice,), ones, lowest))
+        return found
 
     def _walk(self) -> Iterator[tuple[tuple[int, ...], Floats]]:
         """Yield f over (family of each axis, s, ones) for each choice of the outer counts.
