@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _WELL_WITHIN = 0.1
 # Iterations of the simplex method after which interior points take over: these, or the square of
 # the number of variables over the second, as a step of theirs grows with its cube.
-_LEAST_SIMPLEX, _SQUARES = 2_000, 38
+_LEAST_SIMPLEX, _SQUARES = 2_500, 38
 # What interior points aim for, as a share of the gap asked for: a few rounds more.
 _INTERIOR_AIM = 1e-3
 # Ends that another way would meet too.
