@@ -386,7 +386,7 @@ class FloatWalk:
         return Walked(count, self.limit - worst, at, near) if settled else None
 
     def reached(self, units: float) -> list[Reached]:
-        """Return what a walk over the last axis alone finds in reach, for Delta = 0.
+        """Return what a walk of one group finds in reach, for Delta = 0.
 
         Args:
             units: 2^-62, or what else slacks are to be counted in.
@@ -554,7 +554,7 @@ class GammaProver:
     def _reachable(self, weights: Units, units: int) -> list[Reached] | None:
         """Return every constraint that raising all weights by ``units`` could break.
 
-        For Delta = 0 those that are so by floats, within their rounding. Where h is 1 or -1
+        Of one group with Delta = 0 those that are so by floats, within their rounding. Where h is 1 or -1
         throughout, no weight of the multiset can be raised. None if there are too many.
         """
         arithmetic = self._arithmetic
@@ -562,7 +562,7 @@ class GammaProver:
         ends = _run_ends(h)
         ends[abs(h) < 1 << BITS] = -1
         reach = Fraction(units, 1 << BITS) * (1 + arithmetic.ratio)
-        if arithmetic.pure:
+        if arithmetic.pure and len(arithmetic.axes) == 1:
             walker = FloatWalk(arithmetic, weights, reach)
             near = self._open(walker.reached(2.0**-BITS), ends)
             if sum(group.ones.size for group in near) < _MOST_NEAR:
