@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 import tempfile
 import weakref
 from pathlib import Path
@@ -67,13 +65,6 @@ def saved_prior(letters: int) -> Saved:
     return Saved(prior(letters))
 
 
-def alone(saved: Saved) -> Answer:
-    """Run verify.py as a referee does: a process of its own, privacy and optimality."""
-    command = [sys.executable, "-I", "-S", verify.__file__, *saved.paths]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return Answer(float(done.returncode == 0), note="with the start of Python")
-
-
 def called(saved: Saved) -> Answer:
     """Call the same function in this process."""
     lines = list(verify.check(*saved.paths))
@@ -121,7 +112,6 @@ def _checked(name: str, title: str, setting: str, axis: str, sizes: Any, prepare
         value=_PRIVATE,
         sizes=sizes,
         contenders=(
-            Contender("verify.py and proof", OURS, prepare, alone),
             Contender("verify.check and proof", OURS, prepare, called),
             Contender("verify.check, privacy", OURS, prepare, without_proof),
             Contender("dpopt.load, privacy", OURS, prepare, loaded),
