@@ -554,8 +554,8 @@ class GammaProver:
     def _reachable(self, weights: Units, units: int) -> list[Reached] | None:
         """Return every constraint that raising all weights by ``units`` could break.
 
-        Of one group with Delta = 0 those that are so by floats, within their rounding. Where h is 1 or -1
-        throughout, no weight of the multiset can be raised. None if there are too many.
+        Of one group with Delta = 0 those that are so by floats, within their rounding. Where h is 1
+        or -1 throughout, no weight of the multiset can be raised. None if there are too many.
         """
         arithmetic = self._arithmetic
         h = np.array(arithmetic.signed(weights), dtype=np.int64)
