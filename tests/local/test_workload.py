@@ -7,6 +7,7 @@ import math
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
@@ -59,7 +60,8 @@ def by_cvxpy(gram: Matrix, epsilon: float, prior: Vector) -> float:
     cost = sum(cp.matrix_frac(root[:, i], matrix) for i in range(n))
     problem = cp.Problem(cp.Minimize(cost), [patterns.T @ theta == 1])
     problem.solve(solver=cp.CLARABEL)
-    return float(problem.value) - float(prior @ np.diagonal(gram))
+    value: Any = problem.value
+    return float(value) - float(prior @ np.diagonal(gram))
 
 
 @pytest.mark.parametrize(("letters", "epsilon"), [(2, 1.0), (3, 0.5), (4, 1.0), (4, 3.0), (5, 1.0)])
