@@ -197,7 +197,7 @@ def test_refusals() -> None:
         to_frame(majority.design(3, 0.5, 1), "dask")
     with pytest.raises(ParameterError, match="result is of type dict; there is no table for it"):
         to_frame({"a": 1})
-    with pytest.raises(ParameterError, match="rows; a table is made for at most 1e8"):
+    with pytest.raises(ParameterError, match="rows; a table is made for at most 1e6"):
         to_frame(roo.min_count(10**10, 2, 1.0, "roo"))
 
 

@@ -184,7 +184,7 @@ def test_a_budget_refuses_before_a_draw(
         raise AssertionError("something was drawn")
 
     with monkeypatch.context() as patch:
-        patch.setattr("dpopt.majority.setting.random_words", refuse)
+        patch.setattr("dpopt.privacy.release.Laws.draw", refuse)
         with pytest.raises(ParameterError, match="queries is 5, .* affords 4"):
             fitted.predict(np.zeros((2, 64)))
         with pytest.raises(ParameterError, match="at least one query"):
