@@ -56,7 +56,7 @@ def test_the_optimum_of_two_inputs() -> None:
 
 
 def test_rows_left_out_make_a_bound_worse_and_not_wrong() -> None:
-    found = dpopt.design(Kernel.example())
+    found: Any = dpopt.design(Kernel.example())
     program = displayed(found)
     names = [name for name, _ in found.optimality.multipliers]
     for kept in (names[:-1], names[::2], names[:1]):
@@ -82,7 +82,7 @@ def test_a_singular_basis_leaves_the_solvers_multipliers(monkeypatch: pytest.Mon
     def singular(_: object) -> None:
         raise RuntimeError("Factor is exactly singular")
 
-    found = dpopt.design(Kernel.example())
+    found: Any = dpopt.design(Kernel.example())
     program, known = displayed(found), found.optimality.bound
     monkeypatch.setattr(dual, "splu", singular)
     best = proved(program)
@@ -90,7 +90,7 @@ def test_a_singular_basis_leaves_the_solvers_multipliers(monkeypatch: pytest.Mon
 
 
 def test_a_large_one_is_proved_when_asked_for() -> None:
-    found = dpopt.design(Kernel("zero-one", 1.0, inputs=80))
+    found: Any = dpopt.design(Kernel("zero-one", 1.0, inputs=80))
     assert found.bound.how == "float"
     assert found.optimality.gap <= 1e-12
     assert found.bound.how == "proved"
@@ -98,7 +98,7 @@ def test_a_large_one_is_proved_when_asked_for() -> None:
 
 @pytest.mark.parametrize("mechanisms", [11, 51, 101])
 def test_rows_of_a_majority_are_enough(mechanisms: int) -> None:
-    found = dpopt.design(majority.MajoritySetting(mechanisms, 0.1, mechanisms // 10 + 1))
+    found: Any = dpopt.design(majority.MajoritySetting(mechanisms, 0.1, mechanisms // 10 + 1))
     # What is left is the design's own: no solver's point is nearer.
     assert abs(float(found.optimality.bound) - found.float_bound) <= 2e-10
     assert found.optimality.gap <= 5e-10

@@ -21,6 +21,7 @@ from dpopt import kernel, majority, verify
 
 Kernel = kernel.KernelSetting
 PATH = [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
+UNIFORM = majority.parse_prior("uniform:0,1")
 PRIOR = [0.2, 0.3, 0.5]
 OWN = [
     ("near", np.eye(1, 16), [0.5], None),
@@ -42,7 +43,7 @@ SETTINGS: dict[str, Any] = {
     "Delta": majority.MajoritySetting(5, 0.3, 1.5, mechanism_delta=1e-3, delta=0.01),
     "groups": majority.MajoritySetting.of_groups([(2, 0.3, 0.01), (3, 0.5)], 1.5, 0.02),
     "ratio": majority.MajoritySetting(5, math.log(2), 2, voter_ratio=Fraction(2)),
-    "independent": majority.MajoritySetting(5, 0.5, 1.5, prior="uniform:0,1"),
+    "independent": majority.MajoritySetting(5, 0.5, 1.5, prior=UNIFORM),
     "coefficients": majority.MajoritySetting(3, 0.5, 1.5, coefficients=[1.0, 0.25]),
 }
 
@@ -197,7 +198,7 @@ def test_a_bound_is_that_of_a_program_written_out(seed: int) -> None:
     loss, epsilon = rng.random((inputs, outputs)), float(rng.choice([0.0, 0.1, 1.0, 3.0]))
     delta = float(rng.choice([0.0, 0.05]))
     edges = [(x, int(rng.integers(x + 1, inputs))) for x in range(inputs - 1)]
-    found = dpopt.design(Kernel(loss, epsilon, delta, graph=edges))
+    found: Any = dpopt.design(Kernel(loss, epsilon, delta, graph=edges))
     assert found.bound.how == "proved"
     assert found.optimality.gap <= 1e-12
     expected = program_of(loss, epsilon, delta, edges)
