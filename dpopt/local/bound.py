@@ -21,7 +21,7 @@ import numpy as np
 
 from dpopt._types import Matrix, Vector
 from dpopt.local.baselines import best_subset_selection
-from dpopt.local.optimum import Optimum, Priced, Search, information, rows_of, slopes
+from dpopt.local.optimum import Optimum, Priced, Search, information, rows_of, slopes, squares
 
 How = Literal["symmetry", "enumeration", "semidefinite", "unproved"]
 """How (*) is known: for all letters are alike, pattern by pattern, as a sum of squares and products
@@ -111,8 +111,8 @@ def enumerated(b: Matrix, ratio: float, at: Priced) -> float:
     forms = [
         (
             2 * low @ form[below, above],
-            np.einsum("ij,ij->i", low @ form[below, below], low),
-            np.einsum("ij,ij->i", high @ form[above, above], high),
+            squares(low, form[below, below]),
+            squares(high, form[above, above]),
         )
         for form in (b, _ROUNDING * np.abs(b))
     ]

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from dpopt._errors import SolverError
 from dpopt._types import Matrix, Vector
-from dpopt.local.optimum import information, inverted, slopes
+from dpopt.local.optimum import by_prior, information, inverted, slopes, squares
 from dpopt.lp.solution import Status
 
 # Steps to the worst data; what the barrier leaves, and what it may leave, as a share of F.
@@ -85,7 +85,7 @@ def letter_variances(rows: Matrix, gram: Matrix, prior: Vector) -> Vector:
     alike, rows, merged = _merged(rows, gram)
     p = alike.sums(prior)
     _, b = slopes(merged, information(rows, p))
-    norms = np.einsum("ij,ij->i", rows @ b, rows) / (rows @ p) ** 2
+    norms = squares(rows, b) / (rows @ p) ** 2
     return (norms @ rows - np.diagonal(merged))[alike.group]
 
 
@@ -124,15 +124,13 @@ def worst_prior(rows: Matrix, gram: Matrix) -> Vector:
         d = rows @ p
         matrix = information(rows, p)
         inverse, b = inverted(matrix), slopes(gram, matrix)[1]
-        c = rows * p / d[:, None]
         # Each row carries its own weight: as for theta s, with theta 1.
-        crossed = (rows @ inverse @ rows.T) * (rows @ b @ rows.T) / np.outer(d, d)
-        q = np.diagonal(rows @ b @ rows.T) / d
+        both = (rows @ inverse @ rows.T) * (rows @ b @ rows.T) / np.outer(d, d)
         kkt = np.zeros((n + 1, n + 1))
-        kkt[:n, :n] = 2 * c.T @ crossed @ c - 2 * c.T @ (q[:, None] * c)
+        _, kkt[:n, :n], rise = by_prior(rows, p, both, squares(rows, b) / d, gram)
         kkt[np.arange(n), np.arange(n)] -= p * slack
         kkt[:n, n] = kkt[n, :n] = p
-        right = np.append(p * np.diagonal(gram) - q @ c - barrier, 1 - p.sum())
+        right = np.append(-rise - barrier, 1 - p.sum())
         y = np.linalg.solve(kkt, right)[:n]
         change = barrier / p - slack * y - slack
         longest = 0.95 / max(0.95, float(np.max(-y)), float(np.max(-change / slack)))

@@ -14,7 +14,6 @@ derivative of F by theta_s, and sum_s theta_s q_s = F.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -71,6 +70,11 @@ def rows_of(patterns: Patterns, ratio: float) -> Matrix:
 def information(rows: Matrix, prior: Vector) -> Matrix:
     """Return M = sum over rows r of r r' / (r . p), shape (n, n)."""
     return rows.T @ (rows / (rows @ prior)[:, None])
+
+
+def squares(rows: Matrix, form: Matrix) -> Vector:
+    """Return s' form s for each row s."""
+    return np.einsum("ij,ij->i", rows @ form, rows)
 
 
 def slopes(gram: Matrix, matrix: Matrix) -> tuple[float, Matrix]:
@@ -142,15 +146,11 @@ class Master:
     @property
     def value(self) -> float:
         """F at the present weights."""
-        return slopes(self.gram, information(self.rows * self._roots(), self.prior))[0]
+        return self.slopes()[0]
 
-    def _roots(self) -> Matrix:
-        # A row theta s adds theta^2 s s' / (theta s . p).
-        return self.theta[:, None]
-
-    def slopes(self) -> Matrix:
-        """Return B at the present weights."""
-        return slopes(self.gram, information(self.rows * self._roots(), self.prior))[1]
+    def slopes(self) -> tuple[float, Matrix]:
+        """Return F and B at the present weights."""
+        return slopes(self.gram, information(self.rows * self.theta[:, None], self.prior))
 
     def add(self, patterns: Patterns) -> None:
         """Take further patterns, each with a weight that is small beside those present."""
@@ -167,8 +167,8 @@ class Master:
         self.patterns, self.rows = self.patterns[kept], self.rows[kept]
         self.theta, self.slack = theta[kept], self.slack[kept]
 
-    def centre(self, near: float = _NEAR) -> None:
-        """Go to where theta z = barrier, and p w = barrier, up to a share ``near`` of each."""
+    def centre(self) -> None:
+        """Go to where theta z = barrier, and p w = barrier, up to a share of each."""
         for _ in range(_MOST_STEPS):
             x, y, self.multipliers = self._step()
             theta, p = self.theta, self.prior
@@ -182,7 +182,7 @@ class Master:
             self.theta = theta * (1 + longest * x)
             self.slack = self.slack + longest * slack
             off = np.max(np.abs(self.theta * self.slack / self.barrier - 1))
-            if longest == 1.0 and off < near and np.max(np.abs(x)) < near:
+            if longest == 1.0 and max(off, np.max(np.abs(x))) < _NEAR:
                 return
         raise SolverError("Newton's method found no centre.", Status.ITERATION_LIMIT)
 
@@ -190,12 +190,10 @@ class Master:
         """Return Newton's step as shares of theta and of p, and the multipliers."""
         s, theta, p, mu = self.rows, self.theta, self.prior, self.barrier
         d = s @ p
-        matrix = s.T @ (s * (theta / d)[:, None])
-        inverse = inverted(matrix)
-        b = inverse @ self.gram @ inverse
-        # t_s s is the row's part of M's root: all of the derivatives are scaled by theta.
+        # All of the derivatives are scaled by theta.
         t = s * (theta / d)[:, None]
-        sb = t @ b
+        inverse = inverted(s.T @ t)
+        sb = t @ inverse @ self.gram @ inverse
         q = np.einsum("ij,ij->i", sb, s)
         both = (s @ inverse @ s.T) * (sb @ t.T)
         m, n = s.shape
@@ -209,19 +207,37 @@ class Master:
         kkt[sides, :m] = kkt[:m, sides].T
         right[sides] = 1.0 - theta @ s
         if self.worst:
-            # c_su: by what share of its own d_s changes when p_u does.
-            c = s * p / d[:, None]
             at, total = slice(m, m + n), m + n
+            c, kkt[at, at], rise = by_prior(s, p, both, q, self.gram)
             kkt[:m, at] = -2 * both @ c + q[:, None] * c
             kkt[at, :m] = kkt[:m, at].T
-            kkt[at, at] = 2 * c.T @ both @ c - 2 * c.T @ (q[:, None] * c)
             kkt[np.arange(m, m + n), np.arange(m, m + n)] -= p * self.prior_slack
-            right[at] = p * np.diagonal(self.gram) - q @ c - mu
+            right[at] = -rise - mu
             kkt[at, total] = kkt[total, at] = p
             right[total] = 1.0 - p.sum()
         found = _solved(kkt, right, m)
         prior_step = found[m : m + n] if self.worst else np.zeros(0)
         return found[:m], prior_step, found[sides]
+
+
+def by_prior(
+    rows: Matrix, p: Vector, both: Matrix, q: Vector, gram: Matrix
+) -> tuple[Matrix, Matrix, Vector]:
+    """Return derivatives of F - sum_u p_u G_uu by the logarithms of p.
+
+    Args:
+        rows: s, shape (rows, n).
+        p: shape (n,).
+        both: theta_s theta_t (s'M^-1 t)(s'B t) / (d_s d_t), shape (rows, rows).
+        q: theta_s q_s, shape (rows,).
+        gram: G.
+
+    Returns:
+        c_su, by what share of itself d_s changes; the curvature, shape (n, n), that of p itself
+        left out; and the slope, shape (n,).
+    """
+    c = rows * p / (rows @ p)[:, None]
+    return c, 2 * c.T @ (both @ c - q[:, None] * c), q @ c - p * np.diagonal(gram)
 
 
 def _longest(*changes: Vector) -> float:
@@ -265,7 +281,6 @@ def optimum(
     prior: Vector | None,
     *,
     relative_gap: float = _RELATIVE,
-    time_limit: float | None = None,
 ) -> Optimum:
     """Return weights of patterns of least F, and the multipliers that prove it nearly least.
 
@@ -274,20 +289,17 @@ def optimum(
         ratio: e^epsilon, above 1.
         prior: p, above 0, summing to 1; None for the worst, where F - sum_u p_u G_uu counts.
         relative_gap: what the barrier may leave, as a share of F - sum_u p_u G_uu.
-        time_limit: seconds; None for no limit.
 
     Raises:
-        SolverError: if it was not found, or time was used up.
+        SolverError: if it was not found.
     """
-    start, n = time.perf_counter(), len(gram)
+    n = len(gram)
     scale = float(np.trace(gram))
     master = Master(gram / scale, ratio, prior)
     search = Search(n, ratio)
     best, lowest = None, -np.inf
     for done in range(_MOST_ROUNDS):
         advance("patterns", done)
-        if time_limit is not None and time.perf_counter() - start > time_limit:
-            raise SolverError("time is used up; raise time_limit.", Status.TIME_LIMIT)
         try:
             master.centre()
         except SolverError:
@@ -295,12 +307,12 @@ def optimum(
             if best is None:
                 raise
             return best
-        room, value = len(master.theta) * master.barrier, master.value
+        room, (value, b) = len(master.theta) * master.barrier, master.slopes()
         # A share of the variance, which is far below F where epsilon is large.
         variance = value - float(master.prior @ np.diagonal(master.gram))
         enough = max(relative_gap * variance, _LEAST * value)
         if n > ALL:
-            found = search.violated(master.slopes(), master, 2 * room)
+            found = search.violated(b, master, 2 * room)
             if len(found):
                 master.prune()
                 master.add(_fresh(found, master.patterns))
@@ -359,9 +371,10 @@ class Search:
 
     def bound(self, at: Master) -> float:
         """Return the bound of F that the multipliers prove once they pay for what is found."""
-        patterns, excess = self.found(at.slopes(), at)
+        value, b = at.slopes()
+        patterns, excess = self.found(b, at)
         missed = float(np.max(excess / rows_of(patterns, self.ratio).sum(axis=1)))
-        return 2 * at.value - float(at.multipliers.sum()) - len(at.prior) * max(0.0, missed)
+        return 2 * value - float(at.multipliers.sum()) - len(at.prior) * max(0.0, missed)
 
     def _climbed(self, b: Matrix, at: Priced) -> Patterns:
         n = len(b)
@@ -402,4 +415,4 @@ class Search:
 
 def excesses(rows: Matrix, b: Matrix, at: Priced) -> Vector:
     """Return s'B s / (s . p) - lambda . s for each row s."""
-    return np.einsum("ij,ij->i", rows @ b, rows) / (rows @ at.prior) - rows @ at.multipliers
+    return squares(rows, b) / (rows @ at.prior) - rows @ at.multipliers

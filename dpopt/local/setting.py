@@ -16,7 +16,15 @@ from dpopt._types import Json, Matrix, Numbers, Table, Vector, frozen
 from dpopt.design import Setting
 from dpopt.local.bound import LowerBound, lower_bound
 from dpopt.local.decoder import Groups, groups_of, letter_variances, worst_prior
-from dpopt.local.optimum import Optimum, every_pattern, information, optimum, rows_of, slopes
+from dpopt.local.optimum import (
+    Optimum,
+    every_pattern,
+    information,
+    optimum,
+    rows_of,
+    slopes,
+    squares,
+)
 from dpopt.local.queries import query_matrix
 from dpopt.lp import Separation, Solution, make_rows
 from dpopt.privacy import Certificate, ExactKernel, Guarantee, Problem, quantise_kernel
@@ -306,7 +314,7 @@ class _Tangents:
             if np.linalg.cond(matrix) > _SINGULAR:
                 continue
             value, b = slopes(self.gram, matrix)
-            q = np.einsum("ij,ij->i", self.rows @ b, self.rows) / (self.rows @ self.prior)
+            q = squares(self.rows, b) / (self.rows @ self.prior)
             short = 2 * value - float(theta @ q) - claimed
             if share == 0.0:
                 worst = max(short, 0.0)
