@@ -31,7 +31,7 @@ from dpopt._types import Vector
 from dpopt.lp import Rows, Separation, make_rows, solve
 from dpopt.majority.objectives import WorstCase
 from dpopt.majority.priors import Prior
-from dpopt.majority.shifted import Best, ShiftedPricing
+from dpopt.majority.shifted import Best, ShiftedRows
 from dpopt.majority.voters import (
     Voters,
     float_tables,
@@ -52,6 +52,8 @@ Counts = tuple[tuple[str, int], ...]
 
 # Relative violation above which a slice without D and M voters is cut before all are priced.
 _PLAIN = 1e-7
+# Multisets priced one by one where voters are alike, as a share of all of them, at most.
+_MOST_PRICED = 0.2
 # Slack, as a share of the budget, within which a row is tight; and rows for each level of gamma.
 _TIGHT, _MOST_TIGHT = 1e-9, 8
 # Times that the rows of a proof are priced, and the slack at their optimum of those that may count.
@@ -266,7 +268,7 @@ class CornerOracle:
         self._total = None if partly else walk_size(self._outer, self._sizes)
         # Voters who are all alike, and few enough that every multiset is priced.
         quick = partly is None and not setting.groups and len(setting.axes) > 1
-        self._quick = ShiftedPricing(setting) if quick else None
+        self._quick = _shifted_rows(setting) if quick else None
         self._flipped = (slice(None, None, -1),) * len(setting.axes)
         self._shifted = sum(axis.shifted for axis in self._outer)
         steps = np.arange(setting.mechanisms + 1)
@@ -287,9 +289,12 @@ class CornerOracle:
             gamma: shape ((K + 1) / 2,).
         """
         h = signed(full_gamma(gamma))
-        best = None if self._quick is None else self._quick.best(h)
+        best = None
+        if self._quick is not None:
+            most = int(_MOST_PRICED * self.checked)
+            best = self._quick.best(h / self.setting.budget, 1.0, most)
         if best is not None:
-            return self._chosen(_best_peaks(best)), max(float(best.values.max()), 0.0)
+            return self._chosen(_best_peaks(best)), max(float(best.values.max()) - 1.0, 0.0)
         worst, plain, peaks = 0.0, 0.0, []
         for counts, values in track(self._slices(h), "pricing corner multisets", self._total):
             shifted = any(counts[: self._shifted])
@@ -396,6 +401,12 @@ class CornerOracle:
         return tuple((name, count) for name, count in named if count)
 
 
+def _shifted_rows(setting: Voters) -> ShiftedRows:
+    """Return the rows of voters who are all alike, with Delta above 0."""
+    inner, shift = np.array(setting.axes[-1].chances), setting.mechanism_delta
+    return ShiftedRows(setting.mechanisms, inner, 1.0 - inner, (shift, 1.0 - shift), setting.ratio)
+
+
 def _peaks(
     counts: tuple[int, ...], values: npt.NDArray[np.float64], best: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
@@ -418,7 +429,7 @@ def _best_peaks(best: Best) -> npt.NDArray[np.float64]:
 
     Rows (violation, outer counts, family, s, o), as of `_peaks`.
     """
-    values = best.values
+    values = best.values - 1.0
     peak = np.zeros(values.shape, dtype=bool)
     for axis in (-2, -1):
         along = np.moveaxis(values, axis, -1)

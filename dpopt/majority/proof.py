@@ -36,6 +36,7 @@ from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import roughly
 from dpopt._progress import track
 from dpopt.majority.raising import Limits, Pair, paired, plus
+from dpopt.majority.shifted import ShiftedRows
 from dpopt.majority.ties import raising, sign
 from dpopt.majority.voters import (
     BITS,
@@ -84,6 +85,7 @@ class Arithmetic:
 
     def __init__(self, setting: Voters, corner: int | None = None) -> None:
         self.corner = corner = CORNER if corner is None else corner
+        self.setting = setting
         self.voters = setting.mechanisms
         self.sizes = tuple(group.size for group in setting.voters)
         self.axes = setting.axes
@@ -359,8 +361,19 @@ class FloatWalk:
 
     def __init__(self, arithmetic: Arithmetic, weights: Units, reach: Fraction) -> None:
         self.arithmetic = arithmetic
-        ratio = arithmetic.ratio
-        self._error = (4 * arithmetic.voters + 16) * Fraction(1, 1 << 53) * (1 + ratio)
+        ratio, unit = arithmetic.ratio, 1 << arithmetic.corner
+        self._h = np.array([h / (1 << BITS) for h in arithmetic.signed(weights)])
+        self._ratio = float(ratio)
+        self._p = [np.array([p / unit for p in pair]) for pair in arithmetic.chances]
+        self._q = [np.array([(unit - p) / unit for p in pair]) for pair in arithmetic.chances]
+        self._rows, steps = None, 4 * arithmetic.voters + 16
+        if len(arithmetic.sizes) == 1 and not arithmetic.pure:
+            shift = float(self._p[0][0]), float(self._q[0][0])
+            self._rows = ShiftedRows(
+                arithmetic.voters, self._p[-1], self._q[-1], shift, self._ratio
+            )
+            steps += 2 * self._rows.width
+        self._error = steps * Fraction(1, 1 << 53) * (1 + ratio)
         self._error += arithmetic.rounding
         self._scale = 1 << (FIXED + RATIO)
         self.limit = math.floor(arithmetic.budget * self._scale)
@@ -370,17 +383,19 @@ class FloatWalk:
         lowest = arithmetic.budget - reach - self.sure - self._error
         self._low = math.nextafter(float(lowest), -math.inf)
         self._high = math.nextafter(float(arithmetic.budget + self._error), math.inf)
-        self._h = np.array([h / (1 << BITS) for h in arithmetic.signed(weights)])
-        self._ratio = float(ratio)
-        unit = 1 << CORNER
-        self._p = [np.array([p / unit for p in pair]) for pair in arithmetic.chances]
-        self._q = [np.array([(unit - p) / unit for p in pair]) for pair in arithmetic.chances]
 
     def run(self) -> Walked | None:
         """Return what was found, or None if more is undecided than exact laws can settle."""
         a = self.arithmetic
+        if self._rows is not None:
+            low, high, error = self._low, self._high, float(self._error)
+            found = self._rows.reaching(self._h, low, high, error, MOST_UNDECIDED)
+            count, near = reduced_size(a.setting), found.near
+            return self._settled(count, found.top, found.worst, near)
         total = walk_size(a.axes[:-1], a.sizes)
-        count, top, at, near = _searched(self._walk(), total, self._low, self._high)
+        return self._settled(*_searched(self._walk(), total, self._low, self._high))
+
+    def _settled(self, count: int, top: float, at: Multiset, near: list[Multiset]) -> Walked | None:
         worst = math.ceil((Fraction(top) + self._error) * self._scale)
         settled = len(near) <= MOST_UNDECIDED
         return Walked(count, self.limit - worst, at, near) if settled else None

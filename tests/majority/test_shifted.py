@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpopt import majority, solve
-from dpopt.majority import CornerOracle, MajoritySetting, corner_rows, shifted
-from dpopt.majority.shifted import ShiftedPricing
+from dpopt.majority import CornerOracle, MajoritySetting, corner_rows
 from dpopt.majority.voters import full_gamma, signed
 
 
@@ -49,11 +48,8 @@ def test_the_worst_row_is_that_of_the_walk(instance: tuple[MajoritySetting, np.n
 
 
 @pytest.mark.parametrize("shift", [1e-4, 0.05, 0.4])
-def test_every_place_has_the_best_of_the_walk(
-    shift: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_place_has_the_best_of_the_walk(shift: float) -> None:
     """The largest value at each (corner of bc and cb, s, voters near 1), wherever one is broken."""
-    monkeypatch.setattr(shifted, "_MOST_PRICED", np.inf)
     setting = MajoritySetting(7, 0.5, 2.0, shift, shift)
     rng = np.random.default_rng(7)
     for upper in (np.ones(4), rng.random(4), (rng.random(4) < 0.5) * 1.0):
@@ -65,11 +61,11 @@ def test_every_place_has_the_best_of_the_walk(
             # The walk counts the voters at 11, of whom there are fewer by those at 1m and m1.
             part = expected[:, : best.shape[1], high : high + best.shape[2]]
             np.maximum(part, best, out=part)
-        found = ShiftedPricing(setting).best(h)
+        assert oracle._quick is not None
+        found = oracle._quick.best(h / setting.budget, 1.0, 10**9)
         assert found is not None
-        np.testing.assert_allclose(
-            np.maximum(found.values.max(axis=(0, 1)), 0.0), np.maximum(expected, 0.0), atol=1e-12
-        )
+        best = found.values.max(axis=(0, 1)) - 1.0
+        np.testing.assert_allclose(np.maximum(best, 0.0), np.maximum(expected, 0.0), atol=1e-12)
 
 
 def test_the_bound_of_the_lemma() -> None:
