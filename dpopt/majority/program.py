@@ -31,8 +31,9 @@ from dpopt._types import Vector
 from dpopt.lp import Rows, Separation, make_rows, solve
 from dpopt.majority.objectives import WorstCase
 from dpopt.majority.priors import Prior
-from dpopt.majority.shifted import Best, ShiftedRows
+from dpopt.majority.shifted import ShiftedRows
 from dpopt.majority.voters import (
+    Multiset,
     Voters,
     float_tables,
     fold,
@@ -52,10 +53,10 @@ Counts = tuple[tuple[str, int], ...]
 
 # Relative violation above which a slice without D and M voters is cut before all are priced.
 _PLAIN = 1e-7
-# Multisets priced one by one where voters are alike, as a share of all of them, at most.
-_MOST_PRICED = 0.2
+# Where voters are alike, so many multisets are priced one by one before the rows found are added.
+_MOST_SINGLE = 2e7
 # Slack, as a share of the budget, within which a row is tight; and rows for each level of gamma.
-_TIGHT, _MOST_TIGHT = 1e-9, 8
+_TIGHT, _MOST_TIGHT, _MOST_LISTED = 1e-9, 8, 200_000
 # Times that the rows of a proof are priced, and the slack at their optimum of those that may count.
 _MOST_PRICED, _NEAR = 12, 1e-8
 
@@ -174,7 +175,7 @@ def proving_corners(
         SolverError: if the solver found no answer.
     """
     oracle = CornerOracle(setting, partial=True)
-    chosen = dict.fromkeys(oracle.counted(place) for place in _tight_places(oracle, gamma))
+    chosen = dict.fromkeys(oracle.tight(gamma))
     for _ in range(_MOST_PRICED):
         _, best = _slacks(setting, list(chosen), ask)
         broken = [counts for counts in oracle.broken(best)[0] if counts not in chosen]
@@ -199,24 +200,6 @@ def _slacks(
     problem.add_rows("corners", {"gamma": rows.matrix}, upper=rows.upper)
     best = solve(problem)["gamma"]
     return rows.upper - rows.matrix @ best, best
-
-
-def _tight_places(oracle: CornerOracle, gamma: Vector) -> list[tuple[int, ...]]:
-    """Return the places of rows that are tight at gamma, the tightest first.
-
-    Those where h is the same for every number of ones that can occur say no more than gamma <= 1,
-    and are left out.
-    """
-    h, found = signed(full_gamma(gamma)), []
-    changes = np.concatenate([[0], np.cumsum(np.diff(h) != 0.0)])
-    for counts, values in oracle._slices(h):
-        at = np.argwhere(values >= -_TIGHT)
-        # The last two are the voters on the last axis, and those at 11.
-        width = sum(counts) + at[:, -2]
-        at = at[changes[at[:, -1]] != changes[at[:, -1] + width]]
-        found += [(float(values[tuple(place)]), (*counts, *place.tolist())) for place in at]
-    found.sort(reverse=True)
-    return [place for _, place in found[: _MOST_TIGHT * oracle.setting.middle]]
 
 
 @dataclass(frozen=True)
@@ -289,12 +272,8 @@ class CornerOracle:
             gamma: shape ((K + 1) / 2,).
         """
         h = signed(full_gamma(gamma))
-        best = None
         if self._quick is not None:
-            most = int(_MOST_PRICED * self.checked)
-            best = self._quick.best(h / self.setting.budget, 1.0, most)
-        if best is not None:
-            return self._chosen(_best_peaks(best)), max(float(best.values.max()) - 1.0, 0.0)
+            return self._broken_alike(self._quick, h / self.setting.budget)
         worst, plain, peaks = 0.0, 0.0, []
         for counts, values in track(self._slices(h), "pricing corner multisets", self._total):
             shifted = any(counts[: self._shifted])
@@ -310,6 +289,22 @@ class CornerOracle:
             if top > 0.0:
                 peaks.append(_peaks(counts, values, best))
         return (self._chosen(np.concatenate(peaks)) if peaks else []), worst
+
+    def _broken_alike(self, rows: ShiftedRows, h: Vector) -> tuple[list[Counts], float]:
+        """Return what `broken` does, of voters who are all alike, from h over the budget."""
+        best = rows.best(h, 1.0, _MOST_SINGLE)
+        if not best.complete and best.values.max() <= 1.0:
+            best = rows.best(h, 1.0, np.inf)
+        worst = max(float(best.values.max()) - 1.0, 0.0) if best.complete else np.inf
+        violation, places = _best_peaks(best.values - 1.0)
+        # Of one kind: (corner, s, voters near 1).
+        chosen: dict[Counts, None] = {}
+        for place in self._ordered(violation, places[:, 2:]):
+            if len(chosen) == self.cuts:
+                break
+            at = tuple(places[place].tolist())
+            chosen[self._counts(np.array(_flat(rows.multiset(best.table, at))))] = None
+        return list(chosen), worst
 
     def _chosen(self, peaks: npt.NDArray[np.float64]) -> list[Counts]:
         """Return the worst multisets, one of each kind first.
@@ -330,17 +325,21 @@ class CornerOracle:
                 outer[:, mirrored].sum(axis=1) + family[:, -1],
             ]
         )
-        order = np.arange(len(peaks))
-        if self._shifted:
-            first = np.unique(kind, axis=0, return_index=True)[1]
-            others = np.setdiff1d(order[: 2 * self.cuts], first)
-            order = np.concatenate([np.sort(first), others])
         chosen: dict[Counts, None] = {}
-        for place in order:
+        for place in self._ordered(peaks[:, 0], kind):
             if len(chosen) == self.cuts:
                 break
             chosen[self._counts(places[place])] = None
         return list(chosen)
+
+    def _ordered(self, violation: Vector, kind: npt.NDArray[np.int64]) -> list[int]:
+        """Return the places of rows, given from the worst on, one of each kind first."""
+        order = np.arange(violation.size)
+        if self._shifted:
+            first = np.unique(kind, axis=0, return_index=True)[1]
+            others = np.setdiff1d(order[: 2 * self.cuts], first)
+            order = np.concatenate([np.sort(first), others])
+        return order.tolist()
 
     def _slices(self, h: Vector) -> Iterator[tuple[tuple[int, ...], npt.NDArray[np.float64]]]:
         """Yield f / budget - 1 over (family, s, o) for all outer counts; -inf where s + o > K'."""
@@ -367,6 +366,10 @@ class CornerOracle:
 
     def price(self, gamma: Vector) -> Priced:
         """Return the multiset of the reduced set where f is largest."""
+        if self._quick is not None:
+            h = signed(full_gamma(gamma)) / self.setting.budget
+            value, worst = self._quick.largest(h)
+            return Priced(value - 1.0, self._counts(np.array(_flat(worst))))
         best = Priced(-np.inf, ())
         for counts, values in track(
             self._slices(signed(full_gamma(gamma))), "pricing corner multisets", self._total
@@ -376,9 +379,37 @@ class CornerOracle:
                 best = Priced(float(values[place]), self._counts(np.array([*counts, *place])))
         return best
 
-    def counted(self, place: tuple[int, ...]) -> Counts:
-        """Return the multiset at a place of (outer counts, family, s, o)."""
-        return self._counts(np.array(place))
+    def tight(self, gamma: Vector) -> list[Counts]:
+        """Return the multisets whose rows are tight at gamma's upper half, the tightest first.
+
+        Those where h is the same for every number of ones that can occur say no more than
+        gamma <= 1, and are left out.
+        """
+        h, found = signed(full_gamma(gamma)), list[tuple[float, tuple[int, ...]]]()
+        if self._quick is not None:
+            scaled, error = h / self.setting.budget, 1e-13 * (1.0 + self.setting.ratio)
+            error /= self.setting.budget
+            near = self._quick.reaching(scaled, 1.0 - _TIGHT, np.inf, error, _MOST_LISTED).near
+            found = [(value, _flat(at)) for value, at in near]
+        else:
+            for counts, values in self._slices(h):
+                places = np.argwhere(values >= -_TIGHT)
+                values = values[tuple(places.T)].tolist()
+                found += [
+                    (value, (*counts, *place))
+                    for value, place in zip(values, places.tolist(), strict=True)
+                ]
+        changes = np.concatenate([[0], np.cumsum(np.diff(h) != 0.0)])
+        found.sort(reverse=True)
+        tight = list[Counts]()
+        for _, place in found:
+            if len(tight) == _MOST_TIGHT * self.setting.middle:
+                break
+            # All but the choices of corners, and the last: voters at 11.
+            width = sum(place[: len(self._outer)]) + place[-2]
+            if changes[place[-1]] != changes[place[-1] + width]:
+                tight.append(self._counts(np.array(place)))
+        return tight
 
     def row_of(self, counts: Counts) -> tuple[object, ...]:
         """Return the row of a multiset as `dpopt.verify` names it."""
@@ -407,6 +438,11 @@ def _shifted_rows(setting: Voters) -> ShiftedRows:
     return ShiftedRows(setting.mechanisms, inner, 1.0 - inner, (shift, 1.0 - shift), setting.ratio)
 
 
+def _flat(at: Multiset) -> tuple[int, ...]:
+    """Return a multiset as (outer counts, family, voters on the last axis, voters at 11)."""
+    return *at.counts[:-1], *at.family, at.counts[-1], at.ones
+
+
 def _peaks(
     counts: tuple[int, ...], values: npt.NDArray[np.float64], best: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
@@ -424,12 +460,11 @@ def _peaks(
     return np.column_stack([best[place], fixed, *place, last]).astype(np.float64)
 
 
-def _best_peaks(best: Best) -> npt.NDArray[np.float64]:
-    """Return the violated local maxima over s, and those over the voters near 1.
+def _best_peaks(values: npt.NDArray[np.float64]) -> tuple[Vector, npt.NDArray[np.int64]]:
+    """Return the violated local maxima over s, and those over the voters near 1, the worst first.
 
-    Rows (violation, outer counts, family, s, o), as of `_peaks`.
+    And their places, which are those of `Best.values`.
     """
-    values = best.values - 1.0
     peak = np.zeros(values.shape, dtype=bool)
     for axis in (-2, -1):
         along = np.moveaxis(values, axis, -1)
@@ -437,7 +472,7 @@ def _best_peaks(best: Best) -> npt.NDArray[np.float64]:
         around = np.concatenate([edge, along, edge], axis=-1)
         most = (along >= around[..., :-2]) & (along >= around[..., 2:])
         peak |= np.moveaxis(most, -1, axis)
-    place = np.nonzero(peak & (values > 0.0))
-    low, high = best.low[place], best.high[place]
-    *family, s, near = place
-    return np.column_stack([values[place], low, high, *family, s, near - high]).astype(np.float64)
+    places = np.argwhere(peak & (values > 0.0))
+    violation = values[tuple(places.T)]
+    order = np.argsort(-violation, kind="stable")
+    return violation[order], places[order]

@@ -390,7 +390,7 @@ class FloatWalk:
         if self._rows is not None:
             low, high, error = self._low, self._high, float(self._error)
             found = self._rows.reaching(self._h, low, high, error, MOST_UNDECIDED)
-            count, near = reduced_size(a.setting), found.near
+            count, near = reduced_size(a.setting), [at for _, at in found.near]
             return self._settled(count, found.top, found.worst, near)
         total = walk_size(a.axes[:-1], a.sizes)
         return self._settled(*_searched(self._walk(), total, self._low, self._high))

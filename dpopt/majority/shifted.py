@@ -50,17 +50,13 @@ class Best:
 
     Attributes:
         values: over (corner of D0 and 0D, of 1m and m1, of bc and cb, s, o); -inf for s + o > K.
-        low: d there, of voters at D0 or 0D.
-        high: e there, of voters at 1m or m1.
+        table: T, over (corner of bc and cb, s, o); not a number for s + o > K.
+        complete: whether all places were looked at.
     """
 
     values: Table
-    low: Places
-    high: Places
-
-    def multiset(self, at: tuple[int, ...]) -> Multiset:
-        """Return the multiset of a place of the values."""
-        return multiset(at, int(self.low[at]), int(self.high[at]))
+    table: Table
+    complete: bool = True
 
 
 @dataclass(frozen=True)
@@ -70,29 +66,14 @@ class Reaching:
     Attributes:
         top: no left side is larger, but for rounding.
         worst: a multiset where it is about as large.
-        near: those within the limits.
+        near: those within the limits, with their left sides.
         complete: whether these are all.
     """
 
     top: float
     worst: Multiset
-    near: list[Multiset]
+    near: list[tuple[float, Multiset]]
     complete: bool
-
-
-@dataclass(frozen=True)
-class _Parts:
-    """What rows are made of, over places (corner of bc and cb, s, o).
-
-    Attributes:
-        table: T; not a number for s + o > K.
-        best: for D0, 1m and 0D, m1; -inf elsewhere.
-        bounds: no row of the pairs D0, m1 and 0D, 1m is larger, but for rounding.
-    """
-
-    table: Table
-    best: Best
-    bounds: Table
 
 
 class ShiftedRows:
@@ -133,8 +114,8 @@ class ShiftedRows:
         # Twice Pr[X > 0] Pr[Y > 0] for the most voters that can stand near 0 and near 1.
         self._second = 2.0 * hit[self._mirror[0]] * hit
 
-    def best(self, h: Vector, least: float, most: float) -> Best | None:
-        """Return the best rows of all places; None if too many are left to price one by one.
+    def best(self, h: Vector, least: float, most: float) -> Best:
+        """Return the best rows of all places.
 
         For the pairs D0, m1 and 0D, 1m a value is -inf where no number of voters makes a row above
         ``least``, or a better one than the other two pairs have there.
@@ -142,21 +123,23 @@ class ShiftedRows:
         Args:
             h: antisymmetric, on 0..K.
             least: what is of interest.
-            most: multisets to price one by one.
+            most: multisets of those pairs to price one by one: those with the largest bounds.
         """
-        parts = self._parts(h)
-        best = parts.best
+        best, bounds = self._parts(h)
         known = np.maximum(np.maximum(best.values[0, 0], best.values[1, 1]), least)
-        left = np.argwhere(parts.bounds > known)
+        left, _ = _sorted(bounds, known)
         near0, near1 = self._mirror[0][left[:, 2], left[:, 3]], left[:, 3]
-        if np.sum((near0 + 1) * (near1 + 1)) > most:
-            return None
-        for pair, corner, s, o in left.tolist():
-            rows = self._mixed(parts.table, pair, corner, s, o)
-            d, e = divmod(int(rows.argmax()), rows.shape[1])
-            at = (pair, 1 - pair, corner, s, o)
-            best.values[at], best.low[at], best.high[at] = rows[d, e], d, e
-        return best
+        priced = int(np.searchsorted(np.cumsum((near0 + 1) * (near1 + 1)), most, side="right"))
+        for pair, corner, s, o in left[:priced].tolist():
+            rows = self._mixed(best.table, pair, corner, s, o)
+            best.values[pair, 1 - pair, corner, s, o] = rows.max()
+        return Best(best.values, best.table, priced == len(left))
+
+    def largest(self, h: Vector) -> tuple[float, Multiset]:
+        """Return the largest left side of all, and where it is; for an antisymmetric h."""
+        found = self.best(h, float(self._parts(h)[0].values.max()), np.inf)
+        at = _where(found.values)
+        return float(found.values[at]), self.multiset(found.table, at)
 
     def reaching(self, h: Vector, low: float, high: float, error: float, most: int) -> Reaching:
         """Return the multisets whose left sides are ``low`` to ``high``, none twice.
@@ -168,20 +151,14 @@ class ShiftedRows:
             error: by how much a left side may be off.
             most: multisets to return.
         """
-        parts = self._parts(h)
-        values = parts.best.values
-        at = tuple(int(place) for place in np.unravel_index(int(values.argmax()), values.shape))
-        top, worst = float(values[at]), parts.best.multiset(at)
-        beyond = top > high
-        # The bound is made of three tables, each within the error, and of its own rounding.
-        bounds = parts.bounds + 8.0 * error
-        left = np.argwhere(bounds >= (top if beyond else min(low, top)))
-        bounds = bounds[tuple(left.T)]
-        order = np.argsort(-bounds, kind="stable")
-        near, rest = list[Multiset](), -np.inf
-        for number, (bound, place) in enumerate(
-            zip(bounds[order].tolist(), left[order].tolist(), strict=True)
-        ):
+        best, bounds = self._parts(h)
+        at = _where(best.values)
+        top, worst = float(best.values[at]), self.multiset(best.table, at)
+        beyond, rest = top > high, -np.inf
+        near = list[tuple[float, Multiset]]()
+        # A bound is made of three tables, each within the error, and of its own rounding.
+        left, bounds = _sorted(bounds + 8.0 * error, top if beyond else min(low, top))
+        for number, (place, bound) in enumerate(zip(left.tolist(), bounds.tolist(), strict=True)):
             if beyond or bound < low:
                 # Only the largest is wanted.
                 if bound <= top:
@@ -191,7 +168,7 @@ class ShiftedRows:
                     break
             pair, corner, s, o = place
             at = (pair, 1 - pair, corner, s, o)
-            rows = self._mixed(parts.table, *place)
+            rows = self._mixed(best.table, pair, corner, s, o)
             d, e = divmod(int(rows.argmax()), rows.shape[1])
             if rows[d, e] > top:
                 top, worst = float(rows[d, e]), multiset(at, d, e)
@@ -200,29 +177,40 @@ class ShiftedRows:
             near += _listed(at, rows, low, high)
             if len(near) > most:
                 return Reaching(top, worst, near, False)
-        apart = [] if beyond else np.argwhere(values >= low).tolist()
-        for place in apart:
-            rows = self._apart(parts.table, *place[1:])
-            if place[0]:
+        for at in [] if beyond else np.argwhere(best.values >= low).tolist():
+            rows = self._apart(best.table, *at[1:])
+            if at[0]:
                 rows[0, 0] = -np.inf
-            near += _listed(tuple(place), rows, low, high)
+            near += _listed(tuple(at), rows, low, high)
             if len(near) > most:
                 return Reaching(top, worst, near, False)
         return Reaching(max(top, rest), worst, near, True)
 
-    def _parts(self, h: Vector) -> _Parts:
+    def multiset(self, table: Table, at: tuple[int, ...]) -> Multiset:
+        """Return the multiset of the best row of a place, (pair, pair, corner, s, o)."""
+        make = self._apart if at[0] == at[1] else self._mixed
+        rows = make(table, at[0], *at[2:])
+        return multiset(at, *divmod(int(rows.argmax()), rows.shape[1]))
+
+    def _parts(self, h: Vector) -> tuple[Best, Table]:
+        """Return the best rows of D0, 1m and 0D, m1, and bounds on those of D0, m1 and 0D, 1m.
+
+        Bounds are over (which of the two pairs, corner of bc and cb, s, o), and but for rounding.
+        """
         table = last_axis_table(h, self._inner, self._rest, self._voters)
         table[:, self._outside] = np.nan
-        up, most, down, least = self._extremes(table)
+        # The extremes of E T(o + X), over d.
+        up, down = table.copy(), table.copy()
+        for step in self._steps(table):
+            n = step.shape[-1]
+            # What is not a number is outside, and passed over.
+            np.fmax(up[:, :n, :n], step, out=up[:, :n, :n])
+            np.fmin(down[:, :n, :n], step, out=down[:, :n, :n])
         # T of the other corner at K - s - o is -T at o, and so X and Y change places.
-        lowered, fewest = -self._mirrored(up[::-1]), self._mirrored(most[::-1])
-        raised, many = -self._mirrored(down[::-1]), self._mirrored(least[::-1])
+        lowered, raised = -self._mirrored(up[::-1]), -self._mirrored(down[::-1])
         values = np.full((2, 2, *table.shape), -np.inf)
-        low, high = np.zeros(values.shape, np.int64), np.zeros(values.shape, np.int64)
         values[0, 0] = up - self._ratio * lowered[::-1]
-        low[0, 0], high[0, 0] = most, fewest[::-1]
         values[1, 1] = raised - self._ratio * down[::-1]
-        low[1, 1], high[1, 1] = least[::-1], many
         values[..., self._outside] = -np.inf
         width = np.nanmax(table, axis=-1) - np.nanmin(table, axis=-1)
         room = width[..., None] * self._second
@@ -233,7 +221,7 @@ class ShiftedRows:
             ]
         )
         bounds[..., self._single] = -np.inf
-        return _Parts(table, Best(values, low, high), bounds)
+        return Best(values, table), bounds
 
     def _apart(self, table: Table, pair: int, corner: int, s: int, o: int) -> Table:
         """Return the rows of D0, 1m, or of 0D, m1 for ``pair`` 1, for all d and e."""
@@ -268,27 +256,24 @@ class ShiftedRows:
         """Return values over (corner, s, o) at (corner, s, K - s - o)."""
         return np.take_along_axis(values, np.broadcast_to(self._mirror, values.shape), axis=2)
 
-    def _extremes(self, table: Table) -> tuple[Table, Places, Table, Places]:
-        """Return the largest E T(o + X) of any d and that d, and the least and its d."""
-        up, down = table.copy(), table.copy()
-        most, least = (np.zeros(table.shape, np.int64) for _ in range(2))
-        with np.errstate(invalid="ignore"):
-            for d, step in self._steps(table):
-                n = step.shape[-1]
-                # What is not a number is outside, and never better.
-                for best, place, better in (
-                    (up, most, step > up[:, :n, :n]),
-                    (down, least, step < down[:, :n, :n]),
-                ):
-                    np.copyto(best[:, :n, :n], step, where=better)
-                    np.copyto(place[:, :n, :n], d, where=better)
-        return up, most, down, least
-
-    def _steps(self, table: Table) -> Iterator[tuple[int, Table]]:
-        """Yield d and E T(o + X), for s and o up to K - d each."""
-        for d in range(1, self._voters + 1):
+    def _steps(self, table: Table) -> Iterator[Table]:
+        """Yield E T(o + X) for d = 1..K, for s and o up to K - d each."""
+        for _ in range(self._voters):
             table = self._shift * table[:, :-1, 1:] + self._stay * table[:, :-1, :-1]
-            yield d, table
+            yield table
+
+
+def _where(values: Table) -> tuple[int, ...]:
+    """Return where the largest value is."""
+    return tuple(int(place) for place in np.unravel_index(int(values.argmax()), values.shape))
+
+
+def _sorted(bounds: Table, least: Table | float) -> tuple[Places, Vector]:
+    """Return where bounds are at least what is given, the largest first, and what they are."""
+    left = np.argwhere(bounds >= least)
+    found = bounds[tuple(left.T)]
+    order = np.argsort(-found, kind="stable")
+    return left[order], found[order]
 
 
 def multiset(at: tuple[int, ...], d: int, e: int) -> Multiset:
@@ -298,9 +283,12 @@ def multiset(at: tuple[int, ...], d: int, e: int) -> Multiset:
     return Multiset((d, e, s), family, o - e)
 
 
-def _listed(at: tuple[int, ...], rows: Table, low: float, high: float) -> list[Multiset]:
+def _listed(
+    at: tuple[int, ...], rows: Table, low: float, high: float
+) -> list[tuple[float, Multiset]]:
     """Return the multisets of a place whose left sides, for all d and e, are within limits."""
     if at[2] and not at[3]:
         # Nobody stands at bc or cb: it is the place of the other corner.
         return []
-    return [multiset(at, d, e) for d, e in np.argwhere((rows >= low) & (rows <= high)).tolist()]
+    found = np.argwhere((rows >= low) & (rows <= high)).tolist()
+    return [(float(rows[d, e]), multiset(at, d, e)) for d, e in found]

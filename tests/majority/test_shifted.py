@@ -63,7 +63,7 @@ def test_every_place_has_the_best_of_the_walk(shift: float) -> None:
             np.maximum(part, best, out=part)
         assert oracle._quick is not None
         found = oracle._quick.best(h / setting.budget, 1.0, 10**9)
-        assert found is not None
+        assert found.complete
         best = found.values.max(axis=(0, 1)) - 1.0
         np.testing.assert_allclose(np.maximum(best, 0.0), np.maximum(expected, 0.0), atol=1e-12)
 

@@ -69,7 +69,7 @@ def test_every_row_is_within_the_bound(setting: MajoritySetting) -> None:
         walk = FloatWalk(Arithmetic(setting), weights, F(0))
         assert walk._rows is not None
         allowed = walk._error + F(1, 10**30) * target(setting)
-        parts = walk._rows._parts(walk._h)
+        best, bounds = walk._rows._parts(walk._h)
         rng = np.random.default_rng(seed)
         for _ in range(60):
             near0, near1, corner = rng.integers(2, size=3).tolist()
@@ -77,17 +77,17 @@ def test_every_row_is_within_the_bound(setting: MajoritySetting) -> None:
             o = int(rng.integers(k + 1 - s))
             at = (near0, near1, corner, s, o)
             make = walk._rows._apart if near0 == near1 else walk._rows._mixed
-            rows = make(parts.table, near0, corner, s, o)
+            rows = make(best.table, near0, corner, s, o)
             assert rows.shape == (k + 1 - s - o, o + 1)
             d, e = (int(rng.integers(n)) for n in rows.shape)
             exact = excess(setting, weights, shifted.multiset(at, d, e)) + budget
             assert abs(F(float(rows[d, e])) - exact) <= allowed
             if near0 == near1:
-                exact = excess(setting, weights, parts.best.multiset(at)) + budget
-                assert abs(F(float(parts.best.values[at])) - exact) <= allowed
-                assert parts.best.values[at] >= rows.max() - 2 * float(allowed)
+                exact = excess(setting, weights, walk._rows.multiset(best.table, at)) + budget
+                assert abs(F(float(best.values[at])) - exact) <= allowed
+                assert best.values[at] >= rows.max() - 2 * float(allowed)
             elif d and e:
-                bound = parts.bounds[near0, corner, s, o]
+                bound = bounds[near0, corner, s, o]
                 assert exact <= F(float(bound)) + 8 * walk._error
 
 
