@@ -576,7 +576,7 @@ def sets_agree() -> int:
 
 def largest(allowed: Callable[[int], bool]) -> int:
     """The odd number of voters that is allowed, the next one not; none is skipped below 301."""
-    found = max((k for k in (*range(3, 301, 2), 1001, 4001) if allowed(k)), default=0)
+    found = max((k for k in (*range(3, 301, 2), 501, 1001, 4001) if allowed(k)), default=0)
     assert not allowed(found + 2)
     assert all(allowed(k) for k in range(3, min(found, 301), 2))
     return found
@@ -1534,12 +1534,12 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         LIMITS,
-        "K is at most 4001 for Delta = 0, and 203 otherwise; 151 for groups of voters. Beyond 203 "
+        "K is at most 4001 for Delta = 0, and 501 otherwise; 151 for groups of voters. Beyond 501 "
         "and up to 1001, a design for Delta > 0",
         "0",
         {
             "4001": lambda: largest(pure),
-            "203": lambda: largest(approximate),
+            "501": lambda: largest(approximate),
             "151": lambda: largest(grouped),
             "1001": lambda: largest(designable),
         },

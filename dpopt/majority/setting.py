@@ -140,7 +140,7 @@ class MajoritySetting(Voters, Setting["MajorityDesign"]):
     and the rows above. The program's value is -t in both, so that larger is better.
 
     Coefficients below 1e-9 of the largest, which a solver does not see, are raised to that in the
-    program. Where Delta > 0 and K is above 203 not all rows can be priced: the design is then
+    program. Where Delta > 0 and K is above 501 not all rows can be priced: the design is then
     unverified, has no certificate and refuses to release.
 
     Attributes:

@@ -163,7 +163,7 @@ class ShiftedRows:
                 # Only the largest is wanted.
                 if bound <= top:
                     break
-                if number >= _MOST_LOOSE:
+                if not beyond and number >= _MOST_LOOSE:
                     rest = bound
                     break
             pair, corner, s, o = place

@@ -35,8 +35,8 @@ CORNERS = ("00", "11", "D0", "0D", "1m", "m1", "bc", "cb")
 """Names of the corners of a voter's polygon, first letter p, second p'; m stands for 1 - Delta."""
 
 _ROUNDING = 1e-15
-_LARGEST_VOTERS, _LARGEST_SIZE = 4001, 600_000_000
-_LARGEST_GROUPED = 151
+_LARGEST_VOTERS, _LARGEST_SHIFTED = 4001, 501
+_LARGEST_GROUPED, _LARGEST_SIZE = 151, 600_000_000
 _PARTIAL_VOTERS, _PARTIAL_SIZE = 1001, 20_000_000
 
 T = TypeVar("T")
@@ -312,11 +312,12 @@ def reduced_sizes(setting: Voters) -> list[int]:
 
 
 def priceable(setting: Voters) -> bool:
-    """Whether the whole reduced set is small enough to be priced: up to 6e8 multisets."""
+    """Whether the whole reduced set can be priced; of groups of voters, up to 6e8 multisets."""
     k = setting.mechanisms
-    largest = _LARGEST_GROUPED if setting.groups else _LARGEST_VOTERS
-    pure = len(setting.axes) == 1
-    return k <= largest and (pure or reduced_size(setting) <= _LARGEST_SIZE)
+    if setting.groups:
+        pure = len(setting.axes) == 1
+        return k <= _LARGEST_GROUPED and (pure or reduced_size(setting) <= _LARGEST_SIZE)
+    return k <= (_LARGEST_SHIFTED if setting.mechanism_delta else _LARGEST_VOTERS)
 
 
 def require_priceable(setting: Voters) -> None:
@@ -329,8 +330,8 @@ def require_priceable(setting: Voters) -> None:
     if not priceable(setting):
         raise ParameterError(
             f"mechanisms is {setting.mechanisms}; every constraint can be priced up to "
-            f"{_LARGEST_VOTERS} voters if mechanism_delta is 0, else up to 203 (for groups: up to "
-            f"{_LARGEST_GROUPED} voters and {_LARGEST_SIZE:.0e} multisets)."
+            f"{_LARGEST_VOTERS} voters if mechanism_delta is 0, else up to {_LARGEST_SHIFTED} (for "
+            f"groups: up to {_LARGEST_GROUPED} voters and {_LARGEST_SIZE:.0e} multisets)."
         )
 
 
@@ -350,7 +351,7 @@ def partly_priced(setting: Voters) -> tuple[int, int] | None:
     if setting.mechanisms > _PARTIAL_VOTERS:
         raise ParameterError(
             f"mechanisms is {setting.mechanisms}; with mechanism_delta above 0 a noise function "
-            f"can be designed up to {_PARTIAL_VOTERS} voters, unverified above 203."
+            f"can be designed up to {_PARTIAL_VOTERS} voters, unverified above {_LARGEST_SHIFTED}."
         )
     covered, most = 0, -1
     for size in reduced_sizes(setting):

@@ -171,8 +171,8 @@ def test_backends_agree(backend: str) -> None:
 def test_too_many_voters_are_refused() -> None:
     with pytest.raises(ParameterError, match="mechanisms is 5001"):
         CornerOracle(MajoritySetting(5001, 0.01, 3))
-    with pytest.raises(ParameterError, match="mechanisms is 301"):
-        CornerOracle(MajoritySetting(301, 0.01, 3, 1e-5, 1e-5))
+    with pytest.raises(ParameterError, match="mechanisms is 503"):
+        CornerOracle(MajoritySetting(503, 0.01, 3, 1e-5, 1e-5))
 
 
 @pytest.mark.parametrize(

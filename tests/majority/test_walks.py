@@ -111,8 +111,12 @@ def test_every_float_is_within_the_bound(setting: MajoritySetting) -> None:
                 assert difference <= screen._error + F(1, 10**30) * target(setting)
 
 
+@pytest.mark.parametrize("loose", [0, 2000])
 @pytest.mark.parametrize("setting", BOUND[2:3] + BOUND[5:6] + BOUND[8:], ids=str)
-def test_both_walks_give_the_same_answers(setting: MajoritySetting) -> None:
+def test_both_walks_give_the_same_answers(
+    setting: MajoritySetting, loose: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shifted, "_MOST_LOOSE", loose)
     prover = GammaProver(setting)
     private = prover.shrink(random_weights(setting, 2))[0]
     filled = prover.fill(private)
@@ -124,9 +128,11 @@ def test_both_walks_give_the_same_answers(setting: MajoritySetting) -> None:
             found, exact = fast.run(), slow.run()
             assert found is not None
             assert found.count == exact.count == reduced_size(setting)
-            # The screen's slack is a lower bound, within twice its error.
+            # The screen's slack is a lower bound, within twice its error; but for what is of no
+            # interest, where only few are looked through.
             scale = 1 << (proof.FIXED + proof.RATIO)
-            assert exact.slack - found.slack <= 2 * fast._error * scale + 1
+            if loose or exact.slack < reach * scale:
+                assert exact.slack - found.slack <= 2 * fast._error * scale + 1
             assert found.slack <= exact.slack + 2
 
             def reached(near: list[Multiset], reach: F = reach) -> set[Multiset]:
