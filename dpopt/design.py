@@ -491,7 +491,8 @@ class Answer(Coherent):
         """The exact bound and the multipliers that prove it, for the true e^epsilon.
 
         They are of the program that `dpopt.verify` displays for the plain values of a file. None
-        where nothing is claimed of other points, or where that module does not know the kind.
+        where nothing is claimed of other points, or where that module does not know the kind. Of
+        an answer that was stopped at a gap they may prove less than the solver's duals say.
 
         Raises:
             ParameterError: if that module does not display such a setting, or it is too large.
@@ -524,7 +525,12 @@ class Answer(Coherent):
 
     @cached_property
     def _quickly_proved(self) -> bool:
-        """Whether there is a proof that takes no time worth asking for."""
+        """Whether there is a proof that takes no time worth asking for.
+
+        None of an answer that was stopped: the rows that are tight there may prove nothing.
+        """
+        if self.status is Status.GAP:
+            return False
         try:
             small_one = small(self.setting.kind, self.setting.proof_size(self.units))
             return small_one and self.optimality is not None

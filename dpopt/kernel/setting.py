@@ -333,9 +333,7 @@ class KernelSetting(Setting["KernelDesign"]):
     ) -> Solution:
         """Solve the program; along a graph without cycles, as `solve_kernel` does."""
         if self.orbits is not None:
-            return solve(
-                self.problem(), backend, time_limit=time_limit, stop_at_gap=stop_at_gap
-            )
+            return solve(self.problem(), backend, time_limit=time_limit, stop_at_gap=stop_at_gap)
         return solve_along_forest(self, self.problem(), backend, time_limit, stop_at_gap)
 
     def point(self, solution: Solution) -> Matrix | Vector:

@@ -984,9 +984,7 @@ def design_for(
     }
     changed = {name: value for name, value in given.items() if value is not None}
     setting = replace(setting, **changed) if changed else setting
-    return designed(
-        setting, backend=backend, time_limit=time_limit, stop_at_gap=stop_at_gap
-    )
+    return designed(setting, backend=backend, time_limit=time_limit, stop_at_gap=stop_at_gap)
 
 
 def assess(

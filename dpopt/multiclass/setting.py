@@ -514,6 +514,4 @@ def design(
     named: Any = _checks.choice("rule", rule, RULES)
     given = mechanisms, classes, epsilon, allowance, mechanism_delta, delta, prior
     setting = MulticlassSetting(*given, named)
-    return designed(
-        setting, backend=backend, time_limit=time_limit, stop_at_gap=stop_at_gap
-    )
+    return designed(setting, backend=backend, time_limit=time_limit, stop_at_gap=stop_at_gap)

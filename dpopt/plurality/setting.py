@@ -809,9 +809,7 @@ def design(
     """
     named: Any = (objective, loss, rule)
     setting = PluralitySetting(records, classes, epsilon, *named, prior=prior)
-    return designed(
-        setting, backend=backend, time_limit=time_limit, stop_at_gap=stop_at_gap
-    )
+    return designed(setting, backend=backend, time_limit=time_limit, stop_at_gap=stop_at_gap)
 
 
 def _kept(above: int, under: int, gap: int, below: Callable[[int], int]) -> bool:

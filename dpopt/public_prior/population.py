@@ -306,6 +306,4 @@ def population_kernel(
     """
     given: Any = prior
     setting = PopulationSetting(given, epsilon, users, weights, slack, cast(Any, objective))
-    return design(
-        setting, backend=backend, time_limit=time_limit, stop_at_gap=stop_at_gap
-    )
+    return design(setting, backend=backend, time_limit=time_limit, stop_at_gap=stop_at_gap)

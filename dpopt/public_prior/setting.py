@@ -252,13 +252,12 @@ class PublicPriorSetting(KeptPriorSetting[SamplingKernel]):
 
         The solution of the last program then has objective and bound of the first.
         """
-        first = solve(
-            self.problem(), backend, time_limit=time_limit, stop_at_gap=stop_at_gap
-        )
+        first = solve(self.problem(), backend, time_limit=time_limit, stop_at_gap=stop_at_gap)
         if self.objective == "minimax":
             return first
         _, last = leximin_solution(self.public.masses, self.epsilon, backend, time_limit)
-        return replace(last, objective=first.objective, bound=first.bound, gap=first.gap)
+        own = {"objective": first.objective, "bound": first.bound, "gap": first.gap}
+        return replace(last, status=first.status, **own)
 
     def proof_size(self, units: Units) -> int:
         """Return n, as much as there is to prove of a closed form; of a table, its entries."""

@@ -438,9 +438,7 @@ def optimal_sampler(
     """
     named: Any = objective
     setting = OptimalLetter(records, letters, epsilon, named, distribution, prior)
-    return design(
-        setting, backend=backend, time_limit=time_limit, stop_at_gap=stop_at_gap
-    )
+    return design(setting, backend=backend, time_limit=time_limit, stop_at_gap=stop_at_gap)
 
 
 def mixed(
