@@ -42,7 +42,7 @@ from dpopt._numbers import shown
 from dpopt._page import result_page
 from dpopt._types import Json, Vector, brief
 from dpopt.files import check_json_target
-from dpopt.lp import Backend, Solution, solve
+from dpopt.lp import Backend, Solution, Status, solve
 from dpopt.privacy import Problem
 from dpopt.privacy.exact import Certificate
 from dpopt.privacy.guarantee import Guarantee
@@ -168,9 +168,11 @@ class Question(ABC, Generic[A]):
         """Return the optimum without a program, as `units`; None if no closed form is known."""
         return None
 
-    def solved(self, backend: str | Backend, time_limit: float | None) -> Solution:
+    def solved(
+        self, backend: str | Backend, time_limit: float | None, stop_at_gap: float = 0.0
+    ) -> Solution:
         """Solve `problem`; overridden where the program is solved in stages or in another form."""
-        return solve(self.problem(), backend, time_limit=time_limit)
+        return solve(self.problem(), backend, time_limit=time_limit, stop_at_gap=stop_at_gap)
 
     @abstractmethod
     def point(self, solution: Solution) -> Any:  # noqa: ANN401
@@ -489,7 +491,8 @@ class Answer(Coherent):
         """The exact bound and the multipliers that prove it, for the true e^epsilon.
 
         They are of the program that `dpopt.verify` displays for the plain values of a file. None
-        where nothing is claimed of other points, or where that module does not know the kind.
+        where nothing is claimed of other points, or where that module does not know the kind. Of
+        an answer that was stopped at a gap they may prove less than the solver's duals say.
 
         Raises:
             ParameterError: if that module does not display such a setting, or it is too large.
@@ -522,7 +525,12 @@ class Answer(Coherent):
 
     @cached_property
     def _quickly_proved(self) -> bool:
-        """Whether there is a proof that takes no time worth asking for."""
+        """Whether there is a proof that takes no time worth asking for.
+
+        None of an answer that was stopped: the rows that are tight there may prove nothing.
+        """
+        if self.status is Status.GAP:
+            return False
         try:
             small_one = small(self.setting.kind, self.setting.proof_size(self.units))
             return small_one and self.optimality is not None
@@ -532,7 +540,8 @@ class Answer(Coherent):
     def known(self) -> Json:
         """Return value, bound, how the bound is known, and the gap: what pages tell first."""
         how = None if self.bound is None else self.bound.how
-        return {"value": self.value, "bound": self.bound, "bound_is": how, "gap": self.gap}
+        told = {"value": self.value, "bound": self.bound, "bound_is": how, "gap": self.gap}
+        return {**told, **self._stopped()}
 
     @property
     def gap(self) -> float | None:
@@ -543,6 +552,14 @@ class Answer(Coherent):
             (self.bound, self.value) if self.setting.maximises else (self.value, self.bound)
         )
         return over - under
+
+    @property
+    def status(self) -> Status | None:
+        """How the solve ended: `Status.OPTIMAL`, or `Status.GAP` where it was stopped at a gap.
+
+        None of a closed form, a given point, or a file.
+        """
+        return None if self.solution is None else self.solution.status
 
     @property
     def problem(self) -> Problem:
@@ -592,7 +609,11 @@ class Answer(Coherent):
 
     def __repr__(self) -> str:
         stated = {STATED: ", ".join(self.stated)} if self.stated else {}
-        return brief(self, **self.headline(), **self._made(), **stated)
+        return brief(self, **{**self.headline(), **self._stopped(), **self._made(), **stated})
+
+    def _stopped(self) -> Json:
+        """Return what is told of an answer that was stopped before the optimum, else nothing."""
+        return {"status": str(Status.GAP), "gap": self.gap} if self.status is Status.GAP else {}
 
     def _made(self) -> Json:
         """Return what is told of releases."""
@@ -605,7 +626,7 @@ class Answer(Coherent):
 
     def _repr_html_(self) -> str:
         """Return picture, statement and facts, for notebooks."""
-        facts = {**self.headline(), **self.details()}
+        facts = {**self.headline(), **self._stopped(), **self.details()}
         return result_page(type(self).__name__, self.statement, None, facts, self.plot)
 
     def to_dict(self) -> Json:
@@ -735,7 +756,7 @@ class Design(Answer, Releasing, Vouched):
     def _repr_html_(self) -> str:
         """Return picture, what was proved, guarantee, verdict and facts, for notebooks."""
         facts = {**self.headline(), "guarantee": _promised(self.guarantee)}
-        facts |= {"verdict": self.verdict, **self.details(), **self._made()}
+        facts |= {"verdict": self.verdict, **self._stopped(), **self.details(), **self._made()}
         return result_page(type(self).__name__, self.statement, self.private, facts, self.plot)
 
     def release(
@@ -886,6 +907,7 @@ def design(
     *,
     backend: str | Backend | None = None,
     time_limit: float | None = None,
+    stop_at_gap: float = 0.0,
 ) -> A:
     """Return the answer to a question: of a setting, the mechanism, proved private.
 
@@ -893,6 +915,11 @@ def design(
         setting: a `Question`, one of `dpopt.kinds` or your own.
         backend: see `dpopt.solve`; None takes the closed form where there is one, else HiGHS.
         time_limit: seconds for the solve.
+        stop_at_gap: in [0, 1]; how far from the optimum is near enough, in the units of
+            `dpopt.solve`: a share of the program's objective. 0 goes on to the optimum. A design
+            that was stopped is repaired, proved private and bounded like any other; its `status`
+            is then ``"gap"``, and its `gap` says how far value and bound are apart. A closed form
+            is the optimum at once: there is nothing to stop.
 
     Returns:
         An `Answer`; of a `Setting`, a `Design`. Some kinds have subclasses of their own.
@@ -913,10 +940,11 @@ def design(
     _check_setting(setting)
     if time_limit is not None:
         _checks.real("time_limit", time_limit, 0.0)
+    stop_at_gap = _checks.real("stop_at_gap", stop_at_gap, 0.0, 1.0)
     units = setting.closed_form() if backend is None else None
     if units is not None:
         return made(setting, units)
-    solution = setting.solved("highs" if backend is None else backend, time_limit)
+    solution = setting.solved("highs" if backend is None else backend, time_limit, stop_at_gap)
     return made(setting, setting.units(setting.point(solution)), solution)
 
 

@@ -63,6 +63,12 @@ def _shared() -> list[click.Option]:
             "cvxpy:GUROBI; otherwise the closed form is taken where there is one, else highs.",
         ),
         click.Option(["--time-limit"], type=float, help="Seconds for the solve."),
+        click.Option(
+            ["--stop-at-gap"],
+            type=float,
+            help="In [0, 1]: stop once value and bound are this near, as a share of the program's "
+            "objective; the result states its gap. A closed form has nothing to stop.",
+        ),
         click.Option(["--json", "as_json"], is_flag=True, help="Print the result as JSON."),
         click.Option(["--plot"], type=path, help="Draw the result to .png, .pdf or .svg."),
         click.Option(
@@ -99,6 +105,7 @@ def _help(about: Described) -> str:
 
 def _run(about: Described, given: dict[str, Any]) -> None:
     backend, time_limit = given.pop("backend"), given.pop("time_limit")
+    stop_at_gap = given.pop("stop_at_gap")
     as_json, audit_too = given.pop("as_json"), given.pop("even_if_not_private")
     plot, save, style = given.pop("plot"), given.pop("save"), given.pop("style")
     proof = given.pop("proof")
@@ -110,7 +117,12 @@ def _run(about: Described, given: dict[str, Any]) -> None:
     kind: Any = kind_of(about.kind)
     start = time.perf_counter()
     setting = kind(**{name: value for name, value in given.items() if value is not None})
-    found = design(setting, backend=backend, time_limit=time_limit)
+    found = design(
+        setting,
+        backend=backend,
+        time_limit=time_limit,
+        stop_at_gap=0.0 if stop_at_gap is None else stop_at_gap,
+    )
     seconds = time.perf_counter() - start
     if plot is not None:
         with context(style), replacing(plot) as temporary:

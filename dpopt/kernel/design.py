@@ -27,7 +27,7 @@ from dpopt.kernel.program import (
 from dpopt.kernel.rays import solve_along_forest
 from dpopt.kernel.setting import FORMULATIONS, Graph, KernelSetting, dot
 from dpopt.kernel.symmetry import Symmetry
-from dpopt.lp import Backend, Solution, Status, solve
+from dpopt.lp import Backend, Solution, solve
 from dpopt.privacy import ExactKernel, Problem
 from dpopt.privacy.ledger import Recorder
 from dpopt.privacy.orbit import OrbitKernel
@@ -101,11 +101,6 @@ class KernelDesign(TableDesign):
     def formulation(self) -> str:
         """The form that the program is written in."""
         return self.setting.form
-
-    @property
-    def status(self) -> Status | None:
-        """How the solve ended, always `Status.OPTIMAL`; None of a closed form or a file."""
-        return None if self.solution is None else self.solution.status
 
     @cached_property
     def duals(self) -> Mapping[str, Vector]:
@@ -193,6 +188,7 @@ def optimal_kernel(
     rows: ExtraRows | Callable[[KernelSetting], ExtraRows] | None = None,
     backend: str | Backend | None = None,
     time_limit: float | None = None,
+    stop_at_gap: float = 0.0,
 ) -> KernelDesign:
     """Return the (epsilon, delta)-private kernel of least expected loss, certified exactly.
 
@@ -222,6 +218,7 @@ def optimal_kernel(
         backend: None takes the closed form where there is one (`KernelSetting.closed_form`), else
             HiGHS; for others see `dpopt.solve`, and `solve_kernel` for how the program is solved.
         time_limit: seconds for the solve of the program.
+        stop_at_gap: see `dpopt.design`, and `solve_kernel` for which programs can stop.
 
     Raises:
         ParameterError: for a parameter out of range, or a combination that is not offered.
@@ -240,6 +237,9 @@ def optimal_kernel(
         >>> round(design.value, 6), design.kernel.round(6).tolist()
         (0.25, [[0.75, 0.25], [0.25, 0.75]])
     """
+    if time_limit is not None:
+        _checks.real("time_limit", time_limit, 0.0)
+    _checks.real("stop_at_gap", stop_at_gap, 0.0, 1.0)
     asked: Any = (graph, shape, prior, objective, sense, invariant, formulation, inputs, outputs)
     setting = KernelSetting(cast(Any, loss), epsilon, delta, *asked, symmetry=symmetry)
     setting = _with_rows(setting, rows)
@@ -247,9 +247,10 @@ def optimal_kernel(
     if units is not None:
         return made(setting, units)
     problem, solver = setting.problem(), "highs" if backend is None else backend
-    return design_of(
-        setting, problem, solve_kernel(setting, problem, solver, time_limit=time_limit)
+    solution = solve_kernel(
+        setting, problem, solver, time_limit=time_limit, stop_at_gap=stop_at_gap
     )
+    return design_of(setting, problem, solution)
 
 
 def _with_rows(
@@ -305,6 +306,7 @@ def solve_kernel(
     backend: str | Backend = "highs",
     *,
     time_limit: float | None = None,
+    stop_at_gap: float = 0.0,
 ) -> Solution:
     """Solve a kernel program, also where neighbours form a long path.
 
@@ -330,6 +332,8 @@ def solve_kernel(
         problem: from `kernel_problem`, perhaps with further rows.
         backend: see `dpopt.solve`.
         time_limit: seconds for all solves; None for no limit.
+        stop_at_gap: in [0, 1]; along a graph without cycles, rounds of rays end as soon as value
+            and bound are within this share of the value. Other programs go on to the optimum.
 
     Raises:
         InfeasibleError: if no kernel satisfies every row; it names the blocks in conflict.
@@ -339,9 +343,10 @@ def solve_kernel(
     _checks.instance("setting", setting, KernelSetting)
     if time_limit is not None:
         time_limit = _checks.real("time_limit", time_limit, 0.0)
+    stop_at_gap = _checks.real("stop_at_gap", stop_at_gap, 0.0, 1.0)
     if setting.orbits is not None:
-        return solve(problem, backend, time_limit=time_limit)
-    return solve_along_forest(setting, problem, backend, time_limit)
+        return solve(problem, backend, time_limit=time_limit, stop_at_gap=stop_at_gap)
+    return solve_along_forest(setting, problem, backend, time_limit, stop_at_gap)
 
 
 def design_of(setting: KernelSetting, problem: Problem, solution: Solution) -> KernelDesign:

@@ -80,6 +80,7 @@ def solve_along_forest(
     problem: Problem,
     backend: str | Backend,
     time_limit: float | None,
+    stop_at_gap: float = 0.0,
 ) -> Solution:
     """Solve a kernel program; through rays where they apply, as `dpopt.solve` does elsewhere.
 
@@ -91,11 +92,12 @@ def solve_along_forest(
     forest = _applies(setting, problem)
     if forest is None:
         many = setting.delta == 0 and setting.pairs is not None and backend == "highs"
-        found = _by_interior_points(problem, time_limit) if many else None
+        found = _by_interior_points(problem, time_limit, stop_at_gap) if many else None
         if found is None:
-            found = solve(problem, backend, time_limit=_left(time_limit, start))
+            left = _left(time_limit, start)
+            found = solve(problem, backend, time_limit=left, stop_at_gap=stop_at_gap)
         return _tightened(problem, found)
-    search = _Search(setting, problem, forest, backend, time_limit)
+    search = _Search(setting, problem, forest, backend, time_limit, stop_at_gap)
     try:
         found = search.run()
         if search.stalled:
@@ -106,9 +108,10 @@ def solve_along_forest(
         if error.status == Status.TIME_LIMIT:
             raise
         found = None
-    if found is not None and found.gap <= _POOR * search.size:
+    if found is not None and found.gap <= max(_POOR, stop_at_gap) * search.size:
         return found
-    return _tightened(problem, solve(problem, backend, time_limit=_left(time_limit, start)))
+    left = _left(time_limit, start)
+    return _tightened(problem, solve(problem, backend, time_limit=left, stop_at_gap=stop_at_gap))
 
 
 class _Crossed(Highs):
@@ -134,7 +137,9 @@ def _tightened(problem: Problem, found: Solution) -> Solution:
     return replace(found, bound=sign * bound, gap=sign * found.objective - bound)
 
 
-def _by_interior_points(problem: Problem, time_limit: float | None) -> Solution | None:
+def _by_interior_points(
+    problem: Problem, time_limit: float | None, stop_at_gap: float
+) -> Solution | None:
     """Return the solution of a program of very many rows; None for others, or a wide gap.
 
     On such a one the simplex method takes 400 s where interior points take 30 (12 x 12 inputs).
@@ -147,7 +152,9 @@ def _by_interior_points(problem: Problem, time_limit: float | None) -> Solution 
     for backend in (Highs(interior=True), _Crossed()):
         left = _left(time_limit, start)
         try:
-            found = solve(problem, backend, relative_gap=_CLOSE, time_limit=left)
+            found = solve(
+                problem, backend, relative_gap=_CLOSE, time_limit=left, stop_at_gap=stop_at_gap
+            )
         except InfeasibleError:
             raise
         except SolverError as error:
@@ -157,9 +164,9 @@ def _by_interior_points(problem: Problem, time_limit: float | None) -> Solution 
         found = _tightened(problem, found)
         if best is None or abs(found.gap) < abs(best.gap):
             best = found
-        if abs(best.gap) <= _GOOD * _size(model.cost, best.x):
+        if abs(best.gap) <= max(_GOOD, stop_at_gap) * _size(model.cost, best.x):
             return best
-    close = best is not None and best.gap <= _POOR * _size(model.cost, best.x)
+    close = best is not None and best.gap <= max(_POOR, stop_at_gap) * _size(model.cost, best.x)
     return best if close else None
 
 
@@ -198,10 +205,12 @@ class _Search:
         forest: Forest,
         backend: str | Backend,
         time_limit: float | None,
+        stop_at_gap: float,
     ) -> None:
         self.start = time.perf_counter()
         self.setting, self.problem, self.forest = setting, problem, forest
         self.backend, self.time_limit = backend, time_limit
+        self.stop_at_gap = stop_at_gap
         self.model = problem.assemble()
         self.kernel = problem.variables["kernel"]
         # Largest losses are nearly equal at an optimum: the simplex method may stall on such ties.
@@ -230,6 +239,10 @@ class _Search:
             prices = price(self.forest, self._reduced(y), self.setting.epsilon)
             paid = max(float(np.max(inner[name])) for name in ("short", "over"))
             self.size = max(abs(inner.objective), 1e-6 * float(np.max(np.abs(self.model.cost))))
+            if self.stop_at_gap and paid <= _UNPAID:
+                found = self._solution(inner, y, len(self.groups), rounds)
+                if found.gap <= self.stop_at_gap * self.size:
+                    return found
             missing = -float(np.minimum(prices.least.min(axis=0), 0.0).sum())
             idle = 0 if missing <= 0.5 * least else idle + 1
             if missing < least and paid <= _UNPAID:
@@ -403,13 +416,14 @@ class _Search:
         y[self.model.blocks["privacy"]] = -best[2].multipliers.ravel()
         return y, tight_bound(self.model, y) if np.all(np.isfinite(y)) else -math.inf
 
-    def _solution(self, inner: Solution, y: Vector, groups: int, rounds: int) -> Solution | None:
+    def _solution(self, inner: Solution, y: Vector, groups: int, rounds: int) -> Solution:
         model, sign = self.model, -1.0 if self.problem.maximising else 1.0
         x = self._point(inner, groups)
         y, bound = self._bounded(y)
         value = float(model.cost @ x)
+        far = _SMALL * self.size < value - bound <= self.stop_at_gap * self.size
         return Solution(
-            status=Status.OPTIMAL,
+            status=Status.GAP if far else Status.OPTIMAL,
             values={name: frozen(x[part]) for name, part in model.variables.items()},
             objective=sign * value,
             bound=sign * bound,

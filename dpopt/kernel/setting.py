@@ -328,11 +328,13 @@ class KernelSetting(Setting["KernelDesign"]):
         asked = sum(block.places.size for block in self.blocks) + fixed * entries
         return int(2 * entries * max(1, neighbours)) + asked
 
-    def solved(self, backend: str | Backend, time_limit: float | None) -> Solution:
+    def solved(
+        self, backend: str | Backend, time_limit: float | None, stop_at_gap: float = 0.0
+    ) -> Solution:
         """Solve the program; along a graph without cycles, as `solve_kernel` does."""
         if self.orbits is not None:
-            return solve(self.problem(), backend, time_limit=time_limit)
-        return solve_along_forest(self, self.problem(), backend, time_limit)
+            return solve(self.problem(), backend, time_limit=time_limit, stop_at_gap=stop_at_gap)
+        return solve_along_forest(self, self.problem(), backend, time_limit, stop_at_gap)
 
     def point(self, solution: Solution) -> Matrix | Vector:
         """Return K as the solver left it, shape (inputs, outputs); with a symmetry, by orbit."""

@@ -25,7 +25,7 @@ from dpopt.lp.basis import BASIC, Basis, Statuses, vertex
 from dpopt.lp.claims import surely_infeasible, surely_unbounded
 from dpopt.lp.interior import Found, Rounds, Told, suits
 from dpopt.lp.model import Model, Oracle, Rows, Separation, stack
-from dpopt.lp.problem import Problem
+from dpopt.lp.problem import Inside, Problem
 from dpopt.lp.solution import Limits, Solution, Status, advice, dual_bound
 
 if TYPE_CHECKING:
@@ -109,6 +109,7 @@ class _Loop:
         # Lower bound, and the best feasible point that is known; of the minimisation.
         self.lower = -np.inf
         self.feasible: Vector | None = None
+        self.inside = _still_inside(problem.inside, self.model, limits.tolerance)
         self.central, self.waits = False, True
         self.tried = getattr(backend, "rounds", "simplex") == "simplex"
         if start is not None and start.basis is not None:
@@ -292,7 +293,7 @@ class _Loop:
             if not gap <= self.limits.widest_gap:
                 detail = f"the point returned fails its dual bound by {gap:.1e}"
                 return self.failure(Status.NUMERICAL, detail)
-            if abs(gap) > self.limits.relative_gap:
+            if abs(gap) > self.limits.enough:
                 poor = f"a duality gap of {gap:.1e} stays"
         return _Answer(raw, separations, worst, poor, gap)
 
@@ -302,7 +303,8 @@ class _Loop:
 
     def rough(self, answer: _Answer) -> bool:
         """Whether a gap is within what was asked for, but not well within."""
-        return abs(answer.gap) > _WELL_WITHIN * self.limits.relative_gap
+        wanted = max(_WELL_WITHIN * self.limits.relative_gap, self.limits.stop_at_gap)
+        return abs(answer.gap) > wanted
 
     def refined(self, raw: RawSolution) -> _Answer | None:
         """Return the answer that the solver's basis gives; None if that is no good either."""
@@ -343,7 +345,7 @@ class _Loop:
         x, worst = _point(answer.raw), max(answer.worst, 0.0)
         if answer.raw.y is not None:
             self.lower = max(self.lower, dual_bound(self.model, self.all_rows(), answer.raw.y))
-        inside = self.problem.inside
+        inside = self.inside
         if worst > self.limits.tolerance:
             if inside is None or not np.isfinite(worst):
                 return
@@ -366,7 +368,7 @@ class _Loop:
         if self.gap > self.limits.stop_at_gap * (unit or 1.0):
             return None
         answer = self.examined(replace(raw, x=self.feasible))
-        if isinstance(answer, SolverError) or answer.worst > self.limits.tolerance:
+        if isinstance(answer, SolverError) or answer.poor or answer.worst > self.limits.tolerance:
             return None
         # The session's basis is that of another point.
         self.central = True
@@ -381,7 +383,7 @@ class _Loop:
         if self.tried or (waits and self.iterations <= enough):
             return None
         self.tried = True
-        inside = self.problem.inside
+        inside = self.inside
         if inside is None or not self.problem.families or not suits(self.model, inside):
             return None
 
@@ -502,8 +504,9 @@ def solve(
             within 1,000 times this at once, by default 1e-5, or where it has no finite bound.
         time_limit: seconds for the whole loop; None for no limit.
         stop_at_gap: stop as soon as a feasible point is known that is within this of the bound, in
-            the units of relative_gap, and return it; 0 to go on to the optimum. Before the last
-            round one is known only where `Problem.set_inside` told of a point inside.
+            the units of relative_gap, and return it with the status `Status.GAP`; in [0, 1], 0 to
+            go on to the optimum. Before the last round one is known only where
+            `Problem.set_inside` told of a point inside; other programs go on to the optimum.
         max_rounds: most solves in the loop.
         callback: called once a round with a `Progress`.
         start: a solution of this problem before something of it was changed, or of one with some
@@ -518,7 +521,8 @@ def solve(
             the oracle that separates its values, flattened in C order. A `Problem` has its own.
 
     Returns:
-        An optimal `Solution`; its residual and dual bound are recomputed from our own matrix.
+        An optimal `Solution`, or one within ``stop_at_gap``, as its status says; its residual and
+        dual bound are recomputed from our own matrix.
 
     Raises:
         ParameterError: for a backend that is unknown, a limit out of range, or a start that
@@ -627,6 +631,13 @@ def _still_cuts(problem: Problem, basis: Basis, cuts: Mapping[str, Rows]) -> dic
     return still
 
 
+def _still_inside(inside: Inside | None, model: Model, tolerance: float) -> Inside | None:
+    """Return the point inside; None if rows or limits that came after it leave it outside."""
+    if inside is None or np.any(inside.x < model.lower) or np.any(inside.x > model.upper):
+        return None
+    return None if np.any(model.rows.violation(inside.x) > tolerance) else inside
+
+
 def _same(oracle: Oracle, other: Oracle) -> bool:
     # A method is a new object each time that it is asked for; they are equal if their objects are
     # the same one. Other kinds of equality could be an array, or mean less than it takes.
@@ -721,9 +732,10 @@ def _finish(
         duals[name] = frozen(sign * of_appended[owners == name])
         cuts[name] = appended.take(owners == name)
     residual = max(worst, float(np.max(rows.violation(x), initial=0.0)))
+    far = loop.limits.relative_gap < _relative_gap(model, rows, raw) <= loop.limits.stop_at_gap
     checked = model.rows.count + sum(answer.checked for answer in separations.values())
     return Solution(
-        status=Status.OPTIMAL,
+        status=Status.GAP if far else Status.OPTIMAL,
         values=model.by_name(x),
         objective=objective,
         bound=bound,

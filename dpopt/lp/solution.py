@@ -30,6 +30,7 @@ class Status(StrEnum):
     INTERRUPTED = "interrupted"
     STALLED = "stalled"
     NUMERICAL = "numerical"
+    GAP = "gap"
 
 
 # Share of a reduced cost's own terms that counts as zero.
@@ -42,6 +43,7 @@ _ADVICE: Mapping[Status, str] = {
     Status.MEMORY_LIMIT: "solve a smaller instance, or state large constraint sets as families",
     Status.INTERRUPTED: "run it again without interrupting it",
     Status.STALLED: "try {other}, or a larger tolerance in dpopt.solve",
+    Status.GAP: "give stop_at_gap to dpopt.solve, which then stops by itself",
     Status.NUMERICAL: "rescale the rows to similar size, or try {other}",
 }
 
@@ -59,7 +61,7 @@ class Limits:
 
     Attributes:
         tolerance: violation at which a row counts as satisfied.
-        relative_gap: duality gap that is asked for.
+        relative_gap: duality gap that is asked for of an optimum.
         time_limit: seconds; None for no limit.
         stop_at_gap: gap of a feasible point at which to stop before the optimum; 0 never.
     """
@@ -88,7 +90,7 @@ class Limits:
             time_limit: at least 0, or None.
             usual: the backend's tolerance.
             usual_gap: the backend's gap.
-            stop_at_gap: in [0, 1]; no smaller one than this is asked for.
+            stop_at_gap: in [0, 1].
 
         Raises:
             ParameterError: if one is out of range.
@@ -101,12 +103,17 @@ class Limits:
         if time_limit is not None:
             time_limit = _checks.real("time_limit", time_limit, 0.0)
         stop_at_gap = _checks.real("stop_at_gap", stop_at_gap, 0.0, 1.0)
-        return cls(usual, max(gap, stop_at_gap), time_limit, stop_at_gap)
+        return cls(usual, gap, time_limit, stop_at_gap)
+
+    @property
+    def enough(self) -> float:
+        """A gap that is no reason to try another way."""
+        return max(self.relative_gap, self.stop_at_gap)
 
     @property
     def widest_gap(self) -> float:
         """A gap above this is no answer, whatever else was tried."""
-        return 1e3 * self.relative_gap
+        return max(1e3 * self.relative_gap, self.stop_at_gap)
 
 
 @dataclass(frozen=True)
@@ -114,7 +121,8 @@ class Solution:
     """An optimal point of a `Problem`, with what is needed to judge it.
 
     Attributes:
-        status: always `Status.OPTIMAL`; every other end raises.
+        status: `Status.OPTIMAL`; or `Status.GAP` for a point that is feasible and no more than
+            ``stop_at_gap`` away from its bound, where that was asked for. Every other end raises.
         values: the point by variable name, each in the shape it was added with, read-only.
         objective: the objective at the point.
         bound: a bound on the optimum recomputed here from the dual vector and our own matrix:
@@ -192,8 +200,9 @@ class Solution:
             "backend": self.backend,
             **sizes,
         }
+        found = "Optimal" if self.status is Status.OPTIMAL else "Stopped at a gap"
         statement = (
-            f"Optimal: {self.objective:.9g}, and {self.bound:.9g} bounds every feasible point "
+            f"{found}: {self.objective:.9g}, and {self.bound:.9g} bounds every feasible point "
             f"(gap {self.gap:.2g})."
         )
         return result_page(type(self).__name__, statement, None, facts)

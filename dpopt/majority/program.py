@@ -108,9 +108,11 @@ def worst_case_problem(setting: Voters, prior: Prior) -> Problem:
 
 def add_worst_case(problem: Problem, family: WorstCase) -> None:
     """Add the variable "worst", its family "worst case" and the objective to a program of gamma."""
-    problem.add_variables("worst", 1, lower=0.0, upper=0.5)
+    problem.add_variables("worst", 1, lower=0.0, upper=1.0)
     problem.minimise({"worst": 1.0})
     problem.add_family("worst case", family)
+    # No error of a fair coin is above 1/2.
+    problem.set_inside({"gamma": 0.0, "worst": 1.0}, slack=0.5)
 
 
 def corner_rows(setting: Voters, multisets: list[Counts]) -> Rows:

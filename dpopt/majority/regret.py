@@ -139,6 +139,7 @@ def with_regrets(
         "priors", {"gamma": rows, "regret": np.ones((len(rows), 1))}, lower=1.0 - bests / coins
     )
     problem.maximise({"regret": -1.0, "gamma": np.zeros(rows.shape[1])})
+    problem.set_inside({"gamma": 0.0, "regret": 1.0}, slack=1.0)
     return problem
 
 

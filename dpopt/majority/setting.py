@@ -407,7 +407,9 @@ class MajoritySetting(Voters, Setting["MajorityDesign"]):
         problem.maximise({"worst": -1.0})
         return problem
 
-    def solved(self, backend: str | Backend, time_limit: float | None) -> Solution:
+    def solved(
+        self, backend: str | Backend, time_limit: float | None, stop_at_gap: float = 0.0
+    ) -> Solution:
         """Solve the program; of a worst case, a second one that chooses among its optima.
 
         Objective and bound are then those of the first. Of a least regret, the programs of its
@@ -420,14 +422,19 @@ class MajoritySetting(Voters, Setting["MajorityDesign"]):
             # Without Delta the walk is short, and each of its steps a row of K numbers.
             each = self.mechanisms if len(self.axes) == 1 else 1
             expect("design of the noise function", reduced_size(self) * each, _SPEED)
-        first = solve(problem, backend, time_limit=time_limit)
+        first = solve(problem, backend, time_limit=time_limit, stop_at_gap=stop_at_gap)
         if not self._over_worst_case:
             return first
-        best = self._among_optima(first, backend, time_limit)
-        return replace(best, objective=first.objective, bound=first.bound, gap=first.gap)
+        best = self._among_optima(first, backend, time_limit, stop_at_gap)
+        own = {"objective": first.objective, "bound": first.bound, "gap": first.gap}
+        return replace(best, status=first.status, **own)
 
     def _among_optima(
-        self, least: Solution, backend: str | Backend, time_limit: float | None
+        self,
+        least: Solution,
+        backend: str | Backend,
+        time_limit: float | None,
+        stop_at_gap: float,
     ) -> Solution:
         """Return the optimum of least expected error; where no solver can tell it, any optimum."""
         for tie in _TIES:
@@ -436,7 +443,13 @@ class MajoritySetting(Voters, Setting["MajorityDesign"]):
             limit = float(least["worst"][0]) + tie
             problem.add_rows("least worst case", {"worst": np.ones((1, 1))}, upper=limit)
             try:
-                return solve(problem, backend, relative_gap=_TIE_GAP, time_limit=time_limit)
+                return solve(
+                    problem,
+                    backend,
+                    relative_gap=_TIE_GAP,
+                    time_limit=time_limit,
+                    stop_at_gap=stop_at_gap,
+                )
             except InfeasibleError:
                 # The first optimum is a point of it: the room was too small for the solver.
                 continue
@@ -883,11 +896,13 @@ def design(
     weights: npt.ArrayLike | None = None,
     backend: str | Backend = "highs",
     time_limit: float | None = None,
+    stop_at_gap: float = 0.0,
 ) -> MajorityDesign:
     """Return the best noise function for K voters, solved, repaired, quantised and certified.
 
     The parameters are the fields of the setting, see `MajoritySetting`; ``weights`` are its
-    coefficients. For backend and time_limit, which is that of each solve, see `dpopt.design`.
+    coefficients. For backend, stop_at_gap and time_limit, which is that of each solve, see
+    `dpopt.design`.
 
     Raises:
         ParameterError: for a parameter out of range.
@@ -908,6 +923,7 @@ def design(
         weights=weights,
         backend=backend,
         time_limit=time_limit,
+        stop_at_gap=stop_at_gap,
     )
 
 
@@ -949,6 +965,7 @@ def design_for(
     weights: npt.ArrayLike | None = None,
     backend: str | Backend = "highs",
     time_limit: float | None = None,
+    stop_at_gap: float = 0.0,
 ) -> MajorityDesign:
     """Return the best noise function of a setting, also for groups of voters.
 
@@ -967,7 +984,7 @@ def design_for(
     }
     changed = {name: value for name, value in given.items() if value is not None}
     setting = replace(setting, **changed) if changed else setting
-    return designed(setting, backend=backend, time_limit=time_limit)
+    return designed(setting, backend=backend, time_limit=time_limit, stop_at_gap=stop_at_gap)
 
 
 def assess(

@@ -211,6 +211,8 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
         missed = self.occurring[partitions.state_of] * partitions.multiplicities
         missed[partitions.starts[:-1]] = 0.0
         problem.minimise({"k": missed})
+        # In units of what the uniform kernel leaves of a row of one output; sets leave more.
+        problem.set_inside({"k": 1.0 / self.classes}, slack=1.0)
         return problem
 
     @cached_property
@@ -221,12 +223,14 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
         """Return the integers of a rule; None for the program's optimum."""
         return None if self.rule == "optimal" else self._rule_units
 
-    def solved(self, backend: str | Backend, time_limit: float | None) -> Solution:
+    def solved(
+        self, backend: str | Backend, time_limit: float | None, stop_at_gap: float = 0.0
+    ) -> Solution:
         """Solve `problem`."""
         if self.target.exact:
             count = configuration_count(self.mechanisms, self.classes)
             expect("design of the plurality", count, _SPEED)
-        return super().solved(backend, time_limit)
+        return super().solved(backend, time_limit, stop_at_gap)
 
     def point(self, solution: Solution) -> Vector:
         """Return k[lambda, c], by the variables of `dpopt.ballots.Partitions`."""
@@ -490,11 +494,12 @@ def design(
     rule: str = "optimal",
     backend: str | Backend | None = None,
     time_limit: float | None = None,
+    stop_at_gap: float = 0.0,
 ) -> MulticlassDesign:
     """Return the best plurality of K private voters, solved, repaired and proved.
 
     The parameters are the fields of the setting, see `MulticlassSetting`. For backend and
-    time_limit see `dpopt.design`.
+    time_limit and stop_at_gap see `dpopt.design`.
 
     Raises:
         ParameterError: for a parameter out of range, or more configurations than can be priced.
@@ -509,4 +514,4 @@ def design(
     named: Any = _checks.choice("rule", rule, RULES)
     given = mechanisms, classes, epsilon, allowance, mechanism_delta, delta, prior
     setting = MulticlassSetting(*given, named)
-    return designed(setting, backend=backend, time_limit=time_limit)
+    return designed(setting, backend=backend, time_limit=time_limit, stop_at_gap=stop_at_gap)

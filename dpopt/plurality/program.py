@@ -58,6 +58,8 @@ class PrivacyRows:
         # then little for the smaller one.
         scale = min(math.exp(epsilon), _LARGEST_FACTOR)
         self._factors = scale * math.exp(-epsilon), -scale
+        # Of a kernel whose entries are all 1.
+        self.slack = -scale * math.expm1(-epsilon)
         self.ladder = self._matrix(larger[written], smaller[written])
         self._others = self._matrix(larger[~written], smaller[~written])
 
@@ -109,13 +111,17 @@ def plurality_problem(
     problem.add_rows("sums", {"kernel": sums}, lower=1.0, upper=1.0)
     problem.add_rows("ladder", {"kernel": rows.ladder}, upper=0.0)
     problem.add_family("privacy", rows, over="kernel")
+    uniform = {"kernel": 1.0 / partitions.classes}
     if prior is not None:
         problem.minimise({"kernel": mean_costs(partitions, losses, prior)})
+        problem.set_inside(uniform, slack=rows.slack / partitions.classes)
         return problem
     problem.add_variables("worst", 1, lower=0.0, upper=float(losses.max()))
     each = sp.csr_array((many * losses, place), shape=(states, size))
     problem.add_rows("losses", {"kernel": each, "worst": -np.ones((states, 1))}, upper=0.0)
     problem.minimise({"worst": 1.0})
+    known = uniform | {"worst": float(losses.max())}
+    problem.set_inside(known, slack=rows.slack / partitions.classes)
     return problem
 
 

@@ -260,7 +260,9 @@ class PluralitySetting(Setting["PluralityDesign"]):
         prior = self._chances if self.objective == "bayes" else None
         return plurality_problem(self.partitions, self.epsilon, self._each, prior)
 
-    def solved(self, backend: str | Backend, time_limit: float | None) -> Solution:
+    def solved(
+        self, backend: str | Backend, time_limit: float | None, stop_at_gap: float = 0.0
+    ) -> Solution:
         """Solve the program; of "minimax", a second one for the least mean among its optima.
 
         Objective and bound are then those of the first. Above 4,000 variables there is no second
@@ -269,32 +271,42 @@ class PluralitySetting(Setting["PluralityDesign"]):
         """
         problem = self.problem()
         if self.objective == "bayes":
-            return solve(problem, backend, time_limit=time_limit)
+            return solve(problem, backend, time_limit=time_limit, stop_at_gap=stop_at_gap)
         if problem.size > _MANY:
-            return self._large(problem, backend, time_limit)
-        first = solve(problem, backend, time_limit=time_limit)
+            return self._large(problem, backend, time_limit, stop_at_gap)
+        first = solve(problem, backend, time_limit=time_limit, stop_at_gap=stop_at_gap)
         problem.minimise({"kernel": mean_costs(self.partitions, self._each, self._chances)})
         for tie in _TIES:
             problem.set_bounds("worst", upper=first.objective + tie)
             try:
-                second = solve(problem, backend, relative_gap=_TIE_GAP, time_limit=time_limit)
+                second = solve(
+                    problem,
+                    backend,
+                    relative_gap=_TIE_GAP,
+                    time_limit=time_limit,
+                    stop_at_gap=stop_at_gap,
+                )
             except (InfeasibleError, SolverError) as error:
                 if getattr(error, "status", None) is Status.TIME_LIMIT:
                     break
             else:
                 own = {"objective": first.objective, "bound": first.bound, "gap": first.gap}
-                return replace(second, **own)
+                return replace(second, status=first.status, **own)
         return first
 
     @staticmethod
-    def _large(problem: Problem, backend: str | Backend, time_limit: float | None) -> Solution:
+    def _large(
+        problem: Problem, backend: str | Backend, time_limit: float | None, stop_at_gap: float
+    ) -> Solution:
         if backend == "highs":
             try:
-                return solve(problem, Highs(interior=True), time_limit=time_limit)
+                return solve(
+                    problem, Highs(interior=True), time_limit=time_limit, stop_at_gap=stop_at_gap
+                )
             except SolverError as error:
                 if error.status not in (Status.NUMERICAL, Status.STALLED, Status.ITERATION_LIMIT):
                     raise
-        return solve(problem, backend, time_limit=time_limit)
+        return solve(problem, backend, time_limit=time_limit, stop_at_gap=stop_at_gap)
 
     @property
     def _each(self) -> Vector:
@@ -777,11 +789,12 @@ def design(
     prior: str = "uniform",
     backend: str | Backend | None = None,
     time_limit: float | None = None,
+    stop_at_gap: float = 0.0,
 ) -> PluralityDesign:
     """Return the best private choice of the most common class, proved private.
 
     The parameters are the fields of the setting, see `PluralitySetting`. For backend and
-    time_limit see `dpopt.design`.
+    time_limit and stop_at_gap see `dpopt.design`.
 
     Raises:
         ParameterError: for a parameter out of range, or a program that is too large.
@@ -796,7 +809,7 @@ def design(
     """
     named: Any = (objective, loss, rule)
     setting = PluralitySetting(records, classes, epsilon, *named, prior=prior)
-    return designed(setting, backend=backend, time_limit=time_limit)
+    return designed(setting, backend=backend, time_limit=time_limit, stop_at_gap=stop_at_gap)
 
 
 def _kept(above: int, under: int, gap: int, below: Callable[[int], int]) -> bool:

@@ -111,18 +111,22 @@ class PopulationSetting(KeptPriorSetting["PopulationKernel"]):
             _add_distances(problem, users, weights)
         return problem
 
-    def solved(self, backend: str | Backend, time_limit: float | None) -> Solution:
+    def solved(
+        self, backend: str | Backend, time_limit: float | None, stop_at_gap: float = 0.0
+    ) -> Solution:
         """Solve the program; of many users, by an interior-point method that knows its columns."""
         few = np.count_nonzero(cast(Matrix, self.users)) <= _FEW_SHORTFALLS
         users, weights = self._laws
         ours = isinstance(backend, str) and backend == "highs"
         if not ours or self.objective != "tv" or few or not np.all(weights > 0):
-            return super().solved(backend, time_limit)
+            return super().solved(backend, time_limit, stop_at_gap)
         start = leximin_kernel(self.public, self.epsilon).matrix()
         given = Population(
             self.public.masses, users, weights, math.exp(-self.epsilon), self._kept, start
         )
-        return solve(self.problem(), ByColumns(given), time_limit=time_limit)
+        return solve(
+            self.problem(), ByColumns(given), time_limit=time_limit, stop_at_gap=stop_at_gap
+        )
 
     @property
     def _kept(self) -> float:
@@ -275,6 +279,7 @@ def population_kernel(
     objective: str = "tv",
     backend: str | Backend = "highs",
     time_limit: float | None = None,
+    stop_at_gap: float = 0.0,
 ) -> PopulationKernel:
     """Return the private kernel of least mean distance over given users, certified exactly.
 
@@ -292,6 +297,7 @@ def population_kernel(
         objective: "tv" or "diagonal".
         backend: see `dpopt.solve`.
         time_limit: seconds; None for no limit.
+        stop_at_gap: see `dpopt.design`.
 
     Raises:
         ParameterError: if an argument is out of range.
@@ -300,4 +306,4 @@ def population_kernel(
     """
     given: Any = prior
     setting = PopulationSetting(given, epsilon, users, weights, slack, cast(Any, objective))
-    return design(setting, backend=backend, time_limit=time_limit)
+    return design(setting, backend=backend, time_limit=time_limit, stop_at_gap=stop_at_gap)

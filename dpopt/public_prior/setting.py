@@ -245,16 +245,19 @@ class PublicPriorSetting(KeptPriorSetting[SamplingKernel]):
         """Return Algorithm 1, or the leximin kernel."""
         return (Flat if self.objective == "leximin" else Staircase)(self.public, self.epsilon)
 
-    def solved(self, backend: str | Backend, time_limit: float | None) -> Solution:
+    def solved(
+        self, backend: str | Backend, time_limit: float | None, stop_at_gap: float = 0.0
+    ) -> Solution:
         """Solve the program; for "leximin", one after the other.
 
         The solution of the last program then has objective and bound of the first.
         """
-        first = solve(self.problem(), backend, time_limit=time_limit)
+        first = solve(self.problem(), backend, time_limit=time_limit, stop_at_gap=stop_at_gap)
         if self.objective == "minimax":
             return first
         _, last = leximin_solution(self.public.masses, self.epsilon, backend, time_limit)
-        return replace(last, objective=first.objective, bound=first.bound, gap=first.gap)
+        own = {"objective": first.objective, "bound": first.bound, "gap": first.gap}
+        return replace(last, status=first.status, **own)
 
     def proof_size(self, units: Units) -> int:
         """Return n, as much as there is to prove of a closed form; of a table, its entries."""

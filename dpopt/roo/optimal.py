@@ -159,7 +159,9 @@ class OptimalLetter(RooSetting, Setting["OptimalSampler"]):
             return program.fixed(incidence(self.histograms, law), law)
         return program.mean(visible(self.chances))
 
-    def solved(self, backend: str | Backend, time_limit: float | None) -> Solution:
+    def solved(
+        self, backend: str | Backend, time_limit: float | None, stop_at_gap: float = 0.0
+    ) -> Solution:
         """Solve the program, and where it leaves a choice the second one.
 
         Few privacy rows matter but those of letters that gain a record, which are half of them or
@@ -172,19 +174,28 @@ class OptimalLetter(RooSetting, Setting["OptimalSampler"]):
         problem = self._written(program)
         if self.objective in ("bayes", "mean"):
             gap = max(_MEAN_GAP, 10 * get_backend(backend).tolerance)
-            found = solve(problem, backend, relative_gap=gap, time_limit=time_limit)
+            found = solve(
+                problem,
+                backend,
+                relative_gap=gap,
+                time_limit=time_limit,
+                stop_at_gap=stop_at_gap,
+            )
             return program.priced(found)
-        first = solve(problem, backend, time_limit=time_limit)
+        first = solve(problem, backend, time_limit=time_limit, stop_at_gap=stop_at_gap)
         coefficients = visible(self.chances)
         program.among_optima(problem, first.objective + _TIE, coefficients)
-        second = solve(problem, backend, relative_gap=_TIE_GAP, time_limit=time_limit)
+        ways: Any = {
+            "relative_gap": _TIE_GAP,
+            "time_limit": time_limit,
+            "stop_at_gap": stop_at_gap,
+        }
+        second = solve(problem, backend, **ways)
         if second.basis is not None:
             # What was given way is taken back: the same basis, the optimum to all its digits.
             program.among_optima(problem, first.objective, coefficients)
             with suppress(InfeasibleError, SolverError):
-                second = solve(
-                    problem, backend, relative_gap=_TIE_GAP, time_limit=time_limit, start=second
-                )
+                second = solve(problem, backend, start=second, **ways)
         return replace(program.priced(first), values=second.values)
 
     def point(self, solution: Solution) -> Vector:
@@ -408,11 +419,12 @@ def optimal_sampler(
     prior: float = 1.0,
     backend: str | Backend = "highs",
     time_limit: float | None = None,
+    stop_at_gap: float = 0.0,
 ) -> OptimalSampler:
     """Return the optimal epsilon-DP sampler of one letter, repaired and certified exactly.
 
-    The parameters are the fields of the setting, see `OptimalLetter`. For backend and time_limit,
-    which is that of each of at most two solves, see `dpopt.design`.
+    The parameters are the fields of the setting, see `OptimalLetter`. For backend, stop_at_gap and
+    time_limit, which is that of each of at most two solves, see `dpopt.design`.
 
     Raises:
         ParameterError: for a parameter out of range.
@@ -426,7 +438,7 @@ def optimal_sampler(
     """
     named: Any = objective
     setting = OptimalLetter(records, letters, epsilon, named, distribution, prior)
-    return design(setting, backend=backend, time_limit=time_limit)
+    return design(setting, backend=backend, time_limit=time_limit, stop_at_gap=stop_at_gap)
 
 
 def mixed(
@@ -575,12 +587,14 @@ class SamplerProgram:
         minus = -np.ones((size, 1))
         problem.add_rows("distance", {"shortfall": distances, "worst": minus}, upper=0.0)
         problem.minimise({"worst": 1.0})
+        self._inside(problem, {"worst": 1.0})
         return problem
 
     def mean(self, coefficients: Vector) -> Problem:
         """Minimise the mean of TV(K(x), empirical(x)), with a coefficient for each histogram."""
         problem = self._problem()
         problem.minimise({"shortfall": self._distances().T @ coefficients})
+        self._inside(problem, {})
         return problem
 
     def among_optima(self, problem: Problem, objective: float, coefficients: Vector) -> None:
@@ -599,7 +613,15 @@ class SamplerProgram:
         sides = {"kernel": chances, "below": sp.eye_array(law.size)}
         problem.add_rows("output", sides, lower=law)
         problem.minimise({"below": 1.0})
+        self._inside(problem, {"below": 1.0})
         return problem
+
+    def _inside(self, problem: Problem, others: dict[str, float]) -> None:
+        """Tell of the uniform letter, which is private with room."""
+        even = 1.0 / self.setting.letters
+        short = self.histograms.count[self.positive] / self.setting.records - even
+        point = {"kernel": even, "shortfall": np.maximum(short, 0.0), **others}
+        problem.set_inside(point, slack=-even * math.expm1(-self.setting.epsilon))
 
     def _problem(self) -> Problem:
         """Return the constraints; "shortfall" is at least c / n - K where c > 0."""

@@ -165,7 +165,7 @@ BENCHMARKS = (
         setting="situations by name; half of the measurements fit the threshold",
         axis="releases",
         value="accuracy",
-        sizes=(200, 2000, 20_000),
+        sizes=(200, 1000, 2000, 10_000, 20_000),
         contenders=(
             Contender("min-count twice: nothing to tell", OURS, alike, clocked),
             *(

@@ -357,7 +357,7 @@ FORMS = Benchmark(
     setting="epsilon = 1; q random; dpopt's backend for all",
     axis="letters n",
     value="optimum",
-    sizes=(5, 10, 20, 40),
+    sizes=(5, 10, 20, 40, 60),
     contenders=(
         Contender("shifted rows", OURS, program, shifted_form),
         Contender("column minima", OURS, program, column_form),
@@ -410,7 +410,7 @@ MATRIX = Benchmark(
     setting="epsilon = 4; q random",
     axis="letters n",
     value="mean of the diagonal",
-    sizes=(10, 100, 1000),
+    sizes=(10, 30, 100, 300, 1000),
     contenders=(
         Contender("dpopt, closed form", OURS, user, matrix),
         Contender("recursion in one array", PAPER, user, matrix_in_place),
@@ -628,7 +628,7 @@ GRID = Benchmark(
     setting="loss |x_1 - y_1| + |x_2 - y_2|, uniform prior, epsilon = 1",
     axis="side of the grid",
     value="mean loss",
-    sizes=(3, 6, 9, 12),
+    sizes=(3, 4, 6, 9, 12),
     contenders=(
         Contender("closed form", OURS, grid_mean, told_at_once),
         Contender("program", SOLVER, grid_mean, told_by_program, seconds=_SECONDS),

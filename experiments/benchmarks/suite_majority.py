@@ -378,7 +378,7 @@ MANY = Benchmark(
     setting="epsilon = 0.1, Delta = 1e-5, m = K / 10 rounded down, delta = 1 - (1 - Delta)^m",
     axis="voters K",
     value="optimum",
-    sizes=(41, 71, 101),
+    sizes=(31, 41, 51, 71, 101),
     contenders=(
         Contender("dpopt.solve", OURS, shifted_tenth, solved),
         Contender("dpopt, certified", OURS, shifted_tenth, certified),

@@ -248,7 +248,7 @@ COUNT = Benchmark(
     setting="epsilon = 1, path; mean error |x - y|; Pr[|x - y| >= 3] at most .05, .065, .072",
     axis="counts n",
     value="mean error",
-    sizes=(9, 20, 40),
+    sizes=(9, 14, 20, 28, 40),
     contenders=_contenders(
         count,
         count_by_the_door,
@@ -268,7 +268,7 @@ LETTERS = Benchmark(
     setting="epsilon = 1, delta = .01, all letters neighbours; q K = q, q = (1, ..., n) / sum",
     axis="letters n",
     value="probability of another letter",
-    sizes=(5, 10, 20),
+    sizes=(5, 7, 10, 14, 20),
     contenders=_contenders(
         letters,
         letters_by_the_door,

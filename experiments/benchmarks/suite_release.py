@@ -63,11 +63,17 @@ def float_letters(draws: int) -> Letters:
     return Letters(draws, np.random.default_rng(_DRAWN))
 
 
-def opendp_letters(draws: int) -> Letters:
-    """Return OpenDP's measurement of randomised response."""
+def _opendp() -> Any:  # noqa: ANN401
+    """Return OpenDP with the mechanisms that outsiders contributed."""
     import opendp.prelude as dp  # pyright: ignore[reportMissingImports]
 
     dp.enable_features("contrib")  # pyright: ignore[reportPrivateImportUsage]
+    return dp
+
+
+def opendp_letters(draws: int) -> Letters:
+    """Return OpenDP's measurement of randomised response."""
+    dp = _opendp()
     letters = list(range(_ALPHABET))
     return Letters(draws, dp.m.make_randomized_response(categories=letters, prob=_truth()))
 
@@ -114,6 +120,89 @@ def choose_letters(instance: Letters) -> Answer:
     rng: np.random.Generator = instance.mechanism
     drawn = rng.choice(_ALPHABET, size=instance.draws, p=_geometric()[_OWN])
     return _share(float(np.sum(drawn == _OWN)), instance.draws, "seeded floats, not private")
+
+
+def _noisy() -> npt.NDArray[np.float64]:
+    """Return the law of a count 0..63 with two-sided geometric noise of epsilon = 1, cut off."""
+    steps = np.exp(-_EPSILON * np.abs(np.subtract.outer(*[np.arange(_ALPHABET)] * 2)))
+    # The ends have all that is beyond them: a geometric series.
+    steps[:, [0, -1]] /= -math.expm1(-_EPSILON)
+    return math.tanh(_EPSILON / 2) * steps
+
+
+def exact_counts(draws: int) -> Letters:
+    """Return that kernel, certified for counts that differ by one."""
+    pairs = [(i, j) for i in range(_ALPHABET) for j in (i - 1, i + 1) if 0 <= j < _ALPHABET]
+    kernel = quantise_kernel(_noisy(), Guarantee(_EPSILON), pairs=pairs)
+    kernel.release(np.zeros(1, np.int64))
+    return Letters(draws, kernel)
+
+
+def opendp_counts(draws: int) -> Letters:
+    """Return OpenDP's geometric mechanism over lists of counts."""
+    dp = _opendp()
+    counts = dp.vector_domain(dp.atom_domain(T=int)), dp.l1_distance(T=int)
+    return Letters(draws, dp.m.make_geometric(*counts, scale=1 / _EPSILON))
+
+
+def opendp_count(draws: int) -> Letters:
+    """Return OpenDP's geometric mechanism over one count."""
+    dp = _opendp()
+    count = dp.atom_domain(T=int), dp.absolute_distance(T=int)
+    return Letters(draws, dp.m.make_geometric(*count, scale=1 / _EPSILON))
+
+
+def invoke_counts(instance: Letters) -> Answer:
+    """Invoke OpenDP's measurement once for all counts; cut the noise off at both ends."""
+    drawn = np.clip(instance.mechanism([_OWN] * instance.draws), 0, _ALPHABET - 1)
+    return _share(float(np.sum(drawn == _OWN)), instance.draws)
+
+
+def float_counts(instance: Letters) -> Answer:
+    """Draw the noise as a difference of numpy's geometric variables: no proof holds for it."""
+    rng: np.random.Generator = instance.mechanism
+    noise = np.subtract(*(rng.geometric(-math.expm1(-_EPSILON), instance.draws) for _ in "ab"))
+    drawn = np.clip(_OWN + noise, 0, _ALPHABET - 1)
+    return _share(float(np.sum(drawn == _OWN)), instance.draws, "seeded floats, not private")
+
+
+def _told() -> float:
+    """Return the chance that randomised response over two answers tells the truth."""
+    return math.exp(_EPSILON) / (math.exp(_EPSILON) + 1)
+
+
+def exact_answers(draws: int) -> Letters:
+    """Return the certified kernel of randomised response over two answers."""
+    matrix = np.array([[_told(), 1 - _told()], [1 - _told(), _told()]])
+    kernel = quantise_kernel(matrix, Guarantee(_EPSILON))
+    kernel.release(np.zeros(1, np.int64))
+    return Letters(draws, kernel)
+
+
+def opendp_answers(draws: int) -> Letters:
+    """Return OpenDP's measurement of randomised response over true and false."""
+    dp = _opendp()
+    return Letters(draws, dp.m.make_randomized_response_bool(prob=_told()))
+
+
+def release_answers(instance: Letters) -> Answer:
+    """Draw with the system's randomness from exact integers."""
+    kernel: ExactKernel = instance.mechanism
+    drawn = kernel.release(np.ones(instance.draws, np.int64))
+    return _share(float(np.sum(drawn == 1)), instance.draws)
+
+
+def invoke_answers(instance: Letters) -> Answer:
+    """Invoke OpenDP's measurement once for each answer."""
+    measure: Callable[[bool], bool] = instance.mechanism
+    return _share(float(sum(measure(True) for _ in range(instance.draws))), instance.draws)
+
+
+def float_answers(instance: Letters) -> Answer:
+    """Draw floats: no privacy proof holds for them."""
+    rng: np.random.Generator = instance.mechanism
+    kept = float(np.sum(rng.random(instance.draws) < _told()))
+    return _share(kept, instance.draws, "seeded floats, not private")
 
 
 @dataclass(frozen=True)
@@ -376,6 +465,54 @@ LETTERS = Benchmark(
     warm_up=5,
 )
 
+COUNTS = Benchmark(
+    name="release-count",
+    title="Release: a count with geometric noise",
+    measures="Drawing so many noisy counts, cut off at 0 and 63.",
+    setting="epsilon = 1, count 20 of 63; dpopt draws from the certified kernel of all 64 counts, "
+    "OpenDP draws the noise itself, exactly too, and takes counts of any size",
+    axis="draws",
+    value="share of counts kept",
+    sizes=_DRAWS,
+    contenders=(
+        Contender("dpopt release", OURS, exact_counts, release_letters),
+        Contender("numpy floats", LIBRARY, float_letters, float_counts),
+        Contender(
+            "OpenDP, one call for all",
+            LIBRARY,
+            opendp_counts,
+            invoke_counts,
+            1_000_000,
+            needs=_OPENDP,
+        ),
+        Contender(
+            "OpenDP, one call each", LIBRARY, opendp_count, invoke_letters, 10_000, needs=_OPENDP
+        ),
+    ),
+    tolerance=0.0,
+    warm_up=5,
+)
+
+ANSWERS = Benchmark(
+    name="release-answers",
+    title="Release: randomised response to a yes or no",
+    measures="Drawing one answer for each of so many users.",
+    setting="epsilon = 1; dpopt draws from the certified kernel, OpenDP from a float that it takes "
+    "as an exact chance",
+    axis="draws",
+    value="share of answers kept",
+    sizes=_DRAWS,
+    contenders=(
+        Contender("dpopt release", OURS, exact_answers, release_answers),
+        Contender("numpy floats", LIBRARY, float_letters, float_answers),
+        Contender(
+            "OpenDP, one call each", LIBRARY, opendp_answers, invoke_answers, 10_000, needs=_OPENDP
+        ),
+    ),
+    tolerance=0.0,
+    warm_up=5,
+)
+
 VOTES = Benchmark(
     name="release-majority",
     title="Release: private majorities",
@@ -526,4 +663,17 @@ BITS = Benchmark(
     warm_up=5,
 )
 
-BENCHMARKS = (LETTERS, VOTES, USERS, RECORDS, GEOMETRIC, EVERYONE, VOTERS, BALLOTS, WORDS, BITS)
+BENCHMARKS = (
+    LETTERS,
+    COUNTS,
+    ANSWERS,
+    VOTES,
+    USERS,
+    RECORDS,
+    GEOMETRIC,
+    EVERYONE,
+    VOTERS,
+    BALLOTS,
+    WORDS,
+    BITS,
+)

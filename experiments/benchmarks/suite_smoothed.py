@@ -237,7 +237,7 @@ PROFILE = Benchmark(
     setting="0.2 % of the records lost, epsilon = 1",
     axis="records n",
     value="mean of log10 delta",
-    sizes=(1000, 10_000, 100_000, 1_000_000),
+    sizes=(1000, 3000, 10_000, 100_000, 1_000_000),
     contenders=(
         Contender("dpopt.privacy_profile", OURS, mechanism, every_database),
         Contender("n / 2 tables, support only", PAPER, mechanism, tables_on_support),
@@ -327,7 +327,7 @@ COMPOSITIONS = Benchmark(
     setting="0.2 % of the records lost, epsilon = 1, shares 77.14 % and 5.53 %",
     axis="records n",
     value="log10 delta",
-    sizes=(1000, 10_000, 100_000, 1_000_000),
+    sizes=(1000, 3000, 10_000, 100_000, 1_000_000),
     contenders=(
         Contender("dpopt.smoothed_delta", OURS, mechanism, every_composition),
         Contender("one convolution each", PAPER, profiled, one_convolution_each),
@@ -417,7 +417,7 @@ STEP = Benchmark(
     setting="epsilon = 1; gradients by a formula; rounded mean published",
     axis="records N",
     value="log10 delta",
-    sizes=(64, 225, 400, 900),
+    sizes=(64, 144, 225, 400, 900),
     contenders=(
         Contender("dpopt.sgd_profile", OURS, gradients, exact_step),
         Contender("Monte Carlo, 1e7 draws", PAPER, gradients, monte_carlo, 400, same=False),

@@ -156,7 +156,7 @@ def _benchmark(name: str, title: str, prepare: Callable[[int], Sweep]) -> Benchm
         setting="epsilon from 0.2 to 2; least mean |x - y|, 3 in 5 answers in the lower half",
         axis="inputs and outputs n",
         value="sum of the optima",
-        sizes=(10, 20, 40),
+        sizes=(10, 14, 20, 28, 40),
         contenders=(
             Contender("dpopt, start=", OURS, prepare, from_the_last),
             Contender("dpopt, each from nothing", OURS, prepare, from_nothing),

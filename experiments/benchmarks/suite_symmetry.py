@@ -141,7 +141,7 @@ WORDS = Benchmark(
     setting="epsilon = 1; words that differ in one place are neighbours; 4^d entries",
     axis="places d",
     value="largest expected loss",
-    sizes=(5, 10, 15, 20),
+    sizes=(5, 8, 10, 15, 20),
     contenders=(
         Contender(_ORBITS[0], OURS, same, by_name),
         Contender("closed form", PAPER, same, product_response),
@@ -157,7 +157,7 @@ CYCLE = Benchmark(
     setting="epsilon = 0.5; loss is the distance; adjacent points are neighbours",
     axis="points n",
     value="largest expected loss",
-    sizes=(20, 40, 400, 1500),
+    sizes=(20, 40, 100, 400, 1500),
     contenders=(
         Contender(_ORBITS[0], OURS, cycle, over_orbits),
         Contender(_ORBITS[1], OURS, cycle, over_entries, largest=40),
@@ -174,7 +174,7 @@ LETTERS = Benchmark(
     setting="epsilon = 1; 0-1 loss; every two letters are neighbours",
     axis="letters n",
     value="largest expected loss",
-    sizes=(10, 20, 50, 2000),
+    sizes=(10, 20, 50, 300, 2000),
     contenders=(
         Contender(_ORBITS[0], OURS, letters, over_orbits),
         Contender(_ORBITS[1], OURS, letters, over_entries, largest=50),

@@ -127,7 +127,7 @@ KERNEL = _checked(
     "Check of a saved kernel",
     "path, mean error at the worst input, epsilon = 1",
     "inputs n",
-    (5, 10, 20, 30),
+    (5, 10, 15, 20, 30),
     saved_kernel,
 )
 
@@ -136,7 +136,7 @@ MAJORITY = _checked(
     "Check of a saved noise function",
     "epsilon = 0.1, m = 2, the surrogate",
     "voters K",
-    (5, 11, 31, 101),
+    (5, 11, 31, 61, 101),
     saved_majority,
 )
 
@@ -156,7 +156,7 @@ MAKING = Benchmark(
     setting="path, mean error at the worst input, epsilon = 1",
     axis="inputs n",
     value="largest mean error",
-    sizes=(5, 10, 20, 30),
+    sizes=(5, 10, 15, 20, 30),
     contenders=(
         Contender("dpopt, with the proof", OURS, kernel, with_proof),
         Contender("dpopt, without", OURS, kernel, plainly),

@@ -167,6 +167,7 @@ BY_NAME: Makers = {
     "sigma": lambda: 2.0,
     "size": lambda: 3,
     "slack": lambda: 1e-6,
+    "stop_at_gap": lambda: 1e-3,
     "successes": lambda: 4,
     "text": lambda: "uniform:0,1",
     "threshold": lambda: 0.6,

@@ -1,0 +1,275 @@
+"""Designs that are stopped before the optimum: private, near enough, and honest about how near."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pytest
+
+import dpopt
+from dpopt import (
+    ParameterError,
+    Problem,
+    Solution,
+    Status,
+    kernel,
+    majority,
+    multiclass,
+    plurality,
+    public_prior,
+    roo,
+)
+from dpopt.cli import main
+from dpopt.design import _KINDS, Answer, Question
+from dpopt.lp import Separation, make_rows
+from tests.shape.checks import says_one_sentence
+from tests.shape.toys import Coin, registered
+
+# Between a value and its bound, in floats.
+ROUNDING = 1e-8
+
+
+def stands(found: Any, full: Any, gap: float, unit: float) -> None:
+    """A design within a gap of the full optimum, whose bound holds and whose proof is exact."""
+    sign = -1.0 if found.setting.maximises else 1.0
+    assert -ROUNDING <= sign * (found.value - full.value) <= gap * unit + ROUNDING
+    assert sign * (full.value - found.bound) >= -ROUNDING
+    assert found.gap == sign * (found.value - found.bound)
+    assert found.gap <= gap * unit + ROUNDING
+    assert found.certificate == found.setting.proved(found.units)
+    assert found.status in (Status.OPTIMAL, Status.GAP)
+
+
+@pytest.mark.parametrize("gap", [1e-1, 1e-3, 1e-6])
+@pytest.mark.parametrize("objective", ["expected-error", "worst-case", "least-regret"])
+@pytest.mark.parametrize("voters", [51, 101])
+def test_a_majority(voters: int, objective: str, gap: float) -> None:
+    full = majority.design(voters, 0.1, 3, objective=objective)
+    found = majority.design(voters, 0.1, 3, objective=objective, stop_at_gap=gap)
+    assert full.status is Status.OPTIMAL
+    # The objectives are sums of at most 1, or one number of at most 1.
+    stands(found, full, gap, 1.0)
+    if gap == 1e-3 and objective != "worst-case":
+        assert found.status is Status.GAP
+        assert found.solution is not None
+        assert full.solution is not None
+        assert found.solution.rounds < full.solution.rounds
+
+
+def test_what_is_told_of_a_stopped_design(tmp_path: Path) -> None:
+    found: Any = majority.design(51, 0.1, 3, stop_at_gap=1e-2)
+    assert found.private
+    assert f"status=gap, gap={found.gap:.6g}" in repr(found)
+    assert found.known()["status"] == "gap"
+    told = found.to_dict()
+    assert (told["status"], told["bound_is"]) == ("gap", "float")
+    assert told["gap"] == found.gap > 1e-6
+    page = found._repr_html_()
+    assert "status" in page
+    assert "Stopped at a gap" in found.solution._repr_html_()
+    found.save(tmp_path / "stopped.json")
+    again = dpopt.load(tmp_path / "stopped.json")
+    assert (again.units, again.value, again.bound) == (found.units, found.value, found.bound)
+    whole = majority.design(51, 0.1, 3)
+    assert "status" not in repr(whole)
+    assert "status" not in whole.known()
+
+
+def test_a_proof_of_a_stopped_design_bounds_it(tmp_path: Path) -> None:
+    found: Any = majority.design(51, 0.1, 3, stop_at_gap=1e-2)
+    full = majority.design(51, 0.1, 3)
+    found.save(tmp_path / "stopped.json", proof=True)
+    proved = found.optimality
+    assert proved is not None
+    assert proved.as_float() >= full.value - ROUNDING
+
+
+def path_loss(size: int) -> np.ndarray:
+    return np.random.default_rng(1).random((size, size))
+
+
+Designed = Callable[..., Any]
+WAYS: dict[str, Designed] = {
+    "kernel along a path": lambda **way: kernel.optimal_kernel(
+        path_loss(30), epsilon=0.5, graph="path", **way
+    ),
+    "kernel of a setting": lambda **way: dpopt.design(
+        kernel.KernelSetting(path_loss(20), 0.5, graph="path"), **way
+    ),
+    "worst row along a path": lambda **way: kernel.optimal_kernel(
+        path_loss(12), epsilon=0.5, graph="path", objective="minimax", **way
+    ),
+    "kernel with further rows": lambda **way: kernel.optimal_kernel(
+        path_loss(10), epsilon=0.5, rows=[("first", np.eye(1, 100), 0.2, 0.3)], **way
+    ),
+    "kernel under symmetry": lambda **way: kernel.optimal_kernel(
+        "absolute", epsilon=0.5, graph="cycle", inputs=9, symmetry="auto", backend="highs", **way
+    ),
+    "letter": lambda **way: roo.optimal_sampler(8, 3, 1.0, **way),
+    "letter of a prior": lambda **way: roo.optimal_sampler(8, 3, 1.0, objective="bayes", **way),
+    "plurality": lambda **way: plurality.design(12, 3, 0.7, **way),
+    "worst plurality": lambda **way: plurality.design(12, 3, 0.7, objective="minimax", **way),
+    "private voters": lambda **way: multiclass.design(9, 3, 0.5, 2.0, **way),
+    "population": lambda **way: public_prior.population_kernel(
+        [0.2, 0.3, 0.5], 1.0, np.random.default_rng(1).dirichlet([1, 1, 1], 40), **way
+    ),
+    "prior": lambda **way: dpopt.design(
+        public_prior.PublicPriorSetting([0.2, 0.3, 0.5], 1.0), backend="highs", **way
+    ),
+}
+
+
+@pytest.mark.parametrize("gap", [1e-1, 1e-3])
+@pytest.mark.parametrize("way", WAYS)
+def test_designs_of_other_programs(way: str, gap: float) -> None:
+    full, found = WAYS[way](), WAYS[way](stop_at_gap=gap)
+    stands(found, full, gap, max(1.0, abs(full.value)))
+
+
+@pytest.mark.parametrize("way", ["kernel along a path", "kernel of a setting", "private voters"])
+def test_some_of_them_stop(way: str) -> None:
+    full, found = WAYS[way](), WAYS[way](stop_at_gap=0.1)
+    assert found.status is Status.GAP
+    assert found.solution.rounds < full.solution.rounds
+
+
+def test_a_closed_form_has_nothing_to_stop() -> None:
+    full = roo.min_count(6, 3, 1.0)
+    found = dpopt.design(full.setting, stop_at_gap=0.5)
+    assert (found.units, found.status) == (full.units, None)
+    path: Any = kernel.optimal_kernel("absolute", epsilon=1.0, inputs=9, graph="path")
+    assert (
+        kernel.optimal_kernel(
+            "absolute", epsilon=1.0, inputs=9, graph="path", stop_at_gap=0.5
+        ).value
+        == path.value
+    )
+
+
+@dataclass(frozen=True)
+class Disc(Question[Answer]):
+    """The point of a disc, farthest along a direction: a question with a family of its own."""
+
+    kind: ClassVar[str] = "toy-disc"
+    angle: float = 0.3
+
+    @classmethod
+    def example(cls) -> Self:
+        return cls()
+
+    @property
+    def maximises(self) -> bool:
+        return True
+
+    def problem(self) -> Problem:
+        problem = Problem("disc")
+        problem.add_variables("x", 2, lower=-2.0, upper=2.0)
+        problem.maximise({"x": [math.cos(self.angle), math.sin(self.angle)]})
+        problem.add_family("tangents", self.tangent)
+        problem.set_inside({"x": 0.0}, slack=1.0)
+        return problem
+
+    def tangent(self, x: np.ndarray) -> Separation:
+        size = float(np.linalg.norm(x))
+        rows = make_rows(x[None, :] / max(size, 1e-300), upper=1.0)
+        return Separation(rows.take(np.array([size > 1.0])), max(size - 1.0, 0.0), 1)
+
+    def point(self, solution: Solution) -> list[float]:
+        return solution["x"].tolist()
+
+    def value(self, units: list[float]) -> float:
+        return math.cos(self.angle) * units[0] + math.sin(self.angle) * units[1]
+
+
+# Tests over all kinds do not depend on which files were imported before.
+del _KINDS[Disc.kind]
+
+
+@pytest.mark.parametrize("gap", [0.1, 1e-3, 1e-6])
+def test_a_question_of_a_users_own(gap: float) -> None:
+    found = dpopt.design(Disc(), stop_at_gap=gap)
+    # The optimum is the radius, 1; the objective's unit is at most sqrt(2).
+    assert found.status is Status.GAP
+    assert 1.0 - math.sqrt(2.0) * gap <= found.value <= 1.0 + ROUNDING
+    assert found.bound is not None
+    assert found.bound >= 1.0 - ROUNDING
+    assert math.hypot(*found.units) <= 1.0 + ROUNDING
+    assert "status=gap" in repr(found)
+
+
+def test_a_sweep_over_gaps() -> None:
+    full = majority.design(51, 0.1, 3).value
+
+    def told(stop_at_gap: float) -> dict[str, Any]:
+        found = majority.design(51, 0.1, 3, stop_at_gap=stop_at_gap)
+        return {"value": found.value, "bound": float(found.bound or 0.0), "status": found.status}
+
+    gaps = [1e-1, 1e-2, 1e-3, 0.0]
+    table = dpopt.sweep(told, {"stop_at_gap": gaps})
+    for gap, record in zip(gaps, table.records, strict=True):
+        assert full - gap - ROUNDING <= record["value"] <= full + ROUNDING
+        assert record["bound"] >= full - ROUNDING
+        assert record["status"] == ("optimal" if gap == 0.0 else "gap")
+
+
+BAD = [-1.0, -1e-9, 1.5, math.nan, math.inf, "0.1", None, object()]
+
+
+@pytest.mark.parametrize("gap", BAD, ids=repr)
+@pytest.mark.parametrize("of", ["coin", "kernel", "solve", "majority"])
+def test_gaps_that_are_none(of: str, gap: Any) -> None:
+    setting = kernel.KernelSetting("absolute", 1.0, inputs=3, graph="path")
+    calls: dict[str, Callable[[], object]] = {
+        "coin": lambda: dpopt.design(Coin(1.0), stop_at_gap=gap),
+        "kernel": lambda: kernel.optimal_kernel(
+            "absolute", epsilon=1.0, inputs=3, graph="path", stop_at_gap=gap
+        ),
+        "solve": lambda: kernel.solve_kernel(setting, setting.problem(), stop_at_gap=gap),
+        "majority": lambda: majority.design(11, 0.1, 3, stop_at_gap=gap),
+    }
+    with registered(), pytest.raises(ParameterError, match="^stop_at_gap is ") as caught:
+        calls[of]()
+    says_one_sentence(caught.value)
+
+
+def run(words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[Any, str, str]:
+    with pytest.raises(SystemExit) as caught:
+        main(words)
+    said = capsys.readouterr()
+    return caught.value.code, said.out, said.err
+
+
+ASKED = ["majority", "--mechanisms", "51", "--epsilon", "0.1", "--allowance", "3"]
+
+
+def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    full = majority.design(51, 0.1, 3)
+    for gap in (1e-3, 1e-6):
+        code, out, _ = run([*ASKED, "--stop-at-gap", str(gap), "--json"], capsys)
+        told = json.loads(out)
+        assert code == 0
+        assert told["verdict"] == "private"
+        assert full.value - gap - ROUNDING <= told["value"] <= full.value + ROUNDING
+        assert told["bound"] >= full.value - ROUNDING
+        assert told["gap"] == pytest.approx(told["bound"] - told["value"])
+    saved = str(tmp_path / "design.json")
+    code, out, _ = run([*ASKED, "--stop-at-gap", "0.01", "--save", saved], capsys)
+    lines = dict(line.split(maxsplit=1) for line in out.splitlines() if " " in line)
+    assert code == 0
+    assert lines["status"] == "gap"
+    assert 1e-6 < float(lines["gap"]) <= 0.01
+    assert dpopt.load(saved).private
+
+
+@pytest.mark.parametrize("gap", ["-1", "nan", "inf", "2", "much"])
+def test_the_command_refuses_bad_gaps(gap: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run([*ASKED, "--stop-at-gap", gap], capsys)
+    assert (code, out) == (2, "")
+    assert "stop" in err
+    assert "Traceback" not in err
