@@ -799,7 +799,7 @@ def vote_weights(setting: Setting, proof: dict[str, Any]) -> tuple[list[Fraction
         law = [Fraction(comb(k, at) * 3**at, 4**k) for at in range(k + 1)]
     elif setting["objective"] == "expected-error" and rational_weights(setting):
         points = [number(float(end)) for end in prior.partition(":")[2].split(",")]
-        require_size(len(points), k, k)
+        require_size(len(points), k, 1 + k * max(p.denominator.bit_length() for p in points) // 64)
         pieces = list(zip(points[::2], points[1::2], strict=True))
         if not all(0 <= a < b <= 1 for a, b in pieces):
             raise Malformed(f"prior is {prior[:40]!r}, which is no part of [0, 1]")
