@@ -32,6 +32,7 @@ import re
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache, partial, reduce
@@ -524,7 +525,7 @@ def asked(setting: Setting, inputs: int, outputs: int) -> dict[Name, Row]:
 Powers = dict[Fraction, Fraction]  # coefficients a of e^x by x: the number sum a e^x
 AXES = (("bc", "cb"), ("D0", "0D"), ("1m", "m1"))  # pairs of opposite corners (p, p') of a voter
 Placed = tuple[tuple[int, str, int], ...]  # how many voters of which group are at which corner
-FIXED = 256  # fractional bits of the recursion over voters
+FIXED = 256  # fractional bits of the law of the ones
 
 
 def powers_of(number: Powers, most: int) -> list[Powers]:
@@ -567,13 +568,19 @@ class Voters:
             ends_ = (exp(epsilon * (1 + Fraction(side, 1 << 48)))[side > 0] for side in (-1, 1))
             if not next(ends_) <= self.rational <= next(ends_):
                 raise Malformed("voter_ratio is not e^epsilon")
-        self.growth = self.at({self.target: Fraction(1)})
+        self.fine(BITS)
         self.axes = [(g, pair) for g, d in enumerate(self.shifts) for pair in AXES[: 3 if d else 1]]
+        self.bits = self.bits if self.rational is None else 0
+        self.spent = 0
+
+    def fine(self, bits: int) -> None:
+        """Enclose e^x to so many bits."""
         # A binomial coefficient has at most as many bits as there are voters.
-        self.bits = 0 if self.rational is not None else 2 * BITS + self.count
+        self.precision, self.bits = bits, bits + BITS + self.count
+        self.growth = self.at({self.target: Fraction(1)})
         self.mixtures: dict[tuple[Any, int], list[Between]] = {}
 
-    def at(self, powers: Powers, bits: int = BITS) -> Between:
+    def at(self, powers: Powers) -> Between:
         """Return sum a e^x, enclosed; exactly if e^epsilon is rational."""
         low: Number = 0
         high: Number = 0
@@ -581,7 +588,7 @@ class Voters:
             if self.rational is not None:
                 found = ends(self.rational ** integer(x / self.epsilons[0], 0, 9999))
             else:
-                found = exp(x, bits)
+                found = exp(x, self.precision)
             low, high = low + a * found[a < 0], high + a * found[a >= 0]
         return low, high
 
@@ -614,11 +621,13 @@ class Voters:
             says = self.enclosed(low, high), self.enclosed(1 - high, 1 - low)
             powers = [list(accumulate([p] * count, self.times, initial=one)) for p in says]
             wider: list[Between] = [(0, 0)] * (len(law) + count)
+            ways = 1
             for j in range(count + 1):
-                (a, b), ways = self.times(powers[0][j], powers[1][count - j]), comb(count, j)
+                a, b = self.times(powers[0][j], powers[1][count - j])
                 for votes, before in enumerate(law):
                     c, d = self.times(before, (ways * a, ways * b))
                     wider[votes + j] = wider[votes + j][0] + c, wider[votes + j][1] + d
+                ways = ways * (count - j) // (j + 1)
             law = wider
         self.mixtures[placed, side] = law
         return law
@@ -635,6 +644,8 @@ class Voters:
             ones_, zeros = (powers_of(chance, count) for chance in known[kind[side]])
             wider: dict[int, Powers] = defaultdict(lambda: defaultdict(Fraction))
             for (votes, before), j in product(law.items(), range(count + 1)):
+                self.spent += len(before) * len(ones_[j]) * len(zeros[count - j])
+                require_size(self.spent, 16)
                 for (x, a), (y, b), (z, c) in product(
                     before.items(), ones_[j].items(), zeros[count - j].items()
                 ):
@@ -687,65 +698,87 @@ class Voters:
     def private(self, weights: list[int], bits: int) -> int:
         """Decide P <= R P' + 2 delta, P = E (1 + h(L)), at all these corners; return how many.
 
-        One more voter at p makes p P(o + 1) + (1 - p) P(o) of P(o), o the voters that say 1: in
-        integers, rounded up for P and down for P'.
+        One more voter at p makes p P(o + 1) + (1 - p) P(o) of P(o), o the voters that say 1. In
+        floats, of numbers >= 0, a step is wrong by three roundings, each 2^-53 of the result at
+        most, or by less than 2^-1000 where it underflows. What is closer than that is settled.
         """
-        unit, chances = (
-            1 << bits,
-            [(1 << bits) - w for w in weights[::-1]] + [(1 << bits) + w for w in weights],
-        )
-        over, under = self.growth[0].numerator, self.growth[0].denominator
-        count, steps, room = 0, 0, int(2 * self.delta * unit * under * (1 << FIXED))
+        finer = copy(self)
+        finer.fine(4 * BITS)
+        unit, both = 1 << bits, ((-1, weights[::-1]), (1, weights))
+        chances = [unit + sign * w for sign, part in both for w in part]
+        growth, room = float(min(self.growth[0], 1 << 900)), float(2 * self.delta * unit)
+        says = {
+            (group, corner): (float(low), float(1 - high))
+            for group, pair in self.axes
+            for corner in pair[0]
+            for low, high in (self.chance(group, corner),)
+        }
+        count, steps, work, close = 0, 0, 0, list[tuple[Placed, list[int]]]()
 
-        def walk(at: int, placed: Placed, up: list[int], down: list[int]) -> None:
-            nonlocal count, steps
+        def walk(at: int, placed: Placed, up: list[float], down: list[float]) -> None:
+            nonlocal count, steps, work
             if at == len(self.axes):
-                count += len(up)
-                for ones, (p, q) in enumerate(zip(up, down, strict=True)):
-                    if p * under > q * over + room:
-                        self.settle(chances, unit, ones, placed)
+                count, used = count + len(up), self.count + 1 - len(up)
+                less = 1 - (8 * used + 16) / (1 << 53)
+                over = [p - (growth * q + room) * less for p, q in zip(up, down, strict=True)]
+                if max(over) > -1e-290:
+                    near = [ones for ones, excess in enumerate(over) if excess > -1e-290]
+                    close.append((placed, near))
+                    work += len(near) * (used + 16)
+                    if max(over) > unit >> 30:
+                        # So much is no rounding.
+                        finer.settle(chances, unit, near, placed)
+                    require_size(work // 4)
                 return
             group, pair = self.axes[at]
             walk(at + 1, placed, up, down)
             most = self.sizes[group] - sum(n for g, _, n in placed if g == group)
             for kind in pair:
-                # Of p and of p': in multiples of 2^-FIXED, up for the one and down for the other.
-                (low, high), (below, above) = [self.chance(group, corner) for corner in kind]
-                p, q = -(-high * (1 << FIXED) // 1), -((low - 1) * (1 << FIXED) // 1)
-                s, t = below * (1 << FIXED) // 1, (1 - above) * (1 << FIXED) // 1
-                high_p, low_p = up, down
+                (p, q), (s, t), high_p, low_p = *(says[group, corner] for corner in kind), up, down
                 for n in range(1, most + 1):
-                    high_p = [-(-(p * b + q * a) >> FIXED) for a, b in pairwise(high_p)]
-                    low_p = [s * b + t * a >> FIXED for a, b in pairwise(low_p)]
+                    high_p = [p * b + q * a for a, b in pairwise(high_p)]
+                    low_p = [s * b + t * a for a, b in pairwise(low_p)]
                     steps += len(high_p)
-                    require_size(steps)
+                    require_size(steps // 8)
                     walk(at + 1, (*placed, (group, kind, n)), high_p, low_p)
 
-        start = [a << FIXED for a in chances]
+        start = [float(a) for a in chances]
         walk(0, (), start, start)
+        for placed, near in close:
+            finer.settle(chances, unit, near, placed)
         return count
 
-    def settle(self, chances: list[int], unit: int, ones: int, placed: Placed) -> None:
-        """Refuse R P' + 2 delta - P < 0, where it is so close that only the formula can tell.
+    def settle(self, chances: list[int], unit: int, near: list[int], placed: Placed) -> None:
+        """Refuse R P' + 2 delta - P < 0, where it is too close for floats.
 
-        It is a sum of a e^x with different rational x: 0 only if every a is (Lindemann).
+        In integers, rounded against the claim; where these cannot tell, by the formula: it is a sum
+        of a e^x with different rational x, 0 only if every a is (Lindemann).
 
         Args:
             chances: of the output 1, by votes, times ``unit``.
             unit: see there.
-            ones: voters at 1.
+            near: numbers of voters at 1.
             placed: the others.
         """
-        total: Powers = defaultdict(Fraction)
-        both = [self.law(ones, placed, side) for side in (0, 1)]
-        for law, factor, shift in zip(both, (-1, 1), (Fraction(0), self.target), strict=True):
-            for votes, powers in law.items():
-                for x, a in powers.items():
-                    total[x + shift] += factor * a * chances[votes]
-                    total[x] += 2 * self.delta * a * unit * (factor < 0)
-        left = {x: a for x, a in total.items() if a}
-        if left and self.at(left, 4 * BITS)[0] < 0:
-            raise Refused(f"not private: {ones} voters at 1 and {placed}, the others at 0")
+        rounded = [self.mixed(placed, side) for side in (0, 1)]
+        above, below = [high for _, high in rounded[0]], [low for low, _ in rounded[1]]
+        over, under = self.growth[0].numerator, self.growth[0].denominator
+        room = int(2 * self.delta * unit * under * (1 << self.bits))
+        for ones in near:
+            part = chances[ones : ones + len(above)]
+            p, q = (cast(int, sum(map(mul, law, part))) for law in (above, below))
+            if p * under <= q * over + room:
+                continue
+            total: Powers = defaultdict(Fraction)
+            both = [self.law(ones, placed, side) for side in (0, 1)]
+            for law, factor, shift in zip(both, (-1, 1), (Fraction(0), self.target), strict=True):
+                for votes, powers in law.items():
+                    for x, a in powers.items():
+                        total[x + shift] += factor * a * chances[votes]
+                        total[x] += 2 * self.delta * a * unit * (factor < 0)
+            left = {x: a for x, a in total.items() if a}
+            if left and self.at(left)[0] < 0:
+                raise Refused(f"not private: {ones} voters at 1 and {placed}, the others at 0")
 
 
 def rational_weights(setting: Setting) -> bool:
@@ -766,7 +799,7 @@ def vote_weights(setting: Setting, proof: dict[str, Any]) -> tuple[list[Fraction
         law = [Fraction(comb(k, at) * 3**at, 4**k) for at in range(k + 1)]
     elif setting["objective"] == "expected-error" and rational_weights(setting):
         points = [number(float(end)) for end in prior.partition(":")[2].split(",")]
-        require_size(len(points), k, k)
+        require_size(len(points), k, 1 + k * max(p.denominator.bit_length() for p in points) // 64)
         pieces = list(zip(points[::2], points[1::2], strict=True))
         if not all(0 <= a < b <= 1 for a, b in pieces):
             raise Malformed(f"prior is {prior[:40]!r}, which is no part of [0, 1]")

@@ -26,7 +26,7 @@ from dpopt.lp.claims import surely_infeasible, surely_unbounded
 from dpopt.lp.interior import Found, Rounds, Told, suits
 from dpopt.lp.model import Model, Oracle, Rows, Separation, stack
 from dpopt.lp.problem import Inside, Problem
-from dpopt.lp.solution import Limits, Solution, Status, advice, dual_bound
+from dpopt.lp.solution import Limits, Solution, Status, advice, dual_bound, tight_bound
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from dpopt.lp.door import Families
 
 # Gaps above this share of what was asked for are worth a factorisation.
+# Relative gap below which the rounding of a bound does not matter.
+_CLOSE_BOUND = 1e-9
 _WELL_WITHIN = 0.1
 # Iterations of the simplex method after which interior points take over: these, or the square of
 # the number of variables over the second, as a step of theirs grows with its cube.
@@ -706,7 +708,15 @@ def _relative_gap(model: Model, rows: Rows, raw: RawSolution) -> float:
     unit = max(
         float(np.sum(np.abs(model.cost * x))), float(np.max(np.abs(model.cost), initial=0.0))
     )
-    return (float(model.cost @ x) - dual_bound(model, rows, raw.y)) / (unit or 1.0)
+    return (float(model.cost @ x) - _bound(model, rows, raw.y, x)) / (unit or 1.0)
+
+
+def _bound(model: Model, rows: Rows, y: Vector, x: Vector) -> float:
+    """Return the dual bound; where it is not close to the value, with its own rounding tight."""
+    found, value = dual_bound(model, rows, y), float(model.cost @ x)
+    if value - found <= _CLOSE_BOUND * abs(value):
+        return found
+    return max(found, tight_bound(replace(model, rows=rows), y))
 
 
 def _objective(loop: _Loop, raw: RawSolution) -> float:
@@ -720,7 +730,7 @@ def _finish(
     model, rows, x = loop.model, loop.all_rows(), _point(raw)
     sign = -1.0 if loop.problem.maximising else 1.0
     y = np.zeros(rows.count) if raw.y is None else raw.y
-    bound = sign * dual_bound(model, rows, y)
+    bound = sign * _bound(model, rows, y, x)
     objective = _objective(loop, raw)
     # y: first the multipliers of the written rows, block after block, then those of the appended
     # rows in the order in which they came; owners tells of each of these whose it is.

@@ -9,7 +9,6 @@ the file.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,7 @@ from dpopt._earlier import converted
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import shown
 from dpopt._types import Json
-from dpopt.files import contents, parse_json, why_unread, write_json
+from dpopt.files import contents, json_text, parse_json, why_unread, write_json
 from dpopt.provenance import versions
 
 SCHEMA = 3
@@ -124,6 +123,8 @@ def seal(kind: str, body: Json, path: Path) -> None:
     provenance = versions()
     # A file is all statement; the mark is for what was read from one.
     body = {name: value for name, value in body.items() if name != STATED}
+    # A list of numbers is written for the hash and for the file: its digits are found once.
+    numbers = dict[int, str]()
     write_json(
         path,
         {
@@ -132,8 +133,9 @@ def seal(kind: str, body: Json, path: Path) -> None:
             "kind": kind,
             "body": body,
             "provenance": provenance,
-            "hash": _digest(SCHEMA, kind, body, provenance),
+            "hash": _digest(SCHEMA, kind, body, provenance, numbers),
         },
+        numbers,
     )
 
 
@@ -173,6 +175,8 @@ def read_sealed(path: Path) -> Sealed:
     return Sealed(path, *now, provenance, digest, schema, (kind, body))
 
 
-def _digest(schema: int, kind: str, body: Json, provenance: Json) -> str:
-    text = json.dumps([schema, kind, body, provenance], sort_keys=True, separators=(",", ":"))
+def _digest(
+    schema: int, kind: str, body: Json, provenance: Json, numbers: dict[int, str] | None = None
+) -> str:
+    text = json_text([schema, kind, body, provenance], None, numbers)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -112,9 +112,8 @@ def _binomial_sum(drawn: int, start: int, odds: float, gap: float, slope: float)
         terms = np.concatenate(([last], following[:-1])) * -np.expm1(-gap - slope * i)
         total += float(terms.sum())
         last, first = float(following[-1]), first + length
-        # As `_finished` has it; the weights are at most 1.
-        small = 1.0 - float(ratios[-1])
-        if small > 0.0 and last <= _REST * total * small * small:
+        # The weights are at most 1.
+        if _finished(last, float(ratios[-1]), total):
             return total
         length = min(2 * length, _LONGEST_STRETCH)
 
@@ -193,15 +192,13 @@ def _hypergeometric_sum(
             terms *= (a if share == "a" else b) / (a + b)
         total += float(terms.sum())
         last, k, above = float(following[-1]), k - length, above + slope * length
-        # As `_finished` has it.
-        rest, gap = last * above, 1.0 - float(ratios[-1])
-        if rest <= _REST * total * gap * min(gap, 1.0) and gap > 0.0:
+        if _finished(last * above, float(ratios[-1]), total):
             return total
         length = min(2 * length, _LONGEST_STRETCH)
 
 
-def _finished(term: Vector, ratio: Vector, total: Vector) -> bool:
-    """Say whether the terms from ``term`` on are negligible in every sum.
+def _finished(term: Vector | float, ratio: Vector | float, total: Vector | float) -> bool:
+    """Say whether the terms from ``term`` on are negligible in every sum, or in one.
 
     The ratios fall and the weights grow by at most their own value now at each step: the terms
     are at most term (1 + r + r^2 + ...)^2 = term/(1 - r)^2 together.

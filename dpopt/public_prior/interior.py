@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dpopt._progress import advance
 from dpopt._types import Matrix, Vector
 from dpopt.lp.backends import RawSolution, Session, get_backend
 from dpopt.lp.model import Model, Rows
@@ -21,6 +22,7 @@ from dpopt.lp.solution import Status
 
 _STEPS = 200
 _CLOSE, _KEPT = 1e-11, 1e-9
+_TASK = "kernel of a population"
 _BACK = 0.995
 _REFINED = 3
 
@@ -148,6 +150,7 @@ class _Method:
         """Return the last point and its multipliers; the loop around it judges them."""
         start, step = time.perf_counter(), 0
         for step in range(_STEPS):
+            advance(_TASK, step, None, f"gap {self._gap() * self.pairs:.1e}")
             if self._gap() * self.pairs < _CLOSE and self._missed() < _KEPT:
                 break
             if time_limit is not None and time.perf_counter() - start > time_limit:
@@ -163,6 +166,7 @@ class _Method:
                 on = False
             if not on:
                 break
+        advance(_TASK, step, step)
         return RawSolution(Status.OPTIMAL, *self._written(model), step, "by columns")
 
     def _missed(self) -> float:
@@ -371,9 +375,11 @@ class _Solver:
 
 
 def _reach(values: list[Any], steps: list[Any]) -> float:
-    """Return the largest length of a step that leaves all values at least 0."""
-    shrinking = (step < 0 for step in steps)
-    return min(
-        float(np.min(-x[down] / step[down], initial=np.inf))
-        for x, step, down in zip(values, steps, shrinking, strict=True)
-    )
+    """Return the largest length of a step that leaves all values, which are above 0, at least 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # Of letters that a user does not have, a multiplier and its step are 0.
+        fastest = max(
+            float(np.fmax.reduce(-step / x, axis=None))
+            for x, step in zip(values, steps, strict=True)
+        )
+    return 1 / fastest if fastest > 0 else np.inf

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector, Json, Matrix, Vector, frozen
 from dpopt.design import Design
+from dpopt.files import require_room
 from dpopt.privacy import Certificate, ExactKernel, Guarantee
 from dpopt.privacy.ledger import Recorder
 from dpopt.privacy.release import Source, seeded, system
@@ -264,6 +265,7 @@ class SamplingKernel(Design):
         Raises:
             ParameterError: also if letters are neither text nor integers.
         """
+        require_room(Path(path), self.prior.masses)
         names = self.prior.letters
         if not isinstance(names, range) and not all(type(name) in (str, int) for name in names):
             raise ParameterError("letters must be texts or integers for a kernel to be saved.")

@@ -287,3 +287,57 @@ def test_a_worst_case_over_samples_has_no_proof(tmp_path: Path) -> None:
     assert found.bound.how == "float"
     with pytest.raises(dpopt.ParameterError, match="does not say which p it allows"):
         found.save(tmp_path / "x.json", proof=True)
+
+
+def told_of(count: int, allowance: float, weight: int) -> str:
+    """What the checker says of a constant gamma, over 2^62."""
+    voters = verify.Voters(Setting(count, 0.1, allowance).to_dict(), None)
+    try:
+        return str(voters.private([weight] * ((count + 1) // 2), 62))
+    except (verify.Refused, verify.Malformed) as error:
+        return f"{type(error).__name__}: {error}"
+
+
+@pytest.mark.parametrize("count", [1, 5, 21])
+def test_an_allowance_below_all_floats_is_decided(count: int) -> None:
+    # A constant output keeps any epsilon; any other moves with a vote by far more than 1e-301.
+    assert told_of(count, 1e-300, 0) == str((count + 1) ** 2)
+    assert told_of(count, 1e-300, 1 << 40).startswith("Refused")
+
+
+def test_too_many_close_corners_are_refused_before_they_are_decided() -> None:
+    assert told_of(1001, 1e-300, 0).startswith("Malformed: a size is beyond")
+    assert told_of(1001, 1.0, 0) == str(1002**2)
+
+
+@pytest.mark.parametrize("count", [3, 7])
+def test_the_largest_private_weight_is_that_of_all_corners(count: int) -> None:
+    low, high = 0, 1 << 62
+    while high - low > 1:
+        middle = (low + high) // 2
+        accepted = not told_of(count, 1.0, middle).startswith("Refused")
+        low, high = (middle, high) if accepted else (low, middle)
+    e = Fraction(math.e**0.1).limit_denominator(10**17)
+    b = e / (e + 1)
+    half = (count + 1) // 2
+
+    def mean(chances: list[Fraction]) -> Fraction:
+        law = [Fraction(1)]
+        for p in chances:
+            law = [p * a + (1 - p) * c for a, c in zip([0, *law], [*law, 0], strict=True)]
+        return sum(law[half:], Fraction(0)) - sum(law[:half], Fraction(0))
+
+    bounds = [
+        (e - 1) / (up - e * down)
+        for n in range(count + 1)
+        for ones in range(count - n + 1)
+        for p in (b, 1 - b)
+        for up, down in [
+            tuple(
+                mean([Fraction(1)] * ones + [x] * n + [Fraction(0)] * (count - n - ones))
+                for x in (p, 1 - p)
+            )
+        ]
+        if up > e * down
+    ]
+    assert low / 2**62 == pytest.approx(float(min(bounds)), rel=1e-12)

@@ -240,3 +240,15 @@ def test_many_users_have_the_optimum_of_the_simplex_method(epsilon: float, slack
     assert found.bound == pytest.approx(known.objective, abs=1e-8)
     assert found.worst_tv <= found.gamma_tv + slack + 1e-8
     assert found.drift < 1e-7
+
+
+def test_a_small_optimum_is_bounded_closely() -> None:
+    # At epsilon 12 the optimum is 1e-4: rounding of the bound's many terms must not hide the gap.
+    users = np.random.default_rng(0).dirichlet(np.ones(12), size=300)
+    found = population_kernel(users.mean(axis=0), 12.0, users)
+    assert found.solution is not None
+    assert found.solution.backend == "interior point by columns"
+    assert found.bound is not None
+    assert 0 <= found.value - found.bound < 1e-6 * found.value
+    other = solve(found.setting.problem(), "highs").objective
+    assert found.value == pytest.approx(other, rel=1e-6)
