@@ -54,11 +54,11 @@ _SLACK, _WEIGHTLESS = 50, 1e-4
 # Starts of the search beyond `LISTED` letters: blends of B's largest eigenvectors.
 _DIRECTIONS, _RANDOM = 12, 200
 # Patterns above a number of squares by this factor: a step then goes by the squares; as long as the
-# barrier leaves this share of G.
-_MANY, _FEW_DIGITS = 1.2, 1e-8
+# barrier leaves this share of F.
+_MANY, _FEW_DIGITS = 1.2, 1e-5
 # When weights are told from nothing, as a share of F that the barrier leaves; and how many of all
 # patterns are looked at closely.
-_LATE, _LISTED_MOST = 1e-6, 5_000
+_LATE, _LISTED_MOST = 1e-5, 5_000
 
 
 @dataclass(frozen=True)
@@ -164,6 +164,8 @@ class Master:
         self.prior = np.full(n, 1 / n) if prior is None else prior
         self.sides = np.zeros(symmetry.blocks[0].shape[1])
         self.take(symmetry.first(first_patterns(n)))
+        # F when it was last computed.
+        self.latest = 0.0
         # Such weights as make the mean of the sums 1; Newton's method makes each of them 1.
         self.theta = np.full(len(self.rows), n / self.rows.sum())
         self.barrier = self.value / len(self.rows)
@@ -197,6 +199,7 @@ class Master:
         for block, part, gram in zip(self.symmetry.blocks, self.parts, self.grams, strict=True):
             here, b = slopes(gram, part.T @ (part * weights[:, None]))
             value, whole = value + here, whole + block @ b @ block.T
+        self.latest = value
         return value, whole
 
     def add(self, patterns: Patterns) -> None:
@@ -246,7 +249,7 @@ class Master:
         short = first.sum(axis=0) - border.sum(axis=0)
         few = self.squares * _MANY < size and not self.worst
         # Where the barrier is small, the sum of squares and the rest are too far apart for floats.
-        if few and size * mu > _FEW_DIGITS * sum(map(float, map(np.trace, self.grams))):
+        if few and size * mu > _FEW_DIGITS * self.latest:
             features, q = self._features(scaled, weights)
             return self._short_step(features, q, border, short)
         both, q = np.zeros((size, size)), np.zeros(size)
