@@ -49,16 +49,17 @@ _RELATIVE, _LEAST = 1e-9, 1e-13
 _MOST_ROUNDS, _MOST_STEPS = 400, 100
 # How the barrier falls, and when a centre counts as found: largest change of a weight, as a share.
 _SHRINK, _NEAR = 0.3, 0.05
+# The least barrier where patterns are added, as a share of the largest violation.
+_INSIDE = 0.1
 # Patterns below both shares, of the median and of the largest weight, are left out.
 _SLACK, _WEIGHTLESS = 50, 1e-4
 # Starts of the search beyond `LISTED` letters: blends of B's largest eigenvectors.
 _DIRECTIONS, _RANDOM = 12, 200
 # Patterns above a number of squares by this factor: a step then goes by the squares; as long as the
 # barrier leaves this share of F.
-_MANY, _FEW_DIGITS = 1.2, 1e-5
-# When weights are told from nothing, as a share of F that the barrier leaves; and how many of all
-# patterns are looked at closely.
-_LATE, _LISTED_MOST = 1e-5, 5_000
+_MANY, _FEW_DIGITS, _REFINED = 1.2, 1e-11, 3
+# How many of all patterns that violate are looked at closely.
+_LISTED_MOST = 5_000
 
 
 @dataclass(frozen=True)
@@ -219,6 +220,13 @@ class Master:
             self.take(self.patterns[kept])
             self.theta, self.slack = theta[kept], self.slack[kept]
 
+    def raise_to(self, barrier: float) -> None:
+        """Go back to a larger barrier, if it is one."""
+        if barrier > self.barrier:
+            grown = np.sqrt(barrier / self.barrier)
+            self.slack, self.prior_slack = self.slack * grown, self.prior_slack * grown
+            self.barrier = barrier
+
     def centre(self) -> None:
         """Go to where theta z = barrier, and p w = barrier, up to a share of each."""
         for _ in range(_MOST_STEPS):
@@ -311,23 +319,39 @@ class Master:
     def _short_step(
         self, features: Matrix, q: Vector, border: Matrix, short: Vector
     ) -> tuple[Vector, Vector, Vector]:
-        """Return the step by the inverse of a diagonal and a sum of few squares (Woodbury)."""
-        diagonal = self.theta * self.slack
-        features /= np.sqrt(diagonal)[:, None]
+        """Return the step by the inverse of a diagonal and a sum of few squares (Woodbury).
+
+        With the diagonal D = theta z the rest is of size r. What rounding leaves is solved for
+        again.
+        """
+        root = np.sqrt(self.theta * self.slack)
+        features /= root[:, None]
+        border = border / root[:, None]
         core = scipy.linalg.blas.dsyrk(1.0, features.T)
         core[np.diag_indices(len(core))] += 1.0
-        sides = np.column_stack([border, q + self.barrier]) / np.sqrt(diagonal)[:, None]
         try:
             factor = scipy.linalg.cho_factor(core, check_finite=False, overwrite_a=True)
-            through = sides - features @ scipy.linalg.cho_solve(factor, features.T @ sides)
-            through /= np.sqrt(diagonal)[:, None]
-            lam = np.linalg.solve(border.T @ through[:, :-1], border.T @ through[:, -1] - short)
-        except np.linalg.LinAlgError:
+
+            def undone(right: Matrix) -> Matrix:
+                return right - features @ scipy.linalg.cho_solve(
+                    factor, features.T @ right, check_finite=False
+                )
+
+            edge = undone(border)
+            small = scipy.linalg.lu_factor(border.T @ edge)
+            left, right = (q + self.barrier) / root, short
+            x, lam = np.zeros_like(left), np.zeros_like(short)
+            for _ in range(_REFINED):
+                through = undone(left)
+                more = scipy.linalg.lu_solve(small, border.T @ through - right)
+                x, lam = x + through - edge @ more, lam + more
+                whole = features @ (features.T @ x) + x + border @ lam
+                left, right = (q + self.barrier) / root - whole, short - border.T @ x
+        except (np.linalg.LinAlgError, ValueError):
             raise SolverError("a step of Newton's method failed.", Status.NUMERICAL) from None
-        x = through[:, -1] - through[:, :-1] @ lam
         if not np.all(np.isfinite(x)):
             raise SolverError("a step of Newton's method failed.", Status.NUMERICAL)
-        return x, np.zeros(0), lam
+        return x / root, np.zeros(0), lam
 
 
 def by_prior(
@@ -433,9 +457,12 @@ def optimum(
             if len(found):
                 master.prune()
                 master.add(_fresh(found, master.patterns))
-                # A few that come late need no centre of their own, but for the last one.
+                # A few that come late need no centre of their own, but for the last one; what
+                # violates by far more than the barrier leaves is taken in from further inside.
                 if len(found) < n and room > enough:
                     master.barrier *= _SHRINK
+                away = float(excesses(rows_of(found[:1], ratio), b, master)[0])
+                master.raise_to(_INSIDE * away / len(master.theta))
                 continue
         if room <= enough:
             # Where the best M is nearly singular, the multipliers get worse again.
@@ -444,9 +471,6 @@ def optimum(
                 lowest, best = proved, _made(master, scale, shift)
             if n > LISTED or room <= _LEAST * value:
                 break
-        if n > ALL and room < _LATE * value and len(master.theta) > master.squares:
-            # What weighs something at the end does so by now.
-            master.prune(float(np.sqrt(room / value)))
         master.barrier *= _SHRINK
     if best is None:
         raise SolverError("the patterns did not settle.", Status.ITERATION_LIMIT)

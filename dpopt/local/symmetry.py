@@ -67,10 +67,20 @@ class Symmetry:
         """Return the group with one more order, which commutes with these."""
         blocks: list[Matrix] = []
         for block in self.blocks:
-            # On these columns the order is a symmetric matrix of eigenvalues 1 and -1.
-            values, vectors = np.linalg.eigh(block.T @ block[order])
-            turned = block @ vectors
-            blocks += [turned[:, values > 0], turned[:, values < 0]]
+            # The order takes each of these columns to one of them, or to its negative.
+            image = block.T @ block[order]
+            partner = np.abs(image).argmax(axis=0)
+            own = np.arange(len(partner))
+            sign = np.sign(image[partner, own])
+            pairs = own[own < partner]
+            other = block[:, partner[pairs]] * sign[pairs]
+            root = np.sqrt(0.5)
+            blocks += [
+                np.hstack(
+                    [block[:, (own == partner) & (sign == s)], (block[:, pairs] + s * other) * root]
+                )
+                for s in (1.0, -1.0)
+            ]
         kept = tuple(block for block in blocks if block.shape[1])
         return Symmetry(np.concatenate([self.moves, self.moves[:, order]]), kept)
 
