@@ -14,6 +14,7 @@ missed by v (1 . s)(s . p) at most, lambda + v is enough.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -22,7 +23,6 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from dpopt._types import Matrix, Vector
-from dpopt.local.baselines import best_subset_selection
 from dpopt.local.optimum import (
     Optimum,
     Priced,
@@ -33,6 +33,7 @@ from dpopt.local.optimum import (
     slopes,
     squares,
 )
+from dpopt.local.subsets import alike, subset_value
 from dpopt.local.symmetry import Symmetry, centred
 
 How = Literal["symmetry", "enumeration", "semidefinite", "unproved"]
@@ -41,6 +42,8 @@ of what is at least 0; or not: by local search alone."""
 
 # Up to so many letters all patterns are looked at: 2^24 of them.
 ENUMERATED = 24
+# Up to so many letters `dpopt.verify` looks at all patterns itself, and lambda has to pay for them.
+_SHOWN = 17
 # Letters in the lower half of a pattern, which is tabulated.
 _LOW = 10
 # Rounding of s'B s, a sum of n^2 products, as a share of the sum of their sizes; and of an
@@ -72,26 +75,24 @@ def lower_bound(gram: Matrix, ratio: float, found: Optimum) -> LowerBound:
         found: the solution; of the worst prior, the bound is about this prior.
     """
     n, p = len(gram), found.prior
+    least = exchangeable(gram, ratio, p)
+    if least is not None and n > _SHOWN:
+        return LowerBound(least, "symmetry", found.multipliers)
     rows = rows_of(found.patterns, ratio) * found.theta[:, None]
     value, b = slopes(gram, information(rows, p))
-    how: How = "enumeration" if n <= ENUMERATED else "unproved"
     if n <= ENUMERATED:
-        missed = enumerated(b, ratio, found)
-    else:
-        patterns, excess = Search(n, ratio).found(b, found)
-        missed = float(np.max(excess / rows_of(patterns, ratio).sum(axis=1)))
-    multipliers = found.multipliers + max(0.0, missed)
-    alike = exchangeable(gram, ratio, p)
-    if alike is not None:
-        return LowerBound(alike, "symmetry", multipliers)
-    proved = None
-    if how == "unproved":
-        # B of the centred G is as symmetric as the queries; what lambda has to pay beside it is
-        # added to both sides of (*).
-        proved = _of_the_centred(gram, information(rows, p), ratio, p)
+        multipliers = found.multipliers + max(0.0, enumerated(b, ratio, found))
+        if least is not None:
+            return LowerBound(least, "symmetry", multipliers)
+        return LowerBound(2 * value - float(multipliers.sum()), "enumeration", multipliers)
+    # B of the centred G is as symmetric as the queries.
+    proved = _of_the_centred(gram, information(rows, p), ratio, p)
     if proved is not None:
-        how, multipliers = "semidefinite", proved
-    return LowerBound(2 * value - float(multipliers.sum()), how, multipliers)
+        return LowerBound(2 * value - float(proved.sum()), "semidefinite", proved)
+    patterns, excess = Search(n, ratio).found(b, found)
+    missed = float(np.max(excess / rows_of(patterns, ratio).sum(axis=1)))
+    multipliers = found.multipliers + max(0.0, missed)
+    return LowerBound(2 * value - float(multipliers.sum()), "unproved", multipliers)
 
 
 def _of_the_centred(gram: Matrix, matrix: Matrix, ratio: float, prior: Vector) -> Vector | None:
@@ -122,13 +123,10 @@ def exchangeable(gram: Matrix, ratio: float, prior: Vector) -> float | None:
     a multiple of the identity plus one of ones, as of subset selection (Ye, Barg 2018), where M is
     largest for the best size: F is linear in the inverse of the multiple.
     """
-    n = len(gram)
-    other = gram[0, 1]
-    if not np.array_equal(gram, np.where(np.eye(n) > 0, gram[0, 0], other)) or np.ptp(prior) > 0:
+    if not alike(gram) or np.ptp(prior) > 0:
         return None
-    # One part of F is the same for every mechanism, for M 1 = n 1.
-    least = best_subset_selection(n, ratio, gram) + float(np.trace(gram)) / n
-    return least * (1 - _ROUNDING)
+    n = len(gram)
+    return min(subset_value(n, ratio, gram, k) for k in range(1, n)) * (1 - _ROUNDING)
 
 
 def enumerated(b: Matrix, ratio: float, at: Priced) -> float:
@@ -214,7 +212,10 @@ def semidefinite(b: Matrix, ratio: float, prior: Vector, symmetry: Symmetry) -> 
         rows.append(cp.reshape(whole @ x + at.ravel(), (k, k), order="C") >> 0)
     weights = np.bincount(_orbits(symmetry.moves)).astype(float)
     try:
-        cp.Problem(cp.Minimize(weights @ x[: sizes[0]]), rows).solve(solver=cp.CLARABEL)
+        with warnings.catch_warnings():
+            # That the last digits may be wrong is made up for below.
+            warnings.simplefilter("ignore", UserWarning)
+            cp.Problem(cp.Minimize(weights @ x[: sizes[0]]), rows).solve(solver=cp.CLARABEL)
     except cp.SolverError:
         return None
     if x.value is None:
