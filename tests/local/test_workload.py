@@ -20,7 +20,7 @@ from dpopt.local import WorkloadSetting, query_matrix, workload_mechanism
 from dpopt.local.bound import enumerated, exchangeable, semidefinite
 from dpopt.local.decoder import letter_variances, worst_prior
 from dpopt.local.optimum import Optimum, information, optimum, rows_of, slopes
-from dpopt.local.symmetry import Symmetry, centred
+from dpopt.local.symmetry import Symmetry
 
 PRIOR = [u / 36 for u in range(1, 9)]
 
