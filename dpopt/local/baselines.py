@@ -78,7 +78,9 @@ def hierarchical(letters: int, epsilon: float, branching: int = 2) -> Matrix:
     """Return a hierarchy of intervals, one level drawn for each person, shape (outputs, n).
 
     On the level of intervals of branching^j letters a person answers by randomised response; the
-    level of all letters alone is left out (Cormode, Kulkarni, Srivastava 2019).
+    level of all letters alone is left out (Cormode, Kulkarni, Srivastava 2019). `variances` tells
+    the better of branching 2 and 4, each with the best decoder: for prefixes of 16 letters and
+    epsilon = 1 these have 177.16 and 171.00.
     """
     levels, width = [], 1
     while width < letters:

@@ -106,10 +106,10 @@ class WorkloadSetting(Setting["WorkloadDesign"]):
             epsilon=_checks.real("epsilon", self.epsilon, 0.01, 12.0),
             prior=_prior(self.prior, n, self.objective),
         )
-        if len(self.merged[0]) > DESIGNED and not self.even:
+        if n > DESIGNED and (n > EVEN or not self.even):
             raise ParameterError(
-                f"letters is {n}; beyond {DESIGNED} all letters must be alike, as for 'histogram' "
-                "and a uniform prior."
+                f"letters is {n}; beyond {DESIGNED}, and up to {EVEN}, all letters must be alike, "
+                "as for 'histogram' and a uniform prior."
             )
 
     @classmethod
