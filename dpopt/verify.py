@@ -2039,7 +2039,10 @@ def workload(setting: Setting, units: Any, ratio: Between | None, proof: Any) ->
     tilted = times(x, times(gram, list(map(list, zip(*x, strict=True)))))
     at_most_at_all_patterns(tilted, lam, p, Fraction(-floor(-high * (1 << 64)), 1 << 64))
     least = 2 * sum(times(x, gram)[u][u] for u in range(n)) - sum(lam)
-    tangent = Row({("t",): -1}, sum(map(mul, p, known)) - least)
+    least -= sum(map(mul, p, known))
+    tangent = Row({("t",): -1}, -least)
+    # The row alone says so; that the box begins there spares small values a solver's tolerance.
+    program.boxes[("t",)] = (max(Fraction(0), least), 2 * value + 1)
     return extend(program, {("tangent",): tangent})
 
 

@@ -1144,6 +1144,24 @@ def letters_designed() -> int:
     return local.WorkloadSetting("prefix", 64).letters
 
 
+def letters_alike() -> int:
+    """The most letters of a histogram of uniform ones."""
+    with pytest.raises(ParameterError, match="letters is 129"):
+        local.WorkloadSetting("histogram", 129)
+    return local.WorkloadSetting("histogram", 128).letters
+
+
+def bound_lost() -> int:
+    """A whole epsilon at which 26 letters have no bound, and two below which they have one."""
+    lost = [
+        epsilon
+        for epsilon in (8, 10)
+        if local.workload_mechanism("prefix", 26, epsilon=epsilon).float_bound is None
+    ]
+    (found,) = lost
+    return found
+
+
 def diagonals_told() -> int:
     """The most letters of which a file tells the diagonal; one more is not told."""
     found = {n: public_prior.minimax_kernel([1 / n] * n, 1.0).to_dict() for n in (100_000, 100_001)}
@@ -1590,9 +1608,16 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         LIMITS,
-        "designed for up to 64 letters. The bound is looked at for every pattern up to 20 letters,",
-        computed={"64": letters_designed, "20": lambda: ENUMERATED},
+        "designed for up to 64 letters. The bound is looked at for every pattern up to 24 letters,",
+        computed={"64": letters_designed, "24": lambda: ENUMERATED},
     ),
+    Claim(
+        LIMITS,
+        "Beyond 24 letters and for an epsilon of about 10 or more, that allowance is all of the "
+        "bound, and there is none.",
+        computed={"24": lambda: ENUMERATED, "10": bound_lost},
+    ),
+    Claim(LIMITS, "there are up to 128, and the closed form", computed={"128": letters_alike}),
     Claim(LIMITS, "takes up to 5,000 sorted histograms.", computed={"5,000": solved}),
     # Proofs that are checked alone, closed forms.
     Claim(

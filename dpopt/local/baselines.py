@@ -16,6 +16,7 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import Matrix, Vector
 from dpopt.local.decoder import letter_variances
+from dpopt.local.subsets import subset_value
 
 # Outputs up to which a mechanism is written out.
 _MOST_OUTPUTS = 20_000
@@ -67,27 +68,19 @@ def subset_selection(letters: int, epsilon: float, size: int) -> Matrix:
 def best_subset_selection(letters: int, ratio: float, gram: Matrix) -> float:
     """Return the least variance of subset selection over sizes, for uniform data, in closed form.
 
-    M is a multiple of the identity plus one of the matrix of ones; ratio is e^epsilon.
+    See `dpopt.local.subsets.subset_value`; ratio is e^epsilon.
     """
-    n, e = letters, ratio
-    found = math.inf
-    for k in range(1, n):
-        total = k * e + n - k
-        # Means of s_u^2 and of s_u s_v over all sets; a row's weight makes the mean of s_u one.
-        same = (k * e**2 + n - k) / n
-        inside, across, outside = k * (k - 1), 2 * k * (n - k), (n - k) * (n - k - 1)
-        other = (inside * e**2 + across * e + outside) / (n * (n - 1))
-        scale = n**2 / total**2
-        m = scale * ((same - other) * np.eye(n) + other * np.ones((n, n)))
-        found = min(found, float(np.trace(np.linalg.solve(m, gram))))
-    return found - float(np.trace(gram)) / n
+    least = min(subset_value(letters, ratio, gram, k) for k in range(1, letters))
+    return least - float(np.trace(gram)) / letters
 
 
 def hierarchical(letters: int, epsilon: float, branching: int = 2) -> Matrix:
     """Return a hierarchy of intervals, one level drawn for each person, shape (outputs, n).
 
     On the level of intervals of branching^j letters a person answers by randomised response; the
-    level of all letters alone is left out (Cormode, Kulkarni, Srivastava 2019).
+    level of all letters alone is left out (Cormode, Kulkarni, Srivastava 2019). `variances` tells
+    the better of branching 2 and 4, each with the best decoder: for prefixes of 16 letters and
+    epsilon = 1 these have 177.16 and 171.00.
     """
     levels, width = [], 1
     while width < letters:

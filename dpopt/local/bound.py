@@ -14,21 +14,36 @@ missed by v (1 . s)(s . p) at most, lambda + v is enough.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
 
 from dpopt._types import Matrix, Vector
-from dpopt.local.baselines import best_subset_selection
-from dpopt.local.optimum import Optimum, Priced, Search, information, rows_of, slopes, squares
+from dpopt.local.optimum import (
+    Optimum,
+    Priced,
+    Search,
+    information,
+    inverted,
+    rows_of,
+    slopes,
+    squares,
+)
+from dpopt.local.subsets import alike, subset_value
+from dpopt.local.symmetry import Symmetry, centred
 
 How = Literal["symmetry", "enumeration", "semidefinite", "unproved"]
 """How (*) is known: for all letters are alike, pattern by pattern, as a sum of squares and products
 of what is at least 0; or not: by local search alone."""
 
-# Up to so many letters all patterns are looked at: 2^20 of them.
-ENUMERATED = 20
+# Up to so many letters all patterns are looked at: 2^24 of them.
+ENUMERATED = 24
+# Up to so many letters `dpopt.verify` looks at all patterns itself, and lambda has to pay for them.
+_SHOWN = 17
 # Letters in the lower half of a pattern, which is tabulated.
 _LOW = 10
 # Rounding of s'B s, a sum of n^2 products, as a share of the sum of their sizes; and of an
@@ -60,22 +75,45 @@ def lower_bound(gram: Matrix, ratio: float, found: Optimum) -> LowerBound:
         found: the solution; of the worst prior, the bound is about this prior.
     """
     n, p = len(gram), found.prior
+    least = exchangeable(gram, ratio, p)
+    if least is not None and n > _SHOWN:
+        return LowerBound(least, "symmetry", found.multipliers)
     rows = rows_of(found.patterns, ratio) * found.theta[:, None]
     value, b = slopes(gram, information(rows, p))
-    how: How = "enumeration" if n <= ENUMERATED else "unproved"
     if n <= ENUMERATED:
-        missed = enumerated(b, ratio, found)
-    else:
-        patterns, excess = Search(n, ratio).found(b, found)
-        missed = float(np.max(excess / rows_of(patterns, ratio).sum(axis=1)))
-    multipliers = found.multipliers + max(0.0, missed)
-    alike = exchangeable(gram, ratio, p)
-    if alike is not None:
-        return LowerBound(alike, "symmetry", multipliers)
-    proved = semidefinite(b, ratio, p) if how == "unproved" else None
+        multipliers = found.multipliers + max(0.0, enumerated(b, ratio, found))
+        if least is not None:
+            return LowerBound(least, "symmetry", multipliers)
+        return LowerBound(2 * value - float(multipliers.sum()), "enumeration", multipliers)
+    # B of the centred G is as symmetric as the queries.
+    proved = _of_the_centred(gram, information(rows, p), ratio, p)
     if proved is not None:
-        how, multipliers = "semidefinite", proved
-    return LowerBound(2 * value - float(multipliers.sum()), how, multipliers)
+        return LowerBound(2 * value - float(proved.sum()), "semidefinite", proved)
+    patterns, excess = Search(n, ratio).found(b, found)
+    missed = float(np.max(excess / rows_of(patterns, ratio).sum(axis=1)))
+    multipliers = found.multipliers + max(0.0, missed)
+    return LowerBound(2 * value - float(multipliers.sum()), "unproved", multipliers)
+
+
+def _of_the_centred(gram: Matrix, matrix: Matrix, ratio: float, prior: Vector) -> Vector | None:
+    """Return lambda of `semidefinite` for G = G' + 1 v' + v 1' by way of that for G'.
+
+    Of M the mean over the orders that leave G' and p alike takes its place, which is M itself up to
+    rounding; with x = M^-1 v, and M^-1 1 = p up to rounding, s'B s is s'B's + 2 (s . p)(s . x).
+    """
+    inner, shift = centred(gram, prior)
+    symmetry = Symmetry.of(inner, prior)
+    inverse = inverted(matrix)
+    b, whole = inverse @ inner @ inverse, inverse @ gram @ inverse
+    mean = np.mean([b[np.ix_(move, move)] for move in symmetry.moves], axis=0)
+    found = semidefinite(mean, ratio, prior, symmetry)
+    if found is None:
+        return None
+    side = inverse @ shift
+    # Of what is left, no eigenvalue is above its largest sum of sizes: |s|^2 times it at most.
+    rest = whole - mean - np.outer(prior, side) - np.outer(side, prior)
+    missed = float(np.abs(rest).sum(axis=1).max()) / float(prior.min())
+    return found + 2 * side + missed
 
 
 def exchangeable(gram: Matrix, ratio: float, prior: Vector) -> float | None:
@@ -85,13 +123,10 @@ def exchangeable(gram: Matrix, ratio: float, prior: Vector) -> float | None:
     a multiple of the identity plus one of ones, as of subset selection (Ye, Barg 2018), where M is
     largest for the best size: F is linear in the inverse of the multiple.
     """
-    n = len(gram)
-    other = gram[0, 1]
-    if not np.array_equal(gram, np.where(np.eye(n) > 0, gram[0, 0], other)) or np.ptp(prior) > 0:
+    if not alike(gram) or np.ptp(prior) > 0:
         return None
-    # One part of F is the same for every mechanism, for M 1 = n 1.
-    least = best_subset_selection(n, ratio, gram) + float(np.trace(gram)) / n
-    return least * (1 - _ROUNDING)
+    n = len(gram)
+    return min(subset_value(n, ratio, gram, k) for k in range(1, n)) * (1 - _ROUNDING)
 
 
 def enumerated(b: Matrix, ratio: float, at: Priced) -> float:
@@ -130,58 +165,126 @@ def enumerated(b: Matrix, ratio: float, at: Priced) -> float:
     return worst + _ROUNDING * float(np.abs(lam).max())
 
 
-def semidefinite(b: Matrix, ratio: float, prior: Vector) -> Vector | None:
+def semidefinite(b: Matrix, ratio: float, prior: Vector, symmetry: Symmetry) -> Vector | None:
     """Return lambda of least sum for which (*) is a sum of squares and of products.
 
-    With s = 1 + (ratio - 1) x and x in {0, 1}^n, (lambda . s)(s . p) - s'B s is to be
+    With s = 1 + y and y in {0, g}^n, g = ratio - 1, (lambda . s)(s . p) - s'B s is to be
 
-        [1; x]'P [1; x] + sum_i d_i (x_i^2 - x_i) + x'A x + x'C (1 - x) + (1 - x)'D (1 - x)
+        [1; y]'P [1; y] + sum_i d_i y_i (y_i / g - 1)
+            + sum_{i < j} (A_ij y_i y_j + N_ij (1 - y_i / g)(1 - y_j / g))
+            + sum_{i != j} C_ij y_i (1 - y_j / g)
 
-    with P positive semidefinite and A, C, D >= 0. A solver finds all of them; P is computed again,
-    and what it lacks is made up for by a larger lambda.
+    with P positive semidefinite and A, C, N >= 0. A solver finds all of them, the same for letters
+    and pairs that some order exchanges, so that P falls into blocks; P is computed again, and what
+    it lacks is made up for by a larger lambda.
+
+    Args:
+        b: B, shape (n, n).
+        ratio: e^epsilon, rounded up.
+        prior: p.
+        symmetry: of B and p.
 
     Returns:
         lambda; None if the solver found none.
     """
     import cvxpy as cp
 
-    n, gain, scale = len(b), ratio - 1.0, float(np.trace(b))
-    square = b / scale
-    one = np.ones(n)
-
-    def left(lam: Any) -> tuple[Any, Any, Any]:  # noqa: ANN401
-        # Constant, half of the linear, and quadratic part of (lambda . s)(s . p) - s'B s.
-        total = cp.sum(lam) if isinstance(lam, cp.Expression) else lam.sum()
-        linear = gain / 2 * (lam + total * prior) - gain * (square @ one)
-        lam_column = (
-            cp.reshape(lam, (n, 1), order="C") if isinstance(lam, cp.Expression) else lam[:, None]
+    scale = float(np.trace(b)) * ratio**2 / len(b)
+    square, gain, n = b / scale, ratio - 1.0, len(b)
+    parts = _parts(gain, prior, symmetry)
+    sizes = [part.shape[1] for part in parts]
+    x = cp.Variable(sum(sizes))
+    start = np.zeros((n + 1, n + 1))
+    start[0, 0], start[0, 1:] = -square.sum(), -square.sum(axis=1)
+    start[1:, 0], start[1:, 1:] = start[0, 1:], -square
+    linear = sp.hstack(parts, format="csr")
+    free = sizes[0] + sizes[1]
+    rows: list[Any] = [x[free:] >= 0]
+    for place, block in enumerate(symmetry.blocks):
+        turn = sp.csr_array(
+            sp.block_diag([np.eye(1), block])
+            if place == 0
+            else np.vstack([np.zeros(block.shape[1]), block])
         )
-        product = lam_column @ prior[None, :]
-        return total - square.sum(), linear, gain**2 * ((product + product.T) / 2 - square)
-
-    def right(d: Any, both: Any, one_of: Any, none: Any, diag: Any) -> tuple[Any, Any, Any]:  # noqa: ANN401
-        linear = (one_of @ one - d) / 2 - none @ one
-        return one @ none @ one, linear, diag(d) + both - (one_of + one_of.T) / 2 + none
-
-    lam, d, psd = cp.Variable(n), cp.Variable(n), cp.Variable((n + 1, n + 1), PSD=True)
-    both, none = (cp.Variable((n, n), symmetric=True) for _ in range(2))
-    parts = (both, cp.Variable((n, n)), none)
-    sides = zip(left(lam), right(d, *parts, cp.diag), strict=True)
-    constant, linear, quadratic = (a - c for a, c in sides)
-    rows = [psd[0, 0] == constant, psd[0, 1:] == linear, psd[1:, 1:] == quadratic]
-    problem = cp.Problem(cp.Minimize(cp.sum(lam)), [*rows, *(part >= 0 for part in parts)])
+        k = turn.shape[1]
+        whole = sp.kron(turn, turn, format="csr").T @ linear
+        at = turn.T @ start @ turn
+        rows.append(cp.reshape(whole @ x + at.ravel(), (k, k), order="C") >> 0)
+    weights = np.bincount(_orbits(symmetry.moves)).astype(float)
     try:
-        problem.solve(solver=cp.CLARABEL)
+        with warnings.catch_warnings():
+            # That the last digits may be wrong is made up for below.
+            warnings.simplefilter("ignore", UserWarning)
+            cp.Problem(cp.Minimize(weights @ x[: sizes[0]]), rows).solve(solver=cp.CLARABEL)
     except cp.SolverError:
         return None
-    if lam.value is None:
+    if x.value is None:
         return None
-    at_least: list[Matrix] = [np.maximum(cast(Matrix, part.value), 0.0) for part in parts]
-    a, c, none = at_least
-    sides = zip(left(lam.value), right(d.value, a, c, none, np.diag), strict=True)
-    constant, linear, quadratic = (a - c for a, c in sides)
-    whole = np.block([[constant, linear], [linear[:, None], quadratic]])
-    lowest = np.linalg.eigvalsh((whole + whole.T) / 2)
-    short = -float(lowest[0]) + _ROUNDING * n * max(float(np.abs(lowest).max()), 1.0)
-    # A multiple of ones adds at least its n-fold, and |[1; x]|^2 is at most n + 1.
-    return scale * (lam.value + max(0.0, short) * (n + 1) / n)
+    found = np.asarray(x.value).copy()
+    found[free:] = np.maximum(found[free:], 0.0)
+    whole = start + (linear @ found).reshape(n + 1, n + 1)
+    size = np.abs(start) + (abs(linear) @ np.abs(found)).reshape(n + 1, n + 1)
+    lowest = float(np.linalg.eigvalsh((whole + whole.T) / 2)[0])
+    short = _ROUNDING * n * float(np.abs(size).sum(axis=1).max()) - lowest
+    # A multiple c of ones adds c (1 . s)(s . p), at least c p_u |s|^2, which is n / (n + 1) of
+    # c p_u |[1; y]|^2.
+    added = max(0.0, short) * (n + 1) / n / float(prior.min())
+    return scale * (found[_orbits(symmetry.moves)] + added)
+
+
+def _orbits(moves: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    """Return for each letter the number of its orbit."""
+    return np.unique(moves.min(axis=0), return_inverse=True)[1].ravel()
+
+
+def _parts(gain: float, prior: Vector, symmetry: Symmetry) -> list[sp.csr_array]:
+    """Return how P depends on lambda, d, A, C and N, one for each orbit: shape ((n + 1)^2, orbits).
+
+    P is what (lambda . s)(s . p) has beyond the sums of products; B is left out.
+    """
+    n = len(prior)
+    i, j = (side.ravel() for side in np.mgrid[:n, :n])
+    u = np.arange(n)
+    # Of each letter or pair, the first of its orbit in the order of numbers.
+    pairs = (symmetry.moves[:, i] * n + symmetry.moves[:, j]).min(axis=0)
+    back = (symmetry.moves[:, j] * n + symmetry.moves[:, i]).min(axis=0)
+    apart = i != j
+    letters = _orbits(symmetry.moves)
+    ordered = np.unique(pairs[apart], return_inverse=True)[1].ravel()
+    unordered = np.unique(np.minimum(pairs, back)[apart], return_inverse=True)[1].ravel()
+    i, j = i[apart], j[apart]
+
+    def placed(terms: list[tuple[Any, Any, Any, Any]]) -> sp.csr_array:
+        """Sum terms (row, column, orbit, value) of P, each made symmetric."""
+        row, column, orbit, value = (
+            np.concatenate([np.broadcast_to(term[k], np.shape(term[2])) for term in terms])
+            for k in range(4)
+        )
+        both = np.concatenate([row * (n + 1) + column, column * (n + 1) + row])
+        values = np.concatenate([value, value]) / 2
+        shape = ((n + 1) ** 2, int(orbit.max()) + 1)
+        return sp.csr_array((values, (both, np.concatenate([orbit, orbit]))), shape=shape)
+
+    every, times = np.repeat(u, n), np.tile(u, n)
+    return [
+        # (lambda . s)(p . s) = sum_u lambda_u (1 + y_u)(1 + p . y)
+        placed(
+            [
+                (0, 0, letters, 1.0),
+                (0, u + 1, letters, 1.0),
+                (0, times + 1, letters[every], prior[times]),
+                (every + 1, times + 1, letters[every], prior[times]),
+            ]
+        ),
+        placed([(u + 1, u + 1, letters, -1 / gain), (0, u + 1, letters, 1.0)]),
+        placed([(i + 1, j + 1, unordered, -0.5)]),
+        placed([(0, i + 1, ordered, -1.0), (i + 1, j + 1, ordered, 1 / gain)]),
+        placed(
+            [
+                (0, 0, unordered, -0.5),
+                (0, i + 1, unordered, 0.5 / gain),
+                (0, j + 1, unordered, 0.5 / gain),
+                (i + 1, j + 1, unordered, -0.5 / gain**2),
+            ]
+        ),
+    ]

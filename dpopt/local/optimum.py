@@ -10,10 +10,19 @@ the program is
 
 which is convex, for M is linear in theta. With B = M^-1 G M^-1, q_s = s'B s / d_s is minus the
 derivative of F by theta_s, and sum_s theta_s q_s = F.
+
+Where orders of the letters leave the queries alike (`dpopt.local.symmetry`), a pattern stands for
+all its images, and M falls into blocks. The Hessian of F is a sum of r = sum_b n_b (n_b + 1) / 2
+squares, n_b the sizes of the blocks: with M^-1 = C C' and B = C diag(b) C' in a block, and y = C's,
+
+    (s'M^-1 t)(s'B t) = sum_{i <= j} w_ij (y_i y_j)(s) (y_i y_j)(t),  w_ii = b_i, w_ij = b_i + b_j,
+
+so that a step of Newton's method takes time r^2 (patterns + r), however many patterns there are.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -25,22 +34,32 @@ from threadpoolctl import threadpool_limits
 from dpopt._errors import SolverError
 from dpopt._progress import advance
 from dpopt._types import Matrix, Vector
+from dpopt.local.symmetry import Symmetry, centred
 from dpopt.lp.solution import Status
 
 Patterns = npt.NDArray[np.bool_]
 """Shape (patterns, letters): where a pattern is e; it is 1 elsewhere."""
 
-# Up to so many letters all patterns are in the program from the start, and priced one by one.
-ALL, LISTED = 8, 16
+# Up to so many letters all patterns are in the program from the start, or priced in each round.
+ALL, LISTED = 8, 20
+# Letters in the lower half of a pattern, which is tabulated.
+_LOW = 10
 # What the barrier may leave as a share of the variance; and of F, what it leaves where it can.
 _RELATIVE, _LEAST = 1e-9, 1e-13
 _MOST_ROUNDS, _MOST_STEPS = 400, 100
 # How the barrier falls, and when a centre counts as found: largest change of a weight, as a share.
 _SHRINK, _NEAR = 0.3, 0.05
+# The least barrier where patterns are added, as a share of the largest violation.
+_INSIDE = 0.1
 # Patterns below both shares, of the median and of the largest weight, are left out.
 _SLACK, _WEIGHTLESS = 50, 1e-4
 # Starts of the search beyond `LISTED` letters: blends of B's largest eigenvectors.
 _DIRECTIONS, _RANDOM = 12, 200
+# Patterns above a number of squares by this factor: a step then goes by the squares; as long as the
+# barrier leaves this share of F.
+_MANY, _FEW_DIGITS, _REFINED = 1.2, 1e-11, 3
+# How many of all patterns that violate are looked at closely.
+_LISTED_MOST = 5_000
 
 
 @dataclass(frozen=True)
@@ -128,49 +147,90 @@ class Master:
 
     Along the path theta_s z_s = barrier, with z_s = lambda . s - q_s the slack of a pattern. For
     the worst prior it is the saddle of F - sum_u p_u G_uu, convex in theta and concave in p.
+
+    Args:
+        gram: G, shape (n, n).
+        ratio: e^epsilon.
+        prior: p; None for the worst.
+        symmetry: of G and p: a pattern stands for all its images. None is known of the worst p.
     """
 
-    def __init__(self, gram: Matrix, ratio: float, prior: Vector | None) -> None:
+    def __init__(
+        self, gram: Matrix, ratio: float, prior: Vector | None, symmetry: Symmetry
+    ) -> None:
         n = len(gram)
         self.gram, self.ratio, self.worst = gram, ratio, prior is None
+        self.symmetry = symmetry
+        self.grams = [part.T @ gram @ part for part in symmetry.blocks]
         self.prior = np.full(n, 1 / n) if prior is None else prior
-        self.multipliers = np.zeros(n)
-        self.patterns = first_patterns(n)
-        self.rows = rows_of(self.patterns, ratio)
+        self.sides = np.zeros(symmetry.blocks[0].shape[1])
+        self.take(symmetry.first(first_patterns(n)))
+        # F when it was last computed.
+        self.latest = 0.0
         # Such weights as make the mean of the sums 1; Newton's method makes each of them 1.
         self.theta = np.full(len(self.rows), n / self.rows.sum())
         self.barrier = self.value / len(self.rows)
         self.slack = self.barrier / self.theta
         self.prior_slack = np.full(n if self.worst else 0, n * self.barrier)
 
+    def take(self, patterns: Patterns) -> None:
+        """Have these patterns and no others."""
+        self.patterns, self.rows = patterns, rows_of(patterns, self.ratio)
+        self.parts = [self.rows @ block for block in self.symmetry.blocks]
+
+    @property
+    def multipliers(self) -> Vector:
+        """Lambda, shape (n,): the same for letters that some order exchanges."""
+        return self.symmetry.blocks[0] @ self.sides
+
     @property
     def value(self) -> float:
         """F at the present weights."""
         return self.slopes()[0]
 
+    @property
+    def squares(self) -> int:
+        """r: of so many squares the Hessian is a sum."""
+        return sum(len(gram) * (len(gram) + 1) // 2 for gram in self.grams)
+
     def slopes(self) -> tuple[float, Matrix]:
         """Return F and B at the present weights."""
-        return slopes(self.gram, information(self.rows * self.theta[:, None], self.prior))
+        weights = self.theta / (self.rows @ self.prior)
+        value, whole = 0.0, np.zeros_like(self.gram)
+        for block, part, gram in zip(self.symmetry.blocks, self.parts, self.grams, strict=True):
+            here, b = slopes(gram, part.T @ (part * weights[:, None]))
+            value, whole = value + here, whole + block @ b @ block.T
+        self.latest = value
+        return value, whole
 
     def add(self, patterns: Patterns) -> None:
         """Take further patterns, each with a weight that is small beside those present."""
         small = 0.1 * float(np.median(self.theta))
-        self.patterns = np.concatenate([self.patterns, patterns])
-        self.rows = rows_of(self.patterns, self.ratio)
+        self.take(np.concatenate([self.patterns, patterns]))
         self.theta = np.concatenate([self.theta, np.full(len(patterns), small)])
         self.slack = np.concatenate([self.slack, np.full(len(patterns), self.barrier / small)])
 
-    def prune(self) -> None:
-        """Leave out patterns that weigh nothing."""
+    def prune(self, least: float | None = None) -> None:
+        """Leave out patterns that weigh nothing, or less than a share of the largest."""
         theta = self.theta
-        kept = (theta > np.median(theta) / _SLACK) | (theta > _WEIGHTLESS * theta.max())
-        self.patterns, self.rows = self.patterns[kept], self.rows[kept]
-        self.theta, self.slack = theta[kept], self.slack[kept]
+        kept = theta > (_WEIGHTLESS if least is None else least) * theta.max()
+        if least is None:
+            kept |= theta > np.median(theta) / _SLACK
+        if not np.all(kept):
+            self.take(self.patterns[kept])
+            self.theta, self.slack = theta[kept], self.slack[kept]
+
+    def raise_to(self, barrier: float) -> None:
+        """Go back to a larger barrier, if it is one."""
+        if barrier > self.barrier:
+            grown = np.sqrt(barrier / self.barrier)
+            self.slack, self.prior_slack = self.slack * grown, self.prior_slack * grown
+            self.barrier = barrier
 
     def centre(self) -> None:
         """Go to where theta z = barrier, and p w = barrier, up to a share of each."""
         for _ in range(_MOST_STEPS):
-            x, y, self.multipliers = self._step()
+            x, y, self.sides = self._step()
             theta, p = self.theta, self.prior
             slack = self.barrier / theta - self.slack * x - self.slack
             longest = _longest(x, slack / self.slack)
@@ -188,36 +248,110 @@ class Master:
 
     def _step(self) -> tuple[Vector, Vector, Vector]:
         """Return Newton's step as shares of theta and of p, and the multipliers."""
-        s, theta, p, mu = self.rows, self.theta, self.prior, self.barrier
-        d = s @ p
+        theta, p, mu = self.theta, self.prior, self.barrier
+        weights = theta / (self.rows @ p)
         # All of the derivatives are scaled by theta.
-        t = s * (theta / d)[:, None]
-        inverse = inverted(s.T @ t)
-        sb = t @ inverse @ self.gram @ inverse
-        q = np.einsum("ij,ij->i", sb, s)
-        both = (s @ inverse @ s.T) * (sb @ t.T)
-        m, n = s.shape
-        size = m + (2 * n + 1 if self.worst else n)
-        kkt, right = np.zeros((size, size)), np.zeros(size)
-        kkt[:m, :m] = 2 * both
-        kkt[np.arange(m), np.arange(m)] += theta * self.slack
-        right[:m] = q + mu
-        sides = slice(size - n, size)
-        kkt[:m, sides] = s * theta[:, None]
-        kkt[sides, :m] = kkt[:m, sides].T
-        right[sides] = 1.0 - theta @ s
+        scaled = [part * weights[:, None] for part in self.parts]
+        first, size = self.symmetry.blocks[0], len(theta)
+        border = self.parts[0] * theta[:, None]
+        short = first.sum(axis=0) - border.sum(axis=0)
+        few = self.squares * _MANY < size and not self.worst
+        # Where the barrier is small, the sum of squares and the rest are too far apart for floats.
+        if few and size * mu > _FEW_DIGITS * self.latest:
+            features, q = self._features(scaled, weights)
+            return self._short_step(features, q, border, short)
+        both, q = np.zeros((size, size)), np.zeros(size)
+        for part, t, gram in zip(self.parts, scaled, self.grams, strict=True):
+            inverse = inverted(part.T @ t)
+            sb = t @ inverse @ gram @ inverse
+            q += np.einsum("ij,ij->i", sb, part)
+            product = part @ inverse @ part.T
+            product *= sb @ t.T
+            both += product
+        n = len(p)
+        others = border.shape[1] + (n + 1 if self.worst else 0)
+        corner, edge = np.zeros((others, others)), np.zeros((size, others))
+        right = np.zeros(size + others)
+        right[:size] = q + mu
+        sides = slice(others - border.shape[1], others)
+        edge[:, sides] = border
+        right[size:][sides] = short
         if self.worst:
-            at, total = slice(m, m + n), m + n
-            c, kkt[at, at], rise = by_prior(s, p, both, q, self.gram)
-            kkt[:m, at] = -2 * both @ c + q[:, None] * c
-            kkt[at, :m] = kkt[:m, at].T
-            kkt[np.arange(m, m + n), np.arange(m, m + n)] -= p * self.prior_slack
-            right[at] = -rise - mu
-            kkt[at, total] = kkt[total, at] = p
-            right[total] = 1.0 - p.sum()
-        found = _solved(kkt, right, m)
-        prior_step = found[m : m + n] if self.worst else np.zeros(0)
-        return found[:m], prior_step, found[sides]
+            at = slice(n)
+            c, corner[at, at], rise = by_prior(self.rows, p, both, q, self.gram)
+            edge[:, at] = -2 * both @ c + q[:, None] * c
+            corner[np.arange(n), np.arange(n)] -= p * self.prior_slack
+            right[size : size + n] = -rise - mu
+            corner[at, n] = corner[n, at] = p
+            right[size + n] = 1.0 - p.sum()
+        both *= 2
+        both[np.arange(size), np.arange(size)] += theta * self.slack
+        found = _solved(both, edge, corner, right)
+        return (
+            found[:size],
+            found[size : size + n] if self.worst else np.zeros(0),
+            found[size:][sides],
+        )
+
+    def _features(self, scaled: list[Matrix], weights: Vector) -> tuple[Matrix, Vector]:
+        """Return Psi, shape (patterns, r), with Psi Psi' the Hessian; and theta q; see the top."""
+        features, q = [], np.zeros(len(weights))
+        for part, t, gram in zip(self.parts, scaled, self.grams, strict=True):
+            try:
+                root = np.linalg.cholesky(part.T @ t)
+            except np.linalg.LinAlgError:
+                raise SolverError(
+                    "the mechanism tells nothing of some letter.", Status.NUMERICAL
+                ) from None
+            half = scipy.linalg.solve_triangular(root, gram, lower=True)
+            half = scipy.linalg.solve_triangular(root, half.T, lower=True)
+            share, turn = np.linalg.eigh((half + half.T) / 2)
+            share = np.maximum(share, 0.0)
+            y = part @ scipy.linalg.solve_triangular(root, turn, lower=True, trans="T")
+            q += (y**2 @ share) * weights
+            i, j = np.triu_indices(len(share))
+            size = np.sqrt(2 * np.where(i == j, share[i], share[i] + share[j]))
+            features.append(y[:, i] * y[:, j] * size)
+        found = np.concatenate(features, axis=1)
+        found *= weights[:, None]
+        return found, q
+
+    def _short_step(
+        self, features: Matrix, q: Vector, border: Matrix, short: Vector
+    ) -> tuple[Vector, Vector, Vector]:
+        """Return the step by the inverse of a diagonal and a sum of few squares (Woodbury).
+
+        With the diagonal D = theta z the rest is of size r. What rounding leaves is solved for
+        again.
+        """
+        root = np.sqrt(self.theta * self.slack)
+        features /= root[:, None]
+        border = border / root[:, None]
+        core = scipy.linalg.blas.dsyrk(1.0, features.T)
+        core[np.diag_indices(len(core))] += 1.0
+        try:
+            factor = scipy.linalg.cho_factor(core, check_finite=False, overwrite_a=True)
+
+            def undone(right: Matrix) -> Matrix:
+                return right - features @ scipy.linalg.cho_solve(
+                    factor, features.T @ right, check_finite=False
+                )
+
+            edge = undone(border)
+            small = scipy.linalg.lu_factor(border.T @ edge)
+            left, right = (q + self.barrier) / root, short
+            x, lam = np.zeros_like(left), np.zeros_like(short)
+            for _ in range(_REFINED):
+                through = undone(left)
+                more = scipy.linalg.lu_solve(small, border.T @ through - right)
+                x, lam = x + through - edge @ more, lam + more
+                whole = features @ (features.T @ x) + x + border @ lam
+                left, right = (q + self.barrier) / root - whole, short - border.T @ x
+        except (np.linalg.LinAlgError, ValueError):
+            raise SolverError("a step of Newton's method failed.", Status.NUMERICAL) from None
+        if not np.all(np.isfinite(x)):
+            raise SolverError("a step of Newton's method failed.", Status.NUMERICAL)
+        return x / root, np.zeros(0), lam
 
 
 def by_prior(
@@ -258,14 +392,15 @@ def inverted(matrix: Matrix) -> Matrix:
     return (inverse + inverse.T) / 2
 
 
-def _solved(kkt: Matrix, right: Vector, size: int) -> Vector:
-    """Solve for a step: the first block, of so many rows, is positive definite."""
+def _solved(first: Matrix, edge: Matrix, corner: Matrix, right: Vector) -> Vector:
+    """Solve for a step: the first block is positive definite, and is written over."""
+    size = len(first)
     try:
-        factor = scipy.linalg.cho_factor(kkt[:size, :size], lower=True, check_finite=False)
-        sides = np.column_stack([kkt[:size, size:], right[:size]])
+        factor = scipy.linalg.cho_factor(first, lower=True, check_finite=False, overwrite_a=True)
+        sides = np.column_stack([edge, right[:size]])
         through = scipy.linalg.cho_solve(factor, sides, check_finite=False)
-        small = kkt[size:, size:] - kkt[size:, :size] @ through[:, :-1]
-        others = np.linalg.solve(small, right[size:] - kkt[size:, :size] @ through[:, -1])
+        small = corner - edge.T @ through[:, :-1]
+        others = np.linalg.solve(small, right[size:] - edge.T @ through[:, -1])
     except np.linalg.LinAlgError:
         raise SolverError("a step of Newton's method failed.", Status.NUMERICAL) from None
     found = np.append(through[:, -1] - through[:, :-1] @ others, others)
@@ -295,7 +430,13 @@ def optimum(
     """
     n = len(gram)
     scale = float(np.trace(gram))
-    master = Master(gram / scale, ratio, prior)
+    inner, shift = gram / scale, np.zeros(n)
+    if prior is None:
+        symmetry = Symmetry.none(n)
+    else:
+        inner, shift = centred(inner, prior)
+        symmetry = Symmetry.of(inner, prior)
+    master = Master(inner, ratio, prior, symmetry)
     search = Search(n, ratio)
     best, lowest = None, -np.inf
     for done in range(_MOST_ROUNDS):
@@ -306,36 +447,46 @@ def optimum(
             # Below some barrier a step is noise, at about 1e-12 of F.
             if best is None:
                 raise
-            return best
+            break
         room, (value, b) = len(master.theta) * master.barrier, master.slopes()
         # A share of the variance, which is far below F where epsilon is large.
         variance = value - float(master.prior @ np.diagonal(master.gram))
         enough = max(relative_gap * variance, _LEAST * value)
         if n > ALL:
-            found = search.violated(b, master, 2 * room)
+            found = search.violated(b, master, 2 * room, symmetry)
             if len(found):
                 master.prune()
                 master.add(_fresh(found, master.patterns))
-                # A few that come late need no centre of their own, but for the last one.
+                # A few that come late need no centre of their own, but for the last one; what
+                # violates by far more than the barrier leaves is taken in from further inside.
                 if len(found) < n and room > enough:
                     master.barrier *= _SHRINK
+                away = float(excesses(rows_of(found[:1], ratio), b, master)[0])
+                master.raise_to(_INSIDE * away / len(master.theta))
                 continue
         if room <= enough:
             # Where the best M is nearly singular, the multipliers get worse again.
             proved = search.bound(master) if n <= LISTED else value
             if best is None or proved >= lowest:
-                lowest = proved
-                best = Optimum(
-                    master.patterns,
-                    master.theta,
-                    scale * master.multipliers,
-                    master.prior,
-                    scale * value,
-                )
+                lowest, best = proved, _made(master, scale, shift)
             if n > LISTED or room <= _LEAST * value:
-                return best
+                break
         master.barrier *= _SHRINK
-    raise SolverError("the patterns did not settle.", Status.ITERATION_LIMIT)
+    if best is None:
+        raise SolverError("the patterns did not settle.", Status.ITERATION_LIMIT)
+    return best
+
+
+def _made(master: Master, scale: float, shift: Vector) -> Optimum:
+    """Return a solution about G itself, of all images of patterns.
+
+    With G = G' + 1 v' + v 1', and M p = 1, s'B s is s'B's + 2 (s . p) (s . M^-1 v).
+    """
+    patterns, theta = master.symmetry.images(master.patterns, master.theta)
+    rows, p = rows_of(patterns, master.ratio), master.prior
+    side = np.linalg.solve(information(rows * theta[:, None], p), shift)
+    value = master.value + 2 * float(shift @ p)
+    return Optimum(patterns, theta, scale * (master.multipliers + 2 * side), p, scale * value)
 
 
 def _fresh(found: Patterns, present: Patterns) -> Patterns:
@@ -354,27 +505,71 @@ class Search:
     """
 
     def __init__(self, n: int, ratio: float) -> None:
-        self.ratio, self.rng = ratio, np.random.default_rng(n)
-        self.all = every_pattern(n) if n <= LISTED else None
+        self.n, self.ratio, self.rng = n, ratio, np.random.default_rng(n)
         self.most = max(100, 4 * n)
 
-    def violated(self, b: Matrix, at: Priced, allowed: float) -> Patterns:
-        """Return patterns that violate by more than is allowed, the most violated first."""
-        candidates, excess = self.found(b, at)
-        order = np.argsort(-excess)[: self.most]
-        return candidates[order[excess[order] > allowed]]
+    def violated(self, b: Matrix, at: Priced, allowed: float, symmetry: Symmetry) -> Patterns:
+        """Return patterns that violate by more than is allowed, the most violated first.
+
+        Of the images of a pattern there is one.
+        """
+        most = self.most * len(symmetry.moves)
+        x = self._climbed(b, at) if self.n > ALL else every_pattern(self.n)
+        order = self._worst(x, b, at, allowed, most)
+        if not order.size and ALL < self.n <= LISTED:
+            # Only where single flips find none are all patterns looked at.
+            x = self._above(b, at, allowed)
+            order = self._worst(x, b, at, allowed, most)
+        found = symmetry.first(x[order])
+        return found[np.argsort(-excesses(rows_of(found, self.ratio), b, at))[: self.most]]
+
+    def _worst(
+        self, x: Patterns, b: Matrix, at: Priced, allowed: float, most: int
+    ) -> npt.NDArray[np.intp]:
+        excess = excesses(rows_of(x, self.ratio), b, at)
+        order = np.argsort(-excess)[:most]
+        return order[excess[order] > allowed]
 
     def found(self, b: Matrix, at: Priced) -> tuple[Patterns, Vector]:
-        """Return patterns, all or where the best single flips lead, and the excess of each."""
-        x = self._climbed(b, at) if self.all is None else self.all
+        """Return patterns where single flips lead, and the excess of each."""
+        x = self._climbed(b, at)
         return x, excesses(rows_of(x, self.ratio), b, at)
 
     def bound(self, at: Master) -> float:
-        """Return the bound of F that the multipliers prove once they pay for what is found."""
+        """Return the bound of F that the multipliers prove once they pay for all patterns."""
         value, b = at.slopes()
-        patterns, excess = self.found(b, at)
-        missed = float(np.max(excess / rows_of(patterns, self.ratio).sum(axis=1)))
+        missed = max(float(np.max(excess / entries)) for _, excess, entries in self._listed(b, at))
         return 2 * value - float(at.multipliers.sum()) - len(at.prior) * max(0.0, missed)
+
+    def _above(self, b: Matrix, at: Priced, allowed: float) -> Patterns:
+        """Return patterns whose excess is above, of all patterns, some of the most violated."""
+        low = min(self.n, _LOW)
+        numbers, values = [np.zeros(0, np.int64)], [np.zeros(0)]
+        for start, excess, _ in self._listed(b, at):
+            i, j = np.nonzero(excess > allowed)
+            numbers.append(i + ((j + start) << low))
+            values.append(excess[i, j])
+        order = np.argsort(-np.concatenate(values))[:_LISTED_MOST]
+        return (np.concatenate(numbers)[order, None] >> np.arange(self.n)) & 1 > 0
+
+    def _listed(self, b: Matrix, at: Priced) -> Iterator[tuple[int, Matrix, Matrix]]:
+        """Yield the excess of all patterns and their sums, lower halves down, by upper halves."""
+        split = min(self.n, _LOW)
+        low, high = (
+            rows_of((np.arange(1 << size)[:, None] >> np.arange(size)) & 1 > 0, self.ratio)
+            for size in (split, self.n - split)
+        )
+        below, above = slice(split), slice(split, self.n)
+        p, lam = at.prior, at.multipliers
+        crossed, squared = 2 * low @ b[below, above], squares(low, b[below, below])
+        upper = squares(high, b[above, above])
+        for start in range(0, len(high), 64):
+            part = slice(start, start + 64)
+            block = high[part]
+            excess = crossed @ block.T + squared[:, None] + upper[part]
+            excess /= (low @ p[below])[:, None] + block @ p[above]
+            excess -= (low @ lam[below])[:, None] + block @ lam[above]
+            yield start, excess, low.sum(axis=1)[:, None] + block.sum(axis=1)
 
     def _climbed(self, b: Matrix, at: Priced) -> Patterns:
         n = len(b)

@@ -26,6 +26,7 @@ from dpopt.local.optimum import (
     squares,
 )
 from dpopt.local.queries import query_matrix
+from dpopt.local.subsets import alike, selected
 from dpopt.lp import Separation, Solution, make_rows
 from dpopt.privacy import Certificate, ExactKernel, Guarantee, Problem, quantise_kernel
 from dpopt.privacy.least import Least, least_of_kernel
@@ -37,8 +38,9 @@ if TYPE_CHECKING:
     from dpopt.privacy.dominating import DominatingPair
     from dpopt.verify import Name
 
-# Letters up to which the program is written out, a variable for each pattern.
-WRITTEN = 6
+# Letters up to which the program is written out, a variable for each pattern; and up to which it is
+# solved by column generation, or in closed form.
+WRITTEN, DESIGNED, EVEN = 6, 64, 128
 _TOLERANCE = 1e-6
 # Weights below this share of the largest are left out of the kernel.
 _WEIGHTLESS = 1e-9
@@ -73,7 +75,8 @@ class WorkloadSetting(Setting["WorkloadDesign"]):
         workload: "histogram" (every letter), "prefix" (the first u letters, for all u), "range"
             (all intervals), "marginals" (all tables of words of bits), or W, shape (queries, n); on
             the command line rows 1:0:0,1:1:0 or a file.
-        letters: n, in 2..64; of a matrix the number of its columns, 0 takes it from there.
+        letters: n, in 2..64, and up to 128 where all letters are alike, as for "histogram" and a
+            uniform prior; of a matrix the number of its columns, 0 takes it from there.
         epsilon: of each person, in [0.01, 12], in nats.
         prior: p, shape (n,), above 0, divided by its sum; uniform if None.
         objective: "mean" under the prior, or "worst": the variance for the worst data.
@@ -89,13 +92,9 @@ class WorkloadSetting(Setting["WorkloadDesign"]):
     objective: Literal["mean", "worst"] = "mean"
 
     def __post_init__(self) -> None:
-        n = _checks.integer("letters", self.letters, 0, 64)
+        n = _checks.integer("letters", self.letters, 0, EVEN)
         matrix = query_matrix(self.workload, n or None)
         n = matrix.shape[1]
-        if n > 64:
-            raise ParameterError(
-                f"workload has {n} columns; at most 64 letters can be designed for."
-            )
         if np.all(matrix == matrix[:, :1]):
             raise ParameterError(
                 "workload has the same column for every letter; it must tell letters apart."
@@ -107,6 +106,11 @@ class WorkloadSetting(Setting["WorkloadDesign"]):
             epsilon=_checks.real("epsilon", self.epsilon, 0.01, 12.0),
             prior=_prior(self.prior, n, self.objective),
         )
+        if n > DESIGNED and (n > EVEN or not self.even):
+            raise ParameterError(
+                f"letters is {n}; beyond {DESIGNED}, and up to {EVEN}, all letters must be alike, "
+                "as for 'histogram' and a uniform prior."
+            )
 
     @classmethod
     def example(cls) -> Self:
@@ -129,7 +133,7 @@ class WorkloadSetting(Setting["WorkloadDesign"]):
         return frozen(self.matrix.T @ self.matrix)
 
     @cached_property
-    def alike(self) -> Groups:
+    def groups(self) -> Groups:
         """Letters that no query tells apart: of these the best mechanism does not tell more.
 
         Their mean law by p estimates the same answers without bias, and varies as much.
@@ -139,8 +143,14 @@ class WorkloadSetting(Setting["WorkloadDesign"]):
     @cached_property
     def merged(self) -> tuple[Matrix, Vector | None]:
         """G and p with one letter of each group."""
-        first, p = self.alike.first, self.weights
-        return self.gram[np.ix_(first, first)], None if p is None else self.alike.sums(p)
+        first, p = self.groups.first, self.weights
+        return self.gram[np.ix_(first, first)], None if p is None else self.groups.sums(p)
+
+    @cached_property
+    def even(self) -> bool:
+        """Whether all letters are alike, and as likely; of the worst prior they are."""
+        gram, p = self.merged
+        return alike(gram) and (p is None or bool(np.ptp(p) == 0))
 
     @cached_property
     def weights(self) -> Vector | None:
@@ -178,8 +188,13 @@ class WorkloadSetting(Setting["WorkloadDesign"]):
 
     @cached_property
     def found(self) -> Optimum:
-        """The weights of least F, by column generation, with one letter of each group."""
+        """The weights of least F, with one letter of each group.
+
+        By column generation; subset selection where all letters are alike.
+        """
         gram, p = self.merged
+        if self.even:
+            return selected(gram, math.exp(self.epsilon))
         return optimum(gram, math.exp(self.epsilon), p, relative_gap=_TOLERANCE)
 
     @cached_property
@@ -191,11 +206,11 @@ class WorkloadSetting(Setting["WorkloadDesign"]):
     def closed_form(self) -> ExactKernel:
         """Return the kernel of those weights: another solver of the same program."""
         best = self.found
-        return self.units(_kernel(best.patterns[:, self.alike.group], best.theta, self.epsilon))
+        return self.units(_kernel(best.patterns[:, self.groups.group], best.theta, self.epsilon))
 
     def point(self, solution: Solution) -> Matrix:
         """Return Pr[output | letter], shape (n, outputs)."""
-        patterns = every_pattern(self.alike.size)[:, self.alike.group]
+        patterns = every_pattern(self.groups.size)[:, self.groups.group]
         return _kernel(patterns, solution["theta"], self.epsilon)
 
     def units(self, point: Matrix) -> ExactKernel:
@@ -234,7 +249,9 @@ class WorkloadSetting(Setting["WorkloadDesign"]):
             return solution.bound - self._known(cast(Vector, self.merged[1]))
         if self.lowest.how == "unproved":
             return None
-        return self.lowest.value - self._known(self.found.prior)
+        found = self.lowest.value - self._known(self.found.prior)
+        # Where epsilon is large the semidefinite program loses to rounding what is left of F.
+        return found if found > 0 else None
 
     def proof_rows(self, units: ExactKernel) -> Sequence[Name]:
         """Return the one row that proves the bound."""
@@ -253,9 +270,9 @@ class WorkloadSetting(Setting["WorkloadDesign"]):
         del units
         best = self.found
         rows = rows_of(best.patterns, math.exp(self.epsilon)) * best.theta[:, None]
-        group, weights = self.alike.group, self.weights
+        group, weights = self.groups.group, self.weights
         p = (best.prior / np.bincount(group))[group] if weights is None else weights
-        shares = self.alike.shares(p)
+        shares = self.groups.shares(p)
         inverse = np.linalg.inv(information(rows, best.prior))
         return {
             "inverse": (shares @ inverse @ shares.T).tolist(),

@@ -86,6 +86,26 @@ def test_no_mechanism_of_the_table_is_below_the_bound(variances: Outcome) -> Non
     assert len(variances.findings) == 6
 
 
+def test_the_hierarchy_is_the_better_of_two(variances: Outcome) -> None:
+    """Its levels one by one: sums of randomised response, and the best decoder by least squares."""
+    rows = variances.tables["variances"]
+    part = rows.select(workload="prefix", epsilon=1.0, mechanism="hierarchical")
+    (found,) = part.column("variance")
+    prefixes = np.tril(np.ones((16, 16)))
+    by_hand = []
+    for branching, levels in ((2, 4), (4, 2)):
+        information = np.zeros((16, 16))
+        for level in range(levels):
+            node = np.arange(16) // branching**level
+            size = int(node[-1]) + 1
+            told = (1 + (math.e - 1) * np.eye(size))[:, node] / (math.e + size - 1) / levels
+            information += told.T @ (told / told.mean(axis=1)[:, None])
+        squares = np.trace(np.linalg.solve(information, prefixes.T @ prefixes))
+        by_hand.append(float(squares) - 8.5)
+    assert by_hand == pytest.approx([177.16, 171.0], abs=6e-3)
+    assert found == pytest.approx(min(by_hand), rel=1e-9)
+
+
 def test_projected_gradient_gains_by_starts_and_steps() -> None:
     config = table.Config(workloads=("prefix",), letters=5, epsilons=(1.0,), tries=1, steps=20)
 
@@ -100,7 +120,7 @@ def test_projected_gradient_gains_by_starts_and_steps() -> None:
 
 
 def test_growth_has_known_values_and_the_closed_form() -> None:
-    config = growth.Config(letters=(4, 16, 24), closed=(2, 16, 256))
+    config = growth.Config(letters=(4, 16, 26), closed=(2, 16, 256))
     outcome = ran(growth.EXPERIMENT, config)
     rows = outcome.tables["growth"]
     program = rows.select(workload="prefix").records
