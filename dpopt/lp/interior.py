@@ -22,6 +22,7 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.linalg.lapack import dgeqrf, dormqr
 
 from dpopt._types import Vector
+from dpopt.lp.bands import Bands, stretches
 from dpopt.lp.model import Model, Rows, Separation, stack
 from dpopt.lp.problem import Inside
 from dpopt.lp.solution import dual_bound
@@ -35,6 +36,8 @@ _ORTHOGONAL, _LOST = 1e-9, 1e-2
 _SHARE, _REFINED = 0.995, 2
 _RIDGE, _MOST_RIDGE = 1e-15, 1e-6
 _MOST_STEPS = 60
+# Weights of rows, in units of the average of the products, up to which the normal equations do.
+_LIGHT = 1e12
 _EDGE = 2.0**-50
 # Residual of the rows at which a point is one of its program, in their own units.
 _HOLDS, _NEARLY = 1e-9, 1e-7
@@ -69,6 +72,8 @@ class Interior:
     def __init__(self, cost: Vector, width: Vector) -> None:
         self.cost, self.width = cost, width
         self.matrix: Matrix = np.empty((0, cost.size))
+        self._stretch = stretches(self.matrix)
+        self._bands = Bands(self.matrix, self._stretch)
         self.limit: Vector = np.empty(0)
         size = float(np.max(np.abs(cost), initial=0.0)) or 1.0
         level = np.full(cost.size, size)
@@ -77,7 +82,7 @@ class Interior:
 
     def bound(self, y: Vector) -> float:
         """Return the lower bound on the optimum that multipliers give."""
-        reduced = self.cost + self.matrix.T @ y
+        reduced = self.cost + self._bands.transposed(y)
         return float(np.minimum(reduced, 0.0) @ self.width - self.limit @ y)
 
     def add(self, matrix: Matrix, limit: Vector, kept: npt.NDArray[np.bool_]) -> None:
@@ -86,6 +91,8 @@ class Interior:
         complementarity = _mean(begun, self.width)
         slack = np.maximum(limit - matrix @ begun.x, max(0.1 * complementarity**0.5, 1e-6))
         self.matrix = np.vstack([self.matrix[kept], matrix])
+        self._stretch = np.hstack([self._stretch[:, kept], stretches(matrix)])
+        self._bands = Bands(self.matrix, self._stretch)
         self.limit = np.concatenate([self.limit[kept], limit])
         self.state = State(
             begun.x,
@@ -111,7 +118,7 @@ class Interior:
             bound = self.bound(state.y)
             best = max(best, bound)
             distance, wanted = float(self.cost @ state.x) - bound, aim(best)
-            off = self.limit - self.matrix @ state.x - state.s
+            off = self.limit - self._bands.times(state.x) - state.s
             residual = float(np.max(np.abs(off), initial=0.0))
             if step and residual < _HOLDS and distance <= wanted:
                 break
@@ -130,22 +137,25 @@ class Interior:
             What that can add to the gap.
         """
         state = self.state
-        excess = self.cost + self.matrix.T @ state.y - state.z + state.w
+        excess = self.cost + self._bands.transposed(state.y) - state.z + state.w
         state.z = state.z + np.maximum(excess, 0.0)
         state.w = state.w + np.maximum(-excess, 0.0)
         return float(np.abs(excess) @ self.width)
 
     def _step(self) -> None:
         """Take one step of the predictor and the corrector."""
-        state, rows = self.state, self.matrix
+        state, rows = self.state, self._bands
         x, s, y, z, w = state.x, state.s, state.y, state.z, state.w
         v = self.width - x
-        off = self.limit - rows @ x - s
+        off = self.limit - rows.times(x) - s
         mean = _mean(state, self.width)
         # The weights of the rows, and of the variables themselves.
         heavy, own = y / s, z / x + w / v
         precise = self._precise or mean < _ORTHOGONAL
-        solved = (_orthogonal if precise else _normal)(rows, heavy, own)
+        if precise:
+            solved = _orthogonal(rows, self.matrix, heavy, own, _LIGHT * mean)
+        else:
+            solved = _normal(rows, heavy, own)
 
         def direction(rs: Vector, rx: Vector, rv: Vector) -> tuple[Vector, ...]:
             # s dy + y ds = rs, x dz + z dx = rx, v dw - w dx = rv, A dx + ds = off and
@@ -155,10 +165,10 @@ class Interior:
             )
             dx, left = solved(wanted)
             if left is None:
-                ds = off - rows @ dx
+                ds = off - rows.times(dx)
                 return dx, ds, (rs - y * ds) / s, (rx - z * dx) / x, (rv + w * dx) / v
             dy, both = -np.sqrt(heavy) * left[: s.size], np.sqrt(own) * left[s.size :]
-            ds = np.where(heavy > 1.0, (rs - s * dy) / y, off - rows @ dx)
+            ds = np.where(heavy > 1.0, (rs - s * dy) / y, off - rows.times(dx))
             dz, dw = (rx - z * dx) / x, (rv + w * dx) / v
             lower = z * v > w * x
             return dx, ds, dy, np.where(lower, both + dw, dz), np.where(lower, dw, dz - both)
@@ -200,54 +210,84 @@ def _room(values: Vector, change: Vector) -> float:
     return float(np.min(values[falling] / -change[falling], initial=np.inf))
 
 
+Solver = tuple[Matrix, Vector]
 _Solved = Callable[[Vector], tuple[Vector, Vector | None]]
 
 
-def _normal(rows: Matrix, heavy: Vector, own: Vector) -> _Solved:
-    """Return what solves the least squares by a Cholesky factor of the normal equations."""
-    weighted = rows * np.sqrt(heavy)[:, None]
-    square = weighted.T @ weighted
+def _factor(square: Matrix) -> Solver:
+    """Return the upper Cholesky factor of a matrix whose diagonal is scaled to 1, and the scale.
+
+    What makes it definite is added to the diagonal; the matrix is overwritten.
+    """
     diagonal = np.diag_indices_from(square)
-    square[diagonal] += own
     unit = 1.0 / np.sqrt(square[diagonal])
     square *= unit[:, None] * unit
-    factor, ridge = None, _RIDGE
-    while factor is None:
+    ridge = _RIDGE
+    while True:
         square[diagonal] = 1.0 + ridge
         try:
-            factor = cho_factor(square, check_finite=False)
+            return cho_factor(square, check_finite=False)[0], unit
         except np.linalg.LinAlgError:
             ridge *= 100.0
             if not ridge <= _MOST_RIDGE:
                 raise
 
+
+def _normal(rows: Bands, heavy: Vector, own: Vector) -> _Solved:
+    """Return what solves the least squares by a Cholesky factor of the normal equations."""
+    square = rows.square(heavy)
+    square[np.diag_indices_from(square)] += own
+    factor, unit = _factor(square)
+    count, roots = heavy.size, (np.sqrt(heavy), np.sqrt(own))
+
     def solved(wanted: Vector) -> tuple[Vector, None]:
-        dx, count = np.zeros(own.size), heavy.size
+        dx = np.zeros(own.size)
         for _ in range(1 + _REFINED):
-            left = wanted[:count] - weighted @ dx, wanted[count:] - np.sqrt(own) * dx
-            slope = weighted.T @ left[0] + np.sqrt(own) * left[1]
-            dx = dx + unit * cho_solve(factor, unit * slope, check_finite=False)
+            left = wanted[:count] - roots[0] * rows.times(dx), wanted[count:] - roots[1] * dx
+            slope = rows.transposed(roots[0] * left[0]) + roots[1] * left[1]
+            dx = dx + unit * cho_solve((factor, False), unit * slope, check_finite=False)
         return dx, None
 
     return solved
 
 
-def _orthogonal(rows: Matrix, heavy: Vector, own: Vector) -> _Solved:
-    """Return what solves the least squares by an orthogonal factorisation, with its residual."""
-    weighted = np.vstack([rows * np.sqrt(heavy)[:, None], np.diag(np.sqrt(own))])
+def _orthogonal(rows: Bands, matrix: Matrix, heavy: Vector, own: Vector, light: float) -> _Solved:
+    """Return what solves the least squares by an orthogonal factorisation, with its residual.
+
+    Rows of small weight, those of the variables among them, are first replaced by the Cholesky
+    factor of their normal equations: its rounding is no more than that of the smallest weight.
+    """
+    count, size = heavy.size, own.size
+    roots = np.sqrt(heavy), np.sqrt(own)
+    large, wide = np.flatnonzero(heavy > light), np.flatnonzero(own > light)
+    few = np.where(heavy > light, 0.0, heavy), np.where(own > light, 0.0, own)
+    square = rows.square(few[0])
+    diagonal = np.diag_indices_from(square)
+    # A variable whose own row is large can have no other: then this is nothing beside it.
+    square[diagonal] += np.maximum(few[1], _RIDGE * np.minimum(own, light))
+    triangle, unit = _factor(square)
+    triangle = np.triu(triangle) / unit
+    own_rows = np.zeros((wide.size, size))
+    own_rows[np.arange(wide.size), wide] = roots[1][wide]
+    weighted = np.vstack([matrix[large] * roots[0][large, None], own_rows, triangle])
     # Large rows first: Householder's method is then accurate in each row.
     order = np.argsort(-np.max(np.abs(weighted), axis=1), kind="stable")
-    size = own.size
     block: Any = np.asfortranarray(weighted[order])
     factor, tau, _, _ = dgeqrf(block, lwork=64 * size, overwrite_a=1)
 
     def solved(wanted: Vector) -> tuple[Vector, Vector]:
-        turned, _, _ = dormqr("L", "T", factor, tau, wanted[order][:, None], lwork=64)
+        slope = rows.transposed(np.sqrt(few[0]) * wanted[:count]) + np.sqrt(few[1]) * wanted[count:]
+        shown = solve_triangular(triangle, slope, trans="T", check_finite=False)
+        both = np.concatenate([wanted[large], wanted[count + wide], shown])
+        turned, _, _ = dormqr("L", "T", factor, tau, both[order][:, None], lwork=64)
         dx = solve_triangular(factor[:size], turned[:size, 0], check_finite=False)
         turned[:size] = 0.0
         left, _, _ = dormqr("L", "N", factor, tau, turned, lwork=64)
-        residual = np.empty(wanted.size)
-        residual[order] = left[:, 0]
+        back = np.empty(both.size)
+        back[order] = left[:, 0]
+        residual = wanted - np.concatenate([roots[0] * rows.times(dx), roots[1] * dx])
+        residual[large] = back[: large.size]
+        residual[count + wide] = back[large.size : large.size + wide.size]
         return dx, residual
 
     return solved
