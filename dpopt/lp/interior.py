@@ -38,12 +38,15 @@ _RIDGE, _MOST_RIDGE = 1e-15, 1e-6
 _MOST_STEPS = 60
 # Weights of rows, in units of the average of the products, up to which the normal equations do.
 _LIGHT = 1e12
-_EDGE = 2.0**-50
+_EDGE, _TINY = 2.0**-50, 1e-18
 # Residual of the rows at which a point is one of its program, in their own units.
 _HOLDS, _NEARLY = 1e-9, 1e-7
 # How far from the end the point is that the next round begins at, in units of this round's aim:
 # at the end itself new rows would take all steps to turn around.
 _BEFORE = 1e2
+# Share of a variable's room that a point to go on from is away from its limits; and what products
+# there are at least, as a share of their average.
+_OFF, _LEAST = 1e-9, 0.01
 
 
 @dataclass
@@ -85,22 +88,47 @@ class Interior:
         reduced = self.cost + self._bands.transposed(y)
         return float(np.minimum(reduced, 0.0) @ self.width - self.limit @ y)
 
-    def add(self, matrix: Matrix, limit: Vector, kept: npt.NDArray[np.bool_]) -> None:
-        """Put rows below those of the present ones that are kept, and step back from the end."""
+    def add(
+        self,
+        matrix: Matrix,
+        limit: Vector,
+        kept: npt.NDArray[np.bool_],
+        x: Vector | None = None,
+    ) -> None:
+        """Put rows below those of the present ones that are kept, and step back from the end.
+
+        Args:
+            matrix: the new rows, shape (rows, variables).
+            limit: shape (rows,).
+            kept: of each present row whether it stays.
+            x: a point to go on from, at which all rows hold with a slack; by default that where
+                the method was before the end.
+        """
         begun = self._warm
-        complementarity = _mean(begun, self.width)
-        slack = np.maximum(limit - matrix @ begun.x, max(0.1 * complementarity**0.5, 1e-6))
         self.matrix = np.vstack([self.matrix[kept], matrix])
         self._stretch = np.hstack([self._stretch[:, kept], stretches(matrix)])
         self._bands = Bands(self.matrix, self._stretch)
         self.limit = np.concatenate([self.limit[kept], limit])
-        self.state = State(
-            begun.x,
-            np.concatenate([begun.s[kept], slack]),
-            np.concatenate([begun.y[kept], complementarity / slack]),
-            begun.z,
-            begun.w,
-        )
+        y = np.concatenate([begun.y[kept], np.zeros(limit.size)])
+        if x is None:
+            mean = _mean(begun, self.width)
+            slack = np.maximum(limit - matrix @ begun.x, max(0.1 * mean**0.5, 1e-6))
+            s = np.concatenate([begun.s[kept], slack])
+            y[kept.sum() :] = mean / slack
+            self.state = State(begun.x, s, y, begun.z, begun.w)
+        else:
+            x = np.clip(x, _OFF * self.width, (1.0 - _OFF) * self.width)
+            s = self.limit - self._bands.times(x)
+            gap = max(float(self.cost @ x) - self.bound(y), _TINY)
+            mean = _LEAST * gap / (s.size + 2 * x.size)
+            s = np.maximum(s, mean**0.5)
+            self.state = State(
+                x,
+                s,
+                np.maximum(y, mean / s),
+                np.maximum(begun.z, mean / x),
+                np.maximum(begun.w, mean / (self.width - x)),
+            )
         self._balance()
         # More rows may come before the next step.
         self._warm = self.state.copy()
@@ -296,11 +324,13 @@ def _orthogonal(rows: Bands, matrix: Matrix, heavy: Vector, own: Vector, light: 
 # Slack, as a share of that at the point inside, above which a row is left out, in the first rounds.
 _FAR, _DROPPING = 0.2, 30
 # Share of the gap between feasible value and bound that a round aims for.
-_AIM, _FINISH = 0.1, 0.3
+_AIM, _FINISH = 0.03, 0.3
 _MOST_ROUNDS, _MOST_IDLE = 200, 12
 # How far towards the rows that a new point breaks the best one is moved.
 _TOWARDS = 0.999
 _MOST_ENTRIES = 100_000_000
+# What going on from the best point costs by going back inside first, as a share of the gap.
+_BACK = 0.01
 
 
 @dataclass(frozen=True)
@@ -365,11 +395,12 @@ def suits(model: Model, inside: Inside | None) -> bool:
 class Rounds:
     """Cutting planes at interior points.
 
-    The program over the rows so far is solved until its gap is a tenth of that of the whole; the
-    families are asked about this point, well inside of its program, and give rows. What they say
-    makes it feasible: at the point inside every row holds with a slack of at least r, so that where
-    none is broken by more than v, the point r / (r + v) of the way from there breaks none. Bounds
-    of earlier rounds stay bounds, whatever rows are left out later.
+    The program over the rows so far is solved until its gap is a small share of that of the whole;
+    the families are asked about this point, well inside of its program, and give rows. What they
+    say makes it feasible: at the point inside every row holds with a slack of at least r, so that
+    where none is broken by more than v, the point r / (r + v) of the way from there breaks none.
+    The next round goes on from the best of these points, a little further inside, where the new
+    rows hold too. Bounds of earlier rounds stay bounds, whatever rows are left out later.
 
     Args:
         model: the program without families.
@@ -377,6 +408,8 @@ class Rounds:
         separate: asks the families about a point.
         extra: rows that they gave before.
         owners: the family of each.
+        dropping: whether rows far from the point are left out in the first rounds; not where they
+            were spread all over a family, to keep the point away from rows that are not there.
     """
 
     def __init__(
@@ -386,8 +419,11 @@ class Rounds:
         separate: Callable[[Vector], Mapping[str, Separation]],
         extra: Rows,
         owners: Sequence[str],
+        *,
+        dropping: bool = True,
     ) -> None:
         self.model, self.inside, self.separate = model, inside, separate
+        self.dropping = dropping
         self.scale = float(np.max(np.abs(model.cost), initial=0.0)) or 1.0
         width = model.upper - model.lower
         self.method = Interior(model.cost / self.scale, width)
@@ -438,7 +474,8 @@ class Rounds:
             gap = min(gap, self.value - self.bound)
             rows = stack([answer.rows for answer in separations.values()], x.size)
             owners = [name for name, a in separations.items() for _ in range(a.rows.count)]
-            if idle > _MOST_IDLE or not self._add(rows, owners, drop=count < _DROPPING):
+            drop = self.dropping and count < _DROPPING
+            if idle > _MOST_IDLE or not self._add(rows, owners, drop=drop):
                 break
         return self._found(close=self.value - self.bound <= enough * self._unit())
 
@@ -541,8 +578,16 @@ class Rounds:
             np.concatenate([self.lines[1], sign]),
             np.concatenate([self.lines[2], unit]),
         )
-        self.method.add(matrix, np.concatenate(limits), kept)
+        self.method.add(matrix, np.concatenate(limits), kept, self._backed())
         return True
+
+    def _backed(self) -> Vector | None:
+        """Return a point inside of all rows, from the best one; None before there is a bound."""
+        if not np.isfinite(self.bound):
+            return None
+        room = float(self.model.cost @ self.inside.x) - self.value
+        share = min(_BACK * (self.value - self.bound) / room, 0.5) if room > 0.0 else 0.5
+        return self.best + share * (self.inside.x - self.best) - self.model.lower
 
     def _found(self, *, close: bool) -> Found:
         rows, owners, y = self.proof
