@@ -22,6 +22,7 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.linalg.lapack import dgeqrf, dormqr
 
 from dpopt._types import Vector
+from dpopt.lp.bands import Bands, stretches
 from dpopt.lp.model import Model, Rows, Separation, stack
 from dpopt.lp.problem import Inside
 from dpopt.lp.solution import dual_bound
@@ -35,12 +36,17 @@ _ORTHOGONAL, _LOST = 1e-9, 1e-2
 _SHARE, _REFINED = 0.995, 2
 _RIDGE, _MOST_RIDGE = 1e-15, 1e-6
 _MOST_STEPS = 60
-_EDGE = 2.0**-50
+# Weights of rows, in units of the average of the products, up to which the normal equations do.
+_LIGHT = 1e12
+_EDGE, _TINY = 2.0**-50, 1e-18
 # Residual of the rows at which a point is one of its program, in their own units.
 _HOLDS, _NEARLY = 1e-9, 1e-7
 # How far from the end the point is that the next round begins at, in units of this round's aim:
 # at the end itself new rows would take all steps to turn around.
 _BEFORE = 1e2
+# Share of a variable's room that a point to go on from is away from its limits; and what products
+# there are at least, as a share of their average.
+_OFF, _LEAST = 1e-9, 0.01
 
 
 @dataclass
@@ -69,6 +75,8 @@ class Interior:
     def __init__(self, cost: Vector, width: Vector) -> None:
         self.cost, self.width = cost, width
         self.matrix: Matrix = np.empty((0, cost.size))
+        self._stretch = stretches(self.matrix)
+        self._bands = Bands(self.matrix, self._stretch)
         self.limit: Vector = np.empty(0)
         size = float(np.max(np.abs(cost), initial=0.0)) or 1.0
         level = np.full(cost.size, size)
@@ -77,23 +85,50 @@ class Interior:
 
     def bound(self, y: Vector) -> float:
         """Return the lower bound on the optimum that multipliers give."""
-        reduced = self.cost + self.matrix.T @ y
+        reduced = self.cost + self._bands.transposed(y)
         return float(np.minimum(reduced, 0.0) @ self.width - self.limit @ y)
 
-    def add(self, matrix: Matrix, limit: Vector, kept: npt.NDArray[np.bool_]) -> None:
-        """Put rows below those of the present ones that are kept, and step back from the end."""
+    def add(
+        self,
+        matrix: Matrix,
+        limit: Vector,
+        kept: npt.NDArray[np.bool_],
+        x: Vector | None = None,
+    ) -> None:
+        """Put rows below those of the present ones that are kept, and step back from the end.
+
+        Args:
+            matrix: the new rows, shape (rows, variables).
+            limit: shape (rows,).
+            kept: of each present row whether it stays.
+            x: a point to go on from, at which all rows hold with a slack; by default that where
+                the method was before the end.
+        """
         begun = self._warm
-        complementarity = _mean(begun, self.width)
-        slack = np.maximum(limit - matrix @ begun.x, max(0.1 * complementarity**0.5, 1e-6))
         self.matrix = np.vstack([self.matrix[kept], matrix])
+        self._stretch = np.hstack([self._stretch[:, kept], stretches(matrix)])
+        self._bands = Bands(self.matrix, self._stretch)
         self.limit = np.concatenate([self.limit[kept], limit])
-        self.state = State(
-            begun.x,
-            np.concatenate([begun.s[kept], slack]),
-            np.concatenate([begun.y[kept], complementarity / slack]),
-            begun.z,
-            begun.w,
-        )
+        y = np.concatenate([begun.y[kept], np.zeros(limit.size)])
+        if x is None:
+            mean = _mean(begun, self.width)
+            slack = np.maximum(limit - matrix @ begun.x, max(0.1 * mean**0.5, 1e-6))
+            s = np.concatenate([begun.s[kept], slack])
+            y[kept.sum() :] = mean / slack
+            self.state = State(begun.x, s, y, begun.z, begun.w)
+        else:
+            x = np.clip(x, _OFF * self.width, (1.0 - _OFF) * self.width)
+            s = self.limit - self._bands.times(x)
+            gap = max(float(self.cost @ x) - self.bound(y), _TINY)
+            mean = _LEAST * gap / (s.size + 2 * x.size)
+            s = np.maximum(s, mean**0.5)
+            self.state = State(
+                x,
+                s,
+                np.maximum(y, mean / s),
+                np.maximum(begun.z, mean / x),
+                np.maximum(begun.w, mean / (self.width - x)),
+            )
         self._balance()
         # More rows may come before the next step.
         self._warm = self.state.copy()
@@ -111,7 +146,7 @@ class Interior:
             bound = self.bound(state.y)
             best = max(best, bound)
             distance, wanted = float(self.cost @ state.x) - bound, aim(best)
-            off = self.limit - self.matrix @ state.x - state.s
+            off = self.limit - self._bands.times(state.x) - state.s
             residual = float(np.max(np.abs(off), initial=0.0))
             if step and residual < _HOLDS and distance <= wanted:
                 break
@@ -130,22 +165,25 @@ class Interior:
             What that can add to the gap.
         """
         state = self.state
-        excess = self.cost + self.matrix.T @ state.y - state.z + state.w
+        excess = self.cost + self._bands.transposed(state.y) - state.z + state.w
         state.z = state.z + np.maximum(excess, 0.0)
         state.w = state.w + np.maximum(-excess, 0.0)
         return float(np.abs(excess) @ self.width)
 
     def _step(self) -> None:
         """Take one step of the predictor and the corrector."""
-        state, rows = self.state, self.matrix
+        state, rows = self.state, self._bands
         x, s, y, z, w = state.x, state.s, state.y, state.z, state.w
         v = self.width - x
-        off = self.limit - rows @ x - s
+        off = self.limit - rows.times(x) - s
         mean = _mean(state, self.width)
         # The weights of the rows, and of the variables themselves.
         heavy, own = y / s, z / x + w / v
         precise = self._precise or mean < _ORTHOGONAL
-        solved = (_orthogonal if precise else _normal)(rows, heavy, own)
+        if precise:
+            solved = _orthogonal(rows, self.matrix, heavy, own, _LIGHT * mean)
+        else:
+            solved = _normal(rows, heavy, own)
 
         def direction(rs: Vector, rx: Vector, rv: Vector) -> tuple[Vector, ...]:
             # s dy + y ds = rs, x dz + z dx = rx, v dw - w dx = rv, A dx + ds = off and
@@ -155,10 +193,10 @@ class Interior:
             )
             dx, left = solved(wanted)
             if left is None:
-                ds = off - rows @ dx
+                ds = off - rows.times(dx)
                 return dx, ds, (rs - y * ds) / s, (rx - z * dx) / x, (rv + w * dx) / v
             dy, both = -np.sqrt(heavy) * left[: s.size], np.sqrt(own) * left[s.size :]
-            ds = np.where(heavy > 1.0, (rs - s * dy) / y, off - rows @ dx)
+            ds = np.where(heavy > 1.0, (rs - s * dy) / y, off - rows.times(dx))
             dz, dw = (rx - z * dx) / x, (rv + w * dx) / v
             lower = z * v > w * x
             return dx, ds, dy, np.where(lower, both + dw, dz), np.where(lower, dw, dz - both)
@@ -200,54 +238,84 @@ def _room(values: Vector, change: Vector) -> float:
     return float(np.min(values[falling] / -change[falling], initial=np.inf))
 
 
+Solver = tuple[Matrix, Vector]
 _Solved = Callable[[Vector], tuple[Vector, Vector | None]]
 
 
-def _normal(rows: Matrix, heavy: Vector, own: Vector) -> _Solved:
-    """Return what solves the least squares by a Cholesky factor of the normal equations."""
-    weighted = rows * np.sqrt(heavy)[:, None]
-    square = weighted.T @ weighted
+def _factor(square: Matrix) -> Solver:
+    """Return the upper Cholesky factor of a matrix whose diagonal is scaled to 1, and the scale.
+
+    What makes it definite is added to the diagonal; the matrix is overwritten.
+    """
     diagonal = np.diag_indices_from(square)
-    square[diagonal] += own
     unit = 1.0 / np.sqrt(square[diagonal])
     square *= unit[:, None] * unit
-    factor, ridge = None, _RIDGE
-    while factor is None:
+    ridge = _RIDGE
+    while True:
         square[diagonal] = 1.0 + ridge
         try:
-            factor = cho_factor(square, check_finite=False)
+            return cho_factor(square, check_finite=False)[0], unit
         except np.linalg.LinAlgError:
             ridge *= 100.0
             if not ridge <= _MOST_RIDGE:
                 raise
 
+
+def _normal(rows: Bands, heavy: Vector, own: Vector) -> _Solved:
+    """Return what solves the least squares by a Cholesky factor of the normal equations."""
+    square = rows.square(heavy)
+    square[np.diag_indices_from(square)] += own
+    factor, unit = _factor(square)
+    count, roots = heavy.size, (np.sqrt(heavy), np.sqrt(own))
+
     def solved(wanted: Vector) -> tuple[Vector, None]:
-        dx, count = np.zeros(own.size), heavy.size
+        dx = np.zeros(own.size)
         for _ in range(1 + _REFINED):
-            left = wanted[:count] - weighted @ dx, wanted[count:] - np.sqrt(own) * dx
-            slope = weighted.T @ left[0] + np.sqrt(own) * left[1]
-            dx = dx + unit * cho_solve(factor, unit * slope, check_finite=False)
+            left = wanted[:count] - roots[0] * rows.times(dx), wanted[count:] - roots[1] * dx
+            slope = rows.transposed(roots[0] * left[0]) + roots[1] * left[1]
+            dx = dx + unit * cho_solve((factor, False), unit * slope, check_finite=False)
         return dx, None
 
     return solved
 
 
-def _orthogonal(rows: Matrix, heavy: Vector, own: Vector) -> _Solved:
-    """Return what solves the least squares by an orthogonal factorisation, with its residual."""
-    weighted = np.vstack([rows * np.sqrt(heavy)[:, None], np.diag(np.sqrt(own))])
+def _orthogonal(rows: Bands, matrix: Matrix, heavy: Vector, own: Vector, light: float) -> _Solved:
+    """Return what solves the least squares by an orthogonal factorisation, with its residual.
+
+    Rows of small weight, those of the variables among them, are first replaced by the Cholesky
+    factor of their normal equations: its rounding is no more than that of the smallest weight.
+    """
+    count, size = heavy.size, own.size
+    roots = np.sqrt(heavy), np.sqrt(own)
+    large, wide = np.flatnonzero(heavy > light), np.flatnonzero(own > light)
+    few = np.where(heavy > light, 0.0, heavy), np.where(own > light, 0.0, own)
+    square = rows.square(few[0])
+    diagonal = np.diag_indices_from(square)
+    # A variable whose own row is large can have no other: then this is nothing beside it.
+    square[diagonal] += np.maximum(few[1], _RIDGE * np.minimum(own, light))
+    triangle, unit = _factor(square)
+    triangle = np.triu(triangle) / unit
+    own_rows = np.zeros((wide.size, size))
+    own_rows[np.arange(wide.size), wide] = roots[1][wide]
+    weighted = np.vstack([matrix[large] * roots[0][large, None], own_rows, triangle])
     # Large rows first: Householder's method is then accurate in each row.
     order = np.argsort(-np.max(np.abs(weighted), axis=1), kind="stable")
-    size = own.size
     block: Any = np.asfortranarray(weighted[order])
     factor, tau, _, _ = dgeqrf(block, lwork=64 * size, overwrite_a=1)
 
     def solved(wanted: Vector) -> tuple[Vector, Vector]:
-        turned, _, _ = dormqr("L", "T", factor, tau, wanted[order][:, None], lwork=64)
+        slope = rows.transposed(np.sqrt(few[0]) * wanted[:count]) + np.sqrt(few[1]) * wanted[count:]
+        shown = solve_triangular(triangle, slope, trans="T", check_finite=False)
+        both = np.concatenate([wanted[large], wanted[count + wide], shown])
+        turned, _, _ = dormqr("L", "T", factor, tau, both[order][:, None], lwork=64)
         dx = solve_triangular(factor[:size], turned[:size, 0], check_finite=False)
         turned[:size] = 0.0
         left, _, _ = dormqr("L", "N", factor, tau, turned, lwork=64)
-        residual = np.empty(wanted.size)
-        residual[order] = left[:, 0]
+        back = np.empty(both.size)
+        back[order] = left[:, 0]
+        residual = wanted - np.concatenate([roots[0] * rows.times(dx), roots[1] * dx])
+        residual[large] = back[: large.size]
+        residual[count + wide] = back[large.size : large.size + wide.size]
         return dx, residual
 
     return solved
@@ -256,11 +324,13 @@ def _orthogonal(rows: Matrix, heavy: Vector, own: Vector) -> _Solved:
 # Slack, as a share of that at the point inside, above which a row is left out, in the first rounds.
 _FAR, _DROPPING = 0.2, 30
 # Share of the gap between feasible value and bound that a round aims for.
-_AIM, _FINISH = 0.1, 0.3
+_AIM, _FINISH = 0.03, 0.3
 _MOST_ROUNDS, _MOST_IDLE = 200, 12
 # How far towards the rows that a new point breaks the best one is moved.
 _TOWARDS = 0.999
 _MOST_ENTRIES = 100_000_000
+# What going on from the best point costs by going back inside first, as a share of the gap.
+_BACK = 0.01
 
 
 @dataclass(frozen=True)
@@ -325,11 +395,12 @@ def suits(model: Model, inside: Inside | None) -> bool:
 class Rounds:
     """Cutting planes at interior points.
 
-    The program over the rows so far is solved until its gap is a tenth of that of the whole; the
-    families are asked about this point, well inside of its program, and give rows. What they say
-    makes it feasible: at the point inside every row holds with a slack of at least r, so that where
-    none is broken by more than v, the point r / (r + v) of the way from there breaks none. Bounds
-    of earlier rounds stay bounds, whatever rows are left out later.
+    The program over the rows so far is solved until its gap is a small share of that of the whole;
+    the families are asked about this point, well inside of its program, and give rows. What they
+    say makes it feasible: at the point inside every row holds with a slack of at least r, so that
+    where none is broken by more than v, the point r / (r + v) of the way from there breaks none.
+    The next round goes on from the best of these points, a little further inside, where the new
+    rows hold too. Bounds of earlier rounds stay bounds, whatever rows are left out later.
 
     Args:
         model: the program without families.
@@ -337,6 +408,8 @@ class Rounds:
         separate: asks the families about a point.
         extra: rows that they gave before.
         owners: the family of each.
+        dropping: whether rows far from the point are left out in the first rounds; not where they
+            were spread all over a family, to keep the point away from rows that are not there.
     """
 
     def __init__(
@@ -346,8 +419,11 @@ class Rounds:
         separate: Callable[[Vector], Mapping[str, Separation]],
         extra: Rows,
         owners: Sequence[str],
+        *,
+        dropping: bool = True,
     ) -> None:
         self.model, self.inside, self.separate = model, inside, separate
+        self.dropping = dropping
         self.scale = float(np.max(np.abs(model.cost), initial=0.0)) or 1.0
         width = model.upper - model.lower
         self.method = Interior(model.cost / self.scale, width)
@@ -398,7 +474,8 @@ class Rounds:
             gap = min(gap, self.value - self.bound)
             rows = stack([answer.rows for answer in separations.values()], x.size)
             owners = [name for name, a in separations.items() for _ in range(a.rows.count)]
-            if idle > _MOST_IDLE or not self._add(rows, owners, drop=count < _DROPPING):
+            drop = self.dropping and count < _DROPPING
+            if idle > _MOST_IDLE or not self._add(rows, owners, drop=drop):
                 break
         return self._found(close=self.value - self.bound <= enough * self._unit())
 
@@ -501,8 +578,16 @@ class Rounds:
             np.concatenate([self.lines[1], sign]),
             np.concatenate([self.lines[2], unit]),
         )
-        self.method.add(matrix, np.concatenate(limits), kept)
+        self.method.add(matrix, np.concatenate(limits), kept, self._backed())
         return True
+
+    def _backed(self) -> Vector | None:
+        """Return a point inside of all rows, from the best one; None before there is a bound."""
+        if not np.isfinite(self.bound):
+            return None
+        room = float(self.model.cost @ self.inside.x) - self.value
+        share = min(_BACK * (self.value - self.bound) / room, 0.5) if room > 0.0 else 0.5
+        return self.best + share * (self.inside.x - self.best) - self.model.lower
 
     def _found(self, *, close: bool) -> Found:
         rows, owners, y = self.proof

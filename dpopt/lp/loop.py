@@ -40,6 +40,8 @@ _WELL_WITHIN = 0.1
 # Iterations of the simplex method after which interior points take over: these, or the square of
 # the number of variables over the second, as a step of theirs grows with its cube.
 _LEAST_SIMPLEX, _SQUARES = 2_500, 38
+# Variables from which interior points come at once, if a family gives rows to begin with.
+_LEAST_BEGUN = 75
 # What interior points aim for, as a share of the gap asked for: a few rounds more.
 _INTERIOR_AIM = 1e-3
 # Ends that another way would meet too.
@@ -380,7 +382,9 @@ class _Loop:
         self, callbacks: Sequence[Callable[[Progress], None]], rounds: int
     ) -> _Answer | None:
         """Return the optimum by interior points; None if it is not their turn, or they gave up."""
+        begun = any(family.first is not None for family in self.problem.families.values())
         waits = self.waits and getattr(self.backend, "rounds", "simplex") == "auto"
+        waits = waits and not (begun and self.model.cost.size >= _LEAST_BEGUN)
         enough = max(_LEAST_SIMPLEX, self.model.cost.size**2 // _SQUARES)
         if self.tried or (waits and self.iterations <= enough):
             return None
@@ -402,8 +406,20 @@ class _Loop:
                     Progress(self.rounds, value, told.worst, told.rows, seconds, bound, self.gap)
                 )
 
-        extra = stack(self.extra, self.model.cost.size)
-        search = Rounds(self.model, inside, lambda x: _asked(self.problem, x), extra, self.owners)
+        extra, owners = list(self.extra), list(self.owners)
+        for name, family in self.problem.families.items():
+            rows = family.beginning(self.model.cost.size)
+            if rows is not None:
+                extra.append(rows)
+                owners += [name] * rows.count
+        search = Rounds(
+            self.model,
+            inside,
+            lambda x: _asked(self.problem, x),
+            stack(extra, self.model.cost.size),
+            owners,
+            dropping=not begun,
+        )
         limits = self.limits
         enough = max(_WELL_WITHIN * limits.relative_gap, limits.stop_at_gap)
         aim = max(_INTERIOR_AIM * limits.relative_gap, limits.stop_at_gap)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -52,24 +52,31 @@ class Family:
     Attributes:
         oracle: separates a point from the set.
         over: the part of x that the oracle sees and writes its rows for.
+        first: rows that interior points begin with; None if they begin with none.
     """
 
     oracle: Oracle
     over: slice
+    first: Callable[[], Rows] | None = None
 
     def separate(self, x: Vector) -> Separation:
         """Ask the oracle about ``x`` (all variables); its rows come back over all variables."""
         answer = self.oracle(x[self.over])
-        rows = answer.rows
-        if np.isnan(answer.worst) or not np.all(np.isfinite(rows.matrix.data)):
+        if np.isnan(answer.worst) or not np.all(np.isfinite(answer.rows.matrix.data)):
             raise ParameterError("the oracle of a family answered with NaN; it must give numbers.")
+        return Separation(self._over_all(answer.rows, x.size), answer.worst, answer.checked)
+
+    def beginning(self, size: int) -> Rows | None:
+        """Return the rows to begin with, over that many variables; None if there are none."""
+        return None if self.first is None else self._over_all(self.first(), size)
+
+    def _over_all(self, rows: Rows, size: int) -> Rows:
         # Column j of the oracle's rows is variable over.start + j of the problem.
         entries = rows.matrix.tocoo()
-        over_all = sp.csr_array(
-            (entries.data, (entries.row, entries.col + self.over.start)),
-            shape=(rows.count, x.size),
+        matrix = sp.csr_array(
+            (entries.data, (entries.row, entries.col + self.over.start)), shape=(rows.count, size)
         )
-        return Separation(Rows(over_all, rows.lower, rows.upper), answer.worst, answer.checked)
+        return Rows(matrix, rows.lower, rows.upper)
 
 
 @dataclass(frozen=True)
@@ -280,20 +287,33 @@ class Problem:
         _known("are no rows", name, self.blocks)
         self.blocks[name] = self._read(name, matrix, lower, upper)
 
-    def add_family(self, name: str, oracle: Oracle, over: str | None = None) -> None:
+    def add_family(
+        self,
+        name: str,
+        oracle: Oracle,
+        over: str | None = None,
+        *,
+        first: Callable[[], Rows] | None = None,
+    ) -> None:
         """Add a constraint set given by an oracle.
 
         Args:
             name: a name not used before in this problem.
             oracle: called with the values of the variables; returns a `Separation`.
             over: name of the variables that the oracle sees; all added so far if None.
+            first: gives rows of the set from all over it, as the oracle does. Where
+                `Problem.set_inside` told of a point inside, interior points begin with them, and
+                are not kept waiting for the simplex method.
 
         Raises:
-            ParameterError: if the name is taken or ``over`` is not a variable.
+            ParameterError: if the name is taken, ``over`` is not a variable, or ``first`` is not a
+                function.
         """
         self._check_new(name)
         part = slice(0, self.size) if over is None else self._find(over)
-        self.families[name] = Family(oracle, part)
+        if first is not None and not callable(first):
+            raise ParameterError(f"first is {_checks.shown(first)}; it must be a function.")
+        self.families[name] = Family(oracle, part, first)
 
     def set_inside(self, point: Mapping[str, npt.ArrayLike], slack: float) -> None:
         """Tell of a point at which every row holds with room, for large programs with families.

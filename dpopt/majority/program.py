@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from math import ceil, sqrt
 
 import numpy as np
 import numpy.typing as npt
@@ -59,6 +60,9 @@ _MOST_SINGLE = 2e7
 _TIGHT, _MOST_TIGHT, _MOST_LISTED = 1e-9, 8, 200_000
 # Times that the rows of a proof are priced, and the slack at their optimum of those that may count.
 _MOST_PRICED, _NEAR = 12, 1e-8
+# Rows to begin with: voters at bc or cb, each time as many again, and the standard deviations of
+# their ones between rows; and the step in voters at bc where all others are at 00.
+_FIRST_VOTERS, _APART, _ALONE = 4, 2.0, 3
 
 
 def gamma_problem(setting: Voters, weights: npt.ArrayLike) -> Problem:
@@ -82,7 +86,8 @@ def problem_over(oracle: CornerOracle, weights: npt.ArrayLike) -> Problem:
     problem = Problem("DaRRM noise function")
     problem.add_variables("gamma", oracle.setting.middle, lower=0.0, upper=1.0)
     problem.maximise({"gamma": weights})
-    problem.add_family("corners", oracle, over="gamma")
+    first = oracle.spread if oracle.alike else None
+    problem.add_family("corners", oracle, over="gamma", first=first)
     # Without gamma the output is a fair coin; the rows are divided by their budget.
     problem.set_inside({"gamma": 0.0}, slack=1.0)
     return problem
@@ -258,6 +263,29 @@ class CornerOracle:
         self._shifted = sum(axis.shifted for axis in self._outer)
         steps = np.arange(setting.mechanisms + 1)
         self._sum = steps[:, None] + steps[None, :]
+
+    @property
+    def alike(self) -> bool:
+        """Whether voters have one epsilon and no Delta, so that `spread` is for them."""
+        return len(self.setting.axes) == 1
+
+    def spread(self) -> Rows:
+        """Return rows from all over the reduced set of voters who are alike, without Delta.
+
+        The row of s voters at bc is a bump over the number of ones, sqrt(s p (1 - p)) wide, and
+        moves with the voters at 11: rows nearer than that to each other say nearly the same. With
+        all others at 00, it is the one whose multiplier is largest at most optima.
+        """
+        k, (axis,) = self.setting.mechanisms, self.setting.axes
+        p = axis.chances[0]
+        places = [(0, s, 0) for s in range(k, 0, -_ALONE)]
+        s = _FIRST_VOTERS
+        while s < k:
+            count = 1 + max(1, ceil((k - s) / (_APART * sqrt(s * p * (1.0 - p)))))
+            ones = np.unique(np.rint(np.linspace(0, k - s, count)).astype(np.int64))
+            places += [(family, s, o) for o in ones.tolist() for family in (0, 1)]
+            s *= 2
+        return corner_rows(self.setting, [self.counted(place) for place in dict.fromkeys(places)])
 
     def __call__(self, gamma: Vector) -> Separation:
         """Separate gamma's upper half, shape ((K + 1) / 2,), from the set of private ones."""
