@@ -285,7 +285,9 @@ class CornerOracle:
             ones = np.unique(np.rint(np.linspace(0, k - s, count)).astype(np.int64))
             places += [(family, s, o) for o in ones.tolist() for family in (0, 1)]
             s *= 2
-        return corner_rows(self.setting, [self.counted(place) for place in dict.fromkeys(places)])
+        return corner_rows(
+            self.setting, [self._counts(np.array(place)) for place in dict.fromkeys(places)]
+        )
 
     def __call__(self, gamma: Vector) -> Separation:
         """Separate gamma's upper half, shape ((K + 1) / 2,), from the set of private ones."""
