@@ -43,7 +43,7 @@ _LEAST_SIMPLEX, _SQUARES = 2_500, 38
 # Variables from which interior points come at once, if a family gives rows to begin with.
 _LEAST_BEGUN = 75
 # What interior points aim for, as a share of the gap asked for: a few rounds more.
-_INTERIOR_AIM = 1e-3
+_INTERIOR_AIM = 1e-2
 # Ends that another way would meet too.
 _FINAL = (Status.TIME_LIMIT, Status.MEMORY_LIMIT, Status.INTERRUPTED)
 

@@ -62,7 +62,7 @@ _TIGHT, _MOST_TIGHT, _MOST_LISTED = 1e-9, 8, 200_000
 _MOST_PRICED, _NEAR = 12, 1e-8
 # Rows to begin with: voters at bc or cb, each time as many again, and the standard deviations of
 # their ones between rows; and the step in voters at bc where all others are at 00.
-_FIRST_VOTERS, _APART, _ALONE = 4, 2.0, 3
+_FIRST_VOTERS, _APART, _ALONE = 4, 3.0, 3
 
 
 def gamma_problem(setting: Voters, weights: npt.ArrayLike) -> Problem:
