@@ -221,7 +221,7 @@ def test_a_sweep_over_gaps() -> None:
 BAD = [-1.0, -1e-9, 1.5, math.nan, math.inf, "0.1", None, object()]
 
 
-@pytest.mark.parametrize("gap", BAD, ids=repr)
+@pytest.mark.parametrize("gap", BAD, ids=[f"{type(gap).__name__}-{n}" for n, gap in enumerate(BAD)])
 @pytest.mark.parametrize("of", ["coin", "kernel", "solve", "majority"])
 def test_gaps_that_are_none(of: str, gap: Any) -> None:
     setting = kernel.KernelSetting("absolute", 1.0, inputs=3, graph="path")
