@@ -55,8 +55,13 @@ class WorkloadDesign(TableDesign):
 
     @property
     def proof(self) -> How | None:
-        """How the bound is known: see `dpopt.local.bound`; None of one that only a file states."""
-        return None if "bound" in self.stated else self.setting.lowest.how
+        """How the bound is known: see `dpopt.local.bound`; None of one that only a file states.
+
+        "unproved" where there is no bound.
+        """
+        if "bound" in self.stated:
+            return None
+        return "unproved" if self.bound is None else self.setting.lowest.how
 
     @cached_property
     def prior(self) -> Vector:

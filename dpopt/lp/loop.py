@@ -40,8 +40,9 @@ _WELL_WITHIN = 0.1
 # Iterations of the simplex method after which interior points take over: these, or the square of
 # the number of variables over the second, as a step of theirs grows with its cube.
 _LEAST_SIMPLEX, _SQUARES = 2_500, 38
-# Variables from which interior points come at once, if a family gives rows to begin with.
-_LEAST_BEGUN = 75
+# Variables from which interior points come after the first round, if a family gives rows to begin
+# with.
+_LEAST_BEGUN = 150
 # What interior points aim for, as a share of the gap asked for: a few rounds more.
 _INTERIOR_AIM = 1e-2
 # Ends that another way would meet too.
@@ -384,7 +385,8 @@ class _Loop:
         """Return the optimum by interior points; None if it is not their turn, or they gave up."""
         begun = any(family.first is not None for family in self.problem.families.values())
         waits = self.waits and getattr(self.backend, "rounds", "simplex") == "auto"
-        waits = waits and not (begun and self.model.cost.size >= _LEAST_BEGUN)
+        begins = begun and self.rounds > 0 and self.model.cost.size >= _LEAST_BEGUN
+        waits = waits and not begins
         enough = max(_LEAST_SIMPLEX, self.model.cost.size**2 // _SQUARES)
         if self.tried or (waits and self.iterations <= enough):
             return None

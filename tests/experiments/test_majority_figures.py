@@ -89,7 +89,7 @@ def test_subsampling_draws_the_most_voters_within_the_target() -> None:
     ("experiment", "changed", "words"),
     [
         (FIGURE_2, {"mechanisms": 4}, "mechanisms is 4; it must be odd"),
-        (FIGURE_2, {"mechanisms": 301}, "mechanisms is 301; every constraint"),
+        (FIGURE_2, {"mechanisms": 503}, "mechanisms is 503; every constraint"),
         (FIGURE_2, {"allowance": (12.0,)}, r"allowance is 12.0; it must be a number in \(0, 11"),
         (FIGURE_2, {"allowance": ()}, r"allowance is \(\); it must hold at least one"),
         (FIGURE_2, {"allowance": (1.0, 1.0)}, r"allowance is \(1.0, 1.0\); it must hold"),

@@ -74,7 +74,7 @@ def sampled(drawn: object) -> Callable[[], object]:
         *(lambda w=w: GammaProver(SETTING).certify(w) for w in values(5, (1,), (1.0, 2.0))),
         *(lambda w=w: GammaProver(SETTING).shrink(w) for w in values(5, (1,))),
         *(lambda w=w: GammaProver(SETTING).fill(w) for w in values(5, (1,))),
-        lambda: GammaProver(MajoritySetting(301, 0.1, 3, 1e-5, 1e-4)).certify((0,) * 151),
+        lambda: GammaProver(MajoritySetting(503, 0.1, 3, 1e-5, 1e-4)).certify((0,) * 252),
         lambda: majority.design_for("a"),  # type: ignore[arg-type]
         lambda: BetaPrior(0, 1),
     ],
