@@ -378,7 +378,7 @@ MANY = Benchmark(
     setting="epsilon = 0.1, Delta = 1e-5, m = K / 10 rounded down, delta = 1 - (1 - Delta)^m",
     axis="voters K",
     value="optimum",
-    sizes=(31, 41, 51, 71, 101),
+    sizes=(31, 51, 71, 101, 151, 201, 301),
     contenders=(
         Contender("dpopt.solve", OURS, shifted_tenth, solved),
         Contender("dpopt, certified", OURS, shifted_tenth, certified),
@@ -399,6 +399,7 @@ LARGE = Benchmark(
     sizes=(101, 201, 301, 401, 501, 701, 1001),
     contenders=(
         Contender("dpopt.solve", OURS, partial(surrogate, 0.0), solved),
+        Contender("dpopt, certified", OURS, partial(surrogate, 0.0), certified),
         Contender("simplex rounds", OURS, partial(surrogate, 0.0), by_simplex, largest=501),
     ),
     tolerance=1e-6,
