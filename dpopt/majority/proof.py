@@ -9,12 +9,17 @@ E h(L) follows a recursion in integers of 256 fractional bits, rounded down at e
 voter costs at most one unit, and the bound is added back. What this leaves undecided is settled by
 exact laws, and what is a tie there by the ties module.
 
-Large sets for Delta > 0 are first walked in double precision, with a bound on its rounding: which
-multisets certainly hold, which certainly fail, and which are for exact laws. With u = 2^-53, p and
-1 - p are each rounded once from their exact values. One step of T = p T1 + (1 - p) T0 with
+Large sets for Delta > 0 are first looked at in double precision, with a bound on its rounding:
+which multisets certainly hold, which certainly fail, and which are for exact laws. With u = 2^-53,
+p and 1 - p are each rounded once from their exact values. One step of T = p T1 + (1 - p) T0 with
 |T| <= 1 then adds at most 3 u (1 + 2 u) to the error; h itself is rounded once. After K steps T is
 off by less than (3 K + 2) u (1 + 4 K u), and f = T - e^(m epsilon) T' by (1 + e^(m epsilon)) times
 that and 3 u more. (4 K + 16) u (1 + e^(m epsilon)) covers it with room, for K below 10^6.
+
+Groups are walked so. For voters who are alike the shifted module finds the places (s, o) that can
+be near their limit, and there it sums up binomial laws over at most w ones. Their masses are made
+by the same steps, each off by at most 3 u of itself for every voter; a sum of w products adds w u,
+and there are two: 2 w u (1 + e^(m epsilon)) more covers them.
 """
 
 from __future__ import annotations
