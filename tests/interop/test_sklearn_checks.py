@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -37,11 +36,6 @@ def voting(base: Any, teachers: int) -> PrivateVotingClassifier:
     )
 
 
-def exceptions(estimator: PrivateVotingClassifier) -> dict[str, str]:
-    """A single teacher has no ties: then nothing is excepted."""
-    return EXCEPTIONS if estimator.n_estimators != 1 else {}
-
-
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks(
     [
@@ -49,7 +43,10 @@ def exceptions(estimator: PrivateVotingClassifier) -> dict[str, str]:
         voting(LogisticRegression(), 3),
         voting(KNeighborsClassifier(1), 3),
     ],
-    expected_failed_checks=exceptions,
 )
-def test_checks_of_scikit_learn(estimator: Any, check: Callable[[Any], None]) -> None:
+def test_checks_of_scikit_learn(estimator: Any, check: Any) -> None:
+    name = check.func.__name__
+    if estimator.n_estimators > 1 and name in EXCEPTIONS:
+        # By chance both predictions are the same now and then: it is not expected to fail either.
+        pytest.skip(EXCEPTIONS[name])
     check(estimator)
