@@ -16,7 +16,7 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import Matrix, Vector
 from dpopt.local.decoder import letter_variances
-from dpopt.local.subsets import subset_value
+from dpopt.local.subsets import best_subset
 
 # Outputs up to which a mechanism is written out.
 _MOST_OUTPUTS = 20_000
@@ -70,8 +70,7 @@ def best_subset_selection(letters: int, ratio: float, gram: Matrix) -> float:
 
     See `dpopt.local.subsets.subset_value`; ratio is e^epsilon.
     """
-    least = min(subset_value(letters, ratio, gram, k) for k in range(1, letters))
-    return least - float(np.trace(gram)) / letters
+    return best_subset(letters, ratio, gram)[0] - float(np.trace(gram)) / letters
 
 
 def hierarchical(letters: int, epsilon: float, branching: int = 2) -> Matrix:

@@ -33,7 +33,7 @@ from dpopt.local.optimum import (
     slopes,
     squares,
 )
-from dpopt.local.subsets import alike, subset_value
+from dpopt.local.subsets import alike, best_subset
 from dpopt.local.symmetry import Symmetry, centred
 
 How = Literal["symmetry", "enumeration", "semidefinite", "unproved"]
@@ -125,8 +125,7 @@ def exchangeable(gram: Matrix, ratio: float, prior: Vector) -> float | None:
     """
     if not alike(gram) or np.ptp(prior) > 0:
         return None
-    n = len(gram)
-    return min(subset_value(n, ratio, gram, k) for k in range(1, n)) * (1 - _ROUNDING)
+    return best_subset(len(gram), ratio, gram)[0] * (1 - _ROUNDING)
 
 
 def enumerated(b: Matrix, ratio: float, at: Priced) -> float:

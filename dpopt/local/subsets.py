@@ -36,7 +36,7 @@ def selected(gram: Matrix, ratio: float) -> Optimum:
         SolverError: if no sets were found that meet evenly.
     """
     n = len(gram)
-    least, size = min((subset_value(n, ratio, gram, k), k) for k in range(1, n))
+    least, size = best_subset(n, ratio, gram)
     sets, weights = even_sets(n, size)
     turns = (np.arange(n)[None, :] - np.arange(n)[:, None]) % n
     patterns = sets[:, turns].reshape(-1, n)
@@ -61,6 +61,11 @@ def subset_value(letters: int, ratio: float, gram: Matrix, size: int) -> float:
     m = n * k * (n - k) * (e - 1) ** 2 / ((n - 1) * (k * e + n - k) ** 2)
     mean = float(gram.sum()) / n
     return (float(np.trace(gram)) - mean) / m + mean / n
+
+
+def best_subset(letters: int, ratio: float, gram: Matrix) -> tuple[float, int]:
+    """Return the least `subset_value` of any size, and that size."""
+    return min((subset_value(letters, ratio, gram, k), k) for k in range(1, letters))
 
 
 def even_sets(n: int, size: int) -> tuple[Patterns, Vector]:

@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from dpopt.lp.door import Families
 
 # Gaps above this share of what was asked for are worth a factorisation.
+_WELL_WITHIN = 0.1
 # Relative gap below which the rounding of a bound does not matter.
 _CLOSE_BOUND = 1e-9
-_WELL_WITHIN = 0.1
 # Iterations of the simplex method after which interior points take over: these, or the square of
 # the number of variables over the second, as a step of theirs grows with its cube.
 _LEAST_SIMPLEX, _SQUARES = 2_500, 38
@@ -602,7 +602,7 @@ def solve(
         answer = loop.interior(callbacks, max_rounds - taken) or loop.round(callbacks)
         if answer is not None:
             advance("linear program", loop.rounds, loop.rounds)
-            return _finish(loop, answer.raw, answer.separations, answer.worst)
+            return _finish(loop, answer)
     raise loop.failure(Status.ITERATION_LIMIT, f"{max_rounds} rounds were not enough")
 
 
@@ -742,9 +742,8 @@ def _objective(loop: _Loop, raw: RawSolution) -> float:
     return -value if loop.problem.maximising else value
 
 
-def _finish(
-    loop: _Loop, raw: RawSolution, separations: Mapping[str, Separation], worst: float
-) -> Solution:
+def _finish(loop: _Loop, answer: _Answer) -> Solution:
+    raw, limits = answer.raw, loop.limits
     model, rows, x = loop.model, loop.all_rows(), _point(raw)
     sign = -1.0 if loop.problem.maximising else 1.0
     y = np.zeros(rows.count) if raw.y is None else raw.y
@@ -759,9 +758,9 @@ def _finish(
     for name in loop.problem.families:
         duals[name] = frozen(sign * of_appended[owners == name])
         cuts[name] = appended.take(owners == name)
-    residual = max(worst, float(np.max(rows.violation(x), initial=0.0)))
-    far = loop.limits.relative_gap < _relative_gap(model, rows, raw) <= loop.limits.stop_at_gap
-    checked = model.rows.count + sum(answer.checked for answer in separations.values())
+    residual = max(answer.worst, float(np.max(rows.violation(x), initial=0.0)))
+    far = limits.relative_gap < answer.gap <= limits.stop_at_gap
+    checked = model.rows.count + sum(told.checked for told in answer.separations.values())
     return Solution(
         status=Status.GAP if far else Status.OPTIMAL,
         values=model.by_name(x),

@@ -18,7 +18,7 @@ pairs of corners, of which one each need occur, while 00 and 11 are common to al
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil, sqrt
 
@@ -285,9 +285,7 @@ class CornerOracle:
             ones = np.unique(np.rint(np.linspace(0, k - s, count)).astype(np.int64))
             places += [(family, s, o) for o in ones.tolist() for family in (0, 1)]
             s *= 2
-        return corner_rows(
-            self.setting, [self._counts(np.array(place)) for place in dict.fromkeys(places)]
-        )
+        return corner_rows(self.setting, [self._counts(place) for place in dict.fromkeys(places)])
 
     def __call__(self, gamma: Vector) -> Separation:
         """Separate gamma's upper half, shape ((K + 1) / 2,), from the set of private ones."""
@@ -335,7 +333,7 @@ class CornerOracle:
             if len(chosen) == self.cuts:
                 break
             at = tuple(places[place].tolist())
-            chosen[self._counts(np.array(_flat(rows.multiset(best.table, at))))] = None
+            chosen[self._counts(_flat(rows.multiset(best.table, at)))] = None
         return list(chosen), worst
 
     def _chosen(self, peaks: npt.NDArray[np.float64]) -> list[Counts]:
@@ -361,7 +359,7 @@ class CornerOracle:
         for place in self._ordered(peaks[:, 0], kind):
             if len(chosen) == self.cuts:
                 break
-            chosen[self._counts(places[place])] = None
+            chosen[self._counts(places[place].tolist())] = None
         return list(chosen)
 
     def _ordered(self, violation: Vector, kind: npt.NDArray[np.int64]) -> list[int]:
@@ -401,14 +399,14 @@ class CornerOracle:
         if self._quick is not None:
             h = signed(full_gamma(gamma)) / self.setting.budget
             value, worst = self._quick.largest(h)
-            return Priced(value - 1.0, self._counts(np.array(_flat(worst))))
+            return Priced(value - 1.0, self._counts(_flat(worst)))
         best = Priced(-np.inf, ())
         for counts, values in track(
             self._slices(signed(full_gamma(gamma))), "pricing corner multisets", self._total
         ):
             place = np.unravel_index(int(np.argmax(values)), values.shape)
             if values[place] > best.violation:
-                best = Priced(float(values[place]), self._counts(np.array([*counts, *place])))
+                best = Priced(float(values[place]), self._counts([*counts, *map(int, place)]))
         return best
 
     def tight(self, gamma: Vector) -> list[Counts]:
@@ -440,7 +438,7 @@ class CornerOracle:
             # All but the choices of corners, and the last: voters at 11.
             width = sum(place[: len(self._outer)]) + place[-2]
             if changes[place[-1]] != changes[place[-1] + width]:
-                tight.append(self._counts(np.array(place)))
+                tight.append(self._counts(place))
         return tight
 
     def row_of(self, counts: Counts) -> tuple[object, ...]:
@@ -452,9 +450,9 @@ class CornerOracle:
         placed = [(g, name.partition("@")[0], voters[name]) for name, g in group_of.items()]
         return "corner", voters.get("11", 0), tuple(placed)
 
-    def _counts(self, flat: npt.NDArray[np.int64]) -> Counts:
+    def _counts(self, flat: Sequence[int]) -> Counts:
         """Name the multiset of (outer counts, family, s, o)."""
-        *rest, s, o = flat.tolist()
+        *rest, s, o = flat
         outer, family = rest[: len(self._outer)], rest[len(self._outer) :]
         inner = (*outer, s)
         named = [

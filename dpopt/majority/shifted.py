@@ -125,7 +125,10 @@ class ShiftedRows:
             least: what is of interest.
             most: multisets of those pairs to price one by one: those with the largest bounds.
         """
-        best, bounds = self._parts(h)
+        return self._priced(*self._parts(h), least, most)
+
+    def _priced(self, best: Best, bounds: Table, least: float, most: float) -> Best:
+        """Return what `best` does, from `_parts`."""
         known = np.maximum(np.maximum(best.values[0, 0], best.values[1, 1]), least)
         left, _ = _sorted(bounds, known)
         near0, near1 = self._mirror[0][left[:, 2], left[:, 3]], left[:, 3]
@@ -137,7 +140,8 @@ class ShiftedRows:
 
     def largest(self, h: Vector) -> tuple[float, Multiset]:
         """Return the largest left side of all, and where it is; for an antisymmetric h."""
-        found = self.best(h, float(self._parts(h)[0].values.max()), np.inf)
+        best, bounds = self._parts(h)
+        found = self._priced(best, bounds, float(best.values.max()), np.inf)
         at = _where(found.values)
         return float(found.values[at]), self.multiset(found.table, at)
 
@@ -225,32 +229,26 @@ class ShiftedRows:
 
     def _apart(self, table: Table, pair: int, corner: int, s: int, o: int) -> Table:
         """Return the rows of D0, 1m, or of 0D, m1 for ``pair`` 1, for all d and e."""
-        up, _ = self._alone(table[corner if pair == 0 else 1 - corner, s], s, o)
-        _, down = self._alone(table[1 - corner if pair == 0 else corner, s], s, o)
+        # X and Y are on different sides, X on that of the corner for ``pair`` 0.
+        near0, above, near1, below = self._near(s, o)
+        up = near0 @ table[corner ^ pair, s, o + above]
+        down = near1 @ table[1 - (corner ^ pair), s, o - below]
         if pair == 0:
             return up[:, None] - self._ratio * down
         return down - self._ratio * up[:, None]
 
-    def _alone(self, row: Vector, s: int, o: int) -> tuple[Vector, Vector]:
-        """Return E T(o + X) for all d, and E T(o - Y) for all e, from T over 0..K - s."""
-        near0, near1 = self._near(s, o)
-        above, below = np.arange(near0.shape[1]), np.arange(near1.shape[1])
-        return near0 @ row[o + above], near1 @ row[o - below]
-
     def _mixed(self, table: Table, pair: int, corner: int, s: int, o: int) -> Table:
         """Return the rows of D0, m1, or of 0D, 1m for ``pair`` 1, for all d and e."""
-        row = table[corner if pair == 0 else 1 - corner, s]
-        near0, near1 = self._near(s, o)
-        above, below = np.arange(near0.shape[1]), np.arange(near1.shape[1])
-        both = near0 @ row[o + above[:, None] - below] @ near1.T
-        if pair == 0:
-            return both - self._ratio * table[1 - corner, s, o]
-        return table[corner, s, o] - self._ratio * both
+        near0, above, near1, below = self._near(s, o)
+        both = near0 @ table[corner ^ pair, s, o + above[:, None] - below] @ near1.T
+        other = table[1 - (corner ^ pair), s, o]
+        return both - self._ratio * other if pair == 0 else other - self._ratio * both
 
-    def _near(self, s: int, o: int) -> tuple[Table, Table]:
-        """Return the laws of X for d <= K - s - o, and of Y for e <= o."""
+    def _near(self, s: int, o: int) -> tuple[Table, Places, Table, Places]:
+        """Return the laws of X for d <= K - s - o and X, those of Y for e <= o and Y."""
         d, e = self._voters - s - o, o
-        return self._laws[: d + 1, : d + 1], self._laws[: e + 1, : e + 1]
+        near0, near1 = self._laws[: d + 1, : d + 1], self._laws[: e + 1, : e + 1]
+        return near0, np.arange(near0.shape[1]), near1, np.arange(near1.shape[1])
 
     def _mirrored(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return values over (corner, s, o) at (corner, s, K - s - o)."""

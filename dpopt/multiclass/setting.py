@@ -498,7 +498,7 @@ def design(
 ) -> MulticlassDesign:
     """Return the best plurality of K private voters, solved, repaired and proved.
 
-    The parameters are the fields of the setting, see `MulticlassSetting`. For backend and
+    The parameters are the fields of the setting, see `MulticlassSetting`. For backend,
     time_limit and stop_at_gap see `dpopt.design`.
 
     Raises:

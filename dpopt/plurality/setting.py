@@ -793,7 +793,7 @@ def design(
 ) -> PluralityDesign:
     """Return the best private choice of the most common class, proved private.
 
-    The parameters are the fields of the setting, see `PluralitySetting`. For backend and
+    The parameters are the fields of the setting, see `PluralitySetting`. For backend,
     time_limit and stop_at_gap see `dpopt.design`.
 
     Raises:
