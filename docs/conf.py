@@ -1,7 +1,8 @@
 """Sphinx's settings: ``python -m sphinx -W -b html docs results/site`` builds all of the site.
 
-Nothing is fetched, by the build or by its pages. ``DPOPT_RUN`` names a folder that ``python -m
-experiments`` has written; without it the build runs the experiments itself.
+Nothing is fetched, by the build or by its pages. The gallery is that of the run of ``python -m
+experiments`` in ``results``, or in the folder that ``DPOPT_RUN`` names. Where there is none, the
+build says how long it takes, and runs the experiments itself.
 """
 
 from __future__ import annotations

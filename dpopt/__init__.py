@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from dpopt._errors import (
+    BudgetError,
     DpoptError,
     InfeasibleError,
     NotPrivateError,
@@ -31,17 +32,9 @@ if TYPE_CHECKING:
         style,
     )
     from dpopt._cite import cite
+    from dpopt._interact import interact
     from dpopt._progress import ProgressEvent, progress_bar, reporting
-    from dpopt.design import (
-        Answer,
-        Design,
-        Question,
-        Setting,
-        SpecialCase,
-        design,
-        kinds,
-        load,
-    )
+    from dpopt._sweep import SweepResult, sweep
     from dpopt.kernel.certify import certify
     from dpopt.ledger import Ledger
     from dpopt.lp import Solution, Status, solve
@@ -49,12 +42,21 @@ if TYPE_CHECKING:
     from dpopt.privacy.constraints import private
     from dpopt.proofs.closed import ClosedForm, closed_form
     from dpopt.proofs.exact import ExactOptimum, exact_optimum
-    from dpopt.sweeps import SweepResult, sweep
+    from dpopt.shape import (
+        Answer,
+        Design,
+        Question,
+        Setting,
+        design,
+        kinds,
+        load,
+    )
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Answer",
+    "BudgetError",
     "ClosedForm",
     "Design",
     "DpoptError",
@@ -70,7 +72,6 @@ __all__ = [
     "Setting",
     "Solution",
     "SolverError",
-    "SpecialCase",
     "Status",
     "SweepResult",
     "__version__",
@@ -80,6 +81,7 @@ __all__ = [
     "design",
     "exact_optimum",
     "gnmax",
+    "interact",
     "interop",
     "kernel",
     "kinds",
@@ -103,32 +105,32 @@ __all__ = [
 
 # Loaded when first used: a script that needs one mechanism does not wait for the libraries of all.
 _HOMES = {
-    "Answer": "dpopt.design",
+    "Answer": "dpopt.shape",
     "ClosedForm": "dpopt.proofs.closed",
-    "Design": "dpopt.design",
+    "Design": "dpopt.shape",
     "ExactOptimum": "dpopt.proofs.exact",
     "Guarantee": "dpopt.privacy",
     "Ledger": "dpopt.ledger",
     "Problem": "dpopt.privacy",
     "ProgressEvent": "dpopt._progress",
-    "Question": "dpopt.design",
-    "Setting": "dpopt.design",
+    "Question": "dpopt.shape",
+    "Setting": "dpopt.shape",
     "Solution": "dpopt.lp",
-    "SpecialCase": "dpopt.design",
     "Status": "dpopt.lp",
-    "SweepResult": "dpopt.sweeps",
+    "SweepResult": "dpopt._sweep",
     "certify": "dpopt.kernel.certify",
     "cite": "dpopt._cite",
     "closed_form": "dpopt.proofs.closed",
-    "design": "dpopt.design",
+    "design": "dpopt.shape",
     "exact_optimum": "dpopt.proofs.exact",
-    "kinds": "dpopt.design",
-    "load": "dpopt.design",
+    "interact": "dpopt._interact",
+    "kinds": "dpopt.shape",
+    "load": "dpopt.shape",
     "private": "dpopt.privacy.constraints",
     "progress_bar": "dpopt._progress",
     "reporting": "dpopt._progress",
     "solve": "dpopt.lp",
-    "sweep": "dpopt.sweeps",
+    "sweep": "dpopt._sweep",
 }
 
 

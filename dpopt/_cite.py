@@ -93,8 +93,8 @@ _ENTRIES = {
 
 def names() -> tuple[str, ...]:
     """Return what `cite` knows by name: every kind, and every package that defines one."""
-    kinds = _kinds.homes()
-    return tuple(sorted({*kinds, *(_package(_kinds.module_of(home)) for home in kinds.values())}))
+    kinds = _kinds.KINDS
+    return tuple(sorted({*kinds, *(_package(_kinds.module_of(kind)) for kind in kinds)}))
 
 
 def cite(subject: object) -> str:
@@ -132,15 +132,17 @@ def _package(module: str) -> str:
 
 def _papers_of(name: str) -> tuple[str, ...]:
     """Return the papers of a kind, or of all kinds that a package defines, each once."""
-    kinds = _kinds.homes()
-    if name in kinds:
-        return _kinds.described(name).papers
-    own = [kind for kind, home in kinds.items() if _package(_kinds.module_of(home)) == name]
-    return tuple(dict.fromkeys(paper for kind in own for paper in _kinds.described(kind).papers))
+    from dpopt.shape import kind_of
+
+    own = [kind for kind in _kinds.KINDS if _package(_kinds.module_of(kind)) == name]
+    # In the order of the modules, as a paper's own comes before what it adds.
+    asked = [name] if name in _kinds.KINDS else sorted(own, key=_kinds.module_of)
+    found = [getattr(kind_of(kind), "papers", ()) for kind in asked]
+    return tuple(dict.fromkeys(paper for papers in found for paper in papers))
 
 
 def _loaded(path: str | Path) -> object:
-    from dpopt.design import load
+    from dpopt.shape import load
 
     try:
         exists = Path(path).exists()

@@ -11,6 +11,10 @@ class ParameterError(DpoptError, ValueError):
     """A parameter is outside its allowed range; the message names it, its value and the range."""
 
 
+class BudgetError(DpoptError):
+    """A ledger refuses a release that would leave its budget; nothing was drawn or written."""
+
+
 class InfeasibleError(DpoptError):
     """No point satisfies every constraint of a problem.
 

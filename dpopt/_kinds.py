@@ -1,18 +1,18 @@
-"""What the source says of each kind of setting: no list names them, and no library is loaded.
+"""The kinds of the package by name, and what the class of one says of its parameters.
 
-A setting says ``kind: ClassVar[str] = "..."`` in the body of its class. That line is looked for in
-the files of the package, and the class around it is read, not run: so the command line can offer
-every kind, its options and their help without importing one.
+Names and first sentences stand here once more, so that the command line lists them without an
+import; a kind is imported once its command is asked for.
 """
 
 from __future__ import annotations
 
 import ast
+import inspect
 import json
 import re
+import shlex
 from collections.abc import Mapping
-from functools import cache
-from pathlib import Path
+from dataclasses import MISSING, fields, replace
 from typing import Any, NamedTuple
 
 from dpopt._errors import ParameterError
@@ -25,18 +25,85 @@ VERBS = {
     "mode": "mode",
     "sample": "release",
     "ledger": "ledger",
-    "explore": "explore",
     "cite": "about",
     "doctor": "about",
     "completion": "about",
 }
 """The commands that are no kinds, in the order of the help, each with its module of `dpopt.cli`."""
 
-_ROOT = Path(__file__).parent
-_KIND = re.compile(r'^    kind: ClassVar\[str\] = "([a-z][a-z0-9-]*)"$', re.MULTILINE)
-_TOP_LEVEL = re.compile(r"^[^\s#)\]}]", re.MULTILINE)
-_METHOD = re.compile(r"^    (?:@|def )", re.MULTILINE)
-_EXAMPLE = re.compile(r"^    def example\(.*?(?=^    (?:@|def )|\Z)", re.MULTILINE | re.DOTALL)
+KINDS: dict[str, tuple[str, str]] = {
+    "expected": (
+        "dpopt.smoothed.delta",
+        "The expected delta(x) where so many of the records come from each distribution",
+    ),
+    "gnmax": ("dpopt.gnmax", "The least epsilon of GNMax's label, for two classes"),
+    "kernel": (
+        "dpopt.kernel.setting",
+        "The best private kernel K[x, y] = Pr[output y | input x] for a finite set of inputs",
+    ),
+    "majority": (
+        "dpopt.majority.setting",
+        "K voters, each (epsilon, mechanism_delta)-private, and the target (m epsilon, delta)",
+    ),
+    "mollifier": (
+        "dpopt.public_prior.mollifier",
+        "The law r nearest to a user's p in the relative mollifier, and a letter drawn from it",
+    ),
+    "multiclass": (
+        "dpopt.multiclass.setting",
+        "K voters, each epsilon-private with a label of C classes, and the target "
+        "(m epsilon, delta)",
+    ),
+    "nearest": ("dpopt.kernel.nearest", "The private kernel nearest to a given table"),
+    "noisy-histogram": (
+        "dpopt.smoothed.noisy",
+        "The least epsilon of pure DP of the sampling-histogram with exponential noise",
+    ),
+    "optimal-sampler": (
+        "dpopt.roo.optimal",
+        "The best sampler of one letter: K(y | x) depends on y's count and on the sorted "
+        "counts of x",
+    ),
+    "plurality": (
+        "dpopt.plurality.setting",
+        "The best private choice of the class that most of K records have, or of K plain voters",
+    ),
+    "population": (
+        "dpopt.public_prior.population",
+        "The kernel of least mean distance over given users, among those that keep a public prior",
+    ),
+    "prior": (
+        "dpopt.public_prior.setting",
+        "The kernel that loses least at the worst law p, of those that keep a public prior q",
+    ),
+    "profile": (
+        "dpopt.smoothed.profile",
+        "How private each database x is: delta(x), the largest divergence from or to a neighbour",
+    ),
+    "roo": (
+        "dpopt.roo.minimum",
+        "With probability q_m a uniform letter, else that of a uniform record; m the "
+        "smallest count",
+    ),
+    "sgd": (
+        "dpopt.smoothed.sgd",
+        "How private one step of SGD on quantised gradients is: delta(x) at each epsilon",
+    ),
+    "smooth-floor": (
+        "dpopt.roo.floor",
+        "One letter y with probability w(c_y) over the sum of w: counts, with a smooth floor",
+    ),
+    "smoothed": (
+        "dpopt.smoothed.delta",
+        "Smoothed delta: the largest expected delta(x) when an adversary picks every record's law",
+    ),
+    "workload": (
+        "dpopt.local.setting",
+        "The locally private mechanism whose answers to linear queries vary least",
+    ),
+}
+"""The kinds of the package, each with its module and its docstring's first sentence."""
+
 _SECTION = re.compile(r"^(?:[A-Z]\w+):$", re.MULTILINE)
 
 
@@ -47,121 +114,80 @@ class Field(NamedTuple):
         name: of the dataclass's field.
         annotation: its type as written.
         required: whether it has no default.
-        default: the default as written; None if there is none.
+        default: None if there is none.
         about: what the docstring says of it.
     """
 
     name: str
     annotation: str
     required: bool
-    default: str | None
+    default: Any
     about: str
 
 
 class Described(NamedTuple):
-    """A kind as its source describes it.
+    """A kind as its class describes it.
 
     Attributes:
         kind: its name.
-        module: where it is defined.
-        name: of the class.
         about: its docstring up to the first section such as "Attributes:".
-        sections: the sections of its docstring by name.
-        papers: keys of the papers behind it.
         fields: its parameters in order.
-        example: the parameters of its example, if they are literals.
+        example: a command line that works.
     """
 
     kind: str
-    module: str
-    name: str
     about: str
-    sections: dict[str, str]
-    papers: tuple[str, ...]
     fields: tuple[Field, ...]
-    example: dict[str, Any] | None
+    example: str
 
 
-@cache
-def _found() -> dict[str, tuple[Path, str]]:
-    """Return the file of each kind and its text, in the order of the files' names."""
-    found: dict[str, tuple[Path, str]] = {}
-    for path in sorted(_ROOT.rglob("*.py")):
-        text = path.read_text(encoding="utf-8")
-        for kind in _KIND.findall(text) if "kind: ClassVar[str]" in text else ():
-            where = path.relative_to(_ROOT).as_posix()
-            if kind in VERBS:
-                raise ParameterError(
-                    f"kind is {kind!r} in {where}; the command line has a verb of that name."
-                )
-            if kind in found:
-                raise ParameterError(
-                    f"kind is {kind!r} in {where}; a class of "
-                    f"{found[kind][0].relative_to(_ROOT).as_posix()} is of that kind already."
-                )
-            found[kind] = path, text
-    return found
-
-
-@cache
-def homes() -> dict[str, Path]:
-    """Return the file that defines each kind of the package, in the order of the files' names.
-
-    Raises:
-        ParameterError: if two classes are of one kind, or one has the name of a verb.
-    """
-    return {kind: path for kind, (path, _) in _found().items()}
-
-
-def module_of(path: Path) -> str:
-    """Return the name of the module that a file of the package is."""
-    parts = path.relative_to(_ROOT.parent).with_suffix("").parts
-    return ".".join(part for part in parts if part != "__init__")
-
-
-def summary_of(kind: str) -> str:
-    """Return the first sentence of a kind's docstring, without its full stop and backticks."""
-    text = _found()[kind][1]
-    match = next(match for match in _KIND.finditer(text) if match[1] == kind)
-    start = text.index('"""', text.rindex("\nclass ", 0, match.start())) + 3
-    paragraph = text[start : text.index('"""', start)].split("\n\n")[0]
-    return re.split(r"\.(?:\s|$)", " ".join(paragraph.split()))[0].replace("`", "")
-
-
-@cache
-def described(kind: str) -> Described:
-    """Return what the source says of a kind of the package.
+def module_of(kind: str) -> str:
+    """Return the name of the module that defines a kind of the package.
 
     Raises:
         KeyError: if there is none of that name.
     """
-    path, text = _found()[kind]
-    node = _class_around(text, kind)
-    about, sections = _docstring(ast.get_docstring(node) or "")
+    return KINDS[kind][0]
+
+
+def described(cls: type[Any]) -> Described:
+    """Return what a class of settings says of itself, which is a dataclass with a docstring."""
+    about, sections = _docstring(inspect.getdoc(cls) or "")
     helps = _entries(sections.get("Attributes", ""))
-    fields, papers = [], ()
-    for line in node.body:
-        if not isinstance(line, ast.AnnAssign) or not isinstance(line.target, ast.Name):
-            continue
-        name, annotation = line.target.id, ast.unparse(line.annotation)
-        if annotation.startswith("ClassVar"):
-            if name == "papers" and line.value is not None:
-                papers = ast.literal_eval(line.value)
-            continue
-        field = _field(name, annotation, line.value, helps.get(name, ""))
-        if field is not None:
-            fields.append(field)
-    return Described(
-        kind, module_of(path), node.name, about, sections, papers, tuple(fields), _example(node)
+    found = tuple(
+        Field(
+            field.name,
+            str(field.type),
+            field.default is MISSING and field.default_factory is MISSING,
+            None if field.default is MISSING else field.default,
+            helps.get(field.name, ""),
+        )
+        for field in fields(cls)
+        if field.init
     )
+    lines = [line.strip() for line in sections.get("Example", "").splitlines()]
+    example = next((line for line in lines if line.startswith(f"dpopt {cls.kind} ")), None)
+    return Described(cls.kind, about, found, example or _example(cls))
 
 
-def literal(text: str | None) -> Any:  # noqa: ANN401
-    """Return the value of a default as written; None if it is no literal."""
+def stated(setting: Any) -> dict[str, Any]:  # noqa: ANN401
+    """Return the fields of a setting that it is not the same without, as plain values by name."""
+    whole = setting.to_dict()
+    return {
+        field.name: whole[field.name]
+        for field in fields(setting)
+        if field.init and not is_default(setting, field)
+    }
+
+
+def is_default(setting: Any, field: Any) -> bool:  # noqa: ANN401
+    """Whether a setting is the same without a field, which it may fill in by itself."""
+    if field.default is MISSING:
+        return False
     try:
-        return ast.literal_eval(text or "")
-    except (SyntaxError, ValueError):
-        return None
+        return replace(setting, **{field.name: field.default}).to_dict() == setting.to_dict()
+    except ParameterError:
+        return False
 
 
 def choices(annotation: str) -> tuple[str, ...]:
@@ -182,8 +208,8 @@ def parted(annotation: str) -> tuple[str, tuple[str, ...]]:
 
 def other_word(field: Field) -> str | None:
     """Return the word of a choice between two that is not the default; None of other fields."""
-    words, default = choices(field.annotation), literal(field.default)
-    others = [word for word in words if word != default]
+    words = choices(field.annotation)
+    others = [word for word in words if word != field.default]
     return others[0] if len(words) == 2 and len(others) == 1 else None
 
 
@@ -223,73 +249,8 @@ def text_of(value: object) -> str:
     return digits(value) if isinstance(value, float) else str(value)
 
 
-def _class_around(text: str, kind: str) -> ast.ClassDef:
-    """Parse the class whose body has the line of a kind: its fields and its example, if possible.
-
-    Its other methods are left out, which would take most of the time.
-    """
-    match = next(match for match in _KIND.finditer(text) if match[1] == kind)
-    start = text.rindex("\nclass ", 0, match.start()) + 1
-    end = _TOP_LEVEL.search(text, match.end())
-    body = text[start : end.start() if end else len(text)]
-    method, example = _METHOD.search(body, match.end() - start), _EXAMPLE.search(body)
-    short = body[: method.start() if method else len(body)] + (example[0] if example else "")
-    try:
-        parsed = ast.parse(short).body
-    except SyntaxError:
-        # A text in three quotes may hold lines that look like the top level, or like a method.
-        line = text.count("\n", 0, start) + 1
-        parsed = [node for node in ast.parse(text).body if node.lineno == line]
-    if not isinstance(parsed[0], ast.ClassDef):
-        raise KeyError(kind)
-    return parsed[0]
-
-
-def _field(name: str, annotation: str, value: ast.expr | None, about: str) -> Field | None:
-    """Return a field as it is written; None of one that the constructor does not take."""
-    if isinstance(value, ast.Call) and ast.unparse(value.func) == "field":
-        named = {keyword.arg: keyword.value for keyword in value.keywords}
-        if "init" in named and ast.unparse(named["init"]) == "False":
-            return None
-        value = named.get("default", named.get("default_factory"))
-    return Field(name, annotation, value is None, value and ast.unparse(value), about)
-
-
-def _example(node: ast.ClassDef) -> dict[str, Any] | None:
-    """Return the arguments by name of the ``return cls(...)`` in ``example``, if all are literals.
-
-    Arguments by position are named in the order of the fields.
-    """
-    names = [
-        line.target.id
-        for line in node.body
-        if isinstance(line, ast.AnnAssign)
-        and isinstance(line.target, ast.Name)
-        and not ast.unparse(line.annotation).startswith("ClassVar")
-    ]
-    methods = [line for line in node.body if isinstance(line, ast.FunctionDef)]
-    for method in methods:
-        last = method.body[-1]
-        if method.name == "example" and isinstance(last, ast.Return):
-            if not isinstance(last.value, ast.Call):
-                return None
-            given = dict(zip(names, last.value.args, strict=False))
-            given |= {keyword.arg or "**": keyword.value for keyword in last.value.keywords}
-            try:
-                return {name: _value(value, method) for name, value in given.items()}
-            except ValueError:
-                return None
-    return None
-
-
-def _value(node: ast.expr, method: ast.FunctionDef) -> Any:  # noqa: ANN401
-    """Return the value of a literal, or of a name that a method gives to one."""
-    assigned = {
-        ast.unparse(line.targets[0]): line.value
-        for line in method.body
-        if isinstance(line, ast.Assign)
-    }
-    return ast.literal_eval(assigned.get(ast.unparse(node), node))
+def _example(cls: type[Any]) -> str:
+    return shlex.join(["dpopt", cls.kind, *arguments(stated(cls.example()))])
 
 
 def _docstring(text: str) -> tuple[str, dict[str, str]]:

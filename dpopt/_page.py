@@ -1,4 +1,4 @@
-"""Results as a notebook and the explorer's page show them: a picture, a sentence, facts."""
+"""Results as a notebook shows them: a picture, a sentence, facts."""
 
 from __future__ import annotations
 

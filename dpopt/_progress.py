@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO, TypeAlias, TypeVar
 
 from dpopt._errors import ParameterError
+from dpopt._numbers import shown
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Display
@@ -133,8 +134,6 @@ def reporting(callback: ProgressCallback | None) -> Iterator[None]:
         ParameterError: if ``callback`` is neither callable nor None.
     """
     if callback is not None and not callable(callback):
-        from dpopt._numbers import shown
-
         raise ParameterError(f"callback is {shown(callback)}; it must be callable or None.")
     token = _listener.set(callback)
     try:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import os
+import re
 import secrets
 import stat
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from operator import itemgetter
@@ -21,11 +24,16 @@ if TYPE_CHECKING:
 
     from dpopt._types import Json
 
+_NUMBERED = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,15})?")
+
 LARGEST_FILE = 1 << 28
 """Bytes of the largest file that is read or saved: 256 MiB."""
 
 TABLES = (".csv", ".tsv", ".npz", ".npy", ".parquet")
 """Endings of files that hold a table."""
+
+LONG_ENTRIES = ("probability", "loss")
+"""What a column beside input and output may be called in a table with a line for each entry."""
 
 _TOO_LARGE = f"it has more than {LARGEST_FILE >> 20} MiB"
 _LONGEST_INTEGER = 4_000
@@ -330,8 +338,8 @@ def read_table(path: Path) -> Any:  # noqa: ANN401
         An array, or of a text or a .parquet file a list for each column by name. A first line of a
         text holds names unless it holds numbers other than 0, 1, 2, ...; 0, 1 alone, which may be
         either, is refused. A first column without a name, or called "input" beside others than
-        output and probability, names the rows and is left out. Of a .npz file, its only array, or
-        the one that is called "kernel".
+        output and probability (or loss), holds the names of the rows, and comes back as "input". Of
+        a .npz file, its only array, or the one that is called "kernel".
 
     Raises:
         ParameterError: if the file is missing, of another format, or holds something else.
@@ -358,8 +366,6 @@ def read_table(path: Path) -> Any:  # noqa: ANN401
 
 def _text_table(path: Path, separator: str) -> dict[str, list[Any]]:
     """Return the columns of a text; their names are 0, 1, ... unless its first line has others."""
-    import csv
-
     try:
         lines = [
             [word.strip() for word in line]
@@ -395,15 +401,19 @@ def _text_table(path: Path, separator: str) -> dict[str, list[Any]]:
 
 
 def _columns(path: Path, columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
-    """Return columns with their numbers as such, without one that names the rows."""
-    first = next(iter(columns), None)
-    long = {"input", "output", "probability"} <= set(columns)
-    if first is not None and not long and first in ("", "input") and len(columns) > 1:
-        del columns[first]
+    """Return columns with their numbers as such; one that names the rows is called "input"."""
+    long = any({"input", "output", entry} <= set(columns) for entry in LONG_ENTRIES)
+    naming = {"input", "output"} if long else set[str]()
+    if not naming and "" in columns and next(iter(columns)) == "" and len(columns) > 1:
+        # What pandas writes beside a column of names are the numbers of its lines.
+        lines = columns.pop("")
+        columns = columns if "input" in columns else {"input": lines, **columns}
+    if not naming and next(iter(columns), None) == "input" and len(columns) > 1:
+        naming = {"input"}
     for name, values in columns.items():
-        if long and name in ("input", "output"):
-            whole = all(isinstance(v, str) and v.isascii() and v.isdigit() for v in values)
-            columns[name] = [int(v) for v in values] if whole else values
+        if name in naming:
+            numbered = all(isinstance(v, str) and _NUMBERED.fullmatch(v) for v in values)
+            columns[name] = [number(v) for v in values] if numbered else values
         elif not all(isinstance(v, int | float) or _is_number(v) for v in values):
             raise ParameterError(
                 f"path is {str(path)!r}; column {name!r} holds something other than numbers."
@@ -423,8 +433,6 @@ def _is_number(word: object) -> bool:
 
 def _arrays(path: Path) -> Any:  # noqa: ANN401
     """Return the array of a .npy file, or the one that is meant of a .npz file."""
-    import zipfile
-
     if path.suffix.lower() == ".npy":
         with path.open("rb") as file:
             return _array(file)

@@ -24,7 +24,6 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import digits
 from dpopt._types import Matrix, Vector, frozen
-from dpopt.design import Answer, Question
 from dpopt.lp import Solution
 from dpopt.privacy import Guarantee, Problem
 from dpopt.privacy.rdp import (
@@ -33,6 +32,7 @@ from dpopt.privacy.rdp import (
     gaussian_sigma,
     least_feasible,
 )
+from dpopt.shape import Answer, Question
 from dpopt.style import role
 
 if TYPE_CHECKING:

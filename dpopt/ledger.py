@@ -1,122 +1,195 @@
 """Whatever is released is written down: of which data, what it spends, and what all of it spends.
 
-    ledger = dpopt.Ledger("votes.ledger", budget=dpopt.Guarantee(2.0, 1e-6))
-    design.release(votes, ledger=ledger, dataset="votes of May")
-    ledger.total("votes of May")
+    ledger = dpopt.Ledger("study.ledger", budget=dpopt.Guarantee(2.0, 1e-6))
+    ledger.release(design, counts, "survey of May")
+    ledger.total("survey of May")
 
-What is asked is written, and on disk, before anything is drawn; what would leave the budget is
-refused. So no crash leaves a release that is not written down, though it may leave an entry whose
-release was never drawn. The file is a `dpopt.privacy.journal`; why a budget holds although each
-release may be chosen after seeing the ones before it, says `dpopt.privacy.account`.
+A ledger is a database of SQLite. What is asked is an entry, committed and on disk, before anything
+is drawn; what would leave the budget is refused. So no crash leaves a release that is not written
+down, though it may leave an entry whose release was never drawn. Mechanisms do not know of it. Why
+a budget holds although each release may be chosen after seeing those before, says
+`dpopt.privacy.composed`.
+
+*Labels of private voters* compose where every vote was drawn afresh. Those of K voters that were
+trained once do not, but all of them are computed from the voters: K folds of what each voter has.
+Where it is not known which of the two is so, each call spends the larger of both: calls that asked
+the same voters spend no more than these voters once, and others compose.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import secrets
+import sqlite3
 import threading
-from collections.abc import Iterator
-from dataclasses import replace
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from decimal import ROUND_DOWN, Context
 from fractions import Fraction
-from functools import lru_cache
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
-from typing import Any
-from weakref import WeakSet
+from typing import Any, Protocol
 
 from dpopt import _checks
-from dpopt._errors import ParameterError
-from dpopt._numbers import float_down, shown, whole
-from dpopt._page import result_page
-from dpopt._types import Json
-from dpopt.privacy import Guarantee
-from dpopt.privacy.account import Account, Part
+from dpopt._errors import BudgetError, NotPrivateError, ParameterError
+from dpopt._numbers import exact_text, float_down, shown, whole
+from dpopt._types import brief
+from dpopt.files import check_target, folder_to_disk, why_unread
+from dpopt.interop.pairs import dominating_pair
+from dpopt.privacy.composed import allowed, concentrated, optimal, room, simple
 from dpopt.privacy.dominating import DominatingPair
-from dpopt.privacy.journal import FOREIGN, MALFORMED, Broken, Journal, now, parsed, timed
-from dpopt.privacy.ledger import MOST_ATOMS, UNNAMED, Entry, name_of
+from dpopt.privacy.guarantee import Guarantee
 
-__all__ = ["Entry", "Ledger"]
+__all__ = ["Entry", "Ledger", "Mechanism"]
 
-FORMAT, SCHEMA = "dpopt ledger", 1
+Priced = list[tuple[Guarantee, int, DominatingPair | None]]
+"""What mechanisms spend, how many of them do, and the dominating pair of each if it is known."""
 
-# Bits of the integers of a pair that is written down.
-_LONGEST_PAIR = 1 << 15
-# Of the entries that differ in their time only, one is read.
-_KNOWN_LINES = 4096
-# A composition is told instead of the simple one, or beside the total if it needs a condition,
-# where it saves more than a hundredth.
+_MARK, _SCHEMA = 0x64706F70, 1
+_TABLES = f"""BEGIN;
+PRAGMA application_id = {_MARK};
+PRAGMA user_version = {_SCHEMA};
+CREATE TABLE head (identity TEXT, epsilon REAL, delta REAL, adaptive INTEGER);
+CREATE TABLE entries (id INTEGER PRIMARY KEY, time TEXT, dataset TEXT, what TEXT, epsilon REAL,
+    delta REAL, count INTEGER, spent_epsilon REAL, spent_delta REAL, folds INTEGER, pair TEXT);
+CREATE INDEX of_dataset ON entries (dataset);
+CREATE TRIGGER kept BEFORE DELETE ON entries BEGIN SELECT raise(ABORT, 'entries stay'); END;
+CREATE TRIGGER same BEFORE UPDATE ON entries BEGIN SELECT raise(ABORT, 'entries stay'); END;
+"""
+_LAST = "SELECT coalesce(max(id), 0) FROM entries"
+_OF = "WHERE dataset = ? ORDER BY id"
+_SPENT = "SELECT spent_epsilon, spent_delta, sum(folds), pair FROM entries {} GROUP BY 1, 2, pair"
+# Seconds that an entry waits for those of other processes.
+_PATIENCE = 60.0
+_LONGEST_NAME, _LONGEST_TEXT, _MOST_COUNT = 200, 1000, 1 << 53
+# Of a larger proof the pair is not asked for; one of more outcomes is not written down.
+_MOST_CONSTRAINTS, _MOST_ATOMS = 20_000, 64
+# A composition is told instead of the simple one where it saves more than a hundredth.
 _WORTH = 0.99
-# All ledgers of this process.
-_OPEN: WeakSet[Ledger] = WeakSet()
-_FIXED = "if their number and what each spends were fixed before the first"
+
+# No connection is open while a process forks: closed in the child, it rolls back the parent's.
+_ALONE = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_ALONE.acquire, after_in_parent=_ALONE.release, after_in_child=_ALONE.release
+    )
+
+
+class Mechanism(Protocol):
+    """What a ledger releases from: a design, a sampler, a kernel, or an object of your own."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What each release spends."""
+        ...
+
+    @property
+    def asked(self) -> Callable[..., int]:
+        """Returns how many releases data ask for, all checked and none drawn."""
+        ...
+
+    @property
+    def release(self) -> Callable[..., Any]:
+        """Returns what is drawn for data."""
+        ...
+
+
+@dataclass(frozen=True, repr=False)
+class Entry:
+    """Releases that were asked for at once, as a ledger holds them.
+
+    Attributes:
+        time: in UTC, such as "2026-01-31T23:59:59Z".
+        dataset: the user's name of the data.
+        what: of what the releases are, for a reader.
+        guarantee: of one release.
+        count: number of releases.
+        spent: together they spend this, ``folds`` times.
+        folds: the count, but for labels of private voters.
+        pair: the dominating pair of one release; None if it is not written down.
+    """
+
+    time: str
+    dataset: str
+    what: str
+    guarantee: Guarantee
+    count: int
+    spent: Guarantee
+    folds: int
+    pair: DominatingPair | None = None
+
+    def __repr__(self) -> str:
+        return brief(self, dataset=self.dataset, what=self.what, spent=self.spent, folds=self.folds)
 
 
 class Ledger:
     """A file in which every release is written down before it is drawn; it refuses beyond a budget.
 
+    Copies and pickles of a ledger are of the same file.
+
     Attributes:
         path: of the file, absolute.
         budget: what the releases of each data set may spend together; None if there is no limit.
-        design: the digest of the certificate of the one design that the ledger is for; None if it
-            is for all.
         adaptive: True, the default, if it may depend on earlier outputs whether there is another
-            release, what it asks, and how much it spends. Then the budget is kept as a filter, see
-            `dpopt.privacy.account`: by simple composition, or by concentrated composition with half
-            of the budget's delta, and the deltas of the releases use no more than the other half. A
-            first entry that has more takes all of it, and simple composition alone is left. False
-            is your word that the number of releases and what each spends were fixed before the
-            first output; what is asked may still depend on outputs. Then every composition counts.
+            release, what it asks, and how much it spends. Then the budget is kept as a filter.
+            False is your word that the number of releases and what each spends were fixed before
+            the first output; what is asked may still depend on outputs. Then every composition
+            counts: optimal or concentrated, and that of dominating pairs where dp-accounting is
+            installed.
 
     Example:
         >>> import dpopt, tempfile
         >>> path = f"{tempfile.mkdtemp()}/study.ledger"
         >>> ledger = dpopt.Ledger(path, budget=dpopt.Guarantee(1.0))
-        >>> entry = ledger.charge(dpopt.Guarantee(0.25), what="a count", dataset="visits", count=3)
+        >>> entry = ledger.charge(dpopt.Guarantee(0.25), "visits", what="a count", count=3)
         >>> ledger.total("visits")
         ('simple', Guarantee(epsilon=0.75, delta=0.0))
-        >>> ledger.charge(dpopt.Guarantee(0.5), what="another", dataset="visits")
+        >>> ledger.charge(dpopt.Guarantee(0.5), "visits", what="another")
         Traceback (most recent call last):
         ...
-        dpopt._errors.ParameterError: guarantee is (0.5, 0)-DP, for 1 release; data set 'visits' ...
+        dpopt._errors.BudgetError: guarantee is (0.5, 0)-DP, for 1 release; data set 'visits' ...
     """
 
     def __init__(
-        self,
-        path: str | Path,
-        budget: Guarantee | None = None,
-        *,
-        design: str | None = None,
-        adaptive: bool | None = None,
+        self, path: str | Path, budget: Guarantee | None = None, *, adaptive: bool | None = None
     ) -> None:
         """Open a ledger, or begin one where there is no file.
 
         Args:
-            path: of the file.
+            path: of the file, on a disk of this machine.
             budget: of a new ledger, for each data set; None for no limit. Of one that is there, the
                 budget that it has; None for whichever it has.
-            design: the digest of a certificate: of a new ledger, the only one that it is for.
             adaptive: see `Ledger`; of a new ledger True if None.
 
         Raises:
-            ParameterError: if the file is no ledger, was changed, or cannot be read or made; or if
-                it has another budget, or is for another design.
+            ParameterError: if the file is no ledger, or cannot be read or made; or if it has
+                another budget.
         """
         if budget is not None:
             _checks.instance("budget", budget, Guarantee)
         given = None if adaptive is None else _checks.flag("adaptive", adaptive)
-        if design is not None and (not isinstance(design, str) or not design):
-            raise ParameterError(f"design is {shown(design)}; it must be a digest.")
         if not isinstance(path, str | os.PathLike):
             raise ParameterError(f"path is {shown(path)}; it must be the path of a file.")
         self.path = Path(path).absolute()
-        self._alone = threading.RLock()
-        self._journal = Journal(self.path, self._take, self._forget)
-        self._forget()
-        _OPEN.add(self)
+        self._identity, self._entries = "", 0
         if not os.path.lexists(self.path):
-            self._journal.begin(_head(budget, design, given is not False))
-        self._catch_up()
-        self._require_same(budget, design, given)
+            self._begin(budget, given is not False)
+        with self._opened() as db:
+            *limit, kept = db.execute("SELECT epsilon, delta, adaptive FROM head").fetchone()
+        self.budget = None if limit[0] is None else Guarantee(*limit)
+        self.adaptive = bool(kept)
+        for name, asked, has in (
+            ("budget", budget, self.budget),
+            ("adaptive", given, self.adaptive),
+        ):
+            if asked not in (None, has):
+                raise ParameterError(
+                    f"{name} is {asked}; ledger {str(self.path)!r} has {has}, which stays."
+                )
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the path: another process opens the same file."""
@@ -126,92 +199,124 @@ class Ledger:
         limit = "" if self.budget is None else f", budget={self.budget}"
         return f"Ledger({str(self.path)!r}{limit})"
 
+    def release(
+        self,
+        mechanism: Mechanism,
+        data: Any = None,  # noqa: ANN401
+        dataset: str = "unnamed",
+        *,
+        fresh: bool | None = None,
+        **given: Any,  # noqa: ANN401
+    ) -> Any:  # noqa: ANN401
+        """Return what a mechanism releases from data, written down before it is drawn.
+
+        Args:
+            mechanism: a design, a sampler, a kernel, or your own `Mechanism`.
+            data: its input, or inputs; each of them spends its guarantee.
+            dataset: see `charge`.
+            fresh: see there.
+            given: what else its ``release`` takes, such as an alphabet.
+
+        Raises:
+            BudgetError: if the releases would leave the budget of their data set.
+            ParameterError: for data that the mechanism does not take, or if nothing can be written
+                down. Nothing was drawn in either case.
+            NotPrivateError: if the mechanism has no certificate.
+        """
+        if not callable(getattr(mechanism, "asked", None)):
+            raise ParameterError(
+                f"mechanism is {shown(mechanism)}; it must be a design, a sampler or a kernel."
+            )
+        if isinstance(data, Iterator):
+            raise ParameterError("data is an iterator, which is read once; make a list of it.")
+        count = mechanism.asked(data, **given)
+        if count:
+            self.charge(mechanism, dataset, count=count, fresh=fresh)
+        return mechanism.release(data, **given)
+
     def charge(
         self,
-        guarantee: Guarantee,
+        of: Guarantee | Mechanism,
+        dataset: str = "unnamed",
         *,
-        what: str,
-        dataset: str | None = None,
         count: int = 1,
-        group: str | None = None,
-        at_most: Guarantee | None = None,
-        folds: int = 1,
-        composes: bool | None = False,
-        pair: DominatingPair | None = None,
+        what: str | None = None,
+        fresh: bool | None = None,
     ) -> Entry:
         """Write releases down, before they are drawn; on disk when this returns.
 
         Args:
-            guarantee: of one release.
-            what: of what the releases are, in a few words.
-            dataset: your name of the data; "unnamed" if None. Spaces around it do not count, nor
-                how Unicode writes its letters: names are kept in its composed form (NFC).
+            of: the mechanism, or the guarantee of one release of another program.
+            dataset: your name of the data. Spaces around it do not count, nor how Unicode writes
+                its letters: names are kept in its composed form (NFC).
             count: number of releases.
-            group: see `Entry`, as for the rest; None for releases that compose.
-            at_most: guarantee of each mechanism that the group shares, or that is behind a release.
-            folds: number of these.
-            composes: of a group: True, False, or None if it is not known. None without a group: nor
-                is known what they share with others.
-            pair: the dominating pair of one release; one of many outcomes is not written down.
+            what: of what they are, in a few words; needed with a guarantee.
+            fresh: of labels of private voters: True if every vote was drawn afresh, or its voters
+                are asked for one label and never again. False if the voters were trained once:
+                what all of them spend, so that every other label of theirs is free afterwards. None
+                writes down what covers both.
 
         Raises:
-            ParameterError: if the releases would leave the budget of their data set, or cannot be
-                written down. Nothing may be drawn then.
+            BudgetError: if the releases would leave the budget of their data set.
+            ParameterError: if they cannot be written down. Nothing may be drawn in either case.
+            NotPrivateError: if the mechanism has no certificate.
         """
-        if pair is not None and not _few(pair):
-            pair = None
-        name = UNNAMED if dataset is None else dataset
-        entry = Entry(now(), what, name, guarantee, count, group, at_most, folds, composes, pair)
-        with self._alone, self._journal.writing() as append:
-            account = self._accounts.get(entry.dataset, Account()).copy()
-            account.add(entry)
-            self._require_budget(entry, account)
-            append(entry.to_dict())
-            self._accounts[entry.dataset] = account
+        entry = self._entry(of, dataset, count, what, fresh)
+        with self._opened("BEGIN IMMEDIATE") as db:
+            priced, first = _priced(db, entry.dataset), _first(db, entry.dataset)
+            if not self._fits(priced, first, entry):
+                raise BudgetError(
+                    f"guarantee is {told(entry.guarantee)}, for {number(count, 'release')}; data "
+                    f"set {shown(entry.dataset)} has an epsilon of "
+                    f"{_cut(self._left(priced, first))} left of the budget {self.budget} of ledger "
+                    f"{str(self.path)!r}."
+                )
+            row = _row(entry)
+            db.execute(f"INSERT INTO entries VALUES (NULL{', ?' * len(row)})", row)
         return entry
+
+    def refused(
+        self,
+        of: Guarantee | Mechanism,
+        dataset: str = "unnamed",
+        *,
+        count: int = 1,
+        fresh: bool | None = None,
+    ) -> bool:
+        """Return whether `charge` would refuse now, for the budget; nothing is written.
+
+        Args:
+            of: see `charge`, as for the rest.
+            dataset: see there.
+            count: see there.
+            fresh: see there.
+        """
+        entry = self._entry(of, dataset, count, "a question", fresh)
+        with self._opened() as db:
+            priced, first = _priced(db, entry.dataset), _first(db, entry.dataset)
+        return not self._fits(priced, first, entry)
+
+    def entries(self, dataset: str | None = None) -> list[Entry]:
+        """Return the entries of a data set in their order; those of all together if None."""
+        with self._opened() as db:
+            return _entries(db, "ORDER BY id" if dataset is None else _OF, dataset)
 
     @property
     def datasets(self) -> tuple[str, ...]:
         """Names of the data sets of which something was released, in the order of the file."""
-        with self._alone:
-            self._catch_up()
-            pending = [entry.dataset for entry in self._unended()]
-            return tuple(dict.fromkeys([*self._accounts, *pending]))
+        return tuple(dict.fromkeys(entry.dataset for entry in self.entries()))
 
-    def releases(self, dataset: str | None = None) -> int:
-        """Return the number of releases from a data set; from all together if None."""
-        return self._account(dataset).releases
-
-    def entries(self) -> Iterator[Entry]:
-        """Yield all entries in their order, read from the file one after the other.
-
-        Raises:
-            ParameterError: if the file cannot be read, or was changed.
-        """
-        with self._alone:
-            self._catch_up()
-            records = self._journal.records()
-        known: dict[bytes, Entry | None] = {}
-        next(records)
-        for body in records:
-            entry = _entry(body, known)
-            if entry is not None:
-                yield replace(entry, time=timed(body)[0])
-            if len(known) > _KNOWN_LINES:
-                known.clear()
-
-    def compositions(
+    def total(
         self, dataset: str | None = None, delta: float | None = None
-    ) -> dict[str, Guarantee]:
-        """Return every guarantee that is known for the releases from a data set, by name.
+    ) -> tuple[str, Guarantee]:
+        """Return what all releases from a data set spend together, and by which composition.
 
-        "simple" holds however the releases were chosen, and so does "budget", the budget of an
-        adaptive ledger, which no choice of releases leaves. All others hold if the number of
-        releases and what each spends were fixed before the first output: "concentrated", "general"
-        and "optimal" are from the guarantees alone, see `dpopt.privacy.composed`; "exact" is from
-        the dominating pairs, through dp-accounting where it is installed. Each is rounded up, but
-        of the delta of "exact" 1e-14 for each release is reserved for the rounding of its FFT,
-        which is measured, not proved. One that promises nothing is left out.
+        "simple", or "budget" where the budget of an adaptive ledger is less. If ``adaptive`` is
+        False, the least epsilon of these and of "concentrated" and "optimal" composition, and of
+        "exact", from dominating pairs through dp-accounting; but simple composition unless another
+        one saves more than a hundredth of its epsilon. All are rounded up, but of the delta of
+        "exact" 1e-14 for each release is reserved for the rounding of its FFT, which is measured,
+        not proved.
 
         Args:
             dataset: its name; if None all data sets together, as if their records were the same.
@@ -219,354 +324,229 @@ class Ledger:
                 of simple composition.
 
         Raises:
-            ParameterError: if the file cannot be read, or was changed.
-        """
-        account = self._account(dataset)
-        known = self._compositions(account, delta)
-        limit = self.budget
-        if limit and self.adaptive and dataset is not None and account.releases:
-            known |= {"budget": limit} if delta is None or limit.delta <= delta else {}
-        return known
-
-    def total(
-        self, dataset: str | None = None, delta: float | None = None
-    ) -> tuple[str, Guarantee]:
-        """Return the composition with the smallest epsilon, then delta, and its name.
-
-        Simple composition, unless another one saves more than a hundredth of its epsilon, or a
-        budget holds that is smaller. Of an adaptive ledger, only of those that hold however the
-        releases were chosen.
-
-        Args:
-            dataset: see `compositions`.
-            delta: see there.
-
-        Raises:
             ParameterError: if the releases promise nothing at this delta, or the file cannot be
-                read, or was changed.
+                read.
         """
-        return self._least(self.compositions(dataset, delta), _named(dataset))
+        if delta is not None:
+            delta = _checks.real("delta", delta, 0.0, 1.0, open_upper=True)
+        with self._opened() as db:
+            priced = _priced(db, dataset)
+        limit = self.budget
+        known = dict(self._compositions(priced, limit.delta if limit and delta is None else delta))
+        kept = limit is not None and self.adaptive and dataset is not None and bool(priced)
+        if limit and kept and (delta is None or limit.delta <= delta):
+            known["budget"] = limit
+        if not known:
+            raise ParameterError(
+                f"dataset is {shown(dataset)}, and its releases promise nothing at this delta; "
+                "give a larger delta."
+            )
+        name = min(known, key=lambda name: (known[name].epsilon, known[name].delta))
+        sums = known.get("simple")
+        if sums and name != "budget" and known[name].epsilon >= _WORTH * sums.epsilon:
+            name = "simple"
+        return name, known[name]
 
-    def left(self, dataset: str | None = None) -> float | None:
+    def left(self, dataset: str = "unnamed") -> float | None:
         """Return the epsilon that a data set has left of the budget, rounded down.
 
         None without a budget. One more release without a delta may have so much; what it adds to
-        the total may be less. All data sets together have what their total leaves.
+        the total may be less.
 
         Args:
-            dataset: its name; if None all data sets together.
+            dataset: its name.
 
         Raises:
-            ParameterError: if the file cannot be read, or was changed.
+            ParameterError: if the file cannot be read.
         """
-        if self.budget is None:
-            return None
-        return self._left(self._account(dataset), filtered=dataset is not None)
+        with self._opened() as db:
+            priced, first = _priced(db, dataset), _first(db, dataset)
+        return None if self.budget is None else self._left(priced, first)
 
-    def statement(self, dataset: str | None = None) -> str:
-        """Return what the releases from a data set spend together, in one line.
-
-        Beside what holds however they were chosen, it says what is known if they were fixed.
-
-        Args:
-            dataset: its name; if None all data sets together.
-        """
-        count, of = self.releases(dataset), _named(dataset)
-        number = f"{_number(count, 'release')} of {of} so far"
-        spend = "spends" if count == 1 else "spend"
-        known = self.compositions(dataset)
-        if not known:
-            return f"{number} promise{'s' if count == 1 else ''} nothing"
-        name, spent = self._least(known, of)
-        told = f"{number} {spend} {_told(spent)}"
-        if count > 1:
-            told += " together" if name == "simple" else f" together, {_by(name)}"
-            told += self._condition(known, name, spent)
+    def statement(self, dataset: str = "unnamed") -> str:
+        """Return what the releases from a data set spend together, in one line."""
+        count = sum(entry.count for entry in self.entries(dataset))
+        name, spent = self.total(dataset)
+        said = f"{number(count, 'release')} of data set {shown(name_of(dataset))} so far "
+        said += f"spend{'s' if count == 1 else ''} {told(spent)}"
+        if name != "simple":
+            said += ", by the budget" if name == "budget" else f", by {name} composition"
         left = self.left(dataset)
-        return told if left is None else f"{told}; an epsilon of {_cut(left)} is left"
+        return said if left is None else f"{said}; an epsilon of {_cut(left)} is left"
 
-    def _condition(self, known: dict[str, Guarantee], name: str, spent: Guarantee) -> str:
-        """Return under which condition a total holds, or a smaller one would."""
-        if not self.adaptive:
-            return "" if name == "simple" else f", {_FIXED}"
-        best = min(known, key=lambda name: _order(known[name]))
-        if known[best].epsilon >= _WORTH * spent.epsilon:
-            return ""
-        return f", and {_told(known[best])} {_by(best)}, {_FIXED}"
+    # What is asked, and whether the budget allows it.
 
-    def to_dict(self) -> Json:
-        """Return budget, data sets and totals as plain values, ready for JSON."""
-        told: Json = {}
-        for dataset in self.datasets:
-            known = self.compositions(dataset)
-            least = self._least(known, "")[0] if self._held(known) else None
-            told[dataset] = {
-                "releases": self.releases(dataset),
-                "composition": least,
-                "total": None if least is None else _pair_of(known[least]),
-                "compositions": {name: _pair_of(spent) for name, spent in known.items()},
-                "epsilon_left": self.left(dataset),
-            }
-        return {
-            "path": str(self.path),
-            "budget": None if self.budget is None else _pair_of(self.budget),
-            "design": self.design,
-            "adaptive": self.adaptive,
-            "datasets": told,
-        }
-
-    def _repr_html_(self) -> str:
-        """Return what each data set has spent, for notebooks."""
-        facts = {name: self.statement(name) for name in self.datasets}
-        limit = "no budget" if self.budget is None else f"a budget of {_told(self.budget)}"
-        releases = _number(self.releases(), "release")
-        statement = f"{releases} from {_number(len(facts), 'data set')}, with {limit} each."
-        return result_page(type(self).__name__, statement, None, facts)
-
-    # What was spent.
-
-    def _require_same(
-        self, budget: Guarantee | None, design: str | None, adaptive: bool | None
-    ) -> None:
-        if budget is not None and budget != self.budget:
-            has = "none" if self.budget is None else _told(self.budget)
+    def _entry(
+        self,
+        of: Guarantee | Mechanism,
+        dataset: str,
+        count: int,
+        what: str | None,
+        fresh: bool | None,
+    ) -> Entry:
+        count = _checks.integer("count", count, 1, _MOST_COUNT)
+        each: Any = of if isinstance(of, Guarantee) else getattr(of, "guarantee", of)
+        _checks.instance("guarantee", each, Guarantee)
+        if hasattr(of, "require_private"):
+            of.require_private()  # pyright: ignore
+        what = _described(of) if what is None and not isinstance(of, Guarantee) else what
+        for name, text, most in (
+            ("what", what, _LONGEST_TEXT),
+            ("dataset", dataset, _LONGEST_NAME),
+        ):
+            if not isinstance(text, str) or not text.strip() or len(text) > most:
+                raise ParameterError(
+                    f"{name} is {shown(text)}; it must be a text of at least one and at most "
+                    f"{most} characters."
+                )
+            if not text.isprintable():
+                raise ParameterError(
+                    f"{name} is {shown(text)}; it must hold printable characters only."
+                )
+        behind = getattr(getattr(of, "setting", of), "behind", None)
+        if behind is None and fresh is not None:
             raise ParameterError(
-                f"budget is {_told(budget)}; ledger {str(self.path)!r} has {has}, which stays."
+                "fresh is given; it belongs to labels of private voters, and only there."
             )
-        if design is not None and self.design not in (None, design):
+        if behind is None or (fresh is not None and _checks.flag("fresh", fresh)):
+            spent, folds = each, count
+        elif fresh is not None:
+            spent, folds = behind
+        else:
+            spent, folds = _larger(simple([(each, count)]), simple([behind])), 1
+        if spent is None or simple([(spent, folds)]) is None:
             raise ParameterError(
-                f"ledger {str(self.path)!r} is for another design, or for other numbers of this "
-                "one; name another ledger."
+                f"guarantee is {told(each)}, for {number(count, 'release')}; so many promise "
+                "nothing together."
             )
-        if adaptive is not None and adaptive != self.adaptive:
-            raise ParameterError(
-                f"adaptive is {adaptive}; ledger {str(self.path)!r} has {self.adaptive}, which "
-                "stays."
-            )
+        pair = None if self.adaptive or spent is not each else _few_atoms(of)
+        time = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return Entry(time, name_of(dataset), str(what), each, count, spent, folds, pair)
 
-    def _require_budget(self, entry: Entry, account: Account) -> None:
-        """Refuse an account beyond the budget."""
-        if self.budget is None or self._fits(account, self.budget):
+    def _fits(self, priced: Priced, first: Guarantee | None, entry: Entry) -> bool:
+        """Whether the budget allows an entry after others; what is quickly known is asked first."""
+        limit = self.budget
+        if limit is None:
+            return True
+        more = [*priced, (entry.spent, entry.folds, entry.pair)]
+        if self.adaptive:
+            alone = first or simple([(entry.spent, entry.folds)])
+            return allowed(_parts(more), limit, alone)
+        known = self._compositions(more, limit.delta)
+        return any(g.epsilon <= limit.epsilon and g.delta <= limit.delta for _, g in known)
+
+    def _left(self, priced: Priced, first: Guarantee | None) -> float:
+        limit, parts = self.budget, _parts(priced)
+        if limit is None:
+            return inf
+        if self.adaptive:
+            return room(parts, limit, first)
+        whole_sum = sum((n * Fraction(g.epsilon) for g, n in parts), Fraction(0))
+        spent = [
+            whole_sum if name == "simple" else Fraction(g.epsilon)
+            for name, g in self._compositions(priced, limit.delta)
+        ]
+        # To any composition, one more epsilon adds at most itself.
+        over = Fraction(limit.epsilon) - min(spent, default=Fraction(limit.epsilon))
+        return float_down(max(Fraction(0), over))
+
+    def _compositions(self, priced: Priced, delta: float | None) -> Iterator[tuple[str, Guarantee]]:
+        """Yield guarantees of all together by name, those first that take no time."""
+        parts = _parts(priced)
+        sums = simple(parts)
+        aim = sums.delta if delta is None and sums else delta
+        if sums and aim is not None and sums.delta <= aim:
+            yield "simple", sums
+        if aim is None or self.adaptive or not parts:
             return
-        before = self._accounts.get(entry.dataset, Account())
-        number = _number(entry.count, "release")
-        raise ParameterError(
-            f"guarantee is {_told(entry.guarantee)}, for {number}; data set "
-            f"{shown(entry.dataset)} has an epsilon of {_cut(self._left(before))} left of the "
-            f"budget {_told(self.budget)} of ledger {str(self.path)!r}."
+        for name, rule in (("concentrated", concentrated), ("optimal", optimal)):
+            found = rule(parts, aim)
+            if found:
+                yield name, found
+        exact = _by_accountant(priced, aim)
+        if exact:
+            yield "exact", exact
+
+    # The file.
+
+    def _begin(self, budget: Guarantee | None, adaptive: bool) -> None:
+        """Make the file: whole, or not at all, by one process alone."""
+        check_target(self.path)
+        temporary = self.path.with_name(f".dpopt-{secrets.token_hex(8)}.ledger")
+        limit = (None, None) if budget is None else (budget.epsilon, budget.delta)
+        head = secrets.token_hex(16), *limit, int(adaptive)
+        with self._refusing():
+            try:
+                with closing(_connected(temporary, "rwc")) as db:
+                    db.executescript(_TABLES)
+                    db.execute("INSERT INTO head VALUES (?, ?, ?, ?)", head)
+                    db.execute("COMMIT")
+                # Where another process was first, its file stays.
+                with suppress(FileExistsError):
+                    os.link(temporary, self.path)
+                folder_to_disk(self.path.parent)
+            finally:
+                with suppress(OSError):
+                    temporary.unlink(missing_ok=True)
+
+    @contextmanager
+    def _opened(self, begin: str = "BEGIN") -> Iterator[sqlite3.Connection]:
+        """Yield a connection within a transaction: committed, or rolled back after an error."""
+        check_target(self.path)
+        with _ALONE, self._refusing(), closing(_connected(self.path, "rw")) as db:
+            db.execute(begin)
+            self._require_same(db)
+            yield db
+            entries = db.execute(_LAST).fetchone()[0]
+            db.execute("COMMIT")
+            self._entries = entries
+
+    def _require_same(self, db: sqlite3.Connection) -> None:
+        """Refuse another file than a ledger, or than the one that was open before."""
+        if db.execute("PRAGMA application_id").fetchone()[0] != _MARK:
+            raise self._refusal("it is no ledger of dpopt")
+        schema = db.execute("PRAGMA user_version").fetchone()[0]
+        if schema != _SCHEMA:
+            raise self._refusal(f"its schema is {schema}; this dpopt reads {_SCHEMA}")
+        if not self._identity and db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+            raise self._refusal("it is damaged")
+        identity = db.execute("SELECT identity FROM head").fetchone()[0]
+        entries = db.execute(_LAST).fetchone()[0]
+        if self._identity not in ("", identity) or entries < self._entries:
+            raise self._refusal("it was replaced or lost entries since it was opened")
+        self._identity, self._entries = identity, entries
+
+    @contextmanager
+    def _refusing(self) -> Iterator[None]:
+        """Make errors of the file errors of the parameter."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise self._refusal(str(error)) from error
+        except OSError as error:
+            raise self._refusal(why_unread(error)) from error
+
+    def _refusal(self, why: str) -> ParameterError:
+        return ParameterError(
+            f"ledger {str(self.path)!r} cannot be used: {why}; nothing was drawn."
         )
 
-    def _fits(self, account: Account, budget: Guarantee) -> bool:
-        """Whether a budget allows an account; what is quickly known is asked first."""
-        if self.adaptive:
-            return account.allowed(budget)
-        known = account.guarantees(budget.delta, _by_accountant)
-        return any(g.epsilon <= budget.epsilon and g.delta <= budget.delta for _, g in known)
 
-    def _left(self, account: Account, filtered: bool = True) -> float:
-        budget = self.budget
-        if budget is None:
-            return float("inf")
-        if self.adaptive and filtered:
-            return account.room(budget)
-        known = self._held(self._compositions(account, budget.delta))
-        spent = [g.epsilon for g in known.values() if g.delta <= budget.delta]
-        over = Fraction(budget.epsilon) - Fraction(min(spent, default=budget.epsilon))
-        return max(0.0, float_down(max(Fraction(0), over)))
+def name_of(dataset: str) -> str:
+    """Return the name of a data set without spaces around it, in Unicode's composed form (NFC).
 
-    def _account(self, dataset: str | None) -> Account:
-        with self._alone:
-            self._catch_up()
-            accounts = dict(self._accounts)
-            for entry in self._unended():
-                accounts[entry.dataset] = accounts.get(entry.dataset, Account()).copy()
-                accounts[entry.dataset].add(entry)
-            if dataset is not None:
-                return accounts.get(name_of(dataset), Account()).copy()
-            together = Account()
-            for name, account in accounts.items():
-                together.join(account, name)
-            return together
-
-    def _compositions(self, account: Account, delta: float | None) -> dict[str, Guarantee]:
-        if delta is None and self.budget is not None:
-            delta = self.budget.delta
-        known: dict[str, Guarantee] = {}
-        for name, spent in account.guarantees(delta, _by_accountant):
-            if name not in known or _order(spent) < _order(known[name]):
-                known[name] = spent
-        return known
-
-    def _held(self, known: dict[str, Guarantee]) -> dict[str, Guarantee]:
-        """Return those that hold for this ledger."""
-        sure = ("simple", "budget")
-        return {name: g for name, g in known.items() if not self.adaptive or name in sure}
-
-    def _least(self, known: dict[str, Guarantee], of: str) -> tuple[str, Guarantee]:
-        held = self._held(known)
-        if not held:
-            raise ParameterError(
-                f"dataset is given, and the releases of {of} promise nothing at this delta; give a "
-                "larger delta."
-            )
-        name = min(held, key=lambda name: _order(held[name]))
-        simple = held.get("simple")
-        if simple and name != "budget" and held[name].epsilon >= _WORTH * simple.epsilon:
-            name = "simple"
-        return name, held[name]
-
-    # What the file holds.
-
-    def _catch_up(self) -> None:
-        with self._alone:
-            self._journal.catch_up()
-
-    def _forget(self) -> None:
-        """Know nothing of the file, as before it was read."""
-        self._accounts: dict[str, Account] = {}
-        self._known: dict[bytes, Entry | None] = {}
-        self._headed = False
-
-    def _forked(self) -> None:
-        """Begin anew in a new process: the thread that held the lock may not exist there."""
-        self._alone = threading.RLock()
-        self._journal.forked()
-
-    def _take(self, bodies: Iterator[bytes]) -> None:
-        """Count every record that is new, equal ones together."""
-        seen: dict[bytes, int] = {}
-        for body in bodies:
-            if not self._headed:
-                self._open_head(body)
-                continue
-            key = timed(body)[1]
-            seen[key] = seen.get(key, 0) + 1
-            _entry(body, self._known)
-            if len(self._known) > _KNOWN_LINES:
-                self._count(seen)
-        self._count(seen)
-
-    def _count(self, seen: dict[bytes, int]) -> None:
-        for key, times in seen.items():
-            entry = self._known[key]
-            if entry is not None:
-                account = self._accounts.setdefault(entry.dataset, Account())
-                try:
-                    account.add(entry, times)
-                except ParameterError:
-                    raise Broken("two of its lines differ in what a group shares") from None
-        seen.clear()
-        if len(self._known) > _KNOWN_LINES:
-            self._known.clear()
-
-    def _open_head(self, body: bytes) -> None:
-        line = parsed(body)
-        if line.get("format") != FORMAT:
-            raise Broken(FOREIGN)
-        if line.get("schema") != SCHEMA:
-            raise Broken(f"its schema is {shown(line.get('schema'))}; this dpopt reads {SCHEMA}")
-        budget, design = line.get("budget"), line.get("design")
-        try:
-            self.budget = None if budget is None else _guarantee_of(budget)
-            self.adaptive = _checks.flag("adaptive", line["adaptive"])
-        except (KeyError, TypeError, ValueError):
-            raise Broken("its first line is malformed") from None
-        if design is not None and not isinstance(design, str):
-            raise Broken("its first line is malformed")
-        self.design: str | None = design
-        self._headed = True
-
-    def _unended(self) -> list[Entry]:
-        """Return the entry of a last line that lacks its end alone: it counts, if there is one."""
-        found = [_entry(body, self._known) for body in self._journal.unended()]
-        return [entry for entry in found if entry is not None]
-
-
-def _after_fork() -> None:
-    for ledger in list(_OPEN):
-        ledger._forked()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
-
-
-def _entry(body: bytes, known: dict[bytes, Entry | None]) -> Entry | None:
-    """Return the entry of a record, None of another record; its time may be another one's.
-
-    Of records that differ in their time alone, one is parsed.
+    What looks the same and was typed elsewhere is the same data set.
     """
-    key = timed(body)[1]
-    if key not in known:
-        line = parsed(body)
-        try:
-            known[key] = None if "what" not in line else _entry_of(line)
-        except (KeyError, TypeError, ValueError):
-            raise Broken(MALFORMED) from None
-    return known[key]
+    return unicodedata.normalize("NFC", dataset).strip()
 
 
-def _head(budget: Guarantee | None, design: str | None, adaptive: bool) -> Json:
-    """Return the first record of a ledger."""
-    return {
-        "format": FORMAT,
-        "schema": SCHEMA,
-        "budget": None if budget is None else _pair_of(budget),
-        "design": design,
-        "adaptive": adaptive,
-    }
-
-
-def _entry_of(line: Json) -> Entry:
-    at_most, pair = line.get("at_most"), line.get("pair")
-    return Entry(
-        time=str(line["time"]),
-        what=line["what"],
-        dataset=line["dataset"],
-        guarantee=_guarantee_of(line),
-        count=line["count"],
-        group=line.get("group"),
-        at_most=None if at_most is None else _guarantee_of(at_most),
-        folds=line.get("folds", 1),
-        composes=line.get("composes", False),
-        pair=None if pair is None else _pair_read(pair),
-    )
-
-
-def _pair_read(plain: Json) -> DominatingPair:
-    upper, lower = (tuple(map(whole, plain[name])) for name in ("upper", "lower"))
-    scale = whole(plain["scale"])
-    laws = min(*upper, *lower) >= 0 and sum(upper) == sum(lower) == scale > 0
-    if not laws or len(upper) != len(lower) or 0 in lower[1:]:
-        raise ValueError("no pair of laws")
-    return DominatingPair(upper, lower, scale)
-
-
-def _pair_of(guarantee: Guarantee) -> dict[str, float]:
-    return {"epsilon": guarantee.epsilon, "delta": guarantee.delta}
-
-
-def _guarantee_of(plain: Json) -> Guarantee:
-    return Guarantee(plain["epsilon"], plain["delta"])
-
-
-def _few(pair: object) -> bool:
-    """Whether a pair is short enough to be written down."""
-    _checks.instance("pair", pair, DominatingPair)
-    found: Any = pair
-    digits_ = len(found.upper) * found.scale.bit_length()
-    return len(found.upper) <= MOST_ATOMS and digits_ <= _LONGEST_PAIR
-
-
-def _number(count: int, of: str) -> str:
+def number(count: int, of: str) -> str:
+    """Return a number of things in words, such as "2 releases"."""
     return f"{count:,} {of}{'' if count == 1 else 's'}"
 
 
-def _named(dataset: str | None) -> str:
-    return "all data sets together" if dataset is None else f"data set {shown(dataset)}"
-
-
-def _told(guarantee: Guarantee) -> str:
+def told(guarantee: Guarantee) -> str:
+    """Return a guarantee in short, such as "(0.5, 0)-DP"."""
     return f"({guarantee.epsilon:.6g}, {guarantee.delta:.6g})-DP"
 
 
@@ -576,27 +556,97 @@ def _cut(value: float) -> str:
     return f"{float(cut):.6g}"
 
 
-def _by(name: str) -> str:
-    return "by the budget" if name == "budget" else f"by {name} composition"
+def _larger(one: Guarantee | None, other: Guarantee | None) -> Guarantee | None:
+    """Return what covers both, where it is not known which holds; None if one promises nothing."""
+    if one is None or other is None:
+        return None
+    return Guarantee(max(one.epsilon, other.epsilon), max(one.delta, other.delta))
 
 
-def _order(guarantee: Guarantee) -> tuple[float, float]:
-    return guarantee.epsilon, guarantee.delta
+def _described(mechanism: object) -> str:
+    """Return in a few words what a mechanism is: its kind, its proof, and what neighbours are."""
+    of, proof = (getattr(mechanism, name, None) for name in ("setting", "certificate"))
+    of = mechanism if of is None else of
+    kind = getattr(of, "kind", type(mechanism).__name__)
+    proved = "" if proof is None else f", certificate {proof.digest[:16]}"
+    neighbours = getattr(of, "neighbours", "")
+    return f"{kind}{proved}; {neighbours}" if neighbours else f"{kind}{proved}"
 
 
-@lru_cache(maxsize=256)
-def _by_accountant(parts: tuple[tuple[Part, int], ...], delta: float) -> Guarantee | None:
+def _few_atoms(of: Any) -> DominatingPair | None:  # noqa: ANN401
+    """Return the dominating pair, where it takes no time and has few outcomes."""
+    proof = getattr(of, "certificate", None)
+    if proof is None or proof.constraints > _MOST_CONSTRAINTS:
+        return None
+    try:
+        pair = dominating_pair(of)
+    except (ParameterError, NotPrivateError):
+        return None
+    return pair if len(pair.upper) <= _MOST_ATOMS else None
+
+
+def _by_accountant(priced: Priced, delta: float) -> Guarantee | None:
     """Return the epsilon from dominating pairs; None without any, or without dp-accounting."""
-    if all(pair is None for (_, pair), _ in parts):
+    if all(pair is None for *_, pair in priced):
         return None
     try:
         from dpopt.interop.accounting import mixed_epsilon
     except ImportError:
         return None
-    mixed = [(guarantee if pair is None else pair, count) for (guarantee, pair), count in parts]
     try:
-        epsilon = mixed_epsilon(mixed, delta)
+        found = mixed_epsilon([(pair or guarantee, n) for guarantee, n, pair in priced], delta)
     except ParameterError:
         # A delta below what is reserved, or too many releases.
         return None
-    return Guarantee(epsilon, delta) if isfinite(epsilon) else None
+    return Guarantee(found, delta) if isfinite(found) else None
+
+
+def _connected(path: Path, mode: str) -> sqlite3.Connection:
+    """Return a connection that begins and commits when it is told, and waits for the disk."""
+    db = sqlite3.connect(
+        f"{path.as_uri()}?mode={mode}", uri=True, timeout=_PATIENCE, isolation_level=None
+    )
+    # As FULL; and on return, the folder too knows that the journal of the transaction is gone.
+    db.execute("PRAGMA synchronous = EXTRA")
+    return db
+
+
+def _entries(db: sqlite3.Connection, which: str, dataset: str | None) -> list[Entry]:
+    given = () if dataset is None else (name_of(dataset),)
+    rows = db.execute(f"SELECT * FROM entries {which}", given)
+    return [
+        Entry(time, name, what, Guarantee(e, d), count, Guarantee(*spent), folds, _read(pair))
+        for _, time, name, what, e, d, count, *spent, folds, pair in rows
+    ]
+
+
+def _first(db: sqlite3.Connection, dataset: str) -> Guarantee | None:
+    """Return what the first entry of a data set spends; None before it."""
+    found = _entries(db, f"{_OF} LIMIT 1", dataset)
+    return simple([(entry.spent, entry.folds) for entry in found]) if found else None
+
+
+def _priced(db: sqlite3.Connection, dataset: str | None) -> Priced:
+    """Return what was spent of a data set, or of all together if None, equal parts in one."""
+    given = () if dataset is None else (name_of(dataset),)
+    rows = db.execute(_SPENT.format("" if dataset is None else "WHERE dataset = ?"), given)
+    return [(Guarantee(epsilon, delta), n, _read(pair)) for epsilon, delta, n, pair in rows]
+
+
+def _parts(priced: Priced) -> list[tuple[Guarantee, int]]:
+    return [(guarantee, n) for guarantee, n, _ in priced]
+
+
+def _row(entry: Entry) -> Sequence[object]:
+    """Return an entry as the columns of the table, but for its number."""
+    pair, each, spent = entry.pair, entry.guarantee, entry.spent
+    laws = pair and json.dumps([[exact_text(p) for p in law] for law in (pair.upper, pair.lower)])
+    first = entry.time, entry.dataset, entry.what, each.epsilon, each.delta, entry.count
+    return *first, spent.epsilon, spent.delta, entry.folds, laws
+
+
+def _read(laws: str | None) -> DominatingPair | None:
+    if laws is None:
+        return None
+    upper, lower = (tuple(map(whole, law)) for law in json.loads(laws))
+    return DominatingPair(upper, lower, sum(upper))

@@ -18,9 +18,10 @@ laws and boxes of the least value that (cost + y a) . v can have there, minus y 
 value of every point. Nothing has to be feasible: a wrong multiplier makes the bound worse, never
 untrue.
 
-What a file says of itself beside its setting, units, value and bound (a guarantee in words, gamma,
-q) is not judged. One line is printed for each thing that was shown. The command exits with 0 if all
-was, 2 for what is no such file, 4 for what is not private, not optimal or not shown.
+What a file says of itself beside its setting, units, value and bound (gamma, q, a verdict) is not
+judged, and named in the last line. One line is printed for each thing that was shown. The command
+exits with 0 if all was, 2 for what is no such file, which one with a setting is that the package
+refuses, 4 for what is not private, not optimal or not shown.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache, partial, reduce
 from itertools import accumulate, combinations, islice, pairwise, product
-from math import comb, factorial, floor, lcm, log2, perm, prod
+from math import comb, factorial, floor, fsum, lcm, log, log1p, log2, perm, pi, prod
+from math import exp as e_to
 from operator import getitem, mul
 from pathlib import Path
 from typing import Any, cast
@@ -176,6 +178,447 @@ def exp(x: Number, bits: int = BITS) -> Between:
     return Fraction(low, 1 << work), Fraction(high, 1 << work)
 
 
+# --- settings: what a file may ask for -----------------------------------------------------------
+
+Allowed = tuple[str, Callable[[Any], bool]]  # what a value must be, in words, and whether it is
+Wrong = Iterator[tuple[bool, str]]  # what must hold of several fields, and its words
+SHORT = 40  # characters of a value that is told
+
+
+def real(interval: str) -> Allowed:
+    """Allow numbers of an interval such as "(0, 600]"."""
+    low, high = map(float, interval[1:-1].split(","))
+    ends_ = {low} if interval[0] == "[" else set[float]()
+    ends_ |= {high} if interval[-1] == "]" else set()
+    plain = (int, float)
+    return f"a number in {interval}", lambda v: type(v) in plain and (low < v < high or v in ends_)
+
+
+def whole_number(low: int, high: int) -> Allowed:
+    """Allow integers within limits."""
+    plain = (int, float)
+    words_ = f"an integer from {low} to {high}"
+    return words_, lambda v: type(v) in plain and low <= v <= high and v == int(v)
+
+
+def word(*known: str) -> Allowed:
+    """Allow some words."""
+    return f"one of {', '.join(known)}", lambda v: isinstance(v, str) and v in known
+
+
+def none_or(allowed: Allowed) -> Allowed:
+    """Allow null, too."""
+    return f"null, or {allowed[0]}", lambda v: v is None or allowed[1](v)
+
+
+def either(*parts: Allowed) -> Allowed:
+    """Allow what one of several does."""
+    return ", or ".join(said for said, _ in parts), lambda v: any(fits(v) for _, fits in parts)
+
+
+def listed(part: Allowed, least: int = 1, most: int = MOST) -> Allowed:
+    """Allow lists of such values."""
+    said = f"a list of {least} or more, each {part[0]}"
+    return said, lambda v: isinstance(v, list) and least <= len(v) <= most and all(map(part[1], v))
+
+
+def tabled(part: Allowed, rows: int = 1, columns: int = 1) -> Allowed:
+    """Allow tables of such values."""
+    said, fits = listed(listed(part, columns), rows)
+    return said, lambda v: fits(v) and len(set(map(len, v))) == 1
+
+
+TEXT: Allowed = ("a text", lambda v: isinstance(v, str))
+FLAG: Allowed = ("true or false", lambda v: isinstance(v, bool))
+RATIONAL: Allowed = (
+    "an integer or p/q",
+    lambda v: type(v) is int or (isinstance(v, str) and bool(re.fullmatch(WRITTEN, v))),
+)
+NUMBER, WEIGHT, SHARE = real("[-1e308, 1e308]"), real("[0, 1e300]"), real("[0, 1)")
+SIZE, EPSILON = whole_number(1, MOST), real("(0, 600]")
+INDEX: Allowed = ("an index", lambda v: type(v) is int and 0 <= v <= MOST)
+NAMES: Allowed = (
+    "different names",
+    lambda v: isinstance(v, list) and not any(isinstance(name, list | dict) for name in v),
+)
+
+
+def is_law(values: list[float]) -> bool:
+    """Whether numbers are at least 0, with sum 1 up to 1e-9."""
+    return min(values) >= 0 and abs(fsum(values) - 1) <= 1e-9
+
+
+def doubles(text: str) -> list[float]:
+    """Return numbers with commas between them; one below 0 for what is none."""
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        return [-1.0]
+
+
+def believed(text: str) -> tuple[str, list[Fraction]]:
+    """Return which law of the voters' p a prior names, and its numbers, which are doubles."""
+    name, _, rest = text.partition(":")
+    if re.fullmatch(r"samples:[0-9]+x[0-9]+:[0-9a-f]{16}", text):
+        return "samples", []
+    ends_ = doubles(rest)
+    kind, inside = name.removeprefix("common-"), all(0 <= p <= 1 for p in ends_)
+    rising = all(a < b if i % 2 == 0 else a <= b for i, (a, b) in enumerate(pairwise(ends_)))
+    fits = {
+        "uniform": inside and rising and len(ends_) % 2 == 0,
+        "beta": len(ends_) == 2 and all(1e-300 <= a <= 1e4 for a in ends_),
+        "point": inside and name == kind,
+    }
+    if not fits.get(kind):
+        raise Malformed(f"prior is {text[:SHORT]!r}, which is none of voters")
+    return name, [number(end) for end in ends_]
+
+
+def majority_fits(s: Setting) -> Wrong:
+    """Yield what voters, target and objective of a majority must be."""
+    count, m = s["mechanisms"], s["allowance"]
+    yield count % 2 == 1, "mechanisms is even; it must be odd, so that no vote is tied"
+    yield m <= count, "allowance is above mechanisms"
+    yield max(m, 1.0) * s["epsilon"] <= 600, "allowance times epsilon is above 600"
+    for prior in [s["prior"], *(s["priors"] or [])]:
+        believed(prior)
+    own = s["coefficients"]
+    yield own is None or len(own) == (count + 1) // 2, "coefficients are not (mechanisms + 1) / 2"
+
+
+def multiclass_fits(s: Setting) -> Wrong:
+    """Yield what voters, target and prior of a plurality of private voters must be."""
+    m, spent, (name, _, text) = (
+        s["allowance"],
+        s["allowance"] * s["epsilon"],
+        s["prior"].partition(":"),
+    )
+    yield m <= s["mechanisms"], "allowance is above mechanisms"
+    yield 1e-7 <= spent <= 600, "allowance times epsilon is not in [1e-7, 600]"
+    yield s["rule"] != "optimal" or s["mechanism_delta"] == 0, "mechanism_delta is of rules alone"
+    p = doubles(text or "1")
+    several = name == "point" and len(p) == s["classes"] and max(p) <= 1 and is_law(p)
+    yield several or (name == "dirichlet" and len(p) == 1 and 0 < p[0] <= 1e6), "prior is no law"
+
+
+def plurality_fits(s: Setting) -> Wrong:
+    """Yield what prior and size of a plurality of plain ballots must be."""
+    name, _, text = s["prior"].partition(":")
+    fits = s["prior"] == "uniform" or (name == "dirichlet" and re.fullmatch(r"[0-9.e/-]+", text))
+    yield bool(fits), "prior is no law"
+    yield Fraction(1, 10**4) <= Fraction(text or 1) <= 10**4, "prior is no law"
+
+
+def sampler_fits(s: Setting) -> Wrong:
+    """Yield what the law of an optimal sampler's records must be."""
+    law, asked_ = s["distribution"], s["objective"] in ("mean", "fixed")
+    yield (
+        (law is not None) == asked_,
+        "distribution is of the objectives mean and fixed, and of both",
+    )
+    yield law is None or (len(law) == s["letters"] and is_law(law)), "distribution is no law"
+
+
+def floor_fits(s: Setting) -> Wrong:
+    """Yield which epsilon a smooth floor is for."""
+    yield s["epsilon"] > log1p(1 / s["records"]), "epsilon is not above log(1 + 1/n)"
+
+
+def prior_fits(s: Setting) -> Wrong:
+    """Yield what a public prior and the names of its letters must be."""
+    q, names = s["prior"], s["letters"]
+    yield min(q) > 0 and is_law(q), "prior has a mass of 0, or a sum that is not 1"
+    same = names is None or len(names) == len(set(names)) == len(q)
+    yield same, "letters are not as many different names as masses"
+
+
+def mollifier_fits(s: Setting) -> Wrong:
+    """Yield what the prior and the user's own law must be."""
+    yield from prior_fits(s)
+    yield len(s["own"]) == len(s["prior"]) and is_law(s["own"]), "own is no law of these letters"
+
+
+def population_fits(s: Setting) -> Wrong:
+    """Yield what the prior, the users' laws and their weights must be."""
+    yield from prior_fits(s)
+    users, weights = s["users"], s["weights"]
+    laws = all(len(law) == len(s["prior"]) and is_law(law) for law in users)
+    yield laws, "users hold what is no law of these letters"
+    fits = len(weights) == len(users) and max(weights) <= 1e300 / len(users)
+    yield fits and sum(weights) > 0, "weights are not one for each user, or all 0"
+
+
+def graph_fits(s: Setting, inputs: int, named: bool) -> Wrong:
+    """Yield how graph and shape must fit the inputs; named, whether the loss has a name."""
+    graph, shape = s["graph"], s["shape"]
+    by_shape = graph in ("grid", "hamming") if isinstance(graph, str) else False
+    yield not by_shape or shape is not None, "graph needs a shape"
+    yield shape is None or by_shape or named, "shape is of graphs and losses over words alone"
+    yield shape is None or prod(shape) == inputs, "shape makes another number of words than inputs"
+    for x, z in graph if isinstance(graph, list) else ():
+        yield x != z and max(x, z) < inputs, "graph holds an edge of no two inputs"
+
+
+def rows_fit(s: Setting, taken: set[str]) -> Wrong:
+    """Yield what the user's own rows must be."""
+    for name, places, coefficients, lower, upper in s["rows"] or []:
+        yield TEXT[1](name) and name not in {"", *taken}, "rows hold a name that is taken, or none"
+        taken = {*taken, name}
+        yield listed(listed(INDEX, 3, 3), 0)[1](places), "rows hold places that are none"
+        yield listed(NUMBER, 0)[1](coefficients), "rows hold coefficients that are no numbers"
+        limits = listed(none_or(NUMBER))
+        yield limits[1](lower) and limits[1](upper), "rows hold limits that are no numbers"
+        yield len(lower) == len(upper), "rows hold other numbers of limits"
+        both = zip(lower, upper, strict=True)
+        rising = all(a is None or b is None or a <= b for a, b in both)
+        yield rising, "rows hold a lower limit above the upper one"
+
+
+def kernel_fits(s: Setting) -> Wrong:
+    """Yield how the parameters of a kernel must fit each other."""
+    loss, shape, inputs, outputs = (s[name] for name in ("loss", "shape", "inputs", "outputs"))
+    named, prior = isinstance(loss, str), s["prior"]
+    size = [inputs, outputs if shape is None else inputs] if named else [len(loss), len(loss[0])]
+    yield [inputs, outputs] == size, "inputs and outputs are not those of loss and shape"
+    yield loss != "hamming" or shape is not None, "loss needs a shape"
+    yield from graph_fits(s, inputs, named)
+    yield prior is None or s["objective"] == "bayes", "prior is of the objective bayes"
+    fixed, taken = s["invariant"], {"sums", "privacy"}
+    if fixed is not None and isinstance(fixed[0], list):
+        table_ = tabled(NUMBER)[1]
+        yield len(fixed) == 2 and all(map(table_, fixed)), "invariant is no pair of tables"
+    elif fixed is not None:
+        yield listed(WEIGHT)[1](fixed), "invariant is no law"
+        yield inputs == outputs == len(fixed) and is_law(fixed), "invariant is no law of the inputs"
+    taken |= {"invariance"} if fixed is not None else set()
+    taken |= {"delta"} if s["delta"] else set()
+    taken |= {"losses"} if s["objective"] == "minimax" else set()
+    yield from rows_fit(s, taken)
+    alone = s["symmetry"] == "none" or s["formulation"] == "auto"
+    yield alone, "formulation is not auto with a symmetry"
+    alike = s["symmetry"] in ("none", "reflection") or not isinstance(s["symmetry"], str)
+    yield alike or inputs == outputs, "symmetry is of as many outputs as inputs"
+    yield s["symmetry"] != "hamming" or shape is not None, "symmetry needs a shape"
+
+
+def nearest_fits(s: Setting) -> Wrong:
+    """Yield how the parameters of a table that is to be made private must fit each other."""
+    given, least = s["kernel"], s["tolerance"]
+    below = [-sum(min(a, 0) for a in line) for line in given]
+    near = all(abs(fsum(line) - 1) <= least for line in given) and max(below) <= least
+    yield near and all(max(line) > 0 for line in given), "kernel is no table of laws"
+    for names, size in (("input_names", len(given)), ("output_names", len(given[0]))):
+        known = range(size) if s[names] is None else s[names]
+        fits = len(known) == len({*map(str, known)} - {"", "None", "inf", "-inf"}) == size
+        yield fits, f"{names} are not as many different names as the table needs"
+    yield from graph_fits(s, len(given), named=False)
+    yield from rows_fit(s, set())
+
+
+def workload_fits(s: Setting) -> Wrong:
+    """Yield what queries and prior must be."""
+    queries, prior = s["workload"], s["prior"]
+    if isinstance(queries, list):
+        yield any(len(set(row)) > 1 for row in queries), "workload tells no letters apart"
+        most = max(abs(a) for row in queries for a in row)
+        yield 1e-100 <= most <= 1e100, "workload has no entry from 1e-100 to 1e100"
+    yield prior is None or s["objective"] == "mean", "prior is of the objective mean"
+    even = prior is None or max(prior) <= 1e6 * min(prior)
+    yield even, "prior has a letter that is more than 1e6 times as likely as another"
+
+
+def question_fits(s: Setting) -> Wrong:
+    """Yield how the parameters of a question about an anonymous mechanism must fit each other."""
+    drawn, rate, again, own = (s[at] for at in ("drawn", "lost_rate", "replacement", "mechanism"))
+    laws, records = s.get("distributions"), s["records"] or 0
+    categories = s["categories"] or 0 if laws is None else len(laws[0])
+    yield min(records, categories) > 0, "records or categories are missing"
+    if own is None:
+        yield (drawn is None) != (rate is None), "drawn and lost_rate are not one of them"
+    else:
+        alone = drawn is None and rate is None and not again
+        yield alone, "mechanism is with drawn, lost_rate or replacement"
+        counted_ = {"kernel": tabled(WEIGHT), "categories": SIZE}
+        if own.get("mechanism") == "sampling-average":
+            counted_ = {"drawn": whole_number(1, records), "values": listed(RATIONAL, 2)}
+        held_by(own, {"mechanism": TEXT, "records": SIZE, **counted_}, "mechanism")
+        yield own["records"] == records, "mechanism has other records"
+        of = own["categories"] if "kernel" in own else len(own["values"])
+        yield of == categories, "mechanism has other categories"
+
+
+SAMPLE: dict[str, Allowed] = {
+    "records": none_or(whole_number(1, 10**10)),
+    "drawn": none_or(whole_number(1, 10**10)),
+    "epsilon": real("[0, 700]"),
+    "lost_rate": none_or(SHARE),
+    "replacement": FLAG,
+    "mechanism": none_or(("parameters by name", lambda v: isinstance(v, dict))),
+}
+RECORDS: dict[str, Allowed] = {
+    "records": whole_number(1, 10**15),
+    "letters": whole_number(2, 10**15),
+    "epsilon": EPSILON,
+}
+GRAPH: dict[str, Allowed] = {
+    "epsilon": real("[0, 600]"),
+    "delta": SHARE,
+    "graph": either(
+        word("complete", "path", "cycle", "grid", "hamming"), listed(listed(INDEX, 2, 2))
+    ),
+    "shape": none_or(listed(whole_number(1, 2**31 - 1))),
+    "rows": none_or(listed(("a block of rows", lambda v: isinstance(v, list) and len(v) == 5), 0)),
+}
+PRIOR: dict[str, Allowed] = {
+    "prior": listed(real("(0, 2]")),
+    "epsilon": real("[1e-9, 600]"),
+    "letters": none_or(NAMES),
+}
+LAWS = {"distributions": tabled(WEIGHT, columns=2)}
+Fields = dict[str, Allowed]
+
+# The parameters of each kind, and how they fit each other: what the package refuses, it says too.
+SETTINGS: dict[str, tuple[Fields, Callable[[Setting], Wrong]]] = {
+    "kernel": (
+        GRAPH
+        | {
+            "loss": either(
+                word("absolute", "squared", "zero-one", "hamming"),
+                tabled(real("[-1e100, 1e100]"), 2),
+            ),
+            "prior": none_or(listed(WEIGHT)),
+            "objective": word("bayes", "minimax"),
+            "sense": word("minimise", "maximise"),
+            "invariant": none_or(
+                listed(either(NUMBER, ("a table", lambda v: isinstance(v, list))))
+            ),
+            "formulation": word("auto", "edges", "columns", "shifted"),
+            "inputs": whole_number(2, 2**22),
+            "outputs": whole_number(1, 2**22),
+            "symmetry": either(
+                word("none", "reflection", "cyclic", "dihedral", "hamming", "letters"),
+                listed(listed(listed(INDEX), 2, 2)),
+            ),
+        },
+        kernel_fits,
+    ),
+    "majority": (
+        {
+            "mechanisms": whole_number(1, 4001),
+            "epsilon": EPSILON,
+            "allowance": real("(0, 4001]"),
+            "mechanism_delta": SHARE,
+            "delta": SHARE,
+            "objective": word("expected-error", "surrogate", "worst-case", "least-regret"),
+            "prior": TEXT,
+            "priors": none_or(listed(TEXT, 2)),
+            "coefficients": none_or(listed(NUMBER)),
+        },
+        majority_fits,
+    ),
+    "mollifier": (PRIOR | {"own": listed(WEIGHT)}, mollifier_fits),
+    "multiclass": (
+        {
+            "mechanisms": whole_number(1, 10_000),
+            "classes": whole_number(2, 100),
+            "epsilon": EPSILON,
+            "allowance": real("(0, 10000]"),
+            "mechanism_delta": SHARE,
+            "delta": SHARE,
+            "prior": TEXT,
+            "rule": word("optimal", "ladder", "permute-and-flip", "exponential", "subsampling"),
+        },
+        multiclass_fits,
+    ),
+    "nearest": (
+        GRAPH
+        | {"kernel": tabled(NUMBER, 2), "tolerance": real("(0, 1]")}
+        | {"input_names": none_or(NAMES), "output_names": none_or(NAMES)},
+        nearest_fits,
+    ),
+    "optimal-sampler": (
+        RECORDS
+        | {
+            "letters": whole_number(2, 100),
+            "objective": word("worst-case", "bayes", "mean", "fixed"),
+            "distribution": none_or(listed(WEIGHT)),
+            "prior": real("[1e-3, 1e3]"),
+        },
+        sampler_fits,
+    ),
+    "plurality": (
+        {
+            "records": whole_number(1, 10**6),
+            "classes": whole_number(2, 1000),
+            "epsilon": real("(0, 50]"),
+            "objective": word("bayes", "minimax"),
+            "loss": word("regret", "error"),
+            "rule": word("optimal", "ladder", "permute-and-flip", "exponential"),
+            "prior": TEXT,
+        },
+        plurality_fits,
+    ),
+    "population": (
+        PRIOR
+        | {
+            "epsilon": real("(0, 16]"),
+            "users": tabled(WEIGHT),
+            "weights": listed(WEIGHT),
+            "slack": real("[0, 1]"),
+            "objective": word("tv", "diagonal"),
+        },
+        population_fits,
+    ),
+    "prior": (PRIOR | {"objective": word("minimax", "leximin")}, prior_fits),
+    "roo": (
+        RECORDS | {"rule": word("exact", "roo", "journal", "journal-repaired", "conference")},
+        lambda _: iter(()),
+    ),
+    "smooth-floor": (RECORDS | {"rate": none_or(real("(0, 700]"))}, floor_fits),
+    "workload": (
+        {
+            "workload": either(
+                word("histogram", "prefix", "range", "marginals"), tabled(NUMBER, 1, 2)
+            ),
+            "letters": whole_number(2, 128),
+            "epsilon": real("[0.01, 12]"),
+            "prior": none_or(listed(real("(0, 1e300]"))),
+            "objective": word("mean", "worst"),
+        },
+        workload_fits,
+    ),
+    "smoothed": (SAMPLE | LAWS, question_fits),
+    "expected": (SAMPLE | LAWS | {"composition": listed(INDEX)}, question_fits),
+    "profile": (
+        SAMPLE | {"counts": none_or(listed(INDEX, 2)), "categories": none_or(SIZE)},
+        question_fits,
+    ),
+}
+
+
+def held_by(values: Any, fields: Fields, what: str) -> None:
+    """Refuse parameters that are missing, unknown, or not what they must be."""
+    if not isinstance(values, dict):
+        raise Malformed(f"{what} holds no parameters by name")
+    for name in {**fields, **dict.fromkeys(dict.keys(values))}:
+        if name not in fields or name not in values:
+            how = "unknown" if name in values else "missing"
+            raise Malformed(f"the parameter {name[:SHORT]} of {what} is {how}")
+        said, fits = fields[name]
+        if not fits(dict.__getitem__(values, name)):
+            shown = str(dict.__getitem__(values, name))[:SHORT]
+            raise Malformed(f"{name} is {shown}; it must be {said}")
+
+
+def allowed(kind: str, setting: Any) -> None:
+    """Refuse the setting of a file that the package would not make."""
+    fields, fit = SETTINGS[kind]
+    held_by(setting, fields, "the setting")
+    for holds, said in fit(dict(dict.items(setting))):
+        if not holds:
+            raise Malformed(f"{said}, in a setting of {kind}")
+
+
 # --- programs ----------------------------------------------------------------------------------
 
 
@@ -211,6 +654,8 @@ class Program:
         private: decides all rows where they are too many to be looked at one by one, and returns
             their number.
         note: what is said beside the value.
+        neighbours: between whom the rows were decided.
+        among: of which other points the bound speaks, if not of all that the setting allows.
     """
 
     laws: list[Law]
@@ -222,6 +667,8 @@ class Program:
     point: dict[Variable, Number] = field(default_factory=dict)
     private: Callable[[], int] | None = None
     note: str = ""
+    neighbours: str = ""
+    among: str = ""
 
     @property
     def value(self) -> Number:
@@ -343,6 +790,7 @@ def add_privacy(
         delta: exact.
     """
     (inputs, outputs), (low, high), point = shape, ratio, program.point
+    program.neighbours = among(pairs, inputs)
     require_size(inputs if pairs is None else len(pairs), outputs)
     if pairs is None and delta == 0:
         program.boxes |= {("u", y): (0, 1) for y in range(outputs)}
@@ -449,7 +897,18 @@ def kernel(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Progr
             raise Refused("the units state other neighbours than the setting")
     ratio, delta = ratio or exp(promised[0]), promised[1]
     add_privacy(program, pairs, (inputs, outputs), ratio, delta)
+    if setting["symmetry"] != "none":
+        symmetric(setting, loss, pairs)
     return program
+
+
+def among(pairs: list[tuple[int, int]] | None, inputs: int) -> str:
+    """Return between which inputs a kernel is private, in words."""
+    if pairs is None:
+        return f"between all {inputs} inputs"
+    alone = inputs - len({x for x, _ in pairs})
+    left_out = f"; {alone} inputs have no neighbour" if alone else ""
+    return f"along {len(pairs)} directed edges of {inputs} inputs{left_out}"
 
 
 def orbits(setting: Setting, inputs: int, outputs: int) -> dict[tuple[int, int], int]:
@@ -468,21 +927,7 @@ def orbits(setting: Setting, inputs: int, outputs: int) -> dict[tuple[int, int],
         }
         order = {far: number for number, far in enumerate(sorted(set(apart.values())))}
         return {pair: order[far] for pair, far in apart.items()}
-    moves: dict[str, list[Callable[[int, int], int]]] = {
-        "reflection": [lambda x, n: n - 1 - x],
-        "cyclic": [lambda x, n: (x + 1) % n],
-        "dihedral": [lambda x, n: (x + 1) % n, lambda x, n: -x % n],
-    }
-    sizes = inputs, outputs
-    generators = (
-        [[[move(x, n) for x in range(n)] for n in sizes] for move in moves[symmetry]]
-        if isinstance(symmetry, str)
-        else [
-            [[integer(x, 0, n - 1) for x in side] for n, side in zip(sizes, pair, strict=True)]
-            for pair in symmetry
-        ]
-    )
-    count = 0
+    count, generators = 0, moved(setting, inputs, outputs)
     for pair in product(range(inputs), range(outputs)):
         reached = [] if pair in found else [pair]
         for x, y in reached:
@@ -491,6 +936,64 @@ def orbits(setting: Setting, inputs: int, outputs: int) -> dict[tuple[int, int],
                 reached += [(sigma[x], tau[y]) for sigma, tau in generators]
         count += bool(reached)
     return found
+
+
+def moved(setting: Setting, inputs: int, outputs: int) -> list[list[list[int]]]:
+    """Return generators of the symmetries: where each moves inputs and outputs."""
+    symmetry, sizes = setting["symmetry"], (inputs, outputs)
+    if symmetry in ("hamming", "letters"):
+        # Two letters exchanged at a place, and two places with as many letters.
+        shape = setting["shape"] if symmetry == "hamming" else [inputs]
+        known = words(shape, inputs)
+        place = {w: x for x, w in enumerate(known)}
+        found = list[list[int]]()
+        for i, size in enumerate(shape):
+            for letter in range(1, size):
+                swap = {0: letter, letter: 0}
+                turned_ = ((*w[:i], swap.get(w[i], w[i]), *w[i + 1 :]) for w in known)
+                found.append([place[w] for w in turned_])
+            for j in (j for j in range(i) if shape[j] == size):
+                swapped = ((*w[:j], w[i], *w[j + 1 : i], w[j], *w[i + 1 :]) for w in known)
+                found.append([place[w] for w in swapped])
+        return [[side, side] for side in found]
+    moves: dict[str, list[Callable[[int, int], int]]] = {
+        "reflection": [lambda x, n: n - 1 - x],
+        "cyclic": [lambda x, n: (x + 1) % n],
+        "dihedral": [lambda x, n: (x + 1) % n, lambda x, n: -x % n],
+    }
+    if isinstance(symmetry, str):
+        return [[[move(x, n) for x in range(n)] for n in sizes] for move in moves[symmetry]]
+    for pair in symmetry:
+        if any(sorted(side) != [*range(n)] for n, side in zip(sizes, pair, strict=True)):
+            raise Malformed("symmetry holds what is no permutation")
+    return symmetry
+
+
+def symmetric(setting: Setting, loss: Any, pairs: list[tuple[int, int]] | None) -> None:
+    """Refuse symmetries that change the loss, the neighbours, the prior or the rows."""
+    inputs, outputs, prior = setting["inputs"], setting["outputs"], setting["prior"]
+    own, values = asked(setting, inputs, outputs), dict[int, Number]()
+    known = {(name[:-2], row.limit, frozenset(row.terms.items())) for name, row in own.items()}
+    if any(
+        values.setdefault(at, loss[x][y]) != loss[x][y]
+        for (x, y), at in orbits(setting, inputs, outputs).items()
+    ):
+        raise Malformed("symmetry changes the loss")
+    for sigma, tau in moved(setting, inputs, outputs):
+        images = {
+            (
+                name[:-2],
+                row.limit,
+                frozenset((("K", sigma[x], tau[y]), a) for (_, x, y), a in row.terms.items()),
+            )
+            for name, row in own.items()
+        }
+        if not images <= known or (
+            prior and any(prior[x] != prior[sigma[x]] for x in range(inputs))
+        ):
+            raise Malformed("symmetry changes the prior or the rows")
+        if pairs and {(sigma[x], sigma[z]) for x, z in pairs} != set(pairs):
+            raise Malformed("symmetry changes the neighbours")
 
 
 def asked(setting: Setting, inputs: int, outputs: int) -> dict[Name, Row]:
@@ -524,7 +1027,7 @@ def asked(setting: Setting, inputs: int, outputs: int) -> dict[Name, Row]:
 
 Powers = dict[Fraction, Fraction]  # coefficients a of e^x by x: the number sum a e^x
 AXES = (("bc", "cb"), ("D0", "0D"), ("1m", "m1"))  # pairs of opposite corners (p, p') of a voter
-Placed = tuple[tuple[int, str, int], ...]  # how many voters of which group are at which corner
+Placed = tuple[tuple[str, int], ...]  # how many voters are at which corner
 FIXED = 256  # fractional bits of the law of the ones
 
 
@@ -540,36 +1043,20 @@ def powers_of(number: Powers, most: int) -> list[Powers]:
 
 
 class Voters:
-    """K voters in groups, each (epsilon, Delta)-private, and the target (m epsilon, delta)."""
+    """K voters, each (epsilon, Delta)-private, and the target (m epsilon, delta)."""
 
     def __init__(self, setting: Setting, ratio: Between | None) -> None:
-        own = [setting["mechanisms"], setting["epsilon"], setting["mechanism_delta"]]
-        groups = [
-            [g["size"], g["epsilon"], g["mechanism_delta"]] if isinstance(g, dict) else g
-            for g in setting["groups"] or [own]
-        ]
-        sizes, epsilons, shifts = zip(*groups, strict=True)
-        self.sizes = [integer(size, 1, 4001) for size in sizes]
-        self.epsilons, self.shifts = [[number(a) for a in line] for line in (epsilons, shifts)]
-        self.target = number(setting["allowance"]) * max(self.epsilons)
-        self.delta, self.count = number(setting["delta"]), sum(self.sizes)
-        rational = ratio[0] if ratio else setting.get("voter_ratio")
-        self.rational = None if rational is None else number(rational)
-        epsilon, most = (
-            number(setting["epsilon"]),
-            [self.count, max(self.epsilons), max(self.shifts)],
-        )
-        if most != [number(a) for a in own] or min(self.epsilons) <= 0 or self.target <= 0:
-            raise Malformed("the groups are not the voters that the setting states")
-        if not 0 <= min(self.shifts) <= max(self.shifts) <= self.delta < 1:
+        self.count = integer(setting["mechanisms"], 1, 4001)
+        self.epsilon, self.shift = number(setting["epsilon"]), number(setting["mechanism_delta"])
+        self.target = number(setting["allowance"]) * self.epsilon
+        self.delta = number(setting["delta"])
+        self.rational = number(ratio[0]) if ratio else None
+        if self.epsilon <= 0 or self.target <= 0:
+            raise Malformed("epsilon and the allowance are not above 0")
+        if not 0 <= self.shift <= self.delta < 1:
             raise Malformed("a Delta is below 0, or above delta")
-        if self.rational is not None and not ratio:
-            # epsilon is its logarithm, as a float.
-            ends_ = (exp(epsilon * (1 + Fraction(side, 1 << 48)))[side > 0] for side in (-1, 1))
-            if not next(ends_) <= self.rational <= next(ends_):
-                raise Malformed("voter_ratio is not e^epsilon")
         self.fine(BITS)
-        self.axes = [(g, pair) for g, d in enumerate(self.shifts) for pair in AXES[: 3 if d else 1]]
+        self.axes = AXES[: 3 if self.shift else 1]
         self.bits = self.bits if self.rational is None else 0
         self.spent = 0
 
@@ -586,7 +1073,7 @@ class Voters:
         high: Number = 0
         for x, a in powers.items():
             if self.rational is not None:
-                found = ends(self.rational ** integer(x / self.epsilons[0], 0, 9999))
+                found = ends(self.rational ** integer(x / self.epsilon, 0, 9999))
             else:
                 found = exp(x, self.precision)
             low, high = low + a * found[a < 0], high + a * found[a >= 0]
@@ -597,10 +1084,10 @@ class Voters:
         low, high = (cast(int, a) * cast(int, b) for a, b in zip(one, other, strict=True))
         return (low >> self.bits, -(-high >> self.bits)) if self.bits else (low, high)
 
-    def chance(self, group: int, corner: str) -> Between:
+    def chance(self, corner: str) -> Between:
         """Return the chance that a voter at a corner says 1, enclosed."""
-        low, high = self.at({self.epsilons[group]: Fraction(1)})
-        d, zero = self.shifts[group], Fraction(0)
+        low, high = self.at({self.epsilon: Fraction(1)})
+        d, zero = self.shift, Fraction(0)
         known = {"b": ((low + d) / (low + 1), (high + d) / (high + 1)), "0": (zero, zero)}
         known |= {"c": ((1 - d) / (high + 1), (1 - d) / (low + 1)), "D": (d, d)}
         return (known | {"m": (1 - d, 1 - d), "1": (zero + 1, zero + 1)})[corner]
@@ -616,8 +1103,8 @@ class Voters:
             return self.mixtures[placed, side]
         one = self.enclosed(Fraction(1), Fraction(1))
         law = [one]
-        for group, kind, count in placed:
-            low, high = self.chance(group, kind[side])
+        for kind, count in placed:
+            low, high = self.chance(kind[side])
             says = self.enclosed(low, high), self.enclosed(1 - high, 1 - low)
             powers = [list(accumulate([p] * count, self.times, initial=one)) for p in says]
             wider: list[Between] = [(0, 0)] * (len(law) + count)
@@ -635,8 +1122,8 @@ class Voters:
     def law(self, ones: int, placed: Placed, side: int) -> dict[int, Powers]:
         """Return the law of the number of ones, times e^epsilon + 1 for each voter at b or c."""
         law = {ones: {Fraction(0): Fraction(1)}}
-        for group, kind, count in placed:
-            d, e, zero = self.shifts[group], self.epsilons[group], Fraction(0)
+        d, e, zero = self.shift, self.epsilon, Fraction(0)
+        for kind, count in placed:
             # What a voter says 1 and 0 with; b = (e^epsilon + Delta) / (e^epsilon + 1), c = 1 - b.
             large, small = {e: Fraction(1), zero: d}, {zero: 1 - d}
             known = {"b": (large, small), "c": (small, large), "0": ({}, {zero: Fraction(1)})}
@@ -656,18 +1143,12 @@ class Voters:
     def row(self, name: Name) -> Row:
         """Return ("corner", ones, placed): E h(L) - R E' h(L) <= R - 1 + 2 delta, the rest at 0."""
         _, ones, placed = name
-        placed = tuple(
-            (integer(g, 0, len(self.sizes) - 1), kind, integer(n, 0, 4001)) for g, kind, n in placed
-        )
-        known = all(any(kind in pair for pair in AXES) for _, kind, _ in placed)
-        used = sum(n for *_, n in placed)
-        inside = (
-            (sum(n for g, _, n in placed if g == at), most) for at, most in enumerate(self.sizes)
-        )
-        fits = all(n <= most for n, most in inside)
-        if not (known and fits) or integer(ones, 0, 4001) + used > self.count:
+        placed = tuple((kind, integer(n, 0, 4001)) for kind, n in placed)
+        known = all(any(kind in pair for pair in AXES) for kind, _ in placed)
+        used = sum(n for _, n in placed)
+        if not known or integer(ones, 0, 4001) + used > self.count:
             raise Malformed(f"{str(name)[:80]} is no corner")
-        require_size(*(n + 1 for *_, n in placed), 4)
+        require_size(*(n + 1 for _, n in placed), 4)
         laws, nothing, unit = [self.mixed(placed, side) for side in (0, 1)], (0, 0), 1 << self.bits
         small, large = self.growth
         growth, terms = self.enclosed(small, large), dict[Variable, Any]()
@@ -686,14 +1167,13 @@ class Voters:
     def names(self, at: int = 0, placed: Placed = ()) -> Iterator[Name]:
         """Yield the rows that the corner theorem leaves: on each axis one of its two corners."""
         if at == len(self.axes):
-            used = sum(n for *_, n in placed)
+            used = sum(n for _, n in placed)
             yield from (("corner", ones, placed) for ones in range(self.count - used + 1))
             return
-        group, pair = self.axes[at]
-        room = self.sizes[group] - sum(n for g, _, n in placed if g == group)
+        room = self.count - sum(n for _, n in placed)
         yield from self.names(at + 1, placed)
-        for kind, n in product(pair, range(1, room + 1)):
-            yield from self.names(at + 1, (*placed, (group, kind, n)))
+        for kind, n in product(self.axes[at], range(1, room + 1)):
+            yield from self.names(at + 1, (*placed, (kind, n)))
 
     def private(self, weights: list[int], bits: int) -> int:
         """Decide P <= R P' + 2 delta, P = E (1 + h(L)), at all these corners; return how many.
@@ -708,10 +1188,10 @@ class Voters:
         chances = [unit + sign * w for sign, part in both for w in part]
         growth, room = float(min(self.growth[0], 1 << 900)), float(2 * self.delta * unit)
         says = {
-            (group, corner): (float(low), float(1 - high))
-            for group, pair in self.axes
+            corner: (float(low), float(1 - high))
+            for pair in self.axes
             for corner in pair[0]
-            for low, high in (self.chance(group, corner),)
+            for low, high in (self.chance(corner),)
         }
         count, steps, work, close = 0, 0, 0, list[tuple[Placed, list[int]]]()
 
@@ -730,17 +1210,16 @@ class Voters:
                         finer.settle(chances, unit, near, placed)
                     require_size(work // 4)
                 return
-            group, pair = self.axes[at]
             walk(at + 1, placed, up, down)
-            most = self.sizes[group] - sum(n for g, _, n in placed if g == group)
-            for kind in pair:
-                (p, q), (s, t), high_p, low_p = *(says[group, corner] for corner in kind), up, down
+            most = len(up) - 1
+            for kind in self.axes[at]:
+                (p, q), (s, t), high_p, low_p = *(says[corner] for corner in kind), up, down
                 for n in range(1, most + 1):
                     high_p = [p * b + q * a for a, b in pairwise(high_p)]
                     low_p = [s * b + t * a for a, b in pairwise(low_p)]
                     steps += len(high_p)
                     require_size(steps // 8)
-                    walk(at + 1, (*placed, (group, kind, n)), high_p, low_p)
+                    walk(at + 1, (*placed, (kind, n)), high_p, low_p)
 
         start = [float(a) for a in chances]
         walk(0, (), start, start)
@@ -781,28 +1260,27 @@ class Voters:
                 raise Refused(f"not private: {ones} voters at 1 and {placed}, the others at 0")
 
 
-def rational_weights(setting: Setting) -> bool:
-    """Whether an objective's coefficients are rationals that follow from its setting."""
-    known = setting["objective"] == "surrogate", str(setting["prior"]).startswith("common-uniform:")
-    return any(known)
+NEAR = Fraction(1, 10**9)  # by how much coefficients of a proof may miss those of a prior together
 
 
-def vote_weights(setting: Setting, proof: dict[str, Any]) -> tuple[list[Fraction], str]:
-    """Return c_l = 1/2 E[sign(p - 1/2) (a_l - a_(K-l))], a the law of L, l = (K + 1) / 2..K."""
-    k, prior = integer(setting["mechanisms"], 1, 4001), str(setting.get("prior"))
+def vote_weights(setting: Setting, proof: dict[str, Any]) -> tuple[list[Fraction] | None, str]:
+    """Return c_l = 1/2 E[sign(p - 1/2) (a_l - a_(K-l))], a the law of L, l = (K + 1) / 2..K.
+
+    Where these are no rationals that follow from the setting, those of the proof, if they are near
+    what is computed here; None where nothing is.
+    """
+    k, text = integer(setting["mechanisms"], 1, 4001), str(setting["prior"])
     half, law = (k + 1) // 2, [Fraction(0)] * (k + 1)
-    if setting.get("coefficients") is not None:
+    if setting["coefficients"] is not None:
         return vector(setting["coefficients"], half), ""
-    if "coefficients" in proof and setting["objective"] == "expected-error":
-        return vector(proof["coefficients"], half), f" for the proof's coefficients ({prior[:40]})"
+    name, points = believed(text)
     if setting["objective"] == "surrogate":
         law = [Fraction(comb(k, at) * 3**at, 4**k) for at in range(k + 1)]
-    elif setting["objective"] == "expected-error" and rational_weights(setting):
-        points = [number(float(end)) for end in prior.partition(":")[2].split(",")]
+    elif setting["objective"] != "expected-error":
+        raise Malformed(f"{setting['objective']} has no coefficients")
+    elif name == "common-uniform":
         require_size(len(points), k, 1 + k * max(p.denominator.bit_length() for p in points) // 64)
         pieces = list(zip(points[::2], points[1::2], strict=True))
-        if not all(0 <= a < b <= 1 for a, b in pieces):
-            raise Malformed(f"prior is {prior[:40]!r}, which is no part of [0, 1]")
         for (a, b), (end, sign) in product(pieces, ((0, -1), (1, 1))):
             low, high = (a, min(b, Fraction(1, 2))) if end == 0 else (max(a, Fraction(1, 2)), b)
             tails = [
@@ -814,9 +1292,134 @@ def vote_weights(setting: Setting, proof: dict[str, Any]) -> tuple[list[Fraction
                 # The integral of Pr[Binomial(k, p) = l], by Pr[Binomial(k + 1, p) > l].
                 rest += tails[1][at + 1] - tails[0][at + 1]
                 law[at] += sign * rest / (k + 1) / sum(b - a for a, b in pieces)
+    elif name not in SIGNED_LAWS:
+        return None, f": not decided, no coefficients are computed here for {text[:SHORT]}"
+    elif "coefficients" not in proof:
+        return None, ": to be looked at with the proof, which has its coefficients"
     else:
-        raise Malformed(f"{setting['objective']} for {prior[:40]} is in no rational program")
+        given, law = vector(proof["coefficients"], half), SIGNED_LAWS[name](k, points)
+        missed = sum(abs(2 * c - law[at] + law[k - at]) / 2 for at, c in enumerate(given, half))
+        if missed > NEAR:
+            raise Refused(
+                f"the proof's coefficients miss those of {text[:SHORT]} by {float(missed):.3g}"
+            )
+        told = f" for the proof's coefficients, within {float(NEAR)} of those of {text[:SHORT]}"
+        return given, told
     return [(law[at] - law[k - at]) / 2 for at in range(half, k + 1)], ""
+
+
+def law_at_points(k: int, points: list[Fraction]) -> list[Fraction]:
+    """Return sign(sum p_i - K/2) Pr[L = l] of known p_i, below the truth by K 2^-FIXED at most."""
+    require_size(k, k)
+    p = points * (k if len(points) == 1 else 1)
+    if len(p) != k:
+        raise Malformed("the prior is of another number of voters")
+    law, sign = [1 << FIXED], 1 if 2 * sum(p) >= k else -1
+    for n, d in (each.as_integer_ratio() for each in p):
+        law = [(n * a + (d - n) * b) // d for a, b in zip([0, *law], [*law, 0], strict=True)]
+    return [Fraction(sign * a, 1 << FIXED) for a in law]
+
+
+def law_of_beta(k: int, points: list[Fraction]) -> list[Fraction]:
+    """Return E[sign(p - 1/2) Pr[L = l | p]] of one p, Beta(a, b), up to 2^-200.
+
+    The integral of p^(a-1) (1-p)^(b-1) below 1/2 is 2^-(a+b) S(a, b), with the positive series
+    S(a, b) = 1/a sum_n (a+b)(a+b+1)..(a+b+n-1) / ((a+1)..(a+n) 2^n); above, S(b, a).
+    """
+    a, b = points
+    require_size(k, k + int(a + b) + 2 * FIXED)
+
+    def series(a: Fraction, b: Fraction) -> Fraction:
+        common = lcm(a.denominator, b.denominator)
+        over, under = int((a + b) * common), int((a + 1) * common)
+        term, total = 1 << 2 * FIXED, 0
+        while term:
+            # From where a term is at most 3/4 of the one before, the rest is below 3 of them.
+            total, term = total + term, term * over // (2 * under)
+            over, under = over + common, under + common
+        return Fraction(total, 1 << 2 * FIXED) / a
+
+    whole_ = (series(a, b) + series(b, a)) * 2**k
+    both = [(series(a + at, b + k - at), series(b + k - at, a + at)) for at in range(k + 1)]
+    return [comb(k, at) * (above - below) / whole_ for at, (below, above) in enumerate(both)]
+
+
+def law_of_uniform(k: int, points: list[Fraction]) -> list[Fraction]:
+    """Return E[sign(sum p_i - K/2) Pr[L = l | p]] of independent uniform p_i, up to 1e-12.
+
+    The sign is 4/pi times the sum of sin(pi j x / W) / j over odd j for |x| < W, so that this is
+    C(K, l) 4/pi times the sum of Im(A^l B^(K-l)) / j, A = E[p e^(it(p - 1/2))] and B that of 1 - p
+    at t = pi j / W. Both are at most v / t, with v the variation of p and 1 - p times the density;
+    the terms left out are below 1e-12 together. Fixed point, 2^-bits: a step is wrong by a few
+    units, times K^2 / j at most where it is divided by t^2.
+    """
+    total = sum(points[1::2]) - sum(points[::2])
+    if points[0] >= Fraction(1, 2) or points[-1] <= Fraction(1, 2):
+        squares = [p * p for p in points]
+        return law_at_points(k, [(sum(squares[1::2]) - sum(squares[::2])) / (2 * Fraction(total))])
+    if k == 1:
+        # E|p - 1/2| of one voter: the integral of |p - 1/2| from 1/2 is x |x| / 2.
+        ends_ = [(p - Fraction(1, 2)) * abs(p - Fraction(1, 2)) / 2 for p in points]
+        mean = Fraction(sum(ends_[1::2]) - sum(ends_[::2])) / total
+        return [-mean, mean]
+    bits, width = (
+        FIXED + k,
+        k * max(Fraction(1, 2) - points[0], points[-1] - Fraction(1, 2)),
+    )
+    unit, reach = 1 << bits, float(len(points) / total * width) / pi
+    last = int(reach * e_to((log(comb(k, k // 2)) + log(4e12 / pi / k)) / k)) + 3
+    require_size(last, k, 4)
+    angle = 4 * (4 * arctan(5, unit) - arctan(239, unit))  # pi
+
+    def times_(x: tuple[int, int], y: tuple[int, int]) -> tuple[int, int]:
+        return (x[0] * y[0] - x[1] * y[1]) >> bits, (x[0] * y[1] + x[1] * y[0]) >> bits
+
+    steps = [turned(int(angle * (p - Fraction(1, 2)) / width), unit) for p in points]
+    turns, twice = [*steps], [times_(step, step) for step in steps]
+    law = [0] * (k + 1)
+    for j in range(1, last + 1, 2):
+        t = int(j * angle / width)
+        # [e / (it)] and [p e / (it) + e / t^2] over the ends, e the turn at each.
+        mass, first = [0, 0], [0, 0]
+        for at, (p, (x, y)) in enumerate(zip(points, turns, strict=True)):
+            sign, over = (1 if at % 2 else -1), ((y * unit) // t, (-x * unit) // t)
+            mass = [m + sign * o for m, o in zip(mass, over, strict=True)]
+            square = ((x * unit) // t * unit) // t, ((y * unit) // t * unit) // t
+            parts = zip(first, over, square, strict=True)
+            first = [f + sign * int(p * o + q) for f, o, q in parts]
+        one = int(first[0] / total), int(first[1] / total)
+        zero = int(mass[0] / total) - one[0], int(mass[1] / total) - one[1]
+        powers = [list(accumulate([z] * k, times_, initial=(unit, 0))) for z in (one, zero)]
+        for at, ((a, b), (c, d)) in enumerate(zip(powers[0], powers[1][::-1], strict=True)):
+            law[at] += ((a * d + b * c) >> bits) // j
+        turns = [times_(turn, two) for turn, two in zip(turns, twice, strict=True)]
+    return [Fraction(4 * comb(k, at) * a, angle) for at, a in enumerate(law)]
+
+
+def arctan(x: int, unit: int) -> int:
+    """Return the angle whose tangent is 1 / x, in units, up to one for each term."""
+    power, total, n = unit // x, 0, 1
+    while power:
+        total += (power if n % 4 == 1 else -power) // n
+        power, n = power // (x * x), n + 2
+    return total
+
+
+def turned(angle: int, unit: int) -> tuple[int, int]:
+    """Return cosine and sine of an angle of at most 2, by their series."""
+    sums, term, n = [0, 0], unit, 0
+    while term:
+        sums[n % 2] += -term if n % 4 > 1 else term
+        n += 1
+        term = int(Fraction(term * angle, unit * n))
+    return sums[0], sums[1]
+
+
+SIGNED_LAWS: dict[str, Callable[[int, list[Fraction]], list[Fraction]]] = {
+    "common-beta": law_of_beta,
+    "point": law_at_points,
+    "uniform": law_of_uniform,
+}
 
 
 def split(part: list[int], at: Fraction) -> tuple[list[int], list[int]]:
@@ -838,22 +1441,15 @@ class LargestError:
 
     def __init__(self, setting: Setting) -> None:
         self.count, prior = integer(setting["mechanisms"], 1, 4001), str(setting["prior"])
-        name, _, text = prior.partition(":")
-        if name not in (
-            "point",
-            *(of + law for of in ("", "common-") for law in ("uniform", "beta")),
-        ):
+        name, points = believed(prior)
+        if name == "samples":
             raise Malformed(f"{prior[:40]} does not say which p it allows")
-        points = [number(float(end)) for end in text.split(",")]
         points = [Fraction(0), Fraction(1)] if name.endswith("beta") else points
         self.common, self.points = name.startswith("common-"), points if name == "point" else []
         self.points *= self.count if len(points) == 1 else 1
         self.pieces = [] if self.points else list(zip(points[::2], points[1::2], strict=True))
-        wrong = bool(self.points) and len(self.points) != self.count
-        if wrong or min(points) < 0 or max(points) > 1:
+        if self.points and len(self.points) != self.count:
             raise Malformed(f"{prior[:40]} is no prior of {self.count} voters")
-        if any(a >= b for a, b in self.pieces):
-            raise Malformed(f"{prior[:40]} has an empty interval")
 
     def voters(self, at: Any) -> list[Fraction]:
         """Return each voter's p in a row."""
@@ -943,6 +1539,8 @@ def add_regrets(program: Program, setting: Setting, proof: Any) -> None:
     for j, (prior, known) in enumerate(zip(setting["priors"], proof["priors"], strict=True)):
         one = {**setting, "objective": "expected-error", "prior": prior}
         weights, note = vote_weights(one, known)
+        if weights is None:
+            raise Malformed(f"prior {str(prior)[:40]}{note}")
         told = told or (note and " for the proof's coefficients")
         cost = dict(zip([*program.boxes], weights, strict=True))
         names = [(tuple(map(frozen, line[:-1])), number(line[-1])) for line in known["multipliers"]]
@@ -987,11 +1585,12 @@ def majority(setting: Setting, units: Any, ratio: Between | None, proof: Any) ->
         add_largest(program, setting, gamma)
     elif asked == "least-regret" and proof:
         add_regrets(program, setting, proof)
-    elif asked == "least-regret" or (asked and not proof and not rational_weights(setting)):
+    elif asked == "least-regret":
         program.note = ": to be looked at with the proof, which has its coefficients"
     else:
         weights, program.note = vote_weights(setting, proof)
-        program.cost = dict(zip(variables, weights, strict=True))
+        program.cost = dict(zip(variables, weights or [], strict=weights is not None))
+    program.neighbours = f"one record changed, which all {voters.count} voters may have seen"
     return program
 
 
@@ -1023,7 +1622,8 @@ class Ballots:
         if units and not isinstance(units[0], list):
             raise Refused("a step is private by a theorem that is not decided here")
         # Of more than two classes without a ballot it is enough to know how many there are.
-        shown, self.states = min(self.classes, self.voters + 2), [tuple[int, ...]()]
+        self.shown = shown = min(self.classes, self.voters + 2)
+        self.states = [tuple[int, ...]()]
         for parts in range(shown, 0, -1):
             begun = ((state, self.voters - sum(state)) for state in self.states)
             longer = (
@@ -1044,7 +1644,7 @@ class Ballots:
 
     def at(self, votes: Iterable[int]) -> int:
         """Return the place of counts, sorted."""
-        return self.place[tuple(sorted(votes, reverse=True))]
+        return self.place[tuple(sorted(votes, reverse=True)[: self.shown])]
 
     def chances(self, prior: str) -> list[Fraction]:
         """Return how often sorted counts occur: votes of one p, which is Dirichlet or given."""
@@ -1144,6 +1744,10 @@ def plurality(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Pr
         return count
 
     program.names, program.row, program.private = every, row, private
+    program.neighbours = f"one of {ballots.voters} ballots replaced"
+    most = {"optimal": 5_000, "ladder": 20_000}.get(setting["rule"], 100_000)
+    if len(ballots.states) > most or ballots.voters > 10_000:
+        raise Malformed(f"these are more than {most} sorted counts, or 10000 ballots")
     return program
 
 
@@ -1286,6 +1890,7 @@ def multiclass(setting: Setting, units: Any, ratio: Between | None, _: Any) -> P
     """Display a plurality of private voters, see `Labels`; how often it is missed counts."""
     ballots = Ballots(setting["mechanisms"], setting["classes"], units)
     program, labels = ballots.program(setting["prior"], "error"), Labels(setting, ballots, ratio)
+    program.neighbours = f"one record changed, which all {ballots.voters} voters may have seen"
     program.names, program.row, program.private = labels.names, cache(labels.row), labels.private
     return program
 
@@ -1376,6 +1981,7 @@ def roo(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
     program = Program([], dict.fromkeys(costs, (0, 1)), costs, names, known)
     program.point = {("q", m): Fraction(w, 1 << 62) for m, w in enumerate(q)}
     program.private = private if q else None
+    program.neighbours = f"one of {n} records over {k} letters changed"
     return program
 
 
@@ -1420,7 +2026,12 @@ def smooth_floor(setting: Setting, units: Any, ratio: Between | None, _: Any) ->
             require_size(count)
         return count
 
-    growth = max(Fraction(after, before) for before, after in pairwise(table[:-1]))
+    own = max(Fraction(after, before) for before, after in pairwise(table))
+    stated = setting["rate"] and [end - 1 for end in exp(number(setting["rate"]))]
+    # The package takes e^rate - 1 as a double.
+    growth = 1 + stated[1] * (1 + Fraction(1, 1 << 48)) if stated else own
+    if own > growth:
+        raise Refused("the weights grow faster than the rate that the setting states")
 
     def row(name: Name) -> Row:
         if ("lift", at := name[1]) not in point or name[0] != "growth":
@@ -1434,6 +2045,8 @@ def smooth_floor(setting: Setting, units: Any, ratio: Between | None, _: Any) ->
     program = Program([], dict.fromkeys(point, (0, last)), dict.fromkeys(point, 1), list, row)
     program.names, program.private = lambda: (("growth", c) for c in range(last)), private
     program.point, program.note = point, f" for growth {float(growth - 1)!r}"
+    program.among = "" if stated else " of this growth"
+    program.neighbours = f"one of {n} records over {k} letters changed"
     return program
 
 
@@ -1499,6 +2112,7 @@ def optimal_sampler(setting: Setting, units: Any, ratio: Between | None, _: Any)
     laws: list[Law] = [([("K", x, c) for c in dict.fromkeys(x)], 1) for x in found]
     rows: dict[Name, Any] = {name: None for x in found for name in passages(x)}
     program = Program(laws, {}, {}, lambda: rows, lambda name: rows[name] or passage(*name))
+    program.neighbours = f"one of {n} records over {k} letters changed"
     point, boxes, costs = program.point, program.boxes, {}
     if units is not None:
         weights = [integer(w, 0, 1 << 62) for w in vector(units, len(places))]
@@ -1559,7 +2173,7 @@ def truthful(setting: Setting, units: Any, ratio: Between | None, mean: Any = No
     loss = [[int(x != y) for y in range(n)] for x in range(n)]
     asks = {"inputs": n, "outputs": n, "loss": loss, "sense": "minimise", "graph": "complete"}
     asks |= {"objective": "bayes" if mean else "minimax", "prior": mean, "delta": 0, "rows": None}
-    asks |= {"epsilon": setting["epsilon"], "invariant": setting["prior"]}
+    asks |= {"symmetry": "none"} | {"epsilon": setting["epsilon"], "invariant": setting["prior"]}
     return kernel(asks, units, ratio, None)
 
 
@@ -1668,6 +2282,7 @@ def prior(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Progra
     program = Program([], {("t",): (0, 1), ("kept",): (0, 2)}, {("t",): 1}, list, no_row)
     program.point = {("t",): 1 - kept, ("kept",): kept}
     program.private = lambda: count * count * (count - 1)
+    program.neighbours = among(None, count)
     if drift > SMALL:
         raise Refused(f"the prior is kept up to {float(drift):.3g} only")
     program.note = f" (each letter of the prior kept up to {float(drift):.3g})"
@@ -1715,7 +2330,8 @@ def nearest(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Prog
     given = matrix(setting["kernel"], inputs, outputs)
     zero = {"loss": [[0] * outputs] * inputs, "prior": None, "objective": "bayes"}
     zero |= {"inputs": inputs, "outputs": outputs, "sense": "minimise", "invariant": None}
-    program, rows = kernel(setting | zero, units, ratio, None), dict[Name, Row]()
+    zero |= {"symmetry": "none"}
+    program, rows = kernel({**setting, **zero}, units, ratio, None), dict[Name, Row]()
     moved: list[Number] = []
     program.cost, program.boxes["t",], point = {("t",): 1}, (0, 2), program.point
     for x, line in enumerate(given):
@@ -1756,6 +2372,7 @@ def mollifier(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Pr
     if units:
         program.point = {("z", j): max(0, p[j] - a) for j, a in enumerate(law)}
         program.point |= {("r", j): a for j, a in enumerate(law)}
+    program.neighbours = "between all users whose r keep these rows"
     return extend(program, rows)
 
 
@@ -1927,8 +2544,11 @@ def finding(file: dict[str, Any], _: Any) -> Iterator[str]:
         own = file["design"]
         if own["kind"] not in KINDS:
             raise Malformed(f"its kind is {str(own['kind'])[:40]!r}, which is not checked here")
+        allowed(own["kind"], own["setting"])
         program = KINDS[own["kind"]](own["setting"], own["units"], None, {})
-        yield f"private: {own['kind']}, {decide(program)[0]} inequalities decided exactly"
+        count = decide(program)[0]
+        yield f"private: {own['kind']}, {count} inequalities decided exactly, {program.neighbours}"
+        yield about(own["setting"])
         known = {"units": [*map(number, own["units"])], "value": program.value}
     formulas = Formulas(file["formulas"], known)
     for text in file["given"]:
@@ -2241,23 +2861,52 @@ KINDS: dict[str, Callable[[Setting, Any, Between | None, Any], Program]] = {
 # --- files -------------------------------------------------------------------------------------
 
 
-def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object of a file whose names are different."""
-    if len(dict(pairs)) != len(pairs):
-        raise Malformed("a name stands twice in an object")
-    return dict(pairs)
+class Seen(dict[str, Any]):
+    """An object of a file, its names different; it keeps which of them were asked for."""
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        super().__init__(pairs)
+        self.looked = set[str]()
+        if len(self) != len(pairs):
+            raise Malformed("a name stands twice in an object")
+
+    def __getitem__(self, name: str) -> Any:
+        self.looked.add(name)
+        return super().__getitem__(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return a value, or another one where there is none."""
+        self.looked.add(name)
+        return super().get(name, default)
+
+    def __iter__(self) -> Iterator[str]:
+        self.looked.update(dict.keys(self))
+        return super().__iter__()
+
+    def values(self) -> Any:
+        """Return all values."""
+        self.looked.update(dict.keys(self))
+        return super().values()
+
+    def unseen(self, before: str = "") -> Iterator[str]:
+        """Yield the names that nobody asked for, those of objects in it with theirs before."""
+        for name, value in dict.items(self):
+            if name not in self.looked:
+                yield before + name
+            elif isinstance(value, Seen):
+                yield from value.unseen("" if name == "body" else f"{before}{name}.")
 
 
-def read(path: str) -> dict[str, Any]:
+def read(path: str) -> Seen:
     """Return the object that a file holds: numbers are finite, names stand once."""
     try:
         if not Path(path).is_file() or Path(path).stat().st_size > LARGEST_FILE:
             raise Malformed("it is no file of at most 256 MiB")
         text = Path(path).read_text(encoding="utf-8")
-        found = json.loads(text, object_pairs_hook=unique, parse_constant=number)
+        found = json.loads(text, object_pairs_hook=Seen, parse_constant=number)
     except (OSError, ValueError, RecursionError) as error:
         raise Malformed(f"it cannot be read: {type(error).__name__}") from None
-    if not isinstance(found, dict):
+    if not isinstance(found, Seen):
         raise Malformed("it holds no object")
     return found
 
@@ -2276,6 +2925,25 @@ def check(path: str, proof_path: str | None = None) -> Iterator[str]:
     if what not in FORMATS:
         raise Malformed(f"its sort, {what}, is not checked here")
     yield from FORMATS[what](whole, proof)
+    names = [*whole.unseen("file." if "body" in dict.keys(whole) else "")]
+    # The proof's setting was compared as a whole.
+    ours = proof.unseen("proof.") if proof else ()
+    names += [name for name in ours if not name.startswith("proof.setting.")]
+    if names:
+        yield f"not looked at: {', '.join(names)}"
+
+
+def about(setting: Seen) -> str:
+    """Return the parameters that were asked for, those that are lists by their length."""
+    told = (
+        (name, dict.get(setting, name)) for name in dict.keys(setting) if name in setting.looked
+    )
+    parts = [
+        f"{name} of {len(value)}" if isinstance(value, list) else f"{name} {value}"[:SHORT]
+        for name, value in told
+        if value is not None and value != []
+    ]
+    return f"about: {', '.join(parts)}"
 
 
 def question(whole: dict[str, Any], proof: Any) -> Iterator[str]:
@@ -2286,12 +2954,14 @@ def question(whole: dict[str, Any], proof: Any) -> Iterator[str]:
         raise Malformed("the answer to a question is found again, and has no proof")
     if kind not in QUESTIONS:
         raise Malformed(f"its kind is {str(kind)[:40]!r}, which is not checked here")
+    allowed(kind, body["setting"])
     value, best, what = QUESTIONS[kind](body["setting"], body["units"])
     as_stated(body["value"], value)
     as_stated(body["bound"], best)
     if best > value * (1 + Fraction(1, 10**8)):
         raise Refused(f"it states {float(value)!r}; the best point has {float(best)!r}")
     yield f"answered: {kind}, {what}"
+    yield about(body["setting"])
     yield f"value: {float(value)!r}"
 
 
@@ -2301,14 +2971,14 @@ def design(whole: dict[str, Any], proof: Any) -> Iterator[str]:
     kind, setting = body["kind"], body["setting"]
     if kind not in KINDS:
         raise Malformed(f"its kind is {str(kind)[:40]!r}, which is not checked here")
+    if proof is not None and (proof.get("format"), proof.get("kind")) != ("dpopt proof", kind):
+        raise Malformed(f"the second file is no proof of a {kind!r}")
+    allowed(kind, setting)
+    if body["units"] is None:
+        raise Malformed("it has no units")
     # Voters may spend (m epsilon, delta); most other kinds have no delta.
-    votes, epsilon = kind in ("majority", "multiclass"), number(setting["epsilon"])
-    if body["units"] is None or epsilon < 0 or ("allowance" in setting and not votes):
-        raise Malformed("epsilon is below 0, or a parameter is another kind's")
-    epsilon *= number(setting["allowance"]) if votes else 1
+    epsilon = number(setting["epsilon"]) * number(setting.get("allowance", 1))
     delta, stated = number(setting.get("delta", 0)), body["guarantee"]
-    if epsilon < 0 or not 0 <= delta < 1:
-        raise Malformed("the guarantee's epsilon is below 0, or its delta outside [0, 1)")
     program = KINDS[kind](setting, body["units"], None, {} if proof is None else proof)
     count, missed = decide(program)
     # What the setting promises is what was decided; the file may state no less.
@@ -2316,20 +2986,25 @@ def design(whole: dict[str, Any], proof: Any) -> Iterator[str]:
     if number(stated["epsilon"]) < least or number(stated["delta"]) < delta:
         raise Refused("it states a smaller guarantee than its setting")
     promise = f"({float(epsilon):.6g}, {float(delta):.6g})-DP"
-    yield f"private: {kind}, {promise}, {count} inequalities decided exactly"
+    yield f"private: {kind}, {promise}, {count} inequalities decided exactly, {program.neighbours}"
+    yield about(setting)
     if missed:
         told = max(map(number, body.get("residuals", {0: SMALL}).values()), default=Fraction(0))
         if missed > told + told / 10**9 + Fraction(1, 10**15):
             raise Refused(f"rows are missed by {float(missed):.3g}; it states {float(told):.3g}")
         yield f"rows that were asked for are missed by at most {float(missed):.3g}"
-    if proof is None and not program.cost:
+    if not program.cost:
         yield "value" + program.note
+        if proof is not None:
+            raise Refused("optimality is not decided: no coefficients of its objective are known")
         return
     value = program.value
     if abs(value - number(body["value"])) > abs(value) / 10**9 + Fraction(1, 10**12):
         raise Refused(f"it states the value {body['value']}, which is {float(value)!r}")
     yield f"value: {float(value)!r}{program.note}"
     if proof is not None:
+        if proof["setting"] != setting:
+            raise Refused("the proof is of another design, which has other parameters")
         lines = proof["multipliers"]
         require_size(len(lines), 40)
         ys = alike([number(line[-1]) for line in lines])
@@ -2342,8 +3017,8 @@ def design(whole: dict[str, Any], proof: Any) -> Iterator[str]:
         if stated is None or sign * (number(stated) - claimed) > room:
             raise Refused(f"it states the bound {stated}; the proof shows {float(claimed)!r}")
         side = "above" if program.maximise else "below"
-        what = "optimal" if gap <= 1000 * room else "bounded"
-        yield f"{what}: no other is {side} {float(claimed)!r}, gap {float(gap):.3g}"
+        what = "optimal" if gap <= 1000 * room and not program.among else "bounded"
+        yield f"{what}: no other{program.among} is {side} {float(claimed)!r}, gap {float(gap):.3g}"
     elif body["bound"] is not None:
         yield f"bound: {float(number(body['bound']))!r} is stated, and was not checked"
 
@@ -2353,6 +3028,7 @@ def optimum(body: dict[str, Any], _: Any) -> Iterator[str]:
     ratio, display = number(body["ratio"]), KINDS.get(body["kind"])
     if display is None or ratio < 1 or ratio.numerator.bit_length() > RATIO_BITS:
         raise Malformed("its kind or its ratio is unknown")
+    allowed(body["kind"], body["setting"])
     program = display(body["setting"], None, (ratio, ratio), {})
     known = {v for variables, _ in program.laws for v in variables} | set(program.boxes)
     if not program.cost:
@@ -2364,7 +3040,9 @@ def optimum(body: dict[str, Any], _: Any) -> Iterator[str]:
     (count, missed), value, claimed = decide(program), program.value, number(body["value"])
     if missed > 0 or not value == claimed == bound(program, names):
         raise Refused("its value, its point and its multipliers do not agree")
-    yield f"optimal: {value} for e^epsilon = {ratio} ({body['kind']}, {count} rows), exactly"
+    told = f"{value} for e^epsilon = {ratio} ({body['kind']}, {count} rows), exactly"
+    yield f"optimal: {told}, {program.neighbours}"
+    yield about(body["setting"])
 
 
 def frozen(value: Any) -> Any:

@@ -17,7 +17,7 @@ from experiments.options import plain
 _ROOT = Path(__file__).parent
 _PACKAGE = _ROOT.name
 # Parts of dpopt that no number rests on; the style file is for pictures.
-_NO_NUMBERS = ("cli", "explore", "style.py")
+_NO_NUMBERS = ("cli", "_interact.py", "_sweep.py", "style.py")
 _FURTHER = ("polars", "scikit-learn")
 _TEXTS = {".md", ".html", ".css", ".png"}
 

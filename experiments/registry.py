@@ -13,7 +13,7 @@ Cell = str | int | float | bool | None
 Advance = Callable[[], None]
 
 NOT_COMPARABLE = "not comparable"
-VERDICTS = ("agrees", "differs", "refuted", "sharper", NOT_COMPARABLE)
+VERDICTS = ("agrees", "differs", "refuted", "misprint", "sharper", NOT_COMPARABLE)
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,10 @@ class Comparison:
         claim: the published number or statement, with its place in the paper.
         ours: what was found.
         verdict: among `VERDICTS`: "agrees", "differs" (another number), "refuted" (a statement
-            that is false), "sharper" (the statement holds, and more does), or "not comparable"
-            (data or parameters are not the paper's, or the statement is about a limit).
+            that is false as meant), "misprint" (one that is false as printed alone: a strict < that
+            holds with <=, or a sign that the paper prints right elsewhere), "sharper" (the
+            statement holds, and more does), or "not comparable" (data or parameters are not the
+            paper's, or the statement is about a limit).
         certificate: what proves it: the kind of arithmetic, and where it can be read.
         rule: how the verdict follows from the numbers, stated before they are known.
         statement: identifier of the statement within its paper; the same wherever a run of another

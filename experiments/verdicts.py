@@ -10,6 +10,7 @@ _ROUNDED = 1.0 + 1e-9
 _EVERY_NUMBER = "agrees if every number lies within half a unit of the printed last digit"
 _EVERY_CASE = "refuted if it fails in any case of the run"
 _MORE = "; sharper if "
+_MISPRINT = "; misprint if "
 
 
 def short(value: float) -> str:
@@ -60,9 +61,14 @@ def statement(
     holds: bool,
     more: bool = False,
     more_if: str = "",
+    corrected: bool = False,
+    corrected_if: str = "",
+    reading: str = "",
     name: str = "",
 ) -> Comparison:
     """Judge a statement: "refuted" if it fails, "sharper" if more than it holds, or "agrees".
+
+    It is a "misprint" if it fails as printed, and holds as what is plainly meant.
 
     Args:
         claim: what the paper states, and where.
@@ -71,10 +77,18 @@ def statement(
         holds: whether it holds in every case of the run.
         more: whether the run shows more than it says.
         more_if: what ``more`` asks for, in words.
+        corrected: whether it holds with the misprint undone.
+        corrected_if: what ``corrected`` asks for, in words.
+        reading: where the paper can be read in several ways, the one that was judged.
         name: identifier of the statement; the claim if empty.
     """
-    verdict = "refuted" if not holds else "sharper" if more else "agrees"
-    rule = _EVERY_CASE + (_MORE + more_if if more_if else "")
+    verdict = "sharper" if more else "agrees"
+    if not holds:
+        verdict = "misprint" if corrected else "refuted"
+    rule = _EVERY_CASE + (_MISPRINT + corrected_if if corrected_if else "")
+    rule += _MORE + more_if if more_if else ""
+    if reading:
+        ours = f"{ours} Read as: {reading}."
     return Comparison(claim, ours, verdict, certificate, rule, name)
 
 

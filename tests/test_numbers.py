@@ -17,6 +17,7 @@ from dpopt import Guarantee, ParameterError, _checks, majority
 from dpopt._numbers import (
     decimal_rational,
     digits,
+    digits_up,
     exact_rational,
     exact_text,
     float_up,
@@ -211,6 +212,24 @@ def test_rounding_up_gives_the_least_float(value: Fraction, shift: int) -> None:
 def test_two_floats_that_differ_are_never_told_alike(value: float, up: bool) -> None:
     assert digits(value) != digits(math.nextafter(value, math.inf if up else -math.inf))
     assert float(digits(value)) == value
+
+
+@given(st.floats(0, 1e300))
+def test_a_bound_from_above_is_printed_rounded_up(value: float) -> None:
+    shown = float(digits_up(value))
+    assert value <= shown <= value * (1 + 1.01e-5) + 1e-323
+    assert len(digits_up(value).partition("e")[0].replace(".", "").lstrip("0")) <= 6
+
+
+def test_the_least_epsilon_is_printed_rounded_up() -> None:
+    assert digits_up(math.log(3)) == "1.09862"
+    assert [digits_up(value) for value in (0.0, 0.1, 1.0, 1e-9, math.inf)] == [
+        "0",
+        "0.1",
+        "1",
+        "1e-09",
+        "inf",
+    ]
 
 
 def test_a_message_that_compares_tells_two_numbers_apart() -> None:

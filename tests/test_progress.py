@@ -126,10 +126,10 @@ def test_the_bar_writes_nothing_where_there_is_no_terminal() -> None:
     assert file.getvalue() == ""
 
 
-def test_the_bar_is_quiet_on_captured_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_bar_is_quiet_on_captured_standard_error(capfd: pytest.CaptureFixture[str]) -> None:
     with progress_bar(delay=0.0):
         advance("proof", 1, 2)
-    assert capsys.readouterr() == ("", "")
+    assert capfd.readouterr() == ("", "")
 
 
 def test_the_bar_shows_a_task_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,11 +204,11 @@ def test_nothing_is_live_once_every_task_is_over(monkeypatch: pytest.MonkeyPatch
     assert ended.endswith(CLEARED)
 
 
-def test_the_bar_leaves_standard_output_alone(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_bar_leaves_standard_output_alone(capfd: pytest.CaptureFixture[str]) -> None:
     with progress_bar(file=Terminal(), delay=0.0, always=True):
         advance("proof", 1, 2)
         sys.stdout.write("answer\n")
-    assert capsys.readouterr().out == "answer\n"
+    assert capfd.readouterr().out == "answer\n"
 
 
 def test_the_bar_goes_when_the_computation_fails(monkeypatch: pytest.MonkeyPatch) -> None:

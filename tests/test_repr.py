@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpopt import ParameterError, Problem, certify, kernel, majority, smoothed, solve
+from dpopt import ParameterError, Problem, certify, kernel, majority, roo, smoothed, solve
 from dpopt._page import result_page
 from dpopt._types import brief
 
@@ -67,6 +67,15 @@ def test_a_notebook_is_shown_statement_and_facts(
     assert "border-left" in page
     for word in words:
         assert escape(word) in page, page[-800:]
+
+
+def test_only_what_is_proved_is_called_a_guarantee() -> None:
+    failing, private = roo.min_count(20, 3, 0.1, "conference"), roo.min_count(20, 3, 0.1)
+    for shown in (repr(failing), failing._repr_html_()):
+        assert "guarantee" not in shown
+        assert "target" in shown
+    assert "guarantee" in repr(private)
+    assert "guarantee" in private._repr_html_()
 
 
 def test_where_a_plot_refuses_its_reason_is_shown() -> None:

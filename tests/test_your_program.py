@@ -27,7 +27,7 @@ def test_the_sessions_one_after_the_other(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_the_commands(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert PAGE.commands
@@ -35,5 +35,5 @@ def test_the_commands(
         with pytest.raises(SystemExit) as caught:
             main(shlex.split(command)[1:])
         assert caught.value.code == 0, command
-        wrong = differs(expected, capsys.readouterr().out)
+        wrong = differs(expected, capfd.readouterr().out)
         assert wrong is None, wrong

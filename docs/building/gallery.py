@@ -16,6 +16,7 @@ from docs.building.pages import write_pages
 from experiments.catalogue import all_experiments
 from experiments.options import options, text_of
 from experiments.registry import Experiment
+from experiments.times import last_seconds, recorded
 
 ROOT = Path(__file__).resolve().parents[2]
 # How to draw one's own, for any of them.
@@ -46,10 +47,10 @@ def make(folder: Path, run: Path, *, finished: bool) -> None:
         run: what ``python -m experiments`` wrote, or is to write here.
         finished: whether it has been written already.
     """
-    shown = [each for each in all_experiments().values() if each.repeatable]
+    shown = _shown()
     if not finished:
         _run(run)
-    pictures = [run / f"{each.name}.{kind}" for each in shown for kind in ("png", "pdf")]
+    pictures = _pictures(shown, run)
     missing = [path.name for path in pictures if not path.is_file()]
     if missing:
         raise ExtensionError(f"the run of the experiments lacks {', '.join(missing)}.")
@@ -60,6 +61,27 @@ def make(folder: Path, run: Path, *, finished: bool) -> None:
     beside.mkdir()
     for path in pictures:
         shutil.copy2(path, beside)
+
+
+def finished(run: Path) -> bool:
+    """Whether a folder holds the default run of every experiment, with its pictures."""
+    shown = _shown()
+    ran = all(last_seconds(each, each.quick, run) is not None for each in shown)
+    return ran and all(path.is_file() for path in _pictures(shown, run))
+
+
+def expected() -> str:
+    """Return in words how long a run takes that keeps nothing of an earlier one."""
+    minutes = sum(recorded(full=False).values()) / 60
+    return f"running the experiments, about {minutes:.1f} minutes of processor time"
+
+
+def _shown() -> list[Experiment]:
+    return [each for each in all_experiments().values() if each.repeatable]
+
+
+def _pictures(shown: Sequence[Experiment], run: Path) -> list[Path]:
+    return [run / f"{each.name}.{kind}" for each in shown for kind in ("png", "pdf")]
 
 
 def _run(folder: Path) -> None:

@@ -71,7 +71,7 @@ def public_names(module: ModuleType) -> tuple[str, ...]:
 def home_of(module: ModuleType, name: str) -> str:
     """Return the module whose page documents a public name, where several list it.
 
-    It is the first one in the order of the pages, after `dpopt.design` and `dpopt`: what a user
+    It is the first one in the order of the pages, after `dpopt.shape` and `dpopt`: what a user
     takes from there is told of there.
     """
     value = getattr(module, name)
@@ -83,7 +83,7 @@ def home_of(module: ModuleType, name: str) -> str:
 @cache
 def _homes() -> Mapping[tuple[str, int], str]:
     found: dict[tuple[str, int], str] = {}
-    first = ("dpopt.design", "dpopt")
+    first = ("dpopt.shape", "dpopt")
     for name in (*first, *public_modules()):
         module = importlib.import_module(name)
         for public in public_names(module):

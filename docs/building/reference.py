@@ -19,9 +19,9 @@ from docs.building.names import (
     public_names,
 )
 from docs.building.text import plain_docstring
-from dpopt.explore.fields import command_of
+from dpopt._kinds import described
 
-_FIRST_PAGES = ("dpopt.design", "dpopt")
+_FIRST_PAGES = ("dpopt.shape", "dpopt")
 FIRST = (
     "design",
     "load",
@@ -31,6 +31,7 @@ FIRST = (
     "solve",
     "cite",
     "sweep",
+    "interact",
     "progress_bar",
     "reporting",
 )
@@ -167,7 +168,7 @@ def _kind(cls: type) -> list[str]:
         "",
         "Its example as a command (:doc:`/commands`), and what to cite::",
         "",
-        f"    {command_of(example)}",
+        f"    {described(type(example)).example}",
         "",
         *(f"    {line}" for line in bibtex),
         "",

@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sphinx.util import logging
+
 from docs.building import gallery, reference
 from docs.building.pages import write_pages
 
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 ROOT = Path(__file__).resolve().parents[2]
+_LOG = logging.getLogger(__name__)
 
 # Where a file of the repository stands on the site; texts link to the files.
 _PLACES = {
@@ -39,8 +42,14 @@ def _make(app: Sphinx) -> None:
     notebooks = sorted((ROOT / "notebooks").glob("*.ipynb"))
     write_pages(source / "guides", {path.name: path.read_text("utf-8") for path in notebooks})
     given = str(app.config.experiments_run)
-    folder = Path(given).resolve() if given else Path(app.doctreedir) / "experiments"
-    gallery.make(source / "gallery", folder, finished=bool(given))
+    folder = Path(given).resolve() if given else ROOT / "results"
+    finished = bool(given) or gallery.finished(folder)
+    if finished:
+        _LOG.info("the gallery is that of the run in %s.", folder)
+    else:
+        _LOG.info("%s has no finished run: %s.", folder, gallery.expected())
+        folder = Path(app.doctreedir) / "experiments"
+    gallery.make(source / "gallery", folder, finished=finished)
 
 
 def _read(app: Sphinx, docname: str, content: list[str]) -> None:

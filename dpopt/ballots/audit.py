@@ -41,7 +41,7 @@ MOST_EPSILON = 100.0
 _MOST_BITS = 1 << 33
 """Of the weights of a table together: a gigabyte."""
 _MOST_STEPS = 2 * 10**9
-"""Products of permute-and-flip's table, which takes about C^2 / 2 for each weight."""
+"""Products of permute-and-flip's table, about min(C, K)^2 / 2 for each weight."""
 _GUARD = 64
 """Bits that are computed beyond those of the weights."""
 _BISECTIONS = 44
@@ -184,7 +184,7 @@ def auditable(rule: str, voters: int, classes: int, epsilon: float) -> bool:
     count, bits = partition_count(voters, classes), table_bits(voters, classes, epsilon)
     # Distinct counts 0, 1, ..., L - 1 take L (L - 1) / 2 ballots at least.
     size = count * min(classes, math.isqrt(2 * voters) + 2)
-    steps = size * classes**2 if rule == "permute-and-flip" else size
+    steps = size * min(classes, voters) ** 2 if rule == "permute-and-flip" else size
     return count <= MOST_PARTITIONS and size * bits <= _MOST_BITS and steps <= _MOST_STEPS
 
 

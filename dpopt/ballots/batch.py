@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -10,22 +10,18 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from dpopt import _checks
-from dpopt._errors import ParameterError
 from dpopt._page import result_page
 from dpopt._types import IntVector, Json, brief
-from dpopt.ballots.spending import BallotSpending, LabelSpending
+from dpopt.ballots.spending import LabelSpending
 from dpopt.files import write_json
 from dpopt.privacy import Guarantee
-from dpopt.privacy.dominating import DominatingPair
-from dpopt.privacy.ledger import Entry, Recorder
 from dpopt.provenance import versions
 from dpopt.style import new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from dpopt.design import Design
+    from dpopt.shape import Design
 
 _CURVE_POINTS = 512
 
@@ -144,83 +140,29 @@ class VoteBatch(Generic[D]):
 
 def drawn(
     design: D,
-    data: npt.ArrayLike,
+    data: Mapping[str, npt.ArrayLike],
     spending: LabelSpending,
     *,
     answered: int,
     budget: Guarantee | None,
-    ledger: Recorder | None,
-    dataset: str | None,
-    group: str | None,
 ) -> VoteBatch[D]:
-    """Return the labels of a batch that is known to be affordable; the ledger is charged first.
+    """Return the labels of a batch that is known to be affordable.
 
     Args:
         design: certified.
-        data: what it releases from, a row for each query.
+        data: what it releases from, a row for each query, by the name of release's parameter.
         spending: how queries compose.
         answered: number of queries answered earlier.
         budget: see `VoteBatch`.
-        ledger: None charges none.
-        dataset: name of the data in the ledger.
-        group: see `Spending.shared`.
 
     Raises:
-        ParameterError: if the ledger refuses; then nothing is drawn.
         NotPrivateError: if the design has no certificate.
     """
     design.require_private()
-    if ledger is None:
-        for name, value in (("dataset", dataset), ("group", group)):
-            if value is not None:
-                raise ParameterError(
-                    f"{name} is {_checks.shown(value)} and ledger None; a name needs a ledger."
-                )
-        # The ledger beside the design's file does not know how many voters a record reaches.
-        if isinstance(spending, BallotSpending):
-            ledger = design.ledger
-    told = None if ledger is None else _Told(ledger, spending, group)
-    labels = np.array(design.release(data, ledger=told, dataset=dataset), dtype=np.int64)
+    labels = np.array(design.release(**data), dtype=np.int64)
     labels = labels.reshape(-1)
     labels.setflags(write=False)
     return VoteBatch(labels, design, spending, answered, budget)
-
-
-class _Told:
-    """A ledger that is told of a design's releases how their voters compose."""
-
-    def __init__(self, ledger: Recorder, spending: LabelSpending, group: str | None) -> None:
-        if not callable(getattr(ledger, "charge", None)):
-            raise ParameterError(f"ledger is {_checks.shown(ledger)}; it must be a dpopt.Ledger.")
-        self.design = getattr(ledger, "design", None)
-        self._ledger, self._spending = ledger, spending
-        self._shared = spending.shared(group)
-
-    def charge(
-        self,
-        guarantee: Guarantee,
-        *,
-        what: str,
-        dataset: str | None = None,
-        count: int = 1,
-        pair: DominatingPair | None = None,
-        **others: object,
-    ) -> Entry:
-        """Write down releases; of the group they are in, the spending knows more."""
-        del guarantee, others
-        plain, reach = isinstance(self._spending, BallotSpending), self._spending.reach
-        # The pair is that of one replaced ballot.
-        alone = plain and reach == 1
-        if plain:
-            what = f"{what.split(';')[0]}; {'one ballot' if alone else f'{reach} ballots'} replaced"
-        return self._ledger.charge(
-            self._spending.per_query,
-            what=what,
-            dataset=dataset,
-            count=count,
-            pair=pair if alone else None,
-            **self._shared,
-        )
 
 
 def _counted(labels: IntVector) -> str:

@@ -16,7 +16,6 @@ from dpopt._numbers import digits, float_up
 from dpopt._types import Json
 from dpopt.privacy import Guarantee, general_composition, simple_composition
 from dpopt.privacy.composed import optimal
-from dpopt.privacy.exponential import log_upper
 
 SLACK = 1e-6
 # Beyond this, counts are not exact in double precision.
@@ -26,10 +25,7 @@ _WORTH = 0.99
 
 @runtime_checkable
 class PrivateVoters(Protocol):
-    """A setting of K voters, each private itself: a majority's, or of any number of classes.
-
-    Where it has a ``voter_ratio``, a fraction, the voters are that close, not e^epsilon.
-    """
+    """A setting of K voters, each private itself: a majority's, or of any number of classes."""
 
     @property
     def mechanisms(self) -> int:
@@ -85,14 +81,6 @@ class LabelSpending(ABC):
     @abstractmethod
     def compositions(self, queries: int) -> dict[str, Guarantee]:
         """Return every guarantee that is proved for the labels of ``queries`` queries, by name."""
-
-    @abstractmethod
-    def shared(self, group: str | None) -> Json:
-        """Return what a ledger is told beside the guarantee of each query; see `Recorder`.
-
-        Raises:
-            ParameterError: for a group where there is none, or none where it is needed.
-        """
 
     @abstractmethod
     def facts(self) -> Json:
@@ -209,14 +197,8 @@ class Spending(LabelSpending):
 
     @property
     def voter(self) -> Guarantee:
-        """The (epsilon, Delta) of each voter; of voters of several kinds, the largest of each.
-
-        With a voter_ratio, epsilon is its logarithm, rounded up: what the noise was proved for.
-        """
-        setting = self.setting
-        ratio: Fraction | None = getattr(setting, "voter_ratio", None)
-        epsilon = setting.epsilon if ratio is None else log_upper(ratio)
-        return Guarantee(epsilon, setting.mechanism_delta)
+        """The (epsilon, Delta) of each voter."""
+        return Guarantee(self.setting.epsilon, self.setting.mechanism_delta)
 
     def compositions(self, queries: int) -> dict[str, Guarantee]:
         """Return every guarantee that is proved for the labels of ``queries`` queries, by name.
@@ -234,26 +216,6 @@ class Spending(LabelSpending):
         folds = self.reach * (1 if self.trained_once else count)
         of_voters = _composed(self.voter, folds, self.slack)
         return composed | {f"voters-{name}": spent for name, spent in of_voters.items()}
-
-    def shared(self, group: str | None) -> Json:
-        """Return what a ledger is told: that all labels are computed from the voters.
-
-        Args:
-            group: name of voters trained once, for all that is computed from them; None of others.
-
-        Raises:
-            ParameterError: if it is missing, or given for votes that are drawn afresh.
-        """
-        if self.trained_once and group is None:
-            raise ParameterError(
-                "group is None; voters trained once need a name in the ledger, the same for all "
-                "labels that are computed from them."
-            )
-        if not self.trained_once and group is not None:
-            raise ParameterError(
-                f"group is {_checks.shown(group)}; it must be None where votes are drawn afresh."
-            )
-        return {"group": group, "at_most": self.voter, "folds": self.reach}
 
     def facts(self) -> Json:
         """Return what was stated of the voters, as plain values."""
@@ -349,18 +311,6 @@ class BallotSpending(LabelSpending):
             if exact is not None and exact.epsilon < _WORTH * found["simple"].epsilon:
                 found["optimal"] = exact
         return found
-
-    def shared(self, group: str | None) -> Json:
-        """Return what a ledger is told beside the guarantee of each query: nothing.
-
-        Raises:
-            ParameterError: if a group is given.
-        """
-        if group is not None:
-            raise ParameterError(
-                f"group is {_checks.shown(group)}; it must be None, since queries compose."
-            )
-        return {}
 
     def facts(self) -> Json:
         """Return what was stated of the voters, as plain values."""

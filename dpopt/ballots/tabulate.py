@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -57,6 +57,10 @@ class Numbers:
     def times(self, left: Any, right: Any) -> Any:  # noqa: ANN401
         """Return the product."""
         return left * right if self.bits is None else (left * right) >> self.bits
+
+    def product(self, left: Values, right: Values) -> Values:
+        """Return the product of matrices."""
+        return left @ right if self.bits is None else (left @ right) >> self.bits
 
     def over(self, left: Any, right: Any) -> Any:  # noqa: ANN401
         """Return the quotient."""
@@ -155,23 +159,48 @@ class Rungs:
 def permute_and_flip_table(
     partitions: Partitions, step: Fraction, numbers: Numbers = FLOATS
 ) -> Values:
-    """Return permute-and-flip's k[lambda, c] by variable at s = ``step``."""
+    """Return permute-and-flip's k[lambda, c] by variable at s = ``step``.
+
+    See `dpopt.ballots.rules.permute_and_flip`. Classes from the K-th on have no ballot in any
+    sorted histogram, so that their refusals are one power.
+    """
     chances = numbers.powers(1 / step, partitions.voters)[_gaps(partitions)]
     refused = numbers.one - chances
     size, state = partitions.classes, partitions.state_of
+    shown = min(size, partitions.voters)
     own = np.empty(partitions.size, dtype=np.int64)
     own[partitions.variables.ravel()] = np.tile(np.arange(size), len(partitions.table))
-    # sums[j]: the elementary symmetric polynomial E_j of the other classes' refusals.
+    # sums[i]: the elementary symmetric polynomial E_i of the refusals of the first K other classes.
     sums = [numbers.ones(partitions.size)]
-    for other in range(size - 1):
-        value = refused[state, other + (other >= own)]
+    for other in range(shown):
+        value = np.where(own == other, 0, refused[state, other])
         raised = [numbers.times(term, value) for term in sums]
         sums = [sums[0], *(a + b for a, b in zip(sums[1:], raised, strict=False)), raised[-1]]
-    share = Fraction(1, size)
-    total = 0 * sums[0]
-    for j, term in enumerate(sums):
-        total = total + numbers.times(term, numbers.of(share / math.comb(size - 1, j)))
-    return numbers.times(chances[state, own], total)
+    # How often classes without a ballot refuse depends on the largest count alone.
+    base = (numbers.one - numbers.powers(1 / step, partitions.voters))[None]
+    powers = [numbers.ones(base.size)[None]]
+    for _ in range(size - shown):
+        powers.append(numbers.times(powers[-1], base))
+    weights = numbers.product(_orders(size, shown, numbers), np.concatenate(powers))
+    top, itself = partitions.table[state, 0], (own >= shown).astype(np.int64)
+    parts = [numbers.times(term, weights[itself, i, top]) for i, term in enumerate(sums)]
+    return numbers.times(chances[state, own], sum(parts))
+
+
+@lru_cache(maxsize=8)
+def _orders(size: int, shown: int, numbers: Numbers) -> Values:
+    """Return the weight of i shown classes and j hidden ones that refuse before a class.
+
+    Shape (2, i, j): first for a class that is shown, then for one that is hidden itself.
+    """
+    hidden = size - shown
+    found = np.zeros((2, shown + 1, hidden + 1), dtype=numbers.ones(0).dtype)
+    for i, j in np.ndindex(found.shape[1:]):
+        for itself, others in enumerate((hidden, max(hidden - 1, 0))):
+            if i + j < size:
+                orders = size * math.comb(size - 1, i + j)
+                found[itself, i, j] = numbers.of(Fraction(math.comb(others, j), orders))
+    return found
 
 
 def exponential_table(partitions: Partitions, step: Fraction, numbers: Numbers = FLOATS) -> Values:

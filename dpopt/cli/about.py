@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
+from click.shell_completion import CompletionItem, get_completion_class
 
 from dpopt._cite import cite as entries
 from dpopt._cite import names
@@ -64,8 +64,6 @@ def completion(shell: str) -> None:
 
     Example: dpopt completion bash >> ~/.bashrc
     """
-    from click.shell_completion import get_completion_class
-
     found = get_completion_class(shell)
     if found is None:
         raise ParameterError(f"shell is {shell!r}; it must be bash, zsh or fish.")

@@ -1,24 +1,24 @@
-"""``dpopt KIND``: the command of each kind, made from what its source says."""
+"""``dpopt KIND``: the command of each kind, made from what its class says."""
 
 from __future__ import annotations
 
 import math
-import shlex
 import time
+import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from dpopt._errors import NotPrivateError, ParameterError
-from dpopt._kinds import Described, arguments, described, summary_of
+from dpopt._kinds import KINDS, Described, described
 from dpopt.cli.output import show, to_json
-from dpopt.cli.words import SOLVERS, Words, flag, flags, option, with_flags
+from dpopt.cli.words import SOLVERS, Words, flag, flags, missing_option, option, with_flags
 from dpopt.files import check_json_target, check_target, replacing
 from dpopt.style import STYLES, context, save_figure
 
 if TYPE_CHECKING:
-    from dpopt.design import Answer
+    from dpopt.shape import Answer
 
 _FIGURE_ENDINGS = (".png", ".pdf", ".svg")
 _ROWS, _WIDTH = 40, 72
@@ -26,8 +26,10 @@ _NOTHING = " Nothing was saved; --even-if-not-private saves the audit, which rel
 
 
 def command(kind: str) -> click.Command:
-    """Return the command of a kind; its module is imported when the command runs."""
-    about = described(kind)
+    """Return the command of a kind of the package, whose module is imported here."""
+    from dpopt.shape import kind_of
+
+    about = described(cast(Any, kind_of(kind)))
     short = flags(about.fields)
     own = []
     for field in about.fields:
@@ -38,18 +40,8 @@ def command(kind: str) -> click.Command:
         params=[*own, *_shared()],
         callback=lambda **given: _run(about, with_flags(short, given)),
         help=_help(about),
-        short_help=summary_of(kind),
+        short_help=KINDS[kind][1],
     )
-
-
-def example_of(about: Described) -> str | None:
-    """Return a command line that works, from ``example`` in the source or from the docstring."""
-    if about.example is not None:
-        names = [field.name for field in about.fields if field.name in about.example]
-        given = {name: about.example[name] for name in names}
-        return shlex.join(["dpopt", about.kind, *arguments(given)])
-    lines = [line.strip() for line in about.sections.get("Example", "").splitlines()]
-    return next((line for line in lines if line.startswith(f"dpopt {about.kind} ")), None)
 
 
 def _shared() -> list[click.Option]:
@@ -70,6 +62,7 @@ def _shared() -> list[click.Option]:
             "objective; the result states its gap. A closed form has nothing to stop.",
         ),
         click.Option(["--json", "as_json"], is_flag=True, help="Print the result as JSON."),
+        click.Option(["--all-rows"], is_flag=True, help=f"Print all rows, not the first {_ROWS}."),
         click.Option(["--plot"], type=path, help="Draw the result to .png, .pdf or .svg."),
         click.Option(
             ["--style"],
@@ -99,8 +92,7 @@ def _help(about: Described) -> str:
     for paragraph in about.about.replace("`", "").split("\n\n"):
         displayed = any(line.startswith("  ") for line in paragraph.splitlines())
         paragraphs.append(f"\b\n{paragraph}" if displayed else paragraph)
-    example = example_of(about)
-    return "\n\n".join(paragraphs if example is None else [*paragraphs, f"\b\nExample: {example}"])
+    return "\n\n".join([*paragraphs, f"\b\nExample: {about.example}"])
 
 
 def _run(about: Described, given: dict[str, Any]) -> None:
@@ -108,15 +100,23 @@ def _run(about: Described, given: dict[str, Any]) -> None:
     stop_at_gap = given.pop("stop_at_gap")
     as_json, audit_too = given.pop("as_json"), given.pop("even_if_not_private")
     plot, save, style = given.pop("plot"), given.pop("save"), given.pop("style")
-    proof = given.pop("proof")
+    proof, all_rows = given.pop("proof"), given.pop("all_rows")
     _check_targets(plot, save, style)
     if proof and save is None:
-        raise ParameterError("proof is given without save; the proof lies beside the saved file.")
-    from dpopt.design import Design, design, kind_of
+        raise ParameterError("--proof is given without --save; it lies beside the saved file.")
+    from dpopt.shape import Design, design, kind_of
+    from dpopt.verify import KINDS
 
+    if proof and about.kind not in KINDS:
+        raise ParameterError(
+            f"--proof is given; there is no proof of a {about.kind!r}: leave it out."
+        )
     kind: Any = kind_of(about.kind)
     start = time.perf_counter()
-    setting = kind(**{name: value for name, value in given.items() if value is not None})
+    try:
+        setting = kind(**{name: value for name, value in given.items() if value is not None})
+    except ParameterError as error:
+        raise missing_option(error, given) from None
     found = design(
         setting,
         backend=backend,
@@ -124,14 +124,22 @@ def _run(about: Described, given: dict[str, Any]) -> None:
         stop_at_gap=0.0 if stop_at_gap is None else stop_at_gap,
     )
     seconds = time.perf_counter() - start
+    # First what may be refused: without a proof that a kind could have nothing is written.
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", UserWarning)
+        if save is not None and not isinstance(found, Design):
+            found.save(save, proof=proof)
+        elif save is not None and (found.private or audit_too):
+            found.save(save, even_if_not_private=audit_too, proof=proof)
     if plot is not None:
         with context(style), replacing(plot) as temporary:
             save_figure(found.plot(), temporary)
-    if save is not None and not isinstance(found, Design):
-        found.save(save, proof=proof)
-    elif save is not None and (found.private or audit_too):
-        found.save(save, even_if_not_private=audit_too, proof=proof)
-    show(to_json({**found.to_dict(), "seconds": seconds}) if as_json else _text(found, seconds))
+    for warning in said:
+        click.echo(f"Note: {warning.message}", err=True)
+    if as_json:
+        show(to_json({**found.to_dict(), "seconds": seconds}))
+    else:
+        show(_text(found, seconds, None if all_rows else _ROWS))
     if isinstance(found, Design):
         _require_private(found, save is not None and not audit_too)
 
@@ -165,11 +173,11 @@ def _check_targets(plot: Path | None, save: Path | None, style: str) -> None:
         pass
 
 
-def _text(found: Answer, seconds: float) -> str:
-    """Return the facts a line each, and the first rows of the table."""
-    from dpopt.design import Design
+def _text(found: Answer, seconds: float, most: int | None) -> str:
+    """Return the facts a line each, and rows of the table, at most so many."""
+    from dpopt.shape import Design
 
-    facts = {**found.headline(), **found.known()}
+    facts = {**found.named(), **found.known()}
     if isinstance(found, Design):
         proof = found.certificate
         if proof is None:
@@ -179,16 +187,16 @@ def _text(found: Answer, seconds: float) -> str:
             facts["certificate"] = f"{proof.constraints:,} constraint{plural}; {proof.arithmetic}"
     facts |= {**found.details(), "seconds": f"{seconds:.3f}"}
     lines = [f"{name:18s} {_told(value)}" for name, value in facts.items() if _is_known(value)]
-    return "\n".join([*lines, "", *_table(found)])
+    return "\n".join([*lines, "", *_table(found, most)])
 
 
-def _table(found: Answer) -> list[str]:
-    """Return the first rows of the answer's columns, aligned."""
+def _table(found: Answer, most: int | None) -> list[str]:
+    """Return rows of the answer's columns, aligned: all, or the first ones."""
     try:
         table = found.setting.columns(found.units)
     except ParameterError as error:
         return [f"no table: {error}"]
-    columns = {name: list(values[:_ROWS]) for name, values in table.items()}
+    columns = {name: list(values[:most]) for name, values in table.items()}
     written = [[name, *(_told(value) for value in values)] for name, values in columns.items()]
     widths = [min(_WIDTH, max(map(len, column))) for column in written]
     lines = [
@@ -196,7 +204,9 @@ def _table(found: Answer) -> list[str]:
         for row in zip(*written, strict=True)
     ]
     whole = max(map(len, table.values()), default=0)
-    return lines if whole <= _ROWS else [*lines, f"... {whole - _ROWS} more"]
+    if most is None or whole <= most:
+        return lines
+    return [*lines, f"... {whole - most:,} more; --all-rows prints them"]
 
 
 def _is_known(value: object) -> bool:

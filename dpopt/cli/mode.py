@@ -31,7 +31,7 @@ MODE_RULES = ("best", "ladder", "permute-and-flip", "exponential", "optimal")
     default="best",
     help="best (default), ladder, permute-and-flip, exponential or optimal.",
 )
-@ledger_options()
+@ledger_options
 @click.option("--json", "as_json", is_flag=True, help="Print the letter as JSON.")
 def mode(
     file: Path,
@@ -39,8 +39,9 @@ def mode(
     alphabet: str,
     epsilon: float,
     rule: Any,  # noqa: ANN401
+    ledger: Path | None,
+    dataset: str | None,
     as_json: bool,
-    **given: Any,  # noqa: ANN401
 ) -> None:
     """Release the most common letter of a column of a CSV or Parquet FILE, privately.
 
@@ -56,7 +57,7 @@ def mode(
     Example: dpopt mode visits.csv --column city --alphabet Bern,Basel,Chur --epsilon 1
     """
     from dpopt import _checks
-    from dpopt.data.stream import tally_file
+    from dpopt.data.columns import tally_file
     from dpopt.plurality.mode import mode_rule
 
     _checks.choice("rule", rule, MODE_RULES)
@@ -64,12 +65,12 @@ def mode(
     counted = tally_file(file, column, letters)
     made = mode_rule(int(counted.counts.sum()), len(letters), epsilon, rule=rule)
     facts = {"rule": made.rule, "records": made.records, "proof": made.proof, "why": made.why}
-    keeper = Keeper(**given)
-    show_draw(
-        lambda: [made.release(counted, alphabet=letters, ledger=keeper).letter],
-        letters,
-        made.guarantee,
-        as_json,
-        facts,
-    )
+    keeper = Keeper(ledger, dataset)
+
+    def draw() -> list[object]:
+        made.asked(counted, alphabet=letters)
+        keeper.charge(made)
+        return [made.release(counted, alphabet=letters).letter]
+
+    show_draw(draw, letters, made.guarantee, as_json, facts)
     keeper.tell()

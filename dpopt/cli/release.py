@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpopt._errors import NotPrivateError, ParameterError
-from dpopt._numbers import roughly, typed_rational
+from dpopt._numbers import roughly, shown, typed_rational
 from dpopt.cli.ledger import Keeper, ledger_options
 from dpopt.cli.output import show, show_draw, to_json
 from dpopt.cli.words import OwnBlocks, Words
 from dpopt.files import TABLES, check_json_target, contents, read_integer_rows, read_text
 
 if TYPE_CHECKING:
-    from dpopt.design import Design
     from dpopt.privacy import Certificate, ExactKernel, Least
+    from dpopt.shape import Design
 
     Mechanism = Design | ExactKernel
 
@@ -33,9 +33,15 @@ SAMPLE_RULES = ("exact", "smooth-floor", "roo")
 @click.option(
     "--graph",
     type=Words(*GRAPHS),
-    help="Neighbouring inputs: complete, path, cycle, grid, hamming, or edges 0:1,1:2.  [complete]",
+    help="Neighbouring inputs: complete, path, cycle, grid, hamming, or edges 0:1,1:2, between "
+    "names where inputs have names.  [complete]",
 )
 @click.option("--shape", type=Words(), help="For grid and hamming, sizes such as 2,3,3.")
+@click.option(
+    "--inputs",
+    type=Words(),
+    help="Names of the inputs in their order, low,mid,high: a graph with a name goes by it.",
+)
 @click.option("--rows", type=OwnBlocks(), help="A CSV file of own rows that are kept.")
 @click.option(
     "--tolerance", type=float, help="Most total variation that a row is moved by.  [0.001]"
@@ -95,7 +101,7 @@ def _certify_table(
         return
     if save is not None:
         made.save(save)
-    costs = {"cost": made.cost, "residuals": dict(made.residuals)}
+    costs = {"moved": made.moved, "residuals": dict(made.residuals)}
     _show_proof(made.certificate, costs, start, as_json)
 
 
@@ -106,8 +112,6 @@ def _delta(text: str) -> float | None:
     try:
         return float(text)
     except ValueError:
-        from dpopt._numbers import shown
-
         raise ParameterError(
             f"delta is {shown(text)}; it must be a number in [0, 1), or least."
         ) from None
@@ -142,7 +146,7 @@ def _show_proof(proof: Certificate, costs: dict[str, Any], start: float, as_json
         f"worst slack  {roughly(proof.slack)}",
         f"tightest     {proof.tightest}",
         f"arithmetic   {proof.arithmetic}; weights over {over}",
-        *(f"moved by     {costs[name]:.3g}" for name in costs if name == "cost"),
+        *(f"moved by     {costs[name]:.3g}" for name in costs if name == "moved"),
         *(f"row {name} missed by {by:.3g}" for name, by in costs.get("residuals", {}).items()),
         f"seconds      {seconds:.3f}",
     ]
@@ -155,8 +159,15 @@ def _show_proof(proof: Certificate, costs: dict[str, Any], start: float, as_json
     "--input",
     "text",
     type=Words(files=True),
-    help="What the mechanism takes: votes 1,0,1,... of one query (majority), the counts of all "
-    "letters (min-count), inputs (kernel); or a file, a query a line.",
+    help="What the mechanism takes: votes 1,0,1,... of one query (majority, plurality), the counts "
+    "of all letters (min-count), inputs, by name if they have names (kernel); or a file, a query a "
+    "line.",
+)
+@click.option(
+    "--counts",
+    type=Words(files=True),
+    help="For a plurality or one letter of records, how many there are of each class instead; or a "
+    "file, a query a line.",
 )
 @click.option(
     "--distribution",
@@ -164,69 +175,55 @@ def _show_proof(proof: Certificate, costs: dict[str, Any], start: float, as_json
     help="For a kernel, a file with the user's p instead: counts, decimals or fractions such as "
     "1/3, in the order of the inputs. The user's own letter is drawn from it first.",
 )
-@ledger_options("FILE.ledger")
+@ledger_options
 @click.option(
     "--trained-once/--fresh",
     "trained_once",
     default=None,
-    help="Of a vote: whether voters were trained once, or every vote was drawn afresh.  [what "
-    "covers both is written down]",
-)
-@click.option(
-    "--group",
-    help="Of a vote: your name of the voters, the same for all that is asked of them; needed with "
-    "--trained-once.",
+    help="With --ledger, of a vote: whether voters were trained once, or every vote was drawn "
+    "afresh.  [what covers both is written down]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print what is released as JSON.")
 def release(
     file: Path,
     text: str | None,
+    counts: str | None,
     distribution: Path | None,
-    as_json: bool,
+    ledger: Path | None,
+    dataset: str | None,
     trained_once: bool | None,
-    group: str | None,
-    **given: Any,  # noqa: ANN401
+    as_json: bool,
 ) -> None:
     """Release from a saved mechanism, once for each query, with the system's randomness.
 
-    Before anything is drawn it is written to the ledger beside FILE, which refuses what is beyond
-    its budget; what all releases from the data set spend so far is told on standard error.
+    With --ledger it is written down before anything is drawn, and refused beyond the budget; what
+    all releases from the data set spend so far is told on standard error.
 
     Example: dpopt release gamma.json --input 1,1,1,0,0
     """
-    if text is not None and distribution is not None:
-        raise ParameterError("give either --input or --distribution, not both.")
-    rows = [] if text is None else read_integer_rows(text)
+    if sum(value is not None for value in (text, counts, distribution)) > 1:
+        raise ParameterError("give either --input or --counts or --distribution, one of them.")
     p = None if distribution is None else _rationals(distribution)
     mechanism = _mechanism(file)
-    voters = {"trained_once": trained_once, "group": group}
-    told = {name: value for name, value in voters.items() if value is not None}
-    keeper = _keeper(file, mechanism, told, given)
-    if text is None and p is None:
+    if mechanism.certificate is None:
+        raise NotPrivateError(f"file {str(file)!r} holds a mechanism without a certificate.")
+    names = getattr(getattr(mechanism, "setting", None), "input_names", None)
+    rows: list[list[Any]] = []
+    line = text if counts is None else counts
+    if line is not None:
+        named = None if counts is not None else names
+        rows = read_integer_rows(line) if named is None else _named_rows(line, named)
+    keeper = Keeper(ledger, dataset, None if trained_once is None else not trained_once)
+    if p is not None:
+        draw, names = _of_p(mechanism, p, keeper)
+    elif line is None:
         draw, names = _of_nothing(mechanism, keeper)
+    elif counts is None:
+        draw, names = _of_rows(mechanism, rows, keeper)
     else:
-        of_law = p is not None
-        draw, names = (
-            _of_p(mechanism, p, keeper) if of_law else _of_rows(mechanism, rows, keeper, told)
-        )
+        draw, names = _of_counts(mechanism, rows, keeper)
     show_draw(draw, names, mechanism.guarantee, as_json)
     keeper.tell()
-
-
-def _keeper(
-    file: Path, mechanism: Mechanism, told: dict[str, Any], given: dict[str, Any]
-) -> Keeper:
-    """Return the ledger beside the file, or as the options name it."""
-    from dpopt.privacy.ledger import beside
-
-    proof = mechanism.certificate
-    if proof is None:
-        raise NotPrivateError(f"file {str(file)!r} holds a mechanism without a certificate.")
-    if told and getattr(getattr(mechanism, "setting", None), "behind", None) is None:
-        raise ParameterError(
-            f"{next(iter(told))} is given; it belongs to a vote of private voters, and only there."
-        )
-    return Keeper(**given, beside=beside(file), digest=proof.digest)
 
 
 @click.command()
@@ -245,7 +242,7 @@ def _keeper(
     default="exact",
     help="exact (default), smooth-floor or roo.",
 )
-@ledger_options()
+@ledger_options
 @click.option("--json", "as_json", is_flag=True, help="Print the letter as JSON.")
 def sample(
     file: Path,
@@ -253,8 +250,9 @@ def sample(
     alphabet: str,
     epsilon: float,
     rule: str,
+    ledger: Path | None,
+    dataset: str | None,
     as_json: bool,
-    **given: Any,  # noqa: ANN401
 ) -> None:
     """Release one private letter from a column of a CSV or Parquet FILE.
 
@@ -272,13 +270,14 @@ def sample(
     tally = tally_file(file, column, letters)
     sizes = int(tally.counts.sum()), len(letters), epsilon
     sampler = smooth_floor(*sizes) if rule == "smooth-floor" else min_count(*sizes, rule)
-    keeper = Keeper(**given)
-    show_draw(
-        lambda: [sampler.release(tally, alphabet=letters, ledger=keeper)],
-        letters,
-        sampler.guarantee,
-        as_json,
-    )
+    keeper = Keeper(ledger, dataset)
+
+    def draw() -> list[object]:
+        sampler.asked(tally, alphabet=letters)
+        keeper.charge(sampler)
+        return [sampler.release(tally, alphabet=letters)]
+
+    show_draw(draw, letters, sampler.guarantee, as_json)
     keeper.tell()
 
 
@@ -288,7 +287,7 @@ def _mechanism(file: Path) -> Mechanism:
     Raises:
         ParameterError: also if the file holds the answer to a question, which releases nothing.
     """
-    from dpopt.design import Answer, Design, load
+    from dpopt.shape import Answer, Design, load
 
     found = load(file)
     if isinstance(found, Answer) and not isinstance(found, Design):
@@ -303,29 +302,48 @@ Draws = tuple[Callable[[], Sequence[object]], Sequence[object]]
 """What draws for all queries, to be called once, and the names of all that can be drawn."""
 
 
-def _of_rows(
-    mechanism: Mechanism, rows: list[list[int]], keeper: Keeper, told: dict[str, Any]
-) -> Draws:
+def _of_rows(mechanism: Mechanism, rows: list[list[Any]], keeper: Keeper) -> Draws:
     """Return the draws for lines of integers, as the mechanism's setting understands a line."""
     from dpopt.privacy import ExactKernel
 
     if isinstance(mechanism, ExactKernel):
-        import numpy as np
+        # A kernel of no setting.
+        return _of_queries(mechanism, [number for row in rows for number in row], range(0), keeper)
+    queries = [query for row in rows for query in mechanism.setting.queries(row)]
+    return _of_queries(mechanism, queries, _names(mechanism, queries[0]), keeper)
 
-        # A kernel of no setting, which checks all inputs before it draws.
-        inputs = [number for row in rows for number in row]
-        return lambda: np.atleast_1d(mechanism.release(inputs, ledger=keeper)).tolist(), range(0)
-    setting, units = mechanism.setting, mechanism.units
-    queries = [query for row in rows for query in setting.queries(row)]
-    keeper.times = len(queries)
+
+def _of_counts(mechanism: Mechanism, rows: list[list[int]], keeper: Keeper) -> Draws:
+    """Return the draws for lines of counts.
+
+    Raises:
+        ParameterError: for a mechanism that takes none.
+    """
+    from dpopt.plurality import PluralityDesign
+    from dpopt.roo import LetterSampler, Tally
+
+    if not isinstance(mechanism, PluralityDesign | LetterSampler):
+        raise ParameterError(
+            "counts is given; it belongs to a plurality or one letter of records, and only there."
+        )
+    queries = [Tally.of_counts(row, len(row)) for row in rows]
+    return _of_queries(mechanism, queries, _names(mechanism, queries[0]), keeper)
+
+
+def _of_queries(
+    mechanism: Any,  # noqa: ANN401
+    queries: Sequence[object],
+    names: Sequence[object],
+    keeper: Keeper,
+) -> Draws:
+    """Return the draws for inputs of a mechanism, one for each."""
 
     def draw() -> Sequence[object]:
         # All queries are checked before the first of them is written down, and draws.
-        for query in queries:
-            setting.law(units, query)
-        return [mechanism.release(query, ledger=keeper, **told) for query in queries]
+        keeper.charge(mechanism, sum(mechanism.asked(query) for query in queries))
+        return [mechanism.release(query) for query in queries]
 
-    return draw, _names(mechanism, queries[0])
+    return draw, names
 
 
 def _of_nothing(mechanism: Mechanism, keeper: Keeper) -> Draws:
@@ -340,35 +358,73 @@ def _of_nothing(mechanism: Mechanism, keeper: Keeper) -> Draws:
         raise ParameterError(
             "the mechanism takes an input; give --input, or for a kernel --distribution."
         ) from None
-    return lambda: [mechanism.release(ledger=keeper)], _names(mechanism, None)
+    return _once(mechanism, lambda: None, keeper), _names(mechanism, None)
+
+
+def _once(mechanism: Any, data: Callable[[], object], keeper: Keeper) -> Callable[[], list[object]]:  # noqa: ANN401
+    """Return what draws one output for data that are made first, and written down before it."""
+
+    def draw() -> list[object]:
+        made = data()
+        mechanism.asked(made)
+        keeper.charge(mechanism)
+        return [mechanism.release(made)]
+
+    return draw
 
 
 def _of_p(mechanism: Any, p: Any, keeper: Keeper) -> Draws:  # noqa: ANN401
     """Return the draw for a user's own law p over the inputs of a kernel."""
-    from_law = getattr(mechanism, "release_from", None)
-    if from_law is not None:
-        return lambda: [from_law(p, ledger=keeper)], mechanism.prior.letters
-    inputs = getattr(getattr(mechanism, "setting", mechanism), "inputs", None)
+    from dpopt.public_prior import draw_own_letter
+
+    setting = getattr(mechanism, "setting", None)
+    if hasattr(mechanism, "release_from"):
+        letters = mechanism.prior.letters
+        own = lambda: letters[draw_own_letter(p, len(letters))]  # noqa: E731
+        return _once(mechanism, own, keeper), letters
+    inputs = getattr(mechanism if setting is None else setting, "inputs", None)
     if isinstance(inputs, int):
-        from dpopt.public_prior import draw_own_letter
-
-        def draw() -> Sequence[object]:
-            return [mechanism.release(draw_own_letter(p, inputs), ledger=keeper)]
-
-        return draw, range(0)
+        names = getattr(setting, "input_names", None) or range(inputs)
+        own = lambda: names[draw_own_letter(p, inputs)]  # noqa: E731
+        return _once(mechanism, own, keeper), getattr(setting, "output_names", None) or range(0)
     # A law is itself the input of this mechanism, or of none.
     law = p.astype(float)
-    return lambda: [mechanism.release(law, ledger=keeper)], _names(mechanism, law)
+    return _once(mechanism, lambda: law, keeper), _names(mechanism, law)
 
 
 def _names(mechanism: Design, query: object) -> Sequence[object]:
     """Return what the outputs are called; an empty range if they are integers."""
-    from dpopt.design import Setting
+    from dpopt.shape import Setting
 
     if type(mechanism.setting).output is Setting.output:
         return range(0)
     outputs = len(mechanism.setting.law(mechanism.units, query))
     return [mechanism.setting.output(place) for place in range(outputs)]
+
+
+def _named_rows(text: str, names: Sequence[object]) -> list[list[str]]:
+    """Return inputs by their names, separated by commas: from a text, or lines of a file it names.
+
+    Raises:
+        ParameterError: if they are other ones; what was typed may be data, and is not shown.
+    """
+    known = {str(name) for name in names}
+
+    def parted(line: str) -> list[str]:
+        return [word.strip() for word in line.split(",")]
+
+    if set(parted(text)) <= known:
+        return [parted(text)]
+    try:
+        rows = [parted(line) for line in contents(Path(text)).splitlines() if line.strip()]
+    except (OSError, ValueError):
+        rows = []
+    if not rows or not {word for row in rows for word in row} <= known:
+        raise ParameterError(
+            "input is no list, nor a file, of names of inputs; they are "
+            f"{shown(list(names))[1:-1]}, separated by commas."
+        )
+    return rows
 
 
 def _rationals(path: Path) -> Any:  # noqa: ANN401

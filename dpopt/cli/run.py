@@ -8,7 +8,13 @@ from collections.abc import Sequence
 
 import click
 
-from dpopt._errors import InfeasibleError, NotPrivateError, ParameterError, SolverError
+from dpopt._errors import (
+    BudgetError,
+    InfeasibleError,
+    NotPrivateError,
+    ParameterError,
+    SolverError,
+)
 from dpopt.cli.group import cli
 from dpopt.cli.output import CLOSED, OutputError, abandon, refused
 
@@ -21,7 +27,7 @@ def run(arguments: Sequence[str] | None) -> tuple[int, str]:
         code = cli.main(args=arguments, prog_name="dpopt", standalone_mode=False)
     except click.ClickException as error:
         return 2, _sentence(error.format_message())
-    except ParameterError as error:
+    except (BudgetError, ParameterError) as error:
         return 2, _sentence(str(error))
     except (InfeasibleError, SolverError) as error:
         return 3, _sentence(str(error))

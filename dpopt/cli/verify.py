@@ -18,9 +18,8 @@ from dpopt.cli.output import show, to_json
 @click.argument("file", type=click.Path(path_type=Path))
 @click.argument("proof", type=click.Path(path_type=Path), required=False)
 @click.option("--copy", is_flag=True, help="Lay verify.py beside FILE, for others to run.")
-@click.option("--excerpt", is_flag=True, help="Lay the part that FILE needs as X.verify.py.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was shown as JSON.")
-def verify(file: Path, proof: Path | None, copy: bool, excerpt: bool, as_json: bool) -> None:
+def verify(file: Path, proof: Path | None, copy: bool, as_json: bool) -> None:
     """Check a saved answer and the proof that nothing is better, without this package.
 
     FILE is what --save wrote, X.json; PROOF is what --proof wrote, X.proof.json, found by itself if
@@ -29,7 +28,7 @@ def verify(file: Path, proof: Path | None, copy: bool, excerpt: bool, as_json: b
 
     Example: dpopt verify gamma.json
     """
-    from dpopt.proofs.saved import proof_path, write_excerpt, write_verifier
+    from dpopt.proofs.saved import proof_path, write_verifier
 
     for path in (file, proof):
         if path is not None and not _is_file(path):
@@ -37,10 +36,6 @@ def verify(file: Path, proof: Path | None, copy: bool, excerpt: bool, as_json: b
     beside = proof_path(file)
     if proof is None and beside.is_file():
         proof = beside
-    if copy:
-        write_verifier(file)
-    if excerpt:
-        write_excerpt(file)
     start = time.perf_counter()
     files = [str(path.absolute()) for path in (file, proof) if path is not None]
     done = subprocess.run(
@@ -51,6 +46,9 @@ def verify(file: Path, proof: Path | None, copy: bool, excerpt: bool, as_json: b
         errors="replace",
     )
     shown, verified = done.stdout.splitlines(), done.returncode == 0
+    if copy and done.returncode in (0, 4):
+        # Beside what is no such file, or with another one's proof, nothing is laid.
+        write_verifier(file)
     if as_json and done.returncode in (0, 4):
         seconds = time.perf_counter() - start
         told = {"verified": verified, "proof": None if proof is None else str(proof)}

@@ -6,7 +6,7 @@ What is wrong with a value, the library says. Nothing here loads one before a va
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,16 @@ import click
 from click.shell_completion import CompletionItem
 
 from dpopt._errors import ParameterError
-from dpopt._kinds import Field, choices, hyphened, literal, other_word, parted, text_of
-from dpopt.files import number, parse_json, read_rows
+from dpopt._kinds import Field, choices, hyphened, other_word, parted, text_of
+from dpopt._numbers import shown, typed_rational
+from dpopt.files import TABLES, number, parse_json, read_rows
 
 SOLVERS = ("highs", "cvxpy", "cvxpy:CLARABEL", "cvxpy:SCS", "cvxpy:GUROBI", "cvxpy:MOSEK")
+
+# An argument as a sentence of the library names it: rule='ladder', or inputs= without a value.
+_ARGUMENT = re.compile(r"\b([a-z_]+)=(?:(['\"])([^'\"]*)\2|(?=[\s,.;]))")
+# How the library refuses a parameter whose default is none.
+_DEFAULT = re.compile(r"(\w+) is (?:None|0|0\.0)(?: and [^;]*)?; (.*)", re.DOTALL)
 
 
 class Words(click.ParamType):
@@ -109,8 +115,6 @@ class Exact(Words):
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:  # noqa: ANN401
         """Return the number as a fraction."""
         del ctx
-        from dpopt._numbers import shown, typed_rational
-
         try:
             return typed_rational(value.strip())
         except ValueError:
@@ -184,6 +188,30 @@ def with_flags(flags: dict[str, tuple[str, str]], given: dict[str, Any]) -> dict
     return values
 
 
+def as_options(sentence: str, names: Sequence[str]) -> str:
+    """Return a sentence of the library with arguments, rule='ladder', as options, --rule ladder."""
+
+    def option(found: re.Match[str]) -> str:
+        if found[1] not in names:
+            return found[0]
+        return f"{hyphened(found[1])} {found[3]}" if found[2] else hyphened(found[1])
+
+    return _ARGUMENT.sub(option, sentence)
+
+
+def missing_option(error: ParameterError, given: Mapping[str, object]) -> ParameterError:
+    """Return the error for an option that was not typed, where the library refuses its default.
+
+    Args:
+        error: what the library said.
+        given: the options of the command; None for one that was not typed.
+    """
+    found = _DEFAULT.fullmatch(str(error))
+    if found is None or given.get(found[1], "") is not None:
+        return error
+    return ParameterError(f"Missing option {hyphened(found[1])!r}: {found[2]}")
+
+
 def _help(field: Field) -> str:
     """Return what the docstring says, with the words of a choice and the default."""
     about = field.about.replace("`", "")
@@ -194,10 +222,9 @@ def _help(field: Field) -> str:
     if annotation.startswith("Literal["):
         missing = [word for word in choices(annotation) if word not in about]
         about += f" One of {', '.join(choices(annotation))}." if missing else ""
-    default = literal(field.default)
-    if annotation == "bool" or default in (None, (), ""):
+    if annotation == "bool" or field.default in (None, (), ""):
         return about
-    return f"{about}  [{text_of(default)}]"
+    return f"{about}  [{text_of(field.default)}]"
 
 
 def _name(param: click.Parameter | None) -> str:
@@ -214,8 +241,6 @@ def _numbers(words: Sequence[str]) -> list[int | float] | None:
 
 def _listed(text: str, name: str) -> Any:  # noqa: ANN401
     """Return the lists of a JSON text."""
-    from dpopt._numbers import shown
-
     try:
         return parse_json(text)
     except ValueError as error:
@@ -223,15 +248,42 @@ def _listed(text: str, name: str) -> Any:  # noqa: ANN401
 
 
 def _in_file(text: str, name: str, words: Sequence[str] = ()) -> list[list[int | float]]:
-    """Return the rows of the file that a text names, which is none of some words."""
-    from dpopt._numbers import shown
+    """Return the rows of the file that a text names, which is none of some words.
 
+    Losses are whole numbers as a rule: a first line 0,1,2 are numbers here, no names of columns.
+    """
+    path = Path(text)
     try:
-        return read_rows(Path(text))
+        rows = read_rows(path)
+        if path.suffix.lower() not in TABLES or len(set(map(len, rows))) == 1:
+            return rows
+        return _table_in(path)
     except ParameterError as error:
         why = str(error).partition("; ")[2]
-        named = f"one of {', '.join(words)}, " if words else ""
+    try:
+        if path.suffix.lower() in TABLES:
+            return _table_in(path)
+    except ParameterError as error:
+        why = str(error).partition("; ")[2] or str(error)
+    named = f"one of {', '.join(words)}, " if words else ""
+    raise ParameterError(
+        f"{name} is {shown(text)}; it must be {named}numbers such as 0.2,0.8, rows of them such as "
+        f"0.2:0.8,0.5:0.5, or a file: {why}"
+    )
+
+
+def _table_in(path: Path) -> list[list[int | float]]:
+    """Return the rows of a file of a table, as `dpopt.certify` reads it.
+
+    Raises:
+        ParameterError: if it is none, or its inputs have names whose order nobody said.
+    """
+    from dpopt.kernel.certify import given_table
+
+    found = given_table(path)
+    if not found.ordered:
         raise ParameterError(
-            f"{name} is {shown(text)}; it must be {named}numbers such as 0.2,0.8, rows of them "
-            f"such as 0.2:0.8,0.5:0.5, or a file: {why}"
-        ) from None
+            f"path is {str(path)!r}; its inputs have names, whose order is not known: number them "
+            "0, 1, ..."
+        )
+    return found.table.tolist()

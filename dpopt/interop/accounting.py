@@ -17,11 +17,11 @@ import numpy as np
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import digits, float_up
-from dpopt.design import Design
 from dpopt.interop.pairs import Mechanism, dominating_pair
 from dpopt.privacy import Guarantee, exp_lower, exp_upper
 from dpopt.privacy.dominating import DominatingPair
 from dpopt.privacy.exponential import log_near
+from dpopt.shape import Design
 
 try:
     from dp_accounting.pld.privacy_loss_distribution import (  # pyright: ignore[reportMissingImports]

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt.design import Answer
+from dpopt.shape import Answer
 
 Columns = Mapping[str, Sequence[Any] | npt.NDArray[Any]]
 

@@ -32,7 +32,7 @@ from dpopt._errors import ParameterError
 from dpopt._numbers import float_up, shown
 from dpopt.data.tally import letters_of
 from dpopt.kernel import KernelDesign, directed_pairs
-from dpopt.majority import MajorityDesign, VoterGroup
+from dpopt.majority import MajorityDesign
 from dpopt.privacy import Certificate, ExactKernel, Guarantee, exp_lower, exp_upper
 from dpopt.privacy.exponential import log_upper
 from dpopt.public_prior import SamplingKernel
@@ -224,16 +224,12 @@ def _checked_majority(design: MajorityDesign, voters: object, spent: Spent) -> M
             f"voters have the measure {together.output_measure}; it must be MaxDivergence or "
             "Approximate(MaxDivergence)."
         )
-    limits = [
-        (_voter_epsilon(design, group), group.mechanism_delta)
-        for group in design.setting.voters
-        for _ in range(group.size)
-    ]
+    limit = design.setting.epsilon, design.setting.mechanism_delta
 
     def privacy_map(distance: Any) -> Any:  # noqa: ANN401
         total = _as_pair(together.map(distance))
         each = [_as_pair(voter.map(distance)) for voter in voters]
-        within = all(_within(own, limit) for own, limit in zip(each, limits, strict=True))
+        within = all(_within(own, limit) for own in each)
         least = spent if within and not _within(total, spent) else total
         return least[0] if pure and spent[1] == 0.0 else least
 
@@ -246,18 +242,6 @@ def _checked_majority(design: MajorityDesign, voters: object, spent: Spent) -> M
         privacy_map,
         TO=int,
     )
-
-
-def _voter_epsilon(design: MajorityDesign, group: VoterGroup) -> float:
-    """Return the largest epsilon of a voter that the proof covers: of a voter_ratio, its log."""
-    ratio, epsilon = design.setting.voter_ratio, group.epsilon
-    if ratio is None:
-        return epsilon
-    # From a float of at least the logarithm on: few steps, and none too many.
-    epsilon = log_upper(ratio)
-    while exp_upper(epsilon, 1200) > ratio:
-        epsilon = math.nextafter(epsilon, 0.0)
-    return epsilon
 
 
 def _local(kernel: SamplingKernel) -> Measurement:

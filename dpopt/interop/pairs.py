@@ -7,9 +7,9 @@ from typing import Protocol
 
 from dpopt._errors import ParameterError
 from dpopt._numbers import shown
-from dpopt.design import Design
 from dpopt.privacy import ExactKernel
 from dpopt.privacy.dominating import DominatingPair, likelihood_tests, upper_hull
+from dpopt.shape import Design
 
 
 class Dominated(Protocol):

@@ -5,7 +5,6 @@ from dpopt.kernel.design import (
     design_of,
     kernel_problem,
     optimal_kernel,
-    solve_kernel,
 )
 from dpopt.kernel.nearest import NearestDesign, NearestKernel
 from dpopt.kernel.own import ExtraRows, OwnRows, read_own_rows
@@ -27,5 +26,4 @@ __all__ = [
     "optimal_kernel",
     "over_kernel",
     "read_own_rows",
-    "solve_kernel",
 ]

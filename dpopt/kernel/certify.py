@@ -9,27 +9,43 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, cast, overload
+from typing import Any, NamedTuple, cast, overload
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import float_up
 from dpopt._types import Matrix
-from dpopt.design import A, Design, Question, Setting, made
-from dpopt.files import read_table
-from dpopt.kernel.nearest import TOLERANCE, NearestDesign, NearestKernel, law_table, nearest
+from dpopt.files import LONG_ENTRIES, read_table
+from dpopt.kernel.names import (
+    Name,
+    Names,
+    checked_names,
+    edges_by_name,
+    listed,
+    place,
+    plain_name,
+)
+from dpopt.kernel.nearest import (
+    TOLERANCE,
+    NearestDesign,
+    NearestKernel,
+    law_table,
+    named_least,
+    nearest,
+)
 from dpopt.kernel.own import read_own_rows
 from dpopt.kernel.repair import integer_rows
 from dpopt.kernel.setting import Graph, KernelSetting
 from dpopt.privacy import ExactKernel, Least, least_delta, least_epsilon
-from dpopt.privacy.graph import SHAPED
+from dpopt.privacy.graph import GRAPHS, SHAPED
 from dpopt.privacy.least import least_of_kernel
 from dpopt.privacy.orbit import OrbitKernel
+from dpopt.shape import A, Design, Question, Setting, made
 
-_LONG = ("input", "output", "probability")
 _MALFORMED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 _FIT = (
     "it must be a table (inputs, outputs), a frame or a file of one, or a solved variable of "
@@ -45,6 +61,7 @@ def certify(
     *,
     graph: Graph = ...,
     shape: Sequence[int] | None = ...,
+    inputs: Names | None = ...,
     rows: object = ...,
     tolerance: float = ...,
 ) -> NearestDesign: ...
@@ -58,6 +75,7 @@ def certify(
     *,
     graph: Graph = ...,
     shape: Sequence[int] | None = ...,
+    inputs: Names | None = ...,
     tolerance: float = ...,
 ) -> Least: ...
 
@@ -70,6 +88,7 @@ def certify(
     *,
     graph: Graph = ...,
     shape: Sequence[int] | None = ...,
+    inputs: Names | None = ...,
     tolerance: float = ...,
 ) -> Least: ...
 
@@ -85,6 +104,7 @@ def certify(
     *,
     graph: Graph = "complete",
     shape: Sequence[int] | None = None,
+    inputs: Names | None = None,
     rows: object = None,
     tolerance: float = TOLERANCE,
     setting: Setting[Any] | None = None,
@@ -94,8 +114,9 @@ def certify(
     A table K holds Pr[output y | input x] at K[x, y]. A solver keeps the rows of its program, and
     so privacy, only up to a tolerance. With an epsilon, the table is moved to the nearest one that
     is private, which is rounded to integers and proved private in exact arithmetic; releases are
-    drawn from these integers. ``value`` of what comes back is how far a row was moved, in total
-    variation. See `dpopt.kernel.NearestKernel`.
+    drawn from these integers. ``moved`` of what comes back is how far a row was moved, in total
+    variation; of a kernel's design, ``loss`` is its objective afterwards. See
+    `dpopt.kernel.NearestKernel`.
 
     - ``certify(kernel, 1.0, graph="path")`` makes a mechanism, a `dpopt.kernel.NearestDesign`.
     - ``certify(kernel, graph="path")`` moves nothing: it returns the least epsilon for which the
@@ -118,13 +139,20 @@ def certify(
         epsilon: in [0, 600], in nats; None asks for the least one.
         delta: in [0, 1); None asks for the least one.
         graph: neighbouring inputs: "complete", "path", "cycle", "grid", "hamming", or undirected
-            edges, shape (edges, 2). Of a design, its own neighbours unless others are named.
+            edges, shape (edges, 2), between names where inputs have names. Of a design, its own
+            neighbours unless others are named.
         shape: for "grid" and "hamming", the sizes of the places of a word; all axes of ``kernel``
             but the last one, if None.
+        inputs: names of the inputs in their order, which a graph with a name goes by: of a frame
+            or file with names that are no numbers it must be said for such a graph, and its rows
+            are put into this order; of a table without names they are those of its rows. Inputs and
+            outputs with names other than 0, 1, ... go by these in what is told, and in releases.
         rows: linear constraints of your own on K, which repair keeps as well: tuples (name, matrix,
-            lower, upper), K[x, y] at column x * outputs + y; a CSV file of them, see
-            `dpopt.kernel.read_own_rows`; or, where ``kernel`` is a variable of cvxpy, constraints
-            of cvxpy that are affine in it alone.
+            lower, upper), K[x, y] at column x * outputs + y, inputs counted in their order; a CSV
+            file of them, see `dpopt.kernel.read_own_rows`; or, where ``kernel`` is a variable of
+            cvxpy, constraints of cvxpy that are affine in it alone. Inequalities that leave room
+            hold exactly, and equalities of whole coefficients as a rule; others up to ``residuals``
+            of the design, about 1e-15: see `NearestKernel`.
         tolerance: most total variation that a row may be moved by, in (0, 1].
         setting: parameters of the kind of mechanism that ``kernel`` was found for, such as a
             `dpopt.majority.MajoritySetting`; epsilon and the others are then its own.
@@ -141,9 +169,9 @@ def certify(
         >>> import dpopt
         >>> table = [[0.7310587, 0.2689413], [0.2689413, 0.7310587]]
         >>> dpopt.certify(table)
-        Least(epsilon=1, delta=0, inputs=0 and 1, outputs=(0,))
+        Least(epsilon=1.00001, delta=0, inputs=0 and 1, outputs=(0,))
         >>> design = dpopt.certify(table, epsilon=1.0)
-        >>> design.verdict, design.value < 1e-6
+        >>> design.verdict, design.moved < 1e-6
         ('private', True)
 
         A noise function gamma that a solver found, and the epsilon that the majority spends:
@@ -155,29 +183,38 @@ def certify(
         (True, True)
     """
     if setting is not None:
-        asked = (epsilon, delta, graph, shape, rows, tolerance)
+        asked = (epsilon, delta, graph, shape, inputs, rows, tolerance)
         return _of_kind(kernel, setting, asked)
     tolerance = _checks.real("tolerance", tolerance, 0.0, 1.0, open_lower=True)
+    if inputs is not None and isinstance(kernel, Design | ExactKernel | OrbitKernel):
+        raise ParameterError(
+            "inputs is given with a design, whose inputs have their order and names; leave it out."
+        )
     if epsilon is None or delta is None:
         if rows is not None:
             raise ParameterError(
                 "rows are given without both epsilon and delta; the least of either is that of the "
                 "table as it is."
             )
-        return _least(kernel, epsilon, delta, graph, shape, tolerance)
-    if isinstance(kernel, Design):
-        kernel = _integers_of(kernel)
-    judged = isinstance(kernel, ExactKernel | OrbitKernel)
-    if judged and kernel.pairs is not None and _is_default(graph):
-        graph = np.asarray(kernel.pairs)
-        graph = graph[graph[:, 0] < graph[:, 1]]
-    table, axes = _table(kernel)
+        return _least(kernel, epsilon, delta, graph, shape, inputs, tolerance)
+    before = kernel.setting if isinstance(kernel, Design) else None
+    exact = _integers_of(kernel) if isinstance(kernel, Design) else kernel
+    given = given_table(kernel, inputs)
+    judged = isinstance(exact, ExactKernel | OrbitKernel)
+    if judged and exact.pairs is not None and _is_default(graph):
+        names = given.inputs or range(exact.inputs)
+        graph = [[names[x], names[other]] for x, other in exact.pairs if x < other]
+    given.require_order(graph)
     if shape is None and isinstance(graph, str) and graph in SHAPED:
-        shape = axes
+        shape = given.axes
     own: Any = read_own_rows(rows) if isinstance(rows, str | Path) else rows
     if isinstance(own, Sequence) and any(map(_is_constraint, own)):
         own = _of_constraints(kernel, own)
-    return nearest(NearestKernel(table, epsilon, delta, graph, shape, own, tolerance))
+    asked = graph, shape, own, tolerance, given.inputs, given.outputs
+    found = nearest(NearestKernel(given.table, epsilon, delta, *asked))
+    if isinstance(before, KernelSetting) and isinstance(exact, ExactKernel):
+        return replace(found, loss=before.value(found.units))
+    return found
 
 
 def _least(
@@ -186,6 +223,7 @@ def _least(
     delta: float | None,
     graph: Graph,
     shape: Sequence[int] | None,
+    inputs: Names | None,
     tolerance: float,
 ) -> Least:
     if epsilon is None and delta is None:
@@ -197,27 +235,28 @@ def _least(
         if isinstance(kernel, ExactKernel | OrbitKernel):
             return least_of_kernel(kernel, epsilon, delta)
     exact = _integers_of(kernel) if isinstance(kernel, Design) else kernel
-    moved = 0.0
+    given, moved = given_table(kernel, inputs), 0.0
+    given.require_order(graph)
     if isinstance(exact, ExactKernel | OrbitKernel):
-        axes = (exact.inputs,)
         weights = (
             exact.weights
             if isinstance(exact, ExactKernel)
             else [[exact.weights[o] for o in row] for row in exact.orbits.table().tolist()]
         )
     else:
-        table, axes = _table(kernel)
-        table = law_table(table, tolerance)
+        table = law_table(given.table, tolerance)
         weights = integer_rows(table)
         moved = float_up(max(map(_off, table.tolist(), weights)))
     if shape is None and isinstance(graph, str) and graph in SHAPED:
-        shape = axes
+        shape = given.axes
     # Of a kernel of this size: the neighbours, checked as those of any other.
-    size = np.zeros((len(weights), len(weights[0])))
-    asked: Any = {"pairs": KernelSetting(size, 0.0, 0.0, graph, shape).pairs, "moved": moved}
+    size, edges = np.zeros((len(weights), len(weights[0]))), edges_by_name(graph, given.inputs)
+    asked: Any = {"pairs": KernelSetting(size, 0.0, 0.0, edges, shape).pairs, "moved": moved}
     if epsilon is None:
-        return least_epsilon(weights, cast(float, delta), **asked)
-    return least_delta(weights, epsilon, **asked)
+        least = least_epsilon(weights, cast(float, delta), **asked)
+    else:
+        least = least_delta(weights, epsilon, **asked)
+    return named_least(least, given.inputs, given.outputs)
 
 
 def _least_of_design(design: Design, epsilon: float | None, delta: float | None) -> Least:
@@ -274,16 +313,25 @@ def _of_kind(point: object, setting: object, asked: tuple[object, ...]) -> Desig
         raise ParameterError(
             f"setting is {_checks.shown(setting)}{why}; it must be an object of a Setting."
         )
-    names = ("epsilon", "delta", "graph", "shape", "rows", "tolerance")
-    defaults = (None, 0.0, "complete", None, None, TOLERANCE)
+    names = ("epsilon", "delta", "graph", "shape", "inputs", "rows", "tolerance")
+    defaults = (None, 0.0, "complete", None, None, None, TOLERANCE)
     for name, value, default in zip(names, asked, defaults, strict=True):
         same = value is default or (type(value) is type(default) and value == default)
         if not same:
             raise ParameterError(
                 f"{name} is given and so is setting, which has its own; leave {name} out."
             )
-    listed = _valued(point)
-    values = _checks.floats("point", _of_columns(listed) if isinstance(listed, Mapping) else listed)
+    values = _valued(point)
+    if isinstance(values, Mapping):
+        found = _of_columns(values)
+        found = found.in_order(setting.names[0] if isinstance(setting, NearestKernel) else None)
+        if not found.ordered:
+            raise ParameterError(
+                f"point has the inputs {listed(found.inputs or ())}, whose order is not known: "
+                "give an array, its rows in the order of the setting."
+            )
+        values = found.table
+    values = _checks.floats("point", values)
     if not np.all(np.isfinite(values)):
         raise ParameterError("point holds a value that is not finite.")
     if isinstance(setting, KernelSetting | NearestKernel):
@@ -302,20 +350,82 @@ def _of_kind(point: object, setting: object, asked: tuple[object, ...]) -> Desig
         ) from None
 
 
-def _table(kernel: object) -> tuple[npt.NDArray[Any], tuple[int, ...]]:
-    """Return a table with two axes, and the axes that were flattened to its first one.
+class Given(NamedTuple):
+    """A table as it was given.
+
+    Attributes:
+        table: shape (inputs, outputs).
+        axes: those that were flattened to the first one.
+        inputs: names of the inputs; None if they are 0, 1, ...
+        outputs: names of the outputs, likewise.
+        ordered: whether the order of the inputs is known, not that of the lines of a file.
+    """
+
+    table: npt.NDArray[Any]
+    axes: tuple[int, ...]
+    inputs: tuple[Name, ...] | None
+    outputs: tuple[Name, ...] | None
+    ordered: bool = True
+
+    def require_order(self, graph: Graph) -> None:
+        """Refuse a graph that goes by the order of inputs, where nobody said it.
+
+        Raises:
+            ParameterError: if it is such.
+        """
+        by_order = isinstance(graph, str) and graph in GRAPHS and not _is_default(graph)
+        if by_order and not self.ordered:
+            raise ParameterError(
+                f"graph is {_checks.shown(graph)} and inputs have the names "
+                f"{listed(self.inputs or ())}, whose order is not known: say it with inputs=, or "
+                "give edges between names."
+            )
+
+    def in_order(self, order: Names | None) -> Given:
+        """Return the table with its inputs in the order of their names, or with these names.
+
+        Raises:
+            ParameterError: if they are not the table's names, or not as many as it has inputs.
+        """
+        if order is None:
+            return self
+        size = len(self.table)
+        wanted = checked_names("inputs", order, size) or tuple(range(size))
+        if self.inputs is None:
+            return self._replace(inputs=None if wanted == tuple(range(size)) else wanted)
+        if {*map(str, wanted)} != {*map(str, self.inputs)}:
+            raise ParameterError(
+                f"inputs is {_checks.shown(order)}; it must be the names {listed(self.inputs)} in "
+                "their order."
+            )
+        rows = [place("inputs", self.inputs, name) for name in wanted]
+        return self._replace(table=self.table[rows], inputs=wanted, ordered=True)
+
+
+def given_table(kernel: object, order: Names | None = None) -> Given:
+    """Return a table with two axes, its names, and the axes that were flattened.
 
     Raises:
         ParameterError: if it is none.
     """
+    setting = kernel.setting if isinstance(kernel, Design) else None
     values = _valued(kernel)
     if isinstance(values, Mapping):
-        values = _of_columns(values)
-    array = _checks.floats("kernel", values)
-    if array.ndim < 2 or array.size == 0:
-        raise ParameterError(f"kernel has shape {array.shape}; {_FIT}.")
-    axes = array.shape[:-1]
-    return array.reshape(-1, array.shape[-1]), axes
+        found = _of_columns(values)
+    else:
+        array = _checks.floats("kernel", values)
+        if array.ndim < 2 or array.size == 0:
+            raise ParameterError(f"kernel has shape {array.shape}; {_FIT}.")
+        found = Given(array.reshape(-1, array.shape[-1]), array.shape[:-1], None, None)
+        if isinstance(setting, NearestKernel):
+            # Along edges, or between all, nobody had to say the order.
+            by_order = isinstance(setting.graph, str) and not _is_default(setting.graph)
+            names = setting.names
+            known = by_order or names[0] is None or _are_numbers(names[0])
+            found = found._replace(inputs=names[0], outputs=names[1], ordered=known)
+    if found.table.size == 0:
+        raise ParameterError(f"kernel has shape {found.table.shape}; {_FIT}.")
+    return found.in_order(order)
 
 
 def _valued(given: object) -> object:
@@ -344,7 +454,11 @@ def _valued(given: object) -> object:
                 "kernel is of linopy and has no solution; solve its model first."
             ) from None
     elif library in ("pandas", "polars") and hasattr(given, "columns"):
-        return {str(name): _listed(value[name]) for name in value.columns}
+        columns = {str(name): _listed(value[name]) for name in value.columns}
+        index = _listed(value.index) if library == "pandas" else []
+        # The index of a wide table holds the inputs' names, if it holds any.
+        named = "input" not in columns and index and all(isinstance(name, str) for name in index)
+        return {"input": index, **columns} if named else columns
     elif library == "torch":
         value = value.detach().cpu().numpy()
     if hasattr(value, "toarray"):
@@ -365,7 +479,6 @@ def _of_constraints(kernel: Any, constraints: Sequence[Any]) -> list[Any]:  # no
         ParameterError: if one is no equality or inequality that is affine in the kernel alone.
     """
     import cvxpy as cp
-    import scipy.sparse as sp
     from cvxpy.constraints.nonpos import Inequality, NonNeg, NonPos
     from cvxpy.constraints.zero import Equality, Zero
 
@@ -379,14 +492,14 @@ def _of_constraints(kernel: Any, constraints: Sequence[Any]) -> list[Any]:  # no
     # cvxpy flattens in Fortran order.
     order = np.arange(kernel.size).reshape(kernel.shape, order="F").ravel()
     kept, blocks = kernel.value, []
-    for place, row in enumerate(constraints):
+    for at, row in enumerate(constraints):
         known = isinstance(row, (*equalities, *inequalities)) and row.args
         side: Any = (
             row.args[0] - row.args[1] if known and len(row.args) == 2 else known and row.args[0]
         )
         if not known or not side.is_affine() or [v.id for v in side.variables()] != [kernel.id]:
             raise ParameterError(
-                f"rows hold {_checks.shown(row)} at place {place}; it must be an equality or "
+                f"rows hold {_checks.shown(row)} at place {at}; it must be an equality or "
                 "inequality of cvxpy that is affine in the kernel alone."
             )
         matrix = sp.csr_array(side.grad[kernel].T)[:, order]
@@ -399,7 +512,7 @@ def _of_constraints(kernel: Any, constraints: Sequence[Any]) -> list[Any]:  # no
         negative = isinstance(row, NonNeg)
         lower = limits if negative or isinstance(row, equalities) else None
         upper = None if negative else limits
-        blocks.append((getattr(row, "label", None) or f"rows {place}", matrix, lower, upper))
+        blocks.append((getattr(row, "label", None) or f"rows {at}", matrix, lower, upper))
     return blocks
 
 
@@ -407,47 +520,73 @@ def _listed(column: Any) -> list[Any]:  # noqa: ANN401
     return cast("list[Any]", column.to_list())
 
 
-def _of_columns(columns: Mapping[str, Sequence[Any]]) -> Matrix:
-    """Return the table of named columns: long if they are input, output and probability.
+def _of_columns(columns: Mapping[str, Sequence[Any]]) -> Given:
+    """Return the table of named columns: long if they are input, output and probability, or loss.
 
     Raises:
         ParameterError: if a pair of input and output is missing or stands there twice.
     """
-    if not set(_LONG) <= set(columns):
-        wide = [_numbers(name, values) for name, values in columns.items()]
-        if not wide:
-            raise ParameterError("kernel has no columns; it must have one for each output.")
-        if len({column.size for column in wide}) > 1:
-            raise ParameterError("kernel has columns of different lengths; they must be equal.")
-        return np.stack(wide, axis=1)
-    inputs, outputs = (_names(columns[name]) for name in _LONG[:2])
+    entry = next((name for name in LONG_ENTRIES if {"input", "output", name} <= set(columns)), None)
+    if entry is None:
+        return _of_wide(columns)
+    inputs, outputs = (_places(name, columns[name]) for name in ("input", "output"))
     table = np.full((len(inputs), len(outputs)), np.nan)
-    probabilities = _numbers(_LONG[2], columns[_LONG[2]])
-    for x, y, probability in zip(columns["input"], columns["output"], probabilities, strict=True):
-        place = inputs[x], outputs[y]
-        if not np.isnan(table[place]):
+    entries = _numbers(entry, columns[entry])
+    for x, y, number in zip(columns["input"], columns["output"], entries, strict=True):
+        at = inputs[plain_name("input", x)], outputs[plain_name("output", y)]
+        if not np.isnan(table[at]):
             raise ParameterError(
                 f"kernel holds input {_checks.shown(x)} with output {_checks.shown(y)} twice."
             )
-        table[place] = probability
+        table[at] = number
     if np.isnan(table).any():
         x, y = np.argwhere(np.isnan(table))[0].tolist()
         raise ParameterError(
-            f"kernel has no probability for input {_checks.shown(list(inputs)[x])} and output "
+            f"kernel has no {entry} for input {_checks.shown(list(inputs)[x])} and output "
             f"{_checks.shown(list(outputs)[y])}; write 0 if it is impossible."
         )
-    return table
+    return _with_names(table, inputs, tuple(outputs), ordered=_are_numbers(columns["input"]))
 
 
-def _names(values: Sequence[Any]) -> dict[Any, int]:
+def _of_wide(columns: Mapping[str, Sequence[Any]]) -> Given:
+    """Return the table of a column for each output, and perhaps one of the inputs' names."""
+    named = columns["input"] if len(columns) > 1 and next(iter(columns)) == "input" else None
+    outputs = [name for name in columns if named is None or name != "input"]
+    wide = [_numbers(name, columns[name]) for name in outputs]
+    if not wide:
+        raise ParameterError("kernel has no columns; it must have one for each output.")
+    if len({column.size for column in wide}) > 1:
+        raise ParameterError("kernel has columns of different lengths; they must be equal.")
+    table = np.stack(wide, axis=1)
+    whole = all(name.isascii() and name.isdigit() for name in outputs)
+    heads = tuple(int(name) if whole else name for name in outputs)
+    if named is None:
+        return _with_names(table, None, heads, ordered=True)
+    inputs = _places("input", named)
+    if len(inputs) < len(named):
+        raise ParameterError("kernel has an input with two rows; each must have one.")
+    lines = np.argsort([inputs[plain_name("input", name)] for name in named], kind="stable")
+    return _with_names(table[lines], inputs, heads, ordered=_are_numbers(named))
+
+
+def _with_names(
+    table: Matrix, inputs: Mapping[Name, int] | None, outputs: Sequence[Name], *, ordered: bool
+) -> Given:
+    """Return a table with its names, those of the outputs unless they are 0, 1, ..."""
+    heads = checked_names("outputs", outputs, len(outputs))
+    names = None if inputs is None else tuple(inputs)
+    return Given(table, table.shape[:-1], names, heads, ordered)
+
+
+def _places(what: str, values: Sequence[Any]) -> dict[Name, int]:
     """Return the place of each name: numbers in their order, other names as they come."""
-    try:
-        names = list(dict.fromkeys(values))
-        if all(isinstance(name, int | float | np.number) for name in names):
-            names.sort()
-    except TypeError:
-        raise ParameterError("kernel holds an input or output that is no name.") from None
-    return {name: place for place, name in enumerate(names)}
+    names = dict.fromkeys(sorted(values) if _are_numbers(values) else values)
+    plain = dict.fromkeys(plain_name(what, value) for value in names)
+    return {name: at for at, name in enumerate(plain)}
+
+
+def _are_numbers(values: Sequence[Any]) -> bool:
+    return all(isinstance(value, int | float | np.number) for value in values)
 
 
 def _numbers(name: str, values: Sequence[Any]) -> Matrix:

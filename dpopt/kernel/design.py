@@ -15,7 +15,6 @@ import numpy.typing as npt
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import Json, Matrix, Vector, frozen
-from dpopt.design import Design, made
 from dpopt.kernel.geometric import duals
 from dpopt.kernel.own import ExtraRows, own_rows
 from dpopt.kernel.program import (
@@ -24,13 +23,12 @@ from dpopt.kernel.program import (
     kernel_of,
     kernel_shape,
 )
-from dpopt.kernel.rays import solve_along_forest
 from dpopt.kernel.setting import FORMULATIONS, Graph, KernelSetting, dot
 from dpopt.kernel.symmetry import Symmetry
 from dpopt.lp import Backend, Solution, solve
 from dpopt.privacy import ExactKernel, Problem
-from dpopt.privacy.ledger import Recorder
 from dpopt.privacy.orbit import OrbitKernel
+from dpopt.shape import Design, made
 
 
 class TableDesign(Design):
@@ -52,28 +50,22 @@ class TableDesign(Design):
         """
         return frozen(self.exact.matrix())
 
-    def release(
-        self,
-        data: Any = None,  # noqa: ANN401
-        *,
-        ledger: Recorder | None = None,
-        dataset: str | None = None,
-    ) -> Any:  # noqa: ANN401
+    def asked(self, data: Any = None) -> int:  # noqa: ANN401
+        """Return the number of inputs, each of which spends the whole guarantee; see `release`."""
+        self.require_private()
+        return self.exact.asked(data)
+
+    def release(self, data: Any = None) -> Any:  # noqa: ANN401
         """Return one output for each input, drawn with the operating system's randomness.
 
         Args:
             data: an index in 0..inputs-1, or an array of them; each spends the whole guarantee.
-            ledger: see `dpopt.Design.release`.
-            dataset: see there.
 
         Raises:
             ParameterError: if an index is no input; the refusal tells of the index and is not
-                covered by the guarantee. Or if the ledger refuses: then nothing was drawn.
+                covered by the guarantee.
         """
         self.require_private()
-        places, _ = self.exact.places(data)
-        if places.size:
-            self.write_down(places.size, ledger=ledger, dataset=dataset)
         return self.exact.release(data)
 
     def simulate(self, data: Any, rng: np.random.Generator) -> Any:  # noqa: ANN401
@@ -216,9 +208,9 @@ def optimal_kernel(
             tuples (name, matrix, lower, upper), or a function that makes them from the setting;
             kept up to ``residuals``, and saved with the setting.
         backend: None takes the closed form where there is one (`KernelSetting.closed_form`), else
-            HiGHS; for others see `dpopt.solve`, and `solve_kernel` for how the program is solved.
+            HiGHS; for others see `dpopt.solve`.
         time_limit: seconds for the solve of the program.
-        stop_at_gap: see `dpopt.design`, and `solve_kernel` for which programs can stop.
+        stop_at_gap: see `dpopt.design`.
 
     Raises:
         ParameterError: for a parameter out of range, or a combination that is not offered.
@@ -247,9 +239,7 @@ def optimal_kernel(
     if units is not None:
         return made(setting, units)
     problem, solver = setting.problem(), "highs" if backend is None else backend
-    solution = solve_kernel(
-        setting, problem, solver, time_limit=time_limit, stop_at_gap=stop_at_gap
-    )
+    solution = solve(problem, solver, time_limit=time_limit, stop_at_gap=stop_at_gap)
     return design_of(setting, problem, solution)
 
 
@@ -282,8 +272,8 @@ def kernel_problem(
     - "shifted": K = e^-epsilon 1 w^T + V, variables "ceiling", w, and "excess", V >= 0;
       V[x, y] <= (1 - e^-epsilon) w[y]. Complete graph, delta = 0; the fewest rows.
 
-    "minimax" has a variable "worst", of which "losses" are divided by the largest loss in size. Of
-    a complete graph with as many outputs as inputs, at most 1,414 inputs are taken ("shifted"). The
+    "minimax" has a variable "worst", of which "losses" are divided by a small loss. Of a complete
+    graph with as many outputs as inputs, at most 1,414 inputs are taken ("shifted"). The
     flattened kernel is the group of variables "kernel" in the forms "edges" and "columns";
     `over_kernel` writes rows over K for all three.
 
@@ -298,55 +288,6 @@ def kernel_problem(
         _checks.choice("formulation", formulation, FORMULATIONS)
         setting = replace(setting, formulation=cast(Any, formulation))
     return _with_rows(setting, rows).problem()
-
-
-def solve_kernel(
-    setting: KernelSetting,
-    problem: Problem,
-    backend: str | Backend = "highs",
-    *,
-    time_limit: float | None = None,
-    stop_at_gap: float = 0.0,
-) -> Solution:
-    """Solve a kernel program, also where neighbours form a long path.
-
-    What goes in is a setting and its program, perhaps with further rows; what comes out is a
-    solution of that program as `dpopt.solve` returns it: values, duals by block, and a bound
-    recomputed from them.
-
-    Three inputs 0 - 1 - 2 on a path, epsilon = log 2: the column K[., y] of an output is private if
-    neighbours differ by a factor of 2 at most. Each such column is a sum of (4, 2, 1), (2, 4, 2),
-    (2, 1, 2) and (1, 2, 4) with weights >= 0: the columns that change by exactly 2 at every step.
-    So the weights can be the variables. Their program has no rows of privacy, and keeps it whatever
-    the tolerance of the solver; along a path of 100 inputs, entries of K fall to e^(-100 epsilon),
-    and no solver measures rows of that size.
-
-    There are too many such rays, 2^99 for 100 inputs. The program starts with some, and what is
-    missing is found exactly, in two passes over the tree of neighbours, from the multipliers of the
-    other rows; `dpopt.kernel.rays` says how. All this needs delta = 0, a graph without cycles (a
-    path, a star) and the form "edges". Other programs go to `dpopt.solve` at once; so does one that
-    would take many rays, if the answer comes within 1e-8 of its bound.
-
-    Args:
-        setting: the one that the problem was made from.
-        problem: from `kernel_problem`, perhaps with further rows.
-        backend: see `dpopt.solve`.
-        time_limit: seconds for all solves; None for no limit.
-        stop_at_gap: in [0, 1]; along a graph without cycles, rounds of rays end as soon as value
-            and bound are within this share of the value. Other programs go on to the optimum.
-
-    Raises:
-        InfeasibleError: if no kernel satisfies every row; it names the blocks in conflict.
-        SolverError: if the solver found no answer.
-    """
-    _checks.instance("problem", problem, Problem)
-    _checks.instance("setting", setting, KernelSetting)
-    if time_limit is not None:
-        time_limit = _checks.real("time_limit", time_limit, 0.0)
-    stop_at_gap = _checks.real("stop_at_gap", stop_at_gap, 0.0, 1.0)
-    if setting.orbits is not None:
-        return solve(problem, backend, time_limit=time_limit, stop_at_gap=stop_at_gap)
-    return solve_along_forest(setting, problem, backend, time_limit, stop_at_gap)
 
 
 def design_of(setting: KernelSetting, problem: Problem, solution: Solution) -> KernelDesign:

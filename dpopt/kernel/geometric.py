@@ -432,8 +432,13 @@ def _least_largest(line: Line, enough: float = _CLOSE) -> tuple[Matrix, Vector, 
 
 
 def _size(line: Line, value: float) -> float:
-    """Return what the error of a loss is measured by, above 0 if any loss is not 0."""
-    return max(abs(value), 1e-6 * float(np.max(np.abs(line.losses)))) or 1.0
+    """Return what the error of a loss is measured by, above 0 if any loss is not 0.
+
+    Where losses of both signs cancel, that is the loss counted from the lowest one, as in the
+    program: a solver's error is relative to this.
+    """
+    lowest, largest = float(np.min(line.losses)), float(np.max(np.abs(line.losses)))
+    return max(abs(value), value - lowest, 1e-6 * largest) or 1.0
 
 
 def _first_options(line: Line) -> Options:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -18,8 +19,8 @@ from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError, SolverError
 from dpopt._numbers import digits, float_up
 from dpopt._types import IntVector, Json, Matrix, Table, brief, frozen
-from dpopt.design import Setting, design, made
 from dpopt.kernel.design import TableDesign
+from dpopt.kernel.names import Name, Names, checked_names, edges_by_name, listed, place
 from dpopt.kernel.own import ExtraRows, OwnRows, own_rows
 from dpopt.kernel.repair import integer_rows, laws, moved, repaired
 from dpopt.kernel.setting import Graph, KernelSetting, Sizes
@@ -34,6 +35,8 @@ from dpopt.privacy import (
     stochastic_rows,
 )
 from dpopt.privacy.least import least_of_kernel
+from dpopt.privacy.plain import plain
+from dpopt.shape import Setting, design, made
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,6 +52,8 @@ _NEGLIGIBLE, _FEW = 1e-6, 2_500
 _SECONDS = 20.0
 # By how much own rows without room may be missed, per unit of their largest coefficient.
 _MISSED = 1e-6
+# What `certify_kernel` calls the neighbours and the output where the slack is smallest.
+_TIGHTEST = re.compile(r"inputs (\d+) and (\d+)(?:, output (\d+))?")
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +80,11 @@ class NearestKernel(Setting["NearestDesign"]):
     asked whether it can do with less.
 
     Where own rows leave room, so that some private kernel satisfies each of them with 1e-8 to
-    spare, those of inequality hold exactly in the integers. Equalities, and what leaves no room,
-    hold up to the ``residuals`` of the design, which are computed exactly.
+    spare, those of inequality hold exactly in the integers, and so do equalities whose coefficients
+    are whole numbers, where moves of whole units can meet them: see `dpopt.kernel.equalities`.
+    Other equalities are missed by the rounding of floats, 1e-16 to 1e-15 per unit of their
+    coefficients, and what leaves no room by more, at most 1e-6: by the ``residuals`` of the design,
+    which are computed exactly.
 
     Attributes:
         kernel: the given table, shape (inputs, outputs), at least 2 inputs; off by ``tolerance`` at
@@ -85,12 +93,15 @@ class NearestKernel(Setting["NearestDesign"]):
         delta: in [0, 1).
         graph: neighbouring inputs: "complete", "path", "cycle", "grid" or "hamming" (words of
             ``shape`` that differ in one place, by 1 or at all), or undirected edges of shape
-            (edges, 2), as a text 0:1,1:2.
+            (edges, 2), as a text 0:1,1:2; between names, where inputs have names.
         shape: for "grid" and "hamming": number of letters at each place of the word that an input
             is.
         rows: own rows: tuples (name, matrix, lower, upper), K[x, y] at column x * outputs + y. On
             the command line a CSV file; see `dpopt.kernel.read_own_rows`.
         tolerance: most that t may be, in (0, 1].
+        input_names: names of the inputs in the order of the table's rows, which is that of a graph
+            with a name; releases take these. As a text, a,b,c; 0, 1, ... if None.
+        output_names: names of the outputs, which releases return; likewise.
 
     Example:
         dpopt nearest --kernel 0.8:0.2,0.2:0.8 --epsilon 1 --tolerance 0.1
@@ -106,6 +117,8 @@ class NearestKernel(Setting["NearestDesign"]):
     shape: Sizes | None = None
     rows: ExtraRows | None = None
     tolerance: float = TOLERANCE
+    input_names: Names | None = None
+    output_names: Names | None = None
 
     def __repr__(self) -> str:
         return brief(self)
@@ -113,19 +126,40 @@ class NearestKernel(Setting["NearestDesign"]):
     def __post_init__(self) -> None:
         tolerance = _checks.real("tolerance", self.tolerance, 0.0, 1.0, open_lower=True)
         table = law_table(self.kernel, tolerance)
+        names = checked_names("inputs", self.input_names, table.shape[0])
+        places = edges_by_name(self.graph, names)
         # Epsilon, delta, graph and shape are those of any kernel of this size.
-        general = KernelSetting(
-            np.zeros(table.shape), self.epsilon, self.delta, self.graph, self.shape
-        )
+        general = KernelSetting(np.zeros(table.shape), self.epsilon, self.delta, places, self.shape)
+        graph: Any = general.graph
+        if names is not None and not isinstance(graph, str):
+            graph = tuple((names[x], names[other]) for x, other in graph.tolist())
         self.keep(
             kernel=table,
             epsilon=general.epsilon,
             delta=general.delta,
-            graph=general.graph,
+            graph=graph,
             shape=general.shape,
             rows=own_rows(self.rows, *table.shape) or None,
             tolerance=tolerance,
+            input_names=names,
+            output_names=checked_names("outputs", self.output_names, table.shape[1]),
         )
+
+    def to_dict(self) -> Json:
+        """Return the parameters as plain values; edges are between places, for `dpopt.verify`."""
+        return {**super().to_dict(), "graph": plain(self._edges)}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Return the setting of a file's parameters, whose edges are between places."""
+        named = isinstance(values, Mapping) and values.get("input_names")
+        if not named or isinstance(values.get("graph", ""), str):
+            return super().from_dict(values)
+        try:
+            edges = [[named[x] for x in edge] for edge in values["graph"]]
+        except (LookupError, TypeError):
+            raise ParameterError("graph is malformed; it must hold edges of places.") from None
+        return super().from_dict({**values, "graph": edges})
 
     @classmethod
     def example(cls) -> Self:
@@ -142,6 +176,11 @@ class NearestKernel(Setting["NearestDesign"]):
         """Return an input."""
         return 1
 
+    @classmethod
+    def example_neighbours(cls) -> list[tuple[int, int]]:
+        """Return both inputs."""
+        return [(0, 1)]
+
     @cached_property
     def general(self) -> KernelSetting:
         """A setting of all kernels of this size that are as private and keep the own rows."""
@@ -151,11 +190,16 @@ class NearestKernel(Setting["NearestDesign"]):
             np.zeros(self.given.shape),
             self.epsilon,
             self.delta,
-            self.graph,
+            self._edges,
             self.shape,
             formulation=form,
             rows=self.rows,
         )
+
+    @property
+    def _edges(self) -> Graph:
+        """The graph, its edges between places."""
+        return edges_by_name(self.graph, self.names[0])
 
     @property
     def given(self) -> Matrix:
@@ -181,6 +225,33 @@ class NearestKernel(Setting["NearestDesign"]):
     def outputs(self) -> int:
         """Number of outputs."""
         return self.given.shape[1]
+
+    @property
+    def names(self) -> tuple[tuple[Name, ...] | None, tuple[Name, ...] | None]:
+        """Names of the inputs, and of the outputs; None where they are 0, 1, ..."""
+        return cast(Any, (self.input_names, self.output_names))
+
+    def place(self, data: Any) -> Any:  # noqa: ANN401
+        """Return the place of an input, or of each of several, given by name where it has one.
+
+        Raises:
+            ParameterError: for what is no name.
+        """
+        names = self.names[0]
+        if names is None:
+            return data
+        if isinstance(data, str) or not isinstance(data, Iterable) or getattr(data, "ndim", 1) == 0:
+            return place("the input", names, data)
+        return [place("the input", names, one) for one in data]
+
+    def output(self, place: int) -> Name:
+        """Return the name of an output, or its place if it has none."""
+        names = self.names[1]
+        return place if names is None else names[place]
+
+    def _named(self, least: Least) -> Least:
+        """Return a least epsilon or delta with the names of the inputs and outputs that need it."""
+        return named_least(least, *self.names)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -257,7 +328,7 @@ class NearestKernel(Setting["NearestDesign"]):
     @cached_property
     def least(self) -> Least:
         """The least epsilon of the given table, its rows divided by their sums."""
-        return least_epsilon(integer_rows(self.given), self.delta, pairs=self.pairs)
+        return self._named(least_epsilon(integer_rows(self.given), self.delta, pairs=self.pairs))
 
     def cost(self, units: ExactKernel) -> Fraction:
         """Return the largest change of the probability of an event, over all inputs, exactly."""
@@ -281,7 +352,24 @@ class NearestKernel(Setting["NearestDesign"]):
                 f"units are moved by {digits(float_up(cost))} from the given table; at most "
                 f"tolerance {digits(self.tolerance)} is allowed."
             )
-        return proof
+        return self._with_names(proof)
+
+    def _with_names(self, proof: Certificate) -> Certificate:
+        """Return a proof that says inputs and outputs, and the edges, by their names."""
+        inputs, outputs = self.names
+        if inputs is None and outputs is None:
+            return proof
+        claim, found = proof.claim, _TIGHTEST.fullmatch(proof.tightest)
+        if inputs is not None and self.pairs is not None:
+            edges = (f"{inputs[x]}:{inputs[z]}" for x, z in self.pairs.tolist() if x < z)
+            claim = f"{claim}; the edges are {listed(edges)}"
+        tightest = proof.tightest
+        if found is not None:
+            one, other, y = (None if part is None else int(part) for part in found.groups())
+            ends = [x if inputs is None else inputs[cast(int, x)] for x in (one, other)]
+            tightest = "inputs {} and {}".format(*map(_checks.shown, ends))
+            tightest += "" if y is None else f", output {_checks.shown(self.output(y))}"
+        return replace(proof, claim=claim, tightest=tightest)
 
     def proof_size(self, units: ExactKernel) -> int:
         """Return about how many entries of rows a proof looks at."""
@@ -289,7 +377,7 @@ class NearestKernel(Setting["NearestDesign"]):
 
     def spent(self, units: ExactKernel, epsilon: float | None, delta: float | None) -> Least:
         """Return the least epsilon along the graph for a delta, or the other way round."""
-        return least_of_kernel(units, epsilon, delta)
+        return self._named(least_of_kernel(units, epsilon, delta))
 
     def subject(self, units: ExactKernel) -> tuple[object, ...]:
         """Return what the proof is about: the setting, and the integers without their cost."""
@@ -297,7 +385,7 @@ class NearestKernel(Setting["NearestDesign"]):
 
     def law(self, units: ExactKernel, data: Any) -> Sequence[int]:  # noqa: ANN401
         """Return the row of an input, integers over 2^bits."""
-        return units.row(data)
+        return units.row(self.place(data))
 
     def value(self, units: ExactKernel) -> float:
         """Return t, measured in rational arithmetic and rounded up."""
@@ -313,7 +401,7 @@ class NearestKernel(Setting["NearestDesign"]):
 
     def columns(self, units: ExactKernel) -> Mapping[str, Sequence[Any]]:
         """Return input, output and probability, a line for each entry."""
-        return cast(Any, units.columns())
+        return cast(Any, units.columns(*self.names))
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -325,11 +413,47 @@ class NearestDesign(TableDesign):
         units: the integers, an `ExactKernel`: what the guarantee is about.
         bound: no private kernel that keeps the own rows is nearer to the table; from the dual
             vector of the program, or 0 where none was solved.
+        loss: the objective of the design that the table was taken from, at these integers; None of
+            a table for which none is known.
     """
 
+    loss: float | None = None
+
+    def asked(self, data: Any = None) -> int:  # noqa: ANN401
+        """Return the number of inputs, each of which spends the whole guarantee; see `release`."""
+        return super().asked(self.setting.place(data))
+
+    def release(self, data: Any = None) -> Any:  # noqa: ANN401
+        """Return one output for each input, drawn with the operating system's randomness.
+
+        Args:
+            data: an input, by its name if it has one, or an array of them; each spends the whole
+                guarantee.
+
+        Returns:
+            Outputs by name, if they have names.
+
+        Raises:
+            ParameterError: if one is no input; the refusal is for the curator alone.
+        """
+        return self._named(super().release(self.setting.place(data)))
+
+    def simulate(self, data: Any, rng: np.random.Generator) -> Any:  # noqa: ANN401
+        """Return what `release` would, from a seeded generator: for experiments, NOT private."""
+        return self._named(super().simulate(self.setting.place(data), rng))
+
+    def _named(self, outputs: Any) -> Any:  # noqa: ANN401
+        names = self.setting.names[1]
+        if names is None:
+            return outputs
+        return np.array(names, dtype=object)[outputs]
+
     @property
-    def cost(self) -> float:
-        """Largest total variation between a row and the given one, rounded up: the value."""
+    def moved(self) -> float:
+        """Largest total variation between a row and the given one, rounded up.
+
+        It is the objective of this kind, and so its value; `loss` is that of the table's own one.
+        """
         return self.value
 
     @cached_property
@@ -340,7 +464,10 @@ class NearestDesign(TableDesign):
 
     def facts(self) -> Json:
         """Return what `to_dict` tells beyond the fields that all answers share."""
-        return {"residuals": dict(self.residuals)}
+        return {"residuals": dict(self.residuals), **self._stated_loss()}
+
+    def _stated_loss(self) -> Json:
+        return {} if self.loss is None else {"loss": self.loss}
 
     def headline(self) -> Json:
         """Return what the one-line repr tells."""
@@ -348,7 +475,8 @@ class NearestDesign(TableDesign):
             "inputs": self.exact.inputs,
             "outputs": self.exact.outputs,
             "guarantee": self.guarantee,
-            "cost": self.cost,
+            "moved": self.moved,
+            **self._stated_loss(),
             "gap": self.gap,
         }
 
@@ -378,6 +506,16 @@ def nearest(setting: NearestKernel) -> NearestDesign:
     except (NotPrivateError, ParameterError, SolverError):
         return mixed
     return solved if solved.value < mixed.value else replace(mixed, float_bound=solved.float_bound)
+
+
+def named_least(
+    least: Least, inputs: Sequence[Name] | None, outputs: Sequence[Name] | None
+) -> Least:
+    """Return a least epsilon or delta with names for places, where there are names."""
+    found: Any = least
+    needed = found.inputs if inputs is None else tuple(inputs[x] for x in found.inputs)
+    event = found.outputs if outputs is None else tuple(outputs[y] for y in found.outputs)
+    return replace(found, inputs=needed, outputs=event)
 
 
 def law_table(table: object, tolerance: float) -> Matrix:

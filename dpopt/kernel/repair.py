@@ -4,7 +4,7 @@ A solver leaves every inequality broken by its tolerance. Each constraint is con
 that mixing with another kernel Z, with room f(Z) < 0, puts all right: (1 - a) K + a Z has f <= 0
 from a = f(K) / (f(K) - f(Z)) on. Without own rows Z may be any input-independent law, and
 `dpopt.privacy.quantise_kernel` does it. Own rows need a Z that keeps them: a program finds the one
-with the most room.
+with the most room. Equalities have none: units are moved until they are met, where that can be.
 
 Where own rows leave little room, that is dear: 1e-10 of violation against 1e-5 of room costs 1e-5.
 Then a second program is asked for the change D of K that puts all right. It is written in units
@@ -28,6 +28,7 @@ from scipy.sparse.csgraph import connected_components
 
 from dpopt._errors import InfeasibleError, NotPrivateError, SolverError
 from dpopt._types import Matrix
+from dpopt.kernel.equalities import balanced
 from dpopt.kernel.setting import KernelSetting
 from dpopt.lp import solve
 from dpopt.lp.backends.highs import Highs
@@ -214,6 +215,7 @@ def _towards(setting: KernelSetting, kernel: Matrix, middle: Matrix) -> ExactKer
         share = 0
         for attempt in range(_ATTEMPTS):
             weights = [_between(a, b, share) for a, b in zip(one, other, strict=True)]
+            weights = balanced(weights, bits, setting.blocks)
             broken = _violated(setting, weights, other, bits)
             if not broken:
                 with suppress(NotPrivateError):

@@ -17,20 +17,19 @@ from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import digits
 from dpopt._types import IntVector, Matrix, Numbers, Table, Vector, brief, frozen
-from dpopt.design import Setting
 from dpopt.kernel.geometric import Optimum, optimum
 from dpopt.kernel.loss import checked_loss, named_loss
 from dpopt.kernel.orbits import orbit_point, orbit_program, orbit_units, orbit_value
 from dpopt.kernel.own import ExtraRows, OwnRows, own_rows
 from dpopt.kernel.program import form_of, matrix_of, program
-from dpopt.kernel.rays import solve_along_forest
 from dpopt.kernel.symmetry import Symmetry, settled
-from dpopt.lp import Backend, Solution, solve
+from dpopt.lp import Solution
 from dpopt.privacy import Certificate, ExactKernel, Guarantee, Problem, quantise_kernel
 from dpopt.privacy.graph import GRAPHS, SHAPED, directed_pairs, links
 from dpopt.privacy.least import Least, least_of_kernel
 from dpopt.privacy.orbit import OrbitKernel, Orbits
 from dpopt.privacy.rows import LARGEST_EPSILON
+from dpopt.shape import Setting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -201,6 +200,11 @@ class KernelSetting(Setting["KernelDesign"]):
         """Return an input: the count."""
         return 2
 
+    @classmethod
+    def example_neighbours(cls) -> list[tuple[int, int]]:
+        """Return counts that differ by one."""
+        return [(0, 1), (1, 2), (2, 3)]
+
     @cached_property
     def pairs(self) -> IntVector | None:
         """Directed neighbours, shape (pairs, 2); None if every two inputs are neighbours."""
@@ -327,14 +331,6 @@ class KernelSetting(Setting["KernelDesign"]):
         fixed = 0 if self.invariances is None else len(self.invariances[0])
         asked = sum(block.places.size for block in self.blocks) + fixed * entries
         return int(2 * entries * max(1, neighbours)) + asked
-
-    def solved(
-        self, backend: str | Backend, time_limit: float | None, stop_at_gap: float = 0.0
-    ) -> Solution:
-        """Solve the program; along a graph without cycles, as `solve_kernel` does."""
-        if self.orbits is not None:
-            return solve(self.problem(), backend, time_limit=time_limit, stop_at_gap=stop_at_gap)
-        return solve_along_forest(self, self.problem(), backend, time_limit, stop_at_gap)
 
     def point(self, solution: Solution) -> Matrix | Vector:
         """Return K as the solver left it, shape (inputs, outputs); with a symmetry, by orbit."""

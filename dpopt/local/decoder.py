@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpopt._errors import SolverError
+from dpopt._threads import one_blas_thread
 from dpopt._types import Matrix, Vector
 from dpopt.local.optimum import by_prior, information, inverted, slopes, squares
 from dpopt.lp.solution import Status
@@ -99,6 +100,7 @@ def _merged(rows: Matrix, gram: Matrix) -> tuple[Groups, Matrix, Matrix]:
     return alike, rows[np.ix_(rows[:, 0] > 0, alike.first)], merged
 
 
+@one_blas_thread
 def worst_prior(rows: Matrix, gram: Matrix) -> Vector:
     """Return the law p for which the best decoder's variance is largest: concave in p.
 

@@ -12,13 +12,13 @@ import numpy.typing as npt
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import Json, Matrix, Vector, frozen
-from dpopt.design import design
 from dpopt.kernel.design import TableDesign
 from dpopt.local.baselines import variances
 from dpopt.local.bound import How
 from dpopt.local.decoder import decoder, groups_of, letter_variances
 from dpopt.local.optimum import information
 from dpopt.local.setting import WorkloadSetting
+from dpopt.shape import design
 
 if TYPE_CHECKING:
     from dpopt._types import Numbers

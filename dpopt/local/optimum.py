@@ -29,10 +29,10 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg
-from threadpoolctl import threadpool_limits
 
 from dpopt._errors import SolverError
 from dpopt._progress import advance
+from dpopt._threads import one_blas_thread
 from dpopt._types import Matrix, Vector
 from dpopt.local.symmetry import Symmetry, centred
 from dpopt.lp.solution import Status
@@ -409,7 +409,7 @@ def _solved(first: Matrix, edge: Matrix, corner: Matrix, right: Vector) -> Vecto
     return found
 
 
-@threadpool_limits.wrap(limits=1, user_api="blas")
+@one_blas_thread
 def optimum(
     gram: Matrix,
     ratio: float,

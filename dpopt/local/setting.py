@@ -13,7 +13,6 @@ import numpy as np
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import Json, Matrix, Numbers, Table, Vector, frozen
-from dpopt.design import Setting
 from dpopt.local.bound import LowerBound, lower_bound
 from dpopt.local.decoder import Groups, groups_of, letter_variances, worst_prior
 from dpopt.local.optimum import (
@@ -30,6 +29,7 @@ from dpopt.local.subsets import alike, selected
 from dpopt.lp import Separation, Solution, make_rows
 from dpopt.privacy import Certificate, ExactKernel, Guarantee, Problem, quantise_kernel
 from dpopt.privacy.least import Least, least_of_kernel
+from dpopt.shape import Setting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -121,6 +121,11 @@ class WorkloadSetting(Setting["WorkloadDesign"]):
     def example_data(cls) -> int:
         """Return a person's letter."""
         return 1
+
+    @classmethod
+    def example_neighbours(cls) -> list[tuple[int, int]]:
+        """Return all pairs of letters."""
+        return [(0, 1), (0, 2), (1, 2)]
 
     @cached_property
     def matrix(self) -> Matrix:

@@ -1,13 +1,12 @@
 """What cvxpy compiles a problem to, read as a program of ours.
 
-A linear program becomes a `Problem` with a block of rows for each constraint of the user, any other
-a `ConeProgram`. cvxpy tells which row and column belongs to what by its own way back: the number of
-a row, sent back as that row's multiplier, arrives at the constraint that the row comes from.
+It becomes a `Problem` with a block of rows for each constraint of the user. cvxpy tells which row
+and column belongs to what by its own way back: the number of a row, sent back as that row's
+multiplier, arrives at the constraint that the row comes from.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -24,7 +23,6 @@ from cvxpy.reductions.solvers.utilities import extract_dual_value, get_dual_valu
 
 from dpopt._errors import ParameterError
 from dpopt._types import SparseMatrix, Vector
-from dpopt.lp.cones import Cone, ConeProgram
 from dpopt.lp.model import Oracle, Rows, Separation
 from dpopt.lp.problem import Problem
 from dpopt.lp.solution import Solution
@@ -358,90 +356,3 @@ class _Seen:
         return Separation(
             Rows(over, rows.lower - fixed, rows.upper - fixed), answer.worst, answer.checked
         )
-
-
-def cone_program(solver: Any, data: Any) -> tuple[ConeProgram | None, str]:  # noqa: ANN401
-    """Return what the solver was given; or why that cannot be told."""
-    if settings.F in data:
-        # Of a solver for quadratic programs: A x = b and F x <= G.
-        matrix = sp.vstack([data[settings.A], data[settings.F]], format="csr")
-        limits = np.concatenate([data[settings.B], data[settings.G]])
-        equal, cost = data[settings.B].size, data[settings.Q]
-        cones = [
-            Cone("zero", slice(0, equal)),
-            Cone("nonnegative", slice(equal, limits.size)),
-        ]
-    elif settings.A in data and settings.DIMS in data:
-        matrix, limits, cost = sp.csr_array(data["A"]), data["b"], data["c"]
-        cones = _cones(solver, data[settings.PARAM_PROB].constraints)
-        if cones is None:
-            return None, "its cones are not all known"
-    else:
-        return None, "the solver is not given rows"
-    quadratic = data.get(settings.P)
-    program = ConeProgram(
-        np.asarray(cost, dtype=float),
-        None if quadratic is None else sp.csr_array(quadratic),
-        matrix,
-        np.asarray(limits, dtype=float),
-        tuple(cones),
-        _bounds(data.get(settings.LOWER_BOUNDS), -np.inf, len(cost)),
-        _bounds(data.get(settings.UPPER_BOUNDS), np.inf, len(cost)),
-    )
-    return program, ""
-
-
-def _cones(solver: Any, constraints: Sequence[Any]) -> list[Cone] | None:  # noqa: ANN401
-    """Return the cones of the compiled rows, one after another; None if one is not known."""
-    cones, row = [], 0
-
-    def add(kind: str, height: int, **details: Any) -> None:  # noqa: ANN401
-        nonlocal row
-        cones.append(Cone(kind, slice(row, row + height), **details))
-        row += height
-
-    for constraint in constraints:
-        # By name: the classes stand in other places in other versions of cvxpy.
-        kind = type(constraint).__name__
-        if kind == "Zero":
-            add("zero", constraint.size)
-        elif kind == "NonNeg":
-            add("nonnegative", constraint.size)
-        elif kind == "SOC":
-            for size in constraint.cone_sizes():
-                add("second-order", int(size))
-        elif kind == "SvecPSD":
-            for side in constraint.cone_sizes():
-                add(
-                    "semidefinite",
-                    side * (side + 1) // 2,
-                    size=int(side),
-                    upper=solver.PSD_TRIANGLE_KIND.value == "upper",
-                    off_diagonal=math.sqrt(2.0) if solver.PSD_SQRT2_SCALING else 1.0,
-                )
-        elif kind == "ExpCone":
-            for _ in range(constraint.num_cones()):
-                add("exponential", 3, order=tuple(solver.EXP_CONE_ORDER))
-        elif kind == "PowCone3D":
-            for power in np.asarray(constraint.alpha.value).ravel().tolist():
-                add("power", 3, powers=(power, 1.0 - power))
-        elif kind == "PowConeND":
-            powers = np.asarray(constraint.alpha.value)
-            for column in powers.reshape(powers.shape[0], -1).T:
-                add("power", column.size + 1, powers=tuple(column.tolist()))
-        else:
-            # A matrix in full, for example.
-            return None
-    return cones
-
-
-def multipliers(answer: CvxpyAnswer, data: Any) -> Vector | None:  # noqa: ANN401
-    """Return the dual vector over the rows of the compiled program."""
-    stuffed, duals = data[settings.PARAM_PROB], answer.dual_vars or {}
-    if any(constraint.id not in duals for constraint in stuffed.constraints):
-        return None
-    parts = [
-        np.ravel(np.asarray(duals[constraint.id], dtype=float))
-        for constraint in stuffed.constraints
-    ]
-    return np.concatenate(parts) if parts else np.empty(0)

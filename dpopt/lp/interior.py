@@ -21,6 +21,7 @@ import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.linalg.lapack import dgeqrf, dormqr
 
+from dpopt._threads import one_blas_thread
 from dpopt._types import Vector
 from dpopt.lp.bands import Bands, stretches
 from dpopt.lp.model import Model, Rows, Separation, stack
@@ -435,6 +436,7 @@ class Rounds:
         self.steps = 0
         self.begun = self._lines(self.rows, 0) and self._add(extra, list(owners), drop=False)
 
+    @one_blas_thread
     def run(
         self,
         relative_gap: float,

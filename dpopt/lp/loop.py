@@ -23,6 +23,7 @@ from dpopt._types import Vector, frozen
 from dpopt.lp.backends import Backend, RawSolution, Session, WarmSession, get_backend
 from dpopt.lp.basis import BASIC, Basis, Statuses, vertex
 from dpopt.lp.claims import surely_infeasible, surely_unbounded
+from dpopt.lp.implied import implied_bound
 from dpopt.lp.interior import Found, Rounds, Told, suits
 from dpopt.lp.model import Model, Oracle, Rows, Separation, stack
 from dpopt.lp.problem import Inside, Problem
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 # Gaps above this share of what was asked for are worth a factorisation.
 _WELL_WITHIN = 0.1
 # Relative gap below which the rounding of a bound does not matter.
-_CLOSE_BOUND = 1e-9
+_CLOSE_BOUND = 1e-12
 # Iterations of the simplex method after which interior points take over: these, or the square of
 # the number of variables over the second, as a step of theirs grows with its cube.
 _LEAST_SIMPLEX, _SQUARES = 2_500, 38
@@ -510,7 +511,8 @@ def solve(
     until they find none.
 
     Args:
-        problem: left unchanged; or a `cvxpy.Problem`, which gets its values as by its own solve.
+        problem: left unchanged; or a linear `cvxpy.Problem`, which gets its values as by its own
+            solve.
             What is then returned, in the user's shapes, is a `dpopt.lp.door.CvxpySolution`.
         backend: ``"highs"``, ``"cvxpy"`` (HiGHS through cvxpy), ``"cvxpy:NAME"`` for another of
             its solvers, or a `Backend`.
@@ -520,8 +522,7 @@ def solve(
         relative_gap: duality gap above which the solver's other ways are tried, in units of
             sum |c x| or of the largest |c|, whichever is more; by default 10 times the
             tolerance (1e-8 for HiGHS). If none reaches it, the first within 1,000 times this is
-            returned: the solution states its gap. A cvxpy problem that is not linear is taken
-            within 1,000 times this at once, by default 1e-5, or where it has no finite bound.
+            returned: the solution states its gap.
         time_limit: seconds for the whole loop; None for no limit.
         stop_at_gap: stop as soon as a feasible point is known that is within this of the bound, in
             the units of relative_gap, and return it with the status `Status.GAP`; in [0, 1], 0 to
@@ -730,11 +731,12 @@ def _relative_gap(model: Model, rows: Rows, raw: RawSolution) -> float:
 
 
 def _bound(model: Model, rows: Rows, y: Vector, x: Vector) -> float:
-    """Return the dual bound; where it is not close to the value, with its own rounding tight."""
+    """Return the dual bound; if it is not close to the value, by finer sums and implied limits."""
     found, value = dual_bound(model, rows, y), float(model.cost @ x)
     if value - found <= _CLOSE_BOUND * abs(value):
         return found
-    return max(found, tight_bound(replace(model, rows=rows), y))
+    whole = replace(model, rows=rows)
+    return implied_bound(whole, y, value) if np.isinf(found) else max(found, tight_bound(whole, y))
 
 
 def _objective(loop: _Loop, raw: RawSolution) -> float:

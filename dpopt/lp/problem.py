@@ -17,6 +17,7 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import shown
 from dpopt._types import MatrixLike, Vector
+from dpopt.lp import export
 from dpopt.lp.model import (
     ByIndex,
     Coefficients,
@@ -381,9 +382,7 @@ class Problem:
         Raises:
             ParameterError: if there are families; see `materialised`.
         """
-        from dpopt.lp.export import to_cvxpy
-
-        return to_cvxpy(self._written_out(), self.maximising)
+        return export.to_cvxpy(self._written_out(), self.maximising)
 
     def write(self, path: str | Path) -> None:
         """Write the problem to a ``.mps`` or ``.lp`` file, whole or not at all.
@@ -391,9 +390,7 @@ class Problem:
         Raises:
             ParameterError: if there are families, or the file cannot be written.
         """
-        from dpopt.lp.export import write
-
-        write(self._written_out(), self.name, Path(path), self.maximising)
+        export.write(self._written_out(), self.name, Path(path), self.maximising)
 
     def _written_out(self) -> Model:
         if self.families:

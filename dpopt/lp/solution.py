@@ -48,10 +48,9 @@ _ADVICE: Mapping[Status, str] = {
 }
 
 
-def advice(status: Status, backend: str, *, linear: bool = True) -> str:
+def advice(status: Status, backend: str) -> str:
     """Return what to try after a failure; another backend is never the one in use."""
-    first, second = ("highs", "cvxpy:CLARABEL") if linear else ("cvxpy:CLARABEL", "cvxpy:SCS")
-    other = second if backend == first else first
+    other = "cvxpy:CLARABEL" if backend == "highs" else "highs"
     return _ADVICE[status].format(other=f"backend={other!r}")
 
 
@@ -79,17 +78,15 @@ class Limits:
         time_limit: float | None,
         *,
         usual: float,
-        usual_gap: float | None = None,
         stop_at_gap: float = 0.0,
     ) -> Self:
         """Check what a user gave, and take the usual tolerance and gap where nothing was.
 
         Args:
             tolerance: in (0, 1]; None for ``usual``.
-            relative_gap: in (0, 1]; None for ``usual_gap``, or 10 tolerances if that is None too.
+            relative_gap: in (0, 1]; None for 10 tolerances.
             time_limit: at least 0, or None.
             usual: the backend's tolerance.
-            usual_gap: the backend's gap.
             stop_at_gap: in [0, 1].
 
         Raises:
@@ -97,7 +94,7 @@ class Limits:
         """
         if tolerance is not None:
             usual = _checks.real("tolerance", tolerance, 0.0, 1.0, open_lower=True)
-        gap = 10 * usual if usual_gap is None else usual_gap
+        gap = 10 * usual
         if relative_gap is not None:
             gap = _checks.real("relative_gap", relative_gap, 0.0, 1.0, open_lower=True)
         if time_limit is not None:

@@ -37,7 +37,7 @@ from dpopt.majority.setting import (
     design_for,
 )
 from dpopt.majority.vote import Spending, VoteBatch, affordable_queries, vote
-from dpopt.majority.voters import VoterGroup, reduced_size
+from dpopt.majority.voters import reduced_size
 
 __all__ = [
     "FULL_ROWS",
@@ -56,7 +56,6 @@ __all__ = [
     "Spending",
     "UniformPrior",
     "VoteBatch",
-    "VoterGroup",
     "Weights",
     "WorstCase",
     "affordable_queries",

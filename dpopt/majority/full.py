@@ -32,11 +32,11 @@ def full_problem(setting: Voters, weights: npt.ArrayLike) -> Problem:
     Variable "gamma", rows "corners", divided by the right side as those of `gamma_problem` are.
 
     Args:
-        setting: the voters, all alike, and the target.
+        setting: the voters and the target.
         weights: shape ((K + 1) / 2,), for l = (K + 1) / 2..K.
 
     Raises:
-        ParameterError: for groups of voters, or more than 200,000 rows.
+        ParameterError: for more than 200,000 rows.
 
     Example:
         >>> from dpopt import majority, solve
@@ -46,8 +46,6 @@ def full_problem(setting: Voters, weights: npt.ArrayLike) -> Problem:
         [1.0, 0.3856]
     """
     require_voters(setting)
-    if setting.groups:
-        raise ParameterError("setting has groups; the paper's set is for voters that are alike.")
     size = full_size(setting)
     if size > FULL_ROWS:
         raise ParameterError(

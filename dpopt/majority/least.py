@@ -102,7 +102,7 @@ class _Walk:
             )
         self.setting, self.weights, self.bits = setting, weights, bits
         # So many more that no corner is rounded to 0 or 1.
-        spare = 2 * math.ceil(max(group.epsilon for group in setting.voters))
+        spare = 2 * math.ceil(setting.epsilon)
         self.arithmetic = Arithmetic(setting, bits + spare)
         self.unit = 1 << (bits + spare)
         self.signed = self.arithmetic.signed(weights)

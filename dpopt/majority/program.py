@@ -11,9 +11,7 @@ nor D0 and 0D, nor 1m and m1.
 The proof is on the page docs/theorems/corners.md: exchanging the p' of two voters leaves f as it
 is, and makes two voters of the segment from 00 to 11, along which f is affine.
 
-What remains are O(K^2) multisets for Delta = 0, and O(K^4) in eight families otherwise. With
-groups of voters of different privacy, the exchange stays within a group: each has its own three
-pairs of corners, of which one each need occur, while 00 and 11 are common to all.
+What remains are O(K^2) multisets for Delta = 0, and O(K^4) in eight families otherwise.
 """
 
 from __future__ import annotations
@@ -36,14 +34,16 @@ from dpopt.majority.shifted import ShiftedRows
 from dpopt.majority.voters import (
     Multiset,
     Voters,
-    float_tables,
+    by_axis,
     fold,
     full_gamma,
+    last_axis_table,
     partly_priced,
     reduced_size,
     require_priceable,
     require_voters,
     signed,
+    walk,
     walk_size,
 )
 from dpopt.privacy import Problem
@@ -52,10 +52,11 @@ from dpopt.prob import binomial_pmf
 Counts = tuple[tuple[str, int], ...]
 """How many voters sit at which corner, such as (("bc", 3), ("11", 8))."""
 
-# Relative violation above which a slice without D and M voters is cut before all are priced.
+# Relative violation above which rows that are easily found are added before all are priced.
 _PLAIN = 1e-7
-# Where voters are alike, so many multisets are priced one by one before the rows found are added.
-_MOST_SINGLE = 2e7
+# Bounds that leave rows with Delta open are followed by prices at so many places, in units of K^2,
+# before the rows found are added.
+_MOST_PLACES = 0.1
 # Slack, as a share of the budget, within which a row is tight; and rows for each level of gamma.
 _TIGHT, _MOST_TIGHT, _MOST_LISTED = 1e-9, 8, 200_000
 # Times that the rows of a proof are priced, and the slack at their optimum of those that may count.
@@ -86,7 +87,7 @@ def problem_over(oracle: CornerOracle, weights: npt.ArrayLike) -> Problem:
     problem = Problem("DaRRM noise function")
     problem.add_variables("gamma", oracle.setting.middle, lower=0.0, upper=1.0)
     problem.maximise({"gamma": weights})
-    first = oracle.spread if oracle.alike else None
+    first = oracle.spread if len(oracle.setting.axes) == 1 else None
     problem.add_family("corners", oracle, over="gamma", first=first)
     # Without gamma the output is a fair coin; the rows are divided by their budget.
     problem.set_inside({"gamma": 0.0}, slack=1.0)
@@ -175,7 +176,7 @@ def proving_corners(
         ask: adds the objective, and what else it needs, to a program of "gamma".
 
     Returns:
-        ("corner", ones, ((group, corner, voters), ...)), as `dpopt.verify` names them, the tightest
+        ("corner", ones, ((corner, voters), ...)), as `dpopt.verify` names them, the tightest
         first; and the optimum's upper half.
 
     Raises:
@@ -184,29 +185,31 @@ def proving_corners(
     oracle = CornerOracle(setting, partial=True)
     chosen = dict.fromkeys(oracle.tight(gamma))
     for _ in range(_MOST_PRICED):
-        _, best = _slacks(setting, list(chosen), ask)
+        _, _, best = _optimum(setting, list(chosen), ask)
         broken = [counts for counts in oracle.broken(best)[0] if counts not in chosen]
         if not broken:
             break
         chosen |= dict.fromkeys(broken)
-    slack, best = _slacks(setting, multisets := list(chosen), ask)
-    order = [place for place in np.argsort(slack).tolist() if slack[place] <= _NEAR]
+    slack, price, best = _optimum(setting, multisets := list(chosen), ask)
+    # Thousands of rows can be tight, few of which bound anything: those with a multiplier first.
+    order = [place for place in np.lexsort((slack, -price)).tolist() if slack[place] <= _NEAR]
     return [oracle.row_of(multisets[place]) for place in order[: 2 * setting.middle]], best
 
 
-def _slacks(
+def _optimum(
     setting: Voters, multisets: list[Counts], ask: Callable[[Problem], None]
-) -> tuple[Vector, Vector]:
-    """Return the slacks of the rows at the optimum over them alone, and this gamma."""
+) -> tuple[Vector, Vector, Vector]:
+    """Return the slacks of the rows and their multipliers' sizes at the optimum, and this gamma."""
     problem = Problem("the rows of a proof")
     problem.add_variables("gamma", setting.middle, lower=0.0, upper=1.0)
     ask(problem)
     if not multisets:
-        return np.empty(0), solve(problem)["gamma"]
+        return np.empty(0), np.empty(0), solve(problem)["gamma"]
     rows = corner_rows(setting, multisets)
     problem.add_rows("corners", {"gamma": rows.matrix}, upper=rows.upper)
-    best = solve(problem)["gamma"]
-    return rows.upper - rows.matrix @ best, best
+    solution = solve(problem)
+    best = solution["gamma"]
+    return rows.upper - rows.matrix @ best, np.abs(solution.duals["corners"]), best
 
 
 @dataclass(frozen=True)
@@ -254,23 +257,17 @@ class CornerOracle:
         most = 2 * setting.middle + 8
         self.cuts = most if cuts is None else _checks.integer("cuts", cuts, 1)
         self._outer = setting.axes[:-1]
-        self._sizes = [group.size for group in setting.voters]
-        self._total = None if partly else walk_size(self._outer, self._sizes)
-        # Voters who are all alike, and few enough that every multiset is priced.
-        quick = partly is None and not setting.groups and len(setting.axes) > 1
+        self._total = None if partly else walk_size(self._outer, setting.mechanisms)
+        # With Delta, and few enough that every multiset is priced.
+        quick = partly is None and len(setting.axes) > 1
         self._quick = _shifted_rows(setting) if quick else None
         self._flipped = (slice(None, None, -1),) * len(setting.axes)
         self._shifted = sum(axis.shifted for axis in self._outer)
         steps = np.arange(setting.mechanisms + 1)
         self._sum = steps[:, None] + steps[None, :]
 
-    @property
-    def alike(self) -> bool:
-        """Whether voters have one epsilon and no Delta, so that `spread` is for them."""
-        return len(self.setting.axes) == 1
-
     def spread(self) -> Rows:
-        """Return rows from all over the reduced set of voters who are alike, without Delta.
+        """Return rows from all over the reduced set of voters without Delta.
 
         The row of s voters at bc is a bump over the number of ones, sqrt(s p (1 - p)) wide, and
         moves with the voters at 11: rows nearer than that to each other say nearly the same. With
@@ -303,7 +300,7 @@ class CornerOracle:
         """
         h = signed(full_gamma(gamma))
         if self._quick is not None:
-            return self._broken_alike(self._quick, h / self.setting.budget)
+            return self._broken_quick(self._quick, h / self.setting.budget)
         worst, plain, peaks = 0.0, 0.0, []
         for counts, values in track(self._slices(h), "pricing corner multisets", self._total):
             shifted = any(counts[: self._shifted])
@@ -320,10 +317,10 @@ class CornerOracle:
                 peaks.append(_peaks(counts, values, best))
         return (self._chosen(np.concatenate(peaks)) if peaks else []), worst
 
-    def _broken_alike(self, rows: ShiftedRows, h: Vector) -> tuple[list[Counts], float]:
-        """Return what `broken` does, of voters who are all alike, from h over the budget."""
-        best = rows.best(h, 1.0, _MOST_SINGLE)
-        if not best.complete and best.values.max() <= 1.0:
+    def _broken_quick(self, rows: ShiftedRows, h: Vector) -> tuple[list[Counts], float]:
+        """Return what `broken` does, from h over the budget, all places priced at once."""
+        best = rows.best(h, 1.0, _MOST_PLACES * self.setting.mechanisms**2)
+        if not best.complete and best.values.max() <= 1.0 + _PLAIN:
             best = rows.best(h, 1.0, np.inf)
         worst = max(float(best.values.max()) - 1.0, 0.0) if best.complete else np.inf
         violation, places = _best_peaks(best.values - 1.0)
@@ -374,15 +371,19 @@ class CornerOracle:
     def _slices(self, h: Vector) -> Iterator[tuple[tuple[int, ...], npt.NDArray[np.float64]]]:
         """Yield f / budget - 1 over (family, s, o) for all outer counts; -inf where s + o > K'."""
         p = [np.array(axis.chances) for axis in self.setting.axes]
-        tables = float_tables(
-            self.setting.axes,
-            self._sizes,
-            h / self.setting.budget,
-            p,
-            [1.0 - chances for chances in p],
-            whole=True,
-            most_shifted=self._most_shifted,
+        base = last_axis_table(h / self.setting.budget, p[-1], 1.0 - p[-1])
+        start = np.broadcast_to(base, (*(2,) * len(self._outer), *base.shape))
+        ones, zeros = (
+            [by_axis(place, start.ndim, values, float) for place, values in enumerate(side)]
+            for side in (p[:-1], [1.0 - chances for chances in p[:-1]])
         )
+
+        def add(place: int, table: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+            # One voter more says 1, and o is one more, or 0; one less can stand on the last axis.
+            return ones[place] * table[..., :-1, 1:] + zeros[place] * table[..., :-1, :-1]
+
+        voters, most = self.setting.mechanisms, self._most_shifted
+        tables = walk(self._outer, voters, start, add, most)
         return ((counts, self._excess(table)) for counts, table in tables)
 
     def _excess(self, table: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -443,12 +444,8 @@ class CornerOracle:
 
     def row_of(self, counts: Counts) -> tuple[object, ...]:
         """Return the row of a multiset as `dpopt.verify` names it."""
-        voters, group_of = dict(counts), dict[str, int]()
-        for axis in self.setting.axes:
-            group_of |= dict.fromkeys(axis.names, axis.group)
-        group_of = {name: group for name, group in group_of.items() if name in voters}
-        placed = [(g, name.partition("@")[0], voters[name]) for name, g in group_of.items()]
-        return "corner", voters.get("11", 0), tuple(placed)
+        placed = tuple((name, n) for name, n in counts if name not in ("00", "11"))
+        return "corner", dict(counts).get("11", 0), placed
 
     def _counts(self, flat: Sequence[int]) -> Counts:
         """Name the multiset of (outer counts, family, s, o)."""
@@ -463,7 +460,7 @@ class CornerOracle:
 
 
 def _shifted_rows(setting: Voters) -> ShiftedRows:
-    """Return the rows of voters who are all alike, with Delta above 0."""
+    """Return the rows of voters with Delta above 0."""
     inner, shift = np.array(setting.axes[-1].chances), setting.mechanism_delta
     return ShiftedRows(setting.mechanisms, inner, 1.0 - inner, (shift, 1.0 - shift), setting.ratio)
 

@@ -7,11 +7,10 @@ comes out in the proof module.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
-from numbers import Rational
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -19,19 +18,10 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import InfeasibleError, NotPrivateError, ParameterError, SolverError
-from dpopt._numbers import (
-    MOST_BITS,
-    digits,
-    exact_rational,
-    exact_text,
-    float_down,
-    shown,
-)
+from dpopt._numbers import digits, exact_text, float_down
 from dpopt._progress import expect
 from dpopt._types import Json, Numbers, Vector, frozen
 from dpopt.ballots.votes import count_queries
-from dpopt.design import Design, Setting, made
-from dpopt.design import design as designed
 from dpopt.lp import Backend, Solution, Status, solve
 from dpopt.majority.check import FULL_LIMIT, PrivacyCheck, check_full, full_size
 from dpopt.majority.least import least_of_gamma
@@ -71,7 +61,6 @@ from dpopt.majority.regret import (
 from dpopt.majority.voters import (
     BITS,
     Units,
-    VoterGroup,
     Voters,
     check_gamma,
     full_gamma,
@@ -85,11 +74,11 @@ from dpopt.majority.voters import (
 from dpopt.privacy import Problem
 from dpopt.privacy.dominating import DominatingPair
 from dpopt.privacy.exact import Certificate
-from dpopt.privacy.exponential import exp_lower, exp_upper, log_upper, rational
 from dpopt.privacy.guarantee import Guarantee
 from dpopt.privacy.least import Least
-from dpopt.privacy.ledger import Recorder
 from dpopt.privacy.release import Laws, system
+from dpopt.shape import Design, Setting, made
+from dpopt.shape import design as designed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -144,16 +133,11 @@ class MajoritySetting(Voters, Setting["MajorityDesign"]):
     unverified, has no certificate and refuses to release.
 
     Attributes:
-        mechanisms: K, odd; 0 takes the number of voters in the groups.
-        epsilon: of each voter, above 0, in nats; of groups, the largest; 0 takes it from them.
+        mechanisms: K, odd.
+        epsilon: of each voter, above 0, in nats.
         allowance: m, real, in (0, K]: the majority may spend m epsilon.
-        mechanism_delta: the paper's Delta, of each voter, in [0, 1); of groups, the largest.
+        mechanism_delta: the paper's Delta, of each voter, in [0, 1).
         delta: of the majority, in [mechanism_delta, 1).
-        groups: voters of different privacy, as text SIZE:EPSILON[:DELTA],...; none if all are
-            alike.
-        voter_ratio: e^epsilon as a rational, if it is one: epsilon, which has to be given too, is
-            then its logarithm, up to rounding, the allowance a whole number, and every proof is
-            about voter_ratio^m.
         objective: "expected-error" minimises E|error| under the prior, "surrogate" maximises the
             paper's equation 3, whose p is uniform on [0.5, 1] whatever the prior, "worst-case"
             minimises the largest error over all p that the prior allows, all in [0, 1] if none is
@@ -171,13 +155,11 @@ class MajoritySetting(Voters, Setting["MajorityDesign"]):
     kind: ClassVar[str] = "majority"
     papers: ClassVar[tuple[str, ...]] = ("darrm",)
 
-    mechanisms: int = 0
-    epsilon: float = 0.0
-    allowance: float = 0.0
+    mechanisms: int
+    epsilon: float
+    allowance: float
     mechanism_delta: float = 0.0
     delta: float = 0.0
-    groups: tuple[VoterGroup, ...] = ()
-    voter_ratio: Fraction | None = None
     objective: Literal["expected-error", "surrogate", "worst-case", "least-regret"] = (
         "expected-error"
     )
@@ -186,36 +168,21 @@ class MajoritySetting(Voters, Setting["MajorityDesign"]):
     coefficients: Numbers | None = None
 
     def __post_init__(self) -> None:
-        groups = _merged(self.groups)
-        largest = (self.mechanisms, self.epsilon, 0.0)
-        if groups:
-            sizes, epsilons, shifts = zip(*map(astuple, groups), strict=True)
-            largest = sum(sizes), max(epsilons), max(shifts)
-        own = self.mechanisms, self.epsilon, self.mechanism_delta
-        if groups and any(mine not in (0, its) for mine, its in zip(own, largest, strict=True)):
-            raise ParameterError(
-                "groups disagree with mechanisms, epsilon or mechanism_delta, which must be their "
-                "number of voters and their largest epsilon and Delta, or left out."
-            )
-        k = odd(largest[0])
-        epsilon = _checks.real("epsilon", largest[1], 0.0, open_lower=True)
+        k = odd(self.mechanisms)
+        epsilon = _checks.real("epsilon", self.epsilon, 0.0, open_lower=True)
         allowance = _checks.real("allowance", self.allowance, 0.0, k, open_lower=True)
         if max(allowance, 1.0) * epsilon > _LARGEST_EXPONENT:
             raise ParameterError(
                 f"epsilon is {epsilon} and allowance {allowance}; "
                 f"epsilon and their product must be at most {_LARGEST_EXPONENT:g}."
             )
-        shift = largest[2] if groups else self.mechanism_delta
-        shift = _checks.real("mechanism_delta", shift, 0.0, 1.0, open_upper=True)
+        shift = _checks.real("mechanism_delta", self.mechanism_delta, 0.0, 1.0, open_upper=True)
         delta = _checks.real("delta", self.delta, 0.0, 1.0, open_upper=True)
         if shift > delta:
             raise ParameterError(
                 f"mechanism_delta is {digits(shift)} and delta {digits(delta)}; "
                 "mechanism_delta must not exceed delta."
             )
-        # One group is no group: settings that mean the same are equal.
-        kept = groups if len(groups) > 1 else ()
-        ratio = self._exact_ratio(epsilon, allowance, len(kept))
         objective = _checks.choice("objective", self.objective, OBJECTIVES)
         several = hedged(self.priors)
         if several is None and objective == "least-regret":
@@ -226,55 +193,9 @@ class MajoritySetting(Voters, Setting["MajorityDesign"]):
             # Not given: what is meant is no belief at all, not that all p are equal.
             prior = UniformPrior()
         chosen = prior, several, linear
-        values = (k, epsilon, allowance, shift, delta, kept, ratio, objective, *chosen)
+        values = (k, epsilon, allowance, shift, delta, objective, *chosen)
         for field, value in zip(fields(self), values, strict=True):
             object.__setattr__(self, field.name, value)
-
-    def _exact_ratio(self, epsilon: float, allowance: float, groups: int) -> Fraction | None:
-        """Return the rational e^epsilon, checked; None if there is none."""
-        if self.voter_ratio is None:
-            return None
-        ratio = rational("voter_ratio", self.voter_ratio)
-        # The ratio and its logarithm were both rounded to floats.
-        room = Fraction(2 * math.ulp(max(epsilon, 1.0)))
-        low, high = Fraction(epsilon) - room, Fraction(epsilon) + room
-        if not exp_lower(low) <= ratio <= exp_upper(high) or ratio <= 1:
-            raise ParameterError(
-                f"voter_ratio is {_checks.shown(ratio)}; it must be above 1, and epsilon, "
-                f"{epsilon!r}, its logarithm."
-            )
-        if allowance != int(allowance) or groups:
-            raise ParameterError(
-                f"voter_ratio is {_checks.shown(ratio)} with allowance {digits(allowance)} and "
-                f"{groups} groups; it takes a whole number, and voters that are alike."
-            )
-        if allowance * ratio.numerator.bit_length() > MOST_BITS:
-            raise ParameterError(
-                f"voter_ratio is {_checks.shown(ratio)}; its power {allowance:g} must have at most "
-                f"{MOST_BITS:,} bits."
-            )
-        return ratio
-
-    @classmethod
-    def of_groups(
-        cls, groups: Iterable[VoterGroup | tuple[float, ...]], allowance: float, delta: float = 0.0
-    ) -> Self:
-        """Return the setting of voters of different privacy.
-
-        Args:
-            groups: `VoterGroup`, or (size, epsilon) or (size, epsilon, Delta); sizes sum to K.
-            allowance: m; the majority may spend m times the largest epsilon.
-            delta: of the majority, at least the largest Delta.
-
-        Raises:
-            ParameterError: for parameters out of range.
-        """
-        merged = _merged(groups)
-        if isinstance(groups, str) or not merged:
-            raise ParameterError(
-                f"groups is {_checks.shown(groups)}; it must hold at least one group of voters."
-            )
-        return cls(allowance=allowance, delta=delta, groups=merged)
 
     @classmethod
     def example(cls) -> Self:
@@ -287,31 +208,28 @@ class MajoritySetting(Voters, Setting["MajorityDesign"]):
         return [1, 1, 0, 1, 0]
 
     @classmethod
+    def example_neighbours(cls) -> list[tuple[list[int], list[int]]]:
+        """Return votes of which some may have changed."""
+        return [([1] * ones + [0] * (5 - ones), [0] * 5) for ones in range(6)]
+
+    @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Return the setting of a file's parameters; of samples, only the prior's name is there.
 
-        A file that names no prior is of a time when it was uniform:0,1.
+        A file that names no prior is of a time when it was uniform:0,1. One that names groups of
+        voters, or a rational e^epsilon, is of a time when there were such; none were the rule.
 
         Raises:
             ParameterError: if one is missing, unknown or out of range.
         """
-        read = {
-            "voter_ratio": exact_rational,
-            "prior": recorded_prior,
-            "priors": _recorded_priors,
-        }
+        read = {"prior": recorded_prior, "priors": _recorded_priors}
         if isinstance(values, Mapping):
-            values = {"prior": str(UniformPrior()), **values}
-            try:
-                values = {
-                    name: read[name](value) if name in read and value is not None else value
-                    for name, value in values.items()
-                }
-            except ValueError as error:
-                if isinstance(error, ParameterError):
-                    raise
-                given = shown(values["voter_ratio"])
-                raise ParameterError(f"voter_ratio is {given}; it must be a rational.") from None
+            earlier = ("groups", "voter_ratio")
+            values = {"prior": str(UniformPrior())} | {
+                name: read[name](value) if name in read and value is not None else value
+                for name, value in values.items()
+                if name not in earlier or value
+            }
         return super().from_dict(values)
 
     @property
@@ -321,13 +239,8 @@ class MajoritySetting(Voters, Setting["MajorityDesign"]):
 
     @property
     def behind(self) -> tuple[Guarantee, int]:
-        """(epsilon, Delta) of each voter, and K; of voters of several kinds, the largest of each.
-
-        With a voter_ratio, epsilon is its logarithm, rounded up: what the noise is proved for.
-        """
-        ratio = self.voter_ratio
-        epsilon = self.epsilon if ratio is None else log_upper(ratio)
-        return Guarantee(epsilon, self.mechanism_delta), self.mechanisms
+        """(epsilon, Delta) of each voter, and K."""
+        return Guarantee(self.epsilon, self.mechanism_delta), self.mechanisms
 
     @property
     def may_fail(self) -> bool:
@@ -472,15 +385,14 @@ class MajoritySetting(Voters, Setting["MajorityDesign"]):
         return check_gamma(self, values)[self.middle :]
 
     def units(self, point: Vector) -> Units:
-        """Return a gamma as integers: shrunk until private, then raised to the limit.
+        """Return a gamma as integers, shrunk until it is private.
 
         Rounded down only, where not all rows can be priced.
         """
         weights = _quantised(point)
         if not priceable(self):
             return weights
-        prover = GammaProver(self)
-        return prover.fill(prover.shrink(weights)[0])
+        return GammaProver(self).shrink(weights)[0]
 
     def proof_rows(self, units: Units) -> list[tuple[object, ...]]:
         """Return the rows that count; see `dpopt.majority.program.proving_corners`."""
@@ -635,7 +547,7 @@ class MajoritySetting(Voters, Setting["MajorityDesign"]):
 class MajorityDesign(Design):
     """A noise function gamma for the private majority of K private voters.
 
-    `dpopt.design.Design` says what every design has. ``value`` is sum_l c_l gamma(l), or minus the
+    `dpopt.shape.Design` says what every design has. ``value`` is sum_l c_l gamma(l), or minus the
     largest error or regret; ``bound`` is up to the rounding of the rows, about
     1e-16 / (e^(m epsilon) - 1 + 2 delta).
 
@@ -699,7 +611,7 @@ class MajorityDesign(Design):
 
     @cached_property
     def shrink(self) -> float:
-        """The repair's factor: gamma is the point times this, up to 2^24 units of 2^-62.
+        """The repair's factor: gamma is the point times this, rounded down to 2^-62.
 
         nan for the design of a file, in which the point is not.
         """
@@ -751,10 +663,9 @@ class MajorityDesign(Design):
     def check(self) -> PrivacyCheck | None:
         """The paper's full corner set in double precision, enumerated when first asked for.
 
-        None where it is too large: K above 21 for Delta > 0, above 191 for Delta = 0; and for
-        groups of voters.
+        None where it is too large: K above 21 for Delta > 0, above 191 for Delta = 0.
         """
-        if self.setting.groups or full_size(self.setting) > FULL_LIMIT:
+        if full_size(self.setting) > FULL_LIMIT:
             return None
         chances = np.array([ones / (1 << (BITS + 1)) for _, ones in _rows(self.units)])
         return check_full(self.setting, self.gamma, chances)
@@ -770,15 +681,12 @@ class MajorityDesign(Design):
         """Return mean and standard error of the error over p drawn from the prior."""
         return sampled_error(self.setting, self.gamma, self.prior, rng, draws)
 
-    def release(
-        self,
-        data: Any = None,  # noqa: ANN401
-        *,
-        ledger: Recorder | None = None,
-        dataset: str | None = None,
-        trained_once: bool | None = None,
-        group: str | None = None,
-    ) -> npt.NDArray[np.int64] | int:
+    def asked(self, data: Any = None) -> int:  # noqa: ANN401
+        """Return the number of queries, each of which spends the whole guarantee; see `release`."""
+        self.require_private()
+        return _count(self.setting, data)[0].size
+
+    def release(self, data: Any = None) -> npt.NDArray[np.int64] | int:  # noqa: ANN401
         """Return the private majority of votes, with the operating system's randomness.
 
         Each row of votes is one query and spends the whole guarantee once. Pr[output 1] is
@@ -787,34 +695,17 @@ class MajorityDesign(Design):
 
         Args:
             data: votes, zeros and ones, shape (K,) for one query or (queries, K).
-            ledger: see `dpopt.Design.release`.
-            dataset: see there.
-            trained_once: see `dpopt.majority.Spending`: whether the votes on all queries are of
-                voters that were trained once, or drawn afresh. If None, what is written down covers
-                both, the larger of the two.
-            group: your name of the voters in the ledger, the same for all that is ever asked of
-                them; needed where they were trained once. Without one, each call is charged as if
-                it may be of the same voters as others, and as if not.
 
         Returns:
             0 or 1 for one query; an array of them, shape (queries,), for several.
 
         Raises:
             ParameterError: for another shape or other values. A refusal for a vote's value tells of
-                the data and is not covered by the guarantee: make a 0 or 1 of each vote before. Or
-                if the ledger refuses: then nothing was drawn.
+                the data and is not covered by the guarantee: make a 0 or 1 of each vote before.
             NotPrivateError: if gamma has no certificate; it names the voters.
         """
         self.require_private()
         ones, single = _count(self.setting, data)
-        if ones.size:
-            self.write_down(
-                ones.size,
-                ledger=ledger,
-                dataset=dataset,
-                trained_once=trained_once,
-                group=group,
-            )
         drawn = self._laws.draw(ones, system)
         return int(drawn[0]) if single else drawn
 
@@ -889,7 +780,6 @@ def design(
     *,
     mechanism_delta: float = 0.0,
     delta: float = 0.0,
-    voter_ratio: Rational | None = None,
     objective: str = "expected-error",
     prior: Prior | str | None = None,
     priors: Sequence[Prior | str] | str | None = None,
@@ -914,9 +804,8 @@ def design(
         >>> best.verdict, round(best.expected_error, 4)
         ('private', 0.0256)
     """
-    ratio: Any = voter_ratio
     return design_for(
-        MajoritySetting(mechanisms, epsilon, allowance, mechanism_delta, delta, (), ratio),
+        MajoritySetting(mechanisms, epsilon, allowance, mechanism_delta, delta),
         objective=_checks.choice("objective", objective, OBJECTIVES),
         prior=prior,
         priors=priors,
@@ -939,7 +828,7 @@ def corners(
 
     It sees gamma's upper half, (K + 1) / 2 numbers, which the program must keep in [0, 1]; give it
     to `dpopt.Problem.add_family`, or to `dpopt.solve` with a variable of cvxpy. The parameters are
-    the fields of the setting, see `MajoritySetting`; for groups of voters take `CornerOracle`.
+    the fields of the setting, see `MajoritySetting`.
 
     Raises:
         ParameterError: for a parameter out of range, or a K too large for every row to be priced.
@@ -967,7 +856,7 @@ def design_for(
     time_limit: float | None = None,
     stop_at_gap: float = 0.0,
 ) -> MajorityDesign:
-    """Return the best noise function of a setting, also for groups of voters.
+    """Return the best noise function of a setting.
 
     What is given takes the place of the setting's own; see `design`.
 
@@ -1039,40 +928,6 @@ def assess(
     # What the failed proof tells need not be proved again.
     vars(assessed)["excess"] = excess
     return assessed
-
-
-def _merged(groups: object) -> tuple[VoterGroup, ...]:
-    """Return groups of voters, those alike as one, from objects, rows of numbers or their text.
-
-    Raises:
-        ParameterError: if they are anything else.
-    """
-    if isinstance(groups, str):
-        groups = [_numbers(text) for text in groups.split(",") if text.strip()]
-    if not isinstance(groups, Iterable) or getattr(groups, "ndim", 1) == 0:
-        raise ParameterError(f"groups is {_checks.shown(groups)}; it must hold groups of voters.")
-    sizes: dict[tuple[float, float], int] = {}
-    for group in groups:
-        sized = isinstance(group, tuple | list) and 2 <= len(group) <= 3
-        if not isinstance(group, VoterGroup) and not sized:
-            raise ParameterError(
-                f"groups holds {_checks.shown(group)}; it must hold (size, epsilon) or "
-                "(size, epsilon, mechanism_delta)."
-            )
-        one = group if isinstance(group, VoterGroup) else VoterGroup(*group)  # pyright: ignore[reportArgumentType]
-        alike = one.epsilon, one.mechanism_delta
-        sizes[alike] = sizes.get(alike, 0) + one.size
-    return tuple(VoterGroup(size, *alike) for alike, size in sizes.items())
-
-
-def _numbers(text: str) -> tuple[float, ...]:
-    try:
-        return tuple(float(number) for number in text.split(":"))
-    except ValueError:
-        raise ParameterError(
-            f"groups holds {_checks.shown(text)}; it must have the form SIZE:EPSILON or "
-            "SIZE:EPSILON:DELTA, separated by commas."
-        ) from None
 
 
 def _coefficients(name: str, values: object, mechanisms: int) -> tuple[float, ...] | None:

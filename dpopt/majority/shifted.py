@@ -20,7 +20,8 @@ M(x, y) = (T(o + x - y) - T(o - y)) - (T(o + x) - T(o)). M is 0 for x = 0 and fo
 its two differences is at most w in absolute value. QED.
 
 So the other two are, up to this bound, sums of a function of d and one of e. For small Delta it is
-of the order d e Delta^2, and only where it cannot tell that a row holds are all d and e priced.
+of the order d e Delta^2, and only where it cannot tell that a row holds are all d and e priced:
+place by place, or, where these are many, by O(K^2) steps for all places at once.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ Places = npt.NDArray[np.int64]
 
 # Binomial probabilities below this are left out: all of them together are no rounding of a row.
 _NOTHING = 1e-22
-# Places looked through, at most, for a row that is larger than any known and of no other interest.
-_MOST_LOOSE = 2_000
+# Places, in units of K^2, from which steps for all of them at once are faster than one by one.
+_MANY = 0.5
 
 
 @dataclass(frozen=True)
@@ -67,17 +68,15 @@ class Reaching:
         top: no left side is larger, but for rounding.
         worst: a multiset where it is about as large.
         near: those within the limits, with their left sides.
-        complete: whether these are all.
     """
 
     top: float
     worst: Multiset
     near: list[tuple[float, Multiset]]
-    complete: bool
 
 
 class ShiftedRows:
-    """The left sides of all multisets of voters who are alike, with Delta above 0.
+    """The left sides of all multisets of voters with Delta above 0.
 
     Args:
         voters: K.
@@ -123,20 +122,39 @@ class ShiftedRows:
         Args:
             h: antisymmetric, on 0..K.
             least: what is of interest.
-            most: multisets of those pairs to price one by one: those with the largest bounds.
+            most: places to price those pairs at: those with the largest bounds.
         """
-        return self._priced(*self._parts(h), least, most)
-
-    def _priced(self, best: Best, bounds: Table, least: float, most: float) -> Best:
-        """Return what `best` does, from `_parts`."""
+        best, bounds = self._parts(h)
         known = np.maximum(np.maximum(best.values[0, 0], best.values[1, 1]), least)
-        left, _ = _sorted(bounds, known)
-        near0, near1 = self._mirror[0][left[:, 2], left[:, 3]], left[:, 3]
-        priced = int(np.searchsorted(np.cumsum((near0 + 1) * (near1 + 1)), most, side="right"))
-        for pair, corner, s, o in left[:priced].tolist():
-            rows = self._mixed(best.table, pair, corner, s, o)
-            best.values[pair, 1 - pair, corner, s, o] = rows.max()
+        return self._priced(best, bounds, known, most)
+
+    def _priced(self, best: Best, bounds: Table, least: Table | float, most: float) -> Best:
+        """Price the other two pairs wherever their bounds are at least what is given."""
+        left = _sorted(bounds, least)
+        priced = int(min(len(left), most))
+        if priced > _MANY * self._voters**2:
+            found, priced = self._all_mixed(best.table), len(left)
+            for pair in (0, 1):
+                np.copyto(best.values[pair, 1 - pair], found[pair], where=bounds[pair] >= least)
+        else:
+            for pair, corner, s, o in left[:priced].tolist():
+                rows = self._mixed(best.table, pair, corner, s, o)
+                best.values[pair, 1 - pair, corner, s, o] = rows.max()
         return Best(best.values, best.table, priced == len(left))
+
+    def _all_mixed(self, table: Table) -> Table:
+        """Return the largest rows of D0, m1 and of 0D, 1m over d and e, for all places."""
+        # The extremes of E T(o + X - Y).
+        high, low, down = table.copy(), table.copy(), table
+        for e in range(self._voters + 1):
+            if e:
+                down = self._shift * down[:, :-1, :-1] + self._stay * down[:, :-1, 1:]
+            for step in (down, *self._steps(down)):
+                n = step.shape[-1]
+                for extreme, keep in ((high, np.fmax), (low, np.fmin)):
+                    part = extreme[:, :n, e : e + n]
+                    keep(part, step, out=part)
+        return np.stack([high - self._ratio * table[::-1], table - self._ratio * low[::-1]])
 
     def largest(self, h: Vector) -> tuple[float, Multiset]:
         """Return the largest left side of all, and where it is; for an antisymmetric h."""
@@ -153,42 +171,29 @@ class ShiftedRows:
             low: what is of interest.
             high: what is beyond it: where there is such a row, only the largest is looked for.
             error: by how much a left side may be off.
-            most: multisets to return.
+            most: multisets to return: where there are more, some of them, but more than that.
         """
         best, bounds = self._parts(h)
+        top = float(best.values.max())
+        least = top if top > high else min(low, top)
+        # A bound is made of three tables, each within the error, and of its own rounding.
+        best = self._priced(best, bounds + 8.0 * error, least, np.inf)
         at = _where(best.values)
         top, worst = float(best.values[at]), self.multiset(best.table, at)
-        beyond, rest = top > high, -np.inf
         near = list[tuple[float, Multiset]]()
-        # A bound is made of three tables, each within the error, and of its own rounding.
-        left, bounds = _sorted(bounds + 8.0 * error, top if beyond else min(low, top))
-        for number, (place, bound) in enumerate(zip(left.tolist(), bounds.tolist(), strict=True)):
-            if beyond or bound < low:
-                # Only the largest is wanted.
-                if bound <= top:
-                    break
-                if not beyond and number >= _MOST_LOOSE:
-                    rest = bound
-                    break
-            pair, corner, s, o = place
-            at = (pair, 1 - pair, corner, s, o)
-            rows = self._mixed(best.table, pair, corner, s, o)
-            d, e = divmod(int(rows.argmax()), rows.shape[1])
-            if rows[d, e] > top:
-                top, worst = float(rows[d, e]), multiset(at, d, e)
-            # Without voters near 0, or near 1, it is a row of the other pairs.
-            rows[0] = rows[:, 0] = -np.inf
-            near += _listed(at, rows, low, high)
-            if len(near) > most:
-                return Reaching(top, worst, near, False)
-        for at in [] if beyond else np.argwhere(best.values >= low).tolist():
-            rows = self._apart(best.table, *at[1:])
-            if at[0]:
-                rows[0, 0] = -np.inf
+        for at in [] if top > high else np.argwhere(best.values >= low).tolist():
+            if at[0] == at[1]:
+                rows = self._apart(best.table, at[0], *at[2:])
+                if at[0]:
+                    rows[0, 0] = -np.inf
+            else:
+                rows = self._mixed(best.table, at[0], *at[2:])
+                # Without voters near 0, or near 1, it is a row of the other pairs.
+                rows[0] = rows[:, 0] = -np.inf
             near += _listed(tuple(at), rows, low, high)
             if len(near) > most:
-                return Reaching(top, worst, near, False)
-        return Reaching(max(top, rest), worst, near, True)
+                break
+        return Reaching(top, worst, near)
 
     def multiset(self, table: Table, at: tuple[int, ...]) -> Multiset:
         """Return the multiset of the best row of a place, (pair, pair, corner, s, o)."""
@@ -201,7 +206,7 @@ class ShiftedRows:
 
         Bounds are over (which of the two pairs, corner of bc and cb, s, o), and but for rounding.
         """
-        table = last_axis_table(h, self._inner, self._rest, self._voters)
+        table = last_axis_table(h, self._inner, self._rest)
         table[:, self._outside] = np.nan
         # The extremes of E T(o + X), over d.
         up, down = table.copy(), table.copy()
@@ -266,12 +271,10 @@ def _where(values: Table) -> tuple[int, ...]:
     return tuple(int(place) for place in np.unravel_index(int(values.argmax()), values.shape))
 
 
-def _sorted(bounds: Table, least: Table | float) -> tuple[Places, Vector]:
-    """Return where bounds are at least what is given, the largest first, and what they are."""
+def _sorted(bounds: Table, least: Table | float) -> Places:
+    """Return where bounds are at least what is given, the largest first."""
     left = np.argwhere(bounds >= least)
-    found = bounds[tuple(left.T)]
-    order = np.argsort(-found, kind="stable")
-    return left[order], found[order]
+    return left[np.argsort(-bounds[tuple(left.T)], kind="stable")]
 
 
 def multiset(at: tuple[int, ...], d: int, e: int) -> Multiset:

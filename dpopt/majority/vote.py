@@ -18,7 +18,6 @@ from dpopt.ballots.votes import read_votes
 from dpopt.majority.priors import Prior
 from dpopt.majority.setting import MajorityDesign, MajoritySetting, design_for
 from dpopt.privacy import Guarantee
-from dpopt.privacy.ledger import Recorder
 
 __all__ = [
     "MOST_QUERIES",
@@ -46,9 +45,6 @@ def vote(
     slack: float = SLACK,
     answered: int = 0,
     budget: Guarantee | None = None,
-    ledger: Recorder | None = None,
-    dataset: str | None = None,
-    group: str | None = None,
 ) -> VoteBatch[MajorityDesign]:
     """Return private labels for a batch of queries, drawn with the system's randomness.
 
@@ -70,10 +66,6 @@ def vote(
         slack: the delta' of theorem 2.3, in (0, 1).
         answered: number of queries answered earlier over the same data, with the same setting.
         budget: what they and this batch may spend together; no limit if None.
-        ledger: a `dpopt.Ledger`, charged before anything is drawn; none if None.
-        dataset: name of the data in the ledger.
-        group: name of voters trained once in the ledger, the same for all labels of theirs, which
-            spend together what the voters do; None for votes drawn afresh.
 
     Raises:
         ParameterError: for votes of another shape or other values, a parameter out of range, or
@@ -111,13 +103,10 @@ def vote(
         design = design_for(setting, objective=objective, prior=prior)
     return drawn(
         design,
-        ballots,
+        {"data": ballots},
         spending,
         answered=before,
         budget=budget,
-        ledger=ledger,
-        dataset=dataset,
-        group=group,
     )
 
 

@@ -234,14 +234,13 @@ class Configurations:
             dtype=np.int64,
         )
 
-    @cached_property
-    def _composed(self) -> IntVector:
-        """[p, q]: the renaming that is p, and then q undone."""
-        place = {names: at for at, names in enumerate(self.renamings)}
-        inverse = [tuple(int(i) for i in np.argsort(names)) for names in self.renamings]
-        return np.array(
-            [[place[tuple(back[name] for name in p)] for back in inverse] for p in self.renamings]
-        )
+    def _composed(self, first: IntVector, undone: IntVector) -> IntVector:
+        """Return for places of renamings p and q that of the renaming p, and then q undone."""
+        names = np.array(self.renamings)
+        inverse = np.argsort(names[undone], axis=1)
+        composed = np.take_along_axis(inverse, names[first], axis=1)
+        # Permutations of S and of the rest are listed in rising order, and so are their codes.
+        return np.searchsorted(_code(names, self.classes), _code(composed, self.classes))
 
     def _canonical(self, signed: IntVector) -> tuple[IntVector, IntVector]:
         """Return the least code among a configuration's renamed ones, and by which renaming."""
@@ -291,7 +290,7 @@ class Configurations:
         sorter = np.argsort(code)
         opposite = sorter[np.searchsorted(code, turned, sorter=sorter)]
         # -sigma becomes the least one by `back`, and that the kept one by the inverse of its own.
-        renaming = self._composed[back, how[opposite]]
+        renaming = self._composed(back, how[opposite])
         order = np.argsort(renaming, kind="stable")
         oriented = tuple(pair for y, z in self.pairs for pair in ((y, z), (z, y)))
         return Level(

@@ -24,8 +24,6 @@ from dpopt.ballots.draws import Labels
 from dpopt.ballots.partitions import Partitions
 from dpopt.ballots.table import Units, flat, law, scale
 from dpopt.ballots.votes import count_queries
-from dpopt.design import Design, Setting
-from dpopt.design import design as designed
 from dpopt.lp import Backend, Solution
 from dpopt.multiclass.corners import configuration_count, require_priceable
 from dpopt.multiclass.oracle import Pricing
@@ -43,8 +41,9 @@ from dpopt.privacy import Guarantee, Problem
 from dpopt.privacy.dominating import DominatingPair
 from dpopt.privacy.exact import Certificate
 from dpopt.privacy.least import Least, require_pure
-from dpopt.privacy.ledger import Recorder
 from dpopt.privacy.release import Source, seeded, system
+from dpopt.shape import Design, Setting
+from dpopt.shape import design as designed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -144,6 +143,15 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
     def example_data(cls) -> list[int]:
         """Return five votes."""
         return [1, 1, 0, 2, 1]
+
+    @classmethod
+    def example_neighbours(cls) -> list[tuple[list[int], list[int]]]:
+        """Return votes of which some may have changed."""
+        return [
+            ([0] * 5, [1] * 5),
+            ([0, 0, 0, 1, 2], [1, 1, 1, 1, 2]),
+            ([0, 1, 2, 2, 2], [1, 2, 2, 2, 2]),
+        ]
 
     @property
     def guarantee(self) -> Guarantee:
@@ -357,7 +365,7 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
 class MulticlassDesign(Design):
     """A plurality of private voters.
 
-    `dpopt.design.Design` says what every design has; ``value`` is the probability that no
+    `dpopt.shape.Design` says what every design has; ``value`` is the probability that no
     plurality class is output, under the prior.
 
     Attributes:
@@ -390,15 +398,12 @@ class MulticlassDesign(Design):
             return error.excess
         return 0.0
 
-    def release(
-        self,
-        data: Any = None,  # noqa: ANN401
-        *,
-        ledger: Recorder | None = None,
-        dataset: str | None = None,
-        trained_once: bool | None = None,
-        group: str | None = None,
-    ) -> npt.NDArray[np.int64] | int:
+    def asked(self, data: Any = None) -> int:  # noqa: ANN401
+        """Return the number of queries, each of which spends the whole guarantee; see `release`."""
+        self.require_private()
+        return len(self.setting.counted(data)[0])
+
+    def release(self, data: Any = None) -> npt.NDArray[np.int64] | int:  # noqa: ANN401
         """Return the private plurality of votes, with the operating system's randomness.
 
         Each row of votes is one query and spends the whole guarantee once. No seed; Python is not
@@ -406,33 +411,17 @@ class MulticlassDesign(Design):
 
         Args:
             data: votes in 0..C-1, shape (K,) for one query or (queries, K).
-            ledger: see `dpopt.Design.release`.
-            dataset: see there.
-            trained_once: whether the votes on all queries are of voters that were trained once, or
-                drawn afresh. If None, what is written down covers both, the larger of the two.
-            group: your name of the voters in the ledger, the same for all that is ever asked of
-                them; needed where they were trained once. Without one, each call is charged as if
-                it may be of the same voters as others, and as if not.
 
         Returns:
             A class for one query; an array of them, shape (queries,), for several.
 
         Raises:
             ParameterError: for another shape or other values. A refusal for a vote's value tells of
-                the data and is not covered by the guarantee: make a class of each vote before. Or
-                if the ledger refuses: then nothing was drawn.
+                the data and is not covered by the guarantee: make a class of each vote before.
             NotPrivateError: if the plurality has no certificate; it names the voters.
         """
         self.require_private()
         counts, single = self.setting.counted(data)
-        if len(counts):
-            self.write_down(
-                len(counts),
-                ledger=ledger,
-                dataset=dataset,
-                trained_once=trained_once,
-                group=group,
-            )
         return self._drawn_labels(counts, single, system)
 
     def simulate(

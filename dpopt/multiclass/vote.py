@@ -12,12 +12,11 @@ from dpopt._errors import ParameterError
 from dpopt.ballots.batch import VoteBatch, drawn
 from dpopt.ballots.spending import SLACK, Spending, label_delta
 from dpopt.ballots.votes import read_classes, read_votes
-from dpopt.design import design as designed
 from dpopt.multiclass.corners import priceable
 from dpopt.multiclass.rules import RULES
 from dpopt.multiclass.setting import MulticlassDesign, MulticlassSetting
 from dpopt.privacy import Guarantee
-from dpopt.privacy.ledger import Recorder
+from dpopt.shape import design as designed
 
 
 def vote(
@@ -36,9 +35,6 @@ def vote(
     slack: float = SLACK,
     answered: int = 0,
     budget: Guarantee | None = None,
-    ledger: Recorder | None = None,
-    dataset: str | None = None,
-    group: str | None = None,
 ) -> VoteBatch[MulticlassDesign]:
     """Return private labels for a batch of queries, drawn with the system's randomness.
 
@@ -61,10 +57,6 @@ def vote(
         slack: the delta' of theorem 2.3 of the DaRRM paper, in (0, 1).
         answered: number of queries answered earlier over the same data, with the same setting.
         budget: what they and this batch may spend together; no limit if None.
-        ledger: a `dpopt.Ledger`, charged before anything is drawn; none if None.
-        dataset: name of the data in the ledger.
-        group: name of voters trained once in the ledger, the same for all labels of theirs, which
-            spend together what the voters do; None for votes drawn afresh.
 
     Raises:
         ParameterError: for votes of another shape or other values, a parameter out of range, or
@@ -117,13 +109,10 @@ def vote(
         design = best_of(setting, rule)
     return drawn(
         design,
-        ballots,
+        {"data": ballots},
         replace(spending, setting=design.setting),
         answered=before,
         budget=budget,
-        ledger=ledger,
-        dataset=dataset,
-        group=group,
     )
 
 
@@ -141,8 +130,9 @@ def best_design(
     """Return the plurality of a rule, or of the best one that can be had.
 
     "best" is the optimum of the program where all corner configurations can be priced and the
-    voters have no Delta; elsewhere the ladder or permute-and-flip within a proved bound, whichever
-    misses the plurality less often under the prior. The choice looks at no data.
+    voters have no Delta; elsewhere the ladder, permute-and-flip or the exponential mechanism within
+    a proved bound, whichever misses the plurality least often under the prior. The choice looks at
+    no data.
 
     Args:
         mechanisms: K.
@@ -177,6 +167,7 @@ def best_of(setting: MulticlassSetting, rule: str) -> MulticlassDesign:
     rules: tuple[Any, ...] = (rule,)
     if rule == "best":
         program = priceable(setting.mechanisms, setting.classes) and not setting.mechanism_delta
-        rules = ("optimal",) if program else ("ladder", "permute-and-flip")
+        # A sample of the voters is proved only where the program can be written.
+        rules = ("optimal",) if program else ("ladder", "permute-and-flip", "exponential")
     found = [designed(replace(setting, rule=name)) for name in rules]
     return min(found, key=lambda made: made.value)

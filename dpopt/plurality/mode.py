@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
@@ -27,11 +27,11 @@ from dpopt.data.tally import Tally, tally
 from dpopt.plurality.proof import prove_ladder
 from dpopt.plurality.setting import PluralityDesign, PluralitySetting, design, rational_step
 from dpopt.privacy import Guarantee
-from dpopt.privacy.ledger import Recorder
 from dpopt.privacy.release import random_words, seeded, system
 
 Rule = Literal["best", "ladder", "permute-and-flip", "exponential", "optimal"]
 RULES: tuple[str, ...] = get_args(Rule)
+_BEST_OF = ("ladder", "permute-and-flip", "exponential")
 
 _MOST_TABLED = 5_000
 """Sorted histograms of which "best" makes tables: a few seconds' work."""
@@ -122,6 +122,7 @@ class ModeRule:
     why: str = _ASKED
     design: PluralityDesign | None = None
     ratio: Fraction | None = None
+    neighbours: ClassVar[str] = PluralitySetting.neighbours
 
     def __repr__(self) -> str:
         return brief(
@@ -132,36 +133,30 @@ class ModeRule:
             guarantee=self.guarantee,
         )
 
-    def release(
-        self,
-        data: object,
-        *,
-        alphabet: object = None,
-        ledger: Recorder | None = None,
-        dataset: str | None = None,
-    ) -> ModeRelease:
+    def asked(self, data: object, *, alphabet: object = None) -> int:
+        """Return how many letters `release` draws for data, which are checked: 1.
+
+        Args:
+            data: as of `mode`.
+            alphabet: as of `mode`.
+        """
+        self._fitting(data, alphabet)
+        return 1
+
+    def release(self, data: object, *, alphabet: object = None) -> ModeRelease:
         """Return one private letter, with the operating system's randomness; see `mode`.
 
         Args:
             data: as of `mode`.
             alphabet: as of `mode`.
-            ledger: where it is written down before it is drawn, a `dpopt.Ledger`.
-            dataset: your name of the data; "unnamed" if None.
 
         Raises:
-            ParameterError: for data outside the alphabet, or of another number of records; or if
-                the ledger refuses: then nothing was drawn.
+            ParameterError: for data outside the alphabet, or of another number of records.
         """
         counted = self._fitting(data, alphabet)
         if self.design is not None:
-            place = int(self.design.release(counted.counts, ledger=ledger, dataset=dataset))
+            place = int(self.design.release(counted))
         else:
-            if ledger is not None:
-                told = (
-                    f"mode of {self.records} records over {self.classes} letters, {self.rule}; "
-                    f"{PluralitySetting.neighbours}"
-                )
-                ledger.charge(self.guarantee, what=told, dataset=dataset)
             place = self._drawn(lambda count: random_words(count, system))(counted.counts)
         letter = counted.letters[place]
         return ModeRelease(letter, self.rule, self.guarantee, self.records, self.proof, self.why)
@@ -181,7 +176,7 @@ class ModeRule:
         draws = _checks.integer("draws", draws, 1)
         counts = self._fitting(data, alphabet).counts
         if self.design is not None:
-            return np.asarray(self.design.simulate(np.tile(counts, (draws, 1)), rng))
+            return np.asarray(self.design.simulate(None, rng, counts=np.tile(counts, (draws, 1))))
         drawn = self._drawn(lambda count: random_words(count, source))
         found = [drawn(counts) for _ in range(draws)]
         return np.array(found, dtype=np.int64)
@@ -213,8 +208,6 @@ def mode(
     *,
     alphabet: object = None,
     rule: Rule = "best",
-    ledger: Recorder | None = None,
-    dataset: str | None = None,
 ) -> ModeRelease:
     """Return the most common letter of some records, privately.
 
@@ -229,12 +222,10 @@ def mode(
         epsilon: of the letter, in (0, 50].
         alphabet: the C letters in order, at least 2.
         rule: see `mode_rule`.
-        ledger: where the release is written down before it is drawn, a `dpopt.Ledger`.
-        dataset: your name of the data; "unnamed" if None.
 
     Raises:
         ParameterError: for a parameter out of range, no record, or one outside the alphabet, which
-            is not shown; or if the ledger refuses: then nothing was drawn.
+            is not shown.
 
     Example:
         >>> from dpopt import plurality
@@ -245,7 +236,7 @@ def mode(
     """
     counted = _tallied(data, alphabet)
     made = mode_rule(int(counted.counts.sum()), len(counted.counts), epsilon, rule=rule)
-    return made.release(counted, alphabet=counted.letters, ledger=ledger, dataset=dataset)
+    return made.release(counted, alphabet=counted.letters)
 
 
 def mode_rule(records: int, classes: int, epsilon: float, *, rule: Rule = "best") -> ModeRule:
@@ -257,9 +248,10 @@ def mode_rule(records: int, classes: int, epsilon: float, *, rule: Rule = "best"
       for few letters and an epsilon that is not small (`dpopt.ballots.unbounded`): then it is drawn
       exactly too. Elsewhere an enumeration of all sorted histograms decides, up to a million of
       them. "optimal" is the linear program's optimum, up to some thousands.
-    - "best" is the ladder or permute-and-flip. Where both can be tabled in seconds, it is the one
-      with less mean regret for counts of which all are equally likely. Else it is the ladder where
-      it is proved private for every K within some seconds, and permute-and-flip where not.
+    - "best" is the rule of least mean regret, all counts equally likely, where the ladder,
+      permute-and-flip and the exponential mechanism can be tabled in seconds. Else it is the ladder
+      where it is proved private for every K within some seconds, and permute-and-flip where not,
+      which loses no more than the exponential mechanism at the same step.
 
     Args:
         records: K, at least 1.
@@ -278,9 +270,9 @@ def mode_rule(records: int, classes: int, epsilon: float, *, rule: Rule = "best"
     epsilon = _checks.real("epsilon", epsilon, 0.0, _LARGEST_EPSILON, open_lower=True)
     few = _few(records, classes)
     if rule == "best" and few:
-        tables = [design(records, classes, epsilon, rule=r) for r in ("ladder", "permute-and-flip")]
-        better, other = sorted(tables, key=lambda table: table.mean_regret)
-        return _tabled(better, _SMALLER.format(other.setting.rule))
+        tables = [design(records, classes, epsilon, rule=name) for name in _BEST_OF]
+        best, *others = sorted(tables, key=lambda table: table.mean_regret)
+        return _tabled(best, _SMALLER.format(" and ".join(made.setting.rule for made in others)))
     if rule in ("best", "ladder") and not few:
         made = _any_number(records, classes, epsilon, rule)
         if made is not None:
@@ -310,10 +302,10 @@ def _any_number(records: int, classes: int, epsilon: float, rule: str) -> ModeRu
 
 def _few(records: int, classes: int) -> bool:
     """Return whether the sorted histograms can be tabled in seconds."""
-    # Those of two classes are K / 2 + 1 already; permute-and-flip's table takes C^2 for each.
+    # Those of two classes are K / 2 + 1 already; permute-and-flip's takes min(C, K)^2 for each.
     small = records <= 2 * _MOST_TABLED and classes <= 50
     many = partition_count(records, classes) if small else _MOST_TABLED + 1
-    return many <= _MOST_TABLED and many * classes**2 <= _MOST_STEPS
+    return many <= _MOST_TABLED and many * min(classes, records) ** 2 <= _MOST_STEPS
 
 
 def _tabled(made: PluralityDesign, why: str) -> ModeRule:

@@ -36,9 +36,8 @@ from dpopt.ballots import law as law_of_table
 from dpopt.ballots.draws import Labels
 from dpopt.ballots.partitions import MOST_PARTITIONS
 from dpopt.ballots.table import flat
-from dpopt.ballots.votes import whole
-from dpopt.design import Design, Setting
-from dpopt.design import design as designed
+from dpopt.ballots.votes import count_queries, whole
+from dpopt.data.tally import Tally
 from dpopt.lp import Backend, Solution, Status, solve
 from dpopt.lp.backends.highs import Highs
 from dpopt.plurality.program import (
@@ -62,8 +61,9 @@ from dpopt.privacy import Certificate, Guarantee, Problem, exp_lower
 from dpopt.privacy.dominating import DominatingPair
 from dpopt.privacy.exponential import log_near, log_upper
 from dpopt.privacy.least import Least, least_delta, least_epsilon, require_pure
-from dpopt.privacy.ledger import Recorder
 from dpopt.privacy.release import Source, seeded, seeded_below, system
+from dpopt.shape import Design, Setting
+from dpopt.shape import design as designed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -197,8 +197,15 @@ class PluralitySetting(Setting["PluralityDesign"]):
 
     @classmethod
     def example_data(cls) -> list[int]:
-        """Return the counts of six records."""
-        return [3, 2, 1]
+        """Return the votes of six records."""
+        return [0, 2, 0, 1, 0, 1]
+
+    @classmethod
+    def example_neighbours(cls) -> list[tuple[list[int], list[int]]]:
+        """Return votes of which one is replaced."""
+        votes = [0, 0, 0, 1, 1, 2]
+        replaced = (2, 1), (3, 0), (5, 1), (2, 2)
+        return [(votes, [*votes[:at], new, *votes[at + 1 :]]) for at, new in replaced]
 
     @property
     def guarantee(self) -> Guarantee:
@@ -419,25 +426,30 @@ class PluralitySetting(Setting["PluralityDesign"]):
             raise ParameterError("units hold a step of too many bits.")
         return units
 
-    def law(self, units: Units, data: npt.ArrayLike) -> list[int]:
-        """Return the law of the class for counts, in the order of the classes: integers.
+    def law(
+        self,
+        units: Units,
+        data: npt.ArrayLike | Tally | None = None,
+        *,
+        counts: npt.ArrayLike | None = None,
+    ) -> list[int]:
+        """Return the law of the class for one query, in the order of the classes: integers.
 
         Args:
             units: of this setting.
-            data: counts of the classes, shape (C,), sum K.
+            data: votes in 0..C-1, shape (K,); or a `Tally`.
+            counts: instead, those of the classes, shape (C,), sum K.
 
         Raises:
             ParameterError: for data of another shape or sum; their values are not shown.
         """
-        rows, single = self.counted(data)
+        rows, single = self.counted(data, counts)
         if not single:
-            raise ParameterError(
-                f"counts has {len(rows)} rows; a law is that of one query, shape ({self.classes},)."
-            )
-        counts = rows[0].tolist()
+            raise ParameterError(f"data have {len(rows)} queries; a law is that of one.")
+        own = rows[0].tolist()
         if not self.by_theorem:
-            return law_of_table(self.partitions, cast(Table, units), counts)
-        step, gaps = Fraction(*cast(Step, units)), [max(counts) - count for count in counts]
+            return law_of_table(self.partitions, cast(Table, units), own)
+        step, gaps = Fraction(*cast(Step, units)), [max(own) - count for count in own]
         # Histograms of which the ladder's fraction is made, or factors of the others'.
         parts = 2 ** (len(set(gaps)) - 1) if self.rule == "ladder" else 1
         if sum(gaps) * step.numerator.bit_length() * self.classes * parts > _LONGEST_LAW:
@@ -445,17 +457,27 @@ class PluralitySetting(Setting["PluralityDesign"]):
                 f"the law of {self.records} records over {self.classes} classes is too long to be "
                 "written out; release draws from it without."
             )
-        shares = _LAWS[self.rule](counts, step)
+        shares = _LAWS[self.rule](own, step)
         common = math.lcm(*(share.denominator for share in shares))
         return [share.numerator * (common // share.denominator) for share in shares]
 
-    def counted(self, data: npt.ArrayLike) -> tuple[IntVector, bool]:
-        """Return counts as rows, and whether they were those of one query.
+    def counted(
+        self, data: npt.ArrayLike | Tally | None, counts: npt.ArrayLike | None = None
+    ) -> tuple[IntVector, bool]:
+        """Return the counts of each query, shape (queries, C), and whether there is but one.
+
+        Args:
+            data: votes, shape (K,) or (queries, K); or a `Tally`.
+            counts: instead, those of the classes, shape (C,) or (queries, C).
 
         Raises:
-            ParameterError: for another shape, other values than whole numbers, or another sum.
+            ParameterError: for another shape, other values or another sum, or both or none of them.
         """
-        array = _checks.array("counts", data)
+        if (data is None) == (counts is None):
+            raise ParameterError("data (votes) and counts: give exactly one of them.")
+        if counts is None and not isinstance(data, Tally):
+            return count_queries(cast(npt.ArrayLike, data), self.records, self.classes)
+        array = _checks.array("counts", data.counts if isinstance(data, Tally) else counts)
         if array.ndim not in (1, 2) or array.shape[-1] != self.classes:
             raise ParameterError(
                 f"counts has shape {array.shape}; it must be ({self.classes},) or "
@@ -580,8 +602,8 @@ class PluralitySetting(Setting["PluralityDesign"]):
 class PluralityDesign(Design):
     """A private choice of one class from the counts of all; see `PluralitySetting`.
 
-    `release` and `simulate` take counts of shape (C,), for one class, or (queries, C), for an array
-    of classes. Each row spends the whole guarantee.
+    `release` and `simulate` take votes of shape (K,), for one class, or (queries, K), for an array
+    of classes; or ``counts=``, how many each class has. Each row spends the whole guarantee.
 
     Attributes:
         setting: K, C, epsilon and the objective.
@@ -690,43 +712,55 @@ class PluralityDesign(Design):
         ]
         return columns
 
+    def asked(
+        self,
+        data: Any = None,  # noqa: ANN401
+        *,
+        counts: npt.ArrayLike | None = None,
+    ) -> int:
+        """Return the number of queries, each of which spends the whole guarantee; see `release`."""
+        self.require_private()
+        return len(self.setting.counted(data, counts)[0])
+
     def release(
         self,
         data: Any = None,  # noqa: ANN401
         *,
-        ledger: Recorder | None = None,
-        dataset: str | None = None,
+        counts: npt.ArrayLike | None = None,
     ) -> IntVector | int:
-        """Return a private plurality for counts, with the operating system's randomness.
+        """Return a private plurality of votes, with the operating system's randomness.
 
-        Each row of counts is one query and spends the whole guarantee; all are written down before
-        one is drawn. A record that reaches t ballots spends t epsilon; see
+        Each query spends the whole guarantee. A record that reaches t ballots spends t epsilon; see
         `plurality.vote(voters_per_record=)`.
 
         Args:
-            data: counts of the classes, sum K, shape (C,) for one query or (queries, C).
-            ledger: see `dpopt.Design.release`.
-            dataset: see there.
+            data: votes in 0..C-1, shape (K,) for one query or (queries, K); or a `dpopt.roo.Tally`.
+            counts: instead, how many votes each class has, sum K, shape (C,) or (queries, C).
 
         Returns:
             A class in 0..C-1 for one query; an array of them, shape (queries,), for several.
 
         Raises:
-            ParameterError: for counts of another shape or sum; the refusal is for the curator
-                alone. Or if the ledger refuses: then nothing was drawn.
+            ParameterError: for votes or counts of another shape, other values or another sum; the
+                refusal is for the curator alone.
             NotPrivateError: if the mechanism has no certificate.
         """
         self.require_private()
-        rows, single = self.setting.counted(data)
-        if len(rows):
-            self.write_down(len(rows), ledger=ledger, dataset=dataset)
+        rows, single = self.setting.counted(data, counts)
         return self._classes(rows, single, system, secrets.randbelow)
 
-    def simulate(self, data: Any, rng: np.random.Generator) -> IntVector | int:  # noqa: ANN401
+    def simulate(
+        self,
+        data: Any = None,  # noqa: ANN401
+        rng: np.random.Generator | None = None,
+        *,
+        counts: npt.ArrayLike | None = None,
+    ) -> IntVector | int:
         """Return what `release` would, from a seeded generator: for experiments, NOT private."""
-        source = seeded(rng)
-        rows, single = self.setting.counted(data)
-        return self._classes(rows, single, source, lambda limit: seeded_below(rng, limit))
+        generator = cast(np.random.Generator, rng)
+        source = seeded(generator)
+        rows, single = self.setting.counted(data, counts)
+        return self._classes(rows, single, source, lambda limit: seeded_below(generator, limit))
 
     @cached_property
     def _labels(self) -> Labels:

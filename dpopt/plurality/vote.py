@@ -15,7 +15,6 @@ from dpopt.ballots.batch import VoteBatch, drawn
 from dpopt.ballots.spending import SLACK, BallotSpending
 from dpopt.ballots.unbounded import QUICK_STATES
 from dpopt.ballots.votes import IntTable, count_votes, read_classes, read_counts, read_votes
-from dpopt.design import design as designed
 from dpopt.plurality.setting import (
     RULES,
     PluralityDesign,
@@ -24,7 +23,7 @@ from dpopt.plurality.setting import (
     rational_step,
 )
 from dpopt.privacy import Guarantee
-from dpopt.privacy.ledger import Recorder
+from dpopt.shape import design as designed
 
 # Sorted histograms of a program that takes seconds, and of rules whose tables do.
 _QUICK_PROGRAM, _QUICK_TABLE = 600, 4_000
@@ -45,8 +44,6 @@ def vote(
     slack: float = SLACK,
     answered: int = 0,
     budget: Guarantee | None = None,
-    ledger: Recorder | None = None,
-    dataset: str | None = None,
 ) -> VoteBatch[PluralityDesign]:
     """Return private labels for a batch of queries, drawn with the system's randomness.
 
@@ -68,8 +65,6 @@ def vote(
         slack: the delta' of theorem 2.3 of the DaRRM paper, in (0, 1).
         answered: number of queries answered earlier over the same data, with the same setting.
         budget: what they and this batch may spend together; no limit if None.
-        ledger: a `dpopt.Ledger`, charged before anything is drawn; none if None.
-        dataset: name of the data in the ledger.
 
     Raises:
         ParameterError: for votes or counts of another shape or other values, a parameter out of
@@ -113,13 +108,10 @@ def vote(
         )
     return drawn(
         design,
-        table,
+        {"counts": table},
         replace(spending, setting=design.setting),
         answered=before,
         budget=budget,
-        ledger=ledger,
-        dataset=dataset,
-        group=None,
     )
 
 
@@ -136,9 +128,9 @@ def best_design(
     """Return the mechanism of a rule, or of the best one that takes seconds.
 
     "best" is the optimum of the program where there are at most 600 sorted histograms; of more, the
-    ladder or permute-and-flip, whichever has the smaller value; beyond 4,000 the ladder where it is
-    quickly proved private for every K, and permute-and-flip elsewhere, which there is for any K and
-    C. The choice looks at no data.
+    rule with the smallest value, each at its largest step that is proved; beyond 4,000 the ladder
+    where it is quickly proved private for every K, and permute-and-flip elsewhere, which there is
+    for any K and C. The choice looks at no data.
 
     Args:
         records: K.
@@ -175,7 +167,7 @@ def _quick_rules(quick: PluralitySetting) -> tuple[Any, ...]:
     if not more_than(_QUICK_PROGRAM, records, classes):
         return ("optimal",)
     if not more_than(_QUICK_TABLE, records, classes) and not quick.by_theorem:
-        return ("ladder", quick.rule)
+        return RULES[1:]
     ratio = Fraction(*rational_step(quick.epsilon, power=1))
     proved = proved_for_any_number(classes, ratio, QUICK_STATES) is not None
     return ("ladder",) if proved else (quick.rule,)

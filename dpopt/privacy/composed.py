@@ -2,14 +2,28 @@
 
 A *part* is a guarantee (epsilon_j, delta_j) and how many of the mechanisms have it, n_j. Each
 mechanism's randomness is independent of the others', given data and earlier outputs; which of them
-is asked next, and of which data, may depend on earlier outputs.
+is asked next, and of which data, may depend on earlier outputs. For `simple`, `concentrated` and
+`optimal`, how many there are and how much each may spend is fixed before the first output is seen.
 
-How many there are, and how much each may spend, is fixed before the first output is seen. Where
-both may depend on earlier outputs, a bound on what they spend together is a *filter*: whoever
-stops before it is crossed is as private as it says (Rogers, Roth, Ullman, Vadhan 2016). The sums of
-`simple` and of `concentrated` are filters, with a slack that was fixed (Whitehouse, Ramdas, Rogers,
-Wu 2023, theorem 1); those of `general` and `optimal` are not known to be, and of `optimal` it is
-wrong: `tests/ledger/test_filters.py` has an adversary.
+*A budget as a filter*, `allowed`: what is asked next, how much it may spend, and whether anything
+is, may depend on all outputs so far. Of a budget (E, D) a slack s is kept: D / 2, or none where the
+first entry alone has a delta above D / 2 (nothing was seen before it). Releases are allowed as long
+as
+
+    sum delta_j <= D - s   and   ( sum epsilon_j <= E   or   rho + 2 sqrt(rho log(1/s)) <= E ),
+
+with rho = sum epsilon_j^2 / 2. Then all of them together are (E, D)-DP. For an (epsilon_j,
+delta_j) mechanism is epsilon_j-DP but for an event of probability delta_j, given all before it, and
+these events have probability at most D - s together. Without them, the loss L is at most
+sum epsilon_j. And exp(lambda L - lambda (lambda + 1) rho) is a supermartingale for every
+lambda > 0, since epsilon-DP is (epsilon^2 / 2)-zCDP: by Ville's inequality, L is ever above E while
+the second bound holds with probability at most s. The "or" costs nothing, since the first bound
+holds on each path by itself. Were the slack what the deltas of a path leave of D, this would be
+wrong, and so it is of `optimal`: `tests/ledger/test_filters.py` has an adversary against each.
+
+References:
+    Rogers, Roth, Ullman, Vadhan (2016); Whitehouse, Ramdas, Rogers, Wu (2023), theorem 1, whose
+    bound the second one is.
 """
 
 from __future__ import annotations
@@ -21,9 +35,9 @@ from itertools import accumulate, product
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._numbers import float_up
+from dpopt._numbers import float_down, float_up
 from dpopt.privacy.exponential import exp_lower, exp_upper, log_upper, sqrt_upper
-from dpopt.privacy.guarantee import Guarantee, mean_loss, power_below
+from dpopt.privacy.guarantee import Guarantee, power_below
 
 Parts = Sequence[tuple[Guarantee, int]]
 """Guarantees, each with the number of mechanisms that have it."""
@@ -47,54 +61,11 @@ def simple(parts: Parts) -> Guarantee | None:
     return Guarantee(epsilon, delta) if delta < 1 and math.isfinite(epsilon) else None
 
 
-def larger(parts: Parts, others: Parts) -> Guarantee | None:
-    """Return what covers either of two, by simple composition; None where one promises nothing."""
-    both = simple(parts), simple(others)
-    if both[0] is None or both[1] is None:
-        return None
-    return Guarantee(max(g.epsilon for g in both if g), max(g.delta for g in both if g))
-
-
-def least_delta(parts: Parts) -> float:
-    """Return 1 - prod (1 - delta_j)^n_j, rounded up: below it, no composition is known."""
-    return float_up(1 - _kept(parts))
-
-
-def general(parts: Parts, delta: float) -> Guarantee | None:
-    """Return the least epsilon of theorem 3.5 for a delta of all; None if the delta is too small.
-
-    With slack s, delta = 1 - (1 - s) prod (1 - delta_j)^n_j, sums over all mechanisms, and
-    A = sum epsilon_j (e^epsilon_j - 1) / (e^epsilon_j + 1), V = sum epsilon_j^2:
-
-        epsilon = min{ sum epsilon_j, A + sqrt(2 V log(e + sqrt(V) / s)), A + sqrt(2 V log(1/s)) }.
-
-    Args:
-        parts: see `dpopt.privacy.composed`.
-        delta: in [0, 1).
-
-    References:
-        Kairouz, Oh, Viswanath (2015), theorem 3.5; theorem 2.3 of the DaRRM paper where all are
-        equal.
-    """
-    slack = slack_of(parts, delta)
-    if slack is None:
-        return None
-    total = _sum(parts, 1)
-    if slack > 0:
-        exact = [(Fraction(g.epsilon), n) for g, n in parts]
-        mean = sum((n * e * mean_loss(e) for e, n in exact), Fraction(0))
-        squares = _sum(parts, 2)
-        logs = log_upper(exp_upper(1) + sqrt_upper(squares) / slack), log_upper(1 / slack)
-        total = min(total, mean + sqrt_upper(2 * squares * Fraction(min(logs))))
-    return _guarantee(float_up(total), delta)
-
-
 def concentrated(parts: Parts, delta: float) -> Guarantee | None:
     """Return the epsilon by zero-concentrated privacy; None if the delta is too small.
 
     epsilon_j-DP is epsilon_j^2 / 2-zCDP, and an (epsilon_j, delta_j) it but for delta_j. With rho
-    the sum of these and s = delta - sum delta_j: rho + 2 sqrt(rho log(1 / s)). Never less than
-    `general`; it holds where the epsilons depend on earlier outputs, too.
+    the sum of these and s = delta - sum delta_j: rho + 2 sqrt(rho log(1 / s)).
 
     Args:
         parts: see `dpopt.privacy.composed`.
@@ -126,8 +97,8 @@ def optimal(parts: Parts, delta: float) -> Guarantee | None:
 
     The worst mechanism of an (epsilon_j, delta_j) tells the truth with probability delta_j, and
     else answers as randomised response does, rightly with e^epsilon_j / (1 + e^epsilon_j). Of n_j
-    such answers only the number i of wrong ones counts; their loss is (n_j - 2 i) epsilon_j. With
-    s as in `general`, P and Q the laws of all these numbers, and S the events "the loss is at least
+    such answers only the number i of wrong ones counts; their loss is (n_j - 2 i) epsilon_j. With s
+    as in `slack_of`, P and Q the laws of all these numbers, and S the events "the loss is at least
     l", which are the best ones (Neyman, Pearson):
 
         e^epsilon = max_S (P(S) - s) / Q(S).
@@ -179,6 +150,47 @@ def optimal(parts: Parts, delta: float) -> Guarantee | None:
             top, bottom = spent, q
     exact = log_upper(Fraction(top, bottom)) if top > bottom else 0.0
     return _guarantee(min(exact, float_up(_sum(parts, 1))), delta)
+
+
+def allowed(parts: Parts, budget: Guarantee, first: Guarantee | None) -> bool:
+    """Return whether a budget allows all releases so far, as the module's text says it.
+
+    Args:
+        parts: see `dpopt.privacy.composed`.
+        budget: of all together.
+        first: what the first entry of them spends; None where that promises nothing.
+    """
+    most = Fraction(budget.delta)
+    slack = Fraction(0) if first is None or 2 * Fraction(first.delta) > most else most / 2
+    if sum((n * Fraction(g.delta) for g, n in parts), Fraction(0)) > most - slack:
+        return False
+    if _sum(parts, 1) <= Fraction(budget.epsilon):
+        return True
+    return slack > _SMALLEST and concentrated_bound(_sum(parts, 2), slack) <= budget.epsilon
+
+
+def room(parts: Parts, budget: Guarantee, first: Guarantee | None) -> float:
+    """Return the largest epsilon of one more release without a delta that `allowed` allows.
+
+    Args:
+        parts: see `allowed`, as for the rest.
+        budget: see there.
+        first: see there; None before the first one.
+    """
+
+    def fits(epsilon: float) -> bool:
+        more = Guarantee(epsilon)
+        return allowed([*parts, (more, 1)], budget, first if parts else more)
+
+    over = Fraction(budget.epsilon) - _sum(parts, 1)
+    low, high = max(0.0, float_down(max(Fraction(0), over))), budget.epsilon
+    if not fits(low):
+        low = 0.0
+    if not fits(low) or fits(high):
+        return high if fits(high) else 0.0
+    while low < (middle := (low + high) / 2) < high:
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
 
 
 def slack_of(parts: Parts, delta: float) -> Fraction | None:

@@ -66,7 +66,7 @@ class Certificate:
 
         Raises:
             NotPrivateError: if the slack is below 0.
-            ParameterError: if a number or the guarantee is none.
+            ParameterError: if a number or the guarantee is none, or the ratio above e^epsilon.
         """
         _checks.instance("guarantee", self.guarantee, Guarantee)
         for name in ("ratio", "slack"):
@@ -81,6 +81,7 @@ class Certificate:
             )
         _checks.integer("constraints", self.constraints, 0)
         _checks.integer("bits", self.bits, 0)
+        resolve_ratio(self.guarantee, self.ratio)
         slack = Fraction(self.slack)
         if slack < 0:
             raise NotPrivateError(

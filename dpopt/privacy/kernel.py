@@ -29,7 +29,6 @@ from dpopt.privacy.exact import (
 )
 from dpopt.privacy.exponential import rational
 from dpopt.privacy.guarantee import Guarantee
-from dpopt.privacy.ledger import Recorder, Releasing
 from dpopt.privacy.release import Laws, Source, seeded, system
 from dpopt.privacy.saved import READERS, STATED, Sealed, seal
 from dpopt.privacy.vouched import Implied, Vouched
@@ -42,7 +41,7 @@ _MOST_LINES = 100_000_000
 
 
 @dataclass(frozen=True)
-class ExactKernel(Releasing, Vouched):
+class ExactKernel(Vouched):
     """A kernel of integer weights over 2^bits that was certified.
 
     Attributes:
@@ -236,30 +235,23 @@ class ExactKernel(Releasing, Vouched):
             self.require_both_ways()
         return kernel_pair(self.weights, self.bits, self.pairs, rows)
 
-    def release(
-        self,
-        inputs: npt.ArrayLike,
-        *,
-        ledger: Recorder | None = None,
-        dataset: str | None = None,
-    ) -> npt.NDArray[np.int64] | int:
+    def asked(self, inputs: npt.ArrayLike) -> int:
+        """Return the number of inputs, each of which spends the whole guarantee; see `release`."""
+        return self.places(inputs)[0].size
+
+    def release(self, inputs: npt.ArrayLike) -> npt.NDArray[np.int64] | int:
         """Return one output for each input, drawn with the operating system's randomness.
 
         The law is exactly ``weights / 2^bits``. No seed; timing is outside the guarantee.
 
         Args:
-            inputs: an index in 0..inputs-1, or an array of them.
-            ledger: where it is written down before it is drawn, a `dpopt.Ledger`; each input
-                spends the whole guarantee. If None, the one beside the kernel's file, if any.
-            dataset: your name of the data; "unnamed" if None.
+            inputs: an index in 0..inputs-1, or an array of them; each spends the whole guarantee.
 
         Raises:
             ParameterError: if an index is no input; the refusal tells of the index and is not
-                covered by the guarantee. Or if the ledger refuses: then nothing was drawn.
+                covered by the guarantee.
         """
         rows, single = self.places(inputs)
-        if rows.size:
-            self.write_down(rows.size, ledger=ledger, dataset=dataset)
         outputs = self.drawn(rows, system)
         return int(outputs[0]) if single else outputs
 

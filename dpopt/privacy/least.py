@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._numbers import float_down, float_up
+from dpopt._numbers import digits_up, float_down, float_up
 from dpopt._page import result_page
 from dpopt._types import Json, Matrix, Vector, brief
 from dpopt.privacy.exact import Pairs, edge_list
@@ -49,10 +49,10 @@ class Least:
             mechanism is private for it. An epsilon is infinite, in both, where an event is possible
             for an input and impossible for a neighbour.
         given: the other one: the delta, or the epsilon, that the value is for.
-        inputs: neighbours (x, x') that need it: places of a table's inputs, or their words where
-            data sets are too many to be numbered.
+        inputs: neighbours (x, x') that need it: places of a table's inputs, their names if they
+            have any, or their words where data sets are too many to be numbered.
         outputs: an event S that needs it: K(S | x) = e^epsilon K(S | x') + delta, up to rounding;
-            places of the outputs.
+            places of the outputs, or their names.
         moved: total variation between a row of the table as it was given and the law that was
             judged, at most; 0 if its rows were laws.
     """
@@ -61,8 +61,8 @@ class Least:
     lower: float
     upper: float
     given: float
-    inputs: tuple[int, int] | tuple[str, str]
-    outputs: tuple[int, ...]
+    inputs: tuple[int | str, int | str]
+    outputs: tuple[int | str, ...]
     moved: float = 0.0
 
     def __repr__(self) -> str:
@@ -70,8 +70,8 @@ class Least:
         return brief(
             self,
             **{
-                self.parameter: self.upper,
-                "delta" if self.parameter == "epsilon" else "epsilon": (self.given),
+                self.parameter: digits_up(self.upper),
+                "delta" if self.parameter == "epsilon" else "epsilon": self.given,
             },
             inputs=f"{x} and {other}",
             outputs=self.outputs,
@@ -117,7 +117,7 @@ def least_epsilon(
     Example:
         >>> from dpopt.privacy import least_epsilon
         >>> least_epsilon([[3, 1], [1, 3]])
-        Least(epsilon=1.09861, delta=0, inputs=0 and 1, outputs=(0,))
+        Least(epsilon=1.09862, delta=0, inputs=0 and 1, outputs=(0,))
     """
     rows, sums, edges = _table(weights, pairs)
     moved = _checks.real("moved", moved, 0.0)
@@ -290,7 +290,7 @@ def _outputs_of(orbits: Orbits, edge: int, worst: Least) -> tuple[int, ...]:
     """Return the outputs of an event that is given by the steps of an edge."""
     steps = orbits.steps
     places = steps.counts.indices[slice(*steps.counts.indptr[edge : edge + 2])]
-    event = places[[place for place in worst.outputs if place < len(places)]]
+    event = places[[place for place in map(int, worst.outputs) if place < len(places)]]
     changes = set(zip(steps.first[event].tolist(), steps.second[event].tolist(), strict=True))
     every = np.arange(orbits.outputs)
     before, after = (orbits.labels(x, every).tolist() for x in steps.edges[edge].tolist())

@@ -30,7 +30,6 @@ from dpopt.privacy.exact import Certificate, decisive_ratio
 from dpopt.privacy.fingerprint import fingerprint
 from dpopt.privacy.guarantee import Guarantee
 from dpopt.privacy.kernel import long_table
-from dpopt.privacy.ledger import Recorder, Releasing
 from dpopt.privacy.release import Laws, Source, below_each, seeded, system
 from dpopt.privacy.saved import STATED
 from dpopt.privacy.vouched import Coherent, Implied, Vouched
@@ -618,7 +617,7 @@ def _raised(numbers: tuple[int, ...], place: int, by: int) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True)
-class OrbitKernel(Releasing, Vouched):
+class OrbitKernel(Vouched):
     """A kernel with one integer weight for each orbit of pairs, which was certified.
 
     Pr[y | x] = weights[orbit of (x, y)] / total: an orbit counts as often as it has outputs with x.
@@ -790,13 +789,11 @@ class OrbitKernel(Releasing, Vouched):
             points += likelihood_tests(row, other, self.total.bit_length())
         return DominatingPair.of_points(upper_hull(points), self.total)
 
-    def release(
-        self,
-        inputs: npt.ArrayLike,
-        *,
-        ledger: Recorder | None = None,
-        dataset: str | None = None,
-    ) -> npt.NDArray[np.int64] | int:
+    def asked(self, inputs: npt.ArrayLike) -> int:
+        """Return the number of inputs, each of which spends the whole guarantee; see `release`."""
+        return self.places(inputs)[0].size
+
+    def release(self, inputs: npt.ArrayLike) -> npt.NDArray[np.int64] | int:
         """Return one output for each input, drawn with the operating system's randomness.
 
         First it is drawn in which orbit the output is with the input, then which of its outputs it
@@ -804,18 +801,13 @@ class OrbitKernel(Releasing, Vouched):
         seed; timing is outside the guarantee.
 
         Args:
-            inputs: an index in 0..inputs-1, or an array of them.
-            ledger: where it is written down before it is drawn, a `dpopt.Ledger`; each input
-                spends the whole guarantee. If None, the one beside the kernel's file, if any.
-            dataset: your name of the data; "unnamed" if None.
+            inputs: an index in 0..inputs-1, or an array of them; each spends the whole guarantee.
 
         Raises:
             ParameterError: if an index is no input; the refusal tells of the index and is not
-                covered by the guarantee. Or if the ledger refuses: then nothing was drawn.
+                covered by the guarantee.
         """
         places, single = self.places(inputs)
-        if places.size:
-            self.write_down(places.size, ledger=ledger, dataset=dataset)
         return self._drawn(places, single, system)
 
     def simulate(

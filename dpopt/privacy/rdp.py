@@ -28,6 +28,8 @@ CONVERSIONS = ("classical", "improved")
 
 # Orders minus 1 between which a conversion searches.
 _SMALLEST, _LARGEST = 1e-9, 1e15
+# Rounding of the two terms of a Gaussian's delta, as a part of them over (1 + far)^2.
+_ROUNDING = 2.0**-47
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
 
@@ -219,20 +221,28 @@ def gaussian_delta(epsilon: float, sigma: float, sensitivity: float = 1.0) -> fl
 
 
 def gaussian_epsilon(delta: float, sigma: float, sensitivity: float = 1.0) -> float:
-    """Return the smallest epsilon for which Gaussian noise is (epsilon, delta)-DP.
+    """Return the smallest epsilon for which Gaussian noise is (epsilon, delta)-DP, rounded up.
 
-    By bisection of `gaussian_delta`, below the classical conversion.
+    By bisection of `gaussian_delta` and a bound on its rounding, below the classical conversion.
 
     Args:
         delta: in (0, 1).
         sigma: above 0.
         sensitivity: Delta_2, at least 0.
     """
-    delta = _delta(delta)
-    if gaussian_delta(0.0, sigma, sensitivity) <= delta:
+    delta, ratio = _delta(delta), _ratio(sigma, sensitivity)
+
+    def enough(epsilon: float) -> bool:
+        exact = gaussian_delta(epsilon, sigma, sensitivity)
+        far = min(ratio / 2.0 + epsilon / ratio, 1e100) if ratio else 0.0
+        # The smaller of the two terms, by the tail of the other, and what each may be off.
+        smaller = 0.5 * math.exp(-0.5 * (ratio - far) ** 2) * float(erfcx(far / math.sqrt(2.0)))
+        return exact + _ROUNDING * (1.0 + far) ** 2 * (exact + 2.0 * smaller) <= delta
+
+    if enough(0.0):
         return 0.0
     start = gaussian_concentrated(sigma, sensitivity).convert(delta).epsilon
-    return least_feasible(lambda e: gaussian_delta(e, sigma, sensitivity) <= delta, start)
+    return least_feasible(enough, start)
 
 
 def gaussian_sigma(guarantee: Guarantee, sensitivity: float = 1.0) -> float:

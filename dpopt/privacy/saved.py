@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from dpopt import _checks
-from dpopt._earlier import converted
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import shown
 from dpopt._types import Json
@@ -23,9 +22,7 @@ from dpopt.files import contents, json_text, parse_json, why_unread, write_json
 from dpopt.provenance import versions
 
 SCHEMA = 3
-"""1 had all integers in decimal; from 2 on those beyond 256 bits are hexadecimal; from 3 on every
-kind has the same body, see `dpopt.design`. Bodies of 1 and 2 become such of 3 in `dpopt._earlier`.
-"""
+"""The first that was published: every kind has the same body, see `dpopt.shape`."""
 
 FORMAT = "dpopt mechanism"
 STATED = "stated_by_file"
@@ -64,8 +61,6 @@ class Sealed:
         body: the mechanism.
         provenance: what made it.
         digest: the hash that the file states.
-        schema: of the file, at most `SCHEMA`.
-        written: kind and body as the file has them, where its schema is an earlier one.
     """
 
     path: Path
@@ -73,8 +68,6 @@ class Sealed:
     body: Json
     provenance: dict[str, Any]
     digest: str
-    schema: int = SCHEMA
-    written: tuple[str, Json] | None = None
 
     def refuse(self, why: str) -> ParameterError:
         """Return the error to raise when the body is not what its kind asks for."""
@@ -87,8 +80,7 @@ class Sealed:
             ParameterError: if the hash does not match.
         """
         try:
-            written = (self.kind, self.body) if self.written is None else self.written
-            digest = _digest(self.schema, *written, self.provenance)
+            digest = _digest(self.kind, self.body, self.provenance)
         except RecursionError:
             raise self.refuse("it is nested too deeply") from None
         if digest != self.digest:
@@ -133,7 +125,7 @@ def seal(kind: str, body: Json, path: Path) -> None:
             "kind": kind,
             "body": body,
             "provenance": provenance,
-            "hash": _digest(SCHEMA, kind, body, provenance, numbers),
+            "hash": _digest(kind, body, provenance, numbers),
         },
         numbers,
     )
@@ -143,7 +135,7 @@ def read_sealed(path: Path) -> Sealed:
     """Read a saved file and check its envelope.
 
     Raises:
-        ParameterError: if it is missing, truncated, of another format or of a newer schema.
+        ParameterError: if it is missing, truncated, of another format or of another schema.
     """
     refuse = Sealed(path, "", {}, {}, "").refuse
     try:
@@ -153,10 +145,12 @@ def read_sealed(path: Path) -> Sealed:
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise refuse("it is not a saved dpopt mechanism")
     schema = found.get("schema")
-    if isinstance(schema, bool) or not isinstance(schema, int) or schema < 1:
+    if isinstance(schema, bool) or not isinstance(schema, int):
         raise refuse("its schema is not a whole number")
     if schema > SCHEMA:
         raise refuse(f"its schema is {shown(schema)}, newer than {SCHEMA}; install a newer dpopt")
+    if schema < SCHEMA:
+        raise refuse(f"its schema is {shown(schema)}, which was never published; design it again")
     parts = (found.get("kind"), found.get("body"), found.get("provenance"), found.get("hash"))
     kind, body, provenance, digest = parts
     if not (
@@ -166,17 +160,9 @@ def read_sealed(path: Path) -> Sealed:
         and isinstance(digest, str)
     ):
         raise refuse("kind, body, provenance or hash is missing")
-    if schema == SCHEMA or kind == AUDIT:
-        return Sealed(path, kind, body, provenance, digest, schema)
-    try:
-        now = converted(kind, body)
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        raise refuse(f"its body is malformed: {error or kind}") from None
-    return Sealed(path, *now, provenance, digest, schema, (kind, body))
+    return Sealed(path, kind, body, provenance, digest)
 
 
-def _digest(
-    schema: int, kind: str, body: Json, provenance: Json, numbers: dict[int, str] | None = None
-) -> str:
-    text = json_text([schema, kind, body, provenance], None, numbers)
+def _digest(kind: str, body: Json, provenance: Json, numbers: dict[int, str] | None = None) -> str:
+    text = json_text([SCHEMA, kind, body, provenance], None, numbers)
     return hashlib.sha256(text.encode()).hexdigest()

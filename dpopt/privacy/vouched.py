@@ -29,8 +29,7 @@ Implied = tuple[str, object, object]
 class Coherent:
     """A frozen dataclass of which some fields follow from others, and are held to it.
 
-    What it computes for itself (cached properties) is neither copied nor pickled; what `_along`
-    names is.
+    What it computes for itself (cached properties) is neither copied nor pickled.
     """
 
     def __post_init__(self) -> None:
@@ -57,27 +56,18 @@ class Coherent:
     def _fields(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(cast(Any, self))}
 
-    def _along(self) -> dict[str, Any]:
-        """Return attributes that are no fields and go along with every copy and pickle."""
-        return {}
-
-    def _take_along(self, attributes: dict[str, Any]) -> Self:
-        """Take what `_along` of another one returned."""
-        vars(self).update(attributes)
-        return self
-
     def __copy__(self) -> Self:
         """Return another object of the same fields."""
-        return type(self)(**self._fields())._take_along(self._along())
+        return type(self)(**self._fields())
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """Return another object of copied fields."""
         values = {n: copy.deepcopy(v, memo) for n, v in self._fields().items()}
-        return _built(type(self), values)._take_along(self._along())
+        return _built(type(self), values)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the fields; what is read back is proved again."""
-        return _restored, (type(self), self._fields(), self._along())
+        return _restored, (type(self), self._fields())
 
 
 class Vouched(Coherent, ABC):
@@ -119,9 +109,9 @@ class Vouched(Coherent, ABC):
         return replace(cast(Any, self), certificate=self._prove())
 
 
-def _restored(kind: type[Coherent], values: dict[str, Any], along: dict[str, Any]) -> Coherent:
+def _restored(kind: type[Coherent], values: dict[str, Any]) -> Coherent:
     """Return the object of a pickle, its digest compared and its proof made again."""
-    return _built(kind, values)._proved_again()._take_along(along)
+    return _built(kind, values)._proved_again()
 
 
 def _built(kind: type[Any], values: dict[str, Any]) -> Any:  # noqa: ANN401

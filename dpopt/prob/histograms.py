@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 from flint import fmpq, fmpq_mat
+from scipy.linalg import qr
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
@@ -391,8 +392,6 @@ def _proved(points: Matrix, point: Vector, weights: Vector) -> bool:
 
 def _pivots(scaled: Matrix) -> list[int]:
     """Return the strongest columns, one for each row; the last of them all is that of ones."""
-    from scipy.linalg import qr
-
     whole = np.column_stack([np.minimum(scaled, 1e150), np.ones(len(scaled))])
     return qr(whole, mode="r", pivoting=True)[1][: len(scaled)].tolist()
 

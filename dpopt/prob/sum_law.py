@@ -30,6 +30,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg.blas import dtbsv
 
 from dpopt._types import Vector
 
@@ -279,8 +280,6 @@ def _rising(law: SumLaw, start: int, stop: int) -> Vector:
         scaled = np.concatenate(([1.0], np.cumprod(first * (law.n1 - s[:-1]) / s[1:])))
     else:
         # Loaded here, since it takes as long as all else that a first design loads of scipy.
-        from scipy.linalg.blas import dtbsv
-
         # Row i of a banded triangular system: s f(s) - [...] f(s - 1) - r1 r2 (...) f(s - 2) = 0,
         # the bands stored by column as BLAS wants them; the first two values are given.
         bands = np.ones((3, count), order="F")

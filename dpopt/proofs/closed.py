@@ -67,14 +67,10 @@ def _affine(_: Json, __: verify.Name) -> tuple[int, int]:
 
 def _voters(setting: Json, name: verify.Name) -> tuple[int, int]:
     """A law of n voters at corners is over (1 + r)^n, of degree n; the target is r^allowance."""
-    if setting.get("groups"):
-        raise ParameterError(
-            f"groups is {shown(setting['groups'])}; it must be None for a closed form."
-        )
     if name[0] != "corner":
         return 0, 1
     if setting.get("classes") is None:
-        placed = sum(count for _, kind, count in name[2] if kind in verify.AXES[0])
+        placed = sum(count for kind, count in name[2] if kind in verify.AXES[0])
     else:
         placed = sum(map(abs, name[2]))
     return placed, placed + int(setting["allowance"])

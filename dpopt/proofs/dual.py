@@ -14,8 +14,9 @@ A solver's basis is feasible and optimal up to its tolerance only. So the progra
 magnified around the design's point v0 and the multipliers y found so far (Gleixner, Steffy and
 Wolter, INFORMS J. Comput. 28 (2016)): with s the slacks of the rows A v + s = b, the cost of a
 point is a constant more than (cost + y A) . v + y . s; the steps v - v0 and s - s0 are divided by
-the gap, and so are these costs, less the least of each law. A tolerance of 1e-10 then is one of
-1e-10 gaps.
+a width, and so are these costs, less the least of each law. A tolerance of 1e-10 then is one of
+1e-10 widths. The width falls step by step to the gap, around the best multipliers so far: a solver
+gains a few digits each time, and finds nothing where they are asked for at once.
 """
 
 from __future__ import annotations
@@ -53,9 +54,9 @@ _ANY = 1.0
 # Rows whose slack is within these shares of their largest coefficient are tight, tried in turn;
 # and the gap, as a share of the value, from which the next is tried.
 _TIGHT, _FAR, _ENOUGH = (1e-9, 1e-6, 1e-3), Fraction(1, 10**11), Fraction(1, 10**12)
-# Times that a program is solved; the largest cost of a magnified one, in gaps; and the share of the
-# gap by which the next one must lower it.
-_AGAIN, _LARGEST_COST, _STAYS = 6, 1e6, Fraction(1, 1000)
+# Times that a program is solved; the largest cost of a magnified one, in widths; the share of the
+# gap by which the next one must lower it; and the next width, of the last one.
+_AGAIN, _LARGEST_COST, _STAYS, _FINER = 6, 1e6, Fraction(1, 1000), Fraction(1, 1000)
 
 
 class Bound(float):
@@ -192,8 +193,8 @@ class Written:
         matrix = sp.csr_array((floats, (np.array(at, int), np.array(column, int))), shape=shape)
         return sp.csr_array(sp.diags_array(1 / self.scales) @ matrix)
 
-    def magnified(self, found: Multipliers, gap: Fraction) -> Solution:
-        """Solve for the steps from the point, and from multipliers, in gaps; see the module.
+    def magnified(self, found: Sequence[tuple[verify.Name, Fraction]], width: Fraction) -> Solution:
+        """Solve for the steps from the point, and from multipliers, in widths; see the module.
 
         Raises:
             SolverError: if the solver found no answer.
@@ -213,22 +214,22 @@ class Written:
         limits += list(self.program.boxes.values())
         problem = Problem("the magnified program of a proof")
         lower, upper = (
-            [float((limit[end] - at) / gap) for limit, at in zip(limits, start, strict=True)]
+            [float((limit[end] - at) / width) for limit, at in zip(limits, start, strict=True)]
             for end in (0, 1)
         )
         problem.add_variables("v", len(start), lower=lower, upper=upper)
         matrix, count = self.matrix, len(laws)
         if laws:
             problem.add_rows("laws", {"v": matrix[:count]}, lower=0.0, upper=0.0)
-        objective = {"v": _clipped(costs, gap)}
+        objective = {"v": _clipped(costs, width)}
         if self.rows:
             scales = self.scales[count:]
-            least = np.array([-float(max(slack, 0) / gap) for slack in slacks]) / scales
+            least = np.array([-float(max(slack, 0) / width) for slack in slacks]) / scales
             most = np.where([row.equality for row in self.rows], least, np.inf)
             problem.add_variables("slack", len(slacks), lower=least, upper=most)
             parts: Any = {"v": matrix[count:], "slack": sp.eye_array(len(slacks), format="csr")}
             problem.add_rows("rows", parts, lower=0.0, upper=0.0)
-            objective["slack"] = _clipped(prices, gap) * scales
+            objective["slack"] = _clipped(prices, width) * scales
         problem.minimise(objective)
         return solve(problem, relative_gap=_ANY)
 
@@ -241,10 +242,30 @@ class Written:
             if "slack" in solution.values:
                 return []
             exact = [Fraction(float(value)) for value in y / self.scales]
+        # The solver's multiplier is the change of the optimum with the limit.
+        return self._rounded([-value for value in exact[laws:]])
+
+    def corrected(
+        self, found: Sequence[tuple[verify.Name, Fraction]], width: Fraction, solution: Solution
+    ) -> Multipliers:
+        """Return multipliers with the changes that a magnified program has for them.
+
+        Its costs are clipped, so that its basis may be none of the program's; its multipliers are
+        the program's all the same: what they leave of a cost is at least 0, and more of a higher
+        one.
+        """
+        y, scales = dict(found), self.scales[len(self.program.laws) :]
+        changes = solution.duals.get("rows", np.zeros(0)) / scales
+        steps = [Fraction(float(change)) * width for change in changes]
+        return self._rounded(
+            [y.get(name, Fraction(0)) - step for name, step in zip(self.names, steps, strict=True)]
+        )
+
+    def _rounded(self, exact: Sequence[Fraction]) -> Multipliers:
+        """Return the multipliers of rows to 2^-`BITS`; those that are 0 are left out."""
         unit, found = 1 << BITS, []
-        for name, row, value in zip(self.names, self.rows, exact[laws:], strict=True):
-            # The solver's multiplier is the change of the optimum with the limit.
-            rounded = Fraction(round(-value * unit), unit)
+        for name, row, value in zip(self.names, self.rows, exact, strict=True):
+            rounded = Fraction(round(value * unit), unit)
             if rounded > 0 or (rounded < 0 and row.equality):
                 found.append((name, rounded))
         return found
@@ -314,9 +335,9 @@ class Written:
         return columns, np.flatnonzero(tight).tolist()
 
 
-def _clipped(costs: Sequence[Fraction], gap: Fraction) -> Vector:
-    """Return costs in gaps, none beyond what matters."""
-    return np.array([max(-_LARGEST_COST, min(_LARGEST_COST, float(cost / gap))) for cost in costs])
+def _clipped(costs: Sequence[Fraction], width: Fraction) -> Vector:
+    """Return costs in widths, none beyond what matters."""
+    return np.clip([float(cost / width) for cost in costs], -_LARGEST_COST, _LARGEST_COST)
 
 
 def middle(number: verify.Number | verify.Between) -> Fraction:
@@ -381,17 +402,26 @@ def _outward(bound: Fraction, maximises: bool) -> Fraction:
 
 def _better(written: Written, best: Optimality | None) -> Iterator[Optimality]:
     """Yield bounds over some rows, each nearer than the one before, until none is."""
-    program, solution = written.program, written.solved()
-    value = Fraction(program.value)
-    for _ in range(_AGAIN):
-        found = written.multipliers(solution)
+    program = written.program
+    value, width = Fraction(program.value), Fraction(1)
+
+    def bounded(found: Multipliers) -> Optimality:
         limit = _outward(Fraction(verify.bound(program, found)), program.maximise)
-        made = Optimality(value, limit, tuple(found), program.maximise)
-        known = None if best is None else best.gap
-        if known is None or made.gap < known:
-            yield (best := made)
-        # Where the bound stays, the gap that is left is the design's own.
-        stays = known is not None and abs(made.gap - known) <= _STAYS * known
-        if stays or made.gap <= _ENOUGH * abs(value):
+        return Optimality(value, limit, tuple(found), program.maximise)
+
+    own = bounded(written.multipliers(written.solved()))
+    for left in reversed(range(_AGAIN)):
+        if best is None or own.gap < best.gap:
+            yield (best := own)
+        if not left or own.gap <= _ENOUGH * abs(value):
             return
-        solution = written.magnified(found, made.gap)
+        last, width = own, max(own.gap, width * _FINER)
+        solution = written.magnified(own.multipliers, width)
+        for found in (
+            written.corrected(own.multipliers, width, solution),
+            written.multipliers(solution),
+        ):
+            own = min(own, bounded(found), key=lambda one: one.gap)
+        # Where the bound stays, the gap that is left is the design's own.
+        if width <= last.gap <= own.gap + _STAYS * last.gap:
+            return

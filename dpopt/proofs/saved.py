@@ -23,7 +23,6 @@ from dpopt.files import (
     write_text,
 )
 from dpopt.proofs.dual import Optimality, proved
-from dpopt.proofs.excerpt import excerpt, words_of
 
 FORMAT, SCHEMA = "dpopt proof", 1
 
@@ -77,11 +76,14 @@ def optimality(
     # As a file has them: lists for tuples, nothing but plain values.
     setting, units, data = json.loads(json.dumps([setting, units, data or {}]))
     try:
-        return proved(display(setting, units, None, data), names)
+        program = display(setting, units, None, data)
     except verify.Malformed as error:
         raise ParameterError(f"there is no proof of this {kind!r}: {error}.") from None
     except verify.Refused as error:
         raise SolverError(f"no proof of this {kind!r} was found: {error}.", "numerical") from None
+    if not program.cost:
+        raise ParameterError(f"there is no proof of this {kind!r}: value{program.note}.")
+    return proved(program, names)
 
 
 def proof_path(path: Path) -> Path:
@@ -98,28 +100,10 @@ def write_verifier(path: Path) -> Path:
     Raises:
         ParameterError: if it cannot be written, or another file has that name.
     """
-    source = Path(verify.__file__).read_text(encoding="utf-8")
-    return _laid(path.with_name("verify.py"), source)
-
-
-def write_excerpt(path: Path) -> Path:
-    """Lay the part of `dpopt.verify` that X.json needs as X.verify.py beside it; return where.
-
-    Args:
-        path: of a design, an answer to a question, a finding or an exact optimum.
-
-    Raises:
-        ParameterError: if it is no such file, X.verify.py cannot be written, or another is there.
-    """
-    target = path.with_name(path.name.removesuffix(".json") + ".verify.py")
-    return _laid(target, excerpt(*words_of(path)))
-
-
-def _laid(target: Path, text: str) -> Path:
-    """Write a text where nothing else is, and return where."""
+    target, source = path.with_name("verify.py"), Path(verify.__file__).read_text(encoding="utf-8")
     if not target.exists():
-        write_text(target, text)
-    elif read_text(target) != text:
+        write_text(target, source)
+    elif read_text(target) != source:
         raise ParameterError(f"path is {str(target)!r}; another file of that name is there.")
     return target
 

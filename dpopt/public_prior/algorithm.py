@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from bisect import bisect_left
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -16,9 +14,8 @@ import numpy as np
 from dpopt._errors import NotPrivateError
 from dpopt._types import IntVector, Matrix, Vector, frozen
 from dpopt.privacy import Certificate, exp_lower
-from dpopt.privacy.layers import LayeredRows
-from dpopt.privacy.limbs import CHUNK, Integers, Limbs, where
 from dpopt.privacy.release import Source
+from dpopt.public_prior.layers import LayeredRows
 from dpopt.public_prior.prior import PublicPrior
 from dpopt.public_prior.proof import certify_rows, drift, worst_ratio
 from dpopt.public_prior.utility import diagonal_bounds
@@ -32,6 +29,8 @@ _MARGIN_BITS = 40
 _HEADROOM_BITS = 12
 _WORD = 64
 _RAISES = 3
+# Entries of users' laws that are released at once: what stays in a core's cache.
+_BLOCK = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,10 +110,15 @@ class ClosedForm(ABC):
 
     def apply(self, p: Vector) -> Vector:
         """Return p K for laws p, shape (..., n), in O(n) each."""
-        order = self.prior.order
-        released = np.empty_like(p)
-        released[..., order] = self._apply_sorted(p[..., order])
-        return released
+        order, users = self.prior.order, p.reshape(-1, self.prior.size)
+        released = np.empty_like(users)
+        # Some users at a time: temporaries of all of them would be written to fresh memory.
+        step = max(1, _BLOCK // self.prior.size)
+        for start in range(0, len(users), step):
+            block = slice(start, start + step)
+            sorted_users = np.take(users[block], order, axis=1)
+            np.take(self._apply_sorted(sorted_users), self._rank, axis=1, out=released[block])
+        return released.reshape(p.shape)
 
     def matrix(self) -> Matrix:
         """Return K as floats, shape (n, n)."""
@@ -142,7 +146,7 @@ class ClosedForm(ABC):
 
     @staticmethod
     @abstractmethod
-    def _layered(masses: Integers, ratio: Fraction, bits: int) -> LayeredRows:
+    def _layered(masses: list[int], ratio: Fraction, bits: int) -> LayeredRows:
         """Return the kernel in integers: from Q in ascending order, r above 1, and T = 2^bits."""
 
 
@@ -200,7 +204,7 @@ class Staircase(ClosedForm):
         return entries
 
     @staticmethod
-    def _layered(masses: Integers, ratio: Fraction, bits: int) -> LayeredRows:
+    def _layered(masses: list[int], ratio: Fraction, bits: int) -> LayeredRows:
         """Return Algorithm 1 in integers: what is left of T, letter by letter.
 
         With R_0 = T: w_i = floor(R_i Q_i / (r Q_i + S_{i+1})), diagonal floor(r w_i), R_{i+1} =
@@ -208,23 +212,14 @@ class Staircase(ClosedForm):
         by Q.
         """
         up, shift = ratio.numerator, ratio.denominator.bit_length() - 1
-        left, after = 1 << bits, sum(part.total() for part in masses.parts())
-        base, extra, lefts = list[Limbs](), list[Limbs](), list[int]()
-        size = 8 * (bits // _WORD + 1)
-        for part in masses.parts():
-            lefts = [left]
-            for mass in part.ints():
-                after -= mass
-                left -= (left * mass << shift) // (up * mass + (after << shift))
-                lefts.append(left)
-            marks = Integers.of(lefts, size).limbs(0, len(lefts))
-            base.append(marks[:-1] - marks[1:])
-            extra.append(base[-1] * up >> shift)
-        weights, extras = (Integers.of_limbs(parts, bits + 2) for parts in (base, extra))
+        base, left, after = list[int](), 1 << bits, sum(masses)
+        for mass in masses[:-1]:
+            after -= mass
+            base.append((left * mass << shift) // (up * mass + (after << shift)))
+            left -= base[-1]
+        extra = [weight * up >> shift for weight in base]
         # There are no rows after the last letter's, which keeps all that is left.
-        weights.put(-1, 0)
-        extras.put(-1, lefts[-2])
-        return LayeredRows(bits, weights, extras, masses, staircase=True)
+        return LayeredRows(bits, [*base, 0], [*extra, left], masses, staircase=True)
 
 
 class Flat(ClosedForm):
@@ -298,7 +293,7 @@ class Flat(ClosedForm):
         return floor + kept + (p @ self.rest)[..., None] * self.shares
 
     @staticmethod
-    def _layered(masses: Integers, ratio: Fraction, bits: int) -> LayeredRows:
+    def _layered(masses: list[int], ratio: Fraction, bits: int) -> LayeredRows:
         """Return the leximin kernel in integers.
 
         Letters below the level have u_i = floor(T Q_i / (r Q_i + S - Q_i)); those above share one
@@ -307,68 +302,33 @@ class Flat(ClosedForm):
         """
         up, shift = ratio.numerator, ratio.denominator.bit_length() - 1
         n, unit, more = len(masses), 1 << (bits + shift), up - (1 << shift)
-        total = sum(part.total() for part in masses.parts())
-        floor = total << shift
-        bounds = Integers.of_limbs(
-            (((part << (bits + shift)) // (part * more + floor)) for part in masses.parts()),
-            bits + 2,
-        )
-        spent = bounds.sums()
-
-        def enough(first: int) -> bool:
-            """Whether letters from the first on at its bound need more than is left."""
-            u = bounds[first]
-            return ((spent[first] + (n - first) * u) << shift) + more * u >= unit
-
-        # What they need grows from letter to letter.
-        first = bisect_left(range(n - 1), True, key=enough)
-        level = (unit - (spent[first] << shift)) // (more + ((n - first) << shift))
-        below = [np.arange(start, min(start + CHUNK, n)) < first for start in range(0, n, CHUNK)]
-        bounded = zip(below, bounds.parts(), strict=True)
-        base = Integers.of_limbs(
-            (where(own, part, Limbs.one(level)) for own, part in bounded), bits + 2
-        )
-        extra = Integers.of_limbs((part * more >> shift for part in base.parts()), bits + 2)
-        # kappa in proportion: Q_j T r_d - u_j (r_d S + (r_n - r_d) Q_j), brought back to ``bits``.
+        floor = sum(masses) << shift
+        base, spent = list[int](), 0
+        for place, mass in enumerate(masses[:-1]):
+            bound = (mass << (bits + shift)) // (mass * more + floor)
+            # Whether letters from here on at its bound need more than is left.
+            if ((spent + (n - place) * bound) << shift) + more * bound >= unit:
+                break
+            base.append(bound)
+            spent += bound
+        first = len(base)
+        level = (unit - (spent << shift)) // (more + ((n - first) << shift))
+        base += [level] * (n - first)
+        extra = [weight * more >> shift for weight in base]
+        # kappa in proportion: Q_j T r_d - u_j (r_d S + (r_n - r_d) Q_j), brought back to ``bits``:
+        # what letters at the level lack of their own share; below it nothing.
         slope, least = unit - level * more, level * floor
-
-        def left() -> Iterator[Limbs]:
-            """Yield what letters at the level lack of their own share; below it nothing."""
-            for own, part in zip(below, masses.parts(), strict=True):
-                lack = part * slope - least
-                yield where(own | lack.negative, Limbs.one(0), lack)
-
-        drop = max(0, sum(part.total() for part in left()).bit_length() - bits)
-        shares = Integers.of_limbs((part >> drop for part in left()), bits + 2)
-        if not np.any(shares.words):
-            pairs = zip(below, masses.parts(), strict=True)
-            shares = Integers.of_limbs(
-                (where(own, Limbs.one(0), part) for own, part in pairs), bits + 2
-            )
+        lacks = [max(0, mass * slope - least) for mass in masses[first:]]
+        drop = max(0, sum(lacks).bit_length() - bits)
+        shares = [lack >> drop for lack in lacks]
+        shares = [0] * first + (shares if any(shares) else masses[first:])
         return LayeredRows(bits, base, extra, shares, staircase=False)
 
 
-def integer_masses(masses: Vector, bits: int) -> Integers:
+def integer_masses(masses: Vector, bits: int) -> list[int]:
     """Return floats above 0, at most 1, as integers over 2^bits, rounded down; order is kept."""
-    return Integers.of_limbs(
-        (_over(masses[start : start + CHUNK], bits) for start in range(0, masses.size, CHUNK)),
-        bits + 2,
-    )
-
-
-def _over(masses: Vector, bits: int) -> Limbs:
-    """Return floats as integers over 2^bits: 53 bits each, at their places."""
-    fractions, exponents = np.frexp(masses)
-    mantissas = np.ldexp(fractions, 53).astype(np.uint64)
-    shifts = bits - 53 + exponents.astype(np.int64)
-    mantissas >>= np.minimum(np.maximum(-shifts, 0), 63).astype(np.uint64)
-    words = np.zeros((bits // _WORD + 2, masses.size), dtype=np.uint64)
-    word, within = np.divmod(np.maximum(shifts, 0), _WORD)
-    column, shift = np.arange(masses.size), within.astype(np.uint64)
-    words[word, column] = mantissas << shift
-    # In two steps: a shift by 64 is none.
-    words[word + 1, column] = (mantissas >> np.uint64(1)) >> (np.uint64(63) - shift)
-    return Integers(words).limbs(0, masses.size)
+    ratios = map(float.as_integer_ratio, masses.tolist())
+    return [(top << bits) // bottom for top, bottom in ratios]
 
 
 def _reduced_ratio(epsilon: float) -> Fraction:

@@ -18,7 +18,6 @@ import scipy.sparse as sp
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import Matrix, Numbers, Vector, frozen
-from dpopt.design import Design
 from dpopt.lp import Solution
 from dpopt.privacy import Certificate, Problem
 from dpopt.privacy.least import Least, least_of_ratio, require_pure
@@ -33,6 +32,7 @@ from dpopt.public_prior.prior import (
 )
 from dpopt.public_prior.proof import box_bits, certify_mollified, integer_box
 from dpopt.public_prior.setting import PriorSetting
+from dpopt.shape import Design
 from dpopt.style import role
 
 if TYPE_CHECKING:
@@ -80,6 +80,11 @@ class MollifierSetting(PriorSetting[Design]):
     def example(cls) -> Self:
         """Return a user who holds the rarest of three letters, mostly."""
         return cls([0.25, 0.25, 0.5], 1.0, [0.8, 0.2, 0.0])
+
+    @classmethod
+    def example_neighbours(cls) -> list[tuple[Any, Any]]:
+        """Return laws of users, of whom every two are neighbours."""
+        return [(None, [0.0, 0.0, 1.0]), ([1.0, 0.0, 0.0], [0.0, 1.0, 0.0])]
 
     def problem(self) -> Problem:
         """Return the program of appendix A.8, for any number of letters."""

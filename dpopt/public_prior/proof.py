@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
+import heapq
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
-
-import numpy as np
 
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import roughly
 from dpopt._types import Vector
 from dpopt.privacy import Certificate, Guarantee, exp_lower
-from dpopt.privacy.layers import LayeredRows, Part
 from dpopt.privacy.least import Least, least_of_ratio
-from dpopt.privacy.limbs import CHUNK, Integers, Limbs, larger, smaller, where
+from dpopt.public_prior.layers import LayeredRows, Letter
 
 _WORD = 64
 # Bits beyond the weights' own of the ratios that splits are bounded by.
 _FINE = 28
 # Bits beyond the weights' own of the splits that a drift sums.
 _GUARD = 64
-_ZERO, _ONE = Limbs.one(0), Limbs.one(1)
 # Bits of the room that the rarest letter has in the box of the mollifier.
 _ROOM = 40
 
 
-def extremes(rows: LayeredRows) -> Iterator[tuple[Limbs, Limbs]]:
+def extremes(rows: LayeredRows) -> Iterator[tuple[int, int]]:
     """Yield lower and upper bounds of the columns' entries, off by two units at most.
 
     A split gives letter j either the floor or the ceiling of rest_i k_j / S_i, so the largest
@@ -42,62 +39,34 @@ def extremes(rows: LayeredRows) -> Iterator[tuple[Limbs, Limbs]]:
     return _staircase_extremes(rows) if rows.staircase else _flat_extremes(rows)
 
 
-def _staircase_extremes(rows: LayeredRows) -> Iterator[tuple[Limbs, Limbs]]:
+def _staircase_extremes(rows: LayeredRows) -> Iterator[tuple[int, int]]:
     fine, last = rows.bits + _FINE, rows.size - 1
-    least, largest = Limbs.one(1 << (fine + rows.bits)), _ZERO
-    for part in _lawful(rows):
-        split = ~part.total.zero
-        ratio, over = (part.rest << fine).floor_divided(where(split, part.total, _ONE))
-        lows = where(split, ratio, least).running_least(least)
-        highs = where(split, ratio + _up(over), largest).running_largest(largest)
-        # A column has the splits of the rows before it; the first column has none.
-        place = np.arange(part.start, part.start + part.extra.size)
-        low = (lows[:-1] * part.shares) >> fine
-        high = (highs[:-1] * part.shares + ((1 << fine) - 1)) >> fine
-        low = where(place > 0, smaller(low, part.extra), part.extra)
-        high = where(place > 0, larger(high, part.extra), part.extra)
-        yield (
-            where(place < last, smaller(low, part.base), low),
-            where(place < last, larger(high, part.base), high),
-        )
-        least, largest = lows[-1:], highs[-1:]
+    up, least, largest = (1 << fine) - 1, 1 << (fine + rows.bits), 0
+    for j, (base, extra, share, rest, total) in enumerate(_lawful(rows)):
+        low = high = extra
+        # A column has the splits of the rows before it, and its base in those after it.
+        if j:
+            low = min(low, least * share >> fine)
+            high = max(high, (largest * share + up) >> fine)
+        if j < last:
+            low, high = min(low, base), max(high, base)
+        yield low, high
+        if total:
+            ratio, over = divmod(rest << fine, total)
+            least, largest = min(least, ratio), max(largest, ratio + bool(over))
 
 
-def _flat_extremes(rows: LayeredRows) -> Iterator[tuple[Limbs, Limbs]]:
-    total = rows.share_sums[rows.size] or 1
-    ends = [_two_least(part.rest * sign for part in _lawful(rows)) for sign in (1, -1)]
-    for part in rows.parts():
-        place = np.arange(part.start, part.start + part.extra.size)
-        # Of the other rows; the letter's own has its extra weight on top.
-        least, largest = (
-            where(place == row, Limbs.one(abs(second)), Limbs.one(abs(first)))
-            for (first, row), (second, _) in ends
-        )
-        own, own_over = (part.rest * part.shares).floor_divided(total)
-        high, over = (largest * part.shares).floor_divided(total)
-        own += part.extra
-        yield (
-            part.base + smaller((least * part.shares) // total, own),
-            part.base + larger(high + _up(over), own + _up(own_over)),
-        )
-
-
-def _up(rest: Limbs) -> Limbs:
-    """Return 1 where a division left something, else 0."""
-    return where(rest.zero, _ZERO, _ONE)
-
-
-def _two_least(parts: Iterable[Limbs]) -> list[tuple[int, int]]:
-    """Return the two least numbers of a vector with their places; a single one twice."""
-    found, start = list[tuple[int, int]](), 0
-    for part in parts:
-        value, place = part.least()
-        found.append((value, start + place))
-        if part.size > 1:
-            value, other = Limbs(np.delete(part.digits, place, axis=1)).least()
-            found.append((value, start + other + (other >= place)))
-        start += part.size
-    return (sorted(found) * 2)[:2]
+def _flat_extremes(rows: LayeredRows) -> Iterator[tuple[int, int]]:
+    total = sum(rows.shares) or 1
+    rests = [(letter.rest, i) for i, letter in enumerate(_lawful(rows))]
+    # Of the other rows; the letter's own has its extra weight on top. A single row is both.
+    (first, row), (second, _) = (heapq.nsmallest(2, rests) * 2)[:2]
+    (most, largest), (next_most, _) = (heapq.nlargest(2, rests) * 2)[:2]
+    for j, (base, extra, share, rest, _) in enumerate(rows.letters()):
+        own = extra + rest * share // total, extra - (-rest * share // total)
+        low = (second if j == row else first) * share // total
+        high = -(-(next_most if j == largest else most) * share // total)
+        yield base + min(low, own[0]), base + max(high, own[1])
 
 
 def certify_rows(rows: LayeredRows, epsilon: float) -> Certificate:
@@ -109,14 +78,13 @@ def certify_rows(rows: LayeredRows, epsilon: float) -> Certificate:
         NotPrivateError: if a layer is negative, the rest of a row has nowhere to go, or a column
             fails.
     """
-    if any(Integers.of(values).negative for values in (rows.base, rows.extra, rows.shares)):
+    if min(map(min, (rows.base, rows.extra, rows.shares))) < 0:
         raise NotPrivateError("the kernel holds a negative weight.")
-    r, start, found = exp_lower(epsilon), 0, list[tuple[int, int]]()
-    for low, high in extremes(rows):
-        room, place = (low * r.numerator - high * r.denominator).least()
-        found.append((room, start + place))
-        start += low.size
-    worst, place = min(found)
+    r = exp_lower(epsilon)
+    top, bottom = r.numerator, r.denominator
+    worst, place = min(
+        (low * top - high * bottom, place) for place, (low, high) in enumerate(extremes(rows))
+    )
     slack = Fraction(worst, r.denominator << rows.bits)
     if worst < 0:
         raise NotPrivateError(
@@ -140,18 +108,16 @@ def certify_rows(rows: LayeredRows, epsilon: float) -> Certificate:
     )
 
 
-def _lawful(rows: LayeredRows) -> Iterator[Part]:
-    """Yield the parts of a kernel, of which each row sums to 2^bits.
+def _lawful(rows: LayeredRows) -> Iterator[Letter]:
+    """Yield the letters of a kernel, of which each row sums to 2^bits.
 
     Raises:
         NotPrivateError: for the first row that does not.
     """
-    for part in rows.parts():
-        wrong = part.rest.negative | (~part.rest.zero & part.total.zero)
-        if np.any(wrong):
-            row = part.start + int(np.argmax(wrong))
+    for row, letter in enumerate(rows.letters()):
+        if letter.rest < 0 or (letter.rest and not letter.total):
             raise NotPrivateError(f"row {row} of the kernel does not sum to 2^{rows.bits}.")
-        yield part
+        yield letter
 
 
 def least_of_rows(rows: LayeredRows) -> Least:
@@ -166,32 +132,18 @@ def least_of_rows(rows: LayeredRows) -> Least:
     if rows.size == 1:
         return least_of_ratio(Fraction(1), (0, 0), ())
     (high, low), best = _largest_ratio(rows)
-    ends, start = list[tuple[int, int, int, int]](), 0
-    for part in rows.column(best):
-        least, most = part.least(), (0 - part).least()
-        ends.append((most[0], start + most[1], least[0], start + least[1]))
-        start += part.size
-    (top, x), (bottom, other) = min(end[:2] for end in ends), min(end[2:] for end in ends)
-    attained = Fraction(-top, bottom)
-    return least_of_ratio(Fraction(high, low), (x, other), (best,), lower=attained)
+    column = list(rows.column(best))
+    top, bottom = max(column), min(column)
+    attained = (column.index(top), column.index(bottom))
+    return least_of_ratio(Fraction(high, low), attained, (best,), lower=Fraction(top, bottom))
 
 
 def _largest_ratio(rows: LayeredRows) -> tuple[tuple[int, int], int]:
-    """Return the bounds of the column whose ratio is the largest, and the column: the first such.
-
-    Ratios are compared as integers over 2^(2 bits), and those that are the same there exactly.
-    """
-    best, at, start = (0, 1), 0, 0
-    for low, high in extremes(rows):
-        ratio = (high << (2 * rows.bits + 2)) // low
-        # All that are above the best so far, or as much as it there.
-        _, place = (0 - ratio).least()
-        alike = np.flatnonzero((ratio - ratio[place : place + 1]).zero)
-        for j in alike.tolist():
-            top, bottom = high.value(j), low.value(j)
-            if top * best[1] > best[0] * bottom:
-                best, at = (top, bottom), start + j
-        start += low.size
+    """Return the bounds of the first column whose ratio is the largest, and the column."""
+    best, at = (0, 1), 0
+    for j, (low, high) in enumerate(extremes(rows)):
+        if high * best[1] > best[0] * low:
+            best, at = (high, low), j
     return best, at
 
 
@@ -213,34 +165,22 @@ def drift(rows: LayeredRows, prior: Sequence[int]) -> Fraction:
         rows: K.
         prior: q as n integers, in proportion.
     """
-    kept = Integers.of(prior)
-    mass = sum(part.total() for part in kept.parts())
+    mass, shares = sum(prior), sum(rows.shares)
     moved = above = came = 0
     if not rows.staircase:
-        came = sum(
-            _spread(part, kept.limbs(part.start, part.start + CHUNK)).total()
-            for part in rows.parts()
-        )
-    for part in rows.parts():
-        q = kept.limbs(part.start, part.start + CHUNK)
-        base, before = Limbs.one(mass), Limbs.one(came)
-        if rows.staircase:
-            spread = _spread(part, q)
-            sums = spread.sums(came)
-            before, through = sums - spread, q.sums(above)
-            base = mass - through
-            came, above = sums.value(-1), through.value(-1)
-        stayed = part.base * base + part.extra * q - (q << rows.bits)
-        moved += ((stayed << _GUARD) + before * part.shares).absolute().total()
-    shares = rows.share_sums[rows.size]
+        came = sum(_spread(letter, q) for letter, q in zip(rows.letters(), prior, strict=True))
+    for letter, q in zip(rows.letters(), prior, strict=True):
+        above += q if rows.staircase else 0
+        stayed = letter.base * (mass - above) + letter.extra * q - (q << rows.bits)
+        moved += abs((stayed << _GUARD) + came * letter.share)
+        came += _spread(letter, q) if rows.staircase else 0
     rounding = rows.size * mass + (shares * rows.size >> _GUARD) + 1
     return Fraction((moved >> _GUARD) + 1 + rounding, (2 * mass) << rows.bits)
 
 
-def _spread(part: Part, prior: Limbs) -> Limbs:
-    """Return q_i rest_i / S_i over 2^64."""
-    total = where(part.total.zero, _ONE, part.total)
-    return ((prior * part.rest) << _GUARD) // total
+def _spread(letter: Letter, q: int) -> int:
+    """Return q rest_i / S_i over 2^64."""
+    return (q * letter.rest << _GUARD) // (letter.total or 1)
 
 
 def box_bits(masses: Vector, epsilon: float) -> int:

@@ -12,10 +12,8 @@ import numpy.typing as npt
 
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector, Json, Matrix, Vector, frozen
-from dpopt.design import Design
 from dpopt.files import require_room
-from dpopt.privacy import Certificate, ExactKernel, Guarantee
-from dpopt.privacy.ledger import Recorder
+from dpopt.privacy import Certificate, ExactKernel
 from dpopt.privacy.release import Source, seeded, system
 from dpopt.prob import total_variation
 from dpopt.public_prior.algorithm import ClosedForm, Flat, Staircase
@@ -28,6 +26,7 @@ from dpopt.public_prior.prior import (
     places_of,
 )
 from dpopt.public_prior.utility import minimax_utility
+from dpopt.shape import Design
 
 # Letters up to which a file, and `to_dict`, tell the diagonal.
 _MOST_TOLD = 100_000
@@ -156,18 +155,23 @@ class SamplingKernel(Design):
         self.setting.require_few("its weights are listed", "use release")
         return [self.units.row(letter) for letter in range(self.letters)]
 
-    def release(
-        self, data: object = None, *, ledger: Recorder | None = None, dataset: str | None = None
-    ) -> Any:  # noqa: ANN401
+    def asked(self, data: object = None) -> int:
+        """Return 1: each user's letter is that user's own, so that all of one call count as one.
+
+        Args:
+            data: see `release`, as for what is raised.
+        """
+        self.require_private()
+        places_of(self.prior, data)
+        return 1
+
+    def release(self, data: object = None) -> Any:  # noqa: ANN401
         """Return one private letter for each user's letter, with the system's randomness.
 
         The law is exactly the row of `weights`. No seed; timing is outside the guarantee.
 
         Args:
             data: the users' own: a letter, or a sequence of letters, one for each user.
-            ledger: see `dpopt.Design.release`; each user's letter is that user's own, so that all
-                of one call count as one release.
-            dataset: see there.
 
         Returns:
             A letter, or as many as there are users: a list of names, or an array of places where
@@ -175,11 +179,9 @@ class SamplingKernel(Design):
 
         Raises:
             ParameterError: for an unknown letter. That it is unknown is not covered by the
-                guarantee: the refusal is for the user alone. Or if the ledger refuses: then nothing
-                was drawn.
+                guarantee: the refusal is for the user alone.
         """
         places, single = places_of(self.prior, data)
-        self.write_down(ledger=ledger, dataset=dataset)
         return self._released(places, single, system)
 
     def simulate(self, data: object, rng: np.random.Generator) -> Any:  # noqa: ANN401
@@ -187,9 +189,7 @@ class SamplingKernel(Design):
         source = seeded(rng)
         return self._released(*places_of(self.prior, data), source)
 
-    def release_from(
-        self, counts: object, *, ledger: Recorder | None = None, dataset: str | None = None
-    ) -> Released:
+    def release_from(self, counts: object) -> Released:
         """Return one private letter for each user's distribution p, with the system's randomness.
 
         A letter is drawn from p with exactly uniform integers, then one from that letter's row:
@@ -198,18 +198,14 @@ class SamplingKernel(Design):
         Args:
             counts: p in proportion, integers or Fractions, shape (n,) or (users, n), at least 0,
                 no user without any.
-            ledger: see `release`.
-            dataset: see there.
 
         Returns:
             As `release`.
 
         Raises:
             ParameterError: for another shape or other values; the refusal is for the user alone.
-                Or if the ledger refuses: then nothing was drawn.
         """
         table, single = counts_of(in_order(counts, self.prior.letters), self.letters)
-        self.write_down(ledger=ledger, dataset=dataset)
         places = own_letters(table, system)
         return self._released(places, single, system)
 
@@ -249,7 +245,6 @@ class SamplingKernel(Design):
         path: str | Path,
         *,
         even_if_not_private: bool = False,
-        ledger: bool | Guarantee = False,
         proof: bool = False,
         verifier: bool = False,
     ) -> None:
@@ -258,7 +253,6 @@ class SamplingKernel(Design):
         Args:
             path: see there, as for the rest.
             even_if_not_private: see there.
-            ledger: see there.
             proof: see there.
             verifier: see there.
 
@@ -272,7 +266,6 @@ class SamplingKernel(Design):
         super().save(
             path,
             even_if_not_private=even_if_not_private,
-            ledger=ledger,
             proof=proof,
             verifier=verifier,
         )

@@ -13,7 +13,6 @@ import numpy.typing as npt
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import Json, Matrix, Numbers
-from dpopt.design import Answer, Setting, made
 from dpopt.lp import Backend, Solution, solve
 from dpopt.privacy import Certificate, ExactKernel, Guarantee, Problem, quantise_kernel
 from dpopt.privacy.kernel import kernel_pair, long_table
@@ -36,6 +35,7 @@ from dpopt.public_prior.sampler import (
     Units,
 )
 from dpopt.public_prior.utility import diagonal_bounds
+from dpopt.shape import Answer, Setting, made
 from dpopt.style import role
 
 if TYPE_CHECKING:
@@ -89,6 +89,11 @@ class KeptPriorSetting(PriorSetting[K]):
     def example_data(cls) -> object:
         """Return a user's letter."""
         return 1
+
+    @classmethod
+    def example_neighbours(cls) -> list[tuple[int, int]]:
+        """Return letters: every two users are neighbours."""
+        return [(0, 1), (1, 2), (0, 3)]
 
     def queries(self, numbers: Sequence[int]) -> list[Hashable]:
         """Return the letters at some places of the prior, for the command line.

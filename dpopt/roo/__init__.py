@@ -4,7 +4,7 @@ Tasnim, Gilani, Sankar, Kosut, "Differentially Private Sampling via Reveal-or-Ob
 and its conference version (ITW 2025).
 """
 
-from dpopt.data.stream import tally_file
+from dpopt.data.columns import tally_file
 from dpopt.data.tally import Tally, tally
 from dpopt.roo.accuracy import (
     DsRooBound,

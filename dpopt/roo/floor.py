@@ -20,13 +20,13 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import digits
 from dpopt._types import IntVector, Json, Vector, frozen
-from dpopt.design import Design, Setting, design
 from dpopt.lp import Solution
 from dpopt.privacy import Certificate, Problem
 from dpopt.privacy.least import Least, require_pure
 from dpopt.roo.proof import FloorAudit, audit_floor, least_of_floor, prove_floor
 from dpopt.roo.sampler import Below, LetterSampler, draw_record
 from dpopt.roo.setting import LONGEST_FLOOR, RooSetting
+from dpopt.shape import Design, Setting, design
 from dpopt.style import role
 
 if TYPE_CHECKING:
@@ -86,7 +86,8 @@ class SmoothFloor(RooSetting, Setting["SmoothFloorSampler"]):
         if self.epsilon <= least:
             raise ParameterError(
                 f"epsilon is {digits(self.epsilon)}; a smooth floor for {self.records} records "
-                f"is for epsilon above log(1 + 1/n) = {digits(least)}. Use min_count."
+                f"is for epsilon above log(1 + 1/n) = {digits(least)}. Use roo.min_count (dpopt "
+                "roo)."
             )
         if self.rate is not None:
             rate = _checks.real("rate", self.rate, 0.0, _LARGEST_RATE, open_lower=True)
@@ -101,6 +102,11 @@ class SmoothFloor(RooSetting, Setting["SmoothFloorSampler"]):
     def example_data(cls) -> object:
         """Return twelve records."""
         return [0] * 8 + [1] * 4
+
+    @classmethod
+    def example_neighbours(cls) -> list[tuple[list[int], list[int]]]:
+        """Return twelve records, and one of them changed."""
+        return [([0] * a + [1] * (12 - a), [0] * a + [1] * (11 - a) + [2]) for a in range(12)]
 
     @property
     def may_fail(self) -> bool:

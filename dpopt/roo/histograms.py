@@ -94,12 +94,12 @@ def histograms(records: int, letters: int) -> Histograms:
     if k > MOST_LETTERS:
         raise ParameterError(
             f"letters is {k}; the program over all histograms takes at most {MOST_LETTERS}. "
-            "Use min_count."
+            "Use roo.min_count (dpopt roo)."
         )
     if not _few(n, k):
         raise ParameterError(
             f"records is {n} for {k} letters; data sets may have at most {MOST_HISTOGRAMS} "
-            "histograms, and these have more. Use min_count."
+            "histograms, and these have more. Use roo.min_count (dpopt roo)."
         )
     counts = np.array(list(_partitions(n, k, n)), dtype=np.int64)
     # A place begins where a histogram's count differs from the one before it.

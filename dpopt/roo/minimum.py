@@ -20,7 +20,6 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import exact_text
 from dpopt._types import IntVector, Json, Vector, frozen
-from dpopt.design import Design, Setting, design, made
 from dpopt.lp import Solution, make_rows
 from dpopt.lp.model import Rows
 from dpopt.privacy import Certificate, Problem
@@ -30,6 +29,7 @@ from dpopt.roo.proof import RooAudit, audit_weights, least_of_rule, moves, prove
 from dpopt.roo.rules import RULES, round_up, rule_weights, trimmed
 from dpopt.roo.sampler import Below, LetterSampler, draw_record
 from dpopt.roo.setting import BITS, UNIT, RooSetting
+from dpopt.shape import Design, Setting, design, made
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -98,6 +98,11 @@ class MinCount(RooSetting, Setting["MinCountSampler"]):
     def example_data(cls) -> object:
         """Return twelve records."""
         return [0] * 6 + [1] * 4 + [2] * 2
+
+    @classmethod
+    def example_neighbours(cls) -> list[tuple[list[int], list[int]]]:
+        """Return twelve records, and one of them changed."""
+        return [([0] * a + [1] * (12 - a), [0] * a + [1] * (11 - a) + [2]) for a in range(12)]
 
     @property
     def constant(self) -> bool:

@@ -22,7 +22,6 @@ from scipy.special import gammaln, xlogy
 from dpopt import _checks
 from dpopt._errors import InfeasibleError, ParameterError, SolverError
 from dpopt._types import IntVector, Json, Matrix, Numbers, Vector, frozen
-from dpopt.design import Design, Setting, design
 from dpopt.lp import Backend, Separation, Solution, make_rows, solve
 from dpopt.lp.backends import get_backend
 from dpopt.privacy import Certificate, Problem
@@ -32,6 +31,7 @@ from dpopt.roo.histograms import Histograms, all_counts, histograms
 from dpopt.roo.proof import least_of_law, least_slack, prove_law
 from dpopt.roo.sampler import Below, LetterSampler, place_of
 from dpopt.roo.setting import BITS, UNIT, RooSetting, checked_law
+from dpopt.shape import Design, Setting, design
 from dpopt.style import role
 
 if TYPE_CHECKING:
@@ -129,6 +129,11 @@ class OptimalLetter(RooSetting, Setting["OptimalSampler"]):
     def example_data(cls) -> object:
         """Return six records."""
         return [0, 0, 0, 1, 1, 2]
+
+    @classmethod
+    def example_neighbours(cls) -> list[tuple[list[int], list[int]]]:
+        """Return six records, and one of them changed."""
+        return [([0] * a + [1] * (6 - a), [0] * a + [1] * (5 - a) + [2]) for a in range(6)]
 
     @property
     def histograms(self) -> Histograms:

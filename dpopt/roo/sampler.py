@@ -15,14 +15,13 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector, Vector
 from dpopt.data.tally import Tally, tally
-from dpopt.privacy.ledger import Recorder, Releasing
 from dpopt.privacy.release import seeded_below
 
 Below = Callable[[int], int]
 """Returns a uniform integer below its argument."""
 
 
-class LetterSampler(Releasing, ABC):
+class LetterSampler(ABC):
     """A mechanism that releases one letter of a public alphabet from the counts of n records."""
 
     setting: Any
@@ -40,14 +39,30 @@ class LetterSampler(Releasing, ABC):
     def _draw(self, counts: IntVector, below: Below) -> int:
         """Return the index of one letter, from exactly uniform integers."""
 
+    def asked(
+        self,
+        data: object = None,
+        *,
+        counts: npt.ArrayLike | Mapping[Any, Any] | None = None,
+        alphabet: object = None,
+    ) -> int:
+        """Return how many letters `release` draws for data, which are checked: 1.
+
+        Args:
+            data: see `release`, as for the rest and what is raised.
+            counts: see there.
+            alphabet: see there.
+        """
+        self.require_private()
+        self.fitting(tallied(self.setting.letters, data, counts, alphabet).counts)
+        return 1
+
     def release(
         self,
         data: object = None,
         *,
         counts: npt.ArrayLike | Mapping[Any, Any] | None = None,
         alphabet: object = None,
-        ledger: Recorder | None = None,
-        dataset: str | None = None,
     ) -> Hashable:
         """Return one private letter, with the operating system's randomness.
 
@@ -61,23 +76,17 @@ class LetterSampler(Releasing, ABC):
             alphabet: the k letters, public: fixed before the data are looked at, since which
                 letters occur is private. 0..k-1 if None. A record outside it is an error, and
                 that there was one is not covered by the guarantee: it is for the curator alone.
-            ledger: where it is written down before it is drawn, a `dpopt.Ledger`; if None the one
-                beside the sampler's file, if it has one.
-            dataset: your name of the data; "unnamed" if None.
 
         Returns:
             A letter of the alphabet.
 
         Raises:
-            ParameterError: for data that do not fit the setting; or if the ledger refuses: then
-                nothing was drawn.
+            ParameterError: for data that do not fit the setting.
             NotPrivateError: if the sampler has no certificate.
         """
         self.require_private()
         records = tallied(self.setting.letters, data, counts, alphabet)
-        fitting = self.fitting(records.counts)
-        self.write_down(ledger=ledger, dataset=dataset)
-        return records.letters[self._draw(fitting, secrets.randbelow)]
+        return records.letters[self._draw(self.fitting(records.counts), secrets.randbelow)]
 
     def simulate(
         self,

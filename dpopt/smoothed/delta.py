@@ -17,7 +17,6 @@ from dpopt._errors import ParameterError
 from dpopt._page import result_page
 from dpopt._progress import advance
 from dpopt._types import IntVector, Json, Matrix, Numbers, Table, Vector, frozen
-from dpopt.design import Answer, Question, design
 from dpopt.files import write_json
 from dpopt.lp import Solution
 from dpopt.privacy import Problem
@@ -33,6 +32,7 @@ from dpopt.prob.histograms import (
     require_compositions,
 )
 from dpopt.prob.sum_law import allowance
+from dpopt.shape import Answer, Question, design
 from dpopt.smoothed.mechanisms import Mechanism, SamplingHistogram, read_mechanism, settle
 from dpopt.smoothed.profile import (
     LARGEST_EPSILON,

@@ -14,10 +14,10 @@ import numpy.typing as npt
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import Json, Matrix
-from dpopt.design import Answer, Question, made
 from dpopt.lp import Solution
 from dpopt.privacy import Problem
 from dpopt.prob.histograms import checked_histograms, histogram_count, histograms, replacements
+from dpopt.shape import Answer, Question, made
 from dpopt.smoothed.mechanisms import (
     LARGEST_ENTRIES,
     AnonymousMechanism,

@@ -16,7 +16,6 @@ import numpy.typing as npt
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector, Json, Matrix, Numbers, Vector, frozen
-from dpopt.design import Answer, Question, design
 from dpopt.lp import Solution
 from dpopt.privacy import Problem
 from dpopt.prob.histograms import (
@@ -27,6 +26,7 @@ from dpopt.prob.histograms import (
     neighbours,
     replacements,
 )
+from dpopt.shape import Answer, Question, design
 from dpopt.smoothed import sampling
 from dpopt.smoothed.bounds import log_exposure
 from dpopt.smoothed.mechanisms import (

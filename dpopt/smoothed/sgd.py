@@ -27,7 +27,6 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._progress import track
 from dpopt._types import IntVector, Json, Numbers, Vector, frozen
-from dpopt.design import Answer, Question, design
 from dpopt.lp import Solution
 from dpopt.privacy import Problem
 from dpopt.prob.batches import (
@@ -43,6 +42,7 @@ from dpopt.prob.batches import (
     leave_one_out,
     subsets,
 )
+from dpopt.shape import Answer, Question, design
 from dpopt.smoothed.mechanisms import settle
 from dpopt.smoothed.profile import LN10, Asked, InLogarithms, finite, log_or_none
 from dpopt.smoothed.program import LARGEST_PROGRAM, gains_of, sticks_problem

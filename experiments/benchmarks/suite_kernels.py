@@ -458,12 +458,6 @@ def path_largest(inputs: int) -> Question:
     return Question(absolute((inputs,)), "path", None, "minimax")
 
 
-def path_own(inputs: int) -> Question:
-    """Return the mean of a random loss along a path: one without a closed form."""
-    rng = np.random.default_rng([_SEED, inputs])
-    return Question(np.round(rng.random((inputs, inputs)), 3), "path", None, "bayes")
-
-
 def grid_mean(side: int) -> Question:
     """Return the mean of |x_1 - y_1| + |x_2 - y_2| on a square grid."""
     return Question(absolute((side, side)), "grid", (side, side), "bayes")
@@ -481,7 +475,7 @@ def told_at_once(question: Question) -> Answer:
 
 
 def told_by_program(question: Question) -> Answer:
-    """Solve the program, on a path by rays and on a grid by edges; certify."""
+    """Solve the program; certify."""
     return _certified(question, "highs")
 
 
@@ -568,7 +562,6 @@ PATH = Benchmark(
     sizes=(20, 50, 100, 200, 500),
     contenders=(
         Contender("closed form", OURS, path_mean, told_at_once),
-        Contender("program by rays", SOLVER, path_mean, told_by_program),
         Contender("program by edges", SOLVER, path_mean, told_by_edges, largest=50),
         Contender("cvxpy + HiGHS", SOLVER, path_mean, partial(path_in_cvxpy, "HIGHS"), 100),
         Contender("cvxpy + CLARABEL", SOLVER, path_mean, partial(path_in_cvxpy, "CLARABEL"), 100),
@@ -595,28 +588,9 @@ PATH_LARGEST = Benchmark(
     sizes=(20, 50, 100, 200, 500),
     contenders=(
         Contender("answers to noise", OURS, path_largest, told_at_once),
-        Contender("program by rays", SOLVER, path_largest, told_by_program),
         Contender("program by edges", SOLVER, path_largest, told_by_edges, largest=100),
     ),
     tolerance=1e-7,
-    warm_up=5,
-    limits=limited(60),
-)
-
-PATH_OWN = Benchmark(
-    name="kernel-path-own",
-    title="A kernel on a path for any loss",
-    measures="From the loss to a certified kernel by a program over rays; and the program with a "
-    "row for each edge and output, solved and not certified.",
-    setting="loss random in 0, 0.001, ..., 1, uniform prior, epsilon = 1",
-    axis="inputs n",
-    value="mean loss",
-    sizes=(20, 50, 100, 150, 200),
-    contenders=(
-        Contender("program by rays", OURS, path_own, told_at_once),
-        Contender("program by edges", SOLVER, path_own, told_by_edges, 200, seconds=_SECONDS),
-    ),
-    tolerance=1e-6,
     warm_up=5,
     limits=limited(60),
 )
@@ -640,43 +614,7 @@ GRID = Benchmark(
 )
 
 
-def population(users: int) -> public_prior.PopulationSetting:
-    """Return users of 18 letters around a random prior, epsilon = 1."""
-    rng = np.random.default_rng(5)
-    masses = rng.dirichlet(np.full(18, 3.0)) + 0.002
-    masses /= masses.sum()
-    return public_prior.PopulationSetting(masses, 1.0, rng.dirichlet(18 * masses, users))
-
-
-def by_columns(setting: public_prior.PopulationSetting) -> Answer:
-    """Design and prove the kernel of least mean distance."""
-    return Answer(design(setting).value)
-
-
-def by_highs_alone(setting: public_prior.PopulationSetting) -> Answer:
-    """Write the same program and give it to HiGHS."""
-    return Answer(solve(setting.problem()).objective)
-
-
-POPULATION = Benchmark(
-    name="prior-population",
-    title="The kernel of least mean distance over users",
-    measures="From users' laws to the kernel, proved private; the program alone for the solver.",
-    setting="18 letters, epsilon = 1; q and the users' laws random",
-    axis="users",
-    value="mean TV(p, pK)",
-    sizes=(100, 300, 1000, 3000, 10_000),
-    contenders=(
-        Contender("dpopt, by columns", OURS, population, by_columns),
-        Contender("program, HiGHS", SOLVER, population, by_highs_alone, largest=1000),
-    ),
-    tolerance=1e-7,
-    warm_up=30,
-    limits=limited(60),
-)
-
 BENCHMARKS = (
-    POPULATION,
     APPLY,
     PROGRAM,
     FORMS,
@@ -686,6 +624,5 @@ BENCHMARKS = (
     LAW,
     PATH,
     PATH_LARGEST,
-    PATH_OWN,
     GRID,
 )

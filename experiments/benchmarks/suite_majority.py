@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,6 +13,7 @@ from functools import partial
 
 import numpy as np
 import numpy.typing as npt
+from threadpoolctl import threadpool_limits
 
 import dpopt
 from dpopt import majority
@@ -86,11 +90,29 @@ def solved(instance: Instance) -> Answer:
     return _answer(solution.objective, solution.rows_used, solution.constraints_checked)
 
 
+def beside_a_busy_process(instance: Instance) -> Answer:
+    """Solve as users do: with as many BLAS threads as cores, while another process has work."""
+    parent = "import os; parent = os.getppid()\nwhile os.getppid() == parent: pass"
+    busy = subprocess.Popen([sys.executable, "-c", parent])
+    try:
+        with threadpool_limits(os.cpu_count(), user_api="blas"):
+            return solved(instance)
+    finally:
+        busy.kill()
+        busy.wait()
+
+
 def surrogate(mechanism_delta: float, mechanisms: int) -> Instance:
     """Return the instance of the paper's objective: m = 3, delta = m Delta."""
     setting = majority.MajoritySetting(
         mechanisms, _EPSILON, _FEW, mechanism_delta, _FEW * mechanism_delta
     )
+    return Instance(setting, majority.surrogate_weights(mechanisms).values)
+
+
+def surrogate_of_ten(mechanisms: int) -> Instance:
+    """Return the instance of the paper's objective for m = 10 and Delta = 0."""
+    setting = majority.MajoritySetting(mechanisms, _EPSILON, 10.0)
     return Instance(setting, majority.surrogate_weights(mechanisms).values)
 
 
@@ -408,6 +430,31 @@ LARGE = Benchmark(
 )
 
 
+THREADS = Benchmark(
+    name="majority-threads",
+    title="DaRRM's noise function beside other work",
+    measures="The same with the threads that users have: small dense algebra must not wait for "
+    "threads that a busy process keeps waiting.",
+    setting="epsilon = 0.1, Delta = 0, m = 10; the paper's surrogate; seconds are the processor's, "
+    "of all threads",
+    axis="voters K",
+    value="optimum",
+    sizes=(101, 301, 501),
+    contenders=(
+        Contender("dpopt.solve, one BLAS thread", OURS, surrogate_of_ten, solved),
+        Contender(
+            "dpopt.solve, as many as cores, beside a busy process",
+            OURS,
+            surrogate_of_ten,
+            beside_a_busy_process,
+        ),
+    ),
+    tolerance=1e-6,
+    warm_up=11,
+    limits=limited(60),
+)
+
+
 def _corner_sets(
     name: str, case: str, mechanism_delta: float, order: str, sizes: tuple[int, ...]
 ) -> Benchmark:
@@ -436,6 +483,7 @@ BENCHMARKS = (
     SHIFTED,
     MANY,
     LARGE,
+    THREADS,
     _corner_sets("majority-corner-sets", "Delta = 0", 0.0, "O(K^3)", (11, 21, 35, 51, 71)),
     _corner_sets(
         "majority-corner-sets-shifted",

@@ -241,7 +241,7 @@ class Queries:
     """A certified mechanism, what it releases from, a row a query, and the laws of all rows."""
 
     design: Any
-    data: Integers
+    data: dict[str, Integers]
     places: Integers
     laws: npt.NDArray[np.float64]
 
@@ -252,34 +252,34 @@ def private_voters(queries: int) -> Queries:
     votes = np.random.default_rng(_SEED).integers(0, _CLASSES, (queries, _VOTERS))
     counts = np.stack([(votes == c).sum(axis=1) for c in range(_CLASSES)], axis=1)
     made.release(votes[:1])
-    return _with_laws(made, votes, counts, lambda row: np.repeat(np.arange(_CLASSES), row))
+    return _with_laws(made, {"data": votes}, counts)
 
 
 def plain_ballots(queries: int) -> Queries:
     """Return a plurality of 20 plain ballots over three classes, and their counts."""
     made = plurality.design(_BALLOTS, _CLASSES, 0.5)
     counts = np.random.default_rng(_SEED).multinomial(_BALLOTS, [0.5, 0.3, 0.2], queries)
-    made.release(counts[:1])
-    return _with_laws(made, counts, counts, lambda row: row)
+    made.release(counts=counts[:1])
+    return _with_laws(made, {"counts": counts}, counts)
 
 
 def _with_laws(
     design: Any,  # noqa: ANN401
-    data: Integers,
+    data: dict[str, Integers],
     counts: Integers,
-    read: Callable[[Integers], Integers],
 ) -> Queries:
     """Add the laws of all counts as floats, and where each row's law is among them."""
     codes = counts @ (int(counts.max()) + 1) ** np.arange(_CLASSES)
     _, firsts, places = np.unique(codes, return_index=True, return_inverse=True)
-    weights = [design.setting.law(design.units, read(row)) for row in counts[firsts]]
+    votes = [np.repeat(np.arange(_CLASSES), row) for row in counts[firsts]]
+    weights = [design.setting.law(design.units, ballots) for ballots in votes]
     laws = np.array([[w / sum(row) for w in row] for row in weights])
     return Queries(design, data, places, laws)
 
 
 def release_queries(instance: Queries) -> Answer:
     """Release one class for each query."""
-    drawn = np.asarray(instance.design.release(instance.data))
+    drawn = np.asarray(instance.design.release(**instance.data))
     return _share(float(np.sum(drawn == 0)), drawn.size)
 
 

@@ -1,21 +1,17 @@
-"""Benchmarks of sweeps: a program at 50 levels of privacy, and many designs on a cluster."""
+"""Benchmarks of a program that is solved again and again: at 50 levels of privacy."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dpopt import Problem, Solution, public_prior, solve, sweep
+from dpopt import Problem, Solution, solve
 from experiments.benchmarks.spec import (
-    LIBRARY,
     OURS,
     SOLVER,
     Answer,
@@ -170,112 +166,7 @@ def _benchmark(name: str, title: str, prepare: Callable[[int], Sweep]) -> Benchm
     )
 
 
-WORKERS = 2
-_LETTERS = 30
-Grid = dict[str, list[float]]
-
-
-def worst_distance(power: float, epsilon: float) -> float:
-    """Return the largest total variation of Algorithm 1 for the law q_i ~ i^power: one design."""
-    prior = np.arange(1, _LETTERS + 1) ** power
-    return public_prior.minimax_kernel(prior / prior.sum(), epsilon).worst_tv
-
-
-def grid(points: int) -> Grid:
-    """Return ten levels of epsilon, and so many laws that there are ``points`` of both."""
-    return {
-        "power": np.linspace(0.1, 2.0, points // 10).tolist(),
-        "epsilon": np.linspace(0.2, 2.0, 10).tolist(),
-    }
-
-
-@cache
-def _cluster() -> Any:  # noqa: ANN401
-    """Return the client of a cluster of this machine, which ends with this process."""
-    from distributed import Client, LocalCluster
-
-    cluster = LocalCluster(n_workers=WORKERS, threads_per_worker=1, dashboard_address=":0")
-    return Client(cluster, set_as_default=False)
-
-
-def grid_on_cluster(points: int) -> Grid:
-    """Return the grid once there is a cluster."""
-    _cluster()
-    return grid(points)
-
-
-def swept_on_cluster(points: Grid) -> Answer:
-    """Sweep on the cluster, with a table on disk."""
-    with _cluster().as_current():
-        return _swept(points, backend="dask")
-
-
-def swept_by_processes(points: Grid) -> Answer:
-    """Sweep by as many processes, with a table on disk."""
-    return _swept(points, workers=WORKERS)
-
-
-def swept_here(points: Grid) -> Answer:
-    """Sweep in this process, with a table on disk."""
-    return _swept(points)
-
-
-def _swept(points: Grid, **how: Any) -> Answer:  # noqa: ANN401
-    with TemporaryDirectory() as folder:
-        result = sweep(worst_distance, points, table=Path(folder) / "table.jsonl", **how)
-    effort = result.effort
-    total = math.fsum(record["value"] for record in result.records)
-    note = f"{effort.throughput:,.0f} points per second, {effort.batches:,} batches"
-    return Answer(total, note=f"{note}, {effort.repeated:,} repeated")
-
-
-def mapped(points: Grid) -> Answer:
-    """Hand Dask a task for each point, all at once; keep the values in memory."""
-    client = _cluster()
-    pairs = [(power, epsilon) for power in points["power"] for epsilon in points["epsilon"]]
-    futures = client.map(worst_distance, *zip(*pairs, strict=True), pure=False)
-    return Answer(math.fsum(client.gather(futures)), note=f"{len(futures):,} tasks")
-
-
-def by_joblib(points: Grid) -> Answer:
-    """Have joblib hand the points to Dask; keep the values in memory."""
-    import joblib
-
-    calls = (
-        joblib.delayed(worst_distance)(power, epsilon)
-        for power in points["power"]
-        for epsilon in points["epsilon"]
-    )
-    with _cluster().as_current(), joblib.parallel_config(backend="dask"):
-        return Answer(math.fsum(joblib.Parallel()(calls)))
-
-
-_DASK = ("distributed", "test")
-
-MANY = Benchmark(
-    name="sweep-cluster",
-    title="Many designs on a cluster",
-    measures="Time of the process that hands out the points, which has client and scheduler in "
-    "it: what a point costs beside its design. The two workers are not counted.",
-    setting=f"Algorithm 1 for {_LETTERS} letters, a design of about 0.1 ms; a cluster of this "
-    "machine, started before",
-    axis="designs",
-    value="sum of the largest distances",
-    sizes=(100, 300, 1000, 3000, 10_000),
-    contenders=(
-        Contender("dpopt.sweep, Dask", OURS, grid_on_cluster, swept_on_cluster, needs=_DASK),
-        Contender("dpopt.sweep, processes", OURS, grid, swept_by_processes),
-        Contender("dpopt.sweep, this process", OURS, grid, swept_here),
-        Contender("Dask, a task each", LIBRARY, grid_on_cluster, mapped, needs=_DASK),
-        Contender("joblib on Dask", LIBRARY, grid_on_cluster, by_joblib, needs=_DASK),
-    ),
-    tolerance=1e-9,
-    warm_up=20,
-    limits=limited(_SECONDS),
-)
-
 BENCHMARKS = (
     _benchmark("sweep-path", "Sweep of 50 epsilons over a path", over_path),
     _benchmark("sweep-complete", "Sweep of 50 epsilons over all pairs", over_all_pairs),
-    MANY,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -33,10 +33,12 @@ class Look:
     Attributes:
         label: its name in a legend.
         role: what its colour means, a key of `dpopt.style.ROLES`.
+        line: what of the role's line is drawn otherwise, for two that share a role.
     """
 
     label: str
     role: str
+    line: Mapping[str, Any] = field(default_factory=dict)
 
 
 def require(name: str, value: object, words: str, *, holds: bool) -> None:
@@ -107,7 +109,14 @@ def draw(axes: Axes, table: Table, across: str, up: str, looks: Mapping[str, Loo
         axes.errorbar(
             across_it, values, yerr=spread, fmt="none", ecolor=role.colour, elinewidth=0.6
         )
-        axes.plot(across_it, values, label=look.label, markersize=2.6, linewidth=0.9, **role.line)
+        axes.plot(
+            across_it,
+            values,
+            label=look.label,
+            markersize=2.6,
+            linewidth=0.9,
+            **{**role.line, **look.line},
+        )
 
 
 def room(axes: Axes, table: Table, up: str, *, most: float = math.inf) -> None:

@@ -188,7 +188,8 @@ def _ladder(voters: int, epsilon: float) -> Floats:
     found = plurality.design(voters, 2, epsilon, rule="ladder")
     if found.certificate is None:
         raise NotPrivateError("no proof for the ladder of two classes.")
-    laws = [found.setting.law(found.units, [voters - ones, ones]) for ones in range(voters + 1)]
+    splits = [[voters - ones, ones] for ones in range(voters + 1)]
+    laws = [found.setting.law(found.units, counts=counts) for counts in splits]
     return np.array([law[1] / sum(law) for law in laws])
 
 

@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq
 from scipy.special import log_ndtr
-from scipy.stats import binom
 
 from dpopt.ballots import Partitions
 from dpopt.ballots.tabulate import Rungs, exponential_table, permute_and_flip_table
@@ -176,6 +175,8 @@ def pure_delta(epsilon: float, labels: int, label_epsilon: float) -> float:
     References:
         Kairouz, Oh, Viswanath, "The Composition Theorem for Differential Privacy" (2015).
     """
+    from scipy.stats import binom
+
     true = math.exp(label_epsilon) / (1.0 + math.exp(label_epsilon))
     losses = (2 * np.arange(labels + 1) - labels) * label_epsilon
     masses = binom.pmf(np.arange(labels + 1), labels, true)

@@ -55,7 +55,8 @@ LOOKS: Mapping[str, Look] = {
     "ladder": Look("ladder", "variant"),
     "permute-and-flip-audited": Look("permute-and-flip, largest step", "baseline"),
     "permute-and-flip": Look("permute-and-flip", "paper"),
-    "exponential": Look("exponential mechanism", "baseline-2"),
+    "exponential-audited": Look("exponential, largest step", "baseline-2"),
+    "exponential": Look("exponential mechanism", "baseline-2", {"linestyle": ":", "marker": "p"}),
     "laplace": Look("Laplace noise", "noise"),
     "gnmax": Look(r"GNMax, $\delta > 0$", "baseline-3"),
     "plurality": Look("plurality, not private", "limit"),
@@ -76,6 +77,13 @@ MEANING = {
     "gnmax": "largest count after Gaussian noise, the least for which the counts are (epsilon, "
     "delta)-private: a replaced ballot moves them by sqrt 2",
     "plurality": "largest count without noise, ties even: not private",
+}
+
+
+# Rules that spend all of epsilon, as the ladder does.
+_RIVALS = {
+    "permute-and-flip-audited": "permute-and-flip",
+    "exponential-audited": "the exponential mechanism",
 }
 
 
@@ -287,7 +295,9 @@ def run(config: Config, advance: Advance) -> Outcome:
             where: dict[str, Cell] = {"voters": voters, "epsilon": epsilon}
             rows += _records(where, found, gnmax=(epsilon, config.delta))
             at = {each.method: each.accuracy for each in found}
-            rivals.append(where | measured(at["ladder"], at["permute-and-flip-audited"]))
+            rivals += [
+                where | {"beside": name} | measured(at["ladder"], at[name]) for name in _RIVALS
+            ]
             advance()
     tables = {
         "accuracy": Table.of(
@@ -299,8 +309,8 @@ def run(config: Config, advance: Advance) -> Outcome:
             rows,
         ),
         "ladder": Table.of(
-            "The ladder, and its gain over permute-and-flip with the largest step on the same "
-            "splits: where it is negative, permute-and-flip is to be taken.",
+            "The ladder, and its gain over the other rules with the largest step on the same "
+            "splits: where it is negative, the other one is to be taken.",
             rivals,
         ),
         "teachers": _teachers(polls),
@@ -397,16 +407,18 @@ def _methods() -> Table:
 def _findings(config: Config, accuracy: Table) -> Iterator[str]:
     for voters in config.voters:
         part = accuracy.select(voters=voters)
-        behind = []
+        behind: dict[str, list[float]] = {method: [] for method in _RIVALS}
         for epsilon in config.epsilon:
             at = {row["method"]: row for row in part.select(epsilon=epsilon).records}
             ladder, flip = at["ladder"], at["permute-and-flip-audited"]
+            full = at["exponential-audited"]
             yield (
                 f"K = {voters}, epsilon = {epsilon:g}: ladder {with_error(ladder)}, "
                 f"permute-and-flip {with_error(at['permute-and-flip'])}, with the largest step "
-                f"{with_error(flip)}, exponential {with_error(at['exponential'])}, Laplace "
-                f"{with_error(at['laplace'])}, GNMax at delta = {config.delta:g} "
-                f"{with_error(at['gnmax'])}, plurality {with_error(at['plurality'])}."
+                f"{with_error(flip)}, exponential {with_error(at['exponential'])}, with the "
+                f"largest step {with_error(full)}, Laplace {with_error(at['laplace'])}, GNMax at "
+                f"delta = {config.delta:g} {with_error(at['gnmax'])}, plurality "
+                f"{with_error(at['plurality'])}."
             )
             for method, row in at.items():
                 if method.startswith("optimal"):
@@ -414,8 +426,9 @@ def _findings(config: Config, accuracy: Table) -> Iterator[str]:
                         f"K = {voters}, epsilon = {epsilon:g}: the program's rule ({method}) is "
                         f"right with {with_error(row)}, the ladder with {with_error(ladder)}."
                     )
-            if ladder["accuracy"] < flip["accuracy"]:
-                behind.append(epsilon)
+            for method, epsilons in behind.items():
+                if ladder["accuracy"] < at[method]["accuracy"]:
+                    epsilons.append(epsilon)
         least = part.select(epsilon=config.epsilon[0])
         spent = {row["method"]: row["label_epsilon"] for row in least.records}
         yield (
@@ -424,11 +437,14 @@ def _findings(config: Config, accuracy: Table) -> Iterator[str]:
             f"{spent['exponential']:.4f} of epsilon = {config.epsilon[0]:g}, by all pairs of "
             "histograms: a larger step is private too."
         )
-        where = f"at epsilon = {', '.join(f'{e:g}' for e in behind)}" if behind else "at none"
-        yield (
-            f"K = {voters}: the ladder is behind permute-and-flip with the largest step {where} of "
-            "these budgets: with ten classes and a small epsilon its own r must be lowered."
-        )
+        for method, epsilons in behind.items():
+            listed = ", ".join(f"{epsilon:g}" for epsilon in epsilons)
+            where = f"at epsilon = {listed}" if epsilons else "at none"
+            yield (
+                f"K = {voters}: the ladder is behind {_RIVALS[method]} with the largest step "
+                f"{where} of these budgets: with ten classes and a small epsilon its own r must be "
+                "lowered."
+            )
 
 
 def _findings_of_labels(accuracy: Table) -> Iterator[str]:

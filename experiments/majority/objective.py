@@ -271,6 +271,7 @@ def _comparisons(tables: Mapping[str, Table]) -> Iterator[Comparison]:
         "factor is common to all l, so that the optimum stays.",
         "the factor in fractions; N of its last line read as T",
         holds=all(row["factor"] == 1.0 for row in scales),
+        reading="a sum over the P multisets of the grid's points, each with the weight printed",
         name="algorithm 5, scale",
     )
     yield statement(

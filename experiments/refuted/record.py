@@ -99,7 +99,8 @@ def refutations_of(
     paper: str, experiment: str, comparisons: Sequence[Comparison]
 ) -> tuple[Refutation, ...]:
     """Return those that belong to an item, and those that prove one of its comparisons."""
-    judged = {said.identifier for said in comparisons if said.verdict == "refuted"}
+    false = ("refuted", "misprint")
+    judged = {said.identifier for said in comparisons if said.verdict in false}
     return tuple(
         each
         for each in refutations()

@@ -73,7 +73,7 @@ REFUTATIONS = (
         paper="Smoothed Differential Privacy",
         name="smoothed-corollary-3",
         experiment="smoothed-claims",
-        judges="",
+        judges="u <= 2 delta(x) (Corollary 3), prior over all m categories.",
         source="smoothed differential privacy, corollary 3",
         statement="u <= 2 delta(x); here a mechanism on one record of fifteen categories, whose "
         "laws are rows over fifteen outputs, x being the first.",

@@ -19,6 +19,7 @@ _LONG_WORDS = 40
 
 PARTING = {
     "refuted": "Refuted: a published statement that is false",
+    "misprint": "Misprint: false as printed, not as meant",
     "differs": "Another number, or another order",
     "sharper": "The statement holds, and more does",
 }
@@ -26,6 +27,7 @@ MEANING = {
     "agrees": "The printed number or statement is what was found.",
     "differs": "Another number, or another order, was found.",
     "refuted": "The statement is false; the certificate shows a case.",
+    "misprint": "A strict < that holds with <=, or a sign that the paper prints right elsewhere.",
     "sharper": "The statement holds, and more does.",
     NOT_COMPARABLE: "Data or parameters are not the paper's, or the statement is about a limit.",
 }

@@ -186,6 +186,7 @@ class Lemma:
         words: what it says, with its domain.
         margins: by how much it holds, for each m of the domain.
         strict: whether the paper has < and not <=.
+        reversed_of: the row that the paper prints elsewhere with the other sign; empty if none.
         conference: whether it is of the conference paper.
     """
 
@@ -193,6 +194,7 @@ class Lemma:
     words: str
     margins: Callable[[Case], Margins]
     strict: bool = False
+    reversed_of: str = ""
     conference: bool = False
 
 
@@ -259,6 +261,7 @@ LEMMAS = (
         lambda case: (
             (m, (case.u(m) - case.v(m)) * case.q[m] - case.w(m)) for m in range(case.last + 1)
         ),
+        reversed_of="(68)",
     ),
     Lemma(
         "conference lemma 2",
@@ -331,6 +334,7 @@ def _decided(lemma: Lemma, cases: Sequence[Case]) -> dict[str, Cell]:
         "lemma": lemma.name,
         "words": lemma.words,
         "strict": lemma.strict,
+        "reversed_of": lemma.reversed_of,
         "cases": len(found),
         "fail": len(failing),
         "equal": len(equal),
@@ -363,6 +367,7 @@ def _concentration(config: Config) -> dict[str, Cell]:
         "words": "the smallest share is below gamma' < gamma with probability at most "
         "k exp(-2 n (gamma - gamma')^2), for P >= gamma",
         "strict": False,
+        "reversed_of": "",
         "cases": len(margins),
         "fail": sum(margin < 0 for margin, _ in margins),
         "equal": sum(margin == 0 for margin, _ in margins),
@@ -416,27 +421,42 @@ def _findings(cases: Sequence[Case], tables: Mapping[str, Table]) -> list[str]:
 
 
 def of_lemmas(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
-    """Judge each lemma: refuted if an inequality fails, or is an equality where < is printed.
+    """Judge each lemma: refuted if an inequality fails.
+
+    A misprint if it fails by equality alone where < is printed, or if the paper prints the same
+    row with the other sign elsewhere. What that row is worth is judged by itself.
 
     Args:
         tables: "lemmas" of the run.
     """
-    return tuple(_judged(row) for row in tables["lemmas"].records)
+    (known,) = tables["lemmas"].select(lemma="lemma 2").column("fail")
+    return tuple(_judged(row, known) for row in tables["lemmas"].records)
 
 
-def _judged(row: Mapping[str, Any]) -> Comparison:
+def _judged(row: Mapping[str, Any], fail_in_lemma_2: int) -> Comparison:
     broken = row["fail"] + (row["equal"] if row["strict"] else 0)
     ours = f"Holds in all {row['cases']} cases."
     if broken:
         ours = f"Not in {broken} of {row['cases']} cases; {row['counterexample']}."
     if broken and not row["fail"]:
         ours += " With <= in the place of < it holds in all, which is what theorem 2 needs."
+    if broken and row["reversed_of"]:
+        ours += f" {row['reversed_of']} has the sign that the proofs use; lemma 2 is about it."
+    corrected, corrected_if = False, ""
+    if row["strict"]:
+        corrected, corrected_if = not row["fail"], "it holds in all of them with <= for <"
+    if row["reversed_of"]:
+        reversed_fails = row["cases"] - row["fail"] - row["equal"]
+        corrected = reversed_fails <= fail_in_lemma_2
+        corrected_if = f"with the sign of {row['reversed_of']} it fails only where lemma 2 does"
     name = row["lemma"]
     return statement(
         f"{name[0].upper()}{name[1:]}: {row['words']}.",
         ours,
         _EXACT,
         holds=not broken,
+        corrected=corrected,
+        corrected_if=corrected_if,
         name=name,
     )
 

@@ -1,4 +1,4 @@
-"""Remark 8, Theorem 5, Lemmas 2 and 10, which exact values refute or sharpen."""
+"""Remark 8, Theorem 5, Lemmas 2 and 10, Corollary 3, which exact values refute or sharpen."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 
 _TOLERANCE = 1e-9
+_READING = "the prior of equation (3); over the two values of a record it holds with <="
 
 
 @dataclass(frozen=True)
@@ -79,12 +80,16 @@ def run(config: Config, advance: Advance) -> Outcome:
     advance()
     theorem = [_theorem(config, t) for t in config.replacement]
     advance()
-    lemma = [_lemma_10(config), _lemma_2()]
+    lemma = [_lemma_10(config), _lemma_2(), _corollary_3()]
     advance()
     tables = {
         "remark_8": Table.of("Natural logarithms: exact smoothed delta and bounds.", remark),
         "theorem_5": Table.of("DP's delta with replacement, and T/(n + 1).", theorem),
-        "lemmas": Table.of("Utility u and d(x, x') + d(x', x).", lemma),
+        "lemmas": Table.of(
+            "Utility u: of Lemmas 2 and 10 beside d(x, x') + d(x', x), of Corollary 3 beside "
+            "2 delta(x).",
+            lemma,
+        ),
     }
     return Outcome(tables, (), tuple(_comparisons(remark, theorem, lemma)))
 
@@ -143,6 +148,24 @@ def _lemma_2() -> dict[str, Cell]:
     return {"lemma": "2", "pairs": 1, "least": both, "largest": utility}
 
 
+def _corollary_3() -> dict[str, Cell]:
+    """Return u and 2 delta(x) of a mechanism on one record of fifteen categories, x the first.
+
+    Beside the first two, category i shares with each of them one output that it favours.
+    """
+    ratio, unit, shared = 9 / 5, 1 / 100, 13
+    rows = np.zeros((shared + 2, shared + 2))
+    rows[0, 1:-1] = unit / 12
+    rows[1, :-1] = [unit, *[ratio / 12 * unit] * shared]
+    rows[2:, 1:-1] = (1 + ratio / 12) * unit * np.eye(shared)
+    rows[:, -1] = 1 - rows.sum(axis=1)
+    utility = smoothed.candidates_utility(rows, ratio / (ratio + 1))
+    epsilon = math.log(ratio)
+    pairs = ((rows[0], row) for row in rows[1:])
+    delta = max(max(_stick(p, q, epsilon), _stick(q, p, epsilon)) for p, q in pairs)
+    return {"lemma": "corollary 3", "pairs": 1, "least": 2 * delta, "largest": utility}
+
+
 def _stick(p: np.ndarray, q: np.ndarray, epsilon: float) -> float:
     # Doubles: 2/3 and e^(ln 2) / 3 differ in their last digit.
     return float(np.sum(np.maximum(0.0, p - math.exp(epsilon) * q - 1e-15)))
@@ -168,7 +191,7 @@ def _comparisons(
     worst = max(remark, key=lambda r: _value(r, "exact") - _value(r, "remark_8"))
     short = [r for r in theorem if _value(r, "dp_delta") < _value(r, "out_of_reach")]
     first = min((int(_value(r, "drawn")) for r in short), default=0)
-    ten, two = lemma
+    ten, two, three = lemma
     shares = [_value(r, "drawn") / _value(r, "records") for r in broken]
     above = [_value(r, "epsilon") + math.log1p(-x) for r, x in zip(broken, shares, strict=True)]
     said = (
@@ -210,6 +233,15 @@ def _comparisons(
             f"{_value(two, 'least'):.4f}.",
             "closed form; fractions in test_utility",
             holds=_value(two, "largest") < _value(two, "least"),
+            reading=_READING,
+        ),
+        statement(
+            "u <= 2 delta(x) (Corollary 3), prior over all m categories.",
+            f"n = 1, m = 15, e^epsilon = 9/5: u = {_value(three, 'largest'):.5f}, 2 delta(x) "
+            f"{_value(three, 'least'):.5f}.",
+            "closed form; fractions in the file of the finding",
+            holds=_value(three, "largest") <= _value(three, "least"),
+            reading=_READING,
         ),
     ]
 
@@ -268,8 +300,8 @@ EXPERIMENTS = (
         name="smoothed-claims",
         paper=PAPER,
         item="Claims",
-        summary="Remark 8, Theorem 5 and Lemmas 2 and 10 beside exact values, for fair coins.",
-        published="Remark 8, Theorem 5, Lemmas 2 and 10; no numbers",
+        summary="Remark 8, Theorem 5, Lemmas 2 and 10 and Corollary 3 beside exact values.",
+        published="Remark 8, Theorem 5, Lemmas 2 and 10, Corollary 3; no numbers",
         config=_CONFIG,
         quick=_CONFIG,
         steps=lambda _: 3,
@@ -281,7 +313,7 @@ EXPERIMENTS = (
             r"g = \left(\frac{1 - e^{-\varepsilon}}{\eta} - 1\right)^2, \qquad "
             r"\varepsilon > \ln \frac{1}{1 - \eta}",
             r"\delta_{DP} = 1 - \left(1 - \frac{1}{n}\right)^T \quad \text{with replacement}",
-            r"u < d(x, x') + d(x', x) \leq 3 u",
+            r"u < d(x, x') + d(x', x) \leq 3 u, \qquad u \leq 2 \delta(x)",
         ),
     ),
 )

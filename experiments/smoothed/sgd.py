@@ -12,7 +12,6 @@ from itertools import combinations, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import stats
 
 from dpopt import ParameterError, smoothed
 from experiments import drawing
@@ -176,6 +175,8 @@ def _average(
     The band is mean exp(+- t s / (mean sqrt(K))), Student's t at level (1 - confidence) / (number
     of compositions), so that it holds for all compositions of one n at once.
     """
+    from scipy import stats
+
     count = config.databases
     level = (1.0 - config.confidence) / tried
     quantile = float(stats.t.ppf(1.0 - level / 2.0, count - 1))
@@ -239,6 +240,8 @@ def _largest(averages: Sequence[dict[str, Any]]) -> list[dict[str, Cell]]:
 
 def _fits(largest: Sequence[dict[str, Any]]) -> list[dict[str, Cell]]:
     """Return least-squares lines of log delta in n, as in the paper's figure, and in T."""
+    from scipy import stats
+
     keys = dict.fromkeys((row["setting"], row["epsilon"]) for row in largest)
     found: list[dict[str, Cell]] = []
     for (label, epsilon), variable in product(keys, ("records", "drawn")):

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import stats
 
 from dpopt import ParameterError, smoothed, style
 from experiments import drawing
@@ -196,6 +195,8 @@ def _estimate(counts: list[np.ndarray], epsilon: float, draws: int, level: float
 
 def _interval(hits: int, draws: int, level: float) -> tuple[float, float]:
     """Return Clopper and Pearson's interval, at half the error that the level leaves."""
+    from scipy import stats
+
     found = stats.binomtest(hits, draws).proportion_ci(0.5 + level / 2.0, method="exact")
     return float(found.low), float(found.high)
 

@@ -61,7 +61,7 @@ def test_spent_ratio_is_the_largest_over_all_ordered_histograms(voters: int, cla
 
 
 @pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize(("voters", "classes"), [(1, 2), (6, 2), (5, 3), (4, 4), (2, 5)])
+@pytest.mark.parametrize(("voters", "classes"), [(1, 2), (6, 2), (5, 3), (4, 4), (2, 5), (3, 7)])
 def test_spending_of_the_rules_is_that_of_their_fractions(
     rule: str, voters: int, classes: int
 ) -> None:
@@ -89,6 +89,19 @@ def test_an_audited_table_is_the_rule_and_private(
             assert abs(relative) < Fraction(epsilon) / (1 << 58)
     # Nothing is left to take: where the spent epsilon is short of epsilon, it is by the search.
     assert math.log(made.spent.ratio) == pytest.approx(epsilon, rel=1e-9)
+
+
+@pytest.mark.parametrize(("voters", "classes"), [(1, 300), (2, 300), (2, 1000)])
+def test_permute_and_flip_over_many_classes(voters: int, classes: int) -> None:
+    """Of one class with all ballots: with q = s^-K, int_0^1 (1 - q t)^(C - 1) dt."""
+    made = audit_rule("permute-and-flip", voters, classes, 1.0)
+    q = made.step**-voters
+    exact = (1 - (1 - q) ** classes) / (classes * q)
+    row, whole = made.units[0], scale(classes, made.bits)
+    assert abs(Fraction(row[0], whole) / exact - 1) < Fraction(1, 1 << 58)
+    others = (1 - exact) / (classes - 1)
+    assert abs(Fraction(row[1], whole) / others - 1) < Fraction(1, 1 << 58)
+    assert math.log(made.spent.ratio) == pytest.approx(1.0, rel=1e-9)
 
 
 def test_calibrated_steps_are_at_least_the_proved_ones() -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from dpopt import Guarantee, Ledger, ParameterError, majority, multiclass, plurality
+from dpopt import Guarantee, ParameterError, majority, multiclass, plurality
 from dpopt.ballots.rules import ladder
 from dpopt.ballots.votes import count_votes, read_counts, read_votes
 from dpopt.majority import MajoritySetting, Spending
@@ -91,7 +90,7 @@ def test_what_a_record_in_several_ballots_spends_by_enumeration(reach: int) -> N
     epsilon = 0.7
     design = plurality.design(5, 3, epsilon)
     histograms = [(a, b, 5 - a - b) for a in range(6) for b in range(6 - a)]
-    laws = {counts: design.setting.law(design.units, counts) for counts in histograms}
+    laws = {counts: design.setting.law(design.units, counts=counts) for counts in histograms}
     largest = max(
         Fraction(p, q)
         for one in histograms
@@ -103,41 +102,6 @@ def test_what_a_record_in_several_ballots_spends_by_enumeration(reach: int) -> N
     assert largest <= exp_upper(spent)
     if reach == 1:
         assert math.log(largest) == pytest.approx(epsilon, rel=1e-9)
-
-
-def test_batches_tell_their_ledger_how_they_compose(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "a.ledger")
-    plurality.vote(VOTES, **PLAIN, ledger=ledger, dataset="plain")
-    assert ledger.total("plain")[1] == Guarantee(1.0)
-    plurality.vote(VOTES, **PLAIN, voters_per_record=2, ledger=ledger, dataset="plain")
-    assert ledger.total("plain")[1] == Guarantee(3.0)
-    multiclass.vote(VOTES, **PRIVATE, ledger=ledger, dataset="fresh")
-    assert ledger.total("fresh")[1] == Guarantee(2.0)
-    two = np.array(VOTES) % 2
-    for _ in range(3):
-        once = {"trained_once": True, "ledger": ledger, "dataset": "once", "group": "five"}
-        multiclass.vote(VOTES, **{**PRIVATE, **once})
-        majority.vote(two, epsilon=0.5, allowance=2, **once)
-    assert ledger.total("once")[1] == Guarantee(2.5)
-    # Voters on disjoint parts.
-    apart = {**PRIVATE, "trained_once": True, "voters_per_record": 1}
-    multiclass.vote(VOTES, **apart, ledger=ledger, dataset="apart", group="five")
-    assert ledger.total("apart")[1] == Guarantee(0.5)
-
-
-def test_a_ledger_that_refuses_is_asked_before_a_draw(tmp_path: Path, no_draw: None) -> None:
-    del no_draw
-    ledger = Ledger(tmp_path / "a.ledger", budget=Guarantee(0.9))
-    for call in (
-        lambda: plurality.vote(VOTES, **PLAIN, ledger=ledger),
-        lambda: multiclass.vote(VOTES, **PRIVATE, ledger=ledger),
-        lambda: majority.vote(
-            [[1], [0]], trained_once=False, epsilon=0.5, allowance=1, ledger=ledger
-        ),
-    ):
-        with pytest.raises(ParameterError, match="budget"):
-            call()
-    assert ledger.releases() == 0
 
 
 @pytest.fixture
@@ -220,8 +184,6 @@ def test_tables_of_several_types() -> None:
         ({"slack": 0}, "slack is 0"),
         ({"counts": [[1, 2, 2]]}, "both are"),
         ({"votes": None}, "neither is"),
-        ({"dataset": "data"}, "dataset is 'data' and ledger None"),
-        ({"ledger": 3}, "ledger is 3"),
         ({"design": plurality.design(5, 3, 0.5)}, "design is given; epsilon"),
         ({"design": plurality.design(5, 4, 0.5), "epsilon": None}, "the design is for 4"),
         ({"design": plurality.design(4, 3, 0.5), "epsilon": None}, "the design is for 4"),
@@ -244,7 +206,6 @@ def test_bad_parameters_of_plain_votes(changed: dict[str, Any], said: str) -> No
         ({"rule": "fair"}, "rule is 'fair'"),
         ({"mechanism_delta": 0.1, "rule": "optimal"}, "mechanism_delta is 0.1"),
         ({"budget": Guarantee(1.5)}, "queries is 2, .* affords 1"),
-        ({"group": "five"}, "group is 'five' and ledger None"),
         ({"design": multiclass.design(5, 3, 0.5, 2)}, "design is given; epsilon"),
         ({"design": 3, "epsilon": None, "allowance": None}, "design is 3"),
     ],
@@ -265,14 +226,20 @@ def test_a_design_is_used_as_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("records", "classes", "chosen"),
-    [(20, 3, "optimal"), (60, 4, "ladder")],
+    ("records", "classes", "epsilon", "chosen"),
+    [
+        (20, 3, 0.5, "optimal"),
+        (60, 4, 0.5, "ladder"),
+        (30, 10, 0.05, "exponential"),
+    ],
 )
-def test_the_best_plain_rule_by_size(records: int, classes: int, chosen: str) -> None:
-    best = plurality.best_design(records, classes, 0.5)
+def test_the_best_plain_rule_by_size(
+    records: int, classes: int, epsilon: float, chosen: str
+) -> None:
+    best = plurality.best_design(records, classes, epsilon)
     assert best.setting.rule == chosen
-    for rule in ("ladder", "permute-and-flip"):
-        assert best.value <= plurality.design(records, classes, 0.5, rule=rule).value + 1e-12
+    for rule in ("ladder", "permute-and-flip", "exponential"):
+        assert best.value <= plurality.design(records, classes, epsilon, rule=rule).value + 1e-12
 
 
 @pytest.mark.parametrize(
@@ -281,7 +248,7 @@ def test_the_best_plain_rule_by_size(records: int, classes: int, chosen: str) ->
         (1_000_000, 5, 1.0, "ladder"),
         (2_000, 6, 2.0, "ladder"),
         (1_000_000, 10, 0.5, "permute-and-flip"),
-        (20, 1_000, 1.0, "permute-and-flip"),
+        (60, 1_000, 1.0, "permute-and-flip"),
     ],
 )
 def test_the_best_plain_rule_of_too_many_histograms(
@@ -299,9 +266,10 @@ def test_the_best_plain_rule_of_too_many_histograms(
 
 def test_the_best_private_rule_by_size() -> None:
     assert multiclass.best_design(5, 3, 0.5, 2).setting.rule == "optimal"
-    far = multiclass.best_design(12, 8, 0.5, 3)
-    both = [multiclass.design(12, 8, 0.5, 3, rule=r).value for r in ("ladder", "permute-and-flip")]
-    assert far.value == min(both)
+    rules = ("ladder", "permute-and-flip", "exponential")
+    for sizes in ((12, 8, 0.5, 3), (6, 30, 0.02, 1)):
+        far = multiclass.best_design(*sizes)
+        assert far.value == min(multiclass.design(*sizes, rule=rule).value for rule in rules)
     with_delta = multiclass.best_design(5, 3, 0.5, 2, mechanism_delta=1e-6, delta=1e-5)
     assert with_delta.setting.rule != "optimal"
 
@@ -356,7 +324,7 @@ def test_masked_counts_in_a_list_are_refused() -> None:
     with pytest.raises(ParameterError, match="masked entries"):
         plurality.vote(counts=[row], epsilon=0.5)
     with pytest.raises(ParameterError, match="masked entries"):
-        plurality.best_design(5, 3, 0.5).release([row])
+        plurality.best_design(5, 3, 0.5).release(counts=[row])
     looped: Any = []
     looped.append(looped)
     with pytest.raises(ParameterError):

@@ -11,9 +11,9 @@ from dpopt.cli import main
 Capture = pytest.CaptureFixture[str]
 
 
-def run(arguments: Sequence[str], capsys: Capture) -> tuple[int, str, str]:
+def run(arguments: Sequence[str], capfd: Capture) -> tuple[int, str, str]:
     """Return the exit code of a command, what it printed, and what it said on standard error."""
     with pytest.raises(SystemExit) as caught:
         main(arguments)
-    printed = capsys.readouterr()
+    printed = capfd.readouterr()
     return int(caught.value.code or 0), printed.out, printed.err

@@ -50,13 +50,13 @@ def test_a_rule_of_too_many_steps_is_refused_at_once(letters: int, rule: str) ->
 
 
 def test_the_command_says_it_once_on_standard_error(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """With a minute shortened, so that a small design takes one."""
     monkeypatch.setattr("dpopt._progress._LONG_SECONDS", 0.0)
     with pytest.raises(SystemExit) as ended:
         main(["majority", "--mechanisms", "3", "--epsilon", "0.1", "--allowance", "1", "--json"])
-    printed = capsys.readouterr()
+    printed = capfd.readouterr()
     assert ended.value.code == 0
     steps = reduced_size(majority.MajoritySetting(3, 0.1, 1.0)) * 3
     sentence = f"design of the noise function: {steps} steps, about 0 minutes; Ctrl-C ends it.\n"

@@ -8,8 +8,6 @@ import pytest
 
 from dpopt import ParameterError
 from dpopt._kinds import arguments
-from dpopt.explore.fields import command_of, setting_of, texts_of
-from dpopt.explore.view import view_of
 from dpopt.majority import MajoritySetting
 from tests.cli.running import Capture, run
 
@@ -17,16 +15,16 @@ ELEVEN = ("majority", "--mechanisms", "11", "--epsilon", "0.1", "--allowance", "
 TWO = "uniform:0,1;common-uniform:0.8,1"
 
 
-def test_the_default_belief_is_one_p_for_all(capsys: Capture) -> None:
-    code, out, err = run(ELEVEN, capsys)
+def test_the_default_belief_is_one_p_for_all(capfd: Capture) -> None:
+    code, out, err = run(ELEVEN, capfd)
     assert (code, err) == (0, "")
     # The program written out in tests.majority.test_regret: 0.0256.
     assert "expected_error     0.0256204183" in out
-    assert json.loads(run([*ELEVEN, "--json"], capsys)[1])["prior"] == "common-uniform:0,1"
+    assert json.loads(run([*ELEVEN, "--json"], capfd)[1])["prior"] == "common-uniform:0,1"
 
 
-def test_each_prior_of_a_least_regret_has_its_line(capsys: Capture) -> None:
-    code, out, err = run([*ELEVEN, "--objective", "least-regret"], capsys)
+def test_each_prior_of_a_least_regret_has_its_line(capfd: Capture) -> None:
+    code, out, err = run([*ELEVEN, "--objective", "least-regret"], capfd)
     assert (code, err) == (0, "")
     assert "value              -0.03657069" in out
     told = [line for line in out.splitlines() if line.startswith("under ")]
@@ -38,9 +36,9 @@ def test_each_prior_of_a_least_regret_has_its_line(capsys: Capture) -> None:
     assert all("best 0.0" in line and "regret 0.0" in line for line in told)
 
 
-def test_priors_are_read_with_semicolons_between_them(capsys: Capture) -> None:
+def test_priors_are_read_with_semicolons_between_them(capfd: Capture) -> None:
     line = [*ELEVEN, "--objective", "least-regret", "--priors", TWO, "--json"]
-    code, out, _ = run(line, capsys)
+    code, out, _ = run(line, capfd)
     found = json.loads(out)
     assert code == 0
     assert found["setting"]["priors"] == TWO.split(";")
@@ -51,8 +49,8 @@ def test_priors_are_read_with_semicolons_between_them(capsys: Capture) -> None:
 @pytest.mark.parametrize(
     "text", ["uniform:0,1", ";", "uniform:0,1;gauss:1", "uniform:0,1,beta:2,2"]
 )
-def test_other_lists_are_refused(text: str, capsys: Capture) -> None:
-    code, out, err = run([*ELEVEN, "--objective", "least-regret", "--priors", text], capsys)
+def test_other_lists_are_refused(text: str, capfd: Capture) -> None:
+    code, out, err = run([*ELEVEN, "--objective", "least-regret", "--priors", text], capfd)
     assert (code, out) == (2, "")
     assert "it must" in err
     assert len(err.strip().splitlines()) == 1
@@ -64,18 +62,11 @@ def test_what_is_typed_is_written_back(priors: str | None) -> None:
         setting = MajoritySetting(5, 0.5, 1.5, objective=objective, priors=priors)  # type: ignore[arg-type]
         plain = setting.to_dict()
         assert MajoritySetting.from_dict(plain) == setting
-        assert setting_of(MajoritySetting, texts_of(setting)) == setting
         words = arguments({"priors": plain["priors"]})
         given = [] if plain["priors"] is None else ["--priors", ";".join(plain["priors"])]
         assert words == given
-        assert ("--priors" in command_of(setting)) == (priors is not None)
 
 
-def test_the_page_shows_each_regret() -> None:
-    shown = view_of(MajoritySetting(5, 0.5, 1.5, objective="least-regret"))
-    told = [name for name in shown.facts if name.startswith("under ")]
-    assert len(told) == 3
-    assert all("coin" in shown.facts[name] for name in told)
-    assert "--objective least-regret" in shown.command
+def test_a_single_belief_is_no_list() -> None:
     with pytest.raises(ParameterError, match="priors is 'uniform:0,1'"):
         MajoritySetting(5, 0.5, 1.5, priors="uniform:0,1")  # type: ignore[arg-type]

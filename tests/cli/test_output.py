@@ -126,10 +126,8 @@ def test_what_was_drawn_and_not_written_is_said_to_be_spent(name: str, folder: P
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 
-    # A ledger may not grow there either, and would refuse before the draw.
-    unwritten = [] if name == "sample" else ["--no-ledger"]
     with (folder / "out").open("w") as file:
-        words = [*DRAWS[name], "--json", *unwritten]
+        words = [*DRAWS[name], "--json"]
         done = ended(COMMAND, words, folder, stdout=file, preexec_fn=limited)
     assert_refused(done)
     assert "what was drawn is lost, and its privacy is spent" in done.stderr
@@ -186,10 +184,10 @@ def test_an_error_that_cannot_be_said_keeps_its_code(folder: Path) -> None:
     assert (done.returncode, done.stdout) == (2, "")
 
 
-def test_the_help_lists_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_help_lists_the_exit_codes(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--help"])
-    printed = capsys.readouterr().out
+    printed = capfd.readouterr().out
     listed = printed[printed.index("Exit codes:") :]
     assert re.findall(r"^ +(\d+) {2,}\S", listed, re.MULTILINE) == [
         *("0", "2", "3", "4", "5", "130"),

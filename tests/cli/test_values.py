@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -34,37 +36,37 @@ VALUES = {
 
 
 @pytest.mark.parametrize("line", VALUES)
-def test_a_known_value(line: str, capsys: Capture) -> None:
-    code, out, err = run([*line.split(), "--json"], capsys)
+def test_a_known_value(line: str, capfd: Capture) -> None:
+    code, out, err = run([*line.split(), "--json"], capfd)
     assert (code, err) == (0, "")
     assert json.loads(out)["value"] == pytest.approx(VALUES[line], rel=1e-9)
 
 
 @pytest.mark.parametrize("backend", ["highs", "cvxpy"])
-def test_the_solver_that_is_asked_for(backend: str, capsys: Capture) -> None:
+def test_the_solver_that_is_asked_for(backend: str, capfd: Capture) -> None:
     for line in (f"{MAJORITY} --mechanism-delta 1e-5 --delta 3e-5 --objective surrogate", PRIOR):
-        code, out, _ = run([*line.split(), "--backend", backend, "--json"], capsys)
+        code, out, _ = run([*line.split(), "--backend", backend, "--json"], capfd)
         found = json.loads(out)
         assert (code, found["backend"].startswith(backend)) == (0, True)
         known = next(value for words, value in VALUES.items() if words.startswith(line))
         assert found["value"] == pytest.approx(known, rel=1e-7)
 
 
-def test_a_list_is_a_file_of_numbers_too(tmp_path: Path, capsys: Capture) -> None:
+def test_a_list_is_a_file_of_numbers_too(tmp_path: Path, capfd: Capture) -> None:
     one, table = tmp_path / "one.txt", tmp_path / "table.txt"
     one.write_text("0, 0, 0\n0 0 1")
-    code, out, _ = run([*MAJORITY.split(), "--coefficients", str(one), "--json"], capsys)
+    code, out, _ = run([*MAJORITY.split(), "--coefficients", str(one), "--json"], capfd)
     assert (code, json.loads(out)["value"]) == (0, pytest.approx(1.0, abs=1e-9))
     one.write_text("0.2 0.3 0.5\n")
     table.write_text("1 0 0\n0.5 0.5 0\n0.1,0.1,0.8\n")
     words = ["population", "--prior", str(one), "--epsilon", "2", "--users"]
-    listed = run([*words, "1:0:0,0.5:0.5:0,0.1:0.1:0.8", "--json"], capsys)[1]
+    listed = run([*words, "1:0:0,0.5:0.5:0,0.1:0.1:0.8", "--json"], capfd)[1]
     path, mine = tmp_path / "kernel.json", tmp_path / "mine.txt"
-    code, out, _ = run([*words, str(table), "--json", "--save", str(path)], capsys)
+    code, out, _ = run([*words, str(table), "--json", "--save", str(path)], capfd)
     assert (code, json.loads(out)["value"]) == (0, json.loads(listed)["value"])
-    assert run(["certify", str(path)], capsys)[0] == 0
+    assert run(["certify", str(path)], capfd)[0] == 0
     mine.write_text("0.25 1/4 0.5")
-    code, out, _ = run(["release", str(path), "--distribution", str(mine)], capsys)
+    code, out, _ = run(["release", str(path), "--distribution", str(mine)], capfd)
     assert (code, out.strip() in ("0", "1", "2")) == (0, True)
 
 
@@ -92,7 +94,7 @@ REFUSED = [
     (f"{MAJORITY} --plot a.png --save a.png", "they must differ"),
     (f"{MAJORITY} --time-limit -1", "time_limit is -1"),
     (f"{MAJORITY} --nonsense", "--nonsense"),
-    ("majority --mechanisms 11", "epsilon is 0"),
+    ("majority --mechanisms 11", "Missing option '--epsilon'"),
     ("nonsense", "nonsense"),
     ("roo --records 9 --letters 3", "--epsilon"),
     ("roo --records 0 --letters 3 --epsilon 1", "records is 0"),
@@ -121,23 +123,23 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("line", "named"), REFUSED)
-def test_bad_input_exits_2_with_one_sentence(line: str, named: str, capsys: Capture) -> None:
-    code, out, err = run(line.split(), capsys)
+def test_bad_input_exits_2_with_one_sentence(line: str, named: str, capfd: Capture) -> None:
+    code, out, err = run(line.split(), capfd)
     assert (code, out) == (2, "")
     assert named in err
     assert err.count("\n") == 1
 
 
-def test_solver_failure_exits_3(capsys: Capture) -> None:
-    code, out, err = run([*MAJORITY.split(), "--time-limit", "0"], capsys)
+def test_solver_failure_exits_3(capfd: Capture) -> None:
+    code, out, err = run([*MAJORITY.split(), "--time-limit", "0"], capfd)
     assert (code, out) == (3, "")
     assert "time_limit" in err
     assert err.count("\n") == 1
 
 
-def test_a_delta_of_zero_has_no_logarithm(capsys: Capture) -> None:
+def test_a_delta_of_zero_has_no_logarithm(capfd: Capture) -> None:
     line = "profile --counts 8,8 --drawn 1 --epsilon 3 --json"
-    found = json.loads(run(line.split(), capsys)[1])
+    found = json.loads(run(line.split(), capfd)[1])
     assert found["value"] == 0.0
     assert found["units"] == [None]
 
@@ -147,24 +149,27 @@ BROKEN = [("conference", 20, 3, 0.1, 1.00668167682), ("journal", 3, 2, 0.5, 1.10
 
 @pytest.mark.parametrize(("rule", "n", "k", "epsilon", "factor"), BROKEN)
 def test_a_broken_rule_is_shown_exits_4_and_writes_nothing(
-    rule: str, n: int, k: int, epsilon: float, factor: float, tmp_path: Path, capsys: Capture
+    rule: str, n: int, k: int, epsilon: float, factor: float, tmp_path: Path, capfd: Capture
 ) -> None:
     sized = f"roo --records {n} --letters {k} --epsilon {epsilon}".split()
     path, words = tmp_path / "rule.json", [*sized, "--rule", rule]
-    code, out, err = run([*words, "--json"], capsys)
+    code, out, err = run([*words, "--json"], capfd)
     found = json.loads(out)
     assert (code, found["private"], found["certificate"]) == (4, False, None)
     assert found["excess_factor"] == pytest.approx(factor, abs=1e-11)
     assert f"rule {rule!r} is not {epsilon:g}-DP" in err
-    assert json.loads(run([*sized, "--json"], capsys)[1])["private"] is True
+    assert json.loads(run([*sized, "--json"], capfd)[1])["private"] is True
 
-    code, out, err = run([*words, "--save", str(path)], capsys)
+    code, out, err = run([*words, "--save", str(path)], capfd)
     assert (code, "not private" in out, list(tmp_path.iterdir())) == (4, True, [])
+    # What was asked for is no guarantee.
+    assert "target             (" in out
+    assert "guarantee" not in out
     assert "Nothing was saved; --even-if-not-private" in err
-    code, _, err = run([*words, "--save", str(path), "--even-if-not-private"], capsys)
+    code, _, err = run([*words, "--save", str(path), "--even-if-not-private"], capfd)
     assert (code, "Nothing was saved" in err, path.exists()) == (4, False, True)
     for verb in (["certify", str(path)], ["release", str(path), "--input", "2,1"]):
-        code, out, err = run(verb, capsys)
+        code, out, err = run(verb, capfd)
         assert (code, out, err.count("\n")) == (4, "", 1)
         assert "releases nothing" in err
 
@@ -188,15 +193,15 @@ def test_a_broken_rule_is_saved_as_its_audit_only(tmp_path: Path) -> None:
         broken.save(path, even_if_not_private=1)  # type: ignore[arg-type]
 
 
-def test_the_counts_of_a_release_must_fit(tmp_path: Path, capsys: Capture) -> None:
+def test_the_counts_of_a_release_must_fit(tmp_path: Path, capfd: Capture) -> None:
     path = tmp_path / "rule.json"
     roo.min_count(20, 3, 0.1).save(path)
-    code, out, _ = run(["release", str(path), "--input", "10,10,0"], capsys)
+    code, out, _ = run(["release", str(path), "--input", "10,10,0"], capfd)
     assert (code, out.strip() in ("0", "1", "2")) == (0, True)
-    assert run(["release", str(path), "--input", "10,10,1"], capsys)[0] == 2
+    assert run(["release", str(path), "--input", "10,10,1"], capfd)[0] == 2
     # A rule that is not private is no mechanism, however its file says so.
     seal("roo", roo.min_count(20, 3, 0.1, "conference").to_dict(), path)
-    code, out, err = run(["release", str(path), "--input", "10,10,0"], capsys)
+    code, out, err = run(["release", str(path), "--input", "10,10,0"], capfd)
     assert (code, out) == (4, "")
     assert "1.00668 e^epsilon" in err
 
@@ -208,20 +213,20 @@ def column(path: Path, letters: str) -> Path:
 
 @pytest.mark.parametrize("rule", ["exact", "roo", "smooth-floor"])
 def test_sample_releases_a_letter_of_the_alphabet(
-    rule: str, tmp_path: Path, capsys: Capture
+    rule: str, tmp_path: Path, capfd: Capture
 ) -> None:
     pytest.importorskip("polars", reason="polars is not installed (extra data)")
     file = column(tmp_path / "visits.csv", "A" * 30 + "B" * 30)
     words = ["sample", str(file), "--column", "city", "--epsilon", "2", "--rule", rule]
     drawn: Counter[str] = Counter()
     for _ in range(40):
-        code, out, _ = run([*words, "--alphabet", "A,B"], capsys)
+        code, out, _ = run([*words, "--alphabet", "A,B"], capfd)
         assert code == 0
         drawn[out] += 1
     assert set(drawn) == {"A\n", "B\n"}
     listed = tmp_path / "letters.txt"
     listed.write_text("B\nA\n")
-    code, out, _ = run([*words, "--alphabet", str(listed)], capsys)
+    code, out, _ = run([*words, "--alphabet", str(listed)], capfd)
     assert (code, out.strip() in "AB") == (0, True)
 
 
@@ -239,7 +244,7 @@ def test_sample_releases_a_letter_of_the_alphabet(
     ],
 )
 def test_bad_input_of_sample(
-    change: dict[str, str], about: str, tmp_path: Path, capsys: Capture
+    change: dict[str, str], about: str, tmp_path: Path, capfd: Capture
 ) -> None:
     pytest.importorskip("polars", reason="polars is not installed (extra data)")
     column(tmp_path / "visits.csv", "AAAABBB")
@@ -247,7 +252,7 @@ def test_bad_input_of_sample(
     words = ["sample", str(tmp_path / change.get("file", "visits.csv"))]
     for option, value in {**options, **change}.items():
         words += [option, value] if option != "file" else []
-    code, out, err = run(words, capsys)
+    code, out, err = run(words, capfd)
     assert (code, out) == (2, "")
     assert about in err
     assert err.count("\n") == 1
@@ -255,11 +260,11 @@ def test_bad_input_of_sample(
 
 @pytest.mark.parametrize("objective", ["minimax", "leximin"])
 def test_a_saved_kernel_is_made_again_and_drawn_from(
-    objective: str, tmp_path: Path, capsys: Capture
+    objective: str, tmp_path: Path, capfd: Capture
 ) -> None:
     path, mine = tmp_path / "kernel.json", tmp_path / "mine.txt"
     words = ["prior", "--prior", "0.7,0.1,0.2", "--epsilon", "3", "--objective", objective]
-    assert run([*words, "--save", str(path)], capsys)[0] == 0
+    assert run([*words, "--save", str(path)], capfd)[0] == 0
     again = dpopt.load(path)
     assert isinstance(again, public_prior.SamplingKernel)
     make = public_prior.minimax_kernel if objective == "minimax" else public_prior.leximin_kernel
@@ -267,25 +272,25 @@ def test_a_saved_kernel_is_made_again_and_drawn_from(
     mine.write_text("0\n3\n0\n")
     drawn: Counter[str] = Counter()
     for _ in range(60):
-        code, out, _ = run(["release", str(path), "--distribution", str(mine)], capsys)
+        code, out, _ = run(["release", str(path), "--distribution", str(mine)], capfd)
         assert code == 0
         drawn[out.strip()] += 1
     # K_11 is 0.69: fewer than 15 of 60 have a chance below 1e-13.
     assert drawn["1"] > 15
     for text in ("", "a b", "1 2 3 4", "1/0 1 1", "-1 2 3", "0 0 0"):
         mine.write_text(text)
-        code, out, err = run(["release", str(path), "--distribution", str(mine)], capsys)
+        code, out, err = run(["release", str(path), "--distribution", str(mine)], capfd)
         assert (code, out, err.count("\n")) == (2, "", 1)
 
 
 @pytest.mark.parametrize("kind", ["minimax", "leximin", "population"])
-def test_a_mass_below_all_normal_floats(kind: str, capsys: Capture) -> None:
+def test_a_mass_below_all_normal_floats(kind: str, capfd: Capture) -> None:
     words = ["--prior", "1e-310,1", "--epsilon", "1", "--json"]
     if kind == "population":
         words = ["population", *words, "--users", "1:0,0.5:0.5"]
     else:
         words = ["prior", *words, "--objective", kind]
-    code, out, err = run(words, capsys)
+    code, out, err = run(words, capfd)
     assert (code, err) == (0, "")
     found = json.loads(out)
     assert found["certificate"] is not None
@@ -293,8 +298,8 @@ def test_a_mass_below_all_normal_floats(kind: str, capsys: Capture) -> None:
         assert found["value"] == 1.0
 
 
-def test_the_diagonal_of_algorithm_1(capsys: Capture) -> None:
-    columns = run(PRIOR.split(), capsys)[1].splitlines()[-25:]
+def test_the_diagonal_of_algorithm_1(capfd: Capture) -> None:
+    columns = run(PRIOR.split(), capfd)[1].splitlines()[-25:]
     rows = np.array([line.split() for line in columns], dtype=float)
     known = [0.125160997998, 0.231151335839, 0.319835608357, 0.391342199099, 0.607292323365]
     np.testing.assert_allclose(rows[rows[:, 0] == rows[:, 1], 2], known, atol=1e-11)
@@ -303,3 +308,77 @@ def test_the_diagonal_of_algorithm_1(capsys: Capture) -> None:
 
 def test_the_graphs_that_the_command_offers_are_the_package_s() -> None:
     assert release.GRAPHS == graph.GRAPHS
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "words"),
+    [
+        ("majorty --epsilon 1", 2, "No such command 'majorty'. Did you mean 'majority'?"),
+        ("certfy x.csv", 2, "No such command 'certfy'. Did you mean 'certify'?"),
+        ("xyzzyx", 2, "No such command 'xyzzyx'."),
+        ("majority --epsilon 1 --allowance 1", 2, "Missing option '--mechanisms'"),
+        ("majority --mechanisms 11 --allowance 1", 2, "Missing option '--epsilon'"),
+        ("majority --mechanisms 11 --epsilon 1", 2, "Missing option '--allowance'"),
+        ("majority --mechanisms 0 --epsilon 1 --allowance 1", 2, "mechanisms is 0; it must be"),
+        ("kernel --loss absolute --epsilon 1", 2, "Missing option '--inputs': a loss by name"),
+        (
+            "plurality --records 900 --classes 90 --epsilon 0.1 --rule ladder",
+            2,
+            "; --rule permute-and-flip needs neither.",
+        ),
+    ],
+)
+def test_words_of_the_command_line(line: str, code: int, words: str, capsys: Capture) -> None:
+    found, out, err = run(line.split(), capsys)
+    assert (found, out) == (code, "")
+    assert words in err
+
+
+def test_all_rows_are_printed_if_asked(capsys: Capture) -> None:
+    line = "kernel --loss absolute --inputs 16 --graph path --epsilon 1 --minimax"
+    _, few, _ = run(line.split(), capsys)
+    _, whole, _ = run([*line.split(), "--all-rows"], capsys)
+    assert few.splitlines()[-1] == "... 216 more; --all-rows prints them"
+    table = [words.split() for words in whole.splitlines()[-256:]]
+    assert [row[:2] for row in table] == [[str(x), str(y)] for x in range(16) for y in range(16)]
+    # Each row of the kernel sums to 1, to the digits that are printed.
+    masses = np.array([float(row[2]) for row in table]).reshape(16, 16)
+    assert masses.sum(axis=1) == pytest.approx(np.ones(16), abs=1e-10)
+
+
+def test_a_loss_is_a_table_like_any_other(tmp_path: Path, capsys: Capture) -> None:
+    """|x - y| of three inputs at epsilon 1 on a complete graph, in each form that certify takes."""
+    loss = abs(np.subtract.outer(np.arange(3), np.arange(3))).astype(float)
+    lines = ["0,1,2", "1,0,1", "2,1,0"]
+    cells = [f"{x},{y},{abs(x - y)}" for y in range(3) for x in (2, 0, 1)]
+    texts = {
+        "plain.csv": lines,
+        "named.csv": ["a,b,c", *lines],
+        "indexed.csv": [",a,b,c", *(f"{x},{line}" for x, line in enumerate(lines))],
+        "long.csv": ["input,output,loss", *cells],
+        "rows.txt": [line.replace(",", " ") for line in lines],
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text("\n".join(text))
+    np.save(tmp_path / "loss.npy", loss)
+    np.savez(tmp_path / "loss.npz", loss)
+    wanted = dpopt.kernel.optimal_kernel(loss, epsilon=1.0).value
+    for name in (*texts, "loss.npy", "loss.npz"):
+        words = ["kernel", "--loss", str(tmp_path / name), "--epsilon", "1", "--json"]
+        code, out, _ = run(words, capsys)
+        assert code == 0
+        told = json.loads(out)
+        assert told["setting"]["loss"] == loss.tolist(), name
+        assert told["value"] == pytest.approx(wanted, abs=1e-9)
+    (tmp_path / "texts.csv").write_text("input,output,loss\nlow,a,1\nhigh,a,0\n")
+    words = ["kernel", "--loss", str(tmp_path / "texts.csv"), "--epsilon", "1"]
+    code, _, err = run(words, capsys)
+    assert code == 2
+    assert "whose order is not known" in err
+
+
+def test_python_runs_the_package() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "dpopt", "--version"], capture_output=True, text=True, check=True
+    )
+    assert dpopt.__version__ in done.stdout

@@ -438,7 +438,7 @@ def test_the_command_writes_results_page_tables_and_report(tmp_path: Path) -> No
 
 
 def test_a_part_can_be_published_without_the_rest(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """A whole run of one toy takes its old place; it is refused if run otherwise."""
     small = replace(TOY, sizes=(10,), targets=(), contenders=TOY.contenders[:2])
@@ -479,22 +479,22 @@ def test_a_part_can_be_published_without_the_rest(
     text = (runner.PUBLISHED / "RESULTS.md").read_text(encoding="utf-8")
     assert text.count(", 1 round, 4 benchmarks at a time. ") == 2
     runner.write_results(after | {"patience": 1.0}, runner.PUBLISHED)
-    capsys.readouterr()
+    capfd.readouterr()
     assert run(command) == 2
-    assert "patience is 10.0; it must be 1.0, as of the published" in capsys.readouterr().err
+    assert "patience is 10.0; it must be 1.0, as of the published" in capfd.readouterr().err
     assert run([*command, "--quick"]) == 2
-    assert "publish is given with quick" in capsys.readouterr().err
+    assert "publish is given with quick" in capfd.readouterr().err
     assert runner.published() == after | {"patience": 1.0}
 
 
-def test_bad_names_and_folders_exit_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_names_and_folders_exit_2(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run(["nonsense"]) == 2
-    assert "majority-pure" in capsys.readouterr().err
+    assert "majority-pure" in capfd.readouterr().err
     file = tmp_path / "file"
     file.write_text("")
     assert run(["roo-rule", "--out", str(file)]) == 2
     assert run(["--list"]) == 0
-    assert all(name in capsys.readouterr().out for name in NAMES[:1])
+    assert all(name in capfd.readouterr().out for name in NAMES[:1])
 
 
 PUBLISHED = runner.PUBLISHED / "results.json"

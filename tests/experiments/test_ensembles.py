@@ -173,10 +173,28 @@ def test_budgets_of_one_label_are_kept_and_told(digits: Outcome) -> None:
                 part.select(method=name).column("accuracy")[0]
                 for name in ("ladder", "permute-and-flip-audited")
             )
-            (direct,) = digits.tables["ladder"].select(voters=voters, epsilon=epsilon).records
+            beside = digits.tables["ladder"].select(voters=voters, epsilon=epsilon)
+            (direct,) = beside.select(beside="permute-and-flip-audited").records
             assert direct["gain"] == pytest.approx(ours - theirs, abs=1e-12)
             listed = finding.partition("epsilon = ")[2].partition(" of these")[0].split(", ")
             assert (f"{epsilon:g}" in listed) == (ours < theirs)
+
+
+def test_the_exponential_mechanism_that_spends_all_is_beside_the_ladder(digits: Outcome) -> None:
+    table = digits.tables["accuracy"]
+    told = [words for words in digits.findings if "is behind the exponential mechanism" in words]
+    for voters, finding in zip((9, 6), told, strict=True):
+        for epsilon in SMALL.epsilon:
+            part = table.select(voters=voters, epsilon=epsilon)
+            at = {row["method"]: row for row in part.records}
+            full = at["exponential-audited"]
+            assert full["label_epsilon"] == pytest.approx(epsilon, rel=1e-9)
+            assert full["accuracy"] >= at["exponential"]["accuracy"]
+            listed = finding.partition("epsilon = ")[2].partition(" of these")[0].split(", ")
+            assert (f"{epsilon:g}" in listed) == (at["ladder"]["accuracy"] < full["accuracy"])
+    figure = plain.plot(digits)
+    shown = {line.get_label() for line in figure.axes[0].get_lines()}
+    assert {"exponential, largest step", "exponential mechanism", "ladder"} <= shown
 
 
 def test_many_labels_lose_accuracy_and_noise_that_composes_wins(labels: Outcome) -> None:

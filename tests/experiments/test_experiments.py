@@ -1,5 +1,7 @@
 import csv
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from functools import partial
 from html.parser import HTMLParser
@@ -133,7 +135,7 @@ def test_a_run_writes_tables_figures_and_a_report_the_same_bytes_twice(tmp_path:
 
 
 def test_a_failing_experiment_is_reported_and_the_exit_code_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     def fail(*_: object) -> Outcome:
         raise SolverError("highs ended with status time_limit", "time_limit")
@@ -141,33 +143,44 @@ def test_a_failing_experiment_is_reported_and_the_exit_code_says_so(
     broken = replace(FIGURE_2, run=fail)
     monkeypatch.setattr(runner, "all_experiments", lambda: {broken.name: broken})
     assert run(["--out", str(tmp_path)]) == 1
-    assert "time_limit" in capsys.readouterr().err
+    assert "time_limit" in capfd.readouterr().err
     assert "time_limit" in (tmp_path / f"{broken.name}.html").read_text()
     names = {"index.html", f"{broken.name}.html", f"{broken.name}.run.json"}
     assert {path.name for path in tmp_path.iterdir()} == names
 
 
-def test_bad_names_and_folders_exit_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_names_and_folders_exit_2(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run(["run", "majority-figure-99"]) == 2
-    err = capsys.readouterr().err
+    err = capfd.readouterr().err
     assert err == (
         "experiment is 'majority-figure-99'; it must be a known one; did you mean "
         "majority-figure-9 or majority-figure-8?\n"
     )
     assert run(["list", "q*"]) == 2
-    assert "experiment is 'q*'; it must be one that" in capsys.readouterr().err
+    assert "experiment is 'q*'; it must be one that" in capfd.readouterr().err
     file = tmp_path / "file"
     file.write_text("")
     assert run(["--out", str(file)]) == 2
     assert run(["--nonsense"]) == 2
 
 
-def test_list_names_every_experiment(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_list_loads_nothing_that_only_a_run_needs() -> None:
+    program = (
+        "import sys\nfrom experiments.__main__ import main\n"
+        "try:\n    main(['list'])\nexcept SystemExit:\n    pass\n"
+        "heavy = ['scipy.stats', 'matplotlib.pyplot', 'sklearn', 'polars', 'pandas', 'cvxpy']\n"
+        "sys.exit(' '.join(set(heavy) & set(sys.modules)) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_list_names_every_experiment(capfd: pytest.CaptureFixture[str]) -> None:
     assert run(["list"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = capfd.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == list(all_experiments())
     assert run(["list", "roo-*", "prior-kernels"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = capfd.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == [
         name for name in all_experiments() if name.startswith("roo-") or name == "prior-kernels"
     ]

@@ -210,13 +210,13 @@ def test_annotations_that_no_text_stands_for() -> None:
 
 @pytest.mark.parametrize("name", REPEATABLE)
 def test_every_parameter_can_be_set_and_is_told(
-    name: str, capsys: pytest.CaptureFixture[str]
+    name: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     experiment = all_experiments()[name]
     found = options(experiment)
     assert set(experiment.effort) <= set(found)
     assert run(["show", name]) == 0
-    shown = capsys.readouterr().out
+    shown = capfd.readouterr().out
     assert f"{experiment.paper}, {experiment.item}" in shown
     for field, option in found.items():
         assert option.kind is not None, field
@@ -250,7 +250,7 @@ def test_the_command_of_an_entry() -> None:
 
 
 def test_bad_commands_exit_2_in_one_sentence(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     name = EXAMPLE.name
     for arguments, said in (
@@ -266,7 +266,7 @@ def test_bad_commands_exit_2_in_one_sentence(
         (["--nonsense"], "--nonsense"),
     ):
         assert run([*arguments, *(["--out", str(tmp_path / "out")] * (arguments[0] == "run"))]) == 2
-        captured = capsys.readouterr()
+        captured = capfd.readouterr()
         assert said in captured.err, arguments
         assert captured.err.count("\n") == 1
         assert captured.out == ""
@@ -274,12 +274,12 @@ def test_bad_commands_exit_2_in_one_sentence(
 
 
 def test_a_setting_is_for_those_that_have_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     names = ("prior-example-1", "prior-figure-2")
     given = ["--set", "public=0.02", "--set", "runs=2", "--set", "points=3", "--workers", "1"]
     assert run(["run", *names, *given, "--out", str(tmp_path)]) == 0
-    err = capsys.readouterr().err
+    err = capfd.readouterr().err
     assert err.startswith("2 items")
     assert "2 with own parameters; with the paper's" in err
     changes: tuple[dict[str, Any], ...] = ({"public": 0.02, "points": 3}, {"runs": 2, "points": 3})

@@ -15,7 +15,7 @@ pytest.importorskip("polars", reason="polars is not installed (extra data)")
 
 
 def test_the_user_s_own_data_become_a_report(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     ratings = generate_movielens(tmp_path / "ml", 30, 40, 1)
     clicks = generate_avazu(tmp_path / "train.csv", 2000, 1)
@@ -38,6 +38,6 @@ def test_the_user_s_own_data_become_a_report(
     record = json.loads((out / "prior-figures-3-6-11.json").read_text())
     assert record["configuration"]["user"] == "device_ip"
     assert record["configuration"]["path"] == str(clicks)
-    capsys.readouterr()
+    capfd.readouterr()
     assert command("prior-figures-3-6-11", tmp_path / "absent") == 2
-    assert "kaggle" in capsys.readouterr().err
+    assert "kaggle" in capfd.readouterr().err

@@ -601,12 +601,12 @@ def test_more_queries_than_images_are_refused(tmp_path: Path) -> None:
 run_cli = partial(exit_code, cli.main)
 
 
-def test_tables_of_a_user_s_votes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tables_of_a_user_s_votes(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path, out = tmp_path / "votes.json", tmp_path / "out"
     save_votes(small_votes(), path)
     given = ["run", EXPERIMENT.name, "--set", f"votes={path}", "--out", str(out)]
     assert exit_code(experiments.main, given) == 0
-    assert "report" in capsys.readouterr().out
+    assert "report" in capfd.readouterr().out
     names = {p.name for p in out.iterdir()}
     assert {f"{EXPERIMENT.name}.accuracy.csv", f"{EXPERIMENT.name}.png", "index.html"} <= names
     record = json.loads((out / f"{EXPERIMENT.name}.json").read_text())
@@ -615,28 +615,28 @@ def test_tables_of_a_user_s_votes(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 def test_bad_arguments_exit_2(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = ["run", EXPERIMENT.name, "--out", str(tmp_path / "out")]
     assert exit_code(experiments.main, [*given, "--set", f"votes={tmp_path / 'none'}"]) == 2
-    assert "no such file" in capsys.readouterr().err
+    assert "no such file" in capfd.readouterr().err
     assert run_cli(["--seeds", "0"]) == 2
     assert run_cli(["--data", str(SAMPLE), "--out", str(tmp_path)]) == 2
-    assert "directory" in capsys.readouterr().err
+    assert "directory" in capfd.readouterr().err
     monkeypatch.setitem(sys.modules, "opacus", None)
     assert run_cli(["--data", str(SAMPLE), "--out", str(tmp_path / "v.json")]) == 2
-    assert "pip install '.[pate]'" in capsys.readouterr().err
+    assert "pip install '.[pate]'" in capfd.readouterr().err
 
 
 @needs_torch
 def test_data_are_asked_for_before_training(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     out = str(tmp_path / "votes.json")
     assert run_cli(["--out", out]) == 2
-    assert "--data and --download" in capsys.readouterr().err
+    assert "--data and --download" in capfd.readouterr().err
     assert run_cli(["--data", str(SAMPLE), "--out", out]) == 2
-    assert "300 training images, 27 for each of 11 teachers" in capsys.readouterr().err
+    assert "300 training images, 27 for each of 11 teachers" in capfd.readouterr().err
 
 
 def test_importing_the_experiments_leaves_torch_alone() -> None:

@@ -272,13 +272,15 @@ def test_pages_are_in_order_for_those_who_hear_them(folder: Path) -> None:
 
 
 def test_disagreements_come_first_by_how_serious_they_are(tmp_path: Path) -> None:
-    index = written([entry("sharper", "agrees"), entry("differs", "refuted", name="b")], tmp_path)
-    summary = part_of(index, "4 printed numbers and statements were compared", "What the verdicts")
-    places = [summary.index(f"claim {v}") for v in ("refuted", "differs", "sharper")]
+    index = written(
+        [entry("sharper", "agrees"), entry("misprint", "differs", "refuted", name="b")], tmp_path
+    )
+    summary = part_of(index, "5 printed numbers and statements were compared", "What the verdicts")
+    places = [summary.index(f"claim {v}") for v in ("refuted", "misprint", "differs", "sharper")]
     assert places == sorted(places)
     assert "claim agrees" not in summary
-    assert "1 agree 1 differ 1 refuted 1 sharper" in summary
-    assert "1 agree 1 sharper" in part_of(index, "Public prior", "4 printed numbers")
+    assert "1 agree 1 differ 1 refuted 1 misprint 1 sharper" in summary
+    assert "1 agree 1 sharper" in part_of(index, "Public prior", "5 printed numbers")
 
 
 def test_without_disagreements_there_is_no_summary(tmp_path: Path) -> None:

@@ -132,12 +132,13 @@ def test_programs_are_judged_by_the_tolerance() -> None:
     assert [c.verdict for c in program.of_programs(tables)] == ["refuted", "agrees", "refuted"]
 
 
-def test_lemmas_are_refuted_by_a_failure_or_where_strict_by_an_equality() -> None:
+def test_lemmas_are_refuted_by_a_failure_and_misprints_by_an_equality_or_a_sign() -> None:
     outcome = ran(lemmas.EXPERIMENT)
     verdicts = {c.statement: c.verdict for c in outcome.comparisons}
-    refuted = {"lemma 2", "lemma 5", "(31)", "conference lemma 3", "conference lemma 4"}
+    other: dict[str, str] = dict.fromkeys(["lemma 2", "conference lemma 3"], "refuted")
+    other |= dict.fromkeys(["lemma 5", "(31)", "conference lemma 4"], "misprint")
     assert verdicts == {
-        name: "refuted" if name in refuted else "agrees"
+        name: other.get(name, "agrees")
         for name in [lemma.name for lemma in lemmas.LEMMAS] + ["lemma 8"]
     }
     at = {row["lemma"]: row for row in outcome.tables["lemmas"].records}
@@ -148,4 +149,12 @@ def test_lemmas_are_refuted_by_a_failure_or_where_strict_by_an_equality() -> Non
     assert {c.verdict for c in lemmas.of_lemmas({"lemmas": sound})} == {"agrees"}
     equal = edited(outcome.tables["lemmas"], fail=0, equal=1)
     for comparison, row in zip(lemmas.of_lemmas({"lemmas": equal}), equal.records, strict=True):
-        assert comparison.verdict == ("refuted" if row["strict"] else "agrees")
+        assert comparison.verdict == ("misprint" if row["strict"] else "agrees")
+    # A strict lemma that fails is refuted; a sign that is wrong both ways is no misprint.
+    failing = edited(outcome.tables["lemmas"], lambda row: {"fail": row["fail"] + 1})
+    assert {c.verdict for c in lemmas.of_lemmas({"lemmas": failing})} == {"refuted", "misprint"}
+    both = edited(
+        outcome.tables["lemmas"],
+        lambda row: {"fail": 10 if row["lemma"] == "(31)" else row["fail"]},
+    )
+    assert {c.statement: c.verdict for c in lemmas.of_lemmas({"lemmas": both})}["(31)"] == "refuted"

@@ -135,7 +135,16 @@ def test_the_claims_that_exact_values_refute() -> None:
     small = replace(CLAIMS.quick, drawn=(1, 4, 100), above=(0.005, 0.5), pairs=200)
     outcome = ran(CLAIMS, small)
     verdicts = [comparison.verdict for comparison in outcome.comparisons]
-    assert verdicts == ["refuted", "refuted", "sharper", "refuted"]
+    assert verdicts == ["refuted", "refuted", "sharper", "refuted", "refuted"]
+    # By hand: delta(x) is that of the first output, 1 / 100, which tells the second category;
+    # thirteen more have the posterior (12 + e) / (13 + 2 e).
+    e = Fraction(9, 5)
+    excess = (e + 1) * (12 + e) / (13 + 2 * e) - e
+    utility = Fraction(1, 100) * (1 + 13 * e / 12 * excess)
+    (row,) = outcome.tables["lemmas"].select(lemma="corollary 3").records
+    assert row["largest"] == pytest.approx(float(utility), abs=1e-12)
+    assert row["least"] == pytest.approx(0.02, abs=1e-12)
+    assert all("Read as: the prior of equation (3)" in c.ours for c in outcome.comparisons[3:])
     # Where a refuted bound fails is said: small samples, near the least epsilon that it allows.
     remark, theorem = (comparison.ours for comparison in outcome.comparisons[:2])
     where = "all at T/n <= 0.0079 and epsilon at most 0.0074 above its least"

@@ -36,6 +36,12 @@ def test_statements() -> None:
     assert statement("c", "o", "p", holds=False, more=True).verdict == "refuted"
     assert statement("c", "o", "p", holds=True, more=True).verdict == "sharper"
     assert statement("c", "o", "p", holds=True).verdict == "agrees"
+    assert statement("c", "o", "p", holds=False, corrected=True).verdict == "misprint"
+    assert statement("c", "o", "p", holds=True, corrected=True).verdict == "agrees"
+    with_rule = statement("c", "o", "p", holds=False, corrected_if="x")
+    assert with_rule.verdict == "refuted"
+    assert with_rule.rule.endswith("; misprint if x")
+    assert statement("c", "o.", "p", holds=False, reading="r").ours == "o. Read as: r."
     assert observed("c", "o", "p", alike=True).verdict == "agrees"
     assert observed("c", "o", "p", alike=False).verdict == "differs"
     assert not_comparable("c", "o", "p", why="w").verdict == "not comparable"

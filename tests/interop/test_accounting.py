@@ -310,15 +310,11 @@ def test_binary_randomised_response_is_the_worst_pure_mechanism() -> None:
 
 def corner_points(setting: majority.MajoritySetting, chances: np.ndarray) -> np.ndarray:
     """(Pr[1 | p'], Pr[1 | p]) for every choice of a corner for each voter, nothing reduced."""
-    lists = []
-    for place, group in enumerate(setting.voters, start=1):
-        names = ("00", "11", "D0", "0D", "1m", "m1", "bc", "cb")
-        tag = f"@{place}" if setting.groups else ""
-        corners = [setting.corner(name + tag) for name in names]
-        lists += [list(combinations_with_replacement(corners, group.size))]
+    names = ("00", "11", "D0", "0D", "1m", "m1", "bc", "cb")
+    corners = [setting.corner(name) for name in names]
     found = []
-    for chosen in product(*lists):
-        voters = np.array([corner for part in chosen for corner in part])
+    for chosen in combinations_with_replacement(corners, setting.mechanisms):
+        voters = np.array(chosen)
         found.append([poisson_binomial_pmf(voters[:, side]) @ chances for side in (1, 0)])
     return np.array(found)
 
@@ -327,8 +323,6 @@ SETTINGS = [
     majority.MajoritySetting(5, 0.7, 2),
     majority.MajoritySetting(3, 1.0, 1.5, 0.01, 0.03),
     majority.MajoritySetting(5, 0.4, 2, 1e-3, 5e-3),
-    majority.MajoritySetting.of_groups([(2, 0.5), (3, 0.2)], 1.5),
-    majority.MajoritySetting.of_groups([(1, 0.5, 1e-2), (2, 0.3, 1e-3)], 1.5, 0.05),
 ]
 
 
@@ -361,14 +355,10 @@ def test_no_voters_within_their_privacy_are_beyond_the_pair(
     chances = 0.5 + 0.5 * np.concatenate(
         [-design.gamma[: setting.middle], design.gamma[setting.middle :]]
     )
-    bounds = [
-        (math.exp(group.epsilon), group.mechanism_delta)
-        for group in setting.voters
-        for _ in range(group.size)
-    ]
+    ratio, shift = math.exp(setting.epsilon), setting.mechanism_delta
     p, q = rng.random((2, 200_000, setting.mechanisms))
     kept = np.ones(len(p), dtype=bool)
-    for i, (ratio, shift) in enumerate(bounds):
+    for i in range(setting.mechanisms):
         # Pull q towards p, so that enough draws are private.
         q[:, i] = p[:, i] + (q[:, i] - p[:, i]) * 0.3 * rng.random(len(p))
         for a, b in ((p[:, i], q[:, i]), (q[:, i], p[:, i])):

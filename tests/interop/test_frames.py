@@ -22,9 +22,9 @@ from dpopt import (
     roo,
     solve,
 )
-from dpopt.design import kind_of
 from dpopt.interop.frames import to_frame
 from dpopt.privacy import ExactKernel
+from dpopt.shape import kind_of
 
 pd: Any = pytest.importorskip("pandas", reason="pandas is not installed")
 pl: Any = pytest.importorskip("polars", reason="polars is not installed")
@@ -49,7 +49,7 @@ def frame_of(result: object, library: str) -> dict[str, list[Any]]:
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-@pytest.mark.parametrize("name", sorted(_kinds.homes()))
+@pytest.mark.parametrize("name", list(_kinds.KINDS))
 def test_every_kind_has_a_table(name: str, library: str) -> None:
     kind = kind_of(name)
     assert kind is not None

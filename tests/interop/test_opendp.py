@@ -292,42 +292,11 @@ def test_majority_falls_back_to_what_the_voters_spend() -> None:
     assert make_majority(design, [quiet] * 3).map(1) == pytest.approx(3 * quiet.map(1), rel=1e-14)
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "ratio"),
-    [(4.4e-16, 1 + Fraction(1, 10**300)), (1e-9, 1 + Fraction(1, 10**9) - Fraction(4, 10**16))],
-)
-def test_voters_above_the_ratio_of_a_design_are_not_covered_by_its_proof(
-    epsilon: float, ratio: Fraction
-) -> None:
-    setting = majority.MajoritySetting(3, epsilon, 1, voter_ratio=ratio)
-    design = majority.assess(setting, [1.0, 1.0], repair=True)
-
-    def voter(spent: float) -> Any:
-        return dp.m.make_user_measurement(
-            dp.atom_domain(bounds=(0, 1)),
-            dp.discrete_distance(),
-            dp.max_divergence(),
-            lambda vote: vote,
-            lambda distance: spent * min(distance, 1),
-            TO=int,
-        )
-
-    # e^epsilon is above the ratio that was proved: only what the voters spend together is known.
-    assert exp_lower(epsilon, 1200) > ratio
-    assert make_majority(design, [voter(epsilon)] * 3).map(1) >= 3 * epsilon
-    below = float(ratio - 1) * (1 - 1e-8)
-    assert exp_upper(below, 1200) <= ratio
-    covered = make_majority(design, [voter(below)] * 3)
-    assert covered.map(1) == pytest.approx(design.guarantee.epsilon, rel=1e-15)
-
-
-def test_majority_of_groups_and_of_approximate_voters() -> None:
+def test_majority_of_other_and_of_approximate_voters() -> None:
     weak, strong = response(0.6), response(0.8)
-    setting = majority.MajoritySetting.of_groups([(2, weak.map(1)), (1, strong.map(1))], 1.0)
-    design = majority.design_for(setting)
-    made = make_majority(design, [weak, weak, strong])
+    made = make_majority(majority.design(3, strong.map(1), 1), [weak, weak, strong])
     assert made.map(1) == pytest.approx(strong.map(1), rel=1e-15)
-    wrong = make_majority(design, [strong, weak, weak])
+    wrong = make_majority(majority.design(3, weak.map(1), 1), [strong, weak, weak])
     assert wrong.map(1) == pytest.approx(strong.map(1) + 2 * weak.map(1), rel=1e-14)
     approximate = dp.c.make_approximate(weak)
     shifted = majority.design(3, weak.map(1), 1, mechanism_delta=1e-4, delta=1e-3)

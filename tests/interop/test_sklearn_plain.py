@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import pickle
 import threading
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.stats import chisquare
 
-from dpopt import Guarantee, Ledger, ParameterError
+from dpopt import Guarantee, ParameterError
 from dpopt.ballots.rules import ladder
 from dpopt.majority import MajorityDesign
 from dpopt.multiclass import MulticlassDesign
@@ -179,34 +178,6 @@ def test_what_predictions_spend() -> None:
     assert twice.spent_ == Guarantee(1.5)
 
 
-def test_the_ledger_is_charged_before_a_draw(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "a.ledger", budget=Guarantee(2.0))
-    fitted = plain(fruit(4, 1, 0), ledger=ledger, dataset="fruit").fit()
-    fitted.predict(np.zeros((3, 1)))
-    assert ledger.total("fruit")[1] == Guarantee(1.5)
-    # A clone has no predictions of its own, and the same ledger.
-    other = plain(fruit(4, 1, 0), ledger=clone(fitted).ledger, dataset="fruit").fit()
-    with pytest.raises(ParameterError, match="budget"):
-        other.predict(np.zeros((2, 1)))
-    assert other.queries_ == 0
-    other.predict(np.zeros((1, 1)))
-    assert ledger.total("fruit")[1] == Guarantee(2.0)
-
-
-def test_estimators_trained_once_are_a_group_of_the_ledger(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "a.ledger")
-    given = {"teachers": "private", "epsilon": 0.25, "allowance": 2, "trained_once": True}
-    with pytest.raises(ParameterError, match="group is None"):
-        PrivateVotingClassifier(fruit(4, 1, 0), **given, ledger=ledger).fit()
-    given |= {"ledger": ledger, "dataset": "fruit", "group": "five"}
-    fitted = PrivateVotingClassifier(fruit(4, 1, 0), **given).fit()
-    fitted.predict(np.zeros((1, 1)))
-    assert ledger.total("fruit")[1] == Guarantee(0.5)
-    for _ in range(3):
-        fitted.predict(np.zeros((9, 1)))
-    assert ledger.total("fruit")[1] == fitted.spent_ == Guarantee(1.25)
-
-
 def test_threads_count_every_query() -> None:
     fitted = plain(fruit(4, 1, 0), rule="ladder").fit()
     threads = [threading.Thread(target=fitted.predict, args=[np.zeros((50, 1))]) for _ in range(8)]
@@ -263,13 +234,11 @@ TRAINED = {"estimator": Seen(), "n_estimators": 3, "classes": FRUIT}
         ({"teachers": "private", "allowance": 1}, "trained_once is None"),
         ({"rule": "fair"}, "rule is 'fair'"),
         ({"voters_per_record": 9}, "voters_per_record is 9"),
-        ({"classes": "apple"}, "classes is 'apple'; it must be a list"),
-        ({"classes": "in-y"}, "classes is 'in-y'; it must be a list"),
+        ({"classes": "apple"}, "classes is 'apple'; it must list"),
+        ({"classes": "in-y"}, "classes is 'in-y'; it must list"),
         ({"classes": ["apple", "apple"]}, "none twice"),
         ({"classes": [1, None]}, "several types"),
-        ({"group": "five"}, "group is 'five' and ledger None"),
-        ({"dataset": "fruit"}, "dataset is 'fruit' and ledger None"),
-        (TRAINED, "both are"),
+        (TRAINED, "and not both"),
     ],
 )
 def test_bad_parameters(changed: dict[str, Any], said: str) -> None:
@@ -281,10 +250,10 @@ def test_bad_parameters(changed: dict[str, Any], said: str) -> None:
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"estimator": None}, "neither is"),
+        ({"estimator": None}, "must be given"),
         ({"n_estimators": None}, "n_estimators is None"),
         ({"n_estimators": 7}, "X has n_samples=6 rows"),
-        ({"classes": None}, "classes is None; it must hold all classes, or be 'in-y'"),
+        ({"classes": None}, "classes must be listed, or 'in-y'"),
         ({"classes": ["apple", "pear"]}, "y holds a label that is not one of classes"),
         ({"teachers": "private", "allowance": 1, "trained_once": True}, "by their own means"),
     ],
@@ -444,18 +413,17 @@ def test_a_refused_fit_changes_nothing() -> None:
         ({"estimator": 3}, "estimator is 3; it must be one unfitted classifier"),
         ({"estimator": "x"}, "estimator is 'x'"),
         ({"estimator": object()}, "estimator is <object"),
-        ({"estimator": GaussianNB}, "not a class"),
+        ({"estimator": GaussianNB}, "neither a class nor frozen"),
         ({"estimator": StandardScaler()}, "estimator is StandardScaler"),
-        ({"estimator": FrozenEstimator(Constant())}, "estimator is frozen"),
-        ({"random_state": "x"}, "random_state is 'x'; it must be None, an integer"),
-        ({"random_state": -1}, "random_state is -1"),
-        ({"random_state": 1.5}, r"random_state is 1\.5"),
-        ({"random_state": True}, "random_state is True"),
+        ({"estimator": FrozenEstimator(Constant())}, "neither a class nor frozen"),
+        ({"random_state": "x"}, "'x' cannot be used to seed"),
+        ({"random_state": -1}, "Seed must be between 0"),
+        ({"random_state": 1.5}, r"1\.5 cannot be used to seed"),
     ],
 )
 def test_what_is_no_estimator_or_seed(changed: dict[str, Any], message: str) -> None:
     given = {"estimator": GaussianNB(), "n_estimators": 2, "classes": (0, 1), **changed}
-    with pytest.raises(ParameterError, match=message):
+    with pytest.raises(ValueError, match=message):
         plain(**given).fit(np.ones((4, 1)), np.array([0, 1, 0, 1]))
 
 

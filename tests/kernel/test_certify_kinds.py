@@ -16,13 +16,13 @@ import pytest
 import dpopt
 from dpopt._errors import ParameterError
 from dpopt.data.tally import Tally
-from dpopt.design import made
 from dpopt.kernel import KernelSetting, optimal_kernel
 from dpopt.majority import MajoritySetting
 from dpopt.privacy import Least, least_delta, least_epsilon
 from dpopt.public_prior import MollifierSetting, PublicPriorSetting
 from dpopt.roo import MinCount, OptimalLetter, SmoothFloor
 from dpopt.roo.setting import UNIT
+from dpopt.shape import made
 from tests.majority import brute
 from tests.roo.brute import Counts, Rule, histograms, neighbours
 
@@ -48,7 +48,7 @@ def sides(setting: MajoritySetting, units: Sequence[int]) -> Iterator[tuple[Frac
     gamma = [Fraction(w, ONE) for w in (*reversed(units), *units)]
     k, half = setting.mechanisms, Fraction(1, 2)
     one = [g * (2 * ones > k) + (1 - g) * half for ones, g in enumerate(gamma)]
-    for law, other in brute.laws(*brute.groups_of(setting)):
+    for law, other in brute.laws(*brute.voters_of(setting)):
         p, q = (
             sum((m * c for m, c in zip(side, one, strict=True)), Fraction(0))
             for side in (law, other)
@@ -74,8 +74,6 @@ SETTINGS = [
     MajoritySetting(5, 0.3, 2.0),
     MajoritySetting(5, 4.0, 3.0),
     MajoritySetting(3, 0.5, 2.0, mechanism_delta=0.01, delta=0.03),
-    MajoritySetting(allowance=2.0, groups=((1, 0.2), (2, 0.4))),  # type: ignore[arg-type]
-    MajoritySetting(3, math.log(2), 2.0, voter_ratio=Fraction(2)),
 ]
 
 

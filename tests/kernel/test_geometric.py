@@ -176,27 +176,26 @@ def test_random_losses_reach_the_program(kind: Any, objective: str) -> None:
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
 @pytest.mark.parametrize("exponent", [0, 0.5, 1, 2])
 @pytest.mark.parametrize("n", [9, 25, 60])
-def test_it_is_the_optimum_of_the_program_by_rays(n: int, exponent: float, epsilon: float) -> None:
+def test_it_is_the_optimum_of_the_program(n: int, exponent: float, epsilon: float) -> None:
     prior = np.random.default_rng(n).dirichlet(np.ones(n))
     setting = KernelSetting(power(n, exponent), epsilon, graph="path", prior=prior)
     ours, program = dpopt.design(setting), dpopt.design(setting, backend="highs")
     assert ours.solution is None
     assert program.solution is not None
-    assert ours.value == pytest.approx(program.value, rel=1e-9)
+    # A solver's tolerance is a share of the largest loss.
+    assert ours.value == pytest.approx(program.value, abs=1e-9 * setting.losses.max())
     assert 0 <= sure(ours.gap) <= 1e-9 * ours.value
     assert sure(program.bound) <= ours.value
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0])
 @pytest.mark.parametrize("exponent", [0, 1, 2])
-def test_the_least_largest_loss_is_that_of_the_program_by_rays(
-    exponent: int, epsilon: float
-) -> None:
+def test_the_least_largest_loss_is_that_of_the_program(exponent: int, epsilon: float) -> None:
     for n in (10, 31):
         setting = KernelSetting(power(n, exponent), epsilon, graph="path", objective="minimax")
         ours, program = dpopt.design(setting), dpopt.design(setting, backend="highs")
         assert ours.solution is None
-        assert ours.value == pytest.approx(program.value, rel=1e-8)
+        assert ours.value == pytest.approx(program.value, abs=1e-9 * setting.losses.max())
         assert sure(ours.bound) <= program.value
         assert sure(program.bound) <= ours.value
         assert 0 <= sure(ours.gap) <= 1e-8 * ours.value

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, permutations
 from pathlib import Path
 from typing import Any
 
@@ -279,6 +281,23 @@ def test_a_design_is_judged_by_its_integers() -> None:
     assert dpopt.certify(along).upper <= 1.0 < dpopt.certify(along.kernel).upper
 
 
+def test_what_was_moved_and_what_is_lost_have_names_of_their_own() -> None:
+    before = dpopt.design(KernelSetting("absolute", 1.0, graph="path", inputs=4))
+    found = dpopt.certify(before, 0.9, graph="path", tolerance=0.5)
+    losses = [
+        sum(p * abs(x - y) for y, p in enumerate(row)) for x, row in enumerate(found.exact.matrix())
+    ]
+    assert found.loss == pytest.approx(np.mean(losses), abs=1e-12)
+    assert found.loss is not None
+    assert found.loss > before.value + 1e-3
+    distances = np.abs(found.exact.matrix() - before.exact.matrix()).sum(axis=1) / 2
+    assert found.moved == found.value == pytest.approx(distances.max(), abs=1e-12)
+    assert f"moved={found.moved:.6g}, loss={found.loss:.6g}" in repr(found)
+    assert found.to_dict()["loss"] == found.loss
+    # Of a table alone no objective is known.
+    assert dpopt.certify(before.exact.matrix(), 0.9, graph="path", tolerance=0.5).loss is None
+
+
 def test_points_of_every_kind() -> None:
     for kind in dpopt.kinds():
         if not issubclass(kind, dpopt.Setting):
@@ -369,6 +388,130 @@ def test_whatever_holds_a_table(tmp_path: Path) -> None:
         assert np.array_equal(design.setting.given, TABLE), what
 
 
+LEVELS = {"low": [0.8, 0.2], "mid": [0.7, 0.3], "high": [0.55, 0.45]}
+OUTPUTS = ("no", "yes")
+
+
+def levels(lines: Sequence[str], names: dict[str, Any] | None = None) -> dict[str, list[Any]]:
+    """The long table of `LEVELS`, its inputs in the order of lines."""
+    return {
+        "input": [x if names is None else names[x] for x in lines for _ in OUTPUTS],
+        "output": [y for _ in lines for y in OUTPUTS],
+        "probability": [p for x in lines for p in LEVELS[x]],
+    }
+
+
+@pytest.mark.parametrize("lines", [*permutations(LEVELS)])
+def test_named_inputs_have_the_order_that_is_said(lines: tuple[str, ...], tmp_path: Path) -> None:
+    pd = pytest.importorskip("pandas")
+    order, path = list(LEVELS), [("low", "mid"), ("mid", "high")]
+    wide = pd.DataFrame([LEVELS[x] for x in lines], index=list(lines), columns=list(OUTPUTS))
+    wide.to_csv(tmp_path / "wide.csv")
+    pd.DataFrame(levels(lines)).to_csv(tmp_path / "long.csv", index=False)
+    held = (levels(lines), pd.DataFrame(levels(lines)), wide)
+    for given in (*held, tmp_path / "wide.csv", tmp_path / "long.csv"):
+        for graph, shape in (("path", None), ("cycle", None), ("grid", (3,)), ("hamming", (3,))):
+            for epsilon in (None, 1.0):
+                with pytest.raises(ParameterError, match="order is not known: say it with inputs="):
+                    dpopt.certify(given, epsilon, graph=graph, shape=shape)  # type: ignore[call-overload]
+        for graph, inputs in (("path", order), (path, None), ("mid:low,high:mid", None)):
+            least = dpopt.certify(given, graph=graph, inputs=inputs)
+            assert least.lower <= math.log(1.5) <= least.upper + 1e-15
+            assert (set(least.inputs) <= set(order), least.outputs) == (True, ("yes",))
+            design = dpopt.certify(given, 1.0, graph=graph, inputs=inputs)
+            own = dict(zip(design.setting.input_names, design.kernel.tolist(), strict=True))
+            assert all(own[x] == pytest.approx(row) for x, row in LEVELS.items())
+            edges = {
+                frozenset(design.setting.input_names[x] for x in e) for e in design.setting.pairs
+            }
+            assert edges == {frozenset(edge) for edge in path}
+        everyone = dpopt.certify(given)
+        assert everyone.inputs == ("high", "low")
+        assert everyone.lower <= math.log(0.45 / 0.2) <= everyone.upper + 1e-15
+
+
+def test_a_named_design_answers_by_name(tmp_path: Path) -> None:
+    order = [*LEVELS]
+    for graph, inputs in ([("low", "mid"), ("mid", "high")], None), ("path", order):
+        design = dpopt.certify(levels(order), 1.0, graph=graph, inputs=inputs)
+        design.save(tmp_path / "named.json")
+        for found in (design, dpopt.load(tmp_path / "named.json")):
+            rng = np.random.default_rng(3)
+            drawn = [found.simulate("high", rng) for _ in range(4000)]
+            assert drawn.count("yes") / 4000 == pytest.approx(0.45, abs=0.04)
+            assert found.release("low") in OUTPUTS
+            assert {*found.release(["low", "mid"] * 9)} <= {*OUTPUTS}
+            assert "edges are 'low:mid', 'mid:high'" in sure(found.certificate).claim
+            assert "output 'yes'" in sure(found.certificate).tightest
+            assert found.setting.columns(found.units)["input"][0] == "low"
+            assert dpopt.certify(found).outputs == ("yes",)
+            again = dpopt.certify(found, 0.9)
+            assert {*sure(again.certificate).claim.split("'")} >= {"low:mid", "mid:high"}
+            with pytest.raises(ParameterError, match="one of the names 'low', 'mid', 'high'"):
+                found.release(0)
+        assert replace(design.setting, epsilon=2.0).pairs.tolist() == design.setting.pairs.tolist()
+    with pytest.raises(NotPrivateError) as caught:
+        dpopt.certify(levels([*LEVELS]), 0.1)
+    assert caught.value.inputs == ("high", "low")
+    assert caught.value.output == "yes"
+
+
+def test_names_that_are_numbers_have_their_order() -> None:
+    for names in ({"low": 1, "mid": 2, "high": 3}, {"low": -0.5, "mid": 0.0, "high": 2.5}):
+        for lines in permutations(LEVELS):
+            given = levels(lines, names)
+            assert dpopt.certify(given, graph="path").upper == pytest.approx(math.log(1.5))
+            design = dpopt.certify(given, 1.0, graph="path")
+            assert design.kernel.tolist() == pytest.approx(np.array([*LEVELS.values()]))
+            assert design.release(names["high"]) in OUTPUTS
+    # Places are no names.
+    assert (
+        dpopt.certify(levels([*LEVELS], {"low": 0, "mid": 1, "high": 2}), 1.0).setting.input_names
+        is None
+    )
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"inputs": ["low", "mid"]}, "inputs has 2 names, 2 of them distinct; the kernel has 3"),
+        ({"inputs": ["low", "low", "mid"]}, "inputs has 3 names, 2 of them distinct"),
+        ({"inputs": ["low", "mid", "top"]}, "it must be the names 'low', 'mid', 'high'"),
+        ({"inputs": ["low", "mid", None]}, "inputs holds None, which is no name"),
+        ({"inputs": 3}, "inputs is 3; it must be the 3 names"),
+        ({"graph": [("low", "top")]}, r"the edge \('low', 'top'\)"),
+        (
+            {"graph": [(0, 1)]},
+            r"the edge \(0, 1\); an edge joins two different inputs, by their names",
+        ),
+        ({"graph": [("low", "low")]}, r"the edge \('low', 'low'\)"),
+        ({"graph": [("low",)]}, r"the edge \('low',\)"),
+        ({"graph": []}, "graph holds no edge"),
+        ({"graph": "star"}, "graph is 'star'"),
+    ],
+)
+def test_names_that_do_not_fit(asked: dict[str, Any], words: str) -> None:
+    for epsilon in (None, 1.0):
+        with pytest.raises(ParameterError, match=words):
+            dpopt.certify(levels([*LEVELS]), epsilon, **asked)
+
+
+def test_names_belong_to_tables() -> None:
+    design = dpopt.certify(list(LEVELS.values()), 1.0, graph="path", inputs=[*LEVELS])
+    assert design.release("low") in (0, 1)
+    with pytest.raises(ParameterError, match="inputs is given with a design"):
+        dpopt.certify(design, inputs=[*LEVELS])
+    with pytest.raises(ParameterError, match="inputs is given and so is setting"):
+        dpopt.certify(np.eye(4), setting=KernelSetting.example(), inputs="abcd")  # type: ignore[call-overload]
+    with pytest.raises(ParameterError, match="point has the inputs .*, whose order is not known"):
+        dpopt.certify(
+            levels([*LEVELS]), setting=KernelSetting("absolute", 1.0, inputs=3, outputs=2)
+        )
+    everyone = dpopt.certify(levels([*LEVELS]), 1.0)
+    with pytest.raises(ParameterError, match="whose order is not known"):
+        dpopt.certify(everyone, graph="path")
+
+
 def test_constraints_of_cvxpy_are_own_rows() -> None:
     rng = np.random.default_rng(9)
     edges = complete(3)
@@ -402,6 +545,57 @@ def test_constraints_of_cvxpy_are_own_rows() -> None:
         means = law @ design.kernel
         assert means == pytest.approx([0.26, 0.24, 0.25, 0.25], abs=1e-8)
         assert design.residuals["mean"] < 1e-8
+
+
+def entries(shape: tuple[int, int], **values: float) -> Array:
+    """A row over the kernel: its coefficients by place, x0_1=3 for 3 K[0, 1]."""
+    row = np.zeros(shape)
+    for place, value in values.items():
+        x, y = map(int, place[1:].split("_"))
+        row[x, y] = value
+    return row
+
+
+def test_equalities_of_whole_coefficients_hold_exactly() -> None:
+    rng, outputs = np.random.default_rng(15), np.arange(5)
+    graph = [[0, 1], [1, 2], [2, 3]]
+    for case in range(12):
+        table = 0.5 / 5 + 0.5 * rng.dirichlet(np.ones(5), size=4)
+        answers = np.array([np.outer(np.arange(4) == x, outputs).ravel() for x in range(4)])
+        means = table @ outputs
+        rows: list[tuple[str, Array, list[float], list[float]]] = [
+            ("entry", entries((4, 5), x2_0=1.0), [0.2], [0.2]),
+            ("mean", answers, list(means), list(means)),
+            ("alike", entries((4, 5), x0_3=1.0, x3_3=-1.0), [0.0], [0.0]),
+            ("sum", entries((4, 5), x1_0=1.0, x1_1=1.0, x1_2=-2.0), [0.1], [0.1]),
+        ]
+        rows = [rows[i] for i in rng.permutation(4)[: 1 + case % 4]]
+        own = [(name, np.reshape(matrix, (-1, 20)), low, up) for name, matrix, low, up in rows]
+        design = dpopt.certify(table, 2.0, graph=graph, rows=own, tolerance=0.9)
+        for name, matrix, low, _ in own:
+            assert weighed(design, matrix) == list(map(Fraction, low)), name
+            assert design.residuals[name] == 0.0
+        edges = [(x, z) for one, other in graph for x, z in ((one, other), (other, one))]
+        assert is_private(design.exact.weights, design.exact.bits, edges, 2.0, 0.0)
+
+
+def test_other_equalities_say_by_how_much_they_are_missed() -> None:
+    """0.1 K[0, 0] = 0.05 has no solution in units of a power of two; nor have contradictions."""
+    table = [[0.5, 0.5], [0.4, 0.6]]
+    tenth = entries((2, 2), x0_0=0.1).reshape(1, 4)
+    half = 0.1 * 0.5000001
+    thrice = [entries((2, 2), x1_0=3.0).reshape(1, 4), entries((2, 2), x1_1=3.0).reshape(1, 4)]
+    limits = 3 * 0.4, 3 * 0.6
+    rows = [("tenth", tenth, [half], [half])]
+    rows += [(f"{y}", matrix, [limits[y]], [limits[y]]) for y, matrix in enumerate(thrice)]
+    design = dpopt.certify(table, 1.0, rows=rows)
+    for name, matrix, low, _ in rows:
+        (value,) = weighed(design, matrix)
+        missed = abs(value - Fraction(low[0]))
+        assert design.residuals[name] >= missed
+        assert design.residuals[name] == pytest.approx(float(missed), rel=1e-12)
+        assert missed < 1e-15
+    assert design.residuals["tenth"] > 0
 
 
 def test_constraints_that_are_no_rows() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import dpopt
 from dpopt import InfeasibleError, ParameterError, Problem, SolverError, solve
 from dpopt.kernel import (
     KernelSetting,
@@ -19,7 +20,9 @@ from dpopt.kernel import (
     optimal_kernel,
     over_kernel,
 )
-from dpopt.lp import Status
+from dpopt.lp import Status, make_rows
+from dpopt.lp.backends import get_backend
+from dpopt.roo import OptimalLetter
 from tests.kernel import brute
 from tests.kernel.brute import sure
 
@@ -234,3 +237,72 @@ def test_grids_and_cycles_by_their_definition(shape: tuple[int, ...]) -> None:
     round_about = [[i, j] for i in range(n) for j in range(n) if (i - j) % n in (1, n - 1)]
     assert np.array_equal(sure(directed_pairs("cycle", n)), round_about)
     assert directed_pairs("cycle", 3) is None
+
+
+@pytest.mark.parametrize("objective", ["bayes", "minimax"])
+def test_a_grid_is_solved_by_interior_points_and_ends_at_a_basis(objective: Any) -> None:
+    """Of a mean under a uniform prior the closed form, letter by letter, is another solver."""
+    asked = KernelSetting("absolute", 1.0, graph="grid", shape=(6, 6), objective=objective)
+    problem = asked.problem()
+    found = solve(problem)
+    # The simplex method takes 1,450 iterations, and 2,300.
+    assert found.iterations < 300
+    assert 0 <= found.gap <= 1e-9
+    assert solve(problem, start=found).iterations == 0
+    if objective == "bayes":
+        assert found.objective == pytest.approx(dpopt.design(asked).value, abs=1e-9)
+    designed = dpopt.design(asked, backend="highs")
+    assert designed.gap is not None
+    assert 0 <= designed.gap <= 1e-9
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        KernelSetting("absolute", 0.1, inputs=40, graph="path"),
+        KernelSetting("absolute", 1.0, inputs=40),
+        KernelSetting("absolute", 6.0, graph="grid", shape=(6, 6)),
+        KernelSetting("absolute", 1.0, graph="grid", shape=(4, 4)),
+        OptimalLetter(40, 3, 1.0),
+    ],
+)
+def test_other_programs_are_left_to_the_simplex_method(asked: Any) -> None:
+    """Interior points take up to four times as long there, in 15 to 30 iterations."""
+    problem = asked.problem()
+    assert solve(problem).iterations > 60
+
+
+@pytest.mark.parametrize("epsilon", [0.4, 1.0])
+def test_the_largest_loss_on_a_path_is_solved_by_interior_points(epsilon: float) -> None:
+    """The simplex method stalls on its ties: thousands of iterations, and gaps that stay."""
+    asked = KernelSetting("absolute", epsilon, inputs=50, graph="path", objective="minimax")
+    found = solve(asked.problem())
+    assert found.rounds == 1
+    assert found.iterations < 300
+    assert 0 <= found.gap <= 1e-9
+    assert found.objective == pytest.approx(dpopt.design(asked).value, abs=1e-8)
+
+
+def test_after_a_first_run_another_method_comes_next() -> None:
+    """A simplex run from nothing that failed would fail again, unless rows came after it."""
+    problem = KernelSetting("absolute", 0.1, inputs=20, graph="path").problem()
+
+    def iterations(appended: bool) -> list[int]:
+        session = get_backend("highs").load(problem.assemble())
+        if appended:
+            rows = make_rows(np.ones((1, problem.size)), lower=0.0)
+            session.append(rows)
+        return [session.run(None, way=way).iterations for way in (1, 2)]
+
+    (first, second), (again, last) = iterations(appended=False), iterations(appended=True)
+    # Interior points take few steps, and the simplex method hundreds.
+    assert first < 60 < second
+    assert last < 60 < again
+
+
+def test_limits_written_as_rows_do_not_change_the_method() -> None:
+    """A path has two rows for each variable; 0 <= K and K <= 1 in rows would be two more."""
+    problem = KernelSetting("absolute", 0.1, inputs=40, graph="path").problem()
+    for name, limits in (("least", {"lower": 0.0}), ("most", {"upper": 1.0})):
+        problem.add_rows(name, {"kernel": sp.eye_array(40 * 40)}, **limits)
+    assert solve(problem).iterations > 60

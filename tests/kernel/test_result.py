@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from dpopt import ParameterError, Status, load
-from dpopt.design import design, made
 from dpopt.kernel import KernelDesign, optimal_kernel
+from dpopt.shape import design, made
 from tests.kernel.brute import sure
 
 

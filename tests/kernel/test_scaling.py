@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
@@ -15,12 +15,9 @@ from scipy.optimize import linprog
 from dpopt import InfeasibleError, SolverError, design, solve
 from dpopt.kernel import (
     KernelSetting,
-    design_of,
     kernel_problem,
     optimal_kernel,
-    solve_kernel,
 )
-from dpopt.kernel.rays import forest_of, price
 from dpopt.lp import Status
 from dpopt.lp.solution import dual_bound, tight_bound
 from dpopt.privacy.graph import all_pairs
@@ -100,31 +97,13 @@ def test_a_longer_path_has_a_larger_minimax_loss() -> None:
     assert values[-1] < 2 * math.exp(-1) / (1 - math.exp(-2))
 
 
-def test_no_loss_of_structure_is_assumed() -> None:
-    """Random losses, on a path, a star and two trees side by side: the rows as they stand."""
-    rng = np.random.default_rng(4)
-    star = [(0, x) for x in range(1, 8)]
-    two = [(0, 1), (1, 2), (1, 3), (4, 5), (5, 6), (6, 7)]
-    for graph in ("path", star, two):
-        for asked in ({}, {"objective": "minimax", "sense": "maximise"}):
-            setting = KernelSetting(rng.normal(size=(8, 6)), 0.8, graph=graph, **cast(Any, asked))
-            problem = kernel_problem(setting)
-            ours, plain = solve_kernel(setting, problem), solve(problem)
-            assert ours.objective == pytest.approx(plain.objective, abs=1e-9)
-            assert abs(ours.gap) <= 1e-9
-            assert ours.residual <= 1e-9
-            assert set(ours.values) == set(plain.values)
-            assert set(ours.duals) == set(plain.duals)
-            assert sure(design_of(setting, problem, ours).certificate).slack >= 0
-
-
 def test_the_duals_are_those_of_the_rows_in_the_problem() -> None:
     """Their signs fit, their bound is the optimum, and slack rows have no price."""
     signs: dict[Any, float] = {"minimise": 1.0, "maximise": -1.0}
     for sense, sign in signs.items():
         setting = KernelSetting(sign * power(12, 1), 0.7, graph="path", sense=sense)
         problem = kernel_problem(setting)
-        found = solve_kernel(setting, problem)
+        found = solve(problem)
         model = problem.assemble()
         y = sign * np.concatenate([found.duals[name] for name in model.blocks])
         assert np.all(y[model.blocks["privacy"]] <= 0)
@@ -150,50 +129,6 @@ def test_the_prices_of_rows_are_changes_of_the_optimum() -> None:
     assert float(found.duals["cap"][0]) == pytest.approx(change, rel=1e-5)
 
 
-def test_the_least_value_over_private_columns_by_enumeration() -> None:
-    """All 2^edges rays of a tree, against the two passes; multipliers leave the root's value."""
-    edges = [(0, 1), (1, 2), (1, 3), (3, 4), (3, 5)]
-    pairs, epsilon = tied_pairs(6, edges), 0.9
-    forest = forest_of(pairs, 6)
-    assert forest is not None
-    cost = np.random.default_rng(0).normal(size=(6, 20)) + 0.5
-    found = price(forest, cost, epsilon)
-    rays = []
-    for signs in np.ndindex(*(2,) * len(edges)):
-        logs = np.zeros(6)
-        for (a, b), sign in zip(edges, signs, strict=True):
-            logs[b] = logs[a] + (1 if sign else -1)
-        rays.append(np.exp(epsilon * logs))
-    least = np.array([[(ray @ cost).T / ray[root] for ray in rays] for root in range(6)]).min(
-        axis=1
-    )
-    np.testing.assert_allclose(found.worst[0], least.max(axis=0), rtol=1e-12, atol=1e-12)
-    roots, columns = (a.ravel() for a in np.indices((6, 20)))
-    shapes = found.rays(roots, columns)
-    np.testing.assert_array_equal(shapes.max(axis=1), 1.0)
-    value = np.einsum("rx,xr->r", shapes, cost[:, columns])
-    np.testing.assert_allclose(value, found.least.ravel(), rtol=1e-9, atol=1e-12)
-    at_root = shapes[np.arange(120), roots]
-    np.testing.assert_allclose(value, least.ravel() * at_root, rtol=1e-9, atol=1e-12)
-    root = np.argmax(least, axis=0)
-    reduced = cost.copy()
-    for (x, other), multiplier in zip(pairs, found.multipliers, strict=True):
-        assert np.all(multiplier >= 0)
-        reduced[x] += math.exp(-epsilon) * multiplier
-        reduced[other] -= multiplier
-    expected = np.zeros_like(cost)
-    expected[root, np.arange(20)] = found.worst[0]
-    np.testing.assert_allclose(reduced, expected, atol=1e-12)
-
-
-def test_a_graph_with_a_cycle_is_no_forest() -> None:
-    ring = [(0, 1), (1, 2), (2, 3), (3, 0)]
-    assert forest_of(tied_pairs(4, ring), 4) is None
-    forest = forest_of(tied_pairs(5, [(3, 1), (1, 4)]), 5)
-    assert forest is not None
-    assert len(set(forest.part.tolist())) == 3
-
-
 def test_the_tight_bound_is_below_the_exact_value_of_its_sum() -> None:
     """Weak duality's sum in fractions, for duals of no meaning."""
     setting = KernelSetting(power(5, 1), 1.0, graph="path")
@@ -213,12 +148,12 @@ def test_the_tight_bound_is_below_the_exact_value_of_its_sum() -> None:
 
 
 def test_own_rows_on_a_long_path() -> None:
-    """A row that binds nowhere leaves the optimum of the closed form, which the rays never saw."""
-    cap = np.zeros((1, 150 * 150))
-    cap[0, 75 * 151] = 1.0
+    """A row that binds nowhere leaves the closed form's optimum, which the program never saw."""
+    cap = np.zeros((1, 60 * 60))
+    cap[0, 30 * 61] = 1.0
     asked: dict[str, Any] = {"epsilon": 1.0, "graph": "path", "objective": "minimax"}
-    free = optimal_kernel(power(150, 1), **asked)
-    held = optimal_kernel(power(150, 1), rows=[("cap", cap, None, 0.9)], **asked)
+    free = optimal_kernel(power(60, 1), **asked)
+    held = optimal_kernel(power(60, 1), rows=[("cap", cap, None, 0.9)], **asked)
     assert held.solution is not None
     assert held.value == pytest.approx(free.value, rel=1e-7)
     assert sure(held.bound) <= free.value
@@ -309,13 +244,12 @@ def test_losses_without_structure_against_linprog(name: str, objective: str) -> 
 
 
 @pytest.mark.parametrize(("inputs", "epsilon"), [(40, 1.0), (150, 0.1), (150, 2.0)])
-def test_the_program_by_rays_is_as_good_as_the_geometric_mechanism(
-    inputs: int, epsilon: float
-) -> None:
+def test_the_program_is_as_good_as_the_geometric_mechanism(inputs: int, epsilon: float) -> None:
     setting = KernelSetting("absolute", epsilon, graph="path", inputs=inputs)
     closed, solved = design(setting), design(setting, backend="highs")
-    assert solved.value == pytest.approx(closed.value, rel=1e-9)
-    assert sure(solved.gap) <= 1e-9 * solved.value
+    # Its far entries, of e^-150, are raised to what their neighbours ask.
+    assert solved.value == pytest.approx(closed.value, rel=1e-8)
+    assert sure(solved.gap) <= 1e-8 * solved.value
     assert sure(solved.bound) <= closed.value
     assert sure(closed.bound) <= solved.value
 

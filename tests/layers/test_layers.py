@@ -1,10 +1,14 @@
 """Imports point downwards only; the picture stands in the README."""
 
 import ast
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+
+import dpopt
 
 ROOT = Path(__file__).resolve().parents[2]
 BASE = {
@@ -18,9 +22,9 @@ BASE = {
     "files",
     "style",
 }
-BASE |= {"provenance", "_earlier", "_figure", "_lock", "verify"}
+BASE |= {"provenance", "_figure", "_sweep", "_threads", "verify"}
 LOWER = {"base", "lp", "prob", "privacy", "data", "proofs"}
-ABOVE = {"interop", "explore", "cli", "sweeps"}
+ABOVE = {"interop", "cli"}
 ALLOWED = {
     "base": {"base"},
     "lp": {"base", "lp"},
@@ -28,17 +32,15 @@ ALLOWED = {
     "privacy": {"base", "lp", "prob", "privacy"},
     "data": {"base", "data"},
     "proofs": {"base", "lp", "proofs"},
-    "design": {*LOWER, "design"},
-    "kernel": {*LOWER, "design", "kernel"},
-    "ballots": {*LOWER, "design", "ballots"},
-    "paper": {*LOWER, "design", "kernel", "ballots", "paper"},
-    "interop": {*LOWER, "design", "kernel", "ballots", "paper", "interop"},
-    "sweeps": {"base", "sweeps"},
-    "explore": {*LOWER, "design", "kernel", "ballots", "paper", "package", "explore"},
-    "cli": {*LOWER, "design", "kernel", "ballots", "paper", "package", "explore", "cli"},
-    "package": {*LOWER, "design", "kernel", "ballots", "paper", "interop", "sweeps", "package"},
+    "shape": {*LOWER, "shape"},
+    "kernel": {*LOWER, "shape", "kernel"},
+    "ballots": {*LOWER, "shape", "ballots"},
+    "paper": {*LOWER, "shape", "kernel", "ballots", "paper"},
+    "interop": {*LOWER, "shape", "kernel", "ballots", "paper", "interop"},
+    "cli": {*LOWER, "shape", "kernel", "ballots", "paper", "package", "cli"},
+    "package": {*LOWER, "shape", "kernel", "ballots", "paper", "interop", "package"},
 }
-PACKAGE = {"_cite", "ledger"}
+PACKAGE = {"_cite", "_interact", "ledger"}
 """What belongs to no room and no paper; every other name directly under dpopt is a paper.
 
 The ledger is told what is released, and asks accountants of `dpopt.interop` what it all spends.
@@ -61,6 +63,8 @@ def layer_of(module: str) -> str | None:
     parts = module.split(".")
     if parts[0] != "dpopt":
         return None
+    if parts[1:] == ["__main__"]:
+        return "cli"
     if len(parts) == 1 or parts[1].startswith("__"):
         return "package"
     if parts[1] in BASE:
@@ -112,7 +116,7 @@ def test_papers_do_not_import_each_other(paper: str) -> None:
                 assert not other, f"{path} imports {target}"
 
 
-FORBIDDEN = ("dpopt.lp", "dpopt.design")
+FORBIDDEN = ("dpopt.lp", "dpopt.shape")
 JUDGES = [path for path in sources("dpopt") if path.name == "proof.py"]
 
 
@@ -187,7 +191,7 @@ def test_there_are_judges() -> None:
 
 
 def test_the_rule_finds_what_a_judge_reaches_through_others() -> None:
-    assert "dpopt.lp.problem" in reached(ROOT / "dpopt/design.py")
+    assert "dpopt.lp.problem" in reached(ROOT / "dpopt/shape.py")
     assert home_of("dpopt.privacy", "certify_kernel") == "dpopt.privacy.exact"
     assert home_of("dpopt", "lp") == "dpopt.lp"
     assert "dpopt.privacy.exponential" in reached(ROOT / "dpopt/privacy/quantise.py")
@@ -212,3 +216,52 @@ def test_no_optional_solver_is_imported_at_start() -> None:
             if isinstance(node, ast.Import | ast.ImportFrom)
         ]
         assert not {"cvxpy", "highspy"} & {str(module).split(".")[0] for module in top}
+
+
+SLOW = {"cvxpy", "highspy", "matplotlib", "rich", "scipy.optimize", "scipy.stats"}
+"""Libraries that take longer to load than most of what does without them."""
+OPTIONAL = {"ipywidgets", "joblib", "polars"}
+LATE = {
+    # The doors to the solvers, which load these.
+    "dpopt.lp.export": {"dpopt.lp.backends.highs"},
+    "dpopt.lp.loop": {"dpopt.lp.backends.highs", "dpopt.lp.door"},
+    # The command line loads these to list its commands, and neither numpy nor a design for that.
+    "dpopt._cite": {"dpopt.shape"},
+    "dpopt._progress": {"dpopt._checks"},
+    "dpopt.files": {"numpy"},
+    "dpopt.style": {"numpy", "dpopt._figure"},
+    # An accountant, where it is installed, adds up tighter.
+    "dpopt.ledger": {"dpopt.interop.accounting"},
+}
+"""What else is imported inside a function, and where; of `dpopt.cli`, what a command needs."""
+
+
+def late_imports(path: Path) -> Iterator[str]:
+    for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            for node in ast.walk(function):
+                if isinstance(node, ast.Import):
+                    yield from (alias.name for alias in node.names)
+                elif isinstance(node, ast.ImportFrom):
+                    names = [f"{node.module}.{alias.name}" for alias in node.names]
+                    yield from (name if path_of(name) else str(node.module) for name in names)
+
+
+@pytest.mark.parametrize("path", sources("dpopt"), ids=module_name)
+def test_imports_stand_at_the_top(path: Path) -> None:
+    """But for libraries that are optional or slow, and what the command line can list without."""
+    name = module_name(path)
+    if layer_of(name) == "cli":
+        return
+    allowed = SLOW | OPTIONAL | LATE.get(name, set())
+    for target in late_imports(path):
+        assert any(f"{target}.".startswith(f"{known}.") for known in allowed), f"late: {target}"
+
+
+def test_no_module_is_more_than_a_module() -> None:
+    """None has a class of its own, by which it could be called, and a function is not its name."""
+    assert dpopt.kinds()
+    modules = [part for part in list(sys.modules.values()) if part is not None]
+    own = [part for part in modules if getattr(part, "__name__", "").split(".")[0] == "dpopt"]
+    assert all(type(part) is ModuleType for part in own)
+    assert not isinstance(dpopt.design, ModuleType)

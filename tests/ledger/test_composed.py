@@ -10,16 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpopt import Guarantee, ParameterError, privacy
-from dpopt.privacy.composed import (
-    concentrated,
-    general,
-    larger,
-    least_delta,
-    optimal,
-    simple,
-    slack_of,
-)
+from dpopt import Guarantee, ParameterError
+from dpopt.privacy.composed import concentrated, optimal, simple, slack_of
 
 Law = list[tuple[float, float]]
 
@@ -67,23 +59,26 @@ def test_optimal_composition_is_that_of_all_outcomes(mechanisms: list[Guarantee]
 def test_every_rule_holds_for_the_worst_mechanisms(mechanisms: list[Guarantee], d: float) -> None:
     laws = [response(guarantee) for guarantee in mechanisms]
     parts = [(guarantee, 1) for guarantee in mechanisms]
-    for found in (general(parts, d), concentrated(parts, d), simple(parts)):
+    for found in (concentrated(parts, d), simple(parts)):
         if found is not None:
             assert spent_delta(laws, min(found.epsilon, 700.0)) <= found.delta * (1 + 1e-9) + 1e-15
-    best, other = optimal(parts, d), general(parts, d)
-    assert (best is None) == (other is None)
-    if best is not None and other is not None:
+    best, other = optimal(parts, d), concentrated(parts, d)
+    if other is not None:
+        assert best is not None
         assert best.epsilon <= other.epsilon
 
 
-def test_equal_numbers_are_those_of_the_theorem_for_equal_ones() -> None:
-    for count in (1, 10, 300, 5000):
-        known = privacy.general_composition(Guarantee(0.05), count, 1e-6)
-        found = general([(Guarantee(0.05), count)], 1e-6)
-        assert found is not None
-        assert math.isclose(found.epsilon, known.epsilon, rel_tol=1e-12)
-    split = general([(Guarantee(0.05), 100), (Guarantee(0.05), 200)], 1e-6)
-    assert split == general([(Guarantee(0.05), 300)], 1e-6)
+def test_concentrated_composition_is_its_formula() -> None:
+    parts = [(Guarantee(0.1), 30), (Guarantee(0.25, 1e-9), 4)]
+    rho, slack = (30 * 0.01 + 4 * 0.0625) / 2, 1e-6 - 4e-9
+    found = concentrated(parts, 1e-6)
+    assert found is not None
+    by_hand = rho + 2 * math.sqrt(rho * math.log(1 / slack))
+    assert math.isclose(found.epsilon, by_hand, rel_tol=1e-12)
+    # It holds for the worst mechanisms only if the optimum is no larger.
+    best = optimal(parts, 1e-6)
+    assert best is not None
+    assert best.epsilon <= found.epsilon
 
 
 def test_optimal_composition_of_many_is_the_closed_form() -> None:
@@ -108,10 +103,7 @@ def test_optimal_composition_of_many_is_the_closed_form() -> None:
 def test_what_promises_nothing() -> None:
     half = [(Guarantee(1.0, 0.5), 2)]
     assert simple(half) is None
-    assert least_delta(half) == 0.75
-    assert optimal(half, 0.7) is general(half, 0.7) is slack_of(half, 0.7) is None
+    assert optimal(half, 0.7) is concentrated(half, 0.7) is slack_of(half, 0.7) is None
     assert optimal(half, 0.75) == Guarantee(2.0, 0.75)
-    assert larger(half, [(Guarantee(1.0), 1)]) is None
-    assert larger([(Guarantee(1.0), 2)], [(Guarantee(0.5, 0.1), 1)]) == Guarantee(2.0, 0.1)
     with pytest.raises(ParameterError, match="at least 1e-300"):
-        general([(Guarantee(1.0), 2)], 1e-305)
+        optimal([(Guarantee(1.0), 2)], 1e-305)

@@ -428,11 +428,11 @@ SETTINGS = [
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=repr)
 def test_the_checker_accepts_value_and_bound(
-    setting: WorkloadSetting, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    setting: WorkloadSetting, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     x, proof = saved(tmp_path, setting)
     assert verify.main([str(x), str(proof)]) == 0
-    assert "optimal: no other is below" in capsys.readouterr().out
+    assert "optimal: no other is below" in capfd.readouterr().out
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=repr)

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 
 from dpopt import InfeasibleError, ParameterError, Problem, SolverError, majority, private, solve
 from dpopt.lp import Separation, make_rows
+from dpopt.lp.implied import implied_bound, implied_box
 
 CLOSE = 2e-6
 
@@ -145,11 +146,55 @@ def test_bounds_from_rows_make_the_bound_hold_for_any_dual() -> None:
     assert boxed.note == ""
     assert boxed.objective == pytest.approx(-4.0)
     assert boxed.bound <= boxed.objective + 1e-12
-    free = solve(cp.Problem(cp.Minimize(cp.norm1(x - 1)), [x <= 0.5]))
+    # What costs no more than the point found is between limits too.
+    costly = solve(cp.Problem(cp.Minimize(cp.norm1(x - 1)), [x <= 0.5]))
+    assert costly.note == ""
+    assert costly.bound == pytest.approx(1.5)
+    y: Any = cp.Variable(3, name="y")
+    free = solve(cp.Problem(cp.Minimize(cp.norm1(x - y)), [x <= y - 0.5]))
     assert "x" in free.note
     assert "1e-9" in free.note
     assert free.objective == pytest.approx(1.5)
     assert free.bound == pytest.approx(1.5)
+
+
+def on_a_grid(side: int, backend: str) -> Any:
+    """Solve for the least largest mean distance of a kernel on a grid, by a free variable."""
+    places = np.array(list(np.ndindex(side, side)))
+    distances = np.abs(places[:, None] - places).sum(axis=2)
+    kernel: Any = cp.Variable(distances.shape, nonneg=True)
+    rows: list[Any] = [cp.sum(kernel, axis=1) == 1]
+    rows += [kernel[x] <= math.e * kernel[z] for x, z in np.argwhere(distances == 1)]
+    largest = cp.max(cp.sum(cp.multiply(distances, kernel), axis=1))
+    return solve(cp.Problem(cp.Minimize(largest), rows), backend)
+
+
+def test_a_free_variable_of_an_interior_point_has_a_bound() -> None:
+    """Its reduced cost is not 0; of the optimum, rows and objective limit it."""
+    found, exact = on_a_grid(3, "cvxpy:CLARABEL"), on_a_grid(3, "highs")
+    assert found.note == ""
+    assert exact.bound - 1e-7 <= found.bound <= exact.objective + 1e-12
+    assert 0 <= found.gap <= 1e-7
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_an_implied_bound_is_below_the_optimum(seed: int) -> None:
+    """For any multipliers, and any cost that points are cut off above."""
+    rng = np.random.default_rng(seed)
+    matrix, limits = rng.normal(size=(12, 3)), rng.normal(size=12)
+    problem = Problem("height of a maximum")
+    problem.add_variables("x", 3, lower=-np.inf, upper=np.inf)
+    problem.add_variables("height", 1, lower=-np.inf, upper=np.inf)
+    problem.add_rows("maximum", {"x": matrix, "height": -np.ones((12, 1))}, upper=limits)
+    problem.add_rows("sizes", {"x": np.vstack([np.eye(3), -np.eye(3)])}, upper=1.0)
+    problem.minimise({"height": 1.0})
+    best, model = solve(problem), problem.assemble()
+    y = np.concatenate(list(best.duals.values()))
+    assert implied_bound(model, y, best.objective) == pytest.approx(best.objective, abs=1e-9)
+    for value in best.objective + np.array([-1.0, 0.0, 0.5, 3.0]):
+        for size in (1e-9, 1e-3, 1.0):
+            other = y + size * rng.normal(size=y.size)
+            assert -np.inf < implied_bound(model, other, value) <= best.objective + 1e-12
 
 
 def test_bounds_with_parameters_and_subclasses() -> None:
@@ -277,6 +322,9 @@ NO_VALUE = cp.Parameter(name="price")
         (cp.Problem(cp.Maximize(cp.norm(X))), "its objective"),
         (cp.Problem(cp.Minimize(0), [(cp.sqrt(X) <= 1).set_label("root")]), "'root'"),
         (cp.Problem(cp.Minimize(0), [(X - np.nan >= 1).set_label("gap")]), "gap.*NaN"),
+        (cp.Problem(cp.Minimize(X[0]), [cp.norm(X) <= 1]), "a cone.*problem.solve().*certify"),
+        (cp.Problem(cp.Minimize(cp.sum_squares(X))), "not linear.*problem.solve().*certify"),
+        (cp.Problem(cp.Minimize(cp.exp(X[0]))), "not linear.*problem.solve().*certify"),
     ],
 )
 def test_what_is_refused(problem: cp.Problem, words: str) -> None:
@@ -413,9 +461,7 @@ def test_families_that_are_none(families: Any, words: str) -> None:
         solve(cp.Problem(cp.Minimize(cp.sum(X)), [X >= 0]), families=families)
 
 
-def test_families_belong_to_linear_programs_of_cvxpy() -> None:
-    with pytest.raises(ParameterError, match="linear programs"):
-        solve(cp.Problem(cp.Minimize(cp.norm(X))), families={"d": (X, simplex_oracle)})
+def test_families_of_a_problem_are_added_to_it() -> None:
     problem = Problem()
     problem.add_variables("x", 1, lower=0.0, upper=1.0)
     problem.minimise({"x": 1.0})
@@ -516,3 +562,35 @@ def test_cvxpy_is_loaded_for_cvxpy_only() -> None:
         "assert 'cvxpy' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_an_implied_box_holds_every_point(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    size = 5
+    matrix = rng.integers(-2, 3, size=(6, size)).astype(float)
+    upper = matrix @ rng.uniform(-1, 1, size=size) + rng.random(6)
+    lower = np.where(rng.random(6) < 0.5, upper - 3.0, -np.inf)
+    own_lower = np.where(rng.random(size) < 0.6, -1.5, -np.inf)
+    own_upper = np.where(rng.random(size) < 0.6, 1.5, np.inf)
+    box = implied_box(make_rows(matrix, lower, upper), own_lower, own_upper)
+    assert np.all(box[0] >= own_lower)
+    assert np.all(box[1] <= own_upper)
+    x = cp.Variable(size)
+    finite = np.isfinite(lower)
+    constraints = [matrix @ x <= upper, matrix[finite] @ x >= lower[finite]]
+    constraints += [x[j] >= own_lower[j] for j in range(size) if np.isfinite(own_lower[j])]
+    constraints += [x[j] <= own_upper[j] for j in range(size) if np.isfinite(own_upper[j])]
+    for j in range(size):
+        for side, bound in ((-1.0, box[0][j]), (1.0, box[1][j])):
+            if np.isfinite(bound):
+                problem: Any = cp.Problem(cp.Maximize(side * x[j]), constraints)
+                problem.solve(solver=cp.HIGHS)
+                assert problem.value <= side * bound + 1e-7
+
+
+def test_a_law_is_within_one() -> None:
+    rows = make_rows(np.vstack([np.ones((1, 4)), np.eye(4)]), [1, 0, 0, 0, 0], [1, *[np.inf] * 4])
+    lower, upper = implied_box(rows, np.full(4, -np.inf), np.full(4, np.inf))
+    np.testing.assert_allclose(lower, 0.0, atol=1e-14)
+    np.testing.assert_allclose(upper, 1.0, atol=1e-14)

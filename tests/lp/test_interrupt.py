@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -72,6 +73,8 @@ def test_work_that_is_left_is_asked_to_stop() -> None:
 
     def press() -> None:
         begun.wait()
+        # The work begins before the main thread waits for it, which is where a key finds it.
+        time.sleep(0.3)
         os.kill(os.getpid(), signal.SIGINT)
 
     threading.Thread(target=press).start()

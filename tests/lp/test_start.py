@@ -260,12 +260,12 @@ def test_a_basis_that_determines_nothing() -> None:
     assert vertex(model, both, np.zeros(2, dtype=np.int8), np.zeros(2), np.zeros(2)) is None
 
 
-def test_verbose_writes_a_line_a_round(capsys: pytest.CaptureFixture[str]) -> None:
+def test_verbose_writes_a_line_a_round(capfd: pytest.CaptureFixture[str]) -> None:
     quiet = solve(over_disc(Disc()))
-    assert capsys.readouterr().out == ""
+    assert capfd.readouterr().out == ""
     told = []
     solution = solve(over_disc(Disc()), verbose=True, callback=told.append)
-    lines = capsys.readouterr().out.splitlines()
+    lines = capfd.readouterr().out.splitlines()
     assert len(lines) == len(told) == solution.rounds == quiet.rounds
     assert lines[-1].startswith(f"round {solution.rounds}: objective 5")
     for word in ("worst violation", " rows, ", " s"):

@@ -35,43 +35,34 @@ def law(p: tuple[Fraction, ...]) -> list[Fraction]:
     return found
 
 
-Group = tuple[int, Fraction, Fraction]
-"""Voters that are alike: their number, e^epsilon and Delta."""
-
-
-def all_pairs(*groups: Group) -> Iterator[tuple[tuple[Fraction, ...], tuple[Fraction, ...]]]:
+def all_pairs(
+    voters: int, r: Fraction, shift: Fraction
+) -> Iterator[tuple[tuple[Fraction, ...], tuple[Fraction, ...]]]:
     """Every choice of a corner for every voter, once for voters that swap: the vectors p and p'."""
-    choices = [combinations_with_replacement(corners(r, shift), n) for n, r, shift in groups]
-    for chosen in product(*choices):
-        both = [pair for part in chosen for pair in part]
-        yield tuple(pair[0] for pair in both), tuple(pair[1] for pair in both)
+    for chosen in combinations_with_replacement(corners(r, shift), voters):
+        yield tuple(pair[0] for pair in chosen), tuple(pair[1] for pair in chosen)
 
 
 @lru_cache(maxsize=32)
-def laws(*groups: Group) -> list[tuple[list[Fraction], list[Fraction]]]:
+def laws(voters: int, r: Fraction, shift: Fraction) -> list[tuple[list[Fraction], list[Fraction]]]:
     """The laws of L on both sides, of all pairs."""
     known = cache(law)
-    return [(known(tuple(sorted(p))), known(tuple(sorted(q)))) for p, q in all_pairs(*groups)]
-
-
-def largest_excess(
-    gamma: list[Fraction], groups: tuple[Group, ...], target: Fraction, delta: Fraction
-) -> Fraction:
-    """Largest Pr[o | p] - target Pr[o | p'] - delta over both outputs and every multiset."""
-    k, found = len(gamma) - 1, []
-    # Algorithm 1: the majority with probability gamma(l), else a fair coin.
-    chance = [g * (2 * ones > k) + (1 - g) * Fraction(1, 2) for ones, g in enumerate(gamma)]
-    for sides in laws(*groups):
-        one, other = (sum(m * c for m, c in zip(side, chance, strict=True)) for side in sides)
-        found += [one - target * other, (1 - one) - target * (1 - other)]
-    return max(found) - delta
+    return [
+        (known(tuple(sorted(p))), known(tuple(sorted(q)))) for p, q in all_pairs(voters, r, shift)
+    ]
 
 
 def worst_excess(
     gamma: list[Fraction], r: Fraction, shift: Fraction, target: Fraction, delta: Fraction
 ) -> Fraction:
-    """The same for voters that are all alike."""
-    return largest_excess(gamma, ((len(gamma) - 1, r, shift),), target, delta)
+    """Largest Pr[o | p] - target Pr[o | p'] - delta over both outputs and every multiset."""
+    k, found = len(gamma) - 1, []
+    # Algorithm 1: the majority with probability gamma(l), else a fair coin.
+    chance = [g * (2 * ones > k) + (1 - g) * Fraction(1, 2) for ones, g in enumerate(gamma)]
+    for sides in laws(k, r, shift):
+        one, other = (sum(m * c for m, c in zip(side, chance, strict=True)) for side in sides)
+        found += [one - target * other, (1 - one) - target * (1 - other)]
+    return max(found) - delta
 
 
 def exponential(exponent: Fraction) -> Fraction:
@@ -82,27 +73,30 @@ def exponential(exponent: Fraction) -> Fraction:
 
 
 def target(setting: MajoritySetting) -> Fraction:
-    """e^(m epsilon), of the smaller of the product and its float; of a ratio, its power."""
-    if setting.voter_ratio is not None:
-        return setting.voter_ratio ** int(setting.allowance)
+    """e^(m epsilon), of the smaller of the product and its float."""
     spent = Fraction(setting.allowance) * Fraction(setting.epsilon)
     return exponential(min(spent, Fraction(setting.guarantee.epsilon)))
 
 
-def groups_of(setting: MajoritySetting) -> tuple[Group, ...]:
-    """The voters of a setting, as the functions above take them."""
-    found = []
-    for group in setting.voters:
-        r = setting.voter_ratio or exponential(Fraction(group.epsilon))
-        shift = Fraction(group.mechanism_delta)
-        found.append((group.size, r, shift))
-    return tuple(found)
+def voters_of(setting: MajoritySetting) -> tuple[int, Fraction, Fraction]:
+    """The voters of a setting, as `laws` takes them."""
+    r = exponential(Fraction(setting.epsilon))
+    return setting.mechanisms, r, Fraction(setting.mechanism_delta)
 
 
 def judged(setting: MajoritySetting, weights: tuple[int, ...]) -> Fraction:
     """The worst excess over the paper's full set, both outputs, in fractions."""
     gamma = [Fraction(w, ONE) for w in (*reversed(weights), *weights)]
-    return largest_excess(gamma, groups_of(setting), target(setting), Fraction(setting.delta))
+    _, r, shift = voters_of(setting)
+    return worst_excess(gamma, r, shift, target(setting), Fraction(setting.delta))
+
+
+def at_the_limit(setting: MajoritySetting, weights: tuple[int, ...]) -> tuple[int, ...]:
+    """The multiple of a gamma that is at its limit by fractions, down to units; none is above 1."""
+    budget = target(setting) - 1 + 2 * Fraction(setting.delta)
+    largest = 2 * judged(setting, weights) + budget
+    factor = budget / largest if largest > 0 else Fraction(1)
+    return tuple(min(ONE, int(weight * factor)) for weight in weights)
 
 
 def verdict(setting: MajoritySetting, weights: tuple[int, ...]) -> bool:
@@ -124,13 +118,9 @@ def reduced_multisets(setting: MajoritySetting) -> list[tuple[tuple[str, int], .
     """List the reduced set of the theorem, counts by corner, by trying all counts."""
     k, axes = setting.mechanisms, setting.axes
     found: dict[tuple[tuple[str, int], ...], None] = {}
-    for counts in np.ndindex(*(setting.voters[axis.group].size + 1 for axis in axes), k + 1):
-        *inner, ones = counts
-        rest = k - sum(counts)
-        used = [0] * len(setting.voters)
-        for axis, n in zip(axes, inner, strict=True):
-            used[axis.group] += n
-        if rest < 0 or any(u > g.size for u, g in zip(used, setting.voters, strict=True)):
+    for *inner, ones in np.ndindex(*(k + 1 for _ in axes), k + 1):
+        rest = k - sum(inner) - ones
+        if rest < 0:
             continue
         for family in product(*(axis.names for axis in axes)):
             pairs = (*zip(family, inner, strict=True), ("11", ones), ("00", rest))

@@ -31,7 +31,7 @@ def test_rows_are_those_of_the_definition(voters: int, r: F, shift: F, target: F
     assert found.shape == (full_size(setting), setting.middle)
     assert full_size(setting) == comb(voters + (7 if shift else 3), voters)
     exact = []
-    for here, there in laws((voters, r, shift)):
+    for here, there in laws(voters, r, shift):
         f = [a - target * b for a, b in zip(here, there, strict=True)]
         upper = [f[i] - f[voters - i] for i in range(setting.middle, voters + 1)]
         exact.append([float(x / (target - 1 + 2 * delta)) for x in upper])
@@ -58,10 +58,7 @@ def test_the_optimum_is_private_and_that_of_the_family(voters: int, m: int, shif
     assert check.excess <= 1e-9 * setting.budget + check.rounding
 
 
-def test_groups_and_large_sets_are_refused() -> None:
-    groups = MajoritySetting.of_groups([(2, 0.1), (3, 0.2)], 1.0)
-    with pytest.raises(ParameterError, match="^setting has groups"):
-        full_problem(groups, np.ones(3))
+def test_large_sets_are_refused() -> None:
     large = MajoritySetting(17, 0.1, 3, 1e-5, 1e-5)
     with pytest.raises(ParameterError, match="^mechanisms is 17, with 346104 multisets"):
         full_problem(large, np.ones(9))

@@ -1,12 +1,18 @@
-"""Large majorities, solved by interior points, against optima of warm simplex rounds."""
+"""Large majorities: optima against those of warm simplex rounds, and designs that are proved."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from dpopt import majority
 from dpopt.lp import solve
 from dpopt.lp.backends.highs import Highs
-from dpopt.majority import MajoritySetting
+from dpopt.majority import CornerOracle, MajoritySetting
+from dpopt.majority.voters import signed
+from tests.majority.brute import ONE
+
+Numbers = tuple[int, float, float, float, float]
 
 # Optima of the program over all rows by HiGHS's dual simplex, to a duality gap of 1e-11.
 REFERENCES = [
@@ -35,3 +41,56 @@ def test_both_kinds_of_rounds_agree(objective: str) -> None:
         for rounds in ("simplex", "interior")
     ]
     assert values[0] == pytest.approx(values[1], abs=1e-9)
+
+
+# (K, epsilon, m, Delta, delta): their optima have thousands of constraints within rounding, or rows
+# that the solver holds up to rounding while others are not priced yet.
+SHIFTED = [
+    (75, 2.0, 3.0, 1e-5, 1e-5),
+    (75, 2.0, 1.5, 1e-6, 2.5e-5),
+    (75, 0.5, 2.0, 1e-10, 1e-10),
+    (75, 0.1, 5.0, 1e-10, 1e-10),
+    (101, 2.0, 2.0, 1e-6, 2e-6),
+    (151, 1.0, 7.5568, 0.01, 0.01),
+]
+
+
+@pytest.mark.parametrize("numbers", SHIFTED, ids=str)
+def test_voters_with_delta_are_designed_and_proved(numbers: Numbers) -> None:
+    design = majority.design_for(MajoritySetting(*numbers))
+    assert design.certificate is not None
+    assert design.certificate.slack >= 0
+    assert design.gap is not None
+    assert abs(design.gap) < 1e-9
+
+
+@pytest.mark.parametrize("numbers", SHIFTED[:2], ids=str)
+def test_no_multiset_of_the_walk_is_beyond_the_budget(numbers: Numbers) -> None:
+    """Every multiset one by one, which neither the solve nor the proof looks at."""
+    design = majority.design_for(MajoritySetting(*numbers))
+    oracle = CornerOracle(design.setting)
+    largest = max(float(values.max()) for _, values in oracle._slices(signed(design.gamma)))
+    assert -1e-9 < largest < 1e-13
+
+
+def test_random_voters_with_delta() -> None:
+    rng = np.random.default_rng(8)
+    for _ in range(25):
+        k = 2 * int(rng.integers(1, 41)) + 1
+        epsilon = float(np.exp(rng.uniform(np.log(0.01), np.log(4.0))))
+        m = float(np.exp(rng.uniform(np.log(0.1), np.log(k))))
+        shift = float(np.exp(rng.uniform(np.log(1e-10), np.log(0.3))))
+        delta = float(rng.choice([shift, min(0.99, 9.0 * shift), rng.uniform(shift, 1.0)]))
+        design = majority.design_for(MajoritySetting(k, epsilon, m, shift, delta))
+        assert design.certificate is not None
+        assert design.gap is not None
+        assert abs(design.gap) < 1e-8
+
+
+@pytest.mark.parametrize(("k", "epsilon", "m"), [(201, 2.0, 50.0), (501, 2.0, 50.0)])
+def test_targets_beyond_the_bits_of_the_proof(k: int, epsilon: float, m: float) -> None:
+    """Rows of e^-100 are below the integers' unit: gamma gives way by the last bit, and decides."""
+    design = majority.design(k, epsilon, m)
+    assert design.certificate is not None
+    assert min(design.weights) >= ONE - 4
+    assert "; 0 constraints by exact laws" in design.certificate.arithmetic

@@ -220,8 +220,6 @@ SETTINGS = {
     "7": MajoritySetting(7, 0.2, 2.0),
     "5 Delta": MajoritySetting(5, 0.3, 1.4, 0.01, 0.02),
     "7 Delta": MajoritySetting(7, 0.4, 0.8, 1e-3, 3e-3),
-    "groups": MajoritySetting.of_groups([(3, 0.2), (4, 0.5)], 1.5),
-    "ratio": MajoritySetting(5, float(np.log(2)), 1.0, voter_ratio=F(2)),
 }
 LISTS = {
     "three": HEDGED,

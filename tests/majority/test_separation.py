@@ -1,5 +1,5 @@
 from itertools import product
-from math import log
+from math import comb, log
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpopt import ParameterError, majority, solve
-from dpopt.majority import CornerOracle, MajoritySetting, check_full, reduced_size
+from dpopt.majority import CornerOracle, MajoritySetting, check_full, reduced_size, voters
 from dpopt.majority.program import corner_rows
 from dpopt.majority.voters import walk, walk_size
 from tests.majority.brute import reduced_multisets
@@ -78,13 +78,23 @@ def test_the_oracle_s_rows_are_the_violated_ones_of_the_listed_set(shift: float)
     assert np.all(own > 0)
 
 
-def test_the_oracle_stops_early_only_with_violated_rows_and_says_so() -> None:
-    groups = [(2, 0.6, 0.02), (3, 0.5, 0.02)]
-    setting = MajoritySetting.of_groups(groups, allowance=1.2, delta=0.02)
+def test_the_oracle_stops_early_only_with_violated_rows_and_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where it walks, as it does if not all can be priced."""
+    monkeypatch.setattr(voters, "_LARGEST_SHIFTED", 3)
+    setting = MajoritySetting(5, 0.6, 1.2, 0.02, 0.02)
     upper = np.array([1.0, 0.9, 1.0])
-    found = CornerOracle(setting)(upper)
+    found = CornerOracle(setting, partial=True)(upper)
     assert found.worst == np.inf
     assert np.all(found.rows.violation(upper) > 1e-7)
+
+
+@pytest.mark.parametrize("k", [1, 3, 11, 41, 101])
+def test_the_size_has_closed_forms(k: int) -> None:
+    assert reduced_size(MajoritySetting(k, 0.1, 1.0)) == (k + 1) ** 2
+    expected = comb(k + 4, 4) + 3 * comb(k + 3, 4) + 3 * comb(k + 2, 4) + comb(k + 1, 4)
+    assert reduced_size(MajoritySetting(k, 0.1, 1.0, 1e-3, 1e-3)) == expected
 
 
 def test_a_private_gamma_has_no_rows() -> None:
@@ -180,32 +190,27 @@ def test_too_many_voters_are_refused() -> None:
     [
         MajoritySetting(5, 0.6, 1.2),
         MajoritySetting(3, 0.6, 1.2, 0.02, 0.02),
-        MajoritySetting.of_groups([(1, 0.3, 0.01), (2, 0.8)], 1.5, 0.02),
     ],
 )
 @pytest.mark.parametrize("most", [None, 1])
 def test_the_walk_goes_once_through_every_choice(
     setting: MajoritySetting, most: int | None
 ) -> None:
-    """Its tables hold what was added, for each choice of voters that the sizes allow."""
-    sizes = [group.size for group in setting.voters]
+    """Its tables hold what was added, for each choice of at most K voters."""
+    k = setting.mechanisms
     blank = (0,) * len(setting.axes)
 
     def add(place: int, table: tuple[int, ...]) -> tuple[int, ...]:
         return (*table[:place], table[place] + 1, *table[place + 1 :])
 
-    found = list(walk(setting.axes, sizes, blank, add, most))
+    found = list(walk(setting.axes, k, blank, add, most))
     assert all(counts == table for counts, table in found)
     listed = {
         counts
-        for counts in product(range(setting.mechanisms + 1), repeat=len(setting.axes))
-        if all(
-            sum(n for n, axis in zip(counts, setting.axes, strict=True) if axis.group == g) <= size
-            for g, size in enumerate(sizes)
-        )
-        and (most is None or sum(counts[: len(setting.axes) - len(sizes)]) <= most)
+        for counts in product(range(k + 1), repeat=len(setting.axes))
+        if sum(counts) <= k and (most is None or sum(counts[:-1]) <= most)
     }
     assert len(found) == len(listed)
     assert {counts for counts, _ in found} == listed
     if most is None:
-        assert len(found) == walk_size(setting.axes, sizes)
+        assert len(found) == walk_size(setting.axes, k)

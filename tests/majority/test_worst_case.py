@@ -162,9 +162,8 @@ def test_the_optimum_is_that_of_all_rows_written_out(
         MajoritySetting(3, 0.5, 1.0),
         MajoritySetting(11, 0.1, 3),
         MajoritySetting(11, 0.1, 3, 1e-5, 3e-5),
-        MajoritySetting.of_groups([(3, 0.2), (4, 0.5)], 1.5),
     ],
-    ids=["3", "11", "11 Delta", "groups"],
+    ids=["3", "11", "11 Delta"],
 )
 def test_for_any_p_it_is_the_largest_private_minimum_of_gamma(setting: MajoritySetting) -> None:
     dense = np.asarray(corner_rows(setting, reduced_multisets(setting)).matrix.todense())
@@ -184,7 +183,7 @@ def test_for_any_p_it_is_the_largest_private_minimum_of_gamma(setting: MajorityS
     # No constant gamma can do better, and the best one attains it or less.
     level = min(1.0, 1.0 / dense.sum(axis=1).max())
     assert design.gamma.min() >= level - 3e-9
-    if not setting.groups and setting.mechanism_delta == 0.0:
+    if setting.mechanism_delta == 0.0:
         assert design.gamma.min() >= constant(setting).min() - 3e-9
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from itertools import permutations, product
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,12 @@ import pytest
 from scipy.optimize import linprog
 
 import dpopt
-from dpopt import NotPrivateError, ParameterError, plurality
+from dpopt import NotPrivateError, ParameterError, majority, plurality
 from dpopt.ballots import flat, ladder, scale
 from dpopt.kernel import KernelSetting
 from dpopt.plurality import PluralityDesign, PluralitySetting
 from dpopt.privacy import exp_lower, exp_upper
+from dpopt.roo import Tally
 from tests.cli.running import Capture, run
 
 Histogram = tuple[int, ...]
@@ -264,7 +265,7 @@ def test_the_ladder_of_two_classes_is_geometric() -> None:
         found = designed(records, 2, 0.6, rule=rule)
         for top in range(5, 10):
             gap = 2 * top - records
-            weights = found.setting.law(found.units, [records - top, top])
+            weights = found.setting.law(found.units, counts=[records - top, top])
             expected = r ** (-(gap - 1) / 2) / (1 + r)
             assert weights[0] / sum(weights) == pytest.approx(expected, abs=1e-12)
 
@@ -273,7 +274,7 @@ def test_the_ladder_releases_its_own_fractions() -> None:
     found = designed(15, 3, 0.5, rule="ladder")
     for counts in ((6, 5, 4), (7, 5, 3), (15, 0, 0)):
         exact = ladder(counts, exp_lower(0.5))
-        weights = found.setting.law(found.units, counts)
+        weights = found.setting.law(found.units, counts=counts)
         shares = [weight / sum(weights) for weight in weights]
         assert shares == pytest.approx([float(share) for share in exact], rel=1e-13)
 
@@ -313,7 +314,7 @@ def test_every_pair_of_ordered_neighbours(
     found, upper = designed(records, classes, epsilon, rule=rule), exp_upper(epsilon)
     laws, worst = {}, Fraction(0)
     for histogram in histograms(records, classes):
-        weights = found.setting.law(found.units, histogram)
+        weights = found.setting.law(found.units, counts=histogram)
         assert sum(weights) == scale(classes, found.setting.bits)
         laws[histogram] = weights
         # Classes of one count are alike, to the last unit.
@@ -354,7 +355,7 @@ def test_hockey_sticks_of_all_neighbours() -> None:
     """The dominating pair has the largest divergence of all ordered neighbours, at every ratio."""
     found = designed(5, 3, 0.7)
     pair, whole = found.setting.dominating(found.units), scale(3, found.setting.bits)
-    laws = {h: found.setting.law(found.units, h) for h in histograms(5, 3)}
+    laws = {h: found.setting.law(found.units, counts=h) for h in histograms(5, 3)}
     for epsilon in (0.0, 0.2, 0.5, 0.69):
         ratio = exp_lower(epsilon, 256)
         largest = max(
@@ -409,7 +410,7 @@ def test_the_ladder_needs_no_list_of_histograms() -> None:
     assert math.isnan(found.value)
     # The law is the ladder's, in fractions.
     counts = [200_004, 200_002, 200_001, 199_997, 199_996]
-    weights = found.setting.law(found.units, counts)
+    weights = found.setting.law(found.units, counts=counts)
     exact = ladder([count - 199_990 for count in counts], ratio)
     assert tuple(Fraction(weight, sum(weights)) for weight in weights) == exact
     table = found.setting.columns(found.units)
@@ -422,20 +423,20 @@ def test_the_ladder_needs_no_list_of_histograms() -> None:
     with pytest.raises(ParameterError):
         found.setting.read(["3", "4"])
     with pytest.raises(ParameterError, match="too long"):
-        found.setting.law(found.units, [600_000, 300_000, 100_000, 0, 0])
+        found.setting.law(found.units, counts=[600_000, 300_000, 100_000, 0, 0])
 
 
 def test_the_ladder_by_theorem_draws_its_law(tmp_path: Path) -> None:
     setting = PluralitySetting(1_000_000, 4, 0.8, rule="ladder")
     found = dpopt.design(setting)
     counts = [333_335, 333_333, 333_330, 2]
-    weights = setting.law(found.units, [250_005, 250_003, 250_000, 249_992])
+    weights = setting.law(found.units, counts=[250_005, 250_003, 250_000, 249_992])
     assert weights[3] > 0
     law = np.array([float(share) for share in ladder([8, 6, 3], Fraction(*step_of(found)))] + [0.0])
-    draws = found.simulate(np.tile(counts, (4000, 1)), rng=np.random.default_rng(7))
+    draws = found.simulate(counts=np.tile(counts, (4000, 1)), rng=np.random.default_rng(7))
     seen = np.bincount(draws, minlength=4) / 4000
     assert np.all(np.abs(seen - law) <= 5 * np.sqrt(law * (1 - law) / 4000) + 1e-9)
-    assert np.shape(found.release(np.tile(counts, (3, 1)))) == (3,)
+    assert np.shape(found.release(counts=np.tile(counts, (3, 1)))) == (3,)
     path = tmp_path / "ladder.json"
     found.save(path)
     assert dpopt.load(path).units == found.units
@@ -443,15 +444,15 @@ def test_the_ladder_by_theorem_draws_its_law(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("rule", ["permute-and-flip", "exponential"])
 def test_many_classes_of_few_records(rule: str) -> None:
-    """Histograms are few, but a table of permute-and-flip takes C^2 products for each weight."""
-    found = plurality.design(20, 1000, 1.0, rule="permute-and-flip")
+    """Histograms of 60 records are too many to list; those of 20 are few for any C."""
+    found = plurality.design(60, 1000, 1.0, rule=rule)
     assert found.setting.by_theorem
     assert found.certificate is not None
     assert "theorem" in found.certificate.claim
     counts = np.zeros(1000, dtype=np.int64)
-    counts[[3, 7]] = 12, 8
-    assert 0 <= found.release(counts) < 1000
-    assert not PluralitySetting(20, 100, 1.0, rule=rule).by_theorem  # pyright: ignore[reportArgumentType]
+    counts[[3, 7]] = 52, 8
+    assert 0 <= found.release(counts=counts) < 1000
+    assert not PluralitySetting(20, 1000, 1.0, rule=rule).by_theorem  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize("rule", ["permute-and-flip", "exponential"])
@@ -459,18 +460,18 @@ def test_draws_by_steps_follow_the_law(rule: str) -> None:
     setting = PluralitySetting(120, 12, 2.0, rule=rule)  # pyright: ignore[reportArgumentType]
     found = dpopt.design(setting)
     counts = [15, 14, 13, 13, 12, 12, 11, 10, 8, 6, 4, 2]
-    weights = setting.law(found.units, counts)
+    weights = setting.law(found.units, counts=counts)
     law = np.array([weight / sum(weights) for weight in weights])
-    draws = found.simulate(np.tile(counts, (4000, 1)), rng=np.random.default_rng(7))
+    draws = found.simulate(counts=np.tile(counts, (4000, 1)), rng=np.random.default_rng(7))
     seen = np.bincount(draws, minlength=12) / 4000
     assert np.all(np.abs(seen - law) <= 5 * np.sqrt(law * (1 - law) / 4000) + 1e-3)
 
 
 def test_a_million_records() -> None:
     found = plurality.design(1_000_000, 3, 1.0, rule="exponential")
-    assert found.release([400_000, 300_000, 300_000]) == 0
+    assert found.release(counts=[400_000, 300_000, 300_000]) == 0
     with pytest.raises(ParameterError, match="too long"):
-        found.setting.law(found.units, [400_000, 300_000, 300_000])
+        found.setting.law(found.units, counts=[400_000, 300_000, 300_000])
 
 
 # Use
@@ -478,20 +479,20 @@ def test_a_million_records() -> None:
 
 def test_release_and_simulate_take_batches() -> None:
     found = designed(6, 3, 1.0)
-    assert found.release([3, 2, 1]) in range(3)
-    many = found.release(np.array([[3, 2, 1], [6, 0, 0]]))
+    assert found.release(counts=[3, 2, 1]) in range(3)
+    many = found.release(counts=np.array([[3, 2, 1], [6, 0, 0]]))
     assert np.shape(many) == (2,)
     rng = np.random.default_rng(1)
-    again = found.simulate(np.tile([3, 2, 1], (500, 1)), rng=rng)
-    weights = np.array(found.setting.law(found.units, [3, 2, 1]), dtype=float)
+    again = found.simulate(counts=np.tile([3, 2, 1], (500, 1)), rng=rng)
+    weights = np.array(found.setting.law(found.units, counts=[3, 2, 1]), dtype=float)
     seen = np.bincount(again, minlength=3) / 500
     assert np.allclose(seen, weights / weights.sum(), atol=0.12)
 
 
 def test_each_row_is_written_down(tmp_path: Path) -> None:
     found, ledger = designed(6, 3, 1.0), dpopt.Ledger(tmp_path / "ledger.json")
-    found.release(np.array([[3, 2, 1], [6, 0, 0]]), ledger=ledger, dataset="survey")
-    found.release([2, 2, 2], ledger=ledger, dataset="survey")
+    ledger.release(found, dataset="survey", counts=np.array([[3, 2, 1], [6, 0, 0]]))
+    ledger.release(found, dataset="survey", counts=[2, 2, 2])
     assert ledger.total("survey")[1].epsilon == pytest.approx(3.0, rel=1e-9)
 
 
@@ -546,14 +547,55 @@ def test_bad_parameters(fields: dict[str, object], word: str) -> None:
     assert str(caught.value).count(". ") == 0
 
 
+def test_votes_are_no_counts() -> None:
+    """With as many records as classes either would do: the argument's name says which it is."""
+    found = designed(3, 3, 40.0)
+    votes = np.array([[2, 1, 0], [1, 1, 1], [2, 2, 0]])
+    counts = np.array([[1, 1, 1], [0, 3, 0], [1, 0, 2]])
+    law = partial(found.setting.law, found.units)
+    for row, own in zip(votes, counts, strict=True):
+        assert law(row) == law(counts=own) == law(Tally.of_counts(own, 3))
+    assert law([1, 1, 1]) != law(counts=[1, 1, 1])
+    # At such an epsilon the class of most votes is certain, up to 2e-17.
+    assert np.array_equal(np.asarray(found.release(votes))[1:], [1, 2])
+    assert np.array_equal(np.asarray(found.release(counts=counts))[1:], [1, 2])
+    rng = np.random.default_rng(1)
+    assert found.simulate(votes[2], rng) == found.simulate(counts=counts[2], rng=rng) == 2
+    both: dict[str, Any] = {"data": [0, 1, 2], "counts": [1, 1, 1]}
+    for given in ({}, both):
+        with pytest.raises(ParameterError, match=r"data \(votes\) and counts: give exactly one"):
+            found.release(**given)
+    with pytest.raises(ParameterError, match="votes holds a value other than"):
+        found.release([3, 0, 0])
+
+
+def test_the_command_line_takes_votes_or_counts(tmp_path: Path, capsys: Capture) -> None:
+    path = str(tmp_path / "vote.json")
+    designed(3, 3, 40.0).save(path)
+    majority.design(3, 0.5, 3).save(tmp_path / "majority.json")
+    for given in (["--input", "2,2,0"], ["--counts", "1,0,2"]):
+        code, out, _ = run(["release", path, *given, "--json"], capsys)
+        assert (code, json.loads(out)["released"]) == (0, [2])
+    for words, said in (
+        (["release", path, "--counts", "1,0,1"], "counts of a query must add up to 3"),
+        (
+            ["release", path, "--counts", "1,0,2", "--input", "2,2,0"],
+            "give either --input or --counts",
+        ),
+        (["release", str(tmp_path / "majority.json"), "--counts", "1,2"], "it belongs to"),
+    ):
+        code, _, err = run(words, capsys)
+        assert (code, said in err) == (2, True)
+
+
 @pytest.mark.parametrize(
     "counts", [[3, 2, 2], [4, 3, -1], [3, 3], [[[3, 2, 1]]], [2.5, 2.5, 1.0], ["3", "2", "1"]]
 )
-def test_bad_counts_are_refused_without_being_shown(counts: list[object]) -> None:
+def test_bad_counts_are_refused_without_being_shown(counts: Any) -> None:
     found = designed(6, 3, 1.0)
-    for use in (found.release, lambda data: found.setting.law(found.units, data)):
+    for use in (found.release, partial(found.setting.law, found.units)):
         with pytest.raises(ParameterError) as caught:
-            use(counts)
+            use(counts=counts)
         assert "2.5" not in str(caught.value)
         assert "-1" not in str(caught.value)
 
@@ -563,8 +605,8 @@ def test_a_rule_has_no_program() -> None:
         plurality.design(6, 3, 1.0, rule="ladder", backend="highs")
 
 
-def test_the_command(capsys: Capture) -> None:
+def test_the_command(capfd: Capture) -> None:
     words = "plurality --records 10 --classes 3 --epsilon 0.5 --objective minimax --json"
-    code, out, _ = run(words.split(), capsys)
+    code, out, _ = run(words.split(), capfd)
     assert code == 0
     assert json.loads(out)["value"] == pytest.approx(1.087079051364, abs=1e-9)

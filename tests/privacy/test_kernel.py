@@ -89,7 +89,7 @@ def test_numpys_global_seed_does_not_reach_a_release() -> None:
 
 def test_a_release_takes_no_seed() -> None:
     released = list(inspect.signature(ExactKernel.release).parameters)
-    assert released == ["self", "inputs", "ledger", "dataset"]
+    assert released == ["self", "inputs"]
     assert list(inspect.signature(ExactKernel.simulate).parameters) == ["self", "inputs", "rng"]
 
 

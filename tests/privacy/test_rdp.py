@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -239,6 +240,23 @@ def test_sigma_meets_the_guarantee_and_a_smaller_one_does_not(
     assert gaussian_delta(epsilon, sigma, sensitivity) <= delta
     assert gaussian_delta(epsilon, sigma * (1 - 1e-6), sensitivity) > delta
     assert gaussian_epsilon(delta, sigma, sensitivity) == pytest.approx(epsilon, rel=1e-4, abs=1e-8)
+
+
+def test_epsilon_of_gaussian_noise_is_never_below_the_truth() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(150):
+        sigma, delta = 10 ** rng.uniform(-1.5, 3), 10 ** rng.uniform(-12, -1)
+        epsilon = gaussian_epsilon(delta, sigma)
+        with mpmath.workdps(60):
+            ratio = 1 / mpmath.mpf(sigma)
+
+            def exact(at: float, ratio: Any = ratio) -> Any:
+                high, low = ratio / 2 - at / ratio, -ratio / 2 - at / ratio
+                return mpmath.ncdf(high) - mpmath.exp(at) * mpmath.ncdf(low)
+
+            assert exact(mpmath.mpf(epsilon)) <= delta
+            # Not by more than is lost in rounding.
+            assert exact(mpmath.mpf(epsilon) * (1 - 1e-11) - 1e-12) > delta or epsilon == 0
 
 
 def test_sigma_has_dp_accounting_s_value() -> None:

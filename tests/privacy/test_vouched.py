@@ -64,7 +64,7 @@ def other(value: Any) -> Iterator[Any]:
         yield Guarantee(value.epsilon / 2, value.delta)
         yield Guarantee(value.epsilon, value.delta / 2 or 1e-9)
     elif isinstance(value, Certificate):
-        yield replace(value, guarantee=Guarantee(0.0))
+        yield replace(value, guarantee=Guarantee(value.guarantee.epsilon + 1))
         yield replace(value, slack=value.slack + 1)
         yield replace(value, claim="kernel is private")
     elif isinstance(value, Design):
@@ -127,8 +127,8 @@ class Swapping(pickle.Pickler):
 
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, Coherent) and self.field in obj._fields():
-            build, (kind, values, along) = obj.__reduce__()
-            return build, (kind, {**values, self.field: self.value}, along)
+            build, (kind, values) = obj.__reduce__()
+            return build, (kind, {**values, self.field: self.value})
         return NotImplemented
 
 

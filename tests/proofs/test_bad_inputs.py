@@ -11,9 +11,9 @@ import pytest
 
 import dpopt
 from dpopt import verify
-from dpopt.design import kinds
 from dpopt.kernel import KernelSetting
 from dpopt.proofs.closed import Ratio, private_where
+from dpopt.shape import kinds
 from tests.cli.running import Capture, run
 
 SMALL = KernelSetting("absolute", 1.0, graph="path", inputs=3, objective="minimax")
@@ -110,10 +110,10 @@ def test_a_grid_has_two_places(count: Any) -> None:
 @pytest.mark.parametrize(
     "text", ["", "{}", "[]", "null", "\x00", '{"format": "other"}', "[" * 9999]
 )
-def test_what_is_no_saved_answer_is_not_verified(text: str, tmp_path: Any, capsys: Capture) -> None:
+def test_what_is_no_saved_answer_is_not_verified(text: str, tmp_path: Any, capfd: Capture) -> None:
     file = tmp_path / "x.json"
     file.write_text(text)
-    ended = run(["verify", str(file)], capsys)
+    ended = run(["verify", str(file)], capfd)
     assert ended[0] == 2
     assert ended[1] == ""
     assert ended[2].count("\n") == 1

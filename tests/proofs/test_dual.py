@@ -63,6 +63,28 @@ def test_rows_left_out_make_a_bound_worse_and_not_wrong() -> None:
         assert proved(program, kept).bound <= found.optimality.bound
 
 
+def test_a_program_is_magnified_around_the_best_multipliers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A design whose first magnified programs have worse multipliers than the plain one."""
+    x = np.arange(25.0)
+    prior = np.random.default_rng(25).dirichlet(np.ones(25))
+    loss = np.sqrt(np.abs(np.subtract.outer(x, x)))
+    found: Any = dpopt.design(Kernel(loss, 3.0, graph="path", prior=prior))
+    program, bounds, inner = displayed(found), [], dual.Written.magnified
+
+    def watched(written: Written, multipliers: Any, width: Fraction) -> Any:
+        bounds.append(verify.bound(program, multipliers))
+        return inner(written, multipliers, width)
+
+    monkeypatch.setattr(dual.Written, "magnified", watched)
+    best = proved(program)
+    assert len(bounds) > 2
+    assert bounds == sorted(bounds)
+    assert bounds[-1] <= best.bound + Fraction(1, 2**199)
+    assert 0 <= best.gap <= Fraction(1, 10**12) * best.value
+
+
 def test_a_solver_that_fails_leaves_the_float(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -102,3 +124,19 @@ def test_rows_of_a_majority_are_enough(mechanisms: int) -> None:
     # What is left is the design's own: no solver's point is nearer.
     assert abs(float(found.optimality.bound) - found.float_bound) <= 2e-10
     assert found.optimality.gap <= 5e-10
+
+
+@pytest.mark.parametrize(
+    ("mechanisms", "epsilon", "delta"),
+    [(31, 4.0, 0.0), (51, 4.0, 0.0), (31, 12.0, 0.0), (13, 4.0, 1e-5), (15, 6.0, 1e-12)],
+)
+def test_thousands_of_tight_rows_hide_none_that_count(
+    mechanisms: int, epsilon: float, delta: float, tmp_path: Path
+) -> None:
+    """Where gamma is flat, rows are equal but for e^(-epsilon K / 2): the tightest prove little."""
+    asked = majority.MajoritySetting(mechanisms, epsilon, 0.5, mechanism_delta=delta, delta=delta)
+    found: Any = dpopt.design(asked)
+    assert 0 <= found.optimality.gap <= 1e-9
+    found.save(path := tmp_path / "x.json", proof=True)
+    lines = list(verify.check(str(path), str(path.with_name("x.proof.json"))))
+    assert any(line.startswith("optimal: ") for line in lines)

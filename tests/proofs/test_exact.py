@@ -142,14 +142,14 @@ def spoilt(body: dict[str, Any], part: str) -> None:
     ],
 )
 def test_a_spoilt_file_is_refused(
-    part: str, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    part: str, code: int, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     body = dpopt.exact_optimum(path(4), Fraction(7, 3)).to_dict()
     spoilt(body, part)
     file = tmp_path / "x.json"
     file.write_text(json.dumps(body), encoding="utf-8")
     assert verify.main([str(file)]) == code
-    assert capsys.readouterr().out == ""
+    assert capfd.readouterr().out == ""
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ import pytest
 
 import dpopt
 from dpopt import verify
-from dpopt.design import Setting
+from dpopt.shape import Setting
 
 CHECKED = {**verify.KINDS, **verify.QUESTIONS}
 HOSTILE: list[Any] = [
@@ -90,15 +90,16 @@ def judged(path: Path, code: int, lines: list[str]) -> None:
     told = {line.partition(":")[0]: line.partition(": ")[2] for line in lines}
     body = json.loads(path.read_text())["body"]
     kind: Any = next(kind for kind in dpopt.kinds() if kind.kind == body["kind"])
+    # What the package refuses of a setting was not accepted.
+    setting: Any = kind.from_dict(body["setting"])
     try:
-        setting: Any = kind.from_dict(body["setting"])
         if isinstance(setting, Setting):
             setting.proved(setting.read(body["units"]))
             value = setting.value(setting.read(body["units"]))
         else:
             value = dpopt.design(setting).value
     except dpopt.ParameterError:
-        # The package refuses more, such as a number in quotation marks: nothing to compare with.
+        # The package refuses more of units, such as a float: nothing to compare with.
         return
     shown = float(told["value"].split()[0])
     assert shown == pytest.approx(value, rel=1e-6, abs=1e-9), body

@@ -23,8 +23,8 @@ from scipy.optimize import linprog
 import dpopt
 from dpopt import multiclass, plurality, verify
 from dpopt.ballots import Partitions
-from dpopt.design import Design, made
 from dpopt.privacy import exp_lower
+from dpopt.shape import Design, made
 from tests.multiclass.brute import largest_excess
 
 Units = tuple[tuple[int, ...], ...]
@@ -47,6 +47,10 @@ PRIVATE: list[tuple[Any, ...]] = [
     (5, 3, 0.2, 2.0, 0.0, 0.0, "point:0.5,0.3,0.2"),
     (5, 3, 0.2, 2.0, 0.0, 0.0, "dirichlet:0.3"),
     (1, 3, 0.5, 1.0),
+    # More classes than K + 2.
+    (1, 4, 0.5, 0.5),
+    (2, 6, 0.3, 0.8, 0.0, 0.02),
+    (1, 5, 1.0, 0.7, 0.0, 0.0, "point:0.5,0.2,0.1,0.1,0.1"),
 ]
 
 
@@ -127,6 +131,16 @@ def test_a_rule_is_private_and_says_nothing_of_others(rule: str) -> None:
         assert found.optimality is None
 
 
+def test_a_rule_is_saved_without_a_proof_of_optimality(tmp_path: Path) -> None:
+    found = plurality.design(6, 3, 1.0, rule="ladder")
+    with pytest.warns(UserWarning, match="no proof of optimality"):
+        found.save(tmp_path / "x.json", proof=True, verifier=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["verify.py", "x.json"]
+    command = [sys.executable, "-I", "verify.py", "x.json"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("private: plurality, (1, 0)-DP, 60 inequalities decided exactly")
+
+
 def test_a_step_is_not_decided() -> None:
     found = plurality.design(10_000, 4, 1.0, rule="exponential")
     with pytest.raises(verify.Refused, match="by a theorem"):
@@ -138,11 +152,13 @@ def test_a_step_is_not_decided() -> None:
     [
         (
             plurality.design(6, 3, 1.0),
-            "private: plurality, (1, 0)-DP, 60 inequalities decided exactly",
+            "private: plurality, (1, 0)-DP, 60 inequalities decided exactly, "
+            "one of 6 ballots replaced",
         ),
         (
             multiclass.design(5, 3, 0.5, 2),
-            "private: multiclass, (1, 0)-DP, 777 inequalities decided exactly",
+            "private: multiclass, (1, 0)-DP, 777 inequalities decided exactly, "
+            "one record changed, which all 5 voters may have seen",
         ),
     ],
 )
@@ -154,7 +170,7 @@ def test_the_file_alone_accepts_a_saved_design(found: Design, said: str, tmp_pat
     assert ran.returncode == 0, ran.stderr
     lines = ran.stdout.splitlines()
     assert lines[0] == said
-    assert lines[2].startswith("optimal: no other is below")
+    assert lines[3].startswith("optimal: no other is below")
     body = json.loads((tmp_path / "x.json").read_text())
     first, *others = body["body"]["units"][1]
     # More for the first count of (K - 1, 1, ..., 0): the law breaks, and so does privacy.
@@ -242,9 +258,22 @@ def test_the_bound_is_a_known_error(given: tuple[int, float, float], error: floa
     assert found.optimality.gap < Fraction(1, 10**12)
 
 
-def test_voters_as_a_program_over_all_votes() -> None:
+@pytest.mark.parametrize("classes", [4, 5, 9])
+def test_one_voter_of_more_classes_than_can_have_a_vote(classes: int) -> None:
+    """With s = e^(m epsilon), r = e^epsilon and a / b the ratio of k: a r + b <= s (a + b r)."""
+    r, s = math.exp(0.5), math.exp(0.25)
+    found = multiclass.design(1, classes, 0.5, 0.5)
+    assert found.value == pytest.approx(
+        1 - 1 / (1 + (classes - 1) * (r - s) / (s * r - 1)), abs=1e-12
+    )
+    assert found.bound == pytest.approx(found.value, abs=1e-12)
+    assert found.to_dict()["bound_is"] == "proved"
+
+
+@pytest.mark.parametrize(("voters", "classes", "allowance"), [(3, 3, 2), (2, 5, 1)])
+def test_voters_as_a_program_over_all_votes(voters: int, classes: int, allowance: int) -> None:
     """Rows of all choices of corners in order, over rules that need not treat classes alike."""
-    voters, classes, ratio, growth = 3, 3, 2, 4
+    ratio, growth = 2, 2**allowance
     counts = [h for h in product(range(voters + 1), repeat=classes) if sum(h) == voters]
     place = {h: at for at, h in enumerate(counts)}
     above = set()
@@ -265,7 +294,7 @@ def test_voters_as_a_program_over_all_votes() -> None:
     missed = [int(n < max(h)) / len(counts) for h in counts for n in h]
     rows, equal = np.array(sorted(above)), np.kron(np.eye(len(counts)), np.ones(classes))
     solved = linprog(missed, rows, np.zeros(len(rows)), equal, np.ones(len(counts)))
-    setting = multiclass.MulticlassSetting(voters, classes, 1.0, 2.0).to_dict()
+    setting = multiclass.MulticlassSetting(voters, classes, 1.0, allowance).to_dict()
     value, bound = least("multiclass", setting, Fraction(ratio))
     assert value == pytest.approx(solved.fun, abs=1e-11)
     assert float(bound) == pytest.approx(solved.fun, abs=1e-11)

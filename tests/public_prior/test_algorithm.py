@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -118,6 +119,23 @@ def test_apply_is_the_product_with_the_matrix(maker: Maker) -> None:
     users = rng.dirichlet(np.ones(30), size=50)
     assert kernel.apply(users) == pytest.approx(users @ kernel.matrix(), abs=1e-14)
     assert kernel.apply(users[3]) == pytest.approx(kernel.apply(users)[3], abs=1e-15)
+
+
+@pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
+def test_a_batch_of_users_is_not_copied_as_a_whole(maker: Maker) -> None:
+    rng = np.random.default_rng(7)
+    kernel = maker(rng.dirichlet(np.ones(5_000)), 1.0)
+    users = rng.dirichlet(np.ones(5_000), size=200)
+    each = np.array([kernel.apply(user) for user in users])
+    tracemalloc.start()
+    try:
+        released = kernel.apply(users)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert released == pytest.approx(each, abs=1e-15)
+    # The checked copy, what is returned, and little more.
+    assert most < 3 * users.nbytes
 
 
 @pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)

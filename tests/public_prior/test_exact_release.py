@@ -20,9 +20,9 @@ from scipy.stats import chisquare
 
 from dpopt import NotPrivateError, ParameterError
 from dpopt.privacy import Guarantee, certify_kernel, exp_lower, quantise_kernel
-from dpopt.privacy.layers import LayeredRows
 from dpopt.privacy.release import count_at_most
 from dpopt.public_prior import SamplingKernel, leximin_kernel, minimax_kernel
+from dpopt.public_prior.layers import LayeredRows
 from dpopt.public_prior.proof import certify_rows, drift
 
 DRAWS = 30_000
@@ -167,7 +167,7 @@ def test_drift_sees_a_kernel_that_moves_the_prior() -> None:
 def test_all_integers_together_give_the_weights(bits: int, staircase: bool) -> None:
     base, extra = (1, 0, 2, 0), (2, 1, 3, (1 << bits) - 3 if staircase else 1)
     rows = LayeredRows(bits, base, extra, (2, 0, 3, 1), staircase)
-    drawn = np.arange(1 << bits, dtype="<u8") << np.uint64(64 - bits)
+    drawn = np.arange(1 << bits, dtype=np.uint8) << np.uint8(8 - bits)
     for i, weights in enumerate(rows.weights()):
         assert sum(weights) == 1 << bits
         given = BytesIO(drawn.tobytes())
@@ -200,10 +200,10 @@ def layers_of(rows: LayeredRows, i: int) -> tuple[int, int, int]:
 @pytest.mark.parametrize("q", PRIORS, ids=str)
 @pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
 def test_integers_next_to_every_border(maker: Maker, q: list[float], epsilon: float) -> None:
-    """Floats decide as integers do, or leave it to them: at each border of each layer."""
+    """Each border of each layer, from below and from above."""
     rows = maker(q, epsilon).exact.rows
     bits, n = rows.bits, rows.size
-    words = -(-bits // 64)
+    size = -(-bits // 8)
     for i in range(n):
         sums = list(accumulate(rows.row(i)))
         base, rest, over = layers_of(rows, i)
@@ -218,8 +218,7 @@ def test_integers_next_to_every_border(maker: Maker, q: list[float], epsilon: fl
         }
         chosen = sorted(u for u in near if 0 <= u < 1 << bits)
         for u in chosen:
-            digits = (u << (64 * words - bits)).to_bytes(8 * words)
-            given = b"".join(digits[8 * k : 8 * k + 8][::-1] for k in range(words))
+            given = (u << (8 * size - bits)).to_bytes(size)
             found = rows.draw(np.array([i]), BytesIO(given).read)
             assert found.tolist() == [by_hand(rows, i, u)]
 

@@ -234,7 +234,7 @@ def test_many_users_have_the_optimum_of_the_simplex_method(epsilon: float, slack
     setting = PopulationSetting(q, epsilon, laws, weights, slack)
     found = design(setting)
     assert found.solution is not None
-    assert found.solution.backend == "interior point by columns"
+    assert found.solution.iterations < 100
     known = solve(setting.problem())
     assert found.value == pytest.approx(known.objective, abs=1e-8)
     assert found.bound == pytest.approx(known.objective, abs=1e-8)
@@ -247,7 +247,7 @@ def test_a_small_optimum_is_bounded_closely() -> None:
     users = np.random.default_rng(0).dirichlet(np.ones(12), size=300)
     found = population_kernel(users.mean(axis=0), 12.0, users)
     assert found.solution is not None
-    assert found.solution.backend == "interior point by columns"
+    assert found.solution.iterations < 100
     assert found.bound is not None
     assert 0 <= found.value - found.bound < 1e-6 * found.value
     other = solve(found.setting.problem(), "highs").objective

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from dpopt import NotPrivateError, ParameterError, load
-from dpopt.design import design, made
 from dpopt.privacy import exp_lower
 from dpopt.public_prior import (
     MollifierSetting,
@@ -25,6 +24,7 @@ from dpopt.public_prior import (
     mollify,
 )
 from dpopt.public_prior.proof import box_bits, certify_mollified, integer_box
+from dpopt.shape import design, made
 from tests.public_prior.closed_forms import priors
 
 REFERENCE = [0.05, 0.1, 0.15, 0.2, 0.5]

@@ -15,7 +15,7 @@ import dpopt
 from dpopt import _kinds, majority
 from dpopt._kinds import arguments
 from dpopt.cli import cli, main
-from dpopt.design import kind_of
+from dpopt.shape import kind_of
 
 CODES = {0, 2, 3, 4, 5, 130}
 
@@ -83,7 +83,7 @@ def baselines(folder: Path) -> dict[str, list[str]]:
     """Return arguments that work, for each command that ends by itself."""
     spoiled = files(folder)
     return {
-        **{kind: example(kind) for kind in _kinds.homes()},
+        **{kind: example(kind) for kind in _kinds.KINDS},
         "sample": [
             *(spoiled["data.csv"], "--column", "city", "--alphabet", "a,b,c"),
             *("--epsilon", "1"),
@@ -128,7 +128,7 @@ def files(folder: Path) -> dict[str, str]:
     (folder / "study.ledger").unlink(missing_ok=True)
     dpopt.Ledger(folder / "study.ledger")
     found["study.ledger"] = str(folder / "study.ledger")
-    for kind in _kinds.homes():
+    for kind in _kinds.KINDS:
         path = folder / f"example-{kind}.json"
         if not path.exists():
             dpopt.design(kind_of(kind).example()).save(path)  # type: ignore[union-attr]

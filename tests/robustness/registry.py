@@ -356,10 +356,6 @@ METHODS: dict[str, Callable[[], tuple[object, Arguments]]] = {
         privacy.ExactKernel,
         {"weights": [[5, 3], [3, 5]], "bits": 3, "guarantee": Guarantee(1.0)},
     ),
-    "MajoritySetting.of_groups": lambda: (
-        majority.MajoritySetting,
-        {"groups": [(3, 0.1), (2, 0.2)], "allowance": 1.0, "delta": 0.0},
-    ),
     "SamplingHistogram.of_lost_rate": lambda: (
         smoothed.SamplingHistogram,
         {"records": 10, "lost_rate": 0.5},

@@ -12,6 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from dpopt.cli import cli
+from tests.robustness.commands import baselines, options
+
 COMMAND = [sys.executable, "-c", "from dpopt.cli import main; main()"]
 SMALL = ["roo", "--records", "9", "--letters", "2", "--epsilon", "1"]
 BAD = ["roo", "--records", "0", "--letters", "2", "--epsilon", "1"]
@@ -87,6 +90,24 @@ def test_a_closed_descriptor(descriptor: int, arguments: list[str], code: int) -
     assert b"Traceback" not in ended.stderr
     if code == 0 and descriptor != 1:
         assert ended.stdout
+
+
+def has_json(name: str) -> bool:
+    return any("--json" in option.opts for option in options(name))
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    return {**baselines(tmp_path_factory.mktemp("files")), "doctor": []}
+
+
+@pytest.mark.parametrize("name", sorted(filter(has_json, cli.commands)))
+def test_the_json_of_every_command_is_all_that_it_writes(
+    name: str, asked: dict[str, list[str]]
+) -> None:
+    ended = finished([name, *asked[name], "--json"])
+    assert ended.returncode == 0
+    assert isinstance(json.loads(ended.stdout), dict)
 
 
 def test_standard_input_is_not_read() -> None:

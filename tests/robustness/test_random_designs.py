@@ -164,7 +164,7 @@ def test_constant_rules() -> None:
 def laws(voters: int, epsilon: float, shift: float) -> list[tuple[list[int], list[int]]]:
     """Return the laws of the number of ones at every multiset of corners, over 2^220, rounded."""
     found = []
-    for pair in all_pairs((voters, exponential(Fraction(epsilon)), Fraction(shift))):
+    for pair in all_pairs(voters, exponential(Fraction(epsilon)), Fraction(shift)):
         both = []
         for side in pair:
             law = [Fraction(1)]

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 from threading import Thread
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -18,6 +18,7 @@ import dpopt
 from dpopt import Guarantee, ParameterError, _kinds, files, majority, public_prior
 from dpopt.cli import main
 from dpopt.privacy import ExactKernel
+from dpopt.shape import kind_of
 from tests.robustness.commands import example
 
 Json = dict[str, Any]
@@ -134,8 +135,8 @@ def commands(path: Path, saved: Path) -> dict[str, list[str]]:
         "sample": ["sample", where, "--column=a", "--epsilon=1", "--alphabet=a,b"],
         "alphabet": ["sample", where, "--column=a", "--epsilon=1", "--alphabet", where],
     }
-    for kind in _kinds.homes():
-        for field in _kinds.described(kind).fields:
+    for kind in _kinds.KINDS:
+        for field in _kinds.described(cast(Any, kind_of(kind))).fields:
             if {"Numbers", "Table", "ExtraRows"} & set(field.annotation.split(" | ")):
                 option = f"--{field.name.replace('_', '-')}"
                 found[f"{kind} {option}"] = [kind, *example(kind), option, where]
@@ -145,7 +146,7 @@ def commands(path: Path, saved: Path) -> dict[str, list[str]]:
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
 @pytest.mark.parametrize("name", commands(Path("x"), Path("x")))
 def test_a_device_or_a_pipe_is_refused_at_once(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     kernel = tmp_path / "kernel.json"
     MAKERS["prior"](kernel)
@@ -164,7 +165,7 @@ def test_a_device_or_a_pipe_is_refused_at_once(
             thread.start()
             thread.join(120)
             assert refused == [2], path
-            assert capsys.readouterr().err.count("\n") == 1
+            assert capfd.readouterr().err.count("\n") == 1
 
 
 def test_a_file_beyond_the_limit_is_neither_read_nor_written(
@@ -193,7 +194,7 @@ def test_a_sparse_file_of_a_terabyte_is_not_read_whole(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("word", ["1e100000000", "1e-100000000", "9" * 5000, "1/0", "0x10", "nan"])
 def test_a_distribution_of_endless_numbers(
-    word: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    word: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     kernel, mine = tmp_path / "kernel.json", tmp_path / "mine.txt"
     MAKERS["prior"](kernel)
@@ -201,7 +202,7 @@ def test_a_distribution_of_endless_numbers(
     with pytest.raises(SystemExit) as ended:
         main(["release", str(kernel), "--distribution", str(mine)])
     assert ended.value.code == 2
-    assert "distribution is" in capsys.readouterr().err
+    assert "distribution is" in capfd.readouterr().err
 
 
 def test_a_distribution_of_endless_denominators() -> None:

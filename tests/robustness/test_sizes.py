@@ -17,10 +17,8 @@ import pytest
 import dpopt
 from dpopt import Guarantee, kernel, majority, public_prior, roo, smoothed
 from dpopt.cli import main
-from dpopt.explore import view_of
 from dpopt.interop.pairs import dominating_pair
 from dpopt.privacy import Certificate, ExactKernel
-from dpopt.sweeps import sweep
 
 UNPRINTABLE = 14_300
 
@@ -103,7 +101,7 @@ def test_a_refusal_by_less_than_any_float_is_not_by_zero() -> None:
 
 @pytest.mark.parametrize("as_json", [True, False])
 def test_the_command_line_at_the_smallest_design_that_failed(
-    as_json: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    as_json: bool, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     path, options = str(tmp_path / "gamma.json"), ["--json"] if as_json else []
     words = [
@@ -120,41 +118,15 @@ def test_the_command_line_at_the_smallest_design_that_failed(
         with pytest.raises(SystemExit) as ended:
             main([*command, *options])
         assert ended.value.code == 0
-        printed = capsys.readouterr()
+        printed = capfd.readouterr()
         assert printed.err == ""
         if as_json:
             json.loads(printed.out)
 
 
-LARGEST_VIEWS: dict[str, Callable[[], dpopt.Question[Any]]] = {
-    "majority": lambda: majority.MajoritySetting(41, 0.2, 41.0),
-    "majority-delta": lambda: majority.MajoritySetting(
-        21, 0.1, 5.0, mechanism_delta=1e-3, delta=1e-2
-    ),
-    "kernel": lambda: kernel.optimal_kernel(1 - np.eye(20), epsilon=5.0).setting,
-    "prior": lambda: public_prior.minimax_kernel([0.025] * 40, 5.0).setting,
-    "rule": lambda: roo.min_count(2000, 100, 5.0).setting,
-}
-
-
-@pytest.mark.parametrize("name", LARGEST_VIEWS)
-def test_the_explorer_at_its_largest(name: str) -> None:
-    assert view_of(LARGEST_VIEWS[name]()).facts
-
-
-def power(exponent: int, offset: int) -> dict[str, object]:
-    return {"bits": (offset + 1).bit_length(), "power": 1 << exponent, "low": offset % 7}
-
-
-def test_a_sweep_over_integers_that_cannot_be_printed(tmp_path: Path) -> None:
-    grid = {"exponent": [3, 20_000], "offset": [7**3, 7**9000]}
-    first = sweep(power, grid, table=tmp_path / "table.jsonl")
-    assert [record["bits"] for record in first.records] == [9, 25_267, 9, 25_267]
-    assert first.records[0]["power"] == 8
-    assert first.records[2]["power"] == hex(1 << 20_000)
-    again = sweep(power, grid, table=tmp_path / "table.jsonl")
-    assert (again.reused, again.records) == (4, first.records)
-    first.save(tmp_path / "found.json")
-    first.save(tmp_path / "found.csv")
-    with pytest.raises(dpopt.ParameterError, match="offset holds a dict that cannot be shown"):
-        sweep(power, {"exponent": [1], "offset": [{3: 7**9000}]})
+def test_a_sweep_over_integers_that_cannot_be_printed() -> None:
+    small, large = dpopt.sweep(lambda exponent: 1 << exponent, {"exponent": [3, 20_000]}).records
+    assert small["value"] == 8
+    assert "Exceeds the limit (4300 digits)" in large["failure"]
+    with pytest.raises(dpopt.ParameterError, match="grid is .*Exceeds the limit"):
+        dpopt.sweep(len, {"offset": [7**3, 7**9000]})

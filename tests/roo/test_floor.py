@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from mpmath import mp, mpf
 
 from dpopt import NotPrivateError, ParameterError
-from dpopt.design import design, made
 from dpopt.roo.accuracy import expected_output, worst_case_tv
 from dpopt.roo.floor import SmoothFloor, SmoothFloorSampler, floor_weights, smooth_floor
 from dpopt.roo.proof import audit_floor
 from dpopt.roo.setting import RooSetting
+from dpopt.shape import design, made
 from tests.roo.brute import chance, compositions, histograms, neighbours
 
 

@@ -13,10 +13,10 @@ import pytest
 from scipy.optimize import linprog
 
 from dpopt import NotPrivateError, ParameterError, roo, solve
-from dpopt.design import design
 from dpopt.roo.proof import audit_weights
 from dpopt.roo.rules import first_free
 from dpopt.roo.setting import BITS, UNIT
+from dpopt.shape import design
 from tests.roo.brute import transitions
 
 RECURSIONS = ("exact", "journal", "journal-repaired", "conference")

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from dpopt import ParameterError
-from dpopt.data.stream import tally_file
+from dpopt.data.columns import tally_file
 from dpopt.data.tally import tally
 
 pl: Any = pytest.importorskip("polars")
@@ -212,7 +212,7 @@ def test_millions_of_rows_in_memory_for_a_part_of_them(tmp_path: Path) -> None:
     expected = np.bincount(values, minlength=letters).tolist()
     script = (
         "import json, resource, sys, polars\n"
-        "from dpopt.data.stream import tally_file\n"
+        "from dpopt.data.columns import tally_file\n"
         "used = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024\n"
         "before = used()\n"
         f"found = tally_file(sys.argv[1], 'letter', {letters})\n"
@@ -254,7 +254,7 @@ def test_without_polars_a_sentence_names_the_extra(
 
 
 def test_polars_is_not_imported_before_it_is_needed() -> None:
-    script = "import sys, dpopt.data.stream; print('polars' in sys.modules)"
+    script = "import sys, dpopt.data.columns; print('polars' in sys.modules)"
     assert run(script).strip() == "False"
 
 

@@ -15,8 +15,9 @@ import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, replace
+from fractions import Fraction
 from html import escape
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
@@ -27,10 +28,11 @@ from scipy.stats import chi2
 import dpopt
 from dpopt import DpoptError, NotPrivateError, ParameterError, Setting
 from dpopt._cite import _ENTRIES
-from dpopt.design import _parameters, made
 from dpopt.interop.frames import LIBRARIES, to_frame
+from dpopt.privacy import exp_lower, exp_upper
 from dpopt.privacy.fingerprint import fingerprint
 from dpopt.privacy.saved import read_sealed, seal
+from dpopt.shape import _parameters, made
 from tests.robustness.hostile import NEVER, VALUES
 
 Kind = type[Any]
@@ -41,6 +43,8 @@ _ALARM = 1e-6
 _DRAWS = 400
 # Places of a file, or units, that are changed one by one.
 _MOST_CHANGES = 40
+# By so many units a design is changed at most, until its proof refuses: a millionth of 2^62.
+_MOST_UNITS = 1 << 42
 
 
 def tolerance(kind: Kind) -> float:
@@ -376,20 +380,20 @@ def next_to(value: Any) -> list[Any]:
     return [f"{value}?"]
 
 
-def other_units(found: Any) -> Iterator[Any]:
-    """Units as a file might hold them: one integer one off, or one moved within its row."""
+def other_units(found: Any, step: int = 1) -> Iterator[Any]:
+    """Units as a file might hold them: one integer a step off, or a step moved within its row."""
     plain = found.setting.plain(found.units)
     places = [path for path in leaves(plain) if whole(at(plain, path)) is not None]
-    steps = [(path, sign) for path in some(places) for sign in (1, -1)]
-    for path, sign in steps:
-        yield put(plain, path, _moved(at(plain, path), sign))
+    steps = [(path, sign) for path in some(places) for sign in (step, -step)]
+    for path, by in steps:
+        yield put(plain, path, _moved(at(plain, path), by))
     rows: dict[Any, list[Any]] = {}
     for path in places:
         rows.setdefault(path[:-1], []).append(path)
     for row in some(list(rows.values())):
         for one, other in islice(((a, b) for a in row for b in row if a != b), 12):
-            changed = put(plain, one, _moved(at(plain, one), 1))
-            yield put(changed, other, _moved(at(plain, other), -1))
+            changed = put(plain, one, _moved(at(plain, one), step))
+            yield put(changed, other, _moved(at(plain, other), -step))
 
 
 def _moved(value: Any, by: int) -> Any:
@@ -433,16 +437,16 @@ def broken_units(found: Any) -> Iterator[Any]:
                 yield changed({path: row[most] + mass, most: 0})
 
 
-def judged(found: Any) -> tuple[list[Any], list[Any]]:
-    """Units, one off: those that the proof refuses as not private, and those that it proves."""
+def judged(found: Any, step: int = 1) -> tuple[list[Any], list[Any]]:
+    """Units, a step off: those that are refused as not private, and those that are proved.
+
+    None stands for units that were refused when they were read.
+    """
     refused, proved = [], []
-    for plain in other_units(found):
+    for plain in other_units(found, step):
+        units = None
         try:
             units = found.setting.read(plain)
-        except ParameterError as error:
-            says_one_sentence(error)
-            continue
-        try:
             found.setting.proved(units)
         except DpoptError as error:
             says_one_sentence(error)
@@ -453,17 +457,31 @@ def judged(found: Any) -> tuple[list[Any], list[Any]]:
     return refused, proved
 
 
-def proof_refuses_one_unit_more(kind: Kind) -> None:
-    """Where less than one unit is left, one unit more is too much, or no law at all."""
+def refused_next(found: Any) -> list[Any]:
+    """Units as near to those of a design, by 1, 2, 4, ... units, as some that its proof refuses.
+
+    None where the form of the units allows no others.
+    """
+    step = 1
+    while True:
+        refused, proved = judged(found, step)
+        if refused or (step == 1 and not proved):
+            return refused
+        step *= 2
+        assert proved, "all units that are laws at all were proved private"
+        assert step <= _MOST_UNITS, "many units more than there is room for were proved private"
+
+
+def proof_refuses_units_more(kind: Kind) -> None:
+    """A few units more than were proved are too much, or no law at all.
+
+    How many depends on the room that is left, and on what a unit counts in the row that breaks.
+    """
     found = answer(kind)
     if found.certificate is None:
         return
-    bits, law = found.certificate.bits, found.setting.law(found.units, kind.example_data())
-    least = found.certificate.slack * (1 << bits if bits else sum(law))
-    assert least >= 0
-    refused, proved = judged(found)
-    if least < 1:
-        assert refused or not proved, "one unit more than there is room for was proved private"
+    assert found.certificate.slack >= 0
+    refused_next(found)
 
 
 def proof_refuses_what_is_clearly_broken(kind: Kind) -> None:
@@ -509,7 +527,7 @@ def proof_is_about_its_integers(kind: Kind) -> None:
             setting.prove(found.units)
     for field, value in {
         "claim": "everything is private",
-        "guarantee": dpopt.Guarantee(0.0),
+        "guarantee": dpopt.Guarantee(proof.guarantee.epsilon + 1),
         "slack": proof.slack + 1,
         "digest": "",
     }.items():
@@ -550,7 +568,7 @@ def a_forged_pickle_is_proved_again(kind: Kind) -> None:
     found = answer(kind)
     if found.certificate is None:
         return
-    for units in judged(found)[0][:3]:
+    for units in [units for units in refused_next(found) if units is not None][:3]:
         forged = found.certificate.about(*found.setting.subject(units))
         broken = replace(found, units=units, certificate=forged)
         with pytest.raises(NotPrivateError):
@@ -559,7 +577,7 @@ def a_forged_pickle_is_proved_again(kind: Kind) -> None:
 
 def without_a_proof_nothing_is_released(kind: Kind, folder: Path) -> None:
     found = answer(kind)
-    for units in judged(found)[0][:3]:
+    for units in [units for units in refused_next(found) if units is not None][:3]:
         with pytest.raises(NotPrivateError):
             made(found.setting, units, strict=True)
         bare = made(found.setting, units, strict=False)
@@ -663,6 +681,65 @@ def _pair_is_within(promised: dpopt.Guarantee, setting: Any, units: Any) -> None
     assert pair.delta(above) <= promised.delta * (1 + 1e-12)
 
 
+def mixed(setting: Any, units: Any, pair: tuple[Any, Any]) -> list[int]:
+    """The law for the first of two inputs; of votes, a vote that differs says either, by chance."""
+    if setting.behind is None:
+        return list(setting.law(units, pair[0]))
+    chances, total = exp_lower(setting.behind[0].epsilon, 64).as_integer_ratio(), Counter[int]()
+    differing = [i for i, (vote, other) in enumerate(zip(*pair, strict=True)) if vote != other]
+    for said in product((0, 1), repeat=len(differing)):
+        votes = list(pair[0])
+        for i, which in zip(differing, said, strict=True):
+            votes[i] = pair[which][i]
+        law, weight = setting.law(units, votes), math.prod(chances[which] for which in said)
+        assert sum(law) == sum(setting.law(units, pair[0])), "laws of different sums"
+        total.update({y: weight * w for y, w in enumerate(law)})
+    return [total[y] for y in sorted(total)]
+
+
+def proof_refuses_negative_units(kind: Kind) -> None:
+    """A weight below 0 is refused, also where another one makes up for it in the sum."""
+    found = answer(kind)
+    if found.certificate is None:
+        return
+    plain = found.setting.plain(found.units)
+    for path in some([path for path in leaves(plain) if whole(at(plain, path)) is not None]):
+        mass = whole(at(plain, path))
+        assert mass is not None
+        negative = put(plain, path, _written(at(plain, path), -1))
+        beside = (p for p in leaves(plain) if p[:-1] == path[:-1] and p != path)
+        others = [p for p in beside if whole(at(plain, p)) is not None]
+        for changed in (
+            negative,
+            *(put(negative, p, _moved(at(plain, p), mass + 1)) for p in others[:1]),
+        ):
+            with pytest.raises(DpoptError) as caught:
+                found.setting.proved(found.setting.read(changed))
+            says_one_sentence(caught.value)
+
+
+def neighbours_are_within_the_guarantee(kind: Kind) -> None:
+    """What is drawn for neighbouring inputs, in integers, whatever the proof says of them."""
+    found, pairs = answer(kind), kind.example_neighbours()
+    if found.certificate is None:
+        return
+    assert pairs, "the kind names no neighbouring inputs of its example"
+    promised, proof = found.guarantee, found.certificate
+    # Where epsilon is the logarithm of a rational, the float of it is rounded.
+    above = math.nextafter(math.nextafter(promised.epsilon, math.inf), math.inf)
+    ratio, delta = exp_upper(above), Fraction(promised.delta)
+    for one, other in (way for pair in pairs for way in (pair, pair[::-1])):
+        laws = [mixed(found.setting, found.units, way) for way in ((one, other), (other, one))]
+        p, q = ([Fraction(w, sum(law)) for w in law] for law in laws)
+        assert len(p) == len(q), f"{one} and {other} have different numbers of outputs"
+        assert min(*laws[0], *laws[1]) >= 0, f"{one} or {other} has a negative weight"
+        excess = sum(max(a - ratio * b, Fraction(0)) for a, b in zip(p, q, strict=True))
+        assert excess <= delta, f"{one} and {other} break the guarantee by {float(excess):.3g}"
+        if delta == 0:
+            least = min(proof.ratio * b - a for a, b in zip(p, q, strict=True))
+            assert least >= proof.slack, f"{one} and {other} have less room than was proved"
+
+
 FOR_ALL: tuple[Callable[..., None], ...] = (
     *(is_described, survives_its_file, refuses_wrong_parameters, refuses_hostile_values),
     *(solvers_agree, program_is_written_out, bound_is_no_worse),
@@ -672,10 +749,11 @@ FOR_ALL: tuple[Callable[..., None], ...] = (
 )
 FOR_QUESTIONS: tuple[Callable[..., None], ...] = (questions_release_nothing,)
 FOR_SETTINGS: tuple[Callable[..., None], ...] = (
-    *(releases_its_law, refuses_other_data, proof_refuses_one_unit_more),
+    *(releases_its_law, refuses_other_data, proof_refuses_units_more),
     *(proof_refuses_what_is_clearly_broken, proof_is_about_its_integers),
     a_forged_pickle_is_proved_again,
     *(without_a_proof_nothing_is_released, pairs_are_within_the_guarantee),
+    *(proof_refuses_negative_units, neighbours_are_within_the_guarantee),
 )
 
 

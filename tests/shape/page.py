@@ -27,16 +27,19 @@ class Page:
         files: what its blocks of Python say of files, by the path in their first line.
         sessions: its blocks of Python with a prompt.
         commands: its commands with what they print.
+        entries: lines for a dictionary in a file, by path and the dictionary's name.
     """
 
     files: dict[str, str]
     sessions: list[str]
     commands: list[tuple[str, str]]
+    entries: dict[tuple[str, str], str]
 
     @classmethod
     def of(cls, path: Path) -> Page:
         """Read a page."""
         files: dict[str, str] = {}
+        entries: dict[tuple[str, str], str] = {}
         sessions, commands = [], []
         for language, text in _BLOCK.findall(path.read_text(encoding="utf-8")):
             if language == "console":
@@ -44,10 +47,13 @@ class Page:
             elif text.startswith(">>>"):
                 sessions.append(text)
             else:
-                name = re.match(r"# (\S+\.py)\n", text)
+                name = re.match(r"# (\S+\.py)(?:, in (\w+))?\n", text)
                 assert name is not None, f"a block that names no file: {text[:80]}"
-                files[name[1]] = text
-        return cls(files, sessions, commands)
+                if name[2] is None:
+                    files[name[1]] = text
+                else:
+                    entries[name[1], name[2]] = text[name.end() :]
+        return cls(files, sessions, commands, entries)
 
 
 def _commands(text: str) -> Iterator[tuple[str, str]]:
@@ -67,13 +73,19 @@ class Copy:
     root: Path
 
     @classmethod
-    def make(cls, root: Path, files: dict[str, str]) -> Copy:
-        """Copy the package, its experiments, tests and pages, and add files."""
+    def make(cls, root: Path, page: Page) -> Copy:
+        """Copy the package, its experiments, tests and pages, and add what a page says."""
         leave = shutil.ignore_patterns("__pycache__", "*.pyc", "*.png")
         for name in ("dpopt", "experiments", "tests", "docs"):
             shutil.copytree(ROOT / name, root / name, ignore=leave)
         shutil.copy(ROOT / "pyproject.toml", root)
-        for name, text in files.items():
+        for name, text in page.files.items():
+            (root / name).write_text(text, encoding="utf-8")
+        for (name, table), lines in page.entries.items():
+            text = (root / name).read_text(encoding="utf-8")
+            start = re.search(rf"^{table}\b.*\{{\n", text, re.MULTILINE)
+            assert start is not None, f"{name} has no dictionary {table}"
+            text = text[: start.end()] + lines + text[start.end() :]
             (root / name).write_text(text, encoding="utf-8")
         return cls(root)
 

@@ -13,8 +13,8 @@ import pytest
 
 import dpopt
 from dpopt import Answer, ParameterError, Question, _kinds
-from dpopt.design import kind_of, made
 from dpopt.privacy.saved import seal
+from dpopt.shape import kind_of, made
 from tests.robustness.hostile import VALUES
 from tests.shape.checks import says_one_sentence
 from tests.shape.toys import Careless, Coin, registered
@@ -78,23 +78,6 @@ def test_papers_are_a_tuple(papers: Any) -> None:
 def test_a_verb_is_no_kind(verb: str) -> None:
     with pytest.raises(ParameterError, match="the command line has a verb of that name"):
         type("Mine", (Coin,), {"kind": verb})
-
-
-@pytest.mark.parametrize(
-    ("kinds", "words"),
-    [
-        (("a", "certify"), "kind is 'certify' in two.py; the command line has a verb"),
-        (("a", "a"), "kind is 'a' in two.py; a class of one.py is of that kind already"),
-    ],
-)
-def test_a_name_that_is_taken_in_the_source(
-    kinds: tuple[str, str], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, kind in zip(("one.py", "two.py"), kinds, strict=True):
-        (tmp_path / name).write_text(f'class Mine:\n    kind: ClassVar[str] = "{kind}"\n')
-    monkeypatch.setattr(_kinds, "_ROOT", tmp_path)
-    with pytest.raises(ParameterError, match=words):
-        _kinds._found.__wrapped__()
 
 
 @pytest.mark.parametrize("limit", [-1.0, math.nan, "1", None, object()])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pkgutil
+import re
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext, suppress
 from importlib import import_module
@@ -32,24 +33,27 @@ def below(cls: type[Any]) -> Iterator[type[Any]]:
         yield from below(part)
 
 
-def unlisted(package: str) -> list[str]:
-    """The classes with a kind that the command line and `dpopt.load` do not find."""
-    return [
-        f'{cls.__module__}.{cls.__qualname__}: it must say `    kind: ClassVar[str] = "{cls.kind}"`'
-        for cls in below(Question)
-        if cls.__module__.partition(".")[0] == package and "kind" in cls.__dict__
-        if cls.kind not in _kinds.homes()
-        or _kinds.module_of(_kinds.homes()[cls.kind]) != cls.__module__
-    ]
+def listed(cls: type[Any]) -> bool:
+    """Whether the list of kinds has a class, in its module and with its first sentence."""
+    paragraph = " ".join((cls.__doc__ or "").split("\n\n")[0].split())
+    sentence = re.split(r"\.(?:\s|$)", paragraph)[0].replace("`", "")
+    return _kinds.KINDS.get(cls.__dict__["kind"]) == (cls.__module__, sentence)
 
 
-def test_every_class_with_a_kind_is_found_in_the_source() -> None:
+def test_the_list_of_kinds_is_complete_and_says_what_they_say() -> None:
     for part in pkgutil.walk_packages(dpopt.__path__, "dpopt."):
         # These may lack an optional library.
-        extra = part.name.startswith(("dpopt.explore", "dpopt.interop"))
+        extra = part.name.startswith("dpopt.interop")
         with suppress(ImportError) if extra else nullcontext():
             if not part.name.endswith("__main__"):
                 import_module(part.name)
-    assert not unlisted("dpopt")
-    # What the scan does not see, of another package.
-    assert any(f"{toys.__name__}.Coin: it must" in line for line in unlisted("tests"))
+    own = [cls for cls in below(Question) if cls.__module__.partition(".")[0] == "dpopt"]
+    own = [cls for cls in own if "kind" in cls.__dict__]
+    assert {cls.kind for cls in own} == set(_kinds.KINDS)
+    assert [cls.__qualname__ for cls in own if not listed(cls)] == []
+    assert not listed(toys.Coin)
+
+
+def test_names_of_kinds_are_in_order_and_no_verbs() -> None:
+    assert list(_kinds.KINDS) == sorted(_kinds.KINDS)
+    assert not _kinds.KINDS.keys() & _kinds.VERBS

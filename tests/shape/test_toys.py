@@ -6,6 +6,7 @@ import math
 import pickle
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,10 @@ from click.testing import CliRunner
 import dpopt
 from dpopt import NotPrivateError, ParameterError
 from dpopt.cli import cli
+from dpopt.privacy import exp_lower
 from tests.shape import checks as over
 from tests.shape import toys
-from tests.shape.toys import Coin, Excess, Published, Renamed
+from tests.shape.toys import Coin, Excess, Published, Worded
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +41,7 @@ def test_a_right_kind_passes(kind: type[Any], check: Any, tmp_path: Path) -> Non
     ("kind", "check", "words"),
     [
         (toys.OtherOptimum, over.solvers_agree, "highs"),
-        (toys.LenientProof, over.proof_refuses_one_unit_more, "one unit more"),
+        (toys.LenientProof, over.proof_refuses_units_more, "were proved private"),
         (toys.Blind, over.proof_refuses_what_is_clearly_broken, "all proved private"),
         (toys.OtherLaw, over.releases_its_law, "p = |impossible"),
         (toys.Forgetful, over.survives_its_file, "is not"),
@@ -51,6 +53,52 @@ def test_a_right_kind_passes(kind: type[Any], check: Any, tmp_path: Path) -> Non
 def test_a_wrong_kind_is_found(kind: type[Any], check: Any, words: str, tmp_path: Path) -> None:
     with pytest.raises((AssertionError, pytest.fail.Exception), match=words):
         over.run(check, kind, tmp_path)
+
+
+BY_LAW, BY_SIGN = over.neighbours_are_within_the_guarantee, over.proof_refuses_negative_units
+NOT_PROVED: dict[Any, tuple[Any, str]] = {
+    toys.OneSided: (BY_LAW, "break the guarantee by 0.4"),
+    toys.SkippedPair: (BY_LAW, "1 and 2 break the guarantee|2 and 1 break the guarantee"),
+    toys.Doubled: (BY_LAW, "break the guarantee"),
+    toys.OffByOne: (BY_LAW, "break the guarantee by"),
+    toys.WithAZero: (BY_LAW, "break the guarantee"),
+    toys.NegativeWeight: (BY_LAW, "negative weight"),
+    toys.MoreOutputs: (BY_LAW, "different numbers of outputs"),
+    toys.OtherEpsilon: (BY_LAW, "break the guarantee"),
+    toys.OtherInput: (BY_LAW, "break the guarantee"),
+    toys.LooseRatio: (BY_LAW, r"ratio is .*; it must be at least 1 and at most e\^"),
+    toys.HiddenRatio: (BY_LAW, "break the guarantee by 0.00"),
+    toys.HalfCertificate: (BY_LAW, r"ratio is .*; it must be at least 1 and at most e\^"),
+    toys.HalfPromise: (BY_LAW, "break the guarantee"),
+    toys.NoSignCheck: (BY_SIGN, "DID NOT RAISE"),
+}
+
+
+@pytest.mark.parametrize("kind", NOT_PROVED, ids=lambda kind: kind.kind)
+def test_what_is_not_what_was_proved_is_found(kind: type[Any], tmp_path: Path) -> None:
+    check, words = NOT_PROVED[kind]
+    with pytest.raises((AssertionError, pytest.fail.Exception, ParameterError), match=words):
+        over.run(check, kind, tmp_path)
+
+
+def test_all_of_these_are_looked_at() -> None:
+    assert (*NOT_PROVED,) == toys.NOT_WHAT_WAS_PROVED
+    assert len(NOT_PROVED) == 14
+
+
+def test_a_kind_has_to_name_neighbours(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="names no neighbouring inputs"):
+        over.run(BY_LAW, toys.Unnamed, tmp_path)
+
+
+def test_a_ratio_above_that_of_the_guarantee_is_refused() -> None:
+    proof = dpopt.design(Coin(1.0)).certificate
+    assert proof is not None
+    for factor in (Fraction(1), 1 + Fraction(1, 10**17)):
+        replace(proof, ratio=exp_lower(1.0) * factor)
+    for factor in (1 + Fraction(1, 10**15), Fraction(101, 100), Fraction(1, 3)):
+        with pytest.raises(ParameterError, match="it must be at least 1 and at most e"):
+            replace(proof, ratio=exp_lower(1.0) * factor)
 
 
 def test_a_proof_without_a_look_at_the_form_of_units_is_no_danger(tmp_path: Path) -> None:
@@ -77,8 +125,8 @@ def test_the_excess_by_hand() -> None:
     assert type(found) is dpopt.Answer
 
 
-def test_a_special_case_is_what_it_is_a_case_of() -> None:
-    mine, general = dpopt.design(Renamed(3)), dpopt.design(Coin(math.log(3)))
+def test_a_kind_that_differs_in_its_words_alone() -> None:
+    mine, general = dpopt.design(Worded(math.log(3))), dpopt.design(Coin(math.log(3)))
     assert mine.units == general.units
     assert mine.value == general.value
     assert {mine.simulate(0, np.random.default_rng(seed)) for seed in range(20)} == {"no", "yes"}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
@@ -28,8 +28,9 @@ from dpopt import (
     _checks,
 )
 from dpopt._types import Numbers, Vector, frozen
-from dpopt.design import _KINDS, SpecialCase
+from dpopt.kernel import KernelSetting
 from dpopt.privacy import Certificate, certify_kernel, exp_lower
+from dpopt.shape import _KINDS
 
 BITS = 40
 Units = tuple[int, ...]
@@ -63,6 +64,10 @@ class Coin(Setting[Design]):
     @classmethod
     def example_data(cls) -> int:
         return 1
+
+    @classmethod
+    def example_neighbours(cls) -> list[tuple[int, int]]:
+        return [(0, 1)]
 
     @property
     def maximises(self) -> bool:
@@ -105,30 +110,16 @@ class Coin(Setting[Design]):
 
 
 @dataclass(frozen=True)
-class Renamed(SpecialCase[Design]):
-    """The coin, its odds given instead of epsilon; it answers in words.
+class Worded(Coin):
+    """The coin; it answers in words.
 
     Attributes:
-        odds: in [2, 1000].
+        epsilon: in (0, 20], in nats.
     """
 
-    kind: ClassVar[str] = "toy-renamed"
+    kind: ClassVar[str] = "toy-worded"
 
-    odds: int
-
-    def __post_init__(self) -> None:
-        self.keep(odds=_checks.integer("odds", self.odds, 2, 1000))
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(3)
-
-    @classmethod
-    def example_data(cls) -> int:
-        return 0
-
-    def case_of(self) -> Coin:
-        return Coin(math.log(self.odds))
+    epsilon: float
 
     def output(self, place: int) -> str:
         return ("no", "yes")[place]
@@ -410,14 +401,241 @@ class LessProved(Coin):
         return Coin(2 * self.epsilon).prove(units)
 
 
-RIGHT = (Coin, Renamed, Excess, Published, Odds)
+# What they draw from, or promise, is not what was proved.
+
+ONE = 1 << BITS
+
+
+@dataclass(frozen=True)
+class OneSided(Coin):
+    """Its proof looks at neighbours one way round."""
+
+    kind: ClassVar[str] = "toy-one-sided"
+
+    def units(self, point: Fraction) -> Units:
+        del point
+        return 9 * ONE // 10, 3 * ONE // 10 + 1
+
+    def _rows(self, units: Units) -> list[Units]:
+        return [(weight, ONE - weight) for weight in units]
+
+    def prove(self, units: Units) -> Certificate:
+        return certify_kernel(self._rows(units), BITS, self.guarantee, pairs=[(0, 1)], one_way=True)
+
+    def law(self, units: Units, data: int) -> Sequence[int]:
+        return self._rows(units)[_checks.integer("data", data, 0, 1)]
+
+
+@dataclass(frozen=True)
+class SkippedPair(OneSided):
+    """Its proof looks at two of three inputs."""
+
+    kind: ClassVar[str] = "toy-skipped-pair"
+
+    def units(self, point: Fraction) -> Units:
+        del point
+        return ONE // 2, ONE // 3, ONE // 9
+
+    def prove(self, units: Units) -> Certificate:
+        return certify_kernel(self._rows(units)[:2], BITS, self.guarantee)
+
+    def law(self, units: Units, data: int) -> Sequence[int]:
+        return self._rows(units)[_checks.integer("data", data, 0, 2)]
+
+    @classmethod
+    def example_neighbours(cls) -> list[tuple[int, int]]:
+        return [(0, 1), (1, 2)]
+
+
+@dataclass(frozen=True)
+class Doubled(Coin):
+    """It counts the truth twice."""
+
+    kind: ClassVar[str] = "toy-doubled"
+
+    def law(self, units: Units, data: int) -> Sequence[int]:
+        law = list(super().law(units, data))
+        law[data] *= 2
+        return law
+
+
+@dataclass(frozen=True)
+class OffByOne(Coin):
+    """It draws from one unit more than was proved."""
+
+    kind: ClassVar[str] = "toy-off-by-one"
+
+    def law(self, units: Units, data: int) -> Sequence[int]:
+        return super().law((units[0] + 1, units[1] - 1), data)
+
+
+@dataclass(frozen=True)
+class WithAZero(Coin):
+    """It never lies to one of the inputs."""
+
+    kind: ClassVar[str] = "toy-with-a-zero"
+
+    def law(self, units: Units, data: int) -> Sequence[int]:
+        return super().law(units, data) if data else (ONE, 0)
+
+
+@dataclass(frozen=True)
+class NegativeWeight(Coin):
+    """It draws from what is no law."""
+
+    kind: ClassVar[str] = "toy-negative-weight"
+
+    def law(self, units: Units, data: int) -> Sequence[int]:
+        return super().law(units, data) if data else (ONE + 1, -1)
+
+
+@dataclass(frozen=True)
+class MoreOutputs(Coin):
+    """One of its inputs has an output that the other has not."""
+
+    kind: ClassVar[str] = "toy-more-outputs"
+
+    def law(self, units: Units, data: int) -> Sequence[int]:
+        law = super().law(units, data)
+        return law if data else (law[0], law[1] - 1, 1)
+
+
+@dataclass(frozen=True)
+class OtherEpsilon(Coin):
+    """It draws from a coin of twice its epsilon."""
+
+    kind: ClassVar[str] = "toy-other-epsilon"
+
+    def law(self, units: Units, data: int) -> Sequence[int]:
+        del units
+        return Coin.law(self, Coin(2 * self.epsilon).closed_form(), data)
+
+
+@dataclass(frozen=True, repr=False)
+class OtherInput(KernelSetting):
+    """It draws from the law of another input."""
+
+    kind: ClassVar[str] = "toy-other-input"
+
+    @classmethod
+    def example(cls) -> Self:
+        return cls("absolute", 1.0, graph="path", inputs=4)
+
+    @classmethod
+    def example_data(cls) -> int:
+        return 0
+
+    @classmethod
+    def example_neighbours(cls) -> list[tuple[int, int]]:
+        return [(0, 1), (1, 2), (2, 3)]
+
+    def law(self, units: Any, data: int) -> Sequence[int]:
+        return super().law(units, (0, 2, 1, 3)[data])
+
+
+@dataclass(frozen=True)
+class LooseRatio(Coin):
+    """It is proved for 1.01 e^epsilon, and its certificate says so."""
+
+    kind: ClassVar[str] = "toy-loose-ratio"
+
+    def _ratio(self) -> Fraction:
+        return exp_lower(self.epsilon) * Fraction(101, 100)
+
+    def units(self, point: Fraction) -> Units:
+        del point
+        truth = math.floor(self._ratio() / (1 + self._ratio()) * ONE)
+        return truth, ONE - truth
+
+    def prove(self, units: Units) -> Certificate:
+        ratio = self._ratio()
+        proof = Coin(math.log(ratio) + 1e-9).prove(units)
+        return replace(proof, guarantee=self.guarantee, ratio=ratio)
+
+
+@dataclass(frozen=True)
+class HiddenRatio(LooseRatio):
+    """It is proved for 1.01 e^epsilon, and its certificate says e^epsilon."""
+
+    kind: ClassVar[str] = "toy-hidden-ratio"
+
+    def prove(self, units: Units) -> Certificate:
+        proof = Coin(math.log(self._ratio()) + 1e-9).prove(units)
+        return replace(proof, guarantee=self.guarantee, ratio=exp_lower(self.epsilon))
+
+
+@dataclass(frozen=True)
+class HalfCertificate(Coin):
+    """It promises epsilon / 2, and its certificate is of e^epsilon."""
+
+    kind: ClassVar[str] = "toy-half-certificate"
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee(self.epsilon / 2)
+
+    def prove(self, units: Units) -> Certificate:
+        return replace(Coin(self.epsilon).prove(units), guarantee=self.guarantee)
+
+
+@dataclass(frozen=True)
+class HalfPromise(HalfCertificate):
+    """It promises epsilon / 2, and its certificate says what it did not decide."""
+
+    kind: ClassVar[str] = "toy-half-promise"
+
+    def prove(self, units: Units) -> Certificate:
+        half = exp_lower(self.epsilon / 2)
+        return replace(Coin(self.epsilon).prove(units), guarantee=self.guarantee, ratio=half)
+
+
+@dataclass(frozen=True)
+class NoSignCheck(Coin):
+    """Its proof does not ask whether weights are negative."""
+
+    kind: ClassVar[str] = "toy-no-sign-check"
+
+    def prove(self, units: Units) -> Certificate:
+        if len(units) != 2 or sum(units) != ONE:
+            raise ParameterError("units must be two integers of the right sum.")
+        ratio, (high, low) = exp_lower(self.epsilon), units
+        if high > ratio * low and low >= 0:
+            raise NotPrivateError("the truth is too likely.")
+        return Certificate(
+            claim="the coin is private",
+            guarantee=self.guarantee,
+            ratio=ratio,
+            constraints=1,
+            slack=max(ratio * low - high, Fraction(0)) / ONE,
+            tightest="inputs 0 and 1",
+            arithmetic="exact integers",
+            bits=BITS,
+        )
+
+
+@dataclass(frozen=True)
+class Unnamed(Coin):
+    """It names no neighbours."""
+
+    kind: ClassVar[str] = "toy-unnamed"
+
+    @classmethod
+    def example_neighbours(cls) -> list[tuple[int, int]]:
+        return []
+
+
+NOT_WHAT_WAS_PROVED = (
+    *(OneSided, SkippedPair, Doubled, OffByOne, WithAZero, NegativeWeight, MoreOutputs),
+    *(OtherEpsilon, OtherInput, LooseRatio, HiddenRatio, HalfCertificate, HalfPromise, NoSignCheck),
+)
+RIGHT = (Coin, Worded, Excess, Published, Odds)
 WRONG = (
     *(OtherOptimum, LenientProof, Blind, OtherLaw, Forgetful, Unchecked),
     *(OtherBound, OtherSubject),
 )
-OTHERS = (Unlooked, Careless, LessProved)
+OTHERS = (Unlooked, Careless, LessProved, Unnamed)
 _ALL: Mapping[str, type[Question[Any]]] = {
-    kind.kind: _KINDS.pop(kind.kind) for kind in (*RIGHT, *WRONG, *OTHERS)
+    kind.kind: _KINDS.pop(kind.kind) for kind in (*RIGHT, *WRONG, *NOT_WHAT_WAS_PROVED, *OTHERS)
 }
 
 

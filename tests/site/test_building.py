@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -15,6 +17,7 @@ from docs.building.commands import description, options
 from docs.building.pages import write_pages
 from docs.building.text import plain_docstring, plain_help
 from dpopt.cli import cli
+from experiments.options import plain
 
 gallery = pytest.importorskip("docs.building.gallery", reason="Sphinx is not installed")
 sources = pytest.importorskip("docs.building.sources", reason="Sphinx is not installed")
@@ -61,9 +64,9 @@ def test_a_constant_has_the_docstring_of_where_it_is_defined() -> None:
 
 def test_a_name_has_one_home() -> None:
     package, lp = importlib.import_module("dpopt"), importlib.import_module("dpopt.lp")
-    shape = importlib.import_module("dpopt.design")
+    shape = importlib.import_module("dpopt.shape")
     assert names.home_of(package, "solve") == names.home_of(lp, "solve") == "dpopt"
-    assert names.home_of(package, "load") == names.home_of(shape, "load") == "dpopt.design"
+    assert names.home_of(package, "load") == names.home_of(shape, "load") == "dpopt.shape"
     assert names.home_of(lp, "make_rows") == "dpopt.lp"
     assert names.home_of(package, "majority") == "dpopt.majority"
 
@@ -75,7 +78,7 @@ def test_what_designs_comes_first() -> None:
     assert places == sorted(places)
     assert page.index("autofunction:: dpopt.majority.design\n") < places[1]
     assert places[1] < page.index("autoclass:: dpopt.majority.MajoritySetting\n") < places[2]
-    functions = [importlib.import_module(name) for name in ("dpopt", "dpopt.design")]
+    functions = [importlib.import_module(name) for name in ("dpopt", "dpopt.shape")]
     assert all(any(hasattr(module, name) for module in functions) for name in reference.FIRST)
 
 
@@ -118,3 +121,22 @@ def test_only_pages_that_changed_are_written(tmp_path: Path) -> None:
     write_pages(tmp_path, {"a.md": "one", "c.md": "three"})
     assert {path.name for path in tmp_path.iterdir()} == {"a.md", "c.md"}
     assert (tmp_path / "a.md").stat().st_mtime_ns == before
+
+
+def test_a_run_is_finished_if_it_is_the_default_one_with_all_pictures(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    known = gallery.all_experiments()
+    one = known["roo-figure-1"]
+    monkeypatch.setattr(gallery, "all_experiments", lambda: {one.name: one})
+    assert not gallery.finished(tmp_path)
+    configuration = {"configuration": plain(asdict(one.quick)), "seconds": 1.5}
+    (tmp_path / "roo-figure-1.run.json").write_text(json.dumps(configuration))
+    assert not gallery.finished(tmp_path)
+    for kind in ("png", "pdf"):
+        (tmp_path / f"roo-figure-1.{kind}").touch()
+    assert gallery.finished(tmp_path)
+    (tmp_path / "roo-figure-1.run.json").write_text(
+        json.dumps({**configuration, "failure": "it failed."})
+    )
+    assert not gallery.finished(tmp_path)

@@ -17,6 +17,7 @@ from enum import Enum
 from functools import cached_property
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import click
@@ -25,8 +26,8 @@ import pytest
 import dpopt
 from docs.building import names
 from dpopt import majority
+from dpopt._kinds import described
 from dpopt.cli import cli
-from dpopt.explore.fields import command_of, fields_of, summary_of
 from experiments.catalogue import all_experiments
 from tests.browser import chromium, complaints, requested, wait_for
 
@@ -166,7 +167,7 @@ def test_every_module_has_a_page_that_the_index_links(documents: dict[str, Page]
     wanted = [f"{name}.html" for name in names.public_modules()]
     assert set(wanted) <= set(documents["reference/index.html"].links)
     listed = [link for link in documents["reference/index.html"].links if link in wanted]
-    assert listed[0] == "dpopt.design.html"
+    assert listed[0] == "dpopt.shape.html"
 
 
 def test_every_name_is_in_the_index(inventory: set[str]) -> None:
@@ -234,17 +235,17 @@ def test_formulas_and_examples_are_shown_as_they_stand(documents: dict[str, Page
 
 @pytest.mark.parametrize("kind", dpopt.kinds(), ids=lambda kind: kind.kind)
 def test_a_kind_shows_its_program_fields_command_and_citation(
-    kind: type, documents: dict[str, Page]
+    kind: type[dpopt.Question[Any]], documents: dict[str, Page]
 ) -> None:
     package = ".".join(kind.__module__.split(".")[:2])
     assert kind.__name__ in names.public_names(importlib.import_module(package))
     page = documents[f"reference/{package}.html"]
-    _, program = summary_of(kind)
-    displayed = [line for line in program.splitlines() if line.startswith("    ")]
+    source = described(kind)
+    displayed = [line for line in source.about.splitlines() if line.startswith("    ")]
     assert displayed
-    for text in (*displayed, command_of(kind.example()), *dpopt.cite(kind.kind).splitlines()):
+    for text in (*displayed, source.example, *dpopt.cite(kind.kind).splitlines()):
         assert " ".join(text.split()) in page.text
-    for field in fields_of(kind):
+    for field in source.fields:
         assert f"{package}.{kind.__name__}.{field.name}" in page.anchors
 
 

@@ -14,8 +14,8 @@ import pytest
 
 import dpopt
 from dpopt import ParameterError, gnmax, smoothed
-from dpopt.design import Question
 from dpopt.prob.histograms import checked_histograms
+from dpopt.shape import Question
 from dpopt.smoothed.mechanisms import plain_mechanism
 
 RNG = np.random.default_rng

@@ -49,6 +49,22 @@ def test_a_listed_law_is_not_dropped_for_being_close(least: int) -> None:
     assert smoothed.smoothed_delta(mechanism, 1.0, [A]).delta == 0.0
 
 
+def test_what_was_dropped_is_in_the_allowance() -> None:
+    """A left-out law may be a factor of 1 + 2^-50 above the others, for each of the n records."""
+    n, mechanism = 7, smoothed.SamplingHistogram(7, 3, 3)
+    corners = [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25]]
+    mixed = [0.375, 0.375, 0.25]
+    alone = smoothed.smoothed_delta(mechanism, 0.5, corners)
+    both = smoothed.smoothed_delta(mechanism, 0.5, [*corners, mixed])
+    assert (both.delta, both.argmax[2]) == (alone.delta, 0)
+    given_away = n * math.log1p(2.0**-50)
+    for more, less in (
+        (both.certificate.rounding, alone.certificate.rounding),
+        (both.certificate.log_bound, alone.certificate.log_bound),
+    ):
+        assert more - less == pytest.approx(given_away, rel=0.05, abs=0.0)
+
+
 def test_one_rare_law_among_two_thousand() -> None:
     shares = np.linspace(0.2, 0.8, 2000)
     many = np.column_stack([shares, 1 - shares, np.zeros(2000)])

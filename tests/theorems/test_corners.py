@@ -104,27 +104,6 @@ def test_reduced_multisets_have_the_largest_excess_of_all(voters: int, shift: Fr
             assert f(tuple(inside(draw, r, shift) for _ in range(voters))) <= best
 
 
-def test_voters_of_two_groups_exchange_within_theirs() -> None:
-    draw = random.Random(2)
-    for sizes, shifts in (((2, 2), (ZERO, Fraction(1, 5))), ((3, 1), (Fraction(1, 4), ZERO))):
-        for _ in range(6):
-            groups = [corners(Fraction(draw.randrange(3, 9), 2), shift) for shift in shifts]
-            h = tuple(draw.randrange(-20, 20) for _ in range(sum(sizes) + 1))
-            f = excess(h, Fraction(draw.randrange(1, 9), 3))
-            best = {True: Fraction(-(10**9)), False: Fraction(-(10**9))}
-            choices = [
-                combinations_with_replacement(group, size)
-                for group, size in zip(groups, sizes, strict=True)
-            ]
-            for both in product(*choices):
-                points = [
-                    group[name] for group, names in zip(groups, both, strict=True) for name in names
-                ]
-                kept = all(map(reduced, both))
-                best[kept] = max(best[kept], f(tuple(points)))
-            assert best[True] >= best[False]
-
-
 def test_one_exchange_moves_nothing_and_its_ends_are_no_worse() -> None:
     draw = random.Random(5)
     for _ in range(200):

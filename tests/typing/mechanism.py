@@ -76,26 +76,6 @@ class Coin(dpopt.Setting[CoinDesign]):
 
 
 @dataclass(frozen=True)
-class Odds(dpopt.SpecialCase[dpopt.Design]):
-    """The coin of some odds.
-
-    Attributes:
-        odds: above 1.
-    """
-
-    kind: ClassVar[str] = "my-odds"
-
-    odds: int
-
-    @classmethod
-    def example(cls) -> Odds:
-        return cls(3)
-
-    def case_of(self) -> Coin:
-        return Coin(math.log(self.odds))
-
-
-@dataclass(frozen=True)
 class Chance(dpopt.Question[dpopt.Answer]):
     """How likely the truth can be.
 
@@ -127,7 +107,6 @@ def main() -> None:
     assert_type(design, CoinDesign)
     assert_type(design.truth, float)
     assert_type(design.bound, Bound | None)
-    assert_type(dpopt.design(Odds(3)), dpopt.Design)
     assert_type(dpopt.design(Chance(1.0)), dpopt.Answer)
     assert_type(dpopt.kinds(), tuple[type[dpopt.Question[Any]], ...])
     if design.release(1) not in (0, 1) or abs(design.truth - 0.75) > 1e-6:

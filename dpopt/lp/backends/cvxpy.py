@@ -11,13 +11,14 @@ import numpy as np
 
 from dpopt._errors import ParameterError, SolverError
 from dpopt.lp.backends import RawSolution
+from dpopt.lp.backends.highs import silence
 from dpopt.lp.backends.interrupt import interruptible
 from dpopt.lp.export import split_limits
 from dpopt.lp.model import Model, Rows, stack
 from dpopt.lp.solution import Status
 
 # cvxpy reports a zero vector with status "user_limit" after a time limit: never a solution.
-STATUS = {
+_STATUS = {
     cp.OPTIMAL: Status.OPTIMAL,
     # `solve` judges every point by its own residual and dual bound.
     cp.OPTIMAL_INACCURATE: Status.OPTIMAL,
@@ -91,7 +92,8 @@ class CvxpySession:
     def run(self, time_limit: float | None, *, way: int = 0) -> RawSolution:
         """Solve from nothing."""
         del way
-        options = solver_options(self._solver, time_limit)
+        silence()
+        options = _options(self._solver, time_limit)
         x = cp.Variable(self._model.cost.size, bounds=[self._model.lower, self._model.upper])
         scale = float(np.max(np.abs(self._model.cost), initial=0.0)) or 1.0
         equal, below, above = split_limits(self._rows)
@@ -105,7 +107,7 @@ class CvxpySession:
                 interruptible(lambda: problem.solve(solver=self._solver, **options))
         except cp.SolverError as error:
             return RawSolution(Status.NUMERICAL, None, None, 0, str(error))
-        status = STATUS.get(problem.status, Status.NUMERICAL)
+        status = _STATUS.get(problem.status, Status.NUMERICAL)
         iterations = _iterations(problem)
         if status is not Status.OPTIMAL or x.value is None:
             status = Status.NUMERICAL if status is Status.OPTIMAL else status
@@ -130,20 +132,17 @@ class CvxpySession:
         return y
 
 
-def solver_options(
-    solver: str, time_limit: float | None = None, *, tight: bool = True
-) -> dict[str, Any]:
+def _options(solver: str, time_limit: float | None) -> dict[str, Any]:
     """Return cvxpy's options for a solver.
 
     Args:
         solver: its name.
         time_limit: in seconds; None for no limit.
-        tight: whether to ask for tolerances below its ordinary ones.
 
     Raises:
         ParameterError: if there is a time limit that the solver is not known to take.
     """
-    options: dict[str, Any] = dict(_TIGHT.get(solver, {})) if tight else {}
+    options: dict[str, Any] = dict(_TIGHT.get(solver, {}))
     if time_limit is not None:
         if solver not in _TIME_OPTION:
             raise ParameterError(

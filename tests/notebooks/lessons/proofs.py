@@ -46,7 +46,7 @@ def after_names(it: Any) -> None:
 def after_accepted(it: Any) -> None:
     assert it.accepted[0] == 0
     assert [line.split(":")[0] for line in it.accepted[1].splitlines()] == [
-        *("private", "value", "optimal"),
+        *("private", "about", "value", "optimal", "not looked at"),
     ]
 
 
@@ -60,7 +60,7 @@ def after_weaker(it: Any) -> None:
     # Each leaves the design private, and its value as it is.
     for _, text in (it.weaker, it.wrong):
         assert [line.split(":")[0] for line in text.splitlines()] == [
-            *("private", "value", "REFUSED"),
+            *("private", "about", "value", "REFUSED"),
         ]
     said = it.weaker[1].split("claims ")[1].split()
     assert float(said[3]) < float(said[0])
@@ -73,9 +73,11 @@ def after_exact(it: Any) -> None:
 
 
 def after_decided(it: Any) -> None:
-    assert it.decided == (
-        0,
-        "optimal: 32420/43841 for e^epsilon = 5/2 (kernel, 66 rows), exactly\n",
+    code, text = it.decided
+    assert code == 0
+    assert text.startswith(
+        "optimal: 32420/43841 for e^epsilon = 5/2 (kernel, 66 rows), exactly, "
+        "along 10 directed edges of 6 inputs\nabout: loss absolute, "
     )
 
 

@@ -63,7 +63,7 @@ def mean_and_worst(law: Callable[[Counts, float], tuple[float, ...]]) -> tuple[f
 
 def regret_at(design: Any, counts: Counts) -> float:
     """Return the expected regret at some counts."""
-    law = design.setting.law(design.units, counts)
+    law = design.setting.law(design.units, counts=counts)
     lost = [max(counts) - n for n in counts]
     return sum(p * loss for p, loss in zip(law, lost, strict=True)) / sum(law)
 

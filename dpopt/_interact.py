@@ -1,0 +1,111 @@
+"""Sliders in a notebook: the fields of a setting, and its answer, designed again at each move."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import MISSING, fields
+from html import escape
+from typing import TYPE_CHECKING, Any, cast
+
+from dpopt._errors import DpoptError, ParameterError
+from dpopt._kinds import choices, is_default
+from dpopt._numbers import shown
+from dpopt.shape import Question, design
+
+if TYPE_CHECKING:
+    from ipywidgets import VBox
+
+
+def interact(setting: Question[Any] | type[Question[Any]], **ranges: Any) -> VBox:  # noqa: ANN401
+    """Show a control for each number and each choice of a setting, above its answer.
+
+    In a notebook, at the end of a cell: ``dpopt.interact(MinCount, epsilon=(0.1, 2.0))``. Moving a
+    control designs anew, as long as that takes; what the setting refuses is told in place of the
+    answer. Needs ipywidgets (extra ``explore``).
+
+    Args:
+        setting: where the controls begin; a class begins at its example. Fields that are neither
+            numbers, nor choices, nor in ``ranges`` stay what they are.
+        ranges: of a field, by its name: its least and its largest number, or a list of values.
+
+    Returns:
+        The controls in the order of the fields, then the answer as HTML.
+
+    Raises:
+        ParameterError: for what is no setting, or a range that is none.
+        ImportError: if ipywidgets is missing.
+    """
+    try:
+        from ipywidgets import HTML, VBox
+    except ImportError as error:
+        raise ImportError("interact needs ipywidgets; pip install 'dpopt[explore]'.") from error
+    start: Any = setting
+    if isinstance(setting, type) and issubclass(setting, Question):
+        start = setting.example()
+    if not isinstance(start, Question):
+        raise ParameterError(f"setting is {shown(setting)}; it must be a setting, or its class.")
+    known = {field.name: field for field in fields(cast(Any, start)) if field.init}
+    for name in ranges.keys() - known.keys():
+        raise ParameterError(f"{name} is no field of {start.kind}, which has {', '.join(known)}.")
+    stated = {name: getattr(start, name) for name in known if not is_default(start, known[name])}
+    controls: dict[str, Any] = {}
+    for name, field in known.items():
+        value = stated.get(name, None if field.default is MISSING else field.default)
+        control = _control(name, value, choices(str(field.type)), ranges.get(name))
+        controls |= {} if control is None else {name: control}
+    answer = HTML()
+
+    def redraw(_: object = None) -> None:
+        moved = {name: control.value for name, control in controls.items()}
+        try:
+            answer.value = design(type(start)(**{**stated, **moved}))._repr_html_()
+        except DpoptError as error:
+            answer.value = f"<p role='alert'>{escape(str(error))}</p>"
+
+    for control in controls.values():
+        control.observe(redraw, names="value")
+    redraw()
+    return VBox([*controls.values(), answer])
+
+
+def _control(name: str, value: Any, words: tuple[str, ...], chosen: Any) -> Any:  # noqa: ANN401
+    """Return the widget of a field, told when it is let go; None if it has none."""
+    import ipywidgets as widgets
+
+    told: dict[str, Any] = {"description": name, "style": {"description_width": "initial"}}
+    quiet = {**told, "continuous_update": False}
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if chosen is not None:
+        _check_range(name, chosen)
+        if not isinstance(chosen, tuple):
+            begin = value if value in chosen else chosen[0]
+            return widgets.SelectionSlider(options=list(chosen), value=begin, **quiet)
+        low, high = chosen
+        begin = min(max(value, low), high) if number else low
+        if isinstance(low, int) and isinstance(begin, int):
+            return widgets.IntSlider(begin, low, high, **quiet)
+        return widgets.FloatSlider(begin, min=low, max=high, step=(high - low) / 100, **quiet)
+    if words:
+        return widgets.Dropdown(options=words, value=value, **told)
+    if isinstance(value, bool):
+        return widgets.Checkbox(value, **told)
+    if not number:
+        return None
+    if not 0 < value < math.inf:
+        # Around 0 no scale suggests itself.
+        return (widgets.IntText if isinstance(value, int) else widgets.FloatText)(value, **told)
+    if isinstance(value, int):
+        return widgets.IntSlider(value, 1, 2 * value, **quiet)
+    tens = math.log10(value)
+    return widgets.FloatLogSlider(value, min=tens - 1, max=tens + 1, step=0.05, **quiet)
+
+
+def _check_range(name: str, chosen: Any) -> None:  # noqa: ANN401
+    if isinstance(chosen, tuple):
+        right = len(chosen) == 2 and all(isinstance(end, int | float) for end in chosen)
+        right = right and chosen[0] < chosen[1]
+    else:
+        right = isinstance(chosen, list | range) and len(chosen) > 0
+    if not right:
+        allowed = "the least and the largest number in parentheses, or a list of values"
+        raise ParameterError(f"{name} is {shown(chosen)}; it must be {allowed}.")

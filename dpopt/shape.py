@@ -1,0 +1,1038 @@
+"""The shape of every mechanism: setting -> problem -> point -> units -> proof -> design.
+
+A `Question` is a frozen dataclass of parameters whose answer is the optimum of a linear program; a
+`Setting` is a question whose answer is a mechanism, which is proved private and releases. Where the
+optimum is known in closed form, the closed form is another solver of the same program:
+
+    dpopt.design(setting)                    # the closed form, or HiGHS where there is none
+    dpopt.design(setting, backend="highs")   # the program as the paper displays it
+    dpopt.design(setting, backend="cvxpy")   # the same through any solver of cvxpy
+
+On the way, a *solution* is what the solver returned for all variables of the program; the *point*
+is what the paper calls the variable; the *units* are that point, repaired and as integers. These
+are proved, saved and released from, and nothing else is.
+
+A class that says ``kind`` is a kind: it is what `dpopt.kinds` lists, it has the command ``dpopt
+KIND``, and `dpopt.load` reads its files. How to add one is told in docs/adding.md.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from functools import cached_property
+from importlib import import_module
+from itertools import accumulate
+from numbers import Real
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast
+
+import numpy as np
+
+from dpopt import _checks, _kinds, verify
+from dpopt._errors import NotPrivateError, ParameterError, SolverError
+from dpopt._numbers import shown
+from dpopt._page import result_page
+from dpopt._types import Json, Vector, brief
+from dpopt.files import check_json_target
+from dpopt.lp import Backend, Solution, Status, solve
+from dpopt.privacy import Problem
+from dpopt.privacy.exact import Certificate
+from dpopt.privacy.guarantee import Guarantee
+from dpopt.privacy.plain import plain, plain_units, read_units, rows_of
+from dpopt.privacy.release import seeded_below
+from dpopt.privacy.saved import (
+    AUDIT,
+    READERS,
+    STATED,
+    Sealed,
+    read_sealed,
+    refuse_audit,
+    seal,
+    seal_judged,
+)
+from dpopt.privacy.vouched import Coherent, Vouched
+from dpopt.proofs import Bound, Optimality, counted, laid_beside, optimality, small
+from dpopt.provenance import versions
+from dpopt.style import new_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from dpopt.privacy.dominating import DominatingPair
+    from dpopt.privacy.least import Least
+    from dpopt.verify import Name
+
+__all__ = [
+    "Answer",
+    "Design",
+    "Question",
+    "Setting",
+    "design",
+    "kinds",
+    "load",
+    "made",
+]
+
+A = TypeVar("A", bound="Answer")
+
+_KINDS: dict[str, type[Question[Any]]] = {}
+# Rows that a drawing names one by one.
+_MOST_NAMED = 12
+# What a guarantee is called that is not proved.
+_UNPROVED = "target"
+_NAME = re.compile(r"[a-z][a-z0-9-]*")
+# What a file's units raise where a kind's own arithmetic expected others.
+_MALFORMED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+
+
+class Question(ABC, Generic[A]):
+    """Parameters of something that a linear program decides: the paper in miniature.
+
+    A subclass is a frozen dataclass. Its docstring displays the program, and names the fields under
+    "Attributes:"; from these come the options of its command and their help. What it is generic in
+    is the class of its answers, `Answer` or a subclass.
+
+    Attributes:
+        kind: of its files, its command, its citation; lower case with hyphens.
+        papers: keys of `dpopt.cite` of the papers behind it, other than the package itself.
+        answer: the class of its answers.
+    """
+
+    kind: ClassVar[str]
+    papers: ClassVar[tuple[str, ...]] = ()
+    answer: ClassVar[type[Answer]]
+
+    @property
+    def maximises(self) -> bool:
+        """Whether a larger value is better."""
+        return False
+
+    def __init_subclass__(cls) -> None:
+        """Register the kind, if the class states one; its repr is one line.
+
+        Raises:
+            ParameterError: for a name that is none, or one that another class has.
+        """
+        super().__init_subclass__()
+        if "__repr__" not in cls.__dict__:
+            # Put here, it is kept by `dataclass`, whose own would print every array.
+            cls.__repr__ = Question.__repr__
+        if "kind" in cls.__dict__:
+            _register(cls)
+
+    def __repr__(self) -> str:
+        return brief(self)
+
+    @classmethod
+    @abstractmethod
+    def example(cls) -> Self:
+        """Return a small one, which every solver answers at once."""
+
+    @classmethod
+    def example_data(cls) -> object:
+        """Return data that a release from the example takes; None where nothing is released."""
+        return None
+
+    @abstractmethod
+    def problem(self) -> Problem:
+        """Return the program as the paper displays it, its rows named.
+
+        Raises:
+            ParameterError: if it would be too large to write out; it says up to which size.
+        """
+
+    def keep(self, **checked: object) -> None:
+        """Set fields to their checked values: for ``__post_init__``, which a frozen class has.
+
+        Raises:
+            ParameterError: for a name that is no field's.
+        """
+        known = [f.name for f in fields(cast(Any, self))]
+        for name, value in checked.items():
+            if name not in known:
+                raise ParameterError(
+                    f"keep was given {name!r}; fields of {type(self).__name__} are "
+                    f"{', '.join(known)}."
+                )
+            object.__setattr__(self, name, value)
+
+    def closed_form(self) -> Any:  # noqa: ANN401
+        """Return the optimum without a program, as `units`; None if no closed form is known."""
+        return None
+
+    def solved(
+        self, backend: str | Backend, time_limit: float | None, stop_at_gap: float = 0.0
+    ) -> Solution:
+        """Solve `problem`; overridden where the program is solved in stages or in another form."""
+        return solve(self.problem(), backend, time_limit=time_limit, stop_at_gap=stop_at_gap)
+
+    @abstractmethod
+    def point(self, solution: Solution) -> Any:  # noqa: ANN401
+        """Return what the paper calls the variable, such as gamma, q or K, out of a solution."""
+
+    def units(self, point: Any) -> Any:  # noqa: ANN401
+        """Return a point as what the answer keeps; for a mechanism, repaired and as integers."""
+        return point
+
+    @abstractmethod
+    def value(self, units: Any) -> float:  # noqa: ANN401
+        """Return the objective at the units, computed from them alone."""
+
+    def bound(self, units: Any, solution: Solution | None) -> float | None:  # noqa: ANN401
+        """Return a bound on the value of any other point, in the units of `value`.
+
+        That of the dual vector; for a closed form, which is the optimum, the value itself. None if
+        nothing is known.
+        """
+        return self.value(units) if solution is None else solution.bound
+
+    def proof_rows(self, units: Any) -> Sequence[Name] | None:  # noqa: ANN401
+        """Return rows of the program in `dpopt.verify` whose multipliers may prove the bound.
+
+        None looks at all of them; a kind with many says here which are tight at the units.
+        """
+        del units
+
+    def proof_size(self, units: Any) -> int:  # noqa: ANN401
+        """Return about how many entries of rows a proof looks at: where few, it is made unasked."""
+        return counted(units)
+
+    def proof_data(self, units: Any) -> Json:  # noqa: ANN401
+        """Return numbers that a proof file carries where the setting cannot state them exactly."""
+        del units
+        return {}
+
+    def draw(self, axes: Axes, units: Any, label: str | None = None) -> None:  # noqa: ANN401
+        """Draw the answer on axes that its ``plot`` opened.
+
+        By default a line for each row of the units; of a kind with `columns` of its own, the last
+        column of numbers against the first column.
+        """
+        if type(self).columns is not Question.columns:
+            _draw_columns(axes, self.columns(units), label)
+            return
+        rows, laws = rows_of(units)
+        for place, row in enumerate(rows):
+            told = f"input {place}" if laws and len(rows) <= _MOST_NAMED else label
+            axes.plot(range(len(row)), row, marker="o", markersize=3, label=told)
+        axes.set_xlabel("output" if laws else "place")
+        axes.set_ylabel("probability" if laws else "value")
+
+    def columns(self, units: Any) -> Mapping[str, Sequence[Any]]:  # noqa: ANN401
+        """Return the answer as one tidy table, columns by name: for frames and the command line.
+
+        By default, rows of integers are laws, and there is a line for each input and output; of a
+        single row there is one for each place.
+        """
+        rows, laws = rows_of(units)
+        if not laws:
+            return {"place": list(range(len(rows[0]))), "value": rows[0]}
+        return {
+            "input": [place for place, row in enumerate(rows) for _ in row],
+            "output": [place for row in rows for place in range(len(row))],
+            "probability": [mass for row in rows for mass in row],
+        }
+
+    def plain(self, units: Any) -> Any:  # noqa: ANN401
+        """Return units as plain values for a file; whole numbers as text, of any length."""
+        return plain_units(units)
+
+    def read(self, plain: Any) -> Any:  # noqa: ANN401
+        """Return the units of a file, checked in form only; `Setting.prove` judges them.
+
+        Raises:
+            ParameterError: if they are malformed.
+        """
+        return read_units(plain)
+
+    def to_dict(self) -> Json:
+        """Return the parameters as plain values, from which `from_dict` makes them again."""
+        return {name: plain(getattr(self, name)) for name in _parameters(type(self))}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Return the question of a file's parameters.
+
+        Raises:
+            ParameterError: if one is missing, unknown or out of range.
+        """
+        if not isinstance(values, Mapping):
+            raise ParameterError(f"setting is {shown(values)}; it must hold parameters by name.")
+        known = _parameters(cls)
+        for name in values:
+            if name not in known:
+                raise ParameterError(
+                    f"setting holds {shown(name)}; parameters of {cls.kind!r} are "
+                    f"{', '.join(known)}."
+                )
+        for name, required in known.items():
+            if required and name not in values:
+                raise ParameterError(f"setting has no {name}, which {cls.kind!r} needs.")
+        return cls(**values)
+
+
+class Setting(Question[A]):
+    """A question whose answer is a private mechanism; see `Question` for what it shares.
+
+    What a mechanism must say, beside `Question.example`, `Question.problem`, `Question.point` and
+    `Question.value`: its `guarantee`, its integers (`Question.units`), how they are proved
+    (`prove`), and the law of the output for one input (`law`).
+
+    Attributes:
+        neighbours: in a few words what differs between neighbours, for the lines of a ledger, where
+            a user could take it for something else; such as "one ballot replaced".
+    """
+
+    neighbours: ClassVar[str] = ""
+
+    @classmethod
+    def example_neighbours(cls) -> Sequence[tuple[Any, Any]]:
+        """Return pairs of neighbouring inputs of the example, whose laws the tests compare.
+
+        Where the data are votes of private voters (`behind`), every vote that differs is that of a
+        voter who says either, as differently as its privacy allows.
+        """
+        return ()
+
+    @property
+    @abstractmethod
+    def guarantee(self) -> Guarantee:
+        """What the mechanism promises."""
+
+    @abstractmethod
+    def prove(self, units: Any) -> Certificate:  # noqa: ANN401
+        """Return the exact proof of integers, from them and the setting alone.
+
+        It has never seen a problem or a solution: `dpopt.load` calls it for integers out of a file
+        that anybody could have written.
+
+        Raises:
+            NotPrivateError: if they are not private.
+            ParameterError: if they are no units of this setting.
+        """
+
+    def proved(self, units: Any) -> Certificate:  # noqa: ANN401
+        """Return the proof of `prove` as one about these units in this setting, and no others.
+
+        Raises:
+            NotPrivateError: if they are not private.
+            ParameterError: if they are no units of this setting.
+        """
+        proof = self.prove(units)
+        if not isinstance(proof, Certificate):
+            raise ParameterError(
+                f"prove of kind {self.kind!r} returned {shown(proof)}; it must be a Certificate."
+            )
+        return proof.about(*self.subject(units))
+
+    @abstractmethod
+    def law(self, units: Any, data: Any) -> Sequence[int]:  # noqa: ANN401
+        """Return the law of the output for one input: integers in proportion to probabilities.
+
+        Raises:
+            ParameterError: if the data are not an input of this setting.
+        """
+
+    def as_point(self, values: Vector) -> Any:  # noqa: ANN401
+        """Return numbers that somebody else found as `point` returns them: for `dpopt.certify`.
+
+        Raises:
+            ParameterError: if they are no point of this setting.
+        """
+        return values
+
+    def output(self, place: int) -> Any:  # noqa: ANN401
+        """Return what the place of an output in `law` stands for; the place itself by default."""
+        return place
+
+    def queries(self, numbers: Sequence[int]) -> list[Any]:
+        """Return the inputs that a line of integers stands for, as typed on the command line.
+
+        Each of them, where the example's input is an integer; otherwise all together are one.
+        """
+        single = isinstance(self.example_data(), int)
+        return list(numbers) if single else [list(numbers)]
+
+    @property
+    def behind(self) -> tuple[Guarantee, int] | None:
+        """Guarantee and number of the private mechanisms whose outputs are the data.
+
+        None where the data are people's records, as in most kinds. Where they are votes of private
+        voters, releases compose only if every vote was drawn afresh; see `dpopt.majority.Spending`.
+        """
+        return None
+
+    @property
+    def may_fail(self) -> bool:
+        """Whether this is a published rule, which gets a design even where it is not private."""
+        return False
+
+    def dominating(self, units: Any) -> DominatingPair:  # noqa: ANN401
+        """Return the tight dominating pair over all neighbours, for accountants.
+
+        Raises:
+            ParameterError: if none is known for this kind, or it has too many events.
+        """
+        del units
+        raise ParameterError(f"kind is {self.kind!r}; no dominating pair of it is known.")
+
+    def spent(self, units: Any, epsilon: float | None, delta: float | None) -> Least:  # noqa: ANN401
+        """Return the least epsilon that units spend for a delta, enclosed: for `dpopt.certify`.
+
+        Where an epsilon is given, the least delta for it. The units may be private or not.
+
+        Raises:
+            ParameterError: if it is not known for this kind, or not for these numbers.
+        """
+        del units, epsilon, delta
+        raise ParameterError(f"kind is {self.kind!r}; no least epsilon of it is known.")
+
+    def subject(self, units: Any) -> tuple[object, ...]:  # noqa: ANN401
+        """Return what a certificate is about: numbers, texts, tuples, arrays, dataclasses.
+
+        It must hold the units, and every parameter that their proof depends on.
+        """
+        return self.kind, self, units
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Answer(Coherent):
+    """What is known of a question: a point, its value, and a bound on every other one.
+
+    Attributes:
+        setting: the question.
+        units: the point, as the setting keeps it.
+        float_bound: no point is better than this, as the solver's duals say in floats, in the
+            units of `value`; None if nothing is known. `bound` is what can be relied on.
+        solution: the solve behind it; None for a closed form, a given point, or a file.
+        provenance: versions that made it.
+        stated: names, as in `to_dict`, of what a file stated and nothing here could check.
+    """
+
+    setting: Any
+    units: Any
+    float_bound: float | None = None
+    solution: Solution | None = None
+    provenance: dict[str, str] = field(default_factory=versions)
+    stated: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse a setting that is no question.
+
+        Raises:
+            ParameterError: if it is none.
+        """
+        _checks.instance("setting", self.setting, Question)
+        super().__post_init__()
+
+    @cached_property
+    def value(self) -> float:
+        """The objective, computed from the units."""
+        return self.setting.value(self.units)
+
+    @cached_property
+    def optimality(self) -> Optimality | None:
+        """The exact bound and the multipliers that prove it, for the true e^epsilon.
+
+        They are of the program that `dpopt.verify` displays for the plain values of a file. None
+        where nothing is claimed of other points, or where that module does not know the kind. Of
+        an answer that was stopped at a gap they may prove less than the solver's duals say.
+
+        Raises:
+            ParameterError: if that module does not display such a setting, or it is too large.
+            SolverError: if no multipliers were found.
+        """
+        asked, units = self.setting, self.units
+        if self.float_bound is None or asked.kind not in verify.KINDS:
+            return None
+        rows, data = asked.proof_rows(units), asked.proof_data(units)
+        return optimality(asked.kind, asked.to_dict(), asked.plain(units), rows, data)
+
+    @property
+    def bound(self) -> Bound | None:
+        """No point is better than this, in the units of `value`; None if nothing is known.
+
+        A float that says how it is known, `Bound.how`. "proved" is rounded outward from the
+        rational of `optimality`: of small answers at once, of others when that was asked for, or a
+        proof was saved. "float" is the bound that the solver's duals give in double precision;
+        "stated", what a file says.
+        """
+        if self.float_bound is None:
+            return None
+        if "bound" in self.stated:
+            return Bound(self.float_bound, "stated")
+        if "optimality" in vars(self) or self._quickly_proved:
+            found = self.optimality
+            if found is not None:
+                return found.as_float()
+        return Bound(self.float_bound, "float")
+
+    @cached_property
+    def _quickly_proved(self) -> bool:
+        """Whether there is a proof that takes no time worth asking for.
+
+        None of an answer that was stopped: the rows that are tight there may prove nothing.
+        """
+        if self.status is Status.GAP:
+            return False
+        try:
+            small_one = small(self.setting.kind, self.setting.proof_size(self.units))
+            return small_one and self.optimality is not None
+        except (ParameterError, SolverError):
+            return False
+
+    def known(self) -> Json:
+        """Return value, bound, how the bound is known, and the gap: what pages tell first."""
+        how = None if self.bound is None else self.bound.how
+        told = {"value": self.value, "bound": self.bound, "bound_is": how, "gap": self.gap}
+        return {**told, **self._stopped()}
+
+    @property
+    def gap(self) -> float | None:
+        """How far value and bound are apart; below 0 by rounding only."""
+        if self.bound is None:
+            return None
+        over, under = (
+            (self.bound, self.value) if self.setting.maximises else (self.value, self.bound)
+        )
+        return over - under
+
+    @property
+    def status(self) -> Status | None:
+        """How the solve ended: `Status.OPTIMAL`, or `Status.GAP` where it was stopped at a gap.
+
+        None of a closed form, a given point, or a file.
+        """
+        return None if self.solution is None else self.solution.status
+
+    @property
+    def problem(self) -> Problem:
+        """The program that the answer solves."""
+        return self.setting.problem()
+
+    def release(self, data: object = None) -> Any:  # noqa: ANN401
+        """Refuse: a question releases nothing.
+
+        Args:
+            data: of a mechanism, its input.
+
+        Raises:
+            ParameterError: always.
+        """
+        del data
+        raise ParameterError(
+            f"kind is {self.setting.kind!r}, a question about privacy; it releases nothing."
+        )
+
+    def plot(self, ax: Axes | None = None, *, label: str | None = None) -> Axes:
+        """Draw the answer on ``ax``, or on a new figure; return the axes."""
+        axes = new_axes(ax)
+        self.setting.draw(axes, self.units, label)
+        return axes
+
+    def facts(self) -> Json:
+        """Return what `to_dict` tells beyond the fields that all answers share."""
+        return {}
+
+    def headline(self) -> Json:
+        """Return what the one-line repr tells."""
+        told = {
+            name: value
+            for name, value in self.setting.to_dict().items()
+            if isinstance(value, int | float | str) and not isinstance(value, bool)
+        }
+        return {**told, "value": self.value}
+
+    def named(self) -> Json:
+        """Return the headline by the names that are printed."""
+        return self.headline()
+
+    def details(self) -> Json:
+        """Return what pages and the command line tell beyond the headline, by name."""
+        return {}
+
+    def __repr__(self) -> str:
+        stated = {STATED: ", ".join(self.stated)} if self.stated else {}
+        return brief(self, **{**self.named(), **self._stopped(), **stated})
+
+    def _stopped(self) -> Json:
+        """Return what is told of an answer that was stopped before the optimum, else nothing."""
+        return {"status": str(Status.GAP), "gap": self.gap} if self.status is Status.GAP else {}
+
+    @property
+    def statement(self) -> str:
+        """What was found or proved, in one sentence."""
+        return f"A question about privacy, answered: {self.value:.6g}."
+
+    def _repr_html_(self) -> str:
+        """Return picture, statement and facts, for notebooks."""
+        facts = {**self.headline(), **self._stopped(), **self.details()}
+        return result_page(type(self).__name__, self.statement, None, facts, self.plot)
+
+    def to_dict(self) -> Json:
+        """Return the answer as plain values, ready for JSON; integers as text."""
+        solved = self.solution
+        return {
+            "kind": self.setting.kind,
+            "setting": self.setting.to_dict(),
+            "units": self.setting.plain(self.units),
+            "value": self.value,
+            "bound": self.bound,
+            "bound_is": None if self.bound is None else self.bound.how,
+            "gap": self.gap,
+            **self.facts(),
+            "status": None if solved is None else str(solved.status),
+            "backend": None if solved is None else solved.backend,
+            "provenance": self.provenance,
+            **({STATED: list(self.stated)} if self.stated else {}),
+        }
+
+    def save(self, path: str | Path, *, proof: bool = False, verifier: bool = False) -> None:
+        """Write the answer to a JSON file; `dpopt.load` finds it again from its parameters.
+
+        Args:
+            path: of the file.
+            proof: write also X.proof.json beside X.json, for ``python verify.py X.json
+                X.proof.json``; see `dpopt.verify`. Both are written, or neither.
+            verifier: lay verify.py there too, which needs nothing but Python.
+
+        Raises:
+            ParameterError: if a file cannot be written, another verify.py is there, or no answer
+                of this kind has a proof.
+            SolverError: if no multipliers were found.
+        """
+        with self._laid_beside(path, proof, verifier):
+            seal(self.setting.kind, self.to_dict(), Path(path))
+
+    def _laid_beside(
+        self, path: str | Path, proof: bool, verifier: bool
+    ) -> AbstractContextManager[None]:
+        """Return what lays proof and verifier beside the file that is written inside it."""
+        found = None
+        check_json_target(Path(path))
+        if _checks.flag("proof", proof):
+            found, kind = self.optimality, self.setting.kind
+            if found is None and kind not in verify.KINDS:
+                raise ParameterError(f"proof is True; there is no proof that a {kind!r} is best.")
+            if found is None:
+                warnings.warn(
+                    f"there is no proof of optimality: nothing says that a {kind!r} like this is "
+                    "best. It is saved without one.",
+                    stacklevel=3,
+                )
+        data: Json | None = None
+        if found is not None:
+            data = {"setting": self.setting.to_dict(), **self.setting.proof_data(self.units)}
+        verifier = _checks.flag("verifier", verifier)
+        return laid_beside(Path(path), self.setting.kind, found, verifier, data)
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Design(Answer, Vouched):
+    """A mechanism: integers, the proof that they are private, and draws from exactly these.
+
+    Attributes:
+        setting: what was asked, a `Setting`.
+        units: the integers that were proved, and that `release` draws from.
+        certificate: the exact proof; None if they are not private, which only a published rule or a
+            given point can be.
+        float_bound: see `Answer`, as for solution, provenance and stated.
+    """
+
+    certificate: Certificate | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a certificate about something else, or of less than the setting promises.
+
+        Raises:
+            ParameterError: if it is such.
+        """
+        super().__post_init__()
+        if self.certificate is not None:
+            proved, promised = self.certificate.guarantee, self.setting.guarantee
+            if proved.epsilon > promised.epsilon or proved.delta > promised.delta:
+                raise ParameterError(
+                    f"certificate is of {proved}, and kind {self.setting.kind!r} promises "
+                    f"{promised}; what is released must be proved."
+                )
+
+    def _subject(self) -> tuple[object, ...]:
+        return self.setting.subject(self.units)
+
+    def _prove(self) -> Certificate:
+        return self.setting.proved(self.units)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the mechanism was meant to promise."""
+        return self.setting.guarantee
+
+    @property
+    def private(self) -> bool:
+        """Whether the guarantee was proved."""
+        return self.certificate is not None
+
+    @property
+    def verdict(self) -> str:
+        """What is known of its privacy: "private" or "not private"."""
+        return "private" if self.private else "not private"
+
+    @property
+    def statement(self) -> str:
+        """What was proved, and of what; or the inputs and the output that show a loss."""
+        try:
+            self.require_private()
+        except NotPrivateError as error:
+            return f"Not private; it releases nothing. {error}"
+        proof = cast(Certificate, self.certificate)
+        decided = f"{proof.constraints:,} inequalities decided: {proof.arithmetic}"
+        return f"{_promised(self.guarantee)}: {proof.claim}. {decided}."
+
+    def require_private(self) -> None:
+        """Refuse a mechanism without a certificate.
+
+        Raises:
+            NotPrivateError: with the inputs and the output that show it.
+        """
+        if not self.private:
+            self.setting.prove(self.units)
+            raise NotPrivateError(f"this {self.setting.kind} has no certificate.")
+
+    def _repr_html_(self) -> str:
+        """Return picture, what was proved, guarantee, verdict and facts, for notebooks."""
+        promised = "guarantee" if self.private else _UNPROVED
+        facts = {**self.named(), promised: _promised(self.guarantee)}
+        facts |= {"verdict": self.verdict, **self._stopped(), **self.details()}
+        return result_page(type(self).__name__, self.statement, self.private, facts, self.plot)
+
+    def asked(self, data: object = None) -> int:
+        """Return how many outputs `release` draws for data, which are checked; each spends all.
+
+        Args:
+            data: see `release`, as for what is raised.
+        """
+        self.require_private()
+        self._sums(data)
+        return 1
+
+    def release(self, data: object = None) -> Any:  # noqa: ANN401
+        """Return one private output for ``data``, with the operating system's randomness.
+
+        Spends the whole guarantee, for data that change as the setting's neighbours do. A person
+        who can change them in t such steps spends t times the epsilon. Several releases add up;
+        `dpopt.Ledger.release` writes them down. No seed; Python is not constant-time, and timing is
+        outside the guarantee.
+
+        Args:
+            data: one input of the mechanism.
+
+        Raises:
+            ParameterError: for data that are no input; the refusal is for the curator alone.
+            NotPrivateError: if the mechanism has no certificate.
+        """
+        self.require_private()
+        return self._drawn(self._sums(data), secrets.randbelow)
+
+    def simulate(self, data: object, rng: np.random.Generator) -> Any:  # noqa: ANN401
+        """Return what `release` would, from a seeded generator: for experiments, NOT private."""
+        _checks.instance("rng", rng, np.random.Generator)
+        return self._drawn(self._sums(data), lambda limit: seeded_below(rng, limit))
+
+    def _sums(self, data: object) -> list[int]:
+        """Return the cumulative weights of the outputs for one input, checked."""
+        weights = self.setting.law(self.units, data)
+        try:
+            sums = list(accumulate(weights))
+            # One float among them, or one of numpy's integers, makes the sum one.
+            fits = type(sums[-1]) is int and sums[-1] > 0 and min(weights) >= 0
+        except (IndexError, TypeError, ValueError):
+            sums, fits = [], False
+        if not fits:
+            raise ParameterError(
+                f"law of kind {self.setting.kind!r} must return a list of integers of at least 0, "
+                "not all of them 0; Python's own, which do not overflow."
+            )
+        return sums
+
+    def _drawn(self, sums: list[int], below: Callable[[int], int]) -> Any:  # noqa: ANN401
+        # Every sum is compared: no draw stops early.
+        drawn = below(sums[-1])
+        return self.setting.output(sum(map(drawn.__ge__, sums)))
+
+    def headline(self) -> Json:
+        """Return what the one-line repr tells."""
+        return {**super().headline(), "guarantee": self.guarantee, "verdict": self.verdict}
+
+    def named(self) -> Json:
+        """Return the headline by the names that are printed: what is not proved, is none."""
+        headline = self.headline()
+        # Some are proved when they are first asked, which a headline without it does not do.
+        if "guarantee" not in headline or self.private:
+            return headline
+        return {_UNPROVED if k == "guarantee" else k: told for k, told in headline.items()}
+
+    def to_dict(self) -> Json:
+        """Return the design as plain values, ready for JSON; integers as text."""
+        promised = {"epsilon": self.guarantee.epsilon, "delta": self.guarantee.delta}
+        proof = self.certificate
+        return {
+            **super().to_dict(),
+            "guarantee": promised,
+            "private": self.private,
+            "verdict": self.verdict,
+            "certificate": None if proof is None else proof.to_dict(),
+        }
+
+    def save(
+        self,
+        path: str | Path,
+        *,
+        even_if_not_private: bool = False,
+        proof: bool = False,
+        verifier: bool = False,
+    ) -> None:
+        """Write the design to a JSON file that `dpopt.load` proves again.
+
+        Args:
+            path: of the file.
+            even_if_not_private: of a design without a certificate, write the record of its audit: a
+                file for reading, which `dpopt.load` refuses as not private.
+            proof: write also X.proof.json beside X.json, the multipliers that prove its bound, for
+                ``python verify.py X.json X.proof.json``; see `dpopt.verify`. Both are written, or
+                neither. Of a rule or a given point, which bounds no other, a warning says that
+                there is no proof of optimality, and X.json is written: its privacy is decided too.
+            verifier: lay verify.py there too, which needs nothing but Python.
+
+        Raises:
+            ParameterError: if a file cannot be written, another verify.py is there, or no design of
+                this kind has a proof.
+            NotPrivateError: if it is not proved private and its audit was not asked for.
+            SolverError: if no multipliers were found.
+        """
+        with self._laid_beside(path, proof, verifier):
+            seal_judged(self.setting.kind, self, path, even_if_not_private)
+
+
+Question.answer = Answer
+Setting.answer = Design
+
+
+def design(
+    setting: Question[A],
+    *,
+    backend: str | Backend | None = None,
+    time_limit: float | None = None,
+    stop_at_gap: float = 0.0,
+) -> A:
+    """Return the answer to a question: of a setting, the mechanism, proved private.
+
+    Args:
+        setting: a `Question`, one of `dpopt.kinds` or your own.
+        backend: see `dpopt.solve`; None takes the closed form where there is one, else HiGHS.
+        time_limit: seconds for the solve.
+        stop_at_gap: in [0, 1]; how far from the optimum is near enough, in the units of
+            `dpopt.solve`: a share of the program's objective. 0 goes on to the optimum. A design
+            that was stopped is repaired, proved private and bounded like any other; its `status`
+            is then ``"gap"``, and its `gap` says how far value and bound are apart. A closed form
+            is the optimum at once: there is nothing to stop.
+
+    Returns:
+        An `Answer`; of a `Setting`, a `Design`. Some kinds have subclasses of their own.
+
+    Raises:
+        ParameterError: for another object, or a program that is too large to write out.
+        InfeasibleError: if the program has no solution.
+        NotPrivateError: if what was found cannot be proved; of a published rule that fails, the
+            design has no certificate instead.
+        SolverError: if the solver found no answer.
+
+    Example:
+        >>> import dpopt
+        >>> from dpopt.roo import MinCount
+        >>> dpopt.design(MinCount(records=5, letters=2, epsilon=1.0)).verdict
+        'private'
+    """
+    _check_setting(setting)
+    if time_limit is not None:
+        _checks.real("time_limit", time_limit, 0.0)
+    stop_at_gap = _checks.real("stop_at_gap", stop_at_gap, 0.0, 1.0)
+    units = setting.closed_form() if backend is None else None
+    if units is not None:
+        return made(setting, units)
+    solution = setting.solved("highs" if backend is None else backend, time_limit, stop_at_gap)
+    return made(setting, setting.units(setting.point(solution)), solution)
+
+
+def made(
+    setting: Question[A],
+    units: Any,  # noqa: ANN401
+    solution: Solution | None = None,
+    *,
+    strict: bool | None = None,
+    **others: Any,  # noqa: ANN401
+) -> A:
+    """Return the answer of a question at given units.
+
+    Args:
+        setting: the question.
+        units: see `Question.units`.
+        solution: the solve behind them.
+        strict: raise for units that are not private, instead of leaving out the certificate; unless
+            the setting `may_fail`, if None.
+        others: further fields of the answer; ``float_bound`` is `Question.bound` unless given.
+
+    Raises:
+        ParameterError: if the units are none of this setting.
+        NotPrivateError: if the units are not private, and strict.
+    """
+    _check_setting(setting)
+    if isinstance(setting, Setting) and "certificate" not in others:
+        try:
+            others["certificate"] = setting.proved(units)
+        except NotPrivateError:
+            if strict or (strict is None and not setting.may_fail):
+                raise
+    if "float_bound" not in others:
+        others["float_bound"] = setting.bound(units, solution)
+    found = setting.answer(setting=setting, units=units, solution=solution, **others)
+    return cast(A, found)
+
+
+def kinds() -> tuple[type[Question[Any]], ...]:
+    """Return all kinds of settings and questions, the package's and your own, by name.
+
+    Example:
+        >>> import dpopt
+        >>> {"kernel", "majority"} <= {kind.kind for kind in dpopt.kinds()}
+        True
+    """
+    for name in _kinds.KINDS:
+        import_module(_kinds.module_of(name))
+    return tuple(_KINDS[name] for name in sorted(_KINDS))
+
+
+def kind_of(name: str) -> type[Question[Any]] | None:
+    """Return the kind of a name; None if there is none."""
+    if name not in _KINDS and name in _kinds.KINDS:
+        import_module(_kinds.module_of(name))
+    return _KINDS.get(name)
+
+
+def load(path: str | Path) -> Any:  # noqa: ANN401
+    """Return a saved answer; a mechanism is proved again from its integers.
+
+    Structure is checked first, then privacy, then the hash: a file whose integers are not private
+    is reported as such even if it was edited. A question is answered again, after the hash.
+
+    Raises:
+        ParameterError: if the file is missing, truncated, malformed, of another schema, or was
+            changed after it was saved.
+        NotPrivateError: if its integers are not private, or it holds an audit.
+    """
+    sealed = read_sealed(Path(path))
+    if sealed.kind == AUDIT:
+        raise refuse_audit(sealed)
+    if sealed.kind in READERS:
+        return READERS[sealed.kind](sealed)
+    kind = kind_of(sealed.kind)
+    if kind is None:
+        known = ", ".join(found.kind for found in kinds())
+        raise sealed.refuse(
+            f"its kind is {shown(sealed.kind)}; known are {known}; import the module that defines "
+            "it first, if it is your own"
+        )
+    return _loaded(kind, sealed)
+
+
+def _loaded(kind: type[Question[Any]], sealed: Sealed) -> Any:  # noqa: ANN401
+    with _refusing(sealed):
+        setting = kind.from_dict(sealed.body["setting"])
+        units = setting.read(sealed.body["units"])
+        stated = sealed.body["bound"]
+        bound = None if stated is None else _checks.real("bound", stated)
+    if not isinstance(setting, Setting):
+        # Before it is answered again, which can take as long as its parameters say.
+        sealed.require_hash()
+        return design(setting)
+    with _refusing(sealed):
+        # Strict also for a published rule: a file without a proof is not a mechanism's.
+        others = {"float_bound": bound, "provenance": sealed.provenance, "stated": ("bound",)}
+        found = made(setting, units, strict=True, **others)
+    sealed.require_hash()
+    return found
+
+
+@contextmanager
+def _refusing(sealed: Sealed) -> Iterator[None]:
+    """Turn what parts of a file raise into a refusal of the file."""
+    try:
+        yield
+    except ParameterError as error:
+        raise sealed.refuse(str(error).rstrip(".")) from None
+    except _MALFORMED as error:
+        # The cause is kept: in a kind of one's own, it may be an error of that kind.
+        raise sealed.refuse("its setting, units or bound are missing or malformed") from error
+
+
+def _register(cls: type[Question[Any]]) -> None:
+    name = cls.__dict__["kind"]
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ParameterError(
+            f"kind is {shown(name)}; it must be lower case letters, digits and hyphens."
+        )
+    if name in _kinds.VERBS:
+        raise ParameterError(f"kind is {name!r}; the command line has a verb of that name.")
+    if not isinstance(cls.papers, tuple) or not all(isinstance(text, str) for text in cls.papers):
+        raise ParameterError(
+            f"papers is {shown(cls.papers)}; it must be a tuple of texts, such as ('darrm',)."
+        )
+    where, before = (cls.__module__, cls.__qualname__), _KINDS.get(name)
+    same = before is None or (before.__module__, before.__qualname__) == where
+    inside = cls.__module__.partition(".")[0] == __name__.partition(".")[0]
+    if not same or (not inside and name in _kinds.KINDS):
+        raise ParameterError(f"kind is {name!r}; another class is of that kind already.")
+    _KINDS[name] = cls
+
+
+def _check_setting(setting: object) -> None:
+    """Refuse what is no question, or one whose parameters could change after the proof."""
+    if not isinstance(setting, Question):
+        what = f"the class {setting.__name__}" if isinstance(setting, type) else shown(setting)
+        raise ParameterError(f"setting is {what}; it must be an object of a Question or Setting.")
+    if not is_dataclass(setting) or not cast(Any, setting).__dataclass_params__.frozen:
+        raise ParameterError(
+            f"setting is a {type(setting).__name__}, which must be a dataclass(frozen=True)."
+        )
+    if not hasattr(setting, "kind"):
+        raise ParameterError(f"setting is a {type(setting).__name__}, which must say its kind.")
+
+
+def _parameters(cls: type[Any]) -> dict[str, bool]:
+    """Return the names of the constructor's parameters, and which of them it must be given."""
+    return {
+        f.name: f.default is MISSING and f.default_factory is MISSING for f in fields(cls) if f.init
+    }
+
+
+def _draw_columns(axes: Axes, table: Mapping[str, Sequence[Any]], label: str | None) -> None:
+    """Draw the last column of numbers against the first column, or against the place in it."""
+    numbers = [name for name, column in table.items() if all(isinstance(v, Real) for v in column)]
+    if not numbers:
+        raise ParameterError(
+            f"columns are {', '.join(table) or 'none'}; none holds numbers alone: override draw."
+        )
+    first, last = next(iter(table)), numbers[-1]
+    places = range(len(table[last])) if first == last else list(table[first])
+    axes.plot(places, list(table[last]), marker="o", markersize=3, label=label)
+    axes.set_xlabel("place" if first == last else first)
+    axes.set_ylabel(last)
+
+
+def _promised(guarantee: Guarantee) -> str:
+    return f"({guarantee.epsilon:.6g}, {guarantee.delta:.6g})-DP"

@@ -1,0 +1,211 @@
+"""verify.py refuses every setting that the package refuses: forged files, field by field."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpopt
+from dpopt import verify
+from dpopt.kernel import KernelSetting, NearestKernel
+from dpopt.majority import MajoritySetting
+from dpopt.multiclass import MulticlassSetting
+from dpopt.plurality import PluralitySetting
+from dpopt.smoothed import Expected, KernelMechanism, Profile, SamplingAverage, Smoothed
+from tests.proofs.test_fuzz import run
+
+KINDS: dict[str, Any] = {kind.kind: kind for kind in dpopt.kinds()}
+TABLE = np.array([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.0, 0.25, 0.75]])
+OWN: Any = [("seldom", [[0.0, 1.0] + [0.0] * 7], None, [0.9])]
+# Beside the example of each kind: settings whose other fields are in use.
+SETTINGS: dict[str, Any] = {
+    **{kind: KINDS[kind].example() for kind in {**verify.KINDS, **verify.QUESTIONS}},
+    "majority with Delta": MajoritySetting(3, 0.5, 1.5, 0.01, 0.02),
+    "majority of coefficients": MajoritySetting(3, 0.5, 1.5, coefficients=[1.0, 0.5]),
+    "majority of priors": MajoritySetting(3, 0.5, 1.5, objective="least-regret"),
+    "multiclass by a rule": MulticlassSetting(3, 3, 0.5, 1.5, 0.01, 0.02, rule="ladder"),
+    "multiclass of a point": MulticlassSetting(3, 3, 0.5, 1.5, prior="point:0.5,0.3,0.2"),
+    "plurality by a rule": PluralitySetting(6, 3, 1.0, rule="ladder", prior="dirichlet:1/2"),
+    "kernel of a table": KernelSetting(
+        [[0, 1, 2], [1, 0, 1], [2, 1, 0]],
+        1.0,
+        0.01,
+        graph=[[0, 1], [1, 2]],
+        prior=[0.25, 0.5, 0.25],
+        invariant=[0.25, 0.5, 0.25],
+        rows=OWN,
+    ),
+    "kernel of pairs": KernelSetting(
+        "absolute", 1.0, inputs=3, invariant=([[1.0, 0.0, -1.0]], [[0.0] * 3])
+    ),
+    "kernel of words": KernelSetting(
+        "hamming", 1.0, graph="hamming", shape=(2, 3), symmetry="hamming"
+    ),
+    "kernel on a grid": KernelSetting([[0.0, 1.0]] * 4, 1.0, graph="grid", shape=(2, 2)),
+    "kernel around": KernelSetting("zero-one", 1.0, graph="cycle", inputs=4, symmetry="dihedral"),
+    "kernel mirrored": KernelSetting(
+        "absolute", 1.0, graph="path", inputs=3, symmetry=[([2, 1, 0], [2, 1, 0])]
+    ),
+    "nearest of names": NearestKernel(
+        [[0.6, 0.4], [0.5, 0.5], [0.4, 0.6]],
+        1.0,
+        graph=[("a", "b"), ("b", "c")],
+        input_names=["a", "b", "c"],
+        output_names=["yes", "no"],
+        tolerance=0.1,
+    ),
+    "optimal-sampler of a law": KINDS["optimal-sampler"](4, 3, 1.0, "fixed", [0.5, 0.25, 0.25]),
+    "smooth-floor of a rate": KINDS["smooth-floor"](12, 3, 0.3, 0.2),
+    "prior of names": KINDS["prior"]([0.25, 0.75], 1.0, letters=["a", "b"]),
+    "workload of a table": KINDS["workload"](
+        [[1.0, 0.0, 0.0], [1.0, 1.0, 0.0]], prior=[0.5, 0.3, 0.2]
+    ),
+    "workload at worst": KINDS["workload"]("marginals", 4, objective="worst"),
+    "smoothed of a table": Smoothed(
+        mechanism=KernelMechanism(2, 2, TABLE), epsilon=0.5, distributions=[0.4, 0.7]
+    ),
+    "expected of an average": Expected(
+        mechanism=SamplingAverage(3, 2, [0, 1, 2]),
+        epsilon=0.5,
+        distributions=[[0.2, 0.3, 0.5]],
+        composition=[3],
+    ),
+    "profile of all": Profile(records=3, drawn=2, epsilon=0.5),
+    "profile with replacement": Profile(counts=[2, 1], drawn=4, epsilon=0.5, replacement=True),
+}
+WRONG: list[Any] = [
+    *(None, True, False, -1, 0, 1, 2, 3, 4, 12, 2.5, -0.5, 0.0, 0.3, 0.99, 1.0, 1e-320, 1e-9, 17.0),
+    *(51, 101, 129, 601, 701, 5000, 10**7, 10**16, 1e101, 1e308, math.inf, 10**400),
+    *("", "x", "1", "2", "1/2", "0x3", "uniform", "uniform:0,1", "uniform:1,0", "uniform:0,1,0,1"),
+    *("uniform:0,2", "beta:0,1", "common-beta:1,20000", "common-point:1", "point:0.5", "point:2"),
+    *("samples:3x5:0", "samples:3x5:0123456789abcdef", "common-uniform:0,0.5,0.4,1", "dirichlet"),
+    *("dirichlet:0", "dirichlet:2000000", "dirichlet:20000", "dirichlet:1/2", "dirichlet:1,1"),
+    *("point:0.5,0.3,0.3", "point:1,0,0", "optimal", "ladder", "subsampling", "exact", "journal"),
+    *("bayes", "minimax", "worst", "worst-case", "mean", "fixed", "tv", "leximin", "surrogate"),
+    *("absolute", "hamming", "complete", "path", "grid", "cycle", "maximise", "columns", "auto"),
+    *("reflection", "cyclic", "letters", "marginals", "histogram", "expected-error"),
+    *([], {}, [[]], [0], [1], [0.5, 0.5], [1, 1, 1], [0.2, 0.3, 0.5], [0.2, 0.3, 0.6], [-1, 1, 1]),
+    *([0.0, 0.5, 0.5], [0.5, 0.25, 0.25], ["a", "a"], ["a", "b"], ["a", ["b"]], [math.inf, 1.0]),
+    *([2, 2], [2, 3], [3, 2], [4], [0, 4], [True, 4], ["2", 2], [1e200, 1e200, 0], [0.0, 0.0, 0.0]),
+    *([[0, 1]], [[0, 0]], [[0, 9]], [[0, 1], [1]], [[0, 1.0]], [["0", "1"]], [[0, 1, 2]], [[1, 0]]),
+    *([[0.5, 0.5], [0.5, 0.5]], [[0.5, 0.6]], [[0.5, 0.6], [0.5, 0.5]], [[1, 1], [1, 1]]),
+    *([[3, 0.5, 0.0]], [[2, 0.5, 0.0], [1, 0.4, 0.0]], [[2, 0.5], [3, 0.4]], [[5, 0.5, 1.0]]),
+    *([["r", [[0, 0, 0]], [1.0], [None], [0.5]]], [["privacy", [[0, 0, 0]], [1.0], [None], [1.0]]]),
+    *([["r", [[0, 0, 9]], [1.0], [None], [1.0]]], [["r", [[1, 0, 0]], [1.0], [None], [1.0]]]),
+    *([["r", [[0, 0, 0]], [1.0, 2.0], [None], [1.0]]], [["r", [[0, 0, 0]], [1.0], [2.0], [1.0]]]),
+    *(
+        [["r", [[0, 0, 0]], [1.0], [None], [1.0]]] * 2,
+        [["r", [], [], [], []]],
+        [["", [], [], [0], [1]]],
+    ),
+    *([[[2, 1, 0], [0, 1, 2]]], [[[0, 0, 1], [0, 1, 2]]], [[[1, 0, 2], [1, 0, 2]]]),
+    *([["r", [[0, 0, 1.0]], [1.0], [None], [1.0]]], [["r", [[0, 0, 0]], ["1"], [None], [1.0]]]),
+    *([["r", [[0, 0, 0]], [1.0], [None, 0.0], [1.0]]], [["r", [[0, 0, 0]], [1.0], [None], ["1"]]]),
+    *([[1, 1, 1], [1, 1, 1]], [[1e-200, 0, 0]], [1e-9, 1, 1], [1e300, 1e300, 1e300], [[0.4, 0.7]]),
+    *([[[1.0, 0.0, 0.0]], [[0.0, 0.0]]], ["uniform:0,1", "beta:0,0"], ["uniform:0,1"]),
+]
+
+
+# Values of several fields that do not go together.
+TOGETHER: dict[str, list[dict[str, Any]]] = {
+    "kernel of pairs": [{"invariant": [[[1.0, 0.0]], [[0.0] * 3]]}, {"prior": [1.0, 1.0]}],
+    "kernel of a table": [{"prior": [1.0, 1.0]}, {"prior": [0.0] * 3}],
+    "smoothed": [
+        {"drawn": None, "lost_rate": 0.2, "replacement": True},
+        {"drawn": 9},
+        {"records": None},
+        {"distributions": [[0.5, 0.7], [0.5, 0.5]]},
+    ],
+    "profile": [{"counts": [3, 3]}, {"records": 6}, {"categories": 3}],
+    "smoothed of a table": [
+        {"mechanism": {"mechanism": "kernel", "records": 2, "categories": 2, "kernel": rows}}
+        for rows in ([[0.5, 0.6]] * 3, [[0.5, 0.5]] * 2)
+    ],
+}
+
+
+def changes(setting: Any) -> Iterator[tuple[str, Any]]:
+    """Each field with each wrong value, left out, and with a part of its own wrong; two swapped."""
+    for name, own in setting.items():
+        yield name, ...
+        yield from ((name, value) for value in WRONG)
+        if isinstance(own, int | float) and not isinstance(own, bool):
+            yield from ((name, value) for value in (-own, own + 1, own * 1000, str(own), [own]))
+        if isinstance(own, list) and own:
+            for part in (None, True, -1, 2, 0.9, "x", "2", [], math.inf, *own[:1]):
+                yield name, [*own[:-1], part]
+            yield name, own[:-1]
+            yield name, [*own, own[-1]]
+            if isinstance(own[0], list):
+                for part in (None, -1, "x", 7, math.inf):
+                    yield name, [[*own[0][:-1], part], *own[1:]]
+        if isinstance(own, dict):
+            for key in own:
+                yield name, {at: value for at, value in own.items() if at != key}
+                yield from (
+                    (name, own | {key: value}) for value in (None, -1, 1, 3, "x", [], [[1]])
+                )
+    yield "no_such_parameter", 1
+
+
+def forgeries(name: str, setting: Any) -> Iterator[dict[str, Any]]:
+    """Settings of a file with something wrong, or perhaps wrong."""
+    for field, value in changes(setting):
+        yield {at: own for at, own in (setting | {field: value}).items() if own is not ...}
+    yield from (setting | fields for fields in TOGETHER.get(name, []))
+
+
+def refusing(kind: str, setting: Any) -> bool:
+    """Whether the package refuses a file's setting."""
+    try:
+        KINDS[kind].from_dict(setting)
+    except dpopt.ParameterError:
+        return True
+    return False
+
+
+def parsed(text: str, _: str) -> Any:
+    """As verify.read does; of a number beyond all floats both notations."""
+    return json.loads(text.replace("Infinity", "1e999"), object_pairs_hook=verify.Seen)
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_what_the_package_refuses_is_refused(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, setting = tmp_path / "x.json", SETTINGS[name]
+    dpopt.design(setting).save(path)
+    text, refused = path.read_text(), 0
+    assert run(path, None)[0] == 0
+    for other in forgeries(name, json.loads(text)["body"]["setting"]):
+        forged = json.loads(text)
+        forged["body"]["setting"] = other
+        written = json.dumps(forged)
+        if not refusing(setting.kind, other):
+            continue
+        refused += 1
+        monkeypatch.setattr(verify, "read", partial(parsed, written))
+        code, lines, err = run(path, None)
+        assert (code, lines) == (2, []), (other, lines, err)
+        assert (err.count("\n"), "malformed" in err) == (1, False), (other, err)
+    assert refused > 100
+
+
+def test_an_even_number_of_voters_is_no_majority(tmp_path: Path) -> None:
+    """gamma = .1456 with two voters: Pr[1] moves by a factor of e^.0714, not of e^.05."""
+    path, gamma = tmp_path / "x.json", 0.1456
+    dpopt.design(MajoritySetting(3, 0.5, 0.1)).save(path)
+    record = json.loads(path.read_text())
+    record["body"]["setting"]["mechanisms"] = 2
+    record["body"]["units"] = [str(int(gamma * share * 2**62)) for share in (1 / 3, 1)]
+    path.write_text(json.dumps(record))
+    code, lines, err = run(path, None)
+    assert (code, lines) == (2, [])
+    assert "mechanisms is even; it must be odd" in err

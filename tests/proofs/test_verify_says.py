@@ -1,0 +1,285 @@
+"""verify.py says what it decided about, what it left alone, and no more: optimality of what."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+
+import dpopt
+from dpopt import verify
+from dpopt.kernel import KernelSetting
+from dpopt.majority import MajoritySetting
+from dpopt.majority.priors import SamplePrior
+from dpopt.plurality import PluralitySetting
+from dpopt.roo import MinCount, SmoothFloor
+from tests.proofs.test_fuzz import run
+
+Setting: Any = MajoritySetting
+
+
+def saved(setting: Any, folder: Path, proof: bool = True) -> tuple[Path, Path | None]:
+    dpopt.design(setting).save(folder / "x.json", proof=proof)
+    return folder / "x.json", folder / "x.proof.json" if proof else None
+
+
+def change(path: Path, **parts: Any) -> None:
+    path.write_text(json.dumps(json.loads(path.read_text()) | parts))
+
+
+# Coefficients of an objective
+
+
+def test_coefficients_of_a_proof_do_not_count_where_the_setting_has_its_own(tmp_path: Path) -> None:
+    """For c = (0, 0, 1) the best gamma is (0, 0, 1); the setting asks for another objective."""
+    path, proof = saved(Setting(5, 0.5, 1.5), tmp_path)
+    assert proof is not None
+    other, wrong = tmp_path / "other", [0.0, 0.0, 1.0]
+    other.mkdir()
+    false, its_proof = saved(Setting(5, 0.5, 1.5, coefficients=wrong), other)
+    assert its_proof is not None
+    assert run(false, its_proof)[0] == 0
+    body = json.loads(false.read_text())["body"]
+    record = json.loads(path.read_text())
+    for name in ("units", "value", "bound"):
+        record["body"][name] = body[name]
+    path.write_text(json.dumps(record))
+    change(its_proof, coefficients=wrong)
+    code, lines, err = run(path, its_proof)
+    assert code == 4
+    assert "it states the value" in err
+    assert not any(line.startswith("optimal") for line in lines)
+
+
+@pytest.mark.parametrize(
+    "prior", ["uniform:0,1", "uniform:0.1,0.3,0.6,1", "common-beta:2.0,0.5", "point:0.3,0.9,0.8"]
+)
+def test_coefficients_of_a_proof_are_checked(prior: str, tmp_path: Path) -> None:
+    path, proof = saved(Setting(3, 0.5, 1.5, prior=prior), tmp_path)
+    assert proof is not None
+    code, lines, _ = run(path, proof)
+    assert code == 0
+    assert lines[2].endswith(f" for the proof's coefficients, within 1e-09 of those of {prior}")
+    assert lines[3].startswith("optimal: ")
+    own = json.loads(proof.read_text())["coefficients"]
+    change(proof, coefficients=[own[0] + 1e-12, own[1]])
+    assert "coefficients miss" not in run(path, proof)[2]
+    for wrong in ([own[0] + 2e-9, own[1]], [own[0], own[1] - 2e-9], own[::-1], [0.0, 1.0]):
+        change(proof, coefficients=wrong)
+        code, _, err = run(path, proof)
+        assert code == 4
+        assert f"the proof's coefficients miss those of {prior} by" in err
+
+
+@pytest.mark.parametrize(
+    "prior", ["beta:2,3", SamplePrior(np.array([[0.6] * 3, [0.7] * 3]))], ids=["beta", "samples"]
+)
+def test_optimality_that_is_not_decided_is_not_said(prior: Any, tmp_path: Path) -> None:
+    found = dpopt.design(Setting(3, 0.5, 1.5, prior=prior))
+    assert found.bound is not None
+    assert found.bound.how == "float"
+    with pytest.raises(dpopt.ParameterError, match="no coefficients are computed here"):
+        found.save(tmp_path / "x.json", proof=True)
+    found.save(tmp_path / "x.json")
+    code, lines, _ = run(tmp_path / "x.json", None)
+    assert code == 0
+    assert lines[2].startswith("value: not decided, no coefficients are computed here for ")
+    forged = {"format": "dpopt proof", "kind": "majority", "setting": found.setting.to_dict()}
+    forged |= {"coefficients": [0.1, 0.2], "bound": "1", "multipliers": []}
+    (tmp_path / "x.proof.json").write_text(json.dumps(forged))
+    code, lines, err = run(tmp_path / "x.json", tmp_path / "x.proof.json")
+    assert (code, len(lines)) == (4, 3)
+    assert "optimality is not decided" in err
+
+
+def uniform_by_inversion(k: int, low: Fraction, high: Fraction) -> list[Fraction]:
+    """E[sign(sum p - K/2) Pr[L = l]] of independent p, by the inverse Laplace transform, exactly.
+
+    With u = 1 / s the transforms of p and 1 - p on [a, b] are u ((a + u) e^(-sa) - (b + u) e^(-sb))
+    and u ((1 - a - u) e^(-sa) - (1 - b - u) e^(-sb)); u^m e^(-sd) is (t - d)^(m - 1) / (m - 1)!.
+    """
+    mean, found = (low + high) / 2, list[Fraction]()
+    for ones in range(k + 1):
+        below = Fraction(0)
+        for i, j in product(range(ones + 1), range(k - ones + 1)):
+            t = Fraction(k, 2) - low * (k - i - j) - high * (i + j)
+            factors = [(low, 1)] * (ones - i) + [(high, 1)] * i
+            factors += [(1 - low, -1)] * (k - ones - j) + [(1 - high, -1)] * j
+            part = [Fraction(1)]
+            for a, b in factors:
+                part = [a * x + b * y for x, y in zip([*part, 0], [0, *part], strict=True)]
+            ways = (-1) ** (i + j) * math.comb(ones, i) * math.comb(k - ones, j)
+            terms = (c * t ** (k + m) / math.factorial(k + m) for m, c in enumerate(part))
+            below += ways * sum(terms) if t > 0 else 0
+        below /= (high - low) ** k
+        found.append(math.comb(k, ones) * (mean**ones * (1 - mean) ** (k - ones) - 2 * below))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("k", "low", "high"),
+    [(1, 0, 1), (3, 0, 1), (5, "1/4", 1), (7, 0, "3/4"), (3, "3/5", "4/5"), (5, 0, "1/2")],
+)
+def test_the_law_of_uniform_voters(k: int, low: Any, high: Any) -> None:
+    points = [Fraction(low), Fraction(high)]
+    exact = uniform_by_inversion(k, *points)
+    near = verify.law_of_uniform(k, points)
+    # Only a_l - a_(K-l) is a coefficient; of one voter both sums are the same.
+    for ones in range(k + 1):
+        miss = near[ones] - near[k - ones] - exact[ones] + exact[k - ones]
+        assert abs(miss) <= Fraction(1, 10**12)
+
+
+def test_the_law_of_uniform_voters_on_two_intervals() -> None:
+    """Mixtures of voters on either of two intervals, of the same length: by boxes of midpoints."""
+    points = [Fraction(n, 10) for n in (0, 2, 7, 9)]
+    near, steps = verify.law_of_uniform(3, points), 40
+    grid = np.concatenate([np.linspace(a, a + 0.2, 2 * steps + 1)[1::2] for a in (0.0, 0.7)])
+    p = np.array(list(product(grid, repeat=3)))
+    sign = np.sign(p.sum(axis=1) - 1.5)
+    law = np.ones((len(p), 1))
+    for column in p.T:
+        law = np.column_stack([law * (1 - column[:, None]), 0 * column]) + np.column_stack(
+            [0 * column, law * column[:, None]]
+        )
+    expected = (sign[:, None] * law).mean(axis=0)
+    assert [float(a) for a in near] == pytest.approx(expected.tolist(), abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("k", "a", "b"), [(1, 1, 1), (3, 2, 0.5), (5, 0.25, 7), (11, 30, 31), (3, 1e-3, 200)]
+)
+def test_the_law_of_a_common_beta(k: int, a: float, b: float) -> None:
+    near = verify.law_of_beta(k, [Fraction(a), Fraction(b)])
+    with mp.workdps(30):
+        for ones in range(k + 1):
+            low, high = (
+                mp.betainc(ones + mpf(a), k - ones + mpf(b), *ends) for ends in ((0, 0.5), (0.5, 1))
+            )
+            exact = math.comb(k, ones) * (high - low) / mp.beta(a, b)
+            assert abs(mpf(near[ones].numerator) / near[ones].denominator - exact) < 1e-20
+
+
+@pytest.mark.parametrize("p", [[0.5], [0.3, 0.9, 0.8], [0.1, 0.2, 0.9], [0.75]])
+def test_the_law_at_points(p: list[float]) -> None:
+    near, exact = verify.law_at_points(3, [Fraction(each) for each in p]), [Fraction(0)] * 4
+    every = [Fraction(each) for each in p * (3 if len(p) == 1 else 1)]
+    for votes in product((0, 1), repeat=3):
+        exact[sum(votes)] += math.prod(q if v else 1 - q for v, q in zip(votes, every, strict=True))
+    sign = 1 if sum(every) >= Fraction(3, 2) else -1
+    for known, found in zip(exact, near, strict=True):
+        assert 0 <= known - sign * found <= Fraction(3, 1 << verify.FIXED)
+
+
+# Smooth floors
+
+
+def test_a_smooth_floor_is_optimal_for_the_rate_that_is_stated(tmp_path: Path) -> None:
+    for rate, what in (
+        (0.2, "optimal: no other is below"),
+        (None, "bounded: no other of this growth is"),
+    ):
+        path, proof = saved(SmoothFloor(12, 3, 0.3, rate), tmp_path)
+        code, lines, _ = run(path, proof)
+        assert code == 0
+        assert lines[3].startswith(what)
+        assert lines[3].endswith("gap 0") or float(lines[3].rpartition(" ")[2]) < 1e-10
+
+
+@pytest.mark.parametrize(
+    ("stated", "code", "said"), [(0.1, 4, "grow faster"), (0.24, 4, "the proof claims")]
+)
+def test_a_smooth_floor_of_another_rate_is_not_optimal(
+    stated: float, code: int, said: str, tmp_path: Path
+) -> None:
+    path, proof = saved(SmoothFloor(12, 3, 0.3, 0.2), tmp_path)
+    record = json.loads(path.read_text())
+    record["body"]["setting"]["rate"] = stated
+    path.write_text(json.dumps(record))
+    assert proof is not None
+    change(proof, setting=record["body"]["setting"])
+    found = run(path, proof)
+    assert found[0] == code
+    assert said in found[2]
+    assert not any(line.startswith("optimal") for line in found[1])
+
+
+# What was decided about, and what was not
+
+
+def test_neighbours_are_told(tmp_path: Path) -> None:
+    few = KernelSetting("absolute", 1.0, inputs=21, graph=[[3, 4]])
+    code, lines, _ = run(*saved(few, tmp_path, proof=False))
+    assert code == 0
+    assert lines[0].endswith(
+        " decided exactly, along 2 directed edges of 21 inputs; 19 inputs have no neighbour"
+    )
+    assert lines[1] == (
+        "about: loss absolute, epsilon 1.0, delta 0.0, graph of 1, objective bayes, "
+        "sense minimise, inputs 21, outputs 21, symmetry none"
+    )
+    code, lines, _ = run(*saved(KernelSetting("zero-one", 1.0, inputs=3), tmp_path, proof=False))
+    assert lines[0].endswith(", between all 3 inputs")
+    code, lines, _ = run(*saved(Setting(5, 0.5, 1.5, 0.01, 0.02), tmp_path, proof=False))
+    assert lines[0].endswith(", one record changed, which all 5 voters may have seen")
+    assert lines[1].startswith(
+        "about: mechanisms 5, epsilon 0.5, allowance 1.5, mechanism_delta 0.01"
+    )
+
+
+@pytest.mark.parametrize(
+    ("setting", "names"),
+    [
+        (Setting(5, 0.5, 1.5), {"gamma", "verdict", "certificate"}),
+        (MinCount.example(), {"q", "worst_ratio", "verdict"}),
+        (PluralitySetting.example(), {"mean_regret", "spending"}),
+        (KernelSetting.example(), {"residuals", "setting.formulation", "file.hash"}),
+        (KernelSetting([[0.0, 1.0]] * 2, 1.0, invariant=[0.5, 0.5]), {"gap"}),
+    ],
+    ids=["majority", "roo", "plurality", "kernel", "residuals"],
+)
+def test_what_was_not_looked_at_is_named(setting: Any, names: set[str], tmp_path: Path) -> None:
+    path, proof = saved(setting, tmp_path)
+    assert proof is not None
+    code, lines, _ = run(path, proof)
+    head, _, told = lines[-1].partition(": ")
+    assert (code, head) == (0, "not looked at")
+    listed = told.split(", ")
+    assert names <= set(listed)
+    assert len(set(listed)) == len(listed)
+    # Whatever stands there, no line changes.
+    record, shown = json.loads(path.read_text()), json.loads(proof.read_text())
+    for name in listed:
+        container, key = place_of(name, record, shown)
+        if not name.startswith("setting."):
+            container[key] = "something else"
+    path.write_text(json.dumps(record))
+    proof.write_text(json.dumps(shown))
+    assert run(path, proof)[1] == lines
+    # All else is looked at: without it the file is no such file, or says less.
+    parts = {"": record["body"], "setting.": record["body"]["setting"], "proof.": shown}
+    for before, container in parts.items():
+        for key in [key for key in container if before + key not in listed]:
+            kept = container.pop(key)
+            path.write_text(json.dumps(record))
+            proof.write_text(json.dumps(shown))
+            assert run(path, proof)[1] != lines, key
+            container[key] = kept
+
+
+def place_of(name: str, record: Any, shown: Any) -> tuple[Any, str]:
+    """The object of a name, and its key there."""
+    *parts, key = name.split(".")
+    found = record["body"]
+    if parts and parts[0] in ("file", "proof"):
+        found = {"file": record, "proof": shown}[parts.pop(0)]
+    for part in parts:
+        found = found[part]
+    return found, key

@@ -1,0 +1,122 @@
+"""Sliders: every kind's controls, what moving one shows, and what an answer's picture may hold."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Any
+
+import pytest
+
+import dpopt
+from dpopt import ParameterError, interact
+from dpopt._page import drawing, svg_of
+from dpopt.kernel import KernelSetting
+from dpopt.majority import MajoritySetting
+from dpopt.roo import MinCount
+
+widgets = pytest.importorskip("ipywidgets", reason="ipywidgets is not installed")
+
+
+def controls(box: Any) -> dict[str, Any]:
+    return {control.description: control for control in box.children[:-1]}
+
+
+def answer(box: Any) -> str:
+    return box.children[-1].value
+
+
+def shown(setting: dpopt.Question[Any]) -> str:
+    return dpopt.design(setting)._repr_html_()
+
+
+@pytest.mark.parametrize("kind", dpopt.kinds(), ids=lambda kind: kind.kind)
+def test_a_class_begins_at_its_example_whose_picture_fetches_nothing(kind: Any) -> None:
+    example = kind.example()
+    box = interact(kind)
+    assert answer(box) == shown(example)
+    for name, control in controls(box).items():
+        assert control.value == getattr(example, name)
+    svg = answer(box)[answer(box).index("<svg ") :].split("</svg>")[0]
+    assert "#010203" not in svg
+    assert "script" not in svg
+    # Links point into the picture, or hold the pixels themselves; names are only names.
+    links = re.findall(r'href="([^"]*)"', svg)
+    assert all(link.startswith(("#", "data:image/png;base64,")) for link in links)
+    assert "http" not in re.sub(r'xmlns(:xlink)?="[^"]*"', "", svg)
+
+
+def test_a_picture_scales_up_to_its_own_size() -> None:
+    with drawing(2.5, 1.0) as figure:
+        figure.subplots()
+        svg = svg_of(figure)
+    opening = svg.split(">", 1)[0]
+    assert 'viewBox="0 0 180 72"' in opening
+    assert 'style="max-width: 240px"' in opening
+    assert ' width="' not in opening
+
+
+def test_what_is_moved_is_designed_anew() -> None:
+    box = interact(MajoritySetting(11, 0.1, 3), mechanisms=range(3, 22, 2), allowance=(1, 4))
+    moved = controls(box)
+    kinds = {name: type(control).__name__ for name, control in moved.items()}
+    assert kinds == {
+        "mechanisms": "SelectionSlider",
+        "epsilon": "FloatLogSlider",
+        "allowance": "FloatSlider",
+        "mechanism_delta": "FloatText",
+        "delta": "FloatText",
+        "objective": "Dropdown",
+    }
+    moved["mechanisms"].value = 5
+    assert answer(box) == shown(MajoritySetting(5, 0.1, 3))
+    moved["epsilon"].value = 0.5
+    moved["objective"].value = "worst-case"
+    moved["delta"].value = 1e-3
+    assert answer(box) == shown(MajoritySetting(5, 0.5, 3, objective="worst-case", delta=1e-3))
+    moved["delta"].value = 2.0
+    assert answer(box).startswith("<p role='alert'>delta is 2.0; it must be")
+    moved["delta"].value = 0.0
+    assert answer(box) == shown(MajoritySetting(5, 0.5, 3, objective="worst-case"))
+
+
+def test_what_a_setting_fills_in_by_itself_follows_its_controls() -> None:
+    """The outputs of a kernel are its inputs, unless they are stated."""
+    box = interact(KernelSetting("absolute", 1.0, graph="path", inputs=4))
+    assert "outputs" not in controls(box)
+    controls(box)["inputs"].value = 6
+    assert answer(box) == shown(KernelSetting("absolute", 1.0, graph="path", inputs=6))
+    box = interact(KernelSetting("absolute", 1.0, graph="path", inputs=4), outputs=[4, 6])
+    controls(box)["outputs"].value = 6
+    assert answer(box) == shown(KernelSetting("absolute", 1.0, graph="path", inputs=4, outputs=6))
+
+
+def test_a_range_holds_where_the_controls_begin() -> None:
+    slider = controls(interact(MinCount(20, 3, 0.5), records=(5, 10)))["records"]
+    assert (slider.min, slider.max, slider.value) == (5, 10, 10)
+    slider = controls(interact(MinCount(20, 3, 0.5)))["epsilon"]
+    assert (slider.base**slider.min, slider.base**slider.max) == pytest.approx((0.05, 5.0))
+
+
+@pytest.mark.parametrize(
+    ("setting", "ranges", "message"),
+    [
+        (MinCount, {"votes": (1, 2)}, "votes is no field of roo, which has records, letters"),
+        (MinCount, {"records": (5, 5)}, r"records is \(5, 5\); it must be the least and the"),
+        (MinCount, {"records": (1, 2, 3)}, "records is"),
+        (MinCount, {"records": ("a", "b")}, "records is"),
+        (MinCount, {"records": []}, "records is"),
+        (MinCount, {"epsilon": 1.0}, "epsilon is 1.0; it must be"),
+        (3, {}, "setting is 3; it must be a setting, or its class"),
+        (dict, {}, "setting is <class 'dict'>; it must be"),
+    ],
+)
+def test_what_is_no_setting_and_no_range(setting: Any, ranges: Any, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        interact(setting, **ranges)
+
+
+def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ipywidgets", None)
+    with pytest.raises(ImportError, match=r"pip install 'dpopt\[explore\]'"):
+        interact(MinCount)
