@@ -235,8 +235,9 @@ def gaussian_epsilon(delta: float, sigma: float, sensitivity: float = 1.0) -> fl
     def enough(epsilon: float) -> bool:
         exact = gaussian_delta(epsilon, sigma, sensitivity)
         far = min(ratio / 2.0 + epsilon / ratio, 1e100) if ratio else 0.0
+        off = ratio - far
         # The smaller of the two terms, by the tail of the other, and what each may be off.
-        smaller = 0.5 * math.exp(-0.5 * (ratio - far) ** 2) * float(erfcx(far / math.sqrt(2.0)))
+        smaller = 0.5 * math.exp(-0.5 * off * off) * float(erfcx(far / math.sqrt(2.0)))
         return exact + _ROUNDING * (1.0 + far) ** 2 * (exact + 2.0 * smaller) <= delta
 
     if enough(0.0):
