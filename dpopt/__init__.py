@@ -17,7 +17,6 @@ from dpopt._errors import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dpopt import (
-        gnmax,
         interop,
         kernel,
         lp,
@@ -80,7 +79,6 @@ __all__ = [
     "closed_form",
     "design",
     "exact_optimum",
-    "gnmax",
     "interact",
     "interop",
     "kernel",

@@ -36,7 +36,6 @@ KINDS: dict[str, tuple[str, str]] = {
         "dpopt.smoothed.delta",
         "The expected delta(x) where so many of the records come from each distribution",
     ),
-    "gnmax": ("dpopt.gnmax", "The least epsilon of GNMax's label, for two classes"),
     "kernel": (
         "dpopt.kernel.setting",
         "The best private kernel K[x, y] = Pr[output y | input x] for a finite set of inputs",

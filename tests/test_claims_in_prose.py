@@ -30,6 +30,7 @@ import mpmath
 import numpy as np
 import numpy.typing as npt
 import pytest
+from tests.test_gnmax import SENSITIVITY, bernoulli_divergence
 
 import dpopt
 from dpopt import (
@@ -86,7 +87,6 @@ from experiments.smoothed.sgd_bias import GAUSSIAN, TWO_VALUES, databases
 from experiments.smoothed.votes import units
 from tests.majority import test_separation
 from tests.smoothed import test_binary, test_bounds
-from tests.test_gnmax import SENSITIVITY, bernoulli_divergence
 
 ROOT = Path(__file__).resolve().parents[1]
 README, PAPERS, SECURITY = "README.md", "PAPERS.md", "SECURITY.md"

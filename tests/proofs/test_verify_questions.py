@@ -138,7 +138,6 @@ def test_known_values(question: Any, published: float, tmp_path: Path) -> None:
         (lambda body: body["setting"].update(records=10**9), 2),
         (lambda body: body["setting"].update(distributions=[[0.4, 0.7], [0.7, 0.3]]), 2),
         (lambda body: body["setting"].update(mechanism={"mechanism": "noisy", "records": 5}), 2),
-        (lambda body: body.update(kind="gnmax"), 2),
     ],
 )
 def test_what_is_not_so(change: Any, code: int, tmp_path: Path) -> None:

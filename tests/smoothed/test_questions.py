@@ -1,4 +1,4 @@
-"""The kinds of this paper, and GNMax's: closed form and program agree, files name the mechanism."""
+"""The kinds of this paper: closed form and program agree, files name the mechanism."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pytest
 
 import dpopt
-from dpopt import ParameterError, gnmax, smoothed
+from dpopt import ParameterError, smoothed
 from dpopt.prob.histograms import checked_histograms
 from dpopt.shape import Question
 from dpopt.smoothed.mechanisms import plain_mechanism
@@ -70,9 +70,6 @@ QUESTIONS: list[Question[Any]] = [
     ),
     smoothed.NoisyEpsilon(records=4, drawn=1, epsilon=3.0),
     smoothed.NoisyEpsilon(records=3, drawn=2, epsilon=0.4, categories=3),
-    gnmax.GNMaxLabel(voters=1, sigma=0.5),
-    gnmax.GNMaxLabel(voters=11, sigma=3.0, delta=0.2),
-    gnmax.GNMaxLabel(voters=4, sigma=1.0, delta=0.95),
 ]
 
 
@@ -216,8 +213,6 @@ def test_the_noisy_histogram_is_enclosed_and_where_possible_exact() -> None:
         (smoothed.SgdStep(values=range(-99, 100), drawn=9, epsilons=0.1), "2,000,000"),
         (smoothed.NoisyEpsilon(records=200, drawn=150, epsilon=0.1), "2,000,000"),
         (smoothed.NoisyEpsilon(records=2, drawn=1, epsilon=600.0), "closed form"),
-        (gnmax.GNMaxLabel(voters=10**7, sigma=1e5), "1,000,000"),
-        (gnmax.GNMaxLabel(voters=30, sigma=0.5), "closed form"),
     ],
     ids=lambda case: getattr(case, "kind", "words"),
 )
