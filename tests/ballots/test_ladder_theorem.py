@@ -203,12 +203,13 @@ def test_all_ratios_from_one_on(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("classes", "ratio", "reach"),
-    [(5, "1.65", 19), (7, "2.75", 8), (8, "3.4", 7), (9, "4.1", 7), (10, "5", 6)],
+    [
+        *((3, "10/9", 120), (4, "1.35", 33), (5, "1.65", 19), (6, "2.25", 10)),
+        *((7, "2.75", 8), (8, "3.4", 7), (9, "4.1", 7), (10, "5", 6)),
+    ],
 )
-def test_the_least_ratios_that_are_told_for_many_classes(
-    classes: int, ratio: str, reach: int
-) -> None:
-    """Of 3, 4 and 6 classes with the prose; `from_ratio` goes on from there."""
+def test_the_least_ratios_of_the_page_of_findings(classes: int, ratio: str, reach: int) -> None:
+    """`from_ratio` goes on from there."""
     assert spent_by_any_number(classes, Fraction(ratio), reach).private
 
 
