@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         roo,
         smoothed,
         style,
+        votes,
     )
     from dpopt._cite import cite
     from dpopt._interact import interact
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
         kinds,
         load,
     )
+    from dpopt.votes import vote
 
 __version__ = "0.1.0"
 
@@ -101,6 +103,8 @@ __all__ = [
     "solve",
     "style",
     "sweep",
+    "vote",
+    "votes",
 ]
 
 # Loaded when first used: a script that needs one mechanism does not wait for the libraries of all.
@@ -131,6 +135,7 @@ _HOMES = {
     "reporting": "dpopt._progress",
     "solve": "dpopt.lp",
     "sweep": "dpopt._sweep",
+    "vote": "dpopt.votes",
 }
 
 
