@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 from scipy.stats import chisquare
 
 from dpopt import Guarantee, ParameterError
-from dpopt.ballots.rules import ladder
+from experiments.ensembles.ladder import ladder
 from dpopt.majority import MajorityDesign
 from dpopt.multiclass import MulticlassDesign
 from dpopt.plurality import PluralityDesign
