@@ -184,16 +184,6 @@ def test_the_code_that_counts(copied: Path, file: str, counts: bool) -> None:
     assert digest.code_digest(modules) == before
 
 
-def test_pictures_depend_on_the_style_file_and_tables_do_not() -> None:
-    names = [{path.name for path in digest._library(drawing)} for drawing in (False, True)]
-    assert names[1] - names[0] == {"style.py"}
-    assert {"design.py", "program.py", "certify.py", "highs.py"} <= names[0]
-    parts = {path.parent.name for path in digest._library(True)}
-    assert "cli" not in parts
-    assert not {"_interact.py", "_sweep.py"} & names[1]
-    assert {"majority", "roo", "lp", "backends", "privacy"} <= parts
-
-
 def test_what_is_not_repeatable_or_not_of_the_project_is_not_kept(tmp_path: Path) -> None:
     config = EXAMPLE.quick
     home = homes()[EXAMPLE.name]

@@ -178,19 +178,6 @@ def test_a_record_that_reaches_several_ballots(tmp_path: Path) -> None:
     assert batch.total == ledger.total("May")[1] == Guarantee(3.0)
 
 
-def test_a_saved_mechanism_has_no_ledger_of_its_own(tmp_path: Path) -> None:
-    design, ledger = roo.min_count(5, 2, EPSILON), Ledger(tmp_path / "study.ledger")
-    design.save(tmp_path / "rule.json")
-    (tmp_path / "rule.json.ledger").write_text("no ledger")
-    again = dpopt.load(tmp_path / "rule.json")
-    ledger.release(again, RECORDS, "May")
-    again.release(RECORDS)
-    assert (tmp_path / "rule.json.ledger").read_text() == "no ledger"
-    with pytest.raises(ParameterError, match=r"must be \.json, not \.ledger"):
-        design.save(tmp_path / "study.ledger")
-    assert ledger.total("May")[1].epsilon == EPSILON
-
-
 @pytest.fixture
 def command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
