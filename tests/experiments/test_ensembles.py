@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from dpopt import ParameterError, multiclass
-from dpopt.ballots import audit_rule, exponential, flat, ladder, permute_and_flip
+from dpopt.ballots import audit_rule, exponential, flat, permute_and_flip
 from dpopt.privacy import Guarantee, gaussian_delta
 from experiments.ensembles import images, laws, plain, private
+from experiments.ensembles.ladder import ladder
 from experiments.ensembles.teachers import fitted, ink_features, regression
 from experiments.ensembles.teachers import plain as teach
 from experiments.majority.pate.votes import SHIPPED, load_votes

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from fractions import Fraction
 from functools import cache
 from typing import Any
 
 import numpy as np
 from scipy.stats import binom
-
-from dpopt.ballots.unbounded import from_ratio
 
 Counts = tuple[int, ...]
 
@@ -91,8 +88,6 @@ def after_minimax(it: Any) -> None:
 def after_lowered(it: Any) -> None:
     assert math.isclose(it.factor, math.exp(0.5), rel_tol=1e-9)
     assert math.isclose(it.best.mean_regret, it.ladder.mean_regret, rel_tol=1e-9)
-    # Three classes: proved for every number of ballots, over intervals of r without end.
-    assert all(interval.private for interval in from_ratio(3, Fraction(3, 2)))
     # Ten: refuted below (C - 2) / 4, at 3 + 3 + 8 ballots.
     assert 3 / 2 <= math.exp(0.5) < (10 - 2) / 4
     assert it.lowered.ladder_epsilon < 0.5
@@ -216,7 +211,7 @@ def after_two(it: Any) -> None:
 
 
 def after_beyond(it: Any) -> None:
-    assert it.city.letter in it.cities
+    assert it.city in it.cities
     assert it.label in (0, 1, 2)
     assert it.first[1].epsilon <= 1.3 + 1e-12
     assert it.released == 3
