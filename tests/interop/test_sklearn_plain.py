@@ -14,11 +14,11 @@ from scipy.sparse import csr_array
 from scipy.stats import chisquare
 
 from dpopt import Guarantee, ParameterError
-from experiments.ensembles.ladder import ladder
 from dpopt.majority import MajorityDesign
 from dpopt.multiclass import MulticlassDesign
 from dpopt.plurality import PluralityDesign
 from dpopt.privacy import exp_lower
+from experiments.ensembles.ladder import ladder
 
 pytest.importorskip("sklearn", reason="scikit-learn is not installed")
 

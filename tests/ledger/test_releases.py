@@ -23,8 +23,10 @@ from dpopt import (
     plurality,
     public_prior,
     roo,
+    vote,
 )
 from dpopt.kernel import optimal_kernel
+from dpopt.votes import Spending
 from tests.cli.running import run
 
 EPSILON = 0.5
@@ -41,10 +43,9 @@ MAKERS: dict[str, tuple[Callable[[], Any], Any, int]] = {
     "certified": (lambda: dpopt.certify([[0.6, 0.4], [0.4, 0.6]], epsilon=EPSILON), [0, 1], 2),
     "users": (lambda: public_prior.minimax_kernel([0.4, 0.6], EPSILON), [0, 1, 1], 1),
     "plurality": (lambda: plurality.design(5, 3, EPSILON), [[0, 0, 0, 1, 2], [0] * 5], 2),
-    "mode": (lambda: plurality.mode_rule(5, 3, EPSILON, rule="ladder"), [3, 1, 1], 1),
-    "mode of many": (
-        lambda: plurality.mode_rule(5000, 3, EPSILON, rule="permute-and-flip"),
-        [4998, 1, 1],
+    "mode": (
+        lambda: plurality.mode_design(5000, 3, EPSILON),
+        roo.Tally.of_counts([4998, 1, 1], 3),
         1,
     ),
 }
@@ -172,9 +173,9 @@ def test_voters_trained_once_are_charged_once(tmp_path: Path) -> None:
 def test_a_record_that_reaches_several_ballots(tmp_path: Path) -> None:
     """What a batch of labels spends is written down by hand before it is drawn."""
     design, ledger = plurality.design(5, 3, EPSILON), Ledger(tmp_path / "a.ledger")
-    spending = plurality.BallotSpending(design.setting, voters_per_record=2)
+    spending = Spending(design.setting, voters_per_record=2)
     ledger.charge(spending.per_query, "May", count=3, what="labels; 2 ballots replaced")
-    batch = plurality.vote([[0, 1, 1, 2, 2]] * 3, design=design, voters_per_record=2)
+    batch = vote(design, [[0, 1, 1, 2, 2]] * 3, voters_per_record=2)
     assert batch.total == ledger.total("May")[1] == Guarantee(3.0)
 
 
