@@ -33,8 +33,7 @@ def after_refusal(it: Any) -> None:
     assert design.private
     assert it.proof.slack >= 0
     assert it.proof.constraints == majority.reduced_size(design.setting) == 144
-    assert it.check.constraints_checked == majority.full_size(design.setting) == 364
-    assert abs(it.check.epsilon - m * epsilon) < 1e-9
+    assert abs(it.spent.upper - m * epsilon) < 1e-9
     assert it.seen <= m * epsilon
 
     assert it.label in (0, 1)
