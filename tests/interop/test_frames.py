@@ -129,8 +129,6 @@ def test_samplers(library: str) -> None:
     assert exact.obscuring(len(exact.q)) == 0.0
     plain = roo.min_count(24, 3, 0.5, "roo")
     assert frame_of(plain, library) == {"m": list(range(9)), "q": [plain.q[0]] * 9}
-    tight = roo.subrr(24, 3, 0.5)
-    assert frame_of(tight, library)["q"] == [tight.obscuring] * 9
     floor = roo.smooth_floor(24, 3, 0.5)
     assert frame_of(floor, library) == {
         "count": list(range(len(floor.weights))),
