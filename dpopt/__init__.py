@@ -28,7 +28,6 @@ if TYPE_CHECKING:
         public_prior,
         roo,
         smoothed,
-        style,
     )
     from dpopt._cite import cite
     from dpopt._interact import interact
@@ -97,7 +96,6 @@ __all__ = [
     "roo",
     "smoothed",
     "solve",
-    "style",
     "sweep",
 ]
 

@@ -36,6 +36,7 @@ import numpy as np
 
 from dpopt import _checks, _kinds, verify
 from dpopt._errors import NotPrivateError, ParameterError, SolverError
+from dpopt._figure import new_axes
 from dpopt._numbers import shown
 from dpopt._page import result_page
 from dpopt._types import Json, Vector, brief
@@ -59,7 +60,6 @@ from dpopt.privacy.saved import (
 from dpopt.privacy.vouched import Coherent, Vouched
 from dpopt.proofs import Bound, Optimality, counted, laid_beside, optimality, small
 from dpopt.provenance import versions
-from dpopt.style import new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

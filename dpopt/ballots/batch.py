@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from dpopt._figure import new_axes
 from dpopt._page import result_page
 from dpopt._types import IntVector, Json, brief
 from dpopt.ballots.spending import LabelSpending
 from dpopt.files import write_json
 from dpopt.privacy import Guarantee
 from dpopt.provenance import versions
-from dpopt.style import new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

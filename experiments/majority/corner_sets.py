@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from dpopt import ParameterError, majority, solve, style
-from experiments import drawing
+from dpopt import ParameterError, majority, solve
+from experiments import drawing, style
 from experiments.majority.full_set import FULL_ROWS, check_full, full_problem, full_size
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
 from experiments.verdicts import short, statement

@@ -21,8 +21,8 @@ import matplotlib as mpl
 import pytest
 
 import experiments
-from dpopt import ParameterError, style
-from experiments import digest
+from dpopt import ParameterError
+from experiments import digest, style
 from experiments.catalogue import all_experiments, homes
 from experiments.kept import Entry, draw, drawn, kept_entry, kept_run
 from experiments.options import configured
@@ -190,6 +190,7 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         ("majority/figures.py", False),
         ("majority/pate/votes/mnist_5_8.json", False),
         ("runner.py", False),
+        ("style.py", False),
         ("__main__.py", False),
     ],
 )
@@ -206,9 +207,9 @@ def test_the_code_that_counts(copied: Path, file: str, counts: bool) -> None:
     assert digest.code_digest(modules) == before
 
 
-def test_pictures_depend_on_the_style_file_and_tables_do_not() -> None:
+def test_pictures_depend_on_the_style_and_tables_do_not() -> None:
     names = [{path.name for path in digest._library(drawing)} for drawing in (False, True)]
-    assert names[1] - names[0] == {"style.py"}
+    assert names[1] - names[0] == {f"{name}.mplstyle" for name in style.STYLES}
     assert {"design.py", "program.py", "certify.py", "highs.py"} <= names[0]
     parts = {path.parent.name for path in digest._library(True)}
     assert "cli" not in parts

@@ -20,7 +20,6 @@ BASE = {
     "_progress",
     "_kinds",
     "files",
-    "style",
 }
 BASE |= {"provenance", "_figure", "_sweep", "_threads", "verify"}
 LOWER = {"base", "lp", "prob", "privacy", "data", "proofs"}
@@ -195,7 +194,7 @@ def test_the_rule_finds_what_a_judge_reaches_through_others() -> None:
     assert home_of("dpopt.privacy", "certify_kernel") == "dpopt.privacy.exact"
     assert home_of("dpopt", "lp") == "dpopt.lp"
     assert "dpopt.privacy.exponential" in reached(ROOT / "dpopt/privacy/quantise.py")
-    types = reached(ROOT / "dpopt/style.py")
+    types = reached(ROOT / "dpopt/_figure.py")
     assert not any(name.startswith("matplotlib") for name in types)
 
 
@@ -229,7 +228,6 @@ LATE = {
     "dpopt._cite": {"dpopt.shape"},
     "dpopt._progress": {"dpopt._checks"},
     "dpopt.files": {"numpy"},
-    "dpopt.style": {"numpy", "dpopt._figure"},
     # An accountant, where it is installed, adds up tighter.
     "dpopt.ledger": {"dpopt.interop.accounting"},
 }
