@@ -29,7 +29,6 @@ if TYPE_CHECKING:
         roo,
         smoothed,
     )
-    from dpopt._cite import cite
     from dpopt._interact import interact
     from dpopt._progress import ProgressEvent, progress_bar, reporting
     from dpopt._sweep import SweepResult, sweep
@@ -74,7 +73,6 @@ __all__ = [
     "SweepResult",
     "__version__",
     "certify",
-    "cite",
     "closed_form",
     "design",
     "exact_optimum",
@@ -115,7 +113,6 @@ _HOMES = {
     "Status": "dpopt.lp",
     "SweepResult": "dpopt._sweep",
     "certify": "dpopt.kernel.certify",
-    "cite": "dpopt._cite",
     "closed_form": "dpopt.proofs.closed",
     "design": "dpopt.shape",
     "exact_optimum": "dpopt.proofs.exact",

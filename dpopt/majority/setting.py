@@ -152,7 +152,6 @@ class MajoritySetting(Voters, Setting["MajorityDesign"]):
     """
 
     kind: ClassVar[str] = "majority"
-    papers: ClassVar[tuple[str, ...]] = ("darrm",)
 
     mechanisms: int
     epsilon: float

@@ -65,7 +65,6 @@ class MollifierSetting(PriorSetting[Design]):
     """
 
     kind: ClassVar[str] = "mollifier"
-    papers: ClassVar[tuple[str, ...]] = ("public-prior",)
 
     prior: Numbers
     epsilon: float

@@ -220,7 +220,6 @@ class PublicPriorSetting(KeptPriorSetting[SamplingKernel]):
     """
 
     kind: ClassVar[str] = "prior"
-    papers: ClassVar[tuple[str, ...]] = ("public-prior",)
 
     prior: Numbers
     epsilon: float

@@ -73,7 +73,6 @@ class SmoothFloor(RooSetting, Setting["SmoothFloorSampler"]):
     """
 
     kind: ClassVar[str] = "smooth-floor"
-    papers: ClassVar[tuple[str, ...]] = ("roo", "roo-conference")
 
     records: int
     letters: int

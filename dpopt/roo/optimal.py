@@ -95,7 +95,6 @@ class OptimalLetter(RooSetting, Setting["OptimalSampler"]):
     """
 
     kind: ClassVar[str] = "optimal-sampler"
-    papers: ClassVar[tuple[str, ...]] = ("roo", "roo-conference")
 
     records: int
     letters: int

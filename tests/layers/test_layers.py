@@ -39,7 +39,7 @@ ALLOWED = {
     "cli": {*LOWER, "shape", "kernel", "ballots", "paper", "package", "cli"},
     "package": {*LOWER, "shape", "kernel", "ballots", "paper", "interop", "package"},
 }
-PACKAGE = {"_cite", "_interact", "ledger"}
+PACKAGE = {"_interact", "ledger"}
 """What belongs to no room and no paper; every other name directly under dpopt is a paper.
 
 The ledger is told what is released, and asks accountants of `dpopt.interop` what it all spends.
@@ -225,7 +225,6 @@ LATE = {
     "dpopt.lp.export": {"dpopt.lp.backends.highs"},
     "dpopt.lp.loop": {"dpopt.lp.backends.highs", "dpopt.lp.door"},
     # The command line loads these to list its commands, and neither numpy nor a design for that.
-    "dpopt._cite": {"dpopt.shape"},
     "dpopt._progress": {"dpopt._checks"},
     "dpopt.files": {"numpy"},
     # An accountant, where it is installed, adds up tighter.
