@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         public_prior,
         roo,
         smoothed,
+        votes,
     )
     from dpopt._interact import interact
     from dpopt._progress import ProgressEvent, progress_bar, reporting
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
         kinds,
         load,
     )
+    from dpopt.votes import vote
 
 __version__ = "0.1.0"
 
@@ -95,6 +97,8 @@ __all__ = [
     "smoothed",
     "solve",
     "sweep",
+    "vote",
+    "votes",
 ]
 
 # Loaded when first used: a script that needs one mechanism does not wait for the libraries of all.
@@ -124,6 +128,7 @@ _HOMES = {
     "reporting": "dpopt._progress",
     "solve": "dpopt.lp",
     "sweep": "dpopt._sweep",
+    "vote": "dpopt.votes",
 }
 
 

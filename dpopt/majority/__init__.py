@@ -34,7 +34,6 @@ from dpopt.majority.setting import (
     design,
     design_for,
 )
-from dpopt.majority.vote import Spending, VoteBatch, affordable_queries, vote
 from dpopt.majority.voters import reduced_size
 
 __all__ = [
@@ -49,12 +48,9 @@ __all__ = [
     "Prior",
     "Regret",
     "SamplePrior",
-    "Spending",
     "UniformPrior",
-    "VoteBatch",
     "Weights",
     "WorstCase",
-    "affordable_queries",
     "assess",
     "constant",
     "corner_rows",
@@ -71,6 +67,5 @@ __all__ = [
     "sampled_margins",
     "subsampling",
     "surrogate_weights",
-    "vote",
     "worst_case_problem",
 ]
