@@ -140,7 +140,6 @@ class PluralitySetting(Setting["PluralityDesign"]):
     """
 
     kind: ClassVar[str] = "plurality"
-    papers: ClassVar[tuple[str, ...]] = ("permute-and-flip", "exponential")
     neighbours: ClassVar[str] = "one ballot replaced"
 
     records: int

@@ -196,7 +196,6 @@ class Smoothed(OverLaws, Question["SmoothedDelta"]):
     """
 
     kind: ClassVar[str] = "smoothed"
-    papers: ClassVar[tuple[str, ...]] = ("smoothed",)
 
     records: int | None = None
     drawn: int | None = None
@@ -416,7 +415,6 @@ class Expected(OverLaws, Question["ExpectedDelta"]):
     """
 
     kind: ClassVar[str] = "expected"
-    papers: ClassVar[tuple[str, ...]] = ("smoothed",)
 
     records: int | None = None
     drawn: int | None = None

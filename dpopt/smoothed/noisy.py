@@ -198,7 +198,6 @@ class NoisyEpsilon(Question["NoisyGuarantee"]):
     """
 
     kind: ClassVar[str] = "noisy-histogram"
-    papers: ClassVar[tuple[str, ...]] = ("smoothed",)
 
     records: int
     drawn: int

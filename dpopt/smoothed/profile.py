@@ -201,7 +201,6 @@ class Profile(OfMechanism, Question["PrivacyProfile"]):
     """
 
     kind: ClassVar[str] = "profile"
-    papers: ClassVar[tuple[str, ...]] = ("smoothed",)
 
     counts: Numbers | None = None
     drawn: int | None = None

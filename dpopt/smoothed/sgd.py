@@ -117,7 +117,6 @@ class SgdStep(Question["SgdProfile"]):
     """
 
     kind: ClassVar[str] = "sgd"
-    papers: ClassVar[tuple[str, ...]] = ("smoothed",)
 
     values: Numbers
     drawn: int

@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 
 import experiments
-from dpopt import ParameterError, style
-from experiments import digest
+from dpopt import ParameterError
+from experiments import digest, style
 from experiments.catalogue import all_experiments, homes
 from experiments.kept import Entry, kept_entry, kept_run
 from experiments.options import configured
@@ -168,6 +168,7 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         ("majority/figures.py", False),
         ("majority/pate/votes/mnist_5_8.json", False),
         ("runner.py", False),
+        ("style.py", False),
         ("__main__.py", False),
     ],
 )

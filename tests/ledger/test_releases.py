@@ -35,7 +35,6 @@ RECORDS = [0, 0, 1, 1, 1]
 MAKERS: dict[str, tuple[Callable[[], Any], Any, int]] = {
     "min-count": (lambda: roo.min_count(5, 2, EPSILON), RECORDS, 1),
     "smooth floor": (lambda: roo.smooth_floor(5, 2, EPSILON), RECORDS, 1),
-    "subrr": (lambda: roo.subrr(5, 2, EPSILON), RECORDS, 1),
     "best sampler": (lambda: roo.optimal_sampler(5, 2, EPSILON), RECORDS, 1),
     "kernel": (lambda: optimal_kernel([[0, 1], [1, 0]], epsilon=EPSILON), 1, 1),
     "kernel of several": (lambda: optimal_kernel([[0, 1], [1, 0]], epsilon=EPSILON), [0, 1, 1], 3),
