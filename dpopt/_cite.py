@@ -94,7 +94,8 @@ _ENTRIES = {
 def names() -> tuple[str, ...]:
     """Return what `cite` knows by name: every kind, and every package that defines one."""
     kinds = _kinds.KINDS
-    return tuple(sorted({*kinds, *(_package(_kinds.module_of(kind)) for kind in kinds)}))
+    packages = {_package(_kinds.module_of(kind)) for kind in kinds}
+    return tuple(sorted({*kinds, *packages, "smoothed"}))
 
 
 def cite(subject: object) -> str:
@@ -134,6 +135,9 @@ def _papers_of(name: str) -> tuple[str, ...]:
     """Return the papers of a kind, or of all kinds that a package defines, each once."""
     from dpopt.shape import kind_of
 
+    if name == "smoothed":
+        # A package of results, without a kind.
+        return ("smoothed",)
     own = [kind for kind in _kinds.KINDS if _package(_kinds.module_of(kind)) == name]
     # In the order of the modules, as a paper's own comes before what it adds.
     asked = [name] if name in _kinds.KINDS else sorted(own, key=_kinds.module_of)

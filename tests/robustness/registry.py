@@ -73,11 +73,6 @@ def three_voters() -> multiclass.MulticlassDesign:
     return multiclass.design(3, 3, 0.1, 1.0)
 
 
-@cache
-def instance() -> smoothed.SmoothedInstance:
-    return smoothed.smoothed_instance(sampling(), 0.5, [[0.5, 0.5], [0.25, 0.75]])
-
-
 def sampling() -> smoothed.SamplingHistogram:
     return smoothed.SamplingHistogram(4, 3)
 
@@ -108,9 +103,6 @@ BY_TYPE: Makers = {
     "Mechanism": sampling,
     "SamplingHistogram": sampling,
     "SamplingHistogram | AnonymousMechanism": sampling,
-    "NoisyHistogram": lambda: smoothed.NoisyHistogram(4, 3, 1.0),
-    "SmoothedInstance": instance,
-    "Sequence[QuantisedGradient]": lambda: [smoothed.QuantisedGradient(0.1, 0.2)],
     "Prior": majority.UniformPrior,
     "Prior | None": majority.UniformPrior,
     "UniformPrior | BetaPrior": majority.UniformPrior,
@@ -274,22 +266,8 @@ BY_FUNCTION: dict[str, Makers] = {
     "gnmax.data_dependent_rdp": {"counts": lambda: [9, 2]},
     "gnmax.label_epsilon": {"voters": lambda: 11, "delta": lambda: 0.0},
     "smoothed.KernelMechanism": {"records": lambda: 1, "kernel": lambda: np.eye(2)},
-    "smoothed.QuantisedGradient": {"bits": lambda: 8},
     "smoothed.SamplingAverage": {"values": lambda: [0, 1]},
     "smoothed.batch_law": {"drawn": lambda: 2},
-    "smoothed.compose": {"mechanisms": lambda: (sampling(), sampling())},
-    "smoothed.log_upper_bound": {"epsilon": lambda: 2.0},
-    "smoothed.monte_carlo_delta": {"drawn": lambda: 2},
-    "smoothed.post_process": {"mapping": lambda: [0, 0, 1, 1]},
-    "smoothed.pre_process": {"mapping": lambda: [0, 1]},
-    "smoothed.published_log_bound": {"epsilon": lambda: 2.0},
-    "smoothed.push_forward": {
-        "distributions": lambda: [[0.5, 0.5]],
-        "mapping": lambda: [1, 0],
-    },
-    "smoothed.read_mechanism": {"given": lambda: sampling().to_dict()},
-    "smoothed.sample_database": {"composition": lambda: [3]},
-    "smoothed.sgd_log_profile": {"drawn": lambda: 2},
     "smoothed.sgd_profile": {"drawn": lambda: 2},
     "privacy.audit_epsilon": {
         "first": lambda: [0, 1, 1],
