@@ -17,7 +17,6 @@ from dpopt._errors import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dpopt import (
-        gnmax,
         interop,
         kernel,
         lp,
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
         roo,
         smoothed,
         style,
+        votes,
     )
     from dpopt._cite import cite
     from dpopt._interact import interact
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         kinds,
         load,
     )
+    from dpopt.votes import vote
 
 __version__ = "0.1.0"
 
@@ -80,7 +81,6 @@ __all__ = [
     "closed_form",
     "design",
     "exact_optimum",
-    "gnmax",
     "interact",
     "interop",
     "kernel",
@@ -101,6 +101,8 @@ __all__ = [
     "solve",
     "style",
     "sweep",
+    "vote",
+    "votes",
 ]
 
 # Loaded when first used: a script that needs one mechanism does not wait for the libraries of all.
@@ -131,6 +133,7 @@ _HOMES = {
     "reporting": "dpopt._progress",
     "solve": "dpopt.lp",
     "sweep": "dpopt._sweep",
+    "vote": "dpopt.votes",
 }
 
 

@@ -34,7 +34,6 @@ VERBS = {
 """The commands that are no kinds, in the order of the help, each with its module of `dpopt.cli`."""
 
 KINDS: dict[str, tuple[str, str]] = {
-    "gnmax": ("dpopt.gnmax", "The least epsilon of GNMax's label, for two classes"),
     "kernel": (
         "dpopt.kernel.setting",
         "The best private kernel K[x, y] = Pr[output y | input x] for a finite set of inputs",

@@ -364,7 +364,7 @@ class Setting(Question[A]):
         """Guarantee and number of the private mechanisms whose outputs are the data.
 
         None where the data are people's records, as in most kinds. Where they are votes of private
-        voters, releases compose only if every vote was drawn afresh; see `dpopt.majority.Spending`.
+        voters, releases compose only if every vote was drawn afresh; see `dpopt.votes.Spending`.
         """
         return None
 

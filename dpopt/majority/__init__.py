@@ -36,7 +36,6 @@ from dpopt.majority.setting import (
     design,
     design_for,
 )
-from dpopt.majority.vote import Spending, VoteBatch, affordable_queries, vote
 from dpopt.majority.voters import reduced_size
 
 __all__ = [
@@ -53,12 +52,9 @@ __all__ = [
     "PrivacyCheck",
     "Regret",
     "SamplePrior",
-    "Spending",
     "UniformPrior",
-    "VoteBatch",
     "Weights",
     "WorstCase",
-    "affordable_queries",
     "assess",
     "check_full",
     "constant",
@@ -78,6 +74,5 @@ __all__ = [
     "sampled_margins",
     "subsampling",
     "surrogate_weights",
-    "vote",
     "worst_case_problem",
 ]

@@ -16,8 +16,8 @@ from typing import Any, cast
 import numpy as np
 
 from dpopt.plurality import BallotSpending, PluralitySetting
-from dpopt.privacy import gaussian_epsilon
 from experiments.benchmarks.spec import LIBRARY, OURS, Answer, Benchmark, Contender
+from experiments.majority.renyi import gaussian_epsilon
 
 _EPSILON, _DELTA, _INTERVAL = 0.1, 1e-6, 1e-4
 _SIGMAS = (0.5, 50.0)

@@ -439,7 +439,7 @@ THREADS = Benchmark(
     "of all threads",
     axis="voters K",
     value="optimum",
-    sizes=(101, 301, 501),
+    sizes=(101, 151, 201, 301, 501),
     contenders=(
         Contender("dpopt.solve, one BLAS thread", OURS, surrogate_of_ten, solved),
         Contender(

@@ -24,7 +24,6 @@ from tests.cli.running import Capture, run
     ("name", "keys"),
     [
         ("majority", ["jiang2024optimized", "dpopt", "huangfu2018parallelizing"]),
-        ("gnmax", ["papernot2018scalable", "jiang2024optimized"]),
         ("roo", ["tasnim2025differentially", "tasnim2025reveal"]),
         ("public-prior", ["zamanlooy2024locally"]),
         ("kernel", ["dpopt", "huangfu2018parallelizing"]),

@@ -21,7 +21,6 @@ import numpy as np
 
 import dpopt
 from dpopt import (
-    gnmax,
     kernel,
     local,
     majority,
@@ -32,6 +31,7 @@ from dpopt import (
     smoothed,
     verify,
 )
+from experiments.majority import noisy_max
 from experiments.smoothed.noisy import NoisyHistogram, noisy_guarantee
 
 Numbers = dict[str, Any]
@@ -272,11 +272,11 @@ def noisy(*sizes: Any) -> Numbers:
 
 
 def noisy_label(voters: int, sigma: float, delta: float = 0.0) -> Numbers:
-    return {"epsilon": gnmax.label_epsilon(voters, sigma, delta)}
+    return {"epsilon": noisy_max.label_epsilon(voters, sigma, delta)}
 
 
 def label_noise(epsilon: float, delta: float, method: str, voters: int | None = None) -> Numbers:
-    found = gnmax.calibrate_gnmax(dpopt.Guarantee(epsilon, delta), method, voters=voters)
+    found = noisy_max.calibrate_gnmax(dpopt.Guarantee(epsilon, delta), method, voters=voters)
     return {"sigma": found.sigma}
 
 

@@ -36,9 +36,10 @@ ALLOWED = {
     "kernel": {*LOWER, "shape", "kernel"},
     "ballots": {*LOWER, "shape", "ballots"},
     "paper": {*LOWER, "shape", "kernel", "ballots", "paper"},
-    "interop": {*LOWER, "shape", "kernel", "ballots", "paper", "interop"},
-    "cli": {*LOWER, "shape", "kernel", "ballots", "paper", "package", "cli"},
-    "package": {*LOWER, "shape", "kernel", "ballots", "paper", "interop", "package"},
+    "votes": {*LOWER, "shape", "kernel", "ballots", "paper", "votes"},
+    "interop": {*LOWER, "shape", "kernel", "ballots", "paper", "votes", "interop"},
+    "cli": {*LOWER, "shape", "kernel", "ballots", "paper", "votes", "package", "cli"},
+    "package": {*LOWER, "shape", "kernel", "ballots", "paper", "votes", "interop", "package"},
 }
 PACKAGE = {"_cite", "_interact", "ledger"}
 """What belongs to no room and no paper; every other name directly under dpopt is a paper.

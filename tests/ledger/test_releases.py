@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections.abc import Callable
 from fractions import Fraction
@@ -75,24 +74,6 @@ def test_a_release_is_written_down_before_it_is_drawn(
         ledger.release(design, "no data", "June")
     assert ledger.datasets == ("May",)
     assert len(ledger.entries()) == 1
-
-
-@pytest.mark.parametrize("name", MAKERS)
-def test_no_mechanism_knows_of_a_ledger(name: str) -> None:
-    made = MAKERS[name][0]()
-    for method in ("asked", "release", "save"):
-        takes = inspect.signature(getattr(made, method, made.release)).parameters
-        assert not {"ledger", "dataset", "group", "trained_once"} & set(takes)
-
-
-def test_a_line_says_what_a_neighbour_is(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "a.ledger")
-    for name in ("plurality", "mode", "mode of many"):
-        make, data, _ = MAKERS[name]
-        ledger.release(make(), data)
-    assert [entry.what.rpartition("; ")[2] for entry in ledger.entries()] == [
-        "one ballot replaced"
-    ] * 3
 
 
 def test_what_else_a_release_takes(tmp_path: Path) -> None:
@@ -247,37 +228,6 @@ def test_the_command_writes_to_a_ledger(
     assert sorted(found.name for found in tmp_path.iterdir()) == ["a.ledger", "rule.json"]
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["ledger", "none.ledger"], "there is none"),
-        (["ledger", "a" * 300], "there is none"),
-        (["ledger", "b.ledger", "--new", "--budget-epsilon", "-1"], "budget_epsilon is -1"),
-        (["ledger", "b.ledger", "--new", "--budget-delta", "0.1"], "give budget_epsilon with it"),
-        (["ledger", "a.ledger", "--budget-epsilon", "1"], "for a new ledger, with --new"),
-        (["ledger", "a.ledger", "--new"], "there is a file already"),
-        (["ledger", "a.ledger", "--dataset", "June"], "knows no release of it"),
-        (["release", "rule.json", "--input", "2,3", "--dataset", "May"], "ledger is not; it needs"),
-        (["release", "rule.json", "--input", "2,3", "--fresh"], "ledger is not; it needs"),
-        (
-            ["release", "rule.json", "--input", "2,3", "--ledger", "a.ledger", "--fresh"],
-            "it belongs to labels of private voters",
-        ),
-        (["release", "rule.json", "--input", "2,2", "--ledger", "a.ledger"], "counts"),
-    ],
-)
-def test_what_the_commands_refuse(
-    words: list[str], said: str, tmp_path: Path, command: Callable[..., tuple[int, str, str]]
-) -> None:
-    roo.min_count(5, 2, EPSILON).save(tmp_path / "rule.json")
-    ledger = Ledger(tmp_path / "a.ledger")
-    code, out, err = command(*words)
-    assert (code, out) == (2, "")
-    assert said in err
-    assert ledger.entries() == []
-    assert sorted(found.name for found in tmp_path.iterdir()) == ["a.ledger", "rule.json"]
-
-
 def test_votes_of_a_command(tmp_path: Path, command: Callable[..., tuple[int, str, str]]) -> None:
     """Eight queries in one command are one entry: of eight labels, or of five voters."""
     majority.design(5, 0.1, 1).save(tmp_path / "gamma.json")
@@ -293,32 +243,3 @@ def test_votes_of_a_command(tmp_path: Path, command: Callable[..., tuple[int, st
         assert (code, len(out.split())) == (0, 8)
         assert said == f"8 releases of data set '{name}' so far spend ({spent}, 0)-DP.\n"
     assert [entry.count for entry in ledger.entries()] == [8, 8, 8]
-
-
-@pytest.mark.parametrize("verb", ["sample", "mode"])
-def test_letters_of_a_column(
-    verb: str, tmp_path: Path, command: Callable[..., tuple[int, str, str]]
-) -> None:
-    pytest.importorskip("polars")
-    (tmp_path / "v.csv").write_text("city\nA\nB\nA\n")
-    words = [verb, "v.csv", "--column", "city", "--alphabet", "A,B", "--epsilon", "1"]
-    Ledger(tmp_path / "a.ledger", Guarantee(1.5))
-    assert command(*words)[0] == 0
-    said = command(*words, "--ledger", "a.ledger")[2]
-    told = "1 release of data set 'unnamed' so far spends (1, 0)-DP; an epsilon of 0.5 is left.\n"
-    assert said == told
-    assert command(*words, "--ledger", "a.ledger")[:2] == (2, "")
-
-
-def test_a_users_own_distribution(
-    tmp_path: Path, command: Callable[..., tuple[int, str, str]]
-) -> None:
-    public_prior.minimax_kernel([0.4, 0.6], EPSILON).save(tmp_path / "k.json")
-    (tmp_path / "p.txt").write_text("1/3 2/3")
-    ledger = Ledger(tmp_path / "a.ledger")
-    words = ["release", "k.json", "--distribution", "p.txt", "--ledger", "a.ledger"]
-    assert command(*words)[0] == 0
-    assert ledger.total("unnamed")[1].epsilon == EPSILON
-    (tmp_path / "p.txt").write_text("1 2 3")
-    assert command(*words)[:2] == (2, "")
-    assert len(ledger.entries()) == 1

@@ -299,23 +299,6 @@ def test_unknown_names_are_refused_without_showing_them(own: object) -> None:
     assert "z" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("counts", "words"),
-    [
-        ([1, 2], "shape"),
-        ([0, 0, 0, 0, 0], "all 0"),
-        ([[1, 0, 0, 0, 0], [0, 0, 0, 0, 0]], "all 0"),
-        ([1, -1, 0, 0, 1], "negative"),
-        ([0.5, 0.5, 0, 0, 0], "not exact"),
-        ([Fraction(1, 2), None, 0, 0, 0], "not exact"),
-        ([[1], [1, 2]], "shape"),
-    ],
-)
-def test_bad_counts_are_refused(counts: object, words: str) -> None:
-    with pytest.raises(ParameterError, match=words):
-        minimax_kernel(REFERENCE, 1.0).release_from(counts)
-
-
 def test_release_uses_the_system_and_takes_no_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = minimax_kernel(REFERENCE, 1.0)
     assert not {"rng", "seed"} & set(inspect.signature(kernel.release).parameters)

@@ -26,7 +26,6 @@ import dpopt
 from dpopt import (
     Guarantee,
     Problem,
-    gnmax,
     kernel,
     local,
     lp,
@@ -45,7 +44,7 @@ Arguments = dict[str, Any]
 Makers = dict[str, Callable[[], Any]]
 
 ROOMS = (
-    *("majority", "multiclass", "plurality", "roo", "public_prior", "kernel", "gnmax", "smoothed"),
+    *("majority", "multiclass", "plurality", "roo", "public_prior", "kernel", "smoothed"),
     *("local", "privacy", "lp", "prob"),
 )
 MODULES: tuple[ModuleType, ...] = tuple(import_module(f"dpopt.{room}") for room in ROOMS)
@@ -96,7 +95,6 @@ BY_TYPE: Makers = {
     "RooSetting": lambda: roo.RooSetting(5, 2, 1.0),
     "KernelSetting": lambda: kernel_program()[0],
     "Guarantee": lambda: Guarantee(1.0, 1e-5),
-    "ConcentratedGuarantee": lambda: privacy.ConcentratedGuarantee(0.1),
     "MinCountSampler": min_count,
     "MinCountSampler | SmoothFloorSampler": min_count,
     "SmoothFloorSampler": lambda: roo.smooth_floor(5, 2, 1.0),
@@ -263,8 +261,6 @@ BY_FUNCTION: dict[str, Makers] = {
         "upper": lambda: [0.5],
     },
     "kernel.over_kernel": {"matrix": lambda: [[1.0, 1.0, 0.0, 0.0]]},
-    "gnmax.data_dependent_rdp": {"counts": lambda: [9, 2]},
-    "gnmax.label_epsilon": {"voters": lambda: 11, "delta": lambda: 0.0},
     "smoothed.KernelMechanism": {"records": lambda: 1, "kernel": lambda: np.eye(2)},
     "smoothed.SamplingAverage": {"values": lambda: [0, 1]},
     "smoothed.batch_law": {"drawn": lambda: 2},
@@ -280,9 +276,6 @@ BY_FUNCTION: dict[str, Makers] = {
         "guarantee": lambda: Guarantee(1.0),
     },
     "privacy.complete_graph": {"inputs": lambda: 3},
-    "privacy.concentrated_composition": {
-        "guarantees": lambda: (privacy.ConcentratedGuarantee(0.1),),
-    },
     "privacy.general_composition": {"guarantee": lambda: Guarantee(0.1, 1e-6)},
     "privacy.hockey_stick_rows": {"pairs": lambda: ONE_WAY_AND_BACK},
     "privacy.quantise_kernel": {
@@ -292,7 +285,6 @@ BY_FUNCTION: dict[str, Makers] = {
     "privacy.least_delta": {"weights": lambda: [[5, 3], [3, 5]]},
     "privacy.least_epsilon": {"weights": lambda: [[5, 3], [3, 5]]},
     "privacy.ratio_rows": {"pairs": lambda: ONE_WAY_AND_BACK},
-    "privacy.renyi_epsilon": {"divergence": lambda: 0.1},
     "privacy.shrink_to_budget": {"worst": lambda: Fraction(3, 2), "budget": lambda: Fraction(1)},
     "privacy.simple_composition": {"guarantee": lambda: Guarantee(0.1, 1e-6)},
     "lp.Problem.add_rows": {"name": lambda: "more", "lower": lambda: 0.0, "upper": lambda: [1.0]},
@@ -328,7 +320,6 @@ METHODS: dict[str, Callable[[], tuple[object, Arguments]]] = {
         local.workload_mechanism("prefix", 3, epsilon=1.0),
         {"outputs": [0, 1, 1], "consistent": True},
     ),
-    "GNMax.output_distribution": lambda: (gnmax.GNMax(2.0), {"counts": [3, 1]}),
     "Tally.of_counts": lambda: (roo.Tally, {"counts": [3, 2], "alphabet": ["a", "b"]}),
     "ExactKernel.make": lambda: (
         privacy.ExactKernel,

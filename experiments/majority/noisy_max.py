@@ -12,51 +12,38 @@ References:
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import log_ndtr, logsumexp, ndtr
 
-from dpopt import _checks
-from dpopt._errors import ParameterError
-from dpopt._numbers import digits
-from dpopt._types import Matrix, Vector, frozen
-from dpopt.lp import Solution
-from dpopt.privacy import Guarantee, Problem
-from dpopt.privacy.rdp import (
+from dpopt import ParameterError
+from dpopt.privacy import Guarantee
+from experiments.majority.renyi import (
     ConcentratedGuarantee,
     gaussian_concentrated,
     gaussian_sigma,
     least_feasible,
 )
-from dpopt.shape import Answer, Question
-from dpopt.style import role
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 __all__ = [
     "DataDependentRdp",
     "GNMax",
     "GNMaxCalibration",
-    "GNMaxLabel",
     "calibrate_gnmax",
     "data_dependent_rdp",
     "gnmax_concentrated",
     "label_epsilon",
+    "label_losses",
     "variance_at_order",
 ]
+
+Floats = npt.NDArray[np.float64]
 
 SENSITIVITY = math.sqrt(2.0)
 
 METHODS = ("rdp", "analytic", "label")
-
-_MOST_VOTERS = 10**8
-_MOST_ROWS = 10**6
-_MOST_LOSS = math.log(1e15)
 
 
 @dataclass(frozen=True)
@@ -99,15 +86,12 @@ def calibrate_gnmax(
         ParameterError: if an argument is out of range, or epsilon = 0 with "rdp".
 
     Example:
-        >>> from dpopt import Guarantee, gnmax
-        >>> round(gnmax.calibrate_gnmax(Guarantee(0.2676, 0.0003)).sigma, 2)
+        >>> from dpopt import Guarantee
+        >>> from experiments.majority import noisy_max
+        >>> round(noisy_max.calibrate_gnmax(Guarantee(0.2676, 0.0003)).sigma, 2)
         21.46
     """
-    method = _checks.choice("method", method, METHODS)
-    _checks.instance("guarantee", guarantee, Guarantee)
     epsilon, delta = guarantee.epsilon, guarantee.delta
-    if voters is not None:
-        voters = _checks.integer("voters", voters, 1, _MOST_VOTERS)
     order = None
     if method == "label":
         if voters is None:
@@ -124,7 +108,7 @@ def calibrate_gnmax(
     return GNMaxCalibration(sigma, order, epsilon, delta, method)
 
 
-def variance_at_order(guarantee: Guarantee, orders: npt.ArrayLike) -> Vector:
+def variance_at_order(guarantee: Guarantee, orders: npt.ArrayLike) -> Floats:
     """Return sigma^2 = lambda / (epsilon - log(1/delta) / (lambda - 1)) for given orders.
 
     Args:
@@ -137,15 +121,12 @@ def variance_at_order(guarantee: Guarantee, orders: npt.ArrayLike) -> Vector:
     References:
         Section D.2.1 and Figure 10 of the DaRRM paper.
     """
-    array = _checks.floats("orders", orders)
-    _checks.instance("guarantee", guarantee, Guarantee)
+    array = np.asarray(orders, dtype=float)
     loss = _loss(guarantee)
     least = 1.0 + loss / guarantee.epsilon
     if not np.all((array > least) & np.isfinite(array)):
-        raise ParameterError(
-            f"orders holds a value that is not finite or not above {digits(least)}."
-        )
-    return frozen(array / (guarantee.epsilon - loss / (array - 1.0)))
+        raise ParameterError(f"orders holds a value that is not finite or not above {least:.6g}.")
+    return array / (guarantee.epsilon - loss / (array - 1.0))
 
 
 def gnmax_concentrated(sigma: float) -> ConcentratedGuarantee:
@@ -157,125 +138,40 @@ def gnmax_concentrated(sigma: float) -> ConcentratedGuarantee:
     return gaussian_concentrated(sigma, SENSITIVITY)
 
 
-def label_epsilon(voters: int, sigma: float, delta: float = 0.0) -> float:
-    """Return the exact epsilon of the label, for two classes.
+def label_losses(voters: int, sigma: float, delta: float = 0.0) -> Floats:
+    """Return log((p_(n+1) - delta) / p_n), n = 0..K-1; -inf where p_(n+1) <= delta.
 
-    The value of `GNMaxLabel`, at least 0. An analysis of noisy counts pays for what the
-    mechanism does not show, and for any K. With delta > 0, more noise can spend more: it lifts a
-    rare label above delta.
+    p_n = Phi((2 n - K) / (sigma sqrt 2)) is the probability of class 1 on n votes for it. Since
+    p_(K-n) = 1 - p_n, these losses cover class 0 and the other direction too.
 
     Args:
-        voters: K >= 1.
-        sigma: above 0.
-        delta: in [0, 1).
-    """
-    return GNMaxLabel(voters=voters, sigma=sigma, delta=delta).closed_form()
-
-
-@dataclass(frozen=True, kw_only=True)
-class GNMaxLabel(Question[Answer]):
-    """The least epsilon of GNMax's label, for two classes.
-
-        minimise    r
-        subject to  p_(n+1) - delta <= r p_n,   n = 0..K-1    (losses)
-                    r >= 1
-
-    with p_n = Phi((2 n - K) / (sigma sqrt 2)) the probability of class 1 on n votes for it; the
-    value is log r. p_(K-n) = 1 - p_n makes the rows cover class 0 and the other direction too. Each
-    row is divided by p_n. The closed form is the largest log ratio, a difference of logarithms:
-    right to a few 1e-16, which is little of an epsilon of 1e-8 and all of one of 1e-16.
-
-    Attributes:
-        voters: K, at least 1 and at most 10^8.
+        voters: K, from 1 to 10^8.
         sigma: standard deviation of the noise on each class's count, above 0.
         delta: in [0, 1).
     """
+    with np.errstate(over="ignore"):
+        places = (2.0 * np.arange(voters + 1) - voters) / sigma / SENSITIVITY
+    logs = log_ndtr(places)
+    least = math.log(delta) if delta > 0.0 else -math.inf
+    above = logs[1:] > least
+    shares = np.exp(least - np.where(above, logs[1:], 0.0))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(above, logs[1:] + np.log1p(-shares) - logs[:-1], -np.inf)
 
-    kind: ClassVar[str] = "gnmax"
-    papers: ClassVar[tuple[str, ...]] = ("gnmax", "darrm")
 
-    voters: int
-    sigma: float
-    delta: float = 0.0
+def label_epsilon(voters: int, sigma: float, delta: float = 0.0) -> float:
+    """Return the exact epsilon of the label, for two classes: its largest loss, at least 0.
 
-    def __post_init__(self) -> None:
-        settled = {
-            "voters": _checks.integer("voters", self.voters, 1, _MOST_VOTERS),
-            "sigma": _checks.real("sigma", self.sigma, 0.0, open_lower=True),
-            "delta": _checks.real("delta", self.delta, 0.0, 1.0, open_upper=True),
-        }
-        for name, value in settled.items():
-            object.__setattr__(self, name, value)
+    An analysis of noisy counts pays for what the mechanism does not show, and for any K. With
+    delta > 0, more noise can spend more: it lifts a rare label above delta. A difference of
+    logarithms: right to a few 1e-16, which is little of an epsilon of 1e-8 and all of one of 1e-16.
 
-    @classmethod
-    def example(cls) -> Self:
-        """Return five voters."""
-        return cls(voters=5, sigma=2.0, delta=0.01)
-
-    def losses(self) -> Vector:
-        """Return log((p_(n+1) - delta) / p_n), n = 0..K-1; -inf where p_(n+1) <= delta."""
-        with np.errstate(over="ignore"):
-            places = (2.0 * np.arange(self.voters + 1) - self.voters) / self.sigma / SENSITIVITY
-        logs = log_ndtr(places)
-        least = math.log(self.delta) if self.delta > 0.0 else -math.inf
-        above = logs[1:] > least
-        shares = np.exp(least - np.where(above, logs[1:], 0.0))
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.where(above, logs[1:] + np.log1p(-shares) - logs[:-1], -np.inf)
-
-    def problem(self) -> Problem:
-        """Return the program of the class's docstring.
-
-        Raises:
-            ParameterError: if it would have more than 1,000,000 rows, or a ratio above 1e15.
-        """
-        if self.voters > _MOST_ROWS:
-            raise ParameterError(
-                f"voters is {self.voters}: the program has as many rows; at most {_MOST_ROWS:,} "
-                "are written out."
-            )
-        losses = self.losses()
-        if losses.max() > _MOST_LOSS:
-            raise ParameterError(
-                f"sigma is {self.sigma:g}: a ratio of the program is above 1e15, where solvers "
-                "lose it; less noise is for the closed form."
-            )
-        problem = Problem("least epsilon of a GNMax label")
-        problem.add_variables("ratio", 1, lower=1.0, upper=math.inf)
-        column = np.ones((self.voters, 1))
-        problem.add_rows("losses", {"ratio": column}, lower=np.exp(losses))
-        problem.minimise({"ratio": 1.0})
-        return problem
-
-    def closed_form(self) -> float:
-        """Return the largest loss, at least 0."""
-        return float(max(0.0, np.max(self.losses())))
-
-    def point(self, solution: Solution) -> float:
-        """Return log r."""
-        return math.log(max(1.0, solution["ratio"][0]))
-
-    def value(self, units: float) -> float:
-        """Return epsilon."""
-        return units
-
-    def bound(self, units: float, solution: Solution | None) -> float:
-        """Return an epsilon below which the label does not satisfy delta."""
-        return units if solution is None else math.log(max(1.0, solution.bound))
-
-    def draw(self, axes: Axes, units: float, label: str | None = None) -> None:
-        """Draw the loss at each number of votes, and the largest."""
-        axes.plot(np.arange(self.voters), self.losses(), marker="o", label=label)
-        axes.axhline(units, color=role("limit").colour, linestyle=":", label="the largest")
-        axes.locator_params(axis="x", integer=True)
-        axes.set_xlabel("votes for the class, $n$")
-        axes.set_ylabel(r"privacy loss in nats, $\ln((p_{n+1} - \delta) / p_n)$")
-
-    def columns(self, units: float) -> Mapping[str, Sequence[Any]]:
-        """Return the loss at each number of votes; None where the label is rarer than delta."""
-        del units
-        losses = [loss if math.isfinite(loss) else None for loss in self.losses().tolist()]
-        return {"votes": list(range(self.voters)), "loss": losses}
+    Args:
+        voters: K, from 1 to 10^8.
+        sigma: above 0.
+        delta: in [0, 1).
+    """
+    return float(max(0.0, np.max(label_losses(voters, sigma, delta))))
 
 
 @dataclass(frozen=True)
@@ -289,11 +185,6 @@ class GNMax:
 
     sigma: float
     classes: int = 2
-
-    def __post_init__(self) -> None:
-        sigma = _checks.real("sigma", self.sigma, 0.0, open_lower=True)
-        object.__setattr__(self, "sigma", sigma)
-        object.__setattr__(self, "classes", _checks.integer("classes", self.classes, 2))
 
     def count(self, votes: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """Return the number of votes for each class.
@@ -331,21 +222,21 @@ class GNMax:
         drawn = np.argmax(noisy, axis=-1)
         return int(drawn) if array.ndim == 1 else drawn
 
-    def output_distribution(self, counts: npt.ArrayLike) -> Matrix:
+    def output_distribution(self, counts: npt.ArrayLike) -> Floats:
         """Return the probability of each of two classes: Phi((n_i - n_j) / (sigma sqrt 2)).
 
         Args:
             counts: votes for each class, shape (2,) or (queries, 2).
 
         Returns:
-            Probabilities of the same shape, read-only.
+            Probabilities of the same shape.
         """
         if self.classes != 2:
             raise ParameterError(f"classes is {self.classes}; the exact law is for 2 only.")
         array = _counts(counts, self.classes)
         with np.errstate(over="ignore"):
             gaps = (array - array[..., ::-1]) / self.sigma / SENSITIVITY
-        return frozen(ndtr(gaps))
+        return ndtr(gaps)
 
 
 @dataclass(frozen=True)
@@ -385,7 +276,8 @@ def data_dependent_rdp(counts: npt.ArrayLike, sigma: float, order: float) -> Dat
 
     Algorithm 6 of the DaRRM paper prints (mu_2 - 1)^e_2 for (mu_2 - 1) e_2, leaves q outside the
     power in A, and leaves out the logarithm; this is the published theorem. Over several queries
-    the divergences of one order add; `dpopt.privacy.convert_renyi` takes the sum as a curve.
+    the divergences of one order add; `convert_renyi` takes the sum as a
+    curve.
 
     Args:
         counts: votes for each class, shape (classes,).
@@ -395,11 +287,10 @@ def data_dependent_rdp(counts: npt.ArrayLike, sigma: float, order: float) -> Dat
     References:
         Papernot et al. (2018), theorem 6, propositions 7 and 10.
     """
-    array = _checks.floats("counts", counts)
+    array = np.asarray(counts, dtype=float)
     if array.ndim != 1:
         raise ParameterError(f"counts has shape {array.shape}; it must be (classes,).")
     array = _counts(array, array.size)
-    sigma = _checks.real("sigma", sigma, 0.0, open_lower=True)
     gaussian = gnmax_concentrated(sigma).divergence(order)
     log_q = _log_miss(array, sigma)
     mu = sigma * math.sqrt(-log_q)
@@ -432,7 +323,7 @@ def _theorem_6(log_q: float, mu: float, sigma: float, order: float) -> float:
     return max(0.0, float(np.logaddexp(*parts)) / (order - 1.0))
 
 
-def _log_miss(counts: Vector, sigma: float) -> float:
+def _log_miss(counts: Floats, sigma: float) -> float:
     """Return log q, the union bound on the probability of any but the likeliest class."""
     ordered = np.sort(counts)
     with np.errstate(over="ignore"):
@@ -442,8 +333,8 @@ def _log_miss(counts: Vector, sigma: float) -> float:
     return max(-1e300, min(total, math.log1p(-1.0 / counts.size)))
 
 
-def _counts(counts: npt.ArrayLike, classes: int) -> Matrix:
-    array = _checks.floats("counts", counts)
+def _counts(counts: npt.ArrayLike, classes: int) -> Floats:
+    array = np.asarray(counts, dtype=float)
     if classes < 2 or array.ndim not in (1, 2) or array.shape[-1] != classes:
         wanted = max(2, classes)
         raise ParameterError(
@@ -456,5 +347,6 @@ def _counts(counts: npt.ArrayLike, classes: int) -> Matrix:
 
 def _loss(guarantee: Guarantee) -> float:
     """Return log(1 / delta)."""
-    _checks.real("epsilon", guarantee.epsilon, 0.0, open_lower=True)
-    return -math.log(_checks.real("delta", guarantee.delta, 0.0, 1.0, open_lower=True))
+    if not guarantee.epsilon > 0.0 < guarantee.delta:
+        raise ParameterError(f"guarantee is {guarantee}; epsilon and delta must be above 0.")
+    return -math.log(guarantee.delta)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import integrate
 
 from dpopt import Guarantee, ParameterError
-from dpopt.privacy.rdp import (
+from experiments.majority.renyi import (
     CONVERSIONS,
     ConcentratedGuarantee,
     concentrated_composition,
