@@ -19,7 +19,7 @@ from dpopt.files import check_json_target, check_target, replacing
 from dpopt.style import STYLES, context, save_figure
 
 if TYPE_CHECKING:
-    from dpopt.shape import Answer
+    from dpopt.shape import Design
 
 _FIGURE_ENDINGS = (".png", ".pdf", ".svg")
 ROWS, _WIDTH = 40, 72
@@ -105,7 +105,7 @@ def _run(about: Described, given: dict[str, Any]) -> None:
     check_targets(plot, save, style)
     if proof and save is None:
         raise ParameterError("--proof is given without --save; it lies beside the saved file.")
-    from dpopt.shape import Design, design, kind_of
+    from dpopt.shape import design, kind_of
     from dpopt.verify import KINDS
 
     if proof and about.kind not in KINDS:
@@ -128,9 +128,7 @@ def _run(about: Described, given: dict[str, Any]) -> None:
     # First what may be refused: without a proof that a kind could have nothing is written.
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", UserWarning)
-        if save is not None and not isinstance(found, Design):
-            found.save(save, proof=proof)
-        elif save is not None and (found.private or audit_too):
+        if save is not None and (found.private or audit_too):
             found.save(save, even_if_not_private=audit_too, proof=proof)
     if plot is not None:
         with context(style), replacing(plot) as temporary:
@@ -141,8 +139,7 @@ def _run(about: Described, given: dict[str, Any]) -> None:
         show(to_json({**found.to_dict(), "seconds": seconds}))
     else:
         show(_text(found, seconds, None if all_rows else ROWS))
-    if isinstance(found, Design):
-        _require_private(found, save is not None and not audit_too)
+    _require_private(found, save is not None and not audit_too)
 
 
 def _require_private(found: Any, refused_to_save: bool) -> None:  # noqa: ANN401
@@ -174,25 +171,22 @@ def check_targets(plot: Path | None, save: Path | None, style: str) -> None:
         pass
 
 
-def _text(found: Answer, seconds: float, most: int | None) -> str:
+def _text(found: Design, seconds: float, most: int | None) -> str:
     """Return the facts a line each, and rows of the table, at most so many."""
-    from dpopt.shape import Design
-
     facts = {**found.named(), **found.known()}
-    if isinstance(found, Design):
-        proof = found.certificate
-        if proof is None:
-            facts["certificate"] = "none"
-        else:
-            plural = "" if proof.constraints == 1 else "s"
-            facts["certificate"] = f"{proof.constraints:,} constraint{plural}; {proof.arithmetic}"
+    proof = found.certificate
+    if proof is None:
+        facts["certificate"] = "none"
+    else:
+        plural = "" if proof.constraints == 1 else "s"
+        facts["certificate"] = f"{proof.constraints:,} constraint{plural}; {proof.arithmetic}"
     facts |= {**found.details(), "seconds": f"{seconds:.3f}"}
     lines = [f"{name:18s} {told_value(value)}" for name, value in facts.items() if _is_known(value)]
     return "\n".join([*lines, "", *_table(found, most)])
 
 
-def _table(found: Answer, most: int | None) -> list[str]:
-    """Return rows of the answer's columns, aligned: all, or the first ones."""
+def _table(found: Design, most: int | None) -> list[str]:
+    """Return rows of the design's columns, aligned: all, or the first ones."""
     try:
         return table_lines(found.setting.columns(found.units), most)
     except ParameterError as error:

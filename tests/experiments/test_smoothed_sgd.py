@@ -60,9 +60,7 @@ def test_averages_are_those_of_the_sampled_databases(figure: Outcome) -> None:
     setting, drawn, first = SMALL.settings[1], 4, 8
     rng = np.random.default_rng([SMALL.seed, 1, drawn, first])
     deltas = [
-        smoothed.sgd_profile(
-            sample_database(setting.members, (first, 8), rng), drawn, 2.0
-        ).delta[0]
+        smoothed.sgd_profile(sample_database(setting.members, (first, 8), rng), drawn, 2.0).delta[0]
         for _ in range(SMALL.databases)
     ]
     (row,) = (

@@ -5,8 +5,8 @@ good value of a parameter is looked up by function and name, then by room and na
 by its name; else its default is good. A parameter without any is an error of these tables.
 
 Of the public classes those are called that check what they are given. Not here: settings and
-questions, and whatever they answer (`tests/shape` spoils these), and records, which hold what the
-package computed and check nothing.
+their designs (`tests/shape` spoils these), and records, which hold what the package computed and
+check nothing.
 """
 
 from __future__ import annotations
@@ -365,7 +365,7 @@ def is_called(value: object) -> bool:
         return inspect.isfunction(value)
     if inspect.isabstract(value) or getattr(value, "_is_protocol", False):
         return False
-    if issubclass(value, enum.Enum | Coherent | dpopt.Question | lp.Problem):
+    if issubclass(value, enum.Enum | Coherent | dpopt.Setting | lp.Problem):
         return False
     # A constructor that `dataclass` wrote checks nothing but what `__post_init__` does.
     written = value.__init__.__code__.co_filename != "<string>"
