@@ -41,9 +41,7 @@ if TYPE_CHECKING:
     from dpopt.proofs.closed import ClosedForm, closed_form
     from dpopt.proofs.exact import ExactOptimum, exact_optimum
     from dpopt.shape import (
-        Answer,
         Design,
-        Question,
         Setting,
         design,
         kinds,
@@ -54,7 +52,6 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "Answer",
     "BudgetError",
     "ClosedForm",
     "Design",
@@ -67,7 +64,6 @@ __all__ = [
     "ParameterError",
     "Problem",
     "ProgressEvent",
-    "Question",
     "Setting",
     "Solution",
     "SolverError",
@@ -103,7 +99,6 @@ __all__ = [
 
 # Loaded when first used: a script that needs one mechanism does not wait for the libraries of all.
 _HOMES = {
-    "Answer": "dpopt.shape",
     "ClosedForm": "dpopt.proofs.closed",
     "Design": "dpopt.shape",
     "ExactOptimum": "dpopt.proofs.exact",
@@ -111,7 +106,6 @@ _HOMES = {
     "Ledger": "dpopt.ledger",
     "Problem": "dpopt.privacy",
     "ProgressEvent": "dpopt._progress",
-    "Question": "dpopt.shape",
     "Setting": "dpopt.shape",
     "Solution": "dpopt.lp",
     "Status": "dpopt.lp",

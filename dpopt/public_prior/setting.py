@@ -36,7 +36,7 @@ from dpopt.public_prior.sampler import (
     Units,
 )
 from dpopt.public_prior.utility import diagonal_bounds
-from dpopt.shape import Answer, Setting, made
+from dpopt.shape import Design, Setting, made
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from dpopt.privacy.dominating import DominatingPair
 
 OBJECTIVES = ("minimax", "leximin")
-K = TypeVar("K", bound=Answer)
+K = TypeVar("K", bound=Design)
 
 
 class PriorSetting(Setting[K]):

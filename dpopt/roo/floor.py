@@ -238,7 +238,7 @@ class SmoothFloorSampler(LetterSampler, Design):
         setting: n, k and epsilon, and a rate that was asked for.
         units: bits, and W(0)..W(c* - 1) as integers over 2^bits; W(c) = c 2^bits from c* on.
         certificate: the proof that it is epsilon-DP; None if it is not.
-        bound: on the objective of `SmoothFloor`; see `Answer`.
+        bound: on the objective of `SmoothFloor`; see `Design`.
     """
 
     setting: SmoothFloor

@@ -140,6 +140,8 @@ smoothed-claims: records=50 | drawn=1,10 | above=0.1 | replacement=1,3 | pairs=2
 smoothed-theorem-2: categories=2,3 | vertices=2,3 | records=2,3 | records_of_three=2 |
     definition=5000 -> categories=3,3 | vertices=2,2 | records=1 | records_of_three=1 |
     definition=0 | drawn_rate=0.1 | epsilon=0.0
+smoothed-programs: records=4 | epsilons=0.5 -> records=3,5 | epsilons=0.0,2.0 | shares=0.2 |
+    tolerance=1e-06
 smoothed-sgd-estimates: batches=3,4 | epsilons=0.5,2.0 | databases=2 | draws=1000 ->
     distributions=laplace:0,0.1 | share=0.3 | batches=2 | epsilons=0.0 | databases=1 | draws=1 |
     confidence=0.5 | bits=2 | seed=0

@@ -32,6 +32,7 @@ from dpopt import (
     verify,
 )
 from experiments.majority import noisy_max
+from experiments.smoothed.noisy import NoisyHistogram, noisy_guarantee
 
 Numbers = dict[str, Any]
 Maker = Callable[..., Any]
@@ -213,11 +214,11 @@ def verified(setting: Callable[..., Any], *given: Any, **named: Any) -> Numbers:
     return _verified(made(setting, *given, **named))
 
 
-def _verified(found: Any, proof: bool = True) -> Numbers:
+def _verified(found: Any) -> Numbers:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "x.json"
-        found.save(path, **({"proof": True} if proof else {}))
-        lines = list(verify.check(str(path), *([str(path.with_suffix(".proof.json"))] * proof)))
+        found.save(path, proof=True)
+        lines = list(verify.check(str(path), str(path.with_suffix(".proof.json"))))
     shown = [line.partition(":")[0] for line in lines]
     value = next(float(line.split()[1]) for line in lines if line.startswith("value:"))
     return {"shown": shown, "value": value, "private": True}
@@ -265,9 +266,9 @@ def step(values: Any, drawn: int, epsilons: Any, **named: Any) -> Numbers:
 
 
 def noisy(*sizes: Any) -> Numbers:
-    found = smoothed.noisy_guarantee(smoothed.NoisyHistogram(*sizes))
+    found = noisy_guarantee(NoisyHistogram(*sizes))
     told = {name: getattr(found, name) for name in ("claimed", "amplified", "attained", "holds")}
-    return {"value": found.value, **told}
+    return {"value": found.amplified, **told}
 
 
 def noisy_label(voters: int, sigma: float, delta: float = 0.0) -> Numbers:
@@ -277,11 +278,6 @@ def noisy_label(voters: int, sigma: float, delta: float = 0.0) -> Numbers:
 def label_noise(epsilon: float, delta: float, method: str, voters: int | None = None) -> Numbers:
     found = noisy_max.calibrate_gnmax(dpopt.Guarantee(epsilon, delta), method, voters=voters)
     return {"sigma": found.sigma}
-
-
-def answered(maker: Maker, *given: Any) -> Numbers:
-    """What verify.py says of a saved question."""
-    return {**_verified(maker(*given), proof=False)}
 
 
 # --- data --------------------------------------------------------------------------------------

@@ -5,8 +5,8 @@ good value of a parameter is looked up by function and name, then by room and na
 by its name; else its default is good. A parameter without any is an error of these tables.
 
 Of the public classes those are called that check what they are given. Not here: settings and
-questions, and whatever they answer (`tests/shape` spoils these), and records, which hold what the
-package computed and check nothing.
+their designs (`tests/shape` spoils these), and records, which hold what the package computed and
+check nothing.
 """
 
 from __future__ import annotations
@@ -71,11 +71,6 @@ def three_voters() -> multiclass.MulticlassDesign:
     return multiclass.design(3, 3, 0.1, 1.0)
 
 
-@cache
-def instance() -> smoothed.SmoothedInstance:
-    return smoothed.smoothed_instance(sampling(), 0.5, [[0.5, 0.5], [0.25, 0.75]])
-
-
 def sampling() -> smoothed.SamplingHistogram:
     return smoothed.SamplingHistogram(4, 3)
 
@@ -101,9 +96,6 @@ BY_TYPE: Makers = {
     "Mechanism": sampling,
     "SamplingHistogram": sampling,
     "SamplingHistogram | AnonymousMechanism": sampling,
-    "NoisyHistogram": lambda: smoothed.NoisyHistogram(4, 3, 1.0),
-    "SmoothedInstance": instance,
-    "Sequence[QuantisedGradient]": lambda: [smoothed.QuantisedGradient(0.1, 0.2)],
     "Prior": majority.UniformPrior,
     "Prior | None": majority.UniformPrior,
     "UniformPrior | BetaPrior": majority.UniformPrior,
@@ -246,22 +238,8 @@ BY_FUNCTION: dict[str, Makers] = {
     },
     "kernel.over_kernel": {"matrix": lambda: [[1.0, 1.0, 0.0, 0.0]]},
     "smoothed.KernelMechanism": {"records": lambda: 1, "kernel": lambda: np.eye(2)},
-    "smoothed.QuantisedGradient": {"bits": lambda: 8},
     "smoothed.SamplingAverage": {"values": lambda: [0, 1]},
     "smoothed.batch_law": {"drawn": lambda: 2},
-    "smoothed.compose": {"mechanisms": lambda: (sampling(), sampling())},
-    "smoothed.log_upper_bound": {"epsilon": lambda: 2.0},
-    "smoothed.monte_carlo_delta": {"drawn": lambda: 2},
-    "smoothed.post_process": {"mapping": lambda: [0, 0, 1, 1]},
-    "smoothed.pre_process": {"mapping": lambda: [0, 1]},
-    "smoothed.published_log_bound": {"epsilon": lambda: 2.0},
-    "smoothed.push_forward": {
-        "distributions": lambda: [[0.5, 0.5]],
-        "mapping": lambda: [1, 0],
-    },
-    "smoothed.read_mechanism": {"given": lambda: sampling().to_dict()},
-    "smoothed.sample_database": {"composition": lambda: [3]},
-    "smoothed.sgd_log_profile": {"drawn": lambda: 2},
     "smoothed.sgd_profile": {"drawn": lambda: 2},
     "privacy.audit_epsilon": {
         "first": lambda: [0, 1, 1],
@@ -363,7 +341,7 @@ def is_called(value: object) -> bool:
         return inspect.isfunction(value)
     if inspect.isabstract(value) or getattr(value, "_is_protocol", False):
         return False
-    if issubclass(value, enum.Enum | Coherent | dpopt.Question | lp.Problem):
+    if issubclass(value, enum.Enum | Coherent | dpopt.Setting | lp.Problem):
         return False
     # A constructor that `dataclass` wrote checks nothing but what `__post_init__` does.
     written = value.__init__.__code__.co_filename != "<string>"

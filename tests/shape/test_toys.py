@@ -20,7 +20,7 @@ from dpopt.cli import cli
 from dpopt.privacy import exp_lower
 from tests.shape import checks as over
 from tests.shape import toys
-from tests.shape.toys import Coin, Excess, Published, Worded
+from tests.shape.toys import Coin, Published, Worded
 
 
 @pytest.fixture(autouse=True)
@@ -115,14 +115,6 @@ def test_the_coin_by_hand() -> None:
         assert found.units[0] <= 3 << (toys.BITS - 2)
         assert found.gap is not None
         assert abs(found.gap) < 1e-9
-
-
-def test_the_excess_by_hand() -> None:
-    """1/2 - e^(1/4)/4 at the one outcome that p favours."""
-    found = dpopt.design(Excess.example())
-    assert found.value == pytest.approx(0.5 - math.exp(0.25) / 4, rel=1e-12)
-    np.testing.assert_array_equal(found.units, [1.0, 0.0, 0.0])
-    assert type(found) is dpopt.Answer
 
 
 def test_a_kind_that_differs_in_its_words_alone() -> None:

@@ -15,19 +15,23 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from dpopt import _checks
-from dpopt._errors import ParameterError
+from dpopt import ParameterError, _checks
 from dpopt._types import IntVector, Matrix, Vector, brief, frozen
 from dpopt.lp import Solution, solve
 from dpopt.privacy import Problem
+from dpopt.prob.batches import batch_law
 from dpopt.prob.histograms import (
+    IntMatrix,
     checked_distributions,
     checked_histograms,
     histogram_count,
     histograms,
+    neighbours,
     replacements,
 )
 from dpopt.smoothed.mechanisms import AnonymousMechanism, SamplingHistogram, as_anonymous
+from dpopt.smoothed.sgd import SgdProfile
+from experiments.smoothed.quantised import moved
 
 LARGEST_PROGRAM = 2_000_000
 
@@ -106,19 +110,65 @@ def sticks_problem(name: str, gains: Array, owner: IntVector) -> Problem:
     return problem
 
 
-def ratio_problem(name: str, ratios: npt.ArrayLike) -> Problem:
-    """Return min r subject to r >= each ratio (rows "ratios") and r >= 1.
+def profile_problem(
+    mechanism: SamplingHistogram | AnonymousMechanism, epsilon: float, databases: IntMatrix
+) -> Problem:
+    """Return the program whose "delta" is delta(x) of each database; see `sticks_problem`.
 
     Args:
-        name: of the program.
-        ratios: of probabilities, at least 0.
+        mechanism: with n records and m categories.
+        epsilon: from 0 to 700.
+        databases: one histogram in each row, shape (N, m).
+
+    Raises:
+        ParameterError: if it would have more than 2,000,000 rows "tests".
     """
-    limits = np.ravel(np.asarray(ratios, dtype=np.float64))
-    problem = Problem(name)
-    problem.add_variables("ratio", 1, lower=1.0, upper=math.inf)
-    problem.add_rows("ratios", {"ratio": np.ones((limits.size, 1))}, lower=limits)
-    problem.minimise({"ratio": 1.0})
-    return problem
+    whole, m = as_anonymous(mechanism), mechanism.categories
+    require_small(len(databases) * m * (m - 1) * 2 * whole.outputs)
+    # sides: (neighbour, direction) of every database, one after the other; owner: which.
+    around = [neighbours(row) for row in databases]
+    owner = np.repeat(np.arange(len(databases)), [2 * len(rows) for rows in around])
+    own = np.repeat(databases, [len(rows) for rows in around], axis=0)
+    first, second = whole.laws(own), whole.laws(np.concatenate(around))
+    gains = np.stack([gains_of(first, second, epsilon), gains_of(second, first, epsilon)], axis=1)
+    return sticks_problem("privacy profile", gains.reshape(len(owner), -1), owner)
+
+
+def step_problem(asked: SgdProfile) -> Problem:
+    """Return the program whose "delta" is delta(x) of one step of SGD at each epsilon.
+
+    The sides are each epsilon's replacements of one record, in both directions; the outputs are
+    the sums, or the rounded means, of a batch; see `sticks_problem`.
+
+    Args:
+        asked: the database, the batches and the epsilons.
+
+    Raises:
+        ParameterError: if it would have more than 2,000,000 rows "tests".
+    """
+    held, reach = sorted(set(asked.values.tolist())), asked.highest - asked.lowest
+    allowed = range(asked.lowest, asked.highest + 1)
+    moves = [(value, other) for value in held for other in allowed if other != value]
+    if asked.neighbours == "extreme":
+        moves = [(held[0], asked.highest), (held[-1], asked.lowest)]
+    outputs = (reach if asked.rounded else reach * asked.drawn) + 1
+    require_small(2 * len(moves) * len(asked.epsilons) * outputs)
+    first = asked.lowest if asked.rounded else asked.lowest * asked.drawn
+
+    def law(values: IntVector) -> Vector:
+        return batch_law(values, asked.drawn, rounded=asked.rounded).over(first, outputs)
+
+    own = law(asked.values)
+    pairs = [(own, law(moved(asked.values, *move))) for move in moves]
+    gains = [
+        gains_of(p, q, epsilon)
+        for epsilon in asked.epsilons.tolist()
+        for pair in pairs
+        for p, q in (pair, pair[::-1])
+    ]
+    # Rows run over (epsilon, neighbour, direction); each epsilon has one d.
+    owner = np.repeat(np.arange(len(asked.epsilons)), 2 * len(moves))
+    return sticks_problem("one step of SGD", np.array(gains), owner)
 
 
 def _laws(p: npt.ArrayLike, q: npt.ArrayLike) -> tuple[Vector, Vector]:

@@ -15,7 +15,7 @@ from dpopt.smoothed.mechanisms import (
     AnonymousMechanism,
     SamplingHistogram,
     as_anonymous,
-    read_mechanism,
+    checked_mechanism,
 )
 from dpopt.smoothed.sampling import log_utility_at
 
@@ -105,7 +105,7 @@ def adversary_utility(
         Liu, Wang, Xia, Smoothed Differential Privacy, equation (3), Lemma 1, Corollary 3.
     """
     reading = _checks.choice("reading", reading, READINGS)
-    mechanism = read_mechanism(mechanism)
+    mechanism = checked_mechanism(mechanism)
     m = mechanism.categories
     counts = checked_histogram(histogram, mechanism.records, m)
     lowest = 0.5 if reading == "pairs" else 1.0 / m

@@ -1,4 +1,4 @@
-"""Bounds of the sampling-histogram's smoothed delta: DP's delta, lower, published, proven."""
+"""Bounds of the sampling-histogram's smoothed delta: lower, published, proven."""
 
 from __future__ import annotations
 
@@ -10,33 +10,7 @@ import numpy.typing as npt
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt.prob.histograms import checked_distributions
-from dpopt.smoothed.mechanisms import SamplingHistogram
-
-
-def log_exposure(mechanism: SamplingHistogram) -> float:
-    """Return ln r, r the chance that a given record is drawn: DP's delta at every epsilon.
-
-    r = T/n without replacement, 1 - (1 - 1/n)^T with it. No database has more: draw the same
-    places from x and x'; the outputs differ only if the replaced place is among them, so that
-    Pr[M(x) in S] <= Pr[M(x') in S] + r. A database in which a category occurs at most once has
-    no less: with a neighbour it makes a pair of which one database has a single record of the
-    category and the other none; the output shows the category with probability r from the one
-    and 0 from the other. So delta(x) = r wherever min_i H_i <= 1.
-
-    Theorem 5 names T/(n + 1) as a delta that is out of reach with replacement. That holds for
-    T <= 2 only: r is concave in T and below T/(n + 1) from T = 3 on.
-
-    Args:
-        mechanism: n, T and whether there is replacement.
-
-    References:
-        Liu, Wang, Xia, Smoothed Differential Privacy, Theorem 3 (iii) and Theorem 5.
-    """
-    _checks.instance("mechanism", mechanism, SamplingHistogram)
-    n, drawn = mechanism.records, mechanism.drawn
-    if not mechanism.replacement or drawn == 1:
-        return math.log(drawn / n)
-    return 0.0 if n == 1 else math.log(-math.expm1(drawn * math.log1p(-1.0 / n)))
+from dpopt.smoothed import SamplingHistogram, log_exposure
 
 
 def log_lower_bound(mechanism: SamplingHistogram, distributions: npt.ArrayLike) -> float:
@@ -65,29 +39,6 @@ def log_lower_bound(mechanism: SamplingHistogram, distributions: npt.ArrayLike) 
     rest = mechanism.records - 1
     rare = rest * math.log1p(-share) + math.log1p(rest * share)
     return log_exposure(mechanism) + min(0.0, rare)
-
-
-def average_log_delta(records: int, drawn: int) -> float:
-    """Return ln delta of the continuous sampling-average: ln(T/n), at every database and epsilon.
-
-    No less: for any x, replace one record by a value X' such that no average with X' equals one
-    of the finitely many averages without it; the averages with X' have probability T/n from x'
-    and 0 from x. No more: the same coupling as in `log_exposure`. As delta(x) is the same for all
-    x, the smoothed delta is T/n too, whatever the distributions. With values on a grid it is less,
-    and tends to T/n as the grid gets finer, where averages rarely agree.
-
-    Args:
-        records: n, at least 1.
-        drawn: T, from 1 to n.
-
-    Raises:
-        ParameterError: if an argument is out of range.
-
-    References:
-        Liu, Wang, Xia, Smoothed Differential Privacy, Theorem 4.
-    """
-    n = _checks.integer("records", records, 1)
-    return math.log(_checks.integer("drawn", drawn, 1, n) / n)
 
 
 def published_log_bound(

@@ -9,15 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from dpopt import _checks
-from dpopt._errors import ParameterError
+from dpopt import ParameterError, _checks
 from dpopt._types import IntVector, Matrix, brief, frozen
 from dpopt.lp import Solution, solve
 from dpopt.privacy import Problem
 from dpopt.prob.histograms import checked_distributions, histogram_count, histograms, index_of
-from dpopt.smoothed.mechanisms import AnonymousMechanism, as_anonymous
-from dpopt.smoothed.profile import Mechanism
-from dpopt.smoothed.program import LARGEST_PROGRAM, Solved, database_laws
+from dpopt.smoothed.mechanisms import AnonymousMechanism, Mechanism, as_anonymous
+from experiments.smoothed.program import LARGEST_PROGRAM, Solved, database_laws
 
 _LARGEST_EPSILON = 16.0
 
