@@ -101,8 +101,10 @@ def test_a_sentence_of_a_page_has_no_markup_but_code() -> None:
 
 
 def test_links_to_files_lead_to_their_pages() -> None:
-    given = "[a](../notebooks/kernel.ipynb) [b](docs/adding.md) [c](PAPERS.md) [d](other.md)"
-    wanted = "[a](/guides/kernel.ipynb) [b](/adding.md) [c](/papers.md) [d](other.md)"
+    given = (
+        "[a](../notebooks/kernel.ipynb) [b](docs/theorems/corners.md) [c](PAPERS.md) [d](other.md)"
+    )
+    wanted = "[a](/guides/kernel.ipynb) [b](/theorems/corners.md) [c](/papers.md) [d](other.md)"
     assert sources.on_site(given) == wanted
 
 
