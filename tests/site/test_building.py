@@ -66,6 +66,14 @@ def test_a_missing_library_leaves_its_page_out(monkeypatch: pytest.MonkeyPatch) 
         names.public_modules.cache_clear()
 
 
+def test_links_to_files_lead_to_their_pages() -> None:
+    given = (
+        "[a](../notebooks/kernel.ipynb) [b](docs/theorems/corners.md) [c](PAPERS.md) [d](other.md)"
+    )
+    wanted = "[a](/guides/kernel.ipynb) [b](/theorems/corners.md) [c](/papers.md) [d](other.md)"
+    assert sources.on_site(given) == wanted
+
+
 def test_mathematics_is_mathml() -> None:
     tree = ElementTree.fromstring(
         mathematics.mathml(r"\frac{1}{2} \le e^{\varepsilon}", display=True)
