@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from docs.building import names, reference
+from docs.building import names, reference, sources
 from docs.building.text import plain_docstring, plain_help
 
 mathematics = pytest.importorskip("docs.building.mathematics", reason="Sphinx is not installed")
