@@ -28,10 +28,8 @@ if TYPE_CHECKING:
         public_prior,
         roo,
         smoothed,
-        style,
         votes,
     )
-    from dpopt._cite import cite
     from dpopt._interact import interact
     from dpopt._progress import ProgressEvent, progress_bar, reporting
     from dpopt._sweep import SweepResult, sweep
@@ -73,7 +71,6 @@ __all__ = [
     "SweepResult",
     "__version__",
     "certify",
-    "cite",
     "closed_form",
     "design",
     "exact_optimum",
@@ -95,7 +92,6 @@ __all__ = [
     "roo",
     "smoothed",
     "solve",
-    "style",
     "sweep",
     "vote",
     "votes",
@@ -115,7 +111,6 @@ _HOMES = {
     "Status": "dpopt.lp",
     "SweepResult": "dpopt._sweep",
     "certify": "dpopt.kernel.certify",
-    "cite": "dpopt._cite",
     "closed_form": "dpopt.proofs.closed",
     "design": "dpopt.shape",
     "exact_optimum": "dpopt.proofs.exact",

@@ -36,6 +36,7 @@ import numpy as np
 
 from dpopt import _checks, _kinds, verify
 from dpopt._errors import NotPrivateError, ParameterError, SolverError
+from dpopt._figure import new_axes
 from dpopt._numbers import shown
 from dpopt._page import result_page
 from dpopt._types import Json, Vector, brief
@@ -58,7 +59,6 @@ from dpopt.privacy.saved import (
 from dpopt.privacy.vouched import Vouched
 from dpopt.proofs import Bound, Optimality, counted, laid_beside, optimality, small
 from dpopt.provenance import versions
-from dpopt.style import new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -98,15 +98,13 @@ class Setting(ABC, Generic[D]):
     `guarantee`, how they are proved (`prove`), and the `law` of the output for one input.
 
     Attributes:
-        kind: of its files, its command, its citation; lower case with hyphens.
-        papers: keys of `dpopt.cite` of the papers behind it, other than the package itself.
+        kind: of its files and its command; lower case with hyphens.
         answer: the class of its designs.
         neighbours: in a few words what differs between neighbours, for the lines of a ledger, where
             a user could take it for something else; such as "one ballot replaced".
     """
 
     kind: ClassVar[str]
-    papers: ClassVar[tuple[str, ...]] = ()
     answer: ClassVar[type[Design]]
     neighbours: ClassVar[str] = ""
 
@@ -893,10 +891,6 @@ def _register(cls: type[Setting[Any]]) -> None:
         )
     if name in _kinds.VERBS:
         raise ParameterError(f"kind is {name!r}; the command line has a verb of that name.")
-    if not isinstance(cls.papers, tuple) or not all(isinstance(text, str) for text in cls.papers):
-        raise ParameterError(
-            f"papers is {shown(cls.papers)}; it must be a tuple of texts, such as ('darrm',)."
-        )
     where, before = (cls.__module__, cls.__qualname__), _KINDS.get(name)
     same = before is None or (before.__module__, before.__qualname__) == where
     inside = cls.__module__.partition(".")[0] == __name__.partition(".")[0]

@@ -514,8 +514,8 @@ SETTINGS: dict[str, tuple[Fields, Callable[[Setting], Wrong]]] = {
     ),
     "plurality": (
         {
-            "records": whole_number(1, 10**6),
-            "classes": whole_number(2, 1000),
+            "records": whole_number(1, 10**15),
+            "classes": whole_number(2, 10**6),
             "epsilon": real("(0, 50]"),
             "objective": word("bayes", "minimax"),
             "loss": word("regret", "error"),
@@ -1578,7 +1578,7 @@ class Ballots:
     """Sorted counts of K ballots over C classes; classes of the same count are output alike."""
 
     def __init__(self, voters: object, classes: object, units: Any) -> None:
-        self.voters, self.classes = integer(voters, 1, 10**6), integer(classes, 2, 1000)
+        self.voters, self.classes = integer(voters, 1, 10**15), integer(classes, 2, 10**6)
         if units and not isinstance(units[0], list):
             raise Refused("a step is private by a theorem that is not decided here")
         # Of more than two classes without a ballot it is enough to know how many there are.

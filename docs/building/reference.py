@@ -29,7 +29,6 @@ FIRST = (
     "certify",
     "private",
     "solve",
-    "cite",
     "sweep",
     "interact",
     "progress_bar",
@@ -158,19 +157,16 @@ def _entry(module: ModuleType, name: str) -> list[str]:
 
 
 def _kind(cls: type) -> list[str]:
-    """Return what follows a kind of settings: its command, and what to cite."""
+    """Return what follows a kind of settings: its command."""
     if cls not in dpopt.kinds():
         return []
     example = cls.example()
-    bibtex = dpopt.cite(example.kind).splitlines()
     return [
         f".. rubric:: dpopt {example.kind}",
         "",
-        "Its example as a command (:doc:`/commands`), and what to cite::",
+        "Its example as a command (:doc:`/commands`)::",
         "",
         f"    {described(type(example)).example}",
-        "",
-        *(f"    {line}" for line in bibtex),
         "",
     ]
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from dpopt._errors import NotPrivateError, ParameterError
+from dpopt._figure import STYLES, context, save_figure
 from dpopt._kinds import KINDS, Described, described
 from dpopt.cli.output import show, to_json
 from dpopt.cli.words import SOLVERS, Words, flag, flags, missing_option, option, with_flags
 from dpopt.files import check_json_target, check_target, replacing
-from dpopt.style import STYLES, context, save_figure
 
 if TYPE_CHECKING:
     from dpopt.shape import Design

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpopt._errors import ParameterError
+from dpopt._figure import STYLES, context, save_figure
 from dpopt.cli.kind import ROWS, check_targets, table_lines, told_value
 from dpopt.cli.output import show, to_json
 from dpopt.cli.words import Row, Rows, Words
 from dpopt.files import replacing
-from dpopt.style import STYLES, context, save_figure
 
 if TYPE_CHECKING:
     from dpopt.smoothed import SamplingHistogram

@@ -4,8 +4,6 @@ Jiang, Zhang, Joshi, "Optimized Tradeoffs for Private Prediction with Majority E
 """
 
 from dpopt.majority.baselines import constant, double_subsampling, subsampling
-from dpopt.majority.check import PrivacyCheck, check_full, full_size
-from dpopt.majority.full import FULL_ROWS, full_problem
 from dpopt.majority.objectives import (
     ErrorEstimate,
     Weights,
@@ -39,7 +37,6 @@ from dpopt.majority.setting import (
 from dpopt.majority.voters import reduced_size
 
 __all__ = [
-    "FULL_ROWS",
     "BetaPrior",
     "CommonPrior",
     "CornerOracle",
@@ -49,14 +46,12 @@ __all__ = [
     "MajoritySetting",
     "PointPrior",
     "Prior",
-    "PrivacyCheck",
     "Regret",
     "SamplePrior",
     "UniformPrior",
     "Weights",
     "WorstCase",
     "assess",
-    "check_full",
     "constant",
     "corner_rows",
     "corners",
@@ -65,8 +60,6 @@ __all__ = [
     "double_subsampling",
     "expected_error",
     "expected_error_weights",
-    "full_problem",
-    "full_size",
     "gamma_problem",
     "parse_prior",
     "reduced_size",

@@ -74,15 +74,16 @@ RULES = ("optimal", "ladder", "permute-and-flip", "exponential")
 # As many records as histograms are ever listed of.
 _LONGEST_LIST = 10_000
 _LARGEST_RECORDS, _LARGEST_CLASSES, _LARGEST_EPSILON = 10**15, 1_000_000, 50.0
-# Sorted histograms of a program that is written out, and of a rule that is made a table.
-_MOST_SOLVED, _MOST_TABLED = 5_000, 100_000
+# Sorted histograms of a program that is written out, and up to which a rule that is private by
+# theorem is made a table of a larger step.
+_MOST_SOLVED, _MOST_TABLED = 5_000, 5_000
 # Rooms that the least mean leaves to the least worst loss, tried in turn, and the gap that does for
 # a program which only chooses among optima.
 _TIES, _TIE_GAP = (0.0, 1e-12, 1e-10, 1e-8), 1e-5
 # Variables of a program from which on an interior point is faster, and no second one is solved.
 _MANY = 4_000
-# Bits of all weights of a table: 256 megabytes.
-_LONGEST_TABLE = 1 << 31
+# Bits of all weights of a table of permute-and-flip or the exponential mechanism: seconds' work.
+_LONGEST_TABLE = 1 << 26
 # Fractional bits of a step's distance from 1: they cost 2^-32 of epsilon.
 _STEP_BITS = 32
 # Of the integers of a law by theorem.
@@ -139,7 +140,6 @@ class PluralitySetting(Setting["PluralityDesign"]):
     """
 
     kind: ClassVar[str] = "plurality"
-    papers: ClassVar[tuple[str, ...]] = ("permute-and-flip", "exponential")
     neighbours: ClassVar[str] = "one ballot replaced"
 
     records: int

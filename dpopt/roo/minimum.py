@@ -78,7 +78,6 @@ class MinCount(RooSetting, Setting["MinCountSampler"]):
     """
 
     kind: ClassVar[str] = "roo"
-    papers: ClassVar[tuple[str, ...]] = ("roo", "roo-conference")
 
     records: int
     letters: int

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 import numpy as np
 
+from dpopt._figure import new_axes
 from dpopt._page import result_page
 from dpopt._types import Json, brief, frozen
 from dpopt.files import write_json
-from dpopt.style import new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,12 +28,10 @@ class Found(ABC, Generic[T]):
     Attributes:
         log_delta: natural logarithm of delta, -inf where it is 0; a vector is read-only.
         kind: what `to_dict` says it is.
-        papers: keys of `dpopt.cite`.
     """
 
     log_delta: T
     kind: ClassVar[str]
-    papers: ClassVar[tuple[str, ...]] = ("smoothed",)
 
     @property
     def delta(self) -> T:

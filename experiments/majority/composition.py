@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpopt import ParameterError, style
+from dpopt import ParameterError
 from dpopt.privacy import Guarantee, general_composition, simple_composition
-from experiments import drawing
+from experiments import drawing, style
 from experiments.majority import noisy_max
 from experiments.majority.renyi import concentrated_composition
 from experiments.majority.words import whole

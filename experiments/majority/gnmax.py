@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import erfc, log_ndtr
 
-from dpopt import ParameterError, style
+from dpopt import ParameterError
 from dpopt.privacy import Guarantee
-from experiments import drawing
+from experiments import drawing, style
 from experiments.majority import noisy_max
 from experiments.majority.renyi import gaussian_epsilon
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table

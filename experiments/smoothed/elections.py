@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from dpopt import ParameterError, smoothed, style
-from experiments import drawing
+from dpopt import ParameterError, smoothed
+from experiments import drawing, style
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
 from experiments.smoothed import PAPER
 from experiments.smoothed.utility import adversary_utility

@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 
 from dpopt import multiclass
-from dpopt.ballots import audit_rule, exponential, flat, ladder, permute_and_flip
-from dpopt.privacy import Guarantee, gaussian_delta
+from dpopt.ballots import audit_rule, exponential, flat, permute_and_flip
+from dpopt.privacy import Guarantee
 from experiments.ensembles import images, laws, plain, private
+from experiments.ensembles.ladder import ladder
 from experiments.ensembles.teachers import fitted, ink_features, regression
 from experiments.ensembles.teachers import plain as teach
 from experiments.majority.pate.votes import SHIPPED, load_votes
+from experiments.majority.renyi import gaussian_delta
 from experiments.registry import Outcome
 from tests.experiments.comparing import ran
 

@@ -128,7 +128,7 @@ def test_the_list_loads_nothing_that_only_a_run_needs() -> None:
     program = (
         "import sys\nfrom experiments.__main__ import main\n"
         "try:\n    main(['list'])\nexcept SystemExit:\n    pass\n"
-        "heavy = ['scipy.stats', 'matplotlib.pyplot', 'sklearn', 'polars', 'pandas', 'cvxpy']\n"
+        "heavy = ['scipy.stats', 'matplotlib.pyplot', 'sklearn', 'polars', 'cvxpy', 'torch']\n"
         "sys.exit(' '.join(set(heavy) & set(sys.modules)) or 0)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from pathlib import Path
@@ -282,12 +280,3 @@ def test_a_run_from_python(tmp_path: Path) -> None:
     paper = experiments.run(EXAMPLE.name)
     assert paper.outcome.comparisons
     assert not paper.entry.own_parameters
-
-
-def test_the_import_alone_loads_no_library() -> None:
-    code = (
-        "import sys, experiments; heavy = {'numpy', 'scipy', 'matplotlib', 'click', 'joblib'}; "
-        "sys.exit(bool(heavy & set(sys.modules)))"
-    )
-    root = Path(__file__).parents[2]
-    assert subprocess.run([sys.executable, "-c", code], cwd=root, check=False).returncode == 0

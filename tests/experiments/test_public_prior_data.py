@@ -249,20 +249,6 @@ def test_movielens_100k_puts_years_into_the_age_groups(tmp_path: Path) -> None:
         ("u.item", f"3|Movie|a||b|{flags(1).replace('1', '2')}\n", "line 1"),
         ("u.item", f"3|A|a||b|{flags(1)}\n3|B|a||b|{flags(2)}\n", "line 2"),
         ("u.item", f"x|Movie|a||b|{flags(1)}\n", "line 1"),
-    ],
-)
-def test_malformed_files_of_100k_are_one_sentence(
-    tmp_path: Path, file: str, content: str, words: str
-) -> None:
-    (ml_100k(tmp_path) / file).write_text(content)
-    message = refusal(load_movielens, tmp_path)
-    assert words in message
-    assert file in message
-
-
-@pytest.mark.parametrize(
-    ("file", "content", "words"),
-    [
         ("ratings.dat", "1::1::5\n", "line 1"),
         ("ratings.dat", "1::1::5::0\n1::1::9::0\n", "line 2"),
         ("ratings.dat", "1::x::5::0\n", "line 1"),
@@ -279,10 +265,11 @@ def test_malformed_files_of_100k_are_one_sentence(
         ("movies.dat", "1::First::Drama\n1::Second::Comedy\n", "line 2"),
     ],
 )
-def test_malformed_movielens_files_are_one_sentence(
+def test_malformed_files_are_one_sentence(
     tmp_path: Path, file: str, content: str, words: str
 ) -> None:
-    (ml_1m(tmp_path) / file).write_text(content)
+    make = ml_100k if file.startswith("u.") else ml_1m
+    (make(tmp_path) / file).write_text(content)
     message = refusal(load_movielens, tmp_path)
     assert words in message
     assert file in message

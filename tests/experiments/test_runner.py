@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 
 import experiments
-from dpopt import ParameterError, style
-from experiments import digest
+from dpopt import ParameterError
+from experiments import digest, style
 from experiments.catalogue import all_experiments, homes
 from experiments.kept import Entry, kept_entry, kept_run
 from experiments.options import configured
@@ -168,6 +168,7 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         ("majority/figures.py", False),
         ("majority/pate/votes/mnist_5_8.json", False),
         ("runner.py", False),
+        ("style.py", False),
         ("__main__.py", False),
     ],
 )
@@ -182,16 +183,6 @@ def test_the_code_that_counts(copied: Path, file: str, counts: bool) -> None:
     path.write_text(text, encoding="utf-8")
     digest.closure.cache_clear()
     assert digest.code_digest(modules) == before
-
-
-def test_pictures_depend_on_the_style_file_and_tables_do_not() -> None:
-    names = [{path.name for path in digest._library(drawing)} for drawing in (False, True)]
-    assert names[1] - names[0] == {"style.py"}
-    assert {"design.py", "program.py", "certify.py", "highs.py"} <= names[0]
-    parts = {path.parent.name for path in digest._library(True)}
-    assert "cli" not in parts
-    assert not {"_interact.py", "_sweep.py"} & names[1]
-    assert {"majority", "roo", "lp", "backends", "privacy"} <= parts
 
 
 def test_what_is_not_repeatable_or_not_of_the_project_is_not_kept(tmp_path: Path) -> None:

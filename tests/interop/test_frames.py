@@ -17,6 +17,7 @@ from dpopt import (
     public_prior,
     roo,
     solve,
+    vote,
 )
 from dpopt.interop.frames import to_frame
 from dpopt.shape import kind_of
@@ -60,6 +61,17 @@ def test_every_kind_has_a_table(name: str, library: str) -> None:
 @pytest.fixture(scope="module")
 def prior() -> public_prior.PublicPrior:
     return public_prior.public_prior([0.5, 0.3, 0.2], NAMES)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_majority(library: str) -> None:
+    design = majority.design(5, 0.5, 2)
+    assert frame_of(design, library) == {"l": list(range(6)), "gamma": design.gamma.tolist()}
+    batch = vote(design, np.ones((4, 5), dtype=int), trained_once=False, answered=10)
+    assert frame_of(batch, library) == {
+        "query": [10, 11, 12, 13],
+        "label": batch.labels.tolist(),
+    }
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
@@ -143,7 +155,7 @@ def test_votes_in(library: str) -> None:
     sure = majority.assess(majority.MajoritySetting(5, 1.0, 5), np.ones(6))
     names = list("abcde")
     for found in (table(votes.tolist(), names), table(votes.astype(bool).tolist(), names)):
-        batch = majority.vote(found, trained_once=False, design=sure)
+        batch = vote(sure, found, trained_once=False)
         assert batch.labels.tolist() == [1, 0, 1]
         assert np.array_equal(sure.release(found), [1, 0, 1])
     assert sure.release(MAKERS[library]([0, 0, 1, 0, 0])) == 0

@@ -190,10 +190,9 @@ def test_public_prior_takes_letters() -> None:
     [
         lambda: roo.min_count(6, 3, 0.9),
         lambda: roo.smooth_floor(6, 3, 0.9),
-        lambda: roo.subrr(6, 3, 0.9),
         lambda: roo.optimal_sampler(6, 3, 0.9),
     ],
-    ids=["min-count", "smooth floor", "subrr", "optimal"],
+    ids=["min-count", "smooth floor", "optimal"],
 )
 def test_samplers_take_records_under_change_one(make: Callable[[], Any]) -> None:
     sampler = make()
@@ -232,8 +231,8 @@ def test_sampler_after_an_opendp_transformation() -> None:
 def test_samplers_that_are_not_certified_are_refused() -> None:
     with pytest.raises(NotPrivateError, match="conference"):
         make_sampler(roo.min_count(20, 3, 0.1, "conference"))
-    with pytest.raises(ParameterError, match="sampler is of type LaplaceProjection"):
-        make_sampler(roo.laplace_projection(20, 3, 0.1))  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="sampler is of type RooSetting"):
+        make_sampler(roo.RooSetting(20, 3, 0.1))  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="alphabet has 2 letters; the sampler is for 3"):
         make_sampler(roo.min_count(6, 3, 0.9), ["a", "b"])
 

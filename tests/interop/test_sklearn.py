@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import pickle
 from typing import Any, Self
 
 import numpy as np
@@ -187,40 +186,6 @@ def test_a_budget_with_delta_allows_general_composition(voters: list[RandomisedV
     fitted.predict(rows)
     assert fitted.spent_ == general_composition(Guarantee(0.1), 100, 1e-6)
     assert fitted.spent_.epsilon < 7.0
-
-
-def test_conventions_of_scikit_learn(voters: list[RandomisedVoter]) -> None:
-    frozen = pytest.importorskip("sklearn.frozen", reason="scikit-learn is older than 1.6")
-    held = [frozen.FrozenEstimator(voter) for voter in voters]
-    first = classifier(held, budget_epsilon=50.0)
-    assert first.get_params(deep=False) == {
-        "estimators": held,
-        "teachers": "private",
-        "epsilon": EPSILON,
-        "estimator": None,
-        "n_estimators": None,
-        "classes": None,
-        "allowance": ALLOWANCE,
-        "trained_once": False,
-        "mechanism_delta": 0.0,
-        "rule": "best",
-        "voters_per_record": None,
-        "budget_epsilon": 50.0,
-        "budget_delta": 0.0,
-        "random_state": None,
-    }
-    assert first.fit(np.zeros((2, 64)), [3, 8]) is first
-    assert first.classes_.tolist() == [3, 8]
-    first.predict(np.zeros((2, 64)))
-    second = clone(first).set_params(allowance=3.0)
-    assert not hasattr(second, "design_")
-    assert second.fit().queries_ == 0
-    assert second.design_.setting.allowance == 3.0
-    assert first.queries_ == 2
-    assert repr(first).startswith("PrivateVotingClassifier(")
-    copy = pickle.loads(pickle.dumps(first))
-    assert copy.queries_ == 2
-    assert copy.design_.units == first.design_.units
 
 
 def test_a_clone_of_bare_estimators_is_not_fitted(voters: list[RandomisedVoter]) -> None:

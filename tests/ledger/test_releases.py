@@ -23,8 +23,10 @@ from dpopt import (
     plurality,
     public_prior,
     roo,
+    vote,
 )
 from dpopt.kernel import optimal_kernel
+from dpopt.votes import Spending
 from tests.cli.running import run
 
 EPSILON = 0.5
@@ -33,7 +35,6 @@ RECORDS = [0, 0, 1, 1, 1]
 MAKERS: dict[str, tuple[Callable[[], Any], Any, int]] = {
     "min-count": (lambda: roo.min_count(5, 2, EPSILON), RECORDS, 1),
     "smooth floor": (lambda: roo.smooth_floor(5, 2, EPSILON), RECORDS, 1),
-    "subrr": (lambda: roo.subrr(5, 2, EPSILON), RECORDS, 1),
     "best sampler": (lambda: roo.optimal_sampler(5, 2, EPSILON), RECORDS, 1),
     "kernel": (lambda: optimal_kernel([[0, 1], [1, 0]], epsilon=EPSILON), 1, 1),
     "kernel of several": (lambda: optimal_kernel([[0, 1], [1, 0]], epsilon=EPSILON), [0, 1, 1], 3),
@@ -41,10 +42,9 @@ MAKERS: dict[str, tuple[Callable[[], Any], Any, int]] = {
     "certified": (lambda: dpopt.certify([[0.6, 0.4], [0.4, 0.6]], epsilon=EPSILON), [0, 1], 2),
     "users": (lambda: public_prior.minimax_kernel([0.4, 0.6], EPSILON), [0, 1, 1], 1),
     "plurality": (lambda: plurality.design(5, 3, EPSILON), [[0, 0, 0, 1, 2], [0] * 5], 2),
-    "mode": (lambda: plurality.mode_rule(5, 3, EPSILON, rule="ladder"), [3, 1, 1], 1),
-    "mode of many": (
-        lambda: plurality.mode_rule(5000, 3, EPSILON, rule="permute-and-flip"),
-        [4998, 1, 1],
+    "mode": (
+        lambda: plurality.mode_design(5000, 3, EPSILON),
+        roo.Tally.of_counts([4998, 1, 1], 3),
         1,
     ),
 }
@@ -172,23 +172,10 @@ def test_voters_trained_once_are_charged_once(tmp_path: Path) -> None:
 def test_a_record_that_reaches_several_ballots(tmp_path: Path) -> None:
     """What a batch of labels spends is written down by hand before it is drawn."""
     design, ledger = plurality.design(5, 3, EPSILON), Ledger(tmp_path / "a.ledger")
-    spending = plurality.BallotSpending(design.setting, voters_per_record=2)
+    spending = Spending(design.setting, voters_per_record=2)
     ledger.charge(spending.per_query, "May", count=3, what="labels; 2 ballots replaced")
-    batch = plurality.vote([[0, 1, 1, 2, 2]] * 3, design=design, voters_per_record=2)
+    batch = vote(design, [[0, 1, 1, 2, 2]] * 3, voters_per_record=2)
     assert batch.total == ledger.total("May")[1] == Guarantee(3.0)
-
-
-def test_a_saved_mechanism_has_no_ledger_of_its_own(tmp_path: Path) -> None:
-    design, ledger = roo.min_count(5, 2, EPSILON), Ledger(tmp_path / "study.ledger")
-    design.save(tmp_path / "rule.json")
-    (tmp_path / "rule.json.ledger").write_text("no ledger")
-    again = dpopt.load(tmp_path / "rule.json")
-    ledger.release(again, RECORDS, "May")
-    again.release(RECORDS)
-    assert (tmp_path / "rule.json.ledger").read_text() == "no ledger"
-    with pytest.raises(ParameterError, match=r"must be \.json, not \.ledger"):
-        design.save(tmp_path / "study.ledger")
-    assert ledger.total("May")[1].epsilon == EPSILON
 
 
 @pytest.fixture

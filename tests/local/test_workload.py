@@ -367,16 +367,6 @@ def test_one_person_releases_an_output() -> None:
             found.estimate(bad)
 
 
-@pytest.mark.parametrize("workload", ["histogram", "prefix", "range", "marginals"])
-def test_named_queries(workload: str) -> None:
-    counted = {"histogram": 8, "prefix": 8, "range": 36, "marginals": 27}
-    matrix = query_matrix(workload, 8)
-    assert matrix.shape == (counted[workload], 8)
-    assert len(np.unique(matrix, axis=0)) == len(matrix)
-    gram = verify.asked_of({"workload": workload}, 8)
-    assert np.array_equal(np.array(gram, float), matrix.T @ matrix)
-
-
 # The checker that stands alone.
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from dpopt import majority
-from dpopt.majority import MajoritySetting, UniformPrior, check_full
+from dpopt.majority import MajoritySetting, UniformPrior
+from experiments.majority.full_set import check_full
 
 
 def by_subsets(k: int, size: int) -> list[float]:

@@ -303,9 +303,3 @@ def test_samples_are_a_prior_among_others(tmp_path: Path) -> None:
     assert again.to_dict()["value"] is None
     with pytest.raises(ParameterError, match="samples were not saved"):
         dpopt.design(again.setting)
-
-
-def test_own_coefficients_come_first() -> None:
-    design = majority.design(5, 0.5, 1.5, objective="least-regret", weights=[0.0, 1.0, 0.0])
-    assert design.objective == "weights"
-    assert design.regrets == ()

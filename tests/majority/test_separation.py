@@ -7,14 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpopt import majority, solve
-from dpopt.majority import CornerOracle, MajoritySetting, check_full, reduced_size, voters
+from dpopt.majority import CornerOracle, MajoritySetting, reduced_size, voters
 from dpopt.majority.program import corner_rows
 from dpopt.majority.voters import walk, walk_size
+from experiments.majority.full_set import check_full
 from tests.majority.brute import reduced_multisets
 
 
 def price(setting: MajoritySetting, upper: np.ndarray) -> float:
-    """Excess over the reduced set, in the units of `check_full`."""
+    """Excess over the reduced set, in the units of the whole set."""
     return 0.5 * setting.budget * CornerOracle(setting).price(upper).violation
 
 

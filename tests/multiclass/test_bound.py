@@ -9,10 +9,11 @@ from itertools import combinations_with_replacement, product
 
 import pytest
 
-from dpopt.ballots import Partitions, ladder, permute_and_flip
+from dpopt.ballots import Partitions, permute_and_flip
 from dpopt.multiclass.bound import is_private, one_voter, vote_ratio_below
 from dpopt.multiclass.pairs import corners
 from dpopt.multiclass.subsampling import spent
+from experiments.ensembles.ladder import ladder
 
 ZERO = Fraction(0)
 

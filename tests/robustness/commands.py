@@ -101,7 +101,7 @@ def baselines(folder: Path) -> dict[str, list[str]]:
             *("--distributions", "0.4,0.7"),
         ],
         "profile": ["--counts", "3,2", "--drawn", "3", "--epsilon", "0.5"],
-        "cite": ["majority"],
+        "cite": [],
         "completion": ["fish"],
     }
 

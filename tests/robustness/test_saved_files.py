@@ -343,7 +343,6 @@ READERS: dict[str, Callable[[Path], object]] = {
     "rows": read_rows,
     "integer rows": lambda path: read_integer_rows(str(path)),
     "load": dpopt.load,
-    "cite": dpopt.cite,
     "csv": lambda path: roo.tally_file(path.with_suffix(".csv"), "x", ["a", "b"]),
     "csv of integers": lambda path: roo.tally_file(path.with_suffix(".csv"), "x", 5),
     "parquet": lambda path: roo.tally_file(path.with_suffix(".parquet"), "x", ["a", "b"]),

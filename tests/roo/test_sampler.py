@@ -12,7 +12,6 @@ import pytest
 from scipy.stats import chisquare
 
 from dpopt import NotPrivateError, roo
-from dpopt.roo.baselines import subrr
 from dpopt.roo.floor import smooth_floor
 
 DRAWS = 20_000
@@ -23,7 +22,6 @@ SAMPLERS: dict[str, Maker] = {
     "exact": lambda n, k, e: roo.min_count(n, k, e, "exact"),
     "roo": lambda n, k, e: roo.min_count(n, k, e, "roo"),
     "floor": smooth_floor,
-    "subrr": subrr,
 }
 DATA = [
     (7, 0.3, [3, 2, 2]),

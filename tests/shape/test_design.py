@@ -70,12 +70,6 @@ def test_a_proof_that_is_none(proof: Any, monkeypatch: pytest.MonkeyPatch) -> No
         dpopt.design(Coin(1.0))
 
 
-@pytest.mark.parametrize("papers", ["darrm", None, (3,)])
-def test_papers_are_a_tuple(papers: Any) -> None:
-    with pytest.raises(ParameterError, match="^papers is .*; it must be a tuple"):
-        type("Mine", (Coin,), {"kind": "mine", "papers": papers})
-
-
 @pytest.mark.parametrize("verb", _kinds.VERBS)
 def test_a_verb_is_no_kind(verb: str) -> None:
     with pytest.raises(ParameterError, match="the command line has a verb of that name"):

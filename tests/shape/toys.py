@@ -45,7 +45,6 @@ class Coin(Setting[Design]):
     """
 
     kind: ClassVar[str] = "toy-coin"
-    papers: ClassVar[tuple[str, ...]] = ("darrm",)
 
     epsilon: float
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from importlib.resources import files
 from pathlib import Path
 
 import matplotlib as mpl
+import matplotlib.style
 import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from dpopt import ParameterError, majority, style
+from dpopt import ParameterError, majority
+from dpopt._figure import STYLES, context, save_figure
+from experiments import style
 
 # What the venues' own style files state: the width of the text, and of a column, in inches.
 WIDTHS = {"neurips": (5.5, 5.5), "icml": (3.25, 6.75), "ieee": (3.5, 7.16)}
@@ -18,18 +23,27 @@ WIDTHS = {"neurips": (5.5, 5.5), "icml": (3.25, 6.75), "ieee": (3.5, 7.16)}
 PALETTE = {"#000000", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7"}
 
 
-@pytest.mark.parametrize("name", style.STYLES)
+def test_the_package_knows_all_sheets() -> None:
+    folder = files("dpopt.styles")
+    assert {path.name for path in folder.iterdir()} == {f"{name}.mplstyle" for name in STYLES}
+    assert tuple(style.STYLES) == STYLES
+
+
+@pytest.mark.parametrize("name", STYLES)
 def test_figures_are_as_wide_as_the_page(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "gamma.pdf"
+    # What plt.style.use does.
+    with mpl.style.context(f"dpopt.styles.{name}"), mpl.rc_context({"pdf.compression": 0}):
+        axes = majority.design(5, 0.1, 3).plot()
+        (line, *_) = axes.get_lines()
+        assert to_hex(line.get_color()).upper() == style.role("optimum").colour
+        save_figure(axes, path)
+        assert mpl.rcParams["font.size"] == style.STYLES[name].size
     with style.context(name) as measures:
-        if name in WIDTHS:
-            assert (measures.column, measures.text) == WIDTHS[name]
+        assert WIDTHS.get(name, (5.0, 7.0)) == (measures.column, measures.text)
         one, several = style.figure()[0], style.figure(2, 3)[0]
         assert one.get_figwidth() == measures.column
         assert several.get_figwidth() == measures.text
-        axes = majority.design(5, 0.1, 3).plot()
-        path = tmp_path / "gamma.pdf"
-        with mpl.rc_context({"pdf.compression": 0}):
-            style.save_figure(axes, path)
     content = path.read_bytes()
     box = re.search(rb"/MediaBox *\[ *0 0 ([0-9.]+) ", content)
     assert box
@@ -40,18 +54,21 @@ def test_figures_are_as_wide_as_the_page(name: str, tmp_path: Path) -> None:
 
 def test_a_context_ends() -> None:
     before = dict(mpl.rcParams)
-    with pytest.raises(ZeroDivisionError), style.context("ieee"):
-        raise ZeroDivisionError
-    assert dict(mpl.rcParams) == before
-    made = majority.design(5, 0.1, 3).plot().get_figure(root=True)
-    assert made is not None
-    assert made.get_figwidth() == 5.0
+    for known in (style.context, context):
+        with pytest.raises(ZeroDivisionError), known("ieee"):
+            raise ZeroDivisionError
+        assert dict(mpl.rcParams) == before
 
 
 @pytest.mark.parametrize(
-    "call", [lambda: style.context("nature").__enter__(), lambda: style.role("hero")]
+    "call",
+    [
+        lambda: style.context("nature").__enter__(),
+        lambda: context("nature").__enter__(),
+        lambda: style.role("hero"),
+    ],
 )
-def test_an_unknown_name_is_refused(call) -> None:
+def test_an_unknown_name_is_refused(call: Callable[[], object]) -> None:
     with pytest.raises(ParameterError, match="it must be one of"):
         call()
 
@@ -64,12 +81,6 @@ def test_each_role_has_looks_of_its_own() -> None:
     for role in roles:
         Figure().subplots().plot([0, 1], [0, 1], **role.line)
         Figure().subplots().bar([0], [1], **role.bar)
-
-
-def test_what_is_drawn_without_a_role_is_the_optimum() -> None:
-    with style.context("plain"):
-        line = majority.design(5, 0.1, 3).plot().get_lines()[0]
-    assert to_hex(line.get_color()).upper() == style.role("optimum").colour
 
 
 def test_panels_are_lettered() -> None:

@@ -1,13 +1,7 @@
-"""How figures look: print sizes of some venues, colours with one meaning each, lettered panels.
+"""How figures of the experiments look: colours with one meaning each, lettered panels.
 
-    import dpopt
-
-    with dpopt.style.context("neurips"):
-        axes = dpopt.design(setting).plot()
-        axes.figure.savefig("gamma.pdf")  # 5.5 inches wide, fonts embedded as Type 42
-
-The colours are those of Okabe and Ito ("Color Universal Design", 2008), which colour-blind readers
-tell apart; each role has a marker, a dash and a hatch besides, so that print in grey does too.
+The sizes of a venue's page and its fonts are the style sheets of ``dpopt/styles``. Each role has a
+marker, a dash and a hatch besides its colour, so that print in grey tells them apart too.
 """
 
 from __future__ import annotations
@@ -17,32 +11,17 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from string import ascii_lowercase
-from threading import RLock
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from dpopt._errors import ParameterError
+import matplotlib as mpl
+import matplotlib.style
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
-
-__all__ = [
-    "ROLES",
-    "STYLES",
-    "Role",
-    "Style",
-    "context",
-    "figure",
-    "hidden",
-    "letter",
-    "role",
-    "series",
-    "tell_hidden",
-]
+from dpopt import ParameterError
 
 
 @dataclass(frozen=True)
@@ -53,21 +32,19 @@ class Style:
         column: width of one column in inches.
         text: width of the whole text in inches.
         size: points of axis labels; ticks and legends are one point smaller.
-        serif: whether the text is set in a Times, as the page around it is.
     """
 
     column: float
     text: float
     size: float
-    serif: bool
 
 
 STYLES = MappingProxyType(
     {
-        "plain": Style(5.0, 7.0, 9.0, serif=False),
-        "neurips": Style(5.5, 5.5, 8.0, serif=True),
-        "icml": Style(3.25, 6.75, 8.0, serif=True),
-        "ieee": Style(3.5, 7.16, 8.0, serif=True),
+        "plain": Style(5.0, 7.0, 9.0),
+        "neurips": Style(5.5, 5.5, 8.0),
+        "icml": Style(3.25, 6.75, 8.0),
+        "ieee": Style(3.5, 7.16, 8.0),
     }
 )
 """Widths and font sizes by the name of the venue; "plain" is for screens and reports."""
@@ -75,7 +52,7 @@ STYLES = MappingProxyType(
 
 @dataclass(frozen=True)
 class Role:
-    """What a curve, point or bar stands for, in every figure of the package.
+    """What a curve, point or bar stands for, in every figure of the experiments.
 
     Attributes:
         colour: of Okabe and Ito's palette, or a grey.
@@ -130,9 +107,6 @@ _SPREAD = (0.0, 0.85)
 _HIDDEN = 0.005
 # Points by which a line or marker is clearly wider than another.
 _RIM = 0.7
-# A new figure outside of `context`, in inches: its look is the user's own.
-_OWN = (5.0, 3.4)
-_ALONE = RLock()
 _CURRENT: ContextVar[Style | None] = ContextVar("style", default=None)
 
 
@@ -150,40 +124,40 @@ def role(name: str) -> Role:
 
 def series(count: int) -> list[Any]:
     """Return ``count`` colours from dark to light, for curves that differ in one parameter only."""
-    from matplotlib import colormaps
-
     low, high = _SPREAD
     step = (high - low) / max(1, count - 1)
-    return [colormaps["viridis"](low + step * i) for i in range(count)]
+    return [mpl.colormaps["viridis"](low + step * i) for i in range(count)]
 
 
 @contextmanager
 def context(name: str = "plain") -> Iterator[Style]:
-    """Set matplotlib to a style while the block runs: fonts, sizes, lines; yield its measures.
+    """Set matplotlib to a style sheet while the block runs, and yield the page's measures.
 
-    Fonts come with matplotlib, and PDF and PostScript embed them as Type 42. Figures that `figure`
-    makes inside the block, and those of ``plot()``, have the width of a column or of the text.
-    A second thread waits until the block of the first has ended.
+    Figures that `figure` makes inside the block have the width of a column or of the text.
 
     Args:
         name: one of `STYLES`.
 
     Raises:
-        ParameterError: if it is none, or matplotlib refuses the settings of its environment.
+        ParameterError: if it is none.
     """
     if name not in STYLES:
         raise ParameterError(f"style is {name!r}; it must be one of {', '.join(STYLES)}.")
-    require_matplotlib()
-    import matplotlib as mpl
+    before = _CURRENT.set(STYLES[name])
+    try:
+        with mpl.style.context(f"dpopt.styles.{name}"):
+            yield STYLES[name]
+    finally:
+        _CURRENT.reset(before)
 
-    # What matplotlib is set to holds for all threads.
-    with _ALONE:
-        before = _CURRENT.set(STYLES[name])
-        try:
-            with mpl.rc_context(_settings(STYLES[name])):
-                yield STYLES[name]
-        finally:
-            _CURRENT.reset(before)
+
+class PrintedFigure(Figure):
+    """A figure whose fonts are embedded as Type 42, wherever it is written from."""
+
+    def savefig(self, fname: Any, **options: Any) -> None:  # noqa: ANN401
+        """Write the figure; see matplotlib."""
+        with mpl.rc_context({"pdf.fonttype": 42, "ps.fonttype": 42}):
+            super().savefig(fname, **options)
 
 
 def figure(
@@ -205,9 +179,6 @@ def figure(
         sharex: whether all panels have the horizontal axis of one.
         sharey: likewise the vertical one.
     """
-    require_matplotlib()
-    from dpopt._figure import PrintedFigure
-
     style = _CURRENT.get() or STYLES["plain"]
     width = style.text if (columns > 1 if wide is None else wide) else style.column
     size = (width, rows * height * width / columns)
@@ -233,8 +204,6 @@ def hidden(axes: Axes) -> list[tuple[Line2D, Line2D]]:
     from the later one's than the width of a line. Points do not hide a line, nor open markers
     filled ones; and the rim of what is drawn clearly wider is seen.
     """
-    import numpy as np
-
     lines = [line for line in axes.get_lines() if not str(line.get_label()).startswith("_")]
     places = [axes.transData.transform(np.asarray(line.get_xydata(), float)) for line in lines]
     near = _HIDDEN * axes.bbox.height
@@ -268,76 +237,3 @@ def tell_hidden(axes: Axes) -> None:
     names = {line: line.get_label() for line in axes.get_lines()}
     for line, later in hidden(axes):
         line.set_label(f"{names[line]} (under: {names[later]})")
-
-
-def new_axes(ax: Axes | None) -> Axes:
-    """Return ``ax``, or the axes of a new figure that no window holds on to."""
-    if ax is not None:
-        return ax
-    if _CURRENT.get() is not None:
-        return figure()[1][0, 0]
-    require_matplotlib()
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=_OWN, layout="constrained").subplots()
-
-
-def save_figure(axes: Axes, path: Path) -> None:
-    """Write the figure that ``axes`` belong to; the ending of ``path`` tells the format."""
-    made = axes.get_figure(root=True)
-    if made is not None:
-        made.savefig(path, metadata={"CreationDate": None} if path.suffix == ".pdf" else None)
-
-
-def require_matplotlib() -> None:
-    """Load matplotlib, which reads the environment as it does.
-
-    Raises:
-        ParameterError: if MPLBACKEND, or another setting of matplotlib, is one that it refuses.
-    """
-    try:
-        import matplotlib as mpl
-    except ValueError as error:
-        raise ParameterError(f"matplotlib refuses its settings: {error}.") from None
-    del mpl
-
-
-def _settings(style: Style) -> dict[Any, Any]:
-    """Return what matplotlib is set to."""
-    family: dict[Any, Any] = {"font.family": "sans-serif", "mathtext.fontset": "dejavusans"}
-    if style.serif:
-        family = {"font.family": "STIXGeneral", "mathtext.fontset": "stix"}
-    small = style.size - 1.0
-    return {
-        # What is drawn without a role is, in this order, the optimum, the paper's, a baseline.
-        "axes.prop_cycle": f"cycler('color', {[each.colour for each in ROLES.values()]})",
-        **family,
-        "pdf.fonttype": 42,
-        "ps.fonttype": 42,
-        "svg.fonttype": "path",
-        "svg.hashsalt": "dpopt",
-        "figure.figsize": (style.column, 0.62 * style.column),
-        "figure.constrained_layout.h_pad": 0.03,
-        "figure.constrained_layout.w_pad": 0.03,
-        "font.size": style.size,
-        "axes.titlesize": style.size,
-        "axes.labelsize": style.size,
-        "xtick.labelsize": small,
-        "ytick.labelsize": small,
-        "legend.fontsize": small,
-        "legend.frameon": False,
-        "figure.titlesize": style.size,
-        "axes.linewidth": 0.6,
-        "xtick.major.width": 0.6,
-        "ytick.major.width": 0.6,
-        "xtick.minor.width": 0.4,
-        "ytick.minor.width": 0.4,
-        "grid.linewidth": 0.4,
-        "grid.alpha": 0.3,
-        "axes.grid": True,
-        "axes.axisbelow": True,
-        "lines.linewidth": 1.1,
-        "lines.markersize": 3.5,
-        "hatch.linewidth": 0.5,
-        "savefig.dpi": 200,
-    }
