@@ -110,6 +110,8 @@ def profile(
     size, width = records, 2 if categories is None else categories
     if counts is not None:
         whole = [_checks.integer("counts", count, 0) for count in counts]
+        if len(whole) < 2:
+            raise ParameterError(f"counts is {whole}; it must hold at least two, such as 60,40.")
         size, width = sum(whole), len(whole)
 
     def found() -> Found[Any]:

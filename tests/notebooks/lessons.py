@@ -150,8 +150,9 @@ def smoothed__inverse(it: Any) -> None:
     assert smoothed.smoothed_delta(it.mechanism, it.inverse.lower, [0.4, 0.6]).delta > 1e-06
 
 
-def smoothed__adversary(it: Any) -> None:
-    assert np.isclose(it.adversary.value, it.closed.delta, atol=1e-08)
+def smoothed__best(it: Any) -> None:
+    stick = np.maximum(it.p - math.exp(0.5) * it.q, 0).sum()
+    assert np.isclose(it.best.objective, stick, atol=1e-09)
 
 
 def smoothed__mean(it: Any) -> None:
