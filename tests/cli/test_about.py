@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,29 +14,9 @@ from click.shell_completion import ShellComplete
 import dpopt
 from dpopt import ParameterError, _kinds, majority
 from dpopt._cite import names
-from dpopt.cli import about, cli, release, words
+from dpopt.cli import cli, release, words
 from dpopt.shape import kind_of
 from tests.cli.running import Capture, run
-
-
-@pytest.mark.parametrize(
-    ("name", "keys"),
-    [
-        ("majority", ["jiang2024optimized", "dpopt", "huangfu2018parallelizing"]),
-        ("gnmax", ["papernot2018scalable", "jiang2024optimized"]),
-        ("roo", ["tasnim2025differentially", "tasnim2025reveal"]),
-        ("public-prior", ["zamanlooy2024locally"]),
-        ("kernel", ["dpopt", "huangfu2018parallelizing"]),
-        ("smoothed", ["liu2023smoothed"]),
-    ],
-)
-def test_cite_by_name(name: str, keys: list[str], capfd: Capture) -> None:
-    code, out, _ = run(["cite", name], capfd)
-    found = re.findall(r"^@\w+\{([^,]+),$", out, flags=re.MULTILINE)
-    assert code == 0
-    assert set(keys) <= set(found)
-    assert len(found) == len(set(found))
-    assert out.count("{") == out.count("}")
 
 
 @pytest.mark.parametrize("name", list(_kinds.KINDS))
@@ -72,21 +51,6 @@ def test_cite_a_result_and_its_file(tmp_path: Path, capfd: Capture) -> None:
     assert run(["cite", str(path)], capfd)[1].strip() == dpopt.cite("majority")
 
 
-def test_cite_names_cvxpy_where_it_solved() -> None:
-    design = majority.design(mechanisms=3, epsilon=0.1, allowance=1, backend="cvxpy:CLARABEL")
-    entries = dpopt.cite(design)
-    assert "diamond2016cvxpy" in entries
-    assert "huangfu" not in entries
-
-
-def test_cite_refuses_what_it_does_not_know(capfd: Capture) -> None:
-    code, out, err = run(["cite", "laplace"], capfd)
-    assert (code, out) == (2, "")
-    assert "subject is 'laplace'" in err
-    with pytest.raises(ParameterError, match="of type int"):
-        dpopt.cite(3)
-
-
 def test_doctor_solves_the_known_program_with_each_backend(capfd: Capture) -> None:
     code, out, _ = run(["doctor", "--json"], capfd)
     found = json.loads(out)
@@ -98,16 +62,6 @@ def test_doctor_solves_the_known_program_with_each_backend(capfd: Capture) -> No
     code, out, _ = run(["doctor"], capfd)
     assert code == 0
     assert out.count("optimum 11 found") == len(names)
-
-
-def test_doctor_reports_a_backend_that_fails(
-    monkeypatch: pytest.MonkeyPatch, capfd: Capture
-) -> None:
-    monkeypatch.setattr(about, "_backends", lambda: ["highs", "cvxpy:MISSING"])
-    code, out, err = run(["doctor"], capfd)
-    assert code == 3
-    assert "FAILED: solver is 'MISSING'" in out
-    assert err == "the known optimum was not found by cvxpy:MISSING.\n"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -129,12 +83,6 @@ def test_tab_offers_the_commands() -> None:
         check=False,
     )
     assert done.stdout.split() == ["plain,majority"]
-
-
-def test_completion_refuses_another_shell(capfd: Capture) -> None:
-    code, out, err = run(["completion", "tcsh"], capfd)
-    assert (code, out) == (2, "")
-    assert "tcsh" in err
 
 
 @pytest.mark.parametrize(
