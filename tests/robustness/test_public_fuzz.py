@@ -33,7 +33,7 @@ from tests.robustness.registry import (
 FUNCTIONS = {"curve", "f", "divergence", "mapping", "callback", "rows"}
 PATHS = {"path"}
 # Any value will do: a label that is only shown.
-LABELS = {"smoothed.KernelMechanism.name"} | {
+LABELS = {"smoothed.KernelMechanism.name", "dpopt.certify.inputs"} | {
     f"privacy.Certificate.{name}" for name in ("claim", "tightest", "arithmetic", "digest")
 }
 
@@ -115,7 +115,8 @@ CALLED = {
     "gamma": ("mechanisms",),
     "distributions": ("distribution", "composition"),
     "gradients": ("distributions",),
-    "compositions": ("histograms",),
+    "compositions": ("histogram",),
+    "kernel": ("path",),
     "exponent": ("epsilon",),
     "alphabet": ("path", "counts"),
     "column": ("path",),

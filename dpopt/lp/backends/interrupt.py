@@ -74,9 +74,9 @@ def interruptible(work: Callable[[], T], stop: Callable[[], None] | None = None)
             try:
                 return cast(T, done.result(timeout=_POLL))
             except TimeoutError:
-                # Of the wait, or of the work.
+                # Of the work; or of the wait, at whose end the work may have ended too.
                 if done.done():
-                    raise
+                    return cast(T, done.result())
     finally:
         if done.done():
             _idle.append(worker)
