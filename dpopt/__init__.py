@@ -17,7 +17,6 @@ from dpopt._errors import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dpopt import (
-        gnmax,
         interop,
         kernel,
         lp,
@@ -29,9 +28,8 @@ if TYPE_CHECKING:
         public_prior,
         roo,
         smoothed,
-        style,
+        votes,
     )
-    from dpopt._cite import cite
     from dpopt._interact import interact
     from dpopt._progress import ProgressEvent, progress_bar, reporting
     from dpopt._sweep import SweepResult, sweep
@@ -43,19 +41,17 @@ if TYPE_CHECKING:
     from dpopt.proofs.closed import ClosedForm, closed_form
     from dpopt.proofs.exact import ExactOptimum, exact_optimum
     from dpopt.shape import (
-        Answer,
         Design,
-        Question,
         Setting,
         design,
         kinds,
         load,
     )
+    from dpopt.votes import vote
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "Answer",
     "BudgetError",
     "ClosedForm",
     "Design",
@@ -68,7 +64,6 @@ __all__ = [
     "ParameterError",
     "Problem",
     "ProgressEvent",
-    "Question",
     "Setting",
     "Solution",
     "SolverError",
@@ -76,11 +71,9 @@ __all__ = [
     "SweepResult",
     "__version__",
     "certify",
-    "cite",
     "closed_form",
     "design",
     "exact_optimum",
-    "gnmax",
     "interact",
     "interop",
     "kernel",
@@ -99,13 +92,13 @@ __all__ = [
     "roo",
     "smoothed",
     "solve",
-    "style",
     "sweep",
+    "vote",
+    "votes",
 ]
 
 # Loaded when first used: a script that needs one mechanism does not wait for the libraries of all.
 _HOMES = {
-    "Answer": "dpopt.shape",
     "ClosedForm": "dpopt.proofs.closed",
     "Design": "dpopt.shape",
     "ExactOptimum": "dpopt.proofs.exact",
@@ -113,13 +106,11 @@ _HOMES = {
     "Ledger": "dpopt.ledger",
     "Problem": "dpopt.privacy",
     "ProgressEvent": "dpopt._progress",
-    "Question": "dpopt.shape",
     "Setting": "dpopt.shape",
     "Solution": "dpopt.lp",
     "Status": "dpopt.lp",
     "SweepResult": "dpopt._sweep",
     "certify": "dpopt.kernel.certify",
-    "cite": "dpopt._cite",
     "closed_form": "dpopt.proofs.closed",
     "design": "dpopt.shape",
     "exact_optimum": "dpopt.proofs.exact",
@@ -131,6 +122,7 @@ _HOMES = {
     "reporting": "dpopt._progress",
     "solve": "dpopt.lp",
     "sweep": "dpopt._sweep",
+    "vote": "dpopt.votes",
 }
 
 

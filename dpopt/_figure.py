@@ -1,17 +1,79 @@
-"""The figures that `dpopt.style` makes; imported when the first one is."""
+"""New axes, files of figures, and the style sheets of ``dpopt/styles``.
+
+A sheet has the width of a column, the font sizes and the embedded fonts of a venue:
+``plt.style.use("dpopt.styles.neurips")``. Its colours are those of Okabe and Ito ("Color Universal
+Design", 2008), which colour-blind readers tell apart.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import RLock
+from typing import TYPE_CHECKING
 
-import matplotlib as mpl
-from matplotlib.figure import Figure
+from dpopt._errors import ParameterError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from matplotlib.axes import Axes
+
+STYLES = ("plain", "neurips", "icml", "ieee")
+"""The style sheets by the name of the venue; "plain" is for screens and reports."""
+
+GOOD, BAD, LIMIT = "#009E73", "#D55E00", "#000000"
+"""Colours of an optimum or a proof, of what is refuted, and of bounds."""
+
+_ALONE = RLock()
 
 
-class PrintedFigure(Figure):
-    """A figure whose fonts are embedded as Type 42, wherever it is written from."""
+@contextmanager
+def context(name: str = "plain") -> Iterator[None]:
+    """Set matplotlib to a style sheet while the block runs.
 
-    def savefig(self, fname: Any, **options: Any) -> None:  # noqa: ANN401
-        """Write the figure; see matplotlib."""
-        with mpl.rc_context({"pdf.fonttype": 42, "ps.fonttype": 42}):
-            super().savefig(fname, **options)
+    A second thread waits until the block of the first has ended, as the setting holds for all.
+
+    Args:
+        name: one of `STYLES`.
+
+    Raises:
+        ParameterError: if it is none, or matplotlib refuses the settings of its environment.
+    """
+    if name not in STYLES:
+        raise ParameterError(f"style is {name!r}; it must be one of {', '.join(STYLES)}.")
+    require_matplotlib()
+    import matplotlib.style
+
+    with _ALONE, matplotlib.style.context(f"dpopt.styles.{name}"):
+        yield
+
+
+def new_axes(ax: Axes | None) -> Axes:
+    """Return ``ax``, or the axes of a new figure that no window holds on to."""
+    if ax is not None:
+        return ax
+    require_matplotlib()
+    from matplotlib.figure import Figure
+
+    return Figure(layout="constrained").subplots()
+
+
+def save_figure(axes: Axes, path: Path) -> None:
+    """Write the figure that ``axes`` belong to; the ending of ``path`` tells the format."""
+    made = axes.get_figure(root=True)
+    if made is not None:
+        made.savefig(path, metadata={"CreationDate": None} if path.suffix == ".pdf" else None)
+
+
+def require_matplotlib() -> None:
+    """Load matplotlib, which reads the environment as it does.
+
+    Raises:
+        ParameterError: if MPLBACKEND, or another setting of matplotlib, is one that it refuses.
+    """
+    try:
+        import matplotlib as mpl
+    except ValueError as error:
+        raise ParameterError(f"matplotlib refuses its settings: {error}.") from None
+    del mpl

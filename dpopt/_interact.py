@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, cast
 from dpopt._errors import DpoptError, ParameterError
 from dpopt._kinds import choices, is_default
 from dpopt._numbers import shown
-from dpopt.shape import Question, design
+from dpopt.shape import Setting, design
 
 if TYPE_CHECKING:
     from ipywidgets import VBox
 
 
-def interact(setting: Question[Any] | type[Question[Any]], **ranges: Any) -> VBox:  # noqa: ANN401
+def interact(setting: Setting[Any] | type[Setting[Any]], **ranges: Any) -> VBox:  # noqa: ANN401
     """Show a control for each number and each choice of a setting, above its answer.
 
     In a notebook, at the end of a cell: ``dpopt.interact(MinCount, epsilon=(0.1, 2.0))``. Moving a
@@ -40,9 +40,9 @@ def interact(setting: Question[Any] | type[Question[Any]], **ranges: Any) -> VBo
     except ImportError as error:
         raise ImportError("interact needs ipywidgets; pip install 'dpopt[explore]'.") from error
     start: Any = setting
-    if isinstance(setting, type) and issubclass(setting, Question):
+    if isinstance(setting, type) and issubclass(setting, Setting):
         start = setting.example()
-    if not isinstance(start, Question):
+    if not isinstance(start, Setting):
         raise ParameterError(f"setting is {shown(setting)}; it must be a setting, or its class.")
     known = {field.name: field for field in fields(cast(Any, start)) if field.init}
     for name in ranges.keys() - known.keys():

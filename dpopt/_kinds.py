@@ -23,6 +23,8 @@ VERBS = {
     "certify": "release",
     "release": "release",
     "mode": "mode",
+    "smoothed": "smoothed",
+    "profile": "smoothed",
     "sample": "release",
     "ledger": "ledger",
     "cite": "about",
@@ -32,11 +34,6 @@ VERBS = {
 """The commands that are no kinds, in the order of the help, each with its module of `dpopt.cli`."""
 
 KINDS: dict[str, tuple[str, str]] = {
-    "expected": (
-        "dpopt.smoothed.delta",
-        "The expected delta(x) where so many of the records come from each distribution",
-    ),
-    "gnmax": ("dpopt.gnmax", "The least epsilon of GNMax's label, for two classes"),
     "kernel": (
         "dpopt.kernel.setting",
         "The best private kernel K[x, y] = Pr[output y | input x] for a finite set of inputs",
@@ -55,10 +52,6 @@ KINDS: dict[str, tuple[str, str]] = {
         "(m epsilon, delta)",
     ),
     "nearest": ("dpopt.kernel.nearest", "The private kernel nearest to a given table"),
-    "noisy-histogram": (
-        "dpopt.smoothed.noisy",
-        "The least epsilon of pure DP of the sampling-histogram with exponential noise",
-    ),
     "optimal-sampler": (
         "dpopt.roo.optimal",
         "The best sampler of one letter: K(y | x) depends on y's count and on the sorted "
@@ -76,26 +69,14 @@ KINDS: dict[str, tuple[str, str]] = {
         "dpopt.public_prior.setting",
         "The kernel that loses least at the worst law p, of those that keep a public prior q",
     ),
-    "profile": (
-        "dpopt.smoothed.profile",
-        "How private each database x is: delta(x), the largest divergence from or to a neighbour",
-    ),
     "roo": (
         "dpopt.roo.minimum",
         "With probability q_m a uniform letter, else that of a uniform record; m the "
         "smallest count",
     ),
-    "sgd": (
-        "dpopt.smoothed.sgd",
-        "How private one step of SGD on quantised gradients is: delta(x) at each epsilon",
-    ),
     "smooth-floor": (
         "dpopt.roo.floor",
         "One letter y with probability w(c_y) over the sum of w: counts, with a smooth floor",
-    ),
-    "smoothed": (
-        "dpopt.smoothed.delta",
-        "Smoothed delta: the largest expected delta(x) when an adversary picks every record's law",
     ),
     "workload": (
         "dpopt.local.setting",

@@ -10,8 +10,8 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from dpopt._errors import DpoptError
+from dpopt._figure import BAD, GOOD, LIMIT, context
 from dpopt._types import told
-from dpopt.style import ROLES, STYLES, context
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # Stands for the colour of the page's text, which the figure cannot know: light or dark.
 _INK = "#010203"
 _INKS = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
-_HEIGHT = 0.6
+_WIDTH, _HEIGHT = 5.0, 3.0
 
 
 def result_page(
@@ -45,7 +45,7 @@ def result_page(
         "</td></tr>"
         for key, value in facts.items()
     )
-    edge = "#7A7A7A" if good is None else ROLES["optimum" if good else "paper"].colour
+    edge = "#7A7A7A" if good is None else GOOD if good else BAD
     said = statement and (
         f"<p style='border-left: 4px solid {edge}; padding-left: .6em'>{escape(statement)}</p>"
     )
@@ -66,8 +66,7 @@ def _figure(plot: Callable[[Axes], object], name: str) -> str:
 
 def drawn(plot: Callable[[Axes], object]) -> str:
     """Return what ``plot`` draws on new axes, with a legend if it names anything, as SVG."""
-    width = STYLES["plain"].column
-    with drawing(width, _HEIGHT * width) as figure:
+    with drawing(_WIDTH, _HEIGHT) as figure:
         axes = figure.subplots()
         plot(axes)
         if axes.get_legend_handles_labels()[0]:
@@ -97,7 +96,7 @@ def svg_of(figure: Figure) -> str:
     figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     whole = buffer.getvalue()
     svg = whole[whole.index("<svg") :]
-    for ink in (_INK, ROLES["limit"].colour):
+    for ink in (_INK, LIMIT):
         svg = svg.replace(ink, "currentColor")
     # What is left of the head names two web addresses that nothing has to read.
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)

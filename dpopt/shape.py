@@ -1,8 +1,8 @@
 """The shape of every mechanism: setting -> problem -> point -> units -> proof -> design.
 
-A `Question` is a frozen dataclass of parameters whose answer is the optimum of a linear program; a
-`Setting` is a question whose answer is a mechanism, which is proved private and releases. Where the
-optimum is known in closed form, the closed form is another solver of the same program:
+A `Setting` is a frozen dataclass of parameters; its `Design` is the optimum of a linear program: a
+mechanism, which is proved private and releases. Where the optimum is known in closed form, the
+closed form is another solver of the same program:
 
     dpopt.design(setting)                    # the closed form, or HiGHS where there is none
     dpopt.design(setting, backend="highs")   # the program as the paper displays it
@@ -36,6 +36,7 @@ import numpy as np
 
 from dpopt import _checks, _kinds, verify
 from dpopt._errors import NotPrivateError, ParameterError, SolverError
+from dpopt._figure import new_axes
 from dpopt._numbers import shown
 from dpopt._page import result_page
 from dpopt._types import Json, Vector, brief
@@ -53,13 +54,11 @@ from dpopt.privacy.saved import (
     Sealed,
     read_sealed,
     refuse_audit,
-    seal,
     seal_judged,
 )
-from dpopt.privacy.vouched import Coherent, Vouched
+from dpopt.privacy.vouched import Vouched
 from dpopt.proofs import Bound, Optimality, counted, laid_beside, optimality, small
 from dpopt.provenance import versions
-from dpopt.style import new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,9 +68,7 @@ if TYPE_CHECKING:
     from dpopt.verify import Name
 
 __all__ = [
-    "Answer",
     "Design",
-    "Question",
     "Setting",
     "design",
     "kinds",
@@ -79,9 +76,9 @@ __all__ = [
     "made",
 ]
 
-A = TypeVar("A", bound="Answer")
+D = TypeVar("D", bound="Design")
 
-_KINDS: dict[str, type[Question[Any]]] = {}
+_KINDS: dict[str, type[Setting[Any]]] = {}
 # Rows that a drawing names one by one.
 _MOST_NAMED = 12
 # What a guarantee is called that is not proved.
@@ -91,22 +88,25 @@ _NAME = re.compile(r"[a-z][a-z0-9-]*")
 _MALFORMED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 
-class Question(ABC, Generic[A]):
-    """Parameters of something that a linear program decides: the paper in miniature.
+class Setting(ABC, Generic[D]):
+    """Parameters of a private mechanism that a linear program decides: the paper in miniature.
 
     A subclass is a frozen dataclass. Its docstring displays the program, and names the fields under
     "Attributes:"; from these come the options of its command and their help. What it is generic in
-    is the class of its answers, `Answer` or a subclass.
+    is the class of its designs, `Design` or a subclass. What it must say: an `example`, its
+    `problem`, the `point` out of a solution, the integers (`units`), their `value`, the
+    `guarantee`, how they are proved (`prove`), and the `law` of the output for one input.
 
     Attributes:
-        kind: of its files, its command, its citation; lower case with hyphens.
-        papers: keys of `dpopt.cite` of the papers behind it, other than the package itself.
-        answer: the class of its answers.
+        kind: of its files and its command; lower case with hyphens.
+        answer: the class of its designs.
+        neighbours: in a few words what differs between neighbours, for the lines of a ledger, where
+            a user could take it for something else; such as "one ballot replaced".
     """
 
     kind: ClassVar[str]
-    papers: ClassVar[tuple[str, ...]] = ()
-    answer: ClassVar[type[Answer]]
+    answer: ClassVar[type[Design]]
+    neighbours: ClassVar[str] = ""
 
     @property
     def maximises(self) -> bool:
@@ -122,7 +122,7 @@ class Question(ABC, Generic[A]):
         super().__init_subclass__()
         if "__repr__" not in cls.__dict__:
             # Put here, it is kept by `dataclass`, whose own would print every array.
-            cls.__repr__ = Question.__repr__
+            cls.__repr__ = Setting.__repr__
         if "kind" in cls.__dict__:
             _register(cls)
 
@@ -136,8 +136,17 @@ class Question(ABC, Generic[A]):
 
     @classmethod
     def example_data(cls) -> object:
-        """Return data that a release from the example takes; None where nothing is released."""
+        """Return data that a release from the example takes."""
         return None
+
+    @classmethod
+    def example_neighbours(cls) -> Sequence[tuple[Any, Any]]:
+        """Return pairs of neighbouring inputs of the example, whose laws the tests compare.
+
+        Where the data are votes of private voters (`behind`), every vote that differs is that of a
+        voter who says either, as differently as its privacy allows.
+        """
+        return ()
 
     @abstractmethod
     def problem(self) -> Problem:
@@ -177,128 +186,12 @@ class Question(ABC, Generic[A]):
         """Return what the paper calls the variable, such as gamma, q or K, out of a solution."""
 
     def units(self, point: Any) -> Any:  # noqa: ANN401
-        """Return a point as what the answer keeps; for a mechanism, repaired and as integers."""
+        """Return a point as what is proved and released from: repaired, and as integers."""
         return point
 
     @abstractmethod
     def value(self, units: Any) -> float:  # noqa: ANN401
         """Return the objective at the units, computed from them alone."""
-
-    def bound(self, units: Any, solution: Solution | None) -> float | None:  # noqa: ANN401
-        """Return a bound on the value of any other point, in the units of `value`.
-
-        That of the dual vector; for a closed form, which is the optimum, the value itself. None if
-        nothing is known.
-        """
-        return self.value(units) if solution is None else solution.bound
-
-    def proof_rows(self, units: Any) -> Sequence[Name] | None:  # noqa: ANN401
-        """Return rows of the program in `dpopt.verify` whose multipliers may prove the bound.
-
-        None looks at all of them; a kind with many says here which are tight at the units.
-        """
-        del units
-
-    def proof_size(self, units: Any) -> int:  # noqa: ANN401
-        """Return about how many entries of rows a proof looks at: where few, it is made unasked."""
-        return counted(units)
-
-    def proof_data(self, units: Any) -> Json:  # noqa: ANN401
-        """Return numbers that a proof file carries where the setting cannot state them exactly."""
-        del units
-        return {}
-
-    def draw(self, axes: Axes, units: Any, label: str | None = None) -> None:  # noqa: ANN401
-        """Draw the answer on axes that its ``plot`` opened.
-
-        By default a line for each row of the units; of a kind with `columns` of its own, the last
-        column of numbers against the first column.
-        """
-        if type(self).columns is not Question.columns:
-            _draw_columns(axes, self.columns(units), label)
-            return
-        rows, laws = rows_of(units)
-        for place, row in enumerate(rows):
-            told = f"input {place}" if laws and len(rows) <= _MOST_NAMED else label
-            axes.plot(range(len(row)), row, marker="o", markersize=3, label=told)
-        axes.set_xlabel("output" if laws else "place")
-        axes.set_ylabel("probability" if laws else "value")
-
-    def columns(self, units: Any) -> Mapping[str, Sequence[Any]]:  # noqa: ANN401
-        """Return the answer as one tidy table, columns by name: for frames and the command line.
-
-        By default, rows of integers are laws, and there is a line for each input and output; of a
-        single row there is one for each place.
-        """
-        rows, laws = rows_of(units)
-        if not laws:
-            return {"place": list(range(len(rows[0]))), "value": rows[0]}
-        return {
-            "input": [place for place, row in enumerate(rows) for _ in row],
-            "output": [place for row in rows for place in range(len(row))],
-            "probability": [mass for row in rows for mass in row],
-        }
-
-    def plain(self, units: Any) -> Any:  # noqa: ANN401
-        """Return units as plain values for a file; whole numbers as text, of any length."""
-        return plain_units(units)
-
-    def read(self, plain: Any) -> Any:  # noqa: ANN401
-        """Return the units of a file, checked in form only; `Setting.prove` judges them.
-
-        Raises:
-            ParameterError: if they are malformed.
-        """
-        return read_units(plain)
-
-    def to_dict(self) -> Json:
-        """Return the parameters as plain values, from which `from_dict` makes them again."""
-        return {name: plain(getattr(self, name)) for name in _parameters(type(self))}
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Return the question of a file's parameters.
-
-        Raises:
-            ParameterError: if one is missing, unknown or out of range.
-        """
-        if not isinstance(values, Mapping):
-            raise ParameterError(f"setting is {shown(values)}; it must hold parameters by name.")
-        known = _parameters(cls)
-        for name in values:
-            if name not in known:
-                raise ParameterError(
-                    f"setting holds {shown(name)}; parameters of {cls.kind!r} are "
-                    f"{', '.join(known)}."
-                )
-        for name, required in known.items():
-            if required and name not in values:
-                raise ParameterError(f"setting has no {name}, which {cls.kind!r} needs.")
-        return cls(**values)
-
-
-class Setting(Question[A]):
-    """A question whose answer is a private mechanism; see `Question` for what it shares.
-
-    What a mechanism must say, beside `Question.example`, `Question.problem`, `Question.point` and
-    `Question.value`: its `guarantee`, its integers (`Question.units`), how they are proved
-    (`prove`), and the law of the output for one input (`law`).
-
-    Attributes:
-        neighbours: in a few words what differs between neighbours, for the lines of a ledger, where
-            a user could take it for something else; such as "one ballot replaced".
-    """
-
-    neighbours: ClassVar[str] = ""
-
-    @classmethod
-    def example_neighbours(cls) -> Sequence[tuple[Any, Any]]:
-        """Return pairs of neighbouring inputs of the example, whose laws the tests compare.
-
-        Where the data are votes of private voters (`behind`), every vote that differs is that of a
-        voter who says either, as differently as its privacy allows.
-        """
-        return ()
 
     @property
     @abstractmethod
@@ -339,6 +232,98 @@ class Setting(Question[A]):
             ParameterError: if the data are not an input of this setting.
         """
 
+    def bound(self, units: Any, solution: Solution | None) -> float | None:  # noqa: ANN401
+        """Return a bound on the value of any other point, in the units of `value`.
+
+        That of the dual vector; for a closed form, which is the optimum, the value itself. None if
+        nothing is known.
+        """
+        return self.value(units) if solution is None else solution.bound
+
+    def proof_rows(self, units: Any) -> Sequence[Name] | None:  # noqa: ANN401
+        """Return rows of the program in `dpopt.verify` whose multipliers may prove the bound.
+
+        None looks at all of them; a kind with many says here which are tight at the units.
+        """
+        del units
+
+    def proof_size(self, units: Any) -> int:  # noqa: ANN401
+        """Return about how many entries of rows a proof looks at: where few, it is made unasked."""
+        return counted(units)
+
+    def proof_data(self, units: Any) -> Json:  # noqa: ANN401
+        """Return numbers that a proof file carries where the setting cannot state them exactly."""
+        del units
+        return {}
+
+    def draw(self, axes: Axes, units: Any, label: str | None = None) -> None:  # noqa: ANN401
+        """Draw the design on axes that its ``plot`` opened.
+
+        By default a line for each row of the units; of a kind with `columns` of its own, the last
+        column of numbers against the first column.
+        """
+        if type(self).columns is not Setting.columns:
+            _draw_columns(axes, self.columns(units), label)
+            return
+        rows, laws = rows_of(units)
+        for place, row in enumerate(rows):
+            told = f"input {place}" if laws and len(rows) <= _MOST_NAMED else label
+            axes.plot(range(len(row)), row, marker="o", markersize=3, label=told)
+        axes.set_xlabel("output" if laws else "place")
+        axes.set_ylabel("probability" if laws else "value")
+
+    def columns(self, units: Any) -> Mapping[str, Sequence[Any]]:  # noqa: ANN401
+        """Return the design as one tidy table, columns by name: for frames and the command line.
+
+        By default, rows of integers are laws, and there is a line for each input and output; of a
+        single row there is one for each place.
+        """
+        rows, laws = rows_of(units)
+        if not laws:
+            return {"place": list(range(len(rows[0]))), "value": rows[0]}
+        return {
+            "input": [place for place, row in enumerate(rows) for _ in row],
+            "output": [place for row in rows for place in range(len(row))],
+            "probability": [mass for row in rows for mass in row],
+        }
+
+    def plain(self, units: Any) -> Any:  # noqa: ANN401
+        """Return units as plain values for a file; whole numbers as text, of any length."""
+        return plain_units(units)
+
+    def read(self, plain: Any) -> Any:  # noqa: ANN401
+        """Return the units of a file, checked in form only; `prove` judges them.
+
+        Raises:
+            ParameterError: if they are malformed.
+        """
+        return read_units(plain)
+
+    def to_dict(self) -> Json:
+        """Return the parameters as plain values, from which `from_dict` makes them again."""
+        return {name: plain(getattr(self, name)) for name in _parameters(type(self))}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Return the setting of a file's parameters.
+
+        Raises:
+            ParameterError: if one is missing, unknown or out of range.
+        """
+        if not isinstance(values, Mapping):
+            raise ParameterError(f"setting is {shown(values)}; it must hold parameters by name.")
+        known = _parameters(cls)
+        for name in values:
+            if name not in known:
+                raise ParameterError(
+                    f"setting holds {shown(name)}; parameters of {cls.kind!r} are "
+                    f"{', '.join(known)}."
+                )
+        for name, required in known.items():
+            if required and name not in values:
+                raise ParameterError(f"setting has no {name}, which {cls.kind!r} needs.")
+        return cls(**values)
+
     def as_point(self, values: Vector) -> Any:  # noqa: ANN401
         """Return numbers that somebody else found as `point` returns them: for `dpopt.certify`.
 
@@ -364,7 +349,7 @@ class Setting(Question[A]):
         """Guarantee and number of the private mechanisms whose outputs are the data.
 
         None where the data are people's records, as in most kinds. Where they are votes of private
-        voters, releases compose only if every vote was drawn afresh; see `dpopt.majority.Spending`.
+        voters, releases compose only if every vote was drawn afresh; see `dpopt.votes.Spending`.
         """
         return None
 
@@ -402,12 +387,14 @@ class Setting(Question[A]):
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Answer(Coherent):
-    """What is known of a question: a point, its value, and a bound on every other one.
+class Design(Vouched):
+    """A mechanism: integers, the proof that they are private, and draws from exactly these.
 
     Attributes:
-        setting: the question.
-        units: the point, as the setting keeps it.
+        setting: what was asked.
+        units: the integers that were proved, and that `release` draws from.
+        certificate: the exact proof; None if they are not private, which only a published rule or a
+            given point can be.
         float_bound: no point is better than this, as the solver's duals say in floats, in the
             units of `value`; None if nothing is known. `bound` is what can be relied on.
         solution: the solve behind it; None for a closed form, a given point, or a file.
@@ -421,15 +408,44 @@ class Answer(Coherent):
     solution: Solution | None = None
     provenance: dict[str, str] = field(default_factory=versions)
     stated: tuple[str, ...] = ()
+    certificate: Certificate | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a setting that is no question.
+        """Refuse a setting that is none, and a certificate of something else or of less.
 
         Raises:
-            ParameterError: if it is none.
+            ParameterError: if it is such.
         """
-        _checks.instance("setting", self.setting, Question)
+        _checks.instance("setting", self.setting, Setting)
         super().__post_init__()
+        if self.certificate is not None:
+            proved, promised = self.certificate.guarantee, self.setting.guarantee
+            if proved.epsilon > promised.epsilon or proved.delta > promised.delta:
+                raise ParameterError(
+                    f"certificate is of {proved}, and kind {self.setting.kind!r} promises "
+                    f"{promised}; what is released must be proved."
+                )
+
+    def _subject(self) -> tuple[object, ...]:
+        return self.setting.subject(self.units)
+
+    def _prove(self) -> Certificate:
+        return self.setting.proved(self.units)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the mechanism was meant to promise."""
+        return self.setting.guarantee
+
+    @property
+    def private(self) -> bool:
+        """Whether the guarantee was proved."""
+        return self.certificate is not None
+
+    @property
+    def verdict(self) -> str:
+        """What is known of its privacy: "private" or "not private"."""
+        return "private" if self.private else "not private"
 
     @cached_property
     def value(self) -> float:
@@ -513,186 +529,8 @@ class Answer(Coherent):
 
     @property
     def problem(self) -> Problem:
-        """The program that the answer solves."""
+        """The program that the design solves."""
         return self.setting.problem()
-
-    def release(self, data: object = None) -> Any:  # noqa: ANN401
-        """Refuse: a question releases nothing.
-
-        Args:
-            data: of a mechanism, its input.
-
-        Raises:
-            ParameterError: always.
-        """
-        del data
-        raise ParameterError(
-            f"kind is {self.setting.kind!r}, a question about privacy; it releases nothing."
-        )
-
-    def plot(self, ax: Axes | None = None, *, label: str | None = None) -> Axes:
-        """Draw the answer on ``ax``, or on a new figure; return the axes."""
-        axes = new_axes(ax)
-        self.setting.draw(axes, self.units, label)
-        return axes
-
-    def facts(self) -> Json:
-        """Return what `to_dict` tells beyond the fields that all answers share."""
-        return {}
-
-    def headline(self) -> Json:
-        """Return what the one-line repr tells."""
-        told = {
-            name: value
-            for name, value in self.setting.to_dict().items()
-            if isinstance(value, int | float | str) and not isinstance(value, bool)
-        }
-        return {**told, "value": self.value}
-
-    def named(self) -> Json:
-        """Return the headline by the names that are printed."""
-        return self.headline()
-
-    def details(self) -> Json:
-        """Return what pages and the command line tell beyond the headline, by name."""
-        return {}
-
-    def __repr__(self) -> str:
-        stated = {STATED: ", ".join(self.stated)} if self.stated else {}
-        return brief(self, **{**self.named(), **self._stopped(), **stated})
-
-    def _stopped(self) -> Json:
-        """Return what is told of an answer that was stopped before the optimum, else nothing."""
-        return {"status": str(Status.GAP), "gap": self.gap} if self.status is Status.GAP else {}
-
-    @property
-    def statement(self) -> str:
-        """What was found or proved, in one sentence."""
-        return f"A question about privacy, answered: {self.value:.6g}."
-
-    def _repr_html_(self) -> str:
-        """Return picture, statement and facts, for notebooks."""
-        facts = {**self.headline(), **self._stopped(), **self.details()}
-        return result_page(type(self).__name__, self.statement, None, facts, self.plot)
-
-    def to_dict(self) -> Json:
-        """Return the answer as plain values, ready for JSON; integers as text."""
-        solved = self.solution
-        return {
-            "kind": self.setting.kind,
-            "setting": self.setting.to_dict(),
-            "units": self.setting.plain(self.units),
-            "value": self.value,
-            "bound": self.bound,
-            "bound_is": None if self.bound is None else self.bound.how,
-            "gap": self.gap,
-            **self.facts(),
-            "status": None if solved is None else str(solved.status),
-            "backend": None if solved is None else solved.backend,
-            "provenance": self.provenance,
-            **({STATED: list(self.stated)} if self.stated else {}),
-        }
-
-    def save(self, path: str | Path, *, proof: bool = False, verifier: bool = False) -> None:
-        """Write the answer to a JSON file; `dpopt.load` finds it again from its parameters.
-
-        Args:
-            path: of the file.
-            proof: write also X.proof.json beside X.json, for ``python verify.py X.json
-                X.proof.json``; see `dpopt.verify`. Both are written, or neither.
-            verifier: lay verify.py there too, which needs nothing but Python.
-
-        Raises:
-            ParameterError: if a file cannot be written, another verify.py is there, or no answer
-                of this kind has a proof.
-            SolverError: if no multipliers were found.
-        """
-        with self._laid_beside(path, proof, verifier):
-            seal(self.setting.kind, self.to_dict(), Path(path))
-
-    def _laid_beside(
-        self, path: str | Path, proof: bool, verifier: bool
-    ) -> AbstractContextManager[None]:
-        """Return what lays proof and verifier beside the file that is written inside it."""
-        found = None
-        check_json_target(Path(path))
-        if _checks.flag("proof", proof):
-            found, kind = self.optimality, self.setting.kind
-            if found is None and kind not in verify.KINDS:
-                raise ParameterError(f"proof is True; there is no proof that a {kind!r} is best.")
-            if found is None:
-                warnings.warn(
-                    f"there is no proof of optimality: nothing says that a {kind!r} like this is "
-                    "best. It is saved without one.",
-                    stacklevel=3,
-                )
-        data: Json | None = None
-        if found is not None:
-            data = {"setting": self.setting.to_dict(), **self.setting.proof_data(self.units)}
-        verifier = _checks.flag("verifier", verifier)
-        return laid_beside(Path(path), self.setting.kind, found, verifier, data)
-
-
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Design(Answer, Vouched):
-    """A mechanism: integers, the proof that they are private, and draws from exactly these.
-
-    Attributes:
-        setting: what was asked, a `Setting`.
-        units: the integers that were proved, and that `release` draws from.
-        certificate: the exact proof; None if they are not private, which only a published rule or a
-            given point can be.
-        float_bound: see `Answer`, as for solution, provenance and stated.
-    """
-
-    certificate: Certificate | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse a certificate about something else, or of less than the setting promises.
-
-        Raises:
-            ParameterError: if it is such.
-        """
-        super().__post_init__()
-        if self.certificate is not None:
-            proved, promised = self.certificate.guarantee, self.setting.guarantee
-            if proved.epsilon > promised.epsilon or proved.delta > promised.delta:
-                raise ParameterError(
-                    f"certificate is of {proved}, and kind {self.setting.kind!r} promises "
-                    f"{promised}; what is released must be proved."
-                )
-
-    def _subject(self) -> tuple[object, ...]:
-        return self.setting.subject(self.units)
-
-    def _prove(self) -> Certificate:
-        return self.setting.proved(self.units)
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """What the mechanism was meant to promise."""
-        return self.setting.guarantee
-
-    @property
-    def private(self) -> bool:
-        """Whether the guarantee was proved."""
-        return self.certificate is not None
-
-    @property
-    def verdict(self) -> str:
-        """What is known of its privacy: "private" or "not private"."""
-        return "private" if self.private else "not private"
-
-    @property
-    def statement(self) -> str:
-        """What was proved, and of what; or the inputs and the output that show a loss."""
-        try:
-            self.require_private()
-        except NotPrivateError as error:
-            return f"Not private; it releases nothing. {error}"
-        proof = cast(Certificate, self.certificate)
-        decided = f"{proof.constraints:,} inequalities decided: {proof.arithmetic}"
-        return f"{_promised(self.guarantee)}: {proof.claim}. {decided}."
 
     def require_private(self) -> None:
         """Refuse a mechanism without a certificate.
@@ -703,13 +541,6 @@ class Design(Answer, Vouched):
         if not self.private:
             self.setting.prove(self.units)
             raise NotPrivateError(f"this {self.setting.kind} has no certificate.")
-
-    def _repr_html_(self) -> str:
-        """Return picture, what was proved, guarantee, verdict and facts, for notebooks."""
-        promised = "guarantee" if self.private else _UNPROVED
-        facts = {**self.named(), promised: _promised(self.guarantee)}
-        facts |= {"verdict": self.verdict, **self._stopped(), **self.details()}
-        return result_page(type(self).__name__, self.statement, self.private, facts, self.plot)
 
     def asked(self, data: object = None) -> int:
         """Return how many outputs `release` draws for data, which are checked; each spends all.
@@ -765,9 +596,25 @@ class Design(Answer, Vouched):
         drawn = below(sums[-1])
         return self.setting.output(sum(map(drawn.__ge__, sums)))
 
+    def plot(self, ax: Axes | None = None, *, label: str | None = None) -> Axes:
+        """Draw the design on ``ax``, or on a new figure; return the axes."""
+        axes = new_axes(ax)
+        self.setting.draw(axes, self.units, label)
+        return axes
+
+    def facts(self) -> Json:
+        """Return what `to_dict` tells beyond the fields that all designs share."""
+        return {}
+
     def headline(self) -> Json:
         """Return what the one-line repr tells."""
-        return {**super().headline(), "guarantee": self.guarantee, "verdict": self.verdict}
+        told = {
+            name: value
+            for name, value in self.setting.to_dict().items()
+            if isinstance(value, int | float | str) and not isinstance(value, bool)
+        }
+        last = {"guarantee": self.guarantee, "verdict": self.verdict}
+        return {**told, "value": self.value, **last}
 
     def named(self) -> Json:
         """Return the headline by the names that are printed: what is not proved, is none."""
@@ -777,13 +624,53 @@ class Design(Answer, Vouched):
             return headline
         return {_UNPROVED if k == "guarantee" else k: told for k, told in headline.items()}
 
+    def details(self) -> Json:
+        """Return what pages and the command line tell beyond the headline, by name."""
+        return {}
+
+    def __repr__(self) -> str:
+        stated = {STATED: ", ".join(self.stated)} if self.stated else {}
+        return brief(self, **{**self.named(), **self._stopped(), **stated})
+
+    def _stopped(self) -> Json:
+        """Return what is told of an answer that was stopped before the optimum, else nothing."""
+        return {"status": str(Status.GAP), "gap": self.gap} if self.status is Status.GAP else {}
+
+    @property
+    def statement(self) -> str:
+        """What was proved, and of what; or the inputs and the output that show a loss."""
+        try:
+            self.require_private()
+        except NotPrivateError as error:
+            return f"Not private; it releases nothing. {error}"
+        proof = cast(Certificate, self.certificate)
+        decided = f"{proof.constraints:,} inequalities decided: {proof.arithmetic}"
+        return f"{_promised(self.guarantee)}: {proof.claim}. {decided}."
+
+    def _repr_html_(self) -> str:
+        """Return picture, what was proved, guarantee, verdict and facts, for notebooks."""
+        promised = "guarantee" if self.private else _UNPROVED
+        facts = {**self.named(), promised: _promised(self.guarantee)}
+        facts |= {"verdict": self.verdict, **self._stopped(), **self.details()}
+        return result_page(type(self).__name__, self.statement, self.private, facts, self.plot)
+
     def to_dict(self) -> Json:
         """Return the design as plain values, ready for JSON; integers as text."""
-        promised = {"epsilon": self.guarantee.epsilon, "delta": self.guarantee.delta}
-        proof = self.certificate
+        solved, proof = self.solution, self.certificate
         return {
-            **super().to_dict(),
-            "guarantee": promised,
+            "kind": self.setting.kind,
+            "setting": self.setting.to_dict(),
+            "units": self.setting.plain(self.units),
+            "value": self.value,
+            "bound": self.bound,
+            "bound_is": None if self.bound is None else self.bound.how,
+            "gap": self.gap,
+            **self.facts(),
+            "status": None if solved is None else str(solved.status),
+            "backend": None if solved is None else solved.backend,
+            "provenance": self.provenance,
+            **({STATED: list(self.stated)} if self.stated else {}),
+            "guarantee": {"epsilon": self.guarantee.epsilon, "delta": self.guarantee.delta},
             "private": self.private,
             "verdict": self.verdict,
             "certificate": None if proof is None else proof.to_dict(),
@@ -818,22 +705,43 @@ class Design(Answer, Vouched):
         with self._laid_beside(path, proof, verifier):
             seal_judged(self.setting.kind, self, path, even_if_not_private)
 
+    def _laid_beside(
+        self, path: str | Path, proof: bool, verifier: bool
+    ) -> AbstractContextManager[None]:
+        """Return what lays proof and verifier beside the file that is written inside it."""
+        found = None
+        check_json_target(Path(path))
+        if _checks.flag("proof", proof):
+            found, kind = self.optimality, self.setting.kind
+            if found is None and kind not in verify.KINDS:
+                raise ParameterError(f"proof is True; there is no proof that a {kind!r} is best.")
+            if found is None:
+                warnings.warn(
+                    f"there is no proof of optimality: nothing says that a {kind!r} like this is "
+                    "best. It is saved without one.",
+                    stacklevel=3,
+                )
+        data: Json | None = None
+        if found is not None:
+            data = {"setting": self.setting.to_dict(), **self.setting.proof_data(self.units)}
+        verifier = _checks.flag("verifier", verifier)
+        return laid_beside(Path(path), self.setting.kind, found, verifier, data)
 
-Question.answer = Answer
+
 Setting.answer = Design
 
 
 def design(
-    setting: Question[A],
+    setting: Setting[D],
     *,
     backend: str | Backend | None = None,
     time_limit: float | None = None,
     stop_at_gap: float = 0.0,
-) -> A:
-    """Return the answer to a question: of a setting, the mechanism, proved private.
+) -> D:
+    """Return the mechanism of a setting, proved private.
 
     Args:
-        setting: a `Question`, one of `dpopt.kinds` or your own.
+        setting: one of `dpopt.kinds`, or your own.
         backend: see `dpopt.solve`; None takes the closed form where there is one, else HiGHS.
         time_limit: seconds for the solve.
         stop_at_gap: in [0, 1]; how far from the optimum is near enough, in the units of
@@ -843,7 +751,7 @@ def design(
             is the optimum at once: there is nothing to stop.
 
     Returns:
-        An `Answer`; of a `Setting`, a `Design`. Some kinds have subclasses of their own.
+        A `Design`; some kinds have subclasses of their own.
 
     Raises:
         ParameterError: for another object, or a program that is too large to write out.
@@ -870,29 +778,29 @@ def design(
 
 
 def made(
-    setting: Question[A],
+    setting: Setting[D],
     units: Any,  # noqa: ANN401
     solution: Solution | None = None,
     *,
     strict: bool | None = None,
     **others: Any,  # noqa: ANN401
-) -> A:
-    """Return the answer of a question at given units.
+) -> D:
+    """Return the design of a setting at given units.
 
     Args:
-        setting: the question.
-        units: see `Question.units`.
+        setting: what was asked.
+        units: see `Setting.units`.
         solution: the solve behind them.
         strict: raise for units that are not private, instead of leaving out the certificate; unless
             the setting `may_fail`, if None.
-        others: further fields of the answer; ``float_bound`` is `Question.bound` unless given.
+        others: further fields of the design; ``float_bound`` is `Setting.bound` unless given.
 
     Raises:
         ParameterError: if the units are none of this setting.
         NotPrivateError: if the units are not private, and strict.
     """
     _check_setting(setting)
-    if isinstance(setting, Setting) and "certificate" not in others:
+    if "certificate" not in others:
         try:
             others["certificate"] = setting.proved(units)
         except NotPrivateError:
@@ -901,11 +809,11 @@ def made(
     if "float_bound" not in others:
         others["float_bound"] = setting.bound(units, solution)
     found = setting.answer(setting=setting, units=units, solution=solution, **others)
-    return cast(A, found)
+    return cast(D, found)
 
 
-def kinds() -> tuple[type[Question[Any]], ...]:
-    """Return all kinds of settings and questions, the package's and your own, by name.
+def kinds() -> tuple[type[Setting[Any]], ...]:
+    """Return all kinds of settings, the package's and your own, by name.
 
     Example:
         >>> import dpopt
@@ -917,7 +825,7 @@ def kinds() -> tuple[type[Question[Any]], ...]:
     return tuple(_KINDS[name] for name in sorted(_KINDS))
 
 
-def kind_of(name: str) -> type[Question[Any]] | None:
+def kind_of(name: str) -> type[Setting[Any]] | None:
     """Return the kind of a name; None if there is none."""
     if name not in _KINDS and name in _kinds.KINDS:
         import_module(_kinds.module_of(name))
@@ -925,10 +833,10 @@ def kind_of(name: str) -> type[Question[Any]] | None:
 
 
 def load(path: str | Path) -> Any:  # noqa: ANN401
-    """Return a saved answer; a mechanism is proved again from its integers.
+    """Return a saved mechanism, proved again from its integers.
 
     Structure is checked first, then privacy, then the hash: a file whose integers are not private
-    is reported as such even if it was edited. A question is answered again, after the hash.
+    is reported as such even if it was edited.
 
     Raises:
         ParameterError: if the file is missing, truncated, malformed, of another schema, or was
@@ -950,17 +858,12 @@ def load(path: str | Path) -> Any:  # noqa: ANN401
     return _loaded(kind, sealed)
 
 
-def _loaded(kind: type[Question[Any]], sealed: Sealed) -> Any:  # noqa: ANN401
+def _loaded(kind: type[Setting[Any]], sealed: Sealed) -> Any:  # noqa: ANN401
     with _refusing(sealed):
         setting = kind.from_dict(sealed.body["setting"])
         units = setting.read(sealed.body["units"])
         stated = sealed.body["bound"]
         bound = None if stated is None else _checks.real("bound", stated)
-    if not isinstance(setting, Setting):
-        # Before it is answered again, which can take as long as its parameters say.
-        sealed.require_hash()
-        return design(setting)
-    with _refusing(sealed):
         # Strict also for a published rule: a file without a proof is not a mechanism's.
         others = {"float_bound": bound, "provenance": sealed.provenance, "stated": ("bound",)}
         found = made(setting, units, strict=True, **others)
@@ -980,7 +883,7 @@ def _refusing(sealed: Sealed) -> Iterator[None]:
         raise sealed.refuse("its setting, units or bound are missing or malformed") from error
 
 
-def _register(cls: type[Question[Any]]) -> None:
+def _register(cls: type[Setting[Any]]) -> None:
     name = cls.__dict__["kind"]
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ParameterError(
@@ -988,10 +891,6 @@ def _register(cls: type[Question[Any]]) -> None:
         )
     if name in _kinds.VERBS:
         raise ParameterError(f"kind is {name!r}; the command line has a verb of that name.")
-    if not isinstance(cls.papers, tuple) or not all(isinstance(text, str) for text in cls.papers):
-        raise ParameterError(
-            f"papers is {shown(cls.papers)}; it must be a tuple of texts, such as ('darrm',)."
-        )
     where, before = (cls.__module__, cls.__qualname__), _KINDS.get(name)
     same = before is None or (before.__module__, before.__qualname__) == where
     inside = cls.__module__.partition(".")[0] == __name__.partition(".")[0]
@@ -1001,10 +900,10 @@ def _register(cls: type[Question[Any]]) -> None:
 
 
 def _check_setting(setting: object) -> None:
-    """Refuse what is no question, or one whose parameters could change after the proof."""
-    if not isinstance(setting, Question):
+    """Refuse what is no setting, or one whose parameters could change after the proof."""
+    if not isinstance(setting, Setting):
         what = f"the class {setting.__name__}" if isinstance(setting, type) else shown(setting)
-        raise ParameterError(f"setting is {what}; it must be an object of a Question or Setting.")
+        raise ParameterError(f"setting is {what}; it must be an object of a Setting.")
     if not is_dataclass(setting) or not cast(Any, setting).__dataclass_params__.frozen:
         raise ParameterError(
             f"setting is a {type(setting).__name__}, which must be a dataclass(frozen=True)."

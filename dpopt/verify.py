@@ -229,11 +229,6 @@ def tabled(part: Allowed, rows: int = 1, columns: int = 1) -> Allowed:
 
 
 TEXT: Allowed = ("a text", lambda v: isinstance(v, str))
-FLAG: Allowed = ("true or false", lambda v: isinstance(v, bool))
-RATIONAL: Allowed = (
-    "an integer or p/q",
-    lambda v: type(v) is int or (isinstance(v, str) and bool(re.fullmatch(WRITTEN, v))),
-)
 NUMBER, WEIGHT, SHARE = real("[-1e308, 1e308]"), real("[0, 1e300]"), real("[0, 1)")
 SIZE, EPSILON = whole_number(1, MOST), real("(0, 600]")
 INDEX: Allowed = ("an index", lambda v: type(v) is int and 0 <= v <= MOST)
@@ -427,34 +422,6 @@ def workload_fits(s: Setting) -> Wrong:
     yield even, "prior has a letter that is more than 1e6 times as likely as another"
 
 
-def question_fits(s: Setting) -> Wrong:
-    """Yield how the parameters of a question about an anonymous mechanism must fit each other."""
-    drawn, rate, again, own = (s[at] for at in ("drawn", "lost_rate", "replacement", "mechanism"))
-    laws, records = s.get("distributions"), s["records"] or 0
-    categories = s["categories"] or 0 if laws is None else len(laws[0])
-    yield min(records, categories) > 0, "records or categories are missing"
-    if own is None:
-        yield (drawn is None) != (rate is None), "drawn and lost_rate are not one of them"
-    else:
-        alone = drawn is None and rate is None and not again
-        yield alone, "mechanism is with drawn, lost_rate or replacement"
-        counted_ = {"kernel": tabled(WEIGHT), "categories": SIZE}
-        if own.get("mechanism") == "sampling-average":
-            counted_ = {"drawn": whole_number(1, records), "values": listed(RATIONAL, 2)}
-        held_by(own, {"mechanism": TEXT, "records": SIZE, **counted_}, "mechanism")
-        yield own["records"] == records, "mechanism has other records"
-        of = own["categories"] if "kernel" in own else len(own["values"])
-        yield of == categories, "mechanism has other categories"
-
-
-SAMPLE: dict[str, Allowed] = {
-    "records": none_or(whole_number(1, 10**10)),
-    "drawn": none_or(whole_number(1, 10**10)),
-    "epsilon": real("[0, 700]"),
-    "lost_rate": none_or(SHARE),
-    "replacement": FLAG,
-    "mechanism": none_or(("parameters by name", lambda v: isinstance(v, dict))),
-}
 RECORDS: dict[str, Allowed] = {
     "records": whole_number(1, 10**15),
     "letters": whole_number(2, 10**15),
@@ -474,7 +441,6 @@ PRIOR: dict[str, Allowed] = {
     "epsilon": real("[1e-9, 600]"),
     "letters": none_or(NAMES),
 }
-LAWS = {"distributions": tabled(WEIGHT, columns=2)}
 Fields = dict[str, Allowed]
 
 # The parameters of each kind, and how they fit each other: what the package refuses, it says too.
@@ -548,8 +514,8 @@ SETTINGS: dict[str, tuple[Fields, Callable[[Setting], Wrong]]] = {
     ),
     "plurality": (
         {
-            "records": whole_number(1, 10**6),
-            "classes": whole_number(2, 1000),
+            "records": whole_number(1, 10**15),
+            "classes": whole_number(2, 10**6),
             "epsilon": real("(0, 50]"),
             "objective": word("bayes", "minimax"),
             "loss": word("regret", "error"),
@@ -586,12 +552,6 @@ SETTINGS: dict[str, tuple[Fields, Callable[[Setting], Wrong]]] = {
             "objective": word("mean", "worst"),
         },
         workload_fits,
-    ),
-    "smoothed": (SAMPLE | LAWS, question_fits),
-    "expected": (SAMPLE | LAWS | {"composition": listed(INDEX)}, question_fits),
-    "profile": (
-        SAMPLE | {"counts": none_or(listed(INDEX, 2)), "categories": none_or(SIZE)},
-        question_fits,
     ),
 }
 
@@ -1618,7 +1578,7 @@ class Ballots:
     """Sorted counts of K ballots over C classes; classes of the same count are output alike."""
 
     def __init__(self, voters: object, classes: object, units: Any) -> None:
-        self.voters, self.classes = integer(voters, 1, 10**6), integer(classes, 2, 1000)
+        self.voters, self.classes = integer(voters, 1, 10**15), integer(classes, 2, 10**6)
         if units and not isinstance(units[0], list):
             raise Refused("a step is private by a theorem that is not decided here")
         # Of more than two classes without a ballot it is enough to know how many there are.
@@ -2693,153 +2653,6 @@ def at_most_at_all_patterns(
             raise Refused("the multipliers of letters do not pay for a pattern")
 
 
-# --- questions: delta(x) of a database x is its largest hockey-stick from or to a neighbour ------
-
-UNIT = 1 << 1100  # what deltas are integers over, each rounded up
-Histogram = tuple[int, ...]
-Found = tuple[Number, Number, str]  # the value at the units, that of the best point, what it is
-Counted = dict[Any, Any]  # weights of outputs; all laws of a mechanism have the same sum
-
-
-@cache
-def histograms(size: int, categories: int) -> list[Histogram]:
-    """Return all counts of so many records, the last place changing first."""
-    require_size(size + 1, categories, categories)
-    require_size(comb(size + categories - 1, size), categories)
-    if categories == 1:
-        return [(size,)]
-    return [(a, *h) for a in range(size + 1) for h in histograms(size - a, categories - 1)]
-
-
-def counted(setting: Setting, categories: int) -> tuple[int, Callable[[Histogram], Counted]]:
-    """Return n, and the law of a mechanism's output by the histogram of n records."""
-    own = setting["mechanism"] or {**setting, "mechanism": "sampling-histogram"}
-    n, again, word = integer(own["records"], 1, MOST), own.get("replacement"), own["mechanism"]
-    inputs = histograms(n, categories)
-    if "kernel" in own:
-        lines = matrix(own["kernel"], len(inputs), len(own["kernel"][0]))
-        if any(min(row) < 0 or abs(sum(row) - 1) > Fraction(1, 10**8) for row in lines):
-            raise Malformed("the mechanism has a row that is no law")
-        rows = dict(zip(inputs, lines, strict=True))
-        return n, cache(lambda x: {y: p / sum(rows[x]) for y, p in enumerate(rows[x])})
-    if own.get("lost_rate") or word not in ("sampling-histogram", "sampling-average"):
-        raise Malformed(f"a mechanism {str(word)[:40]!r} is not checked here")
-    drawn = integer(own["drawn"], 1, MOST if again else n)
-    outputs = histograms(drawn, categories)
-    require_size(len(inputs), len(outputs), max(4, drawn if again else 0))
-    # An average tells the sum of the drawn values alone.
-    worth = vector(own["values"], categories) if word == "sampling-average" else []
-
-    def law(x: Histogram) -> Counted:
-        ways: dict[Any, int] = defaultdict(int)
-        for y in outputs:
-            told = sum(a * b for a, b in zip(y, worth, strict=True)) if worth else y
-            orders = factorial(drawn) // prod(map(factorial, y)) if again else 1
-            ways[told] += orders * prod(map(pow, x, y) if again else map(comb, x, y))
-        return {y: count for y, count in ways.items() if count}
-
-    return n, cache(law)
-
-
-def stick(p: Counted, q: Counted, epsilon: Fraction) -> int:
-    """Return sum_y max(0, p_y - e^epsilon q_y)."""
-    over, under = Fraction(exp(epsilon)[0]).as_integer_ratio()
-    above = sum(max(0, under * a - over * q.get(y, 0)) for y, a in p.items())
-    return -(-UNIT * above // (under * sum(p.values())))
-
-
-def deltas(setting: Setting, categories: int, asked: Any = None) -> dict[Histogram, int]:
-    """Return delta(x) of the database that is asked for, or of each."""
-    (n, law), epsilon = counted(setting, categories), number(setting["epsilon"])
-    found = dict.fromkeys([asked] if asked else histograms(n, categories), 0)
-    if any(sum(x) != n for x in found):
-        raise Malformed("counts are of another number of records")
-    for x, a, b in product(found, range(categories), range(categories)):
-        if x[a] and a != b:
-            z = tuple(count - (c == a) + (c == b) for c, count in enumerate(x))
-            both = stick(law(x), law(z), epsilon), stick(law(z), law(x), epsilon)
-            found[x] = max(found[x], *both)
-    return found
-
-
-def one_drawn(values: dict[Histogram, int], law: list[int]) -> dict[Histogram, int]:
-    """Return the mean of V(h with one record more), which is drawn from a law, by h."""
-    size, total, found = sum(next(iter(values))) - 1, sum(law), {}
-    for h in histograms(size, len(law)):
-        more = ((*h[:c], h[c] + 1, *h[c + 1 :]) for c in range(len(law)))
-        found[h] = -(-sum(w * values[x] for w, x in zip(law, more, strict=True)) // total)
-    return found
-
-
-def largest(values: dict[Histogram, int], laws: list[list[int]]) -> int:
-    """Return the largest expectation over all ways to draw each record from one of the laws."""
-    best = 0
-    while len(values) > 1:
-        best = max(best, largest(values, laws[1:])) if laws[1:] else best
-        values = one_drawn(values, laws[0])
-    return max(best, *values.values(), 0)
-
-
-def as_stated(stated: object, found: Number, logarithm: bool = False) -> None:
-    """Refuse a number of a file, or a logarithm in it, that is not what was found."""
-    given = number(stated or 0) if stated is None or not logarithm else exp(number(stated))[1]
-    if abs(given - found) > found / Fraction(10**8) + Fraction(1, 10**300):
-        raise Refused(f"it states {str(stated)[:40]}, and {float(found)!r} was found")
-
-
-def smoothed(setting: Setting, units: Any, one: bool = False) -> Found:
-    """Return E delta(x) of a composition of the records, and the largest unless one is asked for.
-
-    The expectation is linear in the law of each record: of two categories, the laws with the least
-    and the largest share are enough.
-    """
-    shares = setting["distributions"]
-    laws = [vector(law, len(shares[0])) for law in shares]
-    if any(min(law) < 0 or abs(sum(law) - 1) > Fraction(1, 10**8) for law in laws):
-        raise Malformed("a distribution is no law")
-    whole = [[int(p * lcm(*(q.denominator for q in law))) for p in law] for law in laws]
-    n, m = integer(setting["records"], 1, MOST), len(laws[0])
-    asked = vector(setting["composition"] if one else units["argmax"], len(laws))
-    counts = [integer(c, 0, n) for c in asked]
-    require_size(len(histograms(n, m)), n, 16)
-    values = start = deltas(setting, m)
-    if sum(counts) != n:
-        raise Malformed(f"a composition is not one of {n} records")
-    for law, times in zip(whole, counts, strict=True):
-        for _ in range(times):
-            values = one_drawn(values, law)
-    (found,) = values.values()
-    as_stated(units["log_delta"], Fraction(found, UNIT), True)
-    if one:
-        return Fraction(found, UNIT), Fraction(found, UNIT), "the composition that was asked for"
-    order = sorted(range(len(laws)), key=lambda at: laws[at][0] / sum(laws[at]))
-    used = [whole[at] for at in ([order[0], order[-1]] if m == 2 else order)]
-    require_size(comb(n + len(used) + m - 1, n), 8)
-    size = comb(n + len(used) - 1, n)
-    best = max(found, largest(start, used))
-    as_stated(units["log_bound"], Fraction(best, UNIT), True)
-    return Fraction(found, UNIT), Fraction(best, UNIT), f"the largest of {size} compositions"
-
-
-def profile(setting: Setting, units: Any) -> Found:
-    """Return the mean of delta(x) over the databases that were asked for."""
-    m, counts = integer(setting["categories"], 2, 64), setting.get("counts")
-    asked = None if counts is None else tuple(integer(c, 0, MOST) for c in vector(counts, m))
-    require_size(1 if asked else integer(setting["records"], 1, MOST) ** 2, 16)
-    found = deltas(setting, m, asked)
-    for stated, delta in zip(units, found.values(), strict=True):
-        as_stated(stated, Fraction(delta, UNIT), True)
-    mean = Fraction(sum(found.values()), UNIT * len(found))
-    return mean, mean, f"the mean of {len(found)} databases"
-
-
-QUESTIONS: dict[str, Callable[[Setting, Any], Found]] = {
-    "smoothed": smoothed,
-    "expected": lambda setting, units: smoothed(setting, units, one=True),
-    "profile": profile,
-}
-
-
 # Each takes the setting, the units (or None), e^epsilon enclosed (or None for that of the setting),
 # and the proof file, which some settings need for numbers that they cannot state exactly.
 KINDS: dict[str, Callable[[Setting, Any, Between | None, Any], Program]] = {
@@ -2920,11 +2733,7 @@ def check(path: str, proof_path: str | None = None) -> Iterator[str]:
     """
     whole, proof = read(path), read(proof_path) if proof_path else None
     what = str(whole.get("format"))
-    if what not in SEPARATE:
-        what = "design" if whole["body"]["kind"] not in ASKED else "question"
-    if what not in FORMATS:
-        raise Malformed(f"its sort, {what}, is not checked here")
-    yield from FORMATS[what](whole, proof)
+    yield from FORMATS.get(what, design)(whole, proof)
     names = [*whole.unseen("file." if "body" in dict.keys(whole) else "")]
     # The proof's setting was compared as a whole.
     ours = proof.unseen("proof.") if proof else ()
@@ -2944,25 +2753,6 @@ def about(setting: Seen) -> str:
         if value is not None and value != []
     ]
     return f"about: {', '.join(parts)}"
-
-
-def question(whole: dict[str, Any], proof: Any) -> Iterator[str]:
-    """Find the answer to a question again."""
-    body = whole["body"]
-    kind = body["kind"]
-    if proof is not None:
-        raise Malformed("the answer to a question is found again, and has no proof")
-    if kind not in QUESTIONS:
-        raise Malformed(f"its kind is {str(kind)[:40]!r}, which is not checked here")
-    allowed(kind, body["setting"])
-    value, best, what = QUESTIONS[kind](body["setting"], body["units"])
-    as_stated(body["value"], value)
-    as_stated(body["bound"], best)
-    if best > value * (1 + Fraction(1, 10**8)):
-        raise Refused(f"it states {float(value)!r}; the best point has {float(best)!r}")
-    yield f"answered: {kind}, {what}"
-    yield about(body["setting"])
-    yield f"value: {float(value)!r}"
 
 
 def design(whole: dict[str, Any], proof: Any) -> Iterator[str]:
@@ -3050,15 +2840,11 @@ def frozen(value: Any) -> Any:
     return tuple(map(frozen, value)) if isinstance(value, list) else value
 
 
-# What a file is, by its format; all other formats are a design, or the answer to a question.
+# What a file is, by its format; all other formats are a design.
 FORMATS: dict[str, Callable[[dict[str, Any], Any], Iterator[str]]] = {
-    "design": design,
-    "question": question,
     "dpopt exact optimum": optimum,
     "dpopt finding": finding,
 }
-SEPARATE = ("dpopt exact optimum", "dpopt finding")
-ASKED = ("smoothed", "expected", "profile")
 
 
 def main(arguments: list[str]) -> int:

@@ -9,11 +9,11 @@ from pathlib import Path
 import click
 
 from dpopt import ParameterError
-from dpopt.style import STYLES
 from experiments.catalogue import all_experiments, matching
 from experiments.entry import make_folder, run_command
 from experiments.options import Option, check_fields, configured, options, parsed, text_of
 from experiments.registry import Experiment
+from experiments.style import STYLES
 
 _HELP = {"help_option_names": ["-h", "--help"]}
 _OUT = click.option(

@@ -16,8 +16,10 @@ from experiments.options import plain
 
 _ROOT = Path(__file__).parent
 _PACKAGE = _ROOT.name
-# Parts of dpopt that no number rests on; the style file is for pictures.
-_NO_NUMBERS = ("cli", "_interact.py", "_sweep.py", "style.py")
+# Parts of dpopt that no number rests on.
+_NO_NUMBERS = ("cli", "_interact.py", "_sweep.py", "_figure.py")
+# Looks of pictures.
+_STYLE = "experiments.style"
 _FURTHER = ("polars", "scikit-learn")
 _TEXTS = {".md", ".html", ".css", ".png"}
 
@@ -30,9 +32,10 @@ def code_digest(modules: Iterable[str], *, drawing: bool = False) -> str:
 
     Args:
         modules: names of modules.
-        drawing: whether the results are pictures: then dpopt's style file counts too.
+        drawing: whether the results are pictures: then what styles them counts too.
     """
-    files = [file for module in sorted(closure(frozenset(modules))) for file in _files(module)]
+    counted = closure(frozenset(modules)) - (set() if drawing else {_STYLE})
+    files = [file for module in sorted(counted) for file in _files(module)]
     return _of_files((*files, *_library(drawing)))
 
 
@@ -162,12 +165,13 @@ def _data(folder: Path) -> list[Path]:
 def _library(drawing: bool) -> tuple[Path, ...]:
     found = find_spec("dpopt")
     root = Path(found.origin).parent if found is not None and found.origin else Path()
-    without = _NO_NUMBERS[: -1 if drawing else None]
-    return tuple(
+    sheets = sorted(root.rglob("*.mplstyle")) if drawing else []
+    sources = (
         path
         for path in sorted(root.rglob("*.py"))
-        if path.relative_to(root).parts[0] not in without
+        if path.relative_to(root).parts[0] not in _NO_NUMBERS
     )
+    return (*sources, *sheets)
 
 
 def _of_files(files: Iterable[Path]) -> str:

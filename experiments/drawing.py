@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from matplotlib import rcParams
 
-from dpopt import style
+from experiments import style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,7 +64,7 @@ def panels(
         columns: of panels at most.
         across: name of the horizontal axes; of a shared one it is below the lowest panels only.
         up: name of the vertical axes; written once where there are several.
-        **shape: of `dpopt.style.figure`.
+        **shape: of `experiments.style.figure`.
     """
     columns = min(columns, count)
     figure, grid = style.figure(math.ceil(count / columns), columns, **shape)

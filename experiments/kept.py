@@ -17,9 +17,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpopt import style as styles
 from dpopt.files import replacing, write_json
 from dpopt.provenance import versions
+from experiments import style as styles
 from experiments.digest import commit
 from experiments.options import changed, plain, text_of
 from experiments.refuted.record import CHECKER, Refutation, checker, refutations_of

@@ -9,7 +9,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpopt import style as styles
+from experiments import style as styles
 from experiments.catalogue import homes, named
 from experiments.entry import make_folder
 from experiments.kept import Entry, draw, drawn, keep_run, write_outcome
@@ -68,7 +68,7 @@ class Run:
         """Return the figure, laid out.
 
         Args:
-            style: one of `dpopt.style.STYLES`; that of the run if None.
+            style: one of `experiments.style.STYLES`; that of the run if None.
 
         Raises:
             ParameterError: if there is no such style.
@@ -109,7 +109,7 @@ def run(
     Args:
         name: of the experiment; see ``python -m experiments list``.
         full: whether the other parameters are those of the full run.
-        style: of the figure, one of `dpopt.style.STYLES`.
+        style: of the figure, one of `experiments.style.STYLES`.
         out: folder to write the files to; None to write none.
         cache: folder to keep results in, so that the same run takes no time again; by default
             ``.cache`` in ``out`` if that is given, else nothing is kept.

@@ -118,7 +118,7 @@ def complaint(function: Callable[..., Any]) -> str | None:
 
 def test_the_package_has_all_its_modules() -> None:
     assert {"dpopt", "dpopt.majority", "dpopt.roo", "dpopt.public_prior"} <= set(MODULES)
-    assert {"dpopt.kernel", "dpopt.gnmax", "dpopt.smoothed", "dpopt.privacy"} <= set(MODULES)
+    assert {"dpopt.kernel", "dpopt.smoothed", "dpopt.privacy"} <= set(MODULES)
     assert {"dpopt.prob", "dpopt.lp", "dpopt.interop"} <= set(MODULES)
     left_out = set(all_modules()) - set(MODULES)
     assert all(name.startswith("dpopt.interop.") for name in left_out)

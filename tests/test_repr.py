@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpopt import ParameterError, Problem, certify, kernel, majority, roo, smoothed, solve
+from dpopt import ParameterError, Problem, certify, kernel, roo, smoothed, solve
 from dpopt._page import result_page
 from dpopt._types import brief
 
@@ -42,7 +42,6 @@ def test_repr_is_one_line(made: Callable[[], object], words: tuple[str, ...]) ->
 
 TABLE = [[0.8, 0.2], [0.3, 0.7]]
 COUNT = smoothed.SamplingHistogram(36, 34)
-VOTES = [[1, 1, 1, 0, 1], [0, 1, 0, 0, 0]]
 
 
 @pytest.mark.parametrize(
@@ -52,11 +51,6 @@ VOTES = [[1, 1, 1, 0, 1], [0, 1, 0, 0, 0]]
         (lambda: certify(TABLE, epsilon=1.5).certificate, False, ("inequalities",)),
         (solved, False, ("Optimal: ", "bounds every feasible point", "values of x")),
         (lambda: smoothed.smoothed_epsilon(COUNT, 1e-3, [0.4, 0.6]), True, ("0.001",)),
-        (
-            lambda: majority.vote(VOTES, trained_once=True, epsilon=0.1, allowance=3),
-            True,
-            ("2 queries so far spend", "(0.5, 0)-DP together"),
-        ),
     ],
 )
 def test_a_notebook_is_shown_statement_and_facts(

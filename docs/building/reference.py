@@ -29,7 +29,6 @@ FIRST = (
     "certify",
     "private",
     "solve",
-    "cite",
     "sweep",
     "interact",
     "progress_bar",
@@ -39,8 +38,8 @@ FIRST = (
 
 _SECTIONS = (
     "To design",
-    "Settings and questions",
-    "Designs and answers",
+    "Settings",
+    "Designs",
     "Functions",
     "Classes",
     "Errors",
@@ -116,25 +115,25 @@ def _section(module: ModuleType, name: str) -> int:
     if inspect.isfunction(value):
         returned = set(re.findall(r"\w+", str(value.__annotations__.get("return", ""))))
         first = module.__name__ in _FIRST_PAGES or name.startswith("design")
-        return 0 if first or returned & _answers() else 3
+        return 0 if first or returned & _designs() else 3
     if not inspect.isclass(value):
         return 6
-    if issubclass(value, dpopt.Question):
+    if issubclass(value, dpopt.Setting):
         return 1
-    if issubclass(value, dpopt.Answer):
+    if issubclass(value, dpopt.Design):
         return 2
     return 5 if issubclass(value, Exception) else 4
 
 
 @cache
-def _answers() -> frozenset[str]:
-    """Return the names of all public classes of designs and answers."""
+def _designs() -> frozenset[str]:
+    """Return the names of all public classes of designs."""
     modules = [importlib.import_module(name) for name in public_modules()]
     values = (getattr(module, name) for module in modules for name in public_names(module))
     return frozenset(
         value.__name__
         for value in values
-        if inspect.isclass(value) and issubclass(value, dpopt.Answer)
+        if inspect.isclass(value) and issubclass(value, dpopt.Design)
     )
 
 
@@ -158,19 +157,16 @@ def _entry(module: ModuleType, name: str) -> list[str]:
 
 
 def _kind(cls: type) -> list[str]:
-    """Return what follows a kind of settings: its command, and what to cite."""
+    """Return what follows a kind of settings: its command."""
     if cls not in dpopt.kinds():
         return []
     example = cls.example()
-    bibtex = dpopt.cite(example.kind).splitlines()
     return [
         f".. rubric:: dpopt {example.kind}",
         "",
-        "Its example as a command (:doc:`/commands`), and what to cite::",
+        "Its example as a command (:doc:`/commands`)::",
         "",
         f"    {described(type(example)).example}",
-        "",
-        *(f"    {line}" for line in bibtex),
         "",
     ]
 

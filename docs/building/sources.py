@@ -20,7 +20,7 @@ _LOG = logging.getLogger(__name__)
 # Where a file of the repository stands on the site; texts link to the files.
 _PLACES = {
     r"(?:\.\./)?notebooks/(\w+)\.ipynb": r"/guides/\1.ipynb",
-    r"(?:\.\./)?docs/(\w+\.md)": r"/\1",
+    r"(?:\.\./)?docs/([\w/]+\.md)": r"/\1",
     r"(?:\.\./)?PAPERS\.md": "/papers.md",
     r"(?:\.\./)?SECURITY\.md": "/security.md",
     r"(?:\.\./)?CHANGELOG\.md": "/changelog.md",

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError
-from dpopt._numbers import digits, shown
+from dpopt._numbers import digits
 from dpopt._types import Vector
 from dpopt.ballots.partitions import MOST_PARTITIONS, Histogram, Partitions, partition_count
 from dpopt.ballots.table import Units, Values, shared
@@ -32,7 +32,7 @@ from dpopt.ballots.tabulate import (
     exponential_table,
     permute_and_flip_table,
 )
-from dpopt.privacy.exponential import exp_lower, log_near, rational
+from dpopt.privacy.exponential import exp_lower
 
 Rule = Literal["ladder", "permute-and-flip", "exponential"]
 RULES: tuple[str, ...] = get_args(Rule)
@@ -83,11 +83,6 @@ class Audited:
     spent: Spent
     bits: int
     units: Units
-
-
-def spent_ratio(partitions: Partitions, units: Units) -> Fraction:
-    """Return the largest ratio of two weights that one replaced ballot can exchange, exactly."""
-    return worst(partitions, units).ratio
 
 
 def worst(partitions: Partitions, units: Units) -> Spent:
@@ -188,18 +183,6 @@ def auditable(rule: str, voters: int, classes: int, epsilon: float) -> bool:
     return count <= MOST_PARTITIONS and size * bits <= _MOST_BITS and steps <= _MOST_STEPS
 
 
-def audited(rule: Rule, voters: int, classes: int, epsilon: float) -> Units:
-    """Return the units of `audit_rule`.
-
-    Args:
-        rule: ladder, permute-and-flip or exponential.
-        voters: K, at least 1.
-        classes: C, at least 2.
-        epsilon: above 0.
-    """
-    return audit_rule(rule, voters, classes, epsilon).units
-
-
 def audit_rule(rule: Rule, voters: int, classes: int, epsilon: float) -> Audited:
     """Return a rule's table for K ballots over C classes that was found epsilon-private, exactly.
 
@@ -229,34 +212,6 @@ def audit_rule(rule: Rule, voters: int, classes: int, epsilon: float) -> Audited
         f"rule {rule!r} for {voters} ballots over {classes} classes was not found private for "
         f"epsilon = {digits(epsilon)} at any step."
     )
-
-
-def rule_spending(rule: Rule, voters: int, classes: int, step: Fraction) -> Spent:
-    """Return what a rule spends at a step of its own: r of the ladder, s of the others.
-
-    The weights are rounded as those of `audit_rule`, and the ratio is that of the rounded ones.
-
-    Args:
-        rule: ladder, permute-and-flip or exponential.
-        voters: K, at least 1.
-        classes: C, at least 2.
-        step: a fraction above 1.
-
-    Raises:
-        ParameterError: for other parameters, or too many sorted histograms.
-        NotPrivateError: if a probability of the ladder is not above 0 there.
-    """
-    step = rational("step", step)
-    if not 1 < step <= exp_lower(MOST_EPSILON):
-        raise ParameterError(f"step is {shown(step)}; it must be above 1 and at most e^100.")
-    share = 1.0 if rule == "ladder" else 2.0
-    found = _Tables.of(rule, voters, classes, share * log_near(step)).audited(step)
-    if found is None:
-        raise NotPrivateError(
-            f"rule {rule!r} for {voters} ballots over {classes} classes is no law at step "
-            f"{shown(step)}: what it asks for classes below the top adds up to 1 or more."
-        )
-    return found.spent
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,17 @@
 """The tables k[lambda, c] of the rules for all sorted histograms at once, as arrays.
 
-The same formulas as in `dpopt.ballots.rules`, there for one histogram in fractions. Here numbers
-are floats, to search a parameter with, or integers over 2^bits, rounded down after every product:
-what is released is a table of integers, and the audit is of that table.
+Permute-and-flip and the exponential mechanism as in `dpopt.ballots.rules`, there for one histogram
+in fractions. *The ladder* at r = e^epsilon gives a class y below the largest count
+
+    u_y(l) = u_y(l - e_top + e_y) / r,    top any class of the largest count,
+
+classes that share the largest count are equal, and the rest is normalisation. No epsilon-DP
+mechanism has a smaller u_y(l) for the same u_y of the other histogram: replacing a ballot for a top
+class by one for y raises u_y by at most r. Not every C and epsilon keep it private (the page
+docs/theorems/ladder.md), so that only tables of it that were audited release.
+
+Numbers are floats, to search a parameter with, or integers over 2^bits, rounded down after every
+product: what is released is a table of integers, and the audit is of that table.
 """
 
 from __future__ import annotations

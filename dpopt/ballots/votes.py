@@ -1,4 +1,4 @@
-"""Votes and counts as they are given: checked, and never shown in a message."""
+"""Votes as they are given: checked, counted, and never shown in a message."""
 
 from __future__ import annotations
 
@@ -12,32 +12,10 @@ from dpopt._errors import ParameterError
 
 IntTable = npt.NDArray[np.int64]
 
-_LARGEST = 1 << 53
 # Votes that are read at once: what stays in a core's cache.
 _READ = 1 << 16
 # Classes of which each is counted apart.
 _FEW_CLASSES = 6
-
-
-def read_votes(votes: npt.ArrayLike, classes: int) -> IntTable:
-    """Return the votes of K voters on each query, shape (queries, K), in 0..C-1.
-
-    Args:
-        votes: integers or booleans, shape (queries, K): an array, nested lists, or a frame.
-        classes: C, at least 2.
-
-    Raises:
-        ParameterError: for another shape, or a value outside the classes; none is shown. Which it
-            is depends on the data: such a refusal is for the curator alone.
-    """
-    if _checks.masked(votes):
-        raise ParameterError(f"votes has masked entries; every voter must vote {_range(classes)}.")
-    array = _table("votes", votes, "every query has K votes")
-    if array.ndim != 2 or array.shape[0] < 1:
-        raise ParameterError(
-            f"votes has shape {array.shape}; it must be (queries, K) with at least one query."
-        )
-    return _in_classes(array, classes)
 
 
 def count_queries(votes: npt.ArrayLike, voters: int, classes: int) -> tuple[IntTable, bool]:
@@ -54,7 +32,8 @@ def count_queries(votes: npt.ArrayLike, voters: int, classes: int) -> tuple[IntT
         Counts, shape (queries, C), and whether the shape was (K,).
 
     Raises:
-        ParameterError: see `read_votes`.
+        ParameterError: for another shape, or a value outside the classes; none is shown. Which it
+            is depends on the data: such a refusal is for the curator alone.
     """
     array = _checks.array("votes", votes)
     if array.ndim not in (1, 2) or array.shape[-1] != voters:
@@ -77,37 +56,6 @@ def _in_classes(array: npt.NDArray[np.generic], classes: int) -> IntTable:
     return found
 
 
-def read_counts(counts: npt.ArrayLike) -> IntTable:
-    """Return how many of K ballots each class has on each query, shape (queries, C).
-
-    Args:
-        counts: integers of at least 0, shape (queries, C), each row with the same sum K above 0: an
-            array, nested lists, or a frame.
-
-    Raises:
-        ParameterError: for another shape, other values, or rows with different sums; see
-            `read_votes`.
-    """
-    if _checks.masked(counts):
-        raise ParameterError("counts has masked entries; every class must have a count.")
-    array = _table("counts", counts, "every query has C counts")
-    if array.ndim != 2 or array.shape[0] < 1 or array.shape[1] < 2:
-        raise ParameterError(
-            f"counts has shape {array.shape}; it must be (queries, C) with at least one query and "
-            "two classes."
-        )
-    found = whole(array, _LARGEST)
-    if found is None:
-        raise ParameterError("counts holds a value that is no integer of at least 0.")
-    sums = found.sum(axis=1)
-    if sums[0] < 1 or np.any(sums != sums[0]):
-        raise ParameterError(
-            "counts has rows of different sums, or of sum 0; every query must have the same K "
-            "ballots."
-        )
-    return found
-
-
 def count_votes(votes: IntTable, classes: int) -> IntTable:
     """Return how many votes each class has on each query, shape (queries, C)."""
     queries, voters = votes.shape
@@ -118,22 +66,6 @@ def count_votes(votes: IntTable, classes: int) -> IntTable:
         return np.stack([voters - sum(others), *others], axis=1)
     places = votes + classes * np.arange(queries)[:, None]
     return np.bincount(places.ravel(), minlength=queries * classes).reshape(queries, classes)
-
-
-def read_classes(classes: object) -> int:
-    """Return the number of classes C, at least 2.
-
-    Raises:
-        ParameterError: for anything else.
-    """
-    return _checks.integer("classes", classes, 2, 1_000)
-
-
-def _table(name: str, values: npt.ArrayLike, expected: str) -> npt.NDArray[np.generic]:
-    try:
-        return np.asarray(values)
-    except (TypeError, ValueError):
-        raise ParameterError(f"{name} has rows of different lengths; {expected}.") from None
 
 
 def whole(array: npt.NDArray[np.generic], largest: int) -> IntTable | None:

@@ -5,40 +5,26 @@ from __future__ import annotations
 import os
 import time
 from importlib.metadata import PackageNotFoundError, version
+from importlib.resources import files
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem, get_completion_class
+from click.shell_completion import get_completion_class
 
-from dpopt._cite import cite as entries
-from dpopt._cite import names
 from dpopt._errors import DpoptError, ParameterError, SolverError
 from dpopt.cli.output import show, to_json
-from dpopt.cli.words import Words
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 _EXTRAS = ("pandas", "polars", "scikit-learn", "opendp", "dp-accounting", "joblib", "torch")
 
 
-class _Citable(Words):
-    """The name of a kind or of a package, or a file."""
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        """Return the names that begin as what was typed does, and leave files to the shell."""
-        self.words = names()
-        return super().shell_complete(ctx, param, incomplete)
-
-
 @click.command()
-@click.argument("subject", type=_Citable(files=True))
-def cite(subject: str) -> None:
-    """Print BibTeX for SUBJECT: a command's name, a package's, or the file of a saved mechanism.
+def cite() -> None:
+    """Print BibTeX: the papers behind the commands, this package, and the solvers.
 
-    Example: dpopt cite majority
+    Example: dpopt cite
     """
-    show(entries(subject))
+    show((files("dpopt") / "references.bib").read_text(encoding="utf-8").strip())
 
 
 @click.command()

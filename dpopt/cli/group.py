@@ -85,7 +85,7 @@ class _Lazy(click.Group):
         width = formatter.width - 6 - max(map(len, self.list_commands(ctx)))
         verbs = {name: self.get_command(ctx, name) for name in VERBS}
         rows = [(name, verb.get_short_help_str(width)) for name, verb in verbs.items() if verb]
-        with formatter.section("Mechanisms and questions"):
+        with formatter.section("Mechanisms"):
             formatter.write_dl([(kind, about) for kind, (_, about) in KINDS.items()])
         with formatter.section("Files and tools"):
             formatter.write_dl(rows)

@@ -5,23 +5,24 @@ from __future__ import annotations
 import math
 import time
 import warnings
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from dpopt._errors import NotPrivateError, ParameterError
+from dpopt._figure import STYLES, context, save_figure
 from dpopt._kinds import KINDS, Described, described
 from dpopt.cli.output import show, to_json
 from dpopt.cli.words import SOLVERS, Words, flag, flags, missing_option, option, with_flags
 from dpopt.files import check_json_target, check_target, replacing
-from dpopt.style import STYLES, context, save_figure
 
 if TYPE_CHECKING:
-    from dpopt.shape import Answer
+    from dpopt.shape import Design
 
 _FIGURE_ENDINGS = (".png", ".pdf", ".svg")
-_ROWS, _WIDTH = 40, 72
+ROWS, _WIDTH = 40, 72
 _NOTHING = " Nothing was saved; --even-if-not-private saves the audit, which releases nothing."
 
 
@@ -62,7 +63,7 @@ def _shared() -> list[click.Option]:
             "objective; the result states its gap. A closed form has nothing to stop.",
         ),
         click.Option(["--json", "as_json"], is_flag=True, help="Print the result as JSON."),
-        click.Option(["--all-rows"], is_flag=True, help=f"Print all rows, not the first {_ROWS}."),
+        click.Option(["--all-rows"], is_flag=True, help=f"Print all rows, not the first {ROWS}."),
         click.Option(["--plot"], type=path, help="Draw the result to .png, .pdf or .svg."),
         click.Option(
             ["--style"],
@@ -101,10 +102,10 @@ def _run(about: Described, given: dict[str, Any]) -> None:
     as_json, audit_too = given.pop("as_json"), given.pop("even_if_not_private")
     plot, save, style = given.pop("plot"), given.pop("save"), given.pop("style")
     proof, all_rows = given.pop("proof"), given.pop("all_rows")
-    _check_targets(plot, save, style)
+    check_targets(plot, save, style)
     if proof and save is None:
         raise ParameterError("--proof is given without --save; it lies beside the saved file.")
-    from dpopt.shape import Design, design, kind_of
+    from dpopt.shape import design, kind_of
     from dpopt.verify import KINDS
 
     if proof and about.kind not in KINDS:
@@ -127,9 +128,7 @@ def _run(about: Described, given: dict[str, Any]) -> None:
     # First what may be refused: without a proof that a kind could have nothing is written.
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", UserWarning)
-        if save is not None and not isinstance(found, Design):
-            found.save(save, proof=proof)
-        elif save is not None and (found.private or audit_too):
+        if save is not None and (found.private or audit_too):
             found.save(save, even_if_not_private=audit_too, proof=proof)
     if plot is not None:
         with context(style), replacing(plot) as temporary:
@@ -139,9 +138,8 @@ def _run(about: Described, given: dict[str, Any]) -> None:
     if as_json:
         show(to_json({**found.to_dict(), "seconds": seconds}))
     else:
-        show(_text(found, seconds, None if all_rows else _ROWS))
-    if isinstance(found, Design):
-        _require_private(found, save is not None and not audit_too)
+        show(_text(found, seconds, None if all_rows else ROWS))
+    _require_private(found, save is not None and not audit_too)
 
 
 def _require_private(found: Any, refused_to_save: bool) -> None:  # noqa: ANN401
@@ -156,7 +154,7 @@ def _require_private(found: Any, refused_to_save: bool) -> None:  # noqa: ANN401
         raise NotPrivateError(f"{error}{_NOTHING if refused_to_save else ''}") from None
 
 
-def _check_targets(plot: Path | None, save: Path | None, style: str) -> None:
+def check_targets(plot: Path | None, save: Path | None, style: str) -> None:
     """Refuse files that cannot be written and unknown styles, before anything is solved."""
     if plot is not None and plot == save:
         raise ParameterError(f"plot and save are both {str(plot)!r}; they must differ.")
@@ -173,31 +171,32 @@ def _check_targets(plot: Path | None, save: Path | None, style: str) -> None:
         pass
 
 
-def _text(found: Answer, seconds: float, most: int | None) -> str:
+def _text(found: Design, seconds: float, most: int | None) -> str:
     """Return the facts a line each, and rows of the table, at most so many."""
-    from dpopt.shape import Design
-
     facts = {**found.named(), **found.known()}
-    if isinstance(found, Design):
-        proof = found.certificate
-        if proof is None:
-            facts["certificate"] = "none"
-        else:
-            plural = "" if proof.constraints == 1 else "s"
-            facts["certificate"] = f"{proof.constraints:,} constraint{plural}; {proof.arithmetic}"
+    proof = found.certificate
+    if proof is None:
+        facts["certificate"] = "none"
+    else:
+        plural = "" if proof.constraints == 1 else "s"
+        facts["certificate"] = f"{proof.constraints:,} constraint{plural}; {proof.arithmetic}"
     facts |= {**found.details(), "seconds": f"{seconds:.3f}"}
-    lines = [f"{name:18s} {_told(value)}" for name, value in facts.items() if _is_known(value)]
+    lines = [f"{name:18s} {told_value(value)}" for name, value in facts.items() if _is_known(value)]
     return "\n".join([*lines, "", *_table(found, most)])
 
 
-def _table(found: Answer, most: int | None) -> list[str]:
-    """Return rows of the answer's columns, aligned: all, or the first ones."""
+def _table(found: Design, most: int | None) -> list[str]:
+    """Return rows of the design's columns, aligned: all, or the first ones."""
     try:
-        table = found.setting.columns(found.units)
+        return table_lines(found.setting.columns(found.units), most)
     except ParameterError as error:
         return [f"no table: {error}"]
+
+
+def table_lines(table: Mapping[str, Sequence[Any]], most: int | None) -> list[str]:
+    """Return rows of a table, aligned: all, or the first ones."""
     columns = {name: list(values[:most]) for name, values in table.items()}
-    written = [[name, *(_told(value) for value in values)] for name, values in columns.items()]
+    written = [[name, *(told_value(value) for value in values)] for name, values in columns.items()]
     widths = [min(_WIDTH, max(map(len, column))) for column in written]
     lines = [
         "  ".join(word.rjust(width) for word, width in zip(row, widths, strict=True))
@@ -214,7 +213,8 @@ def _is_known(value: object) -> bool:
     return value is not None and not (isinstance(value, float) and math.isnan(value))
 
 
-def _told(value: Any) -> str:  # noqa: ANN401
+def told_value(value: Any) -> str:  # noqa: ANN401
+    """Return a value as the command line prints it."""
     if type(value).__name__ == "Guarantee":
         return f"({value.epsilon:g}, {value.delta:g})-DP"
     return f"{value:.12g}" if isinstance(value, float) else str(value)

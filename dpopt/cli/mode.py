@@ -50,27 +50,30 @@ def mode(
     records is public too. With --ledger the release is written down before it is drawn; what is
     spent is told on standard error.
 
-    Told beside the letter: by which rule it was drawn, why that is private, and why it was taken.
-    By default it is the ladder where that is proved private for any number of records, as for few
-    letters, and permute-and-flip elsewhere; or the better of their tables, where these are small.
+    Told beside the letter: by which rule it was drawn, and why that is private. By default it is
+    the rule of least mean regret where its tables are small, as for few records, and
+    permute-and-flip elsewhere.
 
     Example: dpopt mode visits.csv --column city --alphabet Bern,Basel,Chur --epsilon 1
     """
-    from dpopt import _checks
+    from dpopt import ParameterError, _checks
     from dpopt.data.columns import tally_file
-    from dpopt.plurality.mode import mode_rule
+    from dpopt.plurality.mode import mode_design, proof
 
     _checks.choice("rule", rule, MODE_RULES)
     letters = alphabet_of(alphabet)
     counted = tally_file(file, column, letters)
-    made = mode_rule(int(counted.counts.sum()), len(letters), epsilon, rule=rule)
-    facts = {"rule": made.rule, "records": made.records, "proof": made.proof, "why": made.why}
+    records = int(counted.counts.sum())
+    if not records:
+        raise ParameterError("data holds no records; a mode needs at least one.")
+    made = mode_design(records, len(letters), epsilon, rule=rule)
+    facts = {"rule": made.setting.rule, "records": records, "proof": proof(made)}
     keeper = Keeper(ledger, dataset)
 
     def draw() -> list[object]:
-        made.asked(counted, alphabet=letters)
+        made.asked(counted)
         keeper.charge(made)
-        return [made.release(counted, alphabet=letters).letter]
+        return [letters[int(made.release(counted))]]
 
     show_draw(draw, letters, made.guarantee, as_json, facts)
     keeper.tell()

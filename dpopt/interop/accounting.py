@@ -69,7 +69,7 @@ def privacy_loss(
     values are at hand. `composed_epsilon` leaves room for that.
 
     Composing it is only valid for releases whose randomness is independent given the data; labels
-    of voters that were trained once do not compose, see `dpopt.majority.Spending`.
+    of voters that were trained once do not compose, see `dpopt.votes.Spending`.
 
     Args:
         mechanism: see `dominating_pair`; or the pair itself.
@@ -114,7 +114,7 @@ def composed_epsilon(
         trained_once: for a vote of private voters, a majority or a plurality of classes, and there
             without a default: False if each vote of each query is (epsilon, Delta)-DP by randomness
             of its own. If True, as for voters trained once, queries do not compose: see
-            `dpopt.majority.Spending`.
+            `dpopt.votes.Spending`.
         interval: see `privacy_loss`.
 
     Returns:
@@ -224,7 +224,7 @@ def _require_fresh(mechanism: object, count: int, trained_once: bool | None) -> 
     elif trained_once and count > 1:
         raise ParameterError(
             f"releases is {count} and trained_once is True; queries to voters trained once do not "
-            "compose. See dpopt.majority.Spending for what they spend."
+            "compose. See dpopt.votes.Spending for what they spend."
         )
 
 

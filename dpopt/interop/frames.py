@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt.shape import Answer
+from dpopt.shape import Design
 
 Columns = Mapping[str, Sequence[Any] | npt.NDArray[Any]]
 
@@ -26,7 +26,7 @@ LIBRARIES = ("pandas", "polars")
 def to_frame(result: object, library: str = "pandas") -> Any:  # noqa: ANN401
     """Return a result as one tidy table.
 
-    - The answer to a question or a setting, such as a `Design`: the columns of its kind.
+    - A `Design`: the columns of its kind.
     - What has a method ``columns``, which returns columns by name: an `ExactKernel`, a
       `PublicPrior`, a `Tally`, a `VoteBatch`, a `Solution`.
     - What has a method ``to_records``, which returns records (mappings from names to values, all
@@ -73,7 +73,7 @@ def _polars_column(module: Any, name: str, values: Any) -> Any:  # noqa: ANN401
 
 def _columns(result: object) -> Columns:
     """Return the columns of a result's table by name."""
-    if isinstance(result, Answer):
+    if isinstance(result, Design):
         return result.setting.columns(result.units)
     for name in ("columns", "to_records"):
         own = getattr(result, name, None)

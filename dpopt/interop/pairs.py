@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Protocol
 
 from dpopt._errors import ParameterError
 from dpopt._numbers import shown
 from dpopt.privacy import ExactKernel
 from dpopt.privacy.dominating import DominatingPair, likelihood_tests, upper_hull
+from dpopt.privacy.orbit import OrbitKernel
 from dpopt.shape import Design
 
-
-class Dominated(Protocol):
-    """What stands for a design, such as a `dpopt.roo.SubRRSampler`."""
-
-    def dominating(self) -> DominatingPair:
-        """Return the tight dominating pair over all neighbours."""
-        ...
-
-
-Mechanism = Design | ExactKernel | Dominated
+Mechanism = Design | ExactKernel | OrbitKernel
 """A certified mechanism of which the laws of neighbours, or bounds on them, are integers."""
 
 
@@ -51,12 +42,11 @@ def dominating_pair(mechanism: Mechanism, *, rows: tuple[int, int] | None = None
         return mechanism.setting.dominating(mechanism.units)
     if isinstance(mechanism, ExactKernel):
         return mechanism.dominating(rows)
-    if not callable(getattr(mechanism, "dominating", None)):
-        raise ParameterError(
-            f"mechanism is of type {type(mechanism).__name__}; it must be a certified design or "
-            "kernel."
-        )
-    return mechanism.dominating()
+    if isinstance(mechanism, OrbitKernel):
+        return mechanism.dominating()
+    raise ParameterError(
+        f"mechanism is of type {type(mechanism).__name__}; it must be a certified design or kernel."
+    )
 
 
 def _of_two(design: Design, rows: tuple[int, int]) -> DominatingPair:

@@ -16,10 +16,15 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from dpopt import _checks, majority, multiclass, plurality
+from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt.ballots.spending import BallotSpending, Spending, label_delta
+from dpopt.majority import MajoritySetting
+from dpopt.multiclass import MulticlassSetting
+from dpopt.multiclass.corners import priceable
+from dpopt.plurality import mode_design
 from dpopt.privacy import Guarantee
+from dpopt.shape import design
+from dpopt.votes import Spending, VoteDesign, vote
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
@@ -34,24 +39,28 @@ except ImportError as error:
     ) from error
 
 
+# Parameters of private teachers, and their values for others.
+_OF_PRIVATE = {"allowance": None, "trained_once": None, "mechanism_delta": 0.0}
+
+
 class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
     """Private vote of K estimators over any number of classes.
 
     - ``teachers="private"``: each estimator is (epsilon, mechanism_delta)-DP itself, which cannot
       be checked here, and one prediction may spend m epsilon and max(m, 1) mechanism_delta:
-      `dpopt.majority` for two classes and odd K, else `dpopt.multiclass`. How predictions compose:
-      `dpopt.majority.Spending`.
+      `dpopt.majority` for two classes and odd K, else `dpopt.multiclass`.
     - "plain": the estimators are not private; each was trained on a part of the data of its own,
-      and one prediction may spend epsilon (`dpopt.plurality`). The data model stands in
-      `dpopt.plurality.BallotSpending`; with one ``estimator``, `fit` trains K clones so that it
-      holds. Rows are dealt out at random by their place alone; each clone has a copy of its rows
-      and of what is predicted for, and a seed of its own wherever ``random_state`` is no integer.
-      An estimator that shares other state with its clones, such as a cache, is outside of it.
+      and one prediction may spend epsilon (`dpopt.plurality`). With one ``estimator``, `fit` trains
+      K clones so that it holds. Rows are dealt out at random by their index alone; each clone has a
+      copy of its rows and of what is predicted for, and a seed of its own wherever ``random_state``
+      is no integer. An estimator that shares other state with its clones, such as a cache, is
+      outside of it.
 
-    The guarantee is about the data that the estimators were trained on; what is predicted for, X,
-    and ``classes_`` are public. `predict` spends, and so does what calls it, as `score` does;
-    ``queries_`` counts predictions of this object over all its fits, not of a clone or a pickled
-    copy. There is no `predict_proba`: Pr[label = y] would reveal the shares of votes.
+    How predictions compose, and the data model, says `dpopt.votes.Spending`. The guarantee is about
+    the data that the estimators were trained on; what is predicted for, X, and ``classes_`` are
+    public. `predict` spends, and so does what calls it, as `score` does; ``queries_`` counts
+    predictions of this object over all its fits, not of a clone or a pickled copy. There is no
+    `predict_proba`: Pr[label = y] would reveal the shares of votes.
 
     Args:
         estimators: K fitted classifiers, no object twice, with randomness of their own. A clone
@@ -63,11 +72,10 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
         classes: all classes that there are, public; None: those on which fitted estimators agree;
             "in-y": those that occur in y, which are then told to everyone.
         allowance: m in (0, K], of private estimators.
-        trained_once: of private estimators: True if (epsilon, mechanism_delta) holds for each
-            fitted estimator as a whole, False if it holds for each prediction, drawn afresh.
+        trained_once: of private estimators, see `dpopt.votes.Spending`; no default.
         mechanism_delta: Delta of each private estimator, in [0, 1).
-        rule: "best", or one of `dpopt.multiclass.MulticlassSetting` or
-            `dpopt.plurality.PluralitySetting`.
+        rule: of the setting; "best" is that of `dpopt.plurality.mode_design`, and of private
+            estimators the optimum, or the ladder where they have a Delta or are too many.
         voters_per_record: how many estimators a change of the data can reach; None: all private
             ones, one plain one. With an ``estimator``, in how many rows a person may occur.
         budget_epsilon: what all predictions may spend together; no limit if None.
@@ -198,35 +206,16 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
 
     def _certify(self) -> None:
         """Find the mechanism, how its labels compose, the budget, and what counts the queries."""
-        voters, classes = len(self.estimators_), self.classes_.size
         budget = self.budget_epsilon
         self._budget = None if budget is None else Guarantee(budget, self.budget_delta)
-        reach, same = self.voters_per_record, ()
-        design: Any
-        if self.teachers == "plain":
-            for name in ("allowance", "trained_once", "mechanism_delta"):
-                if getattr(self, name) not in (None, 0.0) or getattr(self, name) is False:
-                    raise ParameterError(
-                        f"{name} is {_checks.shown(getattr(self, name))}; it belongs to private "
-                        "teachers, and teachers is 'plain'."
-                    )
-            design = plurality.best_design(voters, classes, self.epsilon, rule=self.rule)
-            reach = 1 if reach is None else reach
-            spending = BallotSpending(design.setting, voters_per_record=reach)
-        else:
-            m = _checks.real("allowance", self.allowance, 0.0, open_lower=True)
-            once = _checks.flag("trained_once", self.trained_once)
-            deltas = self.mechanism_delta, label_delta(m, self.mechanism_delta, None)
-            given: Any = dict(zip(("mechanism_delta", "delta"), deltas, strict=True))
-            if classes == 2 and voters % 2 and self.rule == "best":
-                design = majority.design(voters, self.epsilon, m, **given)
-            else:
-                given["rule"] = self.rule
-                design = multiclass.best_design(voters, classes, self.epsilon, m, **given)
-            spending = Spending(design.setting, once, voters_per_record=reach)
-            # Estimators trained once share what they spend with no others.
-            same = (spending.voter, *(map(id, self.estimators_) if once else ()))
-        way = (self.teachers, spending.per_query, spending.facts(), same)
+        self.design_ = self._designed(len(self.estimators_), self.classes_.size)
+        self.spending_ = Spending(
+            self.design_.setting, self.trained_once, voters_per_record=self.voters_per_record
+        )
+        # Estimators trained once share what they spend with no others.
+        same = tuple(map(id, self.estimators_)) if self.trained_once else ()
+        of = self.spending_
+        way = (of.per_query, self.design_.setting.behind, of.trained_once, of.reach, same)
         asked = getattr(self, "_asked", None)
         if asked is not None and asked.queries and asked.way != way:
             raise ParameterError(
@@ -235,7 +224,26 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
                 "both spend."
             )
         self._asked = asked if asked is not None and asked.way == way else _Asked(way)
-        self.design_, self.spending_ = design, spending
+
+    def _designed(self, voters: int, classes: int) -> VoteDesign:
+        delta = self.mechanism_delta
+        if self.teachers == "plain":
+            for name, absent in _OF_PRIVATE.items():
+                if getattr(self, name) != absent:
+                    raise ParameterError(
+                        f"{name} is {_checks.shown(getattr(self, name))}; it belongs to private "
+                        "teachers, and teachers is 'plain'."
+                    )
+            rule: Any = self.rule
+            return mode_design(voters, classes, self.epsilon, rule=rule)
+        m = _checks.real("allowance", self.allowance, 0.0, open_lower=True)
+        given = self.epsilon, m, delta, max(m, 1.0) * delta
+        if self.rule == "best" and classes == 2 and voters % 2:
+            return design(MajoritySetting(voters, *given))
+        rule = self.rule
+        if rule == "best":
+            rule = "optimal" if priceable(voters, classes) and not delta else "ladder"
+        return design(MulticlassSetting(voters, classes, *given, rule=rule))
 
     def predict(self, X: Any) -> npt.NDArray[Any]:  # noqa: ANN401, N803
         """Return a private label for each row of X, and count the rows.
@@ -257,14 +265,15 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
         votes = np.column_stack(
             [_votes(each, places, _copied(X), shape[0]) for each in self.estimators_]
         )
-        of_kind: dict[str, Any] = {"design": self.design_, "budget": self._budget}
-        of_kind |= {"voters_per_record": self.spending_.reach}
-        vote: Any = plurality.vote
-        if isinstance(self.spending_, Spending):
-            vote = majority.vote if self.design_.setting.kind == "majority" else multiclass.vote
-            of_kind |= {"trained_once": self.spending_.trained_once}
         with self._asked.lock:
-            batch = vote(votes, answered=self._asked.queries, **of_kind)
+            batch = vote(
+                self.design_,
+                votes,
+                trained_once=self.spending_.trained_once,
+                voters_per_record=self.spending_.reach,
+                answered=self._asked.queries,
+                budget=self._budget,
+            )
             self._asked.queries += batch.queries
         return self.classes_[batch.labels]
 

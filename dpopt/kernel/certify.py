@@ -44,7 +44,7 @@ from dpopt.privacy import ExactKernel, Least, least_delta, least_epsilon
 from dpopt.privacy.graph import GRAPHS, SHAPED
 from dpopt.privacy.least import least_of_kernel
 from dpopt.privacy.orbit import OrbitKernel
-from dpopt.shape import A, Design, Question, Setting, made
+from dpopt.shape import D, Design, Setting, made
 
 _MALFORMED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 _FIT = (
@@ -94,7 +94,7 @@ def certify(
 
 
 @overload
-def certify(kernel: object, *, setting: Setting[A]) -> A: ...
+def certify(kernel: object, *, setting: Setting[D]) -> D: ...
 
 
 def certify(
@@ -309,9 +309,8 @@ def _of_kind(point: object, setting: object, asked: tuple[object, ...]) -> Desig
         ParameterError: if the setting is none, or the point is not one of its kind.
     """
     if not isinstance(setting, Setting):
-        why = ", a question, which releases nothing" if isinstance(setting, Question) else ""
         raise ParameterError(
-            f"setting is {_checks.shown(setting)}{why}; it must be an object of a Setting."
+            f"setting is {_checks.shown(setting)}; it must be an object of a Setting."
         )
     names = ("epsilon", "delta", "graph", "shape", "inputs", "rows", "tolerance")
     defaults = (None, 0.0, "complete", None, None, None, TOLERANCE)

@@ -108,7 +108,6 @@ class NearestKernel(Setting["NearestDesign"]):
     """
 
     kind: ClassVar[str] = "nearest"
-    papers: ClassVar[tuple[str, ...]] = ()
 
     kernel: Table
     epsilon: float

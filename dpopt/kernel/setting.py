@@ -115,7 +115,6 @@ class KernelSetting(Setting["KernelDesign"]):
     """
 
     kind: ClassVar[str] = "kernel"
-    papers: ClassVar[tuple[str, ...]] = ()
 
     loss: Table | Literal["absolute", "squared", "zero-one", "hamming"]
     epsilon: float

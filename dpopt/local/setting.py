@@ -83,7 +83,6 @@ class WorkloadSetting(Setting["WorkloadDesign"]):
     """
 
     kind: ClassVar[str] = "workload"
-    papers: ClassVar[tuple[str, ...]] = ()
 
     workload: Table | Literal["histogram", "prefix", "range", "marginals"]
     letters: int = 0

@@ -4,8 +4,6 @@ Jiang, Zhang, Joshi, "Optimized Tradeoffs for Private Prediction with Majority E
 """
 
 from dpopt.majority.baselines import constant, double_subsampling, subsampling
-from dpopt.majority.check import PrivacyCheck, check_full, full_size
-from dpopt.majority.full import FULL_ROWS, full_problem
 from dpopt.majority.objectives import (
     ErrorEstimate,
     Weights,
@@ -36,11 +34,9 @@ from dpopt.majority.setting import (
     design,
     design_for,
 )
-from dpopt.majority.vote import Spending, VoteBatch, affordable_queries, vote
 from dpopt.majority.voters import reduced_size
 
 __all__ = [
-    "FULL_ROWS",
     "BetaPrior",
     "CommonPrior",
     "CornerOracle",
@@ -50,17 +46,12 @@ __all__ = [
     "MajoritySetting",
     "PointPrior",
     "Prior",
-    "PrivacyCheck",
     "Regret",
     "SamplePrior",
-    "Spending",
     "UniformPrior",
-    "VoteBatch",
     "Weights",
     "WorstCase",
-    "affordable_queries",
     "assess",
-    "check_full",
     "constant",
     "corner_rows",
     "corners",
@@ -69,8 +60,6 @@ __all__ = [
     "double_subsampling",
     "expected_error",
     "expected_error_weights",
-    "full_problem",
-    "full_size",
     "gamma_problem",
     "parse_prior",
     "reduced_size",
@@ -78,6 +67,5 @@ __all__ = [
     "sampled_margins",
     "subsampling",
     "surrogate_weights",
-    "vote",
     "worst_case_problem",
 ]

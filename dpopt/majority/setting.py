@@ -23,7 +23,6 @@ from dpopt._progress import expect
 from dpopt._types import Json, Numbers, Vector, frozen
 from dpopt.ballots.votes import count_queries
 from dpopt.lp import Backend, Solution, Status, solve
-from dpopt.majority.check import FULL_LIMIT, PrivacyCheck, check_full, full_size
 from dpopt.majority.least import least_of_gamma
 from dpopt.majority.objectives import (
     ErrorEstimate,
@@ -153,7 +152,6 @@ class MajoritySetting(Voters, Setting["MajorityDesign"]):
     """
 
     kind: ClassVar[str] = "majority"
-    papers: ClassVar[tuple[str, ...]] = ("darrm",)
 
     mechanisms: int
     epsilon: float
@@ -659,17 +657,6 @@ class MajorityDesign(Design):
             return "unverified"
         return "not proved" if self.excess <= gamma_rounding(self.setting) else "not private"
 
-    @cached_property
-    def check(self) -> PrivacyCheck | None:
-        """The paper's full corner set in double precision, enumerated when first asked for.
-
-        None where it is too large: K above 21 for Delta > 0, above 191 for Delta = 0.
-        """
-        if full_size(self.setting) > FULL_LIMIT:
-            return None
-        chances = np.array([ones / (1 << (BITS + 1)) for _, ones in _rows(self.units)])
-        return check_full(self.setting, self.gamma, chances)
-
     @property
     def worst_violation(self) -> float | None:
         """By how much the worst constraint is broken, in probability; None if unverified."""
@@ -745,8 +732,7 @@ class MajorityDesign(Design):
 
     def facts(self) -> Json:
         """Return gamma, its expected error, and by how many constraints it was judged."""
-        solved, check, proof = self.solution, self.check, self.certificate
-        counted = proof.constraints if proof else self.priced
+        solved, proof = self.solution, self.certificate
         return {
             "gamma": self.gamma.tolist(),
             "bits": BITS,
@@ -757,8 +743,7 @@ class MajorityDesign(Design):
             "expected_error_method": self.expected_error_method,
             "regrets": [known.to_dict() for known in self.regrets],
             "worst_violation": self.worst_violation,
-            "constraints_checked": check.constraints_checked if check else counted,
-            "check": None if check is None else check.to_dict(),
+            "constraints_checked": proof.constraints if proof else self.priced,
             "rows_used": None if solved is None else solved.rows_used,
             "rounds": None if solved is None else solved.rounds,
         }

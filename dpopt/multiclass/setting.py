@@ -96,7 +96,6 @@ class MulticlassSetting(Setting["MulticlassDesign"]):
     """
 
     kind: ClassVar[str] = "multiclass"
-    papers: ClassVar[tuple[str, ...]] = ("darrm",)
 
     mechanisms: int
     classes: int

@@ -1,20 +1,14 @@
 """The judge: exact proofs that a choice of one class is private, from integers and sizes alone.
 
-Two forms of units, three proofs:
-
 - a table, a row of integers for each sorted histogram: every inequality between neighbouring
   histograms is decided in integers (`prove_table`). Relabelling the classes maps neighbours to
   neighbours, so that one pair of each kind decides all;
 - a step s of permute-and-flip or of the exponential mechanism, whose privacy for every number of
-  records and classes is a theorem: s^2 <= e^epsilon is decided in rationals (`prove_step`);
-- r of the ladder, whose privacy for every number of records is a theorem where finitely many
-  vectors of gaps have it: they are decided in integers, and r <= e^epsilon (`prove_ladder`).
+  records and classes is a theorem: s^2 <= e^epsilon is decided in rationals (`prove_step`).
 
 A replaced record changes the difference of two counts by 2 at most. So a class of gap g, taken
 with chance s^-g in random order, has its probability multiplied by s^2 at most (McKenna, Sheldon
-2020), and so has one that is drawn in proportion to s^count (McSherry, Talwar 2007). The ladder's
-theorem is in `dpopt.ballots.unbounded`; for many classes or a small epsilon it tells nothing, and
-only tables of the ladder are proved.
+2020), and so has one that is drawn in proportion to s^count (McSherry, Talwar 2007).
 """
 
 from __future__ import annotations
@@ -26,7 +20,7 @@ from functools import cache
 
 from dpopt._errors import NotPrivateError
 from dpopt._numbers import roughly
-from dpopt.ballots import Partitions, proved_for_any_number, scale
+from dpopt.ballots import Partitions, scale, worst
 from dpopt.ballots.table import Units
 from dpopt.privacy.dominating import DominatingPair, Point, likelihood_tests, upper_hull
 from dpopt.privacy.exact import Certificate, decisive_ratio
@@ -139,57 +133,17 @@ def prove_step(
     )
 
 
-def prove_ladder(ratio: Fraction, guarantee: Guarantee, records: int, classes: int) -> Certificate:
-    """Prove the ladder for every number of records, by finitely many vectors of gaps.
-
-    Args:
-        ratio: r of the ladder, above 1.
-        guarantee: epsilon; delta is 0.
-        records: K, for the claim; the proof is for each.
-        classes: C.
-
-    Raises:
-        NotPrivateError: if r is above e^epsilon, or no proof is found.
-    """
-    power = decisive_ratio(guarantee, None, lambda r: r - ratio)
-    if ratio > power:
-        raise NotPrivateError(
-            f"{NAMES['ladder']} is not {guarantee.epsilon:g}-DP: its r is above e^epsilon by "
-            f"{roughly(ratio - power)}.",
-            excess=float(ratio - power) or math.ulp(0.0),
-        )
-    found = proved_for_any_number(classes, ratio)
-    if found is None:
-        raise NotPrivateError(
-            f"{NAMES['ladder']} over {classes} classes is not proved {guarantee.epsilon:g}-DP for "
-            "every number of records."
-        )
-    return Certificate(
-        claim=f"{NAMES['ladder']} is private by theorem (dpopt.ballots.unbounded) for every number "
-        f"of records over {classes} classes, so for {records}, since r <= e^epsilon and "
-        f"{found.states:,} vectors of gaps up to {found.reach} are decided in integers",
-        guarantee=guarantee,
-        ratio=power,
-        constraints=found.states + 1,
-        slack=power - ratio,
-        tightest="r <= e^epsilon",
-        arithmetic="exact rationals, and integers rounded outward",
-        bits=0,
-    )
-
-
 def least_of_table(partitions: Partitions, units: Units) -> Least:
     """Return the least epsilon of a table for delta = 0, enclosed: its worst ratio is attained."""
-    weights = [weight for row in units for weight in row]
-    first, second = (side.tolist() for side in partitions.neighbours)
-    high, low, at = 1, 1, (0, 0)
-    for v, w in zip(first + second, second + first, strict=True):
-        if weights[v] * low > high * weights[w]:
-            high, low, at = weights[v], weights[w], (v, w)
-            if not low:
-                break
-    sides = _side(partitions, at[0]), _side(partitions, at[1])
-    return least_of_ratio(Fraction(high, low) if low else None, sides, (0,))
+    try:
+        found = worst(partitions, units)
+    except NotPrivateError:
+        return least_of_ratio(None, ("a class that can be output", "a neighbour's cannot"), (0,))
+    words = [
+        f"count {histogram[found.place]} in counts {_told(tuple(sorted(histogram, reverse=True)))}"
+        for histogram in (found.first, found.second)
+    ]
+    return least_of_ratio(found.ratio, (words[0], words[1]), (0,))
 
 
 def dominating_of_table(partitions: Partitions, units: Units, bits: int) -> DominatingPair:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
@@ -15,20 +14,16 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import InfeasibleError, ParameterError, SolverError
-from dpopt._numbers import digits
 from dpopt._types import IntVector, Json, Vector
 from dpopt.ballots import (
+    Coins,
     Partitions,
     audit_rule,
     auditable,
     checked,
     exponential,
-    ladder_bounds,
-    ladder_draw,
-    ladder_leaps,
     partition_count,
     permute_and_flip,
-    proved_for_any_number,
     table_bits,
     worst,
 )
@@ -53,7 +48,6 @@ from dpopt.plurality.proof import (
     THEOREMS,
     dominating_of_table,
     least_of_table,
-    prove_ladder,
     prove_step,
     prove_table,
 )
@@ -61,7 +55,7 @@ from dpopt.privacy import Certificate, Guarantee, Problem, exp_lower
 from dpopt.privacy.dominating import DominatingPair
 from dpopt.privacy.exponential import log_near, log_upper
 from dpopt.privacy.least import Least, least_delta, least_epsilon, require_pure
-from dpopt.privacy.release import Source, seeded, seeded_below, system
+from dpopt.privacy.release import Source, seeded, system
 from dpopt.shape import Design, Setting
 from dpopt.shape import design as designed
 
@@ -79,29 +73,22 @@ RULES = ("optimal", "ladder", "permute-and-flip", "exponential")
 
 # As many records as histograms are ever listed of.
 _LONGEST_LIST = 10_000
-_LARGEST_RECORDS, _LARGEST_CLASSES, _LARGEST_EPSILON = 1_000_000, 1_000, 50.0
-# Sorted histograms of a program that is written out, and of a rule that is made a table.
-_MOST_SOLVED, _MOST_TABLED = 5_000, 100_000
-# Of a ladder that is proved for every number of records: a table takes seconds.
-_MOST_LADDERS = 20_000
+_LARGEST_RECORDS, _LARGEST_CLASSES, _LARGEST_EPSILON = 10**15, 1_000_000, 50.0
+# Sorted histograms of a program that is written out, and up to which a rule that is private by
+# theorem is made a table of a larger step.
+_MOST_SOLVED, _MOST_TABLED = 5_000, 5_000
 # Rooms that the least mean leaves to the least worst loss, tried in turn, and the gap that does for
 # a program which only chooses among optima.
 _TIES, _TIE_GAP = (0.0, 1e-12, 1e-10, 1e-8), 1e-5
 # Variables of a program from which on an interior point is faster, and no second one is solved.
 _MANY = 4_000
-# Bits of all weights of a table: 256 megabytes.
-_LONGEST_TABLE = 1 << 31
+# Bits of all weights of a table of permute-and-flip or the exponential mechanism: seconds' work.
+_LONGEST_TABLE = 1 << 26
 # Fractional bits of a step's distance from 1: they cost 2^-32 of epsilon.
 _STEP_BITS = 32
-# Of a gap that one draw decides.
-_PART = 256
 # Of the integers of a law by theorem.
 _LONGEST_LAW = 10_000_000
-_LAWS: Mapping[str, Callable[[Sequence[int], Fraction], tuple[Fraction, ...]]] = {
-    "ladder": ladder_leaps,
-    "permute-and-flip": permute_and_flip,
-    "exponential": exponential,
-}
+_LAWS = {"permute-and-flip": permute_and_flip, "exponential": exponential}
 _OFFER = "rule='ladder' and rule='permute-and-flip' need no program"
 
 
@@ -130,10 +117,8 @@ class PluralitySetting(Setting["PluralityDesign"]):
     A rule takes the place of the program:
 
     - "ladder": all rows of "ladder" are tight. Often the optimum of "bayes", never of "minimax".
-      Where the histograms can be listed, every pair of neighbours is decided for these K and C. It
-      can fail from 7 classes on, and e^epsilon is then lowered in it until it passes. For few
-      classes and epsilon not small it is private for all K by theorem: finitely many vectors of
-      gaps decide (`dpopt.ballots.unbounded`). That is taken where the histograms are too many.
+      Every pair of neighbours is decided for these K and C, up to a million sorted histograms. It
+      can fail from 7 classes on, and e^epsilon is then lowered in it until it passes.
     - "permute-and-flip", "exponential": private for all K and C by theorem, at a step of
       e^(epsilon / 2). Where the histograms can be listed, the step is the largest one that passes
       for these K and C.
@@ -143,8 +128,8 @@ class PluralitySetting(Setting["PluralityDesign"]):
     known. Compare their dominating pairs, composed.
 
     Attributes:
-        records: K, at least 1, public: the number of records, or of voters that are not private.
-        classes: C, in 2..1,000.
+        records: K, in 1..10^15, public: the number of records, or of voters that are not private.
+        classes: C, in 2..1,000,000.
         epsilon: in (0, 50], in nats.
         objective: "bayes", the mean loss under the prior, or "minimax", that of the worst counts.
         loss: "regret", by how much the largest count is above that of the output, or "error", 1
@@ -155,7 +140,6 @@ class PluralitySetting(Setting["PluralityDesign"]):
     """
 
     kind: ClassVar[str] = "plurality"
-    papers: ClassVar[tuple[str, ...]] = ("permute-and-flip", "exponential")
     neighbours: ClassVar[str] = "one ballot replaced"
 
     records: int
@@ -183,11 +167,10 @@ class PluralitySetting(Setting["PluralityDesign"]):
                 f"records is {records} and classes {classes}; a program is written out for at most "
                 f"{_MOST_SOLVED:,} sorted histograms, and {_OFFER}."
             )
-        if self.rule == "ladder" and not self.by_theorem and not self._auditable:
+        if self.rule == "ladder" and not self._auditable:
             raise ParameterError(
-                f"records is {records} and classes {classes}; the ladder is not proved private for "
-                f"all records at epsilon = {digits(self.epsilon)}, and its table is too large for "
-                "an audit; rule='permute-and-flip' needs neither."
+                f"records is {records} and classes {classes}; the ladder's table is too large for "
+                "an audit, and rule='permute-and-flip' needs none."
             )
 
     @classmethod
@@ -215,11 +198,7 @@ class PluralitySetting(Setting["PluralityDesign"]):
     @cached_property
     def by_theorem(self) -> bool:
         """Whether units are a step, private for all K by theorem: where the list is too long."""
-        if self.rule == "optimal" or self._listed:
-            return False
-        if self.rule in THEOREMS:
-            return True
-        return proved_for_any_number(self.classes, self._own_step) is not None
+        return self.rule in THEOREMS and not self._listed
 
     @property
     def _auditable(self) -> bool:
@@ -230,17 +209,11 @@ class PluralitySetting(Setting["PluralityDesign"]):
 
     @property
     def _listed(self) -> bool:
-        """Whether they are so few that a rule is made a table."""
-        most = _MOST_LADDERS if self.rule == "ladder" else _MOST_TABLED
-        if more_than(most, self.records, self.classes) or not self._auditable:
+        """Whether the histograms are so few that a rule is made a table."""
+        if more_than(_MOST_TABLED, self.records, self.classes) or not self._auditable:
             return False
         count = partition_count(self.records, self.classes)
         return count * min(self.classes, 50) * self.bits <= _LONGEST_TABLE
-
-    @property
-    def _own_step(self) -> Fraction:
-        """The step of a rule by theorem: r of the ladder, else s, up to 2^-32 of epsilon."""
-        return Fraction(*rational_step(self.epsilon, power=1 if self.rule == "ladder" else 2))
 
     @cached_property
     def partitions(self) -> Partitions:
@@ -336,7 +309,7 @@ class PluralitySetting(Setting["PluralityDesign"]):
             return None
         if not self.by_theorem:
             return audit_rule(self.rule, self.records, self.classes, self.epsilon).units
-        return self._own_step.as_integer_ratio()
+        return rational_step(self.epsilon)
 
     def point(self, solution: Solution) -> Vector:
         """Return k[lambda, c] by variable."""
@@ -403,8 +376,7 @@ class PluralitySetting(Setting["PluralityDesign"]):
         """
         if self.by_theorem:
             step = Fraction(*cast(Step, units))
-            proved = prove_ladder if self.rule == "ladder" else partial(prove_step, self.rule)
-            return proved(step, self.guarantee, self.records, self.classes)
+            return prove_step(self.rule, step, self.guarantee, self.records, self.classes)
         table = cast(Table, units)
         return prove_table(self.partitions, table, self.guarantee, self.bits, self.rule)
 
@@ -450,9 +422,7 @@ class PluralitySetting(Setting["PluralityDesign"]):
         if not self.by_theorem:
             return law_of_table(self.partitions, cast(Table, units), own)
         step, gaps = Fraction(*cast(Step, units)), [max(own) - count for count in own]
-        # Histograms of which the ladder's fraction is made, or factors of the others'.
-        parts = 2 ** (len(set(gaps)) - 1) if self.rule == "ladder" else 1
-        if sum(gaps) * step.numerator.bit_length() * self.classes * parts > _LONGEST_LAW:
+        if sum(gaps) * step.numerator.bit_length() * self.classes > _LONGEST_LAW:
             raise ParameterError(
                 f"the law of {self.records} records over {self.classes} classes is too long to be "
                 "written out; release draws from it without."
@@ -609,7 +579,7 @@ class PluralityDesign(Design):
         setting: K, C, epsilon and the objective.
         units: a row of integers for each sorted histogram, over `dpopt.ballots.scale(classes,
             setting.bits)`; of a rule by theorem, numerator and denominator of its step: s of
-            permute-and-flip and of the exponential mechanism, r of the ladder.
+            permute-and-flip or of the exponential mechanism.
     """
 
     setting: PluralitySetting
@@ -653,8 +623,8 @@ class PluralityDesign(Design):
     def spending(self) -> float:
         """The least epsilon of the integers, rounded up; of a step, that of its theorem."""
         if self.setting.by_theorem:
-            power = 1 if self.setting.rule == "ladder" else 2
-            return min(log_upper(Fraction(*cast(Step, self.units)) ** power), self.setting.epsilon)
+            square = Fraction(*cast(Step, self.units)) ** 2
+            return min(log_upper(square), self.setting.epsilon)
         return log_upper(worst(self.setting.partitions, cast(Table, self.units)).ratio)
 
     @cached_property
@@ -665,8 +635,6 @@ class PluralityDesign(Design):
         """
         if self.setting.rule != "ladder":
             return None
-        if self.setting.by_theorem:
-            return log_near(Fraction(*cast(Step, self.units)))
         partitions = self.setting.partitions
         records, zeros = self.setting.records, (0,) * (self.setting.classes - 2)
         # All records in one class, and one of them moved: the rows of "ladder" are tight.
@@ -731,7 +699,7 @@ class PluralityDesign(Design):
         """Return a private plurality of votes, with the operating system's randomness.
 
         Each query spends the whole guarantee. A record that reaches t ballots spends t epsilon; see
-        `plurality.vote(voters_per_record=)`.
+        `dpopt.votes.Spending`.
 
         Args:
             data: votes in 0..C-1, shape (K,) for one query or (queries, K); or a `dpopt.roo.Tally`.
@@ -747,7 +715,7 @@ class PluralityDesign(Design):
         """
         self.require_private()
         rows, single = self.setting.counted(data, counts)
-        return self._classes(rows, single, system, secrets.randbelow)
+        return self._classes(rows, single, system)
 
     def simulate(
         self,
@@ -757,41 +725,23 @@ class PluralityDesign(Design):
         counts: npt.ArrayLike | None = None,
     ) -> IntVector | int:
         """Return what `release` would, from a seeded generator: for experiments, NOT private."""
-        generator = cast(np.random.Generator, rng)
-        source = seeded(generator)
+        source = seeded(cast(np.random.Generator, rng))
         rows, single = self.setting.counted(data, counts)
-        return self._classes(rows, single, source, lambda limit: seeded_below(generator, limit))
+        return self._classes(rows, single, source)
 
     @cached_property
     def _labels(self) -> Labels:
         return Labels(self.setting.partitions, cast(Table, self.units))
 
-    def _classes(
-        self, rows: IntVector, single: bool, source: Source, below: Callable[[int], int]
-    ) -> IntVector | int:
+    def _classes(self, rows: IntVector, single: bool, source: Source) -> IntVector | int:
         if self.setting.by_theorem:
-            found = np.array([self._by_steps(row, below) for row in rows], dtype=np.int64)
+            coins = Coins(Fraction(*cast(Step, self.units)), source)
+            flip = self.setting.rule == "permute-and-flip"
+            draw = coins.permute_and_flip if flip else coins.exponential
+            found = np.array([draw(row) for row in rows], dtype=np.int64)
         else:
             found = self._labels.draw(rows, source)
         return int(found[0]) if single else found
-
-    def _by_steps(self, counts: IntVector, below: Callable[[int], int]) -> int:
-        """Return a class by the rule itself, where its law is too long to be written out."""
-        above, under = cast(Step, self.units)
-        if self.setting.rule == "ladder":
-            return ladder_draw(counts.tolist(), Fraction(above, under), lambda: below(1 << 64))
-        gaps = (int(counts.max()) - counts).tolist()
-        while True:
-            # Permute-and-flip asks the classes in random order, the exponential mechanism any of
-            # them anew each time; either takes one with chance s^-gap.
-            order = list(range(len(gaps)))
-            while order:
-                place = below(len(order))
-                chosen = order[place]
-                if _kept(above, under, gaps[chosen], below):
-                    return chosen
-                if self.setting.rule == "permute-and-flip":
-                    order.pop(place)
 
     def facts(self) -> Json:
         """Return mean and worst regret and error, and what the integers spend."""
@@ -846,27 +796,16 @@ def design(
     return designed(setting, backend=backend, time_limit=time_limit, stop_at_gap=stop_at_gap)
 
 
-def _kept(above: int, under: int, gap: int, below: Callable[[int], int]) -> bool:
-    """Return true with chance (under / above)^gap, exactly: a part of the gap at a time."""
-    for start in range(0, gap, _PART):
-        part = min(_PART, gap - start)
-        if below(above**part) >= under**part:
-            return False
-    return True
-
-
-def rational_step(epsilon: float, bits: int = _STEP_BITS, *, power: int = 2) -> Step:
-    """Return s = 1 + n / 2^j, with s^power <= e^epsilon and n of so many bits or a few more.
+def rational_step(epsilon: float, bits: int = _STEP_BITS) -> Step:
+    """Return s = 1 + n / 2^j, with s^2 <= e^epsilon and n of so many bits or a few more.
 
     Args:
         epsilon: above 0.
         bits: of n.
-        power: 1 or 2.
     """
     ratio = exp_lower(epsilon, 2 * bits + 128)
-    bits += max(0, math.ceil(-math.log2(epsilon / power)))
-    scaled = (ratio.numerator << power * bits) // ratio.denominator
-    return scaled if power == 1 else math.isqrt(scaled), 1 << bits
+    bits += max(0, math.ceil(1 - math.log2(epsilon)))
+    return math.isqrt((ratio.numerator << 2 * bits) // ratio.denominator), 1 << bits
 
 
 def _losses(partitions: Partitions, loss: str) -> list[int]:
@@ -901,10 +840,6 @@ def _leads(records: int) -> list[int]:
 def _two_classes(rule: str, step: Fraction, lead: int, records: int, classes: int) -> float:
     """Return the probability of the larger of two classes, or of both if equal; in floats."""
     top = (records + lead) // 2
-    if rule == "ladder":
-        counts = (top, records - top, *[0] * (classes - 2))
-        least, most = ladder_bounds(counts, step, 64)[0]
-        return (least + most) / 2**65 * (2 if lead == 0 else 1)
     second, others = float(step) ** -lead, float(step) ** -top
     if rule == "exponential":
         rest = (classes - 2) * others

@@ -9,17 +9,6 @@ from dpopt.privacy.kernel import ExactKernel
 from dpopt.privacy.least import Least, least_delta, least_epsilon
 from dpopt.privacy.program import Problem
 from dpopt.privacy.quantise import quantise_kernel
-from dpopt.privacy.rdp import (
-    ConcentratedGuarantee,
-    Conversion,
-    concentrated_composition,
-    convert_renyi,
-    gaussian_concentrated,
-    gaussian_delta,
-    gaussian_epsilon,
-    gaussian_sigma,
-    renyi_epsilon,
-)
 from dpopt.privacy.rows import (
     column_minimum_rows,
     complete_graph,
@@ -31,8 +20,6 @@ from dpopt.privacy.rows import (
 __all__ = [
     "Audit",
     "Certificate",
-    "ConcentratedGuarantee",
-    "Conversion",
     "ExactKernel",
     "Guarantee",
     "Least",
@@ -41,22 +28,15 @@ __all__ = [
     "certify_kernel",
     "column_minimum_rows",
     "complete_graph",
-    "concentrated_composition",
-    "convert_renyi",
     "directed_pairs",
     "exp_lower",
     "exp_upper",
-    "gaussian_concentrated",
-    "gaussian_delta",
-    "gaussian_epsilon",
-    "gaussian_sigma",
     "general_composition",
     "hockey_stick_rows",
     "least_delta",
     "least_epsilon",
     "quantise_kernel",
     "ratio_rows",
-    "renyi_epsilon",
     "shrink_to_budget",
     "simple_composition",
     "stochastic_rows",

@@ -28,6 +28,7 @@ from flint import fmpq, fmpq_mat, fmpq_poly, fmpz_poly
 
 from dpopt import _checks, verify
 from dpopt._errors import DpoptError, ParameterError, SolverError
+from dpopt._figure import new_axes
 from dpopt._numbers import exact_text, shown
 from dpopt._page import result_page
 from dpopt._types import Json, brief
@@ -44,7 +45,6 @@ from dpopt.proofs.exact import (
 from dpopt.proofs.simplex import Basis, Exact, Vertex
 from dpopt.proofs.sturm import Root, product_text, roots_above_one
 from dpopt.provenance import versions
-from dpopt.style import new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

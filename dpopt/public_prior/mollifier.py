@@ -17,6 +17,7 @@ import scipy.sparse as sp
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
+from dpopt._figure import LIMIT
 from dpopt._types import Matrix, Numbers, Vector, frozen
 from dpopt.lp import Solution
 from dpopt.privacy import Certificate, Problem
@@ -33,7 +34,6 @@ from dpopt.public_prior.prior import (
 from dpopt.public_prior.proof import box_bits, certify_mollified, integer_box
 from dpopt.public_prior.setting import PriorSetting
 from dpopt.shape import Design
-from dpopt.style import role
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,7 +65,6 @@ class MollifierSetting(PriorSetting[Design]):
     """
 
     kind: ClassVar[str] = "mollifier"
-    papers: ClassVar[tuple[str, ...]] = ("public-prior",)
 
     prior: Numbers
     epsilon: float
@@ -181,11 +180,9 @@ class MollifierSetting(PriorSetting[Design]):
         """Draw r between the limits, and p."""
         places = np.arange(self.public.size)
         low, high = _limits(self.public.masses, self.epsilon)
-        limits = axes.vlines(
-            places, low, np.minimum(high, 1.0), color=role("limit").colour, linewidth=1
-        )
+        limits = axes.vlines(places, low, np.minimum(high, 1.0), color=LIMIT, linewidth=1)
         limits.set_label("allowed")
-        axes.plot(places, cast(Vector, self.own), "x", color=role("limit").colour, label="$p$")
+        axes.plot(places, cast(Vector, self.own), "x", color=LIMIT, label="$p$")
         axes.plot(places, _floats(units), "o", label="$r$" if label is None else label)
         axes.locator_params(axis="x", integer=True)
         axes.set_xlabel("letter")

@@ -61,7 +61,6 @@ class PopulationSetting(KeptPriorSetting["PopulationKernel"]):
     """
 
     kind: ClassVar[str] = "population"
-    papers: ClassVar[tuple[str, ...]] = ("public-prior",)
 
     prior: Numbers
     epsilon: float

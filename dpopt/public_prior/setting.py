@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
+from dpopt._figure import LIMIT
 from dpopt._types import Json, Matrix, Numbers
 from dpopt.lp import Backend, Solution, solve
 from dpopt.privacy import Certificate, ExactKernel, Guarantee, Problem, quantise_kernel
@@ -35,8 +36,7 @@ from dpopt.public_prior.sampler import (
     Units,
 )
 from dpopt.public_prior.utility import diagonal_bounds
-from dpopt.shape import Answer, Setting, made
-from dpopt.style import role
+from dpopt.shape import Design, Setting, made
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from dpopt.privacy.dominating import DominatingPair
 
 OBJECTIVES = ("minimax", "leximin")
-K = TypeVar("K", bound=Answer)
+K = TypeVar("K", bound=Design)
 
 
 class PriorSetting(Setting[K]):
@@ -183,7 +183,7 @@ class KeptPriorSetting(PriorSetting[K]):
         order = self.public.order
         q = self.public.masses[order]
         bounds = diagonal_bounds(self.public, self.epsilon)[order]
-        axes.plot(q, bounds, color=role("limit").colour, linestyle=":", label="bound of lemma 3")
+        axes.plot(q, bounds, color=LIMIT, linestyle=":", label="bound of lemma 3")
         axes.plot(q, units.diagonal[order], "o", clip_on=False, label=label)
         axes.set_xlabel("prior mass, $q_i$")
         axes.set_ylabel("probability to keep the letter, $K_{ii}$")
@@ -220,7 +220,6 @@ class PublicPriorSetting(KeptPriorSetting[SamplingKernel]):
     """
 
     kind: ClassVar[str] = "prior"
-    papers: ClassVar[tuple[str, ...]] = ("public-prior",)
 
     prior: Numbers
     epsilon: float

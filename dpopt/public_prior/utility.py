@@ -111,7 +111,8 @@ def _from_odds(odds: float, divergence: Divergence, at_zero: float | None) -> fl
     _checks.choice("divergence", divergence, DIVERGENCES)
     if at_zero is not None:
         raise ParameterError(
-            f"at_zero is {shown(at_zero)} and divergence {divergence!r}; at_zero belongs to a function f."
+            f"at_zero is {shown(at_zero)} and divergence {divergence!r}; "
+            "at_zero belongs to a function f."
         )
     if divergence == "tv":
         # 1 / mass is beyond all floats where the mass is below their normal range.

@@ -18,6 +18,7 @@ import scipy.sparse as sp
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
+from dpopt._figure import LIMIT
 from dpopt._numbers import digits
 from dpopt._types import IntVector, Json, Vector, frozen
 from dpopt.lp import Solution
@@ -27,7 +28,6 @@ from dpopt.roo.proof import FloorAudit, audit_floor, least_of_floor, prove_floor
 from dpopt.roo.sampler import Below, LetterSampler, draw_record
 from dpopt.roo.setting import LONGEST_FLOOR, RooSetting
 from dpopt.shape import Design, Setting, design
-from dpopt.style import role
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,7 +73,6 @@ class SmoothFloor(RooSetting, Setting["SmoothFloorSampler"]):
     """
 
     kind: ClassVar[str] = "smooth-floor"
-    papers: ClassVar[tuple[str, ...]] = ("roo", "roo-conference")
 
     records: int
     letters: int
@@ -202,9 +201,7 @@ class SmoothFloor(RooSetting, Setting["SmoothFloorSampler"]):
         last = min(len(weights) + max(2, len(weights) // 4), self.records)
         counts = np.arange(last + 1)
         lifted = [w / (1 << bits) for w in weights[: last + 1]]
-        axes.plot(
-            counts, counts, color=role("limit").colour, linestyle=":", label="the count itself"
-        )
+        axes.plot(counts, counts, color=LIMIT, linestyle=":", label="the count itself")
         axes.plot(counts, [*lifted, *counts[len(lifted) :]], marker="o", clip_on=False, label=label)
         axes.set_xlabel("count of the letter, $c$")
         axes.set_ylabel("weight $w(c)$")
@@ -241,7 +238,7 @@ class SmoothFloorSampler(LetterSampler, Design):
         setting: n, k and epsilon, and a rate that was asked for.
         units: bits, and W(0)..W(c* - 1) as integers over 2^bits; W(c) = c 2^bits from c* on.
         certificate: the proof that it is epsilon-DP; None if it is not.
-        bound: on the objective of `SmoothFloor`; see `Answer`.
+        bound: on the objective of `SmoothFloor`; see `Design`.
     """
 
     setting: SmoothFloor

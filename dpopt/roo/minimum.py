@@ -78,7 +78,6 @@ class MinCount(RooSetting, Setting["MinCountSampler"]):
     """
 
     kind: ClassVar[str] = "roo"
-    papers: ClassVar[tuple[str, ...]] = ("roo", "roo-conference")
 
     records: int
     letters: int
@@ -287,7 +286,7 @@ class MinCountSampler(LetterSampler, Design):
         units: q_0, q_1, ... as integers over 2^62, all later ones 0 (of "roo", all like the first):
             what is audited, and what `release` draws from.
         certificate: the proof that the rule is epsilon-DP; None if it is not.
-        bound: on the objective of the rule's program; see `Answer`.
+        bound: on the objective of the rule's program; see `Design`.
     """
 
     setting: MinCount

@@ -21,6 +21,7 @@ from scipy.special import gammaln, xlogy
 
 from dpopt import _checks
 from dpopt._errors import InfeasibleError, ParameterError, SolverError
+from dpopt._figure import LIMIT
 from dpopt._types import IntVector, Json, Matrix, Numbers, Vector, frozen
 from dpopt.lp import Backend, Separation, Solution, make_rows, solve
 from dpopt.lp.backends import get_backend
@@ -32,7 +33,6 @@ from dpopt.roo.proof import least_of_law, least_slack, prove_law
 from dpopt.roo.sampler import Below, LetterSampler, place_of
 from dpopt.roo.setting import BITS, UNIT, RooSetting, checked_law
 from dpopt.shape import Design, Setting, design
-from dpopt.style import role
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -95,7 +95,6 @@ class OptimalLetter(RooSetting, Setting["OptimalSampler"]):
     """
 
     kind: ClassVar[str] = "optimal-sampler"
-    papers: ClassVar[tuple[str, ...]] = ("roo", "roo-conference")
 
     records: int
     letters: int
@@ -269,7 +268,7 @@ class OptimalLetter(RooSetting, Setting["OptimalSampler"]):
         axes.plot(
             [0, n],
             [0.0, 1.0],
-            color=role("limit").colour,
+            color=LIMIT,
             linestyle=":",
             label="the empirical law, $c / n$",
         )

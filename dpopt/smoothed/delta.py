@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from functools import cached_property, lru_cache
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,10 +16,8 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._page import result_page
 from dpopt._progress import advance
-from dpopt._types import IntVector, Json, Matrix, Numbers, Table, Vector, frozen
+from dpopt._types import IntVector, Json, Matrix, Vector, frozen
 from dpopt.files import write_json
-from dpopt.lp import Solution
-from dpopt.privacy import Problem
 from dpopt.prob.compositions import log_composition, maximise
 from dpopt.prob.histograms import (
     binary_share,
@@ -32,85 +30,12 @@ from dpopt.prob.histograms import (
     require_compositions,
 )
 from dpopt.prob.sum_law import allowance
-from dpopt.shape import Answer, Question, design
-from dpopt.smoothed.mechanisms import Mechanism, SamplingHistogram, read_mechanism, settle
-from dpopt.smoothed.profile import (
-    LARGEST_EPSILON,
-    LN10,
-    Asked,
-    InLogarithms,
-    OfMechanism,
-    finite,
-    log_or_none,
-    log_profile,
-    worst_case_delta,
-)
-from dpopt.smoothed.program import (
-    SmoothedInstance,
-    adversary_problem,
-    smoothed_instance,
-)
+from dpopt.smoothed.mechanisms import Mechanism, SamplingHistogram, checked_mechanism
+from dpopt.smoothed.profile import LARGEST_EPSILON, log_profile, worst_case_delta
+from dpopt.smoothed.results import LN10, Found, finite
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-_SOLVED_TO = 1e-7
-
-
-class OverLaws(OfMechanism):
-    """What questions share whose records are drawn from laws of a set."""
-
-    distributions: Any
-    epsilon: Any
-
-    def _settle(self) -> None:
-        width = None
-        if self.mechanism is None:
-            given = _checks.floats("distributions", self.distributions)
-            width = given.shape[1] if given.ndim == 2 else 2
-        mechanism = self._describe(records=self.records, categories=width)
-        laws = checked_distributions(self.distributions, mechanism.categories)
-        epsilon = _checks.real("epsilon", self.epsilon, 0.0, LARGEST_EPSILON)
-        settle(self, distributions=tuple(map(tuple, laws.tolist())), epsilon=epsilon)
-
-    @property
-    def categories(self) -> int:
-        """m, as many as the distributions have."""
-        return len(self.distributions[0])
-
-    @cached_property
-    def laws(self) -> Matrix:
-        """The distributions as an array, shape (l, m), read-only."""
-        return frozen(self.distributions)
-
-    @cached_property
-    def log_profile(self) -> Vector:
-        """Log delta(x) of every database x."""
-        return log_profile(self.whole, self.epsilon)
-
-    @property
-    def maximises(self) -> bool:
-        """The adversary's view."""
-        return True
-
-    def value(self, units: Any) -> float:  # noqa: ANN401
-        """Return the expected delta(x); 0 below 1e-308."""
-        return math.exp(units.log_delta)
-
-    def plain(self, units: Any) -> Json:  # noqa: ANN401
-        """Return the fields as plain values, None for the logarithm of 0."""
-        fields = asdict(units).items()
-        return {name: finite(v) if isinstance(v, float) else v for name, v in fields}
-
-    def read(self, plain: Any) -> Any:  # noqa: ANN401
-        """Return the values of a file, which are computed again."""
-        return plain
-
-    def columns(self, units: Any) -> Mapping[str, Sequence[Any]]:  # noqa: ANN401
-        """Return each distribution and how many records come from it."""
-        laws = {f"p_{c}": self.laws[:, c].tolist() for c in range(self.categories)}
-        counts = getattr(units, "argmax", None) or getattr(self, "composition", ())
-        return {**laws, "records": list(counts)}
 
 
 @dataclass(frozen=True)
@@ -121,9 +46,9 @@ class MaximumCertificate:
         log_delta: its natural logarithm, -inf if it is 0.
         argmax: how many records come from each distribution, summing to n.
         log_bound: no composition's logarithm is larger.
-        rounding: what rounding, or a solver's tolerance, can have changed in either.
-        method: "one composition", "ends of a V-shape" (total positivity), "every composition",
-            "branch and bound" (V-shaped majorants) or "linear program".
+        rounding: what rounding can have changed in either.
+        method: "one composition", "ends of a V-shape" (total positivity), "every composition" or
+            "branch and bound" (V-shaped majorants).
         evaluated: number of compositions whose expectation was computed.
         compositions: number of all.
     """
@@ -161,196 +86,45 @@ class MaximumCertificate:
         return {**plain, "log_bound": finite(self.log_bound)}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Smoothed(OverLaws, Question["SmoothedDelta"]):
-    """Smoothed delta: the largest expected delta(x) when an adversary picks every record's law.
-
-        maximise    sum_k sum_a psi_k(a) (P_k(a) - e^epsilon P'_k(a))
-        subject to  sum_pi w_pi = 1                           (sum)
-                    sum_k v_{x,k} <= sum_pi w_pi pi(x)        (split)
-                    psi_k <= v_{x,k} + v_{x',k}               (tests within sides)
-                    w, v, psi >= 0
-
-    over the adversary's mixture w of compositions pi (how many records are drawn from which
-    distribution); the probability pi(x) of each database x, split among the directions k of its
-    pairs of neighbours x, x'; and for each direction a test psi_k of the outputs a. A best test
-    is the hockey-stick of the pair, so the value is max over pi of E_{x ~ pi} delta(x).
-
-    The closed form sums E_{x ~ pi} delta(x) exactly and searches the compositions by branch and
-    bound. Solvers keep absolute tolerances: the three solvers agree to 1e-9 of a value of about
-    0.01 or more, and a value of about 1e-7 or less is told by the closed form only.
-
-    Attributes:
-        records: n, at least 1.
-        drawn: T, how many records are drawn and published as a histogram, from 1 to n.
-        epsilon: from 0 to 700, in nats.
-        distributions: laws of one record, one in each row, summing to 1; for two categories also
-            the shares of the first, such as 0.4,0.6.
-        lost_rate: share of the records that is lost, in [0, 1), instead of drawn.
-        replacement: whether records are put back before the next draw.
-        mechanism: any other anonymous mechanism, instead of records and drawn; as text the JSON
-            object of its parameters.
-
-    References:
-        Liu, Wang, Xia, Smoothed Differential Privacy, Definition 3.
-    """
-
-    kind: ClassVar[str] = "smoothed"
-    papers: ClassVar[tuple[str, ...]] = ("smoothed",)
-
-    records: int | None = None
-    drawn: int | None = None
-    epsilon: float
-    distributions: Table
-    lost_rate: float | None = None
-    replacement: bool = False
-    mechanism: Mechanism | None = None
-
-    def __post_init__(self) -> None:
-        self._settle()
-
-    @classmethod
-    def example(cls) -> Self:
-        """Return a sample of three of five records, which are drawn from two laws."""
-        return cls(records=5, drawn=3, epsilon=0.5, distributions=[0.4, 0.7])
-
-    @cached_property
-    def instance(self) -> SmoothedInstance:
-        """The numbers of the program.
-
-        Raises:
-            ParameterError: if there are too many.
-        """
-        return smoothed_instance(self.whole, self.epsilon, self.laws)
-
-    def problem(self) -> Problem:
-        """Return the program of the class's docstring; `smoothed_problem` is its dual.
-
-        Raises:
-            ParameterError: if a table of it would have more than 2,000,000 entries.
-        """
-        return adversary_problem(self.instance)
-
-    def closed_form(self) -> MaximumCertificate:
-        """Return the maximum over all compositions by exact sums."""
-        laws, n = self.laws, self.whole.records
-        vertices, counts = _vertices(self.distributions), [0] * len(laws)
-        if self.categories > 2:
-            require_compositions(n, self.categories, vertices.size)
-        values = self.log_profile
-        if self.categories == 2:
-            low, high = vertices[list(extremes(laws[vertices]))].tolist()
-            best = maximise(values, binary_share(laws[low]), binary_share(laws[high]))
-            counts[low] += n - best.ones_from_high
-            counts[high] += best.ones_from_high
-            return MaximumCertificate(
-                best.log_value,
-                tuple(counts),
-                best.log_bound,
-                allowance(n, best.log_value, n),
-                best.method,
-                best.evaluated,
-                n + 1,
-            )
-        every = largest_expectation(values, n, self.categories, laws[vertices])
-        for vertex, count in zip(vertices, every.composition, strict=True):
-            counts[int(vertex)] = count
-        rounding = every.rounding + (dropping_loss(n) if vertices.size < len(laws) else 0.0)
-        return MaximumCertificate(
-            every.log_value,
-            tuple(counts),
-            every.log_value + rounding,
-            rounding,
-            "every composition",
-            every.evaluated,
-            every.evaluated,
-        )
-
-    def point(self, solution: Solution) -> MaximumCertificate:
-        """Return the value, its bound and the composition of the largest weight."""
-        weights = solution["weights"]
-        best = self.instance.compositions[int(np.argmax(weights))]
-        return MaximumCertificate(
-            log_or_none(solution.objective),
-            tuple(best.tolist()),
-            log_or_none(max(solution.objective, solution.bound)),
-            _SOLVED_TO,
-            "linear program",
-            weights.size,
-            weights.size,
-        )
-
-    def bound(self, units: MaximumCertificate, solution: Solution | None) -> float:
-        """Return a bound on the expected delta of every composition."""
-        return math.exp(units.log_bound) if solution is None else solution.bound
-
-    def draw(self, axes: Axes, units: MaximumCertificate, label: str | None = None) -> None:
-        """Draw log10 of smoothed delta beside DP's."""
-        names = [r"smoothed $\delta$", r"DP's $\delta$"]
-        logs = [units.log_delta / LN10, self.log_dp_delta / LN10]
-        axes.plot(names, logs, "o", label=label)
-        axes.set_ylabel(r"$\log_{10} \delta$")
-        axes.set_title(rf"$\varepsilon = {self.epsilon:g}$, $n = {self.whole.records}$")
-        axes.margins(x=0.5)
-
-    @cached_property
-    def log_dp_delta(self) -> float:
-        """Natural logarithm of DP's delta."""
-        if isinstance(self.whole, SamplingHistogram):
-            return worst_case_delta(self.whole, self.epsilon).log_delta
-        return float(np.max(self.log_profile))
-
-
-class ExpectationAnswer(InLogarithms[float], Answer):
-    """What answers over a set of distributions share: what was asked, and the value."""
-
-    mechanism = Asked[Mechanism]("whole", "M.")
-    epsilon = Asked[float]("epsilon", "In nats.")
-    distributions = Asked[Matrix]("laws", "Pi: one law in each row, shape (l, m), read-only.")
-
-    @property
-    def log_delta(self) -> float:
-        """Natural logarithm of the expected delta(x), -inf if it is 0."""
-        return self.units.log_delta
-
-    def facts(self) -> Json:
-        """Return delta and its decimal logarithm; None for that of 0."""
-        return {"delta": self.delta, "log10_delta": finite(self.log10_delta)}
-
-    def headline(self) -> Json:
-        """Return what the one-line repr tells."""
-        return {
-            "mechanism": self.mechanism,
-            "epsilon": self.epsilon,
-            "log10_delta": self.log10_delta,
-        }
-
-
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class SmoothedDelta(ExpectationAnswer):
+@dataclass(frozen=True, eq=False, repr=False)
+class SmoothedDelta(Found[float]):
     """max over pi in Pi^n of E_{x ~ pi} delta_{epsilon,M}(x) (Definition 3), and where it is.
 
     Attributes:
-        units: a `MaximumCertificate`.
-        bound: upper bound of the expected delta of every composition.
+        mechanism: M.
+        epsilon: in nats.
+        distributions: Pi: one law in each row, shape (l, m), read-only.
+        certificate: the maximum, the bound on all compositions, and how it was found.
+        log_dp_delta: natural logarithm of DP's delta at the same epsilon.
     """
+
+    kind: ClassVar[str] = "smoothed"
+
+    mechanism: Mechanism
+    epsilon: float
+    distributions: Matrix
+    certificate: MaximumCertificate
+    log_dp_delta: float
+
+    @property
+    def log_delta(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Natural logarithm of the largest expected delta(x), -inf if it is 0."""
+        return self.certificate.log_delta
+
+    @property
+    def bound(self) -> float:
+        """Upper bound of the expected delta of every composition."""
+        return math.exp(self.certificate.log_bound)
 
     @property
     def argmax(self) -> tuple[int, ...]:
         """How many records come from each distribution where the maximum is, summing to n."""
-        return self.units.argmax
-
-    @property
-    def certificate(self) -> MaximumCertificate:
-        """The bound on all compositions, and how it was found."""
-        return self.units
+        return self.certificate.argmax
 
     @property
     def certified(self) -> bool:
         """Whether every composition was evaluated or bounded."""
         return self.certificate.slack >= 0.0
-
-    log_dp_delta = Asked[float]("log_dp_delta", "Natural logarithm of DP's delta.")
 
     @property
     def dp_delta(self) -> float:
@@ -358,143 +132,84 @@ class SmoothedDelta(ExpectationAnswer):
         return math.exp(self.log_dp_delta)
 
     def facts(self) -> Json:
-        """Return the maximum, where it is, why it is one, and DP's."""
+        """Return what the one-line repr tells."""
         return {
-            **super().facts(),
+            "mechanism": self.mechanism,
+            "epsilon": self.epsilon,
+            "log10_delta": self.log10_delta,
+            "argmax": self.argmax,
+            "certified": self.certified,
+        }
+
+    def to_dict(self) -> Json:
+        """Return the maximum, where it is, why it is one, and DP's, as plain values."""
+        return {
+            **_plain(self),
+            "bound": self.bound,
             "argmax": list(self.argmax),
             "certified": self.certified,
             "certificate": self.certificate.to_dict(),
             "dp_delta": self.dp_delta,
         }
 
-    def headline(self) -> Json:
-        """Return what the one-line repr tells."""
-        return {**super().headline(), "argmax": self.argmax, "certified": self.certified}
+    def columns(self) -> Mapping[str, Sequence[Any]]:
+        """Return each distribution and how many records come from it."""
+        return _columns(self.distributions, self.argmax)
+
+    def draw(self, axes: Axes, label: str | None) -> None:
+        """Draw log10 of smoothed delta beside DP's."""
+        names = [r"smoothed $\delta$", r"DP's $\delta$"]
+        axes.plot(names, [self.log10_delta, self.log_dp_delta / LN10], "o", label=label)
+        axes.set_ylabel(r"$\log_{10} \delta$")
+        axes.set_title(rf"$\varepsilon = {self.epsilon:g}$, $n = {self.mechanism.records}$")
+        axes.margins(x=0.5)
 
 
-@dataclass(frozen=True)
-class Expectation:
-    """E_{x ~ pi} delta(x) of one composition.
-
-    Attributes:
-        log_delta: its natural logarithm, -inf if it is 0.
-        rounding: what rounding, or a solver's tolerance, can have changed in it.
-    """
-
-    log_delta: float
-    rounding: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class Expected(OverLaws, Question["ExpectedDelta"]):
-    """The expected delta(x) where so many of the records come from each distribution.
-
-        maximise    sum_k sum_a psi_k(a) (P_k(a) - e^epsilon P'_k(a))
-        subject to  w = 1                                     (sum)
-                    sum_k v_{x,k} <= w pi(x)                  (split)
-                    psi_k <= v_{x,k} + v_{x',k}               (tests within sides)
-                    w, v, psi >= 0
-
-    over the probability pi(x) of each database x, split among the directions k of its pairs of
-    neighbours x, x', and for each direction a test psi_k of the outputs a: the program of
-    `Smoothed` for an adversary who has one composition pi. The value is E_{x ~ pi} delta(x).
-
-    Attributes:
-        records: n, at least 1.
-        drawn: T, how many records are drawn and published as a histogram, from 1 to n.
-        epsilon: from 0 to 700, in nats.
-        distributions: laws of one record, one in each row, summing to 1; for two categories also
-            the shares of the first, such as 0.4,0.6.
-        composition: how many records come from each distribution, summing to n.
-        lost_rate: share of the records that is lost, in [0, 1), instead of drawn.
-        replacement: whether records are put back before the next draw.
-        mechanism: any other anonymous mechanism, instead of records and drawn; as text the JSON
-            object of its parameters.
-
-    References:
-        Liu, Wang, Xia, Smoothed Differential Privacy, Definition 3 and Algorithm 1.
-    """
-
-    kind: ClassVar[str] = "expected"
-    papers: ClassVar[tuple[str, ...]] = ("smoothed",)
-
-    records: int | None = None
-    drawn: int | None = None
-    epsilon: float
-    distributions: Table
-    composition: Numbers
-    lost_rate: float | None = None
-    replacement: bool = False
-    mechanism: Mechanism | None = None
-
-    def __post_init__(self) -> None:
-        self._settle()
-        counts = _checked_composition(self.composition, self.whole.records, len(self.laws))
-        settle(self, composition=tuple(counts.tolist()))
-
-    @classmethod
-    def example(cls) -> Self:
-        """Return a sample of three of five records, two from one law and three from another."""
-        return cls(records=5, drawn=3, epsilon=0.5, distributions=[0.4, 0.7], composition=(2, 3))
-
-    def problem(self) -> Problem:
-        """Return the program of `Smoothed` for this composition alone.
-
-        Raises:
-            ParameterError: if a table of it would have more than 2,000,000 entries.
-        """
-        only = np.array([self.composition], dtype=np.int64)
-        return adversary_problem(smoothed_instance(self.whole, self.epsilon, self.laws, only))
-
-    def closed_form(self) -> Expectation:
-        """Return the expectation as an exact sum."""
-        laws, values, n = self.laws, self.log_profile, self.whole.records
-        counts = np.array(self.composition, dtype=np.int64)
-        used = np.unique(laws[counts > 0], axis=0)
-        if self.categories > 2 or len(used) > 2:
-            composed = log_composed(values, n, self.categories, laws, counts.tolist())
-            return Expectation(*composed)
-        low, high = (used[row] for row in extremes(used))
-        ones = int(counts[np.all(laws == high, axis=1)].sum()) if len(used) == 2 else 0
-        log_value = log_composition(values, binary_share(low), binary_share(high), ones)
-        return Expectation(log_value, allowance(n, log_value))
-
-    def point(self, solution: Solution) -> Expectation:
-        """Return the value."""
-        return Expectation(log_or_none(solution.objective), _SOLVED_TO)
-
-    def draw(self, axes: Axes, units: Expectation, label: str | None = None) -> None:
-        """Draw log10 of the expectation above the composition."""
-        axes.plot([str(self.composition)], [units.log_delta / LN10], "o", label=label)
-        axes.set_ylabel(r"$\log_{10}$ of the expected $\delta(x)$")
-        axes.set_xlabel("records from each distribution")
-
-
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class ExpectedDelta(ExpectationAnswer):
+@dataclass(frozen=True, eq=False, repr=False)
+class ExpectedDelta(Found[float]):
     """E_{x ~ pi} delta_{epsilon,M}(x) at one composition of the records.
 
     Attributes:
-        units: an `Expectation`.
+        mechanism: M.
+        epsilon: in nats.
+        distributions: one law in each row, shape (l, m), read-only.
+        composition: how many records come from each law, summing to n.
+        log_delta: natural logarithm of the expected delta(x), -inf if it is 0.
+        rounding: what rounding can have changed in the logarithm, for the profile as computed.
     """
 
-    composition = Asked[tuple[int, ...]]("composition", "Records from each law, summing to n.")
+    kind: ClassVar[str] = "expected"
 
-    @property
-    def rounding(self) -> float:
-        """What rounding can have changed in the logarithm, for the profile as computed."""
-        return self.units.rounding
+    mechanism: Mechanism
+    epsilon: float
+    distributions: Matrix
+    composition: tuple[int, ...]
+    log_delta: float
+    rounding: float
 
     def facts(self) -> Json:
-        """Return delta, its logarithm, and the rounding of that."""
-        return {**super().facts(), "rounding": self.rounding}
-
-    def headline(self) -> Json:
         """Return what the one-line repr tells."""
-        return {**super().headline(), "composition": self.composition}
+        return {
+            "mechanism": self.mechanism,
+            "epsilon": self.epsilon,
+            "log10_delta": self.log10_delta,
+            "composition": self.composition,
+        }
 
+    def to_dict(self) -> Json:
+        """Return delta, its logarithm, and the rounding of that, as plain values."""
+        composition = list(self.composition)
+        return {**_plain(self), "composition": composition, "rounding": self.rounding}
 
-Smoothed.answer, Expected.answer = SmoothedDelta, ExpectedDelta
+    def columns(self) -> Mapping[str, Sequence[Any]]:
+        """Return each distribution and how many records come from it."""
+        return _columns(self.distributions, self.composition)
+
+    def draw(self, axes: Axes, label: str | None) -> None:
+        """Draw log10 of the expectation above the composition."""
+        axes.plot([str(self.composition)], [self.log10_delta], "o", label=label)
+        axes.set_ylabel(r"$\log_{10}$ of the expected $\delta(x)$")
+        axes.set_xlabel("records from each distribution")
 
 
 @dataclass(frozen=True, eq=False)
@@ -582,8 +297,17 @@ def smoothed_delta(
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, Definition 3, Proposition 7, Algorithm 1.
     """
-    given = read_mechanism(mechanism)
-    return design(Smoothed(mechanism=given, epsilon=epsilon, distributions=distributions))
+    whole, epsilon, laws = _checked(mechanism, epsilon, distributions)
+    if whole.categories > 2:
+        vertices = _vertices(tuple(map(tuple, laws.tolist())))
+        require_compositions(whole.records, whole.categories, vertices.size)
+    values = log_profile(whole, epsilon)
+    if isinstance(whole, SamplingHistogram):
+        log_dp_delta = worst_case_delta(whole, epsilon).log_delta
+    else:
+        log_dp_delta = float(np.max(values))
+    best = _largest(whole, values, laws)
+    return SmoothedDelta(whole, epsilon, frozen(laws), best, log_dp_delta)
 
 
 def expected_delta(
@@ -615,14 +339,20 @@ def expected_delta(
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, Definition 3 and Algorithm 1.
     """
-    return design(
-        Expected(
-            mechanism=read_mechanism(mechanism),
-            epsilon=epsilon,
-            distributions=distributions,
-            composition=composition,
-        )
-    )
+    whole, epsilon, laws = _checked(mechanism, epsilon, distributions)
+    n, m = whole.records, whole.categories
+    counts = _checked_composition(composition, n, len(laws))
+    values = log_profile(whole, epsilon)
+    used = np.unique(laws[counts > 0], axis=0)
+    if m > 2 or len(used) > 2:
+        log_value, rounding = log_composed(values, n, m, laws, counts.tolist())
+    else:
+        low, high = (used[row] for row in extremes(used))
+        ones = int(counts[np.all(laws == high, axis=1)].sum()) if len(used) == 2 else 0
+        log_value = log_composition(values, binary_share(low), binary_share(high), ones)
+        rounding = allowance(n, log_value)
+    given = tuple(counts.tolist())
+    return ExpectedDelta(whole, epsilon, frozen(laws), given, log_value, rounding)
 
 
 def smoothed_epsilon(
@@ -656,13 +386,11 @@ def smoothed_epsilon(
         >>> round(smoothed.smoothed_epsilon(mechanism, 1e-3, [0.3, 0.5]).epsilon, 4)
         2.0172
     """
-    given = read_mechanism(mechanism)
     target = _checks.real("delta", delta, 0.0, 1.0, open_lower=True, open_upper=True)
     width = _checks.real("tolerance", tolerance, 1e-12)
-    first = Smoothed(mechanism=given, epsilon=0.0, distributions=distributions)
 
     def answer_at(epsilon: float) -> SmoothedDelta:
-        return design(replace(first, epsilon=epsilon))
+        return smoothed_delta(mechanism, epsilon, distributions)
 
     if _suffices(at := answer_at(0.0), target):
         return SmoothedEpsilon(target, 0.0, 0.0, at)
@@ -683,6 +411,65 @@ def smoothed_epsilon(
             lower = middle
     advance("smoothed epsilon", 1, 1)
     return SmoothedEpsilon(target, upper, lower, at)
+
+
+def _largest(mechanism: Mechanism, values: Vector, laws: Matrix) -> MaximumCertificate:
+    """Return the maximum over all compositions by exact sums."""
+    n, m = mechanism.records, mechanism.categories
+    vertices, counts = _vertices(tuple(map(tuple, laws.tolist()))), [0] * len(laws)
+    if m == 2:
+        low, high = vertices[list(extremes(laws[vertices]))].tolist()
+        best = maximise(values, binary_share(laws[low]), binary_share(laws[high]))
+        counts[low] += n - best.ones_from_high
+        counts[high] += best.ones_from_high
+        return MaximumCertificate(
+            best.log_value,
+            tuple(counts),
+            best.log_bound,
+            allowance(n, best.log_value, n),
+            best.method,
+            best.evaluated,
+            n + 1,
+        )
+    every = largest_expectation(values, n, m, laws[vertices])
+    for vertex, count in zip(vertices, every.composition, strict=True):
+        counts[int(vertex)] = count
+    rounding = every.rounding + (dropping_loss(n) if vertices.size < len(laws) else 0.0)
+    return MaximumCertificate(
+        every.log_value,
+        tuple(counts),
+        every.log_value + rounding,
+        rounding,
+        "every composition",
+        every.evaluated,
+        every.evaluated,
+    )
+
+
+def _checked(
+    mechanism: Mechanism, epsilon: float, distributions: npt.ArrayLike
+) -> tuple[Mechanism, float, Matrix]:
+    """Return the arguments, checked."""
+    whole = checked_mechanism(mechanism)
+    laws = checked_distributions(distributions, whole.categories)
+    return whole, _checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON), laws
+
+
+def _plain(found: SmoothedDelta | ExpectedDelta) -> Json:
+    """Return what was asked and the value, as plain values."""
+    return {
+        "kind": found.kind,
+        "mechanism": found.mechanism.to_dict(),
+        "epsilon": found.epsilon,
+        "distributions": found.distributions.tolist(),
+        "delta": found.delta,
+        "log10_delta": finite(found.log10_delta),
+    }
+
+
+def _columns(distributions: Matrix, records: Sequence[int]) -> Mapping[str, Sequence[Any]]:
+    shares = {f"p_{c}": column.tolist() for c, column in enumerate(distributions.T)}
+    return {**shares, "records": list(records)}
 
 
 @lru_cache(maxsize=8)

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +19,6 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import decimal_rational, exact_text
 from dpopt._types import Json, Matrix, Vector, brief, frozen
-from dpopt.files import parse_json
 from dpopt.prob.histograms import (
     IntMatrix,
     checked_histograms,
@@ -35,8 +32,6 @@ from dpopt.prob.pmf import binomial_pmf
 LARGEST_RECORDS = 10**10
 LARGEST_ENTRIES = 50_000_000
 _SUM_TOLERANCE = 1e-9
-_LARGEST_TABLE = 1_000_000
-_READABLE: dict[str, Callable[[Mapping[str, Any]], Mechanism]] = {}
 
 
 def settle(instance: object, **values: object) -> None:
@@ -55,19 +50,6 @@ class AnonymousMechanism(ABC):
 
     records: int
     categories: int
-    word: ClassVar[str] = ""
-    """What `to_dict` says under "mechanism", by which `read_mechanism` finds the class again."""
-
-    def __init_subclass__(cls) -> None:
-        """Let files name the class, if it states its word."""
-        super().__init_subclass__()
-        if cls.__dict__.get("word"):
-            _READABLE[cls.word] = cls.from_dict
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> SamplingHistogram | AnonymousMechanism:
-        """Return the mechanism of its parameters, as `to_dict` gives them without its word."""
-        return cls(**values)
 
     @property
     @abstractmethod
@@ -217,9 +199,9 @@ def as_anonymous(mechanism: SamplingHistogram | AnonymousMechanism) -> Anonymous
     """Return the mechanism with the laws of its output; an `AnonymousMechanism` is returned as is.
 
     Raises:
-        ParameterError: if it is no mechanism, see `read_mechanism`.
+        ParameterError: if it is no mechanism.
     """
-    given = read_mechanism(mechanism)
+    given = checked_mechanism(mechanism)
     return DrawnHistogram(given) if isinstance(given, SamplingHistogram) else given
 
 
@@ -235,12 +217,6 @@ class DrawnHistogram(AnonymousMechanism):
     """
 
     mechanism: SamplingHistogram
-    word: ClassVar[str] = "sampling-histogram"
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> SamplingHistogram:
-        """Return the numbers, of which everything else takes the closed forms."""
-        return SamplingHistogram(**values)
 
     def __post_init__(self) -> None:
         settle(self, records=self.mechanism.records, categories=self.mechanism.categories)
@@ -290,7 +266,6 @@ class SamplingAverage(AnonymousMechanism):
     records: int
     drawn: int
     values: tuple[Fraction, ...]
-    word: ClassVar[str] = "sampling-average"
 
     def __repr__(self) -> str:
         return brief(self)
@@ -386,7 +361,7 @@ class SamplingAverage(AnonymousMechanism):
     def to_dict(self) -> Json:
         """Return the parameters as plain values, the values as "numerator/denominator"."""
         return {
-            "mechanism": self.word,
+            "mechanism": "sampling-average",
             "records": self.records,
             "drawn": self.drawn,
             "values": [exact_text(value) for value in self.values],
@@ -446,55 +421,18 @@ def _fraction(value: object) -> Fraction:
 
 
 Mechanism = SamplingHistogram | AnonymousMechanism
-"""What a question about privacy can be asked of."""
+"""Whose delta(x) can be asked for."""
 
 
-def read_mechanism(given: object) -> Mechanism:
-    """Return a mechanism given as itself, as its `to_dict`, or as the JSON text of that.
+def checked_mechanism(given: object) -> Mechanism:
+    """Return a mechanism as it is.
 
     Raises:
-        ParameterError: if it is none of these.
-
-    Example:
-        >>> from dpopt.smoothed import read_mechanism
-        >>> read_mechanism('{"mechanism": "sampling-histogram", "records": 9, "drawn": 3}').drawn
-        3
+        ParameterError: if it is none.
     """
     if isinstance(given, SamplingHistogram | AnonymousMechanism):
         return given
-    try:
-        values = dict(parse_json(given) if isinstance(given, str) else cast(Any, given))
-        word = values.pop("mechanism")
-        if word in _READABLE:
-            return _READABLE[word](values)
-        return KernelMechanism(**values, name=str(word))
-    except ParameterError:
-        raise
-    except (TypeError, ValueError, KeyError, AttributeError):
-        pass
     raise ParameterError(
         f"mechanism is {_checks.shown(given)}; it must be a SamplingHistogram or an "
-        "AnonymousMechanism, or the JSON object of its parameters."
+        "AnonymousMechanism."
     )
-
-
-def plain_mechanism(mechanism: Mechanism) -> Json:
-    """Return what `read_mechanism` reads; a class that files cannot name is written as a kernel.
-
-    Raises:
-        ParameterError: if its kernel would hold more than 1,000,000 probabilities.
-    """
-    plain = mechanism.to_dict()
-    if (
-        isinstance(mechanism, SamplingHistogram | KernelMechanism)
-        or plain.get("mechanism") in _READABLE
-    ):
-        return plain
-    n, m = mechanism.records, mechanism.categories
-    if histogram_count(n, m) * mechanism.outputs > _LARGEST_TABLE:
-        raise ParameterError(
-            f"mechanism is a {type(mechanism).__name__}, which is written to files as a table of "
-            f"its laws; the table would hold more than {_LARGEST_TABLE:,} probabilities."
-        )
-    name = str(plain.get("mechanism", type(mechanism).__name__))
-    return KernelMechanism(n, m, mechanism.laws(histograms(n, m)), name).to_dict()

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._types import IntVector, Json, Matrix, Numbers, Vector, frozen
-from dpopt.lp import Solution
-from dpopt.privacy import Problem
+from dpopt._types import IntVector, Json, Matrix, Vector, frozen
 from dpopt.prob.histograms import (
     IntMatrix,
     checked_histogram,
@@ -26,28 +22,21 @@ from dpopt.prob.histograms import (
     neighbours,
     replacements,
 )
-from dpopt.shape import Answer, Question, design
 from dpopt.smoothed import sampling
-from dpopt.smoothed.bounds import log_exposure
 from dpopt.smoothed.mechanisms import (
     AnonymousMechanism,
     Mechanism,
     SamplingHistogram,
     as_anonymous,
-    plain_mechanism,
-    read_mechanism,
-    settle,
+    checked_mechanism,
 )
-from dpopt.smoothed.program import LARGEST_PROGRAM, gains_of, sticks_problem
+from dpopt.smoothed.results import LN10, Found, finite
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-T = TypeVar("T")
-LN10 = math.log(10.0)
 LARGEST_EPSILON = 700.0
 _LARGEST_LISTED = 10**7
-_LOG_TINY = -745.2
 _HELD_ENTRIES = 1 << 24
 _LARGEST_OUTPUTS = 10**7
 _LARGEST_WORK = 10**11
@@ -56,287 +45,36 @@ Divergence = Callable[[Matrix, Matrix], Vector]
 """Of the laws in the rows of two arrays, at least 0."""
 
 
-def finite(value: float) -> float | None:
-    """Return the value for JSON: None if it is not finite (log10 of a delta that is 0)."""
-    return value if math.isfinite(value) else None
-
-
-def log_or_none(value: float) -> float:
-    """Return the logarithm of what a solver found, -inf if that is 0 or below."""
-    return math.log(value) if value > 0.0 else -math.inf
-
-
-class OfMechanism:
-    """What questions about an anonymous mechanism share; each declares the fields itself."""
-
-    mechanism: Any
-    records: Any
-    categories: Any
-    drawn: Any
-    replacement: Any
-    lost_rate: Any
-
-    def _describe(self, *, records: int | None, categories: int | None) -> Mechanism:
-        """Settle the mechanism's fields: a sample is told by numbers, all others by themselves.
-
-        Returns:
-            The mechanism, for the checks of the other fields.
-
-        Raises:
-            ParameterError: if they do not fit each other.
-        """
-        again = _checks.flag("replacement", self.replacement)
-        drawn, rate = self.drawn, self.lost_rate
-        if self.mechanism is None:
-            if (drawn is None) == (rate is None):
-                raise ParameterError("drawn and lost_rate: give one of them, or a mechanism.")
-            if again and drawn is None:
-                raise ParameterError("lost_rate is of a sample without replacement; give drawn.")
-            m = 2 if categories is None else _checks.integer("categories", categories, 1)
-            n = cast(int, records)
-            if drawn is None:
-                given: Mechanism = SamplingHistogram.of_lost_rate(n, str(rate), m)
-            else:
-                given = SamplingHistogram(n, drawn, m, again)
-        else:
-            given = read_mechanism(self.mechanism)
-            if drawn is not None or rate is not None or again:
-                raise ParameterError(
-                    "mechanism is given; drawn, lost_rate and replacement are not of it."
-                )
-            for name, value in (("records", records), ("categories", categories)):
-                if value is not None and _checks.integer(name, value, 1) != getattr(given, name):
-                    raise ParameterError(
-                        f"{name} is {_checks.shown(value)}; the mechanism has "
-                        f"{getattr(given, name)}."
-                    )
-        sampled = isinstance(given, SamplingHistogram)
-        settle(
-            self,
-            mechanism=None if sampled else given,
-            records=given.records,
-            drawn=given.drawn if sampled else None,
-            replacement=sampled and given.replacement,
-            lost_rate=None,
-        )
-        return given
-
-    @cached_property
-    def whole(self) -> Mechanism:
-        """The mechanism asked about."""
-        if self.mechanism is not None:
-            return self.mechanism
-        return SamplingHistogram(self.records, self.drawn, self.categories, self.replacement)
-
-    def to_dict(self) -> Json:
-        """Return the parameters as plain values; a mechanism as its own."""
-        plain = super().to_dict()  # type: ignore[misc]
-        if self.mechanism is not None:
-            plain["mechanism"] = plain_mechanism(self.mechanism)
-        return plain
-
-
-class Asked(Generic[T]):
-    """An attribute of an answer that is its setting's: read-only, and not a field."""
-
-    def __init__(self, name: str, doc: str) -> None:
-        self._of = attrgetter(f"setting.{name}")
-        self.__doc__ = doc
-
-    def __get__(self, answer: Any, owner: type | None = None) -> T:  # noqa: ANN401
-        """Return the setting's attribute."""
-        return cast(T, self if answer is None else self._of(answer))
-
-
-class InLogarithms(ABC, Generic[T]):
-    """An answer that is a delta, or a vector of them, kept as logarithms: they may underflow."""
-
-    @property
-    @abstractmethod
-    def log_delta(self) -> T:
-        """Natural logarithm of delta, -inf where it is 0."""
-
-    @property
-    def delta(self) -> T:
-        """Return delta itself; 0 below 1e-308, where `log10_delta` still tells it."""
-        return _like(self.log_delta, np.exp(cast(Any, self.log_delta)))
-
-    @property
-    def log10_delta(self) -> T:
-        """Decimal logarithm of delta."""
-        return _like(self.log_delta, cast(Any, self.log_delta) / LN10)
-
-
-def _like(given: T, value: Any) -> T:  # noqa: ANN401
-    """Return a value as what was given: a float, or a read-only vector."""
-    return cast(T, frozen(value) if isinstance(given, np.ndarray) else float(value))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Profile(OfMechanism, Question["PrivacyProfile"]):
-    """How private each database x is: delta(x), the largest divergence from or to a neighbour.
-
-        minimise    (1/N) sum_x d_x
-        subject to  d_x >= sum_a s_k(a)                       (sides)
-                    s_k(a) >= P_k(a) - e^epsilon P'_k(a)      (tests)
-                    s >= 0
-
-    over the N databases asked for: k runs over the neighbours of x in both directions, a over the
-    outputs. Every d_x sinks to delta(x) on its own, so one program finds them all; its duals
-    "tests" are the adversary's best tests. The closed form is a tail sum that starts where
-    P(a) > e^epsilon P'(a).
-
-    Solvers keep absolute tolerances: a value of about 1e-7 or less is told by the closed form only.
-
-    Attributes:
-        counts: the database, how many records of each category; None for every database.
-        drawn: T, how many records are drawn and published as a histogram, from 1 to n.
-        epsilon: from 0 to 700, in nats.
-        lost_rate: share of the records that is lost, in [0, 1), instead of drawn.
-        replacement: whether records are put back before the next draw.
-        records: n, at least 1; the sum of the counts where these are given.
-        categories: m, at least 2; the number of the counts where these are given.
-        mechanism: any other anonymous mechanism, instead of drawn; as text the JSON object of its
-            parameters.
-    """
-
-    kind: ClassVar[str] = "profile"
-    papers: ClassVar[tuple[str, ...]] = ("smoothed",)
-
-    counts: Numbers | None = None
-    drawn: int | None = None
-    epsilon: float
-    lost_rate: float | None = None
-    replacement: bool = False
-    records: int | None = None
-    categories: int | None = None
-    mechanism: Mechanism | None = None
-
-    def __post_init__(self) -> None:
-        counts, n, m = self.counts, self.records, self.categories
-        if counts is not None and self.mechanism is None:
-            given = _checks.floats("counts", counts)
-            if given.ndim != 1 or given.size < 2 or not np.all((given >= 0) & (given < 2**53)):
-                raise ParameterError(
-                    f"counts is {_checks.shown(counts)}; it must hold at least two integers of at "
-                    "least 0, such as 60,40."
-                )
-            n, m = int(given.sum()) if n is None else n, given.size if m is None else m
-        elif counts is None and self.mechanism is None and n is None:
-            raise ParameterError("counts and records: give one of them, or a mechanism.")
-        mechanism = self._describe(records=n, categories=m)
-        if counts is not None:
-            row = checked_histogram(counts, mechanism.records, mechanism.categories)
-            settle(self, counts=tuple(row.tolist()))
-        epsilon = _checks.real("epsilon", self.epsilon, 0.0, LARGEST_EPSILON)
-        settle(self, categories=mechanism.categories, epsilon=epsilon)
-
-    @classmethod
-    def example(cls) -> Self:
-        """Return a database of five records, of which three are drawn."""
-        return cls(counts=(3, 2), drawn=3, epsilon=0.5)
-
-    @property
-    def databases(self) -> IntMatrix:
-        """The histograms asked for, shape (N, m), read-only."""
-        if self.counts is None:
-            return histograms(self.whole.records, self.whole.categories)
-        row = np.array([self.counts], dtype=np.int64)
-        row.setflags(write=False)
-        return row
-
-    def problem(self) -> Problem:
-        """Return the program of the class's docstring.
-
-        Raises:
-            ParameterError: if it would have more than 2,000,000 rows "tests".
-        """
-        mechanism, asked = as_anonymous(self.whole), self.databases
-        n, m = mechanism.records, mechanism.categories
-        sides = len(asked) * m * (m - 1) * 2
-        if sides * mechanism.outputs > LARGEST_PROGRAM:
-            raise ParameterError(
-                f"records is {n} with {m} categories and {mechanism.outputs:,} outputs: the "
-                f"program would have {sides * mechanism.outputs:,} rows; at most "
-                f"{LARGEST_PROGRAM:,} are written out. The closed form goes further."
-            )
-        # sides: (neighbour, direction) of every database, one after the other; owner: which.
-        around = [neighbours(row) for row in asked]
-        owner = np.repeat(np.arange(len(asked)), [2 * len(rows) for rows in around])
-        own = np.repeat(asked, [len(rows) for rows in around], axis=0)
-        first, second = mechanism.laws(own), mechanism.laws(np.concatenate(around))
-        # gains: (neighbour, direction, output), flattened to (side, output) below.
-        gains = np.stack(
-            [gains_of(first, second, self.epsilon), gains_of(second, first, self.epsilon)], axis=1
-        )
-        return sticks_problem("privacy profile", gains.reshape(len(owner), -1), owner)
-
-    def closed_form(self) -> Vector:
-        """Return log delta of each database by sums of positive terms."""
-        if self.counts is None:
-            return frozen(log_profile(self.whole, self.epsilon))
-        counts = np.array(self.counts, dtype=np.int64)
-        return frozen(log_delta_at(self.whole, self.epsilon, counts))
-
-    def point(self, solution: Solution) -> Vector:
-        """Return d, shape (N,)."""
-        return solution["delta"]
-
-    def units(self, point: Vector) -> Vector:
-        """Return log d, shape (N,)."""
-        return frozen([log_or_none(value) for value in point.tolist()])
-
-    def value(self, units: Vector) -> float:
-        """Return the mean of delta over the databases asked for: delta itself for one."""
-        # Most of a large profile is below the range of floats, where exp is slow and gives 0.
-        deltas = np.exp(units, where=units > _LOG_TINY, out=np.zeros(units.size))
-        return float(deltas.sum() / units.size)
-
-    def plain(self, units: Vector) -> list[float | None]:
-        """Return log delta of each database, None for the logarithm of 0."""
-        return [finite(value) for value in units.tolist()]
-
-    def draw(self, axes: Axes, units: Vector, label: str | None = None) -> None:
-        """Draw log10 delta against the share of the first category."""
-        share = self.databases[:, 0] / self.whole.records
-        line = "-" if self.whole.categories == 2 and len(share) > 1 else "."
-        axes.plot(share, units / LN10, line, label=label)
-        axes.set_xlabel("share of the first category")
-        axes.set_ylabel(r"$\log_{10} \delta(x)$")
-
-    def columns(self, units: Vector) -> Mapping[str, Sequence[Any]]:
-        """Return the counts and log10 delta of each database."""
-        rows = self.databases
-        counts = {f"count_{c}": rows[:, c].tolist() for c in range(rows.shape[1])}
-        return {**counts, "log10_delta": [finite(v) for v in (units / LN10).tolist()]}
-
-
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class PrivacyProfile(InLogarithms[Vector], Answer):
+@dataclass(frozen=True, eq=False, repr=False)
+class PrivacyProfile(Found[Vector]):
     """delta_{epsilon,M}(x) of one database or of all (Definition 2).
 
     Attributes:
-        units: see `log_delta`.
+        mechanism: M.
+        epsilon: in nats.
+        counts: the database that was asked for, shape (m,); None for every one.
+        log_delta: natural logarithm of delta, shape (N,), -inf where delta is 0; read-only.
     """
 
-    mechanism = Asked[Mechanism]("whole", "M.")
-    epsilon = Asked[float]("epsilon", "In nats.")
+    kind: ClassVar[str] = "profile"
+
+    mechanism: Mechanism
+    epsilon: float
+    counts: tuple[int, ...] | None
+    log_delta: Vector
 
     @cached_property
     def histograms(self) -> IntMatrix:
         """One database in each row, shape (N, m), read-only."""
-        return self.setting.databases
-
-    @property
-    def log_delta(self) -> Vector:
-        """Natural logarithm of delta, shape (N,), -inf where delta is 0; read-only."""
-        return self.units
+        if self.counts is None:
+            return histograms(self.mechanism.records, self.mechanism.categories)
+        row = np.array([self.counts], dtype=np.int64)
+        row.setflags(write=False)
+        return row
 
     @property
     def method(self) -> str:
         """How it was computed."""
-        if self.solution is not None:
-            return "linear program"
         if not isinstance(self.mechanism, SamplingHistogram):
             return "every output"
         return "tail sums" if self.mechanism.categories == 2 else "pooled pairs of categories"
@@ -360,24 +98,37 @@ class PrivacyProfile(InLogarithms[Vector], Answer):
             )
         return float(self.log_delta[rows[0]])
 
-    def headline(self) -> Json:
+    def facts(self) -> Json:
         """Return what the one-line repr tells."""
-        told = {"mechanism": self.mechanism, "epsilon": self.epsilon}
+        told: Json = {"mechanism": self.mechanism, "epsilon": self.epsilon}
         if len(self.log_delta) == 1:
             told["log10_delta"] = float(self.log10_delta[0])
         return {**told, "databases": len(self.log_delta), "method": repr(self.method)}
 
-    def facts(self) -> Json:
-        """Return the method."""
-        return {"method": self.method}
+    def to_dict(self) -> Json:
+        """Return log10 delta of each database, in the order of `histograms`, as plain values."""
+        return {
+            "kind": self.kind,
+            "mechanism": self.mechanism.to_dict(),
+            "epsilon": self.epsilon,
+            "counts": None if self.counts is None else list(self.counts),
+            "delta": self.delta.tolist(),
+            "log10_delta": [finite(value) for value in self.log10_delta.tolist()],
+            "method": self.method,
+        }
 
-    def to_records(self) -> list[Json]:
-        """Return one record for each database, for tables and frames."""
-        columns = self.setting.columns(self.units)
-        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    def columns(self) -> Mapping[str, Sequence[Any]]:
+        """Return the counts and log10 delta of each database."""
+        counts = {f"count_{c}": column.tolist() for c, column in enumerate(self.histograms.T)}
+        return {**counts, "log10_delta": [finite(value) for value in self.log10_delta.tolist()]}
 
-
-Profile.answer = PrivacyProfile
+    def draw(self, axes: Axes, label: str | None) -> None:
+        """Draw log10 delta against the share of the first category."""
+        share = self.histograms[:, 0] / self.mechanism.records
+        line = "-" if self.mechanism.categories == 2 and len(share) > 1 else "."
+        axes.plot(share, self.log10_delta, line, label=label)
+        axes.set_xlabel("share of the first category")
+        axes.set_ylabel(r"$\log_{10} \delta(x)$")
 
 
 @dataclass(frozen=True, eq=False)
@@ -444,8 +195,13 @@ def privacy_profile(
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, Definition 2.
     """
-    given = read_mechanism(mechanism)
-    return design(Profile(mechanism=given, epsilon=epsilon, counts=histogram))
+    whole = checked_mechanism(mechanism)
+    epsilon = _checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON)
+    if histogram is None:
+        return PrivacyProfile(whole, epsilon, None, frozen(log_profile(whole, epsilon)))
+    counts = checked_histogram(histogram, whole.records, whole.categories)
+    found = frozen(log_delta_at(whole, epsilon, counts))
+    return PrivacyProfile(whole, epsilon, tuple(counts.tolist()), found)
 
 
 def worst_case_delta(mechanism: Mechanism, epsilon: float) -> WorstCase:
@@ -470,7 +226,7 @@ def worst_case_delta(mechanism: Mechanism, epsilon: float) -> WorstCase:
         >>> round(smoothed.worst_case_delta(mechanism, 1.0).delta, 6)
         0.9
     """
-    mechanism = read_mechanism(mechanism)
+    mechanism = checked_mechanism(mechanism)
     epsilon = _checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON)
     if isinstance(mechanism, SamplingHistogram):
         database = (0,) * (mechanism.categories - 1) + (mechanism.records,)
@@ -479,6 +235,32 @@ def worst_case_delta(mechanism: Mechanism, epsilon: float) -> WorstCase:
     row = profile.worst
     database = tuple(profile.histograms[row].tolist())
     return WorstCase(mechanism, epsilon, float(profile.log_delta[row]), database, "every database")
+
+
+def log_exposure(mechanism: SamplingHistogram) -> float:
+    """Return ln r, r the chance that a given record is drawn: DP's delta at every epsilon.
+
+    r = T/n without replacement, 1 - (1 - 1/n)^T with it. No database has more: draw the same
+    places from x and x'; the outputs differ only if the replaced place is among them, so that
+    Pr[M(x) in S] <= Pr[M(x') in S] + r. A database in which a category occurs at most once has
+    no less: with a neighbour it makes a pair of which one database has a single record of the
+    category and the other none; the output shows the category with probability r from the one
+    and 0 from the other. So delta(x) = r wherever min_i H_i <= 1.
+
+    Theorem 5 names T/(n + 1) as a delta that is out of reach with replacement. That holds for
+    T <= 2 only: r is concave in T and below T/(n + 1) from T = 3 on.
+
+    Args:
+        mechanism: n, T and whether there is replacement.
+
+    References:
+        Liu, Wang, Xia, Smoothed Differential Privacy, Theorem 3 (iii) and Theorem 5.
+    """
+    _checks.instance("mechanism", mechanism, SamplingHistogram)
+    n, drawn = mechanism.records, mechanism.drawn
+    if not mechanism.replacement or drawn == 1:
+        return math.log(drawn / n)
+    return 0.0 if n == 1 else math.log(-math.expm1(drawn * math.log1p(-1.0 / n)))
 
 
 def log_profile(mechanism: Mechanism, epsilon: float) -> Vector:

@@ -15,9 +15,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from dpopt.plurality import BallotSpending, PluralitySetting
-from dpopt.privacy import gaussian_epsilon
+from dpopt.plurality import PluralitySetting
+from dpopt.votes import Spending
 from experiments.benchmarks.spec import LIBRARY, OURS, Answer, Benchmark, Contender
+from experiments.majority.renyi import gaussian_epsilon
 
 _EPSILON, _DELTA, _INTERVAL = 0.1, 1e-6, 1e-4
 _SIGMAS = (0.5, 50.0)
@@ -35,7 +36,7 @@ class Releases:
 def ballots(count: int) -> Releases:
     """Return the spending of labels of 0.1 each."""
     setting = PluralitySetting(records=5, classes=2, epsilon=_EPSILON)
-    return Releases(count, BallotSpending(setting, slack=_DELTA))
+    return Releases(count, Spending(setting, slack=_DELTA))
 
 
 def same(count: int) -> Releases:
@@ -45,7 +46,7 @@ def same(count: int) -> Releases:
 
 def compose(instance: Releases) -> Answer:
     """Return the least epsilon of all together, from integers of 512 bits."""
-    spending: BallotSpending = instance.mechanism
+    spending: Spending = instance.mechanism
     found = spending.compositions(instance.count)
     return Answer(found.get("optimal", found["simple"]).epsilon, note="rounded up")
 

@@ -29,6 +29,7 @@ from experiments.benchmarks.spec import (
     Contender,
     limited,
 )
+from experiments.majority.full_set import full_problem, full_size
 
 _EPSILON, _MECHANISM_DELTA, _FEW = 0.1, 1e-5, 3.0
 _WHOLE_UP_TO = 30_000
@@ -118,8 +119,8 @@ def surrogate_of_ten(mechanisms: int) -> Instance:
 
 def every_multiset(instance: Instance) -> Answer:
     """Write the paper's full set, a row for each multiset, and solve by the same backend."""
-    solution = dpopt.solve(majority.full_problem(instance.setting, instance.weights))
-    return _answer(solution.objective, solution.rows_used, majority.full_size(instance.setting))
+    solution = dpopt.solve(full_problem(instance.setting, instance.weights))
+    return _answer(solution.objective, solution.rows_used, full_size(instance.setting))
 
 
 def certified(instance: Instance) -> Answer:
@@ -209,7 +210,7 @@ def one_law_each(instance: Instance) -> Answer:
     Where there are too many multisets, a uniform sample of them, and no solve.
     """
     law = faster_law(instance)
-    total = majority.full_size(instance.setting)
+    total = full_size(instance.setting)
     if total > _WHOLE_UP_TO:
         counts = sampled_multisets(instance, _SAMPLE, np.random.default_rng(4))
         separate_rows(instance, counts, law)
@@ -439,7 +440,7 @@ THREADS = Benchmark(
     "of all threads",
     axis="voters K",
     value="optimum",
-    sizes=(101, 301, 501),
+    sizes=(101, 151, 201, 301, 501),
     contenders=(
         Contender("dpopt.solve, one BLAS thread", OURS, surrogate_of_ten, solved),
         Contender(

@@ -15,6 +15,7 @@ from dpopt.privacy import exp_lower, exp_upper, quantise_kernel
 from experiments.benchmarks.spec import LIBRARY, OURS, PAPER, Answer, Benchmark, Contender, limited
 from experiments.benchmarks.suite_kernels import user
 from experiments.benchmarks.suite_majority import pure, shifted
+from experiments.majority.full_set import check_full
 
 _KERNEL_EPSILON = 4.0
 _DESIGNED_UP_TO = 501
@@ -108,7 +109,7 @@ def _mean(h: list[Any], p: tuple[Any, Any], s: int, ones: int) -> Any:  # noqa: 
 
 def in_doubles(design: majority.MajorityDesign) -> Answer:
     """Enumerate the paper's full set in double precision, which proves nothing."""
-    found = majority.check_full(design.setting, design.gamma)
+    found = check_full(design.setting, design.gamma)
     private = found.excess <= found.rounding
     return Answer(float(private), note=f"{found.constraints_checked:,} multisets, no proof")
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from dpopt import ParameterError, style
+from dpopt import ParameterError
+from experiments import style
 from experiments.registry import Cell, Table
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class Look:
 
     Attributes:
         label: its name in a legend.
-        role: what its colour means, a key of `dpopt.style.ROLES`.
+        role: what its colour means, a key of `experiments.style.ROLES`.
         line: what of the role's line is drawn otherwise, for two that share a role.
     """
 

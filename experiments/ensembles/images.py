@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpopt import NotPrivateError, gnmax, majority, plurality
+from dpopt import NotPrivateError, majority, plurality
 from dpopt.privacy import Guarantee
 from experiments import drawing
 from experiments.ensembles.common import (
@@ -29,6 +29,7 @@ from experiments.ensembles.common import (
     with_error,
 )
 from experiments.ensembles.laws import Floats, gnmax_noise, pure_share
+from experiments.majority import noisy_max
 from experiments.majority.pate.votes import SHIPPED, Bits, Run, Votes, load_votes
 from experiments.registry import Advance, Cell, Experiment, Outcome, Table
 
@@ -149,7 +150,7 @@ def per_label(votes: Votes, allowance: int) -> Iterator[Way]:
     yield Way("private-majority", whole, k * epsilon, k * shift)
     for method, how in (("gnmax", "analytic"), ("gnmax-label", "label")):
         voters = k if how == "label" else None
-        sigma = gnmax.calibrate_gnmax(budget, how, voters=voters).sigma
+        sigma = noisy_max.calibrate_gnmax(budget, how, voters=voters).sigma
         yield Way(method, _gnmax(k, sigma), budget.epsilon, budget.delta)
     yield Way("ladder", _ladder(k, budget.epsilon), budget.epsilon, 0.0)
     yield Way("plain-majority", whole, None, None)
@@ -180,7 +181,7 @@ def in_total(votes: Votes, total: Guarantee, labels: int, *, together: bool) -> 
 def _gnmax(voters: int, sigma: float) -> Floats:
     ones = np.arange(voters + 1)
     counts = np.stack([voters - ones, ones], axis=1)
-    return np.asarray(gnmax.GNMax(sigma).output_distribution(counts))[:, 1]
+    return np.asarray(noisy_max.GNMax(sigma).output_distribution(counts))[:, 1]
 
 
 def _ladder(voters: int, epsilon: float) -> Floats:

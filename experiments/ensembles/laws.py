@@ -19,7 +19,8 @@ from scipy.special import log_ndtr
 
 from dpopt.ballots import Partitions
 from dpopt.ballots.tabulate import Rungs, exponential_table, permute_and_flip_table
-from dpopt.privacy import ConcentratedGuarantee, Guarantee, gaussian_sigma
+from dpopt.privacy import Guarantee
+from experiments.majority.renyi import ConcentratedGuarantee, gaussian_sigma
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -15,7 +15,6 @@ import numpy as np
 from dpopt import NotPrivateError, plurality
 from dpopt.ballots import flat
 from dpopt.ballots.table import Units
-from dpopt.gnmax import calibrate_gnmax
 from dpopt.privacy import Guarantee
 from experiments import drawing
 from experiments.data.images import NAME
@@ -43,6 +42,7 @@ from experiments.ensembles.laws import (
     variables_of,
 )
 from experiments.ensembles.teachers import IMAGES, Polled, plain
+from experiments.majority.noisy_max import calibrate_gnmax
 from experiments.registry import Advance, Cell, Experiment, Outcome, Table
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from dpopt import ParameterError, majority, style
-from experiments import drawing
+from dpopt import ParameterError, majority
+from experiments import drawing, style
 from experiments.majority import claims_corners, claims_error, claims_sampling
 from experiments.majority.claims_corners import NUMBER, REDUCED, Case
 from experiments.majority.claims_error import CONSTANT, LEMMA, SURROGATE

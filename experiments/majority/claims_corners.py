@@ -25,6 +25,7 @@ from experiments.majority.claims_record import (
     excess_at,
     surely_broken_by,
 )
+from experiments.majority.full_set import check_full, full_size
 from experiments.registry import Advance, Cell, Table
 
 NUMBER, REDUCED = "number of constraints", "reduced set of constraints"
@@ -50,7 +51,7 @@ def counts(mechanisms: Sequence[int], advance: Advance) -> Part:
         case, full, reduced = "Delta = 0" if shift == 0.0 else "Delta > 0", 0, 0
         for k in mechanisms:
             setting = majority.MajoritySetting(k, 0.1, 1.0, shift, shift)
-            full, reduced = majority.full_size(setting), majority.reduced_size(setting)
+            full, reduced = full_size(setting), majority.reduced_size(setting)
             records.append({"K": k, "case": case, "paper": full, "reduced": reduced})
         orders = ("O(K^3)", "O(K^2)") if shift == 0.0 else ("O(K^7)", "O(K^4)")
         claims.append(
@@ -94,7 +95,7 @@ def maxima(
             setting = majority.MajoritySetting(k, 0.7, 1.0, shift, shift)
             oracle = majority.CornerOracle(setting)
             for kind, upper in _gammas(setting, draws, rng):
-                check = majority.check_full(setting, np.concatenate([upper[::-1], upper]))
+                check = check_full(setting, np.concatenate([upper[::-1], upper]))
                 reduced = 0.5 * setting.budget * oracle.price(upper).violation
                 difference = abs(check.excess - reduced)
                 sampled = _largest_sampled(setting, upper, rng)
@@ -172,7 +173,7 @@ def _largest_sampled(
 ) -> float:
     """Return the largest excess of a privacy row at random pairs (p, p') of lemma 5.1's polygon.
 
-    In probability, as `majority.check_full` has it: half of f minus its bound.
+    In probability, as `check_full` has it: half of f minus its bound.
     """
     names = ("00", "11", "bc", "cb") + (("D0", "0D", "1m", "m1") if setting.mechanism_delta else ())
     corners = np.array([setting.corner(name) for name in names])
@@ -286,7 +287,7 @@ def _swept(case: Case) -> dict[str, Cell]:
     setting = majority.MajoritySetting(case.mechanisms, case.epsilon, case.allowance)
     weights = majority.surrogate_weights(case.mechanisms).values
     solution = solve_over(setting, weights, three(setting))
-    spent = majority.check_full(setting, _whole(solution)).epsilon
+    spent = check_full(setting, _whole(solution)).epsilon
     return {
         "K": case.mechanisms,
         "m": case.allowance,
@@ -305,7 +306,7 @@ def _loss(case: Case) -> Claim:
     k = case.mechanisms
     setting = majority.MajoritySetting(k, case.epsilon, case.allowance)
     solution = solve_over(setting, majority.surrogate_weights(k).values, three(setting))
-    check = majority.check_full(setting, _whole(solution))
+    check = check_full(setting, _whole(solution))
     broken = surely_broken_by(setting, _whole(solution).tolist(), check.worst)
     target = setting.guarantee.epsilon
     found = f"the optimum spends {check.epsilon:.4g} where {target:.4g} is allowed"
@@ -339,7 +340,7 @@ def _with_delta() -> Claim:
     weights = np.ones(setting.middle)
     few = solve_over(setting, weights, three(setting))
     true = solve(majority.gamma_problem(setting, weights))
-    worst = majority.check_full(setting, _whole(few)).worst
+    worst = check_full(setting, _whole(few)).worst
     broken = surely_broken_by(setting, _whole(few).tolist(), worst)
     return Claim(
         claim=CORNERS,
@@ -368,7 +369,7 @@ def _smallest() -> Claim:
     weights = np.array([0.0, 1.0, 0.0])
     few = solve_over(setting, weights, three(setting))
     true = solve(majority.gamma_problem(setting, weights))
-    worst = majority.check_full(setting, _whole(few)).worst
+    worst = check_full(setting, _whole(few)).worst
     gamma = [Fraction(value) for value in _whole(few).tolist()]
     broken = excess_at(gamma, corner_voters(worst, ratio, Fraction(0)), target)
     return Claim(

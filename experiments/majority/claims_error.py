@@ -28,6 +28,7 @@ from experiments.majority.claims_record import (
     short,
     surely_broken_by,
 )
+from experiments.majority.full_set import check_full
 from experiments.majority.voters import PAPER_PRIOR
 from experiments.registry import Advance, Cell, Table
 
@@ -341,7 +342,7 @@ def _composed(k: int, m: int, epsilon: float) -> Claim:
     tau, lam = whole.epsilon / epsilon, whole.delta
     allowed = _printed_constant(setting, tau, lam)
     gamma = np.full(k + 1, min(1.0, allowed))
-    check = majority.check_full(setting, gamma)
+    check = check_full(setting, gamma)
     broken = surely_broken_by(setting, gamma.tolist(), check.worst)
     found = f"p_const = {short(gamma[0])} spends {check.epsilon:.3g}"
     if broken > 0:

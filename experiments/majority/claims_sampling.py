@@ -55,6 +55,7 @@ from experiments.majority.claims_record import (
     prove_for_every_epsilon,
     proved_by,
 )
+from experiments.majority.full_set import check_full
 from experiments.registry import Advance, Cell, Table
 
 DOUBLE, SPENT, HALVED = "theorem 4.1", "subsampling", "subsampling, halved"
@@ -238,7 +239,7 @@ def _loss(case: Sampled) -> float:
     k, size = case.mechanisms, case.size
     chances = np.array([float(chance) for chance in majority_of_sample(k, size)])
     gamma = majority.subsampling(k, size)
-    return majority.check_full(case.setting, gamma, chances).epsilon
+    return check_full(case.setting, gamma, chances).epsilon
 
 
 def _spent(case: Sampled) -> Claim:

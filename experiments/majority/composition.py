@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpopt import ParameterError, gnmax, style
+from dpopt import ParameterError
 from dpopt.privacy import Guarantee, general_composition, simple_composition
-from dpopt.privacy.rdp import concentrated_composition
-from experiments import drawing
+from experiments import drawing, style
+from experiments.majority import noisy_max
+from experiments.majority.renyi import concentrated_composition
 from experiments.majority.words import whole
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
 from experiments.verdicts import numbers, rounds_to, statement
@@ -177,7 +178,7 @@ def _total(config: Config, row: Row, one: Guarantee, count: int) -> dict[str, Ce
     terms = terms_of_theorem(one, count, config.slack)
     printed = _printed(config, row, count)
     voter = trained_once(config.mechanisms, row)
-    noise = gnmax.gnmax_concentrated(gnmax.calibrate_gnmax(one).sigma)
+    noise = noisy_max.gnmax_concentrated(noisy_max.calibrate_gnmax(one).sigma)
     renyi = concentrated_composition(*[noise] * count).convert(total.delta)
     return {
         "table": row.table,

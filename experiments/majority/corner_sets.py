@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from dpopt import ParameterError, majority, solve, style
-from experiments import drawing
+from dpopt import ParameterError, majority, solve
+from experiments import drawing, style
+from experiments.majority.full_set import FULL_ROWS, check_full, full_problem, full_size
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
 from experiments.verdicts import short, statement
 
@@ -65,10 +66,10 @@ class Config:
                 "mechanisms_approximate is not empty."
             )
         for case, setting in self.settings():
-            if majority.full_size(setting) > majority.FULL_ROWS:
+            if full_size(setting) > FULL_ROWS:
                 raise ParameterError(
                     f"{_FIELDS[case]} holds {setting.mechanisms}; the paper's set must have at "
-                    f"most {majority.FULL_ROWS} multisets, and has {majority.full_size(setting)}."
+                    f"most {FULL_ROWS} multisets, and has {full_size(setting)}."
                 )
 
     def settings(self) -> list[tuple[str, majority.MajoritySetting]]:
@@ -114,16 +115,16 @@ def run(config: Config, advance: Advance) -> Outcome:
 
 def _record(config: Config, case: str, setting: majority.MajoritySetting) -> dict[str, Cell]:
     weights = _weights(config, setting.mechanisms)
-    whole = solve(majority.full_problem(setting, weights))
+    whole = solve(full_problem(setting, weights))
     few = solve(majority.gamma_problem(setting, weights))
-    check = majority.check_full(setting, _both_halves(few["gamma"]))
+    check = check_full(setting, _both_halves(few["gamma"]))
     return {
         "case": case,
         "K": setting.mechanisms,
         "m": setting.allowance,
         "epsilon": setting.epsilon,
         "Delta": setting.mechanism_delta,
-        "paper": majority.full_size(setting),
+        "paper": full_size(setting),
         "reduced": majority.reduced_size(setting),
         "rows": few.rows_used,
         "optimum_paper": whole.objective,

@@ -11,6 +11,7 @@ import numpy as np
 from dpopt import NotPrivateError, majority
 from experiments.majority.figures_drawing import plot_with_axis
 from experiments.majority.figures_verdicts import of_noise_functions
+from experiments.majority.full_set import check_design, full_size
 from experiments.majority.voters import Composed, Config, Target, Voters
 from experiments.majority.words import law_words
 from experiments.registry import Advance, Cell, Experiment, Outcome, Table
@@ -83,7 +84,7 @@ def _sampled(
 
 
 def _record(design: majority.MajorityDesign, means: list[float]) -> dict[str, Cell]:
-    check, proof = design.check, design.certificate
+    check, proof = check_design(design), design.certificate
     if proof is None:
         raise NotPrivateError(f"no proof for {design.objective} at {design.setting.allowance}.")
     return {
@@ -97,7 +98,7 @@ def _record(design: majority.MajorityDesign, means: list[float]) -> dict[str, Ce
         "worst_violation": design.worst_violation,
         "exact_slack": float(proof.slack),
         "constraints_proved": proof.constraints,
-        "paper_constraints": majority.full_size(design.setting),
+        "paper_constraints": full_size(design.setting),
         "lp_gap": design.gap,
     }
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpopt import style
-from experiments import drawing
+from experiments import drawing, style
 from experiments.majority.voters import CURVES
 from experiments.majority.words import under
 from experiments.registry import Outcome, Table

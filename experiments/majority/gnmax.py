@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import erfc, log_ndtr
 
-from dpopt import ParameterError, gnmax, style
+from dpopt import ParameterError
 from dpopt.privacy import Guarantee
-from dpopt.privacy.rdp import gaussian_epsilon
-from experiments import drawing
+from experiments import drawing, style
+from experiments.majority import noisy_max
+from experiments.majority.renyi import gaussian_epsilon
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
 from experiments.verdicts import numbers, observed, statement
 
@@ -98,7 +99,7 @@ class Config:
             raise ParameterError(f"votes is {self.votes}; it must hold two counts.")
         checked_votes(*self.votes)
         for target in self.targets:
-            gnmax.calibrate_gnmax(Guarantee(target.epsilon, target.delta))
+            noisy_max.calibrate_gnmax(Guarantee(target.epsilon, target.delta))
             _grid(self, Guarantee(target.epsilon, target.delta))
 
     @property
@@ -120,13 +121,13 @@ def run(config: Config, advance: Advance) -> Outcome:
     for target in config.targets:
         guarantee = Guarantee(target.epsilon, target.delta)
         orders = _grid(config, guarantee)
-        variances = gnmax.variance_at_order(guarantee, orders)
+        variances = noisy_max.variance_at_order(guarantee, orders)
         curves += [
             {"target": target.name, "order": float(o), "variance": float(v)}
             for o, v in zip(orders, variances, strict=True)
         ]
         noises.append(_record(config, target, orders, variances))
-        best = gnmax.calibrate_gnmax(guarantee)
+        best = noisy_max.calibrate_gnmax(guarantee)
         orders_used = (target.printed_order, best.order)
         tried = (*config.low_orders, *(order for order in orders_used if order))
         bounds += [_bound(target.name, config.voters, best.sigma, order) for order in tried]
@@ -170,11 +171,11 @@ def _record(
     config: Config, target: Target, orders: np.ndarray, variances: np.ndarray
 ) -> dict[str, Cell]:
     guarantee = Guarantee(target.epsilon, target.delta)
-    rdp = gnmax.calibrate_gnmax(guarantee)
-    counts = gnmax.calibrate_gnmax(guarantee, "analytic")
-    label = gnmax.calibrate_gnmax(guarantee, "label", voters=config.voters)
+    rdp = noisy_max.calibrate_gnmax(guarantee)
+    counts = noisy_max.calibrate_gnmax(guarantee, "analytic")
+    label = noisy_max.calibrate_gnmax(guarantee, "label", voters=config.voters)
     order = target.printed_order
-    at_printed = None if order is None else gnmax.variance_at_order(guarantee, [order])[0]
+    at_printed = None if order is None else noisy_max.variance_at_order(guarantee, [order])[0]
     least = 1.0 - float(np.log(target.delta)) / target.epsilon
     place = int(np.argmin(variances))
     return {
@@ -192,8 +193,8 @@ def _record(
         "sigma_at_printed_order": None if at_printed is None else float(np.sqrt(at_printed)),
         "analytic_sigma": counts.sigma,
         "label_sigma": label.sigma,
-        "counts_epsilon": gaussian_epsilon(target.delta, rdp.sigma, gnmax.SENSITIVITY),
-        "label_epsilon": gnmax.label_epsilon(config.voters, rdp.sigma, target.delta),
+        "counts_epsilon": gaussian_epsilon(target.delta, rdp.sigma, noisy_max.SENSITIVITY),
+        "label_epsilon": noisy_max.label_epsilon(config.voters, rdp.sigma, target.delta),
         "unanimous_right": _right(config.voters, rdp.sigma),
         "unanimous_right_analytic": _right(config.voters, counts.sigma),
         "unanimous_right_label": _right(config.voters, label.sigma),
@@ -202,11 +203,11 @@ def _record(
 
 def _right(voters: int, sigma: float) -> float:
     """Return the probability of the majority where all voters agree."""
-    return float(gnmax.GNMax(sigma).output_distribution([0, voters])[1])
+    return float(noisy_max.GNMax(sigma).output_distribution([0, voters])[1])
 
 
 def _bound(name: str, voters: int, sigma: float, order: float) -> dict[str, Cell]:
-    found = gnmax.data_dependent_rdp([voters, 0], sigma, order)
+    found = noisy_max.data_dependent_rdp([voters, 0], sigma, order)
     return {
         "target": name,
         "voters": voters,
@@ -224,7 +225,7 @@ def _bound(name: str, voters: int, sigma: float, order: float) -> dict[str, Cell
 def _printed(config: Config) -> dict[str, Cell]:
     (ones, zeros), sigma, order = config.votes, config.votes_sigma, config.votes_order
     votes = (ones, zeros, sigma, order)
-    bound = gnmax.data_dependent_rdp([ones, zeros], sigma, order)
+    bound = noisy_max.data_dependent_rdp([ones, zeros], sigma, order)
     return {
         "votes": f"{ones}:{zeros}",
         "sigma": sigma,
@@ -319,7 +320,7 @@ def divergence(ones: int, zeros: int, sigma: float, order: float) -> float:
     Two classes: label 1 has probability Phi((ones - zeros) / (sigma sqrt 2)).
     """
     ahead = abs(ones - zeros)
-    scale = sigma * gnmax.SENSITIVITY
+    scale = sigma * noisy_max.SENSITIVITY
     terms = [
         order * float(log_ndtr(side * ahead / scale))
         + (1.0 - order) * float(log_ndtr(side * (ahead - 2) / scale))

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dpopt import ParameterError, majority, style
-from experiments import drawing
+from dpopt import ParameterError, majority
+from experiments import drawing, style
 from experiments.majority.voters import PAPER_PRIOR
 from experiments.majority.words import cases, law_words
 from experiments.registry import Advance, Cell, Experiment, Outcome, Table

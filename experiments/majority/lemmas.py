@@ -17,8 +17,8 @@ from math import comb
 from random import Random
 from typing import TYPE_CHECKING
 
-from dpopt import ParameterError, style
-from experiments import drawing
+from dpopt import ParameterError
+from experiments import drawing, style
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
 from experiments.verdicts import short, statement
 

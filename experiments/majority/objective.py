@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from dpopt import NotPrivateError, ParameterError, majority, style
+from dpopt import NotPrivateError, ParameterError, majority
 from dpopt.prob import binomial_pmf, poisson_binomial_pmf
-from experiments import drawing
+from experiments import drawing, style
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
 from experiments.verdicts import observed, short, statement
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpopt import ParameterError, majority, style
-from experiments import drawing
+from dpopt import ParameterError, majority
+from experiments import drawing, style
 from experiments.majority.figures_drawing import draw_shapes, scale_errors
 from experiments.majority.voters import Config as FigureConfig
 from experiments.majority.words import law_words

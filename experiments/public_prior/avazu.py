@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from dpopt import style
-from experiments import drawing
+from experiments import drawing, style
 from experiments.data.avazu import ATTRIBUTES, USERS, Clicks, load_clicks, subcategories
 from experiments.data.generate import generate_avazu
 from experiments.data.groups import PRIORS, UserGroup

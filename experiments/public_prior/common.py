@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpopt import ParameterError, public_prior, style
+from dpopt import ParameterError, public_prior
 from dpopt.prob import total_variation
+from experiments import style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,7 +27,7 @@ class Method:
 
     Attributes:
         label: its name in a legend.
-        role: what its colour means, a key of `dpopt.style.ROLES`.
+        role: what its colour means, a key of `experiments.style.ROLES`.
         size: of its open marker in points; larger ones lie under smaller ones, so that all are seen
             where methods coincide.
     """

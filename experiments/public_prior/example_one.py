@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpopt import public_prior, style
-from experiments import drawing
+from dpopt import public_prior
+from experiments import drawing, style
 from experiments.public_prior.common import (
     PAPER,
     distances,

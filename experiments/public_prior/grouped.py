@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dpopt import public_prior, style
-from experiments import drawing
+from dpopt import public_prior
+from experiments import drawing, style
 from experiments.data.groups import UserGroup
 from experiments.public_prior.common import (
     LEAST,

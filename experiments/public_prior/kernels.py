@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpopt import public_prior, style
+from dpopt import public_prior
 from dpopt.prob import total_variation
-from experiments import drawing
+from experiments import drawing, style
 from experiments.public_prior.common import (
     METHODS,
     PAPER,

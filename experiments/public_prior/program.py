@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import dpopt
-from dpopt import public_prior, style
+from dpopt import public_prior
 from dpopt.prob import kl_divergence, total_variation
 from dpopt.public_prior import PublicPriorSetting
-from experiments import drawing
+from experiments import drawing, style
 from experiments.public_prior.common import PAPER, require, require_epsilons
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
 from experiments.verdicts import observed, short, statement

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from dpopt import public_prior, solve, style
+from dpopt import public_prior, solve
 from dpopt.prob import kl_divergence, total_variation
-from experiments import drawing
+from experiments import drawing, style
 from experiments.public_prior.common import (
     METHODS,
     PAPER,

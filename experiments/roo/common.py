@@ -10,6 +10,7 @@ import numpy as np
 
 from dpopt import ParameterError, roo
 from experiments import drawing
+from experiments.roo.baselines import LaplaceProjection
 
 PAPER = "Reveal-or-Obscure"
 VIOLATES = 1.0 + 1e-9
@@ -103,7 +104,7 @@ def distances(sampler: roo.LetterSampler, data: DataSets) -> np.ndarray:
 
 
 def estimated_distances(
-    noise: roo.LaplaceProjection, data: DataSets, rng: np.random.Generator, draws: int
+    noise: LaplaceProjection, data: DataSets, rng: np.random.Generator, draws: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return an estimate of the distance on each data set, and its standard error."""
     values, errors = [], []

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
-from dpopt import ParameterError, roo, style
-from experiments import drawing
+from dpopt import ParameterError, roo
+from experiments import drawing, style
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
 from experiments.roo.common import PAPER, violates
 from experiments.verdicts import not_comparable, short, statement

@@ -15,8 +15,8 @@ from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from dpopt import ParameterError, roo, style
-from experiments import drawing
+from dpopt import ParameterError, roo
+from experiments import drawing, style
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
 from experiments.roo.common import PAPER, require_some
 from experiments.verdicts import statement

@@ -10,8 +10,8 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 import dpopt
-from dpopt import ParameterError, roo, style
-from experiments import drawing
+from dpopt import ParameterError, roo
+from experiments import drawing, style
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
 from experiments.roo.common import PAPER, RULES, require_some
 from experiments.verdicts import short, statement

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.ticker import LogLocator, StrMethodFormatter
 
-from dpopt import ParameterError, roo, style
-from experiments import drawing
+from dpopt import ParameterError, roo
+from experiments import drawing, style
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
+from experiments.roo.baselines import LaplaceProjection, subrr
 from experiments.roo.common import (
     PAPER,
     DataSets,
@@ -111,12 +112,12 @@ def _records(
     data = DataSets.of(n, k)
     rules = ("roo", "journal-repaired", "exact")
     samplers: dict[str, roo.LetterSampler] = {
-        "subrr": roo.subrr(n, k, epsilon),
+        "subrr": subrr(n, k, epsilon),
         **{rule: roo.min_count(n, k, epsilon, rule) for rule in rules},
     }
     if (smooth := smooth_floor(n, k, epsilon)) is not None:
         samplers["smooth-floor"] = smooth
-    rows = [_laplace(roo.laplace_projection(n, k, epsilon), data, rng, draws)]
+    rows = [_laplace(LaplaceProjection(roo.RooSetting(n, k, epsilon)), data, rng, draws)]
     rows += [_measured(name, sampler, data) for name, sampler in samplers.items()]
     worst = roo.optimal_sampler(n, k, epsilon, objective="worst-case")
     bayes = roo.optimal_sampler(n, k, epsilon, objective="bayes")
@@ -164,7 +165,7 @@ def _measured(name: str, sampler: roo.LetterSampler, data: DataSets) -> dict[str
 
 
 def _laplace(
-    noise: roo.LaplaceProjection, data: DataSets, rng: np.random.Generator, draws: int
+    noise: LaplaceProjection, data: DataSets, rng: np.random.Generator, draws: int
 ) -> dict[str, Cell]:
     """Estimate the distances; the worst data set is chosen by other draws than measure it."""
     chosen, _ = estimated_distances(noise, data, rng, draws)

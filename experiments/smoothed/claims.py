@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpopt import ParameterError, smoothed, style
-from experiments import drawing
+from dpopt import ParameterError, smoothed
+from experiments import drawing, style
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
 from experiments.smoothed import PAPER
+from experiments.smoothed.bounds import log_lower_bound, log_upper_bound, published_log_bound
+from experiments.smoothed.utility import candidates_utility
 from experiments.verdicts import statement
 
 if TYPE_CHECKING:
@@ -103,9 +105,9 @@ def _remark(n: int, drawn: int, epsilon: float, share: float) -> dict[str, Cell]
         "share": share,
         "epsilon": epsilon,
         "exact": smoothed.smoothed_delta(mechanism, epsilon, coins).log_delta,
-        "remark_8": smoothed.published_log_bound(mechanism, epsilon, coins),
-        "ours": smoothed.log_upper_bound(mechanism, epsilon, coins),
-        "lower": smoothed.log_lower_bound(mechanism, coins),
+        "remark_8": published_log_bound(mechanism, epsilon, coins),
+        "ours": log_upper_bound(mechanism, epsilon, coins),
+        "lower": log_lower_bound(mechanism, coins),
     }
 
 
@@ -130,7 +132,7 @@ def _lemma_10(config: Config) -> dict[str, Cell]:
         p, q = rng.dirichlet(np.full(config.outputs, 0.6), size=2)
         epsilon = rng.uniform(0.0, 1.5)
         threshold = 1.0 / (1.0 + math.exp(-epsilon))
-        utility = smoothed.candidates_utility(np.array([p, q]), threshold)
+        utility = candidates_utility(np.array([p, q]), threshold)
         both = _stick(p, q, epsilon) + _stick(q, p, epsilon)
         if utility > 1e-9:
             ratios.append(both / utility)
@@ -143,7 +145,7 @@ def _lemma_2() -> dict[str, Cell]:
     """Return u and d + d' for n = 3, T = 1, the others known to be of categories 0 and 1."""
     epsilon = math.log(2.0)
     rows = np.array([[2, 1, 0], [1, 2, 0], [1, 1, 1]]) / 3.0  # the law of the record drawn
-    utility = smoothed.candidates_utility(rows, 1.0 / (1.0 + math.exp(-epsilon)))
+    utility = candidates_utility(rows, 1.0 / (1.0 + math.exp(-epsilon)))
     both = _stick(rows[0], rows[1], epsilon) + _stick(rows[1], rows[0], epsilon)
     return {"lemma": "2", "pairs": 1, "least": both, "largest": utility}
 
@@ -159,7 +161,7 @@ def _corollary_3() -> dict[str, Cell]:
     rows[1, :-1] = [unit, *[ratio / 12 * unit] * shared]
     rows[2:, 1:-1] = (1 + ratio / 12) * unit * np.eye(shared)
     rows[:, -1] = 1 - rows.sum(axis=1)
-    utility = smoothed.candidates_utility(rows, ratio / (ratio + 1))
+    utility = candidates_utility(rows, ratio / (ratio + 1))
     epsilon = math.log(ratio)
     pairs = ((rows[0], row) for row in rows[1:])
     delta = max(max(_stick(p, q, epsilon), _stick(q, p, epsilon)) for p, q in pairs)

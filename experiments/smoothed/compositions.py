@@ -14,6 +14,7 @@ from dpopt import ParameterError, smoothed
 from experiments import drawing
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
 from experiments.smoothed import PAPER
+from experiments.smoothed.bounds import published_log_bound
 from experiments.smoothed.votes import COUNTED, Law, history, laws, units
 from experiments.verdicts import not_comparable, observed, statement
 
@@ -192,7 +193,7 @@ def _remark_8(mechanism: smoothed.SamplingHistogram, case: _Case) -> float | Non
     if case.epsilon <= -math.log(mechanism.lost / mechanism.records):
         return None
     distributions = [[share, 1.0 - share] for share in case.shares]
-    return smoothed.published_log_bound(mechanism, case.epsilon, distributions) / _LN10
+    return published_log_bound(mechanism, case.epsilon, distributions) / _LN10
 
 
 def _fits(config: Config, records: list[dict[str, Cell]]) -> list[dict[str, Cell]]:

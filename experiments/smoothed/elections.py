@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from dpopt import ParameterError, smoothed, style
-from experiments import drawing
+from dpopt import ParameterError, smoothed
+from experiments import drawing, style
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
 from experiments.smoothed import PAPER
+from experiments.smoothed.utility import adversary_utility
 from experiments.smoothed.votes import COUNTED, Election, history
 from experiments.verdicts import not_comparable, observed
 
@@ -101,7 +102,7 @@ def _record(year: int, election: Election, lost_rate: float, threshold: float) -
     counts = (election.first, election.second)
     epsilon = math.log(threshold / (1.0 - threshold))
     profile = smoothed.privacy_profile(mechanism, epsilon, counts)
-    utility = smoothed.adversary_utility(mechanism, threshold, counts)
+    utility = adversary_utility(mechanism, threshold, counts)
     worst = smoothed.worst_case_delta(mechanism, epsilon)
     return {
         "year": year,

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dpopt import ParameterError
-from dpopt.smoothed import QuantisedGradient
+from experiments.smoothed.quantised import QuantisedGradient
 
 _FAMILIES = {"gaussian": "N", "laplace": "L"}
 

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpopt import ParameterError, smoothed, style
-from experiments import drawing
+from dpopt import ParameterError, smoothed
+from experiments import drawing, style
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
 from experiments.smoothed import PAPER
+from experiments.smoothed.distributional import distributional_delta
+from experiments.smoothed.noisy import NoisyHistogram, noisy_guarantee
 from experiments.smoothed.votes import COUNTED, history, laws, units
 from experiments.verdicts import not_comparable, statement
 
@@ -112,9 +114,9 @@ def run(config: Config, advance: Advance) -> Outcome:
 
 
 def _with_noise(n: int, drawn: int, epsilon: float, distributions: np.ndarray) -> dict[str, Cell]:
-    mechanism = smoothed.NoisyHistogram(n, drawn, epsilon)
+    mechanism = NoisyHistogram(n, drawn, epsilon)
     claimed = epsilon * drawn / n
-    guarantee = smoothed.noisy_guarantee(mechanism)
+    guarantee = noisy_guarantee(mechanism)
     found = smoothed.smoothed_delta(mechanism, claimed, distributions)
     return {
         "records": n,
@@ -146,7 +148,7 @@ def _without_noise(
 def _notions(n: int, drawn: int, epsilon: float, distributions: np.ndarray) -> dict[str, Cell]:
     mechanism = smoothed.SamplingHistogram(n, drawn)
     found = smoothed.smoothed_delta(mechanism, epsilon, distributions)
-    apart = smoothed.distributional_delta(mechanism, epsilon, distributions)
+    apart = distributional_delta(mechanism, epsilon, distributions)
     return {
         "records": n,
         "drawn": mechanism.drawn,

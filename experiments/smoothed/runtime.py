@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpopt import ParameterError, smoothed, style
-from experiments import drawing
+from dpopt import ParameterError, smoothed
+from experiments import drawing, style
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
 from experiments.smoothed import PAPER
 from experiments.verdicts import observed, statement

@@ -18,6 +18,7 @@ from experiments import drawing
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
 from experiments.smoothed import PAPER
 from experiments.smoothed.gradients import Gradients, gradients
+from experiments.smoothed.quantised import sample_database
 from experiments.verdicts import not_comparable
 
 if TYPE_CHECKING:
@@ -150,8 +151,8 @@ def _sample(
     """Return log delta of sampled databases, shape (databases, epsilons)."""
     return np.stack(
         [
-            smoothed.sgd_log_profile(
-                smoothed.sample_database(setting.members, counts, rng),
+            smoothed.sgd_profile(
+                sample_database(setting.members, counts, rng),
                 drawn,
                 config.epsilons,
                 lowest=setting.lowest,

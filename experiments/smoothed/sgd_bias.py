@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpopt import ParameterError, smoothed
-from dpopt.smoothed import QuantisedGradient
 from experiments import drawing
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
 from experiments.smoothed import PAPER
+from experiments.smoothed.quantised import QuantisedGradient, monte_carlo_delta
 from experiments.verdicts import not_comparable, statement
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def _estimates(
     rows: list[dict[str, Cell]] = []
     for epsilon, delta in zip(config.epsilons, exact.tolist(), strict=True):
         found = [
-            smoothed.monte_carlo_delta(values, config.drawn, epsilon, draws, rng)
+            monte_carlo_delta(values, config.drawn, epsilon, draws, rng)
             for _ in range(config.estimates)
         ]
         rows.append(

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpopt import ParameterError, smoothed, style
-from experiments import drawing
+from dpopt import ParameterError, smoothed
+from experiments import drawing, style
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
 from experiments.smoothed import PAPER
 from experiments.smoothed.gradients import Gradients, gradients
+from experiments.smoothed.quantised import sample_database
 from experiments.verdicts import not_comparable
 
 if TYPE_CHECKING:
@@ -117,9 +118,9 @@ def _size(config: Config, drawn: int) -> list[dict[str, Cell]]:
     exact = np.zeros(len(config.epsilons))
     found: list[list[Estimate]] = [[] for _ in config.epsilons]
     for _ in range(config.databases):
-        x = smoothed.sample_database(given.members, counts, rng)
+        x = sample_database(given.members, counts, rng)
         exact += np.exp(
-            smoothed.sgd_log_profile(
+            smoothed.sgd_profile(
                 x, drawn, config.epsilons, lowest=given.lowest, highest=given.highest
             )
         )

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from dpopt import style
 from dpopt.local import WorkloadDesign, workload_mechanism
-from experiments import drawing
+from experiments import drawing, style
 from experiments.registry import Advance, Cell, Experiment, Outcome, Table
 from experiments.smoothed.votes import units
 from experiments.verdicts import short

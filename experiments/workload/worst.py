@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from dpopt import style
 from dpopt.local import workload_mechanism
-from experiments import drawing
+from experiments import drawing, style
 from experiments.registry import Advance, Cell, Experiment, Outcome, Table
 from experiments.verdicts import short
 from experiments.workload.common import (

@@ -16,38 +16,12 @@ from dpopt.ballots import (
     checked,
     exponential,
     flat,
-    ladder,
     law,
     partition_count,
     permute_and_flip,
     quantised,
     scale,
 )
-
-# The values of the specification, exact.
-LADDER = [
-    ((6, 5, 4), "2", "5/9 5/18 1/6"),
-    ((7, 5, 3), "2", "11/16 11/48 1/12"),
-    ((9, 6, 0), "2", "475/576 95/576 1/96"),
-    ((12, 9, 6, 3), "2", "405/512 81/512 95/2304 11/1152"),
-    (
-        (10, 7, 7, 4, 2),
-        "3/2",
-        "3856543/7381125 1366876/7381125 1366876/7381125 778/10935 656/18225",
-    ),
-]
-
-
-@pytest.mark.parametrize(("counts", "ratio", "expected"), LADDER)
-def test_ladder_fractions(counts: tuple[int, ...], ratio: str, expected: str) -> None:
-    assert ladder(counts, Fraction(ratio)) == tuple(map(Fraction, expected.split()))
-
-
-def test_a_long_ladder_needs_no_deep_recursion() -> None:
-    found = ladder((3000, 0), Fraction(2))
-    # Two classes: below the top, u(gap) = u(gap - 2) / r down to gap 0 or 1.
-    assert found[1] == Fraction(1, 2) / 2**1500
-    assert sum(found) == 1
 
 
 @pytest.mark.parametrize(("voters", "classes"), [(1, 2), (5, 3), (6, 4), (4, 6)])

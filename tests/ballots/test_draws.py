@@ -72,7 +72,7 @@ def test_numbers_that_are_enumerated_give_each_vector_of_counts_its_law(
 
 def test_a_batch_of_100_classes() -> None:
     """All ballots for one class: the limit has words of more than 128 bits."""
-    design = multiclass.best_design(5, 100, 1.0, 5, rule="ladder")
+    design = multiclass.design(5, 100, 1.0, 5, rule="ladder")
     votes = np.full((500, 5), 63)
     share = np.mean(np.asarray(design.release(votes)) == 63)
     wanted = float(design.kernel[design.setting.partitions.starts[0]])
@@ -80,7 +80,7 @@ def test_a_batch_of_100_classes() -> None:
 
 
 def test_a_seed_gives_the_same_labels() -> None:
-    design = multiclass.best_design(5, 3, 0.5, 2, rule="ladder")
+    design = multiclass.design(5, 3, 0.5, 2, rule="ladder")
     votes = np.random.default_rng(1).integers(0, 3, (50, 5))
     first, second = (design.simulate(votes, np.random.default_rng(2)) for _ in range(2))
     assert np.array_equal(first, second)

@@ -4,51 +4,29 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from click.shell_completion import ShellComplete
 
 import dpopt
-from dpopt import ParameterError, _kinds, majority
-from dpopt._cite import names
-from dpopt.cli import cli, release, words
-from dpopt.shape import kind_of
+from dpopt import majority
+from dpopt.cli import about, cli, release, words
 from tests.cli.running import Capture, run
 
 
-@pytest.mark.parametrize("name", list(_kinds.KINDS))
-def test_cite_every_kind_and_its_settings(name: str) -> None:
-    kind = kind_of(name)
-    assert kind is not None
-    entries = dpopt.cite(name)
-    assert entries.count("\n\n") == len(kind.papers) + 1
-    assert dpopt.cite(kind.example()) == entries
-    assert name in names()
-
-
-class Own:
-    """Something with papers of its own, as a setting from outside has them."""
-
-    def __init__(self, *papers: str) -> None:
-        self.papers = papers
-
-
-def test_cite_papers_of_ones_own() -> None:
-    entry = "@article{own2026, title = {Mine}}"
-    assert dpopt.cite(Own(entry, "darrm")).startswith(f"{entry}\n\n@article{{jiang2024optimized")
-    with pytest.raises(ParameterError, match="papers holds 'mine'"):
-        dpopt.cite(Own("mine"))
-
-
-def test_cite_a_result_and_its_file(tmp_path: Path, capfd: Capture) -> None:
-    design = majority.design(mechanisms=3, epsilon=0.1, allowance=1)
-    path = tmp_path / "gamma.json"
-    design.save(path)
-    assert dpopt.cite(design) == dpopt.cite("majority") == dpopt.cite(path)
-    assert run(["cite", str(path)], capfd)[1].strip() == dpopt.cite("majority")
+def test_cite_prints_the_references(capfd: Capture) -> None:
+    code, out, _ = run(["cite"], capfd)
+    keys = re.findall(r"^@\w+\{([^,]+),$", out, flags=re.MULTILINE)
+    assert code == 0
+    assert {"jiang2024optimized", "dpopt", "huangfu2018parallelizing", "mckenna2020permute"} <= {
+        *keys
+    }
+    assert len(keys) == len(set(keys)) == out.count("\n}")
+    assert out.count("{") == out.count("}")
+    assert f"version = {{{dpopt.__version__}}}" in out
 
 
 def test_doctor_solves_the_known_program_with_each_backend(capfd: Capture) -> None:
@@ -62,6 +40,16 @@ def test_doctor_solves_the_known_program_with_each_backend(capfd: Capture) -> No
     code, out, _ = run(["doctor"], capfd)
     assert code == 0
     assert out.count("optimum 11 found") == len(names)
+
+
+def test_doctor_reports_a_backend_that_fails(
+    monkeypatch: pytest.MonkeyPatch, capfd: Capture
+) -> None:
+    monkeypatch.setattr(about, "_backends", lambda: ["highs", "cvxpy:MISSING"])
+    code, out, err = run(["doctor"], capfd)
+    assert code == 3
+    assert "FAILED: solver is 'MISSING'" in out
+    assert err == "the known optimum was not found by cvxpy:MISSING.\n"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -85,12 +73,17 @@ def test_tab_offers_the_commands() -> None:
     assert done.stdout.split() == ["plain,majority"]
 
 
+def test_completion_refuses_another_shell(capfd: Capture) -> None:
+    code, out, err = run(["completion", "tcsh"], capfd)
+    assert (code, out) == (2, "")
+    assert "tcsh" in err
+
+
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [
         ("sample --rule s", {"smooth-floor"}),
         ("majority --backend h", {"highs"}),
-        ("cite ro", {"roo", "ro"}),
         ("completion z", {"zsh"}),
         ("certify some", {"some"}),
     ],

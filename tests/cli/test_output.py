@@ -67,7 +67,7 @@ SHOWS: dict[str, list[str]] = {
     "majority": ["majority", "--mechanisms", "3", "--epsilon", "0.1", "--allowance", "1"],
     "prior": ["prior", "--prior", "0.5,0.5", "--epsilon", "1"],
     "certify": ["certify", "gamma.json"],
-    "cite": ["cite", "roo"],
+    "cite": ["cite"],
     "completion": ["completion", "fish"],
 }
 

@@ -21,7 +21,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox, Transform
 
-from dpopt import style
+from experiments import style
 from experiments.registry import Experiment, Outcome
 
 LEAST_POINTS = 5.0

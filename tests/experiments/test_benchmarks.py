@@ -20,14 +20,11 @@ import mpmath
 import numpy as np
 import pytest
 
-from dpopt import majority, public_prior, roo, smoothed
+from dpopt import majority, roo, smoothed
 from experiments.benchmarks import __main__ as runner
 from experiments.benchmarks import (
     page,
-    rivals,
     suite_clock,
-    suite_kernels,
-    suite_majority,
     suite_proofs,
     suite_roo,
     suite_smoothed,
@@ -40,11 +37,10 @@ from experiments.benchmarks.measure import (
     Effort,
     Record,
     measure,
-    outcome_of,
     turn_seconds,
 )
 from experiments.benchmarks.memory import DONE, OUT_OF_MEMORY, Limits, Ran, run_child
-from experiments.benchmarks.page import EXPERIMENT, Config, plot, steps, to_markdown, to_outcome
+from experiments.benchmarks.page import EXPERIMENT, Config, to_markdown, to_outcome
 from experiments.benchmarks.results import run_benchmarks, slopes
 from experiments.benchmarks.spec import (
     LIBRARY,
@@ -53,7 +49,6 @@ from experiments.benchmarks.spec import (
     Benchmark,
     Contender,
     Target,
-    limited,
 )
 from experiments.benchmarks.suite import benchmarks
 from experiments.finding import defined
@@ -116,17 +111,6 @@ def test_contenders_can_be_sent_to_a_child() -> None:
 
 def test_growth_is_told_over_five_sizes_at_least() -> None:
     assert [known.name for known in benchmarks().values() if len(known.sizes) < 5] == []
-
-
-def test_the_sizes_are_those_that_were_promised() -> None:
-    known = benchmarks()
-    assert (known["majority-pure"].sizes[0], known["majority-pure"].sizes[-1]) == (11, 1001)
-    assert (known["majority-shifted"].sizes[0], known["majority-shifted"].sizes[-1]) == (5, 41)
-    assert (known["prior-kernel"].sizes[0], known["prior-kernel"].sizes[-1]) == (10, 10**6)
-    assert (known["roo-rule"].sizes[0], known["roo-rule"].sizes[-1]) == (10, 10**9)
-    sizes = known["smoothed-profile"].sizes
-    assert (sizes[0], sizes[-1]) == (10**3, 10**6)
-    assert known["smoothed-database"].sizes[-1] == 10**9
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -264,27 +248,6 @@ def test_seconds_are_the_processors_where_there_are_enough_of_them() -> None:
     assert turn_seconds(short) == pytest.approx(0.02)
 
 
-def test_limits_are_named() -> None:
-    assert outcome_of(Ran(OUT_OF_MEMORY), limited(60, 4)) == "over 4 GiB"
-    assert outcome_of(Ran("over 60 s"), limited(60)) == "over 60 s"
-
-
-def test_a_contender_may_have_its_own_time() -> None:
-    longer = replace(TOY.contenders[1], seconds=90)
-    assert longer.allowed(TOY.limits).processor_seconds == 90
-    assert longer.allowed(TOY.limits).address_space == TOY.limits.address_space
-    assert TOY.contenders[1].allowed(TOY.limits) == TOY.limits
-    seen: list[Limits] = []
-
-    def child(function: Callable[[int], object], size: int, limits: Limits, **_: Any) -> Ran:
-        seen.append(limits)
-        return Ran(DONE, function(size), (1.0,), (1.0,), 0, 0)
-
-    forged = replace(TOY, contenders=(TOY.contenders[0], longer))
-    measure(forged, (10,), QUICK, lambda: None, child)
-    assert [limits.processor_seconds for limits in seen] == [30, 90]
-
-
 def test_benchmarks_that_run_at_a_time_come_back_in_order() -> None:
     other = replace(TOY, name="other", sizes=(10,), targets=())
     told: list[int] = []
@@ -386,28 +349,6 @@ def test_a_disagreement_stands_on_the_page(toy: dict[str, Any]) -> None:
     assert any("DISAGREES" in line for line in to_outcome(forged).findings)
 
 
-def test_the_figure_has_a_panel_for_each_benchmark(toy: dict[str, Any]) -> None:
-    outcome = to_outcome(toy)
-    (axes,) = plot(outcome).get_axes()
-    hollow = [line for line in axes.get_lines() if line.get_markerfacecolor() == "white"]
-    assert [np.asarray(line.get_xdata()).tolist() for line in hollow] == [[100, 1000]]
-    legend = axes.get_legend()
-    assert legend is not None
-    assert "half: slope 0.15" in [text.get_text() for text in legend.get_texts()]
-    assert outcome.tables["growth"].select(contender="half").column("slope") == pytest.approx(
-        [math.log10(2) / 2]
-    )
-    assert any("(extrapolated)" in line for line in outcome.findings)
-
-
-def test_the_experiment_is_registered_for_the_report() -> None:
-    assert EXPERIMENT.name == "benchmarks"
-    assert not EXPERIMENT.repeatable
-    assert steps(EXPERIMENT.config) == sum(len(benchmark.sizes) for benchmark in BENCHMARKS)
-    assert steps(EXPERIMENT.quick) == len(BENCHMARKS)
-    assert steps(Config(names=("roo-rule",), most_sizes=2)) == 2
-
-
 run = partial(exit_code, runner.main)
 
 
@@ -487,16 +428,6 @@ def test_a_part_can_be_published_without_the_rest(
     assert runner.published() == after | {"patience": 1.0}
 
 
-def test_bad_names_and_folders_exit_2(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert run(["nonsense"]) == 2
-    assert "majority-pure" in capfd.readouterr().err
-    file = tmp_path / "file"
-    file.write_text("")
-    assert run(["roo-rule", "--out", str(file)]) == 2
-    assert run(["--list"]) == 0
-    assert all(name in capfd.readouterr().out for name in NAMES[:1])
-
-
 PUBLISHED = runner.PUBLISHED / "results.json"
 
 
@@ -524,52 +455,6 @@ def test_the_published_results_are_of_this_registry_and_only_scipy_disagrees() -
             assert kept["slope"] == pytest.approx(again["slope"], abs=1e-9)
 
 
-@pytest.mark.parametrize("solver", [solver for _, solver, _ in rivals.SOLVERS])
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_solvers_with_every_ratio_find_gamma(
-    solver: Callable[[rivals.Written], float], seed: int
-) -> None:
-    masses = np.random.default_rng(seed).dirichlet(np.ones(4))
-    made = suite_kernels.Instance(masses, masses, 0.5 * seed)
-    expected = public_prior.minimax_utility(masses, 0.5 * seed)
-    room = 1e-6 if solver is rivals.by_pdlp else 1e-8
-    assert solver(suite_kernels.written(made)) == pytest.approx(expected, abs=room)
-
-
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
-def test_every_form_of_the_program_finds_gamma(epsilon: float) -> None:
-    prior = np.array([0.1, 0.15, 0.2, 0.25, 0.3])
-    instance = suite_kernels.Instance(prior, prior, epsilon)
-    expected = public_prior.minimax_utility(prior, epsilon)
-    ways = (
-        suite_kernels.shifted_form,
-        suite_kernels.column_form,
-        suite_kernels.ratio_form,
-        suite_kernels.by_program,
-        suite_kernels.by_highs,
-        suite_kernels.by_clarabel,
-    )
-    found = [way(instance).value for way in ways]
-    assert found == pytest.approx([expected] * len(ways), abs=1e-7)
-
-
-@pytest.mark.parametrize("letters", [3, 6])
-def test_algorithm_1_and_its_program_find_gamma(letters: int) -> None:
-    instance = suite_kernels.program(letters)
-    least, e = float(instance.prior.min()), math.exp(instance.epsilon)
-    gamma = (1 - least) / (e * least + 1 - least)
-    benchmark = benchmarks()["prior-program"]
-    found = [contender.run(instance).value for contender in benchmark.contenders]
-    assert found == pytest.approx([gamma] * len(found), abs=1e-8)
-
-
-def test_the_recursion_and_its_program_are_the_optimum_of_every_row() -> None:
-    setting = suite_roo.setting(100)
-    contenders = benchmarks()["roo-recursion"].contenders
-    found = [contender.run(setting).value for contender in contenders]
-    assert found == pytest.approx([suite_roo.by_linprog(setting).value] * 3, abs=1e-8)
-
-
 def test_smoothed_delta_is_that_of_every_assignment() -> None:
     """Three records, each with a distribution of its own."""
     made = suite_theorem_2.profiled(3)
@@ -586,15 +471,6 @@ def test_smoothed_delta_is_that_of_every_assignment() -> None:
     assert suite_theorem_2.as_written(made).value == pytest.approx(best, rel=1e-12)
     assert suite_theorem_2.naive(made).value == pytest.approx(best, rel=1e-12)
     assert suite_theorem_2.naive(made).note.startswith("64 terms")
-
-
-@pytest.mark.parametrize("shift", [0.0, 1e-5])
-def test_both_corner_sets_have_one_optimum(shift: float) -> None:
-    instance = suite_majority.surrogate(shift, 9)
-    own, every = suite_majority.solved(instance), suite_majority.every_multiset(instance)
-    assert own.value == pytest.approx(every.value, abs=1e-9)
-    size = math.comb(9 + (7 if shift else 3), 7 if shift else 3)
-    assert every.note.startswith(f"{size:,} rows of {size:,} multisets")
 
 
 def test_the_slow_judges_of_a_proof_judge_rightly() -> None:
@@ -660,24 +536,6 @@ def test_the_journal_recursion_is_the_journal_rule() -> None:
         assert suite_roo.journal_rule(setting).value == pytest.approx(expected, rel=1e-12)
 
 
-def test_many_tables_are_sampled_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[int] = []
-    original = suite_smoothed._table
-
-    def counting(instance: smoothed.SamplingHistogram, ones: int, *, whole: bool) -> Any:
-        made.append(ones)
-        return original(instance, ones, whole=whole)
-
-    monkeypatch.setattr(suite_smoothed, "_table", counting)
-    instance = suite_smoothed.mechanism(3000)
-    for way in (suite_smoothed.tables_on_support, suite_smoothed.tables_of_all_outputs):
-        made.clear()
-        found = way(instance)
-        assert found.value is None
-        assert found.part == pytest.approx(len(made) / 1502)
-        assert found.part < 1
-
-
 def test_sampled_databases_have_their_delta() -> None:
     instance = suite_smoothed.mechanism(3000)
     log_delta = smoothed.privacy_profile(instance, suite_smoothed.EPSILON).log_delta
@@ -718,16 +576,6 @@ def tail(n: int, lost: int, ones: int) -> mpmath.mpf:
         mass *= mpmath.mpf(k * (n - ones - 1 - lost + k)) / ((ones + 2 - k) * (lost - k + 1))
         total += mass * weight(k - 1)
     return total
-
-
-def test_many_multisets_and_compositions_are_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(suite_majority, "_WHOLE_UP_TO", 100)
-    monkeypatch.setattr(suite_majority, "_SAMPLE", 30)
-    found = suite_majority.one_law_each(suite_majority.pure(11))
-    assert (found.value, found.part) == (None, 30 / 364)
-    monkeypatch.setattr(suite_smoothed, "_WHOLE_UP_TO", 100)
-    found = suite_smoothed.one_convolution_each(suite_smoothed.profiled(999))
-    assert (found.value, found.part) == (None, 0.2)
 
 
 def test_batches_are_drawn_uniformly(monkeypatch: pytest.MonkeyPatch) -> None:

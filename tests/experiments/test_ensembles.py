@@ -9,16 +9,17 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpopt import ParameterError, multiclass
-from dpopt.ballots import audit_rule, exponential, flat, ladder, permute_and_flip
-from dpopt.privacy import Guarantee, gaussian_delta
+from dpopt import multiclass
+from dpopt.ballots import audit_rule, exponential, flat, permute_and_flip
+from dpopt.privacy import Guarantee
 from experiments.ensembles import images, laws, plain, private
+from experiments.ensembles.ladder import ladder
 from experiments.ensembles.teachers import fitted, ink_features, regression
 from experiments.ensembles.teachers import plain as teach
 from experiments.majority.pate.votes import SHIPPED, load_votes
+from experiments.majority.renyi import gaussian_delta
 from experiments.registry import Outcome
 from tests.experiments.comparing import ran
-from tests.experiments.pictures import drawn
 
 DIGITS, LABELS = plain.EXPERIMENTS
 SMALL = plain.Config(voters=(9, 6), queries=200, seeds=3, optimal=(0.5,), most_solved=6)
@@ -180,35 +181,6 @@ def test_budgets_of_one_label_are_kept_and_told(digits: Outcome) -> None:
             assert (f"{epsilon:g}" in listed) == (ours < theirs)
 
 
-def test_the_exponential_mechanism_that_spends_all_is_beside_the_ladder(digits: Outcome) -> None:
-    table = digits.tables["accuracy"]
-    told = [words for words in digits.findings if "is behind the exponential mechanism" in words]
-    for voters, finding in zip((9, 6), told, strict=True):
-        for epsilon in SMALL.epsilon:
-            part = table.select(voters=voters, epsilon=epsilon)
-            at = {row["method"]: row for row in part.records}
-            full = at["exponential-audited"]
-            assert full["label_epsilon"] == pytest.approx(epsilon, rel=1e-9)
-            assert full["accuracy"] >= at["exponential"]["accuracy"]
-            listed = finding.partition("epsilon = ")[2].partition(" of these")[0].split(", ")
-            assert (f"{epsilon:g}" in listed) == (at["ladder"]["accuracy"] < full["accuracy"])
-    figure = plain.plot(digits)
-    shown = {line.get_label() for line in figure.axes[0].get_lines()}
-    assert {"exponential, largest step", "exponential mechanism", "ladder"} <= shown
-
-
-def test_many_labels_lose_accuracy_and_noise_that_composes_wins(labels: Outcome) -> None:
-    table = labels.tables["accuracy"]
-    for method in ("ladder", "permute-and-flip", "laplace", "gnmax", "exponential"):
-        part = table.select(total_epsilon=1.0, method=method).column("accuracy")
-        assert part == sorted(part, reverse=True)
-    last = {
-        row["method"]: row["accuracy"]
-        for row in table.select(total_epsilon=5.0, labels=100).records
-    }
-    assert last["gnmax"] > last["exponential"] > last["ladder"]
-
-
 def test_private_voters_against_samples_of_their_votes(voters: Outcome) -> None:
     table = voters.tables["accuracy"]
     rng = np.random.default_rng(2)
@@ -286,33 +258,3 @@ def test_mnist_s_accuracies_are_those_of_the_shipped_votes(mnist: Outcome) -> No
     assert len(set(fixed.column("accuracy"))) == 1
     falling = totals.select(dataset="mnist", teachers_see="same images", method="gnmax")
     assert falling.column("accuracy") == sorted(falling.column("accuracy"), reverse=True)
-
-
-def test_figures(digits: Outcome, labels: Outcome, voters: Outcome, mnist: Outcome) -> None:
-    for experiment, outcome in (
-        (DIGITS, digits),
-        (LABELS, labels),
-        (private.EXPERIMENT, voters),
-        (images.EXPERIMENT, mnist),
-    ):
-        drawn(experiment, outcome)
-
-
-@pytest.mark.parametrize(
-    ("config", "changed", "words"),
-    [
-        (SMALL, {"queries": 1700}, "queries is 1700; it must be so small"),
-        (SMALL, {"voters": ()}, r"voters is \(\); it must be different numbers in 1..40"),
-        (SMALL, {"epsilon": (1.0, 0.5)}, "epsilon is .* it must be rising"),
-        (SMALL, {"delta": 0.0}, "delta is 0.0; it must be above 0 and below 1"),
-        (SMALL, {"priors": ("none",)}, "prior is 'none'"),
-        (SMALL_LABELS, {"labels": (0,)}, r"labels is \(0,\)"),
-        (SMALL_PRIVATE, {"digits": ("35",)}, "digits is .* three digits or more"),
-        (SMALL_PRIVATE, {"allowance": (5,)}, "allowance is .* at most 4"),
-        (SMALL_PRIVATE, {"teachers": ("tree",)}, "teachers is .* some of response, output"),
-        (images.Config(), {"datasets": ("cifar",)}, "datasets is .* some of mnist"),
-    ],
-)
-def test_parameters_that_make_no_sense(config: object, changed: dict, words: str) -> None:
-    with pytest.raises(ParameterError, match=words):
-        replace(config, **changed)  # pyright: ignore[reportArgumentType]

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from dpopt import ParameterError
 from experiments.drawing import tick_step
 from experiments.majority import (
     claims,
@@ -26,8 +25,6 @@ from tests.experiments.comparing import Cells, edited, only, ran, verdict
 FIGURE_2, FIGURE_6, FIGURE_7, FIGURE_8 = figures.EXPERIMENTS
 
 
-(FIGURE_10,) = gnmax.EXPERIMENTS
-TINY = replace(FIGURE_2.quick, draws=20, repeats=2, allowance=(1.0, 3.0))
 TINY_6 = replace(FIGURE_6.quick, draws=20, repeats=2)
 
 
@@ -330,21 +327,6 @@ def test_claims(claimed: tuple[Claim, ...]) -> None:
     assert verdict(changed("composition of queries", value_found=6.0), "Q queries") == "agrees"
 
 
-def test_lemma_3_2_is_one_statement_in_every_figure(figure_2: Outcome) -> None:
-    assert only(figure_2.comparisons, "subsampling has the optimal").statement == "lemma 3.2"
-
-
-@pytest.mark.parametrize("mechanisms", [3, 13, 27])
-def test_figure_2_is_drawn_for_any_number_of_voters(mechanisms: int) -> None:
-    outcome = ran(FIGURE_2, replace(TINY, mechanisms=mechanisms))
-    figure = FIGURE_2.plot(outcome)
-    figure.draw_without_rendering()
-    ticks = figure.get_axes()[0].get_xticks()
-    assert 2 <= len(ticks) <= 8
-    assert all(tick == round(tick) for tick in ticks)
-    assert not [c for c in outcome.comparisons if c.claim.startswith("Table")]
-
-
 def test_ticks_are_few_and_round_for_every_number_of_voters() -> None:
     for last in range(1, 4002):
         step = tick_step(last)
@@ -370,8 +352,3 @@ def test_one_sampled_voter_is_not_m_1() -> None:
     moved = replace(config, epsilon=1.0, slack=0.9)
     assert moved.targets[0].allowance < 1.0
     assert not [c for c in ran(FIGURE_6, moved).comparisons if c.claim.startswith("At m = 1")]
-
-
-def test_a_grid_without_orders_is_refused() -> None:
-    with pytest.raises(ParameterError, match="^last_order is 20; it must be more than"):
-        replace(FIGURE_10.quick, last_order=20.0)

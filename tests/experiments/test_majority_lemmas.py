@@ -1,10 +1,9 @@
-from dataclasses import replace
 from fractions import Fraction as F
 from itertools import product
 
 import pytest
 
-from dpopt import ParameterError, majority
+from dpopt import majority
 from experiments.majority import lemmas
 from experiments.majority.lemmas import (
     EXPERIMENT,
@@ -17,7 +16,6 @@ from experiments.majority.lemmas import (
     unequal_errors,
 )
 from experiments.registry import Outcome
-from tests.experiments.pictures import drawn
 from tests.majority.brute import law
 
 SMALL = Config(mechanisms=(3, 5), ratios=("3/2",), points=4, gammas=1)
@@ -103,25 +101,3 @@ def test_equation_83_as_printed_is_another_number() -> None:
     printed = above - half * (half**2 + 3 * half * half) + half
     right = above - half * (half**3 + 3 * half**3) + half
     assert (printed, right) == (F(1, 4), half)
-
-
-@pytest.mark.parametrize("mechanisms", [(3,), (3, 5, 7, 9)])
-def test_figures_at_other_parameters(mechanisms: tuple[int, ...]) -> None:
-    config = replace(SMALL, mechanisms=mechanisms, points=2)
-    drawn(EXPERIMENT, EXPERIMENT.run(config, lambda: None))
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"mechanisms": (4,)}, "^mechanisms holds 4"),
-        ({"mechanisms": ()}, r"^mechanisms is \(\)"),
-        ({"ratios": ("1",)}, "^ratios holds '1'"),
-        ({"ratios": ("x",)}, "^ratios holds 'x'"),
-        ({"points": 1}, "^points is 1"),
-        ({"gammas": -1}, "^gammas is -1"),
-    ],
-)
-def test_bad_parameters_are_refused(change: dict[str, object], message: str) -> None:
-    with pytest.raises(ParameterError, match=message):
-        replace(SMALL, **change)  # type: ignore[arg-type]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from pathlib import Path
@@ -18,11 +16,9 @@ from experiments import __main__ as runner
 from experiments.catalogue import all_experiments
 from experiments.kept import Entry
 from experiments.options import (
-    Kind,
     changed,
     configured,
     documented,
-    kind_of,
     options,
     parsed,
     text_of,
@@ -82,18 +78,6 @@ def test_what_the_docstring_says_of_each_field() -> None:
     assert about["truth"] == "a flag: yes or no."
     assert about["perhaps"] == "a number, or not."
     assert documented(int) == {}
-
-
-class Wider(Config):
-    """Another.
-
-    Attributes:
-        added: of its own.
-    """
-
-
-def test_help_of_a_class_that_is_extended_counts() -> None:
-    assert documented(Wider) == documented(Config) | {"added": "of its own."}
 
 
 @pytest.mark.parametrize(
@@ -191,21 +175,6 @@ def test_other_values_are_refused(field: str, value: object, message: str) -> No
     with pytest.raises(ParameterError) as caught:
         configured(ALL, False, {field: value})
     assert str(caught.value).startswith(message)
-
-
-def test_annotations_that_no_text_stands_for() -> None:
-    for annotation in (
-        dict[str, int],
-        tuple[int, int],
-        tuple[tuple[int, ...], ...],
-        int | str,
-        Kind,
-        Any,
-        tuple[int | None, ...],
-        Literal[1, 2],
-    ):
-        assert kind_of(annotation) is None, annotation
-    assert kind_of(tuple[Literal["a"], ...] | None) == Kind(("a",), many=True, optional=True)
 
 
 @pytest.mark.parametrize("name", REPEATABLE)
@@ -311,23 +280,3 @@ def test_a_run_from_python(tmp_path: Path) -> None:
     paper = experiments.run(EXAMPLE.name)
     assert paper.outcome.comparisons
     assert not paper.entry.own_parameters
-
-
-def test_bad_runs_from_python() -> None:
-    with pytest.raises(ParameterError, match="did you mean prior-example-1"):
-        experiments.run("prior-exmple-1")
-    with pytest.raises(ParameterError, match=r"did you mean points\?"):
-        experiments.run(EXAMPLE.name, point=3)
-    with pytest.raises(ParameterError, match="style is 'nature'"):
-        experiments.run(EXAMPLE.name, style="nature")
-    with pytest.raises(AttributeError):
-        _ = experiments.rum  # pyright: ignore[reportAttributeAccessIssue]
-
-
-def test_the_import_alone_loads_no_library() -> None:
-    code = (
-        "import sys, experiments; heavy = {'numpy', 'scipy', 'matplotlib', 'click', 'joblib'}; "
-        "sys.exit(bool(heavy & set(sys.modules)))"
-    )
-    root = Path(__file__).parents[2]
-    assert subprocess.run([sys.executable, "-c", code], cwd=root, check=False).returncode == 0

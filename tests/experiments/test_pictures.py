@@ -9,7 +9,7 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dpopt import style
+from experiments import style
 from tests.experiments.pictures import faults
 
 

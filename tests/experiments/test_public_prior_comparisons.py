@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
-import polars as pl
-
-from experiments.data.avazu import Clicks
-from experiments.data.generate import generate_movielens
 from experiments.public_prior import (
     avazu,
     digits,
@@ -101,29 +96,6 @@ def test_generated_data_are_not_compared_with_the_paper_s() -> None:
     assert [c.verdict for c in found] == ["not comparable"] * 2
     found = avazu.of_avazu(summary, other=None)
     assert [c.verdict for c in found] == ["agrees", "differs"]
-
-
-def test_only_the_paper_s_own_data_and_choices_are_compared(tmp_path: Path) -> None:
-    folder = generate_movielens(tmp_path / "ml", users=30, movies=40, seed=1)
-    outcome = ran(movielens.EXPERIMENT, movielens.Config(path=str(folder)))
-    assert (
-        outcome.comparisons[-1].rule
-        == "no verdict: the folder has 30 users, MovieLens 1M has 6,040"
-    )
-    release = ran(movielens.EXPERIMENT, movielens.Config(path=str(folder))).data
-    assert release == "own data in the format of MovieLens 1M"
-    own = movielens.Config(path=str(folder))
-    assert movielens._other(own, 6040) is None
-    assert movielens._source(own, 6040) == "MovieLens 1M"
-    assert "the prior is the average" in str(movielens._other(replace(own, prior="average"), 6040))
-    assert "no epsilon is 4" in str(movielens._other(replace(own, epsilon=(2.0,)), 6040))
-    clicks = Clicks(pl.DataFrame({"click": [1]}), 40_428_967)
-    config = avazu.EXPERIMENT.config
-    assert avazu._other(config, clicks) == "the users are generated, in the format of Avazu"
-    own = replace(config, path="train.gz")
-    assert avazu._other(own, clicks) is None
-    assert avazu._other(replace(own, prior="total"), clicks) == "prior: not as in the paper"
-    assert "300 rows" in str(avazu._other(own, Clicks(clicks.frame, 300)))
 
 
 def test_the_digits_are_not_the_paper_s_data() -> None:

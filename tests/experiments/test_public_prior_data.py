@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dpopt import ParameterError
-from experiments.data import avazu, movielens
+from experiments.data import movielens
 from experiments.data.avazu import ATTRIBUTES, COLUMNS, load_clicks, subcategories
 from experiments.data.generate import generate_avazu, generate_movielens
 from experiments.data.groups import UserGroup
@@ -80,11 +80,6 @@ def test_clicks_are_counted_by_subcategory_user_and_site(small: Path) -> None:
     assert list(subcategories(clicks, "C14")) == []
 
 
-def test_a_user_is_a_device_or_an_address(small: Path) -> None:
-    assert load_clicks(small).frame["user"].n_unique() == 3
-    assert load_clicks(small, "device_ip").frame["user"].unique().to_list() == [0xAAAA0008]
-
-
 @pytest.mark.parametrize("block", [1, 100, 1000, 1 << 20])
 def test_blocks_and_compression_do_not_change_the_clicks(small: Path, block: int) -> None:
     packed = small.with_suffix(".gz")
@@ -124,37 +119,6 @@ def test_malformed_rows_are_named(tmp_path: Path, bad: str, words: str) -> None:
     message = refusal(load_clicks, path)
     assert str(path) in message
     assert words in message
-
-
-def test_malformed_avazu_files_are_one_sentence(small: Path, tmp_path: Path) -> None:
-    missing = refusal(load_clicks, tmp_path / "absent.csv")
-    assert "kaggle.com" in missing
-    assert "redistribution" in missing
-    assert "first line" in refusal(load_clicks, write(tmp_path / "a.csv", ROW, header="id,click"))
-    assert "no click" in refusal(load_clicks, write(tmp_path / "b.csv", ROW))
-    assert "no click" in refusal(load_clicks, write(tmp_path / "c.csv"))
-    packed = tmp_path / "d.gz"
-    packed.write_bytes(gzip.compress(small.read_bytes())[:-20])
-    assert "gzip stream" in refusal(load_clicks, packed)
-    (tmp_path / "empty").write_bytes(b"")
-    assert "first line" in refusal(load_clicks, tmp_path / "empty")
-    assert "directory" in refusal(load_clicks, tmp_path)
-    assert "user is 'me'" in refusal(load_clicks, small, "me")
-    assert "attributes" in refusal(load_clicks, small, attributes=("C2",))
-    assert "block is 0" in refusal(load_clicks, small, block=0)
-    for name in ("sites", "minimum_clicks", "minimum_users"):
-        call = {name: 0}
-        assert f"{name} is 0" in refusal(
-            lambda call=call: list(subcategories(load_clicks(small), "C1", **call))
-        )
-    clicks = load_clicks(small, attributes=("C1",))
-    assert "attribute is 'C14'" in refusal(lambda: list(subcategories(clicks, "C14")))
-
-
-def test_without_polars_the_extra_is_named(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(avazu.importlib.util, "find_spec", lambda _: None)
-    assert "extra `data`" in refusal(load_clicks, small)
-    assert "extra `data`" in refusal(generate_avazu, small, 10, 1)
 
 
 def test_a_generated_avazu_file_agrees_with_a_plain_count(tmp_path: Path) -> None:
@@ -285,20 +249,6 @@ def test_movielens_100k_puts_years_into_the_age_groups(tmp_path: Path) -> None:
         ("u.item", f"3|Movie|a||b|{flags(1).replace('1', '2')}\n", "line 1"),
         ("u.item", f"3|A|a||b|{flags(1)}\n3|B|a||b|{flags(2)}\n", "line 2"),
         ("u.item", f"x|Movie|a||b|{flags(1)}\n", "line 1"),
-    ],
-)
-def test_malformed_files_of_100k_are_one_sentence(
-    tmp_path: Path, file: str, content: str, words: str
-) -> None:
-    (ml_100k(tmp_path) / file).write_text(content)
-    message = refusal(load_movielens, tmp_path)
-    assert words in message
-    assert file in message
-
-
-@pytest.mark.parametrize(
-    ("file", "content", "words"),
-    [
         ("ratings.dat", "1::1::5\n", "line 1"),
         ("ratings.dat", "1::1::5::0\n1::1::9::0\n", "line 2"),
         ("ratings.dat", "1::x::5::0\n", "line 1"),
@@ -315,27 +265,14 @@ def test_malformed_files_of_100k_are_one_sentence(
         ("movies.dat", "1::First::Drama\n1::Second::Comedy\n", "line 2"),
     ],
 )
-def test_malformed_movielens_files_are_one_sentence(
+def test_malformed_files_are_one_sentence(
     tmp_path: Path, file: str, content: str, words: str
 ) -> None:
-    (ml_1m(tmp_path) / file).write_text(content)
+    make = ml_100k if file.startswith("u.") else ml_1m
+    (make(tmp_path) / file).write_text(content)
     message = refusal(load_movielens, tmp_path)
     assert words in message
     assert file in message
-
-
-def test_a_missing_movielens_file_says_where_to_get_it(tmp_path: Path) -> None:
-    assert "grouplens.org" in refusal(load_movielens, tmp_path / "absent")
-    (ml_1m(tmp_path) / "movies.dat").unlink()
-    message = refusal(load_movielens, tmp_path)
-    assert "movies.dat" in message
-    assert "redistribution" in message
-    (tmp_path / "movies.dat").mkdir()
-    assert "directory" in refusal(load_movielens, tmp_path)
-    ml_100k(tmp_path)
-    (tmp_path / "ratings.dat").unlink()
-    (tmp_path / "u.item").write_text("3|Movie|a||b|" + "|".join("0" * 19) + "\n")
-    assert "u.item" in refusal(load_movielens, tmp_path)
 
 
 def test_a_generated_movielens_folder_agrees_with_a_plain_count(tmp_path: Path) -> None:

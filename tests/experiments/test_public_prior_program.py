@@ -12,12 +12,10 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from dpopt import ParameterError, public_prior
 from experiments.public_prior import program
 from experiments.public_prior.program import PRIORS, Config, printed_algorithm, prior_of
 from experiments.registry import Outcome
 from tests.experiments.comparing import edited, only, ran, verdict
-from tests.experiments.pictures import drawn
 
 SMALL = Config(letters=(2, 3, 5), epsilon=(0.5, 4.0), second_letters=2, laws=30, points=7)
 
@@ -118,16 +116,6 @@ def test_the_printed_recursion_in_fractions() -> None:
     )
 
 
-def test_divergence_falls_in_the_diagonal() -> None:
-    """Lemma 2: g is 1 - x, -log x and 1/x - 1 for the three divergences."""
-    grid = np.linspace(0.01, 1.0, 50)
-    closed = {"tv": 1 - grid, "kl": -np.log(grid), "chi-square": 1 / grid - 1}
-    for name, expected in closed.items():
-        found = [public_prior.point_mass_divergence(float(x), name) for x in grid]
-        assert found == pytest.approx(expected, abs=1e-12)
-        assert np.all(np.diff(found) < 0)
-
-
 def test_the_misprint_of_the_appendix() -> None:
     """Row sums of the block of the uniform kernel, by hand: its first column is 1 / (e + n - 1)."""
     for n, e in ((2, Fraction(3, 2)), (5, Fraction(7))):
@@ -171,50 +159,3 @@ def test_verdicts(outcome: Outcome) -> None:
         changed = program.of_program(edited(table, **{column: value}))
         assert only(changed, words).verdict == "refuted", column
         assert sum(c.verdict == "refuted" for c in changed) == 1
-
-
-def test_what_was_not_run_is_not_judged() -> None:
-    config = Config(
-        letters=(3,), priors=("random",), epsilon=(1.0,), exact_letters=2, second=None, laws=3
-    )
-    outcome = ran(program.EXPERIMENT, config)
-    claims = " ".join(c.claim for c in outcome.comparisons)
-    assert len(outcome.comparisons) == 6
-    for words in ("proposition 1", "proposition 3", "corollary 2", "A.7"):
-        assert words not in claims
-    drawn(program.EXPERIMENT, outcome)
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {},
-        {"letters": (7,), "priors": ("tiny",), "epsilon": (16.0,)},
-        {"letters": (2, 3, 4, 5, 6, 7, 8, 9), "epsilon": (1.0,), "priors": ("skewed", "uniform")},
-    ],
-)
-def test_figures_are_whole(changed: dict[str, Any], outcome: Outcome) -> None:
-    config = replace(SMALL, **changed, second=None)
-    assert not program.EXPERIMENT.at_paper(config)
-    drawn(program.EXPERIMENT, ran(program.EXPERIMENT, config) if changed else outcome)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("letters", ()),
-        ("letters", (1,)),
-        ("letters", (101,)),
-        ("letters", (4, 4)),
-        ("priors", ("normal",)),
-        ("epsilon", (16.5,)),
-        ("laws", 0),
-        ("points", 1),
-    ],
-)
-def test_bad_parameters_are_one_sentence(name: str, value: Any) -> None:
-    with pytest.raises(ParameterError) as caught:
-        Config(**{name: value})
-    message = str(caught.value)
-    assert message.startswith(f"{name} is {value!r}; it must be ")
-    assert message.endswith(".")

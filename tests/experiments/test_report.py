@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
-import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -16,10 +15,9 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-import experiments
 from experiments import __main__ as runner
 from experiments.catalogue import all_experiments
-from experiments.kept import Entry, keep_run, kept_entry, run_path, write_outcome
+from experiments.kept import Entry, keep_run, run_path, write_outcome
 from experiments.public_prior import example_one
 from experiments.registry import VERDICTS, Comparison, Outcome, Table
 from experiments.report.mathematics import to_mathml
@@ -57,21 +55,6 @@ _WIDTHS = """
 const page = document.documentElement;
 return [window.innerWidth, page.clientWidth, page.scrollWidth];
 """
-
-
-@dataclass(frozen=True)
-class Coins:
-    """Parameters with words about them.
-
-    Attributes:
-        coins: how many are tossed.
-        biases: of the coins,
-            in (0, 1).
-    """
-
-    coins: int = 3
-    biases: tuple[float, ...] = (0.5, 0.25)
-    label: str | None = None
 
 
 class Page(HTMLParser):
@@ -194,12 +177,6 @@ def entry(*verdicts: str, **fields: Any) -> Entry:
     return Entry(replace(EXAMPLE, **fields), outcome, 1.25)
 
 
-def test_known_contrasts() -> None:
-    assert contrast("rgb(0, 0, 0)", "rgb(255, 255, 255)") == pytest.approx(21)
-    assert contrast("rgb(119, 119, 119)", "rgb(255, 255, 255)") == pytest.approx(4.48, abs=0.005)
-    assert contrast("rgb(10, 20, 30)", "rgb(10, 20, 30)") == 1
-
-
 def test_every_link_leads_somewhere(folder: Path) -> None:
     pages = {path.name: Page(path) for path in folder.glob("*.html")}
     assert set(pages) == {"index.html", *(f"{name}.html" for name in NAMES)}
@@ -219,24 +196,6 @@ def test_every_link_leads_somewhere(folder: Path) -> None:
     assert {path for path in files if not path.endswith(".run.json")} == linked
     inside = pages["index.html"].values("href")
     assert {"#paper-darrm", "#paper-public-prior", "#disagreements"} <= set(inside)
-
-
-def test_a_page_knows_the_size_of_its_figure(folder: Path) -> None:
-    from matplotlib.image import imread
-
-    for name in NAMES:
-        (image,) = page_of(name, folder).all("img")
-        height, width, _ = imread(folder / f"{name}.png").shape
-        assert (image["width"], image["height"]) == (str(width), str(height))
-
-
-def test_neighbours_follow_the_order_of_the_index(folder: Path) -> None:
-    order = [name for name in all_experiments() if name in NAMES]
-    for place, name in enumerate(order):
-        links = page_of(name, folder).all("a")
-        turns = {a["rel"]: a["href"] for a in links if "rel" in a}
-        around = {"prev": order[place - 1 : place], "next": order[place + 1 : place + 2]}
-        assert turns == {turn: f"{near[0]}.html" for turn, near in around.items() if near}
 
 
 def test_the_pages_hold_what_the_records_say(folder: Path) -> None:
@@ -283,12 +242,6 @@ def test_disagreements_come_first_by_how_serious_they_are(tmp_path: Path) -> Non
     assert "1 agree 1 sharper" in part_of(index, "Public prior", "5 printed numbers")
 
 
-def test_without_disagreements_there_is_no_summary(tmp_path: Path) -> None:
-    index = written([entry("agrees"), entry(name="b")], tmp_path)
-    assert "disagreements" not in index.values("id")
-    assert [len(page_of(name, tmp_path).all("table")) for name in (EXAMPLE.name, "b")] == [3, 2]
-
-
 def test_a_statement_counts_once_however_many_items_judge_it(tmp_path: Path) -> None:
     def judging(name: str, *verdicts: str) -> Entry:
         said = tuple(
@@ -308,12 +261,6 @@ def test_a_statement_counts_once_however_many_items_judge_it(tmp_path: Path) -> 
     assert page_of("a", tmp_path).words.count("Rule: the rule.") == 2
 
 
-def test_not_comparable_is_no_disagreement(tmp_path: Path) -> None:
-    index = written([entry("not comparable", "agrees")], tmp_path)
-    assert "disagreements" not in index.values("id")
-    assert "verdict not-comparable" in page_of(EXAMPLE.name, tmp_path).values("class")
-
-
 def test_one_experiment_renews_its_page_and_the_index_only(tmp_path: Path) -> None:
     run_into(tmp_path, "roo-figure-1", "prior-example-1")
     before, page = contents(tmp_path), tmp_path / "roo-figure-1.html"
@@ -325,28 +272,6 @@ def test_one_experiment_renews_its_page_and_the_index_only(tmp_path: Path) -> No
     changed = {name for name, content in contents(tmp_path).items() if before[name] != content}
     assert changed == {"index.html", "prior-example-1.html", "prior-example-1.run.json"}
     assert page.stat().st_mtime_ns == written_at
-
-
-def test_what_a_folder_keeps_looks_as_it_did_when_it_was_run(folder: Path) -> None:
-    before = contents(folder)
-    write_report([], folder)
-    assert contents(folder) == before
-
-
-def test_what_is_kept_says_with_which_configuration_it_was_run(tmp_path: Path) -> None:
-    config = replace(EXAMPLE.config, epsilon=1.25)
-    other = replace(EXAMPLE, config=config, quick=config)
-    outcome = other.run(config, lambda: None)
-    write_outcome(Entry(other, outcome, 2.5, full=True), tmp_path)
-    kept_index([Entry(other, outcome, 2.5, full=True)], tmp_path)
-    kept = kept_entry(EXAMPLE, tmp_path)
-    assert kept is not None
-    assert (kept.configuration["epsilon"], kept.full, kept.seconds) == (1.25, True, 2.5)
-    assert kept.outcome == outcome
-    assert "1 item (1 full), computed in 2.5 s." in written([], tmp_path).words
-    page = page_of(EXAMPLE.name, tmp_path).words
-    assert "epsilon 1.25" in page
-    assert "kind full ended 20" in page
 
 
 def test_an_interrupted_run_and_unreadable_files_are_told(tmp_path: Path) -> None:
@@ -374,16 +299,6 @@ def test_an_interrupted_run_and_unreadable_files_are_told(tmp_path: Path) -> Non
         page = page_of(EXAMPLE.name, tmp_path)
         assert "its files cannot be read; run it again." in page.words
         assert page.all("img") == []
-
-
-def test_a_failure_stays_until_the_next_run(tmp_path: Path) -> None:
-    outcome = EXAMPLE.run(EXAMPLE.quick, lambda: None)
-    write_outcome(Entry(EXAMPLE, outcome, 1.0), tmp_path)
-    kept_index([Entry(EXAMPLE, None, 0.5, "no optimum")], tmp_path)
-    kept_index([], tmp_path)
-    assert "Failed. no optimum" in page_of(EXAMPLE.name, tmp_path).words
-    kept_index([Entry(EXAMPLE, outcome, 1.0)], tmp_path)
-    assert "no optimum" not in page_of(EXAMPLE.name, tmp_path).words
 
 
 def test_a_failure_is_shown_where_it_belongs(tmp_path: Path) -> None:
@@ -458,84 +373,6 @@ def test_every_experiment_s_mathematics_can_be_set() -> None:
             assert not {"\\", "&"} & set(unescape(formula.split(">", 1)[1]))
 
 
-def test_mathematics_stands_on_its_page(tmp_path: Path) -> None:
-    without = entry(name="b", mathematics=())
-    kept_index([entry("agrees", mathematics=(FORMULA, "x")), without], tmp_path)
-    page = page_of(EXAMPLE.name, tmp_path)
-    assert [math["alttext"] for math in page.all("math")] == [FORMULA, "x"]
-    assert "#mathematics" in page.values("href")
-    assert page_of("b", tmp_path).all("math") == []
-    assert "#mathematics" not in page_of("b", tmp_path).values("href")
-
-
-def test_data_are_named_and_generated_ones_are_not_comparable(tmp_path: Path) -> None:
-    read, made = entry("agrees"), entry(name="b")
-    assert read.outcome is not None
-    assert made.outcome is not None
-    read = replace(read, outcome=replace(read.outcome, data="MovieLens 1M"))
-    made = replace(made, outcome=replace(made.outcome, data="ratings of ours", generated=True))
-    index = written([read, made], tmp_path)
-    assert index.words.count("generated data") == 1
-    first, second = (page_of(name, tmp_path).words for name in (EXAMPLE.name, "b"))
-    assert "Data: MovieLens 1M." in first
-    assert "Generated data" not in first
-    assert "Generated data: not comparable." in second
-    assert "Data: ratings of ours." in second
-
-
-def test_own_parameters_have_no_verdicts_and_the_page_says_so(tmp_path: Path) -> None:
-    own = entry(name="b")
-    settings = {**own.configuration, "epsilon": 1.25, "masses": (0.5, 0.25, 0.25)}
-    own = replace(own, configuration=settings, own_parameters=True, commit="abc + changes")
-    index = written([entry("agrees"), own], tmp_path)
-    assert "2 items (1 quick, 1 with own parameters)" in index.words
-    assert index.words.count("own parameters") >= 2
-    first, second = (page_of(name, tmp_path).words for name in (EXAMPLE.name, "b"))
-    assert "Own parameters" not in first
-    # The numbers of a summary are those of the registered parameters.
-    assert f"By default: {EXAMPLE.summary}" in second
-    assert "By default" not in first
-    assert "Own parameters: no verdicts." in second
-    assert f"epsilon 1.25 {EXAMPLE.quick.epsilon} " in second
-    assert "masses 0.5, 0.25, 0.25 " in second
-    assert own.command in second
-    assert "--set epsilon=1.25" in own.command
-    assert "commit abc + changes" in second
-
-
-def test_every_parameter_says_what_it_is(tmp_path: Path) -> None:
-    written([entry("agrees", config=Coins(), quick=Coins())], tmp_path)
-    words = page_of(EXAMPLE.name, tmp_path).words
-    assert "coins 3 how many are tossed. biases 0.5, 0.25 of the coins, in (0, 1). label" in words
-
-
-def test_results_that_were_kept_are_said_to_be(tmp_path: Path) -> None:
-    written([replace(entry("agrees"), reused=True)], tmp_path)
-    assert (
-        "1.2 s, when its results were computed; kept since" in page_of(EXAMPLE.name, tmp_path).words
-    )
-
-
-def test_long_tables_and_long_lists_fold(tmp_path: Path) -> None:
-    rows = tuple((i, "w" * 60 if i else None) for i in range(1_000))
-    tables = {
-        "many": Table("Many.", ("i", "said"), rows),
-        "few": Table("Few.", ("i", "as_said"), rows[:3]),
-    }
-    outcome = Outcome(tables, tuple(f"finding {i}" for i in range(30)))
-    kept_index([Entry(EXAMPLE, outcome, 0.0)], tmp_path)
-    page = page_of(EXAMPLE.name, tmp_path)
-    assert "Many. (1000 rows, the first 300 here)" in page.words
-    assert "Few. (3 rows)" in page.words
-    assert "30 findings" in page.words
-    # Contents, findings and the long table are folded, the short one is open.
-    assert ["open" in part for part in page.all("details")] == [False, False, False, True]
-    text = (tmp_path / f"{EXAMPLE.name}.html").read_text()
-    assert text.count("<tr><td>") == 303
-    assert '<td class="long">–</td>' in text
-    assert '<th scope="col" class="long">as_<wbr>said</th>' in text
-
-
 @pytest.fixture(params=[False, True], ids=["light", "dark"])
 def dark(request: pytest.FixtureRequest) -> bool:
     return request.param
@@ -605,25 +442,6 @@ def test_the_pages_read_well_in_a_browser(
     assert {"banner", "mi", "mo", "td", "p", "lead"} <= classes
 
 
-def test_contents_stay_at_the_side_or_fold_above(opened: Chrome, folder: Path, width: int) -> None:
-    opened.get((folder / f"{NAMES[0]}.html").as_uri())
-    shown = "return [...document.querySelectorAll('main, nav')].filter(n => n.offsetHeight > 0)"
-    names = [node.get_attribute("class") for node in opened.execute_script(shown)]
-    assert names[:2] == (["wide", ""] if width == 1280 else ["narrow", ""])
-    nav = opened.find_element("css selector", f"nav.{names[0]}")
-    if names[0] == "narrow":
-        nav.find_element("css selector", "summary").click()
-    nav.find_element("link text", "Parameters").click()
-    assert opened.current_url.endswith("#parameters")
-    place = "return document.querySelector(':target').getBoundingClientRect().top"
-    assert 0 <= opened.execute_script(place) < 900
-    if names[0] == "wide":
-        # It has stayed on the screen.
-        assert opened.execute_script("return arguments[0].getBoundingClientRect().top", nav) >= 0
-    else:
-        assert opened.execute_script("return arguments[0].offsetHeight", nav) < 60
-
-
 def sought(driver: Chrome, words: str, verdict: str = "") -> list[str]:
     """The texts that the search shows."""
     script = """
@@ -680,125 +498,3 @@ def test_hostile_text_is_found_as_text(browser: Chrome, tmp_path: Path) -> None:
     assert len(found) == 2 + len(VERDICTS)
     assert all(HOSTILE in text for text in found)
     assert browser.execute_script("return document.querySelectorAll('#search img').length") == 0
-
-
-def test_without_a_script_everything_can_be_read(folder: Path, tmp_path: Path) -> None:
-    off = ("--blink-settings=scriptEnabled=false",)
-    with chromium(tmp_path / "profile", flags=off) as driver:
-        driver.get((folder / "index.html").as_uri())
-        assert not driver.find_element("css selector", "#search").is_displayed()
-        assert len(driver.find_elements("css selector", ".items li")) == len(NAMES)
-        assert driver.find_element("css selector", ".compare").is_displayed()
-        driver.get((folder / f"{NAMES[0]}.html").as_uri())
-        shown = driver.find_element("css selector", "main").text
-        for heading in ("Figure", "The paper and this run", "Tables", "Parameters", "The run"):
-            assert heading in shown
-
-
-def test_an_address_unfolds_what_it_names(browser: Chrome, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    out.mkdir()
-    outcome = Outcome({}, tuple(f"finding {i}" for i in range(30)))
-    kept_index([Entry(EXAMPLE, outcome, 0.0)], out)
-    page = (out / f"{EXAMPLE.name}.html").as_uri()
-    browser.get(page)
-    last = browser.find_element("id", "finding-30")
-    assert not last.is_displayed()
-    browser.execute_script("location.hash = '#finding-30'")
-    wait_for(last.is_displayed, True)
-    browser.get("about:blank")
-    browser.get(f"{page}#finding-30")
-    wait_for(lambda: browser.find_element("id", "finding-30").is_displayed(), True)
-
-
-def test_the_command_names_the_folder_of_a_run_elsewhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    for folder, told in (("results", ""), ("my run", " --out 'my run'"), (str(tmp_path), "")):
-        experiments.run(EXAMPLE.name, out=folder)
-        write_report([], Path(folder))
-        page = unescape((Path(folder) / f"{EXAMPLE.name}.html").read_text(encoding="utf-8"))
-        assert f">python -m experiments run {EXAMPLE.name}{told}</code>" in page
-
-
-def test_the_command_is_copied_or_selected(browser: Chrome, folder: Path) -> None:
-    page = folder / f"{NAMES[0]}.html"
-    browser.get(page.as_uri())
-    command = browser.find_element("id", "command").text
-    assert command == f"python -m experiments run {NAMES[0]}"
-    button = browser.find_element("css selector", "button[data-copy]")
-    assert button.text == "Copy"
-    browser.execute_script(
-        "Object.defineProperty(navigator, 'clipboard', {value: {writeText: async t => {"
-        "window.copied = t}}, configurable: true})"
-    )
-    button.click()
-    wait_for(lambda: button.text, "Copied")
-    assert browser.execute_script("return window.copied") == command
-    browser.execute_script(
-        "Object.defineProperty(navigator, 'clipboard', {value: undefined, configurable: true})"
-    )
-    button.click()
-    wait_for(lambda: button.text, "Selected")
-    assert browser.execute_script("return getSelection().toString().trim()") == command
-
-
-def test_chromium_sets_the_mathematics(browser: Chrome, formula_page: Path) -> None:
-    browser.get(formula_page.as_uri())
-    top, bottom, limit, operator = browser.execute_script(
-        "const box = e => e.getBoundingClientRect();"
-        "const [fraction, below] = ['mfrac', 'munder'].map(n => document.querySelector(n));"
-        "return [box(fraction.children[0]).bottom, box(fraction.children[1]).top,"
-        " box(below.children[1]).top, box(below.children[0]).bottom]"
-    )
-    assert top <= bottom
-    assert operator <= limit
-
-
-def test_on_paper_it_is_light_and_whole(folder: Path, tmp_path: Path) -> None:
-    with chromium(tmp_path / "profile", dark=True) as driver:
-        # A sheet of A4 with margins of a centimetre.
-        dark = {"name": "prefers-color-scheme", "value": "dark"}
-        for page in ("index.html", f"{NAMES[0]}.html"):
-            resize(driver, 718, 1047)
-            driver.get((folder / page).as_uri())
-            driver.execute_cdp_cmd(
-                "Emulation.setEmulatedMedia", {"media": "print", "features": [dark]}
-            )
-            texts = driver.execute_script(_TEXTS)
-            assert [t for t in texts if contrast(t[1], t[2]) < LEAST_CONTRAST] == []
-            assert luminance(texts[0][2]) == 1.0
-            hidden = driver.execute_script(
-                "return [...document.querySelectorAll('.scroll')]"
-                ".filter(part => part.scrollHeight > part.clientHeight + 2).length"
-            )
-            assert hidden == 0
-            assert not driver.find_element("css selector", "nav").is_displayed()
-            assert driver.execute_script("return document.documentElement.scrollWidth") <= 718
-            driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": [dark]})
-            driver.refresh()
-            sheet = base64.b64decode(driver.execute_cdp_cmd("Page.printToPDF", {})["data"])
-            assert sheet.startswith(b"%PDF")
-            assert 2 <= sheet.count(b"/Type /Page\n") <= 20
-
-
-def test_every_formula_fits_a_sheet_of_paper(tmp_path: Path) -> None:
-    every = [formula for each in all_experiments().values() for formula in each.mathematics]
-    kept_index([entry("agrees", mathematics=tuple(every))], tmp_path)
-    with chromium(tmp_path / "profile") as driver:
-        resize(driver, 718, 1047)
-        driver.get((tmp_path / f"{EXAMPLE.name}.html").as_uri())
-        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
-        assert len(driver.find_elements("css selector", "math")) == len(every)
-        assert driver.execute_script("return document.documentElement.scrollWidth") <= 718
-
-
-def test_a_missing_figure_would_be_noticed(folder: Path, tmp_path: Path) -> None:
-    """What the test above looks at does change when a figure is missing."""
-    copy = Path(shutil.copytree(folder, tmp_path / "copy"))
-    (copy / "roo-figure-1.png").unlink()
-    with chromium(tmp_path / "profile") as driver:
-        driver.get((copy / "roo-figure-1.html").as_uri())
-        assert not loaded(driver)
-        assert any("roo-figure-1.png" in line for line in complaints(driver))

@@ -13,24 +13,21 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from html import escape
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import pytest
 
 import experiments
-from dpopt import ParameterError, style
-from experiments import digest
+from dpopt import ParameterError
+from experiments import digest, style
 from experiments.catalogue import all_experiments, homes
-from experiments.kept import Entry, draw, drawn, kept_entry, kept_run
+from experiments.kept import Entry, kept_entry, kept_run
 from experiments.options import configured
 from experiments.public_prior import example_one
 from experiments.registry import Comparison, Experiment, Outcome, Table
 from experiments.runner import CACHE, Job, computed, run_all
 from experiments.store import Store, keys_of
-from experiments.times import last_seconds, record, recorded, seconds_of, until_done
 from tests.experiments.comparing import jobs_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -75,25 +72,6 @@ def test_two_at_a_time_write_the_same_bytes(tmp_path: Path) -> None:
     first, second = (files(tmp_path / workers) for workers in "12")
     assert first == second
     assert len(first) > 6
-
-
-def test_the_longest_starts_first_and_what_nobody_timed_before_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    chosen = list(all_experiments().values())[:4]
-    times = dict(zip([each.name for each in chosen], (1.0, 3.0, None, 2.0), strict=True))
-    started: list[Job] = []
-
-    def together(jobs: list[Job], *_: object) -> Iterator[object]:
-        started.extend(jobs)
-        yield from ()
-
-    monkeypatch.setattr("experiments.runner._run_together", together)
-    monkeypatch.setattr(
-        "experiments.runner.seconds_of", lambda experiment, *_, **__: times[experiment.name]
-    )
-    run_all(jobs_of(chosen), tmp_path, workers=2)
-    assert [times[job.name] for job in started] == [None, 3.0, 2.0, 1.0]
 
 
 def test_a_second_run_computes_nothing_and_writes_the_same(tmp_path: Path) -> None:
@@ -190,6 +168,7 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         ("majority/figures.py", False),
         ("majority/pate/votes/mnist_5_8.json", False),
         ("runner.py", False),
+        ("style.py", False),
         ("__main__.py", False),
     ],
 )
@@ -204,16 +183,6 @@ def test_the_code_that_counts(copied: Path, file: str, counts: bool) -> None:
     path.write_text(text, encoding="utf-8")
     digest.closure.cache_clear()
     assert digest.code_digest(modules) == before
-
-
-def test_pictures_depend_on_the_style_file_and_tables_do_not() -> None:
-    names = [{path.name for path in digest._library(drawing)} for drawing in (False, True)]
-    assert names[1] - names[0] == {"style.py"}
-    assert {"design.py", "program.py", "certify.py", "highs.py"} <= names[0]
-    parts = {path.parent.name for path in digest._library(True)}
-    assert "cli" not in parts
-    assert not {"_interact.py", "_sweep.py"} & names[1]
-    assert {"majority", "roo", "lp", "backends", "privacy"} <= parts
 
 
 def test_what_is_not_repeatable_or_not_of_the_project_is_not_kept(tmp_path: Path) -> None:
@@ -258,47 +227,6 @@ def test_verdicts_are_of_the_paper_s_parameters_only(tmp_path: Path) -> None:
         assert (kept.outcome, kept.command) == (entry.outcome, entry.command)
 
 
-def test_the_picture_says_that_data_are_generated() -> None:
-    experiment = judged()
-    outcome = experiment.run(experiment.quick, lambda: None)
-    with style.context("icml"):
-        figure = drawn(experiment, outcome)
-        figure.draw_without_rendering()
-        (text,) = figure.texts
-        assert text.get_text() == "generated data"
-        place, page = text.get_window_extent(), figure.bbox
-        assert page.x0 <= place.x0 < place.x1 <= page.x1
-        assert page.y0 <= place.y0 < place.y1 <= page.y1
-        # At the right, and small; above every panel's words.
-        assert place.x0 > 0.6 * page.x1
-        assert float(text.get_fontsize()) < style.STYLES["icml"].size
-        for axes in figure.get_axes():
-            around = axes.get_tightbbox()
-            assert around is not None
-            assert place.y0 >= around.y1
-        assert drawn(experiment, replace(outcome, generated=False)).texts == []
-
-
-@pytest.mark.parametrize("name", list(style.STYLES))
-def test_pictures_are_as_wide_as_the_style_says_with_whole_fonts(name: str) -> None:
-    experiment = judged()
-    outcome = experiment.run(experiment.quick, lambda: None)
-    with mpl.rc_context({"pdf.compression": 0, "savefig.bbox": "tight"}):
-        pictures = draw(experiment, outcome, name)
-    pdf = pictures["pdf"]
-    box = re.search(rb"/MediaBox \[ 0 0 ([\d.]+) ([\d.]+) \]", pdf)
-    assert box is not None
-    assert float(box[1]) == pytest.approx(72 * style.STYLES[name].text)
-    assert b"/Type3" not in pdf
-    assert b"/FontFile2" in pdf
-    assert b"CreationDate" not in pdf
-    with style.context(name):
-        dots = mpl.rcParams["savefig.dpi"]
-    width = int.from_bytes(pictures["png"][16:20], "big")
-    assert width == int(dots * style.STYLES[name].text)
-    assert draw(experiment, outcome, name)["png"] == pictures["png"]
-
-
 def test_tables_of_an_earlier_run_do_not_stay(tmp_path: Path) -> None:
     ended(tmp_path, job())
     old = tmp_path / f"{EXAMPLE.name}.other.csv"
@@ -326,47 +254,6 @@ def test_a_value_that_a_run_refuses_leaves_the_folder_as_it_is(tmp_path: Path) -
     # At the registered parameters it is the experiment that is broken.
     (entry,) = run_all([Job(own, own.quick)], tmp_path, workers=1).entries
     assert entry.failure == "epsilon is 5; it must be less."
-
-
-def test_how_long_it_takes(tmp_path: Path) -> None:
-    assert until_done([1.0, 2.0], 1) == 3.0
-    # Processes take some time to start; whoever is free takes what is next: 3, and 2 + 2.
-    start = until_done([0.0, 0.0], 2)
-    assert start > 0
-    assert until_done([3.0, 2.0, 2.0], 2) == start + 4.0
-    assert until_done([3.0, 2.0, 2.0], 3) == start + 3.0
-    (entry,) = ended(tmp_path, job(points=11))
-    assert seconds_of(EXAMPLE, job(points=11).config, tmp_path, full=False) == entry.seconds
-    known = recorded(full=False)
-    assert last_seconds(EXAMPLE, EXAMPLE.quick, tmp_path) is None
-    assert seconds_of(EXAMPLE, EXAMPLE.quick, tmp_path, full=False) == known.get(EXAMPLE.name)
-
-
-def test_what_is_said_before_a_run(tmp_path: Path) -> None:
-    def said(*jobs: Job) -> str:
-        told: list[str] = []
-        run_all(jobs, tmp_path, workers=1, say=told.append)
-        return told[0]
-
-    own = replace(EXAMPLE, name="own")
-    usual = max(1, round(recorded(full=False)[EXAMPLE.name]))
-    assert said(job(points=7)) == (f"1 item (1 with own parameters; with the paper's {usual} s)")
-    assert said(job(points=7)) == "1 item, all kept from earlier runs"
-    assert said(job(points=7), Job(own, own.quick)) == "2 items (1 kept, 1 of unknown time)"
-    assert said(job(), Job(own, own.quick)) == f"2 items, about {usual} s (1 kept)"
-
-
-def test_times_are_recorded_from_runs_with_the_experiments_own_parameters(tmp_path: Path) -> None:
-    path = tmp_path / "times.json"
-    known = {EXAMPLE.name: EXAMPLE}
-    ended(tmp_path, job(points=11))
-    with pytest.raises(ParameterError, match="must hold the files of some run"):
-        record(known, tmp_path, path)
-    (entry,) = ended(tmp_path, job())
-    assert entry.seconds is not None
-    assert record(known, tmp_path, path) == 1
-    assert recorded(full=False, path=path) == {EXAMPLE.name: round(entry.seconds, 1)}
-    assert recorded(full=True, path=path) == {}
 
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
@@ -473,39 +360,3 @@ def test_a_failure_at_the_experiment_s_own_parameters_stays_what_it_is() -> None
     own = Job(broken, replace(broken.quick, user=0.2))
     with pytest.raises(ParameterError, match=r"cannot be run with user = 0\.2: at home\."):
         computed(own, None, Store(None), lambda: None)
-
-
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [("when", 7), ("seconds", "x"), ("seconds", []), ("seconds", True), ("style", {})],
-)
-@pytest.mark.parametrize("ending", ["json", "run.json"])
-def test_a_record_of_wrong_types_is_not_read(
-    field: str, value: object, ending: str, tmp_path: Path
-) -> None:
-    name = "prior-example-1"
-    run = experiments.run(name, out=tmp_path)
-    path = tmp_path / f"{name}.{ending}"
-    about = json.loads(path.read_text(encoding="utf-8")) | {field: value}
-    path.write_text(json.dumps(about), encoding="utf-8")
-    kept = kept_entry(run.experiment, tmp_path)
-    assert kept is not None
-    assert kept.failure == "its files cannot be read; run it again."
-
-
-def test_a_damaged_account_of_a_run_tells_nothing(tmp_path: Path) -> None:
-    experiments.run("prior-example-1", out=tmp_path)
-    path = tmp_path / "prior-example-1.run.json"
-    about = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(json.dumps(about | {"versions": None}), encoding="utf-8")
-    assert kept_run("prior-example-1", tmp_path)["seconds"] == about["seconds"]
-    path.write_text(json.dumps(about | {"versions": [1]}), encoding="utf-8")
-    assert kept_run("prior-example-1", tmp_path) == {}
-
-
-def test_a_run_shows_itself() -> None:
-    run = experiments.run("prior-example-1", user=0.2)
-    assert repr(run) == "Run('prior-example-1', own parameters, tables: numbers, curves)"
-    page = run._repr_html_()
-    assert "data:image/png;base64," in page
-    assert escape(run.outcome.findings[0]) in page

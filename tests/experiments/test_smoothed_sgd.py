@@ -16,6 +16,7 @@ from dpopt import ParameterError, smoothed
 from experiments.kept import Entry, write_outcome
 from experiments.registry import Outcome
 from experiments.smoothed import sgd, sgd_bias, sgd_estimates
+from experiments.smoothed.quantised import sample_database
 from experiments.smoothed.sgd_bias import GAUSSIAN, databases
 from tests.experiments.comparing import ran
 from tests.experiments.pictures import drawn
@@ -59,9 +60,7 @@ def test_averages_are_those_of_the_sampled_databases(figure: Outcome) -> None:
     setting, drawn, first = SMALL.settings[1], 4, 8
     rng = np.random.default_rng([SMALL.seed, 1, drawn, first])
     deltas = [
-        smoothed.sgd_profile(
-            smoothed.sample_database(setting.members, (first, 8), rng), drawn, 2.0
-        ).delta[0]
+        smoothed.sgd_profile(sample_database(setting.members, (first, 8), rng), drawn, 2.0).delta[0]
         for _ in range(SMALL.databases)
     ]
     (row,) = (
@@ -175,7 +174,7 @@ def test_estimates_and_their_intervals(estimates: Outcome) -> None:
     given = config.gradients()
     assert [member.mean for member in given.members] == [0.0, 0.2]
     rng = np.random.default_rng([config.seed, 6])
-    values = [smoothed.sample_database(given.members, (0, 36), rng)]
+    values = [sample_database(given.members, (0, 36), rng)]
     rows = records(estimates, "estimates")
     assert len(rows) == 2 * 2
     (row,) = (r for r in rows if (r["drawn"], r["epsilon"]) == (6, 0.5))

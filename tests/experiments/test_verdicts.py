@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.catalogue import all_experiments
 from experiments.registry import Comparison
 from experiments.verdicts import not_comparable, numbers, observed, rounds_to, statement
-from tests.experiments.comparing import ran
 
 
 @pytest.mark.parametrize(
@@ -50,12 +48,3 @@ def test_statements() -> None:
     assert statement("c", "o", "p", holds=True, name="lemma 1").identifier == "lemma 1"
     with pytest.raises(ValueError, match="proved"):
         Comparison("c", "o", "proved", "p")
-
-
-def test_claims_are_short() -> None:
-    """Of the fast experiments; longer sentences do not fit a table."""
-    for name in ("majority-figure-9", "majority-figure-10", "roo-figure-1", "prior-example-1"):
-        for comparison in ran(all_experiments()[name]).comparisons:
-            assert max(map(len, (comparison.claim, comparison.ours))) <= 200
-            assert comparison.claim.endswith(".")
-            assert comparison.ours.endswith(".")

@@ -21,7 +21,6 @@ import numpy as np
 
 import dpopt
 from dpopt import (
-    gnmax,
     kernel,
     local,
     majority,
@@ -32,6 +31,8 @@ from dpopt import (
     smoothed,
     verify,
 )
+from experiments.majority import noisy_max
+from experiments.smoothed.noisy import NoisyHistogram, noisy_guarantee
 
 Numbers = dict[str, Any]
 Maker = Callable[..., Any]
@@ -213,11 +214,11 @@ def verified(setting: Callable[..., Any], *given: Any, **named: Any) -> Numbers:
     return _verified(made(setting, *given, **named))
 
 
-def _verified(found: Any, proof: bool = True) -> Numbers:
+def _verified(found: Any) -> Numbers:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "x.json"
-        found.save(path, **({"proof": True} if proof else {}))
-        lines = list(verify.check(str(path), *([str(path.with_suffix(".proof.json"))] * proof)))
+        found.save(path, proof=True)
+        lines = list(verify.check(str(path), str(path.with_suffix(".proof.json"))))
     shown = [line.partition(":")[0] for line in lines]
     value = next(float(line.split()[1]) for line in lines if line.startswith("value:"))
     return {"shown": shown, "value": value, "private": True}
@@ -265,23 +266,18 @@ def step(values: Any, drawn: int, epsilons: Any, **named: Any) -> Numbers:
 
 
 def noisy(*sizes: Any) -> Numbers:
-    found = smoothed.noisy_guarantee(smoothed.NoisyHistogram(*sizes))
+    found = noisy_guarantee(NoisyHistogram(*sizes))
     told = {name: getattr(found, name) for name in ("claimed", "amplified", "attained", "holds")}
-    return {"value": found.value, **told}
+    return {"value": found.amplified, **told}
 
 
 def noisy_label(voters: int, sigma: float, delta: float = 0.0) -> Numbers:
-    return {"epsilon": gnmax.label_epsilon(voters, sigma, delta)}
+    return {"epsilon": noisy_max.label_epsilon(voters, sigma, delta)}
 
 
 def label_noise(epsilon: float, delta: float, method: str, voters: int | None = None) -> Numbers:
-    found = gnmax.calibrate_gnmax(dpopt.Guarantee(epsilon, delta), method, voters=voters)
+    found = noisy_max.calibrate_gnmax(dpopt.Guarantee(epsilon, delta), method, voters=voters)
     return {"sigma": found.sigma}
-
-
-def answered(maker: Maker, *given: Any) -> Numbers:
-    """What verify.py says of a saved question."""
-    return {**_verified(maker(*given), proof=False)}
 
 
 # --- data --------------------------------------------------------------------------------------

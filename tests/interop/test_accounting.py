@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
@@ -159,11 +157,6 @@ def test_delta_is_rounded_up_and_largest_loss_is_epsilon() -> None:
     assert pair.largest_loss <= found.guarantee.epsilon
 
 
-def test_symmetric_neighbours_have_a_symmetric_pair() -> None:
-    pair = dominating_pair(random_kernel(5, 3, 4))
-    assert pair.upper[::-1] == pair.lower
-
-
 def test_of_randomised_response_as_dp_accounting_has_it() -> None:
     letters, ratio = 5, 3
     # Their noise parameter is the chance of a uniform letter.
@@ -277,25 +270,6 @@ def test_a_hundred_releases_spend_less_than_generic_composition(name: str, delta
     assert found < 0.98 * bounds["optimal"]
 
 
-@pytest.mark.parametrize(("voters", "epsilon", "allowance"), [(11, 0.1, 3), (51, 0.1, 5)])
-def test_a_hundred_fresh_majorities_spend_less_than_generic_composition(
-    voters: int, epsilon: float, allowance: float
-) -> None:
-    design = majority.design(voters, epsilon, allowance)
-    found = composed_epsilon(design, 100, 1e-6, trained_once=False)
-    bounds = generic_bounds(design.guarantee, 100, 1e-6)
-    assert found < 0.999 * bounds["optimal"]
-    assert found < bounds["advanced"]
-    assert found < bounds["basic"]
-
-
-def test_a_hundred_majorities_with_delta_spend_less_than_advanced_composition() -> None:
-    design = majority.design(11, 0.1, 3, mechanism_delta=1e-8, delta=1e-7)
-    slack = 1e-6
-    advanced = general_composition(design.guarantee, 100, slack)
-    assert composed_epsilon(design, 100, advanced.delta, trained_once=False) < advanced.epsilon
-
-
 def test_binary_randomised_response_is_the_worst_pure_mechanism() -> None:
     pair = dominating_pair(randomised_response(2, 2))
     guarantee = Guarantee(math.log(2))
@@ -371,20 +345,6 @@ def test_no_voters_within_their_privacy_are_beyond_the_pair(
             assert np.all(a - alpha * b <= limit + 1e-13)
 
 
-@pytest.mark.parametrize("setting", SETTINGS, ids=str)
-def test_pair_of_a_majority_keeps_what_was_certified(setting: majority.MajoritySetting) -> None:
-    design = majority.design_for(setting)
-    pair = dominating_pair(design)
-    guarantee = design.guarantee
-    assert pair.delta(guarantee.epsilon) <= guarantee.delta * (1 + 1e-12) + 1e-30
-    if guarantee.delta == 0.0:
-        assert pair.largest_loss == pytest.approx(guarantee.epsilon, rel=1e-12)
-    else:
-        # No ratio covers it; a repair may leave the other side some units of 2^-62.
-        assert of_pair(pair, Fraction(10**9)) > 1e-4
-        assert 0 <= pair.infinite_mass <= guarantee.delta
-
-
 def rule_laws(sampler: roo.MinCountSampler) -> list[tuple[Law, Law]]:
     """The laws of all ordered pairs of neighbouring data sets, by their counts."""
     n, k = sampler.setting.records, sampler.setting.letters
@@ -440,9 +400,7 @@ def test_pair_of_a_min_count_rule_against_all_data_sets(
         assert of_pair(pair, alpha) == max(hockey_stick(p, q, alpha) for p, q in laws)
 
 
-def test_subrr_is_roo_and_large_rules_are_quick() -> None:
-    tight = roo.subrr(50, 4, 0.5, amplification="tight")
-    assert dominating_pair(tight) == dominating_pair(tight.roo)
+def test_large_rules_are_quick() -> None:
     pair = dominating_pair(roo.min_count(10**9, 10, 0.01))
     assert pair.largest_loss <= 0.01
     assert pair.delta(0.01) == 0.0
@@ -458,22 +416,6 @@ def test_pure_composition_is_a_sum() -> None:
     assert composed_epsilon(open_kernel, 2, 0.0) == math.inf
     assert composed_epsilon(open_kernel, 2, 1e-3) == math.inf
     assert composed_epsilon(open_kernel, 1, 0.3) < 1.0
-
-
-def test_a_constant_kernel_spends_nothing() -> None:
-    found = ExactKernel.make([[1, 3], [1, 3]], 2, Guarantee(0.0))
-    assert dominating_pair(found) == DominatingPair((4,), (4,), 4)
-    assert composed_epsilon(found, 100, 1e-6) == 0.0
-    assert dominating_pair(found).to_records() == [{"upper": 1.0, "lower": 1.0, "loss": 0.0}]
-
-
-def test_records_of_a_pair() -> None:
-    found = ExactKernel.make([[3, 1], [4, 0]], 2, Guarantee(0.5, 0.5))
-    assert dominating_pair(found).to_records() == [
-        {"upper": 0.25, "lower": 0.0, "loss": math.inf},
-        {"upper": 0.75, "lower": 0.75, "loss": 0.0},
-        {"upper": 0.0, "lower": 0.25, "loss": -math.inf},
-    ]
 
 
 def test_refusals() -> None:
@@ -492,27 +434,8 @@ def test_refusals() -> None:
     assert composed_epsilon(several, 2, 0.0, trained_once=False) == pytest.approx(1.0)
     with pytest.raises(ParameterError, match="trained_once is given"):
         composed_epsilon(found, 2, 1e-6, trained_once=False)
-    with pytest.raises(
-        ParameterError, match="delta is 1e-14; for 2 releases it must be 0, or at least 1e-13"
-    ):
-        composed_epsilon(found, 2, 1e-14)
-    with pytest.raises(ParameterError, match="releases is 0"):
-        composed_epsilon(found, 0, 1e-6)
-    with pytest.raises(ParameterError, match="interval is 0"):
-        privacy_loss(found, interval=0.0)
-    with pytest.raises(ParameterError, match="rows is given"):
-        dominating_pair(design, rows=(0, 1))
-    with pytest.raises(ParameterError, match="rows is 3"):
-        dominating_pair(found, rows=(0, 3))
     with pytest.raises(ParameterError, match="no dominating pair of it is known"):
         dominating_pair(roo.smooth_floor(20, 3, 0.5))
-    with pytest.raises(ParameterError, match="mechanism is of type int"):
-        dominating_pair(3)  # type: ignore[arg-type]
-    with pytest.raises(ParameterError, match="at most 4e"):
-        dominating_pair(public_prior.minimax_kernel(np.full(400, 1 / 400), 1.0))
-    far = majority.assess(majority.MajoritySetting(301, 86.0, 1), np.zeros(302))
-    with pytest.raises(ParameterError, match="their product is too large"):
-        dominating_pair(far)
 
 
 def test_what_is_not_private_has_no_distribution() -> None:
@@ -521,16 +444,6 @@ def test_what_is_not_private_has_no_distribution() -> None:
     setting = majority.MajoritySetting(5, 0.5, 1)
     with pytest.raises(NotPrivateError, match="gamma breaks"):
         dominating_pair(majority.assess(setting, np.ones(6)))
-
-
-def test_without_the_library_the_error_names_the_extra() -> None:
-    code = (
-        "import sys; sys.modules['dp_accounting'] = None\n"
-        "try:\n    import dpopt.interop.accounting\n"
-        "except ImportError as error:\n    print(error)"
-    )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "pip install 'dpopt[interop]'" in run.stdout
 
 
 def test_what_was_proved_in_one_direction_only_is_no_guarantee() -> None:
@@ -544,12 +457,6 @@ def test_what_was_proved_in_one_direction_only_is_no_guarantee() -> None:
     assert dominating_pair(kernel, rows=(0, 1)).largest_loss == math.inf
     with pytest.raises(ParameterError, match="no input is its own neighbour"):
         privacy_loss(kernel, rows=(1, 1))
-
-
-def test_a_grid_of_too_many_places_is_refused() -> None:
-    kernel = ExactKernel.make([[3, 1], [1, 3]], 2, Guarantee(1.2))
-    with pytest.raises(ParameterError, match=r"interval is 1e-300; .* at least 1\.0986"):
-        privacy_loss(kernel, interval=1e-300)
 
 
 def test_voters_that_vote_by_coin_spend_nothing() -> None:

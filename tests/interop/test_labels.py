@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from dpopt import ParameterError, public_prior, roo
 pd: Any = pytest.importorskip("pandas", reason="pandas is not installed")
 pl: Any = pytest.importorskip("polars", reason="polars is not installed")
 
+PANDAS = ("pandas", "polars")
 LETTERS = ["a", "b", "c"]
 
 
@@ -46,3 +49,25 @@ def test_users_counts_follow_their_labels() -> None:
         users = table({"c": [1, 0], "b": [0, 0], "a": [0, 1]})
         assert sure.release_from(users) == ["c", "a"]
         assert sure.release_from(table({"u": [1, 0], "v": [0, 0], "w": [0, 1]})) == ["a", "c"]
+
+
+@pytest.mark.parametrize(
+    ("library", "code"),
+    [
+        *((name, f"frames.to_frame(majority.design(3, 0.5, 1), {name!r})") for name in PANDAS),
+        ("dp_accounting", "import dpopt.interop.accounting"),
+        ("opendp", "import dpopt.interop.opendp"),
+        ("sklearn", "import dpopt.interop.sklearn"),
+    ],
+)
+def test_without_a_library_the_error_names_the_extra(library: str, code: str) -> None:
+    """None is loaded before it is asked for."""
+    start = (
+        "import sys\nfrom dpopt import majority\nfrom dpopt.interop import frames\n"
+        f"assert {library!r} not in sys.modules; sys.modules[{library!r}] = None\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", start + code], capture_output=True, text=True, check=False
+    )
+    assert "ImportError: " in done.stderr
+    assert "dpopt[interop]" in done.stderr

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import math
-import pickle
-import subprocess
-import sys
 from typing import Any, Self
 
 import numpy as np
@@ -20,7 +17,6 @@ pytest.importorskip("sklearn", reason="scikit-learn is not installed")
 
 from sklearn.base import BaseEstimator, ClassifierMixin, clone  # pyright: ignore[reportMissingImports]
 from sklearn.datasets import load_digits  # pyright: ignore[reportMissingImports]
-from sklearn.exceptions import NotFittedError  # pyright: ignore[reportMissingImports]
 from sklearn.naive_bayes import GaussianNB  # pyright: ignore[reportMissingImports]
 
 from dpopt.interop.sklearn import PrivateVotingClassifier
@@ -136,15 +132,6 @@ def test_labels_and_accuracy_follow_the_exact_law(
     assert right.mean() > TRUTHFUL * max(alone) + (1 - TRUTHFUL) * (1 - max(alone))
 
 
-def test_score_spends(digits: tuple[npt.NDArray[Any], ...], voters: list[RandomisedVoter]) -> None:
-    X, y = digits[2:]
-    fitted = classifier(voters).fit()
-    assert fitted.spent_ == Guarantee(0.0)
-    assert 0.0 <= fitted.score(X, y) <= 1.0
-    assert fitted.queries_ == y.size
-    assert not hasattr(fitted, "predict_proba")
-
-
 def test_the_ledger_composes(voters: list[RandomisedVoter]) -> None:
     fitted = classifier(voters, epsilon=0.1, allowance=3).fit()
     each, row = Guarantee(3 * 0.1), np.zeros((1, 64))
@@ -201,50 +188,9 @@ def test_a_budget_with_delta_allows_general_composition(voters: list[RandomisedV
     assert fitted.spent_.epsilon < 7.0
 
 
-def test_conventions_of_scikit_learn(voters: list[RandomisedVoter]) -> None:
-    frozen = pytest.importorskip("sklearn.frozen", reason="scikit-learn is older than 1.6")
-    held = [frozen.FrozenEstimator(voter) for voter in voters]
-    first = classifier(held, budget_epsilon=50.0)
-    assert first.get_params(deep=False) == {
-        "estimators": held,
-        "teachers": "private",
-        "epsilon": EPSILON,
-        "estimator": None,
-        "n_estimators": None,
-        "classes": None,
-        "allowance": ALLOWANCE,
-        "trained_once": False,
-        "mechanism_delta": 0.0,
-        "rule": "best",
-        "voters_per_record": None,
-        "budget_epsilon": 50.0,
-        "budget_delta": 0.0,
-        "random_state": None,
-    }
-    assert first.fit(np.zeros((2, 64)), [3, 8]) is first
-    assert first.classes_.tolist() == [3, 8]
-    first.predict(np.zeros((2, 64)))
-    second = clone(first).set_params(allowance=3.0)
-    assert not hasattr(second, "design_")
-    assert second.fit().queries_ == 0
-    assert second.design_.setting.allowance == 3.0
-    assert first.queries_ == 2
-    assert repr(first).startswith("PrivateVotingClassifier(")
-    copy = pickle.loads(pickle.dumps(first))
-    assert copy.queries_ == 2
-    assert copy.design_.units == first.design_.units
-
-
 def test_a_clone_of_bare_estimators_is_not_fitted(voters: list[RandomisedVoter]) -> None:
     with pytest.raises(ParameterError, match=r"estimators\[0\] has no classes_"):
         clone(classifier(voters).fit()).fit()
-
-
-def test_prediction_needs_a_fit(voters: list[RandomisedVoter]) -> None:
-    with pytest.raises(NotFittedError):
-        classifier(voters).predict(np.zeros((1, 64)))
-    with pytest.raises(NotFittedError):
-        _ = classifier(voters).spent_
 
 
 def test_fitting_again_does_not_forget() -> None:
@@ -271,46 +217,6 @@ def test_parameters_changed_after_the_fit_do_not_touch_the_ledger() -> None:
     assert fitted.spent_ == Guarantee(2.0)
     with pytest.raises(ParameterError, match="affords 2"):
         fitted.predict(np.zeros((1, 2)))
-
-
-def test_classes_may_be_words() -> None:
-    voters = [Constant("yes", ("no", "yes"), None) for _ in range(3)]
-    fitted = classifier(voters, epsilon=20.0, allowance=3).fit()
-    assert not hasattr(fitted, "n_features_in_")
-    # One label differs with probability below e^-20.
-    assert fitted.predict(np.zeros((5, 2))).tolist() == ["yes"] * 5
-
-
-@pytest.mark.parametrize(
-    ("voters", "said"),
-    [
-        ([], "must be a list"),
-        (Constant(), "must be a list"),
-        ("abc", "must be a list"),
-        ([GaussianNB()] * 3, r"\[0\] has no classes_"),
-        ([Constant(), Constant(), 3], r"\[2\] has no classes_"),
-        ([Constant(), Constant(), Constant(classes=(0, 1, 2))], r"\[2\] has other classes_"),
-    ],
-)
-def test_estimators_that_do_not_fit_together(voters: Any, said: str) -> None:
-    with pytest.raises(ParameterError, match=f"^estimators.*{said}"):
-        classifier(voters).fit()
-
-
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        ({"epsilon": 0}, "epsilon is 0"),
-        ({"allowance": 12}, "allowance is 12"),
-        ({"trained_once": None}, "trained_once is None"),
-        ({"voters_per_record": 4}, "voters_per_record is 4"),
-        ({"budget_epsilon": -1}, "epsilon is -1"),
-        ({"budget_epsilon": 1, "budget_delta": 1}, "delta is 1"),
-    ],
-)
-def test_bad_parameters(changed: dict[str, Any], said: str) -> None:
-    with pytest.raises(ParameterError, match=said):
-        classifier([Constant() for _ in range(3)], **changed).fit()
 
 
 class Short(Constant):
@@ -352,27 +258,3 @@ def test_whatever_an_estimator_predicts_is_a_vote(odd: Any, labels: list[int]) -
     fitted = classifier([Constant(1), Constant(0), odd], allowance=3).fit()
     assert fitted.predict(np.zeros((4, 2))).tolist() == labels
     assert fitted.queries_ == 4
-
-
-@pytest.mark.parametrize(("X", "said"), [(3, "X has no rows"), (np.zeros((0, 2)), "X has no rows")])
-def test_what_is_public_of_the_queries_is_checked(X: Any, said: str) -> None:
-    fitted = classifier([Constant() for _ in range(3)]).fit()
-    with pytest.raises(ParameterError, match=said):
-        fitted.predict(X)
-    assert fitted.queries_ == 0
-
-
-def run(code: str) -> str:
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    return done.stdout + done.stderr
-
-
-def test_the_package_does_not_load_scikit_learn() -> None:
-    code = "import sys, dpopt; print({'sklearn', 'dpopt.interop'} & set(sys.modules))"
-    assert run(code).strip() == "set()"
-
-
-def test_without_scikit_learn_the_message_says_what_to_install() -> None:
-    said = run("import sys; sys.modules['sklearn'] = None; import dpopt.interop.sklearn")
-    assert "ImportError: dpopt.interop.sklearn needs scikit-learn; " in said
-    assert "dpopt[interop]" in said

@@ -14,11 +14,11 @@ from scipy.sparse import csr_array
 from scipy.stats import chisquare
 
 from dpopt import Guarantee, ParameterError
-from dpopt.ballots.rules import ladder
 from dpopt.majority import MajorityDesign
 from dpopt.multiclass import MulticlassDesign
 from dpopt.plurality import PluralityDesign
 from dpopt.privacy import exp_lower
+from experiments.ensembles.ladder import ladder
 
 pytest.importorskip("sklearn", reason="scikit-learn is not installed")
 
@@ -247,29 +247,6 @@ def test_bad_parameters(changed: dict[str, Any], said: str) -> None:
     assert "\n" not in str(told.value)
 
 
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        ({"estimator": None}, "must be given"),
-        ({"n_estimators": None}, "n_estimators is None"),
-        ({"n_estimators": 7}, "X has n_samples=6 rows"),
-        ({"classes": None}, "classes must be listed, or 'in-y'"),
-        ({"classes": ["apple", "pear"]}, "y holds a label that is not one of classes"),
-        ({"teachers": "private", "allowance": 1, "trained_once": True}, "by their own means"),
-    ],
-)
-def test_bad_parameters_of_training(changed: dict[str, Any], said: str) -> None:
-    with pytest.raises(ParameterError, match=said) as told:
-        plain(**{**TRAINED, **changed}).fit(np.zeros((6, 1)), list(FRUIT) * 2)
-    assert "plum" not in str(told.value)
-
-
-def test_teachers_and_epsilon_have_no_default() -> None:
-    for given in ({"teachers": "plain"}, {"epsilon": 1.0}):
-        with pytest.raises(TypeError, match="missing 1 required keyword-only argument"):
-            PrivateVotingClassifier([], **given)  # pyright: ignore[reportArgumentType, reportCallIssue]
-
-
 @pytest.mark.parametrize("teachers", ["plain", "private"])
 @pytest.mark.parametrize("wrap", [lambda one: one, FrozenEstimator], ids=["bare", "frozen"])
 def test_no_estimator_votes_twice(teachers: str, wrap: Any) -> None:
@@ -405,26 +382,6 @@ def test_a_refused_fit_changes_nothing() -> None:
     # What another kind of fit knows no more is not kept.
     fitted.set_params(estimator=None, estimators=fruit(3, 0, 0), classes=None).fit()
     assert not hasattr(fitted, "n_features_in_")
-
-
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"estimator": 3}, "estimator is 3; it must be one unfitted classifier"),
-        ({"estimator": "x"}, "estimator is 'x'"),
-        ({"estimator": object()}, "estimator is <object"),
-        ({"estimator": GaussianNB}, "neither a class nor frozen"),
-        ({"estimator": StandardScaler()}, "estimator is StandardScaler"),
-        ({"estimator": FrozenEstimator(Constant())}, "neither a class nor frozen"),
-        ({"random_state": "x"}, "'x' cannot be used to seed"),
-        ({"random_state": -1}, "Seed must be between 0"),
-        ({"random_state": 1.5}, r"1\.5 cannot be used to seed"),
-    ],
-)
-def test_what_is_no_estimator_or_seed(changed: dict[str, Any], message: str) -> None:
-    given = {"estimator": GaussianNB(), "n_estimators": 2, "classes": (0, 1), **changed}
-    with pytest.raises(ValueError, match=message):
-        plain(**given).fit(np.ones((4, 1)), np.array([0, 1, 0, 1]))
 
 
 class Raising(Constant):

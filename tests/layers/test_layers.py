@@ -20,7 +20,6 @@ BASE = {
     "_progress",
     "_kinds",
     "files",
-    "style",
 }
 BASE |= {"provenance", "_figure", "_sweep", "_threads", "verify"}
 LOWER = {"base", "lp", "prob", "privacy", "data", "proofs"}
@@ -36,11 +35,12 @@ ALLOWED = {
     "kernel": {*LOWER, "shape", "kernel"},
     "ballots": {*LOWER, "shape", "ballots"},
     "paper": {*LOWER, "shape", "kernel", "ballots", "paper"},
-    "interop": {*LOWER, "shape", "kernel", "ballots", "paper", "interop"},
-    "cli": {*LOWER, "shape", "kernel", "ballots", "paper", "package", "cli"},
-    "package": {*LOWER, "shape", "kernel", "ballots", "paper", "interop", "package"},
+    "votes": {*LOWER, "shape", "kernel", "ballots", "paper", "votes"},
+    "interop": {*LOWER, "shape", "kernel", "ballots", "paper", "votes", "interop"},
+    "cli": {*LOWER, "shape", "kernel", "ballots", "paper", "votes", "package", "cli"},
+    "package": {*LOWER, "shape", "kernel", "ballots", "paper", "votes", "interop", "package"},
 }
-PACKAGE = {"_cite", "_interact", "ledger"}
+PACKAGE = {"_interact", "ledger"}
 """What belongs to no room and no paper; every other name directly under dpopt is a paper.
 
 The ledger is told what is released, and asks accountants of `dpopt.interop` what it all spends.
@@ -195,7 +195,7 @@ def test_the_rule_finds_what_a_judge_reaches_through_others() -> None:
     assert home_of("dpopt.privacy", "certify_kernel") == "dpopt.privacy.exact"
     assert home_of("dpopt", "lp") == "dpopt.lp"
     assert "dpopt.privacy.exponential" in reached(ROOT / "dpopt/privacy/quantise.py")
-    types = reached(ROOT / "dpopt/style.py")
+    types = reached(ROOT / "dpopt/_figure.py")
     assert not any(name.startswith("matplotlib") for name in types)
 
 
@@ -226,10 +226,8 @@ LATE = {
     "dpopt.lp.export": {"dpopt.lp.backends.highs"},
     "dpopt.lp.loop": {"dpopt.lp.backends.highs", "dpopt.lp.door"},
     # The command line loads these to list its commands, and neither numpy nor a design for that.
-    "dpopt._cite": {"dpopt.shape"},
     "dpopt._progress": {"dpopt._checks"},
     "dpopt.files": {"numpy"},
-    "dpopt.style": {"numpy", "dpopt._figure"},
     # An accountant, where it is installed, adds up tighter.
     "dpopt.ledger": {"dpopt.interop.accounting"},
 }

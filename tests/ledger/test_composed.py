@@ -6,12 +6,11 @@ import itertools
 import math
 from fractions import Fraction
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpopt import Guarantee, ParameterError
-from dpopt.privacy.composed import concentrated, optimal, simple, slack_of
+from dpopt import Guarantee
+from dpopt.privacy.composed import concentrated, optimal, simple
 
 Law = list[tuple[float, float]]
 
@@ -98,12 +97,3 @@ def test_optimal_composition_of_many_is_the_closed_form() -> None:
     above = [step for step in range(k // 2 + 1) if excess(step) <= delta]
     assert (k - 2 * max(above)) * epsilon >= found.epsilon
     assert found.epsilon >= (k - 2 * (max(above) + 1)) * epsilon
-
-
-def test_what_promises_nothing() -> None:
-    half = [(Guarantee(1.0, 0.5), 2)]
-    assert simple(half) is None
-    assert optimal(half, 0.7) is concentrated(half, 0.7) is slack_of(half, 0.7) is None
-    assert optimal(half, 0.75) == Guarantee(2.0, 0.75)
-    with pytest.raises(ParameterError, match="at least 1e-300"):
-        optimal([(Guarantee(1.0), 2)], 1e-305)

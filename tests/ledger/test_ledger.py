@@ -155,15 +155,6 @@ def test_a_ledger_is_adaptive_unless_told_otherwise(path: Path) -> None:
         Ledger(path, adaptive=False)
 
 
-def test_simple_composition_is_told_unless_another_saves(path: Path) -> None:
-    ledger = Ledger(path, Guarantee(100.0, 1e-6), adaptive=False)
-    charge(ledger, Guarantee(13.82))
-    assert ledger.total("May") == ("simple", Guarantee(13.82))
-    charge(ledger, Guarantee(1.0, 1e-7), "June")
-    with pytest.raises(ParameterError, match="promise nothing at this delta"):
-        ledger.total("June", 1e-8)
-
-
 def brute_epsilon(pairs: list[DominatingPair], delta: float) -> float:
     """The epsilon of the product law, over all tuples of outcomes."""
     laws = []
@@ -297,13 +288,6 @@ def test_a_ledger_that_is_replaced_or_cut_while_it_is_open(path: Path, tmp_path:
     with pytest.raises(ParameterError, match="cannot be used"):
         charge(ledger)
     assert not path.exists()
-
-
-def test_a_folder_that_is_missing(tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match="is missing"):
-        Ledger(tmp_path / "none" / "a.ledger")
-    with pytest.raises(ParameterError, match="a directory"):
-        Ledger(tmp_path)
 
 
 def test_a_link_to_a_ledger_is_the_ledger(tmp_path: Path) -> None:

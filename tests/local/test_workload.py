@@ -367,47 +367,6 @@ def test_one_person_releases_an_output() -> None:
             found.estimate(bad)
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"workload": "median", "letters": 4}, "workload is 'median'"),
-        ({"workload": "prefix"}, "letters is None"),
-        ({"workload": "prefix", "letters": 1}, "letters is 1"),
-        ({"workload": "prefix", "letters": 65}, "letters is 65; beyond 64"),
-        ({"workload": "histogram", "letters": 257}, "letters is 257"),
-        ({"workload": "histogram", "letters": 65, "prior": [1] * 64 + [2]}, "beyond 64"),
-        ({"workload": "marginals", "letters": 6}, "power of 2"),
-        ({"workload": [["a", "b"]]}, "workload"),
-        ({"workload": [1.0, 2.0]}, "shape"),
-        ({"workload": [[1.0], [2.0]]}, "shape"),
-        ({"workload": [[0.0, 0.0]]}, "largest entry"),
-        ({"workload": [[1.0, math.nan]]}, "workload"),
-        ({"workload": [[2.0, 2.0], [0.0, 0.0]]}, "same column"),
-        ({"workload": [[1.0, 2.0]], "letters": 3}, "letters is 3"),
-        ({"workload": "prefix", "letters": 4, "epsilon": 0.0}, "epsilon is 0"),
-        ({"workload": "prefix", "letters": 4, "epsilon": 13.0}, "epsilon is 13"),
-        ({"workload": "prefix", "letters": 4, "prior": [1, 0, 1, 1]}, "prior has 0"),
-        ({"workload": "prefix", "letters": 4, "prior": [1, 1, 1]}, "prior has shape"),
-        ({"workload": "prefix", "letters": 2, "prior": [1, 1], "objective": "worst"}, "prior"),
-        ({"workload": "prefix", "letters": 2, "objective": "best"}, "objective"),
-    ],
-)
-def test_bad_input(given: dict[str, object], message: str) -> None:
-    with pytest.raises(dpopt.ParameterError, match=message) as caught:
-        WorkloadSetting(**given)  # type: ignore[arg-type]
-    assert str(caught.value).endswith(".")
-
-
-@pytest.mark.parametrize("workload", ["histogram", "prefix", "range", "marginals"])
-def test_named_queries(workload: str) -> None:
-    counted = {"histogram": 8, "prefix": 8, "range": 36, "marginals": 27}
-    matrix = query_matrix(workload, 8)
-    assert matrix.shape == (counted[workload], 8)
-    assert len(np.unique(matrix, axis=0)) == len(matrix)
-    gram = verify.asked_of({"workload": workload}, 8)
-    assert np.array_equal(np.array(gram, float), matrix.T @ matrix)
-
-
 # The checker that stands alone.
 
 

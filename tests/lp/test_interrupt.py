@@ -94,6 +94,18 @@ def test_what_the_work_raises_is_raised(error: type[BaseException]) -> None:
         interruptible(work)
 
 
+def test_work_that_ends_just_after_a_wait_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Late(Future[int]):
+        def result(self, timeout: float | None = None) -> int:
+            found = super().result()
+            if timeout is not None:
+                raise TimeoutError
+            return found
+
+    monkeypatch.setattr(interrupt, "Future", Late)
+    assert interruptible(lambda: 7) == 7
+
+
 def test_one_thread_does_all_the_work() -> None:
     """HiGHS keeps its own threads for each thread that calls it: they are not started anew."""
     names = {interruptible(lambda: threading.current_thread().ident) for _ in range(50)}

@@ -5,8 +5,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from dpopt import ParameterError, majority
-from dpopt.majority import MajoritySetting, UniformPrior, check_full
+from dpopt import majority
+from dpopt.majority import MajoritySetting, UniformPrior
+from experiments.majority.full_set import check_full
 
 
 def by_subsets(k: int, size: int) -> list[float]:
@@ -55,19 +56,9 @@ def test_constant_is_the_printed_formula() -> None:
     assert np.ptp(majority.constant(setting)) == 0.0
 
 
-def test_constant_is_one_where_the_whole_budget_suffices() -> None:
-    np.testing.assert_array_equal(majority.constant(MajoritySetting(5, 0.2, 5)), np.ones(6))
-
-
 def test_published_errors_at_k_11() -> None:
     setting = MajoritySetting(11, 0.1, 3, prior=UniformPrior())
     error = majority.assess(setting, majority.subsampling(11, 3)).expected_error
     assert error == pytest.approx(0.0952, abs=2e-4)
     double = majority.assess(setting, majority.double_subsampling(11, 3)).expected_error
     assert double == pytest.approx(0.0673, abs=2e-4)
-
-
-@pytest.mark.parametrize(("k", "size"), [(10, 3), (11, 0), (11, 12), (11, 2.5)])
-def test_bad_sizes_are_refused(k: int, size: float) -> None:
-    with pytest.raises(ParameterError, match="must be"):
-        majority.subsampling(k, size)  # pyright: ignore[reportArgumentType]

@@ -5,7 +5,6 @@ from hypothesis import strategies as st
 
 from dpopt import (
     NotPrivateError,
-    ParameterError,
     SolverError,
     Status,
     majority,
@@ -42,13 +41,11 @@ def test_reference_errors_under_the_uniform_prior(
 
 @pytest.mark.parametrize("objective", ["expected-error", "surrogate"])
 @pytest.mark.parametrize("shift", [0.0, 1e-5])
-def test_a_design_is_private_over_the_paper_s_whole_set(objective: str, shift: float) -> None:
+def test_a_design_is_private_and_optimal(objective: str, shift: float) -> None:
     design = majority.design(
         11, 0.1, 3, mechanism_delta=shift, delta=3 * shift, objective=objective
     )
     assert design.private
-    assert design.check is not None
-    assert design.check.excess <= design.check.rounding
     assert design.worst_violation == 0.0
     assert design.gap is not None
     assert abs(design.gap) < 1e-9
@@ -57,9 +54,8 @@ def test_a_design_is_private_over_the_paper_s_whole_set(objective: str, shift: f
     assert design.solution.status is Status.OPTIMAL
 
 
-def test_larger_designs_are_checked_over_the_reduced_set_and_say_so() -> None:
+def test_the_reduced_set_is_decided_and_counted() -> None:
     design = majority.design(25, 0.1, 3, mechanism_delta=1e-5, delta=3e-5)
-    assert design.check is None
     assert design.certificate is not None
     assert design.certificate.constraints == majority.reduced_size(design.setting)
 
@@ -80,12 +76,6 @@ def test_extreme_parameters_are_solved_and_private(epsilon: float, m: float) -> 
     assert design.private
     assert np.all(design.gamma >= 0)
     assert np.all(design.gamma <= 1)
-
-
-def test_one_voter() -> None:
-    design = majority.design(1, 0.5, 1)
-    # A single voter is epsilon-DP by itself: nothing needs to be added.
-    np.testing.assert_allclose(design.gamma, 1.0, atol=1e-9)
 
 
 def test_own_weights() -> None:
@@ -133,15 +123,6 @@ def test_release_of_one_query_is_an_int() -> None:
     assert isinstance(design.simulate([1, 1, 0], np.random.default_rng(0)), int)
 
 
-@pytest.mark.parametrize(
-    "votes", [[1, 0], [[1, 0, 2]], [0.5, 1, 1], 3, [[[1, 0, 1]]], [1, 0, np.nan]]
-)
-def test_bad_votes_are_refused(votes: object) -> None:
-    design = majority.design(3, 0.5, 2)
-    with pytest.raises(ParameterError, match="votes"):
-        design.release(votes)  # pyright: ignore[reportArgumentType]
-
-
 def test_release_refuses_a_gamma_that_is_not_private() -> None:
     broken = majority.assess(MajoritySetting(3, 0.5, 1), np.ones(4))
     with pytest.raises(NotPrivateError, match="voters at b") as caught:
@@ -149,21 +130,6 @@ def test_release_refuses_a_gamma_that_is_not_private() -> None:
     assert caught.value.output == "1"
     assert caught.value.excess == pytest.approx(broken.worst_violation)
     assert len(caught.value.inputs) == 2
-
-
-@pytest.mark.parametrize(
-    "gamma", [[0.5, 0.5, 0.5], [0.1, 0.2, 0.3, 0.4], [2.0, 0.0], [np.nan, 0.5], [[0.5, 0.5]]]
-)
-def test_bad_gammas_are_refused(gamma: list) -> None:
-    with pytest.raises(ParameterError, match="gamma"):
-        majority.assess(MajoritySetting(3, 0.5, 1), gamma)
-
-
-def test_bad_weights_and_objective_are_refused() -> None:
-    with pytest.raises(ParameterError, match="weights"):
-        majority.design(5, 0.1, 1, weights=[1.0, 2.0])
-    with pytest.raises(ParameterError, match="objective is 'best'"):
-        majority.design(5, 0.1, 1, objective="best")
 
 
 def test_a_time_limit_raises() -> None:

@@ -8,20 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpopt import ParameterError, majority
+from dpopt import majority
 from dpopt.majority import (
     BetaPrior,
     CommonPrior,
-    GammaProver,
-    MajoritySetting,
-    PointPrior,
-    SamplePrior,
     UniformPrior,
-    WorstCase,
     proof,
 )
-
-SETTING = MajoritySetting(3, 0.1, 1)
 
 
 def values(*found: Any) -> tuple[Any, ...]:
@@ -30,52 +23,6 @@ def values(*found: Any) -> tuple[Any, ...]:
 
 def design(**more: object) -> Callable[[], object]:
     return lambda: majority.design(3, 0.1, 1, **more)  # type: ignore[arg-type]
-
-
-def sampled(drawn: object) -> Callable[[], object]:
-    rng = np.random.default_rng(0)
-    return lambda: SamplePrior.draw(lambda *_: drawn, 3, rng, 2)  # type: ignore[arg-type,return-value]
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        *(design(prior=prior) for prior in values(5, 0, [], object(), UniformPrior, np.ones(2))),
-        design(prior="common-" * 5000),
-        design(prior=SamplePrior(np.full((2, 5), 0.5))),
-        design(prior=SamplePrior(np.full((2, 5), 0.5)), objective="worst-case"),
-        design(objective=np.array([1, 2])),
-        design(objective=None),
-        design(weights=[1j, 2j]),
-        design(weights=[[1.0], [1.0, 2.0]]),
-        design(weights=["a", "b"]),
-        *(lambda n=n: SETTING.corner(n) for n in values(5, None, "b", "", "bc@1", "xx", "zz")),
-        *(lambda i=i: UniformPrior(i) for i in values(5, (0, 1), "ab", ((0,),), np.ones((1, 2)))),
-        *(lambda p=p: PointPrior(p) for p in values((), "a", (2.0,), np.ones(2))),
-        *(lambda b=b: CommonPrior(b) for b in values("x", None, PointPrior((0.5,)))),
-        *(lambda s=s: SamplePrior(s) for s in values(1, [[1j]] * 2, [["a"]] * 2, np.empty((2, 0)))),
-        *(sampled(v) for v in values("a", [[0.5], [0.5]], [[0.5] * 3, [0.5] * 2])),
-        lambda: SamplePrior.draw(5, 3, np.random.default_rng(0)),  # type: ignore[arg-type]
-        *(lambda k=k: WorstCase(k, UniformPrior()) for k in values(4, 0, -1, True, "a", None)),
-        *(lambda k=k: majority.surrogate_weights(k) for k in values(2, 4, "a", np.nan)),
-        *(lambda k=k: majority.expected_error_weights(k, UniformPrior()) for k in values(2, 4)),
-        *(
-            lambda g=g: majority.expected_error(g, UniformPrior())
-            for g in values([5.0] * 4, [np.nan] * 4, [0.5] * 3, [[0.5]])
-        ),
-        *(lambda w=w: GammaProver(SETTING).certify(w) for w in values(5, (1,), (1.0, 2.0))),
-        *(lambda w=w: GammaProver(SETTING).shrink(w) for w in values(5, (1,))),
-        lambda: GammaProver(MajoritySetting(503, 0.1, 3, 1e-5, 1e-4)).certify((0,) * 252),
-        lambda: majority.design_for("a"),  # type: ignore[arg-type]
-        lambda: BetaPrior(0, 1),
-    ],
-)
-def test_one_sentence(call: Callable[[], object]) -> None:
-    with pytest.raises(ParameterError) as caught:
-        call()
-    message = str(caught.value)
-    assert message.endswith(".")
-    assert "\n" not in message
 
 
 def test_narrow_intervals_keep_their_weights() -> None:

@@ -86,10 +86,6 @@ def test_expected_error_weights_are_the_mean_over_samples(k: int, prior: Uniform
     assert weights.error < 1e-12
 
 
-def test_one_voter_in_closed_form() -> None:
-    assert expected_error_weights(1, UniformPrior()).values[0] == pytest.approx(0.25, abs=1e-15)
-
-
 def sample_optimum(setting: MajoritySetting, p: np.ndarray) -> np.ndarray:
     """Minimiser of the mean absolute error over given p's: the exact program over samples."""
     margins = 0.5 * fold(poisson_binomial_pmf(p))

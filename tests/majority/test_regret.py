@@ -1,6 +1,5 @@
 """The default belief and the least regret, by weights in rationals and programs written out."""
 
-import json
 from fractions import Fraction as F
 from itertools import combinations_with_replacement, pairwise
 from math import comb, exp, factorial
@@ -11,12 +10,10 @@ import pytest
 from scipy.optimize import linprog
 
 import dpopt
-from dpopt import ParameterError, SolverError, majority
+from dpopt import ParameterError, majority
 from dpopt.majority import (
     CommonPrior,
     MajoritySetting,
-    PointPrior,
-    Regret,
     SamplePrior,
     UniformPrior,
     expected_error_weights,
@@ -289,33 +286,6 @@ def test_no_other_private_gamma_has_less_to_regret(k: int, m: int, shift: float)
         assert min(regrets) >= -1e-9
 
 
-def test_what_is_told_of_a_design(tmp_path: Path) -> None:
-    design = majority.design(
-        5, 0.5, 1.5, objective="least-regret", priors=f"{INDEPENDENT}; {CLEAR}"
-    )
-    assert [type(known) for known in design.regrets] == [Regret, Regret]
-    with pytest.raises(AttributeError):
-        design.regrets[0].regret = 0.0  # type: ignore[misc]
-    plain = design.to_dict()
-    assert plain["regrets"] == [known.to_dict() for known in design.regrets]
-    assert plain["setting"]["priors"] == [INDEPENDENT, CLEAR]
-    assert json.dumps(plain, allow_nan=False)
-    page = design._repr_html_()
-    for known in design.regrets:
-        assert known.prior in page
-        assert f"regret {known.regret:.6g}" in page
-    assert "\n" not in repr(design)
-    path = tmp_path / "gamma.json"
-    design.save(path)
-    again = dpopt.load(path)
-    assert again.setting == design.setting
-    assert again.value == design.value
-    assert again.regrets == design.regrets
-    assert again.bound == design.bound
-    assert majority.design(5, 0.5, 1.5).regrets == ()
-    assert majority.design(5, 0.5, 1.5).to_dict()["regrets"] == []
-
-
 def test_samples_are_a_prior_among_others(tmp_path: Path) -> None:
     rows = np.random.default_rng(3).beta(4.0, 2.0, (200, 5))
     design = majority.design(
@@ -333,41 +303,3 @@ def test_samples_are_a_prior_among_others(tmp_path: Path) -> None:
     assert again.to_dict()["value"] is None
     with pytest.raises(ParameterError, match="samples were not saved"):
         dpopt.design(again.setting)
-
-
-def test_own_coefficients_come_first() -> None:
-    design = majority.design(5, 0.5, 1.5, objective="least-regret", weights=[0.0, 1.0, 0.0])
-    assert design.objective == "weights"
-    assert design.regrets == ()
-
-
-@pytest.mark.parametrize(
-    "priors",
-    ["", COMMON, f"{COMMON};", ";", (), [], [COMMON], (CommonPrior(UniformPrior()),), 3, True,
-     UniformPrior(), [COMMON, 3], [COMMON, None], [COMMON, "gauss:1"], {COMMON: 1}, np.ones(3)],
-)  # fmt: skip
-def test_lists_that_are_none_are_refused(priors: object) -> None:
-    with pytest.raises(ParameterError, match="must") as caught:
-        MajoritySetting(5, 0.5, 1.5, objective="least-regret", priors=priors)  # type: ignore[arg-type]
-    assert str(caught.value).count("; it must") == 1
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("prior", "words"),
-    [
-        (PointPrior((0.5,)), "a fair coin has no expected error"),
-        (PointPrior((0.5, 0.6)), "2 probabilities"),
-        (SamplePrior(np.full((3, 7), 0.7)), "of 7 voters"),
-    ],
-)
-def test_priors_that_do_not_fit_are_refused(prior: dpopt.majority.Prior, words: str) -> None:
-    setting = MajoritySetting(5, 0.5, 1.5, objective="least-regret", priors=(prior, UniformPrior()))
-    with pytest.raises(ParameterError, match=words):
-        dpopt.design(setting)
-
-
-def test_a_time_limit_is_that_of_each_solve() -> None:
-    with pytest.raises(SolverError) as caught:
-        majority.design(11, 0.1, 3, objective="least-regret", time_limit=0.0)
-    assert caught.value.status == "time_limit"

@@ -79,11 +79,6 @@ def test_what_cannot_be_verified_is_not_assessed(monkeypatch: pytest.MonkeyPatch
         majority.CornerOracle(setting)
 
 
-def test_beyond_a_thousand_voters_there_is_none() -> None:
-    with pytest.raises(ParameterError, match="mechanisms is 1003"):
-        majority.design(1003, 0.1, 3, mechanism_delta=1e-5, delta=1e-4)
-
-
 def test_the_command_exits_4_and_saves_its_audit_only_by_name(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,11 +9,11 @@ from itertools import combinations_with_replacement, product
 
 import pytest
 
-from dpopt import ParameterError
-from dpopt.ballots import Partitions, ladder, permute_and_flip
+from dpopt.ballots import Partitions, permute_and_flip
 from dpopt.multiclass.bound import is_private, one_voter, vote_ratio_below
 from dpopt.multiclass.pairs import corners
 from dpopt.multiclass.subsampling import spent
+from experiments.ensembles.ladder import ladder
 
 ZERO = Fraction(0)
 
@@ -122,19 +122,3 @@ def test_the_largest_ratio(mechanisms: int, epsilon: float, allowance: float, sh
 def test_all_rules_are_private_where_the_allowance_is_all() -> None:
     assert vote_ratio_below(11, 0.1, 11) is None
     assert is_private(11, 0.1, 11, Fraction(10**9))
-
-
-def test_what_is_refused() -> None:
-    for voters, epsilon, allowance, shift in (
-        (0, 0.1, 1, 0.0),
-        (11, 0.0, 1, 0.0),
-        (11, 0.1, 12, 0.0),
-        (11, 0.1, 0, 0.0),
-        (11, 0.1, 1, 1.0),
-    ):
-        with pytest.raises(ParameterError):
-            vote_ratio_below(voters, epsilon, allowance, shift)
-    with pytest.raises(ParameterError, match="vote_ratio is"):
-        is_private(11, 0.1, 3, Fraction(1, 2))
-    with pytest.raises(ParameterError, match="no rule but a constant one"):
-        vote_ratio_below(11, 0.1, 1e-40)

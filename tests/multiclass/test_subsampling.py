@@ -9,9 +9,8 @@ from itertools import combinations, combinations_with_replacement, product
 
 import pytest
 
-from dpopt import ParameterError
 from dpopt.ballots import Partitions
-from dpopt.multiclass.subsampling import Spent, sampled_plurality, spent
+from dpopt.multiclass.subsampling import sampled_plurality, spent
 
 ZERO = Fraction(0)
 # e^0.1 up to 1e-6.
@@ -108,14 +107,3 @@ def test_theorem(voters: int, classes: int, share: int) -> None:
     loops = [0] * (classes - 1) + [voters - share * (classes - 1)]
     one, other = one_side(edges, loops, Fraction(2), classes * share)
     assert one / other == 2 ** ((classes - 1) * share)
-
-
-def test_what_is_refused() -> None:
-    partitions = Partitions(5, 3)
-    for sample in (0, 6):
-        with pytest.raises(ParameterError, match="sample is"):
-            sampled_plurality(partitions, sample)
-    large = Partitions(60, 3)
-    with pytest.raises(ParameterError, match="choices of corners"):
-        spent(large, [ZERO] * large.size, TENTH)
-    assert isinstance(spent(partitions, sampled_plurality(partitions, 1), TENTH), Spent)

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from dpopt import ParameterError
 from dpopt.ballots import Partitions
 from dpopt.multiclass.pairs import (
     Law,
@@ -291,9 +290,3 @@ def test_edges_between_two_other_classes_are_needed() -> None:
     assert (rows_all @ best(rows_all)).max() < 1e-9
     assert (rows_few @ best(rows_few)).max() < 1e-9
     assert (rows_all @ best(rows_few)).max() == pytest.approx(0.036, abs=5e-4)
-
-
-def test_what_is_refused() -> None:
-    for classes, ratio, delta in ((1, 2, 0), (3, 1, 0), (3, 2, 1), (3, 2, -1), (3, "x", 0)):
-        with pytest.raises(ParameterError):
-            corners(classes, ratio, delta)  # type: ignore[arg-type]

@@ -6,7 +6,6 @@ It reads as a lesson: what must be so at its end stands in `tests.notebooks.less
 import ast
 import re
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 
 import nbformat
@@ -15,15 +14,17 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
 
+from tests.notebooks import lessons
+
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("**/*.ipynb"))
 OURS = r"(dpopt|__main__)(\.|$)"
 CHECK = """
 import sys
-from importlib import import_module
 from types import SimpleNamespace
 sys.path.insert(0, {root!r})
-import_module("tests.notebooks.lessons.{module}").{name}(SimpleNamespace(**globals()))
+from tests.notebooks import lessons
+lessons.{name}(SimpleNamespace(**globals()))
 """
 STRICT = f"import warnings\nwarnings.filterwarnings('error', module={OURS!r})"
 
@@ -45,21 +46,21 @@ def assigned(cell: NotebookNode) -> set[str]:
     return names | {n.name for n in nodes if isinstance(n, ast.FunctionDef)}
 
 
-def check_of(module: str, name: str) -> NotebookNode:
-    return nbformat.v4.new_code_cell(CHECK.format(root=str(ROOT), module=module, name=name))
+def check_of(name: str) -> NotebookNode:
+    return nbformat.v4.new_code_cell(CHECK.format(root=str(ROOT), name=name))
 
 
 def with_checks(path: Path, notebook: NotebookNode) -> Iterator[NotebookNode]:
     """Yield the cells, each followed by the checks of what it is the first to assign."""
-    lesson = import_module(f"tests.notebooks.lessons.{path.stem}")
-    left = [name for name in vars(lesson) if name.startswith("after_")]
+    start = f"{path.stem}__"
+    left = [name for name in vars(lessons) if name.startswith(start)]
     assert left
     for cell in notebook.cells:
         yield cell
         if cell.cell_type == "code":
-            now = [name for name in left if name.removeprefix("after_") in assigned(cell)]
+            now = [name for name in left if name.removeprefix(start) in assigned(cell)]
             left = [name for name in left if name not in now]
-            yield from (check_of(path.stem, name) for name in now)
+            yield from map(check_of, now)
     assert not left, f"no cell assigns what {left} are named after"
 
 
@@ -102,7 +103,7 @@ def test_a_lesson_shows_results_and_checks_nothing(path: Path) -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_a_failed_check_is_an_error(tmp_path: Path) -> None:
     rows = nbformat.v4.new_code_cell("refused = ''")
-    checked = check_of("reveal_or_obscure", "after_refused")
+    checked = check_of("reveal_or_obscure__refused")
     with pytest.raises(CellExecutionError, match="AssertionError"):
         execute(nbformat.v4.new_notebook(cells=[rows, checked]), tmp_path)
 

@@ -6,7 +6,8 @@ import json
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import combinations_with_replacement, product
+from io import BytesIO
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -14,56 +15,58 @@ import pytest
 from scipy.stats import chi2
 
 from dpopt import Guarantee, Ledger, ParameterError, plurality
-from dpopt.ballots import Coins, Ladder, exponential, ladder, permute_and_flip
+from dpopt.ballots import Coins, permute_and_flip
+from dpopt.ballots.coins import power_bounds
 from dpopt.cli import main
-from dpopt.privacy import exp_lower, exp_upper
+from dpopt.privacy.release import Source
 
 Capture = pytest.CaptureFixture[str]
 CITIES = ["Basel", "Bern", "Chur"]
 COMMAND = ["--column", "city", "--alphabet", "Basel,Bern,Chur", "--epsilon", "1"]
 
 
-class Scripted:
-    """Words that a test chose, in order."""
-
-    def __init__(self, words: Sequence[int]) -> None:
-        self.words = list(words)
-
-    def __call__(self, count: int) -> np.ndarray:
-        found, self.words = self.words[:count], self.words[count:]
-        return np.array(found, dtype=np.uint64)
+def draws_of(*words: int) -> Source:
+    """Random bytes that a test chose, in order."""
+    return BytesIO(np.array(words, dtype="<u8").tobytes()).read
 
 
-def test_a_coin_is_a_uniform_number_below_the_exact_chance() -> None:
-    rate = Fraction(1, 3)
+@pytest.mark.parametrize("step", [Fraction(7, 5), 1 + Fraction(1, 10**9)])
+def test_a_coin_is_a_uniform_number_below_the_exact_chance(step: Fraction) -> None:
     for gap in (1, 2, 7, 100):
-        # floor(2^192 e^-x), between bounds of 400 bits: U below it comes up, U above it does not.
-        low = exp_lower(-gap * rate, 400)
-        high = exp_upper(-gap * rate, 400)
-        threshold = math.floor(low * 2**192)
-        assert threshold == math.floor(high * 2**192)
+        threshold = math.floor(2**192 / step**gap)
         for u, up in ((threshold - 1, True), (threshold + 1, False)):
             words = [u >> 128, u >> 64 & (1 << 64) - 1, u & (1 << 64) - 1]
-            assert Coins(rate, Scripted(words)).toss(np.array([gap]))[0] == up
+            assert Coins(step, draws_of(*words)).toss(np.array([gap]))[0] == up
 
 
-@pytest.mark.parametrize("gap", [1, 10**15])
-def test_the_largest_and_the_smallest_words(gap: int) -> None:
+@pytest.mark.parametrize("gap", [1, 3, 10**6, 10**15])
+def test_powers_are_enclosed_closely(gap: int) -> None:
+    step = 1 + Fraction(1, 10 ** len(str(gap)))
+    for bits in (64, 320):
+        low, high = power_bounds(step, gap, bits)
+        assert 0 <= low <= high <= low + 2
+        power = math.exp(-gap * math.log1p(float(step - 1)))
+        assert low / 2**bits == pytest.approx(power, rel=1e-6)
+        if gap < 10:
+            assert low <= 2**bits / step**gap <= high
+
+
+def test_the_largest_and_the_smallest_words() -> None:
     last = (1 << 64) - 1
-    tiny = Fraction(1, 10**40)
-    # e^-10^-40 is above 1 - 2^-128, but not above every number of 192 bits.
-    assert Coins(tiny, Scripted([last, 0])).toss(np.array([1]))[0]
-    assert not Coins(tiny, Scripted([last, last, last])).toss(np.array([1]))[0]
+    tiny = 1 + Fraction(1, 10**40)
+    # Its chance is above 1 - 2^-128, but not above every number of 192 bits.
+    assert Coins(tiny, draws_of(last, 0)).toss(np.array([1]))[0]
+    assert not Coins(tiny, draws_of(last, last, last)).toss(np.array([1]))[0]
     # U below 2^-64 still does not pass for a chance below 2^-10^14.
-    assert not Coins(Fraction(10**3), Scripted([0, 0, 1])).toss(np.array([gap]))[0]
-    assert Coins(Fraction(1), Scripted([last])).toss(np.array([0]))[0]
+    assert not Coins(Fraction(2), draws_of(0, 0, 1)).toss(np.array([10**15]))[0]
+    assert Coins(Fraction(2), draws_of(last)).toss(np.array([0]))[0]
 
 
 def test_uniform_places_reject_the_incomplete_run() -> None:
     last = (1 << 64) - 1
     # 2^64 = 1 modulo 3: the last word is drawn again.
-    assert Coins(Fraction(1), Scripted([last, 5])).below(3, 1)[0] == 2
-    assert Coins(Fraction(1), Scripted([last])).below(4, 1)[0] == 3
+    assert Coins(Fraction(2), draws_of(last, 5)).below(3, 1)[0] == 2
+    assert Coins(Fraction(2), draws_of(last)).below(4, 1)[0] == 3
 
 
 def near(observed: np.ndarray, law: Sequence[float]) -> bool:
@@ -72,21 +75,6 @@ def near(observed: np.ndarray, law: Sequence[float]) -> bool:
     kept = expected > 0
     statistic = ((observed - expected)[kept] ** 2 / expected[kept]).sum()
     return bool(statistic < chi2.isf(1e-6, kept.sum() - 1))
-
-
-@pytest.mark.parametrize("rule", ["permute-and-flip", "exponential"])
-@pytest.mark.parametrize("counts", [(3, 1), (5, 3, 3, 0), (40, 40, 40, 41, 0), (2, 2, 2)])
-def test_frequencies_are_those_of_the_exact_law(rule: str, counts: tuple[int, ...]) -> None:
-    epsilon = 0.7
-    exact = permute_and_flip if rule == "permute-and-flip" else exponential
-    law = [float(share) for share in exact(counts, exp_lower(epsilon / 2))]
-    made = plurality.mode_rule(sum(counts), len(counts), epsilon, rule=rule)  # pyright: ignore[reportArgumentType]
-    drawn = made.simulate(counts, np.random.default_rng(7), 6_000)
-    observed = np.bincount(drawn, minlength=len(counts))
-    assert near(observed, law)
-    # The test has power: the law at half of epsilon is another one.
-    other = [float(share) for share in exact(counts, exp_lower(0.25 * epsilon))]
-    assert max(counts) - sorted(counts)[-2] < 2 or not near(observed, other)
 
 
 def test_independent_coins_are_permute_and_flip() -> None:
@@ -102,21 +90,39 @@ def test_independent_coins_are_permute_and_flip() -> None:
     assert tuple(found) == permute_and_flip(counts, step)
 
 
-def test_best_is_a_proved_table_where_it_is_small() -> None:
-    made = plurality.mode_rule(20, 3, 0.5)
-    assert made.rule == "ladder"
-    assert made.design is not None
-    assert made.design.private
-    # Where the ladder fails and is lowered, the best of the three is taken by its mean regret.
-    for sizes in ((9, 10, 0.1), (30, 2, 0.01)):
+def floats_of(rule: str, counts: Sequence[int], epsilon: float) -> list[float]:
+    """The distribution at s = e^(epsilon / 2): of permute-and-flip an integral over its order."""
+    keep = np.exp(epsilon / 2 * (np.array(counts) - max(counts)))
+    if rule == "exponential":
+        return (keep / keep.sum()).tolist()
+    nodes, weights = np.polynomial.legendre.leggauss(len(counts))
+    t = (nodes + 1) / 2
+    others = [np.prod([1 - t * q for q in np.delete(keep, y)], axis=0) for y in range(len(keep))]
+    return [float(p * (weights @ rest)) / 2 for p, rest in zip(keep, others, strict=True)]
+
+
+@pytest.mark.parametrize("rule", ["permute-and-flip", "exponential"])
+@pytest.mark.parametrize("counts", [(40, 40, 40, 41, 0, 7), (10**9, 10**9 - 1, 10**9 - 4, 3)])
+def test_frequencies_are_those_of_the_exact_law(rule: str, counts: tuple[int, ...]) -> None:
+    many = (*counts, *[0] * 40)
+    made = plurality.design(sum(many), len(many), 0.7, rule=rule)
+    assert made.setting.by_theorem
+    drawn = made.simulate(counts=np.tile(many, (6_000, 1)), rng=np.random.default_rng(7))
+    observed = np.bincount(np.asarray(drawn), minlength=len(many))
+    assert near(observed, floats_of(rule, many, 0.7))
+    # The test has power: the law at half of epsilon is another one.
+    assert not near(observed, floats_of(rule, many, 0.35))
+
+
+def test_best_is_the_least_mean_regret_where_tables_are_small() -> None:
+    for sizes in ((20, 3, 0.5), (9, 10, 0.1), (30, 2, 0.01)):
         rivals = {
             name: plurality.design(*sizes, rule=name).mean_regret
             for name in ("ladder", "permute-and-flip", "exponential")
         }
-        assert plurality.mode_rule(*sizes).rule == min(rivals, key=rivals.__getitem__)
-    law = np.array(made.design.setting.law(made.design.units, counts=[9, 8, 3]), dtype=float)
-    drawn = made.simulate([9, 8, 3], np.random.default_rng(1), 5_000)
-    assert near(np.bincount(drawn, minlength=3), law / law.sum())
+        best = plurality.mode_design(*sizes)
+        assert best.private
+        assert best.setting.rule == min(rivals, key=rivals.__getitem__)
 
 
 def test_large_counts_and_many_letters() -> None:
@@ -125,69 +131,16 @@ def test_large_counts_and_many_letters() -> None:
     for rule in ("best", "exponential"):
         found = plurality.mode(counts, 1.0, rule=rule)  # pyright: ignore[reportArgumentType]
         assert (found.letter, found.records) == (70_000, 10**9)
-    assert found.to_dict()["epsilon"] == 1.0
+    assert found.guarantee.epsilon == 1.0
+    assert "theorem" in found.proof
 
 
 def test_the_ladder_of_a_large_column_is_refused() -> None:
-    for records in (9_000, 10**6, 10**12):
+    for records in (9_000, 10**12):
         with pytest.raises(ParameterError, match="permute-and-flip") as caught:
-            plurality.mode_rule(records, 10, 1.0, rule="ladder")
+            plurality.mode_design(records, 10, 1.0, rule="ladder")
         assert str(records) in str(caught.value)
-        best = plurality.mode_rule(records, 10, 1.0)
-        assert best.rule == "permute-and-flip"
-        assert "no quick proof" in best.why
-
-
-@pytest.mark.parametrize(("classes", "epsilon"), [(2, 0.3), (3, 0.5), (5, 1.0), (6, 2.0)])
-def test_best_is_the_ladder_where_it_is_proved_for_every_number(
-    classes: int, epsilon: float
-) -> None:
-    for rule in ("best", "ladder"):
-        made = plurality.mode_rule(10**9, classes, epsilon, rule=rule)  # pyright: ignore[reportArgumentType]
-        assert (made.rule, made.guarantee.epsilon) == ("ladder", epsilon)
-        assert "every number of records" in made.proof
-        assert (made.why == "asked for") == (rule == "ladder")
-        assert made.ratio is not None
-        assert exp_lower(epsilon * (1 - 1e-8)) < made.ratio <= exp_lower(epsilon)
-
-
-@pytest.mark.parametrize(
-    ("classes", "epsilon", "reach"),
-    [(2, 0.5, 20), (3, 0.2, 12), (4, 0.5, 7), (5, 1.0, 5), (7, 1.1, 3), (10, 2.0, 2)],
-)
-def test_the_ladder_loses_less_than_permute_and_flip(
-    classes: int, epsilon: float, reach: int
-) -> None:
-    """What "best" says of them: for all gaps up to some reach, in regret and in error."""
-    step = exp_lower(epsilon / 2, 24)
-    assert plurality.mode_rule(10**9, classes, epsilon).rule == "ladder"
-    rungs = Ladder(step**2)
-    for rest in combinations_with_replacement(range(reach + 1), classes - 1):
-        gaps = (0, *rest)
-        counts = [reach - gap for gap in gaps]
-        own, other = rungs.law(counts), permute_and_flip(counts, step)
-        for losses in (gaps, [int(gap > 0) for gap in gaps]):
-            lost, more = (
-                sum((share * loss for share, loss in zip(law, losses, strict=True)), Fraction(0))
-                for law in (own, other)
-            )
-            assert lost <= more
-
-
-@pytest.mark.parametrize("counts", [(10**9, 10**9 - 1, 10**9 - 4, 3), (7, 10**9, 10**9, 10**9)])
-def test_frequencies_of_the_ladder_of_a_billion(counts: tuple[int, ...]) -> None:
-    made = plurality.mode_rule(sum(counts), 4, 1.0)
-    assert made.ratio is not None
-    # A count so far below has less than 2^-1000, and the others nearly the shares of three.
-    smallest = counts.index(min(counts))
-    three = [count - 10**9 + 9 for count in counts if count > 10]
-    law = [float(share) for share in ladder(three, made.ratio)]
-    law.insert(smallest, 0.0)
-    drawn = made.simulate(counts, np.random.default_rng(3), 6_000)
-    observed = np.bincount(drawn, minlength=4)
-    assert near(observed, law)
-    assert not near(observed, [*law[1:], law[0]])
-    assert made.release(counts, alphabet=None).letter != smallest
+        assert plurality.mode_design(records, 10, 1.0).setting.rule == "permute-and-flip"
 
 
 @pytest.mark.parametrize(
@@ -204,12 +157,6 @@ def test_bad_data(data: list[object], alphabet: list[str] | None, words: str) ->
     with pytest.raises(ParameterError, match=words) as caught:
         plurality.mode(data, 1.0, alphabet=alphabet)
     assert "Genf" not in str(caught.value)
-
-
-def test_a_rule_is_for_its_own_sizes() -> None:
-    made = plurality.mode_rule(3, 2, 1.0)
-    with pytest.raises(ParameterError, match="4 records over 2 letters; the rule is for 3 over 2"):
-        made.release([2, 2])
 
 
 @pytest.mark.parametrize("change", [{"epsilon": 0.0}, {"epsilon": math.inf}, {"rule": "laplace"}])
@@ -248,9 +195,8 @@ def test_the_command_releases_the_mode(
     assert told["released"] == ["Bern"]
     assert told["guarantee_of_each"] == {"epsilon": 20.0, "delta": 0.0}
     assert told["records"] == many
-    assert told["rule"] == "ladder"
-    assert ("every number of records" in told["proof"]) == (many == 700)
-    assert told["why"].startswith("best: ")
+    assert ("theorem" in told["proof"]) == (many == 700)
+    assert (told["rule"] == "permute-and-flip") == (many == 700)
     assert "private" in told["proof"]
     code, out, _ = run(["mode", str(file), *COMMAND[:-1], "20"], capfd)
     assert (code, out.splitlines()[0]) == (0, "Bern")

@@ -16,11 +16,12 @@ from scipy.optimize import linprog
 
 import dpopt
 from dpopt import NotPrivateError, ParameterError, majority, plurality
-from dpopt.ballots import flat, ladder, scale
+from dpopt.ballots import flat, scale
 from dpopt.kernel import KernelSetting
 from dpopt.plurality import PluralityDesign, PluralitySetting
 from dpopt.privacy import exp_lower, exp_upper
 from dpopt.roo import Tally
+from experiments.ensembles.ladder import ladder
 from tests.cli.running import Capture, run
 
 Histogram = tuple[int, ...]
@@ -393,53 +394,6 @@ def test_rules_need_no_list_of_histograms(rule: str) -> None:
         found.setting.read(["3", "4"])
     with pytest.raises(ParameterError, match="listed|at most"):
         found.compare()
-
-
-def test_the_ladder_needs_no_list_of_histograms() -> None:
-    found = plurality.design(1_000_000, 5, 1.0, rule="ladder")
-    assert found.certificate is not None
-    assert "every number of records" in found.certificate.claim
-    assert "1,001 vectors of gaps up to 7" in found.certificate.claim
-    assert found.certificate.constraints == 1_002
-    above, below = step_of(found)
-    ratio = Fraction(above, below)
-    assert exp_lower(1 - 1e-8) < ratio <= exp_lower(1.0)
-    assert found.spending == pytest.approx(1.0, rel=1e-8)
-    assert found.spending <= 1.0
-    assert found.ladder_epsilon == pytest.approx(found.spending, rel=1e-15)
-    assert math.isnan(found.value)
-    # The law is the ladder's, in fractions.
-    counts = [200_004, 200_002, 200_001, 199_997, 199_996]
-    weights = found.setting.law(found.units, counts=counts)
-    exact = ladder([count - 199_990 for count in counts], ratio)
-    assert tuple(Fraction(weight, sum(weights)) for weight in weights) == exact
-    table = found.setting.columns(found.units)
-    assert table["probability"][0] == pytest.approx(1.0, abs=1e-15)
-    with pytest.raises(NotPrivateError, match="above e"):
-        found.setting.prove((above + 1, below))
-    # Far below e^epsilon nothing is proved, though it spends less.
-    with pytest.raises(NotPrivateError, match="not proved"):
-        found.setting.prove((1001, 1000))
-    with pytest.raises(ParameterError):
-        found.setting.read(["3", "4"])
-    with pytest.raises(ParameterError, match="too long"):
-        found.setting.law(found.units, counts=[600_000, 300_000, 100_000, 0, 0])
-
-
-def test_the_ladder_by_theorem_draws_its_law(tmp_path: Path) -> None:
-    setting = PluralitySetting(1_000_000, 4, 0.8, rule="ladder")
-    found = dpopt.design(setting)
-    counts = [333_335, 333_333, 333_330, 2]
-    weights = setting.law(found.units, counts=[250_005, 250_003, 250_000, 249_992])
-    assert weights[3] > 0
-    law = np.array([float(share) for share in ladder([8, 6, 3], Fraction(*step_of(found)))] + [0.0])
-    draws = found.simulate(counts=np.tile(counts, (4000, 1)), rng=np.random.default_rng(7))
-    seen = np.bincount(draws, minlength=4) / 4000
-    assert np.all(np.abs(seen - law) <= 5 * np.sqrt(law * (1 - law) / 4000) + 1e-9)
-    assert np.shape(found.release(counts=np.tile(counts, (3, 1)))) == (3,)
-    path = tmp_path / "ladder.json"
-    found.save(path)
-    assert dpopt.load(path).units == found.units
 
 
 @pytest.mark.parametrize("rule", ["permute-and-flip", "exponential"])

@@ -34,11 +34,10 @@ MAKERS: dict[str, Callable[[], Any]] = {
     ),
     # Words of two letters at two places, by the number of places that differ: 4 + 2 * 2 + 1 = 9.
     "orbits": lambda: OrbitKernel.make([4, 2, 1], 9, Guarantee(0.7), WordOrbits((2, 2), ((1,),))),
-    "SubRR": lambda: roo.subrr(20, 3, 0.5),
 }
-DATA = {"kernel": 0, "kernel with pairs": 0, "orbits": 0, "SubRR": [0] * 20}
+DATA = {"kernel": 0, "kernel with pairs": 0, "orbits": 0}
 # Records of what it is for and how it was found; none says or changes what is released.
-RECORDS = {"amplification", "cost", "stated", "provenance"}
+RECORDS = {"cost", "stated", "provenance"}
 
 
 @cache
@@ -67,11 +66,6 @@ def other(value: Any) -> Iterator[Any]:
         yield replace(value, guarantee=Guarantee(value.guarantee.epsilon + 1))
         yield replace(value, slack=value.slack + 1)
         yield replace(value, claim="kernel is private")
-    elif isinstance(value, Design):
-        yield roo.min_count(20, 3, 0.4, "roo")
-    elif isinstance(value, roo.RooSetting):
-        yield roo.RooSetting(value.records + 1, value.letters, value.epsilon)
-        yield roo.RooSetting(value.records, value.letters, value.epsilon / 2)
     elif isinstance(value, WordOrbits):
         yield WordOrbits(value.shape, None)
         yield WordOrbits((2, 2, 2), value.differences)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from dpopt import ParameterError
 from dpopt.prob.histograms import distribution_reduction, hull_vertices
 
 
@@ -77,21 +76,3 @@ def test_many_dimensions() -> None:
     assert hull_vertices(few).tolist() == [0, 1, 2]
     with_mean = np.vstack([np.eye(40), np.full(40, 1 / 40)])
     assert hull_vertices(with_mean).tolist() == list(range(40))
-
-
-@pytest.mark.parametrize(
-    ("distributions", "words"),
-    [
-        ([0.5, 0.5], "shape"),
-        ([[1.0]], "shape"),
-        (np.empty((0, 3)), "shape"),
-        ([[0.5, 0.5], [1.0]], "other values"),
-        ([["a", "b"]], "other values"),
-        ([[0.5, 0.6]], "sum 1.1"),
-        ([[1.5, -0.5]], "below 0"),
-        ([[np.nan, 1.0]], "finite"),
-    ],
-)
-def test_bad_distributions_are_refused(distributions: list, words: str) -> None:
-    with pytest.raises(ParameterError, match=words):
-        hull_vertices(distributions)

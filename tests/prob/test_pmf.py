@@ -9,11 +9,9 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpopt import ParameterError
 from dpopt.prob import binomial_pmf, hypergeometric_pmf, poisson_binomial_pmf
 
 MODEST = settings(max_examples=40, deadline=None, derandomize=True)
@@ -198,54 +196,3 @@ def test_equal_trials_are_binomial(n: int, p: float) -> None:
     np.testing.assert_allclose(
         poisson_binomial_pmf(np.full(n, p)), binomial_pmf(n, p), rtol=1e-13, atol=0.0
     )
-
-
-def test_scipy_agrees() -> None:
-    k = np.arange(31)
-    np.testing.assert_allclose(
-        binomial_pmf(30, 0.42), scipy.stats.binom.pmf(k, 30, 0.42), rtol=1e-10
-    )
-    np.testing.assert_allclose(
-        hypergeometric_pmf(90, 40, 30), scipy.stats.hypergeom.pmf(k, 90, 40, 30), rtol=1e-10
-    )
-
-
-@pytest.mark.skipif(not hasattr(scipy.stats, "poisson_binom"), reason="scipy before 1.15")
-def test_scipy_agrees_on_unequal_trials() -> None:
-    p = np.random.default_rng(3).uniform(size=30)
-    found = scipy.stats.poisson_binom.pmf(np.arange(31), p)
-    np.testing.assert_allclose(poisson_binomial_pmf(p), found, rtol=1e-9, atol=1e-15)
-
-
-@pytest.mark.parametrize("trials", [-1, 2.5, math.nan, math.inf, "3", None, True])
-def test_bad_number_of_trials(trials: object) -> None:
-    with pytest.raises(ParameterError, match="trials"):
-        binomial_pmf(trials, 0.5)  # pyright: ignore[reportArgumentType]
-
-
-@pytest.mark.parametrize("p", [-1e-9, 1 + 1e-9, math.nan, math.inf, "0.5", None])
-def test_bad_probability(p: object) -> None:
-    with pytest.raises(ParameterError, match="^p is"):
-        binomial_pmf(3, p)  # pyright: ignore[reportArgumentType]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "name"),
-    [
-        ((-1, 0, 0), "population"),
-        ((5, 6, 0), "successes"),
-        ((5, -1, 0), "successes"),
-        ((5, 3, 6), "draws"),
-        ((5, 3, -1), "draws"),
-        ((5, 3, 1.5), "draws"),
-    ],
-)
-def test_bad_hypergeometric(arguments: tuple[int, int, int], name: str) -> None:
-    with pytest.raises(ParameterError, match=name):
-        hypergeometric_pmf(*arguments)
-
-
-@pytest.mark.parametrize("p", [0.5, [0.5, 1.1], [-0.1], [math.nan], [[0.5, math.inf]]])
-def test_bad_poisson_binomial(p: float | list[float]) -> None:
-    with pytest.raises(ParameterError, match="^p "):
-        poisson_binomial_pmf(p)

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpopt import ParameterError
 from dpopt.prob import histograms as module
 from dpopt.prob.histograms import histogram_count, largest_expectation
 from dpopt.smoothed.mechanisms import SamplingHistogram
@@ -104,21 +103,3 @@ def test_more_vertices_never_lower_the_value() -> None:
     found = [largest_expectation(logs, 15, 3, vertices[:k]).log_value for k in range(1, 5)]
     assert found == sorted(found)
     assert found[-1] <= float(logs.max())
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (([0.0] * 4, 4, 2, [[0.5, 0.5]]), "log_values has shape"),
-        (([0.0, np.nan, 0.0], 2, 2, [[0.5, 0.5]]), "below infinity"),
-        (([0.0, np.inf, 0.0], 2, 2, [[0.5, 0.5]]), "below infinity"),
-        (([0.0] * 3, 2, 2, [[0.5, 0.2, 0.3]]), "3 categories"),
-        (([0.0] * 3, 2, 2, [[0.5, 0.6]]), "sum"),
-        (([0.0] * 3, 0, 2, [[0.5, 0.5]]), "records is 0"),
-        (([0.0] * 3, 1000, 3, np.eye(3)), "too many compositions"),
-        (([0.0] * 3, 10**7, 2, np.eye(2)), "too many compositions"),
-    ],
-)
-def test_bad_arguments_are_refused(arguments: tuple, words: str) -> None:
-    with pytest.raises(ParameterError, match=words):
-        largest_expectation(*arguments)

@@ -18,7 +18,6 @@ from dpopt.kernel import KernelSetting, NearestKernel
 from dpopt.majority import MajoritySetting
 from dpopt.multiclass import MulticlassSetting
 from dpopt.plurality import PluralitySetting
-from dpopt.smoothed import Expected, KernelMechanism, Profile, SamplingAverage, Smoothed
 from tests.proofs.test_fuzz import run
 
 KINDS: dict[str, Any] = {kind.kind: kind for kind in dpopt.kinds()}
@@ -26,7 +25,7 @@ TABLE = np.array([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.0, 0.25, 0.75]])
 OWN: Any = [("seldom", [[0.0, 1.0] + [0.0] * 7], None, [0.9])]
 # Beside the example of each kind: settings whose other fields are in use.
 SETTINGS: dict[str, Any] = {
-    **{kind: KINDS[kind].example() for kind in {**verify.KINDS, **verify.QUESTIONS}},
+    **{kind: KINDS[kind].example() for kind in verify.KINDS},
     "majority with Delta": MajoritySetting(3, 0.5, 1.5, 0.01, 0.02),
     "majority of coefficients": MajoritySetting(3, 0.5, 1.5, coefficients=[1.0, 0.5]),
     "majority of priors": MajoritySetting(3, 0.5, 1.5, objective="least-regret"),
@@ -68,17 +67,6 @@ SETTINGS: dict[str, Any] = {
         [[1.0, 0.0, 0.0], [1.0, 1.0, 0.0]], prior=[0.5, 0.3, 0.2]
     ),
     "workload at worst": KINDS["workload"]("marginals", 4, objective="worst"),
-    "smoothed of a table": Smoothed(
-        mechanism=KernelMechanism(2, 2, TABLE), epsilon=0.5, distributions=[0.4, 0.7]
-    ),
-    "expected of an average": Expected(
-        mechanism=SamplingAverage(3, 2, [0, 1, 2]),
-        epsilon=0.5,
-        distributions=[[0.2, 0.3, 0.5]],
-        composition=[3],
-    ),
-    "profile of all": Profile(records=3, drawn=2, epsilon=0.5),
-    "profile with replacement": Profile(counts=[2, 1], drawn=4, epsilon=0.5, replacement=True),
 }
 WRONG: list[Any] = [
     *(None, True, False, -1, 0, 1, 2, 3, 4, 12, 2.5, -0.5, 0.0, 0.3, 0.99, 1.0, 1e-320, 1e-9, 17.0),
@@ -117,17 +105,6 @@ WRONG: list[Any] = [
 TOGETHER: dict[str, list[dict[str, Any]]] = {
     "kernel of pairs": [{"invariant": [[[1.0, 0.0]], [[0.0] * 3]]}, {"prior": [1.0, 1.0]}],
     "kernel of a table": [{"prior": [1.0, 1.0]}, {"prior": [0.0] * 3}],
-    "smoothed": [
-        {"drawn": None, "lost_rate": 0.2, "replacement": True},
-        {"drawn": 9},
-        {"records": None},
-        {"distributions": [[0.5, 0.7], [0.5, 0.5]]},
-    ],
-    "profile": [{"counts": [3, 3]}, {"records": 6}, {"categories": 3}],
-    "smoothed of a table": [
-        {"mechanism": {"mechanism": "kernel", "records": 2, "categories": 2, "kernel": rows}}
-        for rows in ([[0.5, 0.6]] * 3, [[0.5, 0.5]] * 2)
-    ],
 }
 
 

@@ -155,31 +155,6 @@ def test_a_hundred_thousand_letters(maker: Maker) -> None:
         kernel.matrix()
 
 
-@pytest.mark.parametrize(
-    ("masses", "words"),
-    [
-        ([0.5, 0.6], "sums to 1.1"),
-        ([0.5, -0.5, 1.0], "negative"),
-        ([0.5, math.nan], "not finite"),
-        ([], r"shape \(0,\)"),
-        ([[0.5, 0.5]], r"shape \(1, 2\)"),
-        (["a", "b"], "array of numbers"),
-        ([0.5, 0.0, 0.5, 0.0], "mass 0 at 1, 3; every letter"),
-        ([1.0] + [0.0] * 7, "1, 2, 3, 4, 5 and 2 more"),
-    ],
-)
-def test_bad_priors_get_one_sentence(masses: list[float], words: str) -> None:
-    with pytest.raises(ParameterError, match=words):
-        minimax_kernel(masses, 1.0)
-
-
-@pytest.mark.parametrize("epsilon", [0.0, -1.0, 601.0, math.nan, math.inf])
-@pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
-def test_bad_epsilon(maker: Maker, epsilon: float) -> None:
-    with pytest.raises(ParameterError, match="epsilon is"):
-        maker(REFERENCE, epsilon)
-
-
 def test_letters_of_a_prior() -> None:
     assert public_prior([0.4, 0.6], ["a", "b"]).letters == ("a", "b")
     assert list(public_prior([0.4, 0.6]).letters) == [0, 1]
@@ -212,15 +187,6 @@ def test_zeros_are_dropped_or_smoothed() -> None:
         drop_zeros([0.0, 0.0])
     with pytest.raises(ParameterError, match="weight is 0"):
         smooth_prior([1.0, 0.0], 0.0)
-
-
-@pytest.mark.parametrize(
-    ("p", "words"),
-    [([0.5, 0.5], "shape"), ([0.5, 0.6, 0, 0, 0], "sum to 1"), ([2, -1, 0, 0, 0], "negative")],
-)
-def test_bad_users(p: list[float], words: str) -> None:
-    with pytest.raises(ParameterError, match=words):
-        minimax_kernel(REFERENCE, 1.0).apply(p)
 
 
 def test_ties_are_treated_alike() -> None:

@@ -5,8 +5,8 @@ good value of a parameter is looked up by function and name, then by room and na
 by its name; else its default is good. A parameter without any is an error of these tables.
 
 Of the public classes those are called that check what they are given. Not here: settings and
-questions, and whatever they answer (`tests/shape` spoils these), and records, which hold what the
-package computed and check nothing.
+their designs (`tests/shape` spoils these), and records, which hold what the package computed and
+check nothing.
 """
 
 from __future__ import annotations
@@ -26,13 +26,11 @@ import dpopt
 from dpopt import (
     Guarantee,
     Problem,
-    gnmax,
     kernel,
     local,
     lp,
     majority,
     multiclass,
-    plurality,
     privacy,
     public_prior,
     roo,
@@ -45,7 +43,7 @@ Arguments = dict[str, Any]
 Makers = dict[str, Callable[[], Any]]
 
 ROOMS = (
-    *("majority", "multiclass", "plurality", "roo", "public_prior", "kernel", "gnmax", "smoothed"),
+    *("majority", "multiclass", "plurality", "roo", "public_prior", "kernel", "smoothed"),
     *("local", "privacy", "lp", "prob"),
 )
 MODULES: tuple[ModuleType, ...] = tuple(import_module(f"dpopt.{room}") for room in ROOMS)
@@ -73,11 +71,6 @@ def three_voters() -> multiclass.MulticlassDesign:
     return multiclass.design(3, 3, 0.1, 1.0)
 
 
-@cache
-def instance() -> smoothed.SmoothedInstance:
-    return smoothed.smoothed_instance(sampling(), 0.5, [[0.5, 0.5], [0.25, 0.75]])
-
-
 def sampling() -> smoothed.SamplingHistogram:
     return smoothed.SamplingHistogram(4, 3)
 
@@ -93,24 +86,16 @@ def small_problem() -> Problem:
 BY_TYPE: Makers = {
     "MajoritySetting": lambda: majority.MajoritySetting(3, 0.1, 1.0),
     "Voters": lambda: majority.MajoritySetting(3, 0.1, 1.0),
-    "MulticlassDesign | None": three_voters,
-    "PluralityDesign | None": lambda: plurality.design(5, 3, 1.0),
     "Target": lambda: multiclass.Target(3, 3, 0.1, 1.0),
-    "PrivateVoters": lambda: majority.MajoritySetting(3, 0.1, 1.0),
-    "PlainVoters": lambda: plurality.PluralitySetting(5, 3, 1.0),
     "RooSetting": lambda: roo.RooSetting(5, 2, 1.0),
     "KernelSetting": lambda: kernel_program()[0],
     "Guarantee": lambda: Guarantee(1.0, 1e-5),
-    "ConcentratedGuarantee": lambda: privacy.ConcentratedGuarantee(0.1),
     "MinCountSampler": min_count,
     "MinCountSampler | SmoothFloorSampler": min_count,
     "SmoothFloorSampler": lambda: roo.smooth_floor(5, 2, 1.0),
     "Mechanism": sampling,
     "SamplingHistogram": sampling,
     "SamplingHistogram | AnonymousMechanism": sampling,
-    "NoisyHistogram": lambda: smoothed.NoisyHistogram(4, 3, 1.0),
-    "SmoothedInstance": instance,
-    "Sequence[QuantisedGradient]": lambda: [smoothed.QuantisedGradient(0.1, 0.2)],
     "Prior": majority.UniformPrior,
     "Prior | None": majority.UniformPrior,
     "UniformPrior | BetaPrior": majority.UniformPrior,
@@ -220,28 +205,9 @@ BY_FUNCTION: dict[str, Makers] = {
     "majority.design": {"epsilon": lambda: 0.1, "delta": lambda: 0.0, "weights": lambda: None},
     "majority.double_subsampling": {"mechanisms": lambda: 5, "allowance": lambda: 2},
     "majority.subsampling": {"mechanisms": lambda: 5},
-    "majority.vote": {
-        "epsilon": lambda: 0.1,
-        "trained_once": lambda: False,
-        "delta": lambda: 0.0,
-        "budget": lambda: Guarantee(5.0, 0.1),
-    },
     "multiclass.repaired": {"point": lambda: [0.8, 0.1, 0.6, 0.3, 0.1, 1 / 3]},
     "multiclass.design": {"rule": lambda: "optimal"},
-    "multiclass.vote": {
-        "votes": lambda: [[2, 0, 2], [1, 1, 0]],
-        "trained_once": lambda: False,
-        "budget": lambda: Guarantee(5.0, 0.1),
-        "design": lambda: None,
-        "allowance": lambda: 1.0,
-    },
     "plurality.design": {"rule": lambda: "optimal"},
-    "plurality.vote": {
-        "votes": lambda: [[2, 0, 2], [1, 1, 0]],
-        "counts": lambda: None,
-        "budget": lambda: Guarantee(5.0, 0.1),
-        "design": lambda: None,
-    },
     "roo.from_weights": {"weights": lambda: min_count().weights},
     "roo.optimal_sampler": {"records": lambda: 3, "distribution": lambda: None},
     "roo.records_needed": {"method": lambda: "roo"},
@@ -271,25 +237,9 @@ BY_FUNCTION: dict[str, Makers] = {
         "upper": lambda: [0.5],
     },
     "kernel.over_kernel": {"matrix": lambda: [[1.0, 1.0, 0.0, 0.0]]},
-    "gnmax.data_dependent_rdp": {"counts": lambda: [9, 2]},
-    "gnmax.label_epsilon": {"voters": lambda: 11, "delta": lambda: 0.0},
     "smoothed.KernelMechanism": {"records": lambda: 1, "kernel": lambda: np.eye(2)},
-    "smoothed.QuantisedGradient": {"bits": lambda: 8},
     "smoothed.SamplingAverage": {"values": lambda: [0, 1]},
     "smoothed.batch_law": {"drawn": lambda: 2},
-    "smoothed.compose": {"mechanisms": lambda: (sampling(), sampling())},
-    "smoothed.log_upper_bound": {"epsilon": lambda: 2.0},
-    "smoothed.monte_carlo_delta": {"drawn": lambda: 2},
-    "smoothed.post_process": {"mapping": lambda: [0, 0, 1, 1]},
-    "smoothed.pre_process": {"mapping": lambda: [0, 1]},
-    "smoothed.published_log_bound": {"epsilon": lambda: 2.0},
-    "smoothed.push_forward": {
-        "distributions": lambda: [[0.5, 0.5]],
-        "mapping": lambda: [1, 0],
-    },
-    "smoothed.read_mechanism": {"given": lambda: sampling().to_dict()},
-    "smoothed.sample_database": {"composition": lambda: [3]},
-    "smoothed.sgd_log_profile": {"drawn": lambda: 2},
     "smoothed.sgd_profile": {"drawn": lambda: 2},
     "privacy.audit_epsilon": {
         "first": lambda: [0, 1, 1],
@@ -302,9 +252,6 @@ BY_FUNCTION: dict[str, Makers] = {
         "guarantee": lambda: Guarantee(1.0),
     },
     "privacy.complete_graph": {"inputs": lambda: 3},
-    "privacy.concentrated_composition": {
-        "guarantees": lambda: (privacy.ConcentratedGuarantee(0.1),),
-    },
     "privacy.general_composition": {"guarantee": lambda: Guarantee(0.1, 1e-6)},
     "privacy.hockey_stick_rows": {"pairs": lambda: ONE_WAY_AND_BACK},
     "privacy.quantise_kernel": {
@@ -314,7 +261,6 @@ BY_FUNCTION: dict[str, Makers] = {
     "privacy.least_delta": {"weights": lambda: [[5, 3], [3, 5]]},
     "privacy.least_epsilon": {"weights": lambda: [[5, 3], [3, 5]]},
     "privacy.ratio_rows": {"pairs": lambda: ONE_WAY_AND_BACK},
-    "privacy.renyi_epsilon": {"divergence": lambda: 0.1},
     "privacy.shrink_to_budget": {"worst": lambda: Fraction(3, 2), "budget": lambda: Fraction(1)},
     "privacy.simple_composition": {"guarantee": lambda: Guarantee(0.1, 1e-6)},
     "lp.Problem.add_rows": {"name": lambda: "more", "lower": lambda: 0.0, "upper": lambda: [1.0]},
@@ -365,7 +311,6 @@ METHODS: dict[str, Callable[[], tuple[object, Arguments]]] = {
         dpopt,
         {"setting": kernel.KernelSetting("zero-one", 1.0, inputs=2), "ratio": 2},
     ),
-    "GNMax.output_distribution": lambda: (gnmax.GNMax(2.0), {"counts": [3, 1]}),
     "Tally.of_counts": lambda: (roo.Tally, {"counts": [3, 2], "alphabet": ["a", "b"]}),
     "ExactKernel.make": lambda: (
         privacy.ExactKernel,
@@ -411,7 +356,7 @@ def is_called(value: object) -> bool:
         return inspect.isfunction(value)
     if inspect.isabstract(value) or getattr(value, "_is_protocol", False):
         return False
-    if issubclass(value, enum.Enum | Coherent | dpopt.Question | lp.Problem):
+    if issubclass(value, enum.Enum | Coherent | dpopt.Setting | lp.Problem):
         return False
     # A constructor that `dataclass` wrote checks nothing but what `__post_init__` does.
     written = value.__init__.__code__.co_filename != "<string>"

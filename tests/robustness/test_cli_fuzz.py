@@ -276,8 +276,8 @@ def test_profile_against_fractions(counts: list[int], share: float, epsilon: flo
     words = ",".join(map(str, counts))
     found = answer("profile", "--counts", words, "--drawn", drawn, "--epsilon", epsilon)
     exact = hockey_sticks(tuple(counts), drawn, exponential(epsilon))
-    assert found["value"] == pytest.approx(float(exact), rel=1e-10, abs=1e-300)
-    assert found["setting"]["records"] == sum(counts)
+    assert found["delta"] == [pytest.approx(float(exact), rel=1e-10, abs=1e-300)]
+    assert found["mechanism"]["records"] == sum(counts)
 
 
 @settings(max_examples=20)
@@ -309,7 +309,7 @@ def test_smoothed_against_brute_force(
             ]
         worst = max(worst, sum((c * d for c, d in zip(ones, table, strict=True)), Fraction(0)))
     assert found["certified"]
-    assert found["value"] == pytest.approx(float(worst), rel=1e-9, abs=1e-300)
+    assert found["delta"] == pytest.approx(float(worst), rel=1e-9, abs=1e-300)
     assert found["dp_delta"] == pytest.approx(float(max(table)), rel=1e-10, abs=1e-300)
 
 

@@ -68,7 +68,6 @@ def commands(path: Path, saved: Path) -> dict[str, list[str]]:
         "certify": ["certify", where],
         "release": ["release", where, "--input", "1"],
         "input": ["release", str(saved), "--input", where],
-        "cite": ["cite", where],
         "distribution": ["release", str(saved), "--distribution", where],
         "sample": ["sample", where, "--column=a", "--epsilon=1", "--alphabet=a,b"],
         "alphabet": ["sample", where, "--column=a", "--epsilon=1", "--alphabet", where],

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import dpopt
-from dpopt import Guarantee, kernel, majority, public_prior, roo, smoothed
+from dpopt import Guarantee, kernel, majority, public_prior, roo, smoothed, vote
 from dpopt.cli import main
 from dpopt.interop.pairs import dominating_pair
 from dpopt.privacy import Certificate, ExactKernel
@@ -38,7 +38,7 @@ LARGEST: dict[str, Callable[[], Any]] = {
     "kernel-largest": lambda: long_kernel(100_000),
     "kernel-ratio": lambda: long_kernel(15_000, 1 + Fraction(1, 3**9_000)),
     "majority": long_design,
-    "vote": lambda: majority.vote(np.ones((2, 281)), trained_once=False, design=long_design()),
+    "vote": lambda: vote(long_design(), np.ones((2, 281)), trained_once=False),
     "min-count": lambda: roo.min_count(10**15, 2, 600.0),
     "roo": lambda: roo.min_count(10**15, 10**15, 600.0, "roo"),
     "journal": lambda: roo.min_count(10**12, 10**6, 600.0, "journal"),

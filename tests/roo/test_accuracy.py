@@ -102,13 +102,6 @@ def test_ds_roo_bound_is_50_in_many_digits(
         assert found.tail == pytest.approx(float(tails[found.minimum]), rel=1e-12)
 
 
-def test_ds_roo_bound_improves_on_roo_where_the_paper_says() -> None:
-    journal = roo.min_count(1000, 10, 0.1, "journal")
-    assert accuracy.ds_roo_bound(journal, 0.1).minimum == 17
-    assert accuracy.ds_roo_bound(journal, 0.1).value < 1e-6
-    assert accuracy.ds_roo_bound(journal, 0.01).minimum is None
-
-
 def test_the_rate_is_theorem_3_in_many_digits() -> None:
     for n, k, epsilon, gamma in [(1000, 10, 0.1, 0.1), (400, 3, 0.5, 0.2), (60, 2, 2.0, 0.5)]:
         found = accuracy.ds_roo_rate(roo.RooSetting(n, k, epsilon), gamma)
@@ -391,25 +384,3 @@ def test_the_smooth_floors_bound_holds(n: int, epsilon: float, p: list[float]) -
     ]
     assert bound == pytest.approx(len(p) / n * sum(lifts), rel=1e-12)
     assert 0 < exact <= bound < 1
-
-
-def test_bad_input_is_told_in_one_sentence() -> None:
-    sampler = roo.min_count(20, 3, 0.2)
-    with pytest.raises(ParameterError, match=r"least_probability is 0.5; .* \(0, 1/3\]"):
-        accuracy.ds_roo_bound(sampler, 0.5)
-    with pytest.raises(ParameterError, match="least_probability is 0"):
-        accuracy.ds_roo_rate(sampler.setting, 0.0)
-    with pytest.raises(ParameterError, match="distribution has shape"):
-        accuracy.expected_output(sampler, [0.5, 0.5])
-    with pytest.raises(ParameterError, match="sum to 1"):
-        accuracy.expected_output(sampler, [0.5, 0.5, 0.5])
-    with pytest.raises(ParameterError, match="sum to 1"):
-        accuracy.expected_output(sampler, [float("nan"), 0.5, 0.5])
-    with pytest.raises(ParameterError, match="not a number"):
-        accuracy.expected_output(sampler, ["a", "b", "c"])
-    with pytest.raises(ParameterError, match="method is 'dsroo'"):
-        accuracy.records_needed("dsroo", 0.1, 3, 0.2)
-    with pytest.raises(ParameterError, match="accuracy is 1.5"):
-        accuracy.records_needed("roo", 1.5, 3, 0.2)
-    with pytest.raises(ParameterError, match="records is 20000000"):
-        accuracy.expected_output(roo.min_count(2 * 10**7, 3, 0.2), [0.2, 0.3, 0.5])

@@ -443,32 +443,6 @@ def test_extreme_epsilons() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "options", "words"),
-    [
-        ((0, 3, 1.0), {}, "records is 0"),
-        ((9, 1, 1.0), {}, "letters is 1"),
-        ((9, 3, -1.0), {}, "epsilon is -1"),
-        ((152, 3, 1.0), {}, "records is 152 for 3 letters; .* at most 2000"),
-        ((10**12, 2, 1.0), {}, "at most 2000"),
-        ((2, 101, 1.0), {}, "letters is 101"),
-        ((9, 3, 1.0), {"objective": "minimax"}, "objective is 'minimax'"),
-        ((9, 3, 1.0), {"objective": "fixed"}, "distribution is missing"),
-        ((9, 3, 1.0), {"distribution": [0.5, 0.3, 0.2]}, "distribution is given"),
-        ((9, 3, 1.0), {"objective": "fixed", "distribution": [0.5, 0.5]}, "has shape"),
-        ((9, 2, 1.0), {"objective": "fixed", "distribution": [0.5, 0.6]}, "sum to 1"),
-        ((9, 2, 1.0), {"objective": "fixed", "distribution": [-0.5, 1.5]}, "sum to 1"),
-        ((9, 2, 1.0), {"objective": "fixed", "distribution": [math.nan, 1.0]}, "sum to 1"),
-        ((5, 100, 1.0), {"objective": "fixed", "distribution": [0.01] * 100}, "count vectors"),
-        ((9, 3, 1.0), {"objective": "bayes", "prior": 0.0}, "prior is 0"),
-        ((9, 3, 1.0), {"objective": "bayes", "prior": "flat"}, "prior is 'flat'"),
-    ],
-)
-def test_hostile_parameters(arguments: tuple, options: dict, words: str) -> None:
-    with pytest.raises(ParameterError, match=words):
-        optimal_sampler(*arguments, **options)
-
-
-@pytest.mark.parametrize(
     ("law", "n", "epsilon"),
     [
         ((0.7, 0.3), 4, 0.5),

@@ -122,47 +122,6 @@ def test_parquet_records_outside_are_refused_and_not_shown(
     assert_hidden(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("values", "alphabet", "words"),
-    [
-        ([1], ("1", "2"), "holds Int64; the letters are strings"),
-        (["1"], 3, "holds String; the letters are integers"),
-        ([True], 2, "holds Boolean; the letters are integers"),
-        ([1], (True, False), "holds Int64; the letters are booleans"),
-        (["1"], (0.5, 1.5), "holds String; the letters are numbers"),
-        ([[1]], 2, "holds List"),
-        ([1], (1, "1"), "only strings, only numbers or only booleans"),
-        ([1], (True, 2), "only strings, only numbers or only booleans"),
-        ([1], ((1, 2), (3, 4)), "only strings"),
-    ],
-)
-def test_columns_of_another_kind_are_refused(
-    tmp_path: Path, values: list[Any], alphabet: Any, words: str
-) -> None:
-    with pytest.raises(ParameterError, match=words):
-        tally_file(written(tmp_path, pl.Series(values)), "letter", alphabet)
-
-
-def test_missing_columns_and_files(tmp_path: Path) -> None:
-    path = written(tmp_path, [1, 0])
-    for column in ("lettre", "*", "^l.*$", "", 3, None):
-        with pytest.raises(ParameterError, match="column is"):
-            tally_file(path, column, 2)  # type: ignore[arg-type]
-    headless = tmp_path / "headless.csv"
-    headless.write_text("6174\n0\n", encoding="utf-8")
-    with pytest.raises(ParameterError, match="column is 'x'") as caught:
-        tally_file(headless, "x", 2)
-    assert_hidden(caught.value)
-    for missing in ("none.csv", "none*.parquet", "s3://bucket/file.parquet", "a\0.csv"):
-        with pytest.raises(ParameterError, match="path is"):
-            tally_file(missing, "x", 2)
-    for other in (tmp_path, tmp_path / "records.txt", 5):
-        with pytest.raises(ParameterError, match="path is"):
-            tally_file(other, "x", 2)  # type: ignore[arg-type]
-    with pytest.raises(ParameterError, match="alphabet"):
-        tally_file(path, "letter", 1)
-
-
 def test_a_name_with_wildcards_is_one_file(tmp_path: Path) -> None:
     path = written(tmp_path, [1, 0]).rename(tmp_path / "a[1]*.parquet")
     assert tally_file(path, "letter", 2).counts.tolist() == [1, 1]
@@ -185,14 +144,6 @@ def test_garbage_is_one_sentence(tmp_path: Path, name: str, content: bytes) -> N
     with pytest.raises(ParameterError) as caught:
         tally_file(path, "x", 2)
     assert_hidden(caught.value)
-
-
-def test_a_truncated_parquet_file_is_one_sentence(tmp_path: Path) -> None:
-    path = written(tmp_path, np.arange(10_000) % 7)
-    whole = path.read_bytes()
-    path.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(ParameterError, match="cannot be read"):
-        tally_file(path, "letter", 7)
 
 
 def test_a_damaged_parquet_file_is_one_sentence(tmp_path: Path) -> None:
@@ -224,46 +175,9 @@ def test_millions_of_rows_in_memory_for_a_part_of_them(tmp_path: Path) -> None:
         assert grown < values.nbytes * 0.75
 
 
-def test_millions_of_words(tmp_path: Path) -> None:
-    rows = 2_000_000
-    values = np.random.default_rng(4).integers(0, 50, rows)
-    expected = np.bincount(values, minlength=50).tolist()
-    names = [f"{letter:02}" for letter in range(50)]
-    column = pl.Series(values).cast(pl.String).str.zfill(2)
-    for ending in ("parquet", "csv"):
-        path = written(tmp_path, column, ending)
-        assert tally_file(path, "letter", names).counts.tolist() == expected
-
-
 def run(script: str, *arguments: str) -> str:
     environment = {**os.environ, "POLARS_MAX_THREADS": "1"}
     command = [sys.executable, "-c", script, *arguments]
     return subprocess.run(
         command, check=True, capture_output=True, text=True, env=environment
     ).stdout
-
-
-def test_without_polars_a_sentence_names_the_extra(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = written(tmp_path, [1, 0])
-    monkeypatch.setitem(sys.modules, "polars", None)
-    with pytest.raises(ParameterError, match=r"dpopt\[data\]") as caught:
-        tally_file(path, "letter", 2)
-    assert_hidden(caught.value)
-
-
-def test_polars_is_not_imported_before_it_is_needed() -> None:
-    script = "import sys, dpopt.data.columns; print('polars' in sys.modules)"
-    assert run(script).strip() == "False"
-
-
-def test_what_is_no_file_is_said(tmp_path: Path) -> None:
-    (tmp_path / "folder.csv").mkdir()
-    with pytest.raises(ParameterError, match="a directory; it must be a file"):
-        tally_file(tmp_path / "folder.csv", "a", ["x", "y"])
-    os.mkfifo(tmp_path / "pipe.csv")
-    with pytest.raises(ParameterError, match="a device or a pipe; it must be a file"):
-        tally_file(tmp_path / "pipe.csv", "a", ["x", "y"])
-    with pytest.raises(ParameterError, match="no such file"):
-        tally_file(tmp_path / "none.csv", "a", ["x", "y"])

@@ -129,44 +129,6 @@ def test_a_record_outside_is_refused_and_not_shown(place: int, alphabet: Any) ->
     assert error.__suppress_context__ or error.__context__ is None
 
 
-@pytest.mark.parametrize(
-    ("data", "words"),
-    [
-        ("abc", "type str"),
-        (b"abc", "type bytes"),
-        (5, "type int"),
-        (None, "type NoneType"),
-        (np.zeros((2, 2)), "2 dimensions"),
-        (np.float64(1), "0 dimensions"),
-        (np.array(["2020-01-01"], dtype="M8[ns]"), "dtype datetime64"),
-        (np.array([1j]), "dtype complex128"),
-        ({0: 1.5}, "whole numbers"),
-        ({0: -1, 1: 2}, "whole numbers"),
-        ({0: "a"}, "whole numbers"),
-        (roo.tally([1], (1, 0)), "another alphabet"),
-        (roo.tally([True], (False, True)), "another alphabet"),
-    ],
-)
-def test_other_data_are_refused_in_one_sentence(data: object, words: str) -> None:
-    with pytest.raises(ParameterError, match=words) as caught:
-        roo.tally(data, 2)
-    assert str(caught.value).endswith(".")
-    assert "\n" not in str(caught.value)
-
-
-BAD_ALPHABETS: list[object] = [
-    *(1, 0, "ab", b"ab", None, 2.0, True, range(1), 10**9),
-    *({"a", "b"}, {"a": 1, "b": 2}, ["a"], ["a", "a"], [1, True], [[1], [2]]),
-    *([None, 1], ["a", float("nan")]),
-]
-
-
-@pytest.mark.parametrize("alphabet", BAD_ALPHABETS, ids=lambda value: type(value).__name__)
-def test_bad_alphabets_are_refused(alphabet: object) -> None:
-    with pytest.raises(ParameterError, match="alphabet"):
-        roo.tally([], alphabet)
-
-
 def test_no_records_and_tallies_of_tallies() -> None:
     empty = roo.tally([], 3)
     assert empty.counts.tolist() == [0, 0, 0]
@@ -176,10 +138,6 @@ def test_no_records_and_tallies_of_tallies() -> None:
     assert counted(range(5), 6) == [1, 1, 1, 1, 1, 0]
     assert not empty.counts.flags.writeable
     assert roo.tally(np.array([2, 2]), np.array([2, 7])).letters == (2, 7)
-
-
-def test_unused_names_of_a_mapping_are_no_records() -> None:
-    assert counted({"a": 2, "other": 0}, ("b", "a")) == [0, 2]
 
 
 def test_pandas_columns() -> None:

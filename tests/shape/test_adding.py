@@ -23,7 +23,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
 
 def test_the_page_adds_files_and_edits_a_list_alone() -> None:
     assert list(PAGE.entries) == [("dpopt/_kinds.py", "KINDS")]
-    assert len([name for name in PAGE.files if name.startswith("dpopt/")]) == 3
+    assert len([name for name in PAGE.files if name.startswith("dpopt/")]) == 2
     assert not [name for name in PAGE.files if (ROOT / name).exists()]
     # As promised at its beginning: short enough to be read at once.
     assert len(PAGE.files["dpopt/count.py"].splitlines()) <= 120
@@ -49,13 +49,13 @@ def test_a_session(copy: Copy, session: str, tmp_path: Path) -> None:
 
 def test_the_new_kinds_are_found(copy: Copy) -> None:
     done = copy.python("-c", "import dpopt; print(*(kind.kind for kind in dpopt.kinds()))")
-    assert {"count", "survey", "power"} <= set(done.stdout.split()), done.stderr
+    assert {"count", "survey"} <= set(done.stdout.split()), done.stderr
     listed = copy.shell("dpopt --help")
-    assert all(f"\n  {name} " in listed for name in ("count", "survey", "power"))
+    assert all(f"\n  {name} " in listed for name in ("count", "survey"))
 
 
 def test_the_new_kinds_pass_what_every_kind_passes(copy: Copy) -> None:
-    done = copy.shell("python -m pytest -q tests/shape/test_kinds.py -k 'survey or power'")
+    done = copy.shell("python -m pytest -q tests/shape/test_kinds.py -k survey")
     assert " passed" in done, done
     assert "failed" not in done, done
 
@@ -103,10 +103,3 @@ def test_a_survey_by_its_formula(copy: Copy, answers: int, epsilon: float) -> No
         found = value_of(copy, f"dpopt survey {options}")
         ratio = math.exp(epsilon)
         assert found == pytest.approx(ratio / (ratio + answers - 1), rel=1e-9)
-
-
-def test_the_power_is_reached_by_a_survey(copy: Copy) -> None:
-    """The test that asks whether answer 0 was told: level q and power p, or 1 - p and 1 - q."""
-    epsilon, other = 1.0, 1 / (1 + math.e)
-    found = value_of(copy, f"dpopt power --epsilon {epsilon} --level {other!r}")
-    assert found == pytest.approx(1 - other, rel=1e-12)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,7 +13,8 @@ import numpy as np
 import pytest
 
 import dpopt
-from dpopt import Answer, ParameterError, Question, _kinds
+from dpopt import Design, ParameterError, Setting, _kinds
+from dpopt.privacy import Certificate
 from dpopt.privacy.saved import seal
 from dpopt.shape import kind_of, made
 from tests.robustness.hostile import VALUES
@@ -70,9 +72,9 @@ def test_a_verb_is_no_kind(verb: str) -> None:
 
 
 def loose(frozen: bool, name: str | None) -> type[Any]:
-    """A question, of a kind if it has a name."""
+    """A setting, of a kind if it has a name."""
 
-    class Named(Question[Answer]):
+    class Named(Setting[Design]):
         pass
 
     if name is not None:
@@ -89,11 +91,24 @@ def loose(frozen: bool, name: str | None) -> type[Any]:
         def problem(self) -> dpopt.Problem:
             return Coin(self.scale).problem()
 
-        def point(self, solution: dpopt.Solution) -> float:
-            return solution.objective
+        @property
+        def guarantee(self) -> dpopt.Guarantee:
+            return dpopt.Guarantee(self.scale)
 
-        def value(self, units: float) -> float:
-            return units
+        def point(self, solution: dpopt.Solution) -> Any:
+            return Coin(self.scale).point(solution)
+
+        def units(self, point: Any) -> Any:
+            return Coin(self.scale).units(point)
+
+        def prove(self, units: Any) -> Certificate:
+            return Coin(self.scale).prove(units)
+
+        def law(self, units: Any, data: Any) -> Sequence[int]:
+            return Coin(self.scale).law(units, data)
+
+        def value(self, units: Any) -> float:
+            return Coin(self.scale).value(units)
 
     return Loose
 
@@ -127,8 +142,8 @@ def test_a_kind_has_a_name_of_its_own() -> None:
         assert kind_of("toy-coin") in (again, *again.__bases__, Coin)
 
 
-class Bare(Question[Answer]):
-    """Not a kind, and not a whole question."""
+class Bare(Setting[Design]):
+    """Not a kind, and not a whole setting."""
 
     kind: ClassVar[str]
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import dpopt
-from dpopt import Question, _kinds
+from dpopt import Setting, _kinds
 from tests.shape import toys
 from tests.shape.checks import checks, run
 
@@ -47,7 +47,7 @@ def test_the_list_of_kinds_is_complete_and_says_what_they_say() -> None:
         with suppress(ImportError) if extra else nullcontext():
             if not part.name.endswith("__main__"):
                 import_module(part.name)
-    own = [cls for cls in below(Question) if cls.__module__.partition(".")[0] == "dpopt"]
+    own = [cls for cls in below(Setting) if cls.__module__.partition(".")[0] == "dpopt"]
     own = [cls for cls in own if "kind" in cls.__dict__]
     assert {cls.kind for cls in own} == set(_kinds.KINDS)
     assert [cls.__qualname__ for cls in own if not listed(cls)] == []

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any
 
 import numpy as np
 import pytest
 
 import dpopt
 from dpopt import (
-    Problem,
-    Solution,
     Status,
     kernel,
     majority,
@@ -25,8 +21,6 @@ from dpopt import (
     roo,
 )
 from dpopt.cli import main
-from dpopt.lp import Separation, make_rows
-from dpopt.shape import _KINDS, Answer, Question
 
 # Between a value and its bound, in floats.
 ROUNDING = 1e-8
@@ -140,57 +134,6 @@ def test_a_closed_form_has_nothing_to_stop() -> None:
         ).value
         == path.value
     )
-
-
-@dataclass(frozen=True)
-class Disc(Question[Answer]):
-    """The point of a disc, farthest along a direction: a question with a family of its own."""
-
-    kind: ClassVar[str] = "toy-disc"
-    angle: float = 0.3
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls()
-
-    @property
-    def maximises(self) -> bool:
-        return True
-
-    def problem(self) -> Problem:
-        problem = Problem("disc")
-        problem.add_variables("x", 2, lower=-2.0, upper=2.0)
-        problem.maximise({"x": [math.cos(self.angle), math.sin(self.angle)]})
-        problem.add_family("tangents", self.tangent)
-        problem.set_inside({"x": 0.0}, slack=1.0)
-        return problem
-
-    def tangent(self, x: np.ndarray) -> Separation:
-        size = float(np.linalg.norm(x))
-        rows = make_rows(x[None, :] / max(size, 1e-300), upper=1.0)
-        return Separation(rows.take(np.array([size > 1.0])), max(size - 1.0, 0.0), 1)
-
-    def point(self, solution: Solution) -> list[float]:
-        return solution["x"].tolist()
-
-    def value(self, units: list[float]) -> float:
-        return math.cos(self.angle) * units[0] + math.sin(self.angle) * units[1]
-
-
-# Tests over all kinds do not depend on which files were imported before.
-del _KINDS[Disc.kind]
-
-
-@pytest.mark.parametrize("gap", [0.1, 1e-3, 1e-6])
-def test_a_question_of_a_users_own(gap: float) -> None:
-    found = dpopt.design(Disc(), stop_at_gap=gap)
-    # The optimum is the radius, 1; the objective's unit is at most sqrt(2).
-    assert found.status is Status.GAP
-    assert 1.0 - math.sqrt(2.0) * gap <= found.value <= 1.0 + ROUNDING
-    assert found.bound is not None
-    assert found.bound >= 1.0 - ROUNDING
-    assert math.hypot(*found.units) <= 1.0 + ROUNDING
-    assert "status=gap" in repr(found)
 
 
 def test_a_sweep_over_gaps() -> None:

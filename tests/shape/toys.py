@@ -13,21 +13,16 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
-import numpy as np
-
 from dpopt import (
-    Answer,
     Design,
     Guarantee,
     NotPrivateError,
     ParameterError,
     Problem,
-    Question,
     Setting,
     Solution,
     _checks,
 )
-from dpopt._types import Numbers, Vector, frozen
 from dpopt.privacy import Certificate, certify_kernel, exp_lower
 from dpopt.shape import _KINDS
 
@@ -49,7 +44,6 @@ class Coin(Setting[Design]):
     """
 
     kind: ClassVar[str] = "toy-coin"
-    papers: ClassVar[tuple[str, ...]] = ("darrm",)
 
     epsilon: float
 
@@ -122,66 +116,6 @@ class Worded(Coin):
 
     def output(self, place: int) -> str:
         return ("no", "yes")[place]
-
-
-@dataclass(frozen=True)
-class Excess(Question[Answer]):
-    """The largest p(S) - e^epsilon q(S) over events S.
-
-        maximise   sum_y (p_y - e^epsilon q_y) s_y
-        subject to 0 <= s_y <= 1                      bounds of s
-
-    Attributes:
-        p: a law.
-        q: another one, of as many outcomes.
-        epsilon: in [0, 20], in nats.
-    """
-
-    kind: ClassVar[str] = "toy-excess"
-
-    p: Numbers
-    q: Numbers
-    epsilon: float = 0.0
-
-    def __post_init__(self) -> None:
-        p, q = self._law("p"), self._law("q")
-        if p.shape != q.shape:
-            raise ParameterError(f"q has shape {q.shape}; it must be {p.shape}, as p.")
-        self.keep(p=p, q=q, epsilon=_checks.real("epsilon", self.epsilon, 0.0, 20.0))
-
-    def _law(self, name: str) -> Vector:
-        law = _checks.floats(name, getattr(self, name))
-        with np.errstate(over="ignore"):
-            if law.ndim != 1 or not np.all(law >= 0) or abs(float(law.sum()) - 1.0) > 1e-9:
-                raise ParameterError(f"{name} must be probabilities of sum 1.")
-        return frozen(law)
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls([0.5, 0.25, 0.25], [0.25, 0.5, 0.25], 0.25)
-
-    @property
-    def maximises(self) -> bool:
-        return True
-
-    @property
-    def excess(self) -> Vector:
-        return np.asarray(self.p) - math.exp(self.epsilon) * np.asarray(self.q)
-
-    def problem(self) -> Problem:
-        problem = Problem(self.kind)
-        problem.add_variables("s", self.excess.size, lower=0.0, upper=1.0)
-        problem.maximise({"s": self.excess})
-        return problem
-
-    def closed_form(self) -> Vector:
-        return (self.excess > 0).astype(float)
-
-    def point(self, solution: Solution) -> Vector:
-        return solution["s"]
-
-    def value(self, units: Vector) -> float:
-        return float(np.asarray(units) @ self.excess)
 
 
 @dataclass(frozen=True)
@@ -319,7 +253,7 @@ class OtherLaw(Coin):
     """It draws from other integers than it shows."""
 
     kind: ClassVar[str] = "toy-other-law"
-    answer: ClassVar[type[Answer]]
+    answer: ClassVar[type[Design]]
 
     def law(self, units: Units, data: int) -> Sequence[int]:
         return super().law(units, data)
@@ -525,13 +459,13 @@ class Unnamed(Coin):
 NOT_WHAT_WAS_PROVED = (
     *(OneSided, OffByOne, NegativeWeight, MoreOutputs, LooseRatio, HiddenRatio, NoSignCheck),
 )
-RIGHT = (Coin, Worded, Excess, Published, Odds)
+RIGHT = (Coin, Worded, Published, Odds)
 WRONG = (
     *(OtherOptimum, LenientProof, Blind, OtherLaw, Forgetful, Unchecked),
     *(OtherBound, OtherSubject),
 )
 OTHERS = (Unlooked, Careless, LessProved, Unnamed)
-_ALL: Mapping[str, type[Question[Any]]] = {
+_ALL: Mapping[str, type[Setting[Any]]] = {
     kind.kind: _KINDS.pop(kind.kind) for kind in (*RIGHT, *WRONG, *NOT_WHAT_WAS_PROVED, *OTHERS)
 }
 

@@ -3,34 +3,15 @@
 from __future__ import annotations
 
 import importlib
-import json
 import sys
-from dataclasses import asdict
-from pathlib import Path
 from xml.etree import ElementTree
 
-import click
 import pytest
 
-from docs.building import names, reference
-from docs.building.commands import description, options
-from docs.building.pages import write_pages
+from docs.building import names, reference, sources
 from docs.building.text import plain_docstring, plain_help
-from dpopt.cli import cli
-from experiments.options import plain
 
-gallery = pytest.importorskip("docs.building.gallery", reason="Sphinx is not installed")
-sources = pytest.importorskip("docs.building.sources", reason="Sphinx is not installed")
 mathematics = pytest.importorskip("docs.building.mathematics", reason="Sphinx is not installed")
-
-
-def test_help_becomes_text_and_literals() -> None:
-    text = "\n".join(description(cli.commands["majority"]))
-    assert "Example::\n\n    dpopt majority --mechanisms 5 --epsilon 0.5 --allowance 1.5\n" in text
-    text = "\n".join(description(cli.commands["prior"]))
-    assert "::\n\n    minimise   max_i 1 - K[i, i]" in text
-    context = click.Context(cli.commands["majority"], info_name="dpopt majority")
-    assert ".. option:: --mechanisms INTEGER\n" in "\n".join(options(context))
 
 
 @pytest.mark.parametrize(
@@ -71,17 +52,6 @@ def test_a_name_has_one_home() -> None:
     assert names.home_of(package, "majority") == "dpopt.majority"
 
 
-def test_what_designs_comes_first() -> None:
-    page = reference.all_pages()["dpopt.majority.rst"]
-    titles = ["To design", "Settings and questions", "Designs and answers", "Functions"]
-    places = [page.index(f"\n{title}\n") for title in titles]
-    assert places == sorted(places)
-    assert page.index("autofunction:: dpopt.majority.design\n") < places[1]
-    assert places[1] < page.index("autoclass:: dpopt.majority.MajoritySetting\n") < places[2]
-    functions = [importlib.import_module(name) for name in ("dpopt", "dpopt.shape")]
-    assert all(any(hasattr(module, name) for module in functions) for name in reference.FIRST)
-
-
 def test_a_missing_library_leaves_its_page_out(monkeypatch: pytest.MonkeyPatch) -> None:
     names.public_modules.cache_clear()
     monkeypatch.setitem(sys.modules, "dpopt.interop.sklearn", None)
@@ -96,13 +66,11 @@ def test_a_missing_library_leaves_its_page_out(monkeypatch: pytest.MonkeyPatch) 
         names.public_modules.cache_clear()
 
 
-def test_a_sentence_of_a_page_has_no_markup_but_code() -> None:
-    assert gallery.plain("p_i * 2 <= [x] | `a_b`") == "p\\_i \\* 2 \\<= \\[x\\] \\| `a_b`"
-
-
 def test_links_to_files_lead_to_their_pages() -> None:
-    given = "[a](../notebooks/kernel.ipynb) [b](docs/adding.md) [c](PAPERS.md) [d](other.md)"
-    wanted = "[a](/guides/kernel.ipynb) [b](/adding.md) [c](/papers.md) [d](other.md)"
+    given = (
+        "[a](../notebooks/kernel.ipynb) [b](docs/theorems/corners.md) [c](PAPERS.md) [d](other.md)"
+    )
+    wanted = "[a](/guides/kernel.ipynb) [b](/theorems/corners.md) [c](/papers.md) [d](other.md)"
     assert sources.on_site(given) == wanted
 
 
@@ -113,30 +81,3 @@ def test_mathematics_is_mathml() -> None:
     assert tree.tag == "{http://www.w3.org/1998/Math/MathML}math"
     assert tree.get("display") == "block"
     assert "".join(tree.itertext()) == "12\u2264e\u03b5"
-
-
-def test_only_pages_that_changed_are_written(tmp_path: Path) -> None:
-    write_pages(tmp_path, {"a.md": "one", "b.md": "two"})
-    before = (tmp_path / "a.md").stat().st_mtime_ns
-    write_pages(tmp_path, {"a.md": "one", "c.md": "three"})
-    assert {path.name for path in tmp_path.iterdir()} == {"a.md", "c.md"}
-    assert (tmp_path / "a.md").stat().st_mtime_ns == before
-
-
-def test_a_run_is_finished_if_it_is_the_default_one_with_all_pictures(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    known = gallery.all_experiments()
-    one = known["roo-figure-1"]
-    monkeypatch.setattr(gallery, "all_experiments", lambda: {one.name: one})
-    assert not gallery.finished(tmp_path)
-    configuration = {"configuration": plain(asdict(one.quick)), "seconds": 1.5}
-    (tmp_path / "roo-figure-1.run.json").write_text(json.dumps(configuration))
-    assert not gallery.finished(tmp_path)
-    for kind in ("png", "pdf"):
-        (tmp_path / f"roo-figure-1.{kind}").touch()
-    assert gallery.finished(tmp_path)
-    (tmp_path / "roo-figure-1.run.json").write_text(
-        json.dumps({**configuration, "failure": "it failed."})
-    )
-    assert not gallery.finished(tmp_path)

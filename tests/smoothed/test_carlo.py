@@ -9,7 +9,8 @@ import pytest
 import scipy.stats
 
 from dpopt._errors import ParameterError
-from dpopt.smoothed.sgd import QuantisedGradient, monte_carlo_delta, sample_database, sgd_profile
+from dpopt.smoothed.sgd import sgd_profile
+from experiments.smoothed.quantised import QuantisedGradient, monte_carlo_delta, sample_database
 
 INDEX = np.arange(225)
 REFERENCE = ((37 * INDEX**2 + 11 * INDEX) % 181) - 90

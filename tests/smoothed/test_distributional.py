@@ -10,6 +10,7 @@ import pytest
 from scipy.optimize import linprog
 
 from dpopt import ParameterError, smoothed
+from experiments.smoothed.distributional import distributional_delta
 
 LAWS = [[0.3, 0.7], [0.6, 0.4]]
 
@@ -60,7 +61,7 @@ def by_events(n: int, drawn: int, epsilon: float, laws: list[list[float]]) -> fl
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.0])
 def test_equals_the_program_over_ordered_records(n: int, drawn: int, epsilon: float) -> None:
     mechanism = smoothed.SamplingHistogram(n, drawn)
-    found = smoothed.distributional_delta(mechanism, epsilon, LAWS)
+    found = distributional_delta(mechanism, epsilon, LAWS)
     assert found.value == pytest.approx(by_events(n, drawn, epsilon, LAWS), abs=1e-8)
     assert abs(found.gap) < 1e-8
     assert found.simulator.shape == (n, drawn + 1)
@@ -68,7 +69,7 @@ def test_equals_the_program_over_ordered_records(n: int, drawn: int, epsilon: fl
 
 
 def test_two_records_in_closed_form() -> None:
-    found = smoothed.distributional_delta(smoothed.SamplingHistogram(2, 1), 0.0, LAWS)
+    found = distributional_delta(smoothed.SamplingHistogram(2, 1), 0.0, LAWS)
     assert found.value == pytest.approx(0.25, abs=1e-9)
 
 
@@ -79,7 +80,7 @@ def test_smoothed_implies_distributional(epsilon: float) -> None:
         kernel = rng.dirichlet(np.ones(3), size=15)
         mechanism = smoothed.KernelMechanism(4, 3, kernel, "random")
         laws = rng.dirichlet(np.ones(3), size=2)
-        apart = smoothed.distributional_delta(mechanism, epsilon, laws)
+        apart = distributional_delta(mechanism, epsilon, laws)
         found = smoothed.smoothed_delta(mechanism, epsilon, laws)
         assert apart.value <= found.delta + 1e-9
         assert found.delta <= found.dp_delta * (1 + 1e-12)
@@ -88,8 +89,8 @@ def test_smoothed_implies_distributional(epsilon: float) -> None:
 def test_bad_input() -> None:
     mechanism = smoothed.SamplingHistogram(1, 1)
     with pytest.raises(ParameterError, match="records is 1"):
-        smoothed.distributional_delta(mechanism, 0.0, LAWS)
+        distributional_delta(mechanism, 0.0, LAWS)
     with pytest.raises(ParameterError, match="variables"):
-        smoothed.distributional_delta(smoothed.SamplingHistogram(300, 200), 0.0, LAWS)
+        distributional_delta(smoothed.SamplingHistogram(300, 200), 0.0, LAWS)
     with pytest.raises(ParameterError, match="epsilon"):
-        smoothed.distributional_delta(smoothed.SamplingHistogram(4, 3), 17.0, LAWS)
+        distributional_delta(smoothed.SamplingHistogram(4, 3), 17.0, LAWS)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
-import dpopt
 from dpopt import ParameterError, smoothed, solve
 from dpopt.prob import hockey_stick
 from dpopt.prob.histograms import histogram_count, histograms, neighbours
 from dpopt.smoothed.mechanisms import KernelMechanism, SamplingHistogram, as_anonymous
+from experiments.smoothed import program
 from tests.smoothed.laws import means
 
 RNG = np.random.default_rng
@@ -44,8 +45,8 @@ def test_the_test_and_its_dual_are_the_hockey_stick(epsilon: float, seed: int) -
     if seed > 2:
         q[seed] = 0.0
     wanted = float(hockey_stick(p, q, epsilon))
-    best = solve(smoothed.best_test_problem(p, q, epsilon))
-    dual = solve(smoothed.excess_problem(p, q, epsilon))
+    best = solve(program.best_test_problem(p, q, epsilon))
+    dual = solve(program.excess_problem(p, q, epsilon))
     assert best.objective == pytest.approx(wanted, abs=1e-9)
     assert dual.objective == pytest.approx(wanted, abs=1e-9)
     test = (p > math.exp(epsilon) * q).astype(float)
@@ -55,17 +56,38 @@ def test_the_test_and_its_dual_are_the_hockey_stick(epsilon: float, seed: int) -
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.5])
 def test_the_profile_is_one_program(epsilon: float) -> None:
-    for mechanism in (SamplingHistogram(4, 2, 3), random_kernel(3, 3, 5, 1)):
-        asked = smoothed.Profile(mechanism=mechanism, epsilon=epsilon)
-        solved = dpopt.design(asked, backend="highs")
+    for mechanism in (
+        SamplingHistogram(4, 2, 3),
+        SamplingHistogram(3, 4, 3, replacement=True),
+        random_kernel(3, 3, 5, 1),
+    ):
+        found = smoothed.privacy_profile(mechanism, epsilon)
+        solved = solve(program.profile_problem(mechanism, epsilon, found.histograms))
+        assert solved["delta"] == pytest.approx(found.delta, abs=1e-9)
         for row, wanted in closed_profile(mechanism, epsilon).items():
-            assert math.exp(solved.at(row)) == pytest.approx(wanted, abs=1e-9)
+            assert math.exp(found.at(row)) == pytest.approx(wanted, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        {"values": [0, 0, 1, 3, 4], "drawn": 2, "epsilons": [0.2, 1.5, 0.7]},
+        {"values": [0, 1, 1, 3], "drawn": 2, "epsilons": [0.1, 2.0], "rounded": False},
+        {"values": [0, 1, 2, 3], "drawn": 3, "epsilons": 0.2, "neighbours": "extreme"},
+    ],
+)
+def test_one_step_is_one_program(step: dict[str, Any]) -> None:
+    found = smoothed.sgd_profile(**step, lowest=-2, highest=5)
+    solved = solve(program.step_problem(found))
+    assert solved["delta"] == pytest.approx(found.delta, abs=1e-9)
 
 
 def test_a_profile_of_zero_is_zero() -> None:
     mechanism = KernelMechanism(1, 2, np.array([[0.5, 0.5], [0.45, 0.55]]))
-    solved = dpopt.design(smoothed.Profile(mechanism=mechanism, epsilon=0.3), backend="highs")
-    assert solved.value == pytest.approx(0.0, abs=1e-12)
+    found = smoothed.privacy_profile(mechanism, 0.3)
+    assert found.delta.tolist() == [0.0, 0.0]
+    solved = solve(program.profile_problem(mechanism, 0.3, found.histograms))
+    assert solved.objective == pytest.approx(0.0, abs=1e-12)
 
 
 CASES = [
@@ -88,14 +110,19 @@ def test_the_smoothed_delta_is_the_best_composition(
 ) -> None:
     profile = closed_profile(mechanism, epsilon)
     wanted = means(profile, distributions, mechanism.records)
-    found = smoothed.solve_smoothed(mechanism, epsilon, distributions)
+    found = program.solve_smoothed(mechanism, epsilon, distributions)
     best = max(wanted.values())
+    closed = smoothed.smoothed_delta(mechanism, epsilon, distributions)
+    assert closed.delta == pytest.approx(best, rel=1e-12)
+    for counts, mean in wanted.items():
+        one = smoothed.expected_delta(mechanism, epsilon, distributions, counts)
+        assert one.delta == pytest.approx(mean, rel=1e-11, abs=1e-300)
     assert found.value == pytest.approx(best, abs=1e-9)
     assert found.bound <= best + 1e-12
     assert found.gap == pytest.approx(0.0, abs=1e-9)
     assert wanted[found.composition] == pytest.approx(best, abs=1e-9)
-    instance = smoothed.smoothed_instance(mechanism, epsilon, distributions)
-    dual = solve(smoothed.adversary_problem(instance))
+    instance = program.smoothed_instance(mechanism, epsilon, distributions)
+    dual = solve(program.adversary_problem(instance))
     assert dual.objective == pytest.approx(best, abs=1e-9)
 
 
@@ -105,7 +132,7 @@ def test_the_duals_are_an_adversary_that_attains_the_value(
     distributions: list[list[float]],
     epsilon: float,
 ) -> None:
-    found = smoothed.solve_smoothed(mechanism, epsilon, distributions)
+    found = program.solve_smoothed(mechanism, epsilon, distributions)
     laws = as_anonymous(mechanism).laws(histograms(mechanism.records, mechanism.categories))
     first, second = laws[found.pairs[:, 0]], laws[found.pairs[:, 1]]
     gains = np.stack(
@@ -116,7 +143,7 @@ def test_the_duals_are_an_adversary_that_attains_the_value(
     spent = np.zeros(len(laws))
     for pair, ends in zip(found.pairs, found.sides, strict=True):
         spent[pair] += ends.sum(axis=0)
-    instance = smoothed.smoothed_instance(mechanism, epsilon, distributions)
+    instance = program.smoothed_instance(mechanism, epsilon, distributions)
     available = found.weights @ instance.databases
     assert np.all(spent <= available + 1e-9)
     reached = float(np.sum(found.sides.sum(axis=2)[:, :, None] * found.tests * gains))
@@ -125,8 +152,8 @@ def test_the_duals_are_an_adversary_that_attains_the_value(
 
 def test_the_programs_are_each_others_duals_by_name() -> None:
     mechanism, distributions, epsilon = CASES[1]
-    instance = smoothed.smoothed_instance(mechanism, epsilon, distributions)
-    low, high = smoothed.smoothed_problem(instance), smoothed.adversary_problem(instance)
+    instance = program.smoothed_instance(mechanism, epsilon, distributions)
+    low, high = program.smoothed_problem(instance), program.adversary_problem(instance)
     assert set(low.blocks) == set(high.variables)
     for name, rows in low.blocks.items():
         place = high.variables[name]
@@ -140,7 +167,7 @@ def test_the_programs_are_each_others_duals_by_name() -> None:
 
 
 def test_a_maximum_inside() -> None:
-    found = smoothed.solve_smoothed(SamplingHistogram(36, 34), 0.0, [[0.6, 0.4], [0.4, 0.6]])
+    found = program.solve_smoothed(SamplingHistogram(36, 34), 0.0, [[0.6, 0.4], [0.4, 0.6]])
     assert found.value == pytest.approx(0.478070349009, abs=1e-9)
     assert found.composition == (18, 18)
     assert found.weights[18] == pytest.approx(1.0, abs=1e-6)
@@ -148,7 +175,7 @@ def test_a_maximum_inside() -> None:
 
 def test_the_databases_of_a_composition_are_counted_right() -> None:
     distributions = [[0.2, 0.3, 0.5], [0.4, 0.4, 0.2]]
-    instance = smoothed.smoothed_instance(SamplingHistogram(4, 1, 3), 0.1, distributions)
+    instance = program.smoothed_instance(SamplingHistogram(4, 1, 3), 0.1, distributions)
     table = [tuple(row) for row in histograms(4, 3).tolist()]
     for counts, law in zip(instance.compositions.tolist(), instance.databases, strict=True):
         for place, row in enumerate(table):
@@ -160,12 +187,12 @@ def test_the_databases_of_a_composition_are_counted_right() -> None:
 def test_bad_input_is_named() -> None:
     for p, q in (([0.5, 0.5], [1.0]), ([], []), ([-0.1, 1.1], [0.5, 0.5]), (["a"], [1.0])):
         with pytest.raises(ParameterError):
-            smoothed.best_test_problem(p, q, 0.1)
+            program.best_test_problem(p, q, 0.1)
         with pytest.raises(ParameterError):
-            smoothed.excess_problem(p, q, 0.1)
+            program.excess_problem(p, q, 0.1)
     with pytest.raises(ParameterError, match="epsilon"):
-        smoothed.best_test_problem([1.0], [1.0], -0.1)
+        program.best_test_problem([1.0], [1.0], -0.1)
     with pytest.raises(ParameterError, match="entries"):
-        smoothed.smoothed_instance(SamplingHistogram(3000, 10), 0.1, [[0.5, 0.5], [0.4, 0.6]])
+        program.smoothed_instance(SamplingHistogram(3000, 10), 0.1, [[0.5, 0.5], [0.4, 0.6]])
     with pytest.raises(ParameterError, match="categories"):
-        smoothed.smoothed_instance(SamplingHistogram(3, 1), 0.1, [[0.5, 0.4, 0.1]])
+        program.smoothed_instance(SamplingHistogram(3, 1), 0.1, [[0.5, 0.4, 0.1]])

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from dpopt._errors import ParameterError
 from dpopt.prob.batches import batch_law, leave_one_out, subsets
-from dpopt.smoothed.sgd import sgd_log_profile, sgd_profile
+from dpopt.smoothed.sgd import sgd_profile
 from tests.smoothed.laws import stick
 
 INDEX = np.arange(225)
@@ -164,7 +164,9 @@ def test_delta_of_any_small_database(
 ) -> None:
     drawn = min(drawn, len(values))
     exact = brute_delta(values, drawn, factor, -5, 4, rounded)
-    found = sgd_log_profile(values, drawn, math.log(factor), lowest=-5, highest=4, rounded=rounded)
+    found = sgd_profile(
+        values, drawn, math.log(factor), lowest=-5, highest=4, rounded=rounded
+    ).log_delta
     assert math.exp(found[0]) == pytest.approx(float(exact), rel=1e-11, abs=1e-15)
 
 
@@ -198,7 +200,7 @@ def test_small_epsilon_keeps_its_digits() -> None:
     epsilon = 2.0**-40
     factor = Fraction(1) + Fraction(math.expm1(epsilon))
     exact = brute_delta(values, drawn, factor, 0, 8, False)
-    found = sgd_log_profile(values, drawn, epsilon, lowest=0, highest=8, rounded=False)
+    found = sgd_profile(values, drawn, epsilon, lowest=0, highest=8, rounded=False).log_delta
     assert math.exp(found[0]) == pytest.approx(float(exact), rel=1e-14)
 
 
@@ -231,12 +233,12 @@ def test_invariances() -> None:
     rng = np.random.default_rng(8)
     x = np.rint(rng.normal(0, 20, 40)).astype(int)
     at = [0.0, 0.3, 1.0, 3.0]
-    delta = sgd_log_profile(x, 6, at)
-    moved = sgd_log_profile(x - 1, 6, at, lowest=-128, highest=127)
+    delta = sgd_profile(x, 6, at).log_delta
+    moved = sgd_profile(x - 1, 6, at, lowest=-128, highest=127).log_delta
     np.testing.assert_array_equal(delta, moved)
-    np.testing.assert_array_equal(delta, sgd_log_profile(rng.permutation(x), 6, at))
-    mirrored = sgd_log_profile(-x, 6, at, lowest=-128, highest=127, rounded=False)
-    same = sgd_log_profile(x, 6, at, rounded=False)
+    np.testing.assert_array_equal(delta, sgd_profile(rng.permutation(x), 6, at).log_delta)
+    mirrored = sgd_profile(-x, 6, at, lowest=-128, highest=127, rounded=False).log_delta
+    same = sgd_profile(x, 6, at, rounded=False).log_delta
     np.testing.assert_allclose(mirrored, same, rtol=1e-13)
     assert np.all(np.diff(delta) < 0)
     # The rounded mean is a function of the sum, and no record is seen more often than T / N.
@@ -246,7 +248,7 @@ def test_invariances() -> None:
 
 def test_beyond_every_ratio_delta_is_the_chance_of_outputs_of_one_side_only() -> None:
     values = [0, 0, 1, 3]
-    far = sgd_log_profile(values, 2, [60.0, 700.0], lowest=0, highest=4, rounded=False)
+    far = sgd_profile(values, 2, [60.0, 700.0], lowest=0, highest=4, rounded=False).log_delta
     assert far[0] == far[1]
     laws = enumerated(values, 2, False), enumerated([0, 0, 1, 4], 2, False)
     assert math.exp(far[1]) >= float(sum(p for o, p in laws[1].items() if o not in laws[0]))

@@ -11,7 +11,7 @@ import pytest
 from dpopt import ParameterError
 from dpopt.prob.histograms import histogram_count, histograms
 from dpopt.smoothed.mechanisms import KernelMechanism, SamplingHistogram
-from dpopt.smoothed.utility import adversary_utility, candidates_utility
+from experiments.smoothed.utility import adversary_utility, candidates_utility
 from tests.smoothed import laws as exact
 
 Law = list[Fraction]

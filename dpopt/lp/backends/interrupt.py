@@ -74,7 +74,7 @@ def interruptible(work: Callable[[], T], stop: Callable[[], None] | None = None)
             try:
                 return cast(T, done.result(timeout=_POLL))
             except TimeoutError:
-                # Of the work; or of the wait, at whose end the work may have ended too.
+                # Of the wait, or of the work; the work may also have ended just after the wait.
                 if done.done():
                     return cast(T, done.result())
     finally:

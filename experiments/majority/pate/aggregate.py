@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpopt import NotPrivateError, majority
-from dpopt.gnmax import GNMax, calibrate_gnmax
+from experiments.majority.noisy_max import GNMax, calibrate_gnmax
 from experiments.majority.pate.votes import Bits, Run, Votes
 from experiments.majority.voters import PAPER_PRIOR
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from dpopt import ParameterError, style
-from experiments import drawing
+from dpopt import ParameterError
+from experiments import drawing, style
 from experiments.majority.pate.aggregate import METHODS, aggregators
 from experiments.majority.pate.published import ORDERED, PRINTED_METHODS, WITHIN
 from experiments.majority.pate.rates import load_rates

@@ -1,0 +1,345 @@
+"""Private labels for a batch of queries, and what they spend together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from dpopt import _checks
+from dpopt._errors import ParameterError
+from dpopt._numbers import digits, float_up
+from dpopt._types import IntVector, brief
+from dpopt.ballots.votes import count_queries
+from dpopt.majority import MajorityDesign, MajoritySetting
+from dpopt.multiclass import MulticlassDesign, MulticlassSetting
+from dpopt.plurality import PluralityDesign, PluralitySetting
+from dpopt.privacy import Guarantee, general_composition, simple_composition
+from dpopt.privacy.composed import optimal
+from dpopt.shape import design
+
+VoteSetting = MajoritySetting | MulticlassSetting | PluralitySetting
+VoteDesign = MajorityDesign | MulticlassDesign | PluralityDesign
+
+SLACK = 1e-6
+MOST_QUERIES = 1 << 53
+"""Beyond this, counts are not exact in double precision."""
+# What "optimal" must save to be worth its delta.
+_WORTH = 0.99
+
+
+@dataclass(frozen=True)
+class Spending:
+    """What the labels of several queries spend together.
+
+    **Private voters** (`dpopt.majority`, `dpopt.multiclass`). Given the data, the K votes on one
+    query are independent, each (epsilon, Delta)-DP; certified noise makes their majority, or their
+    plurality of C classes, (m epsilon, delta)-DP. The votes themselves are never released. The
+    guarantee is about the data behind the voters; the queries are public. What many queries spend
+    depends on where the votes come from, which the votes do not show; the caller states it as
+    ``trained_once``.
+
+    - False: every vote is drawn afresh. Given the data, votes on different queries are independent
+      (randomised response on each prediction, say), and (epsilon, Delta) holds for each vote. The
+      queries, even if chosen after seeing earlier labels, then compose: k folds of (m epsilon,
+      delta), by theorem 2.2 ("simple") or 2.3 ("general"). All labels are also computed from k K
+      votes, so that k K folds of (epsilon, Delta) bound them ("voters-simple", "voters-general"):
+      for many queries and m above about sqrt(K), theorem 2.3 makes this the smaller epsilon.
+    - True: (epsilon, Delta) holds for each trained voter as a whole (DP-SGD, say), with training
+      runs independent of each other, and its votes on all queries are computed from it. Whatever
+      the number of queries, all labels are computed from K voters: K folds of (epsilon, Delta).
+      Composition over queries is NOT valid here, except for a single query: votes on different
+      queries share the randomness of training, and given earlier labels the voters are no longer
+      independent, which is what the noise was certified for. With the DaRRM paper's own noise
+      function at K = 41, epsilon = 0.5, m = 1, one query repeated 12 times spends at least 6.048,
+      not 12 m epsilon = 6; a test computes it. The totals that the paper prints (K = 11, 20 to 100
+      queries) do bound such voters, since K folds of its (0.0892, 1e-4) are (0.981, 0.0011), below
+      every one of them.
+
+    ``voters_per_record`` says how many voters a change of the data from x to its neighbour x' can
+    reach. All K, unless the voters were trained on separate data: only the folds of voters whose
+    law changes count. On disjoint parts it is 1, and voters trained once spend (epsilon, Delta)
+    together, even if all their votes were published: parallel composition, and no noise is needed.
+
+    **Plain voters** (`dpopt.plurality`). The data are records, and neighbours replace one record by
+    another. In the simplest case a voter *is* a record: a person's own answer. Else a voter is a
+    teacher that was trained on a part of the data, and the parts are disjoint, chosen without
+    looking at the records (a replaced record stays in its part). Then a record reaches one voter,
+    and with it one ballot of each query. How its training uses the record, and how all ballots of
+    that voter follow from it, is not restricted; randomness of training is independent between
+    voters. The label is epsilon-DP when one ballot is replaced, whatever the other ballots are. Its
+    noise is drawn afresh for each query, so that queries compose, also if chosen after seeing
+    earlier labels: for fixed randomness of training the ballots on any query are a function of the
+    data, and a mixture over that randomness, which does not depend on the data, keeps the
+    guarantee. k queries are k folds of epsilon, by theorem 2.2 ("simple"), 2.3 ("general"), or
+    exactly that of the worst mechanisms ("optimal"). All three hold where queries are chosen after
+    seeing earlier labels, since k and epsilon are fixed: Kairouz, Oh and Viswanath's experiment
+    lets the adversary choose every mechanism and data set by what it saw, but not what each may
+    spend. Who stops after fewer queries sees a part of what k give. If a record can reach t voters
+    (parts that overlap in t, or a person with t records), ``voters_per_record`` is t and each query
+    spends t epsilon: t steps of one replaced ballot each.
+
+    Not covered: timing; whether private voters have the privacy that was stated of them; parts
+    that were chosen by what the records say; and records that are added or removed, where this
+    changes the parts of others.
+
+    Attributes:
+        setting: the voters, and what one query may spend.
+        trained_once: of private voters, without a default: whether (epsilon, Delta) holds for each
+            voter's votes on all queries together, or for each vote, drawn afresh. None of others.
+        slack: the delta' of theorem 2.3, in (0, 1).
+        voters_per_record: how many voters a change of the data can reach, in 1..K; None is all K
+            that are private, and one plain one.
+
+    Raises:
+        ParameterError: for a parameter out of range.
+
+    References:
+        Theorems 2.2 and 2.3 of the DaRRM paper; Kairouz, Oh, Viswanath (2015), theorem 3.3.
+    """
+
+    setting: VoteSetting
+    trained_once: bool | None = None
+    slack: float = SLACK
+    voters_per_record: int | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.setting, VoteSetting):
+            raise ParameterError(
+                f"setting is {_checks.shown(self.setting)}; it must be that of a majority or a "
+                "plurality."
+            )
+        slack = _checks.real("slack", self.slack, 0.0, 1.0, open_lower=True, open_upper=True)
+        object.__setattr__(self, "slack", slack)
+        if isinstance(self.setting, PluralitySetting):
+            if self.trained_once is not None:
+                raise ParameterError(
+                    f"trained_once is {_checks.shown(self.trained_once)}; it belongs to private "
+                    "voters, and only there."
+                )
+            voters, reach = self.setting.records, 1
+        else:
+            once = _checks.flag("trained_once", self.trained_once)
+            object.__setattr__(self, "trained_once", once)
+            voters = reach = self.setting.mechanisms
+        if self.voters_per_record is not None:
+            reach = _checks.integer("voters_per_record", self.voters_per_record, 1, voters)
+        object.__setattr__(self, "voters_per_record", reach)
+
+    @property
+    def reach(self) -> int:
+        """How many voters a change of the data can reach."""
+        return self.voters_per_record or 1
+
+    @property
+    def per_query(self) -> Guarantee:
+        """What one query spends: (m epsilon, delta) of private voters, t epsilon of plain ones."""
+        each = self.setting.guarantee
+        if not isinstance(self.setting, PluralitySetting):
+            return each
+        return Guarantee(float_up(self.reach * Fraction(each.epsilon)), each.delta)
+
+    def compositions(self, queries: int) -> dict[str, Guarantee]:
+        """Return every guarantee that is proved for the labels of ``queries`` queries, by name.
+
+        "simple" and "general" compose the queries; of private voters "voters-simple" and
+        "voters-general" the voters; of plain ones "optimal" the queries, if there are at most
+        `composed.MOST_OUTCOMES`, where it saves a hundredth of the epsilon; its delta is the slack.
+        One whose delta reaches 1 promises nothing and is left out.
+        """
+        count = _checks.integer("queries", queries, 1)
+        found: dict[str, Guarantee] = {}
+        if count == 1 or not self.trained_once:
+            found |= self._composed(self.per_query, count)
+        behind = self.setting.behind
+        if behind is None:
+            exact = optimal([(self.per_query, count)], self.slack)
+            # For a few queries a delta buys next to nothing.
+            if exact is not None and exact.epsilon < _WORTH * found["simple"].epsilon:
+                found["optimal"] = exact
+            return found
+        folds = self.reach * (1 if self.trained_once else count)
+        voters = self._composed(behind[0], folds)
+        return found | {f"voters-{name}": spent for name, spent in voters.items()}
+
+    def _composed(self, guarantee: Guarantee, folds: int) -> dict[str, Guarantee]:
+        found = {}
+        with suppress(ParameterError):
+            found["simple"] = simple_composition(guarantee, folds)
+        with suppress(ParameterError):
+            found["general"] = general_composition(guarantee, folds, self.slack)
+        return found
+
+    def total(self, queries: int, budget: Guarantee | None = None) -> tuple[str, Guarantee]:
+        """Return the composition with the smallest epsilon, then delta, and its name.
+
+        Args:
+            queries: at least 1.
+            budget: if given, only compositions within it.
+
+        Raises:
+            ParameterError: if there is none.
+        """
+        spends = self.compositions(queries).items()
+        kept = [item for item in spends if budget is None or _within(item[1], budget)]
+        if not kept and budget is not None:
+            least = min((spent.epsilon for _, spent in spends), default=math.inf)
+            raise ParameterError(
+                f"queries is {queries}, those answered before included; the budget of epsilon "
+                f"{digits(budget.epsilon)} and delta {digits(budget.delta)} affords "
+                f"{self.affordable(budget)}, and {queries} spend an epsilon of at least "
+                f"{digits(least)}."
+            )
+        if not kept:
+            raise ParameterError(
+                f"queries is {queries}, those answered before included; every composition of so "
+                "many reaches a delta of 1, which promises nothing."
+            )
+        return min(kept, key=lambda item: (item[1].epsilon, item[1].delta))
+
+    def affordable(self, budget: Guarantee) -> int:
+        """Return the largest number of queries with a composition within ``budget``.
+
+        0 if there is none, `MOST_QUERIES` if there are that many. Compositions are rounded up: the
+        float 0.1 is above 1/10, so that a budget of 1 affords nine queries of it.
+        """
+        _checks.instance("budget", budget, Guarantee)
+
+        def fits(count: int) -> bool:
+            return any(_within(spent, budget) for spent in self.compositions(count).values())
+
+        low, high = 0, 1
+        while high <= MOST_QUERIES and fits(high):
+            low, high = high, 2 * high
+        while high <= MOST_QUERIES and high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if fits(middle) else (low, middle)
+        return low
+
+
+def _within(spent: Guarantee, budget: Guarantee) -> bool:
+    return spent.epsilon <= budget.epsilon and spent.delta <= budget.delta
+
+
+@dataclass(frozen=True)
+class VoteBatch:
+    """Private labels of a batch of queries, and what they spend.
+
+    Attributes:
+        labels: 0..C-1 for each query, shape (queries,), read-only.
+        design: the certified mechanism that they were drawn with.
+        spending: how queries compose.
+        answered: number of queries answered before this batch, over the same data.
+        budget: what all of them were allowed to spend; None if there was no limit.
+    """
+
+    labels: IntVector
+    design: VoteDesign
+    spending: Spending
+    answered: int = 0
+    budget: Guarantee | None = None
+
+    def __repr__(self) -> str:
+        return brief(self, labels=self.labels, total=self.total, composition=self.composition)
+
+    @property
+    def queries(self) -> int:
+        """Number of queries in this batch."""
+        return self.labels.size
+
+    @property
+    def composition(self) -> str:
+        """Name of the composition that `total` is: the smallest epsilon within the budget."""
+        return self.spending.total(self.answered + self.queries, self.budget)[0]
+
+    @property
+    def total(self) -> Guarantee:
+        """What all queries so far spend together."""
+        return self.spending.total(self.answered + self.queries, self.budget)[1]
+
+    def columns(self) -> dict[str, Sequence[int]]:
+        """Return query and label as one tidy table; queries are counted from the first ever."""
+        first = self.answered
+        return {
+            "query": list(range(first, first + self.queries)),
+            "label": self.labels.tolist(),
+        }
+
+
+def vote(
+    mechanism: VoteSetting | VoteDesign,
+    votes: npt.ArrayLike | None = None,
+    *,
+    counts: npt.ArrayLike | None = None,
+    trained_once: bool | None = None,
+    voters_per_record: int | None = None,
+    slack: float = SLACK,
+    answered: int = 0,
+    budget: Guarantee | None = None,
+) -> VoteBatch:
+    """Return private labels for a batch of queries, drawn with the system's randomness.
+
+    Nothing is drawn before the mechanism is certified and the whole batch is known to be
+    affordable. What the labels spend together, and why, says `Spending`. For experiments a design
+    has `simulate`, with a seed, which is not private.
+
+    Args:
+        mechanism: a certified majority or plurality, or the setting of one, which is then designed.
+        votes: in 0..C-1, shape (queries, K) or (K,): an array, nested lists, or a frame.
+        counts: of a `PluralitySetting`, instead of votes how many each class has, shape (queries,
+            C) or (C,).
+        trained_once: see `Spending`; there is no safe default for private voters.
+        voters_per_record: how many voters a change of the data can reach, see `Spending`.
+        slack: the delta' of theorem 2.3 of the DaRRM paper, in (0, 1).
+        answered: number of queries answered earlier over the same data, with the same setting.
+        budget: what they and this batch may spend together; no limit if None.
+
+    Raises:
+        ParameterError: for votes or counts of another shape or other values, a parameter out of
+            range, or a batch beyond the budget; it says how many queries are affordable. A refusal
+            for a vote's value is not covered by the guarantee: make a class of each vote before.
+        NotPrivateError: if the design has no certificate.
+        SolverError: if the solver found no mechanism.
+
+    Example:
+        >>> from dpopt import vote
+        >>> from dpopt.plurality import PluralitySetting
+        >>> votes = [[2, 2, 2, 0, 1, 2], [0, 1, 0, 0, 1, 0]]
+        >>> batch = vote(PluralitySetting(6, 3, epsilon=0.5), votes)
+        >>> batch.queries, batch.total, batch.composition
+        (2, Guarantee(epsilon=1.0, delta=0.0), 'simple')
+    """
+    made = mechanism if isinstance(mechanism, VoteDesign) else None
+    if made is not None:
+        made.require_private()
+    setting = mechanism if isinstance(mechanism, VoteSetting) else getattr(made, "setting", None)
+    if not isinstance(setting, VoteSetting):
+        raise ParameterError(
+            f"mechanism is {_checks.shown(mechanism)}; it must be a majority or a plurality, a "
+            "design or a setting."
+        )
+    before = _checks.integer("answered", answered, 0)
+    if budget is not None:
+        _checks.instance("budget", budget, Guarantee)
+    spending = Spending(setting, trained_once, slack, voters_per_record)
+    if isinstance(setting, PluralitySetting):
+        asked = len(setting.counted(votes, counts)[0])
+    elif counts is not None or votes is None:
+        raise ParameterError("counts are those of plain ballots; private voters' votes are needed.")
+    else:
+        classes = setting.classes if isinstance(setting, MulticlassSetting) else 2
+        asked = len(count_queries(votes, setting.mechanisms, classes)[0])
+    if not asked:
+        raise ParameterError("votes has no rows; it must hold at least one query.")
+    spending.total(before + asked, budget)
+    made = design(setting) if made is None else made
+    given = votes if counts is None else None
+    drawn = made.release(given, counts=counts) if isinstance(made, PluralityDesign) else None
+    labels = np.array(made.release(given) if drawn is None else drawn, dtype=np.int64).reshape(-1)
+    labels.setflags(write=False)
+    return VoteBatch(labels, made, spending, before, budget)

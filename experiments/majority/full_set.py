@@ -1,0 +1,224 @@
+"""The paper's own constraint set of DaRRM, every multiset of corners: a judge, and a program.
+
+Neither shares code with the separation that designs gamma: laws come from `dpopt.prob`, and every
+multiset is enumerated, in double precision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import comb, log
+
+import numpy as np
+import numpy.typing as npt
+
+from dpopt import ParameterError, Problem
+from dpopt.majority import MajorityDesign, MajoritySetting
+from dpopt.majority.voters import CORNERS, check_gamma, fold, signed
+from dpopt.prob import poisson_binomial_pmf
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+FULL_ROWS = 200_000
+"""Most rows that are written: K = 15 for Delta > 0, K = 103 for Delta = 0."""
+
+FULL_LIMIT = 1_200_000
+"""Most multisets that are enumerated: K = 21 for Delta > 0, K = 191 for Delta = 0."""
+
+_LARGEST_GRID = 200_000
+_BLOCK = 20_000
+
+
+@dataclass(frozen=True)
+class PrivacyCheck:
+    """What the paper's corner set says of a gamma, in double precision.
+
+    Attributes:
+        constraints_checked: number of multisets.
+        excess: max of Pr[1 | p] - e^(m epsilon) Pr[1 | p'] - delta.
+        rounding: bound on the error of the excess in double precision.
+        epsilon: smallest epsilon for which gamma is (epsilon, delta)-DP, up to rounding; infinite
+            if there is none.
+        worst: how many voters sit at which corner (p, p') where the excess is largest.
+    """
+
+    constraints_checked: int
+    excess: float
+    rounding: float
+    epsilon: float
+    worst: dict[str, int]
+
+
+def rounding_error(setting: MajoritySetting) -> float:
+    """Return a bound on the error of an excess computed from laws of K voters.
+
+    The recurrence adds positive terms: 3 K units in the last place for each probability, and p
+    rounded in its last place moves Pr[output 1] by at most 1 for each unit and voter.
+    """
+    return 8.0 * setting.mechanisms * 2.0**-53 * (1.0 + setting.ratio)
+
+
+def full_size(setting: MajoritySetting) -> int:
+    """Return the size of the paper's set: C(K+7, 7), or C(K+3, 3) if Delta = 0."""
+    others = 3 if setting.mechanism_delta == 0.0 else 7
+    return comb(setting.mechanisms + others, others)
+
+
+def check_full(
+    setting: MajoritySetting, gamma: Floats, chances: Floats | None = None
+) -> PrivacyCheck:
+    """Check gamma against every multiset of the paper's corners.
+
+    Args:
+        setting: the voters and the target; `full_size` must be at most `FULL_LIMIT`.
+        gamma: noise function on 0..K, shape (K + 1,).
+        chances: Pr[output 1 | L = l] on 0..K, where they are known better than 1/2 +- gamma / 2:
+            a gamma next to 1 loses the digits of 1 - gamma.
+    """
+    gamma = check_gamma(setting, gamma)
+    if chances is None:
+        chances = 0.5 + 0.5 * signed(gamma)
+    corners = CORNERS if setting.mechanism_delta > 0.0 else ("00", "11", "bc", "cb")
+    inner = ("D", "m", "b", "c") if setting.mechanism_delta > 0.0 else ("b", "c")
+    table = _Chances(setting, chances, inner)
+    # p's own rounding: without it, p = delta beside q = 0 would count as an infinite loss.
+    noise = 8.0 * setting.mechanisms * 2.0**-53
+    worst, loss, counts = -np.inf, 0.0, np.zeros(len(corners), np.int64)
+    for block in multisets(setting.mechanisms, len(corners)):
+        p = table(_groups(block, corners, inner, side=0))
+        q = table(_groups(block, corners, inner, side=1))
+        excess = p - setting.ratio * q - setting.delta
+        top = int(np.argmax(excess))
+        if excess[top] > worst:
+            worst, counts = float(excess[top]), block[top]
+        over = np.maximum(p * (1.0 - noise) - setting.delta, 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios = np.where(over > 0.0, over / q, 0.0)
+        loss = max(loss, float(ratios.max()))
+    where = {name: int(n) for name, n in zip(corners, counts, strict=True) if n}
+    epsilon = log(loss) if 1.0 < loss < np.inf else (np.inf if loss == np.inf else 0.0)
+    return PrivacyCheck(full_size(setting), worst, rounding_error(setting), epsilon, where)
+
+
+def check_design(design: MajorityDesign) -> PrivacyCheck | None:
+    """Check a design by its integers; None where the set is above `FULL_LIMIT`.
+
+    That is K above 21 for Delta > 0, above 191 for Delta = 0.
+    """
+    if full_size(design.setting) > FULL_LIMIT:
+        return None
+    setting, k = design.setting, design.setting.mechanisms
+    laws = [setting.law(design.units, [1] * ones + [0] * (k - ones)) for ones in range(k + 1)]
+    chances = np.array([one / (zero + one) for zero, one in laws])
+    return check_full(setting, design.gamma, chances)
+
+
+def full_problem(setting: MajoritySetting, weights: npt.ArrayLike) -> Problem:
+    """Return the paper's own program over gamma's upper half, with all of its privacy rows.
+
+    Maximise weights @ gamma subject to 0 <= gamma <= 1 and f(p, p') <= e^(m epsilon) - 1 + 2 delta
+    at every multiset of the corners of lemma 5.1. Variable "gamma", rows "corners", divided by the
+    right side as those of `dpopt.majority.gamma_problem` are, which has the same optimum.
+
+    Args:
+        setting: the voters and the target.
+        weights: shape ((K + 1) / 2,), for l = (K + 1) / 2..K.
+
+    Raises:
+        ParameterError: for more than 200,000 rows.
+    """
+    size = full_size(setting)
+    if size > FULL_ROWS:
+        raise ParameterError(
+            f"mechanisms is {setting.mechanisms}, with {size} multisets of corners; at most "
+            f"{FULL_ROWS} are written, so take gamma_problem."
+        )
+    problem = Problem("DaRRM noise function, every corner multiset")
+    problem.add_variables("gamma", setting.middle, lower=0.0, upper=1.0)
+    problem.maximise({"gamma": np.asarray(weights, float)})
+    problem.add_rows("corners", np.concatenate(list(_rows(setting))), upper=1.0)
+    return problem
+
+
+def _rows(setting: MajoritySetting) -> Iterator[Floats]:
+    """Yield (alpha - e^(m epsilon) alpha') / budget, folded, for blocks of multisets."""
+    names = CORNERS if setting.mechanism_delta > 0.0 else ("00", "11", "bc", "cb")
+    sides = np.array([setting.corner(name) for name in names]).T
+    for whole in multisets(setting.mechanisms, len(names)):
+        for block in np.array_split(whole, len(whole) // _BLOCK + 1):
+            here, there = (poisson_binomial_pmf(p[_places(block)]) for p in sides)
+            yield fold(here - setting.ratio * there) / setting.budget
+
+
+def _places(counts: Integers) -> Integers:
+    """Return the place of each voter's corner, shape (multisets, K), from counts by corner."""
+    voter = np.arange(int(counts[0].sum()))
+    return (voter[None, :, None] >= np.cumsum(counts, axis=1)[:, None, :]).sum(axis=2)
+
+
+class _Chances:
+    """Pr[output 1] for every law of L that corners can make, by the counts of inner values.
+
+    L is the number of voters at probability 1 plus a Poisson-binomial over the inner values.
+    """
+
+    def __init__(self, setting: MajoritySetting, chances: Floats, inner: tuple[str, ...]) -> None:
+        k = setting.mechanisms
+        values = np.array([setting.corner(name + name)[0] for name in inner])
+        counts = np.concatenate(list(multisets(k, len(inner) + 1)))[:, :-1]
+        laws = np.concatenate(
+            [_laws(values, part, k) for part in np.array_split(counts, len(counts) // _BLOCK + 1)]
+        )
+        # Sums of non-negative terms: a chance that is zero comes out as zero.
+        one = np.concatenate([chances, np.zeros(k)])
+        shifted = np.lib.stride_tricks.sliding_window_view(one, k + 1)
+        self._values = laws @ shifted.T
+        self._base = k + 1
+        self._place = np.full((k + 1) ** len(inner), -1, dtype=np.int64)
+        self._place[self._code(counts)] = np.arange(len(counts))
+
+    def __call__(self, groups: tuple[Integers, Integers]) -> Floats:
+        counts, ones = groups
+        return self._values[self._place[self._code(counts)], ones]
+
+    def _code(self, counts: Integers) -> Integers:
+        return counts @ (self._base ** np.arange(counts.shape[1], dtype=np.int64))
+
+
+def _laws(values: Floats, counts: Integers, k: int) -> Floats:
+    """Return the law of the sum of counts[r, i] voters at values[i], padded to 0..k."""
+    rest = k - counts.sum(axis=1, keepdims=True)
+    whole = np.concatenate([counts, rest], axis=1)
+    return poisson_binomial_pmf(np.concatenate([values, [0.0]])[_places(whole)])
+
+
+def _groups(
+    block: Integers, corners: tuple[str, ...], inner: tuple[str, ...], side: int
+) -> tuple[Integers, Integers]:
+    """Return how many voters sit at each inner value, and at 1, on one side of the pair."""
+    at = {
+        letter: sum(
+            (block[:, i] for i, corner in enumerate(corners) if corner[side] == letter),
+            np.zeros(len(block), np.int64),
+        )
+        for letter in (*inner, "1")
+    }
+    return np.stack([at[letter] for letter in inner], axis=1), at["1"]
+
+
+def multisets(total: int, parts: int) -> Iterator[Integers]:
+    """Yield all ways to write ``total`` as ``parts`` ordered counts, in blocks of rows."""
+    if parts == 2 or (total + 1) ** (parts - 1) <= _LARGEST_GRID:
+        yield _compositions(total, parts)
+        return
+    for first in range(total + 1):
+        for rest in multisets(total - first, parts - 1):
+            yield np.concatenate([np.full((len(rest), 1), first), rest], axis=1)
+
+
+def _compositions(total: int, parts: int) -> Integers:
+    grid = np.indices((total + 1,) * (parts - 1), dtype=np.int64).reshape(parts - 1, -1).T
+    grid = grid[grid.sum(axis=1) <= total]
+    return np.concatenate([grid, total - grid.sum(axis=1, keepdims=True)], axis=1)

@@ -1,0 +1,95 @@
+"""The samplers that Reveal-or-Obscure is compared with: SubRR, and Laplace noise with projection.
+
+Cheu and Nayak, "Differentially private multi-sampling from distributions" (ALT 2025);
+Raskhodnikova, Sivakumar, Smith, Swanberg, "Differentially private sampling from distributions"
+(NeurIPS 2021).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from dpopt import roo
+from dpopt.roo.rules import round_up
+
+
+def subrr(
+    records: int, letters: int, epsilon: float, *, tight: bool = False
+) -> roo.MinCountSampler:
+    """Return the sampler of Cheu and Nayak: a random record through k-ary randomised response.
+
+    Randomised response of privacy e_0 keeps the letter, or with probability
+    q = k / (e^{e_0} + k - 1) replaces it with a uniform one: K(y | counts) = q/k + (1 - q) c_y / n,
+    so it is ROO with another q, which is proved as ROO's is. A record drawn from n turns e_0 into
+    epsilon = log(1 + (e^{e_0} - 1) / n).
+
+    Args:
+        records: n.
+        letters: k.
+        epsilon: of the letter.
+        tight: solve that for e_0; q is then q_0 of ROO. Else what their bound on the sample size,
+            (k - 1)(1 - alpha) / (alpha epsilon), stands for: e^{e_0} = n epsilon, which spends
+            log(1 + epsilon - 1/n); 1 if n epsilon < 1, when the letter is uniform.
+    """
+    setting = roo.RooSetting(records, letters, epsilon)
+    n, k = setting.records, setting.letters
+    if tight:
+        response = 1 + n * (setting.ratio - 1)
+    else:
+        response = max(Fraction(1), n * Fraction(setting.epsilon))
+    return roo.from_weights(setting, "roo", (round_up(k / (response + k - 1)),))
+
+
+@dataclass(frozen=True)
+class LaplaceProjection:
+    """Laplace noise on the empirical law, projected to the simplex, and a letter from that.
+
+    There is no `release`: noise in floating point has gaps that depend on what it is added to, so
+    the guarantee of the noise on paper does not hold (Mironov 2012). On paper it is epsilon-DP,
+    since one record changes the empirical law by 2 / n in the 1-norm.
+
+    Attributes:
+        setting: n, k and epsilon.
+    """
+
+    setting: roo.RooSetting
+
+    @property
+    def scale(self) -> float:
+        """2 / (n epsilon): the scale of the noise on each empirical probability."""
+        return 2.0 / (self.setting.records * self.setting.epsilon)
+
+    def noisy_laws(
+        self, counts: npt.ArrayLike, rng: np.random.Generator, draws: int = 1
+    ) -> npt.NDArray[np.float64]:
+        """Return projected noisy laws: NOT private.
+
+        Args:
+            counts: shape (k,), n in total.
+            rng: a seeded generator.
+            draws: number of laws, at least 1.
+
+        Returns:
+            Shape (draws, k). Their mean estimates the law of the released letter, with a standard
+            error of at most 1 / (2 sqrt(draws)) for each.
+        """
+        law = self.setting.fitting(counts) / self.setting.records
+        return project_to_simplex(law + rng.laplace(scale=self.scale, size=(draws, law.size)))
+
+
+def project_to_simplex(v: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the nearest probability vector to each point, in the 2-norm, shape (..., k).
+
+    It is max(0, v - t), t the mean excess of the largest j entries over 1 / j, with the largest j
+    whose entries all stay above t. It is nearest in the 1-norm too, as the paper asks, in which
+    others are as near.
+    """
+    falling = -np.sort(-v, axis=-1)
+    places = np.arange(1, v.shape[-1] + 1)
+    means = (np.cumsum(falling, axis=-1) - 1.0) / places
+    last = np.count_nonzero(falling > means, axis=-1, keepdims=True) - 1
+    return np.maximum(v - np.take_along_axis(means, last, axis=-1), 0.0)

@@ -1,0 +1,443 @@
+"""Smoothed delta and profiles as linear programs, which name the adversary's best answer.
+
+The closed sums are faster and reach far below what a solver can tell. The programs are the
+definition, and they give what the sums do not: the adversary's tests, the mixture of compositions
+(`SmoothedAdversary`), a dual bound. A gain p(a) - e^epsilon q(a) below -1 is written as -1: no best
+test uses that output either way, and the numbers stay of size one at every epsilon.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from dpopt import ParameterError, _checks
+from dpopt._types import IntVector, Matrix, Vector, brief, frozen
+from dpopt.lp import Solution, solve
+from dpopt.privacy import Problem
+from dpopt.prob.batches import batch_law
+from dpopt.prob.histograms import (
+    IntMatrix,
+    checked_distributions,
+    checked_histograms,
+    histogram_count,
+    histograms,
+    neighbours,
+    replacements,
+)
+from dpopt.smoothed.mechanisms import AnonymousMechanism, SamplingHistogram, as_anonymous
+from dpopt.smoothed.sgd import SgdProfile
+from experiments.smoothed.quantised import moved
+
+LARGEST_PROGRAM = 2_000_000
+
+Array = npt.NDArray[np.float64]
+_LARGEST_EPSILON = 700.0
+# Above every value that is ever optimal: a bound at 1 could take over part of the rows' duals.
+ABOVE = 2.0
+
+
+def best_test_problem(p: npt.ArrayLike, q: npt.ArrayLike, epsilon: float) -> Problem:
+    """Return max over tests phi in [0, 1]^outputs of sum_a phi(a) (p(a) - e^epsilon q(a)).
+
+    The hockey-stick divergence d(p, q) as the adversary sees it; phi is the variable "test".
+
+    Args:
+        p: law of the outputs, shape (outputs,).
+        q: law of the outputs on the neighbour, shape (outputs,).
+        epsilon: from 0 to 700.
+
+    Raises:
+        ParameterError: if the laws do not fit or epsilon is out of range.
+    """
+    law, other = _laws(p, q)
+    problem = Problem("best test")
+    problem.add_variables("test", law.size, lower=0.0, upper=1.0)
+    problem.maximise({"test": gains_of(law, other, epsilon)})
+    return problem
+
+
+def excess_problem(p: npt.ArrayLike, q: npt.ArrayLike, epsilon: float) -> Problem:
+    """Return min sum_a s(a) subject to s >= p - e^epsilon q, s >= 0, dual to `best_test_problem`.
+
+    s is the variable "excess"; the duals of the rows "test" are the adversary's best test.
+
+    Args:
+        p: law of the outputs, as in `best_test_problem`.
+        q: law of the outputs on the neighbour.
+        epsilon: from 0 to 700.
+    """
+    law, other = _laws(p, q)
+    problem = Problem("excess mass")
+    problem.add_variables("excess", law.size, lower=0.0, upper=ABOVE)
+    rows = sp.eye_array(law.size, format="csr")
+    problem.add_rows("test", {"excess": rows}, lower=gains_of(law, other, epsilon))
+    problem.minimise({"excess": 1.0})
+    return problem
+
+
+def sticks_problem(name: str, gains: Array, owner: IntVector) -> Problem:
+    """Return the program that finds, for several groups of sides, the largest hockey-stick of each.
+
+    min (1/N) sum_x d_x subject to d_x >= sum_a s_k(a) for each side k of group x (rows "sides"),
+    s_k(a) >= gains_k(a) (rows "tests"), s >= 0. Each d_x sinks on its own to the largest sum of
+    positive gains among its sides: with gains (1, -1) and (0.5, 0.25) in one group to 1.
+
+    Args:
+        name: of the program.
+        gains: P_k(a) - e^epsilon P'_k(a), at least -1, shape (sides, outputs).
+        owner: the group of each side, 0..N-1, rising, shape (sides,).
+
+    Returns:
+        Variables "delta" (d) and "excess" (s, flattened from (sides, outputs)).
+    """
+    sides, outputs = gains.shape
+    groups = int(owner[-1]) + 1
+    problem = Problem(name)
+    problem.add_variables("delta", groups, lower=0.0, upper=ABOVE)
+    problem.add_variables("excess", gains.size, lower=0.0, upper=ABOVE)
+    # Row (side) picks the variable d of its group, and sums the side's own outputs.
+    group = sp.csr_array((np.ones(sides), (np.arange(sides), owner)), shape=(sides, groups))
+    total = sp.kron(sp.eye_array(sides), np.ones((1, outputs)), format="csr")
+    problem.add_rows("sides", {"delta": group, "excess": -total}, lower=0.0)
+    each = sp.eye_array(gains.size, format="csr")
+    problem.add_rows("tests", {"excess": each}, lower=gains.ravel())
+    problem.minimise({"delta": np.full(groups, 1.0 / groups)})
+    return problem
+
+
+def profile_problem(
+    mechanism: SamplingHistogram | AnonymousMechanism, epsilon: float, databases: IntMatrix
+) -> Problem:
+    """Return the program whose "delta" is delta(x) of each database; see `sticks_problem`.
+
+    Args:
+        mechanism: with n records and m categories.
+        epsilon: from 0 to 700.
+        databases: one histogram in each row, shape (N, m).
+
+    Raises:
+        ParameterError: if it would have more than 2,000,000 rows "tests".
+    """
+    whole, m = as_anonymous(mechanism), mechanism.categories
+    require_small(len(databases) * m * (m - 1) * 2 * whole.outputs)
+    # sides: (neighbour, direction) of every database, one after the other; owner: which.
+    around = [neighbours(row) for row in databases]
+    owner = np.repeat(np.arange(len(databases)), [2 * len(rows) for rows in around])
+    own = np.repeat(databases, [len(rows) for rows in around], axis=0)
+    first, second = whole.laws(own), whole.laws(np.concatenate(around))
+    gains = np.stack([gains_of(first, second, epsilon), gains_of(second, first, epsilon)], axis=1)
+    return sticks_problem("privacy profile", gains.reshape(len(owner), -1), owner)
+
+
+def step_problem(asked: SgdProfile) -> Problem:
+    """Return the program whose "delta" is delta(x) of one step of SGD at each epsilon.
+
+    The sides are each epsilon's replacements of one record, in both directions; the outputs are
+    the sums, or the rounded means, of a batch; see `sticks_problem`.
+
+    Args:
+        asked: the database, the batches and the epsilons.
+
+    Raises:
+        ParameterError: if it would have more than 2,000,000 rows "tests".
+    """
+    held, reach = sorted(set(asked.values.tolist())), asked.highest - asked.lowest
+    allowed = range(asked.lowest, asked.highest + 1)
+    moves = [(value, other) for value in held for other in allowed if other != value]
+    if asked.neighbours == "extreme":
+        moves = [(held[0], asked.highest), (held[-1], asked.lowest)]
+    outputs = (reach if asked.rounded else reach * asked.drawn) + 1
+    require_small(2 * len(moves) * len(asked.epsilons) * outputs)
+    first = asked.lowest if asked.rounded else asked.lowest * asked.drawn
+
+    def law(values: IntVector) -> Vector:
+        return batch_law(values, asked.drawn, rounded=asked.rounded).over(first, outputs)
+
+    own = law(asked.values)
+    pairs = [(own, law(moved(asked.values, *move))) for move in moves]
+    gains = [
+        gains_of(p, q, epsilon)
+        for epsilon in asked.epsilons.tolist()
+        for pair in pairs
+        for p, q in (pair, pair[::-1])
+    ]
+    # Rows run over (epsilon, neighbour, direction); each epsilon has one d.
+    owner = np.repeat(np.arange(len(asked.epsilons)), 2 * len(moves))
+    return sticks_problem("one step of SGD", np.array(gains), owner)
+
+
+def _laws(p: npt.ArrayLike, q: npt.ArrayLike) -> tuple[Vector, Vector]:
+    law, other = (_table(n, [_checks.array(n, v)])[0] for n, v in (("p", p), ("q", q)))
+    if law.shape != other.shape:
+        raise ParameterError(f"q has {other.size} outputs; it must have {law.size}, as p.")
+    return law, other
+
+
+def _table(name: str, rows: object) -> Matrix:
+    allowed = "probabilities of the outputs, at least 0, one row for each law"
+    table = _checks.floats(name, rows)
+    if table.ndim != 2 or 0 in table.shape or not np.all((table >= 0) & (table <= 2)):
+        raise ParameterError(f"{name} has shape {table.shape}; it must hold {allowed}.")
+    return table
+
+
+def gains_of(p: Array, q: Array, epsilon: float) -> Array:
+    """Return max(-1, p - e^epsilon q)."""
+    growth = math.exp(_checks.real("epsilon", epsilon, 0.0, _LARGEST_EPSILON))
+    return np.maximum(-1.0, p - growth * q)
+
+
+def require_small(entries: int) -> None:
+    """Refuse a table that is too large for a program.
+
+    Raises:
+        ParameterError: above 2,000,000 entries.
+    """
+    if entries > LARGEST_PROGRAM:
+        raise ParameterError(
+            f"the program would have a table of {entries:,} entries; at most {LARGEST_PROGRAM:,} "
+            "are taken. The closed sums of smoothed_delta go further."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothedInstance:
+    """The numbers that the two programs of the smoothed delta are built from.
+
+    Attributes:
+        laws: law of the output at each database, in the order of `histograms`, shape (N, outputs).
+        pairs: pairs of neighbours, each once, as places in ``laws``, shape (E, 2).
+        gains: P(a) - e^epsilon P'(a), at least -1, for each pair, direction (first against
+            second, second against first) and output, shape (E, 2, outputs).
+        compositions: how many records come from each distribution, shape (C, l).
+        databases: probability of each database under each composition, shape (C, N).
+    """
+
+    laws: Matrix
+    pairs: IntVector
+    gains: Array
+    compositions: IntVector
+    databases: Matrix
+
+    def __repr__(self) -> str:
+        return brief(self)
+
+
+def smoothed_instance(
+    mechanism: SamplingHistogram | AnonymousMechanism,
+    epsilon: float,
+    distributions: npt.ArrayLike,
+    compositions: IntVector | None = None,
+) -> SmoothedInstance:
+    """Return the laws, neighbours and compositions of a small case.
+
+    Args:
+        mechanism: with n records and m categories.
+        epsilon: from 0 to 700.
+        distributions: laws of one record, shape (l, m); all of them are used, vertices or not.
+        compositions: those that the adversary may choose, shape (C, l); all if None.
+
+    Raises:
+        ParameterError: if an argument is out of range, or a table has more than 2,000,000 entries.
+    """
+    whole = as_anonymous(mechanism)
+    vertices = checked_distributions(distributions, whole.categories)
+    n, m = whole.records, whole.categories
+    databases = histogram_count(n, m)
+    if compositions is not None:
+        compositions = checked_histograms(compositions, n, len(vertices))
+    allowed = histogram_count(n, len(vertices)) if compositions is None else len(compositions)
+    require_small(max(databases * m * m * whole.outputs, allowed * (n + 1) ** (m - 1)))
+    table = histograms(n, m)
+    laws, pairs = whole.laws(table), replacements(table)
+    gains = gains_of(laws[pairs], laws[pairs[:, ::-1]], epsilon)
+    rows = histograms(n, len(vertices)) if compositions is None else compositions
+    return SmoothedInstance(
+        frozen(laws), pairs, frozen(gains), rows, frozen(database_laws(vertices, rows, table))
+    )
+
+
+def smoothed_problem(instance: SmoothedInstance) -> Problem:
+    """Return the smoothed delta as a minimum whose duals are the adversary.
+
+    min D subject to D >= sum_x pi(x) d_x for each composition pi (rows "weights"), d_x >=
+    sum_a s_k(a) for each database x and each direction k of each pair that x is part of (rows
+    "sides"), s_k >= P_k - e^epsilon P'_k, s >= 0 (rows "tests"). Every term may sink
+    until a row holds it, so that the least D is max over pi of E_{x ~ pi} delta(x).
+
+    Variables: "smoothed" (D), "profile" (d, one for each database) and "excess" (s, flattened
+    from (E, 2, outputs)). The duals of the three blocks are the variables of the same names in
+    `adversary_problem`.
+    """
+    _checks.instance("instance", instance, SmoothedInstance)
+    compositions, databases = instance.databases.shape
+    pairs, sides, outputs = instance.gains.shape
+    problem = Problem("smoothed delta")
+    problem.add_variables("smoothed", 1, lower=0.0, upper=ABOVE)
+    problem.add_variables("profile", databases, lower=0.0, upper=ABOVE)
+    problem.add_variables("excess", instance.gains.size, lower=0.0, upper=ABOVE)
+    mean = {"smoothed": np.ones((compositions, 1)), "profile": -instance.databases}
+    problem.add_rows("weights", mean, lower=0.0)
+    total = sp.kron(sp.eye_array(pairs * sides), np.ones((2, outputs)), format="csr")
+    problem.add_rows("sides", {"profile": _ends(instance), "excess": -total}, lower=0.0)
+    each = sp.eye_array(instance.gains.size, format="csr")
+    problem.add_rows("tests", {"excess": each}, lower=instance.gains.ravel())
+    problem.minimise({"smoothed": 1.0})
+    return problem
+
+
+def adversary_problem(instance: SmoothedInstance) -> Problem:
+    """Return the dual of `smoothed_problem`: the adversary's mixture and tests as variables.
+
+    max sum_k sum_a psi_k(a) (P_k(a) - e^epsilon P'_k(a)) over a mixture w of compositions ("sum":
+    sum_pi w_pi = 1), its databases' probability split among the directions of their pairs
+    ("split": sum_k v_{x,k} <= sum_pi w_pi pi(x)), and tests scaled by it ("tests within sides":
+    psi_k <= v_{x,k} + v_{x',k}). The product of mixture and test is one variable: linear.
+
+    Variables: "weights" (w), "sides" (v, flattened from (E, 2, 2): pair, direction, which of the
+    two databases) and "tests" (psi, flattened from (E, 2, outputs)).
+    """
+    _checks.instance("instance", instance, SmoothedInstance)
+    compositions = instance.databases.shape[0]
+    pairs, sides, outputs = instance.gains.shape
+    problem = Problem("adversary of the smoothed delta")
+    problem.add_variables("weights", compositions, lower=0.0, upper=1.0)
+    problem.add_variables("sides", pairs * sides * 2, lower=0.0, upper=1.0)
+    problem.add_variables("tests", instance.gains.size, lower=0.0, upper=1.0)
+    problem.add_rows("sum", {"weights": np.ones((1, compositions))}, lower=1.0, upper=1.0)
+    split = {"sides": _ends(instance).T, "weights": -instance.databases.T}
+    problem.add_rows("split", split, upper=0.0)
+    lift = sp.kron(sp.eye_array(pairs * sides), np.ones((outputs, 2)), format="csr")
+    each = sp.eye_array(instance.gains.size, format="csr")
+    problem.add_rows("tests within sides", {"tests": each, "sides": -lift}, upper=0.0)
+    problem.maximise({"tests": instance.gains.ravel()})
+    return problem
+
+
+class Solved:
+    """What is read off a solved program whose objective is to be as small as possible."""
+
+    solution: Solution
+
+    @property
+    def value(self) -> float:
+        """The optimum, to the solver's tolerance of about 1e-9."""
+        return self.solution.objective
+
+    @property
+    def bound(self) -> float:
+        """A lower bound on it recomputed from the duals."""
+        return self.solution.bound
+
+    @property
+    def gap(self) -> float:
+        """The value less the bound."""
+        return self.solution.gap
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothedAdversary(Solved):
+    """The optimum of `smoothed_problem`, and the adversary in its duals, who achieves the bound.
+
+    Attributes:
+        instance: the numbers of the program.
+        solution: of the solver.
+        weights: the adversary's mixture over the compositions, shape (C,), sum 1.
+        sides: probability with which each database of a pair answers with each direction's test,
+            shape (E, 2, 2).
+        tests: phi, the test for each pair of neighbours, direction and output, shape (E, 2,
+            outputs), in [0, 1]; 0 where the adversary never uses the direction.
+    """
+
+    instance: SmoothedInstance
+    solution: Solution
+    weights: Vector
+    sides: Array
+    tests: Array
+
+    @property
+    def compositions(self) -> IntVector:
+        """All compositions, shape (C, l)."""
+        return self.instance.compositions
+
+    @property
+    def pairs(self) -> IntVector:
+        """Pairs of neighbours, as places in the order of `histograms`, shape (E, 2)."""
+        return self.instance.pairs
+
+    @property
+    def composition(self) -> tuple[int, ...]:
+        """Records from each distribution in the composition of largest weight."""
+        return tuple(self.compositions[int(np.argmax(self.weights))].tolist())
+
+    def __repr__(self) -> str:
+        return brief(self)
+
+
+def solve_smoothed(
+    mechanism: SamplingHistogram | AnonymousMechanism,
+    epsilon: float,
+    distributions: npt.ArrayLike,
+    *,
+    backend: str = "highs",
+) -> SmoothedAdversary:
+    """Solve `smoothed_problem` of a small case and read the adversary off its duals.
+
+    Args:
+        mechanism: with n records and m categories.
+        epsilon: from 0 to 700.
+        distributions: laws of one record, shape (l, m).
+        backend: see `dpopt.solve`.
+
+    Raises:
+        ParameterError: if an argument is out of range, or the case is too large.
+        SolverError: if the solver fails.
+    """
+    instance = smoothed_instance(mechanism, epsilon, distributions)
+    solution = solve(smoothed_problem(instance), backend)
+    pairs, directions, _ = instance.gains.shape
+    # Axes: weights (composition,); sides (pair, direction, which database); tests (pair,
+    # direction, output), where the duals hold each test times what its two databases answer it.
+    weights = np.abs(np.maximum(0.0, solution.duals["weights"]))
+    sides = np.maximum(0.0, solution.duals["sides"]).reshape(pairs, directions, 2)
+    scaled = np.maximum(0.0, solution.duals["tests"]).reshape(instance.gains.shape)
+    size = np.broadcast_to(sides.sum(axis=2)[:, :, None], scaled.shape)
+    tests = np.divide(scaled, size, out=np.zeros_like(scaled), where=size > 0)
+    return SmoothedAdversary(
+        instance, solution, frozen(weights), frozen(sides), frozen(np.minimum(1.0, tests))
+    )
+
+
+def _ends(instance: SmoothedInstance) -> sp.csr_array:
+    """Return the matrix that picks d_x for the rows (pair, direction, which database)."""
+    # Both directions of a pair have the same two databases: (x, x'), (x, x').
+    databases = np.repeat(instance.pairs, 2, axis=0).ravel()
+    entries = (np.ones(databases.size), (np.arange(databases.size), databases))
+    return sp.csr_array(entries, shape=(databases.size, instance.databases.shape[1]))
+
+
+def database_laws(vertices: Matrix, compositions: IntVector, table: IntVector) -> Matrix:
+    """Return Pr[database | composition]: products of laws of one record, by convolution."""
+    n, m = int(table[0].sum()), table.shape[1]
+    # The law of a database is an array over the counts of all categories but the last.
+    places = tuple(table[:, :-1].T)
+    laws = np.empty((compositions.shape[0], table.shape[0]))
+    for row, counts in zip(laws, compositions, strict=True):
+        law = np.zeros((n + 1,) * (m - 1))
+        law[(0,) * (m - 1)] = 1.0
+        for vertex in np.repeat(vertices, counts, axis=0):
+            law = _with_record(law, vertex)
+        row[:] = law[places]
+    return laws
+
+
+def _with_record(law: Array, vertex: Vector) -> Array:
+    """Return the law of the counts of all categories but the last, after one more record."""
+    # Nothing wraps around: before the last record no count is n.
+    moved = (vertex[axis] * np.roll(law, 1, axis=axis) for axis in range(law.ndim))
+    return vertex[-1] * law + sum(moved)

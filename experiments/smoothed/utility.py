@@ -1,0 +1,131 @@
+"""The Bayesian adversary's adjusted utility, for any anonymous mechanism (Justification 3)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from dpopt import _checks
+from dpopt._errors import ParameterError
+from dpopt._types import IntVector, Matrix
+from dpopt.prob.histograms import checked_histogram
+from dpopt.smoothed.mechanisms import (
+    AnonymousMechanism,
+    SamplingHistogram,
+    as_anonymous,
+    checked_mechanism,
+)
+from dpopt.smoothed.sampling import log_utility_at
+
+READINGS = ("pairs", "categories")
+
+
+def candidates_utility(laws: npt.ArrayLike, threshold: float) -> float:
+    """Return the adjusted utility of an adversary who knows all records but one.
+
+    u(t) = 1/(1 - t) max_c sum_a P_c(a) max(0, max_v Pr[v | a] - t), where P_c is the law of the
+    output if the record is c, and Pr[v | a] = P_v(a) / sum_w P_w(a): the prior is uniform over
+    the candidates. The adversary names the likeliest v, right or wrong, and gains where the
+    posterior exceeds t; c is what the record really is.
+
+    At t = e^epsilon / (e^epsilon + 1) the term of output a with likeliest v is P_c/S (P_v -
+    e^epsilon (S - P_v)), S = sum_w P_w. So for two candidates the utilities of the two records
+    add up to d(x, x') + d(x', x) exactly, and their maximum u satisfies u <= d + d' <= 2 u: the 3
+    of Lemma 10 may be 2. The first is an equality, against the < of Lemmas 2 and 10, where one
+    of the two utilities is 0; the second where they are equal.
+
+    Args:
+        laws: P_c(a), shape (candidates, outputs), at least two candidates.
+        threshold: t, in [0, 1).
+
+    Returns:
+        u, from 0 to 1.
+
+    Raises:
+        ParameterError: if the laws are no probabilities or the threshold is out of range.
+
+    References:
+        Liu, Wang, Xia, Smoothed Differential Privacy, equation (3) and Lemma 10.
+    """
+    t = _checks.real("threshold", threshold, 0.0, 1.0, open_upper=True)
+    table = _checks.floats("laws", laws)
+    if table.ndim != 2 or table.shape[0] < 2 or not np.all((table >= 0) & (table <= 2)):
+        raise ParameterError(
+            f"laws has shape {table.shape}; it must hold probabilities, one row for each of at "
+            "least 2 candidates."
+        )
+    total, best = table.sum(axis=0), table.max(axis=0)
+    rest = np.sort(table, axis=0)[:-1].sum(axis=0)
+    # The posterior less t, without the difference of two numbers near t.
+    gain = np.maximum(0.0, (1.0 - t) * best - t * rest)
+    share = np.divide(table, total, out=np.zeros_like(table), where=total > 0)
+    return float(np.max(share @ gain)) / (1.0 - t)
+
+
+def adversary_utility(
+    mechanism: SamplingHistogram | AnonymousMechanism,
+    threshold: float,
+    histogram: npt.ArrayLike,
+    *,
+    reading: str = "pairs",
+) -> float:
+    """Return ln u, u the adjusted utility of the adversary against a database.
+
+    The paper has two definitions, equal for m = 2:
+
+    - "pairs": max over neighbours x' of u(t, x and x'), the prior uniform over the two values of
+      the record in which they differ (Lemmas 2 and 10, Appendix A.1; Figures 1 and 3).
+    - "categories": max over records i of u(t, x_-i), the prior uniform over all m categories
+      (equation (3)).
+
+    At t = e^epsilon / (e^epsilon + 1), with "pairs" u <= 2 delta(x) (Corollary 3), less where
+    delta(x) > 0. With "categories" u <= 2 max_c delta(x_-i + c) for the i that attains it, which
+    gives Lemma 1; but u may exceed 2 delta(x), up to 1 + (m - 1)/(e^epsilon + 1) times delta(x),
+    and it may be positive where Lemma 2's d(x, x') + d(x', x) is 0. Its proof compares a pair of
+    categories that depends on the output.
+
+    Args:
+        mechanism: with n records and m categories.
+        threshold: t, in [1/2, 1) for "pairs" and [1/m, 1) for "categories": below that a guess
+            without any output would gain.
+        histogram: counts of the m categories, summing to n.
+        reading: "pairs" or "categories".
+
+    Returns:
+        ln u; -inf if u is 0. Where all laws are summed, u has the relative error of the laws
+        except near outputs whose posterior is t, and is 0 below about 1e-300.
+
+    Raises:
+        ParameterError: if an argument is out of range, or the mechanism too large to list its
+            laws; binary sampling without replacement is taken up to 1e10 records.
+
+    References:
+        Liu, Wang, Xia, Smoothed Differential Privacy, equation (3), Lemma 1, Corollary 3.
+    """
+    reading = _checks.choice("reading", reading, READINGS)
+    mechanism = checked_mechanism(mechanism)
+    m = mechanism.categories
+    counts = checked_histogram(histogram, mechanism.records, m)
+    lowest = 0.5 if reading == "pairs" else 1.0 / m
+    t = _checks.real("threshold", threshold, lowest, 1.0, open_upper=True)
+    if isinstance(mechanism, SamplingHistogram) and m == 2 and not mechanism.replacement:
+        return float(log_utility_at(mechanism.records, mechanism.drawn, t, counts[:1])[0])
+    whole, best = as_anonymous(mechanism), 0.0
+    for own in np.flatnonzero(counts):
+        laws = _laws_without(whole, counts, int(own))
+        if reading == "categories":
+            best = max(best, candidates_utility(laws, t))
+            continue
+        for other in range(m):
+            if other != own:
+                best = max(best, candidates_utility(laws[[own, other]], t))
+    return math.log(best) if best > 0.0 else -math.inf
+
+
+def _laws_without(mechanism: AnonymousMechanism, counts: IntVector, own: int) -> Matrix:
+    """Return the laws if one record of category ``own`` were each of the categories instead."""
+    rows = np.tile(counts, (mechanism.categories, 1))
+    rows[:, own] -= 1
+    return mechanism.laws(rows + np.eye(mechanism.categories, dtype=np.int64))

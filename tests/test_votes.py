@@ -1,0 +1,378 @@
+"""Batches of private labels: their law, what they spend, and what is refused before a draw."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chi2, chisquare
+
+from dpopt import Guarantee, NotPrivateError, ParameterError, majority, multiclass, plurality, vote
+from dpopt.majority import MajorityDesign, MajoritySetting
+from dpopt.multiclass import MulticlassSetting
+from dpopt.plurality import PluralitySetting
+from dpopt.privacy import exp_lower, exp_upper, general_composition, simple_composition
+from dpopt.votes import MOST_QUERIES, Spending
+from experiments.ensembles.ladder import ladder
+
+ALARM = 1e-9
+VOTES = [[2, 2, 1, 0, 2], [0, 1, 0, 0, 1]]
+TWO, THREE, PLAIN = (
+    MajoritySetting(5, 0.5, 2),
+    MulticlassSetting(5, 3, 0.5, 2),
+    PluralitySetting(5, 3, 0.5),
+)
+
+
+@pytest.fixture
+def no_draw(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("something was drawn")
+
+    monkeypatch.setattr("dpopt.privacy.release.Laws.draw", refuse)
+    monkeypatch.setattr("secrets.token_bytes", refuse)
+
+
+# --- Labels
+
+
+def chance_of_one(made: MajorityDesign, ones: int) -> Fraction:
+    """(2^62 + h) / 2^63 from the certified integers."""
+    middle = made.setting.middle
+    if ones >= middle:
+        return Fraction((1 << 62) + made.weights[ones - middle], 1 << 63)
+    return Fraction((1 << 62) - made.weights[middle - 1 - ones], 1 << 63)
+
+
+def test_labels_of_two_classes_follow_the_certified_law() -> None:
+    each = 8000
+    ones = np.random.default_rng(0).permutation(np.repeat(np.arange(12), each))
+    ballots = (np.arange(11) < ones[:, None]).astype(np.int64)
+    # Of this prior, most of whose rows are noisy.
+    made = majority.design(11, 0.3, 3, prior="uniform:0,1")
+    batch = vote(made, ballots, trained_once=False)
+    statistic, cells = 0.0, 0
+    for count in range(12):
+        p = chance_of_one(made, count)
+        found = int(batch.labels[ones == count].sum())
+        if min(p, 1 - p) == 0:
+            assert found == each * p
+        elif each * min(p, 1 - p) >= 50:
+            statistic += float((found - each * p) ** 2 / (each * p * (1 - p)))
+            cells += 1
+    assert cells >= 6
+    assert chi2.sf(statistic, cells) > ALARM
+
+
+def test_plain_labels_follow_the_ladder_in_the_order_of_the_classes() -> None:
+    """Counts (4, 6, 5), from votes and as counts, at r = 2."""
+    setting = PluralitySetting(15, 3, math.log(2), rule="ladder")
+    law = np.array(ladder((4, 6, 5), exp_lower(math.log(2))), dtype=float)
+    for batch in (
+        vote(setting, np.tile([0] * 4 + [1] * 6 + [2] * 5, (20_000, 1))),
+        vote(setting, counts=np.tile([4, 6, 5], (20_000, 1))),
+    ):
+        observed = np.bincount(batch.labels, minlength=3)
+        assert chisquare(observed, law * 20_000).pvalue > ALARM
+
+
+def test_private_labels_follow_the_kernel_and_are_independent() -> None:
+    made = multiclass.design(5, 3, 0.5, 2)
+    labels = vote(made, np.tile([2, 2, 1, 0, 2], (20_000, 1)), trained_once=False).labels
+    law = made.kernel[list(made.setting.partitions.classes_of((1, 1, 3)))]
+    pairs = np.bincount(3 * labels[::2] + labels[1::2], minlength=9)
+    assert chisquare(pairs, np.outer(law, law).ravel() * 10_000).pvalue > ALARM
+
+
+def test_a_batch_and_its_record() -> None:
+    made = majority.design(3, 0.25, 2)
+    budget = Guarantee(20.0, 1e-5)
+    batch = vote(made, np.ones((30, 3)), trained_once=False, answered=10, budget=budget)
+    assert batch.design is made
+    assert batch.queries == 30
+    assert (batch.composition, batch.total) == batch.spending.total(40, budget)
+    assert batch.columns()["query"] == list(range(10, 40))
+    with pytest.raises(ValueError, match="read-only"):
+        batch.labels[0] = 1
+    one = vote(plurality.design(5, 3, 0.5), VOTES[0])
+    assert one.labels.shape == (1,)
+    assert one.total == Guarantee(0.5)
+
+
+@pytest.mark.parametrize("records", [60, 1_000_000])
+def test_many_records_and_classes(records: int) -> None:
+    classes = 1_000 if records == 60 else 10
+    setting = PluralitySetting(records, classes, 1.0, rule="permute-and-flip")
+    batch = vote(setting, counts=[[records, *[0] * (classes - 1)]] * 3)
+    assert batch.design.setting.by_theorem  # pyright: ignore[reportAttributeAccessIssue]
+    assert batch.total == Guarantee(3.0)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_frames(library: str) -> None:
+    frames = pytest.importorskip(library)
+    table = frames.DataFrame({str(voter): [1, 0, 0, 1] for voter in range(5)})
+    certain = majority.assess(MajoritySetting(5, 1.0, 5), np.ones(6))
+    assert vote(certain, table, trained_once=True).labels.tolist() == [1, 0, 0, 1]
+
+
+# --- What labels spend
+
+
+def brute_spending(made: MajorityDesign, voters: int, events: npt.NDArray[np.float64]) -> float:
+    """Largest log ratio of E f over ``voters`` at (b, c), the others always voting 0."""
+    r = math.exp(made.setting.epsilon)
+    laws = []
+    for p in (r / (1 + r), 1 / (1 + r)):
+        law = np.zeros(made.setting.mechanisms + 1)
+        law[: voters + 1] = [
+            math.comb(voters, i) * p**i * (1 - p) ** (voters - i) for i in range(voters + 1)
+        ]
+        laws.append(law @ events)
+    return abs(math.log(laws[0] / laws[1]))
+
+
+@pytest.mark.parametrize(
+    ("k", "epsilon", "m", "objective", "times", "voters", "spent"),
+    [
+        (41, 0.5, 1.0, "surrogate", 12, 35, 6.048),
+        (25, 1.0, 1.0, "expected-error", 6, 17, 6.474),
+    ],
+)
+def test_voters_trained_once_spend_more_than_their_queries_composed(
+    k: int, epsilon: float, m: float, objective: str, times: int, voters: int, spent: float
+) -> None:
+    """One query repeated: all answers share the votes, and m epsilon for each is too little."""
+    made = majority.design(k, epsilon, m, objective=objective, prior="uniform:0,1")
+    chances = np.array([float(chance_of_one(made, ones)) for ones in range(k + 1)])
+    together = brute_spending(made, voters, chances**times)
+    assert brute_spending(made, voters, chances) <= m * epsilon + 1e-12
+    assert together == pytest.approx(spent, abs=5e-3)
+    assert together > times * m * epsilon
+    once = Spending(made.setting, trained_once=True)
+    assert set(once.compositions(times)) == {"voters-simple", "voters-general"}
+    assert together <= once.total(times)[1].epsilon
+
+
+@pytest.mark.parametrize(
+    ("queries", "epsilon", "delta"), [(20, 5.352, 0.006), (50, 9.901, 0.015), (100, 15.044, 0.030)]
+)
+def test_printed_totals_of_table_2(queries: int, epsilon: float, delta: float) -> None:
+    setting = MajoritySetting(11, 0.0892, 3, 1e-4, 3e-4)
+    _, total = Spending(setting, trained_once=False, slack=1e-4).total(queries)
+    assert total.epsilon == pytest.approx(epsilon, abs=5.01e-4)
+    assert total.delta == pytest.approx(delta, abs=5.01e-4)
+
+
+def test_voters_trained_once_spend_the_same_for_any_number_of_queries() -> None:
+    setting = MajoritySetting(11, 0.0892, 3, 1e-4, 3e-4)
+    once = Spending(setting, trained_once=True, slack=1e-4)
+    assert once.total(1) == ("simple", setting.guarantee)
+    for queries in (2, 100, 10**9):
+        name, total = once.total(queries)
+        assert name == "voters-simple"
+        assert total.epsilon == pytest.approx(0.9812, abs=1e-9)
+        assert total.delta == pytest.approx(0.0011, abs=1e-9)
+    apart = Spending(setting, trained_once=True, slack=1e-4, voters_per_record=1)
+    assert apart.total(100)[1] == Guarantee(0.0892, 1e-4)
+
+
+@pytest.mark.parametrize("setting", [MajoritySetting, MulticlassSetting])
+def test_every_composition_against_its_formula(setting: Any) -> None:
+    sizes = (5, 3) if setting is MulticlassSetting else (5,)
+    rule = {"rule": "ladder"} if setting is MulticlassSetting else {}
+    made = setting(*sizes, 0.2, 2.5, 1e-6, 3e-6, **rule)
+    voter = Guarantee(0.2, 1e-6)
+    assert Spending(made, trained_once=False, slack=1e-5).compositions(40) == {
+        "simple": simple_composition(made.guarantee, 40),
+        "general": general_composition(made.guarantee, 40, 1e-5),
+        "voters-simple": simple_composition(voter, 200),
+        "voters-general": general_composition(voter, 200, 1e-5),
+    }
+    some = Spending(made, trained_once=False, slack=1e-5, voters_per_record=2)
+    assert some.compositions(40)["voters-general"] == general_composition(voter, 80, 1e-5)
+
+
+@pytest.mark.parametrize("reach", [1, 3])
+def test_plain_ballots_compose(reach: int) -> None:
+    spending = Spending(PluralitySetting(9, 3, 0.125), voters_per_record=reach)
+    each = Guarantee(0.125 * reach)
+    assert spending.per_query == each
+    found = spending.compositions(40)
+    assert (found["simple"], found["general"]) == (
+        simple_composition(each, 40),
+        general_composition(each, 40, 1e-6),
+    )
+    # Of 40 randomised responses, by binomials: the loss is (40 - 2 i) epsilon.
+    exact, chance = found["optimal"], math.exp(each.epsilon) / (1 + math.exp(each.epsilon))
+    law = [math.comb(40, i) * chance ** (40 - i) * (1 - chance) ** i for i in range(41)]
+    losses = [(40 - 2 * i) * each.epsilon - exact.epsilon for i in range(41)]
+    spent = sum(p * -math.expm1(-loss) for p, loss in zip(law, losses, strict=True) if loss > 0)
+    assert spent == pytest.approx(1e-6, rel=1e-6)
+    assert exact.delta == 1e-6
+    assert exact.epsilon < found["general"].epsilon
+    assert spending.affordable(Guarantee(1.5)) == 12 // reach
+
+
+@pytest.mark.parametrize("reach", [1, 2])
+def test_what_a_record_in_several_ballots_spends_by_enumeration(reach: int) -> None:
+    """All histograms of 5 ballots over 3 classes, and all ways to replace ``reach`` ballots."""
+    made = plurality.design(5, 3, 0.7)
+    histograms = [(a, b, 5 - a - b) for a in range(6) for b in range(6 - a)]
+    laws = {counts: made.setting.law(made.units, counts=counts) for counts in histograms}
+    largest = max(
+        Fraction(p, q)
+        for one in histograms
+        for two in histograms
+        if 0 < sum(abs(a - b) for a, b in zip(one, two, strict=True)) <= 2 * reach
+        for p, q in zip(laws[one], laws[two], strict=True)
+    )
+    spent = Spending(made.setting, voters_per_record=reach).per_query.epsilon
+    assert largest <= exp_upper(spent)
+    if reach == 1:
+        assert math.log(largest) == pytest.approx(0.7, rel=1e-9)
+
+
+@pytest.mark.parametrize(("delta", "chosen"), [(1e-6, "simple"), (1e-2, "general")])
+def test_equal_epsilons_are_settled_by_delta(delta: float, chosen: str) -> None:
+    spending = Spending(MajoritySetting(3, 0.1, 1, delta, delta), trained_once=False)
+    found = spending.compositions(2)
+    assert found["simple"].epsilon == found["general"].epsilon
+    assert spending.total(2) == (chosen, found[chosen])
+
+
+def test_deltas_that_reach_one_are_left_out_or_refused() -> None:
+    spending = Spending(MajoritySetting(3, 0.5, 1, 0.01, 0.01), trained_once=False)
+    assert set(spending.compositions(200)) == {"general", "voters-general"}
+    with pytest.raises(ParameterError, match="queries is 100000, .*promises nothing"):
+        spending.total(100_000)
+
+
+# --- Budgets
+
+
+@given(epsilon=st.floats(1e-4, 2.0), folds=st.integers(1, 5000))
+def test_a_budget_met_exactly_is_affordable_and_one_ulp_less_is_not(
+    epsilon: float, folds: int
+) -> None:
+    spending = Spending(MajoritySetting(1, epsilon, 1), trained_once=False)
+    budget = simple_composition(Guarantee(epsilon), folds)
+    assert spending.affordable(budget) == folds
+    below = Guarantee(float(np.nextafter(budget.epsilon, 0.0)))
+    assert spending.affordable(below) == folds - 1
+
+
+@pytest.mark.parametrize("trained_once", [False, True])
+@pytest.mark.parametrize("delta", [0.0, 1e-6, 1e-2])
+def test_affordable_is_where_total_starts_to_refuse(trained_once: bool, delta: float) -> None:
+    for m in (1.0, 3.0, 5.0):
+        spending = Spending(MajoritySetting(5, 0.1, m), trained_once)
+        for epsilon in (0.05, 0.45, 0.5, 2.5, 9.0):
+            budget = Guarantee(epsilon, delta)
+            count = spending.affordable(budget)
+            if count:
+                spending.total(count, budget)
+            if count < MOST_QUERIES:
+                with pytest.raises(ParameterError, match=f"affords {count}, "):
+                    spending.total(count + 1, budget)
+
+
+def test_a_budget_chooses_a_composition_within_it() -> None:
+    spending = Spending(MajoritySetting(11, 0.1, 3), trained_once=False)
+    assert spending.total(100)[0] == "general"
+    assert spending.total(100, Guarantee(40.0))[0] == "simple"
+    assert spending.total(100, Guarantee(40.0, 1e-6))[0] == "general"
+
+
+@pytest.mark.usefixtures("no_draw")
+@pytest.mark.parametrize(("queries", "answered"), [(5, 0), (1, 4), (100_000, 0)])
+def test_a_batch_beyond_the_budget_is_refused_before_a_draw(queries: int, answered: int) -> None:
+    said = f"queries is {queries + answered}, .* epsilon 1 and delta 0 affords 4"
+    given = {"trained_once": False, "answered": answered, "budget": Guarantee(1.0)}
+    with pytest.raises(ParameterError, match=said):
+        vote(majority.design(3, 0.125, 2), np.ones((queries, 3)), **given)
+
+
+# --- Refusals
+
+
+@pytest.mark.usefixtures("no_draw")
+def test_a_design_that_is_not_private_is_refused_before_a_draw() -> None:
+    with pytest.raises(NotPrivateError):
+        vote(majority.assess(TWO, np.ones(6)), [[1, 1, 0, 1, 0]], trained_once=False)
+
+
+@pytest.mark.usefixtures("no_draw")
+@pytest.mark.parametrize(
+    ("votes", "said"),
+    [
+        ([], r"votes has shape \(0,\)"),
+        ([1, 0, 1], r"votes has shape \(3,\)"),
+        (np.zeros((0, 5)), "at least one query"),
+        ([[1, 0, 1, 1, 1], [0, 1]], "votes"),
+        ([[1, 0, 3, 1, 1]], "other than"),
+        ([[1, 0, -1, 1, 1]], "other than"),
+        ([[1, 0, 0.5, 1, 1]], "other than"),
+        ([[1, 0, math.nan, 1, 1]], "other than"),
+        ([[1, 0, None, 1, 1]], "other than"),
+        ([[1, 0, 1j, 1, 1]], "other than"),
+        ([[1, 0, 10**400, 1, 1]], "other than"),
+        ([["1", "0", "1", "1", "1"]], "other than"),
+        (np.array([[0, 1, 0, 1, 1]], dtype="timedelta64[s]"), "other than"),
+        (np.ma.masked_equal([[1, 0, 1, 1, 1]], 0), "masked"),
+        ([[0, 1, 0, 1, np.ma.masked]], "masked"),
+    ],
+)
+@pytest.mark.parametrize("setting", [TWO, THREE, PLAIN], ids=lambda one: one.kind)
+def test_votes_that_are_none(setting: Any, votes: Any, said: str) -> None:
+    once = {} if setting is PLAIN else {"trained_once": False}
+    with pytest.raises(ParameterError, match=said) as told:
+        vote(setting, votes, **once)
+    assert "\n" not in str(told.value)
+
+
+@pytest.mark.usefixtures("no_draw")
+@pytest.mark.parametrize(
+    "counts",
+    [[1, 4], [[5]], [[1, 2, 2], [5]], [[1, 2, 3]], [[6, -1, 0]], [[2.5, 1.5, 1]]],
+)
+def test_counts_that_are_none(counts: Any) -> None:
+    with pytest.raises(ParameterError, match="counts"):
+        vote(PLAIN, counts=counts)
+
+
+@pytest.mark.usefixtures("no_draw")
+@pytest.mark.parametrize(
+    ("setting", "changed", "said"),
+    [
+        (PLAIN, {"answered": -1}, "answered is -1"),
+        (PLAIN, {"budget": 1.0}, "budget is 1.0"),
+        (PLAIN, {"budget": Guarantee(0.9)}, "queries is 2, .* affords 1"),
+        (PLAIN, {"voters_per_record": 6}, "voters_per_record is 6"),
+        (PLAIN, {"slack": 0}, "slack is 0"),
+        (PLAIN, {"slack": math.nan}, "slack is nan"),
+        (PLAIN, {"counts": [[1, 2, 2]]}, "give exactly one"),
+        (PLAIN, {"votes": None}, "give exactly one"),
+        (PLAIN, {"trained_once": True}, "trained_once is True; it belongs to private voters"),
+        (THREE, {"trained_once": None}, "trained_once is None"),
+        (THREE, {"trained_once": 1}, "trained_once is 1"),
+        (THREE, {"budget": Guarantee(1.5)}, "queries is 2, .* affords 1"),
+        (THREE, {"counts": [[1, 2, 2]]}, "private voters' votes are needed"),
+        (3, {}, "mechanism is 3"),
+    ],
+)
+def test_bad_parameters(setting: Any, changed: dict[str, Any], said: str) -> None:
+    once = {"trained_once": False} if setting is THREE else {}
+    with pytest.raises(ParameterError, match=said):
+        vote(setting, **{"votes": VOTES, **once, **changed})
+
+
+def test_a_spending_is_of_a_vote() -> None:
+    with pytest.raises(ParameterError, match="must be that of a majority or a plurality"):
+        Spending(3)  # pyright: ignore[reportArgumentType]
