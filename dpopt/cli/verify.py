@@ -1,4 +1,4 @@
-"""``dpopt verify``: a saved answer, checked by one file that knows nothing of this package."""
+"""``dpopt verify``: a saved design, checked by one file that knows nothing of this package."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dpopt.cli.output import show, to_json
 @click.option("--copy", is_flag=True, help="Lay verify.py beside FILE, for others to run.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was shown as JSON.")
 def verify(file: Path, proof: Path | None, copy: bool, as_json: bool) -> None:
-    """Check a saved answer and the proof that nothing is better, without this package.
+    """Check a saved design and the proof that nothing is better, without this package.
 
     FILE is what --save wrote, X.json; PROOF is what --proof wrote, X.proof.json, found by itself if
     it lies beside. verify.py, one file of the standard library, reads both in a Python of its own

@@ -91,35 +91,6 @@ def budget_below(mechanisms: int, epsilon: float, allowance: float) -> Fraction:
     return exp_lower(rational("allowance", allowance) * rational("epsilon", epsilon) / mechanisms)
 
 
-def is_private(
-    mechanisms: int,
-    epsilon: float,
-    allowance: float,
-    vote_ratio: Fraction,
-    mechanism_delta: float = 0.0,
-) -> bool:
-    """Whether the theorem proves (m epsilon, 0)-DP for K voters and any v-stable rule.
-
-    Decided in rationals, r rounded up and the budget down: True is a proof. False is none.
-
-    Args:
-        mechanisms: K.
-        epsilon: of each voter, positive.
-        allowance: m, in (0, K].
-        vote_ratio: v, by how much one replaced vote changes the rule's law at most; at least 1.
-        mechanism_delta: Delta of each voter, in [0, 1).
-
-    Raises:
-        ParameterError: for a parameter out of range.
-    """
-    sizes = _checked(mechanisms, epsilon, allowance, mechanism_delta)
-    ratio = rational("vote_ratio", vote_ratio)
-    if ratio < 1:
-        raise ParameterError(f"vote_ratio is {_checks.shown(vote_ratio)}; it must be at least 1.")
-    voter = exp_upper(sizes[1])
-    return one_voter(voter, ratio, Fraction(sizes[3])) <= budget_below(*sizes[:3])
-
-
 def vote_ratio_below(
     mechanisms: int,
     epsilon: float,

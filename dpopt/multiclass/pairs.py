@@ -176,44 +176,6 @@ def two_laws(pair: tuple[Sequence[Fraction], Sequence[Fraction]], ratio: Fractio
     return u, w
 
 
-def four_laws(
-    pair: tuple[Sequence[Fraction], Sequence[Fraction]], ratio: Fraction, mechanism_delta: Fraction
-) -> tuple[Law, Law, Law, Law]:
-    """Return laws Q, u, w, Q' of an (r, Delta)-pair, by the steps of theorem 3's proof.
-
-    Args:
-        pair: P and P'.
-        ratio: r, above 1.
-        mechanism_delta: Delta, in (0, 1).
-    """
-    r, delta = Fraction(ratio), Fraction(mechanism_delta)
-    one, other = pair
-    kept = [min(p, r * q) for p, q in zip(one, other, strict=True)]
-    other_kept = [min(q, r * p) for p, q in zip(one, other, strict=True)]
-    if sum(kept) <= sum(other_kept):
-        _lower(other_kept, kept)
-    else:
-        _lower(kept, other_kept)
-    scale = (1 - delta) / sum(kept)
-    kept, other_kept = [scale * p for p in kept], [scale * q for q in other_kept]
-    u, w = two_laws(([p / (1 - delta) for p in kept], [q / (1 - delta) for q in other_kept]), r)
-    return (
-        tuple((p - k) / delta for p, k in zip(one, kept, strict=True)),
-        u,
-        w,
-        tuple((q - k) / delta for q, k in zip(other, other_kept, strict=True)),
-    )
-
-
-def _lower(high: list[Fraction], low: list[Fraction]) -> None:
-    """Lower the first to the mass of the second, nowhere below it where it was above."""
-    left = sum(high, Fraction(0)) - sum(low, Fraction(0))
-    for place, (h, lo) in enumerate(zip(high, low, strict=True)):
-        step = min(max(h - lo, Fraction(0)), left)
-        high[place] -= step
-        left -= step
-
-
 def _image(classes: int, labels: Sequence[int], masses: Sequence[Fraction]) -> Law:
     law = [Fraction(0)] * classes
     for label, mass in zip(labels, masses, strict=True):

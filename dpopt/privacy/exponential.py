@@ -52,16 +52,6 @@ def exp_upper(exponent: Number, bits: int | None = None) -> Fraction:
     return Fraction(_scaled(exact, bits)[1], 1 << bits)
 
 
-def exp_bounds(exponent: Fraction, bits: int) -> tuple[int, int]:
-    """Return integers a <= 2^bits e^exponent <= b, as a rule b = a + 1, for any number of bits.
-
-    Args:
-        exponent: of a size that leaves e^|exponent| room in memory.
-        bits: at least 1.
-    """
-    return _scaled(exponent, bits)
-
-
 def rational(name: str, value: object) -> Fraction:
     """Return a number exactly, as a fraction of Python integers.
 

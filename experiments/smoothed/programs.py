@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import dpopt
-from dpopt import ParameterError, smoothed, style
-from experiments import drawing
+from dpopt import ParameterError, smoothed
+from experiments import drawing, style
 from experiments.registry import Advance, Cell, Comparison, Experiment, Outcome, Table
 from experiments.smoothed import PAPER
 from experiments.smoothed.program import profile_problem, solve_smoothed, step_problem

@@ -46,10 +46,10 @@ majority-figure-6: mechanisms=5 | draws=50 | repeats=2 | samples=1,3 -> mechanis
     mechanism_delta=1e-06 | samples=1 | slack=1e-06 | epsilon=0.02 | prior=beta:2,2 |
     curves=surrogate | draws=1 | repeats=3 | seed=0
 majority-figure-7: mechanisms=5 | draws=50 | repeats=2 | allowance=1.0,3.0 -> mechanisms=3 |
-    mechanism_delta=0.0001 | allowance=1.0 | delta=2e-05 | epsilon=0.02 | prior=beta:2,2 |
+    mechanism_delta=0.0001 | allowance=1.0 | delta=0.01 | epsilon=0.02 | prior=beta:2,2 |
     curves=surrogate | draws=1 | repeats=3 | seed=0
 majority-figure-8: mechanisms=5 | draws=50 | repeats=2 | allowance=1.0,3.0 -> mechanisms=3 |
-    mechanism_delta=0.0001 | allowance=1.0 | delta=2e-05 | epsilon=0.02 | prior=beta:2,2 |
+    mechanism_delta=0.0001 | allowance=1.0 | delta=0.01 | epsilon=0.02 | prior=beta:2,2 |
     curves=surrogate | draws=1 | repeats=3 | seed=0
 majority-figure-9: mechanisms=5 | allowance=3.0 -> mechanisms=3 | epsilon=0.01 |
     mechanism_delta=1e-05 | allowance=1.0 | delta=1e-05 | priors=beta:2,2 | actual=beta:2,2
@@ -85,14 +85,14 @@ roo-figure-1: records=12 | letters=3 | rules=journal | epsilons=0.1 | audited= -
 roo-figure-2: epsilon=0.5 | letters=5 | gammas=0.05 | alphabets=3 | smallest=50 | largest=400 |
     points=3 -> epsilon=0.05 | letters=2 | gammas=0.01,0.05 | gamma=0.01 | alphabets= | smallest=5
     | largest=60 | points=1
-roo-conference-figures-2-3: records=50 | letters=3 | points=3 -> records=4 | letters=2 |
-    epsilon=0.01 | width=0.2 | probabilities=0.5,0.25,0.25 | lowest=0.001 | highest=1.0 | points=1
+roo-conference-figures-2-3: records=50 | letters=3 | points=3 -> records=4 | letters=4 |
+    epsilon=0.01 | width=0.2 | probabilities=0.4,0.3,0.2,0.1 | lowest=0.001 | highest=1.0 | points=1
 roo-table-1: records=100 | letters=3 | epsilons=0.5 | fractions=0.5 | accuracies=0.1,0.05 ->
-    records=10 | letters=2 | epsilons=0.01 | fractions=0.1,0.3,0.6,0.9,1.0 | accuracies=0.3
+    records=10 | letters=2 | epsilons=0.3 | fractions=0.1,0.3,0.6,0.9,1.0 | accuracies=0.3
 roo-audit-map: letters=2 | epsilons=0.5,1.0 | minima=1,5 -> letters=3 | epsilons=0.3 | minima=2
     | remainders=0
 roo-program: records=5,12 | letters=3 | epsilons=0.3 | cvxpy_records= | shown_records=9 ->
-    records=1 | letters=2 | epsilons=0.02 | cvxpy_records=5 | tolerance=1e-06 | shown_records=1 |
+    records=1 | letters=2 | epsilons=0.02 | cvxpy_records=1 | tolerance=1e-06 | shown_records=1 |
     shown_letters=2 | shown_epsilon=0.01
 roo-lemmas: records=5,6 | letters=2 | bases=3/2 | sample_records=5 | sample_letters=2 |
     fractions=1/2 | thresholds=1/2 -> records=7,8 | letters=2,4 | bases=2;1.05 |
@@ -114,10 +114,10 @@ prior-kernels: letters=3 | epsilon=1.0 | training=10 | held_out=50 | sizes=5 -> 
 prior-program: letters=2,3 | priors=random | epsilon=1.0 | second_letters=2 | laws=5 | points=3
     -> letters=2 | priors=tiny | epsilon=0.1 | backend=cvxpy | second=cvxpy | second_letters=1 |
     exact_letters=1 | laws=1 | points=2 | seed=0
-smoothed-figure-1:  -> thresholds=0.5 | lost_rates=0.0001 | since=1960 | until=1920 |
-    years=2020
+smoothed-figure-1:  -> thresholds=0.5 | lost_rates=0.0001 | since=1960 | until=2012 |
+    years=2008
 smoothed-figure-3: thresholds=0.51 | lost_rates=0.002 -> thresholds=0.5 | lost_rates=0.0001 |
-    since=1960 | until=1920 | years=2020
+    since=1960 | until=2012 | years=2008
 smoothed-figure-2-left: lost_rates=0.01 | records=300,600 | epsilons=0.5,1.0 | shown=0.5,1.0 ->
     distributions=history | beside= | lost_rates=0.05 | records=200,400,800 | epsilons=0.5,1.0,3.0
     | shown=0.5
@@ -138,7 +138,7 @@ smoothed-claims: records=50 | drawn=1,10 | above=0.1 | replacement=1,3 | pairs=2
     | drawn=2 | above=0.001 | share=0.1 | replacement=1 | replacement_epsilon=0.0 | pairs=5 |
     outputs=2 | seed=0
 smoothed-theorem-2: categories=2,3 | vertices=2,3 | records=2,3 | records_of_three=2 |
-    definition=5000 -> categories=3,3 | vertices=2,2 | records=1 | records_of_three=1 |
+    definition=5000 -> categories=3,3 | vertices=2,4 | records=1 | records_of_three=1 |
     definition=0 | drawn_rate=0.1 | epsilon=0.0
 smoothed-programs: records=4 | epsilons=0.5 -> records=3,5 | epsilons=0.0,2.0 | shares=0.2 |
     tolerance=1e-06
@@ -150,7 +150,7 @@ smoothed-sgd-bias: records=16 | drawn=4 | epsilons=0.5,1.0 | draws=500 | estimat
 workload-growth: letters=4,5 | closed=4,8 -> workload=range | letters=2 | closed=2 |
     epsilon=0.1
 workload-simulation: letters=4 | people=100,1000 | runs=20 -> workload=histogram | letters=2 |
-    epsilon=0.1 | people=1 | runs=2 | zipf=0.0 | seed=0
+    epsilon=0.1 | people=7,1000000 | runs=5 | zipf=0.0 | seed=0
 workload-table: letters=4 | steps=20 -> workloads=prefix | letters=2 | epsilons=3.0 | tries=2 |
     steps=1 | seed=1
 workload-worst: letters=2,4 -> workload=histogram | letters=2 | epsilon=0.1

@@ -10,10 +10,11 @@ from itertools import combinations_with_replacement, product
 import pytest
 
 from dpopt.ballots import Partitions, permute_and_flip
-from dpopt.multiclass.bound import is_private, one_voter, vote_ratio_below
+from dpopt.multiclass.bound import budget_below, one_voter, vote_ratio_below
 from dpopt.multiclass.pairs import corners
-from dpopt.multiclass.subsampling import spent
+from dpopt.privacy import exp_upper
 from experiments.ensembles.ladder import ladder
+from experiments.ensembles.sampled import spent
 
 ZERO = Fraction(0)
 
@@ -93,6 +94,14 @@ def test_no_delta_is_left(shift: str) -> None:
             other = sum((q[x] * t[y] * told[x, y] for x, y in votes), ZERO)
             largest = max(largest, one / other)
     assert 1 < largest <= bound
+
+
+def is_private(
+    mechanisms: int, epsilon: float, allowance: float, v: Fraction, shift: float = 0.0
+) -> bool:
+    """Whether the theorem proves it, in rationals: r rounded up and the budget down."""
+    spent_by_one = one_voter(exp_upper(Fraction(epsilon)), v, Fraction(shift))
+    return spent_by_one <= budget_below(mechanisms, epsilon, allowance)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ from itertools import combinations, combinations_with_replacement, product
 import pytest
 
 from dpopt.ballots import Partitions
-from dpopt.multiclass.subsampling import sampled_plurality, spent
+from dpopt.multiclass.subsampling import sampled_plurality
+from experiments.ensembles.sampled import spent
 
 ZERO = Fraction(0)
 # e^0.1 up to 1e-6.
