@@ -221,17 +221,6 @@ def test_a_bound_from_above_is_printed_rounded_up(value: float) -> None:
     assert len(digits_up(value).partition("e")[0].replace(".", "").lstrip("0")) <= 6
 
 
-def test_the_least_epsilon_is_printed_rounded_up() -> None:
-    assert digits_up(math.log(3)) == "1.09862"
-    assert [digits_up(value) for value in (0.0, 0.1, 1.0, 1e-9, math.inf)] == [
-        "0",
-        "0.1",
-        "1",
-        "1e-09",
-        "inf",
-    ]
-
-
 def test_a_message_that_compares_tells_two_numbers_apart() -> None:
     below = 1 - (1 - 1e-5) ** 1
     assert f"{below:g}" == f"{1e-5:g}"
@@ -267,13 +256,6 @@ def comparing(path: Path) -> list[str]:
 def test_no_refusal_compares_numbers_cut_to_six_digits() -> None:
     package = Path(__file__).resolve().parents[1] / "dpopt"
     assert [place for path in package.rglob("*.py") for place in comparing(path)] == []
-
-
-def test_reprs_are_short() -> None:
-    assert repr(Guarantee(0.1 * 3, 1e-6)) == "Guarantee(epsilon=0.3, delta=1e-06)"
-    design = majority.design(3, 0.1, 3)
-    assert "0.30000000000000004" not in repr(design)
-    assert "0.30000000000000004" not in repr(design.certificate)
 
 
 def test_gamma_may_leave_its_interval_by_a_rounding() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dpopt._errors import ParameterError
+from dpopt._numbers import shown
 from dpopt.data.tally import OUTSIDE, Tally, counts_of, letters_of
 from dpopt.files import check_target
 
@@ -59,7 +60,7 @@ def tally_file(path: str | Path, column: str, alphabet: object) -> Tally:
 
 def _file(path: str | Path) -> Path:
     if not isinstance(path, str | Path):
-        raise ParameterError(f"path is {path!r}; it must be the path of a file.")
+        raise ParameterError(f"path is {shown(path)}; it must be the path of a file.")
     target = Path(path)
     if target.suffix.lower() not in (".csv", ".parquet"):
         raise ParameterError(f"path is {str(path)!r}; it must end in .csv or .parquet.")

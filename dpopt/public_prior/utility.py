@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
+from dpopt._numbers import shown
 from dpopt._types import Vector, frozen
 from dpopt.public_prior.prior import PublicPrior, public_prior
 
@@ -110,7 +111,8 @@ def _from_odds(odds: float, divergence: Divergence, at_zero: float | None) -> fl
     _checks.choice("divergence", divergence, DIVERGENCES)
     if at_zero is not None:
         raise ParameterError(
-            f"at_zero is {at_zero} and divergence {divergence!r}; at_zero belongs to a function f."
+            f"at_zero is {shown(at_zero)} and divergence {divergence!r}; "
+            "at_zero belongs to a function f."
         )
     if divergence == "tv":
         # 1 / mass is beyond all floats where the mass is below their normal range.

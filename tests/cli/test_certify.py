@@ -90,66 +90,6 @@ def test_certificate_as_text(saved: Path, capfd: Capture) -> None:
         assert word in out
 
 
-UNUSABLE: dict[str, tuple[Change, str]] = {
-    "tampered": (lambda record: record["body"].update(note=1), "changed"),
-    "newer": (lambda record: record.update(schema=4), "newer"),
-    "schema": (lambda record: record.update(schema="x"), "schema"),
-    "format": (lambda record: record.update(format="x"), "not a saved dpopt mechanism"),
-    "kind": (lambda record: record.update(kind="x"), "kind"),
-    "no-integers": (
-        lambda record: record["body"].pop("units" if "units" in record["body"] else "weights"),
-        "malformed",
-    ),
-    "infinite": (lambda record: record["body"].update(weights=[float("inf")]), "not finite"),
-    "infinite-row": (lambda record: record["body"].update(weights=[[float("inf")]]), "not finite"),
-    "huge": (lambda record: record["body"].update(shrink=10**400, cost=10**400), "cannot be used"),
-}
-
-
-@pytest.mark.parametrize("name", UNUSABLE)
-@pytest.mark.parametrize("command", [["certify"], ["certify", "--json"], ["release", "--input=0"]])
-def test_an_unusable_file_exits_2(
-    name: str, command: list[str], saved: Path, capfd: Capture
-) -> None:
-    change, words = UNUSABLE[name]
-    edit(saved, change)
-    assert words in refused([*command, str(saved)], 2, capfd)
-
-
-@pytest.mark.parametrize("part", [0.0, 0.3, 0.9])
-def test_a_truncated_file_exits_2(part: float, saved: Path, capfd: Capture) -> None:
-    text = saved.read_text()
-    saved.write_text(text[: int(part * len(text))])
-    assert "cut off" in refused(["certify", str(saved)], 2, capfd)
-
-
-def test_binary_garbage_exits_2(tmp_path: Path, capfd: Capture) -> None:
-    path = tmp_path / "kernel.json"
-    path.write_bytes(bytes(range(255, -1, -1)))
-    assert "not text" in refused(["certify", str(path)], 2, capfd)
-
-
-@pytest.mark.parametrize("command", [["certify"], ["release", "--input=0"]])
-def test_a_missing_file_and_a_directory_exit_2(
-    command: list[str], tmp_path: Path, capfd: Capture
-) -> None:
-    assert "no such file" in refused([*command, str(tmp_path / "missing.json")], 2, capfd)
-    assert "directory" in refused([*command, str(tmp_path)], 2, capfd)
-
-
-def one_unit(record: Json) -> None:
-    row = record["body"]["weights"][0]
-    record["body"]["weights"][0] = [str(int(row[0]) + 1), str(int(row[1]) - 1)]
-
-
-@pytest.mark.parametrize("command", [["certify"], ["certify", "--json"], ["release", "--input=0"]])
-def test_a_kernel_that_is_not_private_exits_4(
-    command: list[str], kernel: Path, capfd: Capture
-) -> None:
-    edit(kernel, one_unit)
-    assert "inputs 0 and 1 break (0.5, 0)-DP" in refused([*command, str(kernel)], 4, capfd)
-
-
 def test_a_little_on_any_weight_of_a_majority_exits_4(tmp_path: Path, capfd: Capture) -> None:
     path = tmp_path / "gamma.json"
     design = majority.design(11, 0.1, 3)
@@ -164,11 +104,6 @@ def test_a_little_on_any_weight_of_a_majority_exits_4(tmp_path: Path, capfd: Cap
         edit(path, lambda record, raised=raised: record["body"].update(units=raised))
         line = refused(["certify", str(path)], 4, capfd)
         assert re.search(r"(\d+ voters at .*); neighbour: (\d+ voters at .*)\.$", line)
-
-
-def test_a_weight_above_one_exits_2(design: Path, capfd: Capture) -> None:
-    edit(design, lambda record: record["body"]["units"].__setitem__(0, str(2**62 + 1)))
-    assert "weight" in refused(["certify", str(design)], 2, capfd)
 
 
 @pytest.mark.parametrize("text", ["1,1,0,1,0", "1 1 0 1 0", "1, 1, 0, 1, 0"])
@@ -232,41 +167,6 @@ def test_bad_votes_exit_2(text: str, words: str, design: Path, capfd: Capture) -
     assert words in message
     # They may be votes with a slip in them.
     assert text not in message or text in ("", ",", ".")
-
-
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (b"", "empty"),
-        (b"\n \n", "empty"),
-        (b"a b c", "integers"),
-        (b"1,1,0,1,0.5", "integers"),
-        (b"1,1,0,1,0\n1,1\n", "votes"),
-        (b"1,1,0,1,0\n,\n", "empty"),
-        (b"1,1,0,1,0\n1,1,0,1,3\n", "votes"),
-        (bytes(range(256)), "not text"),
-    ],
-)
-def test_bad_files_of_votes_exit_2(
-    content: bytes, words: str, design: Path, tmp_path: Path, capfd: Capture
-) -> None:
-    path = tmp_path / "votes.txt"
-    path.write_bytes(content)
-    assert words in refused(["release", str(design), "--input", str(path)], 2, capfd)
-
-
-@pytest.mark.parametrize("text", ["2", "-1", "0,1,2", "9" * 30])
-def test_an_index_out_of_range_exits_2(text: str, kernel: Path, capfd: Capture) -> None:
-    assert "inputs" in refused(["release", str(kernel), "--input", text], 2, capfd)
-
-
-@pytest.mark.parametrize("arguments", [["certify"], ["release"], ["certify", "a", "b"]])
-def test_missing_arguments_exit_2(arguments: list[str], capfd: Capture) -> None:
-    refused(arguments, 2, capfd)
-
-
-def test_a_release_needs_an_input(kernel: Path, capfd: Capture) -> None:
-    assert "--input" in refused(["release", str(kernel)], 2, capfd)
 
 
 TABLE = "a,b,c\n0.7,0.2,0.1\n0.3,0.4,0.3\n0.1,0.2,0.7\n"
@@ -368,30 +268,6 @@ def test_own_rows_in_conflict_exit_3(table: Path, tmp_path: Path, capfd: Capture
     (tmp_path / "own.csv").write_text(OWN + "far,0,0,1,,0.1\nfar,0,1,1,,\n")
     asked = ["--epsilon", "1", "--rows", str(tmp_path / "own.csv"), "--tolerance", "1"]
     assert "near" in refused(["certify", str(table), *asked], 3, capfd)
-
-
-@pytest.mark.parametrize(
-    ("asked", "words"),
-    [
-        (["--save", "x.json"], "no mechanism is made"),
-        (["--epsilon", "1", "--save", "x.csv"], "its ending must be .json"),
-        (["--epsilon", "1", "--delta", "x"], "delta is 'x'"),
-        (["--epsilon", "1", "--delta", "2"], "delta is 2"),
-        (["--epsilon", "nan"], "epsilon is nan"),
-        (["--epsilon", "1", "--graph", "star"], "graph is 'star'"),
-        (["--epsilon", "1", "--graph", "0:9"], "graph holds the edge (0, 9)"),
-        (["--epsilon", "1", "--graph", "grid", "--shape", "2,2"], "shape is (2, 2)"),
-        (["--epsilon", "1", "--rows", "missing.csv"], "rows is 'missing.csv'"),
-        (["--epsilon", "1", "--tolerance", "0"], "tolerance is 0"),
-        (["--rows", "{own}"], "rows are given without both"),
-        (["--delta", "least"], "epsilon and delta are both None"),
-    ],
-)
-def test_wrong_options_of_a_table_exit_2(
-    asked: list[str], words: str, table: Path, capfd: Capture
-) -> None:
-    asked = [word.replace("{own}", str(table.parent / "own.csv")) for word in asked]
-    assert words in refused(["certify", str(table), *asked], 2, capfd)
 
 
 @pytest.mark.parametrize(

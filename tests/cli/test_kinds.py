@@ -208,19 +208,3 @@ def test_the_list_and_its_completion_load_no_library() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
-
-
-def test_the_help_lists_every_kind_with_its_first_sentence() -> None:
-    out = " ".join(run("--help").out.split())
-    for name in KINDS:
-        first = kind(name).__doc__.strip().replace("`", "").split("\n")[0]
-        assert f"{name} {first[:20]}" in out
-
-
-def test_a_value_that_is_not_known_is_not_told() -> None:
-    words = "plurality --records 300 --classes 10 --epsilon 0.5 --rule permute-and-flip"
-    ended = run(*words.split())
-    assert (ended.code, ended.err) == (0, "")
-    assert "nan" not in ended.out
-    assert "value" not in ended.out
-    assert "1 constraint; " in ended.out

@@ -15,27 +15,6 @@ ELEVEN = ("majority", "--mechanisms", "11", "--epsilon", "0.1", "--allowance", "
 TWO = "uniform:0,1;common-uniform:0.8,1"
 
 
-def test_the_default_belief_is_one_p_for_all(capfd: Capture) -> None:
-    code, out, err = run(ELEVEN, capfd)
-    assert (code, err) == (0, "")
-    # The program written out in tests.majority.test_regret: 0.0256.
-    assert "expected_error     0.0256204183" in out
-    assert json.loads(run([*ELEVEN, "--json"], capfd)[1])["prior"] == "common-uniform:0,1"
-
-
-def test_each_prior_of_a_least_regret_has_its_line(capfd: Capture) -> None:
-    code, out, err = run([*ELEVEN, "--objective", "least-regret"], capfd)
-    assert (code, err) == (0, "")
-    assert "value              -0.03657069" in out
-    told = [line for line in out.splitlines() if line.startswith("under ")]
-    assert [line.split()[1] for line in told] == [
-        "uniform:0,1",
-        "common-uniform:0,1",
-        "common-uniform:0.8,1",
-    ]
-    assert all("best 0.0" in line and "regret 0.0" in line for line in told)
-
-
 def test_priors_are_read_with_semicolons_between_them(capfd: Capture) -> None:
     line = [*ELEVEN, "--objective", "least-regret", "--priors", TWO, "--json"]
     code, out, _ = run(line, capfd)
@@ -44,16 +23,6 @@ def test_priors_are_read_with_semicolons_between_them(capfd: Capture) -> None:
     assert found["setting"]["priors"] == TWO.split(";")
     assert [known["prior"] for known in found["regrets"]] == TWO.split(";")
     assert found["value"] == -max(known["regret"] for known in found["regrets"])
-
-
-@pytest.mark.parametrize(
-    "text", ["uniform:0,1", ";", "uniform:0,1;gauss:1", "uniform:0,1,beta:2,2"]
-)
-def test_other_lists_are_refused(text: str, capfd: Capture) -> None:
-    code, out, err = run([*ELEVEN, "--objective", "least-regret", "--priors", text], capfd)
-    assert (code, out) == (2, "")
-    assert "it must" in err
-    assert len(err.strip().splitlines()) == 1
 
 
 @pytest.mark.parametrize("priors", [None, TWO, ("point:0.5", "point:0.6"), "beta:2,2;point:0.1"])

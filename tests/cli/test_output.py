@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import select
 import signal
 import subprocess
@@ -15,7 +14,6 @@ from typing import Any
 import pytest
 
 from dpopt import majority, public_prior, roo
-from dpopt.cli import main
 
 COMMAND = [sys.executable, "-c", "from dpopt.cli import main; main()"]
 posix = pytest.mark.skipif(os.name != "posix", reason="descriptors of POSIX")
@@ -145,16 +143,6 @@ def test_a_letter_that_the_terminal_lacks(name: str, folder: Path) -> None:
     assert set(json.loads(done.stdout)["released"]) <= LETTERS[name]
 
 
-@pytest.mark.parametrize("name", DRAWS)
-def test_json_of_a_draw_says_what_it_spends(name: str, folder: Path) -> None:
-    found = json.loads(ended(COMMAND, [*DRAWS[name], "--json"], folder).stdout)
-    assert set(found) == {"released", "guarantee_of_each"}
-    assert len(found["released"]) == 1
-    assert found["released"][0] in LETTERS.get(name, {0, 1})
-    spent = {"majority": 0.1, "min-count": 1.0, "kernel": 1.0, "sample": 1.0}
-    assert found["guarantee_of_each"] == {"epsilon": spent[name], "delta": 0.0}
-
-
 def test_all_queries_are_checked_before_one_is_answered(folder: Path) -> None:
     for file, good, bad in (("gamma.json", "1,1,0", "1,2,0"), ("rule.json", "3,2", "3,3")):
         (folder / "queries").write_text(f"{good}\n{bad}\n")
@@ -182,16 +170,6 @@ def test_an_error_that_cannot_be_said_keeps_its_code(folder: Path) -> None:
     with FULL.open("w") as full:
         done = ended(COMMAND, ["release", "gamma.json", "--input", "1"], folder, stderr=full)
     assert (done.returncode, done.stdout) == (2, "")
-
-
-def test_the_help_lists_the_exit_codes(capfd: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["--help"])
-    printed = capfd.readouterr().out
-    listed = printed[printed.index("Exit codes:") :]
-    assert re.findall(r"^ +(\d+) {2,}\S", listed, re.MULTILINE) == [
-        *("0", "2", "3", "4", "5", "130"),
-    ]
 
 
 INTERRUPTING = """
@@ -222,15 +200,6 @@ def test_ctrl_c_while_the_libraries_load(imports: int) -> None:
     )
     assert (done.returncode, done.stdout) == (130, "")
     assert done.stderr.strip() == "interrupted."
-
-
-def test_a_setting_that_matplotlib_refuses(folder: Path) -> None:
-    """Told before the design, not after it."""
-    words = [*SHOWS["majority"], "--plot", "gamma.png", "--save", "design.json"]
-    done = ended(COMMAND, words, folder, env={**os.environ, "MPLBACKEND": "nonsense"})
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("matplotlib refuses its settings")
-    assert not (folder / "design.json").exists()
 
 
 @posix

@@ -16,7 +16,7 @@ import pytest
 import dpopt
 from dpopt._errors import ParameterError
 from dpopt.data.tally import Tally
-from dpopt.kernel import KernelSetting, optimal_kernel
+from dpopt.kernel import optimal_kernel
 from dpopt.majority import MajoritySetting
 from dpopt.privacy import Least, least_delta, least_epsilon
 from dpopt.public_prior import MollifierSetting, PublicPriorSetting
@@ -228,11 +228,6 @@ def test_a_published_rule_that_is_not_private_spends_more() -> None:
     assert least.lower == pytest.approx(0.1 + math.log(1.00668), abs=1e-5)
 
 
-def test_a_rule_that_never_obscures_has_no_epsilon() -> None:
-    design = made(MinCount(4, 2, 1.0), (0,), strict=False, float_bound=None)
-    assert math.isinf(dpopt.certify(design).lower)
-
-
 # Public priors
 
 
@@ -345,16 +340,6 @@ def test_a_design_that_is_no_table_has_its_own_neighbours(asked: Any) -> None:
         dpopt.certify(design, **asked)
 
 
-def test_every_mechanism_of_the_package_says_what_it_spends() -> None:
-    for kind in dpopt.kinds():
-        if issubclass(kind, dpopt.Setting) and kind.__module__.startswith("dpopt."):
-            design = dpopt.design(kind.example())
-            least = dpopt.certify(design, delta=design.guarantee.delta)
-            assert 0 < least.lower <= least.upper <= design.guarantee.epsilon
-            least.to_dict()
-
-
-def test_kernel_designs_are_judged_along_their_graph() -> None:
-    design = dpopt.design(KernelSetting.example())
-    exact = least_epsilon(design.units.weights, pairs=design.units.pairs)
-    assert dpopt.certify(design).lower == exact.lower
+def test_a_rule_that_never_obscures_has_no_epsilon() -> None:
+    design = made(MinCount(4, 2, 1.0), (0,), strict=False, float_bound=None)
+    assert math.isinf(dpopt.certify(design).lower)

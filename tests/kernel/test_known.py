@@ -89,13 +89,6 @@ def test_the_invariant_minimax_kernel_has_the_loss_of_the_public_prior_theorem(
         assert found.residuals["invariance"] <= 1e-12
 
 
-def test_gamma_of_the_public_prior_table() -> None:
-    q = (0.05, 0.1, 0.15, 0.2, 0.5)
-    for epsilon, gamma in ((1.0, 0.874839002002), (4.0, 0.258158662839)):
-        found = optimal_kernel(1 - np.eye(5), epsilon=epsilon, objective="minimax", invariant=q)
-        assert found.value == pytest.approx(gamma, abs=1e-11)
-
-
 @pytest.mark.parametrize("shape", [(2, 2, 2), (3, 3), (2, 3)])
 def test_hamming_loss_over_words_is_randomised_response_at_each_place(
     shape: tuple[int, ...],

@@ -244,13 +244,6 @@ def is_private_along_path(design: NearestDesign, epsilon: float) -> bool:
     )
 
 
-def test_noise_counts_as_cost() -> None:
-    table = np.array([[0.5, 0.5 + 1e-6, -1e-9], [0.5, 0.5, 0.0]])
-    design = dpopt.certify(table, 1.0)
-    assert 1e-6 <= design.value < 1.1e-6
-    assert design.value == pytest.approx(float(moved(table, design)), rel=1e-12)
-
-
 def test_a_table_too_far_from_private_is_refused_with_what_it_would_take() -> None:
     with pytest.raises(
         NotPrivateError, match=r"moves a row by 0\.0689414.* 0\.001; .* 1\.386"
@@ -281,23 +274,6 @@ def test_a_design_is_judged_by_its_integers() -> None:
     assert dpopt.certify(along).upper <= 1.0 < dpopt.certify(along.kernel).upper
 
 
-def test_what_was_moved_and_what_is_lost_have_names_of_their_own() -> None:
-    before = dpopt.design(KernelSetting("absolute", 1.0, graph="path", inputs=4))
-    found = dpopt.certify(before, 0.9, graph="path", tolerance=0.5)
-    losses = [
-        sum(p * abs(x - y) for y, p in enumerate(row)) for x, row in enumerate(found.exact.matrix())
-    ]
-    assert found.loss == pytest.approx(np.mean(losses), abs=1e-12)
-    assert found.loss is not None
-    assert found.loss > before.value + 1e-3
-    distances = np.abs(found.exact.matrix() - before.exact.matrix()).sum(axis=1) / 2
-    assert found.moved == found.value == pytest.approx(distances.max(), abs=1e-12)
-    assert f"moved={found.moved:.6g}, loss={found.loss:.6g}" in repr(found)
-    assert found.to_dict()["loss"] == found.loss
-    # Of a table alone no objective is known.
-    assert dpopt.certify(before.exact.matrix(), 0.9, graph="path", tolerance=0.5).loss is None
-
-
 def test_points_of_every_kind() -> None:
     for kind in dpopt.kinds():
         if not issubclass(kind, dpopt.Setting):
@@ -326,15 +302,6 @@ def test_a_gamma_of_a_solver() -> None:
         assert design.gamma == pytest.approx(gamma, abs=1e-6)
     with pytest.raises(ParameterError, match="gamma has shape"):
         dpopt.certify(gamma[:3], setting=setting)
-
-
-def test_what_a_setting_leaves_no_place_for() -> None:
-    setting = KernelSetting.example()
-    for name, value in {"epsilon": 1.0, "delta": 0.1, "graph": "path", "rows": []}.items():
-        with pytest.raises(ParameterError, match=f"^{name} is given and so is setting"):
-            dpopt.certify(np.eye(4), setting=setting, **{name: value})
-    with pytest.raises(ParameterError, match="^setting is 'kernel'; it must be"):
-        dpopt.certify(np.eye(4), setting="kernel")  # type: ignore[arg-type]
 
 
 TABLE = np.array([[0.5, 0.3, 0.2], [0.4, 0.35, 0.25], [0.35, 0.3, 0.35], [0.3, 0.3, 0.4]])
@@ -471,31 +438,6 @@ def test_names_that_are_numbers_have_their_order() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("asked", "words"),
-    [
-        ({"inputs": ["low", "mid"]}, "inputs has 2 names, 2 of them distinct; the kernel has 3"),
-        ({"inputs": ["low", "low", "mid"]}, "inputs has 3 names, 2 of them distinct"),
-        ({"inputs": ["low", "mid", "top"]}, "it must be the names 'low', 'mid', 'high'"),
-        ({"inputs": ["low", "mid", None]}, "inputs holds None, which is no name"),
-        ({"inputs": 3}, "inputs is 3; it must be the 3 names"),
-        ({"graph": [("low", "top")]}, r"the edge \('low', 'top'\)"),
-        (
-            {"graph": [(0, 1)]},
-            r"the edge \(0, 1\); an edge joins two different inputs, by their names",
-        ),
-        ({"graph": [("low", "low")]}, r"the edge \('low', 'low'\)"),
-        ({"graph": [("low",)]}, r"the edge \('low',\)"),
-        ({"graph": []}, "graph holds no edge"),
-        ({"graph": "star"}, "graph is 'star'"),
-    ],
-)
-def test_names_that_do_not_fit(asked: dict[str, Any], words: str) -> None:
-    for epsilon in (None, 1.0):
-        with pytest.raises(ParameterError, match=words):
-            dpopt.certify(levels([*LEVELS]), epsilon, **asked)
-
-
 def test_names_belong_to_tables() -> None:
     design = dpopt.certify(list(LEVELS.values()), 1.0, graph="path", inputs=[*LEVELS])
     assert design.release("low") in (0, 1)
@@ -625,25 +567,6 @@ def test_a_solution_of_linopy() -> None:
         assert design.kernel == pytest.approx(np.array([[0.7, 0.3], [0.3, 0.7]]), abs=1e-9)
 
 
-def test_more_axes_are_words() -> None:
-    rng = np.random.default_rng(8)
-    table = 0.9 / 5 + 0.1 * rng.dirichlet(np.ones(5), size=(2, 3))
-    design = dpopt.certify(table, 2.0, graph="hamming")
-    assert design.setting.shape == (2, 3)
-    assert np.array_equal(design.setting.given, table.reshape(6, 5))
-    assert dpopt.certify(table, graph="grid").upper <= dpopt.certify(table).upper
-
-
-def test_a_saved_table_comes_back(tmp_path: Path) -> None:
-    setting = NearestKernel.example()
-    design = dpopt.certify(setting.given, 1.0, rows=setting.rows, tolerance=0.1)
-    design.save(tmp_path / "table.json")
-    again = dpopt.load(tmp_path / "table.json")
-    assert (again.value, again.units) == (design.value, design.units)
-    assert again.residuals == design.residuals
-    assert again.release([0, 1, 1]).shape == (3,)
-
-
 @pytest.mark.parametrize(
     ("given", "words"),
     [
@@ -678,29 +601,6 @@ def test_what_is_no_table(given: Any, words: str) -> None:
         assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("asked", "words"),
-    [
-        ({"epsilon": math.nan}, "epsilon is nan"),
-        ({"epsilon": -1.0}, "epsilon is -1"),
-        ({"epsilon": 1.0, "delta": 1.0}, "delta is 1"),
-        ({"epsilon": None, "delta": None}, "epsilon and delta are both None"),
-        ({"epsilon": 1.0, "graph": "star"}, "graph is 'star'"),
-        ({"epsilon": 1.0, "graph": [[0, 0]]}, "graph holds the edge"),
-        ({"epsilon": 1.0, "graph": [[0, 9]]}, "graph holds the edge"),
-        ({"epsilon": 1.0, "tolerance": 0.0}, "tolerance is 0"),
-        ({"epsilon": 1.0, "rows": "rows.csv"}, "rows is 'rows.csv'"),
-        ({"epsilon": 1.0, "rows": [("a", np.eye(3), None, 1.0)]}, "rows 'a'"),
-        ({"epsilon": 1.0, "rows": [("privacy", np.eye(4), None, 1.0)]}, "'privacy'"),
-        ({"rows": []}, "rows are given without both"),
-    ],
-)
-def test_wrong_parameters(asked: dict[str, Any], words: str) -> None:
-    with pytest.raises(ParameterError) as caught:
-        dpopt.certify([[0.6, 0.4], [0.4, 0.6]], **asked)
-    assert words in str(caught.value)
-
-
 def test_a_first_line_that_may_be_a_law_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text("0,1\n0.5,0.5\n0.5,0.5\n")
@@ -712,14 +612,43 @@ def test_a_first_line_that_may_be_a_law_is_refused(tmp_path: Path) -> None:
     assert dpopt.certify(path).upper == 0.0
 
 
-@pytest.mark.parametrize("columns", [{"a": 1}, {"a": [1.0, 2.0], "b": [0.0]}, {"a": [[1.0]]}])
-def test_columns_that_are_none(columns: dict[str, Any]) -> None:
-    with pytest.raises(ParameterError, match="^kernel has (a column|columns of different)"):
-        dpopt.certify(columns)
-
-
 def test_integers_far_from_the_table_are_no_units_of_it() -> None:
     setting = NearestKernel([[0.6, 0.4], [0.4, 0.6]], 1.0)
     other = dpopt.certify([[0.7, 0.3], [0.3, 0.7]], 1.0).units
     with pytest.raises(ParameterError, match="at most tolerance 0.001"):
         setting.prove(other)
+
+
+def test_what_was_moved_and_what_is_lost_have_names_of_their_own() -> None:
+    before = dpopt.design(KernelSetting("absolute", 1.0, graph="path", inputs=4))
+    found = dpopt.certify(before, 0.9, graph="path", tolerance=0.5)
+    losses = [
+        sum(p * abs(x - y) for y, p in enumerate(row)) for x, row in enumerate(found.exact.matrix())
+    ]
+    assert found.loss == pytest.approx(np.mean(losses), abs=1e-12)
+    assert found.loss is not None
+    assert found.loss > before.value + 1e-3
+    distances = np.abs(found.exact.matrix() - before.exact.matrix()).sum(axis=1) / 2
+    assert found.moved == found.value == pytest.approx(distances.max(), abs=1e-12)
+    assert f"moved={found.moved:.6g}, loss={found.loss:.6g}" in repr(found)
+    assert found.to_dict()["loss"] == found.loss
+    # Of a table alone no objective is known.
+    assert dpopt.certify(before.exact.matrix(), 0.9, graph="path", tolerance=0.5).loss is None
+
+
+def test_what_a_setting_leaves_no_place_for() -> None:
+    setting = KernelSetting.example()
+    for name, value in {"epsilon": 1.0, "delta": 0.1, "graph": "path", "rows": []}.items():
+        with pytest.raises(ParameterError, match=f"^{name} is given and so is setting"):
+            dpopt.certify(np.eye(4), setting=setting, **{name: value})
+    with pytest.raises(ParameterError, match="^setting is 'kernel'; it must be"):
+        dpopt.certify(np.eye(4), setting="kernel")  # type: ignore[arg-type]
+
+
+def test_more_axes_are_words() -> None:
+    rng = np.random.default_rng(8)
+    table = 0.9 / 5 + 0.1 * rng.dirichlet(np.ones(5), size=(2, 3))
+    design = dpopt.certify(table, 2.0, graph="hamming")
+    assert design.setting.shape == (2, 3)
+    assert np.array_equal(design.setting.given, table.reshape(6, 5))
+    assert dpopt.certify(table, graph="grid").upper <= dpopt.certify(table).upper

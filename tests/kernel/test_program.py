@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 import dpopt
-from dpopt import InfeasibleError, ParameterError, Problem, SolverError, solve
+from dpopt import InfeasibleError, ParameterError, Problem, solve
 from dpopt.kernel import (
     KernelSetting,
     design_of,
@@ -20,9 +20,8 @@ from dpopt.kernel import (
     optimal_kernel,
     over_kernel,
 )
-from dpopt.lp import Status, make_rows
+from dpopt.lp import make_rows
 from dpopt.lp.backends import get_backend
-from dpopt.roo import OptimalLetter
 from tests.kernel import brute
 from tests.kernel.brute import sure
 
@@ -62,15 +61,6 @@ def test_cvxpy_agrees(backend: str) -> None:
         theirs = optimal_kernel(loss, epsilon=1.0, backend=backend, **options)
         assert theirs.value == pytest.approx(ours.value, abs=1e-7)
         assert sure(theirs.solution).backend.startswith("cvxpy")
-
-
-def test_auto_takes_the_small_form_where_it_applies() -> None:
-    every = [(0, 1), (1, 2), (2, 0)]
-    loss = some_loss(3, 3)
-    assert optimal_kernel(loss, epsilon=1.0).formulation == "shifted"
-    assert optimal_kernel(loss, epsilon=1.0, graph=every).formulation == "shifted"
-    assert optimal_kernel(loss, epsilon=1.0, graph="path").formulation == "edges"
-    assert optimal_kernel(loss, epsilon=1.0, delta=0.1).formulation == "edges"
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -193,20 +183,6 @@ def test_inputs_without_neighbours_are_not_protected() -> None:
     assert "along 2 directed edges of 3 inputs" in sure(found.certificate).claim
 
 
-def test_no_combination_is_silently_changed() -> None:
-    cases: list[dict[str, Any]] = [{"delta": 0.1}, {"graph": "path"}]
-    for options in cases:
-        for form in ("columns", "shifted"):
-            with pytest.raises(ParameterError, match="needs graph 'complete' and delta 0"):
-                optimal_kernel(np.eye(3), epsilon=1.0, formulation=form, **options)
-
-
-def test_a_time_limit_ends_the_solve() -> None:
-    with pytest.raises(SolverError) as caught:
-        optimal_kernel(np.eye(3), epsilon=1.0, time_limit=0.0)
-    assert caught.value.status == Status.TIME_LIMIT
-
-
 def test_a_problem_of_another_kind_is_refused() -> None:
     problem = Problem("other")
     problem.add_variables("x", 2, lower=0.0, upper=1.0)
@@ -256,22 +232,6 @@ def test_a_grid_is_solved_by_interior_points_and_ends_at_a_basis(objective: Any)
     assert 0 <= designed.gap <= 1e-9
 
 
-@pytest.mark.parametrize(
-    "asked",
-    [
-        KernelSetting("absolute", 0.1, inputs=40, graph="path"),
-        KernelSetting("absolute", 1.0, inputs=40),
-        KernelSetting("absolute", 6.0, graph="grid", shape=(6, 6)),
-        KernelSetting("absolute", 1.0, graph="grid", shape=(4, 4)),
-        OptimalLetter(40, 3, 1.0),
-    ],
-)
-def test_other_programs_are_left_to_the_simplex_method(asked: Any) -> None:
-    """Interior points take up to four times as long there, in 15 to 30 iterations."""
-    problem = asked.problem()
-    assert solve(problem).iterations > 60
-
-
 @pytest.mark.parametrize("epsilon", [0.4, 1.0])
 def test_the_largest_loss_on_a_path_is_solved_by_interior_points(epsilon: float) -> None:
     """The simplex method stalls on its ties: thousands of iterations, and gaps that stay."""
@@ -298,11 +258,3 @@ def test_after_a_first_run_another_method_comes_next() -> None:
     # Interior points take few steps, and the simplex method hundreds.
     assert first < 60 < second
     assert last < 60 < again
-
-
-def test_limits_written_as_rows_do_not_change_the_method() -> None:
-    """A path has two rows for each variable; 0 <= K and K <= 1 in rows would be two more."""
-    problem = KernelSetting("absolute", 0.1, inputs=40, graph="path").problem()
-    for name, limits in (("least", {"lower": 0.0}), ("most", {"upper": 1.0})):
-        problem.add_rows(name, {"kernel": sp.eye_array(40 * 40)}, **limits)
-    assert solve(problem).iterations > 60

@@ -40,16 +40,6 @@ def test_the_value_is_that_of_the_integers(objective: str, sense: str) -> None:
     assert design.status is Status.OPTIMAL
 
 
-def test_a_saved_kernel_is_certified_again(tmp_path: Path) -> None:
-    design = some_design()
-    design.save(tmp_path / "design.json")
-    again = load(tmp_path / "design.json")
-    assert again.exact == design.exact
-    assert again.to_dict()["setting"] == design.to_dict()["setting"]
-    design.exact.save(tmp_path / "kernel.json")
-    assert load(tmp_path / "kernel.json") == design.exact
-
-
 def test_a_pair_of_invariances_comes_back_from_a_file(tmp_path: Path) -> None:
     fixed = (np.eye(2), np.array([[0.6, 0.4], [0.4, 0.6]]))
     design = optimal_kernel(1 - np.eye(2), epsilon=1.0, invariant=fixed)
@@ -67,23 +57,6 @@ def test_a_kernel_of_another_guarantee_or_graph_is_no_design() -> None:
             made(setting, other.exact)
     with pytest.raises(ParameterError, match="shape"):
         made(replace(setting, loss=np.zeros((5, 3))), some_design().exact)
-
-
-def test_draws_follow_the_kernel() -> None:
-    design = some_design()
-    drawn = design.simulate(np.full(20_000, 2), np.random.default_rng(1))
-    shares = np.bincount(drawn, minlength=3) / 20_000
-    np.testing.assert_allclose(shares, design.kernel[2], atol=0.02)
-    released = design.release(np.arange(4))
-    assert np.all(design.kernel[np.arange(4), released] > 0)
-    assert design.release(1) in range(3)
-
-
-def test_arrays_are_read_only_and_equal_to_the_weights() -> None:
-    design = some_design()
-    assert not design.kernel.flags.writeable
-    assert not design.expected_losses.flags.writeable
-    np.testing.assert_array_equal(design.kernel, design.exact.matrix())
 
 
 def test_a_kernel_that_ignores_its_input_where_epsilon_is_0() -> None:

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import pairwise
 from typing import Any
 
-import cvxpy as cp
 import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from dpopt import InfeasibleError, SolverError, design, solve
+from dpopt import solve
 from dpopt.kernel import (
     KernelSetting,
     kernel_problem,
     optimal_kernel,
 )
-from dpopt.lp import Status
 from dpopt.lp.solution import dual_bound, tight_bound
 from dpopt.privacy.graph import all_pairs
 from tests.kernel import brute
@@ -29,20 +26,6 @@ def power(inputs: int, exponent: int) -> brute.Array:
     """The loss |x - y|^exponent; for 0 the loss 1 unless x = y."""
     x = np.arange(inputs, dtype=float)
     return np.abs(x[:, None] - x) ** exponent if exponent else 1.0 - np.eye(inputs)
-
-
-def by_clarabel(loss: brute.Array, epsilon: float) -> float:
-    """The minimax loss over kernels private along a path."""
-    n, m = loss.shape
-    kernel, ratio = cp.Variable((n, m), nonneg=True), math.exp(epsilon)
-    rows: list[Any] = [cp.sum(kernel, axis=1) == 1]
-    rows += [kernel[1:] <= ratio * kernel[:-1], kernel[:-1] <= ratio * kernel[1:]]
-    worst = cp.max(cp.sum(cp.multiply(loss, kernel), axis=1))
-    tight = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-11)
-    program = cp.Problem(cp.Minimize(worst), rows)
-    program.solve(solver=cp.CLARABEL, **tight)
-    value: Any = program.value
-    return float(value)
 
 
 def tied_pairs(inputs: int, edges: list[tuple[int, int]]) -> np.ndarray[Any, Any]:
@@ -64,37 +47,6 @@ def test_long_paths_reach_the_remapped_geometric_mechanism(
         assert sure(found.bound) <= expected * (1 + 1e-12)
         assert 0 <= sure(found.gap) <= 1e-8 * expected
         assert sure(found.certificate).slack >= 0
-
-
-@pytest.mark.parametrize("n", [38, 40, 41, 42, 50])
-def test_minimax_on_a_long_path(n: int) -> None:
-    """Sizes at which the rows as they stand end in numerical failure, or far from the optimum."""
-    found = optimal_kernel(power(n, 1), epsilon=1.0, graph="path", objective="minimax")
-    assert 0 <= sure(found.gap) <= 1e-8 * found.value
-    assert sure(found.certificate).slack >= 0
-    assert found.value == pytest.approx(float(found.expected_losses.max()), rel=1e-12)
-
-
-@pytest.mark.parametrize("exponent", [0, 1, 2])
-@pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
-def test_minimax_agrees_with_an_interior_point_solver(exponent: int, epsilon: float) -> None:
-    for n in (5, 12):
-        found = optimal_kernel(
-            power(n, exponent), epsilon=epsilon, graph="path", objective="minimax"
-        )
-        assert found.value == pytest.approx(by_clarabel(power(n, exponent), epsilon), abs=1e-7)
-        assert 0 <= sure(found.gap) <= 1e-8 * found.value
-
-
-def test_a_longer_path_has_a_larger_minimax_loss() -> None:
-    """A kernel for n + 1 inputs serves n of them, with outputs n and n - 1 merged."""
-    values = [
-        optimal_kernel(power(n, 1), epsilon=1.0, graph="path", objective="minimax").value
-        for n in (10, 20, 30, 38, 40, 45)
-    ]
-    assert all(b > a for a, b in pairwise(values))
-    # The geometric mechanism for all integers, 2 a / (1 - a^2), serves every n.
-    assert values[-1] < 2 * math.exp(-1) / (1 - math.exp(-2))
 
 
 def test_the_duals_are_those_of_the_rows_in_the_problem() -> None:
@@ -145,37 +97,6 @@ def test_the_tight_bound_is_below_the_exact_value_of_its_sum() -> None:
         assert found <= exact
         assert found >= float(exact) - 1e-13
         assert found >= dual_bound(model, model.rows, y)
-
-
-def test_own_rows_on_a_long_path() -> None:
-    """A row that binds nowhere leaves the closed form's optimum, which the program never saw."""
-    cap = np.zeros((1, 60 * 60))
-    cap[0, 30 * 61] = 1.0
-    asked: dict[str, Any] = {"epsilon": 1.0, "graph": "path", "objective": "minimax"}
-    free = optimal_kernel(power(60, 1), **asked)
-    held = optimal_kernel(power(60, 1), rows=[("cap", cap, None, 0.9)], **asked)
-    assert held.solution is not None
-    assert held.value == pytest.approx(free.value, rel=1e-7)
-    assert sure(held.bound) <= free.value
-    assert sure(free.bound) <= held.value
-    assert 0 <= sure(held.gap) <= 1e-7 * held.value
-    assert held.residuals["cap"] == 0
-
-
-def test_limits_and_conflicts_are_told_as_before() -> None:
-    loss = power(6, 1)
-    with pytest.raises(SolverError) as caught:
-        optimal_kernel(loss, epsilon=1.0, graph="path", backend="highs", time_limit=0.0)
-    assert caught.value.status == Status.TIME_LIMIT
-    one = np.zeros((1, 36))
-    one[0, 0] = 1.0
-    with pytest.raises(InfeasibleError, match="certain"):
-        optimal_kernel(
-            loss,
-            epsilon=1.0,
-            graph="path",
-            rows=[("certain", one, 0.9, None), ("never", np.roll(one, 6), None, 0.1)],
-        )
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1e-6, 30.0, 300.0])
@@ -241,17 +162,6 @@ def test_losses_without_structure_against_linprog(name: str, objective: str) -> 
     found = optimal_kernel(loss, epsilon=epsilon, graph=GRAPHS[name], objective=objective)
     assert found.value == pytest.approx(expected.fun, rel=1e-7)
     assert -1e-12 <= sure(found.gap) <= 1e-9 * found.value
-
-
-@pytest.mark.parametrize(("inputs", "epsilon"), [(40, 1.0), (150, 0.1), (150, 2.0)])
-def test_the_program_is_as_good_as_the_geometric_mechanism(inputs: int, epsilon: float) -> None:
-    setting = KernelSetting("absolute", epsilon, graph="path", inputs=inputs)
-    closed, solved = design(setting), design(setting, backend="highs")
-    # Its far entries, of e^-150, are raised to what their neighbours ask.
-    assert solved.value == pytest.approx(closed.value, rel=1e-8)
-    assert sure(solved.gap) <= 1e-8 * solved.value
-    assert sure(solved.bound) <= closed.value
-    assert sure(closed.bound) <= solved.value
 
 
 def test_entries_below_the_solvers_tolerance_are_raised_to_what_their_neighbours_ask() -> None:

@@ -129,16 +129,6 @@ def test_a_loss_by_name_is_not_written_out() -> None:
             setting.problem()
 
 
-def test_the_number_of_inputs_follows_from_a_shape_or_a_prior() -> None:
-    assert KernelSetting("absolute", 1.0, shape=(2, 3)).inputs == 6
-    assert KernelSetting("absolute", 1.0, shape=(2, 3), graph="grid").pairs is not None
-    assert KernelSetting("zero-one", 1.0, prior=[1, 2, 3]).inputs == 3
-    table = KernelSetting(np.eye(3, 2), 1.0)
-    assert (table.inputs, table.outputs) == (3, 2)
-    again = replace(table, epsilon=2.0)
-    assert (again.inputs, again.outputs) == (3, 2)
-
-
 def written(path: Path, *lines: str) -> str:
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return str(path)
@@ -229,16 +219,6 @@ def test_own_rows_of_a_file_hold_cost_and_are_saved(tmp_path: Path) -> None:
     assert same.exact.weights == weights
     # The program of the file, asked again.
     assert dpopt.design(again.setting).value == pytest.approx(expected, abs=1e-8)
-
-
-def test_rows_are_part_of_what_was_proved() -> None:
-    setting = KernelSetting("absolute", 1.0, graph="path", inputs=4, rows=read_own_rows(ROWS))
-    design = dpopt.design(setting)
-    proof = sure(design.certificate)
-    assert proof.is_about(*setting.subject(design.units))
-    for change in ({"rows": None}, {"loss": "squared"}, {"rows": setting.blocks[:1]}):
-        assert not proof.is_about(*replace(setting, **change).subject(design.units))
-    assert setting.to_dict()["rows"] == KernelSetting(**setting.to_dict()).to_dict()["rows"]
 
 
 def test_rows_of_tuples_and_of_functions_are_put_in_the_setting() -> None:
@@ -354,37 +334,6 @@ def test_a_file_of_rows_as_a_spreadsheet_writes_it(tmp_path: Path) -> None:
     assert (block.coefficients.tolist(), block.lower, block.upper) == ([-2.0, 1.0], (None,), (0.1,))
 
 
-def test_bad_words_on_the_command_line(tmp_path: Path) -> None:
-    infeasible = written(tmp_path / "sure.csv", HEADER, "sure,0,0,1,0.9,", "never,1,0,1,,0.1")
-    outside = written(tmp_path / "outside.csv", HEADER, "sure,4,0,1,0.9,")
-    cases = [
-        ("--loss absolut --inputs 4 --epsilon 1", 2, "absolute, squared, zero-one, hamming"),
-        ("--loss absolut --inputs 4 --epsilon 1", 2, "no such file"),
-        ("--loss absolute --epsilon 1", 2, "Missing option '--inputs'"),
-        ("--loss 0:1,1:0 --inputs 3 --epsilon 1", 2, "inputs is 3 and loss a table"),
-        ("--loss absolute --inputs 4 --epsilon nan", 2, "epsilon is nan"),
-        ("--loss absolute --inputs 4 --epsilon 1 --graph 0:9", 2, "the edge (0, 9)"),
-        ("--loss absolute --inputs 4 --epsilon 1 --graph 1:1", 2, "the edge (1, 1)"),
-        ("--loss absolute --inputs 4 --epsilon 1 --graph tree", 2, "graph is 'tree'"),
-        (f"{FOUR} --rows {outside}", 2, "rows 'sure' hold input 4"),
-        (f"{FOUR} --rows missing.csv", 2, "rows is 'missing.csv'; it must be a CSV file"),
-        (f"{FOUR} --rows [[1]]", 2, "rows must be a list of tuples"),
-        (f"{FOUR} --rows [[1", 2, "rows is '[[1'"),
-        (f"{FOUR} --rows {infeasible}", 3, "sure"),
-        (f"{FOUR} --minimax --objective bayes", 2, "leave one out"),
-        (f"{FOUR} --minimax --prior 1,1,1,1", 2, "prior is given and objective is 'minimax'"),
-    ]
-    for words, code, message in cases:
-        ended = run("kernel", *words.split())
-        assert (ended.code, ended.out) == (code, ""), words
-        assert message in ended.err, words
-    with pytest.raises(InfeasibleError) as caught:
-        optimal_kernel(
-            "absolute", epsilon=1.0, graph="path", inputs=4, rows=read_own_rows(infeasible)
-        )
-    assert {"sure", "never", "privacy"} <= set(caught.value.blocks)
-
-
 @pytest.mark.parametrize("delta", [5e-324, 1e-300, 1e-101, 1e-50, 1e-16, 1e-11])
 @pytest.mark.parametrize("graph", ["complete", "path"])
 def test_a_delta_below_what_solvers_tell_apart(graph: str, delta: float) -> None:
@@ -396,3 +345,13 @@ def test_a_delta_below_what_solvers_tell_apart(graph: str, delta: float) -> None
         assert design.value == pytest.approx(1.0 if objective == "bayes" else 1.5, abs=1e-9)
         assert sure(design.certificate).guarantee.delta == delta
         assert abs(sure(design.gap)) <= 1e-9
+
+
+def test_rows_are_part_of_what_was_proved() -> None:
+    setting = KernelSetting("absolute", 1.0, graph="path", inputs=4, rows=read_own_rows(ROWS))
+    design = dpopt.design(setting)
+    proof = sure(design.certificate)
+    assert proof.is_about(*setting.subject(design.units))
+    for change in ({"rows": None}, {"loss": "squared"}, {"rows": setting.blocks[:1]}):
+        assert not proof.is_about(*replace(setting, **change).subject(design.units))
+    assert setting.to_dict()["rows"] == KernelSetting(**setting.to_dict()).to_dict()["rows"]

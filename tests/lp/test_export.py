@@ -10,9 +10,9 @@ import highspy
 import numpy as np
 import pytest
 
-from dpopt import ParameterError, Problem, solve
+from dpopt import ParameterError, Problem
 from dpopt.lp import Separation, make_rows
-from tests.lp.zoo import ZOO, Case, random_program
+from tests.lp.zoo import ZOO, Case
 
 CASES = pytest.mark.parametrize("case", ZOO, ids=lambda case: case.name)
 ENDINGS = pytest.mark.parametrize("ending", [".mps", ".lp"])
@@ -52,19 +52,6 @@ def test_cvxpy_reaches_the_known_optimum(case: Case) -> None:
     }
 
 
-def test_cvxpy_values_by_name() -> None:
-    program = named().to_cvxpy()
-    program.solve(solver=cp.CLARABEL)
-    values = {v.name(): np.asarray(v.value, dtype=float) for v in program.variables()}
-    np.testing.assert_allclose(values["x"], [3.5, 1.0], atol=1e-6)
-    np.testing.assert_allclose(values["lone y"], [1.5], atol=1e-6)
-
-
-def test_cvxpy_constraints_carry_the_names_of_blocks() -> None:
-    labels = {constraint.label for constraint in named().to_cvxpy().constraints}
-    assert labels == {"two sided:lower", "two sided:upper", "equal:equal", "below:upper"}
-
-
 @CASES
 @ENDINGS
 def test_file_has_the_known_optimum_and_sense(case: Case, ending: str, tmp_path: Path) -> None:
@@ -76,14 +63,6 @@ def test_file_has_the_known_optimum_and_sense(case: Case, ending: str, tmp_path:
     if np.any(problem.assemble().cost):
         assert solver.getLp().sense_ == sense
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
-
-
-@ENDINGS
-@pytest.mark.parametrize("seed", range(5))
-def test_file_of_a_random_program(seed: int, ending: str, tmp_path: Path) -> None:
-    problem, path = random_program(seed).problem(), tmp_path / f"model{ending}"
-    problem.write(path)
-    assert read(path).getObjectiveValue() == pytest.approx(solve(problem).objective, rel=1e-7)
 
 
 @ENDINGS
@@ -126,26 +105,6 @@ def test_names_that_differ_only_by_a_blank_stay_apart(ending: str, tmp_path: Pat
     solver = read(path)
     assert solver.getObjectiveValue() == pytest.approx(21.0)
     assert len(set(solver.getLp().col_names_)) == 2
-
-
-@ENDINGS
-def test_file_takes_the_place_of_an_older_one(ending: str, tmp_path: Path) -> None:
-    path = tmp_path / f"model{ending}"
-    path.write_text("old", encoding="utf-8")
-    named().write(str(path))
-    assert read(path).getObjectiveValue() == pytest.approx(13.5)
-
-
-def test_ending_may_be_in_capitals(tmp_path: Path) -> None:
-    named().write(tmp_path / "model.MPS")
-    assert read(tmp_path / "model.MPS").getObjectiveValue() == pytest.approx(13.5)
-
-
-def test_writing_leaves_the_problem_unchanged(tmp_path: Path) -> None:
-    problem = named()
-    problem.write(tmp_path / "model.mps")
-    problem.to_cvxpy()
-    assert solve(problem).objective == pytest.approx(13.5, abs=1e-9)
 
 
 @pytest.mark.parametrize(

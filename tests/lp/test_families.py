@@ -42,11 +42,6 @@ def test_linear_function_over_a_disc(backend: str, cost: tuple[float, float]) ->
     assert least.bound <= -length * (1 - 1e-12)
 
 
-def test_interior_point_solver_reaches_its_own_tolerance() -> None:
-    solution = solve(disc_problem((3.0, 4.0)), "cvxpy:CLARABEL")
-    assert solution.objective == pytest.approx(5.0, rel=1e-6)
-
-
 def test_tolerance_is_the_violation_allowed() -> None:
     loose = solve(disc_problem((3.0, 4.0)), tolerance=1e-2)
     tight = solve(disc_problem((3.0, 4.0)), tolerance=1e-9)
@@ -147,13 +142,6 @@ def test_callback_hears_of_every_round() -> None:
     assert rows[-1] <= solution.rows_used
 
 
-def test_callback_of_a_problem_without_families_is_called_once() -> None:
-    problem = disc_problem((3.0, 4.0))
-    told: list[Progress] = []
-    solve(problem.materialised(solve(problem)), callback=told.append)
-    assert [(progress.round, progress.worst) for progress in told] == [(1, 0.0)]
-
-
 @EXACT
 def test_solving_leaves_the_problem_unchanged(backend: str) -> None:
     problem = disc_problem((3.0, 4.0))
@@ -164,22 +152,6 @@ def test_solving_leaves_the_problem_unchanged(backend: str) -> None:
     np.testing.assert_array_equal(first.x, second.x)
     assert first.objective == second.objective
     assert first.rounds == second.rounds
-
-
-@EXACT
-def test_materialised_problem_has_the_same_optimum(backend: str) -> None:
-    problem = two_groups()
-    problem.add_family("disc", disc, over="x")
-    solution = solve(problem, backend)
-    written = problem.materialised(solution)
-    assert list(written.blocks) == ["link", "disc"]
-    assert written.families == {}
-    assert list(problem.families) == ["disc"]
-    assert list(problem.blocks) == ["link"]
-    again = solve(written, backend)
-    assert again.objective == pytest.approx(5.5, rel=1e-8)
-    assert again.objective == pytest.approx(solution.objective, rel=1e-9)
-    assert again.rounds == 1
 
 
 def test_materialised_problem_is_independent_of_the_original(tmp_path: Path) -> None:
@@ -206,18 +178,3 @@ def test_family_that_is_never_violated_adds_nothing() -> None:
     assert solution.rounds == 1
     assert solution.cuts["disc"].count == 0
     assert solution.duals["disc"].size == 0
-
-
-def test_time_limit_that_suffices_for_many_rounds() -> None:
-    solution = solve(disc_problem((3.0, 4.0)), time_limit=600.0)
-    assert solution.objective == pytest.approx(5.0, rel=1e-8)
-
-
-def test_error_of_an_oracle_reaches_the_caller() -> None:
-    def broken(x: np.ndarray) -> Separation:
-        raise RuntimeError(f"no idea about {x.size} numbers")
-
-    problem = disc_problem((3.0, 4.0))
-    problem.add_family("broken", broken)
-    with pytest.raises(RuntimeError, match="no idea about 2 numbers"):
-        solve(problem)

@@ -114,18 +114,6 @@ def test_nothing_is_left_to_do_from_the_optimum() -> None:
     np.testing.assert_allclose(again.x, start.x, atol=1e-12)
 
 
-def test_names_carry_the_basis_to_a_problem_in_another_order() -> None:
-    first, second = Problem(), Problem()
-    first.add_variables("a", 3, lower=0.0, upper=1.0)
-    first.add_variables("b", 2, lower=0.0, upper=2.0)
-    second.add_variables("b", 2, lower=0.0, upper=2.0)
-    second.add_variables("a", 3, lower=0.0, upper=1.0)
-    for problem in (first, second):
-        problem.add_rows("cap", {"a": [[1.0, 2.0, 3.0]], "b": [[1.0, 1.0]]}, upper=4.0)
-        problem.maximise({"a": [3.0, 5.0, 8.0], "b": [2.0, 0.5]})
-    assert solve(second, start=solve(first)).iterations == 0
-
-
 class Disc:
     """Counts how often it is asked."""
 
@@ -197,31 +185,6 @@ def test_a_pickled_start_keeps_its_basis_and_loses_its_cuts() -> None:
     assert again.objective == pytest.approx(5.0, rel=1e-8)
     plain = random_program(np.random.default_rng(5))
     assert solve(plain, start=pickle.loads(pickle.dumps(solve(plain)))).iterations == 0
-
-
-def test_the_basis_is_not_shown() -> None:
-    solution = solve(diet())
-    assert "basis" not in repr(solution)
-    assert "basis" not in solution.to_dict()
-
-
-def test_a_backend_without_bases() -> None:
-    problem = random_program(np.random.default_rng(6))
-    without = solve(problem, "cvxpy:CLARABEL")
-    assert without.basis is None
-    cold = solve(problem)
-    assert solve(problem, start=without).objective == pytest.approx(cold.objective, abs=1e-9)
-    other = solve(problem, "cvxpy", start=cold)
-    assert other.objective == pytest.approx(cold.objective, abs=1e-8)
-
-
-def test_a_start_of_something_else() -> None:
-    problem = random_program(np.random.default_rng(7))
-    with pytest.raises(ParameterError, match="start is 3; it must be a Solution"):
-        solve(problem, start=3)  # pyright: ignore[reportArgumentType]
-    # Its x has another shape.
-    with pytest.raises(ParameterError, match="start is a solution of another problem"):
-        solve(problem, start=solve(diet()))
 
 
 def test_vertex_of_a_long_chain_against_fractions() -> None:

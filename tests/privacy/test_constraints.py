@@ -40,16 +40,6 @@ def excess(K: npt.NDArray[np.float64], epsilon: float, pairs: npt.NDArray[np.int
     return float(np.max(np.sum(np.maximum(K[first] - math.exp(epsilon) * K[second], 0), axis=1)))
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 0.1, 1.0, 5.0])
-@pytest.mark.parametrize("form", ["auto", "edges", "columns"])
-def test_randomised_response_is_the_best_of_two(epsilon: float, form: str) -> None:
-    K = cp.Variable((2, 2), nonneg=True)
-    value = cp.Maximize(cp.trace(K) / 2)
-    rows = [law_of(K), *private(K, epsilon, form=form)]
-    best = math.exp(epsilon) / (1 + math.exp(epsilon))
-    assert solve(cp.Problem(value, rows)).objective == pytest.approx(best, abs=1e-9)
-
-
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 2.0])
 @pytest.mark.parametrize("delta", [1e-3, 0.2, 1.0])
 def test_randomised_response_with_delta(epsilon: float, delta: float) -> None:
@@ -80,21 +70,6 @@ def test_the_kernels_of_graphs(graph: Any, shape: Any, delta: float) -> None:
     assert value == pytest.approx(solve(setting.problem()).objective, abs=1e-8)
     edges, _ = least_loss(6, 0.8, delta, graph, shape=shape, form="edges")
     assert edges == pytest.approx(value, abs=1e-8)
-
-
-def test_labels_and_sizes() -> None:
-    K = cp.Variable((4, 3), name="K")
-
-    def labels(*args: Any, **how: Any) -> dict[Any, tuple[int, ...]]:
-        return {row.label: row.shape for row in private(K, *args, **how)}
-
-    assert labels(1.0) == {"privacy": (4, 3), "privacy:ceiling": (4, 3)}
-    assert labels(1.0, form="edges") == {"privacy": (12, 3)}
-    assert labels(1.0, graph="path", name="near") == {"near": (6, 3)}
-    assert labels(1.0, 0.1, name="p") == {"p": (12, 3), "p:delta": (12,)}
-    assert private(cp.Variable((1, 3)), 1.0) == []
-    two = cp.Variable((2, 3))
-    assert {row.shape for row in private(two, 1.0, graph="path")} == {(2, 3)}
 
 
 def test_an_expression_is_a_kernel_too() -> None:
@@ -147,19 +122,6 @@ def test_parameters_are_disciplined_and_change() -> None:
         solve(problem)
 
 
-def test_a_parameter_is_checked_when_it_is_used() -> None:
-    epsilon = cp.Parameter(name="epsilon")
-    K = cp.Variable((3, 3), nonneg=True)
-    problem = cp.Problem(cp.Maximize(cp.trace(K)), [law_of(K), *private(K, epsilon)])
-    epsilon.value = -1.0
-    with pytest.raises(ParameterError, match="epsilon is -1"):
-        solve(problem)
-    with pytest.raises(ParameterError, match="epsilon is -1"):
-        private(K, epsilon)
-    epsilon.value = 1.0
-    assert solve(problem).objective == pytest.approx(3 * math.e / (math.e + 2), abs=1e-9)
-
-
 K3 = cp.Variable((3, 3), name="K")
 
 
@@ -191,12 +153,6 @@ K3 = cp.Variable((3, 3), name="K")
 def test_what_is_refused(given: Any, how: dict[str, Any], words: str) -> None:
     with pytest.raises(ParameterError, match=words):
         private(*given, **how)
-
-
-def test_a_large_kernel() -> None:
-    K = cp.Variable((40, 40), nonneg=True)
-    assert [row.shape for row in private(K, 1.0, form="edges")] == [(1560, 40)]
-    assert [row.shape for row in private(K, 1.0, 1e-6)] == [(1560, 40), (1560,)]
 
 
 @pytest.mark.parametrize("name", ["epsilon", "delta", None])

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
 
-import dpopt
-from dpopt import InfeasibleError, ParameterError, Problem, kernel, lp, solve
+from dpopt import ParameterError, Problem, solve
 from dpopt.privacy import directed_pairs
+from tests.kernel.brute import least_loss
 
 INPUTS, OUTPUTS = 4, 3
 
@@ -25,33 +24,8 @@ def random_graph(rng: np.random.Generator, inputs: int) -> list[tuple[int, int]]
 def by_linprog(
     loss: np.ndarray, pairs: Sequence[Sequence[int]], epsilon: float, delta: float
 ) -> float:
-    """min <loss, K> over kernels, one constraint written after the other, by its definition.
-
-    The sum over outputs of the positive part is the greatest over sets of outputs: every one of
-    the 2^outputs sets has its row, and there are no further variables.
-    """
-    inputs, outputs = loss.shape
-    rows, limits = [], []
-    for x, other in pairs:
-        for size in range(1, outputs + 1):
-            for chosen in itertools.combinations(range(outputs), size):
-                row = np.zeros((inputs, outputs))
-                row[x, list(chosen)] += 1.0
-                row[other, list(chosen)] -= math.exp(epsilon)
-                rows.append(row.ravel())
-                limits.append(delta)
-    sums = np.kron(np.eye(inputs), np.ones((1, outputs)))
-    result = linprog(
-        loss.ravel(),
-        A_ub=np.array(rows),
-        b_ub=np.array(limits),
-        A_eq=sums,
-        b_eq=np.ones(inputs),
-        bounds=(0.0, 1.0),
-        method="highs-ds",
-    )
-    assert result.success
-    return result.fun
+    """min <loss, K> over kernels, with a row for every pair and every set of outputs."""
+    return least_loss(loss, [(x, z) for x, z in pairs], epsilon, delta, prior=np.ones(len(loss)))
 
 
 def excess(matrix: np.ndarray, pairs: list[tuple[int, int]], epsilon: float) -> float:
@@ -106,17 +80,6 @@ def test_forms_over_the_complete_graph(form: str, inputs: int) -> None:
         assert problem.blocks["private"].count == 2 * inputs * OUTPUTS
 
 
-@pytest.mark.parametrize("letters", [2, 5, 9])
-def test_randomised_response(letters: int) -> None:
-    # Kairouz, Oh, Viswanath (2016): the truth e^epsilon times as often as each lie.
-    problem = program(1 - np.eye(letters))
-    problem.add_private("private", "K", epsilon=1.0)
-    for epsilon in (1.0, 0.0, 3.0, 30.0):
-        problem.replace_private("private", epsilon=epsilon)
-        lies = letters * (letters - 1) / (math.exp(epsilon) + letters - 1)
-        assert solve(problem).objective == pytest.approx(lies, abs=1e-8)
-
-
 def test_two_kernels_one_after_the_other_need_a_graph_each() -> None:
     problem = Problem()
     for name, graph in (("A", "path"), ("B", "complete")):
@@ -139,17 +102,6 @@ def test_grids_have_a_shape() -> None:
     assert pairs is not None
     value = by_linprog(loss, pairs.tolist(), 0.5, 0.0)
     assert solve(problem).objective == pytest.approx(value, abs=1e-8)
-
-
-def test_the_program_of_a_kernel_setting() -> None:
-    loss = np.random.default_rng(10).random((5, 5))
-    setting = kernel.KernelSetting(loss, 0.7, delta=0.02, graph="path")
-    problem = program(loss / 5)
-    problem.add_private("private", "K", epsilon=0.7, delta=0.02, graph="path")
-    mine, general = solve(problem), solve(kernel.kernel_problem(setting))
-    assert mine.objective == pytest.approx(general.objective, abs=1e-9)
-    given, own = kernel.kernel_problem(setting).assemble(), problem.assemble()
-    np.testing.assert_array_equal(own.rows.matrix.toarray(), given.rows.matrix.toarray())
 
 
 def test_sweeps_start_from_the_last() -> None:
@@ -204,34 +156,6 @@ def test_ceilings_follow_the_bounds() -> None:
     np.testing.assert_allclose(solve(problem)["K"][:, 0], [6.0, 6.0, 6.0, 3.0], atol=1e-8)
 
 
-def test_a_law_of_any_shape() -> None:
-    problem = Problem()
-    problem.add_variables("q", 3, lower=0.0, upper=1.0)
-    problem.add_variables("T", (2, 2, 3), lower=0.0, upper=1.0)
-    problem.add_law("one", "q")
-    problem.add_law("four", "T")
-    problem.maximise({"T": np.arange(12.0).reshape(2, 2, 3), "q": [1.0, 5.0, 2.0]})
-    solution = solve(problem)
-    np.testing.assert_allclose(solution["T"].sum(axis=-1), 1.0, atol=1e-9)
-    assert solution.objective == pytest.approx(5 + 2 + 5 + 8 + 11)
-    assert [problem.blocks[name].count for name in ("one", "four")] == [1, 4]
-
-
-def test_one_input_has_nobody_to_hide_from() -> None:
-    problem = program(np.array([[0.0, 1.0]]))
-    problem.add_private("private", "K", epsilon=0.0)
-    assert solve(problem).objective == pytest.approx(0.0)
-
-
-def test_conflicts_name_the_privacy() -> None:
-    problem = program(np.zeros((2, 2)))
-    problem.add_private("private", "K", epsilon=0.1, graph="path")
-    problem.add_rows("truth", {"K": [{(0, 0): 1.0}, {(1, 1): 1.0}]}, lower=0.9)
-    with pytest.raises(InfeasibleError) as caught:
-        solve(problem)
-    assert {"private", "truth"} <= set(caught.value.blocks)
-
-
 @pytest.mark.parametrize(
     ("given", "says"),
     [
@@ -266,40 +190,9 @@ def test_bad_input(given: dict[str, object], says: str) -> None:
     assert (list(problem.variables), list(problem.blocks)) == before
 
 
-@pytest.mark.parametrize("taken", ["private:excess", "private:delta", "private:ceiling"])
-def test_names_of_its_own_that_are_taken(taken: str) -> None:
-    problem = program(np.zeros((5, 2)))
-    problem.add_rows(taken, {"K": np.ones((5, 2))}, upper=9.0)
-    before = list(problem.variables), list(problem.blocks)
-    delta = 0.0 if "ceiling" in taken else 0.1
-    with pytest.raises(ParameterError, match=f"name is '{taken}'"):
-        problem.add_private("private", "K", epsilon=1.0, delta=delta)
-    assert (list(problem.variables), list(problem.blocks)) == before
-
-
-def test_bad_replacements() -> None:
-    problem = program(np.zeros((4, 3)))
-    with pytest.raises(ParameterError, match="no private rows named 'sums'; known: none"):
-        problem.replace_private("sums", epsilon=1.0)
-    problem.add_private("private", "K", epsilon=1.0)
-    with pytest.raises(ParameterError, match="no private rows named .*; known: private"):
-        problem.replace_private(["private"], epsilon=1.0)  # pyright: ignore[reportArgumentType]
-    with pytest.raises(ParameterError, match="epsilon of 'private' is nan"):
-        problem.replace_private("private", epsilon=math.nan)
-    problem.add_variables("t", (), lower=0.0, upper=1.0)
-    with pytest.raises(ParameterError, match="a law needs an axis"):
-        problem.add_law("law", "t")
-
-
 def test_more_rows_than_are_taken() -> None:
     problem = Problem()
     problem.add_variables("K", (300, 40), lower=0.0, upper=1.0)
     with pytest.raises(ParameterError, match="'private' would be 3,588,000; at most 2,000,000"):
         problem.add_private("private", "K", epsilon=1.0, form="edges")
     assert list(problem.variables) == ["K"]
-
-
-def test_who_is_called_problem() -> None:
-    assert dpopt.Problem is dpopt.privacy.Problem
-    assert issubclass(Problem, lp.Problem)
-    assert not hasattr(lp.Problem, "add_private")

@@ -24,7 +24,7 @@ from dpopt.plurality import PluralitySetting
 from dpopt.proofs import closed
 from dpopt.proofs.closed import Ratio, private_where
 from dpopt.proofs.exact import displayed
-from dpopt.proofs.sturm import Root, chain, changes, product_text, roots_above_one, sum_text
+from dpopt.proofs.sturm import Root, chain, changes, roots_above_one
 from dpopt.public_prior.setting import PublicPriorSetting
 from dpopt.roo.minimum import MinCount
 
@@ -50,13 +50,6 @@ def test_minimax_errors_of_paths_have_one_formula(inputs: int) -> None:
     form = dpopt.closed_form(path("absolute", inputs))
     assert (len(form.pieces), form.breaks, form.pieces[0].status) == (1, (), "proved")
     assert [form(r) for r in SAMPLES] == [KNOWN[inputs](Fraction(r)) for r in SAMPLES]
-
-
-def test_formulas_are_written_in_factors() -> None:
-    form = dpopt.closed_form(path("absolute", 5))
-    assert str(form) == "2 r (r + 1)^2/(r^4 + 2 r^3 + 4 r^2 - 2 r - 1)    for 1 <= r (proved)"
-    assert (form.pieces[0].numerator, form.pieces[0].interval) == ("2 r (r + 1)^2", "1 <= r")
-    assert r"\frac{2 r (r + 1)^{2}}{r^{4} + 2 r^{3}" in form._repr_latex_()
 
 
 def test_minimax_squared_error_of_three_inputs_has_three_pieces() -> None:
@@ -296,27 +289,6 @@ def test_what_is_not_known_to_be_polynomial_is_fitted(monkeypatch: pytest.Monkey
     assert dpopt.closed_form(path("absolute", 3)).pieces[0].status == "fitted"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({"low": 0}, "low is 0"),
-        ({"low": 1.5}, "low is 1.5"),
-        ({"high": 1}, "high is 1"),
-        ({"low": 3, "high": 2}, "high is 2"),
-    ],
-)
-def test_intervals_are_rational(arguments: dict[str, Any], words: str) -> None:
-    with pytest.raises(dpopt.ParameterError, match=words):
-        dpopt.closed_form(path("absolute", 3), **arguments)
-
-
-def test_what_is_too_large_or_has_no_formula_is_refused() -> None:
-    with pytest.raises(dpopt.ParameterError, match="too large"):
-        dpopt.closed_form(path("absolute", 30))
-    with pytest.raises(dpopt.ParameterError, match="setting is"):
-        dpopt.closed_form("kernel")  # type: ignore[arg-type]
-
-
 # --- roots and text ---
 
 
@@ -386,13 +358,6 @@ def test_ratios_in_lowest_terms_are_told_in_factors(
     r = Fraction(7, 3)
     sides = [sum(a * r**i for i, a in enumerate(side)) for side in (over, under)]
     assert ratio(r) == sides[0] / sides[1]
-
-
-def test_polynomials_are_told() -> None:
-    assert sum_text((-1, 0, 2)) == "2 r^2 - 1"
-    assert sum_text((0, 1)) == "r"
-    assert sum_text(()) == "0"
-    assert product_text(fmpz_poly([0, -6, -12, -6])) == "-6 r (r + 1)^2"
 
 
 # --- where published rules are private ---

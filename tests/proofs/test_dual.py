@@ -13,6 +13,7 @@ import pytest
 import dpopt
 from dpopt import kernel, majority, verify
 from dpopt.proofs import Written, dual, proved
+from tests.proofs.judging import displayed
 
 Kernel = kernel.KernelSetting
 STEPS = np.abs(np.subtract.outer(np.arange(5.0), np.arange(5.0)))
@@ -34,12 +35,6 @@ STEPS = np.abs(np.subtract.outer(np.arange(5.0), np.arange(5.0)))
 def test_numbers_far_apart(setting: Any) -> None:
     found = dpopt.design(setting).optimality
     assert 0 <= found.gap <= 1e-12 * max(1, found.value)
-
-
-def displayed(design: Any) -> verify.Program:
-    asked, units = design.setting.to_dict(), design.setting.plain(design.units)
-    setting, units = json.loads(json.dumps([asked, units]))
-    return verify.KINDS[design.setting.kind](setting, units, None, {})
 
 
 def test_the_optimum_of_two_inputs() -> None:

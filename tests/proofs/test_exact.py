@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import json
 import random
-import shutil
-import subprocess
-import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
 
 import dpopt
 from dpopt import verify
@@ -22,6 +18,7 @@ from dpopt.majority import MajoritySetting
 from dpopt.proofs.dual import Written
 from dpopt.proofs.exact import displayed
 from dpopt.proofs.simplex import Basis, Exact
+from tests.proofs.judging import alone, optimum
 
 
 def path(inputs: int, **other: Any) -> KernelSetting:
@@ -39,33 +36,6 @@ def path(inputs: int, **other: Any) -> KernelSetting:
 def test_minimax_errors_of_paths_are_the_known_fractions(ratio: int, values: list[str]) -> None:
     found = [dpopt.exact_optimum(path(n), ratio).value for n in range(2, 7)]
     assert found == list(map(Fraction, values))
-
-
-def scipy_optimum(program: verify.Program) -> float:
-    """The program as it is displayed, by another way into another solver's model."""
-    place = {v: i for i, v in enumerate([v for law, _ in program.laws for v in law])}
-    place |= {v: len(place) + i for i, v in enumerate(program.boxes)}
-    sign = -1 if program.maximise else 1
-    cost = np.zeros(len(place))
-    for v, a in program.cost.items():
-        cost[place[v]] = sign * float(a)
-    above, limits, equal, sums = [], [], [], []
-    for law, mass in program.laws:
-        line = np.zeros(len(place))
-        line[[place[v] for v in law]] = 1.0
-        equal.append(line)
-        sums.append(float(mass))
-    for row in map(program.row, program.names()):
-        line = np.zeros(len(place))
-        for v, a in row.terms.items():
-            line[place[v]] = float(verify.ends(a)[0])
-        above.append(line)
-        limits.append(float(verify.ends(row.limit)[0]))
-    box = [(0, None)] * (len(place) - len(program.boxes))
-    box += [(float(a), float(b)) for a, b in program.boxes.values()]
-    solved = linprog(cost, above, limits, equal or None, sums or None, box, method="highs-ipm")
-    assert solved.status == 0
-    return sign * solved.fun
 
 
 SETTINGS: list[Any] = [
@@ -87,7 +57,7 @@ def test_it_is_the_optimum_of_another_solver(setting: Any, ratio: Fraction) -> N
     found = dpopt.exact_optimum(setting, ratio)
     plain = json.loads(json.dumps(setting.to_dict()))
     assert float(found.value) == pytest.approx(
-        scipy_optimum(displayed(setting.kind, plain, ratio)), abs=1e-7
+        optimum(displayed(setting.kind, plain, ratio)), abs=1e-7
     )
 
 
@@ -105,17 +75,11 @@ def test_the_optimum_is_near_the_design_at_its_own_epsilon() -> None:
     assert float(dpopt.exact_optimum(setting, ratio).value) == pytest.approx(value, abs=1e-9)
 
 
-def checked(file: Path) -> subprocess.CompletedProcess[str]:
-    alone = shutil.copy(verify.__file__, file.with_name("alone.py"))
-    command = [sys.executable, "-I", str(alone), str(file)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-
-
 @pytest.mark.parametrize("setting", [path(4), SETTINGS[-1]], ids=["kernel", "majority"])
 def test_the_file_is_checked_alone(setting: Any, tmp_path: Path) -> None:
     file = tmp_path / "x.json"
     dpopt.exact_optimum(setting, Fraction(7, 3)).save(file)
-    ended = checked(file)
+    ended = alone(tmp_path / "alone", file)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert ended.stdout.startswith("optimal: ")
 
@@ -223,7 +187,7 @@ def test_pivots_repair_bases_that_are_neither_feasible_nor_optimal(setting: Any)
     best = exact.optimum()
     value = sum(c * x for c, x in zip(exact.costs, best.point, strict=True))
     assert (-1 if program.maximise else 1) * float(Fraction(str(value))) == pytest.approx(
-        scipy_optimum(program), abs=1e-7
+        optimum(program), abs=1e-7
     )
     broken, wrong = 0, 0
     for _ in range(15):

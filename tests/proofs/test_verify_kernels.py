@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
-import subprocess
-import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
-from scipy.optimize import linprog
 
 import dpopt
 from dpopt import kernel, majority, verify
+from tests.kernel import brute
 
 Kernel = kernel.KernelSetting
 PATH = [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
@@ -60,17 +56,6 @@ def test_a_design_and_its_bound_are_accepted(name: str, tmp_path: Path) -> None:
     lines = list(verify.check(*map(str, saved(SETTINGS[name], tmp_path))))
     assert lines[0].startswith("private: ")
     assert gap_of(lines) <= 1e-12
-
-
-def test_without_the_package(tmp_path: Path) -> None:
-    design, proof = saved(Kernel.example(), tmp_path)
-    alone = tmp_path / "alone"
-    alone.mkdir()
-    script = shutil.copy(verify.__file__, alone)
-    told = [sys.executable, "-I", str(script), str(design), str(proof)]
-    done = subprocess.run(told, cwd=alone, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert len(done.stdout.splitlines()) == 5
 
 
 @pytest.mark.parametrize("name", ["kernel", "reflection", "dihedral", "own rows"])
@@ -145,49 +130,6 @@ def test_a_kernel_of_the_user_has_no_bound(tmp_path: Path) -> None:
     assert len(list(verify.check(str(tmp_path / "x.json")))) == 4
 
 
-@pytest.mark.parametrize(
-    ("setting", "value"),
-    [
-        (Kernel("absolute", 1.0, inputs=9, graph="path", objective="minimax"), 0.774292353792917),
-        # k - 1 wrong letters of k, each e^-epsilon as likely as the right one.
-        (Kernel("zero-one", 1.0, inputs=6), 5 / (5 + math.e)),
-        (majority.MajoritySetting(11, 0.1, 3, objective="surrogate"), 0.424366469682203),
-    ],
-)
-def test_known_optima(setting: Any, value: float) -> None:
-    found = dpopt.design(setting)
-    assert found.bound.how == "proved"
-    assert float(found.optimality.bound) == pytest.approx(value, abs=1e-14)
-    assert found.optimality.gap <= 1e-12
-
-
-def program_of(
-    loss: npt.NDArray[Any], epsilon: float, delta: float, edges: list[tuple[int, int]]
-) -> float:
-    """Return the least mean loss: K and, for each directed edge, the excess s."""
-    inputs, outputs = loss.shape
-    size = inputs * outputs
-    directed = edges + [(z, x) for x, z in edges]
-    count = size + len(directed) * outputs
-    upper, limits = [], []
-    for e, (x, z) in enumerate(directed):
-        for y in range(outputs):
-            row = np.zeros(count)
-            row[x * outputs + y], row[z * outputs + y] = 1.0, -math.exp(epsilon)
-            row[size + e * outputs + y] = -1.0
-            upper.append(row)
-            limits.append(0.0)
-        row = np.zeros(count)
-        row[size + e * outputs : size + (e + 1) * outputs] = 1.0
-        upper.append(row)
-        limits.append(delta)
-    sums = np.hstack([np.kron(np.eye(inputs), np.ones(outputs)), np.zeros((inputs, count - size))])
-    cost = np.concatenate([loss.ravel() / inputs, np.zeros(count - size)])
-    found = linprog(cost, upper, limits, sums, np.ones(inputs), bounds=(0, None))
-    assert found.success
-    return float(found.fun)
-
-
 @pytest.mark.parametrize("seed", range(12))
 def test_a_bound_is_that_of_a_program_written_out(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -198,7 +140,8 @@ def test_a_bound_is_that_of_a_program_written_out(seed: int) -> None:
     found: Any = dpopt.design(Kernel(loss, epsilon, delta, graph=edges))
     assert found.bound.how == "proved"
     assert found.optimality.gap <= 1e-12
-    expected = program_of(loss, epsilon, delta, edges)
+    both = edges + [(z, x) for x, z in edges]
+    expected = brute.least_loss(loss, both, epsilon, delta, prior=np.full(inputs, 1 / inputs))
     assert float(found.bound) == pytest.approx(expected, abs=1e-9)
 
 

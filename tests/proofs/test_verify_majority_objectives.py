@@ -242,17 +242,6 @@ def test_a_p_that_the_prior_does_not_allow_is_no_row(at: Any, tmp_path: Path) ->
     assert verify.main([str(path), str(proof)]) == 2
 
 
-@pytest.mark.parametrize(
-    "prior", ["samples:3x5:0", "point:0.5,0.5", "common-point:1", "uniform:1,0", "uniform:0,2", ""]
-)
-def test_a_prior_that_allows_no_known_p_is_malformed(prior: str, tmp_path: Path) -> None:
-    path, _ = saved(SETTINGS["worst uniform:0,1"], tmp_path)
-    file = json.loads(path.read_text())
-    file["body"]["setting"]["prior"] = prior
-    path.write_text(json.dumps(file))
-    assert verify.main([str(path)]) == 2
-
-
 @pytest.mark.parametrize("told", [{"objective": "least-regret"}, {"prior": "uniform:0,1"}])
 def test_privacy_is_decided_without_the_coefficients(told: Any, tmp_path: Path) -> None:
     dpopt.design(Setting(5, 0.3, 1.0, **told)).save(tmp_path / "x.json")

@@ -26,6 +26,7 @@ from dpopt.ballots import Partitions
 from dpopt.privacy import exp_lower
 from dpopt.shape import Design, made
 from tests.multiclass.brute import largest_excess
+from tests.proofs.judging import displayed
 
 Units = tuple[tuple[int, ...], ...]
 
@@ -52,18 +53,6 @@ PRIVATE: list[tuple[Any, ...]] = [
     (2, 6, 0.3, 0.8, 0.0, 0.02),
     (1, 5, 1.0, 0.7, 0.0, 0.0, "point:0.5,0.2,0.1,0.1,0.1"),
 ]
-
-
-def plain(found: Design) -> tuple[Any, Any]:
-    """Setting and units as a file has them."""
-    return tuple(
-        json.loads(json.dumps([found.setting.to_dict(), found.setting.plain(found.units)]))
-    )
-
-
-def displayed(found: Design) -> verify.Program:
-    setting, units = plain(found)
-    return verify.KINDS[found.setting.kind](setting, units, None, {})
 
 
 def least(kind: str, setting: dict[str, Any], ratio: Fraction) -> tuple[float, Fraction]:
@@ -181,30 +170,6 @@ def test_the_file_alone_accepts_a_saved_design(found: Design, said: str, tmp_pat
     assert ran.stderr.startswith("REFUSED")
 
 
-# Regret of the worst counts, as a function of r = e^epsilon, worked out by hand and by fractions.
-CLOSED = [
-    (3, 3, Fraction(5, 2), lambda r: 12 / (2 * r**2 + r + 6)),
-    (3, 3, Fraction(14, 5), lambda r: 12 / (2 * r**2 + r + 6)),
-    (3, 3, Fraction(3), lambda r: (5 * r + 1) / (3 * (r**2 + r))),
-    (3, 3, Fraction(7), lambda r: (5 * r + 1) / (3 * (r**2 + r))),
-    (6, 3, Fraction(2), lambda r: 8 / (r**2 + 3 * r)),
-    (6, 3, Fraction(4), lambda r: (5 * r + 1) / (3 * (r**2 + r))),
-    (4, 3, Fraction(3), lambda r: (r + 4) / (r**2 + 2 * r)),
-    (4, 3, Fraction(5), lambda r: 2 / (r + 2)),
-]
-
-
-@pytest.mark.parametrize(("records", "classes", "ratio", "closed"), CLOSED)
-def test_the_minimax_regret_is_a_known_fraction(
-    records: int, classes: int, ratio: Fraction, closed: Any
-) -> None:
-    setting = plurality.PluralitySetting(records, classes, 1.0, "minimax").to_dict()
-    value, bound = least("plurality", setting, ratio)
-    assert value == pytest.approx(float(closed(ratio)), abs=1e-12)
-    assert bound <= closed(ratio)
-    assert float(closed(ratio) - bound) < 1e-12
-
-
 @pytest.mark.parametrize("loss", ["regret", "error"])
 @pytest.mark.parametrize("objective", ["bayes", "minimax"])
 def test_records_as_a_program_over_all_histograms(objective: str, loss: str) -> None:
@@ -236,26 +201,6 @@ def test_records_as_a_program_over_all_histograms(objective: str, loss: str) -> 
     value, bound = least("plurality", setting, Fraction(ratio))
     assert value == pytest.approx(solved.fun, abs=1e-11)
     assert float(bound) == pytest.approx(solved.fun, abs=1e-11)
-
-
-# Error of the best plurality of K private voters over three classes: K, epsilon, m.
-ERRORS = [
-    ((5, 0.1, 1), 0.257142857143),
-    ((7, 0.1, 3), 0.026147348370),
-    ((11, 0.1, 1), 0.309325150854),
-    ((11, 0.1, 3), 0.060088649761),
-    ((11, 0.5, 3), 0.051154700960),
-    ((9, 0.3, 2), 0.125918660794),
-]
-
-
-@pytest.mark.parametrize(("given", "error"), ERRORS)
-def test_the_bound_is_a_known_error(given: tuple[int, float, float], error: float) -> None:
-    voters, epsilon, allowance = given
-    found = multiclass.design(voters, 3, epsilon, allowance)
-    assert found.optimality is not None
-    assert float(found.optimality.bound) == pytest.approx(error, abs=1e-12)
-    assert found.optimality.gap < Fraction(1, 10**12)
 
 
 @pytest.mark.parametrize("classes", [4, 5, 9])
@@ -408,30 +353,6 @@ def test_a_row_that_is_none_is_refused(kind: str, name: verify.Name) -> None:
     }
     with pytest.raises(verify.Malformed):
         displayed(found[kind]).row(name)
-
-
-@pytest.mark.parametrize(
-    ("kind", "changed"),
-    [
-        ("plurality", {"records": 10**6, "classes": 9}),
-        ("plurality", {"records": 10**6 + 1}),
-        ("plurality", {"prior": "dirichlet:1e999"}),
-        ("plurality", {"prior": "beta:1"}),
-        ("plurality", {"objective": "least"}),
-        ("plurality", {"loss": "squared"}),
-        ("multiclass", {"mechanism_delta": -0.5}),
-        ("multiclass", {"epsilon": 0}),
-        ("multiclass", {"mechanisms": 5000, "classes": 60}),
-    ],
-)
-def test_settings_that_are_none_are_refused_at_once(kind: str, changed: dict[str, Any]) -> None:
-    found = {
-        "plurality": plurality.design(6, 3, 1.0),
-        "multiclass": multiclass.design(5, 3, 0.5, 2),
-    }
-    setting, units = plain(found[kind])
-    with pytest.raises((verify.Malformed, *verify.MISSING)):
-        verify.KINDS[kind]({**setting, **changed}, units, None, {})
 
 
 def test_neighbours_are_those_of_the_package() -> None:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
-import subprocess
-import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -21,6 +18,7 @@ import dpopt
 from dpopt import verify
 from dpopt.kernel import NearestKernel
 from dpopt.public_prior import MollifierSetting, PopulationSetting, PublicPriorSetting
+from tests.proofs.judging import alone, displayed, optimum
 
 MASSES = [0.05, 0.1, 0.15, 0.2, 0.5]
 USERS = [[0.4, 0.1, 0.1, 0.4], [0.0, 0.5, 0.5, 0.0], [0.1, 0.2, 0.3, 0.4]]
@@ -50,46 +48,6 @@ def saved(name: str, folder: Path) -> tuple[Any, Path, Path]:
     found = dpopt.design(setting, backend=backend)
     found.save(folder / "x.json", proof=True)
     return found, folder / "x.json", folder / "x.proof.json"
-
-
-def alone(folder: Path, *files: Path) -> subprocess.CompletedProcess[str]:
-    """Run a copy of the checker in an interpreter that knows nothing of the package."""
-    folder.mkdir()
-    judge = Path(shutil.copy(verify.__file__, folder / "verify.py"))
-    command = [sys.executable, "-I", str(judge), *map(str, files)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
-
-
-def displayed(found: Any) -> verify.Program:
-    """Return what the checker displays for a design."""
-    setting, kind = found.setting, found.setting.kind
-    asked, units = json.loads(json.dumps([setting.to_dict(), setting.plain(found.units)]))
-    return verify.KINDS[kind](asked, units, None, {})
-
-
-def optimum(program: verify.Program) -> float:
-    """Solve a displayed program over all its rows with scipy."""
-    laws = [variable for variables, _ in program.laws for variable in variables]
-    place = {v: i for i, v in enumerate([*laws, *program.boxes])}
-    cost = [float(program.cost.get(v, 0)) for v in place]
-    tables: dict[bool, list[tuple[list[float], float]]] = {False: [], True: []}
-    for variables, mass in program.laws:
-        tables[True].append(([float(v in variables) for v in place], float(mass)))
-    for name in program.names():
-        row = program.row(name)
-        line = [0.0] * len(place)
-        for v, a in row.terms.items():
-            line[place[v]] = float(verify.ends(a)[0])
-        tables[row.equality].append((line, float(verify.ends(row.limit)[0])))
-    limits = [(0.0, 1.0)] * len(laws) + [(float(a), float(b)) for a, b in program.boxes.values()]
-    sides = {
-        f"{side}_{kind}": [entry[place] for entry in tables[equal]] or None
-        for equal, kind in ((False, "ub"), (True, "eq"))
-        for place, side in enumerate("Ab")
-    }
-    solved = linprog(cost, bounds=limits, **sides)
-    assert solved.status == 0
-    return float(solved.fun)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -272,25 +230,6 @@ def test_a_corrupted_multiplier_never_raises_a_bound_above_the_optimum(
 
     edited(proof, claim)
     assert verify.main([str(path), str(proof)]) == 4
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda body: body["setting"].update(prior=[0.5, "x"]),
-        lambda body: body["setting"].update(prior=[0.0] * 5),
-        lambda body: body["setting"].update(prior=[]),
-        lambda body: body["setting"].update(epsilon=-1.0),
-        lambda body: body["units"].update(bits=0),
-        lambda body: body["units"].update(bits=10**9),
-        lambda body: body.update(units=3),
-        lambda body: body["setting"].update(prior=[1e-7] * 5_000_000),
-    ],
-)
-def test_what_is_no_file_of_a_prior_is_malformed(change: Any, tmp_path: Path) -> None:
-    _, path, _ = saved("Algorithm 1", tmp_path)
-    edited(path, change)
-    assert verify.main([str(path)]) == 2
 
 
 @pytest.mark.parametrize("bits", [1, 30])

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import shutil
-import subprocess
-import sys
 from collections import Counter, defaultdict
 from contextlib import redirect_stderr, redirect_stdout
 from fractions import Fraction
@@ -23,6 +20,7 @@ import dpopt
 from dpopt import ParameterError, roo, verify
 from dpopt.roo.proof import least_slack
 from dpopt.shape import Setting, made
+from tests.proofs.judging import alone, optimum
 from tests.roo import brute
 
 P = (0.5, 0.3, 0.2)
@@ -71,37 +69,6 @@ def accepts(setting: Setting[Any], units: Any, ratio: Fraction) -> bool:
     return True
 
 
-def optimum(program: verify.Program) -> float:
-    """The least value of a displayed program, by another solver's interface."""
-    variables = {
-        v: i for i, v in enumerate(dict.fromkeys(v for law in program.laws for v in law[0]))
-    }
-    for v in program.boxes:
-        variables[v] = len(variables)
-    limits = [(0.0, 1.0)] * (len(variables) - len(program.boxes))
-    limits += [(float(low), float(high)) for low, high in program.boxes.values()]
-    rows = [program.row(name) for name in program.names()]
-    above = np.zeros((len(rows), len(variables)))
-    for i, row in enumerate(rows):
-        for v, a in row.terms.items():
-            above[i, variables[v]] += float(verify.ends(a)[0])
-    sums = np.zeros((len(program.laws), len(variables)))
-    for i, (members, _) in enumerate(program.laws):
-        sums[i, [variables[v] for v in members]] = 1.0
-    cost = np.zeros(len(variables))
-    for v, c in program.cost.items():
-        cost[variables[v]] = float(c)
-    found = linprog(
-        cost,
-        above,
-        [float(verify.ends(row.limit)[0]) for row in rows],
-        sums if len(sums) else None,
-        [float(mass) for _, mass in program.laws] if len(sums) else None,
-        limits,
-    )
-    return float(found.fun)
-
-
 def refused(folder: Path, *names: str) -> tuple[int, str, str]:
     """The referee's exit code and words for files in a folder, in this process."""
     out, err = io.StringIO(), io.StringIO()
@@ -110,18 +77,11 @@ def refused(folder: Path, *names: str) -> tuple[int, str, str]:
     return code, out.getvalue(), err.getvalue()
 
 
-def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a copy of the referee where nothing else is."""
-    shutil.copy(verify.__file__, folder / "verify.py")
-    command = [sys.executable, "-I", "verify.py", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-
-
 @pytest.mark.parametrize("setting", EXAMPLES, ids=repr)
 def test_a_design_and_its_proof_are_accepted_alone(setting: Setting[Any], tmp_path: Path) -> None:
     design = dpopt.design(setting)
     design.save(tmp_path / "x.json", proof=True)
-    ran = run(tmp_path, "x.json", "x.proof.json")
+    ran = alone(tmp_path / "alone", tmp_path / "x.json", tmp_path / "x.proof.json")
     assert (ran.returncode, ran.stderr) == (0, "")
     assert [line.split(":")[0] for line in ran.stdout.splitlines()] == [
         "private",
@@ -279,7 +239,7 @@ def test_published_rules_that_fail_are_refused(setting: roo.MinCount, tmp_path: 
     file = json.loads((tmp_path / "x.json").read_text())
     file["body"]["units"] = [str(w) for w in units]
     (tmp_path / "x.json").write_text(json.dumps(file))
-    assert run(tmp_path, "x.json").returncode == 4
+    assert alone(tmp_path / "alone", tmp_path / "x.json").returncode == 4
 
 
 def test_many_records_are_decided_from_the_few_that_matter() -> None:
@@ -511,43 +471,6 @@ def test_a_unit_that_is_too_large_is_refused(setting: roo.OptimalLetter, tmp_pat
     file["body"]["units"] = [str(w) for w in units]
     (tmp_path / "y.json").write_text(json.dumps(file))
     assert refused(tmp_path, "y.json")[:2] == (4, "")
-
-
-@pytest.mark.parametrize(
-    ("setting", "changes"),
-    [
-        (EXAMPLES[0], {"rule": "best"}),
-        (EXAMPLES[0], {"records": 0}),
-        (EXAMPLES[0], {"letters": 1}),
-        (EXAMPLES[0], {"epsilon": 5000}),
-        (EXAMPLES[8], {"records": "many"}),
-        (EXAMPLES[11], {"objective": "least"}),
-        (EXAMPLES[11], {"records": 4000, "letters": 100}),
-        (EXAMPLES[11], {"records": 400, "letters": 50}),
-        (EXAMPLES[13], {"records": 3000, "letters": 2}),
-        (EXAMPLES[14], {"distribution": [0.0, 0.0, 0.0]}),
-        (EXAMPLES[15], {"distribution": None}),
-    ],
-)
-def test_malformed_settings_are_no_files(
-    setting: Setting[Any], changes: dict[str, Any], tmp_path: Path
-) -> None:
-    dpopt.design(setting).save(tmp_path / "x.json")
-    file = json.loads((tmp_path / "x.json").read_text())
-    file["body"]["setting"] |= changes
-    (tmp_path / "x.json").write_text(json.dumps(file))
-    assert refused(tmp_path, "x.json")[:2] == (2, "")
-
-
-@pytest.mark.parametrize("setting", [EXAMPLES[0], EXAMPLES[8], EXAMPLES[11]], ids=repr)
-@pytest.mark.parametrize("units", [None, [], {}, ["1"] * 99, [1.5], "7", [["1"]], [[], []]])
-def test_malformed_units_are_no_files(setting: Setting[Any], units: Any, tmp_path: Path) -> None:
-    dpopt.design(setting).save(tmp_path / "x.json")
-    file = json.loads((tmp_path / "x.json").read_text())
-    file["body"]["units"] = units
-    (tmp_path / "x.json").write_text(json.dumps(file))
-    code, said, _ = refused(tmp_path, "x.json")
-    assert (code in ((2, 4) if units is None else (2,)), said) == (True, "")
 
 
 def test_what_is_too_large_for_the_referee_has_a_bound_in_floats() -> None:

@@ -296,6 +296,21 @@ METHODS: dict[str, Callable[[], tuple[object, Arguments]]] = {
         local.workload_mechanism("prefix", 3, epsilon=1.0),
         {"outputs": [0, 1, 1], "consistent": True},
     ),
+    "dpopt.certify": lambda: (
+        dpopt,
+        {
+            **{"kernel": [[0.6, 0.4], [0.4, 0.6]], "epsilon": 1.0, "delta": 0.0},
+            **{"graph": "path", "inputs": ["a", "b"], "rows": None, "tolerance": 0.1},
+        },
+    ),
+    "dpopt.closed_form": lambda: (
+        dpopt,
+        {"setting": kernel.KernelSetting("zero-one", 1.0, inputs=2), "low": 1, "high": 3},
+    ),
+    "dpopt.exact_optimum": lambda: (
+        dpopt,
+        {"setting": kernel.KernelSetting("zero-one", 1.0, inputs=2), "ratio": 2},
+    ),
     "Tally.of_counts": lambda: (roo.Tally, {"counts": [3, 2], "alphabet": ["a", "b"]}),
     "ExactKernel.make": lambda: (
         privacy.ExactKernel,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import re
 from collections.abc import Iterator
 
@@ -11,7 +10,6 @@ import numpy as np
 import pytest
 
 from dpopt import ParameterError, kernel, majority, roo
-from tests.robustness.registry import MODULES
 from tests.robustness.test_public_fuzz import NAMES, PATHS, called
 
 # Arrays of a few numbers say more than their shape; a certificate's fractions are exact.
@@ -37,29 +35,6 @@ def test_what_a_function_returns_shows_in_one_line(name: str) -> None:
             shown = repr(part)
             assert "\n" not in shown, shown
             assert len(shown) < 300, shown
-
-
-def public() -> dict[str, object]:
-    found = {}
-    for module in MODULES:
-        for name in module.__all__:
-            found[f"{module.__name__}.{name}"] = getattr(module, name)
-    return found
-
-
-@pytest.mark.parametrize("name", public())
-def test_a_type_error_names_what_was_called(name: str) -> None:
-    """Python's own TypeErrors take the name from here: it is the one that users write."""
-    value = public()[name]
-    if inspect.isfunction(value):
-        assert value.__qualname__ == name.rpartition(".")[2]
-        with pytest.raises(TypeError, match=rf"^{value.__name__}\(\) got an unexpected keyword"):
-            value(no_such_argument=1)
-    elif inspect.isclass(value) and dataclasses.is_dataclass(value) and value.__init__:
-        assert value.__qualname__ == name.rpartition(".")[2]
-        if not inspect.isabstract(value):
-            with pytest.raises(TypeError, match=rf"^{value.__name__}\.__init__\(\) got"):
-                value(no_such_argument=1)  # type: ignore[call-arg]
 
 
 def test_counts_by_letter() -> None:

@@ -155,17 +155,26 @@ WRONG: tuple[object, ...] = (
 )
 
 
+# What JSON may hold and a value of Python may not, or not so long.
+BOMBS = (
+    *('"1e300000000"', "1e300000000", '"1e-300000000"', '"1/1e300000000"', '"0x1p999999999999"'),
+    *("9" * 100_000, f'"{"9" * 100_000}"', f'"0x{"f" * 100_000}"', "1000", "1e300", "[[[]]]"),
+)
+
+
 @pytest.mark.parametrize("kind", QUICK)
 def test_any_value_in_any_place(kind: str, originals: dict[str, bytes], tmp_path: Path) -> None:
-    """With the old hash nothing that differs is accepted."""
+    """With the old hash nothing that differs is accepted; a hang would end the run."""
     record, path = json.loads(originals[kind]), tmp_path / "file"
-    rng = random.Random(kind)
+    rng, texts = random.Random(kind), [*map(json.dumps, WRONG), *BOMBS]
     for place in places(record):
-        for value in rng.sample(WRONG, 5):
-            changed = replaced(record, place, value)
-            if refused(path, json.dumps(changed).encode()) is None:
+        for text in rng.sample(texts, 8):
+            content = json.dumps(replaced(record, place, "@")).replace('"@"', text)
+            error = refused(path, content.encode())
+            if error is None:
                 # true is 1 and 0 is -0.0 for Python: the same mechanism.
-                assert changed == record
+                assert json.loads(content) == record
+            assert len(str(error)) < 1000
 
 
 @pytest.mark.parametrize("kind", QUICK)
@@ -190,17 +199,11 @@ def test_any_value_in_the_body_with_a_right_hash(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_keys_twice_missing_and_unknown(
-    kind: str, originals: dict[str, bytes], tmp_path: Path
-) -> None:
-    text, path = originals[kind].decode(), tmp_path / "file"
-    record = json.loads(text)
+def test_keys_missing(kind: str, originals: dict[str, bytes], tmp_path: Path) -> None:
+    record, path = json.loads(originals[kind]), tmp_path / "file"
     for key in record:
         missing = {name: value for name, value in record.items() if name != key}
         assert isinstance(refused(path, json.dumps(missing).encode()), ParameterError)
-    other = json.dumps({**record["body"], "setting": {}, "weights": [["1", "0"], ["0", "1"]]})
-    twice = f'{text.rstrip()[:-1]}, "body": {other}}}'
-    assert refused(path, twice.encode()) is not None
 
 
 @pytest.mark.parametrize("kind", KINDS)

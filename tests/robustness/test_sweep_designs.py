@@ -9,10 +9,8 @@ from __future__ import annotations
 from itertools import islice
 
 import pytest
-from click.testing import CliRunner
 
 from dpopt import majority
-from tests.robustness import sweep_designs
 from tests.robustness.sweep_designs import LARGEST_GAP, ROUNDING, Case, cases, fault_of
 
 
@@ -73,28 +71,3 @@ def test_another_interface_finds_the_same_optimum(hard: Case) -> None:
 def test_a_part_of_the_sweep(start: int) -> None:
     for drawn in islice(cases(11, largest=31), start, start + 6):
         assert fault_of(drawn)[0] == "", drawn
-
-
-def test_the_sweep_draws_all_that_it_should() -> None:
-    drawn = [*islice(cases(0), 2000)]
-    assert {d.objective for d in drawn} == set(sweep_designs.OBJECTIVES)
-    assert {d.prior for d in drawn if "least-regret" not in str(d)} == set(sweep_designs.PRIORS)
-    hedged = [d.prior.split(";") for d in drawn if d.objective == "least-regret"]
-    assert {len(priors) for priors in hedged} == {2, 3, 4}
-    assert {prior for priors in hedged for prior in priors} == set(sweep_designs.PRIORS)
-    assert {d.setting.mechanisms for d in drawn} == set(range(1, 52, 2))
-    assert sum(d.setting.mechanism_delta == 0.0 for d in drawn) in range(900, 1100)
-    positive = [d.setting.mechanism_delta for d in drawn if d.setting.mechanism_delta]
-    assert 1e-6 <= min(positive) < 2e-6
-    assert 5e-4 < max(positive) <= 1e-3
-
-
-def test_the_command_counts_failures(monkeypatch: pytest.MonkeyPatch) -> None:
-    good = CliRunner().invoke(sweep_designs.main, ["3", "--largest", "5"])
-    assert (good.exit_code, good.output.count("\n")) == (0, 1)
-    assert good.output.startswith("3 designs, 0 failed; widest gap ")
-    monkeypatch.setattr(sweep_designs, "LARGEST_GAP", -1.0)
-    bad = CliRunner().invoke(sweep_designs.main, ["3", "--largest", "5"])
-    assert bad.exit_code == 1
-    assert "3 designs, 3 failed" in bad.output
-    assert bad.output.count("majority.design(") == 3

@@ -40,11 +40,6 @@ def test_what_is_no_setting(what: str) -> None:
         says_one_sentence(caught.value)
 
 
-def test_a_class_is_no_setting() -> None:
-    with pytest.raises(ParameterError, match="^setting is the class Coin; it must be an object"):
-        dpopt.design(Coin)  # type: ignore[arg-type, type-var]
-
-
 def test_a_field_that_there_is_none_of() -> None:
     with pytest.raises(ParameterError, match="^keep was given 'epsilom'; fields of Coin are eps"):
         Coin(1.0).keep(epsilom=2.0)
@@ -74,20 +69,6 @@ def test_a_proof_that_is_none(proof: Any, monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_verb_is_no_kind(verb: str) -> None:
     with pytest.raises(ParameterError, match="the command line has a verb of that name"):
         type("Mine", (Coin,), {"kind": verb})
-
-
-@pytest.mark.parametrize("limit", [-1.0, math.nan, "1", None, object()])
-def test_a_time_limit(limit: Any) -> None:
-    if limit is None:
-        assert dpopt.design(Coin(1.0), time_limit=None).private
-        return
-    with pytest.raises(ParameterError, match="time_limit is"):
-        dpopt.design(Coin(1.0), time_limit=limit)
-
-
-def test_an_unknown_backend() -> None:
-    with pytest.raises(ParameterError, match="backend is"):
-        dpopt.design(Coin(1.0), backend="highest")
 
 
 def loose(frozen: bool, name: str | None) -> type[Any]:
@@ -183,15 +164,6 @@ def test_a_file_of_an_unknown_kind(kind: str, tmp_path: Path) -> None:
     says_one_sentence(caught.value)
 
 
-@pytest.mark.parametrize("kind", [None, 3, [], {}, True])
-def test_a_file_whose_kind_is_no_text(kind: Any, tmp_path: Path) -> None:
-    path = tmp_path / "saved.json"
-    dpopt.design(Coin(1.0)).save(path)
-    path.write_text(json.dumps({**json.loads(path.read_text()), "kind": kind}))
-    with pytest.raises(ParameterError, match="kind, body, provenance or hash is missing"):
-        dpopt.load(path)
-
-
 def test_an_error_in_a_kind_of_ones_own_is_kept_as_the_cause(tmp_path: Path) -> None:
     path = tmp_path / "saved.json"
     with registered():
@@ -232,8 +204,3 @@ def test_columns_of_ones_own_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Coin, "columns", lambda *_: {"told": ["yes"]})
     with pytest.raises(ParameterError, match="none holds numbers alone: override draw"):
         found.plot()
-
-
-def test_every_program_takes_privacy_of_ones_own() -> None:
-    for kind in dpopt.kinds():
-        assert isinstance(kind.example().problem(), dpopt.Problem), kind.kind
