@@ -7,8 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from dpopt import _checks
-from dpopt._errors import ParameterError
+from dpopt import ParameterError
 from dpopt.prob.histograms import checked_distributions
 from dpopt.smoothed import SamplingHistogram, log_exposure
 
@@ -34,7 +33,6 @@ def log_lower_bound(mechanism: SamplingHistogram, distributions: npt.ArrayLike) 
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, Theorem 3 (ii).
     """
-    _checks.instance("mechanism", mechanism, SamplingHistogram)
     share = float(checked_distributions(distributions, mechanism.categories).min())
     rest = mechanism.records - 1
     rare = rest * math.log1p(-share) + math.log1p(rest * share)
@@ -68,7 +66,6 @@ def published_log_bound(
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, Theorem 3 (i), Remark 8 and Appendix E.
     """
-    _checks.instance("mechanism", mechanism, SamplingHistogram)
     share = float(checked_distributions(distributions, mechanism.categories).min())
     if mechanism.replacement or mechanism.lost == 0:
         raise ParameterError("mechanism must draw fewer records than n, without replacement.")
@@ -76,7 +73,8 @@ def published_log_bound(
         raise ParameterError("distributions hold a share of 0; every share must be positive.")
     rate = mechanism.drawn / mechanism.records
     threshold = -math.log1p(-rate)
-    epsilon = _checks.real("epsilon", epsilon, threshold, open_lower=True)
+    if not epsilon > threshold:
+        raise ParameterError(f"epsilon is {epsilon:g}; it must be above {threshold:g}.")
     growth = (-math.expm1(-epsilon) / rate - 1.0) ** 2
     size = share * mechanism.records
     return float(np.logaddexp(-growth * size / 6, math.log(mechanism.categories) - size / 8))
@@ -118,9 +116,7 @@ def log_upper_bound(
         Liu, Wang, Xia, Smoothed Differential Privacy, Theorems 3 (i) and 5. Hoeffding 1963,
         Theorems 1 and 4.
     """
-    _checks.instance("mechanism", mechanism, SamplingHistogram)
     shares = checked_distributions(distributions, mechanism.categories).min(axis=0)
-    epsilon = _checks.real("epsilon", epsilon, 0.0)
     log_ratio, log_factor = _decay(mechanism, epsilon)
     exposure = log_exposure(mechanism)
     if log_ratio >= 0.0:

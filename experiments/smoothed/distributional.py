@@ -9,15 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from dpopt import ParameterError, _checks
-from dpopt._types import IntVector, Matrix, brief, frozen
+from dpopt import ParameterError
 from dpopt.lp import Solution, solve
 from dpopt.privacy import Problem
 from dpopt.prob.histograms import checked_distributions, histogram_count, histograms, index_of
 from dpopt.smoothed.mechanisms import AnonymousMechanism, Mechanism, as_anonymous
+from experiments.smoothed.arrays import IntVector, Matrix
 from experiments.smoothed.program import LARGEST_PROGRAM, Solved, database_laws
-
-_LARGEST_EPSILON = 16.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,9 +30,6 @@ class DistributionalDelta(Solved):
 
     simulator: Matrix
     solution: Solution
-
-    def __repr__(self) -> str:
-        return brief(self, value=self.value, bound=self.bound, gap=self.gap)
 
 
 def distributional_delta(
@@ -70,7 +65,7 @@ def distributional_delta(
     whole = as_anonymous(mechanism)
     if whole.records < 2:
         raise ParameterError(f"records is {whole.records}; it must be at least 2.")
-    factor = math.exp(_checks.real("epsilon", epsilon, 0.0, _LARGEST_EPSILON))
+    factor = math.exp(epsilon)
     vertices = checked_distributions(distributions, whole.categories)
     others = histograms(whole.records - 1, whole.categories)
     rows = histogram_count(whole.records - 1, vertices.shape[0]) * whole.categories
@@ -85,7 +80,7 @@ def distributional_delta(
     given = _completed(whole, others)
     problem = _problem(factor, weights, given)
     solution = solve(problem, backend)
-    simulator = frozen(solution["simulator"].reshape(others.shape[0], whole.outputs))
+    simulator = solution["simulator"].reshape(others.shape[0], whole.outputs)
     return DistributionalDelta(simulator, solution)
 
 

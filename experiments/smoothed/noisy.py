@@ -9,8 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from dpopt import ParameterError, _checks
-from dpopt._types import Json, Matrix
+from dpopt import ParameterError
 from dpopt.prob.histograms import checked_histograms, histogram_count, histograms
 from dpopt.smoothed.mechanisms import (
     LARGEST_ENTRIES,
@@ -19,8 +18,7 @@ from dpopt.smoothed.mechanisms import (
     SamplingHistogram,
     settle,
 )
-
-_LARGEST_EPSILON = 600.0
+from experiments.smoothed.arrays import Matrix
 
 
 @dataclass(frozen=True)
@@ -47,9 +45,8 @@ class NoisyHistogram(AnonymousMechanism):
 
     def __post_init__(self) -> None:
         sampling = SamplingHistogram(self.records, self.drawn, self.categories)
-        epsilon = _checks.real("epsilon", self.epsilon, 0.0, _LARGEST_EPSILON, open_lower=True)
         n, drawn, m = sampling.records, sampling.drawn, sampling.categories
-        settle(self, records=n, drawn=drawn, epsilon=epsilon, categories=m)
+        settle(self, records=n, drawn=drawn, categories=m)
 
     @property
     def outputs(self) -> int:
@@ -88,7 +85,7 @@ class NoisyHistogram(AnonymousMechanism):
         sampled, noise = self._noise
         return sampled.laws(rows) @ noise
 
-    def to_dict(self) -> Json:
+    def to_dict(self) -> dict[str, object]:
         """Return the parameters as plain values."""
         return {"mechanism": "noisy-histogram", **asdict(self)}
 
@@ -160,7 +157,6 @@ def noisy_guarantee(mechanism: NoisyHistogram) -> NoisyGuarantee:
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, Table 1 and Appendix A.3.
     """
-    _checks.instance("mechanism", mechanism, NoisyHistogram)
     epsilon, drawn = mechanism.epsilon, mechanism.drawn
     eta, r = drawn / mechanism.records, math.exp(-epsilon / 4.0)
     # (1 + r - r^T) / (1 + r - r^(T+1)) is 1 - x.

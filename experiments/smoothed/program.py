@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from dpopt import ParameterError, _checks
-from dpopt._types import IntVector, Matrix, Vector, brief, frozen
+from dpopt import ParameterError
 from dpopt.lp import Solution, solve
 from dpopt.privacy import Problem
 from dpopt.prob.batches import batch_law
@@ -31,12 +30,12 @@ from dpopt.prob.histograms import (
 )
 from dpopt.smoothed.mechanisms import AnonymousMechanism, SamplingHistogram, as_anonymous
 from dpopt.smoothed.sgd import SgdProfile
+from experiments.smoothed.arrays import IntVector, Matrix, Vector
 from experiments.smoothed.quantised import moved
 
 LARGEST_PROGRAM = 2_000_000
 
 Array = npt.NDArray[np.float64]
-_LARGEST_EPSILON = 700.0
 # Above every value that is ever optimal: a bound at 1 could take over part of the rows' duals.
 ABOVE = 2.0
 
@@ -172,7 +171,7 @@ def step_problem(asked: SgdProfile) -> Problem:
 
 
 def _laws(p: npt.ArrayLike, q: npt.ArrayLike) -> tuple[Vector, Vector]:
-    law, other = (_table(n, [_checks.array(n, v)])[0] for n, v in (("p", p), ("q", q)))
+    law, other = (_table(n, [v])[0] for n, v in (("p", p), ("q", q)))
     if law.shape != other.shape:
         raise ParameterError(f"q has {other.size} outputs; it must have {law.size}, as p.")
     return law, other
@@ -180,7 +179,7 @@ def _laws(p: npt.ArrayLike, q: npt.ArrayLike) -> tuple[Vector, Vector]:
 
 def _table(name: str, rows: object) -> Matrix:
     allowed = "probabilities of the outputs, at least 0, one row for each law"
-    table = _checks.floats(name, rows)
+    table = np.asarray(rows, dtype=float)
     if table.ndim != 2 or 0 in table.shape or not np.all((table >= 0) & (table <= 2)):
         raise ParameterError(f"{name} has shape {table.shape}; it must hold {allowed}.")
     return table
@@ -188,7 +187,7 @@ def _table(name: str, rows: object) -> Matrix:
 
 def gains_of(p: Array, q: Array, epsilon: float) -> Array:
     """Return max(-1, p - e^epsilon q)."""
-    growth = math.exp(_checks.real("epsilon", epsilon, 0.0, _LARGEST_EPSILON))
+    growth = math.exp(epsilon)
     return np.maximum(-1.0, p - growth * q)
 
 
@@ -224,9 +223,6 @@ class SmoothedInstance:
     compositions: IntVector
     databases: Matrix
 
-    def __repr__(self) -> str:
-        return brief(self)
-
 
 def smoothed_instance(
     mechanism: SamplingHistogram | AnonymousMechanism,
@@ -257,9 +253,7 @@ def smoothed_instance(
     laws, pairs = whole.laws(table), replacements(table)
     gains = gains_of(laws[pairs], laws[pairs[:, ::-1]], epsilon)
     rows = histograms(n, len(vertices)) if compositions is None else compositions
-    return SmoothedInstance(
-        frozen(laws), pairs, frozen(gains), rows, frozen(database_laws(vertices, rows, table))
-    )
+    return SmoothedInstance(laws, pairs, gains, rows, database_laws(vertices, rows, table))
 
 
 def smoothed_problem(instance: SmoothedInstance) -> Problem:
@@ -274,7 +268,6 @@ def smoothed_problem(instance: SmoothedInstance) -> Problem:
     from (E, 2, outputs)). The duals of the three blocks are the variables of the same names in
     `adversary_problem`.
     """
-    _checks.instance("instance", instance, SmoothedInstance)
     compositions, databases = instance.databases.shape
     pairs, sides, outputs = instance.gains.shape
     problem = Problem("smoothed delta")
@@ -302,7 +295,6 @@ def adversary_problem(instance: SmoothedInstance) -> Problem:
     Variables: "weights" (w), "sides" (v, flattened from (E, 2, 2): pair, direction, which of the
     two databases) and "tests" (psi, flattened from (E, 2, outputs)).
     """
-    _checks.instance("instance", instance, SmoothedInstance)
     compositions = instance.databases.shape[0]
     pairs, sides, outputs = instance.gains.shape
     problem = Problem("adversary of the smoothed delta")
@@ -375,9 +367,6 @@ class SmoothedAdversary(Solved):
         """Records from each distribution in the composition of largest weight."""
         return tuple(self.compositions[int(np.argmax(self.weights))].tolist())
 
-    def __repr__(self) -> str:
-        return brief(self)
-
 
 def solve_smoothed(
     mechanism: SamplingHistogram | AnonymousMechanism,
@@ -408,9 +397,7 @@ def solve_smoothed(
     scaled = np.maximum(0.0, solution.duals["tests"]).reshape(instance.gains.shape)
     size = np.broadcast_to(sides.sum(axis=2)[:, :, None], scaled.shape)
     tests = np.divide(scaled, size, out=np.zeros_like(scaled), where=size > 0)
-    return SmoothedAdversary(
-        instance, solution, frozen(weights), frozen(sides), frozen(np.minimum(1.0, tests))
-    )
+    return SmoothedAdversary(instance, solution, weights, sides, np.minimum(1.0, tests))
 
 
 def _ends(instance: SmoothedInstance) -> sp.csr_array:

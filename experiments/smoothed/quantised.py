@@ -10,14 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
-from dpopt import ParameterError, _checks
-from dpopt._types import IntVector, Vector, frozen
-from dpopt.prob.batches import LARGEST_VALUE, BatchLaw, as_values, batch_law
-from dpopt.smoothed.mechanisms import settle
-from dpopt.smoothed.sgd import LARGEST_EPSILON
-
-_FAMILIES = ("gaussian", "laplace")
-_LARGEST_DRAWS = 10**15
+from dpopt import ParameterError
+from dpopt.prob.batches import BatchLaw, as_values, batch_law
+from experiments.smoothed.arrays import IntVector, Vector
 
 
 @dataclass(frozen=True)
@@ -46,15 +41,10 @@ class QuantisedGradient:
     bits: int = 8
 
     def __post_init__(self) -> None:
-        mean = _checks.real("mean", self.mean)
-        deviation = _checks.real("deviation", self.deviation, 0.0, open_lower=True)
-        _checks.choice("family", self.family, _FAMILIES)
-        bits = _checks.integer("bits", self.bits, 1, 16)
-        settle(self, mean=mean, deviation=deviation, bits=bits)
         if not self._masses().sum() > 0:
             raise ParameterError(
-                f"mean is {mean} and deviation {deviation}; the distribution must have mass in "
-                "(-1/2, 1/2] that a double can hold."
+                f"mean is {self.mean} and deviation {self.deviation}; the distribution must have "
+                "mass in (-1/2, 1/2] that a double can hold."
             )
 
     @property
@@ -76,7 +66,7 @@ class QuantisedGradient:
     def probabilities(self) -> Vector:
         """The probability of each value, shape (2^bits,), read-only."""
         masses = self._masses()
-        return frozen(masses / masses.sum())
+        return masses / masses.sum()
 
     def _masses(self) -> Vector:
         edges = np.arange(self.lowest - 1, self.highest + 1) / (1 << self.bits)
@@ -99,7 +89,6 @@ class QuantisedGradient:
 
     def sample(self, size: int, rng: np.random.Generator) -> IntVector:
         """Return independent values, shape (size,); for experiments, not private."""
-        size = _checks.integer("size", size, 0)
         return rng.choice(self.values, size=size, p=self.probabilities)
 
 
@@ -111,21 +100,14 @@ def sample_database(
     Raises:
         ParameterError: if the two differ in length, a count is below 0, or there is no record.
     """
-    for name, value in (("gradients", gradients), ("composition", composition)):
-        if not isinstance(value, list | tuple | np.ndarray) or getattr(value, "ndim", 1) != 1:
-            raise ParameterError(f"{name} is {_checks.shown(value)}; it must be a sequence.")
-    for gradient in gradients:
-        _checks.instance("gradients", gradient, QuantisedGradient)
-    _checks.instance("rng", rng, np.random.Generator)
     if len(gradients) != len(composition):
         raise ParameterError(
             f"composition has {len(composition)} counts for {len(gradients)} distributions; "
             "there must be one for each."
         )
-    counts = [_checks.integer("composition", count, 0) for count in composition]
-    if sum(counts) == 0:
+    if sum(composition) == 0:
         raise ParameterError("composition holds no record; at least one must be above 0.")
-    parts = [g.sample(count, rng) for g, count in zip(gradients, counts, strict=True)]
+    parts = [g.sample(count, rng) for g, count in zip(gradients, composition, strict=True)]
     return np.concatenate(parts)
 
 
@@ -165,15 +147,10 @@ def monte_carlo_delta(
     Raises:
         ParameterError: if an argument is out of range, or the law of a batch too large a table.
     """
-    _checks.instance("rng", rng, np.random.Generator)
     x = as_values(values)
-    epsilon = _checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON)
-    draws = _checks.integer("draws", draws, 1, _LARGEST_DRAWS)
-    low = _checks.integer("lowest", lowest, -LARGEST_VALUE, LARGEST_VALUE)
-    high = _checks.integer("highest", highest, -LARGEST_VALUE, LARGEST_VALUE)
-    others_ = moved(x, int(x.min()), high), moved(x, int(x.max()), low)
+    others_ = moved(x, int(x.min()), highest), moved(x, int(x.max()), lowest)
     own, *others = (
-        BatchLaw(law.lowest, frozen(rng.multinomial(draws, law.probabilities) / draws))
+        BatchLaw(law.lowest, rng.multinomial(draws, law.probabilities) / draws)
         for law in (batch_law(values, drawn, rounded=rounded) for values in (x, *others_))
     )
     largest = 0.0

@@ -7,9 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from dpopt import _checks
-from dpopt._errors import ParameterError
-from dpopt._types import IntVector, Matrix
+from dpopt import ParameterError
 from dpopt.prob.histograms import checked_histogram
 from dpopt.smoothed.mechanisms import (
     AnonymousMechanism,
@@ -18,8 +16,7 @@ from dpopt.smoothed.mechanisms import (
     checked_mechanism,
 )
 from dpopt.smoothed.sampling import log_utility_at
-
-READINGS = ("pairs", "categories")
+from experiments.smoothed.arrays import IntVector, Matrix
 
 
 def candidates_utility(laws: npt.ArrayLike, threshold: float) -> float:
@@ -49,8 +46,7 @@ def candidates_utility(laws: npt.ArrayLike, threshold: float) -> float:
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, equation (3) and Lemma 10.
     """
-    t = _checks.real("threshold", threshold, 0.0, 1.0, open_upper=True)
-    table = _checks.floats("laws", laws)
+    t, table = threshold, np.asarray(laws, dtype=float)
     if table.ndim != 2 or table.shape[0] < 2 or not np.all((table >= 0) & (table <= 2)):
         raise ParameterError(
             f"laws has shape {table.shape}; it must hold probabilities, one row for each of at "
@@ -104,12 +100,10 @@ def adversary_utility(
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, equation (3), Lemma 1, Corollary 3.
     """
-    reading = _checks.choice("reading", reading, READINGS)
     mechanism = checked_mechanism(mechanism)
     m = mechanism.categories
     counts = checked_histogram(histogram, mechanism.records, m)
-    lowest = 0.5 if reading == "pairs" else 1.0 / m
-    t = _checks.real("threshold", threshold, lowest, 1.0, open_upper=True)
+    t = threshold
     if isinstance(mechanism, SamplingHistogram) and m == 2 and not mechanism.replacement:
         return float(log_utility_at(mechanism.records, mechanism.drawn, t, counts[:1])[0])
     whole, best = as_anonymous(mechanism), 0.0

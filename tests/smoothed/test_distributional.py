@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from dpopt import ParameterError, smoothed
+from dpopt import smoothed
 from experiments.smoothed.distributional import distributional_delta
 
 LAWS = [[0.3, 0.7], [0.6, 0.4]]
@@ -84,13 +84,3 @@ def test_smoothed_implies_distributional(epsilon: float) -> None:
         found = smoothed.smoothed_delta(mechanism, epsilon, laws)
         assert apart.value <= found.delta + 1e-9
         assert found.delta <= found.dp_delta * (1 + 1e-12)
-
-
-def test_bad_input() -> None:
-    mechanism = smoothed.SamplingHistogram(1, 1)
-    with pytest.raises(ParameterError, match="records is 1"):
-        distributional_delta(mechanism, 0.0, LAWS)
-    with pytest.raises(ParameterError, match="variables"):
-        distributional_delta(smoothed.SamplingHistogram(300, 200), 0.0, LAWS)
-    with pytest.raises(ParameterError, match="epsilon"):
-        distributional_delta(smoothed.SamplingHistogram(4, 3), 17.0, LAWS)

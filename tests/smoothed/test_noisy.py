@@ -207,22 +207,6 @@ def test_certificate_at_large_sizes() -> None:
     assert guarantee.holds is False
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ((0, 1, 1.0), "records is 0"),
-        ((5, 6, 1.0), "drawn is 6"),
-        ((5, 3, 0.0), "epsilon is 0"),
-        ((5, 3, 601.0), "epsilon is 601"),
-        ((5, 3, math.nan), "epsilon is nan"),
-        ((5, 3, 1.0, 1), "categories is 1"),
-    ],
-)
-def test_bad_parameters_are_refused(arguments: tuple, words: str) -> None:
-    with pytest.raises(ParameterError, match=words):
-        NoisyHistogram(*arguments)
-
-
 def test_large_tables_and_foreign_histograms_are_refused() -> None:
     mechanism = NoisyHistogram(6, 3, 1.0)
     assert mechanism.laws(histograms(6, 2)).sum(axis=1) == pytest.approx(np.ones(7), rel=1e-14)

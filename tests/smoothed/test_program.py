@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpopt import ParameterError, smoothed, solve
+from dpopt import smoothed, solve
 from dpopt.prob import hockey_stick
 from dpopt.prob.histograms import histogram_count, histograms, neighbours
 from dpopt.smoothed.mechanisms import KernelMechanism, SamplingHistogram, as_anonymous
@@ -182,17 +182,3 @@ def test_the_databases_of_a_composition_are_counted_right() -> None:
             only = {key: float(key == row) for key in table}
             wanted = means(only, distributions, 4)[tuple(counts)]
             assert law[place] == pytest.approx(wanted, abs=1e-15)
-
-
-def test_bad_input_is_named() -> None:
-    for p, q in (([0.5, 0.5], [1.0]), ([], []), ([-0.1, 1.1], [0.5, 0.5]), (["a"], [1.0])):
-        with pytest.raises(ParameterError):
-            program.best_test_problem(p, q, 0.1)
-        with pytest.raises(ParameterError):
-            program.excess_problem(p, q, 0.1)
-    with pytest.raises(ParameterError, match="epsilon"):
-        program.best_test_problem([1.0], [1.0], -0.1)
-    with pytest.raises(ParameterError, match="entries"):
-        program.smoothed_instance(SamplingHistogram(3000, 10), 0.1, [[0.5, 0.5], [0.4, 0.6]])
-    with pytest.raises(ParameterError, match="categories"):
-        program.smoothed_instance(SamplingHistogram(3, 1), 0.1, [[0.5, 0.4, 0.1]])
