@@ -161,21 +161,6 @@ def reduced_count(voters: int, classes: int, *, approximate: bool = False) -> in
     )
 
 
-def two_laws(pair: tuple[Sequence[Fraction], Sequence[Fraction]], ratio: Fraction) -> Pair:
-    """Return the laws u and w of an r-pair: theorem 1.
-
-    Args:
-        pair: P and P', or both times one number.
-        ratio: r, above 1.
-    """
-    r = Fraction(ratio)
-    one, other = pair
-    # (b P - c P') / (b - c) with b : c = r : 1
-    u = tuple((r * p - q) / (r - 1) for p, q in zip(one, other, strict=True))
-    w = tuple((r * q - p) / (r - 1) for p, q in zip(one, other, strict=True))
-    return u, w
-
-
 def _image(classes: int, labels: Sequence[int], masses: Sequence[Fraction]) -> Law:
     law = [Fraction(0)] * classes
     for label, mass in zip(labels, masses, strict=True):

@@ -2,8 +2,6 @@
 
 from dpopt.prob.batches import BatchLaw, batch_law
 from dpopt.prob.divergence import (
-    chi_square,
-    f_divergence,
     hockey_stick,
     kl_divergence,
     total_variation,
@@ -15,8 +13,6 @@ __all__ = [
     "BatchLaw",
     "batch_law",
     "binomial_pmf",
-    "chi_square",
-    "f_divergence",
     "hockey_stick",
     "hull_vertices",
     "hypergeometric_pmf",

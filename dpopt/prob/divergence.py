@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-
 import numpy as np
 import numpy.typing as npt
 
@@ -30,14 +27,6 @@ def kl_divergence(p: npt.ArrayLike, q: npt.ArrayLike) -> Array:
     return np.asarray(np.sum(terms, axis=-1))
 
 
-def chi_square(p: npt.ArrayLike, q: npt.ArrayLike) -> Array:
-    """Return sum_x (p(x) - q(x))^2 / q(x); infinite if p is not supported on q."""
-    p, q = _pair(p, q)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        terms = np.where(p == q, 0.0, (p - q) ** 2 / q)
-    return np.asarray(np.sum(terms, axis=-1))
-
-
 def hockey_stick(p: npt.ArrayLike, q: npt.ArrayLike, epsilon: float) -> Array:
     """Return sum_x max(0, p(x) - e^epsilon q(x)), the smallest delta for this pair of laws.
 
@@ -59,51 +48,6 @@ def hockey_stick(p: npt.ArrayLike, q: npt.ArrayLike, epsilon: float) -> Array:
     with np.errstate(over="ignore", invalid="ignore"):
         covered = np.where(q > 0, np.exp(epsilon) * q, 0.0)
     return np.asarray(np.sum(np.maximum(0.0, p - covered), axis=-1))
-
-
-def f_divergence(
-    p: npt.ArrayLike,
-    q: npt.ArrayLike,
-    f: Callable[[Array], Array],
-    *,
-    at_zero: float,
-    slope_at_infinity: float,
-) -> Array:
-    """Return sum_x q(x) f(p(x) / q(x)), with q f(p / q) = p * slope_at_infinity where q = 0.
-
-    Args:
-        p: first law, shape (..., n).
-        q: second law, shape (..., n).
-        f: convex function with f(1) = 0, applied elementwise to positive ratios.
-        at_zero: limit of f(t) for t -> 0, possibly infinite.
-        slope_at_infinity: limit of f(t) / t for t -> infinity, possibly infinite.
-    """
-    p, q = _pair(p, q)
-    at_zero, slope_at_infinity = (
-        _limit("at_zero", at_zero),
-        _limit("slope_at_infinity", slope_at_infinity),
-    )
-    if not callable(f):
-        raise ParameterError(f"f is {_checks.shown(f)}; it must be a function of an array.")
-    inside = (p > 0) & (q > 0)
-    with np.errstate(over="ignore"):
-        ratio = np.divide(p, q, out=np.ones_like(p), where=inside)
-    values = _checks.floats("the value of f", f(ratio))
-    if values.shape not in ((), ratio.shape):
-        raise ParameterError(
-            f"f returned shape {values.shape} for shape {ratio.shape}; it must work elementwise."
-        )
-    with np.errstate(invalid="ignore", over="ignore"):
-        terms = np.where(inside, q * values, 0.0)
-        terms = np.where((p == 0) & (q > 0), q * at_zero, terms)
-        terms = np.where((p > 0) & (q == 0), p * slope_at_infinity, terms)
-    return np.asarray(np.sum(terms, axis=-1))
-
-
-def _limit(name: str, value: object) -> float:
-    if isinstance(value, float | np.floating) and math.isinf(value):
-        return float(value)
-    return _checks.real(name, value)
 
 
 def _pair(p: npt.ArrayLike, q: npt.ArrayLike) -> tuple[Array, Array]:

@@ -297,15 +297,6 @@ class ClosedForm:
         shortest = "; ".join(f"{piece.value} for {piece.interval}" for piece in self.pieces)
         return brief(self, kind=self.kind, pieces=len(self.pieces), value=shortest)
 
-    def _repr_latex_(self) -> str:
-        """Return the formulas by cases, for notebooks."""
-        lines = (
-            f"{piece.value.latex()} & {piece.interval.replace('<=', chr(92) + 'le')}"
-            for piece in self.pieces
-        )
-        newline = r" \\ "
-        return rf"$\displaystyle \begin{{cases}} {newline.join(lines)} \end{{cases}}$"
-
     def _repr_html_(self) -> str:
         """Return picture, statement and formulas, for notebooks."""
         facts = {piece.interval: f"{piece.value} ({piece.status})" for piece in self.pieces}

@@ -382,14 +382,6 @@ class OptimalSampler(LetterSampler, Design):
         places = self.histograms.places_of(self.fitting(counts))
         return frozen(self.kernel[places])
 
-    def expected_law(self, distribution: npt.ArrayLike) -> Vector:
-        """Return the law of the released letter for n records of P, shape (k,).
-
-        Raises:
-            ParameterError: if P is no law over k letters, or there are more than 1e6 counts.
-        """
-        return frozen(incidence(self.histograms, distribution) @ self.kernel)
-
     def _draw(self, counts: IntVector, below: Below) -> int:
         places = self.histograms.places_of(counts)
         return place_of([self.units[place] for place in places], below)

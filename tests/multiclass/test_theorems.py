@@ -20,7 +20,6 @@ from dpopt.multiclass.pairs import (
     corner_count,
     corners,
     reduced_count,
-    two_laws,
 )
 
 Known = Callable[[tuple[Law, ...]], Fraction]
@@ -150,6 +149,21 @@ def random_pair(draw: random.Random, classes: int, ratio: Fraction, delta: Fract
 
 def is_law(law: Law) -> bool:
     return min(law) >= 0 and sum(law) == 1
+
+
+def two_laws(pair: tuple[Sequence[Fraction], Sequence[Fraction]], ratio: Fraction) -> Pair:
+    """Return the laws u and w of an r-pair: theorem 1.
+
+    Args:
+        pair: P and P', or both times one number.
+        ratio: r, above 1.
+    """
+    r = Fraction(ratio)
+    one, other = pair
+    # (b P - c P') / (b - c) with b : c = r : 1
+    u = tuple((r * p - q) / (r - 1) for p, q in zip(one, other, strict=True))
+    w = tuple((r * q - p) / (r - 1) for p, q in zip(one, other, strict=True))
+    return u, w
 
 
 def four_laws(
