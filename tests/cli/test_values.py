@@ -195,7 +195,7 @@ def test_the_graphs_that_the_command_offers_are_the_package_s() -> None:
         (
             "plurality --records 900 --classes 90 --epsilon 0.1 --rule ladder",
             2,
-            "; --rule permute-and-flip needs neither.",
+            "--rule permute-and-flip needs none.",
         ),
     ],
 )
