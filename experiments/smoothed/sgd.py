@@ -157,7 +157,7 @@ def _sample(
                 config.epsilons,
                 lowest=setting.lowest,
                 highest=setting.highest,
-            )
+            ).log_delta
             for _ in range(config.databases)
         ]
     )

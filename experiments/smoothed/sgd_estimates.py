@@ -119,11 +119,9 @@ def _size(config: Config, drawn: int) -> list[dict[str, Cell]]:
     found: list[list[Estimate]] = [[] for _ in config.epsilons]
     for _ in range(config.databases):
         x = sample_database(given.members, counts, rng)
-        exact += np.exp(
-            smoothed.sgd_profile(
-                x, drawn, config.epsilons, lowest=given.lowest, highest=given.highest
-            )
-        )
+        exact += smoothed.sgd_profile(
+            x, drawn, config.epsilons, lowest=given.lowest, highest=given.highest
+        ).delta
         frequencies = _drawn(x, drawn, given, config.draws, rng)
         for place, epsilon in enumerate(config.epsilons):
             level = 1.0 - (1.0 - config.confidence) / config.databases
