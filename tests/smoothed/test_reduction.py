@@ -193,7 +193,7 @@ def test_expected_delta_of_three_laws_and_many_records() -> None:
     assert mixed.log_delta == plain.log_delta
     three = smoothed.expected_delta(mechanism, 0.5, [0.3, 0.3 + 1e-13, 0.6], [100, 50, 150])
     assert three.log_delta == pytest.approx(plain.log_delta, abs=1e-9)
-    assert three.to_dict()["setting"]["composition"] == [100, 50, 150]
+    assert three.to_dict()["composition"] == [100, 50, 150]
 
 
 def test_the_hull_of_the_laws_leaves_the_value() -> None:

@@ -262,7 +262,7 @@ def test_the_line_and_the_records_are_in_order() -> None:
     found = sgd_profile([3, 1, 2, 2], 2, [1.0, 0.5], lowest=0, highest=4, rounded=False)
     assert not found.values.flags.writeable
     assert not found.log_delta.flags.writeable
-    rows = found.to_dict()["units"]
+    rows = found.to_dict()["deltas"]
     assert [row["epsilon"] for row in rows] == [1.0, 0.5]
     assert rows[0]["log10_delta"] == found.log10_delta[0]
     line = found.plot().lines[0]
