@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,7 @@ from dpopt.multiclass import MulticlassDesign, MulticlassSetting
 from dpopt.plurality import PluralityDesign, PluralitySetting
 from dpopt.privacy import Guarantee, general_composition, simple_composition
 from dpopt.privacy.composed import optimal
-from dpopt.shape import design
+from dpopt.shape import Setting, design
 
 VoteSetting = MajoritySetting | MulticlassSetting | PluralitySetting
 VoteDesign = MajorityDesign | MulticlassDesign | PluralityDesign
@@ -337,7 +338,9 @@ def vote(
     if not asked:
         raise ParameterError("votes has no rows; it must hold at least one query.")
     spending.total(before + asked, budget)
-    made = design(setting) if made is None else made
+    if made is None:
+        asked_of: Setting[Any] = setting
+        made = cast(VoteDesign, design(asked_of))
     given = votes if counts is None else None
     drawn = made.release(given, counts=counts) if isinstance(made, PluralityDesign) else None
     labels = np.array(made.release(given) if drawn is None else drawn, dtype=np.int64).reshape(-1)

@@ -15,8 +15,8 @@ from types import MappingProxyType
 from typing import Any
 
 import matplotlib as mpl
-import matplotlib.style
 import numpy as np
+from matplotlib import style as style_sheets
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -145,7 +145,7 @@ def context(name: str = "plain") -> Iterator[Style]:
         raise ParameterError(f"style is {name!r}; it must be one of {', '.join(STYLES)}.")
     before = _CURRENT.set(STYLES[name])
     try:
-        with mpl.style.context(f"dpopt.styles.{name}"):
+        with style_sheets.context(f"dpopt.styles.{name}"):
             yield STYLES[name]
     finally:
         _CURRENT.reset(before)

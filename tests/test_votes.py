@@ -185,8 +185,8 @@ def test_voters_trained_once_spend_the_same_for_any_number_of_queries() -> None:
 
 @pytest.mark.parametrize("setting", [MajoritySetting, MulticlassSetting])
 def test_every_composition_against_its_formula(setting: Any) -> None:
-    sizes = (5, 3) if setting is MulticlassSetting else (5,)
-    rule = {"rule": "ladder"} if setting is MulticlassSetting else {}
+    sizes: Any = (5, 3) if setting is MulticlassSetting else (5,)
+    rule: dict[str, Any] = {"rule": "ladder"} if setting is MulticlassSetting else {}
     made = setting(*sizes, 0.2, 2.5, 1e-6, 3e-6, **rule)
     voter = Guarantee(0.2, 1e-6)
     assert Spending(made, trained_once=False, slack=1e-5).compositions(40) == {
@@ -331,7 +331,7 @@ def test_a_design_that_is_not_private_is_refused_before_a_draw() -> None:
 )
 @pytest.mark.parametrize("setting", [TWO, THREE, PLAIN], ids=lambda one: one.kind)
 def test_votes_that_are_none(setting: Any, votes: Any, said: str) -> None:
-    once = {} if setting is PLAIN else {"trained_once": False}
+    once: dict[str, Any] = {} if setting is PLAIN else {"trained_once": False}
     with pytest.raises(ParameterError, match=said) as told:
         vote(setting, votes, **once)
     assert "\n" not in str(told.value)

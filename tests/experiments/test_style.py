@@ -8,8 +8,8 @@ from importlib.resources import files
 from pathlib import Path
 
 import matplotlib as mpl
-import matplotlib.style
 import pytest
+from matplotlib import style as style_sheets
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
@@ -33,7 +33,7 @@ def test_the_package_knows_all_sheets() -> None:
 def test_figures_are_as_wide_as_the_page(name: str, tmp_path: Path) -> None:
     path = tmp_path / "gamma.pdf"
     # What plt.style.use does.
-    with mpl.style.context(f"dpopt.styles.{name}"), mpl.rc_context({"pdf.compression": 0}):
+    with style_sheets.context(f"dpopt.styles.{name}"), mpl.rc_context({"pdf.compression": 0}):
         axes = majority.design(5, 0.1, 3).plot()
         (line, *_) = axes.get_lines()
         assert to_hex(line.get_color()).upper() == style.role("optimum").colour

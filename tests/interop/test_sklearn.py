@@ -96,7 +96,8 @@ def exact_chances(
     fitted: PrivateVotingClassifier, voters: list[Any], X: npt.NDArray[Any]
 ) -> npt.NDArray[np.float64]:
     """Pr[second class] for each row: the law of L by convolution, then the certified gamma."""
-    weights = [weight / (1 << 62) for weight in fitted.design_.units]
+    units: Any = fitted.design_.units
+    weights = [weight / (1 << 62) for weight in units]
     shift = np.array([-w for w in reversed(weights)] + weights)
     ones = np.array([voter.model_.predict(X) == voter.classes_[1] for voter in voters])
     chances = []

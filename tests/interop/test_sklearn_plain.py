@@ -121,7 +121,7 @@ def test_which_mechanism_private_teachers_get(
     design = PrivateVotingClassifier(voters, rule=rule, **given).fit().design_
     assert isinstance(design, kind)
     assert design.guarantee == Guarantee(1.0)
-    assert chosen is None or design.setting.rule == chosen
+    assert chosen is None or getattr(design.setting, "rule", None) == chosen
 
 
 def test_parts_are_disjoint_and_depend_on_places_alone() -> None:
