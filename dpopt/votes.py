@@ -339,8 +339,7 @@ def vote(
         raise ParameterError("votes has no rows; it must hold at least one query.")
     spending.total(before + asked, budget)
     if made is None:
-        asked_of: Setting[Any] = setting
-        made = cast(VoteDesign, design(asked_of))
+        made = cast(VoteDesign, design(cast("Setting[Any]", setting)))
     given = votes if counts is None else None
     drawn = made.release(given, counts=counts) if isinstance(made, PluralityDesign) else None
     labels = np.array(made.release(given) if drawn is None else drawn, dtype=np.int64).reshape(-1)

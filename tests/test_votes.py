@@ -185,9 +185,10 @@ def test_voters_trained_once_spend_the_same_for_any_number_of_queries() -> None:
 
 @pytest.mark.parametrize("setting", [MajoritySetting, MulticlassSetting])
 def test_every_composition_against_its_formula(setting: Any) -> None:
+    make: Any = setting
     sizes: Any = (5, 3) if setting is MulticlassSetting else (5,)
     rule: dict[str, Any] = {"rule": "ladder"} if setting is MulticlassSetting else {}
-    made = setting(*sizes, 0.2, 2.5, 1e-6, 3e-6, **rule)
+    made = make(*sizes, 0.2, 2.5, 1e-6, 3e-6, **rule)
     voter = Guarantee(0.2, 1e-6)
     assert Spending(made, trained_once=False, slack=1e-5).compositions(40) == {
         "simple": simple_composition(made.guarantee, 40),
