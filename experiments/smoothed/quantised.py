@@ -64,7 +64,7 @@ class QuantisedGradient:
 
     @property
     def probabilities(self) -> Vector:
-        """The probability of each value, shape (2^bits,), read-only."""
+        """The probability of each value, shape (2^bits,)."""
         masses = self._masses()
         return masses / masses.sum()
 
@@ -145,7 +145,7 @@ def monte_carlo_delta(
         rounded: True for the rounded mean.
 
     Raises:
-        ParameterError: if an argument is out of range, or the law of a batch too large a table.
+        ParameterError: if the law of a batch is too large a table.
     """
     x = as_values(values)
     others_ = moved(x, int(x.min()), highest), moved(x, int(x.max()), lowest)
