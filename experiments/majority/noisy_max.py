@@ -83,7 +83,7 @@ def calibrate_gnmax(
         voters: K, for "label" only.
 
     Raises:
-        ParameterError: if an argument is out of range, or epsilon = 0 with "rdp".
+        ParameterError: if epsilon or delta is 0 with "rdp".
 
     Example:
         >>> from dpopt import Guarantee

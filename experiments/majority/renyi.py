@@ -156,7 +156,7 @@ def convert_renyi(curve: Curve, delta: float, conversion: str = "classical") -> 
         conversion: "classical" or "improved"; see `renyi_epsilon`.
 
     Raises:
-        ParameterError: if an argument is out of range, or the curve is negative, no number, or
+        ParameterError: if the curve is negative, no number, or
             infinite everywhere.
     """
     loss = -math.log(delta)

@@ -61,7 +61,7 @@ def published_log_bound(
         distributions: Pi, shape (l, m), every category with a positive share.
 
     Raises:
-        ParameterError: if an argument is out of range.
+        ParameterError: if epsilon or the mechanism is not what the theorem covers.
 
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, Theorem 3 (i), Remark 8 and Appendix E.
@@ -110,7 +110,7 @@ def log_upper_bound(
         distributions: Pi, shape (l, m).
 
     Raises:
-        ParameterError: if an argument is out of range.
+        ParameterError: if the mechanism is not what the theorem covers.
 
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, Theorems 3 (i) and 5. Hoeffding 1963,

@@ -55,7 +55,7 @@ def distributional_delta(
         backend: see `dpopt.solve`.
 
     Raises:
-        ParameterError: if an argument is out of range, or the case is too large.
+        ParameterError: if the case is too large.
         SolverError: if the solver fails.
 
     References:

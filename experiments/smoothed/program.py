@@ -51,7 +51,7 @@ def best_test_problem(p: npt.ArrayLike, q: npt.ArrayLike, epsilon: float) -> Pro
         epsilon: from 0 to 700.
 
     Raises:
-        ParameterError: if the laws do not fit or epsilon is out of range.
+        ParameterError: if the laws do not fit.
     """
     law, other = _laws(p, q)
     problem = Problem("best test")
@@ -239,7 +239,7 @@ def smoothed_instance(
         compositions: those that the adversary may choose, shape (C, l); all if None.
 
     Raises:
-        ParameterError: if an argument is out of range, or a table has more than 2,000,000 entries.
+        ParameterError: if a table has more than 2,000,000 entries.
     """
     whole = as_anonymous(mechanism)
     vertices = checked_distributions(distributions, whole.categories)
@@ -384,7 +384,7 @@ def solve_smoothed(
         backend: see `dpopt.solve`.
 
     Raises:
-        ParameterError: if an argument is out of range, or the case is too large.
+        ParameterError: if the case is too large.
         SolverError: if the solver fails.
     """
     instance = smoothed_instance(mechanism, epsilon, distributions)

@@ -41,7 +41,7 @@ def candidates_utility(laws: npt.ArrayLike, threshold: float) -> float:
         u, from 0 to 1.
 
     Raises:
-        ParameterError: if the laws are no probabilities or the threshold is out of range.
+        ParameterError: if the laws are no probabilities.
 
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, equation (3) and Lemma 10.
@@ -94,7 +94,7 @@ def adversary_utility(
         except near outputs whose posterior is t, and is 0 below about 1e-300.
 
     Raises:
-        ParameterError: if an argument is out of range, or the mechanism too large to list its
+        ParameterError: if the mechanism is too large to list its
             laws; binary sampling without replacement is taken up to 1e10 records.
 
     References:
