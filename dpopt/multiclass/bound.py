@@ -98,7 +98,7 @@ def vote_ratio_below(
     mechanism_delta: float = 0.0,
     bits: int = BITS,
 ) -> Fraction | None:
-    """Return the largest multiple v of 2^-bits, up to rounding, for which `is_private` holds.
+    """Return the largest multiple v of 2^-bits, up to rounding, with K psi <= m epsilon.
 
     None where every rule is private: m = K and Delta = 0.
 
@@ -113,10 +113,9 @@ def vote_ratio_below(
         ParameterError: for a parameter out of range, or so small a budget that v is 1.
 
     Example:
-        >>> from dpopt.multiclass.bound import is_private, vote_ratio_below
-        >>> v = vote_ratio_below(11, 0.1, 3)
-        >>> is_private(11, 0.1, 3, v), round(float(v), 6)
-        (True, 1.750795)
+        >>> from dpopt.multiclass.bound import vote_ratio_below
+        >>> round(float(vote_ratio_below(11, 0.1, 3)), 6)
+        1.750795
     """
     sizes = _checked(mechanisms, epsilon, allowance, mechanism_delta)
     delta, budget = Fraction(sizes[3]), budget_below(*sizes[:3])

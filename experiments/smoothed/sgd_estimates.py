@@ -66,6 +66,8 @@ class Config:
                 raise ParameterError(f"{name} is {getattr(self, name)}; it must be at least 1.")
         if not 0.0 < self.confidence < 1.0:
             raise ParameterError(f"confidence is {self.confidence}; it must be between 0 and 1.")
+        if not 1 <= self.bits <= 16:
+            raise ParameterError(f"bits is {self.bits}; it must be from 1 to 16.")
         self.gradients()
 
     def gradients(self) -> Gradients:

@@ -221,7 +221,7 @@ def test_formulas_and_examples_are_shown_as_they_stand(documents: dict[str, Page
     shown = documents["reference/dpopt.majority.html"].text
     assert "E|p - 1/2|, from the incomplete beta function" in shown
     assert "mechanisms: int, epsilon: float, allowance: float, *, mechanism_delta: float" in shown
-    assert "votes: npt.ArrayLike" in shown
+    assert "gamma: npt.ArrayLike" in shown
     assert "Bound v with |tilted(t)| <= v / t: twice the peak of each density" in shown
     for line in (majority.design.__doc__ or "").splitlines():
         if line.strip().startswith(">>>"):
