@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 
 from dpopt.local import WorkloadSetting, workload_mechanism
-from dpopt.local.baselines import projected_gradient, subset_selection
+from dpopt.local.baselines import subset_selection
 from dpopt.local.decoder import letter_variances
 from experiments.benchmarks.spec import (
     OURS,
@@ -20,6 +20,7 @@ from experiments.benchmarks.spec import (
     Contender,
     limited,
 )
+from experiments.workload.descent import projected_gradient
 
 # Rounds of the local search; it is as good as its start by then.
 _STEPS = 500

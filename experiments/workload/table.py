@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpopt.local import WorkloadDesign, workload_mechanism
-from dpopt.local.baselines import projected_gradient
 from dpopt.local.decoder import letter_variances
 from experiments import drawing
 from experiments.registry import Advance, Cell, Experiment, Outcome, Table
@@ -22,6 +21,7 @@ from experiments.workload.common import (
     require_epsilons,
     require_letters,
 )
+from experiments.workload.descent import projected_gradient
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
