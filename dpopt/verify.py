@@ -71,7 +71,16 @@ class Malformed(Exception):
 
 
 class Refused(Exception):
-    """What the files claim is wrong, or is not shown by them."""
+    """What the files claim is wrong, or is not shown by them.
+
+    Attributes:
+        at: the row that is broken, as its kind names it; None if it is no row.
+        missed: by how much.
+    """
+
+    def __init__(self, why: str, at: Any = None, missed: Number = 0) -> None:
+        super().__init__(why)
+        self.at, self.missed = at, missed
 
 
 # --- numbers -----------------------------------------------------------------------------------
@@ -176,6 +185,137 @@ def exp(x: Number, bits: int = BITS) -> Between:
     for _ in range(halvings):
         low, high = low * low >> work, (high * high >> work) + 1
     return Fraction(low, 1 << work), Fraction(high, 1 << work)
+
+
+# --- the judge ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was decided of a design, all of it true.
+
+    Attributes:
+        rows: how many inequalities were decided.
+        slack: no right side exceeds its left side by less; at least 0.
+        at: the row with that slack, as its kind names it.
+        missed: by how much rows that were asked for beside privacy are missed at most.
+    """
+
+    rows: int
+    slack: Number = 0
+    at: Any = None
+    missed: Number = 0
+
+
+Growth = Callable[[int], tuple[int, int, int]]
+"""Integers (low, high, unit) with low <= unit e^epsilon <= high, close to so many bits."""
+Neighbours = list[list[int]]
+"""Columns of variables: those at one place of all columns are each other's neighbours."""
+Edge = tuple[list[int], list[int], list[int]]
+"""Of two neighbouring inputs: variables of the one, of the other, and for how many outputs."""
+FINEST = 1 << 16  # bits of e^epsilon beyond which nothing is decided
+
+
+def growth(epsilon: Number, ratio: Between | None = None) -> Growth:
+    """Return e^epsilon to any number of bits; exactly where it is given as a rational."""
+
+    def enclosed(bits: int) -> tuple[int, int, int]:
+        if ratio is not None and ratio[0] == ratio[1]:
+            exact = Fraction(ratio[0])
+            return exact.numerator, exact.numerator, exact.denominator
+        low, high = exp(epsilon, bits)
+        return floor(low * (1 << bits)), -floor(-high * (1 << bits)), 1 << bits
+
+    return enclosed
+
+
+def decide_ratios(
+    weights: list[int], total: int, neighbours: Neighbours, grown: Growth, rows: int = 0
+) -> Verdict:
+    """Decide w_v <= e^epsilon w_u for every two neighbouring variables u, v.
+
+    Args:
+        weights: of one output of each variable, over ``total``.
+        total: what the weights of an input's outputs sum to.
+        neighbours: columns, all of the same length.
+        grown: e^epsilon.
+        rows: what is counted; of a table whose columns stand for more, how many more.
+
+    Raises:
+        Refused: with the two variables, if an inequality is broken.
+    """
+    if not neighbours or not neighbours[0]:
+        return Verdict(0, Fraction(1), None)
+    values = [[weights[v] for v in column] for column in neighbours]
+    small, large = (list(map(end, *values)) for end in (min, max))
+    count, bits = rows or len(values) * (len(values) - 1) * len(small), 64 + total.bit_length()
+    while True:
+        low, high, unit = grown(bits)
+        slacks = [low * a - unit * b for a, b in zip(small, large, strict=True)]
+        slack = min(slacks)
+        place = slacks.index(slack)
+        group = [column[place] for column in neighbours]
+        most = max(group, key=weights.__getitem__)
+        others = [v for v in group if v != most] or [most]
+        at = most, min(others, key=weights.__getitem__)
+        if slack >= 0:
+            return Verdict(count, Fraction(slack, unit * total), at)
+        if min(high * a - unit * b for a, b in zip(small, large, strict=True)) < 0:
+            missed = Fraction(-slack, unit * total)
+            raise Refused(f"a ratio is above e^epsilon by {float(missed):.3g}", at, missed)
+        bits *= 2
+        if bits > FINEST:
+            raise Refused("a ratio is too close to e^epsilon to be told from it", at)
+
+
+def decide_sets(
+    weights: list[int], total: int, edges: list[Edge], grown: Growth, delta: Number
+) -> Verdict:
+    """Decide sum_y max(0, w_xy - e^epsilon w_zy) <= delta for every two neighbours x, z.
+
+    The slack is that of the worst set of outputs that is not empty, which an empty one would hide.
+
+    Raises:
+        Refused: with the place of the edge and its direction, if an inequality is broken.
+    """
+    if not edges:
+        return Verdict(0, Fraction(1), None)
+    bits, over = 64 + total.bit_length(), Fraction(delta)
+    ways = [(a, b, n) for one, two, n in edges for a, b in ((one, two), (two, one))]
+    while True:
+        ends_, unit = grown(bits)[:2], grown(bits)[2]
+        budget = over.numerator * total * unit // over.denominator
+        slacks = list[list[int]]()
+        for end in ends_:
+            raised_, allowed_ = [unit * w for w in weights], [end * w for w in weights]
+            worst = list[int]()
+            for here, there, many in ways:
+                excess = [raised_[a] - allowed_[b] for a, b in zip(here, there, strict=True)]
+                lost = sum(n * e for n, e in zip(many, excess, strict=True) if e > 0)
+                worst.append(budget - (lost or max(excess, default=0)))
+            slacks.append(worst)
+            if min(worst) >= 0:
+                break
+        slack = min(slacks[0])
+        at = divmod(slacks[0].index(slack), 2)
+        if slack >= 0:
+            return Verdict(len(ways), Fraction(slack, unit * total), at)
+        if len(slacks) == 2 and min(slacks[1]) < 0:
+            missed = Fraction(-slack, unit * total)
+            raise Refused(f"a set of outputs is above its limit by {float(missed):.3g}", at, missed)
+        bits *= 2
+        if bits > FINEST:
+            raise Refused("a set of outputs is too close to its limit to be decided", at)
+
+
+def decide_laws(weights: list[int], counts: list[int], starts: list[int], total: int) -> None:
+    """Refuse weights below 0, and inputs whose outputs' weights do not sum to the total."""
+    masses = list(map(mul, weights, counts))
+    if total <= 0 or (weights and min(weights) < 0):
+        raise Refused("a weight is below 0, or there is no total")
+    for start, end in pairwise(starts):
+        if sum(masses[start:end]) != total:
+            raise Refused(f"the weights from {start} to {end - 1} are no law")
 
 
 # --- settings: what a file may ask for -----------------------------------------------------------
@@ -611,8 +751,8 @@ class Program:
         row: of a name.
         maximise: whether a larger value is better.
         point: of the design, by variable; empty if there is none.
-        private: decides all rows where they are too many to be looked at one by one, and returns
-            their number.
+        private: decides the privacy rows, where they are too many to be looked at one by one.
+        others: names of the rows that `private` does not decide.
         note: what is said beside the value.
         neighbours: between whom the rows were decided.
         among: of which other points the bound speaks, if not of all that the setting allows.
@@ -625,7 +765,8 @@ class Program:
     row: Callable[[Name], Row]
     maximise: bool = False
     point: dict[Variable, Number] = field(default_factory=dict)
-    private: Callable[[], int] | None = None
+    private: Callable[[], Verdict] | None = None
+    others: Callable[[], Iterable[Name]] = list
     note: str = ""
     neighbours: str = ""
     among: str = ""
@@ -663,13 +804,13 @@ def bound(program: Program, multipliers: Iterable[tuple[Name, Number]]) -> Numbe
     return sign * total
 
 
-def decide(program: Program) -> tuple[int, Number]:
+def decide(program: Program) -> Verdict:
     """Refuse a point that breaks a law, a box or a row that was promised.
 
     Returns:
-        How many rows were decided, and by how much the others are missed at most.
+        How many rows were decided, the least slack, and by how much the others are missed at most.
     """
-    point, count, missed = program.point, 0, Fraction(0)
+    point, missed = program.point, Fraction(0)
     for variables, mass in program.laws:
         masses = [point.get(variable, 0) for variable in variables]
         if min(masses) < 0 or sum(masses) != mass:
@@ -677,17 +818,19 @@ def decide(program: Program) -> tuple[int, Number]:
     for variable, (low, high) in program.boxes.items():
         if not low <= point.get(variable, 0) <= high:
             raise Refused(f"{variable} is outside its limits")
-    if program.private is not None:
-        return program.private(), missed
-    for name in program.names():
+    verdict = program.private() if program.private else Verdict(0, Fraction(1))
+    count, slack, at = verdict.rows, verdict.slack, verdict.at
+    for name in program.others() if program.private else program.names():
         row, count = program.row(name), count + 1
         sums = [sum(ends(a)[end] * point.get(v, 0) for v, a in row.terms.items()) for end in (0, 1)]
         over = sums[1] - ends(row.limit)[0]
         miss = max(over, ends(row.limit)[1] - sums[0]) if row.equality else over
         if row.promised and miss > 0:
-            raise Refused(f"not private: row {name} is broken by {float(miss):.3g}")
+            raise Refused(f"not private: row {name} is broken by {float(miss):.3g}", name, miss)
+        if row.promised and -miss < slack and not program.private:
+            slack, at = -miss, name
         missed = max(missed, miss)
-    return count, missed
+    return Verdict(count, slack, at, missed)
 
 
 # --- kernels: K_xy = Pr[output y | input x] ----------------------------------------------------
@@ -790,25 +933,58 @@ def add_privacy(
     program.names, program.row = lambda: [*names, *other_names()], row
 
 
+def no_table() -> Table:
+    """Refuse to decide a table that is not there."""
+    raise Malformed("there are no weights")
+
+
 def no_row(name: Name) -> Row:
     """Refuse a row that a program does not have."""
     raise Malformed(f"there is no row {str(name)[:80]}")
 
 
-def table(units: Any, inputs: int, outputs: int) -> dict[Variable, Number]:
-    """Return the kernel of a file: integers over 2^bits."""
-    total = 1 << integer(units["bits"], 1, 4096)
-    lines = enumerate(matrix(units["weights"], inputs, outputs))
-    return {("K", x, y): w / total for x, line in lines for y, w in enumerate(line)}
+@dataclass
+class Table:
+    """Integer weights: of one output of each variable, for the inputs up to symmetry.
+
+    Attributes:
+        weights: variable after variable, input after input.
+        counts: how many outputs of an input each variable stands for.
+        starts: where the variables of each input start, and their number.
+        total: what the weights of all outputs of an input sum to.
+    """
+
+    weights: list[int]
+    counts: list[int]
+    starts: list[int]
+    total: int
+
+
+def table_of(units: Any, sizes: list[int], counts: list[int]) -> Table:
+    """Return the table of a file: "total", and for each input a list of "weights".
+
+    Args:
+        units: of the file.
+        sizes: how many variables each input has.
+        counts: how many outputs each variable stands for.
+    """
+    total, rows = integer(units["total"], 1, 1 << 4 * LONGEST), units["weights"]
+    if not isinstance(rows, list) or len(rows) != len(sizes):
+        raise Malformed(f"a table of {len(sizes)} rows is missing")
+    weights = list[int]()
+    for row, size in zip(rows, sizes, strict=True):
+        if not isinstance(row, list) or len(row) != size:
+            raise Malformed(f"a row of {size} weights is missing")
+        weights += [integer(weight, 0, total) for weight in row]
+    starts = list(accumulate(sizes, initial=0))
+    decide_laws(weights, counts, starts, total)
+    return Table(weights, counts, starts, total)
 
 
 def kernel(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
     """Display the kernel of least loss: sum_x prior_x loss_x . K_x, or the largest loss_x . K_x."""
     inputs, outputs = integer(setting["inputs"], 2, MOST), integer(setting["outputs"], 1, MOST)
     require_size(inputs, outputs, 4)
-    # The units first, before anything is made of a size.
-    whole = bool(units) and "bits" in units
-    point = table(units, inputs, outputs) if whole else {}
     named = setting["loss"]
     if isinstance(named, str):
         if named not in LOSSES:
@@ -820,11 +996,11 @@ def kernel(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Progr
     places = list(product(range(inputs), range(outputs)))
     laws: list[Law] = [([("K", x, y) for y in range(outputs)], 1) for x in range(inputs)]
     program = Program(laws, {}, {}, list, no_row, setting["sense"] == "maximise")
-    program.point = point
-    if units and not whole:
-        orbit, total = orbits(setting, inputs, outputs), integer(units["total"], 1, 1 << 4096)
-        weights = vector(units["weights"], max(orbit.values()) + 1)
-        program.point = {("K", x, y): weights[place] / total for (x, y), place in orbit.items()}
+    variable = variables_of(setting, inputs, outputs)
+    made = table_of(units, *sizes_of(variable, outputs)) if units else None
+    if made:
+        known = [Fraction(weight, made.total) for weight in made.weights]
+        program.point = {("K", x, y): known[variable[x][y]] for x, y in places}
     rows = asked(setting, inputs, outputs)
     if setting["sense"] not in ("minimise", "maximise"):
         raise Malformed("sense is neither minimise nor maximise")
@@ -850,16 +1026,61 @@ def kernel(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Progr
     program.names, program.row = lambda: rows, lambda name: rows.get(name) or no_row(name)
     promised = [number(setting[name]) for name in ("epsilon", "delta")]
     pairs = neighbours(setting, inputs)
-    if units and ratio is None and "guarantee" in units:
-        if [number(units["guarantee"][name]) for name in ("epsilon", "delta")] != promised:
-            raise Refused("the units state another guarantee than the setting")
-        if "pairs" in units and (units["pairs"] and sorted(map(tuple, units["pairs"]))) != pairs:
-            raise Refused("the units state other neighbours than the setting")
-    ratio, delta = ratio or exp(promised[0]), promised[1]
-    add_privacy(program, pairs, (inputs, outputs), ratio, delta)
+    add_privacy(program, pairs, (inputs, outputs), ratio or exp(promised[0]), promised[1])
+    if made:
+        grown = growth(promised[0], ratio)
+        near = partial(decide_table, made, variable, pairs, grown, promised[1])
+        program.others, program.private = lambda: rows, near
     if setting["symmetry"] != "none":
         symmetric(setting, loss, pairs)
     return program
+
+
+def variables_of(setting: Setting, inputs: int, outputs: int) -> list[list[int]]:
+    """Return the variable of each input and output: pairs that a symmetry joins are one."""
+    if setting["symmetry"] == "none":
+        return [[*range(x * outputs, (x + 1) * outputs)] for x in range(inputs)]
+    orbit = orbits(setting, inputs, outputs)
+    return [[orbit[x, y] for y in range(outputs)] for x in range(inputs)]
+
+
+def sizes_of(variable: list[list[int]], outputs: int) -> tuple[list[int], list[int]]:
+    """Return how many variables each input has that is not like one before it, and their outputs."""
+    sizes, counts = list[int](), list[int]()
+    for row in variable:
+        # Inputs that are alike have the same variables, numbered from where those before end.
+        if min(row) >= len(counts):
+            known = sorted(set(row))
+            sizes.append(len(known))
+            counts += [row.count(v) for v in known] if len(known) < outputs else [1] * outputs
+    return sizes, counts
+
+
+def decide_table(
+    made: Table,
+    variable: list[list[int]],
+    pairs: list[tuple[int, int]] | None,
+    grown: Growth,
+    delta: Number,
+) -> Verdict:
+    """Decide that a table is private along directed edges; between all inputs where they are None."""
+    inputs = range(len(variable))
+    if delta:
+        every = [(x, z) for x in inputs for z in inputs if x != z] if pairs is None else pairs
+        edges = {
+            tuple(sorted(zip(variable[x], variable[z], strict=True))) for x, z in every if x < z
+        }
+        listed = [([a for a, _ in e], [b for _, b in e], [1] * len(e)) for e in sorted(edges)]
+        return decide_sets(made.weights, made.total, listed, grown, delta)
+    if pairs is None:
+        columns, count = variable, len(variable) * (len(variable) - 1) * len(variable[0])
+        return decide_ratios(made.weights, made.total, columns, grown, count)
+    both = [
+        (a, b) for x, z in pairs if x < z for a, b in zip(variable[x], variable[z], strict=True)
+    ]
+    near = sorted({(min(pair), max(pair)) for pair in both if pair[0] != pair[1]})
+    columns = [[a for a, _ in near], [b for _, b in near]]
+    return decide_ratios(made.weights, made.total, columns, grown, 2 * len(both))
 
 
 def among(pairs: list[tuple[int, int]] | None, inputs: int) -> str:
@@ -1539,7 +1760,7 @@ def majority(setting: Setting, units: Any, ratio: Between | None, proof: Any) ->
     if units is not None:
         gamma = [integer(w, 0, 1 << 62) for w in vector(units, len(places))]
         program.point = {v: Fraction(w, 1 << 62) for v, w in zip(variables, gamma, strict=True)}
-        program.private = lambda: voters.private(gamma, 62)
+        program.private = lambda: Verdict(voters.private(gamma, 62))
     asked = setting["objective"] if setting.get("coefficients") is None else ""
     if asked == "worst-case":
         add_largest(program, setting, gamma)
@@ -1579,7 +1800,7 @@ class Ballots:
 
     def __init__(self, voters: object, classes: object, units: Any) -> None:
         self.voters, self.classes = integer(voters, 1, 10**15), integer(classes, 2, 10**6)
-        if units and not isinstance(units[0], list):
+        if isinstance(units, list):
             raise Refused("a step is private by a theorem that is not decided here")
         # Of more than two classes without a ballot it is enough to know how many there are.
         self.shown = shown = min(self.classes, self.voters + 2)
@@ -1596,11 +1817,14 @@ class Ballots:
         self.place = {state: at for at, state in enumerate(self.states)}
         hidden = self.classes - shown
         self.many = [{c: s.count(c) + hidden * (c == 0) for c in s} for s in self.states]
-        self.weights = list[dict[int, int]]()
-        for many, row in zip(self.many, units or [], strict=bool(units)):
-            whole = [integer(w, 0, 1 << 99_999) for w in vector(row, len(many))]
-            self.weights.append(dict(zip(many, whole, strict=True)))
-        self.whole = sum(w * self.many[0][c] for row in self.weights[:1] for c, w in row.items())
+        self.weights, self.table = list[dict[int, int]](), None
+        if units:
+            counts_ = [n for many in self.many for n in many.values()]
+            self.table = table_of(units, list(map(len, self.many)), counts_)
+            rows = pairwise(self.table.starts)
+            listed = [self.table.weights[start:end] for start, end in rows]
+            self.weights = [dict(zip(m, row, strict=True)) for m, row in zip(self.many, listed)]
+        self.whole = self.table.total if self.table else 0
 
     def at(self, votes: Iterable[int]) -> int:
         """Return the place of counts, sorted."""
@@ -1697,11 +1921,18 @@ def plurality(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Pr
         n, m = ballots.many[at][c], ballots.many[to][d]
         return Row({("q", at, c): Fraction(1, n), ("q", to, d): (-high / m, -low / m)})
 
-    def private() -> int:
-        over, under, count = ballots.steepest()
-        if over > low * under:
-            raise Refused("not private: a ballot replaced changes a probability by more")
-        return count
+    def private() -> Verdict:
+        made, start = ballots.table or no_table(), {}
+        for at, many in enumerate(ballots.many):
+            start |= {(at, c): len(start) + i for i, c in enumerate(many)}
+        pairs = [
+            (start[at, c], start[to, d])
+            for at in range(len(ballots.states))
+            for c, to, d in near(at)
+        ]
+        columns = [[v for v, _ in pairs], [w for _, w in pairs]]
+        grown = growth(number(setting["epsilon"]), ratio)
+        return decide_ratios(made.weights, made.total, columns, grown, len(pairs))
 
     program.names, program.row, program.private = every, row, private
     program.neighbours = f"one of {ballots.voters} ballots replaced"
@@ -1851,7 +2082,8 @@ def multiclass(setting: Setting, units: Any, ratio: Between | None, _: Any) -> P
     ballots = Ballots(setting["mechanisms"], setting["classes"], units)
     program, labels = ballots.program(setting["prior"], "error"), Labels(setting, ballots, ratio)
     program.neighbours = f"one record changed, which all {ballots.voters} voters may have seen"
-    program.names, program.row, program.private = labels.names, cache(labels.row), labels.private
+    program.names, program.row = labels.names, cache(labels.row)
+    program.private = lambda: Verdict(labels.private())
     return program
 
 
@@ -1940,7 +2172,7 @@ def roo(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Program:
 
     program = Program([], dict.fromkeys(costs, (0, 1)), costs, names, known)
     program.point = {("q", m): Fraction(w, 1 << 62) for m, w in enumerate(q)}
-    program.private = private if q else None
+    program.private = (lambda: Verdict(private())) if q else None
     program.neighbours = f"one of {n} records over {k} letters changed"
     return program
 
@@ -2003,7 +2235,8 @@ def smooth_floor(setting: Setting, units: Any, ratio: Between | None, _: Any) ->
         ("lift", c): Fraction(w, unit) - c for c, w in enumerate(table[:last])
     }
     program = Program([], dict.fromkeys(point, (0, last)), dict.fromkeys(point, 1), list, row)
-    program.names, program.private = lambda: (("growth", c) for c in range(last)), private
+    program.names = lambda: (("growth", c) for c in range(last))
+    program.private = lambda: Verdict(private())
     program.point, program.note = point, f" for growth {float(growth - 1)!r}"
     program.among = "" if stated else " of this growth"
     program.neighbours = f"one of {n} records over {k} letters changed"
@@ -2075,11 +2308,16 @@ def optimal_sampler(setting: Setting, units: Any, ratio: Between | None, _: Any)
     program.neighbours = f"one of {n} records over {k} letters changed"
     point, boxes, costs = program.point, program.boxes, {}
     if units is not None:
-        weights = [integer(w, 0, 1 << 62) for w in vector(units, len(places))]
-        point |= {("K", *at): at[0].count(at[1]) * w for at, w in zip(places, weights, strict=True)}
-        for variables, _ in laws:
-            total = Fraction(sum(point[v] for v in variables))
-            point |= {v: point[v] / total for v in variables}
+        counts_ = [x.count(c) for x, c in places]
+        made = table_of(units, [len(set(x)) for x in found], counts_)
+        masses = [Fraction(n * w, made.total) for n, w in zip(counts_, made.weights, strict=True)]
+        point |= {("K", *at): mass for at, mass in zip(places, masses, strict=True)}
+        start = {at: v for v, at in enumerate(places)}
+        pairs = [(start[x, c], start[z, d]) for _, x, c, z, d in rows]
+        columns = [[v for v, _ in pairs], [w for _, w in pairs]]
+        grown = growth(number(setting["epsilon"]), ratio)
+        decided = partial(decide_ratios, made.weights, made.total, columns, grown, len(pairs))
+        program.private, program.others = decided, lambda: [n for n in rows if n[0] != "privacy"]
 
     def passage(_: str, x: Any, c: int, z: Any, d: int) -> Row:
         """K_zd / letters <= e^epsilon K_xc / letters."""
@@ -2120,8 +2358,8 @@ def optimal_sampler(setting: Setting, units: Any, ratio: Between | None, _: Any)
 
 def extend(program: Program, rows: dict[Name, Row]) -> Program:
     """Return a program with further rows."""
-    names, row = program.names, program.row
-    program.names = lambda: [*rows, *names()]
+    names, others, row = program.names, program.others, program.row
+    program.names, program.others = lambda: [*rows, *names()], lambda: [*rows, *others()]
     program.row = lambda name: rows.get(name) or row(name)
     return program
 
@@ -2241,7 +2479,7 @@ def prior(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Progra
     rows["worst",] = Row({("t",): -1, ("kept",): -1}, -1)
     program = Program([], {("t",): (0, 1), ("kept",): (0, 2)}, {("t",): 1}, list, no_row)
     program.point = {("t",): 1 - kept, ("kept",): kept}
-    program.private = lambda: count * count * (count - 1)
+    program.private = lambda: Verdict(count * count * (count - 1))
     program.neighbours = among(None, count)
     if drift > SMALL:
         raise Refused(f"the prior is kept up to {float(drift):.3g} only")
@@ -2506,7 +2744,7 @@ def finding(file: dict[str, Any], _: Any) -> Iterator[str]:
             raise Malformed(f"its kind is {str(own['kind'])[:40]!r}, which is not checked here")
         allowed(own["kind"], own["setting"])
         program = KINDS[own["kind"]](own["setting"], own["units"], None, {})
-        count = decide(program)[0]
+        count = decide(program).rows
         yield f"private: {own['kind']}, {count} inequalities decided exactly, {program.neighbours}"
         yield about(own["setting"])
         known = {"units": [*map(number, own["units"])], "value": program.value}
@@ -2581,6 +2819,7 @@ def workload(setting: Setting, units: Any, ratio: Between | None, proof: Any) ->
         raise Malformed("it is a convex program, not a linear one")
     outputs = len(units["weights"][0])
     require_size(n, n, outputs)
+    made = table_of(units, [outputs] * n, [1] * (n * outputs))
     if setting["objective"] not in ("mean", "worst"):
         raise Malformed(f"objective is {str(setting['objective'])[:40]!r}")
     gram, worst = asked_of(setting, n), setting["objective"] == "worst"
@@ -2588,7 +2827,10 @@ def workload(setting: Setting, units: Any, ratio: Between | None, proof: Any) ->
     weights = weights_of([1] * n if given is None else given, n)
     p = [weight / sum(weights) for weight in weights]
     known = [gram[u][u] for u in range(n)]
-    point = table(units, n, outputs)
+    places = product(range(n), range(outputs))
+    point: dict[Variable, Number] = {
+        ("K", u, o): Fraction(w, made.total) for (u, o), w in zip(places, made.weights, strict=True)
+    }
     lines = [[Fraction(point["K", u, o]) for u in range(n)] for o in range(outputs)]
     # 1 / (Q_o . p), rounded down: that of a decoder that is as unbiased, and hardly worse.
     shares = [
@@ -2612,7 +2854,12 @@ def workload(setting: Setting, units: Any, ratio: Between | None, proof: Any) ->
     program = Program(laws, {("t",): (0, 2 * value + 1)}, {("t",): 1}, list, no_row)
     program.point = {**point, ("t",): value}
     high = (ratio or exp(number(setting["epsilon"])))[1]
-    add_privacy(program, None, (n, outputs), ratio or exp(number(setting["epsilon"])), Fraction(0))
+    epsilon, variable = (
+        number(setting["epsilon"]),
+        [[*range(u * outputs, (u + 1) * outputs)] for u in range(n)],
+    )
+    add_privacy(program, None, (n, outputs), ratio or exp(epsilon), Fraction(0))
+    program.private = partial(decide_table, made, variable, None, growth(epsilon, ratio), 0)
     if not proof or "multipliers_of_letters" not in proof:
         return program
     x, lam = matrix(proof["inverse"], n, n), vector(proof["multipliers_of_letters"], n)
@@ -2770,7 +3017,8 @@ def design(whole: dict[str, Any], proof: Any) -> Iterator[str]:
     epsilon = number(setting["epsilon"]) * number(setting.get("allowance", 1))
     delta, stated = number(setting.get("delta", 0)), body["guarantee"]
     program = KINDS[kind](setting, body["units"], None, {} if proof is None else proof)
-    count, missed = decide(program)
+    verdict = decide(program)
+    count, missed = verdict.rows, verdict.missed
     # What the setting promises is what was decided; the file may state no less.
     least = epsilon * (1 - Fraction(1, 10**12))
     if number(stated["epsilon"]) < least or number(stated["delta"]) < delta:
@@ -2827,8 +3075,9 @@ def optimum(body: dict[str, Any], _: Any) -> Iterator[str]:
     if not known >= set(program.point):
         raise Malformed("its point has a variable that the program has not")
     names = ((tuple(map(frozen, name)), number(y)) for *name, y in body["multipliers"])
-    (count, missed), value, claimed = decide(program), program.value, number(body["value"])
-    if missed > 0 or not value == claimed == bound(program, names):
+    verdict, value, claimed = decide(program), program.value, number(body["value"])
+    count = verdict.rows
+    if verdict.missed > 0 or not value == claimed == bound(program, names):
         raise Refused("its value, its point and its multipliers do not agree")
     told = f"{value} for e^epsilon = {ratio} ({body['kind']}, {count} rows), exactly"
     yield f"optimal: {told}, {program.neighbours}"

@@ -53,12 +53,12 @@ class Certificate:
 
     claim: str
     guarantee: Guarantee
-    ratio: Fraction
     constraints: int
     slack: Fraction
     tightest: str
-    arithmetic: str
-    bits: int
+    ratio: Fraction = Fraction(1)
+    arithmetic: str = "exact integers"
+    bits: int = 0
     digest: str = ""
 
     def __post_init__(self) -> None:
@@ -75,7 +75,7 @@ class Certificate:
                     f"{name} is {_checks.shown(getattr(self, name))}; it must be a Fraction, or an "
                     "integer."
                 )
-        if self.slack > self.ratio + 1:
+        if self.slack > exp_upper(self.guarantee.epsilon) + 1:
             raise ParameterError(
                 f"slack is {_checks.shown(self.slack)}; no inequality has more than e^epsilon + 1."
             )
