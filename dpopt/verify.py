@@ -1045,7 +1045,7 @@ def variables_of(setting: Setting, inputs: int, outputs: int) -> list[list[int]]
 
 
 def sizes_of(variable: list[list[int]], outputs: int) -> tuple[list[int], list[int]]:
-    """Return how many variables each input has that is not like one before it, and their outputs."""
+    """Return how many variables each input has, of inputs that are alike the first, and counts."""
     sizes, counts = list[int](), list[int]()
     for row in variable:
         # Inputs that are alike have the same variables, numbered from where those before end.
@@ -1063,7 +1063,7 @@ def decide_table(
     grown: Growth,
     delta: Number,
 ) -> Verdict:
-    """Decide that a table is private along directed edges; between all inputs where they are None."""
+    """Decide that a table is private along directed edges; where they are None, between all."""
     inputs = range(len(variable))
     if delta:
         every = [(x, z) for x in inputs for z in inputs if x != z] if pairs is None else pairs
@@ -1823,7 +1823,9 @@ class Ballots:
             self.table = table_of(units, list(map(len, self.many)), counts_)
             rows = pairwise(self.table.starts)
             listed = [self.table.weights[start:end] for start, end in rows]
-            self.weights = [dict(zip(m, row, strict=True)) for m, row in zip(self.many, listed)]
+            self.weights = [
+                dict(zip(m, row, strict=True)) for m, row in zip(self.many, listed, strict=True)
+            ]
         self.whole = self.table.total if self.table else 0
 
     def at(self, votes: Iterable[int]) -> int:

@@ -229,3 +229,12 @@ def seeded_below(rng: np.random.Generator, limit: int) -> int:
         return int(rng.integers(limit))
     bits = limit.bit_length() + 64
     return int.from_bytes(rng.bytes(-(-bits // 8))) % limit
+
+
+def below(limit: int, source: Source) -> int:
+    """Return an integer uniform below any limit: of its bits, drawn again until they are below."""
+    bits = limit.bit_length()
+    while True:
+        drawn = int.from_bytes(source(-(-bits // 8)), "little") & ((1 << bits) - 1)
+        if drawn < limit:
+            return drawn

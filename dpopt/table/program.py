@@ -96,14 +96,13 @@ def over_masses(
     return {"excess": matrix, "ceiling": sp.csr_array(matrix @ _floor(inputs, guarantee))}
 
 
-def probabilities_of(
-    problem: Problem, inputs: Inputs, guarantee: Guarantee, solution: Solution
-) -> Vector:
+def probabilities_of(inputs: Inputs, guarantee: Guarantee, solution: Solution) -> Vector:
     """Return the probability of one output of each variable, as the solver left it."""
     counts = np.asarray(inputs.counts, dtype=np.float64)
-    if "kernel" in problem.variables:
-        return solution["kernel"] / counts
-    return (solution["excess"] + _floor(inputs, guarantee) @ solution["ceiling"]) / counts
+    if "kernel" in solution.values:
+        return solution["kernel"].ravel() / counts
+    masses = solution["excess"] + _floor(inputs, guarantee) @ solution["ceiling"]
+    return masses / counts
 
 
 def _floor(inputs: Inputs, guarantee: Guarantee) -> SparseMatrix:
