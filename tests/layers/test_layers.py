@@ -4,11 +4,8 @@ import ast
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 
 import pytest
-
-import dpopt
 
 ROOT = Path(__file__).resolve().parents[2]
 BASE = {
