@@ -135,12 +135,18 @@ class Setting(ABC):
             a user could take it for something else; such as "one ballot replaced".
         summary: names of numbers of `report` that every short form of a design shows.
         bits: of the total of a table's weights.
+        inputs: the variables of its table and which of them are neighbours, `dpopt.table.Inputs`;
+            usually a cached property. Not there if the integers are no table.
+        losses: what the table loses, `dpopt.table.Losses`, from which `problem` and `value` follow;
+            likewise. None if the setting says these.
     """
 
     kind: ClassVar[str]
     neighbours: ClassVar[str] = ""
     summary: ClassVar[tuple[str, ...]] = ()
     bits: ClassVar[int] = 62
+    inputs: Any
+    losses: Any = None
 
     def __init_subclass__(cls) -> None:
         """Register the kind, if the class states one; its repr is one line.
@@ -202,20 +208,6 @@ class Setting(ABC):
     @abstractmethod
     def guarantee(self) -> Guarantee:
         """What the mechanism promises."""
-
-    @property
-    def inputs(self) -> Inputs:
-        """The variables of its table, and which of them are neighbours.
-
-        Raises:
-            ParameterError: for a mechanism that is no table over inputs.
-        """
-        raise ParameterError(f"kind is {self.kind!r}; it is no table over inputs.")
-
-    @property
-    def losses(self) -> Losses | None:
-        """What the table loses, from which `problem` and `value` follow; None if they say it."""
-        return None
 
     def problem(self) -> Problem:
         """Return the program as the paper displays it, its rows named.
@@ -305,7 +297,7 @@ class Setting(ABC):
         Raises:
             ParameterError: if the data are not an input of this setting.
         """
-        return table.row(data)
+        return _of_table(self, table, "row", "distribution")(data)
 
     def drawn(self, table: Any, data: Any, source: Source) -> Any:  # noqa: ANN401
         """Return the output for data, or an array of outputs for several inputs, drawn exactly.
@@ -331,7 +323,7 @@ class Setting(ABC):
 
     def columns(self, table: Any) -> Mapping[str, Sequence[Any]]:  # noqa: ANN401
         """Return the design as one tidy table, columns by name: for frames and the command line."""
-        return table.columns()
+        return _of_table(self, table, "columns", "columns")()
 
     def draw(self, axes: Axes, table: Any, label: str | None = None) -> None:  # noqa: ANN401
         """Draw the design on axes that its ``plot`` opened.
@@ -352,7 +344,7 @@ class Setting(ABC):
 
     def plain(self, table: Any) -> Any:  # noqa: ANN401
         """Return a table as plain values for a file; whole numbers as text, of any length."""
-        return table.plain()
+        return _of_table(self, table, "plain", "plain")()
 
     def read(self, plain: Any) -> Any:  # noqa: ANN401
         """Return the table of a file, checked in form only; `judge` decides it.
@@ -465,6 +457,20 @@ class Setting(ABC):
         """
         single = isinstance(self.example_data(), int)
         return list(numbers) if single else [list(numbers)]
+
+
+def _of_table(setting: Setting, table: Any, method: str, member: str) -> Any:  # noqa: ANN401
+    """Return a method of a table, which other integers need not have.
+
+    Raises:
+        ParameterError: if they have none; it says which member of the setting is missing.
+    """
+    found = getattr(table, method, None)
+    if found is None:
+        raise ParameterError(
+            f"kind {setting.kind!r} has integers that are no Table, and does not say {member}."
+        )
+    return found
 
 
 def _entries(inputs: Inputs, guarantee: Guarantee) -> int:

@@ -3024,8 +3024,9 @@ def rows_of_table(
     def row(name: Name) -> Row:
         what, first, *others = name
         if what == "delta" and edges:
-            e, d = integer(first, 0, len(edges) - 1), integer(*others, 0, 1)
-            return Row({("s", e, d, i): n for i, n in enumerate(edges[e][2])}, delta)
+            (d,), e = others, integer(first, 0, len(edges) - 1)
+            excess = {("s", e, integer(d, 0, 1), i): n for i, n in enumerate(edges[e][2])}
+            return Row(dict(excess), delta)
         if what != "privacy":
             return no_row(name)
         if not edges:
