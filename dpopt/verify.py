@@ -277,7 +277,8 @@ def decide_sets(
 ) -> Verdict:
     """Decide sum_y max(0, w_xy - e^epsilon w_zy) <= delta for every two neighbours x, z.
 
-    The slack is that of the worst set of outputs that is not empty, which an empty one would hide.
+    The slack is that of the worst set of outputs that is not empty, which an empty one would hide,
+    and so would an output that both inputs never have.
 
     Raises:
         Refused: with the place of the edge and its direction, if an inequality is broken.
@@ -286,25 +287,24 @@ def decide_sets(
         return Verdict(0, Fraction(1), None)
     bits, over = 64 + total.bit_length(), Fraction(delta)
     ways = [(a, b, n) for one, two, n in edges for a, b in ((one, two), (two, one))]
+
+    def slacks_at(end: int, unit: int) -> list[int]:
+        raised_, allowed_ = [unit * w for w in weights], [end * w for w in weights]
+        budget, slacks = over.numerator * total * unit // over.denominator, list[int]()
+        for here, there, many in ways:
+            excess = [raised_[a] - allowed_[b] for a, b in zip(here, there, strict=True)]
+            lost = sum(n * e for n, e in zip(many, excess, strict=True) if e > 0)
+            slacks.append(budget - (lost or max(filter(None, excess), default=0)))
+        return slacks
+
     while True:
-        ends_, unit = grown(bits)[:2], grown(bits)[2]
-        budget = over.numerator * total * unit // over.denominator
-        slacks = list[list[int]]()
-        for end in ends_:
-            raised_, allowed_ = [unit * w for w in weights], [end * w for w in weights]
-            worst = list[int]()
-            for here, there, many in ways:
-                excess = [raised_[a] - allowed_[b] for a, b in zip(here, there, strict=True)]
-                lost = sum(n * e for n, e in zip(many, excess, strict=True) if e > 0)
-                worst.append(budget - (lost or max(excess, default=0)))
-            slacks.append(worst)
-            if min(worst) >= 0:
-                break
-        slack = min(slacks[0])
-        at = divmod(slacks[0].index(slack), 2)
+        low, high, unit = grown(bits)
+        slacks = slacks_at(low, unit)
+        slack = min(slacks)
+        at = divmod(slacks.index(slack), 2)
         if slack >= 0:
             return Verdict(len(ways), Fraction(slack, unit * total), at)
-        if len(slacks) == 2 and min(slacks[1]) < 0:
+        if min(slacks_at(high, unit)) < 0:
             missed = Fraction(-slack, unit * total)
             raise Refused(f"a set of outputs is above its limit by {float(missed):.3g}", at, missed)
         bits *= 2
@@ -2936,7 +2936,7 @@ def any_table(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Pr
     if len(counts_) != size:
         raise Malformed("counts are not one for each variable")
     epsilon, delta = number(setting["epsilon"]), number(setting["delta"])
-    groups, edges = listed_neighbours(inputs, size, delta > 0)
+    groups, edges = listed_neighbours(inputs, starts, counts_, delta > 0)
     laws: list[Law] = [([("K", v) for v in range(a, b)], 1) for a, b in pairwise(starts)]
     program, costs = Program(laws, {}, {}, list, no_row), vector(losses["costs"], size)
     ends_ = ratio or exp(epsilon)
@@ -2979,8 +2979,14 @@ def any_table(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Pr
     return program
 
 
-def listed_neighbours(inputs: Any, size: int, sets: bool) -> tuple[list[list[int]], list[Edge]]:
-    """Return the groups of neighbouring variables of a file, or with delta > 0 its edges."""
+def listed_neighbours(
+    inputs: Any, starts: list[int], counts_: list[int], sets: bool
+) -> tuple[list[list[int]], list[Edge]]:
+    """Return the groups of neighbouring variables of a file, or with delta > 0 its edges.
+
+    An edge has all outputs of two inputs: one that left some out would prove less.
+    """
+    size = len(counts_)
     if not sets:
         groups = [[integer(v, 0, size - 1) for v in group] for group in inputs["neighbours"]]
         if any(len(group) != len(groups[0]) or len(group) < 2 for group in groups):
@@ -2996,6 +3002,15 @@ def listed_neighbours(inputs: Any, size: int, sets: bool) -> tuple[list[list[int
     ]
     if any(not len(one) == len(two) == len(many) for one, two, many in edges):
         raise Malformed("parts of an edge are of different lengths")
+    whole_rows = [dict(enumerate(counts_[a:b], a)) for a, b in pairwise(starts)]
+    row_of = [row for row in whole_rows for _ in row]
+    for one, two, many in edges:
+        for side in (one, two):
+            outputs = defaultdict[int, int](int)
+            for v, n in zip(side, many, strict=True):
+                outputs[v] += n
+            if not side or outputs != row_of[side[0]]:
+                raise Malformed("an edge leaves out outputs of an input")
     return [], edges
 
 

@@ -55,7 +55,8 @@ def _of_two(design: Design, rows: tuple[int, int]) -> DominatingPair:
     if rows[0] == rows[1]:
         raise ParameterError(f"rows is {shown(rows)}; no input is its own neighbour.")
     try:
-        p, q = (list(setting.distribution(design.table, *setting.queries([place]))) for place in rows)
+        inputs = (setting.queries([place])[0] for place in rows)
+        p, q = (list(setting.distribution(design.table, data)) for data in inputs)
     except ParameterError as error:
         raise ParameterError(
             f"rows is given, and {shown(rows)} are no two inputs of a kernel: {error}"
