@@ -249,12 +249,16 @@ def decide_ratios(
     values = [[weights[v] for v in column] for column in neighbours]
     small, large = (list(map(end, *values)) for end in (min, max))
     count, bits = rows or len(values) * (len(values) - 1) * len(small), 64 + total.bit_length()
+    # Where all weights are 0 there is nothing to decide, and no slack that says anything.
+    places = [place for place, weight in enumerate(large) if weight]
+    small, large = ([values_[place] for place in places] for values_ in (small, large))
+    if not places:
+        return Verdict(count, Fraction(1), None)
     while True:
         low, high, unit = grown(bits)
         slacks = [low * a - unit * b for a, b in zip(small, large, strict=True)]
         slack = min(slacks)
-        place = slacks.index(slack)
-        group = [column[place] for column in neighbours]
+        group = [column[places[slacks.index(slack)]] for column in neighbours]
         most = max(group, key=weights.__getitem__)
         others = [v for v in group if v != most] or [most]
         at = most, min(others, key=weights.__getitem__)
@@ -273,7 +277,8 @@ def decide_sets(
 ) -> Verdict:
     """Decide sum_y max(0, w_xy - e^epsilon w_zy) <= delta for every two neighbours x, z.
 
-    The slack is that of the worst set of outputs that is not empty, which an empty one would hide.
+    The slack is that of the worst set of outputs that is not empty, which an empty one would hide,
+    and so would an output that both inputs never have.
 
     Raises:
         Refused: with the place of the edge and its direction, if an inequality is broken.
@@ -282,25 +287,24 @@ def decide_sets(
         return Verdict(0, Fraction(1), None)
     bits, over = 64 + total.bit_length(), Fraction(delta)
     ways = [(a, b, n) for one, two, n in edges for a, b in ((one, two), (two, one))]
+
+    def slacks_at(end: int, unit: int) -> list[int]:
+        raised_, allowed_ = [unit * w for w in weights], [end * w for w in weights]
+        budget, slacks = over.numerator * total * unit // over.denominator, list[int]()
+        for here, there, many in ways:
+            excess = [raised_[a] - allowed_[b] for a, b in zip(here, there, strict=True)]
+            lost = sum(n * e for n, e in zip(many, excess, strict=True) if e > 0)
+            slacks.append(budget - (lost or max(filter(None, excess), default=0)))
+        return slacks
+
     while True:
-        ends_, unit = grown(bits)[:2], grown(bits)[2]
-        budget = over.numerator * total * unit // over.denominator
-        slacks = list[list[int]]()
-        for end in ends_:
-            raised_, allowed_ = [unit * w for w in weights], [end * w for w in weights]
-            worst = list[int]()
-            for here, there, many in ways:
-                excess = [raised_[a] - allowed_[b] for a, b in zip(here, there, strict=True)]
-                lost = sum(n * e for n, e in zip(many, excess, strict=True) if e > 0)
-                worst.append(budget - (lost or max(excess, default=0)))
-            slacks.append(worst)
-            if min(worst) >= 0:
-                break
-        slack = min(slacks[0])
-        at = divmod(slacks[0].index(slack), 2)
+        low, high, unit = grown(bits)
+        slacks = slacks_at(low, unit)
+        slack = min(slacks)
+        at = divmod(slacks.index(slack), 2)
         if slack >= 0:
             return Verdict(len(ways), Fraction(slack, unit * total), at)
-        if len(slacks) == 2 and min(slacks[1]) < 0:
+        if min(slacks_at(high, unit)) < 0:
             missed = Fraction(-slack, unit * total)
             raise Refused(f"a set of outputs is above its limit by {float(missed):.3g}", at, missed)
         bits *= 2
@@ -2932,67 +2936,123 @@ def any_table(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Pr
     if len(counts_) != size:
         raise Malformed("counts are not one for each variable")
     epsilon, delta = number(setting["epsilon"]), number(setting["delta"])
-    low, high = ratio or exp(epsilon)
-    groups = [[integer(v, 0, size - 1) for v in group] for group in inputs.get("neighbours", [])]
-    edges: list[Edge] = [
-        (
-            [integer(v, 0, size - 1) for v in one],
-            [integer(v, 0, size - 1) for v in two],
-            [integer(n, 1, 1 << 99_999) for n in many],
-        )
-        for one, two, many in inputs.get("edges", [])
-    ]
-    if any(len(group) != len(groups[0]) or len(group) < 2 for group in groups) or any(
-        not len(one) == len(two) == len(many) for one, two, many in edges
-    ):
-        raise Malformed("groups or edges are of different lengths")
+    groups, edges = listed_neighbours(inputs, starts, counts_, delta > 0)
     laws: list[Law] = [([("K", v) for v in range(a, b)], 1) for a, b in pairwise(starts)]
     program, costs = Program(laws, {}, {}, list, no_row), vector(losses["costs"], size)
-    rows = dict[Name, Row]()
-
-    def ratios(v: int, u: int) -> dict[Variable, Any]:
-        n, m = counts_[v], counts_[u]
-        return {("K", v): Fraction(1, n), ("K", u): (-Fraction(high) / m, -Fraction(low) / m)}
-
-    for g, group in enumerate(groups if not delta else []):
-        for i, j in product(range(len(group)), repeat=2):
-            if group[i] != group[j]:
-                rows["privacy", g, i, j] = Row(ratios(group[i], group[j]))
-    for (e, edge), d in product(enumerate(edges if delta else []), (0, 1)):
-        one, two = (edge[0], edge[1]) if d == 0 else (edge[1], edge[0])
-        for i, (v, u) in enumerate(zip(one, two, strict=True)):
-            program.boxes["s", e, d, i] = (0, 1)
-            if v != u:
-                rows["privacy", e, d, i] = Row({**ratios(v, u), ("s", e, d, i): -1})
-        rows["delta", e, d] = Row({("s", e, d, i): n for i, n in enumerate(edge[2])}, delta)
+    ends_ = ratio or exp(epsilon)
+    names, row, worst = *rows_of_table(counts_, groups, edges, ends_, delta), dict[Name, Row]()
+    program.names = lambda: [*names(), *worst]
+    program.row = lambda name: worst.get(name) or row(name)
+    program.boxes |= {
+        ("s", e, d, i): (0, 1)
+        for e, edge in enumerate(edges)
+        for d, i in product((0, 1), range(len(edge[2])))
+    }
     if losses["weights"] is None:
-        for x, (a, b) in enumerate(pairwise(starts)):
-            rows["losses", x] = Row({**{("K", v): costs[v] for v in range(a, b)}, ("t",): -1})
+        worst = {
+            ("losses", x): Row({**{("K", v): costs[v] for v in range(a, b)}, ("t",): -1})
+            for x, (a, b) in enumerate(pairwise(starts))
+        }
         program.cost, program.boxes["t",] = {("t",): 1}, (min(costs), max(costs))
     else:
         weights = weights_of(losses["weights"], len(sizes))
         shares = [w / sum(weights) for w, n in zip(weights, sizes, strict=True) for _ in range(n)]
         program.cost = {("K", v): w * c for v, (w, c) in enumerate(zip(shares, costs, strict=True))}
-    program.names, program.row = lambda: rows, lambda name: rows.get(name) or no_row(name)
-    if units:
-        made, grown = table_of(units, sizes, counts_), growth(epsilon, ratio)
-        point, one_output = program.point, [Fraction(w, made.total) for w in made.weights]
-        point |= {("K", v): n * w for v, (n, w) in enumerate(zip(counts_, one_output, strict=True))}
-        if losses["weights"] is None:
-            means = (
-                sum(costs[v] * point["K", v] for v in range(a, b)) for a, b in pairwise(starts)
-            )
-            point["t",] = max(means)
-        for _, e, d, i in [name for name in program.boxes if name[0] == "s"]:
-            v, u = edges[e][d][i], edges[e][1 - d][i]
-            point["s", e, d, i] = max(0, one_output[v] - low * one_output[u])
-        if delta:
-            program.private = partial(decide_sets, made.weights, made.total, edges, grown, delta)
-        else:
-            columns = [list(column) for column in zip(*groups, strict=True)]
-            program.private = partial(decide_ratios, made.weights, made.total, columns, grown)
     program.neighbours = f"among {len(groups) or len(edges)} groups of neighbours that it lists"
+    if not units:
+        return program
+    made, grown = table_of(units, sizes, counts_), growth(epsilon, ratio)
+    point, one_output = program.point, [Fraction(w, made.total) for w in made.weights]
+    point |= {("K", v): n * w for v, (n, w) in enumerate(zip(counts_, one_output, strict=True))}
+    if losses["weights"] is None:
+        point["t",] = max(
+            sum(costs[v] * point["K", v] for v in range(a, b)) for a, b in pairwise(starts)
+        )
+    for _, e, d, i in [name for name in program.boxes if name[0] == "s"]:
+        v, u = edges[e][d][i], edges[e][1 - d][i]
+        point["s", e, d, i] = max(0, one_output[v] - ends_[0] * one_output[u])
+    if delta > 0:
+        program.private = partial(decide_sets, made.weights, made.total, edges, grown, delta)
+    else:
+        columns = [list(column) for column in zip(*groups, strict=True)]
+        program.private = partial(decide_ratios, made.weights, made.total, columns, grown)
     return program
+
+
+def listed_neighbours(
+    inputs: Any, starts: list[int], counts_: list[int], sets: bool
+) -> tuple[list[list[int]], list[Edge]]:
+    """Return the groups of neighbouring variables of a file, or with delta > 0 its edges.
+
+    An edge has all outputs of two inputs: one that left some out would prove less.
+    """
+    size = len(counts_)
+    if not sets:
+        groups = [[integer(v, 0, size - 1) for v in group] for group in inputs["neighbours"]]
+        if any(len(group) != len(groups[0]) or len(group) < 2 for group in groups):
+            raise Malformed("groups of neighbours are of different lengths")
+        return groups, []
+    edges = [
+        (
+            [integer(v, 0, size - 1) for v in one],
+            [integer(v, 0, size - 1) for v in two],
+            [integer(n, 1, 1 << 99_999) for n in many],
+        )
+        for one, two, many in inputs["edges"]
+    ]
+    if any(not len(one) == len(two) == len(many) for one, two, many in edges):
+        raise Malformed("parts of an edge are of different lengths")
+    whole_rows = [dict(enumerate(counts_[a:b], a)) for a, b in pairwise(starts)]
+    row_of = [row for row in whole_rows for _ in row]
+    for one, two, many in edges:
+        for side in (one, two):
+            outputs = defaultdict[int, int](int)
+            for v, n in zip(side, many, strict=True):
+                outputs[v] += n
+            if not side or outputs != row_of[side[0]]:
+                raise Malformed("an edge leaves out outputs of an input")
+    return [], edges
+
+
+def rows_of_table(
+    counts_: list[int], groups: list[list[int]], edges: list[Edge], grown: Between, delta: Number
+) -> tuple[Callable[[], Iterator[Name]], Callable[[Name], Row]]:
+    """Return the names of a table's privacy rows, and what makes the row of one."""
+    low, high = map(Fraction, grown)
+
+    def ratios(v: int, u: int) -> dict[Variable, Any]:
+        n, m = counts_[v], counts_[u]
+        return {("K", v): Fraction(1, n), ("K", u): (-high / m, -low / m)} if v != u else {}
+
+    def names() -> Iterator[Name]:
+        for g, group in enumerate(groups):
+            yield from (
+                ("privacy", g, i, j)
+                for i, j in product(range(len(group)), repeat=2)
+                if group[i] != group[j]
+            )
+        for (e, (one, two, _)), d in product(enumerate(edges), (0, 1)):
+            apart = [i for i, (v, u) in enumerate(zip(one, two, strict=True)) if v != u]
+            yield from (("privacy", e, d, i) for i in apart)
+            yield "delta", e, d
+
+    def row(name: Name) -> Row:
+        what, first, *others = name
+        if what == "delta" and edges:
+            (d,), e = others, integer(first, 0, len(edges) - 1)
+            excess = {("s", e, integer(d, 0, 1), i): n for i, n in enumerate(edges[e][2])}
+            return Row(dict(excess), delta)
+        if what != "privacy":
+            return no_row(name)
+        if not edges:
+            group = groups[integer(first, 0, len(groups) - 1)]
+            i, j = (group[integer(place, 0, len(group) - 1)] for place in others)
+            return Row(ratios(i, j))
+        e, d = integer(first, 0, len(edges) - 1), integer(others[0], 0, 1)
+        i = integer(others[1], 0, len(edges[e][2]) - 1)
+        return Row({**ratios(edges[e][d][i], edges[e][1 - d][i]), ("s", e, d, i): -1})
+
+    return names, row
 
 
 # Each takes the setting, the units (or None), e^epsilon enclosed (or None for that of the setting),
@@ -3091,7 +3151,9 @@ def about(setting: Seen) -> str:
         (name, dict.get(setting, name)) for name in dict.keys(setting) if name in setting.looked
     )
     parts = [
-        f"{name} of {len(value)}" if isinstance(value, list) else f"{name} {value}"[:SHORT]
+        f"{name} of {', '.join(dict.keys(value))}"[:SHORT]
+        if isinstance(value, dict)
+        else (f"{name} of {len(value)}" if isinstance(value, list) else f"{name} {value}"[:SHORT])
         for name, value in told
         if value is not None and value != []
     ]

@@ -106,12 +106,7 @@ def _run(about: Described, given: dict[str, Any]) -> None:
     if proof and save is None:
         raise ParameterError("--proof is given without --save; it lies beside the saved file.")
     from dpopt.shape import design, kind_of
-    from dpopt.verify import KINDS
 
-    if proof and about.kind not in KINDS:
-        raise ParameterError(
-            f"--proof is given; there is no proof of a {about.kind!r}: leave it out."
-        )
     kind: Any = kind_of(about.kind)
     start = time.perf_counter()
     try:
@@ -173,14 +168,14 @@ def check_targets(plot: Path | None, save: Path | None, style: str) -> None:
 
 def _text(found: Design, seconds: float, most: int | None) -> str:
     """Return the facts a line each, and rows of the table, at most so many."""
-    facts = {**found.named(), **found.known()}
+    facts = {**found.headline(), **found.known()}
     proof = found.certificate
     if proof is None:
         facts["certificate"] = "none"
     else:
         plural = "" if proof.constraints == 1 else "s"
         facts["certificate"] = f"{proof.constraints:,} constraint{plural}; {proof.arithmetic}"
-    facts |= {**found.details(), "seconds": f"{seconds:.3f}"}
+    facts["seconds"] = f"{seconds:.3f}"
     lines = [f"{name:18s} {told_value(value)}" for name, value in facts.items() if _is_known(value)]
     return "\n".join([*lines, "", *_table(found, most)])
 
@@ -188,7 +183,7 @@ def _text(found: Design, seconds: float, most: int | None) -> str:
 def _table(found: Design, most: int | None) -> list[str]:
     """Return rows of the design's columns, aligned: all, or the first ones."""
     try:
-        return table_lines(found.setting.columns(found.units), most)
+        return table_lines(found.setting.columns(found.table), most)
     except ParameterError as error:
         return [f"no table: {error}"]
 

@@ -343,7 +343,7 @@ def _of_nothing(mechanism: Mechanism, keeper: Keeper) -> Draws:
     try:
         if isinstance(mechanism, ExactKernel):
             raise ParameterError("it is a kernel.")
-        mechanism.setting.law(mechanism.units, None)
+        mechanism.asked(None)
     except ParameterError:
         raise ParameterError(
             "the mechanism takes an input; give --input, or for a kernel --distribution."
@@ -388,7 +388,7 @@ def _names(mechanism: Design, query: object) -> Sequence[object]:
 
     if type(mechanism.setting).output is Setting.output:
         return range(0)
-    outputs = len(mechanism.setting.law(mechanism.units, query))
+    outputs = len(mechanism.setting.distribution(mechanism.table, query))
     return [mechanism.setting.output(place) for place in range(outputs)]
 
 

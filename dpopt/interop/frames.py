@@ -74,7 +74,7 @@ def _polars_column(module: Any, name: str, values: Any) -> Any:  # noqa: ANN401
 def _columns(result: object) -> Columns:
     """Return the columns of a result's table by name."""
     if isinstance(result, Design):
-        return result.setting.columns(result.units)
+        return result.setting.columns(result.table)
     for name in ("columns", "to_records"):
         own = getattr(result, name, None)
         if callable(own):

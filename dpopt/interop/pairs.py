@@ -39,7 +39,7 @@ def dominating_pair(mechanism: Mechanism, *, rows: tuple[int, int] | None = None
         mechanism.require_private()
         if rows is not None:
             return _of_two(mechanism, rows)
-        return mechanism.setting.dominating(mechanism.units)
+        return mechanism.setting.dominating(mechanism.table)
     if isinstance(mechanism, ExactKernel):
         return mechanism.dominating(rows)
     if isinstance(mechanism, OrbitKernel):
@@ -55,7 +55,8 @@ def _of_two(design: Design, rows: tuple[int, int]) -> DominatingPair:
     if rows[0] == rows[1]:
         raise ParameterError(f"rows is {shown(rows)}; no input is its own neighbour.")
     try:
-        p, q = (list(setting.law(design.units, *setting.queries([place]))) for place in rows)
+        inputs = (setting.queries([place])[0] for place in rows)
+        p, q = (list(setting.distribution(design.table, data)) for data in inputs)
     except ParameterError as error:
         raise ParameterError(
             f"rows is given, and {shown(rows)} are no two inputs of a kernel: {error}"
