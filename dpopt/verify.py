@@ -59,6 +59,7 @@ MOST = 4_000_000  # of variables, rows, steps: more would take more than minutes
 BITS = 320  # of e^x
 SMALL = Fraction(1, 10**6)  # by how much a prior may be missed where a file does not say
 RATIO_BITS = 256  # of numerator and denominator of a rational e^epsilon
+SOLVED, TABLED = 5_000, 20_000  # sorted counts of a plurality's program, and of a rule's table
 
 
 # What parts of a file raise where others were expected.
@@ -421,27 +422,26 @@ def majority_fits(s: Setting) -> Wrong:
     yield own is None or len(own) == (count + 1) // 2, "coefficients are not (mechanisms + 1) / 2"
 
 
+def votes_fit(prior: str, classes: int) -> bool:
+    """Whether a prior names a law of the votes' p: uniform, dirichlet:A or point:P,...,P."""
+    name, _, text = prior.partition(":")
+    p = doubles(text)
+    several = name == "point" and len(p) == classes and max(p) <= 1 and is_law(p)
+    return prior == "uniform" or several or (name == "dirichlet" and 1e-4 <= p[0] <= 1e6)
+
+
 def multiclass_fits(s: Setting) -> Wrong:
     """Yield what voters, target and prior of a plurality of private voters must be."""
-    m, spent, (name, _, text) = (
-        s["allowance"],
-        s["allowance"] * s["epsilon"],
-        s["prior"].partition(":"),
-    )
+    m, spent = s["allowance"], s["allowance"] * s["epsilon"]
     yield m <= s["mechanisms"], "allowance is above mechanisms"
     yield 1e-7 <= spent <= 600, "allowance times epsilon is not in [1e-7, 600]"
     yield s["rule"] != "optimal" or s["mechanism_delta"] == 0, "mechanism_delta is of rules alone"
-    p = doubles(text or "1")
-    several = name == "point" and len(p) == s["classes"] and max(p) <= 1 and is_law(p)
-    yield several or (name == "dirichlet" and len(p) == 1 and 0 < p[0] <= 1e6), "prior is no law"
+    yield votes_fit(s["prior"], s["classes"]), "prior is no law"
 
 
 def plurality_fits(s: Setting) -> Wrong:
-    """Yield what prior and size of a plurality of plain ballots must be."""
-    name, _, text = s["prior"].partition(":")
-    fits = s["prior"] == "uniform" or (name == "dirichlet" and re.fullmatch(r"[0-9.e/-]+", text))
-    yield bool(fits), "prior is no law"
-    yield Fraction(1, 10**4) <= Fraction(text or 1) <= 10**4, "prior is no law"
+    """Yield what prior a plurality of plain ballots must have."""
+    yield votes_fit(s["prior"], s["classes"]), "prior is no law"
 
 
 def sampler_fits(s: Setting) -> Wrong:
@@ -1947,7 +1947,7 @@ def plurality(setting: Setting, units: Any, ratio: Between | None, _: Any) -> Pr
 
     program.names, program.row, program.private = every, row, private
     program.neighbours = f"one of {ballots.voters} ballots replaced"
-    most = {"optimal": 5_000, "ladder": 20_000}.get(setting["rule"], 100_000)
+    most = SOLVED if setting["rule"] == "optimal" else TABLED
     if len(ballots.states) > most or ballots.voters > 10_000:
         raise Malformed(f"these are more than {most} sorted counts, or 10000 ballots")
     return program

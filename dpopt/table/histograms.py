@@ -327,3 +327,9 @@ class SortedHistograms(Inputs):
     def listed(self) -> Iterator[tuple[int, ...]]:
         """Yield the sorted histograms."""
         yield from map(tuple, self.histograms.tolist())
+
+
+@lru_cache(maxsize=8)
+def sorted_histograms(records: int, categories: int) -> SortedHistograms:
+    """Return the sorted histograms of a size, those made last kept with all that they found."""
+    return SortedHistograms(records, categories)
